@@ -1,0 +1,46 @@
+# Every target makes the virtual environment itself, from the pinned versions, when it is missing.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+CASCADEBAI := $(BIN)/cascadebai
+STAMP := $(VENV)/.installed
+JOBS ?= -1
+
+.PHONY: help install smoke reproduce test check format clean
+
+help: ## Show this list.
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+install: $(STAMP) ## Make the virtual environment.
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, this is " + sys.version.split()[0])'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,dask]'
+	touch $@
+
+smoke: $(STAMP) ## Sweep, fit and plot a small study in seconds.
+	$(CASCADEBAI) sweep configs/smoke.yaml --n-jobs $(JOBS)
+	$(CASCADEBAI) fit results/smoke
+	$(CASCADEBAI) plot results/smoke
+
+reproduce: $(STAMP) ## Reproduce the paper: Tables 1 and 2 and the figure behind them.
+	$(CASCADEBAI) sweep configs/table1.yaml --n-jobs $(JOBS)
+	$(CASCADEBAI) fit results/table1
+	$(CASCADEBAI) plot results/table1
+
+test: $(STAMP) ## Run the tests.
+	$(BIN)/python -m pytest -n auto
+
+check: $(STAMP) ## Lint and check the types.
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(STAMP) ## Format the code.
+	$(BIN)/ruff check --fix --exit-zero .
+	$(BIN)/ruff format .
+
+clean: ## Remove the virtual environment and caches; results stay.
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""Summaries, scaling fits and tables."""

@@ -1,0 +1,1 @@
+"""The Typer application, one file a verb."""

@@ -1,0 +1,1 @@
+"""Ways to run a learner: step by step, or exactly the same law much faster."""

@@ -1,0 +1,1 @@
+"""Configs, grids, seeds, the runner and the result store."""

@@ -1,0 +1,1 @@
+"""Tidy tables to matplotlib figures; nothing here simulates or fits."""

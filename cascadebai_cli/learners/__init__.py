@@ -1,0 +1,1 @@
+"""The algorithms, each readable beside its pseudocode."""

@@ -1,0 +1,58 @@
+"""Algorithm 1, CascadeBAI(epsilon, delta, K)."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from cascadebai_cli.learners.racing import RacingLearner, kth_largest
+from cascadebai_cli.learners.radius import IteratedLogRadius, cascade_radius
+from cascadebai_cli.model.instance import BoolArray, FloatArray, IntArray
+
+
+@dataclass(frozen=True)
+class CascadeRule:
+    """Lines 5 to 17 of Algorithm 1.
+
+    Args:
+        L: number of items.
+        K: number of items to find and length of the list.
+        delta: risk, in `(0, 1)`.
+        epsilon: tolerance, 0 or larger.
+        sigma: sub-Gaussian parameter of an outcome; 0.5 for clicks, 1 gives the radius as printed.
+    """
+
+    L: int
+    K: int
+    delta: float
+    epsilon: float = 0.0
+    sigma: float = 0.5
+    closes = False
+
+    def batch(self, survivors: int) -> int:
+        """`min(K, |D|)`."""
+        return min(self.K, survivors)
+
+    @cached_property
+    def _radius(self) -> IteratedLogRadius:
+        return cascade_radius(self.L, self.delta, self.sigma)
+
+    def radius(self, T: IntArray) -> FloatArray:
+        """`C(T)`, inf for `T = 0`."""
+        return self._radius(T)
+
+    def identify(self, mean: FloatArray, radius: FloatArray, k: int) -> tuple[BoolArray, BoolArray]:
+        """Lines 14 to 17: compare with the items of the (k+1)-th and the k-th largest mean.
+
+        For epsilon > 0 both rules can hold for one item. It is then rejected: the rejection certifies that it
+        is not epsilon-optimal, the acceptance alone certifies nothing about `w(K)`.
+        """
+        j_star, j_prime = kth_largest(mean, k + 1), kth_largest(mean, k)
+        reject = mean + radius < mean[j_prime] - radius[j_prime] - self.epsilon
+        accept = (mean - radius > mean[j_star] + radius[j_star] - self.epsilon) & ~reject
+        return accept, reject
+
+
+class CascadeBAI(RacingLearner):
+    """Algorithm 1 step by step; arguments as for `CascadeRule`."""
+
+    def __init__(self, L: int, K: int, delta: float, epsilon: float = 0.0, sigma: float = 0.5) -> None:
+        super().__init__(CascadeRule(L, K, delta, epsilon, sigma))

@@ -1,0 +1,29 @@
+"""Learners by name, as a config names them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from cascadebai_cli.learners.cascadebai import CascadeBAI
+from cascadebai_cli.learners.protocol import Learner
+
+ALGORITHMS: Mapping[str, Callable[..., Learner]] = MappingProxyType({"cascadebai": CascadeBAI})
+"""Algorithm name -> class taking `(L, K, delta, epsilon, **options)`."""
+
+
+@dataclass(frozen=True)
+class LearnerSpec:
+    """Which algorithm runs with which options.
+
+    Args:
+        algorithm: a key of `ALGORITHMS`.
+        options: keyword arguments of the algorithm beyond `L, K, delta, epsilon`, such as `sigma`.
+    """
+
+    algorithm: str = "cascadebai"
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def build(self, L: int, K: int, delta: float, epsilon: float) -> Learner:
+        """A fresh learner for one trial."""
+        return ALGORITHMS[self.algorithm](L=L, K=K, delta=delta, epsilon=epsilon, **self.options)

@@ -1,0 +1,1 @@
+"""The problem: instances and their families, and what a step reveals."""
