@@ -57,10 +57,8 @@ class RandomOutcomes:
         w = self.weights[items]
         clicks = bool(w.mean() <= 0.5)
         rate = w if clicks else 1 - w
-        if rate.mean() > DENSE_RATE:
-            keys = np.flatnonzero(self._dense(rate, rounds))
-        else:
-            keys = self._sparse(rate, rounds)
+        dense = rate.mean() > DENSE_RATE
+        keys = np.flatnonzero(self._dense(rate, rounds)) if dense else self._sparse(rate, rounds)
         return Stretch(rounds, len(items), keys, clicks)
 
     def _dense(self, rate: FloatArray, rounds: int) -> BoolArray:
@@ -98,7 +96,7 @@ class RandomOutcomes:
         at = geometric_positions(self.rng, top, rounds * len(columns))
         lap, place = np.divmod(at, len(columns))
         column = columns[place]
-        keys = lap * len(rate) + column
+        keys: IntArray = lap * len(rate) + column
         if rate[columns].min() == top:
             return keys
         return keys[self.rng.random(len(keys)) * top < rate[column]]
@@ -123,7 +121,8 @@ class TableOutcomes:
     """Outcomes read from a table, the same for every engine: for tests and for replaying a log.
 
     Args:
-        table: `table[item, n]` is the (n+1)-th outcome of `item`, shape `(L, N)`; reading beyond `N` is an error.
+        table: `table[item, n]` is the (n+1)-th outcome of `item`, shape `(L, N)`; every outcome that the learner
+            meets must lie in it.
     """
 
     def __init__(self, table: ArrayLike) -> None:

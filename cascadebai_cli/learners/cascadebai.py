@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 from functools import cached_property
 
+from numpy.typing import ArrayLike
+
 from cascadebai_cli.learners.racing import RacingLearner, kth_largest
 from cascadebai_cli.learners.radius import IteratedLogRadius, cascade_radius
-from cascadebai_cli.model.instance import BoolArray, FloatArray, IntArray
+from cascadebai_cli.model.instance import BoolArray, FloatArray
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class CascadeRule:
     def _radius(self) -> IteratedLogRadius:
         return cascade_radius(self.L, self.delta, self.sigma)
 
-    def radius(self, T: IntArray) -> FloatArray:
+    def radius(self, T: ArrayLike) -> FloatArray:
         """`C(T)`, inf for `T = 0`."""
         return self._radius(T)
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from cascadebai_cli.model.instance import BoolArray, FloatArray, IntArray
 
@@ -40,16 +41,17 @@ class RacingRule(Protocol):
         """Largest number of observations of a step with that many survivors."""
         ...
 
-    def radius(self, T: IntArray) -> FloatArray:
+    def radius(self, T: ArrayLike) -> FloatArray:
         """Confidence radius after `T` observations; decreasing in `T`."""
         ...
 
     def identify(self, mean: FloatArray, radius: FloatArray, k: int) -> tuple[BoolArray, BoolArray]:
         """Masks of the survivors to accept and to reject, disjoint, from means and radii of shape `(d,)`.
 
-        `k` items are still to be accepted, `1 <= k < d`. May accept an item only if its mean exceeds the
-        (k+1)-th largest mean by more than the sum of the two radii minus epsilon, and reject one only if the
-        k-th largest mean exceeds its mean by more than that sum plus epsilon: the engines that skip rely on it.
+        `k` items are still to be accepted, `1 <= k < d`. May accept an item only if its mean less its radius
+        exceeds the (k+1)-th largest mean plus the smallest radius minus epsilon, and reject one only if its mean
+        plus its radius is below the k-th largest mean less the smallest radius minus epsilon: the engines that
+        skip rely on it.
         """
         ...
 
@@ -71,11 +73,7 @@ class Race:
     @property
     def finished(self) -> bool:
         """Line 3 of Algorithm 1: nobody survives, `K` are accepted or `L - K` are rejected."""
-        return (
-            len(self.survivors) == 0
-            or len(self.accepted) >= self.K
-            or len(self.rejected) >= self.L - self.K
-        )
+        return len(self.survivors) == 0 or len(self.accepted) >= self.K or len(self.rejected) >= self.L - self.K
 
     @property
     def recommendation(self) -> tuple[int, ...]:
