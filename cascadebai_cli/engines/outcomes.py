@@ -97,9 +97,9 @@ class RandomOutcomes:
         lap, place = np.divmod(at, len(columns))
         column = columns[place]
         keys: IntArray = lap * len(rate) + column
-        if rate[columns].min() == top:
-            return keys
-        return keys[self.rng.random(len(keys)) * top < rate[column]]
+        if rate[columns].min() < top:
+            keys = keys[self.rng.random(len(keys)) * top < rate[column]]
+        return keys
 
 
 def geometric_positions(rng: np.random.Generator, rate: float, length: int) -> IntArray:

@@ -35,12 +35,17 @@ class Trial:
     rng: np.random.Generator
 
 
-def resolve_engine(engine: EngineName, learner: Learner) -> EngineName:
+def resolve_engine(engine: EngineName, learner: Learner, feedback: str = "cascading") -> EngineName:
     """The engine that will run: `auto` becomes the fastest one that is exact for the learner.
 
     Raises:
-        ConfigError: if the named engine cannot run the learner.
+        ConfigError: if the named engine cannot run the learner, or the learner cannot learn from this feedback.
     """
+    if feedback == "cascading" and getattr(learner, "repeats", False):
+        raise ConfigError(
+            f"{type(learner).__name__} with r > 1 shows an item more than once in a list, which cascading feedback "
+            "does not define; use r: 1 or feedback: semi-bandit"
+        )
     skips = isinstance(learner, RacingLearner) and type(learner).select is RacingLearner.select
     if engine == "auto":
         return "skip-ahead" if skips else "reference"
@@ -71,7 +76,7 @@ def simulate(
     """
     learner = make_learner()
     outcomes = RandomOutcomes(trial.weights, trial.rng)
-    if resolve_engine(engine, learner) == "skip-ahead":
+    if resolve_engine(engine, learner, feedback) == "skip-ahead":
         assert isinstance(learner, RacingLearner)
         return run_skip_ahead(learner.rule, outcomes, feedback == "cascading", max_steps)
     return run_reference(learner, outcomes, FEEDBACKS[feedback], max_steps)

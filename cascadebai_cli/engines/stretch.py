@@ -62,7 +62,8 @@ class Stretch:
         rank[columns] = np.arange(len(columns))
         place = rank[self._column[part]]
         kept = place >= 0
-        return (self._round[part][kept] - start) * len(columns) + place[kept]
+        at: IntArray = (self._round[part][kept] - start) * len(columns) + place[kept]
+        return at
 
     def cuts(self, start: int, stop: int, columns: IntArray, offset: int, batch: int) -> tuple[int, int]:
         """How many steps end in the rounds `start` to `stop` of a sweep over `columns`.
@@ -112,7 +113,8 @@ def _trailing_run(run: IntArray, length: int) -> int:
 
 def step_ends(clicks: BoolArray, offset: int, batch: int) -> IntArray:
     """Positions at which steps end in a short run of observations, all of them known."""
-    ends, last = [], -1 - offset
+    ends: list[int] = []
+    last = -1 - offset
     for click in np.flatnonzero(clicks).tolist():
         ends += range(last + batch, click, batch)
         ends.append(click)

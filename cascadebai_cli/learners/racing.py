@@ -103,10 +103,14 @@ def kth_largest(values: FloatArray, k: int) -> int:
 
 
 class RacingLearner:
-    """A racing rule run step by step, counts and sums kept per item."""
+    """A racing rule run step by step, counts and sums kept per item.
+
+    Attributes:
+        repeats: whether one list may hold an item more than once.
+    """
 
     def __init__(self, rule: RacingRule) -> None:
-        self.rule = rule
+        self.rule, self.repeats = rule, False
         self.race = Race(rule.L, rule.K, rule.closes)
         self.T: IntArray = np.zeros(rule.L, np.int64)
         self.S: IntArray = np.zeros(rule.L, np.int64)
@@ -122,13 +126,13 @@ class RacingLearner:
         return self.race.recommendation
 
     def select(self) -> list[int]:
-        """The least observed survivors in ascending order of `T`, ties in the order of `D`.
+        """The least observed survivors in ascending order of `T`, ties in the order of `D`; over again in a long list.
 
         Items that were already identified may fill the list behind them; they change nothing and are left out.
         """
         D = self.race.survivors
-        order = np.argsort(self.T[D], kind="stable")[: self.rule.batch(len(D))]
-        return D[order].tolist()
+        order = np.argsort(self.T[D], kind="stable")
+        return np.resize(D[order], self.rule.batch(len(D))).tolist()
 
     def observe(self, shown: Sequence[int], outcomes: Sequence[int]) -> None:
         """Update counts and sums, then accept and reject from the state at the end of the step."""

@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from cascadebai_cli.learners.batrac import BatRac
 from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.learners.protocol import Learner
 
-ALGORITHMS: Mapping[str, Callable[..., Learner]] = MappingProxyType({"cascadebai": CascadeBAI})
+ALGORITHMS: Mapping[str, Callable[..., Learner]] = MappingProxyType({"cascadebai": CascadeBAI, "batrac": BatRac})
 """Algorithm name -> class taking `(L, K, delta, epsilon, **options)`."""
 
 

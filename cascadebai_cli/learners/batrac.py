@@ -1,0 +1,82 @@
+"""BatchRacing(k, r, b) of Jun, Jamieson, Nowak and Zhu (2016), the semi-bandit relative of CascadeBAI.
+
+BatRac(K) of the paper is `b = K, r = 1`; BatRac(1) is `b = 1, r = 1`.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.learners.racing import RacingLearner
+from cascadebai_cli.learners.radius import IteratedLogRadius, batch_racing_radius
+from cascadebai_cli.model.instance import BoolArray, FloatArray
+
+
+@dataclass(frozen=True)
+class BatchRacingRule:
+    """Which items BatchRacing pulls and identifies.
+
+    Args:
+        L: number of items.
+        K: number of items to find, `k` in the source.
+        delta: risk, in `(0, 1)`.
+        b: pulls of a step.
+        r: largest number of pulls of one item at a step.
+    """
+
+    L: int
+    K: int
+    delta: float
+    b: int
+    r: int = 1
+    epsilon = 0.0
+    closes = True
+
+    def batch(self, survivors: int) -> int:
+        """`min(b, r |D|)`."""
+        return min(self.b, self.r * survivors)
+
+    @cached_property
+    def _radius(self) -> IteratedLogRadius:
+        return batch_racing_radius(self.L, self.delta)
+
+    def radius(self, T: ArrayLike) -> FloatArray:
+        """`2 sqrt( ln( log2(2T) / omega ) / T )`, `omega = sqrt(delta / (6 L))`; inf for `T = 0`."""
+        return self._radius(T)
+
+    def identify(self, mean: FloatArray, radius: FloatArray, k: int) -> tuple[BoolArray, BoolArray]:
+        """Accept above the (k+1)-th largest upper bound, reject below the k-th largest lower bound."""
+        upper, lower = mean + radius, mean - radius
+        accept = lower > np.partition(upper, len(mean) - k - 1)[len(mean) - k - 1]
+        reject = upper < np.partition(lower, len(mean) - k)[len(mean) - k]
+        return accept, reject
+
+
+class BatRac(RacingLearner):
+    """BatchRacing step by step.
+
+    Args:
+        L, K, delta: as for `BatchRacingRule`.
+        epsilon: must be 0, the algorithm has no tolerance.
+        b: pulls of a step; `"K"` for as many as there are items to find.
+        r: largest number of pulls of one item at a step.
+
+    Raises:
+        ConfigError: if `epsilon`, `b` or `r` is out of range.
+    """
+
+    def __init__(
+        self, L: int, K: int, delta: float, epsilon: float = 0.0, b: int | Literal["K"] = "K", r: int = 1
+    ) -> None:
+        if epsilon != 0:
+            raise ConfigError(f"epsilon is {epsilon:g}, but batrac has no tolerance; use epsilon: 0")
+        for name, value in (("b", b), ("r", r)):
+            if (name, value) != ("b", "K") and (type(value) is not int or value < 1):
+                allowed = "K or a whole number" if name == "b" else "a whole number"
+                raise ConfigError(f"{name} is {value!r}, but must be {allowed}, at least 1")
+        super().__init__(BatchRacingRule(L, K, delta, K if b == "K" else b, r))
+        self.repeats = r > 1
