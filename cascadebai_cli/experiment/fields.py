@@ -1,0 +1,109 @@
+"""Types of the values in a config."""
+
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from cascadebai_cli.experiment.messages import mistake, show
+from cascadebai_cli.experiment.nearest import suggest
+
+MOST_ITEMS = 1_000_000
+MOST_POINTS = 100_000
+"""Points of one axis of a grid."""
+MOST_TRIALS = 1_000_000_000
+
+
+class Entry(BaseModel):
+    """A mapping in a config: frozen, nothing converted, unknown keys refused with the nearest one."""
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid", allow_inf_nan=False)
+
+    @classmethod
+    def known_keys(cls, data: dict[str, Any]) -> list[str]:
+        """Keys that the mapping may have."""
+        return list(cls.model_fields)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_unknown_keys(cls, data: Any) -> Any:
+        if isinstance(data, dict):
+            known = cls.known_keys(data)
+            for key in data:
+                if key not in known:
+                    raise mistake(f"unknown key; {suggest(key, known)}", key)
+        return data
+
+
+def _one_line(name: str) -> str:
+    if name != name.strip() or not name.isprintable():
+        raise mistake(f"{show(name)} has blanks around it or a line break; write it as one plain line")
+    return name
+
+
+def _as_list(value: object) -> object:
+    return value if isinstance(value, list | tuple) else [value]
+
+
+def _range_as_list(value: object) -> object:
+    return _points(value) if isinstance(value, dict) else _as_list(value)
+
+
+def _points(span: dict[str, Any]) -> list[int]:
+    """`{from: 20, to: 60, step: 1}`, both ends included."""
+    for key in span:
+        if key not in ("from", "to", "step"):
+            raise mistake(f"unknown key; {suggest(key, ('from', 'to', 'step'))}", key)
+    for key in ("from", "to"):
+        if key not in span:
+            raise mistake(f"{key} is missing; write for example {{from: 20, to: 60}}")
+    first, last, step = (_whole(span, key) for key in ("from", "to", "step"))
+    if last < first:
+        raise mistake(f"{last} is less than from: {first}; exchange the two", "to")
+    if (last - first) // step >= MOST_POINTS:
+        raise mistake(f"{last} makes more than {MOST_POINTS} points; write a larger step or a smaller range", "to")
+    return list(range(first, last + 1, step))
+
+
+def _whole(span: dict[str, Any], key: str) -> int:
+    value = span.get(key, 1)
+    if type(value) is not int:
+        raise mistake(f"{show(value)} is not a whole number; write one without quotes or decimals", key)
+    if value < 1:
+        raise mistake(f"{value} is too small; write 1 or more", key)
+    return value
+
+
+def _distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    for i, value in enumerate(values):
+        if value in values[:i]:
+            raise mistake(f"{show(value)} is listed twice; leave one out", i)
+    return values
+
+
+def _formula(value: object) -> object:
+    if isinstance(value, str) or type(value) in (int, float):
+        return value
+    raise mistake(f"{show(value)} is neither a number nor a formula; write for example 0.5 or 1/K")
+
+
+Text = Annotated[str, Field(min_length=1), AfterValidator(_one_line)]
+"""One line of text."""
+
+Formula = Annotated[float | str, BeforeValidator(_formula)]
+"""A number, or a formula in K and L."""
+
+_List = Field(min_length=1, strict=False)
+_Size = Annotated[int, Field(ge=1, le=MOST_ITEMS)]
+
+Sizes = Annotated[tuple[_Size, ...], _List, AfterValidator(_distinct), BeforeValidator(_range_as_list)]
+"""Whole numbers: one, a list, or `{from, to, step}`."""
+
+Risks = Annotated[
+    tuple[Annotated[float, Field(gt=0, lt=1)], ...], _List, AfterValidator(_distinct), BeforeValidator(_as_list)
+]
+"""Numbers strictly between 0 and 1: one or a list."""
+
+Tolerances = Annotated[
+    tuple[Annotated[float, Field(ge=0)], ...], _List, AfterValidator(_distinct), BeforeValidator(_as_list)
+]
+"""Numbers that are 0 or larger: one or a list."""

@@ -1,0 +1,96 @@
+"""Mistakes in a config as plain sentences: what pydantic found, in the words of a user."""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pydantic_core import ErrorDetails, PydanticCustomError
+
+from cascadebai_cli.experiment.nearest import suggest
+
+KeyPath = tuple[str | int, ...]
+
+
+def mistake(text: str, *at: str | int) -> PydanticCustomError:
+    """An error to raise in a validator: a whole sentence, about the value or about what lies `at` inside it."""
+    return PydanticCustomError("mistake", "{text}", {"text": text, "at": at})
+
+
+def sentence(error: ErrorDetails) -> str:
+    """Value and remedy of one error."""
+    value, bounds = error["input"], error.get("ctx", {})
+    if error["type"] in _SENTENCES:
+        return _SENTENCES[error["type"]](value, bounds)
+    return f"{show(value)} is not valid; {error['msg'][:1].lower()}{error['msg'][1:]}"
+
+
+def path_of(error: ErrorDetails, data: Any) -> KeyPath:
+    """Keys from the top of `data` to the mistake; the tags by which pydantic names a family are left out."""
+    path: list[str | int] = []
+    for part in error["loc"]:
+        if isinstance(data, Mapping) and part not in data and part == data.get("family"):
+            continue
+        path.append(part)
+        data = _inside(data, part)
+    return (*path, *_further(error))
+
+
+def show(value: object) -> str:
+    """A value as it stands in the config, shortened."""
+    if value is None:
+        return "none"
+    text = f"'{value}'" if isinstance(value, str) else json.dumps(value, default=str)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _inside(data: Any, part: str | int) -> Any:
+    try:
+        return data[part]
+    except (KeyError, IndexError, TypeError):
+        return None
+
+
+def _further(error: ErrorDetails) -> KeyPath:
+    if error["type"] == "mistake":
+        return tuple(error["ctx"]["at"])
+    if error["type"].startswith("union_tag") and isinstance(error["input"], dict):
+        return ("family",)
+    return ()
+
+
+def _one_of(value: object, quoted: str) -> str:
+    valid = re.findall(r"'([^']*)'", quoted)
+    return f"{show(value)} is not known; {suggest(str(value), valid)}"
+
+
+def _no_family(value: object, _: Mapping[str, Any]) -> str:
+    if isinstance(value, dict):
+        return "is missing; write family: two_level, linear, explicit or csv"
+    return _not_a_mapping(value, {})
+
+
+def _not_a_mapping(value: object, _: Mapping[str, Any]) -> str:
+    return f"{show(value)} is not a mapping; write keys and values"
+
+
+_SENTENCES: dict[str, Callable[[Any, Mapping[str, Any]], str]] = {
+    "mistake": lambda _, c: str(c["text"]),
+    "missing": lambda _, c: "is missing; add it",
+    "model_type": _not_a_mapping,
+    "int_type": lambda v, _: f"{show(v)} is not a whole number; write one without quotes or decimals",
+    "float_type": lambda v, _: f"{show(v)} is not a number; write one such as 0.1",
+    "finite_number": lambda v, _: f"{show(v)} is not finite; write a number such as 0.1",
+    "bool_type": lambda v, _: f"{show(v)} is not true or false; write one of them",
+    "string_type": lambda v, _: f"{show(v)} is not text; put it in quotes",
+    "string_too_short": lambda v, _: "is empty; write some text",
+    "tuple_type": lambda v, _: f"{show(v)} is not a list; write [...] or lines that start with a dash",
+    "too_short": lambda v, _: "the list is empty; give at least one entry",
+    "greater_than": lambda v, c: f"{show(v)} is too small; write a value larger than {c['gt']:g}",
+    "greater_than_equal": lambda v, c: f"{show(v)} is too small; write {c['ge']} or more",
+    "less_than": lambda v, c: f"{show(v)} is too large; write a value less than {c['lt']:g}",
+    "less_than_equal": lambda v, c: f"{show(v)} is too large; write {c['le']} or less",
+    "literal_error": lambda v, c: _one_of(v, c["expected"]),
+    "union_tag_invalid": lambda v, c: _one_of(v["family"], c["expected_tags"]),
+    "union_tag_not_found": _no_family,
+}

@@ -1,0 +1,113 @@
+"""A study: what a config file says, checked. The grid it spans is made by `cells`."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, ConfigDict, Field, PrivateAttr, model_validator
+
+from cascadebai_cli.experiment.fields import MOST_TRIALS, Entry, Risks, Sizes, Text, Tolerances
+from cascadebai_cli.experiment.instances import AnyInstance
+from cascadebai_cli.experiment.messages import mistake, show
+from cascadebai_cli.experiment.nearest import suggest
+from cascadebai_cli.experiment.options import checked_options, options_of
+from cascadebai_cli.learners.registry import ALGORITHMS, LearnerSpec
+
+FeedbackName = Literal["cascading", "semi-bandit"]
+OrderName = Literal["random", "as_given"]
+EngineName = Literal["auto", "reference", "skip-ahead"]
+
+
+def _algorithm(name: str) -> str:
+    if name not in ALGORITHMS:
+        raise mistake(f"{show(name)} is not known; {suggest(name, ALGORITHMS)}")
+    return name
+
+
+def _known_algorithm(data: Any) -> str | None:
+    name = data.get("algorithm") if isinstance(data, dict) else None
+    return name if isinstance(name, str) and name in ALGORITHMS else None
+
+
+class LearnerEntry(Entry):
+    """An algorithm under a name; the keys beyond these are the options of the algorithm."""
+
+    model_config = ConfigDict(extra="allow")
+
+    name: Text
+    algorithm: Annotated[str, AfterValidator(_algorithm)]
+    feedback: FeedbackName | None = None
+
+    @classmethod
+    def known_keys(cls, data: dict[str, Any]) -> list[str]:
+        """The fields and the options of the algorithm; anything, while the algorithm is not known."""
+        algorithm = _known_algorithm(data)
+        return [*cls.model_fields, *options_of(algorithm)] if algorithm else list(data)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_options(cls, data: Any) -> Any:
+        algorithm = _known_algorithm(data)
+        if algorithm is None:
+            return data
+        known = options_of(algorithm)
+        return {**data, **checked_options(algorithm, {k: v for k, v in data.items() if k in known})}
+
+    @property
+    def spec(self) -> LearnerSpec:
+        """The learner with its options."""
+        return LearnerSpec(self.algorithm, dict(self.model_extra or {}))
+
+
+class Plot(Entry):
+    """How the results are drawn."""
+
+    kind: Literal["scaling", "curves", "bars"] = "scaling"
+
+
+def _distinct_names(entries: tuple[Any, ...]) -> tuple[Any, ...]:
+    names: Sequence[str] = [entry.name for entry in entries]
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            raise mistake(f"{show(name)} is used twice; give each entry its own name", i, "name")
+    return entries
+
+
+_Entries = Field(min_length=1, strict=False)
+
+
+class Study(Entry):
+    """What a config says; `K`, `L`, `delta`, `epsilon` span a grid with the instances and the learners.
+
+    Attributes:
+        study: name, the stem of the file by default.
+        seed: root seed of all trials.
+        trials: number of trials a cell.
+        order: whether each trial meets the items in an order of its own.
+        max_steps: cap on the steps of a trial.
+    """
+
+    study: Text
+    title: Text | None = None
+    seed: Annotated[int, Field(ge=0)]
+    trials: Annotated[int, Field(ge=1, le=MOST_TRIALS)] = 20
+    L: Sizes | None = None
+    K: Sizes | None = None
+    delta: Risks = (0.1,)
+    epsilon: Tolerances = (0.0,)
+    order: OrderName = "random"
+    max_steps: Annotated[int, Field(ge=1, lt=2**62)] | None = None
+    engine: EngineName = "auto"
+    feedback: FeedbackName = "cascading"
+    instances: Annotated[tuple[AnyInstance, ...], _Entries, AfterValidator(_distinct_names)]
+    learners: Annotated[tuple[LearnerEntry, ...], _Entries, AfterValidator(_distinct_names)] = (
+        LearnerEntry(name="CascadeBAI", algorithm="cascadebai"),
+    )
+    plot: Plot = Plot()
+
+    _folder: Path = PrivateAttr(default=Path())
+
+    @property
+    def folder(self) -> Path:
+        """Folder of the config, from which the paths in it count; not part of the study's content."""
+        return self._folder

@@ -1,0 +1,158 @@
+"""YAML read strictly, with the line of every key.
+
+Keys are text and unique, there are no aliases and no tags, `1e-3` is a number, `none` is null, and words such as
+`on` or dates stay text.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import yaml
+
+from cascadebai_cli.errors import ConfigError
+
+KeyPath = tuple[str | int, ...]
+"""Keys and list positions from the top of a document to a value."""
+
+_PREFIX = "tag:yaml.org,2002:"
+
+
+@dataclass(frozen=True)
+class Document:
+    """A YAML file.
+
+    Attributes:
+        source: its path as the user gave it.
+        data: its content.
+        lines: line of each key and list entry, from 1.
+    """
+
+    source: str
+    data: dict[str, Any]
+    lines: Mapping[KeyPath, int]
+
+    def line(self, path: KeyPath) -> int:
+        """Line of a value; of what encloses it, if it is not there."""
+        while path and path not in self.lines:
+            path = path[:-1]
+        return self.lines.get(path, 1)
+
+    def message(self, path: KeyPath, text: str) -> str:
+        """`file:line: key: text`."""
+        key = next((f"{part}: " for part in reversed(path) if isinstance(part, str)), "")
+        return f"{self.source}:{self.line(path)}: {key}{text}"
+
+
+def load_yaml(path: Path) -> Document:
+    """Read a file whose top level is a mapping.
+
+    Raises:
+        ConfigError: if it cannot be read, is not YAML, or repeats a key.
+    """
+    source = str(path)
+    try:
+        loader = _Loader(_text(path))
+        node = loader.get_single_node()
+        if not isinstance(node, yaml.MappingNode):
+            raise ConfigError(f"{source}:1: no keys at the top; write lines such as seed: 1")
+        lines = dict(_lines(node, (), source))
+        return Document(source, loader.construct_document(node), lines)
+    except yaml.MarkedYAMLError as error:
+        raise ConfigError(_not_yaml(source, error)) from None
+    except yaml.YAMLError:
+        raise ConfigError(f"{source}:1: has a character that YAML does not allow; remove it") from None
+    except ValueError:
+        raise ConfigError(f"{source}:1: has a number that cannot be read; write a plain, shorter one") from None
+    except RecursionError:
+        raise ConfigError(f"{source}:1: is nested too deeply; a config has four levels") from None
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: there is no such file; name a config such as configs/smoke.yaml") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path}: is not UTF-8 text; save it as UTF-8") from None
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror}); name a YAML file") from None
+
+
+def _lines(node: yaml.Node, path: KeyPath, source: str) -> Iterator[tuple[KeyPath, int]]:
+    if isinstance(node, yaml.MappingNode):
+        children = list(_keys(node, source))
+    elif isinstance(node, yaml.SequenceNode):
+        children = [(i, child.start_mark.line + 1, child) for i, child in enumerate(node.value)]
+    else:
+        return
+    for part, line, child in children:
+        yield (*path, part), line
+        yield from _lines(child, (*path, part), source)
+
+
+def _keys(node: yaml.MappingNode, source: str) -> Iterator[tuple[str | int, int, yaml.Node]]:
+    first: dict[str, int] = {}
+    for key, value in node.value:
+        line = key.start_mark.line + 1
+        if not isinstance(key, yaml.ScalarNode):
+            raise ConfigError(f"{source}:{line}: a key is a list or a mapping; write plain text before the colon")
+        if key.value in first:
+            raise ConfigError(
+                f"{source}:{line}: {key.value}: the key is already on line {first[key.value]}; leave one out"
+            )
+        first[key.value] = line
+        yield key.value, line, value
+
+
+def _not_yaml(source: str, error: yaml.MarkedYAMLError) -> str:
+    mark = error.problem_mark or error.context_mark
+    line = mark.line + 1 if mark else 1
+    return f"{source}:{line}: not valid YAML ({error.problem}); check indentation, colons, quotes and brackets"
+
+
+class _Loader(yaml.SafeLoader):
+    """SafeLoader with the plain types of YAML 1.2 only."""
+
+    yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 - the stub of PyYAML has it so
+    yaml_constructors: ClassVar[dict[Any, Any]] = {None: yaml.SafeLoader.construct_undefined}
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        """Refuse aliases: they could make a document endless."""
+        if self.check_event(yaml.AliasEvent):
+            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+            raise yaml.MarkedYAMLError(problem="aliases are not read", problem_mark=mark)
+        return super().compose_node(parent, index)
+
+
+def _map(loader: yaml.SafeLoader, node: yaml.MappingNode) -> dict[str, Any]:
+    return {key.value: loader.construct_object(value, deep=True) for key, value in node.value}
+
+
+def _seq(loader: yaml.SafeLoader, node: yaml.SequenceNode) -> list[Any]:
+    return [loader.construct_object(value, deep=True) for value in node.value]
+
+
+def _float(_: yaml.SafeLoader, node: yaml.ScalarNode) -> float:
+    # YAML writes .inf and .nan
+    return float(re.sub(r"\.(inf|nan)$", r"\1", node.value.lower()))
+
+
+_SCALARS: dict[str, tuple[str, Any]] = {
+    "null": (r"~|null|Null|NULL|none|None|NONE|", lambda *_: None),
+    "bool": (r"true|True|TRUE|false|False|FALSE", lambda _, node: node.value.lower() == "true"),
+    "int": (r"[-+]?[0-9][0-9_]*", lambda _, node: int(node.value.replace("_", ""))),
+    "float": (
+        r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)",
+        _float,
+    ),
+}
+
+for _name, (_pattern, _construct) in _SCALARS.items():
+    _Loader.add_implicit_resolver(_PREFIX + _name, re.compile(rf"(?:{_pattern})\Z"), None)
+    _Loader.add_constructor(_PREFIX + _name, _construct)
+_Loader.add_constructor(_PREFIX + "str", lambda _, node: node.value)
+_Loader.add_constructor(_PREFIX + "map", _map)
+_Loader.add_constructor(_PREFIX + "seq", _seq)
