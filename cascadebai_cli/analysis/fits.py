@@ -1,0 +1,108 @@
+"""The scaling fits of a whole study, as tables."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cascadebai_cli.analysis.results import SERIES, Results
+from cascadebai_cli.analysis.scaling import MIN_POINTS, ScalingFit, fit_models, fit_scaling, log_log_slope
+from cascadebai_cli.errors import ConfigError
+
+ESTIMATES = ("c1", "c1_se", "c2", "c2_se", "r2", "p_value", "n_points")
+PUBLISHED = ("c1", "c2", "r2", "p_value")
+CURVE_POINTS = 201
+
+Row = dict[str, Any]
+
+
+def fits_table(results: Results) -> pd.DataFrame:
+    """`fits.csv`: for each instance and learner the model that the config names.
+
+    Raises:
+        ConfigError: if a named model cannot be fitted, naming the instance.
+    """
+    rows = []
+    for key, points in curves_of(results.summary):
+        block = fit_block(results, key)
+        if block:
+            rows.append(_fit_row(results, key, points, block))
+    return pd.DataFrame(rows)
+
+
+def models_table(results: Results) -> pd.DataFrame:
+    """`models.csv`: every model for each instance and learner with enough values of `K`, the best by AIC flagged."""
+    rows = []
+    for key, points in curves_of(results.summary):
+        if points["K"].nunique() >= MIN_POINTS:
+            rows += _model_rows(results, key, points)
+    return pd.DataFrame(rows)
+
+
+def fitted_curves(results: Results) -> pd.DataFrame:
+    """The named model on a fine grid of `K` with its 95 % band: `SERIES` columns, `K, fitted, low, high`."""
+    parts = []
+    for key, points in curves_of(results.summary):
+        block = fit_block(results, key)
+        if block:
+            K = np.linspace(points["K"].min(), points["K"].max(), CURVE_POINTS)
+            fit = _named_fit(key, points, block)
+            low, high = fit.band(K)
+            parts.append(pd.DataFrame({**key, "K": K, "fitted": fit.predict(K), "low": low, "high": high}))
+    return (
+        pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*SERIES, "K", "fitted", "low", "high"])
+    )
+
+
+def curves_of(summary: pd.DataFrame) -> Iterator[tuple[Row, pd.DataFrame]]:
+    """The cells that make one curve over `K`, curve by curve: (values of `SERIES`, rows sorted by `K`)."""
+    for values, points in summary.groupby(list(SERIES), sort=False):
+        yield dict(zip(SERIES, values, strict=True)), points.sort_values("K", kind="stable")
+
+
+def fit_block(results: Results, key: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The `fit` entry of an instance's config, empty if it has none."""
+    return results.instances.get(str(key["instance"]), {}).get("fit") or {}
+
+
+def _named_fit(key: Row, points: pd.DataFrame, block: Mapping[str, Any]) -> ScalingFit:
+    try:
+        return fit_scaling(points["K"].to_numpy(), points["mean_steps"].to_numpy(), block["model"])
+    except ConfigError as error:
+        raise ConfigError(f"{key['instance']}, {key['learner']}: {error}") from error
+
+
+def _fit_row(results: Results, key: Row, points: pd.DataFrame, block: Mapping[str, Any]) -> Row:
+    fit = _named_fit(key, points, block)
+    K, steps = points["K"].to_numpy(), points["mean_steps"].to_numpy()
+    best = min(fit_models(K, steps), key=lambda other: other.aic)
+    slope = log_log_slope(K, steps)
+    published = block.get("published") or {}
+    return {
+        **_head(results, key, fit),
+        **{f"published_{name}": published.get(name) for name in PUBLISHED},
+        "best_model": best.model,
+        "aic_above_best": fit.aic - best.aic if fit.aic > best.aic else 0.0,
+        "loglog_slope": slope.value,
+        "loglog_low": slope.low,
+        "loglog_high": slope.high,
+        **_tail(results, key),
+    }
+
+
+def _model_rows(results: Results, key: Row, points: pd.DataFrame) -> list[Row]:
+    fits = fit_models(points["K"].to_numpy(), points["mean_steps"].to_numpy())
+    best = min(fits, key=lambda fit: fit.aic)
+    return [
+        {**_head(results, key, fit), "aic": fit.aic, "best": int(fit is best), **_tail(results, key)} for fit in fits
+    ]
+
+
+def _head(results: Results, key: Row, fit: ScalingFit) -> Row:
+    names = {"study": results.study, "instance": key["instance"], "learner": key["learner"], "model": fit.model}
+    return {**names, **{name: getattr(fit, name) for name in ESTIMATES}}
+
+
+def _tail(results: Results, key: Row) -> Row:
+    return {**{name: key[name] for name in ("L", "delta", "epsilon")}, "rows_sha256": results.rows_sha256}

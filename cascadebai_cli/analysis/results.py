@@ -1,0 +1,164 @@
+"""What a sweep left in its directory, read back and checked."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import pandas as pd
+
+from cascadebai_cli.errors import ConfigError
+
+NAMES = ("cell_id", "study", "instance", "learner")
+GRID = ("L", "K", "w_star", "w_prime", "delta", "epsilon")
+STATISTICS = ("n", "mean_steps", "sd_steps", "se_steps", "ci_low", "ci_high", "n_capped")
+SERIES = ("instance", "learner", "L", "delta", "epsilon")
+"""Cells that agree in these columns make one curve over `K`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """The cells of a sweep and the config that they came from.
+
+    Args:
+        directory: where the files are.
+        summary: `summary.csv`, one row a cell.
+        config: the resolved study, as the manifest holds it.
+        rows_sha256: hash of the `trials.csv` that `summary` was made from.
+        complete: whether the sweep had run all of its trials.
+        stale: whether `trials.csv` has another hash by now.
+    """
+
+    directory: Path
+    summary: pd.DataFrame
+    config: Mapping[str, Any]
+    rows_sha256: str
+    complete: bool = True
+    stale: bool = False
+
+    @property
+    def study(self) -> str:
+        """Name of the study; files are named after it."""
+        return str(self.config.get("study") or self.directory.resolve().name)
+
+    @property
+    def plot_kind(self) -> str:
+        """What the study's figure shows: `scaling` unless the config says otherwise."""
+        return str((self.config.get("plot") or {}).get("kind", "scaling"))
+
+    @property
+    def instances(self) -> Mapping[str, Mapping[str, Any]]:
+        """Instances of the config by name."""
+        return _by_name(self.config.get("instances"))
+
+    @property
+    def learners(self) -> Mapping[str, Mapping[str, Any]]:
+        """Learners of the config by name."""
+        return _by_name(self.config.get("learners"))
+
+    @property
+    def main_learner(self) -> str:
+        """The learner that the others are compared with: the first CascadeBAI of the config, else the first."""
+        names = list(dict.fromkeys(self.summary["learner"]))
+        ours = [name for name in names if self.learners.get(name, {}).get("algorithm") == "cascadebai"]
+        return str((ours or names)[0])
+
+
+def _by_name(entries: Any) -> Mapping[str, Mapping[str, Any]]:
+    return MappingProxyType({str(entry["name"]): entry for entry in entries or ()})
+
+
+def load_results(directory: Path) -> Results:
+    """Read `manifest.json` and `summary.csv` of a result directory.
+
+    Raises:
+        ConfigError: if the directory or one of the files is missing, or not what a sweep writes.
+    """
+    if not directory.is_dir():
+        raise ConfigError(f"{directory} is not a directory; run `cascadebai sweep CONFIG --out {directory}` first")
+    manifest = _read_manifest(directory / "manifest.json")
+    expected = str(manifest["rows_sha256"])
+    return Results(
+        directory=directory,
+        summary=_read_summary(directory / "summary.csv"),
+        config=manifest["config"],
+        rows_sha256=expected,
+        complete=bool(manifest.get("complete", False)),
+        stale=_hash_differs(directory / "trials.csv", expected),
+    )
+
+
+def _read_manifest(path: Path) -> Mapping[str, Any]:
+    try:
+        manifest = json.loads(_text(path))
+    except json.JSONDecodeError as error:
+        raise ConfigError(f"{path}: line {error.lineno}: not JSON; run the sweep again") from error
+    missing = [key for key in ("config", "rows_sha256") if key not in manifest]
+    if missing:
+        raise ConfigError(f"{path}: key {missing[0]} is missing; this is not the manifest of a sweep")
+    return dict(manifest)
+
+
+def _read_summary(path: Path) -> pd.DataFrame:
+    _text(path)
+    try:
+        summary = pd.read_csv(path, dtype=dict.fromkeys(NAMES, str), keep_default_na=False, na_values=[""])
+    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+        raise ConfigError(f"{path}: not a table ({str(error).strip()}); run the sweep again") from error
+    missing = [column for column in (*NAMES, *GRID, *STATISTICS) if column not in summary.columns]
+    if missing:
+        raise ConfigError(f"{path}: column {missing[0]} is missing; run the sweep again")
+    if summary.empty:
+        raise ConfigError(f"{path}: no cell has a trial yet; run the sweep first")
+    return summary
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise ConfigError(f"{path} is missing; `cascadebai sweep CONFIG --out {path.parent}` writes it") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read ({error})") from error
+
+
+def _hash_differs(path: Path, expected: str) -> bool:
+    if not path.exists():
+        return False
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest() != expected
+
+
+def missing_trials(results: Results) -> list[str]:
+    """One sentence for each way in which the sweep is not finished; empty if it is."""
+    sentences = []
+    wanted = int(results.config.get("trials", 0))
+    short = int((results.summary["n"] < wanted).sum())
+    if short:
+        sentences.append(
+            f"{short} of {len(results.summary)} cells have fewer than {wanted} trials; run the sweep again to finish"
+        )
+    elif not results.complete:
+        sentences.append("the sweep is not complete, some cells are missing; run it again to finish")
+    if results.stale:
+        sentences.append("trials.csv has changed since summary.csv was made; run the sweep again to renew it")
+    return sentences
+
+
+def capped_trials(results: Results) -> list[str]:
+    """One sentence for each curve with trials that reached `max_steps`."""
+    summary = results.summary
+    capped = summary[summary["n_capped"] > 0]
+    return [
+        f"{instance}, {learner}: {int(part['n_capped'].sum())} of {int(part['n'].sum())} trials "
+        f"at K = {_listed(part['K'])} reached the cap and count with it"
+        for (instance, learner), part in capped.groupby(["instance", "learner"], sort=False)
+    ]
+
+
+def _listed(values: "pd.Series[Any]", most: int = 6) -> str:
+    distinct = [str(value) for value in dict.fromkeys(values)]
+    return ", ".join(distinct[:most]) + (", ..." if len(distinct) > most else "")

@@ -1,0 +1,133 @@
+"""Tables of a study: the rows of the CSV files and what is printed."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from synthetic import SETTINGS, scaling_config, write_results
+
+from cascadebai_cli.analysis.fits import fits_table, fitted_curves, models_table
+from cascadebai_cli.analysis.results import Results, load_results
+from cascadebai_cli.analysis.tables import aligned, coefficient, difference, fits_text, models_text
+from cascadebai_cli.errors import ConfigError
+
+COLUMNS = ["study", "instance", "learner", "model", "c1", "c1_se", "c2", "c2_se", "r2", "p_value", "n_points"]
+PUBLISHED = ["published_c1", "published_c2", "published_r2", "published_p_value"]
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    return load_results(write_results(tmp_path_factory.mktemp("r") / "table1", scaling_config()))
+
+
+def test_one_row_an_instance_with_the_model_of_the_config(results: Results) -> None:
+    fits = fits_table(results)
+    assert list(fits.columns[:15]) == COLUMNS + PUBLISHED
+    assert list(fits["instance"]) == [f"setting {i}" for i in range(1, 6)]
+    assert list(fits["model"]) == [s["model"] for s in SETTINGS]
+    assert list(fits["published_c1"]) == [s["published"] for s in SETTINGS]
+    assert fits["c1"].to_numpy() == pytest.approx([s["c1"] for s in SETTINGS], rel=0.02)
+    assert set(fits["rows_sha256"]) == {results.rows_sha256}
+
+
+def test_every_model_with_the_best_flagged(results: Results) -> None:
+    models = models_table(results)
+    assert len(models) == 20
+    assert list(models.columns[:13]) == [*COLUMNS, "aic", "best"]
+    for _, group in models.groupby("instance"):
+        assert group["best"].sum() == 1
+        assert group.loc[group["best"] == 1, "aic"].item() == group["aic"].min()
+    best = models[models["best"] == 1]
+    assert list(best["model"]) == [s["model"] for s in SETTINGS]
+
+
+def test_the_band_encloses_the_curve(results: Results) -> None:
+    curves = fitted_curves(results)
+    assert (curves["low"] < curves["fitted"]).all()
+    assert (curves["fitted"] < curves["high"]).all()
+    assert curves.groupby("instance")["K"].agg(["min", "max"]).to_numpy().tolist() == [[20, 60]] * 5
+
+
+def test_instances_without_a_model_have_no_fit(tmp_path: Path) -> None:
+    config = scaling_config(2, K=[20, 30, 40])
+    del config["instances"][0]["fit"]
+    results = load_results(write_results(tmp_path / "r", config))
+    assert list(fits_table(results)["instance"]) == ["setting 2"]
+    assert len(models_table(results)) == 8
+    assert set(fitted_curves(results)["instance"]) == {"setting 2"}
+
+
+def test_each_tolerance_has_a_fit_of_its_own(tmp_path: Path) -> None:
+    config = scaling_config(1, K=[20, 30, 40], epsilon=[0.0, 0.05])
+    results = load_results(
+        write_results(tmp_path / "r", config, lambda cell: cell["K"] * (100 + 1e4 * cell["epsilon"]))
+    )
+    fits = fits_table(results)
+    assert list(fits["epsilon"]) == [0.0, 0.05]
+    assert fits["c1"].to_numpy() == pytest.approx([100, 600], rel=0.1)
+
+
+def test_too_few_values_of_K_name_the_instance(tmp_path: Path) -> None:
+    results = load_results(write_results(tmp_path / "r", scaling_config(1, K=[20, 30])))
+    with pytest.raises(ConfigError, match=r"^setting 1, CascadeBAI: a fit needs at least 3 values of K, not 2$"):
+        fits_table(results)
+    assert models_table(results).empty
+
+
+def test_printed_table_sets_published_below_ours(results: Results) -> None:
+    lines = fits_text(fits_table(results)).splitlines()
+    header = "instance learner model source c1 se c2 se R^2 p-value points c1 diff."
+    assert " ".join(lines[0].split()) == header
+    assert len(lines) == 2 + 2 * 5
+    assert "here" in lines[2]
+    assert lines[3].split() == ["published", "23802.95", "1.00", "0.9987", "1.00e-58"]
+    assert all(line.endswith("%") for line in lines[2::2])
+    assert max(map(len, lines)) <= 130
+
+
+def test_printed_difference_is_that_of_c1(results: Results) -> None:
+    fits = fits_table(results)
+    expected = f"{100 * (fits['c1'][0] / 23802.95 - 1):+.1f} %"
+    assert fits_text(fits).splitlines()[2].endswith(expected)
+
+
+def test_printed_models_name_the_smallest_aic(results: Results) -> None:
+    fits = fits_table(results)
+    assert models_text(fits).splitlines()[2].split()[-6:] == [
+        "K",
+        "0.0",
+        f"{fits['loglog_slope'][0]:.3f}",
+        f"{fits['loglog_low'][0]:.3f}",
+        "to",
+        f"{fits['loglog_high'][0]:.3f}",
+    ]
+
+
+def test_alignment() -> None:
+    assert aligned(["name", "x"], [["a", "1.5"], ["longer", "10.0"]]).splitlines() == [
+        "name       x",
+        "------  ----",
+        "a        1.5",
+        "longer  10.0",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (23802.951, "23802.95"),
+        (-50749, "-50749.00"),
+        (1.2249, "1.22"),
+        (0.00371, "0.0037"),
+        (0.0, "0.00"),
+        (np.nan, ""),
+    ],
+)
+def test_coefficients(value: float, text: str) -> None:
+    assert coefficient(value) == text
+
+
+def test_difference() -> None:
+    assert difference(936.5, 944.82) == "-0.9 %"
+    assert difference(2.0, 1.0) == "+100.0 %"
+    assert difference(1.0, np.nan) == ""
