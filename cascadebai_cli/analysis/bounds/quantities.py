@@ -34,8 +34,8 @@ def mu_tilde(instance: Instance) -> FloatArray:
 
 def v(k: Values, w_prime: Values) -> FloatArray:
     """`v_k = min(k, sqrt(2) / w')`, with `E X^2 <= v_k^2` [lemma:obs_sec_moment]."""
-    with np.errstate(divide="ignore"):
-        return np.minimum(k, np.sqrt(2) / np.asarray(w_prime, dtype=np.float64))
+    with np.errstate(divide="ignore", over="ignore"):
+        return np.asarray(np.minimum(k, np.sqrt(2) / np.asarray(w_prime, dtype=np.float64)), dtype=np.float64)
 
 
 def rho(L: Values, delta: Values) -> FloatArray:
@@ -76,6 +76,11 @@ def t_bar(gap: Values, rho: Values, constant: Values) -> FloatArray:
         return np.asarray(1 + np.floor(c * np.log(np.maximum(inner, 1.0))))
 
 
+def near_optimal(instance: Instance) -> int:
+    """`K'`. With `epsilon = 0` it is `K`, however small the gap; the instance's own count allows for rounding."""
+    return instance.K if instance.epsilon == 0 else instance.K_prime
+
+
 def delta_bar(instance: Instance) -> FloatArray:
     """`Delta-bar_i` of the items in descending order of weight, shape `(L,)` (Section 4.1).
 
@@ -83,7 +88,7 @@ def delta_bar(instance: Instance) -> FloatArray:
     that accepting items only removes them; but once an item outside the best `K` is accepted, the others are
     compared with `w(K)` in place of `w(K+1)`, and their gap can be smaller than `Delta-bar_i`. Used as printed.
     """
-    K, K_prime, epsilon = instance.K, instance.K_prime, instance.epsilon
+    K, K_prime, epsilon = instance.K, near_optimal(instance), instance.epsilon
     gaps = instance.gaps
     bar = np.concatenate([gaps[:K] + epsilon, gaps[K - 1] - gaps[K:K_prime] + epsilon, gaps[K_prime:] - epsilon])
     return bar if epsilon == 0 else np.where(bar < ROUNDING, 0.0, bar)
@@ -116,7 +121,7 @@ class Quantities:
     @cached_property
     def K_prime(self) -> int:
         """Number of epsilon-optimal items."""
-        return self.instance.K_prime
+        return near_optimal(self.instance)
 
     @property
     def K_1(self) -> int:

@@ -1,0 +1,334 @@
+"""Values of the bounds at instances worked out by hand, and the relations between their forms."""
+
+from math import floor, log, log2, sqrt
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from cascadebai_cli.analysis.bounds import upper
+from cascadebai_cli.analysis.bounds.cell import cell_bounds
+from cascadebai_cli.analysis.bounds.lower import (
+    bernoulli_kl,
+    confidence_factor,
+    lower_bound,
+    printed_confidence_factor,
+)
+from cascadebai_cli.analysis.bounds.quantities import (
+    PRINTED_CONSTANT,
+    Quantities,
+    delta_bar,
+    exact_constant,
+    rho,
+    t_bar,
+)
+from cascadebai_cli.analysis.bounds.slope import bound_slope, two_level_instance
+from cascadebai_cli.analysis.bounds.two_level import TwoLevel
+from cascadebai_cli.analysis.scaling import fit_scaling
+from cascadebai_cli.learners.radius import cascade_radius
+from cascadebai_cli.model.instance import Instance
+
+DELTA = 0.1
+TIGHT = 1e-9
+
+
+def observations(gap, L, constant=64.0):
+    """`T-bar` in plain Python."""
+    root, c = sqrt(DELTA / (12 * L)), constant / gap**2
+    return 1 + floor(c * log(2 / root * log2(3 * c / root)))
+
+
+# Instance A: two levels, theorem, no phase after the first
+
+A = Instance(np.array([0.25, 0.5, 0.5]), K=2)
+
+
+def test_quantities_of_instance_a():
+    q = Quantities(A, DELTA)
+    assert q.mu == pytest.approx([1, 1.5])
+    assert q.mu_tilde == pytest.approx([1, 1.75])
+    assert q.v == pytest.approx([1, 2])
+    assert delta_bar(A).tolist() == [0.25, 0.25, 0.25]
+    assert (q.K_prime, q.K_1, q.K_2) == (2, 1, 1)
+    assert pytest.approx([2 / 1.5 - 1]) == q.M
+    assert q.T_bar.tolist() == [6552, 6552, 6552]
+    assert Quantities(A, DELTA, PRINTED_CONSTANT).T_bar[0] == 22476
+
+
+def test_upper_bounds_of_instance_a():
+    q, T = Quantities(A, DELTA), 6552
+    assert upper.N_1(q) == pytest.approx(16 / 9 * log(160 / 9))
+    assert upper.N_2(q) == pytest.approx(T / 1.5)
+    assert upper.N_3_by_phase(q) == 0
+    assert upper.first_full_lists(q) == pytest.approx(2 * T / 1.5)
+    assert upper.N_3_by_item(q) == pytest.approx(4 / 3 * T)
+    terms = {"N_1": 32 / 9 * log(20), "N_2": 2 * T / 1.5, "N_3": 2 * (2 * T + 1) / 1.5}
+    assert upper.theorem_upper(q).terms == pytest.approx(terms)
+    two_level = [2 * (3 * T - 2) / 1.5, 2 * (2 / 1.5) ** 2 * log(20), 1]
+    assert list(cell_bounds(A, DELTA).two_level.terms.values()) == pytest.approx(two_level)
+    assert cell_bounds(A, DELTA).upper.steps == pytest.approx(sum(two_level))
+    assert cell_bounds(A, DELTA).upper.dominating == "observing"
+
+
+def test_lower_bound_of_instance_a():
+    forth, back = log(4 / 3) / 2, log(2) - (2 * log(2) - 0.75 * log(3))
+    needed = 2 / forth + 1 / back
+    assert lower_bound(A, DELTA) == pytest.approx(0.8 * log(9) * needed / 1.75)
+    assert lower_bound(A, DELTA, semi_bandit=True) == pytest.approx(0.8 * log(9) * needed / 2)
+
+
+# Instance B: different gaps, an item that is never clicked, two phases
+
+B = Instance(np.array([0.8, 0.5, 0.4, 0.2, 0.0]), K=3)
+
+
+def test_quantities_of_instance_b():
+    q = Quantities(B, DELTA)
+    assert q.mu == pytest.approx([1, 1.2, 1.3])
+    assert q.mu_tilde == pytest.approx([1, 2, 2.8])
+    assert q.v == pytest.approx([1, 2, 3])
+    assert delta_bar(B) == pytest.approx([0.6, 0.3, 0.2, 0.2, 0.4])
+    assert (q.K_prime, q.K_1, q.K_2) == (3, 1, 1)
+    assert pytest.approx([3 / 1.3 - 2 / 1.2, 2 / 1.2 - 1]) == q.M
+    assert q.T_bar.tolist() == [observations(gap, 5) for gap in (0.6, 0.4, 0.3, 0.4 - 0.2, 0.4 - 0.2)]
+
+
+def test_upper_bounds_of_instance_b():
+    q = Quantities(B, DELTA)
+    T = q.T_bar
+    r3, r2 = (3 / 1.3) ** 2, (2 / 1.2) ** 2
+    assert upper.N_1(q) == pytest.approx((r3 + r2) * log((r3 + r2) / DELTA))
+    assert upper.N_2(q) == pytest.approx((T[0] + T[1]) / 1.3)
+    assert upper.N_3_by_phase(q) == pytest.approx(2 / 1.2 * (T[3] - T[2]))
+    assert upper.N_3_by_item(q) == pytest.approx(3 / 1.3 * T[2] + 2 / 1.2 * (T[3] - T[2]))
+    first = 2 * (T[0] + T[1] + 3 * T[2] + 2) / 1.3
+    second = 2 * (2 * (T[3] - T[2]) + 3) / 1.2
+    spread = 2 * r3 * log(2 * (r3 + r2) / (DELTA * r3)) + 2 * r2 * log(2 * (r3 + r2) / (DELTA * r2))
+    assert upper.theorem_upper(q).steps == pytest.approx(first + second + spread)
+    assert cell_bounds(B, DELTA).two_level is None
+
+
+def test_lower_bound_of_instance_b():
+    divergences = [
+        0.6 * log(4),
+        0.5 * log(0.5 / 0.2) + 0.5 * log(0.5 / 0.8),
+        0.4 * log(2) + 0.6 * log(0.6 / 0.8),
+        0.2 * log(0.5) + 0.8 * log(0.8 / 0.6),
+        -log(0.6),
+    ]
+    assert lower_bound(B, DELTA) == pytest.approx(0.8 * log(9) * sum(1 / d for d in divergences) / 2.8)
+
+
+# Instance C: epsilon > 0 and many good items
+
+C = Instance(np.array([0.1, 0.8, 0.5, 0.6]), K=2, epsilon=0.1)
+
+
+def test_bounds_of_instance_c():
+    q = Quantities(C, DELTA)
+    assert q.K_prime == 3
+    assert delta_bar(C) == pytest.approx([0.4, 0.2, 0.1, 0.4])
+    T = q.T_bar
+    assert T[[0, 2, 3]] == pytest.approx([observations(gap, 4) for gap in (0.4, 0.2, 0.1)], rel=1e-3)
+    bound = upper.many_optimal_upper(q)
+    assert bound.terms["N_1'"] == pytest.approx(2 * (2 / 1.2) ** 2 * log(20))
+    assert bound.terms["N_2'"] == pytest.approx(2 * (T[0] + T[1] + 2 * T[2] + 1) / 1.2)
+    assert cell_bounds(C, DELTA).upper.source == "many optimal"
+    assert np.isnan(lower_bound(C, DELTA))
+
+
+def test_each_theorem_refuses_the_other_ones_instances():
+    with pytest.raises(ValueError, match="K' = 3 is not below 2K - 1 = 3"):
+        upper.theorem_upper(Quantities(C, DELTA))
+    with pytest.raises(ValueError, match="K' = 2 is below 2K - 1 = 3"):
+        upper.many_optimal_upper(Quantities(A, DELTA))
+
+
+def test_weights_0_and_1_are_exact():
+    certain = Instance(np.array([1.0, 0.0]), K=1)
+    assert lower_bound(certain, DELTA) == 0
+    assert upper.general_upper(Quantities(certain, DELTA)).terms["N_2'"] == 2 * 2 * observations(1, 2)
+    mixed = Quantities(Instance(np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0]), K=3), DELTA)
+    assert mixed.mu.tolist() == [1, 1, 1]
+    assert mixed.mu_tilde.tolist() == [1, 2, 3]
+
+
+def test_an_item_that_nothing_certifies_leaves_the_bound_finite():
+    # w(K) = w(K+1), and an item exactly epsilon below: it is good enough, but its gap is 0.
+    flat = Instance(np.array([0.9, 0.8, 0.5, 0.5, 0.4, 0.1]), K=3, epsilon=0.1)
+    q = Quantities(flat, DELTA)
+    assert delta_bar(flat) == pytest.approx([0.5, 0.4, 0.1, 0.1, 0, 0.3])
+    assert q.T_bar[-1] == np.inf
+    assert np.isfinite(upper.general_upper(q).steps)
+
+
+def test_a_gap_too_small_for_a_float_gives_an_infinite_bound():
+    q = Quantities(Instance(np.array([0.5, 1e-200, 2e-200, 0.0, 3e-200]), K=3), DELTA)
+    assert upper.theorem_upper(q).steps == np.inf
+    assert upper.N_3_by_phase(q) >= 0
+
+
+# T-bar
+
+
+@given(st.floats(1e-3, 1), st.integers(2, 10**5), st.floats(1e-6, 0.99), st.sampled_from([0.5, 0.7, 1.0, 2.0, 0.05]))
+def test_t_bar_observations_are_enough(gap, L, delta, sigma):
+    enough = t_bar(gap, rho(L, delta), exact_constant(sigma))
+    assert 4 * cascade_radius(L, delta, sigma)(enough) < gap
+
+
+def test_the_printed_constant_is_too_small_for_the_printed_radius():
+    gap, L = 0.01, 128
+    printed = t_bar(gap, rho(L, DELTA), PRINTED_CONSTANT)
+    assert 4 * cascade_radius(L, DELTA, sigma=1)(printed) > gap
+    assert 4 * cascade_radius(L, DELTA, sigma=0.5)(printed) < gap
+
+
+def test_rho_is_that_of_the_algorithm():
+    assert rho(128, DELTA) == cascade_radius(128, DELTA, 0.5).rho
+    assert 6 * rho(128, DELTA) ** 2 == pytest.approx(DELTA / (2 * 128))
+
+
+# The two forms of N_3
+
+
+@st.composite
+def problems(draw):
+    """Instances with `K' < 2K - 1`, of at most 12 items."""
+    w = np.array(draw(st.lists(st.floats(0, 1), min_size=3, max_size=12)))
+    epsilon = draw(st.sampled_from([0.0, 0.02, 0.2]))
+    K = draw(st.integers(2, len(w) - 1))
+    gap = -np.diff(np.sort(w)[::-1])[K - 1]
+    assume(gap > 1e-6)
+    instance = Instance(w, K, epsilon)
+    assume(instance.K_prime < 2 * K - 1)
+    return Quantities(instance, DELTA)
+
+
+@given(problems())
+def test_second_form_of_n_3_bounds_the_first_with_the_full_lists(q):
+    assert upper.N_3_by_phase(q) + upper.first_full_lists(q) <= upper.N_3_by_item(q) * (1 + TIGHT)
+
+
+def test_the_printed_forms_of_n_3_differ():
+    q = Quantities(Instance(np.array([0.2, 0.19, 0.17, 0.14, 0.05, 0.01]), K=4), DELTA)
+    assert q.K_1 == 3
+    assert upper.N_3_by_item(q) > 1.05 * (upper.N_3_by_phase(q) + upper.first_full_lists(q))
+    assert upper.N_3_by_item(q) > 1.5 * upper.N_3_by_phase(q)
+
+
+@given(problems())
+def test_quantities_obey_what_the_proof_uses(q):
+    assert (q.M >= -TIGHT).all()
+    k = np.arange(1, q.K_1 + 1)[max(q.K_prime - q.K, 0) :]
+    assert (k / q.mu[k - 1] <= 2 + TIGHT).all()
+    assert (upper.spread_ratios(q) >= 1 - TIGHT).all()
+    bound = upper.theorem_upper(q)
+    assert bound.terms["N_2"] == 2 * upper.N_2(q)
+    # c_k ln(1 / c_k) <= 1 / e: the step from the sum over phases to N_1.
+    r = upper.spread_ratios(q)
+    assert bound.terms["N_1"] <= 2 * upper.N_1(q) + 2 * log(4) * r.sum() + len(r) / np.e + TIGHT
+
+
+@given(problems())
+def test_n_1_is_bounded_by_the_extreme_weights(q):
+    w_star, w_prime = q.instance.w_star, q.instance.w_prime
+    assume(w_prime > 1e-6)
+    assert upper.N_1(q) <= upper.N_1_ceiling(w_star, w_prime, q.K, DELTA) * (1 + TIGHT)
+
+
+# Two levels
+
+
+@st.composite
+def two_levels(draw):
+    L = draw(st.integers(2, 60))
+    K = draw(st.integers(1, L - 1))
+    low, high = sorted(draw(st.tuples(st.floats(1e-6, 1), st.floats(1e-6, 1))))
+    assume(high - low > 1e-4)
+    return L, K, high, low
+
+
+@given(two_levels())
+def test_two_level_forms_equal_the_general_ones(parameters):
+    L, K, w_star, w_prime = parameters
+    q = Quantities(two_level_instance(L, K, w_star, w_prime), DELTA)
+    closed = TwoLevel(L, K, w_star, w_prime, DELTA)
+    assert closed.mu(np.arange(1, K + 1)) == pytest.approx(q.mu, rel=TIGHT)
+    assert closed.mu_tilde_K == pytest.approx(q.mu_tilde[-1], rel=TIGHT)
+    assert closed.lower() == pytest.approx(lower_bound(q.instance, DELTA), rel=TIGHT)
+    assert closed.T_bar == q.T_bar[0]
+    assert closed.upper() <= closed.upper_by_case() * (1 + TIGHT)
+
+
+def test_printed_mu_tilde_needs_a_long_tail_of_poor_items():
+    L, K, w_star, w_prime = 10, 8, 0.9, 0.1
+    printed = (1 - (1 - w_prime) ** K) / w_prime
+    assert TwoLevel(L, K, w_star, w_prime, DELTA).mu_tilde_K < 0.6 * printed
+    assert TwoLevel(16, K, w_star, w_prime, DELTA).mu_tilde_K == pytest.approx(printed)
+
+
+def test_two_level_forms_take_arrays():
+    K = np.arange(20, 61)
+    bounds = TwoLevel(128, K, 1 / K, 1 / K**2, DELTA)
+    one = TwoLevel(128, 40, 1 / 40, 1 / 1600, DELTA)
+    assert bounds.upper()[20] == one.upper()
+    assert bounds.lower()[20] == one.lower()
+    assert (bounds.lower() < bounds.upper()).all()
+
+
+# Divergences and the factor of delta
+
+
+@pytest.mark.parametrize(
+    ("p", "q", "value"),
+    [(0, 0, 0), (1, 1, 0), (0, 0.5, log(2)), (1, 0.5, log(2)), (0.5, 0, np.inf), (0.5, 1, np.inf), (1, 0, np.inf)],
+)
+def test_divergence_at_0_and_1(p, q, value):
+    assert bernoulli_kl(p, q) == value
+
+
+def test_divergence_of_nearly_equal_weights_is_not_lost():
+    assert bernoulli_kl(0.5, 0.5 + 1e-9) >= 2e-18 * 0.999
+
+
+@given(st.floats(1e-9, 0.4999))
+def test_factor_is_at_least_the_printed_one(delta):
+    assert confidence_factor(delta) >= printed_confidence_factor(delta)
+
+
+def test_factor_says_nothing_from_one_half_on():
+    assert confidence_factor([0.5, 0.7, 0.99]).tolist() == [0, 0, 0]
+    assert printed_confidence_factor(0.5) == 0
+
+
+# Size
+
+
+@pytest.mark.parametrize("K", [1, 50_000, 99_999])
+def test_bounds_of_a_huge_instance_are_finite(K):
+    bounds = cell_bounds(Instance(np.linspace(1, 0, 100_000), K), DELTA)
+    assert np.isfinite([bounds.lower, bounds.upper.steps]).all()
+    assert 0 <= bounds.lower < bounds.upper.steps
+
+
+def test_closed_form_of_a_huge_two_level_instance():
+    L, K = 100_000, 50_000
+    q = Quantities(two_level_instance(L, K, 1e-4, 1e-10), DELTA)
+    closed = TwoLevel(L, K, 1e-4, 1e-10, DELTA)
+    assert closed.mu(K) == pytest.approx(q.mu[-1], rel=TIGHT)
+    assert closed.mu_tilde_K == pytest.approx(q.mu_tilde[-1], rel=TIGHT)
+    assert closed.lower() == pytest.approx(lower_bound(q.instance, DELTA), rel=TIGHT)
+
+
+# The slope of the bound
+
+
+def test_slope_of_the_bound_is_the_fit_of_its_values():
+    K = np.arange(20, 61, 10)
+    instances = [two_level_instance(128, k, 1 / k, 1 / k**2) for k in K]
+    values = TwoLevel(128, K, 1 / K, 1 / K**2, DELTA).upper()
+    fit = bound_slope(K, instances, DELTA, "K")
+    assert fit.c1 == pytest.approx(fit_scaling(K, values, "K").c1)
+    assert fit.r2 > 0.99
