@@ -11,6 +11,7 @@ from cascadebai_cli.engines.reference import run_reference
 from cascadebai_cli.engines.run import Run
 from cascadebai_cli.engines.skip_ahead import run_skip_ahead
 from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.learners.protocol import Learner
 from cascadebai_cli.learners.racing import RacingLearner
 from cascadebai_cli.model.feedback import FEEDBACKS
@@ -46,7 +47,7 @@ def resolve_engine(engine: EngineName, learner: Learner, feedback: str = "cascad
             f"{type(learner).__name__} with r > 1 shows an item more than once in a list, which cascading feedback "
             "does not define; use r: 1 or feedback: semi-bandit"
         )
-    skips = isinstance(learner, RacingLearner) and type(learner).select is RacingLearner.select
+    skips = isinstance(learner, RacingLearner) and shows_least_observed(learner)
     if engine == "auto":
         return "skip-ahead" if skips else "reference"
     if engine == "skip-ahead" and not skips:
@@ -55,6 +56,12 @@ def resolve_engine(engine: EngineName, learner: Learner, feedback: str = "cascad
             "least observed survivors; use engine: auto"
         )
     return engine
+
+
+def shows_least_observed(learner: RacingLearner) -> bool:
+    """Whether lists are in ascending order of `T`, so that items are observed in a cyclic sweep."""
+    select = type(learner).select
+    return select is RacingLearner.select or (select is CascadeBAI.select and getattr(learner, "order", "T") == "T")
 
 
 def simulate(

@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
 from numpy.typing import ArrayLike
 
+from cascadebai_cli.learners.display import OrderName, display_order
 from cascadebai_cli.learners.racing import RacingLearner, kth_largest
 from cascadebai_cli.learners.radius import IteratedLogRadius, cascade_radius
 from cascadebai_cli.model.instance import BoolArray, FloatArray
@@ -54,7 +56,34 @@ class CascadeRule:
 
 
 class CascadeBAI(RacingLearner):
-    """Algorithm 1 step by step; arguments as for `CascadeRule`."""
+    """Algorithm 1 step by step; arguments as for `CascadeRule`.
 
-    def __init__(self, L: int, K: int, delta: float, epsilon: float = 0.0, sigma: float = 0.5) -> None:
+    Args:
+        order: how the least observed survivors are ordered in the list, a key of `display.ORDERS`.
+
+    Raises:
+        ConfigError: if there is no such order.
+    """
+
+    def __init__(
+        self,
+        L: int,
+        K: int,
+        delta: float,
+        epsilon: float = 0.0,
+        sigma: float = 0.5,
+        order: OrderName = "T",
+    ) -> None:
         super().__init__(CascadeRule(L, K, delta, epsilon, sigma))
+        self.order = order
+        self.display = display_order(order)
+
+    def select(self) -> list[int]:
+        """The least observed survivors, in the display order; ties keep the order of `RacingLearner.select`."""
+        least = super().select()
+        if self.order == "T":
+            return least
+        shown = np.array(least)
+        T = self.T[shown]
+        values = self.display.values(self.S[shown] / np.maximum(T, 1), self.rule.radius(T))
+        return shown[np.argsort(values, kind="stable")].tolist()
