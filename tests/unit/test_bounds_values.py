@@ -3,6 +3,7 @@
 from math import floor, log, log2, sqrt
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -23,9 +24,8 @@ from cascadebai_cli.analysis.bounds.quantities import (
     rho,
     t_bar,
 )
-from cascadebai_cli.analysis.bounds.slope import bound_slope, two_level_instance
-from cascadebai_cli.analysis.bounds.two_level import TwoLevel
-from cascadebai_cli.analysis.scaling import fit_scaling
+from cascadebai_cli.analysis.bounds.slope import bound_slope
+from cascadebai_cli.analysis.bounds.two_level import TwoLevel, two_level_instance
 from cascadebai_cli.learners.radius import cascade_radius
 from cascadebai_cli.model.instance import Instance
 
@@ -327,8 +327,13 @@ def test_closed_form_of_a_huge_two_level_instance():
 
 def test_slope_of_the_bound_is_the_fit_of_its_values():
     K = np.arange(20, 61, 10)
-    instances = [two_level_instance(128, k, 1 / k, 1 / k**2) for k in K]
-    values = TwoLevel(128, K, 1 / K, 1 / K**2, DELTA).upper()
-    fit = bound_slope(K, instances, DELTA, "K")
-    assert fit.c1 == pytest.approx(fit_scaling(K, values, "K").c1)
+    cells = pd.DataFrame({"K": K, "upper": TwoLevel(128, K, 1 / K, 1 / K**2, DELTA).upper()})
+    fit = bound_slope(cells, "K")
+    slope, constant = np.polyfit(K, cells["upper"], 1)
+    assert (fit.c1, fit.c2) == pytest.approx((slope, constant))
     assert fit.r2 > 0.99
+
+
+@pytest.mark.parametrize("missing", [np.nan, np.inf])
+def test_no_slope_without_a_bound(missing):
+    assert bound_slope(pd.DataFrame({"K": [1, 2, 3], "upper": [5.0, 6.0, missing]}), "K") is None

@@ -1,39 +1,27 @@
 """The slope that a bound itself would give: what Table 1 says in words, as a number."""
 
-from collections.abc import Sequence
+import pandas as pd
 
-import numpy as np
-from numpy.typing import ArrayLike
-
-from cascadebai_cli.analysis.bounds.cell import cell_bounds
-from cascadebai_cli.analysis.bounds.quantities import CLICK_CONSTANT
 from cascadebai_cli.analysis.scaling import ScalingFit, fit_scaling
-from cascadebai_cli.model.instance import Instance
 
 
-def bound_slope(
-    K: ArrayLike, instances: Sequence[Instance], delta: ArrayLike, model: str, constant: float = CLICK_CONSTANT
-) -> ScalingFit:
-    """Fit `model` to the upper bounds of the cells, as `fit_scaling` fits it to their mean steps.
+def bound_slope(cells: pd.DataFrame, model: str) -> ScalingFit | None:
+    """Fit `model` to the upper bounds of cells, as `fit_scaling` fits it to their mean steps.
 
-    The bound is a worst case, so its `c1` is larger than the measured one; what the two share, if the bound is tight
-    in `K`, is that the model fits both (`r2`), and that the ratio of the slopes does not depend on the setting much.
+    The bound is a worst case, so its `c1` is the larger one. If the bound is tight in `K`, as the paper concludes from
+    the fits, the model fits both, and the ratio of the two slopes is that of the values.
 
     Args:
-        K: one value a cell, shape `(n,)`.
-        instances: the cells' instances.
-        delta: risk of each cell, a number or shape `(n,)`.
+        cells: columns `K, upper`, one row a value of `K`.
         model: a key of `scaling.MODELS`.
-        constant: constant of `T-bar`, see `quantities.exact_constant`.
+
+    Returns:
+        The fit, `None` if a cell has no finite upper bound.
 
     Raises:
         ConfigError: as `fit_scaling`.
     """
-    risks = np.broadcast_to(np.asarray(delta, dtype=np.float64), len(instances))
-    bounds = [cell_bounds(i, float(d), constant).upper.steps for i, d in zip(instances, risks, strict=True)]
-    return fit_scaling(K, bounds, model)
-
-
-def two_level_instance(L: int, K: int, w_star: float, w_prime: float) -> Instance:
-    """The instance of a row of `summary.csv` whose weights are two-level."""
-    return Instance(np.repeat([w_star, w_prime], [K, L - K]), K)
+    upper = cells["upper"].to_numpy(dtype=float)
+    if not pd.notna(upper).all() or (upper == float("inf")).any():
+        return None
+    return fit_scaling(cells["K"].to_numpy(), upper, model)

@@ -6,7 +6,7 @@ import numpy as np
 
 from cascadebai_cli.analysis.bounds.lower import bernoulli_kl, confidence_factor
 from cascadebai_cli.analysis.bounds.quantities import CLICK_CONSTANT, Values, rho, t_bar, v
-from cascadebai_cli.model.instance import FloatArray
+from cascadebai_cli.model.instance import FloatArray, Instance
 
 
 def observations_of_equals(k: Values, w: Values) -> FloatArray:
@@ -91,3 +91,8 @@ class TwoLevel:
         small = 4 * observations / self.K + 8 * log_term
         large = 4 * self.w_star * observations + 16 * (self.w_star / self.w_prime) ** 2 * log_term
         return np.asarray(np.where(self.w_star * self.K <= 1, small, large) + self.L - 2)
+
+
+def two_level_instance(L: int, K: int, w_star: float, w_prime: float, epsilon: float = 0.0) -> Instance:
+    """The instance with these weights, best items first."""
+    return Instance(np.repeat([w_star, w_prime], [K, L - K]), K, epsilon)
