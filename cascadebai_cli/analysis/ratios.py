@@ -1,0 +1,102 @@
+"""How many times as many steps CascadeBAI takes as each other learner (what Corollary 4.3 predicts)."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from cascadebai_cli.analysis.results import Results
+from cascadebai_cli.analysis.tables import aligned, digits
+
+CELL = ("instance", "L", "K", "delta", "epsilon")
+"""Rows that agree in these columns differ in the learner only."""
+
+SHOWN = 3
+"""Values of `K` in the printed table: the first, the middle and the last."""
+
+
+@dataclass(frozen=True)
+class Mean:
+    """Mean of `n` trials with its standard error, NaN for a single trial."""
+
+    value: float
+    se: float
+    n: int
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Ratio of two means with its interval; NaN ends if a trial more is needed."""
+
+    value: float
+    low: float
+    high: float
+
+
+def ratio_of_means(a: Mean, b: Mean, level: float = 0.95) -> Ratio:
+    """`a / b` for independent positive means, by the delta method on the logarithm with Welch's degrees of freedom.
+
+    On the log scale the interval cannot reach below 0, and `b / a` has the reciprocal interval. Relative standard
+    errors are a few per cent here, where this and Fieller's interval agree.
+    """
+    from scipy.special import stdtrit
+
+    value = a.value / b.value
+    parts = [(mean.se / mean.value) ** 2 for mean in (a, b)]
+    variance = sum(parts)
+    if variance == 0:
+        return Ratio(value, value, value)
+    freedom = variance**2 / sum(v**2 / (mean.n - 1) for v, mean in zip(parts, (a, b), strict=True) if mean.n > 1)
+    factor = math.exp(stdtrit(freedom, (1 + level) / 2) * math.sqrt(variance))
+    return Ratio(value, value / factor, value * factor)
+
+
+def ratios_table(results: Results) -> pd.DataFrame:
+    """`ratios.csv`: the main learner against each other one, cell by cell, in the order of the summary."""
+    main = results.main_learner
+    order = list(dict.fromkeys(results.summary["instance"])), list(dict.fromkeys(results.summary["learner"]))
+    rows = list(_rows(results, main))
+    rows.sort(key=lambda row: (order[0].index(row["instance"]), order[1].index(row["other"])))
+    return pd.DataFrame(rows)
+
+
+def _rows(results: Results, main: str) -> Iterator[dict[str, Any]]:
+    for values, cell in results.summary.groupby(list(CELL), sort=False):
+        by_learner = {str(row["learner"]): row for row in cell.to_dict("records")}
+        ours = by_learner.pop(main, None)
+        for name, theirs in by_learner.items() if ours else ():
+            names = {"study": results.study, **dict(zip(CELL, values, strict=True)), "learner": main, "other": name}
+            yield {**names, **_compared(ours or {}, theirs), "rows_sha256": results.rows_sha256}
+
+
+def _compared(ours: Mapping[Any, Any], theirs: Mapping[Any, Any]) -> dict[str, Any]:
+    ratio = ratio_of_means(_mean(ours), _mean(theirs))
+    capped = int(ours["n_capped"] + theirs["n_capped"])
+    return {"ratio": ratio.value, "ratio_low": ratio.low, "ratio_high": ratio.high, "n_capped": capped}
+
+
+def _mean(row: Mapping[Any, Any]) -> Mean:
+    return Mean(float(row["mean_steps"]), float(row["se_steps"]), int(row["n"]))
+
+
+def ratios_text(ratios: pd.DataFrame) -> str:
+    """Ratios at the first, middle and last `K` of each curve.
+
+    Args:
+        ratios: as from `ratios_table`.
+    """
+    header = ["instance", "steps of", "K", "ratio", "95 % interval"]
+    curves = ratios.groupby(["instance", "other", "L", "delta", "epsilon"], sort=False)
+    rows = [_line(row) for _, curve in curves for row in _thinned(curve.sort_values("K").to_dict("records"))]
+    return aligned(header, rows, left=2)
+
+
+def _thinned(rows: Sequence[Any]) -> Sequence[Any]:
+    return [rows[0], rows[len(rows) // 2], rows[-1]] if len(rows) > SHOWN else rows
+
+
+def _line(row: Mapping[str, Any]) -> list[str]:
+    interval = f"{digits(row['ratio_low'])} to {digits(row['ratio_high'])}" if pd.notna(row["ratio_low"]) else ""
+    return [row["instance"], f"{row['learner']} / {row['other']}", str(row["K"]), digits(row["ratio"]), interval]

@@ -1,0 +1,49 @@
+"""The command line: verbs, exit codes, and errors as one line."""
+
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from cascadebai_cli import __version__
+from cascadebai_cli.cli.fit import fit
+from cascadebai_cli.cli.plot import plot
+from cascadebai_cli.cli.run import run
+from cascadebai_cli.cli.sweep import sweep
+from cascadebai_cli.errors import CascadeError
+
+INTERRUPTED = 130
+
+app = typer.Typer(name="cascadebai", no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
+for verb in (run, sweep, fit, plot):
+    app.command()(verb)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"cascadebai {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Best arm identification for cascading bandits: simulate, fit and plot.
+
+    Exit codes: 0 all done, 1 some trial failed or is missing, 2 bad usage or config, 130 interrupted.
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run a command line, that of the process by default, and exit; our errors become one line on stderr."""
+    try:
+        app(arguments, prog_name="cascadebai")
+    except CascadeError as error:
+        typer.echo(f"error: {error}", err=True)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)

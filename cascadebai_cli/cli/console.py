@@ -1,0 +1,105 @@
+"""What a user sees while trials run: a bar on a terminal, a plain line now and then otherwise; all on stderr."""
+
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
+
+    from cascadebai_cli.experiment.cells import Cell
+    from cascadebai_cli.experiment.worker import BlockResult
+
+LINE_SECONDS = 10.0
+
+
+def tell(text: str) -> None:
+    """A message, on stderr."""
+    typer.echo(text, err=True)
+
+
+def label(cell: "Cell") -> str:
+    """A cell in words."""
+    place = f"L = {cell.L}, K = {cell.K}, delta = {cell.delta:g}, epsilon = {cell.epsilon:g}"
+    return f"{cell.instance}, {cell.learner}: {place}"
+
+
+class Progress:
+    """Counts trials and cells as results come in, and shows them.
+
+    Args:
+        missing: number of trials to run of each cell.
+        quiet: show nothing.
+        every: seconds between two lines where there is no terminal.
+    """
+
+    def __init__(self, missing: Sequence[int], *, quiet: bool = False, every: float = LINE_SECONDS) -> None:
+        self.trials, self.cells = sum(missing), sum(count > 0 for count in missing)
+        self.done = self.cells_done = self.steps = 0
+        self._left = list(missing)
+        self._quiet, self._every = quiet or self.trials == 0, every
+        self._start = time.monotonic()
+        self._ended = threading.Event()
+        self._bar: Bar | None = None
+
+    def update(self, result: "BlockResult") -> None:
+        """Count the trials of a block; failed ones count as done."""
+        count = len(result.finished) + len(result.failed)
+        self._left[result.position] -= count
+        self.cells_done += self._left[result.position] == 0
+        self.done += count
+        self.steps += sum(row.steps for row in result.finished)
+        if self._bar:
+            self._bar.update(self._bar.task_ids[0], completed=self.done, text=self.line())
+
+    def line(self) -> str:
+        """Where we are, in one line."""
+        seconds = max(time.monotonic() - self._start, 1e-9)
+        left = duration(seconds * (self.trials - self.done) / self.done) if self.done else "unknown"
+        return (
+            f"{self.done:,} of {self.trials:,} trials, {self.cells_done:,} of {self.cells:,} cells, "
+            f"{self.steps / seconds:.2g} steps/s, time left {left}"
+        )
+
+    def __enter__(self) -> Self:
+        if not self._quiet and sys.stderr.isatty():
+            self._bar = _bar(self.trials, self.line())
+            self._bar.start()
+        elif not self._quiet:
+            threading.Thread(target=self._speak, daemon=True).start()
+        return self
+
+    def _speak(self) -> None:
+        while not self._ended.wait(self._every):
+            tell(self.line())
+
+    def __exit__(self, kind: type[BaseException] | None, error: Any, trace: TracebackType | None) -> None:
+        self._ended.set()
+        if self._bar:
+            self._bar.stop()
+
+
+def _bar(trials: int, text: str) -> "Bar":
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn
+    from rich.progress import Progress as Bar
+
+    bar = Bar(BarColumn(bar_width=20), TextColumn("{task.fields[text]}", markup=False), console=Console(stderr=True))
+    bar.add_task("", total=trials, text=text)
+    return bar
+
+
+def duration(seconds: float) -> str:
+    """A time in the two largest units."""
+    if seconds < 10:
+        return f"{seconds:.2g} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 1:
+        return f"{rest} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"

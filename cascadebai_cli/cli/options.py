@@ -1,0 +1,24 @@
+"""Options that several verbs share."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from cascadebai_cli.experiment.config import Study
+
+Config = Annotated[Path, typer.Argument(metavar="CONFIG", help="A study, as YAML.")]
+Trials = Annotated[int | None, typer.Option("--trials", min=1, help="Trials a cell, instead of those of CONFIG.")]
+Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Root seed, instead of that of CONFIG.")]
+Jobs = Annotated[int, typer.Option("--n-jobs", help="Processes; -1 is one a core.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no remarks.")]
+BackendName = Literal["loky", "dask", "sequential"]
+
+
+def read_study(config: Path, trials: int | None, seed: int | None) -> "Study":
+    """The study of a config file with the values of the command line in place of its own."""
+    from cascadebai_cli.experiment.config import load_study
+
+    given = {"trials": trials, "seed": seed}
+    return load_study(config).model_copy(update={key: value for key, value in given.items() if value is not None})

@@ -1,0 +1,140 @@
+"""`cascadebai sweep`: all trials of a study into a directory; goes on where an earlier sweep ended."""
+
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cascadebai_cli.cli.console import Progress, label, tell
+from cascadebai_cli.cli.failures import Failures
+from cascadebai_cli.cli.options import BackendName, Config, Jobs, Quiet, Seed, Trials, read_study
+from cascadebai_cli.errors import ConfigError
+
+if TYPE_CHECKING:
+    from cascadebai_cli.experiment.runner import Backend
+    from cascadebai_cli.experiment.sweep import OpenSweep, Sweep
+
+FAILURES = "failures.log"
+
+
+def sweep(
+    config: Config,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Directory of the results; results/NAME OF CONFIG if not given.")
+    ] = None,
+    trials: Trials = None,
+    seed: Seed = None,
+    n_jobs: Jobs = -1,
+    backend: Annotated[BackendName, typer.Option(help="Where trials run.")] = "loky",
+    scheduler: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Dask scheduler, with --backend dask.")
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Move an earlier result aside and start over.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list what is missing.")] = False,
+    collect: Annotated[bool, typer.Option("--collect", help="Only write the tables from what is there.")] = False,
+    fail_fast: Annotated[
+        bool, typer.Option("--fail-fast/--keep-going", help="Whether to stop at the first trial that fails.")
+    ] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run all trials of a study that are missing, and write its tables.
+
+    What is finished is kept, whenever the sweep is interrupted: the same command goes on from there. More --trials
+    or more cells in CONFIG add to what is there.
+    """
+    from cascadebai_cli.experiment.cells import cells_of
+    from cascadebai_cli.experiment.runner import Backend
+    from cascadebai_cli.experiment.sweep import Sweep
+
+    if fresh + dry_run + collect > 1:
+        raise ConfigError("--fresh, --dry-run and --collect exclude each other; give one of them")
+    place = Backend(backend, n_jobs, scheduler)
+    study = read_study(config, trials, seed)
+    task = Sweep(study, cells_of(study), out or Path("results") / config.stem)
+    if dry_run:
+        _list_missing(task)
+    elif collect:
+        _collect(task, trials, quiet)
+    else:
+        if fresh:
+            _move_aside(task.directory, quiet)
+        _run(task, place, Failures(config, study.seed, task.cells, task.directory / FAILURES), fail_fast, quiet)
+
+
+def _list_missing(task: "Sweep") -> None:
+    counts = [len(trials) for trials in task.missing(task.stored())]
+    for cell, count in zip(task.cells, counts, strict=True):
+        if count:
+            typer.echo(f"{cell.cell_id}  {count} of {task.study.trials} trials missing: {label(cell)}")
+    cells = sum(count > 0 for count in counts)
+    wanted = task.study.trials * len(counts)
+    typer.echo(f"{sum(counts):,} of {wanted:,} trials are missing, in {cells:,} of {len(counts):,} cells")
+
+
+def _move_aside(directory: Path, quiet: bool) -> None:
+    from cascadebai_cli.experiment.sweep import move_aside
+
+    moved = move_aside(directory)
+    if moved and not quiet:
+        tell(f"the earlier result is now in {moved}")
+
+
+def _collect(task: "Sweep", trials: int | None, quiet: bool) -> None:
+    with task.opened() as opened:
+        missing = opened.collect(lambda: _summarise(task.directory), trials)
+    _report(task, missing, quiet)
+
+
+def _run(task: "Sweep", place: "Backend", failures: Failures, fail_fast: bool, quiet: bool) -> None:
+    try:
+        with task.opened() as opened:
+            _simulate(opened, place, failures, fail_fast, quiet)
+            missing = opened.collect(lambda: _summarise(task.directory), task.study.trials)
+    except KeyboardInterrupt:
+        tell(f"interrupted; finished trials are kept in {task.directory}: the same command goes on from there")
+        raise
+    failures.conclude()
+    _report(task, missing, quiet)
+
+
+def _simulate(opened: "OpenSweep", place: "Backend", failures: Failures, fail_fast: bool, quiet: bool) -> None:
+    counts = [len(trials) for trials in opened.missing]
+    if not quiet:
+        _announce(opened, sum(counts))
+    failures.clear()
+    with (
+        Progress(counts, quiet=quiet) as progress,
+        closing(opened.run(place, fail_fast=fail_fast)) as results,
+    ):
+        for result in results:
+            progress.update(result)
+            failures.update(result)
+
+
+def _announce(opened: "OpenSweep", missing: int) -> None:
+    wanted = opened.sweep.study.trials * len(opened.sweep.cells)
+    if opened.stored.damaged:
+        tell(f"{opened.stored.damaged} damaged lines of the journal are left out; their trials run again")
+    if missing < wanted:
+        tell(f"{wanted - missing:,} of {wanted:,} trials are there already, {missing:,} to run")
+
+
+def _summarise(directory: Path) -> None:
+    """Write `summary.csv` from `trials.csv`."""
+    from cascadebai_cli.analysis.summary import read_trials, summarise
+    from cascadebai_cli.experiment.files import write_atomically
+    from cascadebai_cli.experiment.tables import SUMMARY, TRIALS
+
+    table = summarise(read_trials(directory / TRIALS))
+    write_atomically(directory / SUMMARY, [table.to_csv(index=False, lineterminator="\n")])
+
+
+def _report(task: "Sweep", missing: int, quiet: bool) -> None:
+    """Say where the tables are; end with exit code 1 if trials are missing."""
+    if not quiet:
+        typer.echo(f"tables: {task.directory}/trials.csv, summary.csv, timings.csv")
+        typer.echo(f"next:   cascadebai fit {task.directory}; cascadebai plot {task.directory}")
+    if missing:
+        tell(f"{missing:,} trials are missing; a sweep without --collect runs them")
+        raise typer.Exit(1)

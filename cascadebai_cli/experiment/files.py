@@ -1,0 +1,78 @@
+"""Writing into a result directory so that no reader ever meets half a file."""
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from cascadebai_cli.errors import CascadeError
+
+
+@contextmanager
+def writing_to(place: Path) -> Iterator[None]:
+    """Turn an error of the file system into one plain sentence.
+
+    Raises:
+        CascadeError: if the block raises an `OSError` (full disk, no permission, not a directory ...).
+    """
+    with _explained(f"cannot write to {place}"):
+        yield
+
+
+@contextmanager
+def reading_from(place: Path) -> Iterator[None]:
+    """The same for reading."""
+    with _explained(f"cannot read {place}"):
+        yield
+
+
+@contextmanager
+def _explained(what: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise CascadeError(
+            f"{what}: {error.strerror or error}; trials that were finished are kept: give room or rights and "
+            "run the same command again, or name another directory with --out"
+        ) from error
+
+
+def make_directory(directory: Path) -> None:
+    """Make a directory and its parents.
+
+    Raises:
+        CascadeError: if that is not possible.
+    """
+    with writing_to(directory):
+        directory.mkdir(parents=True, exist_ok=True)
+
+
+def write_atomically(path: Path, lines: Iterable[str]) -> None:
+    """Write a file that is either the old one or the whole new one, even if the power fails.
+
+    Raises:
+        CascadeError: if it cannot be written; the old file is intact.
+    """
+    part = path.with_name(f".{path.name}.part")
+    with writing_to(path):
+        try:
+            with part.open("w", encoding="utf-8", newline="") as file:
+                file.writelines(lines)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(part, path)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
+        sync_directory(path.parent)
+
+
+def sync_directory(directory: Path) -> None:
+    """Make the names in a directory durable, where the system can."""
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,59 @@
+"""Ctrl-C at a moment when it does no harm."""
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+INTERRUPTED = 130
+PATIENCE = 15.0
+"""Seconds after which a process that cannot end its workers ends itself; they follow it."""
+
+
+@contextmanager
+def one_interrupt() -> Iterator[None]:
+    """The first Ctrl-C raises `KeyboardInterrupt`; more of them do not disturb the tidying up."""
+    if not _in_main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, _interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    last_resort = threading.Timer(PATIENCE, os._exit, [INTERRUPTED])
+    last_resort.daemon = True
+    last_resort.start()
+    raise KeyboardInterrupt
+
+
+@contextmanager
+def interrupts_held() -> Iterator[None]:
+    """Hold Ctrl-C back until the end of the block.
+
+    Processes that are started in the block never get it: it goes to all processes of a terminal, but it is for
+    the parent alone.
+    """
+    if not _in_main_thread() or not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    held: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: held.append(number))
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        signal.signal(signal.SIGINT, before)
+        if held:
+            signal.raise_signal(signal.SIGINT)
+
+
+def _in_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()

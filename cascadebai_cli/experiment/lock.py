@@ -1,0 +1,35 @@
+"""One writer for a result directory."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from cascadebai_cli.errors import CascadeError
+from cascadebai_cli.experiment.files import make_directory, writing_to
+
+LOCK = ".lock"
+
+
+@contextmanager
+def only_writer(directory: Path) -> Iterator[None]:
+    """Hold the directory, made if missing; the system frees it when the process ends, however it ends.
+
+    Raises:
+        CascadeError: if another process holds it, or it cannot be written to.
+    """
+    from filelock import FileLock, Timeout
+
+    make_directory(directory)
+    lock = FileLock(directory / LOCK)
+    try:
+        with writing_to(directory):
+            lock.acquire(timeout=0)
+    except Timeout:
+        raise CascadeError(
+            f"another sweep is writing to {directory}; wait until it has ended (the same command then "
+            "goes on from there), or name another directory with --out"
+        ) from None
+    try:
+        yield
+    finally:
+        lock.release()

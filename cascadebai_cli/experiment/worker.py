@@ -1,0 +1,152 @@
+"""What runs in a worker: blocks of trials in, small rows out."""
+
+import os
+import signal
+import threading
+import time
+import traceback
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from cascadebai_cli.engines.run import Run
+from cascadebai_cli.engines.simulate import ENGINE_VERSION, Trial, simulate
+from cascadebai_cli.errors import CascadeError
+from cascadebai_cli.experiment.cells import Cell
+from cascadebai_cli.experiment.seeds import trial_generator
+from cascadebai_cli.model.instance import BoolArray, Instance
+
+WATCH_SECONDS = 0.5
+"""How often a worker looks whether its parent still lives."""
+
+
+class Block(NamedTuple):
+    """Some trials of one cell.
+
+    Attributes:
+        cell: the cell; `items`, the names, may be left out.
+        position: place of the cell in the grid.
+        trials: numbers of the trials.
+    """
+
+    cell: Cell
+    position: int
+    trials: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is the same for all blocks of a sweep.
+
+    Args:
+        seed: the root seed.
+        fail_fast: whether a block ends at its first trial that raises.
+        with_items: whether finished trials carry the items found.
+        engine_version: of the parent; a worker of another version refuses.
+    """
+
+    seed: int
+    fail_fast: bool = False
+    with_items: bool = False
+    engine_version: int = ENGINE_VERSION
+
+
+class Finished(NamedTuple):
+    """Result of one trial; `items` are indices into the weights of the cell, or empty if not asked for."""
+
+    trial: int
+    status: str
+    steps: int
+    observations: int
+    correct: bool | None
+    seconds: float
+    items: tuple[int, ...]
+
+
+class Failed(NamedTuple):
+    """A trial that raised: the error in one line, and where it came from."""
+
+    trial: int
+    error: str
+    trace: str
+
+
+class BlockResult(NamedTuple):
+    """What became of the trials of one block."""
+
+    position: int
+    finished: list[Finished]
+    failed: list[Failed]
+
+
+def enter(parent: int) -> None:
+    """Prepare a process that works for `parent`: it leaves Ctrl-C to the parent and never outlives it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_follow, args=(parent,), daemon=True).start()
+
+
+def _follow(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(WATCH_SECONDS)
+    os._exit(1)
+
+
+def run_blocks(order: Order, blocks: list[Block]) -> list[BlockResult]:
+    """Run blocks one after the other, each process on one thread.
+
+    Raises:
+        CascadeError: if this process has another version of the engines than the parent.
+    """
+    if order.engine_version != ENGINE_VERSION:
+        raise CascadeError(
+            f"a worker has engine version {ENGINE_VERSION}, the sweep {order.engine_version}; "
+            "install the same cascadebai on all machines"
+        )
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):
+        return [run_block(order, block) for block in blocks]
+
+
+def run_block(order: Order, block: Block) -> BlockResult:
+    """Run the trials of a block; a trial that raises does not stop the others unless `fail_fast`."""
+    result = BlockResult(block.position, [], [])
+    good = Instance(block.cell.weights, block.cell.K, block.cell.epsilon).epsilon_optimal
+    for trial in block.trials:
+        try:
+            result.finished.append(_finished(order, block.cell, good, trial))
+        except Exception as error:
+            line = f"{type(error).__name__}: {error}".splitlines()[0]
+            result.failed.append(Failed(trial, line, traceback.format_exc()))
+            if order.fail_fast:
+                break
+    return result
+
+
+def _finished(order: Order, cell: Cell, good: BoolArray, trial: int) -> Finished:
+    start = time.perf_counter()
+    run, items = run_trial(order.seed, cell, trial)
+    seconds = time.perf_counter() - start
+    correct = None if run.status == "capped" else len(set(items)) == cell.K and bool(good[list(items)].all())
+    shown = items if order.with_items else ()
+    return Finished(trial, run.status, run.steps, run.observations, correct, seconds, shown)
+
+
+def run_trial(seed: int, cell: Cell, trial: int) -> tuple[Run, tuple[int, ...]]:
+    """Run one trial, the same whenever and wherever it is run.
+
+    Returns:
+        the run, in whose order the learner met the items, and the items found as indices into `cell.weights`.
+    """
+    rng = trial_generator(seed, cell.cell_id, trial)
+    order = rng.permutation(cell.L) if cell.order == "random" else np.arange(cell.L)
+    run = simulate(
+        partial(cell.spec.build, cell.L, cell.K, cell.delta, cell.epsilon),
+        Trial(cell.weights[order], rng),
+        feedback=cell.feedback,
+        engine=cell.engine,
+        max_steps=cell.max_steps,
+    )
+    return run, tuple(order[list(run.recommendation)].tolist())
