@@ -101,8 +101,7 @@ def _line(row: Mapping[Any, Any], names: list[str]) -> list[str]:
         number(row["upper"]),
         number(row["measured_over_lower"]),
         number(row["upper_over_measured"]),
-        row["dominating"] or NO_NUMBER,
-        row["source"] or NO_NUMBER,
+        *(NO_NUMBER if pd.isna(row[name]) else row[name] for name in ("dominating", "source")),
     ]
 
 

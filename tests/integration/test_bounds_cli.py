@@ -1,0 +1,105 @@
+"""`bounds` as a user calls it."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from cascadebai_cli.analysis.bounds.two_level import TwoLevel
+from cascadebai_cli.cli.bounds import bounds
+from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.experiment.cells import cells_of
+from cascadebai_cli.experiment.config import load_study
+
+app = typer.Typer()
+app.command()(bounds)
+
+CONFIG = """
+seed: 1
+trials: 20
+L: 16
+K: [2, 3]
+instances:
+  - {name: two, family: two_level, w_star: 0.6, w_prime: 1/K**2}
+  - {name: ramp, family: linear, w_max: 0.9, w_min: 0.1}
+  - {name: many, family: explicit, weights: [0.9, 0.8, 0.7, 0.6, 0.1], K: 2, epsilon: 0.4}
+learners:
+  - {name: CascadeBAI, algorithm: cascadebai}
+"""
+
+
+@pytest.fixture
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "small.yaml"
+    path.write_text(CONFIG)
+    return path
+
+
+def write_summary(config: Path, directory: Path, steps: float) -> None:
+    cells = cells_of(load_study(config))[:1]
+    directory.mkdir(parents=True)
+    names = ("cell_id", "study", "instance", "learner", "L", "K", "delta", "epsilon")
+    rows = [
+        {name: getattr(cell, name) for name in names}
+        | {"w_star": 0.6, "w_prime": 0.25, "n": 20, "mean_steps": steps, "sd_steps": 1.0, "se_steps": 0.2}
+        | {"ci_low": steps, "ci_high": steps, "mean_observations": steps, "n_capped": 0}
+        | {"error_rate": 0.0, "error_low": 0.0, "error_high": 0.2}
+        for cell in cells
+    ]
+    pd.DataFrame(rows).to_csv(directory / "summary.csv", index=False)
+    manifest = {"config": {"study": "small"}, "rows_sha256": "0", "complete": True}
+    (directory / "manifest.json").write_text(json.dumps(manifest))
+
+
+def call(*arguments: object) -> Result:
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    if result.exception and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+def test_a_line_a_cell_with_the_statement_that_applies(config: Path, tmp_path: Path) -> None:
+    result = call(config, "--csv", tmp_path / "b.csv")
+    assert result.exit_code == 0
+    assert len(result.stdout.splitlines()) == 2 + 5
+    assert "no measured steps: results/small has no summary.csv" in result.stderr
+    table = pd.read_csv(tmp_path / "b.csv")
+    assert list(table["source"]) == ["two-level", "two-level", "theorem", "theorem", "many optimal"]
+    assert table["lower"].isna().tolist() == [False] * 4 + [True]
+    assert (table["lower"][:4] < table["upper"][:4]).all()
+    assert table["upper"][1] == pytest.approx(float(TwoLevel(16, 3, 0.6, 1 / 9, 0.1).upper()))
+    assert table["mean_steps"].isna().all()
+
+
+def test_printed_constant_is_larger_than_that_of_clicks(config: Path, tmp_path: Path) -> None:
+    call(config, "--csv", tmp_path / "ours.csv")
+    call(config, "--csv", tmp_path / "printed.csv", "--printed")
+    ours, printed = pd.read_csv(tmp_path / "ours.csv"), pd.read_csv(tmp_path / "printed.csv")
+    assert ((printed["upper"] / ours["upper"]).between(2, 4)).all()
+    assert printed["lower"].equals(ours["lower"])
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_measured_steps_are_found_by_the_content_of_the_cell(config: Path, tmp_path: Path, given: bool) -> None:
+    directory = tmp_path / ("elsewhere" if given else "results/small")
+    write_summary(config, directory, 5000.0)
+    result = call(config, "--csv", tmp_path / "b.csv", *(["--results", directory] if given else []))
+    assert result.stderr == ""
+    table = pd.read_csv(tmp_path / "b.csv")
+    assert table["mean_steps"][0] == 5000
+    assert table["measured_over_lower"][0] == pytest.approx(5000 / table["lower"][0])
+    assert table["mean_steps"][1:].isna().all()
+
+
+def test_a_mean_above_the_upper_bound_is_reported(config: Path) -> None:
+    write_summary(config, Path("results/small"), 1e12)
+    assert "warning: two, CascadeBAI, K = 2: the measured mean" in call(config).stderr
+
+
+def test_a_directory_that_was_asked_for_must_be_there(config: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="nowhere is not a directory"):
+        call(config, "--results", tmp_path / "nowhere")

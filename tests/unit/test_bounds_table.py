@@ -1,0 +1,131 @@
+"""Bounds of cells beside what was measured."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from synthetic import scaling_config, write_results
+
+from cascadebai_cli.analysis.bounds.cell import cell_bounds, is_two_level, learner_bounds
+from cascadebai_cli.analysis.bounds.lower import lower_bound
+from cascadebai_cli.analysis.bounds.quantities import PRINTED_CONSTANT
+from cascadebai_cli.analysis.bounds.slope import slopes_table, slopes_text
+from cascadebai_cli.analysis.bounds.table import bounds_of_results, bounds_row, bounds_text, outside, with_measured
+from cascadebai_cli.analysis.bounds.two_level import TwoLevel, two_level_instance
+from cascadebai_cli.analysis.results import load_results
+from cascadebai_cli.model.instance import Instance
+
+TWO = two_level_instance(10, 3, 0.6, 0.2)
+RAMP = Instance(np.linspace(0.9, 0.1, 9), 4)
+K = [20, 30, 40]
+
+
+@pytest.fixture
+def results(tmp_path):
+    return load_results(write_results(tmp_path / "table1", scaling_config(2, K=K), spread=0.0))
+
+
+@pytest.mark.parametrize(
+    ("instance", "expected"),
+    [
+        (TWO, True),
+        (RAMP, False),
+        (two_level_instance(5, 2, 0.5, 0.0), False),
+        (two_level_instance(5, 2, 0.5, 0.2, 0.1), False),
+        (Instance(np.array([0.9, 0.9, 0.8, 0.1]), 2), False),
+    ],
+)
+def test_two_level_means_two_positive_weights_and_no_tolerance(instance, expected):
+    assert is_two_level(instance) is expected
+    assert (cell_bounds(instance, 0.1).two_level is not None) is expected
+
+
+def test_sigma_and_the_printed_constant_scale_t_bar():
+    half, one = (learner_bounds(TWO, 0.1, "cascadebai", {"sigma": sigma}) for sigma in (0.5, 1.0))
+    assert half == learner_bounds(TWO, 0.1, "cascadebai", {}) == cell_bounds(TWO, 0.1)
+    assert 3.9 < one.upper.terms["observing"] / half.upper.terms["observing"] < 4.5
+    assert learner_bounds(TWO, 0.1, "cascadebai", {}, printed=True) == cell_bounds(TWO, 0.1, PRINTED_CONSTANT)
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "options", "feedback"),
+    [("batrac", {"b": 3}, "semi-bandit"), ("cascadebai", {"order": "U_desc"}, "cascading"), ("own", {}, "cascading")],
+)
+def test_other_learners_have_a_lower_bound_only(algorithm, options, feedback):
+    bounds = learner_bounds(TWO, 0.1, algorithm, options, feedback)
+    assert bounds.lower == lower_bound(TWO, 0.1, semi_bandit=feedback == "semi-bandit")
+    assert bounds.upper is None
+    assert bounds_row(bounds) == {**dict.fromkeys(bounds_row(bounds)), "lower": bounds.lower}
+
+
+def test_bounds_of_results_are_those_of_the_cells(results):
+    table = bounds_of_results(results)
+    assert list(table["K"]) == K * 2
+    forms = TwoLevel(128, np.array(K), 0.5, 0.25, 0.1)
+    assert table["upper"][:3].to_numpy() == pytest.approx(forms.upper())
+    assert table["lower"][:3].to_numpy() == pytest.approx(forms.lower())
+    assert table["measured_over_lower"][1] == pytest.approx(results.summary["mean_steps"][1] / forms.lower()[1])
+    assert table["upper_over_measured"][1] == pytest.approx(forms.upper()[1] / results.summary["mean_steps"][1])
+
+
+def test_sigma_of_the_learner_is_used(tmp_path):
+    learner = {"name": "wide", "algorithm": "cascadebai", "sigma": 1.0}
+    config = scaling_config(1, K=K, learners=[learner])
+    table = bounds_of_results(load_results(write_results(tmp_path / "r", config)))
+    assert table["upper"][0] == pytest.approx(TwoLevel(128, 20, 0.5, 0.25, 0.1, 256).upper())
+
+
+def test_instances_of_other_families_are_left_out(tmp_path):
+    config = scaling_config(1, K=K)
+    config["instances"][0] = {"name": "setting 1", "family": "linear", "w_max": 0.5, "w_min": 0.25}
+    assert bounds_of_results(load_results(write_results(tmp_path / "r", config))).empty
+
+
+def row(**changes):
+    return {"cell_id": "a", "instance": "x", "learner": "y", "L": 10, "K": 3, "delta": 0.1, "epsilon": 0.0} | changes
+
+
+def measured(mean, capped=0):
+    return pd.DataFrame([{"cell_id": "a", "n": 20, "mean_steps": mean, "n_capped": capped}])
+
+
+def table_of(mean, capped=0):
+    return with_measured(pd.DataFrame([row() | bounds_row(cell_bounds(TWO, 0.1))]), measured(mean, capped))
+
+
+def test_a_mean_outside_its_bounds_is_named():
+    upper, lower = cell_bounds(TWO, 0.1).upper.steps, cell_bounds(TWO, 0.1).lower
+    assert outside(table_of((lower + upper) / 2)) == []
+    (sentence,) = outside(table_of(2 * upper))
+    assert sentence.startswith("x, y, K = 3: the measured mean ")
+    assert len(outside(table_of(lower / 2))) == 1
+    assert outside(table_of(lower / 2, capped=3)) == []
+
+
+def test_text_has_a_line_a_cell_and_only_names_that_differ():
+    lines = bounds_text(table_of(500.0, capped=2)).splitlines()
+    assert lines[0].split()[:4] == ["K", "lower", "measured", "upper"]
+    assert ">= 500" in lines[2]
+    assert lines[2].split()[-1] == "two-level"
+
+
+def test_cells_without_a_bound_or_a_mean_show_a_dash():
+    rows = [row(), row(cell_id="b", instance="z", epsilon=0.2)]
+    none = bounds_row(learner_bounds(two_level_instance(10, 3, 0.6, 0.2, 0.2), 0.1, "own", {}))
+    table = with_measured(pd.DataFrame([rows[0] | bounds_row(cell_bounds(TWO, 0.1)), rows[1] | none]), None)
+    assert bounds_text(table).splitlines()[3].split() == ["z", "3", "0.2", *["-"] * 7]
+
+
+def test_slopes_stand_beside_the_measured_ones(results):
+    slopes = slopes_table(results)
+    assert list(slopes["model"]) == ["K", "K^2"]
+    assert slopes["c1"].to_numpy() == pytest.approx([21881.8, 16839.0], rel=1e-4)
+    upper = bounds_of_results(results)["upper"][:3]
+    assert slopes["bound_c1"][0] == pytest.approx(np.polyfit(K, upper, 1)[0])
+    assert slopes["bound_over_measured"][0] == pytest.approx(slopes["bound_c1"][0] / slopes["c1"][0])
+    assert "21881.8" in slopes_text(slopes)
+
+
+def test_no_slopes_where_the_config_fits_nothing(tmp_path):
+    config = scaling_config(1, K=K)
+    del config["instances"][0]["fit"]
+    assert slopes_table(load_results(write_results(tmp_path / "r", config))).empty
