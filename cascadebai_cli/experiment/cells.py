@@ -2,15 +2,17 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 from dataclasses import dataclass, field
 from itertools import product
+from math import prod
 
 from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.experiment.fields import MOST_POINTS, MOST_WEIGHTS
 from cascadebai_cli.experiment.instances import GridError, InstanceEntry
-from cascadebai_cli.experiment.messages import KeyPath
 from cascadebai_cli.experiment.options import non_default_options
 from cascadebai_cli.experiment.study import EngineName, FeedbackName, LearnerEntry, OrderName, Study
+from cascadebai_cli.experiment.yaml_lines import KeyPath
 from cascadebai_cli.learners.registry import LearnerSpec
 from cascadebai_cli.model.families import Items
 from cascadebai_cli.model.instance import FloatArray, Instance
@@ -58,12 +60,14 @@ class Cell:
         return Instance(self.weights, self.K, self.epsilon)
 
     @property
-    def label(self) -> str:
-        """The point of the grid in words."""
-        return (
-            f"instance '{self.instance}', learner '{self.learner}', L = {self.L}, K = {self.K}, "
-            f"delta = {self.delta:g}, epsilon = {self.epsilon:g}"
-        )
+    def names(self) -> str:
+        """Instance and learner in words."""
+        return f"instance '{self.instance}' with learner '{self.learner}'"
+
+    @property
+    def point(self) -> str:
+        """The numbers of the grid in words."""
+        return f"L = {self.L}, K = {self.K}, delta = {self.delta:g}, epsilon = {self.epsilon:g}"
 
 
 def cells_of(study: Study) -> list[Cell]:
@@ -79,12 +83,24 @@ def cells_of(study: Study) -> list[Cell]:
 
 def _cells_of_instance(study: Study, i: int) -> Iterator[Cell]:
     entry = study.instances[i]
+    _check_number(study, entry, i)
     points = list(_points(study, entry, i))
     deltas, epsilons = entry.delta or study.delta, entry.epsilon or study.epsilon
     for (K, items), epsilon in product(points, epsilons):
-        _check_problem(items, K, epsilon, i)
+        _check_problem(entry, items, K, epsilon, i)
     for learner, (K, items), delta, epsilon in product(study.learners, points, deltas, epsilons):
         yield _cell(study, entry.name, learner, (K, items), delta, epsilon)
+
+
+def _check_number(study: Study, entry: InstanceEntry, i: int) -> None:
+    L, K = _sizes(study, entry, "L", i), _sizes(study, entry, "K", i)
+    axes: list[Sized] = [L, K, study.learners, entry.delta or study.delta, entry.epsilon or study.epsilon]
+    for number, most, what in (
+        (prod(map(len, axes)), MOST_POINTS, "cells"),
+        (sum(L) * len(K), MOST_WEIGHTS, "weights"),
+    ):
+        if number > most:
+            raise GridError(f"'{entry.name}' makes {number} {what}; make {most} or fewer", "instances", i)
 
 
 def _points(study: Study, entry: InstanceEntry, i: int) -> Iterator[tuple[int, Items]]:
@@ -94,8 +110,10 @@ def _points(study: Study, entry: InstanceEntry, i: int) -> Iterator[tuple[int, I
             _check_K(study, entry, K, L, i)
         try:
             items = entry.items(L, K, study.folder)
+        except GridError as error:
+            raise GridError(str(error), "instances", i, *error.at) from None
         except ConfigError as error:
-            raise GridError(str(error), "instances", i, *getattr(error, "at", ())) from None
+            raise GridError(f"'{entry.name}': {error}", "instances", i) from None
         _check_K(study, entry, K, len(items.weights), i)
         yield K, items
 
@@ -115,11 +133,11 @@ def _check_K(study: Study, entry: InstanceEntry, K: int, L: int, i: int) -> None
         raise GridError(f"{K} is not less than L = {L} of '{entry.name}'; choose a smaller K or more items", *at)
 
 
-def _check_problem(items: Items, K: int, epsilon: float, i: int) -> None:
+def _check_problem(entry: InstanceEntry, items: Items, K: int, epsilon: float, i: int) -> None:
     try:
         Instance(items.weights, K, epsilon)
     except ConfigError as error:
-        raise GridError(str(error), "instances", i) from None
+        raise GridError(f"'{entry.name}': {error}", "instances", i) from None
 
 
 def _cell(
@@ -145,11 +163,13 @@ def _cell(
 
 
 def _content_hash(cell: Cell) -> str:
+    # -0.0 is the same problem as 0.0, with other bytes
+    weights = (cell.weights + 0.0).astype("<f8")
     content = {
-        "weights": hashlib.sha256(cell.weights.astype("<f8").tobytes()).hexdigest(),
+        "weights": hashlib.sha256(weights.tobytes()).hexdigest(),
         "K": cell.K,
         "delta": cell.delta,
-        "epsilon": cell.epsilon,
+        "epsilon": cell.epsilon + 0.0,
         "algorithm": cell.spec.algorithm,
         "options": non_default_options(cell.spec.algorithm, cell.spec.options),
         "feedback": cell.feedback,
@@ -166,7 +186,8 @@ def _refuse_twins(study: Study, cells: list[Cell]) -> None:
         twin = first.setdefault(cell.cell_id, cell)
         if twin is not cell:
             raise GridError(
-                f"the cell {cell.label} repeats {twin.label}; leave one of them out", *_place(study, cell, twin)
+                f"{cell.names} at {cell.point} repeats {twin.names}; leave one of them out",
+                *_place(study, cell, twin),
             )
 
 

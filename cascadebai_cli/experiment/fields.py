@@ -9,7 +9,9 @@ from cascadebai_cli.experiment.nearest import suggest
 
 MOST_ITEMS = 1_000_000
 MOST_POINTS = 100_000
-"""Points of one axis of a grid."""
+"""Points of one axis of a grid, and cells of one instance."""
+MOST_WEIGHTS = 20_000_000
+"""Weights of all points of one instance, 160 MB."""
 MOST_TRIALS = 1_000_000_000
 
 
@@ -55,7 +57,7 @@ def _points(span: dict[str, Any]) -> list[int]:
             raise mistake(f"unknown key; {suggest(key, ('from', 'to', 'step'))}", key)
     for key in ("from", "to"):
         if key not in span:
-            raise mistake(f"{key} is missing; write for example {{from: 20, to: 60}}")
+            raise mistake("missing; write for example {from: 20, to: 60}", key)
     first, last, step = (_whole(span, key) for key in ("from", "to", "step"))
     if last < first:
         raise mistake(f"{last} is less than from: {first}; exchange the two", "to")
@@ -73,10 +75,19 @@ def _whole(span: dict[str, Any], key: str) -> int:
     return value
 
 
+def not_empty(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """For lists: at least one entry. As a validator of its own, since pydantic counts only valid entries."""
+    if not values:
+        raise mistake("the list is empty; give at least one entry")
+    return values
+
+
 def _distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    seen: set[Any] = set()
     for i, value in enumerate(values):
-        if value in values[:i]:
+        if value in seen:
             raise mistake(f"{show(value)} is listed twice; leave one out", i)
+        seen.add(value)
     return values
 
 
@@ -92,18 +103,30 @@ Text = Annotated[str, Field(min_length=1), AfterValidator(_one_line)]
 Formula = Annotated[float | str, BeforeValidator(_formula)]
 """A number, or a formula in K and L."""
 
-_List = Field(min_length=1, strict=False)
+List = Field(strict=False)
+"""A list of the config, kept as a tuple."""
+
 _Size = Annotated[int, Field(ge=1, le=MOST_ITEMS)]
 
-Sizes = Annotated[tuple[_Size, ...], _List, AfterValidator(_distinct), BeforeValidator(_range_as_list)]
+Sizes = Annotated[
+    tuple[_Size, ...], List, AfterValidator(not_empty), AfterValidator(_distinct), BeforeValidator(_range_as_list)
+]
 """Whole numbers: one, a list, or `{from, to, step}`."""
 
 Risks = Annotated[
-    tuple[Annotated[float, Field(gt=0, lt=1)], ...], _List, AfterValidator(_distinct), BeforeValidator(_as_list)
+    tuple[Annotated[float, Field(gt=0, lt=1)], ...],
+    List,
+    AfterValidator(not_empty),
+    AfterValidator(_distinct),
+    BeforeValidator(_as_list),
 ]
 """Numbers strictly between 0 and 1: one or a list."""
 
 Tolerances = Annotated[
-    tuple[Annotated[float, Field(ge=0)], ...], _List, AfterValidator(_distinct), BeforeValidator(_as_list)
+    tuple[Annotated[float, Field(ge=0)], ...],
+    List,
+    AfterValidator(not_empty),
+    AfterValidator(_distinct),
+    BeforeValidator(_as_list),
 ]
 """Numbers that are 0 or larger: one or a list."""

@@ -48,6 +48,8 @@ def _value(formula: str, names: Mapping[str, int]) -> float:
         raise ConfigError(f"{formula} uses {unknown}, which is not known; {remedy}") from None
     except (InvalidExpression, SyntaxError, TypeError, AttributeError, RecursionError):
         raise ConfigError(f"{formula!r} is not a formula; {_grammar(formula, names)}") from None
+    except OverflowError:
+        raise ConfigError(f"{formula} is too large{_at(names)}; change the formula") from None
     except (ArithmeticError, ValueError):
         raise ConfigError(f"{formula} has no value{_at(names)}; change the formula") from None
 

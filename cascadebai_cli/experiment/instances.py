@@ -3,12 +3,13 @@
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.experiment.fields import MOST_ITEMS, Entry, Formula, Risks, Sizes, Text, Tolerances
+from cascadebai_cli.experiment.fields import MOST_ITEMS, Entry, Formula, List, Risks, Sizes, Text, Tolerances
 from cascadebai_cli.experiment.formula import evaluate
-from cascadebai_cli.experiment.messages import KeyPath, mistake, show
+from cascadebai_cli.experiment.messages import mistake, show
+from cascadebai_cli.experiment.yaml_lines import KeyPath
 from cascadebai_cli.model import families
 from cascadebai_cli.model.click_rates import ClickRateFile
 from cascadebai_cli.model.families import Items
@@ -104,11 +105,17 @@ class Linear(SizedEntry):
         return families.linear(L, w_max, w_min)
 
 
+def _enough(weights: tuple[str | float, ...]) -> tuple[str | float, ...]:
+    if not 2 <= len(weights) <= MOST_ITEMS:
+        raise mistake(f"{len(weights)} weights are listed; write 2 to {MOST_ITEMS}")
+    return weights
+
+
 class Explicit(InstanceEntry):
     """A list of weights."""
 
     family: Literal["explicit"]
-    weights: Annotated[tuple[Formula, ...], Field(min_length=2, max_length=MOST_ITEMS, strict=False)]
+    weights: Annotated[tuple[Formula, ...], List, AfterValidator(_enough)]
 
     def items(self, L: int, K: int, folder: Path) -> Items:
         """Items and weights at a point of the grid."""
@@ -168,5 +175,4 @@ def _weight(formula: str | float, L: int, K: int, *at: str | int) -> float:
     if not 0 <= value <= 1:
         worth = f"{formula} = {value:g} at K = {K}, L = {L}" if isinstance(formula, str) else f"{value:g}"
         raise GridError(f"{worth} is outside [0, 1]; a weight is the probability of a click", *at)
-    # -0.0 would make another cell of the same problem
-    return value + 0.0
+    return value

@@ -8,8 +8,7 @@ from typing import Any
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from cascadebai_cli.experiment.nearest import suggest
-
-KeyPath = tuple[str | int, ...]
+from cascadebai_cli.experiment.yaml_lines import KeyPath
 
 
 def mistake(text: str, *at: str | int) -> PydanticCustomError:
@@ -66,7 +65,7 @@ def _one_of(value: object, quoted: str) -> str:
 
 def _no_family(value: object, _: Mapping[str, Any]) -> str:
     if isinstance(value, dict):
-        return "is missing; write family: two_level, linear, explicit or csv"
+        return "missing; write family: two_level, linear, explicit or csv"
     return _not_a_mapping(value, {})
 
 
@@ -74,20 +73,27 @@ def _not_a_mapping(value: object, _: Mapping[str, Any]) -> str:
     return f"{show(value)} is not a mapping; write keys and values"
 
 
+def _not_whole(value: object, _: Mapping[str, Any]) -> str:
+    whole = isinstance(value, float) and value.is_integer()
+    remedy = f"{value:.0f}" if whole else "one without quotes or decimals"
+    return f"{show(value)} is not a whole number; write {remedy}"
+
+
 _SENTENCES: dict[str, Callable[[Any, Mapping[str, Any]], str]] = {
     "mistake": lambda _, c: str(c["text"]),
-    "missing": lambda _, c: "is missing; add it",
+    "missing": lambda _, c: "missing; add this key",
     "model_type": _not_a_mapping,
-    "int_type": lambda v, _: f"{show(v)} is not a whole number; write one without quotes or decimals",
+    "model_attributes_type": _not_a_mapping,
+    "int_type": _not_whole,
+    "int_from_float": _not_whole,
     "float_type": lambda v, _: f"{show(v)} is not a number; write one such as 0.1",
     "finite_number": lambda v, _: f"{show(v)} is not finite; write a number such as 0.1",
     "bool_type": lambda v, _: f"{show(v)} is not true or false; write one of them",
     "string_type": lambda v, _: f"{show(v)} is not text; put it in quotes",
-    "string_too_short": lambda v, _: "is empty; write some text",
+    "string_too_short": lambda v, _: "the text is empty; write some",
     "tuple_type": lambda v, _: f"{show(v)} is not a list; write [...] or lines that start with a dash",
-    "too_short": lambda v, _: "the list is empty; give at least one entry",
     "greater_than": lambda v, c: f"{show(v)} is too small; write a value larger than {c['gt']:g}",
-    "greater_than_equal": lambda v, c: f"{show(v)} is too small; write {c['ge']} or more",
+    "greater_than_equal": lambda v, c: f"{show(v)} is too small; write {c['ge']:g} or more",
     "less_than": lambda v, c: f"{show(v)} is too large; write a value less than {c['lt']:g}",
     "less_than_equal": lambda v, c: f"{show(v)} is too large; write {c['le']} or less",
     "literal_error": lambda v, c: _one_of(v, c["expected"]),

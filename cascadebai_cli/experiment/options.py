@@ -31,7 +31,7 @@ def checked_options(algorithm: str, given: Mapping[str, Any]) -> dict[str, Any]:
     known = options_of(algorithm)
     for name, parameter in known.items():
         if parameter.default is parameter.empty and name not in given:
-            raise mistake(f"{name} is missing; {algorithm} needs this option")
+            raise mistake(f"missing; {algorithm} needs this option", name)
     return {name: _checked(known[name], value) for name, value in given.items()}
 
 

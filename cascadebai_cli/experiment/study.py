@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, PrivateAttr, model_validator
 
-from cascadebai_cli.experiment.fields import MOST_TRIALS, Entry, Risks, Sizes, Text, Tolerances
+from cascadebai_cli.experiment.fields import MOST_TRIALS, Entry, List, Risks, Sizes, Text, Tolerances, not_empty
 from cascadebai_cli.experiment.instances import AnyInstance
 from cascadebai_cli.experiment.messages import mistake, show
 from cascadebai_cli.experiment.nearest import suggest
@@ -73,9 +73,6 @@ def _distinct_names(entries: tuple[Any, ...]) -> tuple[Any, ...]:
     return entries
 
 
-_Entries = Field(min_length=1, strict=False)
-
-
 class Study(Entry):
     """What a config says; `K`, `L`, `delta`, `epsilon` span a grid with the instances and the learners.
 
@@ -96,11 +93,11 @@ class Study(Entry):
     delta: Risks = (0.1,)
     epsilon: Tolerances = (0.0,)
     order: OrderName = "random"
-    max_steps: Annotated[int, Field(ge=1, lt=2**62)] | None = None
+    max_steps: Annotated[int, Field(ge=1, le=10**18)] | None = None
     engine: EngineName = "auto"
     feedback: FeedbackName = "cascading"
-    instances: Annotated[tuple[AnyInstance, ...], _Entries, AfterValidator(_distinct_names)]
-    learners: Annotated[tuple[LearnerEntry, ...], _Entries, AfterValidator(_distinct_names)] = (
+    instances: Annotated[tuple[AnyInstance, ...], List, AfterValidator(not_empty), AfterValidator(_distinct_names)]
+    learners: Annotated[tuple[LearnerEntry, ...], List, AfterValidator(not_empty), AfterValidator(_distinct_names)] = (
         LearnerEntry(name="CascadeBAI", algorithm="cascadebai"),
     )
     plot: Plot = Plot()

@@ -41,9 +41,10 @@ class Document:
         return self.lines.get(path, 1)
 
     def message(self, path: KeyPath, text: str) -> str:
-        """`file:line: key: text`."""
+        """`file:line: key: text`, on one line whatever the text quotes."""
         key = next((f"{part}: " for part in reversed(path) if isinstance(part, str)), "")
-        return f"{self.source}:{self.line(path)}: {key}{text}"
+        line = f"{self.source}:{self.line(path)}: {key}{text}"
+        return "".join(c if c.isprintable() else " " for c in line)
 
 
 def load_yaml(path: Path) -> Document:
@@ -110,7 +111,8 @@ def _keys(node: yaml.MappingNode, source: str) -> Iterator[tuple[str | int, int,
 def _not_yaml(source: str, error: yaml.MarkedYAMLError) -> str:
     mark = error.problem_mark or error.context_mark
     line = mark.line + 1 if mark else 1
-    return f"{source}:{line}: not valid YAML ({error.problem}); check indentation, colons, quotes and brackets"
+    problem = ", ".join(part for part in (error.context, error.problem) if part)
+    return f"{source}:{line}: not valid YAML ({problem}); check indentation, colons, quotes and brackets"
 
 
 class _Loader(yaml.SafeLoader):
@@ -123,7 +125,7 @@ class _Loader(yaml.SafeLoader):
         """Refuse aliases: they could make a document endless."""
         if self.check_event(yaml.AliasEvent):
             mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
-            raise yaml.MarkedYAMLError(problem="aliases are not read", problem_mark=mark)
+            raise yaml.MarkedYAMLError(problem="aliases are not read, write the value out", problem_mark=mark)
         return super().compose_node(parent, index)
 
 

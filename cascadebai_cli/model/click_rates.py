@@ -1,6 +1,7 @@
 """Click rates from a comma-separated file with a header row."""
 
 import csv
+import io
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -63,8 +64,7 @@ def read_click_rates(file: ClickRateFile) -> tuple[tuple[str, ...], tuple[float,
 
 
 def _first_rows(file: ClickRateFile) -> Iterator[tuple[int, Row]]:
-    lines = _read(file).splitlines()
-    reader = csv.reader(lines, strict=True)
+    reader = csv.reader(io.StringIO(_read(file), newline=""), strict=True)
     try:
         header = _checked_header(file, next(reader, []))
         taken = 0

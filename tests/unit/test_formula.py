@@ -1,0 +1,75 @@
+import math
+
+import pytest
+
+from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.experiment.formula import evaluate
+
+NAMES = {"K": 20, "L": 128}
+
+
+@pytest.mark.parametrize(
+    ("formula", "value"),
+    [
+        (0.25, 0.25),
+        (1, 1.0),
+        ("1/K", 0.05),
+        ("1 - 1/K**2", 1 - 1 / 400),
+        ("1/sqrt(K)", 1 / math.sqrt(20)),
+        ("-K + +L", 108.0),
+        ("K**-1.6", 20**-1.6),
+        ("max(K/L, log(K)/10, exp(-K))", math.log(20) / 10),
+        ("min(1, K)", 1.0),
+        (" (K) ", 20.0),
+    ],
+)
+def test_values(formula, value):
+    assert evaluate(formula, NAMES) == value
+    assert type(evaluate(formula, NAMES)) is float
+
+
+ALL = "K, L, sqrt, log, exp, min, max"
+USE = "use numbers, K, L, + - * / ** and sqrt, log, exp, min, max"
+
+
+@pytest.mark.parametrize(
+    ("formula", "message"),
+    [
+        ("1/k", "1/k uses k, which is not known; did you mean K?"),
+        ("squrt(K)", "squrt(K) uses squrt, which is not known; did you mean sqrt?"),
+        ("tan(K)", f"tan(K) uses tan, which is not known; use one of {ALL}"),
+        ("open('x')", f"open('x') uses open, which is not known; use one of {ALL}"),
+        ("1/K^2", "'1/K^2' is not a formula; write ** for a power"),
+        ("1/", f"'1/' is not a formula; {USE}"),
+        ("", f"'' is not a formula; {USE}"),
+        ("a = 1/K", f"'a = 1/K' is not a formula; {USE}"),
+        ("1; 2", f"'1; 2' is not a formula; {USE}"),
+        ("K < L", f"'K < L' is not a formula; {USE}"),
+        ("K if K else L", f"'K if K else L' is not a formula; {USE}"),
+        ("K % 3", f"'K % 3' is not a formula; {USE}"),
+        ("'a' * 9", f"\"'a' * 9\" is not a formula; {USE}"),
+        ("True", f"'True' is not a formula; {USE}"),
+        ("[K]", f"'[K]' is not a formula; {USE}"),
+        ("K.real", f"'K.real' is not a formula; {USE}"),
+        ("sqrt", f"'sqrt' is not a formula; {USE}"),
+        ("max(K)", f"'max(K)' is not a formula; {USE}"),
+        ("(lambda: 1)()", f"'(lambda: 1)()' is not a formula; {USE}"),
+        ("1/(K - 20)", "1/(K - 20) has no value at K = 20, L = 128; change the formula"),
+        ("sqrt(-K)", "sqrt(-K) has no value at K = 20, L = 128; change the formula"),
+        ("(-K)**0.5", "(-K)**0.5 has no value at K = 20, L = 128; change the formula"),
+        ("9**9**9", "9**9**9 is too large at K = 20, L = 128; change the formula"),
+        ("((9**16)**16)**16", "((9**16)**16)**16 is too large at K = 20, L = 128; change the formula"),
+        ("1e308 * 10", "1e308 * 10 is not finite at K = 20, L = 128; change the formula"),
+        ("1" + "+1" * 100, "1+1+1+1+1+1+1+1+1+1+... is longer than 200 characters; shorten the formula"),
+    ],
+)
+def test_what_is_not_a_formula_is_one_sentence(formula, message):
+    with pytest.raises(ConfigError) as error:
+        evaluate(formula, NAMES)
+    assert str(error.value) == message
+
+
+def test_huge_powers_are_refused_at_once():
+    """The exact result would have billions of digits; this test would not come back."""
+    with pytest.raises(ConfigError, match="too large"):
+        evaluate("(L**16)**(L**16)", NAMES)
