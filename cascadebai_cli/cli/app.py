@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from cascadebai_cli import __version__
+from cascadebai_cli.cli.bounds import bounds
 from cascadebai_cli.cli.fit import fit
 from cascadebai_cli.cli.plot import plot
 from cascadebai_cli.cli.run import run
@@ -16,7 +17,7 @@ from cascadebai_cli.errors import CascadeError
 INTERRUPTED = 130
 
 app = typer.Typer(name="cascadebai", no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
-for verb in (run, sweep, fit, plot):
+for verb in (run, sweep, fit, plot, bounds):
     app.command()(verb)
 
 
