@@ -52,4 +52,4 @@ def _check_learner(study: Study, cell: Cell) -> None:
         cell.spec.build(cell.L, cell.K, cell.delta, cell.epsilon)
     except ConfigError as error:
         position = [entry.name for entry in study.learners].index(cell.learner)
-        raise GridError(str(error), "learners", position) from None
+        raise GridError(f"'{cell.learner}': {error}", "learners", position) from None

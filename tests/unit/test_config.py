@@ -181,6 +181,21 @@ BAD_VALUES = [
     ("algorithm: cascadebai", "algorithm: 3", "15: algorithm: 3 is not text; put it in quotes"),
     ("algorithm: cascadebai", "algorithm: [a]", '15: algorithm: ["a"] is not text; put it in quotes'),
     ("    algorithm: cascadebai\n", "", "14: algorithm: missing; add this key"),
+    (
+        "algorithm: cascadebai",
+        "algorithm: batrac",
+        "16: sigma: unknown key; use one of name, algorithm, feedback, b, r",
+    ),
+    (
+        "algorithm: cascadebai\n    sigma: 0.5",
+        "algorithm: batrac\n    r: true",
+        "16: r: true is not a whole number; write one without quotes or decimals",
+    ),
+    (
+        "algorithm: cascadebai\n    sigma: 0.5",
+        "algorithm: batrac\n    b: 0",
+        "14: learners: 'CascadeBAI': b is 0, but must be K or a whole number, at least 1",
+    ),
     ("sigma: 0.5", "sgima: 0.5", "16: sgima: unknown key; did you mean sigma?"),
     ("sigma: 0.5", "sigma: 0", "16: sigma: 0 is too small; write a value larger than 0"),
     ("sigma: 0.5", "sigma: half", "16: sigma: 'half' is not a number; write one such as 0.1"),
@@ -291,6 +306,12 @@ def test_a_file_that_cannot_be_read(load, tmp_path):
         assert str(error.value) == problem
 
 
+def test_what_only_the_learner_refuses(load):
+    text = GOOD.replace("epsilon: 0", "epsilon: 0.05").replace("sigma: 0.5", "").replace("cascadebai", "batrac")
+    problem = "epsilon is 0.05, but batrac has no tolerance; use epsilon: 0"
+    assert message_of(load, text) == f"bad.yaml:14: learners: 'CascadeBAI': {problem}"
+
+
 def test_the_first_mistake_of_the_file_is_reported(load):
     text = GOOD.replace("trials: 2", "trials: 0").replace("sigma: 0.5", "sigma: 0")
     assert message_of(load, text).startswith("bad.yaml:3: trials:")
@@ -369,11 +390,11 @@ def test_a_byte_order_mark_is_accepted(load):
 
 @pytest.mark.parametrize(
     ("text", "points"),
-    [("3", (3,)), ("[2, 4]", (2, 4)), ("{from: 2, to: 4}", (2, 3, 4)), ("{from: 2, to: 7, step: 2}", (2, 4, 6))],
+    [("3", [3]), ("[2, 4]", [2, 4]), ("{from: 2, to: 4}", [2, 3, 4]), ("{from: 2, to: 7, step: 2}", [2, 4, 6])],
 )
 def test_ways_of_writing_K(load, text, points):
-    study = load(GOOD.replace("[2, 3]", text))
-    assert study.K == points
+    cells = cells_of(load(GOOD.replace("[2, 3]", text)))
+    assert [cell.K for cell in cells] == points
 
 
 def test_instances_override_the_numbers_of_the_study(load):
