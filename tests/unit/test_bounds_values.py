@@ -138,6 +138,19 @@ def test_bounds_of_instance_c():
     assert np.isnan(lower_bound(C, DELTA))
 
 
+def test_theorem_with_a_tolerance_stops_two_items_early():
+    q = Quantities(Instance(np.array([0.9, 0.8, 0.7, 0.6, 0.55, 0.52, 0.1]), K=4, epsilon=0.1), DELTA)
+    assert (q.K_prime, q.K_1, q.K_2) == (6, 2, 2)
+    assert delta_bar(q.instance) == pytest.approx([0.45, 0.35, 0.25, 0.15, 0.1, 0.07, 0.4])
+    assert q.mu == pytest.approx([1, 1.1, 1.12, 1.126])
+    T = q.T_bar
+    assert upper.N_3_by_phase(q) == pytest.approx(3 / 1.12 * (T[4] - T[3]))
+    assert upper.N_3_by_item(q) == pytest.approx((4 / 1.126 - 3 / 1.12) * T[3] + (3 / 1.12 - 2) * T[4] + 2 * T[4])
+    observations = (T[:3].sum() + 4 * T[3] + 3) / 1.126 + (3 * (T[4] - T[3]) + 5) / 1.12
+    terms = upper.theorem_upper(q).terms
+    assert terms["N_2"] + terms["N_3"] == pytest.approx(2 * observations)
+
+
 def test_each_theorem_refuses_the_other_ones_instances():
     with pytest.raises(ValueError, match="K' = 3 is not below 2K - 1 = 3"):
         upper.theorem_upper(Quantities(C, DELTA))
