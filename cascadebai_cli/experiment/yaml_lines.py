@@ -66,7 +66,7 @@ def load_yaml(path: Path) -> Document:
     except yaml.YAMLError:
         raise ConfigError(f"{source}:1: has a character that YAML does not allow; remove it") from None
     except ValueError:
-        raise ConfigError(f"{source}:1: has a number that cannot be read; write a plain, shorter one") from None
+        raise ConfigError(f"{source}:1: has a number of thousands of digits; shorten it") from None
     except RecursionError:
         raise ConfigError(f"{source}:1: is nested too deeply; a config has four levels") from None
 
@@ -115,17 +115,23 @@ def _not_yaml(source: str, error: yaml.MarkedYAMLError) -> str:
     return f"{source}:{line}: not valid YAML ({problem}); check indentation, colons, quotes and brackets"
 
 
+def _refused(problem: str, event: Any) -> yaml.MarkedYAMLError:
+    return yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
+
+
 class _Loader(yaml.SafeLoader):
     """SafeLoader with the plain types of YAML 1.2 only."""
 
     yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 - the stub of PyYAML has it so
-    yaml_constructors: ClassVar[dict[Any, Any]] = {None: yaml.SafeLoader.construct_undefined}
+    yaml_constructors: ClassVar[dict[Any, Any]] = {}
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        """Refuse aliases: they could make a document endless."""
-        if self.check_event(yaml.AliasEvent):
-            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
-            raise yaml.MarkedYAMLError(problem="aliases are not read, write the value out", problem_mark=mark)
+        """Refuse aliases, which could make a document endless, and tags, which could name any type."""
+        event = self.peek_event()  # type: ignore[no-untyped-call]
+        if isinstance(event, yaml.AliasEvent):
+            raise _refused("aliases are not read, write the value out", event)
+        if getattr(event, "tag", None) is not None:
+            raise _refused(f"tags are not read, remove {event.tag}", event)
         return super().compose_node(parent, index)
 
 
