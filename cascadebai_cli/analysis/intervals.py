@@ -2,6 +2,8 @@
 
 import math
 
+from scipy.special import betaincinv, stdtrit
+
 
 def binomial_interval(successes: int, n: int, level: float = 0.95) -> tuple[float, float]:
     """Exact interval of Clopper and Pearson (1934) for a proportion.
@@ -11,8 +13,6 @@ def binomial_interval(successes: int, n: int, level: float = 0.95) -> tuple[floa
         n: number of trials; without any, nothing is known and both ends are nan.
         level: confidence level.
     """
-    from scipy.special import betaincinv
-
     if n == 0:
         return math.nan, math.nan
     tail = (1 - level) / 2
@@ -23,6 +23,4 @@ def binomial_interval(successes: int, n: int, level: float = 0.95) -> tuple[floa
 
 def t_quantile(n: int, level: float = 0.95) -> float:
     """Standard errors on either side of the mean of `n` values that make its t interval; nan below two values."""
-    from scipy.special import stdtrit
-
     return float(stdtrit(n - 1, (1 + level) / 2)) if n > 1 else math.nan

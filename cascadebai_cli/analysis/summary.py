@@ -25,13 +25,12 @@ STATISTICS = [
 
 def read_trials(path: Path) -> pd.DataFrame:
     """`trials.csv` as it was written: names stay text, `correct` is missing for capped trials."""
-    names = dict.fromkeys(["cell_id", "study", "instance", "learner", "status"], "category")
+    names = dict.fromkeys(["cell_id", "study", "instance", "learner", "status"], str)
     return pd.read_csv(
         path,
         dtype={**names, "correct": "Int8"},
         keep_default_na=False,
         na_values={"correct": [""]},
-        float_precision="round_trip",
     )
 
 
@@ -47,7 +46,7 @@ def summarise(trials: pd.DataFrame) -> pd.DataFrame:
     Returns:
         the columns `CELL` and `STATISTICS`.
     """
-    groups = trials.groupby("cell_id", sort=False, observed=True)
+    groups = trials.groupby("cell_id", sort=False)
     rows = [{**part.iloc[0][CELL].to_dict(), **_statistics(part)} for _, part in groups]
     return pd.DataFrame(rows, columns=[*CELL, *STATISTICS])
 

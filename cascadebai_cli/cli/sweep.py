@@ -87,6 +87,8 @@ def _collect(task: "Sweep", trials: int | None, quiet: bool) -> None:
 
 
 def _run(task: "Sweep", place: "Backend", failures: Failures, fail_fast: bool, quiet: bool) -> None:
+    import cascadebai_cli.analysis.summary  # noqa: F401  # a broken installation shows before the work, not after
+
     try:
         with task.opened() as opened:
             _simulate(opened, place, failures, fail_fast, quiet)

@@ -1,0 +1,129 @@
+"""Which rows may join others."""
+
+import json
+import re
+
+import pytest
+from sweeps import CONFIG
+
+from cascadebai_cli.errors import CascadeError, ConfigError
+from cascadebai_cli.experiment.cells import cells_of
+from cascadebai_cli.experiment.config import load_study
+from cascadebai_cli.experiment.manifest import new_manifest, read_manifest, refuse_mixing, write_manifest
+
+
+def manifest_of(folder, text):
+    path = folder / "study.yaml"
+    path.write_text(text)
+    study = load_study(path)
+    return new_manifest(study.model_dump(mode="json"), study.seed, cells_of(study))
+
+
+def mixed(folder, before, after):
+    old, new = manifest_of(folder, before), manifest_of(folder, after)
+    refuse_mixing(folder, old, new, list(old["cells"]))
+
+
+BASE = CONFIG.format(trials=6)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("trials: 6", "trials: 60"),
+        ("trials: 6", "trials: 2"),
+        ("K: [1, 2]", "K: [1, 2, 3]"),
+        ("delta: 0.2", "delta: [0.1, 0.2]"),
+        ("name: wide", "name: other"),
+        ("seed: 5", "title: Another title\nseed: 5"),
+        ("w_star: 0.9", "w_star: 9/10"),
+        ("seed: 5", "seed: 5\nengine: skip-ahead"),
+        ("seed: 5", "seed: 5\nlearners: [{name: CascadeBAI, algorithm: cascadebai, sigma: 0.5}]"),
+    ],
+)
+def test_rows_stay_good_when_nothing_changes_that_they_depend_on(tmp_path, before, after):
+    assert before in BASE
+    mixed(tmp_path, BASE, BASE.replace(before, after))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "difference"),
+    [
+        ("seed: 5", "seed: 6", "seed is 5 there and 6 here"),
+        ("K: [1, 2]", "K: [1, 3]", "K 2 is there and not here"),
+        ("delta: 0.2", "delta: 0.1", "delta 0.2 is there and not here"),
+        ("seed: 5", "seed: 5\nmax_steps: 100", "max_steps is none there and 100 here"),
+        ("seed: 5", "seed: 5\nfeedback: semi-bandit", "feedback is cascading there and semi-bandit here"),
+        ("seed: 5", "seed: 5\norder: as_given", "order is random there and as_given here"),
+        ("seed: 5", "seed: 5\nengine: reference", "engine is skip-ahead there and reference here"),
+        ("w_star: 0.9", "w_star: 0.8", "w_star is 0.9 there and 0.8 here"),
+        (
+            "seed: 5",
+            "seed: 5\nlearners: [{name: CascadeBAI, algorithm: cascadebai, sigma: 1}]",
+            "sigma is 0.5 there and 1.0 here",
+        ),
+    ],
+)
+def test_rows_of_another_config_are_refused_with_what_differs(tmp_path, before, after, difference):
+    with pytest.raises(ConfigError, match=re.escape(difference)) as error:
+        mixed(tmp_path, BASE, BASE.replace(before, after))
+    assert "--fresh" in str(error.value)
+    assert str(tmp_path) in str(error.value)
+
+
+def test_nothing_else_is_named_than_what_differs(tmp_path):
+    with pytest.raises(ConfigError) as error:
+        mixed(tmp_path, BASE, BASE.replace("seed: 5", "seed: 5\nmax_steps: 7"))
+    text = f"{tmp_path} holds trials of another config: max_steps is none there and 7 here; "
+    assert str(error.value) == text + "use --fresh to move it aside and start over, or another --out"
+
+
+def test_changed_content_of_a_data_file_is_refused(tmp_path):
+    text = "seed: 1\nK: 1\ninstances: [{name: mine, family: csv, path: rates.csv, item: item, rate: rate}]\n"
+    (tmp_path / "rates.csv").write_text("item,rate\na,0.9\nb,0.5\nc,0.1\n")
+    old = manifest_of(tmp_path, text)
+    (tmp_path / "rates.csv").write_text("item,rate\na,0.9\nb,0.4\nc,0.1\n")
+    with pytest.raises(ConfigError, match=r"the content of the data file rates\.csv has changed;"):
+        refuse_mixing(tmp_path, old, manifest_of(tmp_path, text), list(old["cells"]))
+
+
+def test_another_place_of_the_same_data_is_not_a_difference(tmp_path):
+    text = "seed: 1\nK: 1\ninstances: [{name: mine, family: csv, path: rates.csv, item: item, rate: rate}]\n"
+    (tmp_path / "rates.csv").write_text("item,rate\na,0.9\nb,0.5\nc,0.1\n")
+    (tmp_path / "moved.csv").write_text("item,rate\na,0.9\nb,0.5\nc,0.1\n")
+    mixed(tmp_path, text, text.replace("rates.csv", "moved.csv"))
+
+
+def test_rows_of_another_engine_version_are_refused(tmp_path):
+    new = manifest_of(tmp_path, BASE)
+    old = {**new, "engine_version": 0}
+    with pytest.raises(ConfigError, match=f"engine_version is 0 there and {new['engine_version']} here"):
+        refuse_mixing(tmp_path, old, new, list(old["cells"]))
+
+
+def test_a_directory_without_rows_takes_any_config(tmp_path):
+    old, new = manifest_of(tmp_path, BASE), manifest_of(tmp_path, BASE.replace("seed: 5", "seed: 6"))
+    refuse_mixing(tmp_path, old, new, [])
+
+
+def test_rows_without_a_manifest_are_refused(tmp_path):
+    new = manifest_of(tmp_path, BASE)
+    with pytest.raises(ConfigError, match=r"holds trials but no manifest\.json"):
+        refuse_mixing(tmp_path, None, new, list(new["cells"]))
+
+
+def test_a_manifest_is_read_as_written_and_says_where_rows_come_from(tmp_path):
+    manifest = manifest_of(tmp_path, BASE)
+    write_manifest(tmp_path, manifest)
+    assert read_manifest(tmp_path) == json.loads(json.dumps(manifest))
+    assert {"config", "config_hash", "seed", "engine_version", "versions", "git", "machine"} < set(manifest)
+    assert {"start", "end", "complete", "rows_sha256"} < set(manifest)
+    assert manifest["config"]["trials"] == 6
+    assert manifest["versions"]["numpy"]
+
+
+def test_no_manifest_is_none_and_a_broken_one_an_error(tmp_path):
+    assert read_manifest(tmp_path) is None
+    (tmp_path / "manifest.json").write_text("{")
+    with pytest.raises(CascadeError, match=r"manifest\.json is not a manifest; use --fresh"):
+        read_manifest(tmp_path)

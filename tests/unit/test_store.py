@@ -1,0 +1,121 @@
+"""The journal: every complete row is read again, no other."""
+
+import errno
+import os
+
+import numpy as np
+import pytest
+
+from cascadebai_cli.errors import CascadeError
+from cascadebai_cli.experiment.files import write_atomically
+from cascadebai_cli.experiment.store import JOURNAL, Journal, Row, decode, encode, read_journal
+
+ROWS = [
+    Row("00112233445566aa", 0, "stopped", 12345678901, 99, True, 0.25),
+    Row("00112233445566aa", 1, "capped", 10, 20, None, 1.5),
+    Row("ffeeddccbbaa0011", 0, "stopped", 7, 8, False, 0.001),
+]
+
+
+def write(directory, rows, size=0):
+    journal = Journal(directory, size)
+    journal.append(rows)
+    journal.close()
+
+
+def keys(stored):
+    return [(stored.cell_ids[row["cell"]], int(row["trial"])) for row in stored.rows]
+
+
+def test_lines_read_back_as_written():
+    assert [decode(encode(row)) for row in ROWS] == ROWS
+
+
+def test_rows_of_a_journal_are_kept_with_all_their_values(tmp_path):
+    write(tmp_path, ROWS)
+    stored = read_journal(tmp_path)
+    assert stored.rows["steps"].tolist() == [12345678901, 10, 7]
+    assert stored.rows["observations"].tolist() == [99, 20, 8]
+    assert stored.rows["capped"].tolist() == [False, True, False]
+    assert stored.rows["correct"].tolist() == [1, -1, 0]
+    assert stored.rows["seconds"].tolist() == [0.25, 1.5, 0.001]
+
+
+def test_a_directory_without_journal_holds_nothing(tmp_path):
+    stored = read_journal(tmp_path)
+    assert len(stored.rows) == stored.size == stored.damaged == 0
+    assert stored.missing("any", 3).tolist() == [0, 1, 2]
+
+
+def test_cut_at_any_byte_every_complete_row_and_no_other_is_read_and_more_can_follow(tmp_path):
+    """A process can be killed, or the power fail, after any byte."""
+    lines = [encode(row) for row in ROWS]
+    whole = b"".join(lines)
+    ends = np.cumsum([len(line) for line in lines])
+    for cut in range(len(whole) + 1):
+        (tmp_path / JOURNAL).write_bytes(whole[:cut])
+        stored = read_journal(tmp_path)
+        complete = int((ends <= cut).sum())
+        assert keys(stored) == [(row.cell_id, row.trial) for row in ROWS[:complete]], cut
+        write(tmp_path, ROWS[complete:], stored.size)
+        assert (tmp_path / JOURNAL).read_bytes() == whole, cut
+
+
+@pytest.mark.parametrize("damage", [b"\x00", b",", b"\n", b"9", b"\xff"])
+def test_a_damaged_line_is_left_out_and_counted(tmp_path, damage):
+    lines = [encode(row) for row in ROWS]
+    for place in range(len(lines[1]) - 1):
+        if lines[1][place : place + 1] == damage:
+            continue
+        broken = lines[1][:place] + damage + lines[1][place + 1 :]
+        (tmp_path / JOURNAL).write_bytes(lines[0] + broken + lines[2])
+        stored = read_journal(tmp_path)
+        assert keys(stored) == [("00112233445566aa", 0), ("ffeeddccbbaa0011", 0)]
+        assert stored.damaged >= 1
+
+
+def test_a_trial_written_twice_counts_once(tmp_path):
+    write(tmp_path, [ROWS[2], ROWS[0], ROWS[2], ROWS[1], ROWS[0]])
+    stored = read_journal(tmp_path)
+    assert sorted(keys(stored)) == [(row.cell_id, row.trial) for row in ROWS]
+
+
+def test_missing_trials_are_those_below_the_number_asked_for(tmp_path):
+    cell = ROWS[0].cell_id
+    write(tmp_path, [ROWS[0]._replace(trial=trial) for trial in (4, 0, 2, 9)])
+    assert read_journal(tmp_path).missing(cell, 6).tolist() == [1, 3, 5]
+    assert read_journal(tmp_path).missing("ffeeddccbbaa0011", 2).tolist() == [0, 1]
+
+
+def test_a_full_disk_in_the_middle_of_a_row_is_an_error_and_leaves_no_half_row(tmp_path, monkeypatch):
+    write(tmp_path, ROWS[:1])
+    before = (tmp_path / JOURNAL).read_bytes()
+    journal = Journal(tmp_path, len(before))
+    real, calls = os.write, []
+
+    def full(handle, data):
+        calls.append(len(data))
+        if len(calls) > 1:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(handle, data[:10])
+
+    monkeypatch.setattr(os, "write", full)
+    with pytest.raises(CascadeError, match=r"cannot write to .*trials\.journal: No space left on device"):
+        journal.append(ROWS[1:])
+    journal.close()
+    assert len(calls) == 2
+    assert (tmp_path / JOURNAL).read_bytes() == before
+
+
+def test_a_file_that_cannot_be_written_whole_stays_as_it_was(tmp_path):
+    path = tmp_path / "trials.csv"
+    write_atomically(path, ["old\n"])
+
+    def lines():
+        yield "new\n"
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.raises(CascadeError, match="No space left"):
+        write_atomically(path, lines())
+    assert path.read_text() == "old\n"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["trials.csv"]

@@ -1,0 +1,105 @@
+"""Summaries of cells, and exact intervals."""
+
+import math
+
+import pandas as pd
+import pytest
+from scipy import stats
+
+from cascadebai_cli.analysis.intervals import binomial_interval, t_quantile
+from cascadebai_cli.analysis.summary import CELL, STATISTICS, read_trials, summarise
+
+
+def trials_of(cell_id, steps, correct=None, capped=0):
+    n = len(steps)
+    table = pd.DataFrame(
+        {
+            "cell_id": cell_id,
+            "study": "s",
+            "instance": "a, b",
+            "learner": "NA",
+            "L": 5,
+            "K": 2,
+            "w_star": 0.9,
+            "w_prime": 0.1,
+            "delta": 0.1,
+            "epsilon": 0.0,
+            "trial": range(n),
+            "status": ["stopped"] * (n - capped) + ["capped"] * capped,
+            "steps": steps,
+            "observations": [2 * count for count in steps],
+            "correct": pd.array((correct or [1] * (n - capped)) + [None] * capped, dtype="Int8"),
+        }
+    )
+    return table
+
+
+def only(table):
+    summary = summarise(table)
+    assert list(summary.columns) == [*CELL, *STATISTICS]
+    assert len(summary) == 1
+    return summary.iloc[0]
+
+
+def test_mean_and_spread_are_those_of_the_textbook():
+    steps = [10, 14, 30, 2, 9]
+    row = only(trials_of("c", steps))
+    mean, se = stats.tmean(steps), stats.sem(steps)
+    low, high = stats.t.interval(0.95, 4, mean, se)
+    assert row["n"] == 5
+    assert row["mean_steps"] == pytest.approx(mean, rel=1e-14)
+    assert row["sd_steps"] == pytest.approx(stats.tstd(steps), rel=1e-14)
+    assert row["se_steps"] == pytest.approx(se, rel=1e-14)
+    assert (row["ci_low"], row["ci_high"]) == (pytest.approx(low, rel=1e-12), pytest.approx(high, rel=1e-12))
+    assert row["mean_observations"] == pytest.approx(2 * mean, rel=1e-14)
+
+
+def test_errors_count_among_the_trials_that_stopped_and_capped_steps_count_with_the_cap():
+    row = only(trials_of("c", [5, 6, 7, 100, 100], correct=[1, 0, 1], capped=2))
+    assert row["n_capped"] == 2
+    assert row["mean_steps"] == pytest.approx(43.6)
+    assert row["error_rate"] == pytest.approx(1 / 3)
+    exact = stats.binomtest(1, 3).proportion_ci(method="exact")
+    assert (row["error_low"], row["error_high"]) == (pytest.approx(exact.low), pytest.approx(exact.high))
+
+
+def test_one_trial_has_a_mean_and_no_spread():
+    row = only(trials_of("c", [12]))
+    assert row["mean_steps"] == 12
+    assert all(math.isnan(row[name]) for name in ("sd_steps", "se_steps", "ci_low", "ci_high"))
+
+
+def test_where_every_trial_was_capped_the_error_rate_is_unknown():
+    row = only(trials_of("c", [9, 9], correct=[], capped=2))
+    assert math.isnan(row["error_rate"])
+    assert row["n_capped"] == 2
+
+
+def test_cells_stay_in_the_order_of_the_table():
+    table = pd.concat([trials_of("z", [1, 2]), trials_of("a", [3, 4])])
+    assert summarise(table)["cell_id"].tolist() == ["z", "a"]
+
+
+def test_a_table_read_back_gives_the_same_summary_and_names_stay_text(tmp_path):
+    table = pd.concat([trials_of("0012e45678901234", [1, 5, 9], capped=1), trials_of("1234567890123456", [3, 4])])
+    path = tmp_path / "trials.csv"
+    table.to_csv(path, index=False)
+    again = summarise(read_trials(path))
+    assert again["cell_id"].tolist() == ["0012e45678901234", "1234567890123456"]
+    assert again["learner"].tolist() == ["NA", "NA"]
+    pd.testing.assert_frame_equal(again, summarise(table), check_dtype=False)
+
+
+@pytest.mark.parametrize(("wrong", "n"), [(0, 1), (0, 20), (1, 20), (7, 20), (20, 20), (3, 1000)])
+def test_binomial_interval_is_the_exact_one(wrong, n):
+    exact = stats.binomtest(wrong, n).proportion_ci(0.95, method="exact")
+    assert binomial_interval(wrong, n) == (pytest.approx(exact.low, abs=1e-12), pytest.approx(exact.high, abs=1e-12))
+
+
+def test_without_trials_nothing_is_known():
+    assert all(map(math.isnan, binomial_interval(0, 0)))
+    assert math.isnan(t_quantile(1))
+
+
+def test_t_quantile_of_a_table():
+    assert t_quantile(10) == pytest.approx(2.262157, abs=1e-6)
