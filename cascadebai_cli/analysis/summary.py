@@ -1,5 +1,6 @@
 """One row a cell: how many steps, how sure, how often wrong."""
 
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +24,38 @@ STATISTICS = [
 ]
 
 
-def read_trials(path: Path) -> pd.DataFrame:
-    """`trials.csv` as it was written: names stay text, `correct` is missing for capped trials."""
-    names = dict.fromkeys(["cell_id", "study", "instance", "learner", "status"], str)
-    return pd.read_csv(
-        path,
-        dtype={**names, "correct": "Int8"},
-        keep_default_na=False,
-        na_values={"correct": [""]},
-    )
+_FORMAT: dict[str, Any] = {
+    "dtype": {**dict.fromkeys(["cell_id", "study", "instance", "learner", "status"], str), "correct": "Int8"},
+    "keep_default_na": False,
+    "na_values": {"correct": [""]},
+}
+CHUNK = 20_000
+"""Rows that are in memory at once, unless a single cell has more."""
+
+
+def read_trials(path: Path, chunk: int = CHUNK) -> Iterator[pd.DataFrame]:
+    """`trials.csv` in tables of whole cells; names stay text, `correct` is missing for capped trials.
+
+    Args:
+        path: a file sorted by cell.
+        chunk: a table has about this many rows, more if a cell has.
+    """
+    rest: list[pd.DataFrame] = []
+    with pd.read_csv(path, chunksize=chunk, **_FORMAT) as parts:
+        for part in parts:
+            if part.empty:
+                break
+            table = pd.concat([*rest, part])
+            last = table["cell_id"] == table["cell_id"].iloc[-1]
+            if not last.all():
+                yield table[~last]
+            rest = [table[last]]
+    yield from rest
+
+
+def summarise_file(path: Path, chunk: int = CHUNK) -> pd.DataFrame:
+    """`summarise` of a `trials.csv` of any length."""
+    return _table(row for table in read_trials(path, chunk) for row in _rows(table))
 
 
 def summarise(trials: pd.DataFrame) -> pd.DataFrame:
@@ -46,9 +70,16 @@ def summarise(trials: pd.DataFrame) -> pd.DataFrame:
     Returns:
         the columns `CELL` and `STATISTICS`.
     """
-    groups = trials.groupby("cell_id", sort=False)
-    rows = [{**part.iloc[0][CELL].to_dict(), **_statistics(part)} for _, part in groups]
-    return pd.DataFrame(rows, columns=[*CELL, *STATISTICS])
+    return _table(_rows(trials))
+
+
+def _table(rows: Iterable[dict[str, Any]]) -> pd.DataFrame:
+    return pd.DataFrame(list(rows), columns=[*CELL, *STATISTICS])
+
+
+def _rows(trials: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    for _, part in trials.groupby("cell_id", sort=False):
+        yield {**{name: part[name].iloc[0] for name in CELL}, **_statistics(part)}
 
 
 def _statistics(part: pd.DataFrame) -> dict[str, Any]:

@@ -124,11 +124,11 @@ def _announce(opened: "OpenSweep", missing: int) -> None:
 
 def _summarise(directory: Path) -> None:
     """Write `summary.csv` from `trials.csv`."""
-    from cascadebai_cli.analysis.summary import read_trials, summarise
+    from cascadebai_cli.analysis.summary import summarise_file
     from cascadebai_cli.experiment.files import write_atomically
     from cascadebai_cli.experiment.tables import SUMMARY, TRIALS
 
-    table = summarise(read_trials(directory / TRIALS))
+    table = summarise_file(directory / TRIALS)
     write_atomically(directory / SUMMARY, [table.to_csv(index=False, lineterminator="\n")])
 
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from cascadebai_cli.analysis.intervals import binomial_interval, t_quantile
-from cascadebai_cli.analysis.summary import CELL, STATISTICS, read_trials, summarise
+from cascadebai_cli.analysis.summary import CELL, STATISTICS, summarise, summarise_file
 
 
 def trials_of(cell_id, steps, correct=None, capped=0):
@@ -80,14 +80,23 @@ def test_cells_stay_in_the_order_of_the_table():
     assert summarise(table)["cell_id"].tolist() == ["z", "a"]
 
 
-def test_a_table_read_back_gives_the_same_summary_and_names_stay_text(tmp_path):
-    table = pd.concat([trials_of("0012e45678901234", [1, 5, 9], capped=1), trials_of("1234567890123456", [3, 4])])
+@pytest.mark.parametrize("chunk", [1, 2, 3, 4, 5, 100])
+def test_a_table_read_back_gives_the_same_summary_and_names_stay_text(tmp_path, chunk):
+    cells = [trials_of("0012e45678901234", [1, 5, 9], capped=1), trials_of("1234567890123456", [3, 4])]
+    table = pd.concat([*cells, trials_of("x", [2])])
     path = tmp_path / "trials.csv"
     table.to_csv(path, index=False)
-    again = summarise(read_trials(path))
-    assert again["cell_id"].tolist() == ["0012e45678901234", "1234567890123456"]
-    assert again["learner"].tolist() == ["NA", "NA"]
+    again = summarise_file(path, chunk)
+    assert again["cell_id"].tolist() == ["0012e45678901234", "1234567890123456", "x"]
+    assert again["learner"].tolist() == ["NA", "NA", "NA"]
     pd.testing.assert_frame_equal(again, summarise(table), check_dtype=False)
+
+
+def test_a_table_without_rows_has_no_cells(tmp_path):
+    path = tmp_path / "trials.csv"
+    trials_of("c", [1]).iloc[:0].to_csv(path, index=False)
+    assert list(summarise_file(path).columns) == [*CELL, *STATISTICS]
+    assert len(summarise_file(path)) == 0
 
 
 @pytest.mark.parametrize(("wrong", "n"), [(0, 1), (0, 20), (1, 20), (7, 20), (20, 20), (3, 1000)])
