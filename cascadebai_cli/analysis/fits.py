@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from cascadebai_cli.analysis.results import SERIES, Results
-from cascadebai_cli.analysis.scaling import MIN_POINTS, ScalingFit, fit_models, fit_scaling, log_log_slope
+from cascadebai_cli.analysis.scaling import MIN_POINTS, FloatArray, ScalingFit, fit_models, fit_scaling, log_log_slope
 from cascadebai_cli.errors import ConfigError
 
 ESTIMATES = ("c1", "c1_se", "c2", "c2_se", "r2", "p_value", "n_points")
@@ -77,26 +77,29 @@ def _fit_row(results: Results, key: Row, points: pd.DataFrame, block: Mapping[st
     fit = _named_fit(key, points, block)
     K, steps = points["K"].to_numpy(), points["mean_steps"].to_numpy()
     best = min(fit_models(K, steps), key=lambda other: other.aic)
-    slope = log_log_slope(K, steps)
     published = block.get("published") or {}
     return {
         **_head(results, key, fit),
         **{f"published_{name}": published.get(name) for name in PUBLISHED},
         "best_model": best.model,
-        "aic_above_best": fit.aic - best.aic if fit.aic > best.aic else 0.0,
-        "loglog_slope": slope.value,
-        "loglog_low": slope.low,
-        "loglog_high": slope.high,
+        **_slope(K, steps),
         **_tail(results, key),
     }
 
 
 def _model_rows(results: Results, key: Row, points: pd.DataFrame) -> list[Row]:
-    fits = fit_models(points["K"].to_numpy(), points["mean_steps"].to_numpy())
+    K, steps = points["K"].to_numpy(), points["mean_steps"].to_numpy()
+    fits, slope = fit_models(K, steps), _slope(K, steps)
     best = min(fits, key=lambda fit: fit.aic)
     return [
-        {**_head(results, key, fit), "aic": fit.aic, "best": int(fit is best), **_tail(results, key)} for fit in fits
+        {**_head(results, key, fit), "aic": fit.aic, "best": int(fit is best), **slope, **_tail(results, key)}
+        for fit in fits
     ]
+
+
+def _slope(K: FloatArray, steps: FloatArray) -> Row:
+    slope = log_log_slope(K, steps)
+    return {"loglog_slope": slope.value, "loglog_low": slope.low, "loglog_high": slope.high}
 
 
 def _head(results: Results, key: Row, fit: ScalingFit) -> Row:

@@ -30,6 +30,7 @@ class Results:
         rows_sha256: hash of the `trials.csv` that `summary` was made from.
         complete: whether the sweep had run all of its trials.
         stale: whether `trials.csv` has another hash by now.
+        cell_ids: cells of the whole grid, where the manifest lists them.
     """
 
     directory: Path
@@ -38,6 +39,7 @@ class Results:
     rows_sha256: str
     complete: bool = True
     stale: bool = False
+    cell_ids: frozenset[str] = frozenset()
 
     @property
     def study(self) -> str:
@@ -61,10 +63,18 @@ class Results:
 
     @property
     def main_learner(self) -> str:
-        """The learner that the others are compared with: the first CascadeBAI of the config, else the first."""
+        """The learner that the others are compared with: the first plain Algorithm 1 of the config, else the first."""
         names = list(dict.fromkeys(self.summary["learner"]))
-        ours = [name for name in names if self.learners.get(name, {}).get("algorithm") == "cascadebai"]
-        return str((ours or names)[0])
+        plain = [name for name in names if _is_algorithm_1(self.learners.get(name, {}))]
+        return str((plain or names)[0])
+
+
+def _is_algorithm_1(entry: Mapping[str, Any]) -> bool:
+    return (
+        entry.get("algorithm") == "cascadebai"
+        and entry.get("order", "T") == "T"
+        and entry.get("feedback") in (None, "cascading")
+    )
 
 
 def _by_name(entries: Any) -> Mapping[str, Mapping[str, Any]]:
@@ -80,14 +90,15 @@ def load_results(directory: Path) -> Results:
     if not directory.is_dir():
         raise ConfigError(f"{directory} is not a directory; run `cascadebai sweep CONFIG --out {directory}` first")
     manifest = _read_manifest(directory / "manifest.json")
-    expected = str(manifest["rows_sha256"])
+    made_from, now = manifest["rows_sha256"], _hash(directory / "trials.csv")
     return Results(
         directory=directory,
         summary=_read_summary(directory / "summary.csv"),
         config=manifest["config"],
-        rows_sha256=expected,
+        rows_sha256=made_from or now or "unknown",
         complete=bool(manifest.get("complete", False)),
-        stale=_hash_differs(directory / "trials.csv", expected),
+        stale=None not in (made_from, now) and made_from != now,
+        cell_ids=frozenset(manifest.get("cells", ())),
     )
 
 
@@ -125,24 +136,26 @@ def _text(path: Path) -> str:
         raise ConfigError(f"{path} cannot be read ({error})") from error
 
 
-def _hash_differs(path: Path, expected: str) -> bool:
+def _hash(path: Path) -> str | None:
     if not path.exists():
-        return False
+        return None
     with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest() != expected
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def missing_trials(results: Results) -> list[str]:
     """One sentence for each way in which the sweep is not finished; empty if it is."""
     sentences = []
     wanted = int(results.config.get("trials", 0))
-    short = int((results.summary["n"] < wanted).sum())
+    done = results.summary.loc[results.summary["n"] >= wanted, "cell_id"]
+    cells = results.cell_ids | set(results.summary["cell_id"])
+    short = len(cells - set(done))
     if short:
         sentences.append(
-            f"{short} of {len(results.summary)} cells have fewer than {wanted} trials; run the sweep again to finish"
+            f"{short} of {len(cells)} cells have fewer than {wanted} trials; run the sweep again to finish"
         )
     elif not results.complete:
-        sentences.append("the sweep is not complete, some cells are missing; run it again to finish")
+        sentences.append("the sweep is not complete; run it again to finish")
     if results.stale:
         sentences.append("trials.csv has changed since summary.csv was made; run the sweep again to renew it")
     return sentences

@@ -51,26 +51,34 @@ def _published_line(row: dict[Any, Any]) -> list[str]:
     return ["", "", "", "published", c1, "", c2, "", *quality, "", ""]
 
 
-def models_text(fits: pd.DataFrame) -> str:
-    """For each fit the model with the smallest AIC and the log-log slope.
+def models_text(models: pd.DataFrame) -> str:
+    """For each instance and learner by how much each model's AIC is above the smallest, and the log-log slope.
 
     Args:
-        fits: as from `fits_table`.
+        models: as from `models_table`.
     """
-    header = ["instance", "learner", "model", "smallest AIC", "AIC above it", "log-log slope", "95 % interval"]
-    rows = [
-        [
-            str(row["instance"]),
-            str(row["learner"]),
-            str(row["model"]),
-            str(row["best_model"]),
-            f"{row['aic_above_best']:.1f}",
-            f"{row['loglog_slope']:.3f}",
-            f"{row['loglog_low']:.3f} to {row['loglog_high']:.3f}",
-        ]
-        for row in fits.to_dict("records")
+    curves = list(models.groupby(["instance", "learner", "L", "delta", "epsilon"], sort=False))
+    names = list(dict.fromkeys(models["model"]))
+    header = [
+        "instance",
+        "learner",
+        "smallest AIC",
+        *(f"AIC {name}" for name in names),
+        "log-log slope",
+        "95 % interval",
     ]
-    return aligned(header, rows, left=4)
+    return aligned(header, [_models_line(curve, names) for _, curve in curves], left=3)
+
+
+def _models_line(curve: pd.DataFrame, names: Sequence[str]) -> list[str]:
+    best = curve[curve["best"] == 1].iloc[0]
+    # Points exactly on every curve have an AIC of -inf each.
+    above = {
+        row["model"]: row["aic"] - best["aic"] if row["aic"] > best["aic"] else 0.0 for row in curve.to_dict("records")
+    }
+    slope = [f"{best['loglog_slope']:.3f}", f"{best['loglog_low']:.3f} to {best['loglog_high']:.3f}"]
+    differences = ["best" if name == best["model"] else f"+{above[name]:.1f}" for name in names]
+    return [best["instance"], best["learner"], best["model"], *differences, *slope]
 
 
 def coefficient(value: float) -> str:
@@ -91,3 +99,8 @@ def p_value(value: float) -> str:
 def difference(ours: float, theirs: float) -> str:
     """`ours` relative to `theirs` in per cent, with its sign; empty if there is nothing to compare with."""
     return "" if pd.isna(theirs) or theirs == 0 else f"{100 * (ours / theirs - 1):+.1f} %"
+
+
+def digits(value: float) -> str:
+    """Three significant digits, zeros included, without a power of ten down to 0.001."""
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:#.3g}"

@@ -1,46 +1,67 @@
 """`cascadebai fit`: the tables that go with a study's figure."""
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from cascadebai_cli.errors import ConfigError
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from cascadebai_cli.analysis.results import Results
+
+
+class Table(NamedTuple):
+    """A table of the study, its file and, if it is printed, its text."""
+
+    file: str
+    rows: "pd.DataFrame"
+    text: "Callable[[pd.DataFrame], str] | None" = None
 
 
 def fit(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="Directory of a sweep.")],
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Write the files, print no table.")] = False,
 ) -> None:
-    """Fit the mean number of steps against K and set the result beside the published one."""
+    """Fit the mean number of steps against K, compare learners, and print the published values beside ours.
+
+    Writes DIR/fits.csv (the model that the config names) and DIR/models.csv (all models); for a study whose plot is
+    of the kind `curves` DIR/ratios.csv, of the kind `bars` DIR/orders.csv.
+    """
     from cascadebai_cli.analysis.results import load_results
+    from cascadebai_cli.cli.files import write_table
     from cascadebai_cli.cli.results import finish, warn
 
     results = load_results(directory)
+    tables = [table for table in _tables(results) if not table.rows.empty]
+    if not tables:
+        raise ConfigError(f"{directory}: nothing to fit: no instance has 3 values of K; add some to the config")
     warn(results)
-    text = "\n\n".join(_write_tables(results))
-    if text and not quiet:
-        typer.echo(text)
+    for table in tables:
+        write_table(directory / table.file, table.rows)
+    if not quiet:
+        typer.echo("\n\n".join(table.text(table.rows) for table in tables if table.text))
     finish(results)
 
 
-def _write_tables(results: "Results") -> list[str]:
-    return _scaling(results)
+def _tables(results: "Results") -> Iterator[Table]:
+    yield from _scaling(results)
+    if results.plot_kind == "curves":
+        from cascadebai_cli.analysis.ratios import ratios_table, ratios_text
+
+        yield Table("ratios.csv", ratios_table(results), ratios_text)
+    if results.plot_kind == "bars":
+        from cascadebai_cli.analysis.orders import orders_table, orders_text
+
+        yield Table("orders.csv", orders_table(results), orders_text)
 
 
-def _scaling(results: "Results") -> list[str]:
+def _scaling(results: "Results") -> Iterator[Table]:
     from cascadebai_cli.analysis.fits import fits_table, models_table
     from cascadebai_cli.analysis.tables import fits_text, models_text
-    from cascadebai_cli.cli.files import write_table
 
-    fits, models = fits_table(results), models_table(results)
-    if models.empty:
-        raise ConfigError(f"{results.directory}: nothing to fit: no instance has 3 values of K; add some to the config")
-    write_table(results.directory / "models.csv", models)
-    if fits.empty:
-        return []
-    write_table(results.directory / "fits.csv", fits)
-    return [fits_text(fits), models_text(fits)]
+    yield Table("fits.csv", fits_table(results), fits_text)
+    yield Table("models.csv", models_table(results), models_text)

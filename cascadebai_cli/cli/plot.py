@@ -63,5 +63,17 @@ def _scaling(results: "Results") -> "Figure":
     return draw_scaling(results.summary, fitted_curves(results), results.instances)
 
 
-KINDS: "Mapping[str, Callable[[Results], Figure]]" = {"scaling": _scaling}
+def _curves(results: "Results") -> "Figure":
+    from cascadebai_cli.figures.curves import draw_curves
+
+    return draw_curves(results.summary, results.instances)
+
+
+def _bars(results: "Results") -> "Figure":
+    from cascadebai_cli.figures.bars import draw_bars
+
+    return draw_bars(results.summary, results.instances, results.learners, results.config.get("max_steps"))
+
+
+KINDS: "Mapping[str, Callable[[Results], Figure]]" = {"scaling": _scaling, "curves": _curves, "bars": _bars}
 """`plot: kind` of a config -> how to draw it; a new kind is a module in `figures/` and an entry here."""

@@ -102,3 +102,17 @@ def values_label(values: Mapping[str, Any], names: Sequence[str]) -> str:
     r"""`$L = 64, K = 16$` for those of `names` that `values` holds."""
     parts = [f"{SYMBOLS.get(name, name)} = {values[name]:g}" for name in names if name in values]
     return "$" + r",\ ".join(parts) + "$" if parts else ""
+
+
+def panel_title(key: Mapping[str, Any], instances: Mapping[str, Mapping[str, Any]], varying: Sequence[str]) -> str:
+    """The instance of a panel and whatever else differs between panels.
+
+    Args:
+        key: `instance` and further columns of the panel's cells.
+        instances: config entries by name.
+        varying: columns that differ between panels, out of `learner, L, delta, epsilon`.
+    """
+    name = str(key["instance"])
+    learner = plain(str(key["learner"])) if "learner" in varying else ""
+    values = values_label(key, [column for column in varying if column != "learner"])
+    return ", ".join(filter(None, [instance_label(name, instances.get(name, {})), learner, values]))

@@ -1,14 +1,14 @@
 """Figures 3 and 5: mean steps against `K`, the fitted curve and its confidence band."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from cascadebai_cli.figures.labels import instance_label, plain, values_label
+from cascadebai_cli.figures.labels import panel_title
 from cascadebai_cli.figures.style import TEXT_WIDTH, label_steps, new_figure, panel_letter, styled
 
 PANEL_KEYS = ("instance", "learner", "L", "delta", "epsilon")
@@ -34,7 +34,7 @@ def draw_scaling(summary: pd.DataFrame, curves: pd.DataFrame, instances: Mapping
         key = dict(zip(PANEL_KEYS, values, strict=True))
         letter = f"{panel_letter(i)} " if len(panels) > 1 else ""
         _draw_panel(axes, points, _matching(curves, key))
-        axes.set_title(letter + _title(key, instances, varying))
+        axes.set_title(letter + panel_title(key, instances, varying))
     _add_legend(figure)
     return figure
 
@@ -70,15 +70,6 @@ def _matching(curves: pd.DataFrame, key: Mapping[str, Any]) -> pd.DataFrame:
     for name, value in key.items():
         mask &= curves[name] == value
     return curves[mask]
-
-
-def _title(key: Mapping[str, Any], instances: Mapping[str, Mapping[str, Any]], varying: Sequence[str]) -> str:
-    name = str(key["instance"])
-    parts = [instance_label(name, instances.get(name, {}))]
-    if "learner" in varying:
-        parts.append(plain(str(key["learner"])))
-    parts.append(values_label(key, [name for name in varying if name != "learner"]))
-    return ", ".join(part for part in parts if part)
 
 
 def _draw_panel(axes: Axes, points: pd.DataFrame, curve: pd.DataFrame) -> None:

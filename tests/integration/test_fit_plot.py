@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -98,9 +99,7 @@ def test_an_unfinished_sweep_is_used_but_pointed_out(verb: str, directory: Path)
     (directory / "manifest.json").write_text(json.dumps({**manifest, "complete": False}))
     result = call(verb, directory)
     assert result.exit_code == 1
-    assert result.stderr == (
-        f"warning: {directory}: the sweep is not complete, some cells are missing; run it again to finish\n"
-    )
+    assert result.stderr == (f"warning: {directory}: the sweep is not complete; run it again to finish\n")
     assert result.stdout
 
 
@@ -119,6 +118,38 @@ def test_fit_with_nothing_to_fit_says_so(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="nothing to fit: no instance has 3 values of K"):
         call("fit", directory)
     assert not (directory / "fits.csv").exists()
+
+
+def curves_study(directory: Path) -> Path:
+    learners = [{"name": "CascadeBAI", "algorithm": "cascadebai"}, {"name": "BatRac(K)", "algorithm": "batrac"}]
+    return write_results(directory, scaling_config(2, K=[20, 30], learners=learners, plot={"kind": "curves"}))
+
+
+def bars_study(directory: Path) -> Path:
+    learners = [{"name": order, "algorithm": "cascadebai", "order": order} for order in ("T", "mean")]
+    return write_results(directory, scaling_config(2, K=[16], learners=learners, plot={"kind": "bars"}))
+
+
+@pytest.mark.parametrize(
+    ("study", "file", "printed"),
+    [
+        (curves_study, "ratios.csv", "CascadeBAI / BatRac(K)"),
+        (bars_study, "orders.csv", "mean: within 5 % of T in 2 of 2"),
+    ],
+)
+def test_other_kinds_have_their_own_table_and_figure(
+    study: Callable[[Path], Path], file: str, printed: str, tmp_path: Path
+) -> None:
+    directory = study(tmp_path / "r")
+    manifest = json.loads((directory / "manifest.json").read_text())
+    for instance in manifest["config"]["instances"]:
+        del instance["fit"]
+    (directory / "manifest.json").write_text(json.dumps(manifest))
+    result = call("fit", directory)
+    assert printed in result.stdout
+    assert set(pd.read_csv(directory / file)["rows_sha256"]) == {manifest["rows_sha256"]}
+    assert not (directory / "fits.csv").exists()
+    assert call("plot", directory).stdout.count("table1.p") == 2
 
 
 def test_a_place_that_cannot_be_written(directory: Path) -> None:

@@ -41,8 +41,13 @@ def test_summary_and_manifest_are_enough(directory: Path) -> None:
     assert missing_trials(load_results(directory)) == []
 
 
-def test_the_main_learner_is_the_first_cascadebai(tmp_path: Path) -> None:
-    learners = [{"name": "BatRac(1)", "algorithm": "batrac"}, {"name": "ours", "algorithm": "cascadebai"}]
+def test_the_main_learner_is_the_first_plain_algorithm_1(tmp_path: Path) -> None:
+    learners = [
+        {"name": "BatRac(1)", "algorithm": "batrac"},
+        {"name": "-U", "algorithm": "cascadebai", "order": "-U"},
+        {"name": "all seen", "algorithm": "cascadebai", "feedback": "semi-bandit"},
+        {"name": "ours", "algorithm": "cascadebai", "order": "T", "feedback": None},
+    ]
     config = scaling_config(1, K=[20, 30, 40], learners=learners)
     assert load_results(write_results(tmp_path / "r", config)).main_learner == "ours"
 
@@ -86,15 +91,30 @@ def test_no_cell_yet(directory: Path) -> None:
 def test_missing_trials_are_pointed_out(tmp_path: Path) -> None:
     config = scaling_config(1, K=[20, 30, 40], trials=10)
     directory = write_results(tmp_path / "r", config, complete=False)
-    assert missing_trials(load_results(directory)) == [
-        "the sweep is not complete, some cells are missing; run it again to finish"
-    ]
+    assert missing_trials(load_results(directory)) == ["the sweep is not complete; run it again to finish"]
     manifest = json.loads((directory / "manifest.json").read_text())
     manifest["config"]["trials"] = 20
     (directory / "manifest.json").write_text(json.dumps(manifest))
     assert missing_trials(load_results(directory)) == [
         "3 of 3 cells have fewer than 20 trials; run the sweep again to finish"
     ]
+
+
+def test_missing_cells_are_counted(directory: Path) -> None:
+    manifest = json.loads((directory / "manifest.json").read_text())
+    cells = {f"{i:016x}": {} for i in range(10)}
+    (directory / "manifest.json").write_text(json.dumps({**manifest, "cells": cells, "complete": False}))
+    assert missing_trials(load_results(directory)) == [
+        "2 of 10 cells have fewer than 20 trials; run the sweep again to finish"
+    ]
+
+
+def test_without_a_hash_in_the_manifest_the_rows_are_hashed(directory: Path) -> None:
+    manifest = json.loads((directory / "manifest.json").read_text())
+    (directory / "manifest.json").write_text(json.dumps({**manifest, "rows_sha256": None}))
+    assert load_results(directory).rows_sha256 == manifest["rows_sha256"]
+    (directory / "trials.csv").unlink()
+    assert load_results(directory).rows_sha256 == "unknown"
 
 
 def test_rows_changed_behind_the_summary_are_pointed_out(directory: Path) -> None:

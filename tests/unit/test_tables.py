@@ -92,15 +92,29 @@ def test_printed_difference_is_that_of_c1(results: Results) -> None:
 
 
 def test_printed_models_name_the_smallest_aic(results: Results) -> None:
+    models = models_table(results)
+    lines = models_text(models).splitlines()
+    assert len(lines) == 2 + 5
+    first = models[models["instance"] == "setting 1"].set_index("model")
+    above = first["aic"] - first["aic"]["K"]
+    slope = first.loc["K", ["loglog_slope", "loglog_low", "loglog_high"]]
+    assert (
+        lines[2].split()[-9:]
+        == [
+            "CascadeBAI",
+            *["K", "best", f"+{above['K^2']:.1f}", f"+{above['sqrt(K)']:.1f}", f"+{above['log(K)']:.1f}"],
+            *[f"{slope['loglog_slope']:.3f}", f"{slope['loglog_low']:.3f}", "to", f"{slope['loglog_high']:.3f}"],
+        ][-9:]
+    )
+
+
+def test_equal_means_are_printed(tmp_path: Path) -> None:
+    results = load_results(write_results(tmp_path / "r", scaling_config(1, K=[20, 30, 40]), lambda _: 1000.0, spread=0))
     fits = fits_table(results)
-    assert models_text(fits).splitlines()[2].split()[-6:] == [
-        "K",
-        "0.0",
-        f"{fits['loglog_slope'][0]:.3f}",
-        f"{fits['loglog_low'][0]:.3f}",
-        "to",
-        f"{fits['loglog_high'][0]:.3f}",
-    ]
+    assert fits[["c1", "c2"]].to_numpy().tolist() == [[0.0, 1000.0]]
+    assert fits[["r2", "p_value"]].isna().all(axis=None)
+    assert "1000.00" in fits_text(fits)
+    assert "0.000 to 0.000" in models_text(models_table(results))
 
 
 def test_alignment() -> None:

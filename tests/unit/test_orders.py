@@ -1,0 +1,57 @@
+"""The summary of the display orders."""
+
+from pathlib import Path
+
+from synthetic import Cell, scaling_config, write_results
+
+from cascadebai_cli.analysis.orders import orders_table, orders_text
+from cascadebai_cli.analysis.results import load_results
+
+FACTORS = {
+    "T": [1.0, 1.0, 1.0, 1.0, 1.0],
+    "same": [1.0, 1.04, 0.96, 1.0, 1.0],
+    "mixed": [0.5, 1.0, 1.5, 1.9, 2.5],
+    "stuck": [0.94, 1.06, 300.0, 300.0, 300.0],
+}
+
+
+def steps(cell: Cell) -> float:
+    return 1e5 * FACTORS[str(cell["learner"])][int(str(cell["instance"])[-1]) - 1]
+
+
+def learners() -> list[dict[str, str]]:
+    orders = dict(zip(FACTORS, ["T", "L", "-U", "U"], strict=True))
+    return [{"name": name, "algorithm": "cascadebai", "order": order} for name, order in orders.items()]
+
+
+def test_settings_are_counted_by_how_far_the_means_are(tmp_path: Path) -> None:
+    config = scaling_config(5, K=[16], learners=learners(), plot={"kind": "bars"})
+    orders = orders_table(load_results(write_results(tmp_path / "r", config, steps, spread=0.0, cap=10**7)))
+    counts = orders.set_index("learner")[["settings", "better", "within", "worse", "much_worse", "capped"]]
+    assert counts.loc["same"].tolist() == [5, 0, 5, 0, 0, 0]
+    assert counts.loc["mixed"].tolist() == [5, 1, 1, 2, 1, 0]
+    assert counts.loc["stuck"].tolist() == [5, 1, 0, 1, 3, 3]
+    assert set(orders["compared_with"]) == {"T"}
+
+
+def test_panels_count_as_settings_of_their_own(tmp_path: Path) -> None:
+    config = scaling_config(5, K=[16, 8], L=[64, 128], epsilon=[0.0, 0.05], learners=learners())
+    orders = orders_table(load_results(write_results(tmp_path / "r", config, steps, spread=0.0)))
+    assert orders["settings"].tolist() == [40, 40, 40]
+    assert orders["within"].tolist() == [40, 8, 0]
+
+
+def test_one_sentence_an_order(tmp_path: Path) -> None:
+    config = scaling_config(5, K=[16], learners=learners())
+    orders = orders_table(load_results(write_results(tmp_path / "r", config, steps, spread=0.0, cap=10**7)))
+    assert orders_text(orders).splitlines()[1:] == [
+        "mixed: within 5 % of T in 1 of 5 settings, better in 1, worse by up to 2x in 2, by more in 1; "
+        "trials reached the cap in 0",
+        "stuck: within 5 % of T in 0 of 5 settings, better in 1, worse by up to 2x in 1, by more in 3; "
+        "trials reached the cap in 3",
+    ]
+
+
+def test_a_single_learner_has_nothing_to_be_compared_with(tmp_path: Path) -> None:
+    config = scaling_config(5, K=[16], learners=learners()[:1])
+    assert orders_table(load_results(write_results(tmp_path / "r", config, steps))).empty
