@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from cascadebai_cli.analysis.bounds.observations import (
@@ -18,6 +18,7 @@ from cascadebai_cli.analysis.bounds.observations import (
 from cascadebai_cli.analysis.bounds.quantities import mu, mu_tilde, v
 from cascadebai_cli.model.instance import Instance
 
+PROPERTY = settings(max_examples=200, deadline=None, derandomize=True)
 WEIGHT = st.one_of(st.floats(0, 1), st.sampled_from([0.0, 1.0, 1e-9, 1 - 1e-9]))
 LISTS = st.lists(WEIGHT, min_size=1, max_size=30).map(np.array)
 LEFT = -np.concatenate([np.linspace(0, 3, 31), [5, 10, 30, 100]])
@@ -33,11 +34,13 @@ def law_by_enumeration(w):
     return law
 
 
+@PROPERTY
 @given(st.lists(WEIGHT, min_size=1, max_size=7))
 def test_law_is_that_of_all_outcomes(w):
     assert observation_law(w) == pytest.approx(law_by_enumeration(w), abs=1e-14)
 
 
+@PROPERTY
 @given(LISTS)
 def test_moments_are_those_of_the_law(w):
     n, law = np.arange(1, len(w) + 1), observation_law(w)
@@ -70,18 +73,21 @@ def test_law_is_exact_at_weights_0_and_1(w, law):
 # [lemma:bound_obs]: mean between mu_k, mu~_k and their simple bounds
 
 
+@PROPERTY
 @given(LISTS)
 def test_mean_is_at_least_half_of_k_or_of_one_over_w_star(w):
     least = min(len(w), 1 / float(w.max()) if w.any() else math.inf) / 2
     assert mean_observations(w) >= least * (1 - ROUNDING)
 
 
+@PROPERTY
 @given(LISTS)
 def test_mean_is_at_most_k_and_one_over_w_prime(w):
     most = min(len(w), 1 / float(w.min()) if w.all() else math.inf)
     assert mean_observations(w) <= most * (1 + ROUNDING)
 
 
+@PROPERTY
 @given(st.lists(WEIGHT, min_size=3, max_size=12), st.data())
 def test_any_list_lies_between_mu_and_mu_tilde(w, data):
     K = data.draw(st.integers(1, len(w) - 1))
@@ -96,6 +102,7 @@ def test_any_list_lies_between_mu_and_mu_tilde(w, data):
 # [thm:prop_obs]: order and monotonicity
 
 
+@PROPERTY
 @given(st.lists(WEIGHT, min_size=2, max_size=12), st.data())
 def test_descending_order_shows_least_and_ascending_order_most(w, data):
     mean = mean_observations(data.draw(st.permutations(w)))
@@ -103,6 +110,7 @@ def test_descending_order_shows_least_and_ascending_order_most(w, data):
     assert mean_observations(sorted(w)) >= mean * (1 - ROUNDING)
 
 
+@PROPERTY
 @given(st.lists(st.tuples(WEIGHT, WEIGHT), min_size=1, max_size=30))
 def test_smaller_weights_show_more(pairs):
     small, large = np.array([sorted(pair) for pair in pairs]).T
@@ -113,11 +121,13 @@ def test_smaller_weights_show_more(pairs):
 # [lemma:obs_sec_moment]
 
 
+@PROPERTY
 @given(LISTS)
 def test_second_moment_is_at_most_v_squared(w):
     assert second_moment(w) <= v(len(w), w.min()) ** 2 * (1 + ROUNDING)
 
 
+@PROPERTY
 @given(st.floats(0.01, 0.99))
 def test_second_moment_of_a_long_list_is_nearly_geometric(w):
     assert second_moment(np.full(5000, w)) == pytest.approx(2 / w**2 - 1 / w, rel=1e-9)
@@ -126,12 +136,14 @@ def test_second_moment_of_a_long_list_is_nearly_geometric(w):
 # [thm:sec_moment_to_left_sub_gauss]
 
 
+@PROPERTY
 @given(LISTS)
 @example(np.full(64, 0.5))
 def test_root_of_the_second_moment_is_a_left_sub_gaussian_parameter(w):
     assert sub_gaussian_excess(w, float(np.sqrt(second_moment(w))), LEFT).max() <= ROUNDING
 
 
+@PROPERTY
 @given(LISTS)
 @example(np.full(64, 0.5))
 def test_v_is_a_left_sub_gaussian_parameter(w):
@@ -153,10 +165,11 @@ def test_v_is_not_a_two_sided_parameter_of_long_lists(k, w):
     assert sub_gaussian_excess(weights, parameter, -right).max() <= ROUNDING
 
 
+@PROPERTY
 @given(st.integers(1, 12), st.data())
 def test_v_is_two_sided_where_it_is_k(k, data):
     # Where v_k = k, Hoeffding's (k-1)/2 is a parameter on both sides: only w' > sqrt(2) / k can break the right side.
-    w = np.array(data.draw(st.lists(st.floats(0, math.sqrt(2) / k).filter(lambda x: x <= 1), min_size=k, max_size=k)))
+    w = np.array(data.draw(st.lists(st.floats(0, min(1, math.sqrt(2) / k)), min_size=k, max_size=k)))
     assert sub_gaussian_excess(w, float(v(k, w.min())), np.linspace(-3, 3, 61)).max() <= ROUNDING
 
 

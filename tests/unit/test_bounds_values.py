@@ -5,7 +5,7 @@ from math import floor, log, log2, sqrt
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import assume, given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cascadebai_cli.analysis.bounds import upper
@@ -29,6 +29,7 @@ from cascadebai_cli.analysis.bounds.two_level import TwoLevel, two_level_instanc
 from cascadebai_cli.learners.radius import cascade_radius
 from cascadebai_cli.model.instance import Instance
 
+PROPERTY = settings(max_examples=200, deadline=None, derandomize=True)
 DELTA = 0.1
 TIGHT = 1e-9
 
@@ -185,6 +186,7 @@ def test_a_gap_too_small_for_a_float_gives_an_infinite_bound():
 # T-bar
 
 
+@PROPERTY
 @given(st.floats(1e-3, 1), st.integers(2, 10**5), st.floats(1e-6, 0.99), st.sampled_from([0.5, 0.7, 1.0, 2.0, 0.05]))
 def test_t_bar_observations_are_enough(gap, L, delta, sigma):
     enough = t_bar(gap, rho(L, delta), exact_constant(sigma))
@@ -207,18 +209,16 @@ def test_rho_is_that_of_the_algorithm():
 
 
 @st.composite
-def problems(draw):
-    """Instances with `K' < 2K - 1`, of at most 12 items."""
-    w = np.array(draw(st.lists(st.floats(0, 1), min_size=3, max_size=12)))
-    epsilon = draw(st.sampled_from([0.0, 0.02, 0.2]))
+def problems(draw, least=0):
+    """Instances with `K' < 2K - 1`, of 3 to 12 items with different weights, multiples of 1/1000."""
+    thousandths = st.integers(least, 1000)
+    w = np.array(draw(st.lists(thousandths, min_size=3, max_size=12, unique=True))) / 1000
     K = draw(st.integers(2, len(w) - 1))
-    gap = -np.diff(np.sort(w)[::-1])[K - 1]
-    assume(gap > 1e-6)
-    instance = Instance(w, K, epsilon)
-    assume(instance.K_prime < 2 * K - 1)
-    return Quantities(instance, DELTA)
+    instance = Instance(w, K, draw(st.sampled_from([0.0, 0.02, 0.2])))
+    return Quantities(instance if instance.K_prime < 2 * K - 1 else Instance(w, K), DELTA)
 
 
+@PROPERTY
 @given(problems())
 def test_second_form_of_n_3_bounds_the_first_with_the_full_lists(q):
     assert upper.N_3_by_phase(q) + upper.first_full_lists(q) <= upper.N_3_by_item(q) * (1 + TIGHT)
@@ -231,6 +231,7 @@ def test_the_printed_forms_of_n_3_differ():
     assert upper.N_3_by_item(q) > 1.5 * upper.N_3_by_phase(q)
 
 
+@PROPERTY
 @given(problems())
 def test_quantities_obey_what_the_proof_uses(q):
     assert (q.M >= -TIGHT).all()
@@ -244,11 +245,11 @@ def test_quantities_obey_what_the_proof_uses(q):
     assert bound.terms["N_1"] <= 2 * upper.N_1(q) + 2 * log(4) * r.sum() + len(r) / np.e + TIGHT
 
 
-@given(problems())
+@PROPERTY
+@given(problems(least=1))
 def test_n_1_is_bounded_by_the_extreme_weights(q):
-    w_star, w_prime = q.instance.w_star, q.instance.w_prime
-    assume(w_prime > 1e-6)
-    assert upper.N_1(q) <= upper.N_1_ceiling(w_star, w_prime, q.K, DELTA) * (1 + TIGHT)
+    ceiling = upper.N_1_ceiling(q.instance.w_star, q.instance.w_prime, q.K, DELTA)
+    assert upper.N_1(q) <= ceiling * (1 + TIGHT)
 
 
 # Two levels
@@ -258,11 +259,12 @@ def test_n_1_is_bounded_by_the_extreme_weights(q):
 def two_levels(draw):
     L = draw(st.integers(2, 60))
     K = draw(st.integers(1, L - 1))
-    low, high = sorted(draw(st.tuples(st.floats(1e-6, 1), st.floats(1e-6, 1))))
-    assume(high - low > 1e-4)
+    weights = st.lists(st.integers(1, 10**4), min_size=2, max_size=2, unique=True)
+    low, high = np.sort(draw(weights)) / 10**4
     return L, K, high, low
 
 
+@PROPERTY
 @given(two_levels())
 def test_two_level_forms_equal_the_general_ones(parameters):
     L, K, w_star, w_prime = parameters
@@ -306,6 +308,7 @@ def test_divergence_of_nearly_equal_weights_is_not_lost():
     assert bernoulli_kl(0.5, 0.5 + 1e-9) >= 2e-18 * 0.999
 
 
+@PROPERTY
 @given(st.floats(1e-9, 0.4999))
 def test_factor_is_at_least_the_printed_one(delta):
     assert confidence_factor(delta) >= printed_confidence_factor(delta)
