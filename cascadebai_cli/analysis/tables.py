@@ -35,7 +35,8 @@ def fits_text(fits: pd.DataFrame) -> str:
         rows.append(_our_line(row))
         if pd.notna(row["published_c1"]):
             rows.append(_published_line(row))
-    return aligned(header, rows, left=4)
+    known = bool(fits["published_c1"].notna().any())
+    return aligned(header, rows, left=4) if known else aligned(header[:-1], [row[:-1] for row in rows], left=4)
 
 
 def _our_line(row: dict[Any, Any]) -> list[str]:

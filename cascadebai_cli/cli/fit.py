@@ -28,8 +28,9 @@ def fit(
 ) -> None:
     """Fit the mean number of steps against K, compare learners, and print the published values beside ours.
 
-    Writes DIR/fits.csv (the model that the config names) and DIR/models.csv (all models); for a study whose plot is
-    of the kind `curves` DIR/ratios.csv, of the kind `bars` DIR/orders.csv.
+    Writes DIR/fits.csv (the model that the config names), DIR/models.csv (all models) and, for two-level instances,
+    DIR/bound_fits.csv (the same model fitted to the upper bound); for a study whose plot is of the kind `curves`
+    DIR/ratios.csv, of the kind `bars` DIR/orders.csv.
     """
     from cascadebai_cli.analysis.results import load_results
     from cascadebai_cli.cli.files import write_table
@@ -60,8 +61,10 @@ def _tables(results: "Results") -> Iterator[Table]:
 
 
 def _scaling(results: "Results") -> Iterator[Table]:
+    from cascadebai_cli.analysis.bounds.slope import slopes_table, slopes_text
     from cascadebai_cli.analysis.fits import fits_table, models_table
     from cascadebai_cli.analysis.tables import fits_text, models_text
 
     yield Table("fits.csv", fits_table(results), fits_text)
     yield Table("models.csv", models_table(results), models_text)
+    yield Table("bound_fits.csv", slopes_table(results), slopes_text)

@@ -23,16 +23,23 @@ def plot(
         Path | None,
         typer.Option(metavar="FILE|DIR", help="A .pdf, .png or .svg file, or a directory; DIR if not given."),
     ] = None,
+    kind: Annotated[
+        str | None, typer.Option(metavar="KIND", help="scaling, curves, bars, bounds or schematic; else as in CONFIG.")
+    ] = None,
 ) -> None:
-    """Draw the study's figure, ready for a paper, as PDF and PNG."""
+    """Draw the study's figure, ready for a paper, as PDF and PNG.
+
+    `--kind bounds` sets the measured steps between the bounds of the theorems, `--kind schematic` shows the instances
+    behind the lower bound; both are named after the study and the kind.
+    """
     from cascadebai_cli.analysis.results import load_results
     from cascadebai_cli.cli.files import write_bytes
     from cascadebai_cli.cli.results import finish, warn
     from cascadebai_cli.figures.style import render
 
     results = load_results(directory)
-    targets = _targets(out or directory, results.study)
-    draw = _drawing(results)
+    draw = _drawing(results, kind)
+    targets = _targets(out or directory, f"{results.study}_{kind}" if kind else results.study)
     warn(results)
     figure = draw(results)
     for path in targets:
@@ -42,18 +49,20 @@ def plot(
     finish(results)
 
 
-def _targets(out: Path, study: str) -> list[Path]:
+def _targets(out: Path, name: str) -> list[Path]:
     if out.is_dir() or not out.suffix:
-        return [out / f"{study}.{format}" for format in DEFAULT_FORMATS]
+        return [out / f"{name}.{format}" for format in DEFAULT_FORMATS]
     if out.suffix[1:] not in FORMATS:
         raise ConfigError(f"--out: {out}: format {out.suffix} is not known; use .pdf, .png or .svg, or a directory")
     return [out]
 
 
-def _drawing(results: "Results") -> "Callable[[Results], Figure]":
-    if results.plot_kind not in KINDS:
-        raise ConfigError(f"plot: kind: {results.plot_kind} is not known; use one of {', '.join(KINDS)}")
-    return KINDS[results.plot_kind]
+def _drawing(results: "Results", kind: str | None) -> "Callable[[Results], Figure]":
+    asked = kind or results.plot_kind
+    if asked not in KINDS:
+        place = "--kind" if kind else "plot: kind"
+        raise ConfigError(f"{place}: {asked} is not known; use one of {', '.join(KINDS)}")
+    return KINDS[asked]
 
 
 def _scaling(results: "Results") -> "Figure":
@@ -75,5 +84,30 @@ def _bars(results: "Results") -> "Figure":
     return draw_bars(results.summary, results.instances, results.learners, results.config.get("max_steps"))
 
 
-KINDS: "Mapping[str, Callable[[Results], Figure]]" = {"scaling": _scaling, "curves": _curves, "bars": _bars}
-"""`plot: kind` of a config -> how to draw it; a new kind is a module in `figures/` and an entry here."""
+def _bounds(results: "Results") -> "Figure":
+    from cascadebai_cli.analysis.bounds.table import bounds_of_results
+    from cascadebai_cli.figures.bounds import draw_bounds
+
+    table = bounds_of_results(results)
+    if table.empty or table["upper"].isna().all():
+        raise ConfigError(
+            f"--kind: bounds needs CascadeBAI on an instance of the family two_level, and {results.directory} has none; "
+            "`cascadebai bounds CONFIG` prints the bounds of any instance"
+        )
+    return draw_bounds(table[table["learner"] == results.main_learner], results.instances)
+
+
+def _schematic(results: "Results") -> "Figure":
+    from cascadebai_cli.figures.schematic import draw_schematic
+
+    return draw_schematic()
+
+
+KINDS: "Mapping[str, Callable[[Results], Figure]]" = {
+    "scaling": _scaling,
+    "curves": _curves,
+    "bars": _bars,
+    "bounds": _bounds,
+    "schematic": _schematic,
+}
+"""`plot: kind` of a config or `--kind` -> how to draw it; a new kind is a module in `figures/` and an entry here."""

@@ -85,6 +85,15 @@ def test_printed_table_sets_published_below_ours(results: Results) -> None:
     assert max(map(len, lines)) <= 130
 
 
+def test_without_published_values_nothing_is_compared(tmp_path: Path) -> None:
+    config = scaling_config(1, K=[20, 30, 40])
+    config["instances"][0]["fit"]["published"] = None
+    text = fits_text(fits_table(load_results(write_results(tmp_path / "r", config))))
+    assert len(text.splitlines()) == 3
+    assert "diff" not in text
+    assert "published" not in text
+
+
 def test_printed_difference_is_that_of_c1(results: Results) -> None:
     fits = fits_table(results)
     expected = f"{100 * (fits['c1'][0] / 23802.95 - 1):+.1f} %"
