@@ -91,7 +91,7 @@ def _bounds(results: "Results") -> "Figure":
     table = bounds_of_results(results)
     if table.empty or table["upper"].isna().all():
         raise ConfigError(
-            f"--kind: bounds needs CascadeBAI on an instance of the family two_level, and {results.directory} has none; "
+            f"--kind: bounds needs CascadeBAI on a two_level instance, and {results.directory} has none; "
             "`cascadebai bounds CONFIG` prints the bounds of any instance"
         )
     return draw_bounds(table[table["learner"] == results.main_learner], results.instances)

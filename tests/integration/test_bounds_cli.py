@@ -1,4 +1,4 @@
-"""`bounds` as a user calls it."""
+"""`bounds` as a user calls it, and what `fit` and `plot` say about bounds."""
 
 import json
 from pathlib import Path
@@ -6,16 +6,20 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import typer
+from synthetic import scaling_config, write_results
 from typer.testing import CliRunner, Result
 
 from cascadebai_cli.analysis.bounds.two_level import TwoLevel
 from cascadebai_cli.cli.bounds import bounds
+from cascadebai_cli.cli.fit import fit
+from cascadebai_cli.cli.plot import plot
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.experiment.cells import cells_of
 from cascadebai_cli.experiment.config import load_study
 
 app = typer.Typer()
-app.command()(bounds)
+for verb in (bounds, fit, plot):
+    app.command()(verb)
 
 CONFIG = """
 seed: 1
@@ -63,7 +67,7 @@ def call(*arguments: object) -> Result:
 
 
 def test_a_line_a_cell_with_the_statement_that_applies(config: Path, tmp_path: Path) -> None:
-    result = call(config, "--csv", tmp_path / "b.csv")
+    result = call("bounds", config, "--csv", tmp_path / "b.csv")
     assert result.exit_code == 0
     assert len(result.stdout.splitlines()) == 2 + 5
     assert "no measured steps: results/small has no summary.csv" in result.stderr
@@ -76,8 +80,8 @@ def test_a_line_a_cell_with_the_statement_that_applies(config: Path, tmp_path: P
 
 
 def test_printed_constant_is_larger_than_that_of_clicks(config: Path, tmp_path: Path) -> None:
-    call(config, "--csv", tmp_path / "ours.csv")
-    call(config, "--csv", tmp_path / "printed.csv", "--printed")
+    call("bounds", config, "--csv", tmp_path / "ours.csv")
+    call("bounds", config, "--csv", tmp_path / "printed.csv", "--printed")
     ours, printed = pd.read_csv(tmp_path / "ours.csv"), pd.read_csv(tmp_path / "printed.csv")
     assert ((printed["upper"] / ours["upper"]).between(2, 4)).all()
     assert printed["lower"].equals(ours["lower"])
@@ -87,7 +91,7 @@ def test_printed_constant_is_larger_than_that_of_clicks(config: Path, tmp_path: 
 def test_measured_steps_are_found_by_the_content_of_the_cell(config: Path, tmp_path: Path, given: bool) -> None:
     directory = tmp_path / ("elsewhere" if given else "results/small")
     write_summary(config, directory, 5000.0)
-    result = call(config, "--csv", tmp_path / "b.csv", *(["--results", directory] if given else []))
+    result = call("bounds", config, "--csv", tmp_path / "b.csv", *(["--results", directory] if given else []))
     assert result.stderr == ""
     table = pd.read_csv(tmp_path / "b.csv")
     assert table["mean_steps"][0] == 5000
@@ -97,9 +101,43 @@ def test_measured_steps_are_found_by_the_content_of_the_cell(config: Path, tmp_p
 
 def test_a_mean_above_the_upper_bound_is_reported(config: Path) -> None:
     write_summary(config, Path("results/small"), 1e12)
-    assert "warning: two, CascadeBAI, K = 2: the measured mean" in call(config).stderr
+    assert "warning: two, CascadeBAI, K = 2: the measured mean" in call("bounds", config).stderr
 
 
 def test_a_directory_that_was_asked_for_must_be_there(config: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="nowhere is not a directory"):
-        call(config, "--results", tmp_path / "nowhere")
+        call("bounds", config, "--results", tmp_path / "nowhere")
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    return write_results(tmp_path / "table1", scaling_config(2, K=[20, 30, 40]))
+
+
+def test_fit_sets_the_slope_of_the_bound_beside_the_measured_one(directory: Path) -> None:
+    result = call("fit", directory)
+    fits, slopes = pd.read_csv(directory / "fits.csv"), pd.read_csv(directory / "bound_fits.csv")
+    assert slopes["c1"].to_numpy() == pytest.approx(fits["c1"].to_numpy())
+    assert "c1 of the upper bound" in result.stdout
+
+
+@pytest.mark.parametrize("kind", ["bounds", "schematic"])
+def test_plot_of_a_kind_leaves_the_figure_of_the_study_alone(directory: Path, kind: str) -> None:
+    call("plot", directory)
+    before = (directory / "table1.png").read_bytes()
+    result = call("plot", directory, "--kind", kind)
+    assert result.stdout.split() == [str(directory / f"table1_{kind}.{format}") for format in ("pdf", "png")]
+    assert (directory / "table1.png").read_bytes() == before
+    assert (directory / f"table1_{kind}.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_plot_refuses_a_kind_that_is_not_known(directory: Path) -> None:
+    with pytest.raises(ConfigError, match="^--kind: pie is not known; use one of scaling, curves, bars, bounds, sch"):
+        call("plot", directory, "--kind", "pie")
+
+
+def test_plot_of_bounds_needs_bounds(tmp_path: Path) -> None:
+    learners = [{"name": "BatRac", "algorithm": "batrac", "b": 1, "feedback": "semi-bandit"}]
+    directory = write_results(tmp_path / "r", scaling_config(1, K=[20, 30, 40], learners=learners))
+    with pytest.raises(ConfigError, match="bounds needs CascadeBAI on a two_level instance, and .* has none"):
+        call("plot", directory, "--kind", "bounds")
