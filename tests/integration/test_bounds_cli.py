@@ -132,12 +132,12 @@ def test_plot_of_a_kind_leaves_the_figure_of_the_study_alone(directory: Path, ki
 
 
 def test_plot_refuses_a_kind_that_is_not_known(directory: Path) -> None:
-    with pytest.raises(ConfigError, match="^--kind: pie is not known; use one of scaling, curves, bars, bounds, sch"):
+    with pytest.raises(ConfigError, match=r"^--kind: pie is not known; use one of scaling, curves, bars, bounds, sch"):
         call("plot", directory, "--kind", "pie")
 
 
 def test_plot_of_bounds_needs_bounds(tmp_path: Path) -> None:
     learners = [{"name": "BatRac", "algorithm": "batrac", "b": 1, "feedback": "semi-bandit"}]
     directory = write_results(tmp_path / "r", scaling_config(1, K=[20, 30, 40], learners=learners))
-    with pytest.raises(ConfigError, match="bounds needs CascadeBAI on a two_level instance, and .* has none"):
+    with pytest.raises(ConfigError, match=r"bounds needs CascadeBAI on a two_level instance, and .* has none"):
         call("plot", directory, "--kind", "bounds")

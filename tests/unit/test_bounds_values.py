@@ -329,6 +329,17 @@ def test_bounds_of_a_huge_instance_are_finite(K):
     assert 0 <= bounds.lower < bounds.upper.steps
 
 
+def test_the_factor_of_4_of_the_proof_fails_for_very_long_lists_with_large_gaps():
+    def terms(L):
+        q = Quantities(two_level_instance(L, L - 1, 1.0, 0.0), DELTA)
+        observing = upper.theorem_upper(q).terms["N_2"] + upper.theorem_upper(q).terms["N_3"]
+        return observing, 4 * (upper.N_2(q) + upper.first_full_lists(q) + upper.N_3_by_phase(q))
+
+    few, many = terms(100), terms(100_000)
+    assert few[0] <= few[1]
+    assert many[0] > many[1]
+
+
 def test_closed_form_of_a_huge_two_level_instance():
     L, K = 100_000, 50_000
     q = Quantities(two_level_instance(L, K, 1e-4, 1e-10), DELTA)
