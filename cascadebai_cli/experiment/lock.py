@@ -3,9 +3,13 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cascadebai_cli.errors import CascadeError
 from cascadebai_cli.experiment.files import make_directory, writing_to
+
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
 
 LOCK = ".lock"
 
@@ -17,19 +21,25 @@ def only_writer(directory: Path) -> Iterator[None]:
     Raises:
         CascadeError: if another process holds it, or it cannot be written to.
     """
-    from filelock import FileLock, Timeout
+    from filelock import FileLock
 
     make_directory(directory)
     lock = FileLock(directory / LOCK)
+    with writing_to(directory):
+        _acquire(lock, directory)
     try:
-        with writing_to(directory):
-            lock.acquire(timeout=0)
+        yield
+    finally:
+        lock.release()
+
+
+def _acquire(lock: "BaseFileLock", directory: Path) -> None:
+    from filelock import Timeout
+
+    try:
+        lock.acquire(timeout=0)
     except Timeout:
         raise CascadeError(
             f"another sweep is writing to {directory}; wait until it has ended (the same command then "
             "goes on from there), or name another directory with --out"
         ) from None
-    try:
-        yield
-    finally:
-        lock.release()

@@ -116,13 +116,14 @@ def _dask(backend: Backend) -> Iterator[tuple[int, Any]]:
     from joblib import parallel_config
 
     with _client(backend) as client:
-        workers = sum(client.ncores().values())
-        if workers == 0:
+        try:
+            client.wait_for_workers(1, timeout=CONNECT_SECONDS)
+        except TimeoutError as error:
             raise CascadeError(
                 f"the scheduler {backend.scheduler} has no worker; start some with: dask worker {backend.scheduler}"
-            )
+            ) from error
         with parallel_config(backend="dask", client=client):
-            yield workers, _unordered
+            yield sum(client.ncores().values()), _unordered
 
 
 @contextmanager

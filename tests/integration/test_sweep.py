@@ -1,0 +1,395 @@
+"""Sweeps end with the same bytes whatever happens on the way."""
+
+import json
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from sweeps import call, environment, finished, start, sweep, tables, write_config
+
+from cascadebai_cli.experiment import worker
+from cascadebai_cli.experiment.store import read_journal
+
+LONG = """\
+seed: 5
+trials: 300
+L: 8
+K: [2, 3]
+delta: 0.1
+instances:
+  - {name: near, family: two_level, w_star: 0.6, w_prime: 0.3}
+"""
+"""A few seconds of work."""
+
+
+@pytest.fixture
+def config(tmp_path):
+    return write_config(tmp_path)
+
+
+@pytest.fixture
+def expected(config, tmp_path):
+    assert sweep(config, tmp_path / "expected") == 0
+    return tables(tmp_path / "expected")
+
+
+def rows_of(directory: Path) -> set[tuple[str, int, int, int]]:
+    stored = read_journal(directory)
+    assert stored.damaged == 0
+    return {
+        (stored.cell_ids[row["cell"]], int(row["trial"]), int(row["steps"]), int(row["observations"]))
+        for row in stored.rows
+    }
+
+
+# The same bytes
+
+
+def test_number_of_processes_does_not_matter(config, tmp_path, expected):
+    for jobs in (1, 2, 4):
+        assert call("sweep", config, "--out", tmp_path / str(jobs), "--n-jobs", jobs, "--quiet") == 0
+        assert tables(tmp_path / str(jobs)) == expected
+
+
+def test_a_second_run_changes_nothing_and_runs_nothing(config, tmp_path, expected, monkeypatch):
+    journal = (tmp_path / "expected" / "trials.journal").read_bytes()
+    monkeypatch.setattr(worker, "run_trial", None)
+    assert sweep(config, tmp_path / "expected") == 0
+    assert tables(tmp_path / "expected") == expected
+    assert (tmp_path / "expected" / "trials.journal").read_bytes() == journal
+
+
+def test_more_trials_are_added_as_if_all_had_run_at_once(config, tmp_path):
+    assert sweep(config, tmp_path / "once", "--trials", 20) == 0
+    assert sweep(config, tmp_path / "added", "--trials", 10) == 0
+    assert len(rows_of(tmp_path / "added")) == 40
+    assert sweep(config, tmp_path / "added", "--trials", 20) == 0
+    assert tables(tmp_path / "added") == tables(tmp_path / "once")
+
+
+def test_fewer_trials_show_the_first_ones_and_keep_the_others(config, tmp_path, expected):
+    assert sweep(config, tmp_path / "more", "--trials", 9) == 0
+    assert sweep(config, tmp_path / "more") == 0
+    assert tables(tmp_path / "more") == expected
+    assert len(rows_of(tmp_path / "more")) == 36
+
+
+def test_more_cells_are_added_as_if_all_had_run_at_once(config, tmp_path):
+    out = tmp_path / "added"
+    assert sweep(config, out) == 0
+    config.write_text(config.read_text().replace("K: [1, 2]", "K: [3, 1, 2]"))
+    assert sweep(config, out) == 0
+    assert sweep(config, tmp_path / "once") == 0
+    assert tables(out) == tables(tmp_path / "once")
+
+
+def test_manifest_says_when_all_is_there_and_hashes_the_rows(config, tmp_path, expected):
+    import hashlib
+
+    manifest = json.loads((tmp_path / "expected" / "manifest.json").read_text())
+    assert manifest["complete"] is True
+    assert manifest["rows_sha256"] == hashlib.sha256(expected[0]).hexdigest()
+    assert manifest["start"] <= manifest["end"]
+    assert manifest["config"]["trials"] == 6
+    assert sweep(config, tmp_path / "expected", "--collect", "--trials", 7) == 1
+    assert json.loads((tmp_path / "expected" / "manifest.json").read_text())["complete"] is False
+
+
+# Interruptions
+
+
+def started_on(config: Path, out: Path) -> tuple["subprocess.Popen[str]", list[psutil.Process]]:
+    """A sweep with two workers that has begun to simulate, and its workers."""
+    before = read_size(out / "trials.journal")
+    process = start("sweep", config, "--out", out, "--n-jobs", 2)
+    deadline = time.monotonic() + 60
+    while process.poll() is None and read_size(out / "trials.journal") <= before:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    return process, workers_of(process.pid)
+
+
+def read_size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+def workers_of(pid: int) -> list[psutil.Process]:
+    try:
+        return psutil.Process(pid).children(recursive=True)
+    except psutil.NoSuchProcess:
+        return []
+
+
+def assert_gone(processes: list[psutil.Process]) -> None:
+    _, alive = psutil.wait_procs(processes, timeout=20)
+    assert alive == []
+
+
+@pytest.fixture(scope="module")
+def long_run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("long")
+    config = folder / "long.yaml"
+    config.write_text(LONG)
+    assert sweep(config, folder / "expected") == 0
+    return config, folder / "expected"
+
+
+@pytest.mark.parametrize(("number", "times"), [(signal.SIGKILL, 20), (signal.SIGINT, 5)])
+def test_interrupted_at_random_moments_it_ends_as_if_nothing_had_happened(long_run, tmp_path, number, times):
+    config, expected = long_run
+    out, moments = tmp_path / "out", random.Random(int(number))
+    for _ in range(times):
+        process, workers = started_on(config, out)
+        time.sleep(moments.uniform(0, 0.7))
+        process.send_signal(number)
+        process.communicate(timeout=60)
+        assert_gone(workers)
+        assert rows_of(out) <= rows_of(expected)
+    assert finished("sweep", config, "--out", out).returncode == 0
+    assert tables(out) == tables(expected)
+
+
+def test_ctrl_c_ends_with_130_and_one_line_on_how_to_go_on(long_run, tmp_path):
+    config, _ = long_run
+    process, workers = started_on(config, tmp_path / "out")
+    for member in (process.pid, *(child.pid for child in workers)):
+        psutil.Process(member).send_signal(signal.SIGINT)  # as a terminal does
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    kept = f"finished trials are kept in {tmp_path / 'out'}: the same command goes on from there"
+    assert err.splitlines() == [f"interrupted; {kept}"]
+    assert out == ""
+    assert_gone(workers)
+
+
+def test_a_killed_worker_is_an_error_with_a_remedy_and_loses_nothing(long_run, tmp_path):
+    config, expected = long_run
+    process, workers = started_on(config, tmp_path / "out")
+    for worker_process in workers:
+        if "resource_tracker" not in " ".join(worker_process.cmdline()):
+            worker_process.kill()
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert err.splitlines()[-1].startswith("error: a worker process was killed, perhaps for want of memory; run the")
+    assert_gone(workers)
+    assert finished("sweep", config, "--out", tmp_path / "out").returncode == 0
+    assert tables(tmp_path / "out") == tables(expected)
+
+
+def test_two_sweeps_started_together_on_one_directory_make_one_result(long_run, tmp_path):
+    config, expected = long_run
+    both = [start("sweep", config, "--out", tmp_path / "out", "--n-jobs", 1) for _ in range(2)]
+    errors = [process.communicate(timeout=120)[1] for process in both]
+    codes = [process.returncode for process in both]
+    assert sorted(codes) in ([0, 0], [0, 1])
+    for code, err in zip(codes, errors, strict=True):
+        assert code == 0 or err.startswith(f"error: another sweep is writing to {tmp_path / 'out'}; wait until")
+    assert tables(tmp_path / "out") == tables(expected)
+
+
+def test_a_sweep_refuses_a_directory_that_another_one_writes_to(config, tmp_path, capsys):
+    from cascadebai_cli.experiment.lock import only_writer
+
+    with only_writer(tmp_path / "out"):
+        assert sweep(config, tmp_path / "out") == 1
+    assert "another sweep is writing to" in capsys.readouterr().err
+    assert sweep(config, tmp_path / "out") == 0
+
+
+# Places that cannot be written to
+
+
+def test_a_full_disk_is_an_error_and_what_is_there_goes_on_later(config, tmp_path, expected):
+    """The kernel refuses to let a file grow, in the middle of a row."""
+    out = tmp_path / "out"
+    limit = "import resource, sys; resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv.pop(1)),) * 2); "
+    program = limit + "from cascadebai_cli.cli.app import main; main()"
+    manifest = (tmp_path / "expected" / "manifest.json").stat().st_size
+    arguments = ["sweep", str(config), "--out", str(out), "--backend", "sequential", "--trials", "200"]
+    process = start(words=[sys.executable, "-c", program, str(manifest + 500), *arguments])
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert err.splitlines()[-1].startswith(f"error: cannot write to {out / 'trials.journal'}: File too large; trials")
+    assert 0 < len(rows_of(out)) < 800
+    assert sweep(config, out) == 0
+    assert tables(out) == expected
+
+
+def test_a_directory_that_cannot_be_written_to_is_an_error(config, tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    for place in (tmp_path / "file", tmp_path / "file" / "below", Path("/proc/nowhere")):
+        assert sweep(config, place) == 1
+        assert capsys.readouterr().err.startswith(f"error: cannot write to {place}: ")
+
+
+# Other configs
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "key"),
+    [
+        ("seed: 5", "seed: 6", "seed"),
+        ("seed: 5", "max_steps: 9\nseed: 5", "max_steps"),
+        ("seed: 5", "engine: reference\nseed: 5", "engine"),
+        ("seed: 5", "feedback: semi-bandit\nseed: 5", "feedback"),
+        ("seed: 5", "order: as_given\nseed: 5", "order"),
+        ("seed: 5", "learners: [{name: CascadeBAI, algorithm: cascadebai, sigma: 1}]\nseed: 5", "sigma"),
+        ("delta: 0.2", "delta: 0.1", "delta 0.2"),
+        ("K: [1, 2]", "K: 1", "K 2"),
+        ("w_star: 0.7", "w_star: 0.8", "w_star"),
+        ("low, high", "other", None),
+    ],
+)
+def test_rows_of_another_config_are_not_mixed_in(config, tmp_path, capsys, before, after, key):
+    out = tmp_path / "out"
+    assert sweep(config, out, "--trials", 1) == 0
+    files = {path.name: path.read_bytes() for path in out.iterdir()}
+    config.write_text(config.read_text().replace(before, after))
+    assert sweep(config, out, "--trials", 1) == (0 if key is None else 2)
+    if key:
+        assert f"holds trials of another config: {key} " in capsys.readouterr().err
+        assert {path.name: path.read_bytes() for path in out.iterdir()} == files
+
+
+def test_fresh_moves_the_old_result_aside(config, tmp_path, capsys):
+    out = tmp_path / "out"
+    for seed in (1, 2, 3):
+        assert sweep(config, out, "--seed", seed, "--fresh") == 0
+    seeds = [
+        json.loads((tmp_path / name / "manifest.json").read_text())["seed"] for name in ("out.old1", "out.old2", "out")
+    ]
+    assert seeds == [1, 2, 3]
+    assert call("sweep", config, "--out", out, "--seed", 4, "--fresh", "--n-jobs", 1) == 0
+    assert f"the earlier result is now in {tmp_path / 'out.old3'}" in capsys.readouterr().err
+
+
+def test_fresh_leaves_a_directory_alone_that_no_sweep_made(config, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("x")
+    assert sweep(config, tmp_path / "mine", "--fresh") == 0
+    assert (tmp_path / "mine" / "thesis.tex").read_text() == "x"
+
+
+# What is missing, failures
+
+
+def test_dry_run_lists_what_is_missing_and_writes_nothing(config, tmp_path, capsys):
+    out = tmp_path / "out"
+    assert call("sweep", config, "--out", out, "--dry-run") == 0
+    assert not out.exists()
+    assert capsys.readouterr().out.splitlines()[-1] == "24 of 24 trials are missing, in 4 of 4 cells"
+    assert sweep(config, out, "--trials", 4) == 0
+    files = {path.name: path.read_bytes() for path in out.iterdir()}
+    assert call("sweep", config, "--out", out, "--dry-run") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1] == "8 of 24 trials are missing, in 4 of 4 cells"
+    assert lines[0].endswith("  2 of 6 trials missing: wide, CascadeBAI: L = 6, K = 1, delta = 0.2, epsilon = 0")
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == files
+
+
+def test_collect_writes_the_tables_of_what_is_there(config, tmp_path, capsys):
+    out = tmp_path / "out"
+    assert sweep(config, out, "--trials", 4) == 0
+    before = tables(out)
+    for name in ("trials.csv", "summary.csv", "timings.csv"):
+        (out / name).unlink()
+    assert call("sweep", config, "--out", out, "--collect") == 1
+    assert tables(out) == before
+    assert "8 trials are missing" in capsys.readouterr().err
+
+
+def fail_at(monkeypatch, trial: int) -> None:
+    real = worker.run_trial
+
+    def run_trial(seed, cell, number):
+        if number == trial and cell.K == 2:
+            raise ZeroDivisionError("by hand")
+        return real(seed, cell, number)
+
+    monkeypatch.setattr(worker, "run_trial", run_trial)
+
+
+def test_a_failed_trial_is_told_with_the_command_that_repeats_it_and_runs_again_later(
+    config, tmp_path, capsys, monkeypatch, expected
+):
+    out = tmp_path / "out"
+    with monkeypatch.context() as patch:
+        fail_at(patch, 3)
+        assert sweep(config, out) == 1
+    err = capsys.readouterr().err.splitlines()
+    assert err[0].startswith("trial 3 of wide, CascadeBAI: L = 6, K = 2, delta = 0.2, epsilon = 0 (cell ")
+    assert "failed: ZeroDivisionError: by hand; repeat it with: cascadebai run " in err[0]
+    assert err[2].startswith("2 trials failed")
+    assert "in run_trial" in (out / "failures.log").read_text()
+    assert len(rows_of(out)) == 22
+    assert json.loads((out / "manifest.json").read_text())["complete"] is False
+    assert sweep(config, out) == 0
+    assert tables(out) == expected
+    assert not (out / "failures.log").exists()
+
+
+def test_the_command_that_is_told_repeats_exactly_the_trial(config, tmp_path, capsys, monkeypatch, expected):
+    import shlex
+
+    with monkeypatch.context() as patch:
+        fail_at(patch, 3)
+        assert sweep(config, tmp_path / "out") == 1
+    words = shlex.split(capsys.readouterr().err.splitlines()[0].split("repeat it with: ")[1])
+    assert call(*words[1:]) == 0
+    cell_id = words[words.index("--cell") + 1]
+    rows = [line.split(",") for line in expected[0].decode().splitlines() if line.startswith(cell_id)]
+    steps = int(rows[3][-3])
+    assert f"mean {steps:,.1f}, 1 trial" in capsys.readouterr().out
+
+
+def test_fail_fast_stops_at_the_first_failure(config, tmp_path, monkeypatch, capsys):
+    fail_at(monkeypatch, 0)
+    assert sweep(config, tmp_path / "out", "--fail-fast") == 1
+    assert len(rows_of(tmp_path / "out")) < 18
+    assert "1 trial failed" in capsys.readouterr().err
+
+
+# A cluster
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    """A dask scheduler and two workers, as started by hand; its address."""
+    pytest.importorskip("distributed")
+    address = f"tcp://127.0.0.1:{free_port()}"
+    dask = [sys.executable, "-m", "dask"]
+    commands = [[*dask, "scheduler", "--port", address.rpartition(":")[2], "--no-dashboard"]]
+    commands += [[*dask, "worker", address, "--nthreads", "1", "--no-dashboard"]] * 2
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": environment(), "cwd": tmp_path}
+    processes = [subprocess.Popen(words, **quiet) for words in commands]
+    yield address
+    for process in processes:
+        process.terminate()
+    for process in processes:
+        process.wait(timeout=30)
+
+
+def test_dask_gives_the_same_bytes(config, tmp_path, expected, cluster):
+    process = finished("sweep", config, "--out", tmp_path / "dask", "--backend", "dask", "--scheduler", cluster)
+    assert process.returncode == 0, process.stderr
+    assert tables(tmp_path / "dask") == expected
+
+
+def test_no_scheduler_is_an_error(config, tmp_path):
+    pytest.importorskip("distributed")
+    address = f"tcp://127.0.0.1:{free_port()}"
+    process = finished("sweep", config, "--out", tmp_path / "dask", "--backend", "dask", "--scheduler", address)
+    assert process.returncode == 1
+    assert f"error: no dask scheduler answers at {address}" in process.stderr
