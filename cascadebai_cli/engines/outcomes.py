@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from cascadebai_cli.engines.stretch import Stretch
 from cascadebai_cli.model.instance import BoolArray, FloatArray, IntArray
 
-DENSE_RATE = 0.08
+DENSE_RATE = 0.11
 """Mean rate of the rarer outcome from which drawing every outcome is cheaper than drawing gaps."""
 
 

@@ -2,18 +2,21 @@
 
 A group of rounds takes an item's count from `Ta` to `Tb` and its clicks from `Sa` to `Sb = Sa + c`. Whatever the order
 of the `c` clicks, its mean stays between `Sa / (Tb - c)` (skips first) and `Sb / (Ta + c)` (clicks first). Order
-statistics are monotone and radii decrease, so by the contract of `RacingRule.identify` an item can be accepted only if
-its largest mean exceeds the (k+1)-th largest of the smallest means by more than `2 C(Tb) - epsilon`, and rejected only
-if the k-th largest of the largest means exceeds its smallest mean by more than `2 C(Tb) + epsilon`.
+statistics are monotone, bounds grow with the mean and tighten with the count. So by the contract of
+`RacingRule.identify` an item can be accepted only if `lower(largest mean, Tb) > upper(m, Tb) - epsilon`, `m` the
+(k+1)-th largest of the smallest means, and rejected only if `upper(smallest mean, Tb) < lower(m', Tb) - epsilon`,
+`m'` the k-th largest of the largest means.
 """
+
+from dataclasses import dataclass
 
 import numpy as np
 
 from cascadebai_cli.learners.racing import RacingRule
 from cascadebai_cli.model.instance import BoolArray, FloatArray, IntArray
 
-SLACK = 1e-12
-"""Far above the rounding of means and radii, far below a difference that matters."""
+SLACK = 1e-11
+"""Far above the rounding of means and bounds, far below a difference that matters."""
 
 
 class Suspects:
@@ -24,74 +27,81 @@ class Suspects:
         k: number of items still to be accepted.
         T: count of every survivor at the borders of the groups, shape `(rows + 1,)`.
         S: clicks of the survivors at the borders, shape `(rows + 1, d)`.
+
+    Attributes:
+        mask: whether an item is suspect in a group, shape `(rows, d)`.
+        accept_level, reject_level: what a lower bound must exceed, and an upper bound stay below, shape `(rows,)`.
     """
 
     def __init__(self, rule: RacingRule, k: int, T: IntArray, S: IntArray) -> None:
-        d = S.shape[1]
+        d, T_end = S.shape[1], T[1:, None]
         new = S[1:] - S[:-1]
         self.high: FloatArray = S[1:] / np.maximum(T[:-1, None] + new, 1)
-        self.low: FloatArray = S[:-1] / np.maximum(T[1:, None] - new, 1)
-        twice = 2 * rule.radius(T[1:]) - SLACK
-        self.next_best = np.partition(self.low, d - 1 - k, axis=1)[:, d - 1 - k]
-        self.last_good = np.partition(self.high, d - k, axis=1)[:, d - k]
-        accept = self.high > (self.next_best + twice - rule.epsilon)[:, None]
-        reject = self.low < (self.last_good - twice - rule.epsilon)[:, None]
-        self.mask: BoolArray = accept | reject
+        self.low: FloatArray = S[:-1] / np.maximum(T_end - new, 1)
+        self.next_best: FloatArray = np.partition(self.low, d - 1 - k, axis=1)[:, d - 1 - k]
+        self.last_good: FloatArray = np.partition(self.high, d - k, axis=1)[:, d - k]
+        self.accept_level = rule.upper(self.next_best, T[1:]) - (rule.epsilon + SLACK)
+        self.reject_level = rule.lower(self.last_good, T[1:]) - (rule.epsilon - SLACK)
+        self.mask: BoolArray = rule.above(self.high, T_end, self.accept_level[:, None])
+        self.mask |= rule.below(self.low, T_end, self.reject_level[:, None])
 
-    def survive(self, row: int, accepted: IntArray, rejected: IntArray) -> bool:
-        """Whether the groups after `row` stay proven once these columns are removed.
+    def stay(self, row: int, accepted: IntArray, rejected: IntArray) -> bool:
+        """Whether the groups from `row` on stay proven once these columns are removed.
 
-        Taking out an accepted item lowers `k` by one, so both borders stay where they are while it ranks
-        above them in every later group; likewise for a rejected item that ranks below them.
+        Taking out an accepted item lowers `k` by one, so both levels stay where they are, or move to the safe
+        side, while it ranks above `last_good` in every one of these groups; likewise for a rejected item that
+        ranks below `next_best`.
         """
-        above = self.high[row + 1 :, accepted] > self.last_good[row + 1 :, None]
-        below = self.low[row + 1 :, rejected] < self.next_best[row + 1 :, None]
+        above = self.high[row:, accepted] > self.last_good[row:, None]
+        below = self.low[row:, rejected] < self.next_best[row:, None]
         return bool(above.all() and below.all())
 
 
 def first_suspect_round(rule: RacingRule) -> int:
-    """The smallest count at which a rule could fire: means differ by at most 1, so `2 C(T) - epsilon < 1`."""
+    """The smallest count at which a rule could fire, whatever the means."""
+
+    def quiet(T: int) -> bool:
+        return bool(rule.lower(1.0, T) <= rule.upper(0.0, T) - rule.epsilon)
+
     low, high = 0, 1
-    while 2 * rule.radius(high) - rule.epsilon >= 1:
+    while quiet(high):
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if 2 * rule.radius(middle) - rule.epsilon >= 1 else (low, middle)
+        low, high = (middle, high) if quiet(middle) else (low, middle)
     return high
 
 
-Found = tuple[int, FloatArray, BoolArray, BoolArray]
+@dataclass
+class Round:
+    """One round at single steps.
 
-
-def first_suspect_end(rule: RacingRule, k: int, T: int, S: IntArray, new: BoolArray, ends: IntArray) -> Found | None:
-    """The first step end of a round at which items are identified.
-
-    Args:
-        rule, k: the rule and the number of items still to be accepted.
-        T, S: count and clicks of the survivors before the round.
-        new: their clicks in this round.
-        ends: places at which steps end; at a step end the survivors up to that place were observed.
-
-    Returns:
-        index into `ends`, means at that step end, and masks of the accepted and the rejected; or None.
+    Attributes:
+        rule: the racing rule.
+        T, S: count and clicks of the survivors before the round, `S` of shape `(d,)`.
+        new: their clicks in the round, shape `(d,)`.
     """
-    places, radii = np.arange(len(S)), rule.radius(np.array([T, T + 1]))
-    observed = places <= ends[:, None]
-    mean = (S + (new & observed)) / np.maximum(T + observed, 1)
-    for index in _candidates(rule.epsilon, k, mean, observed, radii):
-        radius = np.where(observed[index], radii[1], radii[0])
-        accept, reject = rule.identify(mean[index], radius, k)
-        if accept.any() or reject.any():
-            return int(index), mean[index], accept, reject
-    return None
 
+    rule: RacingRule
+    T: int
+    S: IntArray
+    new: BoolArray
 
-def _candidates(epsilon: float, k: int, mean: FloatArray, observed: BoolArray, radii: FloatArray) -> IntArray:
-    """Rows in which a rule may fire: true order statistics, with the smaller radius for the item compared with."""
-    d = mean.shape[1]
-    own = np.where(observed, radii[1], radii[0])
-    next_best = np.partition(mean, d - 1 - k, axis=1)[:, d - 1 - k, None]
-    last_good = np.partition(mean, d - k, axis=1)[:, d - k, None]
-    accept = mean - own > next_best + (radii[1] - epsilon - SLACK)
-    reject = mean + own < last_good - (radii[1] + epsilon - SLACK)
-    return np.flatnonzero((accept | reject).any(axis=1))
+    def suspect_ends(self, ends: IntArray, items: IntArray, accept_level: float, reject_level: float) -> IntArray:
+        """Indices of the step ends at which one of `items` passes a level; `ends` are places in the round."""
+        if len(items) == 0 or len(ends) == 0:
+            return np.zeros(0, np.int64)
+        T = np.array([[self.T], [self.T + 1]])
+        mean = (self.S[items] + np.stack([np.zeros(len(items), bool), self.new[items]])) / np.maximum(T, 1)
+        hot = self.rule.above(mean, T, accept_level) | self.rule.below(mean, T, reject_level)
+        return np.flatnonzero(np.where(items <= ends[:, None], hot[1], hot[0]).any(axis=1))
+
+    def means(self, ends: IntArray) -> tuple[FloatArray, IntArray]:
+        """Means and counts of the survivors once those up to each of the `ends` were observed, a row an end."""
+        observed = np.arange(len(self.S)) <= ends[:, None]
+        T = self.T + observed
+        return (self.S + (self.new & observed)) / np.maximum(T, 1), T
+
+    def removed(self, gone: BoolArray) -> "Round":
+        """The round without some of its items."""
+        return Round(self.rule, self.T, self.S[~gone], self.new[~gone])

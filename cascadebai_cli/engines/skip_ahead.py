@@ -9,16 +9,18 @@ looks at single steps only in rounds in which an item may be identified. Nothing
 import numpy as np
 
 from cascadebai_cli.engines.outcomes import Outcomes
-from cascadebai_cli.engines.quiet import Suspects, first_suspect_end, first_suspect_round
+from cascadebai_cli.engines.quiet import Round, Suspects, first_suspect_round
 from cascadebai_cli.engines.run import Run
 from cascadebai_cli.engines.stretch import Stretch, step_ends
 from cascadebai_cli.learners.racing import Race, RacingRule
 from cascadebai_cli.model.instance import BoolArray, FloatArray, IntArray
 
-DIVIDE = 8
+DIVIDE = 16
 """A group of rounds that is not proven quiet is divided into this many."""
 ROWS = 16
 """A stretch is looked at in `ROWS` to `ROWS * DIVIDE` groups at first."""
+TOGETHER = 16
+"""Step ends at which the rule is evaluated by one call."""
 STORED = 200_000
 """Positions of rare outcomes that a stretch may hold, about."""
 
@@ -85,10 +87,11 @@ class _Sweep:
         """Rounds worth drawing: half way to where a rule would fire if the means stayed as they are."""
         if self.T == 0 or self.quiet_until > self.T:
             return max(self.quiet_until - self.T, 1)
-        mean = np.sort(self.S / self.T)[::-1]
-        k, epsilon = self.race.k, self.rule.epsilon
-        spread = max(mean[0] - mean[k] + epsilon, mean[k - 1] - mean[-1] - epsilon, 1e-9)
-        ahead = (2 * float(self.rule.radius(self.T)) / float(spread)) ** 2 - 1
+        rule, k, mean = self.rule, self.race.k, np.sort(self.S / self.T)[::-1]
+        lower, upper = rule.lower(mean, self.T), rule.upper(mean, self.T)
+        to_accept = mean[0] - lower[0] + upper[k] - mean[k], mean[0] - mean[k] + rule.epsilon
+        to_reject = mean[k - 1] - lower[k - 1] + upper[-1] - mean[-1], mean[k - 1] - mean[-1] - rule.epsilon
+        ahead = min(float(width / max(spread, 1e-9)) ** 2 for width, spread in (to_accept, to_reject)) - 1
         return self.T * min(max(ahead / 2, 1 / 16), 8)
 
     def result(self) -> Run:
@@ -149,20 +152,20 @@ class _Crossing:
             alive = self.fate[columns] == 0
             if not (suspects.mask[row] & alive).any():
                 continue
-            self._divide(start + row * size, size, borders[row, alive])
-            fate = self.fate[columns]
-            accepted, rejected = (np.flatnonzero(alive & (fate == sign)) for sign in (1, -1))
-            if not suspects.survive(row, accepted, rejected):
-                rest = borders[row + 1, fate == 0]
-                return self._scan(start + (row + 1) * size, rows - row - 1, size, rest)
+            first = start + row * size
+            if size > 1:
+                self._scan(first, DIVIDE, size // DIVIDE, borders[row, alive])
+            else:
+                self._step_through(first, borders[row, alive], suspects, row, columns)
+            if len(self.columns) < alive.sum() and not suspects.stay(row + 1, *self._removed(columns, alive)):
+                rest = borders[row + 1, self.fate[columns] == 0]
+                return self._scan(first + size, rows - row - 1, size, rest)
         return None
 
-    def _divide(self, start: int, size: int, S: IntArray) -> None:
-        if size > 1:
-            self._scan(start, DIVIDE, size // DIVIDE, S)
-        else:
-            self._pass(start)
-            self._step_through(start, S)
+    def _removed(self, columns: IntArray, alive: BoolArray) -> tuple[IntArray, IntArray]:
+        """Which of the `alive` among `columns` have been accepted and which rejected since."""
+        fate = self.fate[columns]
+        return np.flatnonzero(alive & (fate == 1)), np.flatnonzero(alive & (fate == -1))
 
     def _pass(self, stop: int) -> None:
         """Count the steps of the quiet rounds up to `stop`."""
@@ -181,14 +184,13 @@ class _Crossing:
 
     def _stop_in_quiet(self, stop: int) -> None:
         """Find the round before `stop` in which the cap is reached, and end there."""
+        sweep, left = self.sweep, self.sweep.left or 0
         low, high = self.done, stop
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (low, middle) if self._cuts(middle)[0] >= (self.sweep.left or 0) else (middle, high)
-        self.sweep.steps, self.sweep.offset = self.sweep.steps + self._cuts(low)[0], self._cuts(low)[1]
-        self.done = low
-        ends = self._ends(self._clicks(low))
-        self._over(low, int(ends[(self.sweep.left or 0) - 1]))
+            low, high = (low, middle) if self._cuts(middle)[0] >= left else (middle, high)
+        self._pass(low)
+        self._cap(low, int(self._ends(self._clicks(low))[(sweep.left or 0) - 1]))
 
     def _clicks(self, round_: int) -> BoolArray:
         return self.stretch.outcomes(round_)[self.columns]
@@ -198,31 +200,57 @@ class _Crossing:
         sweep = self.sweep
         return step_ends(clicks if sweep.cascading else np.zeros_like(clicks), sweep.offset, sweep.batch)
 
-    def _over(self, round_: int, end: int) -> None:
-        """End the run after the survivor at place `end` was observed."""
+    def _cap(self, round_: int, end: int) -> None:
+        """End the run at the cap, after the survivor at place `end` was observed."""
         sweep = self.sweep
         survivors = sweep.race.survivors
-        sweep.steps = sweep.max_steps or 0
+        sweep.steps += sweep.left or 0
         sweep.counts[survivors] = sweep.T + round_ + (np.arange(len(survivors)) <= end)
         raise _Over
 
-    def _step_through(self, round_: int, S: IntArray) -> None:
+    def _step_through(self, round_: int, S: IntArray, suspects: Suspects, row: int, columns: IntArray) -> None:
         """Go through one round at single steps; `S` are the survivors' clicks before it."""
-        sweep, new, first = self.sweep, self._clicks(round_), 0
+        self._pass(round_)
+        sweep, levels = self.sweep, (suspects.accept_level[row], suspects.reject_level[row])
+        now, first = Round(sweep.rule, sweep.T + round_, S, self._clicks(round_)), 0
+        alive = self.fate[columns] == 0
         while True:
-            ends = (first + self._ends(new[first:]))[: sweep.left]
-            found = first_suspect_end(sweep.rule, sweep.race.k, sweep.T + round_, S, new, ends)
+            ends = (first + self._ends(now.new[first:]))[: sweep.left]
+            watched = np.flatnonzero(suspects.mask[row, self.fate[columns] == 0])
+            found = self._first_firing(now, ends, now.suspect_ends(ends, watched, *levels))
             if found is None:
                 break
-            index, mean, accept, reject = found
-            observed = np.arange(len(new)) <= ends[index]
-            self._identify(index + 1, sweep.T + round_ + observed, mean, accept, reject)
-            rest = ~(accept | reject)
-            S, new, first = S[rest], new[rest], int((rest & observed).sum())
+            observed, gone = found
+            now, first = now.removed(gone), int((observed & ~gone).sum())
+            if not suspects.stay(row, *self._removed(columns, alive)):
+                suspects.mask[row], levels = True, (-np.inf, np.inf)
+        self._finish_round(round_, ends, len(now.new) - first)
+
+    def _first_firing(self, now: Round, ends: IntArray, candidates: IntArray) -> tuple[BoolArray, BoolArray] | None:
+        """Identify items at the first of the candidate step ends at which a rule fires.
+
+        Returns:
+            who was observed by then, and who is gone; or None.
+        """
+        rule, k = self.sweep.rule, self.sweep.race.k
+        for part in range(0, len(candidates), TOGETHER):
+            tried = candidates[part : part + TOGETHER]
+            mean, T = now.means(ends[tried])
+            accept, reject = rule.identify(mean, rule.lower(mean, T), rule.upper(mean, T), k)
+            gone = accept | reject
+            if gone.any():
+                at = int(gone.any(axis=1).argmax())
+                self._identify(int(tried[at]) + 1, T[at], mean[at], accept[at], reject[at])
+                return T[at] > now.T, gone[at]
+        return None
+
+    def _finish_round(self, round_: int, ends: IntArray, rest: int) -> None:
+        """Count the steps that end in the last `rest` places of a round in which nobody is identified any more."""
+        sweep, places = self.sweep, len(self.columns)
         if len(ends) and len(ends) == sweep.left:
-            self._over(round_, int(ends[-1]))
+            self._cap(round_, int(ends[-1]))
         sweep.steps += len(ends)
-        sweep.offset = len(new) - 1 - int(ends[-1]) if len(ends) else sweep.offset + len(new) - first
+        sweep.offset = places - 1 - int(ends[-1]) if len(ends) else sweep.offset + rest
         self.done = round_ + 1
 
     def _identify(self, steps: int, T: IntArray, mean: FloatArray, accept: BoolArray, reject: BoolArray) -> None:

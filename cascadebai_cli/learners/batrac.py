@@ -5,19 +5,19 @@ BatRac(K) of the paper is `b = K, r = 1`; BatRac(1) is `b = 1, r = 1`.
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.learners.racing import RacingLearner
+from cascadebai_cli.learners.racing import RacingLearner, RadiusRule
 from cascadebai_cli.learners.radius import IteratedLogRadius, batch_racing_radius
 from cascadebai_cli.model.instance import BoolArray, FloatArray
 
 
 @dataclass(frozen=True)
-class BatchRacingRule:
+class BatchRacingRule(RadiusRule):
     """Which items BatchRacing pulls and identifies.
 
     Args:
@@ -33,8 +33,7 @@ class BatchRacingRule:
     delta: float
     b: int
     r: int = 1
-    epsilon = 0.0
-    closes = True
+    closes: ClassVar[bool] = True
 
     def batch(self, survivors: int) -> int:
         """`min(b, r |D|)`."""
@@ -48,11 +47,11 @@ class BatchRacingRule:
         """`2 sqrt( ln( log2(2T) / omega ) / T )`, `omega = sqrt(delta / (6 L))`; inf for `T = 0`."""
         return self._radius(T)
 
-    def identify(self, mean: FloatArray, radius: FloatArray, k: int) -> tuple[BoolArray, BoolArray]:
+    def identify(self, mean: FloatArray, lower: FloatArray, upper: FloatArray, k: int) -> tuple[BoolArray, BoolArray]:
         """Accept above the (k+1)-th largest upper bound, reject below the k-th largest lower bound."""
-        upper, lower = mean + radius, mean - radius
-        accept = lower > np.partition(upper, len(mean) - k - 1)[len(mean) - k - 1]
-        reject = upper < np.partition(lower, len(mean) - k)[len(mean) - k]
+        d = mean.shape[-1]
+        accept = lower > np.partition(upper, d - k - 1)[..., d - k - 1, None]
+        reject = upper < np.partition(lower, d - k)[..., d - k, None]
         return accept, reject
 
 

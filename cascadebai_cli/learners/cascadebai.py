@@ -7,13 +7,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cascadebai_cli.learners.display import OrderName, display_order
-from cascadebai_cli.learners.racing import RacingLearner, kth_largest
+from cascadebai_cli.learners.racing import RacingLearner, RadiusRule, by_mean
 from cascadebai_cli.learners.radius import IteratedLogRadius, cascade_radius
 from cascadebai_cli.model.instance import BoolArray, FloatArray
 
 
 @dataclass(frozen=True)
-class CascadeRule:
+class CascadeRule(RadiusRule):
     """Lines 5 to 17 of Algorithm 1.
 
     Args:
@@ -29,7 +29,6 @@ class CascadeRule:
     delta: float
     epsilon: float = 0.0
     sigma: float = 0.5
-    closes = False
 
     def batch(self, survivors: int) -> int:
         """`min(K, |D|)`."""
@@ -43,15 +42,16 @@ class CascadeRule:
         """`C(T)`, inf for `T = 0`."""
         return self._radius(T)
 
-    def identify(self, mean: FloatArray, radius: FloatArray, k: int) -> tuple[BoolArray, BoolArray]:
+    def identify(self, mean: FloatArray, lower: FloatArray, upper: FloatArray, k: int) -> tuple[BoolArray, BoolArray]:
         """Lines 14 to 17: compare with the items of the (k+1)-th and the k-th largest mean.
 
         For epsilon > 0 both rules can hold for one item. It is then rejected: the rejection certifies that it
         is not epsilon-optimal, the acceptance alone certifies nothing about `w(K)`.
         """
-        j_star, j_prime = kth_largest(mean, k + 1), kth_largest(mean, k)
-        reject = mean + radius < mean[j_prime] - radius[j_prime] - self.epsilon
-        accept = (mean - radius > mean[j_star] + radius[j_star] - self.epsilon) & ~reject
+        ranked = by_mean(mean)
+        j_prime, j_star = ranked[..., k - 1 : k], ranked[..., k : k + 1]
+        reject = upper < np.take_along_axis(lower, j_prime, axis=-1) - self.epsilon
+        accept = (lower > np.take_along_axis(upper, j_star, axis=-1) - self.epsilon) & ~reject
         return accept, reject
 
 
@@ -74,7 +74,9 @@ class CascadeBAI(RacingLearner):
         sigma: float = 0.5,
         order: OrderName = "T",
     ) -> None:
-        super().__init__(CascadeRule(L, K, delta, epsilon, sigma))
+        rule = CascadeRule(L, K, delta, epsilon, sigma)
+        super().__init__(rule)
+        self.radius = rule.radius
         self.order = order
         self.display = display_order(order)
 
@@ -85,5 +87,6 @@ class CascadeBAI(RacingLearner):
             return least
         shown = np.array(least)
         T = self.T[shown]
-        values = self.display.values(self.S[shown] / np.maximum(T, 1), self.rule.radius(T))
-        return shown[np.argsort(values, kind="stable")].tolist()
+        values = self.display.values(self.S[shown] / np.maximum(T, 1), self.radius(T))
+        ordered: list[int] = shown[np.argsort(values, kind="stable")].tolist()
+        return ordered

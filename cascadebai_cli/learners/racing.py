@@ -5,8 +5,9 @@ counts) and a *race* (who survives, who was accepted and rejected, in which orde
 that the fast engines need; `RacingLearner` adds the step-by-step bookkeeping of the reference engine.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Protocol
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,46 +15,67 @@ from numpy.typing import ArrayLike
 from cascadebai_cli.model.instance import BoolArray, FloatArray, IntArray
 
 
-class RacingRule(Protocol):
-    """The part of a racing learner that does not change during a run."""
+class RacingRule(ABC):
+    """The part of a racing learner that does not change during a run: frozen, with these attributes.
 
-    @property
-    def L(self) -> int:
-        """Number of items."""
-        ...
+    Attributes:
+        L: number of items.
+        K: number of items to find.
+        epsilon: tolerance used by `identify`.
+        closes: whether the survivors are accepted together once as many survive as are still to be accepted.
+    """
 
-    @property
-    def K(self) -> int:
-        """Number of items to find."""
-        ...
+    L: int
+    K: int
+    epsilon: float = 0.0
+    closes: ClassVar[bool] = False
 
-    @property
-    def epsilon(self) -> float:
-        """Tolerance used by `identify`."""
-        ...
-
-    @property
-    def closes(self) -> bool:
-        """Whether the survivors are accepted together once as many survive as are still to be accepted."""
-        ...
-
+    @abstractmethod
     def batch(self, survivors: int) -> int:
         """Largest number of observations of a step with that many survivors."""
-        ...
 
-    def radius(self, T: ArrayLike) -> FloatArray:
-        """Confidence radius after `T` observations; decreasing in `T`."""
-        ...
+    @abstractmethod
+    def lower(self, mean: ArrayLike, T: ArrayLike) -> FloatArray:
+        """Lower confidence bound after `T` observations; increasing in `mean` and, for a fixed mean, in `T`."""
 
-    def identify(self, mean: FloatArray, radius: FloatArray, k: int) -> tuple[BoolArray, BoolArray]:
-        """Masks of the survivors to accept and to reject, disjoint, from means and radii of shape `(d,)`.
+    @abstractmethod
+    def upper(self, mean: ArrayLike, T: ArrayLike) -> FloatArray:
+        """Upper confidence bound; increasing in `mean`, decreasing in `T`."""
 
-        `k` items are still to be accepted, `1 <= k < d`. May accept an item only if its mean less its radius
-        exceeds the (k+1)-th largest mean plus the smallest radius minus epsilon, and reject one only if its mean
-        plus its radius is below the k-th largest mean less the smallest radius minus epsilon: the engines that
-        skip rely on it.
+    def above(self, mean: ArrayLike, T: ArrayLike, level: ArrayLike) -> BoolArray:
+        """Whether `lower(mean, T) > level`; the three are broadcast together."""
+        return np.asarray(self.lower(mean, T) > level)
+
+    def below(self, mean: ArrayLike, T: ArrayLike, level: ArrayLike) -> BoolArray:
+        """Whether `upper(mean, T) < level`."""
+        return np.asarray(self.upper(mean, T) < level)
+
+    @abstractmethod
+    def identify(self, mean: FloatArray, lower: FloatArray, upper: FloatArray, k: int) -> tuple[BoolArray, BoolArray]:
+        """Masks of the survivors to accept and to reject, disjoint, from means and bounds of shape `(..., d)`.
+
+        Leading axes are states of their own.
+
+        `k` items are still to be accepted, `1 <= k < d`. The engines that skip rely on this: if no count exceeds
+        `T`, an item may be accepted only if its lower bound exceeds `upper(m, T) - epsilon` for the (k+1)-th
+        largest mean `m`, and rejected only if its upper bound is below `lower(m, T) - epsilon` for the k-th.
         """
-        ...
+
+
+class RadiusRule(RacingRule):
+    """A rule whose bounds are the mean plus and minus a radius that depends on the count alone."""
+
+    @abstractmethod
+    def radius(self, T: ArrayLike) -> FloatArray:
+        """Confidence radius after `T` observations; decreasing in `T`, inf for `T = 0`."""
+
+    def lower(self, mean: ArrayLike, T: ArrayLike) -> FloatArray:
+        """`mean - C(T)`."""
+        return np.asarray(mean - self.radius(T))
+
+    def upper(self, mean: ArrayLike, T: ArrayLike) -> FloatArray:
+        """`mean + C(T)`."""
+        return np.asarray(mean + self.radius(T))
 
 
 class Race:
@@ -97,9 +119,9 @@ class Race:
             self.settle(np.ones(self.k, bool), np.zeros(self.k, bool), mean)
 
 
-def kth_largest(values: FloatArray, k: int) -> int:
-    """Index of the `k`-th largest value (`k` from 1); the first of equals counts as the larger."""
-    return int(np.argsort(-values, kind="stable")[k - 1])
+def by_mean(mean: FloatArray) -> IntArray:
+    """Indices in descending order of mean along the last axis; the first of equals ranks higher."""
+    return np.argsort(-mean, axis=-1, kind="stable")
 
 
 class RacingLearner:
@@ -141,6 +163,7 @@ class RacingLearner:
             self.S[item] += outcome
         D = self.race.survivors
         mean = self.S[D] / np.maximum(self.T[D], 1)
-        accept, reject = self.rule.identify(mean, self.rule.radius(self.T[D]), self.race.k)
+        lower, upper = self.rule.lower(mean, self.T[D]), self.rule.upper(mean, self.T[D])
+        accept, reject = self.rule.identify(mean, lower, upper, self.race.k)
         if accept.any() or reject.any():
             self.race.settle(accept, reject, mean)

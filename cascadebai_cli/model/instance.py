@@ -76,7 +76,8 @@ class Instance:
     @property
     def epsilon_optimal(self) -> BoolArray:
         """Mask of the epsilon-optimal items, shape `(L,)`, in the order of `weights`."""
-        return np.asarray(self.weights >= self.sorted_weights[self.K - 1] - self.epsilon - ROUNDING)
+        slack = self.epsilon + ROUNDING if self.epsilon > 0 else 0.0
+        return np.asarray(self.weights >= self.sorted_weights[self.K - 1] - slack)
 
     @property
     def K_prime(self) -> int:

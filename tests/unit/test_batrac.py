@@ -25,7 +25,8 @@ def test_identify_compares_with_order_statistics_of_the_bounds():
     rule = BatchRacingRule(L=4, K=2, delta=0.1, b=1)
     mean = np.array([0.9, 0.6, 0.5, 0.2])
     radius = np.array([0.05, 0.2, 0.05, 0.05])
-    accept, reject = rule.identify(mean, radius, 2)  # upper 0.95 0.8 0.55 0.25, lower 0.85 0.4 0.45 0.15
+    accept, reject = rule.identify(mean, mean - radius, mean + radius, 2)
+    # upper 0.95 0.8 0.55 0.25, lower 0.85 0.4 0.45 0.15
     assert accept.tolist() == [True, False, False, False]
     assert reject.tolist() == [False, False, False, True]
 

@@ -7,7 +7,8 @@ from cascadebai_cli.engines.outcomes import TableOutcomes
 from cascadebai_cli.engines.reference import run_reference
 from cascadebai_cli.learners.cascadebai import CascadeBAI, CascadeRule
 from cascadebai_cli.learners.protocol import Learner
-from cascadebai_cli.learners.racing import Race, kth_largest
+from cascadebai_cli.learners.racing import Race, by_mean
+from cascadebai_cli.learners.radius import TABLE
 from cascadebai_cli.model.feedback import Cascading, SemiBandit
 
 
@@ -24,6 +25,14 @@ def test_radius_as_printed_and_with_clicks():
 def test_radius_decreases():
     radius = CascadeRule(2, 1, 0.99).radius(np.arange(1, 10_000))
     assert (np.diff(radius) < 0).all()
+
+
+def test_radius_is_the_same_inside_and_beyond_the_table():
+    T = np.array([10, 5000, TABLE - 1])
+    radius = CascadeRule(64, 2, 0.1).radius
+    assert radius(T) == pytest.approx(radius(T.astype(float)), rel=1e-14)
+    assert radius(np.array([10, TABLE]))[0] == radius(10)
+    assert radius(10**12) == pytest.approx(2 * np.sqrt(np.log(np.log2(2e12) / np.sqrt(0.1 / 768)) / 1e12))
 
 
 def test_select_is_least_observed_first_with_ties_in_the_order_of_D():
@@ -45,7 +54,8 @@ def test_fewer_survivors_than_K_shorten_the_list():
 def test_identify_compares_with_the_items_of_the_kth_and_next_mean():
     rule = CascadeRule(4, 2, 0.1)
     mean = np.array([0.9, 0.6, 0.55, 0.2])
-    accept, reject = rule.identify(mean, np.array([0.1, 0.3, 0.1, 0.05]), 2)
+    radius = np.array([0.1, 0.3, 0.1, 0.05])
+    accept, reject = rule.identify(mean, mean - radius, mean + radius, 2)
     assert accept.tolist() == [True, False, False, False]  # 0.8 > 0.55 + 0.1
     assert reject.tolist() == [False, False, False, True]  # 0.25 < 0.6 - 0.3
 
@@ -53,14 +63,14 @@ def test_identify_compares_with_the_items_of_the_kth_and_next_mean():
 @pytest.mark.parametrize(("epsilon", "accepted"), [(0.0, 0), (0.15, 1), (0.25, 2)])
 def test_epsilon_eases_acceptance(epsilon, accepted):
     rule = CascadeRule(2, 1, 0.1, epsilon)
-    accept, _ = rule.identify(np.array([0.6, 0.5]), np.array([0.1, 0.1]), 1)
+    accept, _ = rule.identify(np.array([0.6, 0.5]), np.array([0.5, 0.4]), np.array([0.7, 0.6]), 1)
     assert accept.sum() == accepted
 
 
 def test_an_item_that_both_rules_name_is_rejected():
     rule = CascadeRule(3, 1, 0.1, epsilon=0.5)
     mean, radius = np.array([0.9, 0.35, 0.3]), np.full(3, 0.01)
-    accept, reject = rule.identify(mean, radius, 1)
+    accept, reject = rule.identify(mean, mean - radius, mean + radius, 1)
     assert accept.tolist() == [True, False, False]
     assert reject.tolist() == [False, True, True]
     assert (mean - radius > mean[1] + radius[1] - 0.5).all()
@@ -88,9 +98,8 @@ def test_more_than_K_accepted_returns_the_first_K():
     assert race.recommendation == (1,)
 
 
-def test_kth_largest_takes_the_first_of_equals():
-    values = np.array([0.5, 0.9, 0.5, 0.1])
-    assert [kth_largest(values, k) for k in (1, 2, 3, 4)] == [1, 0, 2, 3]
+def test_the_first_of_equal_means_ranks_higher():
+    assert by_mean(np.array([0.5, 0.9, 0.5, 0.1])).tolist() == [1, 0, 2, 3]
 
 
 @pytest.mark.parametrize(("outcomes", "seen"), [([0, 0, 0], 3), ([0, 1, 1], 2), ([1, 0, 0], 1)])
