@@ -1,0 +1,187 @@
+"""The command line as a user meets it: exit codes, messages, what is imported."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+from sweeps import call, environment, finished, write_config
+
+from cascadebai_cli import __version__
+
+HEAVY = ("numpy", "pandas", "scipy", "matplotlib", "statsmodels", "joblib")
+VERBS = ("run", "sweep", "fit", "plot", "bounds")
+
+
+@pytest.fixture
+def config(tmp_path):
+    return write_config(tmp_path)
+
+
+def test_help_names_the_verbs(capsys):
+    assert call("--help") == 0
+    out = capsys.readouterr().out
+    for verb in VERBS:
+        assert re.search(rf"^  {verb} ", out, re.MULTILINE)
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], *([verb, "--help"] for verb in VERBS)])
+def test_help_imports_nothing_heavy(arguments):
+    program = (
+        "import sys\nfrom cascadebai_cli.cli.app import main\n"
+        "try:\n    main(sys.argv[1:])\nfinally:\n    print(*sys.modules, file=sys.stderr)"
+    )
+    words = [sys.executable, "-c", program, *arguments]
+    done = subprocess.run(words, env=environment(), capture_output=True, text=True, check=True)
+    modules = set(done.stderr.split())
+    assert "cascadebai_cli.cli.app" in modules
+    assert modules.isdisjoint(HEAVY)
+
+
+def test_version(capsys):
+    assert call("--version") == 0
+    assert capsys.readouterr().out == f"cascadebai {__version__}\n"
+
+
+def test_the_package_runs_as_a_module():
+    assert finished("--version").stdout == f"cascadebai {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["swep"], "swep"),
+        (["sweep"], "CONFIG"),
+        (["run", "none.yaml"], "none.yaml"),
+        (["sweep", "{config}", "--trials", "0"], "--trials"),
+        (["sweep", "{config}", "--trials", "many"], "valid integer"),
+        (["sweep", "{config}", "--n-jobs", "0"], "--n-jobs 0: nobody would work"),
+        (["sweep", "{config}", "--backend", "threads"], "threads"),
+        (["sweep", "{config}", "--backend", "dask"], "--backend dask and --scheduler ADDRESS go together"),
+        (["sweep", "{config}", "--scheduler", "tcp://x:1"], "--backend dask and --scheduler ADDRESS go together"),
+        (["sweep", "{config}", "--fresh", "--collect"], "exclude each other"),
+        (["sweep", "{config}", "--dry-run", "--collect"], "exclude each other"),
+        (["run", "{config}", "--instance", "wid"], "no cell has instance wid; choose from 'wide', 'low, high'"),
+        (["run", "{config}", "--K", "7"], "no cell has K 7; choose from 1, 2"),
+        (["run", "{config}", "--cell", "12"], "no cell has cell_id 12; choose from "),
+        (["run", "{config}", "--trial", "-1"], "--trial"),
+    ],
+)
+def test_bad_usage_is_one_message_and_exit_code_2(config, tmp_path, monkeypatch, capsys, arguments, text):
+    monkeypatch.chdir(tmp_path)
+    assert call(*(argument.format(config=config) for argument in arguments)) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert text in captured.err
+    assert "Traceback" not in captured.err
+    assert [path.name for path in tmp_path.iterdir()] == ["study.yaml"]
+
+
+def test_an_error_of_ours_is_one_line(config, capsys):
+    assert call("run", config, "--K", "7") == 2
+    assert capsys.readouterr().err == "error: no cell has K 7; choose from 1, 2\n"
+
+
+def test_a_bad_config_is_refused_before_anything_is_written(config, tmp_path, monkeypatch, capsys):
+    config.write_text(config.read_text().replace("delta: 0.2", "delta: 2"))
+    monkeypatch.chdir(tmp_path)
+    for verb in ("run", "sweep"):
+        assert call(verb, config) == 2
+        assert "study.yaml:5: delta: 2 " in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["study.yaml"]
+
+
+def test_sweep_says_where_the_tables_are_and_what_comes_next(config, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert call("sweep", config, "--n-jobs", 1) == 0
+    captured = capsys.readouterr()
+    assert captured.out.splitlines() == [
+        "tables: results/study/trials.csv, summary.csv, timings.csv",
+        "next:   cascadebai fit results/study; cascadebai plot results/study",
+    ]
+    assert captured.err == ""
+    assert call("sweep", config, "--n-jobs", 1, "--trials", 8) == 0
+    assert capsys.readouterr().err == "24 of 32 trials are there already, 8 to run\n"
+
+
+def test_quiet_says_nothing(config, tmp_path, capsys):
+    assert call("sweep", config, "--n-jobs", 1, "--out", tmp_path / "out", "--quiet") == 0
+    assert capsys.readouterr() == ("", "")
+
+
+def test_run_prints_each_cell(config, capsys):
+    assert call("run", config, "--instance", "wide", "--n-jobs", 1) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    first, second = captured.out.split("wide, CascadeBAI: ")[1:]
+    assert first.startswith("L = 6, K = 1, delta = 0.2, epsilon = 0 (cell ")
+    assert second.startswith("L = 6, K = 2, ")
+    assert re.search(r"^  steps \(page views\) +mean [\d,]+\.\d, sd [\d,]+\.\d, 6 trials$", first, re.MULTILINE)
+    assert re.search(r"^  observations per step +[\d.]+$", first, re.MULTILINE)
+    assert re.search(
+        r"^  errors +0 of 6 trials that stopped: 0.0% \(95 % interval 0.0% to 45.9%\)$", first, re.MULTILINE
+    )
+    assert re.search(r"^  time +\S+ s for 6 trials, \S+ s a trial$", first, re.MULTILINE)
+    assert re.search(r"^  items found in 6 of 6 trials +1$", first, re.MULTILINE)
+    assert re.search(r"^  items found in 6 of 6 trials +1, 2$", second, re.MULTILINE)
+
+
+def test_run_names_the_best_item_first(tmp_path, capsys):
+    path = tmp_path / "study.yaml"
+    path.write_text(
+        "seed: 1\ntrials: 3\nK: 2\ninstances: [{name: mine, family: csv, path: rates.csv, item: title, rate: rate}]\n"
+    )
+    (tmp_path / "rates.csv").write_text('title,rate\ndull,0.1\n"good, old",0.7\nbest,0.95\nworse,0.05\n')
+    assert call("run", path, "--n-jobs", 1) == 0
+    assert capsys.readouterr().out.splitlines()[-1].endswith("  best, good, old")
+
+
+def test_run_shows_what_was_capped(config, capsys):
+    config.write_text("max_steps: 3\n" + config.read_text())
+    assert call("run", config, "--K", 1, "--instance", "wide", "--n-jobs", 1) == 0
+    out = capsys.readouterr().out
+    assert "mean 3.0, sd 0.0, 6 trials, 6 of them capped" in out
+    assert "unknown, no trial stopped before the cap" in out
+
+
+def test_run_does_not_print_a_whole_grid(config, capsys):
+    config.write_text(config.read_text().replace("K: [1, 2]", "K: [1, 2, 3, 4, 5]"))
+    assert call("run", config) == 2
+    assert capsys.readouterr().err == (
+        "error: 10 cells are too many to print, 8 is the most; choose some with --instance ('wide', 'low, high'), "
+        "--K (1, 2, 3, 4, 5), or run all of them with: cascadebai sweep\n"
+    )
+
+
+def test_a_line_now_and_then_where_there_is_no_terminal(capsys):
+    import time
+
+    from cascadebai_cli.cli.console import Progress
+    from cascadebai_cli.experiment.worker import BlockResult, Failed, Finished
+
+    with Progress([2, 1, 0], every=0.05) as progress:
+        progress.update(BlockResult(0, [Finished(0, "stopped", 500, 9, True, 0.1, ())], []))
+        time.sleep(0.2)
+        progress.update(BlockResult(0, [], [Failed(1, "E: x", "")]))
+        time.sleep(0.2)
+    lines = capsys.readouterr().err.splitlines()
+    pattern = r"{} of 3 trials, {} of 2 cells, \S+ steps/s, time left \S+ s"
+    assert re.fullmatch(pattern.format(1, 0), lines[0])
+    assert re.fullmatch(pattern.format(2, 1), lines[-1])
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0.25, "0.25 s"),
+        (12.3, "12 s"),
+        (59.7, "1 min 0 s"),
+        (150, "2 min 30 s"),
+        (3599.9, "1 h 0 min"),
+        (7300, "2 h 1 min"),
+    ],
+)
+def test_durations(seconds, text):
+    from cascadebai_cli.cli.console import duration
+
+    assert duration(seconds) == text
