@@ -44,11 +44,11 @@ class RacingRule(ABC):
 
     def above(self, mean: ArrayLike, T: ArrayLike, level: ArrayLike) -> BoolArray:
         """Whether `lower(mean, T) > level`; the three are broadcast together."""
-        return np.asarray(self.lower(mean, T) > level)
+        return np.greater(self.lower(mean, T), level)
 
     def below(self, mean: ArrayLike, T: ArrayLike, level: ArrayLike) -> BoolArray:
         """Whether `upper(mean, T) < level`."""
-        return np.asarray(self.upper(mean, T) < level)
+        return np.less(self.upper(mean, T), level)
 
     @abstractmethod
     def identify(self, mean: FloatArray, lower: FloatArray, upper: FloatArray, k: int) -> tuple[BoolArray, BoolArray]:
@@ -71,11 +71,11 @@ class RadiusRule(RacingRule):
 
     def lower(self, mean: ArrayLike, T: ArrayLike) -> FloatArray:
         """`mean - C(T)`."""
-        return np.asarray(mean - self.radius(T))
+        return np.subtract(mean, self.radius(T))
 
     def upper(self, mean: ArrayLike, T: ArrayLike) -> FloatArray:
         """`mean + C(T)`."""
-        return np.asarray(mean + self.radius(T))
+        return np.add(mean, self.radius(T))
 
 
 class Race:
