@@ -4,6 +4,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from cascadebai_cli.engines.simulate import resolve_engine
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.experiment.cells import Cell, cells_of
 from cascadebai_cli.experiment.instances import GridError
@@ -47,9 +48,9 @@ def _check_grid(study: Study, document: Document) -> None:
 
 
 def _check_learner(study: Study, cell: Cell) -> None:
-    """A learner may refuse values that only it knows about."""
+    """A learner may refuse values that only it knows about, and so may an engine a learner."""
     try:
-        cell.spec.build(cell.L, cell.K, cell.delta, cell.epsilon)
+        resolve_engine(cell.engine, cell.spec.build(cell.L, cell.K, cell.delta, cell.epsilon), cell.feedback)
     except ConfigError as error:
         position = [entry.name for entry in study.learners].index(cell.learner)
         raise GridError(f"'{cell.learner}': {error}", "learners", position) from None

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, PrivateAttr, model_validator
 
+from cascadebai_cli.engines.simulate import EngineName
 from cascadebai_cli.experiment.fields import MOST_TRIALS, Entry, List, Risks, Sizes, Text, Tolerances, not_empty
 from cascadebai_cli.experiment.instances import AnyInstance
 from cascadebai_cli.experiment.messages import mistake, show
@@ -15,7 +16,6 @@ from cascadebai_cli.learners.registry import ALGORITHMS, LearnerSpec
 
 FeedbackName = Literal["cascading", "semi-bandit"]
 OrderName = Literal["random", "as_given"]
-EngineName = Literal["auto", "reference", "skip-ahead"]
 
 
 def _algorithm(name: str) -> str:

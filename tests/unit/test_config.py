@@ -54,6 +54,11 @@ BAD_VALUES = [
     ("K: [2, 3]", "K: 20..60", "5: K: '20..60' is not a whole number; write one without quotes or decimals"),
     ("K: [2, 3]\n", "", "8: instances: 'two' has no K; write K in the instance or at the top"),
     (
+        "algorithm: cascadebai\n    sigma: 0.5",
+        "algorithm: batrac\n    r: 2\n    feedback: cascading",
+        "14: learners: 'CascadeBAI': BatRac with r > 1 shows an item more than once in a list, which cascading feedback does not define; use r: 1 or feedback: semi-bandit",
+    ),
+    (
         "K: [2, 3]",
         "K: [2, 3",
         "6: not valid YAML (while parsing a flow sequence, expected ',' or ']', but got ':'); check indentation, colons, quotes and brackets",
