@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from itertools import product
 from math import prod
 
+from cascadebai_cli.engines.simulate import EngineName
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.experiment.fields import MOST_POINTS, MOST_WEIGHTS
 from cascadebai_cli.experiment.instances import GridError, InstanceEntry
 from cascadebai_cli.experiment.options import non_default_options
-from cascadebai_cli.engines.simulate import EngineName
 from cascadebai_cli.experiment.study import FeedbackName, LearnerEntry, OrderName, Study
 from cascadebai_cli.experiment.yaml_lines import KeyPath
 from cascadebai_cli.learners.registry import LearnerSpec
