@@ -1,15 +1,17 @@
 """One entry for all engines: pick the fastest that is exact for a learner and run trials with it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
+from cascadebai_cli.engines.lockstep import Job, run_lockstep
 from cascadebai_cli.engines.outcomes import RandomOutcomes
 from cascadebai_cli.engines.reference import run_reference
 from cascadebai_cli.engines.run import Run
 from cascadebai_cli.engines.skip_ahead import run_skip_ahead
+from cascadebai_cli.engines.stacks import RandomStack
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.learners.protocol import Learner
@@ -17,7 +19,7 @@ from cascadebai_cli.learners.racing import RacingLearner
 from cascadebai_cli.model.feedback import FEEDBACKS
 from cascadebai_cli.model.instance import FloatArray
 
-EngineName = Literal["auto", "reference", "skip-ahead"]
+EngineName = Literal["auto", "reference", "skip-ahead", "lockstep"]
 
 ENGINE_VERSION = 1
 """Raised whenever an engine draws its random numbers differently: rows of different versions do not mix."""
@@ -49,7 +51,12 @@ def resolve_engine(engine: EngineName, learner: Learner, feedback: str = "cascad
         )
     skips = isinstance(learner, RacingLearner) and shows_least_observed(learner)
     if engine == "auto":
-        return "skip-ahead" if skips else "reference"
+        return "skip-ahead" if skips else "lockstep" if runs_in_lockstep(learner) else "reference"
+    if engine == "lockstep" and not runs_in_lockstep(learner):
+        raise ConfigError(
+            f"engine lockstep cannot run {type(learner).__name__}: it is made for CascadeBAI and its display orders; "
+            "use engine: auto"
+        )
     if engine == "skip-ahead" and not skips:
         raise ConfigError(
             f"engine skip-ahead cannot run {type(learner).__name__}: it needs a racing learner that shows the "
@@ -62,6 +69,14 @@ def shows_least_observed(learner: RacingLearner) -> bool:
     """Whether lists are in ascending order of `T`, so that items are observed in a cyclic sweep."""
     select = type(learner).select
     return select is RacingLearner.select or (select is CascadeBAI.select and getattr(learner, "order", "T") == "T")
+
+
+def runs_in_lockstep(learner: Learner) -> bool:
+    """Whether the learner is CascadeBAI with its own selection and bookkeeping."""
+    made = type(learner)
+    return (
+        isinstance(learner, CascadeBAI) and made.select is CascadeBAI.select and made.observe is RacingLearner.observe
+    )
 
 
 def simulate(
@@ -81,7 +96,36 @@ def simulate(
         engine: which engine; every choice has the same law, not the same random numbers.
         max_steps: cap on the number of lists shown, none by default.
     """
-    learner = make_learner()
+    return simulate_block(make_learner, [trial], feedback=feedback, engine=engine, max_steps=max_steps)[0]
+
+
+def simulate_block(
+    make_learner: Callable[[], Learner],
+    trials: Sequence[Trial],
+    *,
+    feedback: str = "cascading",
+    engine: EngineName = "auto",
+    max_steps: int | None = None,
+) -> list[Run]:
+    """Run trials, side by side where the engine can; each run is the same as if it were the only one.
+
+    Args:
+        make_learner: builds a fresh learner.
+        trials: weights and generators.
+        feedback, engine, max_steps: as for `simulate`.
+    """
+    if resolve_engine(engine, make_learner(), feedback) == "lockstep":
+        return run_lockstep([lockstep_job(make_learner(), trial, feedback, max_steps) for trial in trials])
+    return [_simulate_one(make_learner(), trial, feedback, engine, max_steps) for trial in trials]
+
+
+def lockstep_job(learner: Learner, trial: Trial, feedback: str, max_steps: int | None) -> Job:
+    """The trial for `run_lockstep`, which takes those of several cells together."""
+    assert isinstance(learner, CascadeBAI)
+    return Job(learner, RandomStack(trial.weights, trial.rng), feedback == "cascading", max_steps)
+
+
+def _simulate_one(learner: Learner, trial: Trial, feedback: str, engine: EngineName, max_steps: int | None) -> Run:
     outcomes = RandomOutcomes(trial.weights, trial.rng)
     if resolve_engine(engine, learner, feedback) == "skip-ahead":
         assert isinstance(learner, RacingLearner)

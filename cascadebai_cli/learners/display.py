@@ -33,9 +33,9 @@ class DisplayOrder(NamedTuple):
         return display_values(mean, radius, self.sign, self.width)
 
 
-def display_values(mean: FloatArray, radius: FloatArray, sign: ArrayLike, width: ArrayLike) -> FloatArray:
+def display_values(mean: ArrayLike, radius: ArrayLike, sign: ArrayLike, width: ArrayLike) -> FloatArray:
     """`DisplayOrder.values` for arrays of signs and widths; all four are broadcast together."""
-    return np.asarray(sign * (mean + np.minimum(radius, HUGE) * width))
+    return np.multiply(sign, mean + np.multiply(np.minimum(radius, HUGE), width))
 
 
 ORDERS = MappingProxyType(

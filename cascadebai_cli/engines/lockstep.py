@@ -1,0 +1,299 @@
+"""The lockstep engine: many trials of CascadeBAI advance together, one array row a trial.
+
+Every row follows its own stack of rewards, so its run does not depend on the rows beside it. A step sorts packed
+(count, item) keys to find the least observed survivors, finds the first click in the display order without sorting
+by it, and moves the pointers of the observed items. A row is *parked* as soon as one of its items reaches the end of
+the window in which it is proven that no rule can fire; parked rows are judged a few together, by the rule itself
+where the proof fails, and get a new window.
+"""
+
+from collections.abc import Sequence
+from itertools import groupby
+from typing import NamedTuple
+
+import numpy as np
+
+from cascadebai_cli.engines.lookahead import NEVER, Lookahead
+from cascadebai_cli.engines.run import Run, Status
+from cascadebai_cli.engines.stacks import Stack
+from cascadebai_cli.engines.windows import Window, proven_quiet
+from cascadebai_cli.learners.cascadebai import CascadeBAI
+from cascadebai_cli.learners.racing import RadiusRule
+from cascadebai_cli.model.instance import BoolArray, IntArray
+
+MEMORY = 256 * 2**20
+"""Bytes for the outcomes ahead of one block."""
+DEEPEST = 1024
+"""Outcomes ahead of an item at most."""
+ROWS = 1024
+"""Rows of one block at most."""
+LARGEST_KEY = np.iinfo(np.int32).max
+"""Keys beyond it take 64 bits."""
+NO_CAP = np.iinfo(np.int64).max // 2
+
+
+class Job(NamedTuple):
+    """One trial for the engine.
+
+    Attributes:
+        learner: a fresh learner.
+        stack: source of its outcomes.
+        cascading: whether a click ends a step.
+        max_steps: cap on the steps, none by default.
+    """
+
+    learner: CascadeBAI
+    stack: Stack
+    cascading: bool = True
+    max_steps: int | None = None
+
+
+def run_lockstep(jobs: Sequence[Job]) -> list[Run]:
+    """Run trials of any cells, those of equal `L` and `K` side by side.
+
+    Returns:
+        the runs, in the order of `jobs`; each is the same whatever the other jobs are.
+    """
+    runs: dict[int, Run] = {}
+    shapes = [(job.learner.rule.L, job.learner.rule.K) for job in jobs]
+    for _, group in groupby(sorted(range(len(jobs)), key=shapes.__getitem__), key=shapes.__getitem__):
+        members = list(group)
+        for start in range(0, len(members), ROWS):
+            part = members[start : start + ROWS]
+            runs.update(zip(part, _Block([jobs[i] for i in part]).run(), strict=True))
+    return [runs[i] for i in range(len(jobs))]
+
+
+def _depth(rows: int, L: int) -> int:
+    """Outcomes ahead that fit into `MEMORY`, of 11 bytes each, a power of two from 32 to `DEEPEST`."""
+    fitting = MEMORY // (11 * rows * L)
+    return int(min(DEEPEST, max(32, 2 ** (fitting.bit_length() - 1 if fitting else 0))))
+
+
+def _rule(learner: CascadeBAI) -> RadiusRule:
+    assert isinstance(learner.rule, RadiusRule)
+    return learner.rule
+
+
+class _Block:
+    """Rows that advance together.
+
+    Attributes:
+        key: `count << shift | item` of each place, larger than all others once the item is identified.
+        value: what each place is sorted by now; `inf`, behind every click, if it cannot be observed.
+        click: the same if the place's next outcome is a click that ends the step, else `NEVER`.
+        stop: where the window of each place ends, a value of `ahead.at`.
+        now: steps made by the block; `since` of them lie before the row's last start, when it had made `steps`.
+        size: width of the last window of each row.
+    """
+
+    def __init__(self, jobs: Sequence[Job]) -> None:
+        self.jobs = list(jobs)
+        self.learners = [job.learner for job in jobs]
+        self.L, self.K = self.learners[0].rule.L, self.learners[0].rule.K
+        self.ids = np.arange(len(jobs))
+        self.results: dict[int, Run] = {}
+        self.shift = (self.L - 1).bit_length()
+        self.ahead = Lookahead(
+            [job.stack for job in jobs],
+            [_rule(learner) for learner in self.learners],
+            np.array([learner.display for learner in self.learners]),
+            np.array([job.cascading for job in jobs]),
+            _depth(len(jobs), self.L),
+        )
+        self._start(len(jobs))
+
+    def _start(self, rows: int) -> None:
+        self.key = np.tile(np.arange(self.L, dtype=np.int32), (rows, 1))
+        self.alive = np.ones((rows, self.L), bool)
+        self.value, self.click = np.full(rows * self.L, np.inf), np.full(rows * self.L, NEVER)
+        self.stop = np.zeros(rows * self.L, np.int64)
+        self.parked = np.ones(rows, bool)
+        self.size = np.full(rows, self.ahead.depth)
+        self.k = np.full(rows, self.K)
+        self.epsilon = np.array([learner.rule.epsilon for learner in self.learners])
+        caps = [job.max_steps for job in self.jobs]
+        self.cap = np.array([NO_CAP if cap is None else cap for cap in caps])
+        self.now = 0
+        self.steps, self.since = np.zeros(rows, np.int64), np.zeros(rows, np.int64)
+
+    def run(self) -> list[Run]:
+        """Run all rows to their end."""
+        while len(self.results) < len(self.jobs):
+            self._attend(np.flatnonzero(self.parked & (self.ids >= 0)))
+            self._drop_finished()
+            self._advance()
+        return [self.results[i] for i in range(len(self.jobs))]
+
+    # Steps.
+
+    def _advance(self) -> None:
+        """Step the rows that are not parked until some more are worth attending to."""
+        rows = len(self.ids)
+        running = rows - int(self.parked.sum())
+        waiting, enough = 0, min(running, 1 + rows // 8)
+        capped = np.where(self.parked, NO_CAP, self.since + self.cap - self.steps)
+        next_cap = int(capped.min())
+        values, clicks, stop, keys = self.value, self.click, self.stop, self.key.ravel()
+        at, next_value, next_ends = self.ahead.at, self.ahead.values.ravel(), self.ahead.ends.ravel()
+        key, K, ordered = self.key, self.K, np.empty_like(self.key)
+        item, observed = key.dtype.type((1 << self.shift) - 1), key.dtype.type(1 << self.shift)
+        start, columns = np.arange(rows)[:, None] * self.L, np.arange(K, dtype=np.int16)
+        shown, corner = np.empty((rows, K), np.int64), np.arange(rows) * K
+        now = self.now
+        while waiting < enough and now < next_cap:
+            now += 1
+            np.copyto(ordered, key)
+            ordered.sort(axis=1)
+            np.add(ordered[:, :K] & item, start, out=shown)
+            value, click = values[shown], clicks[shown]
+            first = click.argmin(axis=1)
+            last = click.ravel()[corner + first][:, None]
+            seen = value == last
+            seen &= columns <= first.astype(np.int16)[:, None]
+            seen |= value < last
+            place = shown[seen]
+            keys[place] += observed
+            moved = at[place] + 1
+            at[place] = moved
+            reached = next_value[moved]
+            values[place] = reached
+            clicks[place] = np.where(next_ends[moved], reached, NEVER)
+            ended = moved == stop[place]
+            if ended.any():
+                waiting += self._park(np.unique(place[ended] // self.L), now)
+        self.now = now
+        self._park(np.flatnonzero(capped <= now), now)
+
+    def _park(self, rows: IntArray, now: int) -> int:
+        rows = rows[~self.parked[rows]]
+        self.parked[rows] = True
+        self.steps[rows] += now - self.since[rows]
+        self.value.reshape(-1, self.L)[rows] = np.inf
+        self.click.reshape(-1, self.L)[rows] = NEVER
+        return len(rows)
+
+    # Attention to parked rows.
+
+    def _attend(self, rows: IntArray) -> None:
+        """Judge the parked rows and open a window for those that go on."""
+        self._refill(rows)
+        capped = self.steps[rows] >= self.cap[rows]
+        size = np.where(capped, 1, np.minimum(2 * self.size[rows], self.ahead.depth))
+        quiet = self._quiet(rows, size)
+        self._open(rows[quiet & ~capped], size[quiet & ~capped])
+        loud = rows[~quiet]
+        for row in loud[~self._quiet(loud, np.ones(len(loud), np.int64))] if len(loud) else loud:
+            self._judge(int(row))
+        for row in rows[capped]:
+            self._finish(int(row), "capped")
+        self._find_windows(loud[self.ids[loud] >= 0], size[~quiet][self.ids[loud] >= 0])
+
+    def _refill(self, rows: IntArray) -> None:
+        """Read on where no outcome is left."""
+        at, item = np.nonzero(self.alive[rows] & (self.ahead.slots(rows) == self.ahead.depth))
+        if len(at):
+            self.ahead.refill(rows[at] * self.L + item)
+            self._widen_keys()
+
+    def _widen_keys(self) -> None:
+        """Change to 64 bits before a count outgrows its part of a 32-bit key."""
+        largest = int(self.ahead.T0.max()) + self.ahead.depth + 1
+        if self.key.dtype == np.int32 and largest >= LARGEST_KEY >> self.shift:
+            self.key = self.key.astype(np.int64)
+            self.key[~self.alive] += 1 << 62
+
+    def _quiet(self, rows: IntArray, size: IntArray) -> BoolArray:
+        """Whether no rule can fire before an item of the row was observed `size` more times."""
+        alive = self.alive[rows]
+        T, S = self.ahead.counts(rows)
+        more = np.where(alive, self._width(rows, size) - 1, 0)
+        T_end, S_end = self.ahead.counts(rows, more)
+        window = Window(alive, T, S, T_end, S_end, self.ahead.radius(rows, np.where(alive, T_end, 1)))
+        return proven_quiet(window, self.k[rows], self.epsilon[rows])
+
+    def _width(self, rows: IntArray, size: IntArray) -> IntArray:
+        """Width of the window of each item: `size` for the most observed, less in proportion for the others.
+
+        An item that was seldom observed so far will seldom be observed in the window, and moves more if it is.
+        """
+        T = np.where(self.alive[rows], self.ahead.counts(rows)[0], 0)
+        share = size[:, None] * T // np.maximum(T.max(axis=1), 1)[:, None]
+        return np.asarray(np.clip(share, 1, self.ahead.depth - self.ahead.slots(rows)))
+
+    def _find_windows(self, rows: IntArray, size: IntArray) -> None:
+        """Open the widest window that is proven, by trial; one of width 1 ends at the next step and needs no proof."""
+        while len(rows):
+            size = np.maximum(size // 4, 1)
+            quiet = (size == 1) | self._quiet(rows, size)
+            self._open(rows[quiet], size[quiet])
+            rows, size = rows[~quiet], size[~quiet]
+
+    def _open(self, rows: IntArray, size: IntArray) -> None:
+        places = rows[:, None] * self.L + np.arange(self.L)
+        at = self.ahead.at[places]
+        self.size[rows] = size
+        self.stop[places] = at + self._width(rows, size)
+        value = np.where(self.alive[rows], self.ahead.values.ravel()[at], np.inf)
+        self.value[places] = value
+        self.click[places] = np.where(self.alive[rows] & self.ahead.ends.ravel()[at], value, NEVER)
+        self.parked[rows] = False
+        self.since[rows] = self.now
+
+    # Decisions.
+
+    def _judge(self, row: int) -> None:
+        """Lines 11 to 17 of Algorithm 1, by the learner's own rule."""
+        learner = self.learners[row]
+        D = learner.race.survivors
+        learner.T, learner.S = self._counts(row)
+        T = learner.T[D]
+        mean = learner.S[D] / np.maximum(T, 1)
+        accept, reject = learner.rule.identify(
+            mean, learner.rule.lower(mean, T), learner.rule.upper(mean, T), learner.race.k
+        )
+        if not (accept.any() or reject.any()):
+            return
+        learner.race.settle(accept, reject, mean)
+        self._bury(row, D[accept | reject])
+        if learner.race.finished:
+            self._finish(row, "stopped")
+
+    def _counts(self, row: int) -> tuple[IntArray, IntArray]:
+        T, S = self.ahead.counts(np.array([row]))
+        return T[0], S[0]
+
+    def _bury(self, row: int, items: IntArray) -> None:
+        self.alive[row, items] = False
+        self.k[row] = self.learners[row].race.k
+        last = np.iinfo(self.key.dtype).max >> self.shift << self.shift
+        self.key[row, items] = last + items
+
+    def _finish(self, row: int, status: Status) -> None:
+        if self.ids[row] < 0:
+            return
+        race, T = self.learners[row].race, self._counts(row)[0]
+        self.results[int(self.ids[row])] = Run(
+            steps=int(self.steps[row]),
+            status=status,
+            observations=int(T.sum()),
+            recommendation=race.recommendation,
+            accepted=tuple(race.accepted),
+            rejected=tuple(race.rejected),
+            counts=tuple(T.tolist()),
+        )
+        self.ids[row] = -1
+
+    def _drop_finished(self) -> None:
+        """Forget finished rows once they are a quarter of all."""
+        going = np.flatnonzero(self.ids >= 0)
+        if len(going) == 0 or len(going) > 0.75 * len(self.ids):
+            return
+        self.ahead.keep(going)
+        self.learners = [self.learners[row] for row in going]
+        for name in ("key", "alive", "parked", "size", "k", "epsilon", "cap", "steps", "since", "ids"):
+            setattr(self, name, getattr(self, name)[going])
+        places = (going[:, None] * self.L + np.arange(self.L)).ravel()
+        self.value, self.click = self.value[places], self.click[places]
+        shift = np.arange(len(going))[:, None] * self.L - going[:, None] * self.L
+        self.stop = self.stop[places] + (np.tile(shift, (1, self.L)) * (self.ahead.depth + 1)).ravel()

@@ -1,0 +1,165 @@
+"""Same rewards, same run: fed with one table of outcomes, lockstep returns what the reference returns."""
+
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from cascadebai_cli.engines import lockstep, windows
+from cascadebai_cli.engines.lockstep import Job, run_lockstep
+from cascadebai_cli.engines.outcomes import TableOutcomes
+from cascadebai_cli.engines.reference import run_reference
+from cascadebai_cli.engines.stacks import RandomStack, TableStack
+from cascadebai_cli.learners.cascadebai import CascadeBAI
+from cascadebai_cli.learners.display import ORDERS
+from cascadebai_cli.model.feedback import Cascading, SemiBandit
+
+WEIGHTS = st.one_of(
+    st.sampled_from([0.0, 0.5, 1.0]),
+    st.floats(0, 1),
+    st.floats(0, 0.1),
+    st.floats(0.9, 1),
+)
+
+
+@st.composite
+def trials(draw, w):
+    """A learner's arguments, a table of outcomes, the feedback and a cap that the table is long enough for."""
+    arguments = {
+        "L": len(w),
+        "K": draw(st.integers(1, len(w) - 1)),
+        "delta": draw(st.sampled_from([0.01, 0.1, 0.6])),
+        "epsilon": draw(st.sampled_from([0.0, 0.0, 0.02, 0.2, 0.7, 2.0])),
+        "sigma": draw(st.sampled_from([0.001, 0.02, 0.05, 0.1, 0.2])),
+        "order": draw(st.sampled_from(list(ORDERS))),
+    }
+    cap = draw(st.integers(0, 1500))
+    table = np.random.default_rng(draw(st.integers(0, 2**32))).random((len(w), cap)) < w[:, None]
+    return arguments, table, draw(st.booleans()), cap
+
+
+@st.composite
+def blocks(draw):
+    """Trials of several cells that share the weights, up to five of them."""
+    w = np.array(draw(st.lists(WEIGHTS, min_size=2, max_size=9)))
+    return draw(st.lists(trials(w), min_size=1, max_size=5))
+
+
+def by_reference(trial):
+    arguments, table, cascading, cap = trial
+    feedback = Cascading() if cascading else SemiBandit()
+    return run_reference(CascadeBAI(**arguments), TableOutcomes(table), feedback, cap)
+
+
+def job(trial):
+    arguments, table, cascading, cap = trial
+    return Job(CascadeBAI(**arguments), TableStack(table), cascading, cap)
+
+
+def by_lockstep(block):
+    return run_lockstep([job(trial) for trial in block])
+
+
+@contextmanager
+def patched(**values):
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in values.items():
+            patch.setattr(lockstep, name, value)
+        yield
+
+
+@settings(max_examples=250, deadline=None, derandomize=True)
+@given(blocks())
+def test_equals_reference(block):
+    expected = [by_reference(trial) for trial in block]
+    for trial, run in zip(block, expected, strict=True):
+        event(f"{trial[0]['order']} {run.status}")
+    assert by_lockstep(block) == expected
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(blocks(), st.integers(1, 40))
+def test_equals_reference_with_short_lookahead_and_small_blocks(block, depth):
+    with patched(_depth=lambda rows, L: depth, ROWS=2):
+        assert by_lockstep(block) == [by_reference(trial) for trial in block]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_equals_reference_when_keys_grow_to_64_bits(order):
+    trial = long_trial(order, seed=1)
+    with patched(_depth=lambda rows, L: 16, LARGEST_KEY=1500):
+        assert by_lockstep([trial, trial]) == [by_reference(trial)] * 2
+
+
+def long_trial(order, seed, weights=(0.97, 0.95, 0.9, 0.9, 0.8, 0.7, 0.7, 0.3), K=3, cap=6000, **others):
+    rng = np.random.default_rng(seed)
+    w = rng.permutation(weights)
+    table = rng.random((len(w), cap)) < w[:, None]
+    return {"L": len(w), "K": K, "delta": 0.1, "sigma": 0.2, "order": order, **others}, table, True, cap
+
+
+LONG = {
+    "high": {},
+    "low": {"weights": [0.3, 0.28, 0.2] + [0.15] * 7},
+    "two levels, high": {"weights": [0.95] * 4 + [0.75] * 8, "K": 4},
+    "two levels, apart": {"weights": [0.9] * 4 + [0.1] * 8, "K": 4, "sigma": 0.5},
+    "zero and one": {"weights": [1.0, 1.0, 0.62, 0.5, 0.0, 0.0], "K": 2},
+    "all survivors shown": {"weights": [0.9, 0.85, 0.6, 0.5], "K": 3},
+    "K = 1": {"weights": [0.6, 0.5, 0.5, 0.4], "K": 1},
+    "tolerant": {"weights": [0.5] * 4 + [0.3] * 4, "epsilon": 0.1},
+}
+
+
+@pytest.mark.parametrize("case", LONG)
+@pytest.mark.parametrize("order", ORDERS)
+def test_equals_reference_in_long_runs(case, order):
+    block = [long_trial(order, seed, **LONG[case]) for seed in range(3)]
+    expected = [by_reference(trial) for trial in block]
+    assert max(run.steps for run in expected) > 200
+    assert by_lockstep(block) == expected
+
+
+def random_jobs(orders, seeds):
+    w = np.array([0.9] * 3 + [0.5] * 6)
+    return [
+        Job(CascadeBAI(9, 3, 0.1, sigma=0.2, order=order), RandomStack(w, np.random.default_rng(seed)), True, 4000)
+        for order in orders
+        for seed in seeds
+    ]
+
+
+def test_a_run_does_not_depend_on_the_other_rows():
+    together = run_lockstep(random_jobs(ORDERS, range(3)))
+    alone = [run for order in ORDERS for seed in range(3) for run in run_lockstep(random_jobs([order], [seed]))]
+    assert together == alone
+    with patched(_depth=lambda rows, L: 7, ROWS=5):
+        assert run_lockstep(random_jobs(ORDERS, range(3))) == alone
+    assert len({run.steps for run in together}) > 5
+
+
+def test_blocks_of_different_shapes_come_back_in_order():
+    block = [long_trial("mean", 1, K=2), long_trial("U", 2, weights=[0.8, 0.5, 0.2], K=1), long_trial("-L", 3, K=2)]
+    assert by_lockstep(block) == [by_reference(trial) for trial in block]
+
+
+def test_cap_equal_to_the_stopping_time_is_no_cap():
+    arguments, table, _, cap = long_trial("L", 5, weights=[0.9, 0.8, 0.2, 0.1], K=2)
+    free, at, before = (
+        by_lockstep([(arguments, table, True, steps)])[0]
+        for steps in (cap, by_reference((arguments, table, True, cap)).steps, 50)
+    )
+    assert free.status == "stopped"
+    assert at == free
+    assert (before.status, before.steps) == ("capped", 50)
+
+
+def test_a_missed_decision_is_noticed():
+    """The comparison can fail: with a proof that always succeeds decisions come late."""
+    block = [long_trial("-mean", seed, weights=[0.9, 0.8, 0.2, 0.1], K=2) for seed in range(10)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(windows, "GUARD", -1.0)
+        late = by_lockstep(block)
+    differences = sum(a != b for a, b in zip(late, map(by_reference, block), strict=True))
+    assert differences > 5
