@@ -2,45 +2,40 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.display import OrderName, display_order
-from cascadebai_cli.learners.racing import RacingLearner, RadiusRule, by_mean
+from cascadebai_cli.learners.kl import KLRule
+from cascadebai_cli.learners.racing import RacingLearner, RacingRule, RadiusRule, by_mean
 from cascadebai_cli.learners.radius import IteratedLogRadius, cascade_radius
 from cascadebai_cli.model.instance import BoolArray, FloatArray
 
+Confidence = Literal["lil", "kl"]
+
 
 @dataclass(frozen=True)
-class CascadeRule(RadiusRule):
-    """Lines 5 to 17 of Algorithm 1.
+class Racing(RacingRule):
+    """Lines 5 to 17 of Algorithm 1, for any confidence bounds.
 
     Args:
         L: number of items.
         K: number of items to find and length of the list.
         delta: risk, in `(0, 1)`.
         epsilon: tolerance, 0 or larger.
-        sigma: sub-Gaussian parameter of an outcome; 0.5 for clicks, 1 gives the radius as printed.
     """
 
     L: int
     K: int
     delta: float
     epsilon: float = 0.0
-    sigma: float = 0.5
 
     def batch(self, survivors: int) -> int:
         """`min(K, |D|)`."""
         return min(self.K, survivors)
-
-    @cached_property
-    def _radius(self) -> IteratedLogRadius:
-        return cascade_radius(self.L, self.delta, self.sigma)
-
-    def radius(self, T: ArrayLike) -> FloatArray:
-        """`C(T)`, inf for `T = 0`."""
-        return self._radius(T)
 
     def identify(self, mean: FloatArray, lower: FloatArray, upper: FloatArray, k: int) -> tuple[BoolArray, BoolArray]:
         """Lines 14 to 17: compare with the items of the (k+1)-th and the k-th largest mean.
@@ -55,14 +50,50 @@ class CascadeRule(RadiusRule):
         return accept, reject
 
 
-class CascadeBAI(RacingLearner):
-    """Algorithm 1 step by step; arguments as for `CascadeRule`.
+@dataclass(frozen=True)
+class CascadeRule(Racing, RadiusRule):
+    """Algorithm 1 with its own radius.
 
     Args:
+        sigma: sub-Gaussian parameter of an outcome; 0.5 for clicks, 1 gives the radius as printed.
+    """
+
+    sigma: float = 0.5
+
+    @cached_property
+    def _radius(self) -> IteratedLogRadius:
+        return cascade_radius(self.L, self.delta, self.sigma)
+
+    def radius(self, T: ArrayLike) -> FloatArray:
+        """`C(T)`, inf for `T = 0`."""
+        return self._radius(T)
+
+
+@dataclass(frozen=True)
+class KLCascadeRule(KLRule, Racing):
+    """Algorithm 1 with the bounds of `kl`, at the risk `delta / L` an item: all hold with probability `1 - delta`.
+
+    The proof that the result is epsilon-optimal asks nothing else of the bounds than that, and that they grow with
+    the mean.
+    """
+
+    @property
+    def alpha(self) -> float:
+        """`delta / L`."""
+        return self.delta / self.L
+
+
+class CascadeBAI(RacingLearner):
+    """Algorithm 1 step by step.
+
+    Args:
+        L, K, delta, epsilon: as for `Racing`.
+        sigma: as for `CascadeRule`, with its radius only.
         order: how the least observed survivors are ordered in the list, a key of `display.ORDERS`.
+        confidence: `lil` for the radius of Algorithm 1, `kl` for the sharper bounds of `KLCascadeRule`.
 
     Raises:
-        ConfigError: if there is no such order.
+        ConfigError: if there is no such order or confidence, or the options do not fit together.
     """
 
     def __init__(
@@ -73,20 +104,33 @@ class CascadeBAI(RacingLearner):
         epsilon: float = 0.0,
         sigma: float = 0.5,
         order: OrderName = "T",
+        confidence: Confidence = "lil",
     ) -> None:
-        rule = CascadeRule(L, K, delta, epsilon, sigma)
-        super().__init__(rule)
-        self.radius = rule.radius
-        self.order = order
-        self.display = display_order(order)
+        self.order, self.display = order, display_order(order)
+        if confidence == "lil":
+            super().__init__(CascadeRule(L, K, delta, epsilon, sigma))
+        else:
+            _refuse_options(confidence, sigma, order)
+            super().__init__(KLCascadeRule(L, K, delta, epsilon))
 
     def select(self) -> list[int]:
         """The least observed survivors, in the display order; ties keep the order of `RacingLearner.select`."""
         least = super().select()
         if self.order == "T":
             return least
+        assert isinstance(self.rule, CascadeRule)
         shown = np.array(least)
         T = self.T[shown]
-        values = self.display.values(self.S[shown] / np.maximum(T, 1), self.radius(T))
+        values = self.display.values(self.S[shown] / np.maximum(T, 1), self.rule.radius(T))
         ordered: list[int] = shown[np.argsort(values, kind="stable")].tolist()
         return ordered
+
+
+def _refuse_options(confidence: str, sigma: float, order: str) -> None:
+    """What does not go with bounds other than a radius."""
+    if confidence != "kl":
+        raise ConfigError(f"confidence is {confidence!r}, but must be lil or kl")
+    if sigma != 0.5:
+        raise ConfigError(f"sigma is {sigma:g}, but confidence: kl knows that outcomes are clicks; leave sigma out")
+    if order != "T":
+        raise ConfigError(f"order is {order!r}, which confidence: kl does not have; leave it out")

@@ -9,7 +9,8 @@ from cascadebai_cli.engines import skip_ahead
 from cascadebai_cli.engines.outcomes import TableOutcomes
 from cascadebai_cli.engines.reference import run_reference
 from cascadebai_cli.engines.skip_ahead import group_size, run_skip_ahead
-from cascadebai_cli.learners.cascadebai import CascadeBAI
+from cascadebai_cli.learners.cascadebai import CascadeBAI, KLCascadeRule
+from cascadebai_cli.learners.racing import RacingLearner
 from cascadebai_cli.model.feedback import Cascading, SemiBandit
 
 WEIGHTS = st.one_of(
@@ -18,6 +19,9 @@ WEIGHTS = st.one_of(
     st.floats(0, 0.1),
     st.floats(0.9, 1),
 )
+
+
+SIGMAS = [0.001, 0.02, 0.05, 0.1, 0.2]
 
 
 @st.composite
@@ -29,7 +33,7 @@ def problems(draw):
         "K": draw(st.integers(1, len(w) - 1)),
         "delta": draw(st.sampled_from([0.01, 0.1, 0.6])),
         "epsilon": draw(st.sampled_from([0.0, 0.0, 0.02, 0.2, 0.7, 2.0])),
-        "sigma": draw(st.sampled_from([0.001, 0.02, 0.05, 0.1, 0.2])),
+        **draw(st.one_of(st.just({"confidence": "kl"}), st.sampled_from(SIGMAS).map(lambda sigma: {"sigma": sigma}))),
     }
     cap = draw(st.integers(1, 1500))
     table = np.random.default_rng(draw(st.integers(0, 2**32))).random((len(w), cap)) < w[:, None]
@@ -77,12 +81,13 @@ LONG = {
 
 
 @pytest.mark.parametrize("case", LONG)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(4))
 def test_equals_reference_in_long_runs(case, seed):
     weights, K, epsilon = LONG[case]
     w = np.random.default_rng(seed).permutation(weights)
     table = np.random.default_rng(seed + 100).random((len(w), 20_000)) < w[:, None]
-    arguments = {"L": len(w), "K": K, "delta": 0.1, "epsilon": epsilon, "sigma": 0.15}
+    option = {"sigma": 0.15} if seed > 0 else {"confidence": "kl"}
+    arguments = {"L": len(w), "K": K, "delta": 0.1, "epsilon": epsilon, **option}
     expected, found = both_runs(arguments, table, True, 20_000)
     assert found == expected
     assert expected.counts
@@ -106,6 +111,22 @@ def test_wrong_radius_is_noticed():
         learner = Twin(5, 2, 0.1, sigma=0.1)
         wrong = run_reference(learner, TableOutcomes(table), Cascading(), 4000)
         right = run_skip_ahead(CascadeBAI(5, 2, 0.1, sigma=0.1).rule, TableOutcomes(table), True, 4000)
+        differences += wrong.steps != right.steps
+    assert differences > 10
+
+
+def test_bounds_of_the_wrong_count_are_noticed():
+    """The same with the sharper bounds."""
+
+    class Twin(KLCascadeRule):
+        def upper(self, mean, T):
+            return super().upper(mean, 1.1 * np.asarray(T))
+
+    rng, differences = np.random.default_rng(6), 0
+    for _ in range(20):
+        table = rng.random((5, 4000)) < np.array([[0.7], [0.6], [0.3], [0.2], [0.1]])
+        wrong = run_reference(RacingLearner(Twin(5, 2, 0.1)), TableOutcomes(table), Cascading(), 4000)
+        right = run_skip_ahead(KLCascadeRule(5, 2, 0.1), TableOutcomes(table), True, 4000)
         differences += wrong.steps != right.steps
     assert differences > 10
 

@@ -57,11 +57,13 @@ def learner_bounds(
         instance: the instance.
         delta: risk.
         algorithm: name of the algorithm.
-        options: its options; `sigma` sets the constant of `T-bar`, an `order` other than `T` is not Algorithm 1.
+        options: its options; `sigma` sets the constant of `T-bar`, another `order` or `confidence` is not Algorithm 1.
         feedback: `cascading` or `semi-bandit`.
         printed: take the constant 216 as printed, instead of `256 sigma^2`.
     """
-    if algorithm != "cascadebai" or options.get("order", "T") != "T" or feedback != "cascading":
+    own = {"order": "T", "confidence": "lil"}
+    changed = any(options.get(name, value) != value for name, value in own.items())
+    if algorithm != "cascadebai" or changed or feedback != "cascading":
         return CellBounds(lower_bound(instance, delta, semi_bandit=feedback == "semi-bandit"))
     constant = PRINTED_CONSTANT if printed else exact_constant(options.get("sigma", 0.5))
     return cell_bounds(instance, delta, constant)
