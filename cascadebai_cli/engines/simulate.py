@@ -15,7 +15,7 @@ from cascadebai_cli.engines.stacks import RandomStack
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.learners.protocol import Learner
-from cascadebai_cli.learners.racing import RacingLearner
+from cascadebai_cli.learners.racing import RacingLearner, RadiusRule
 from cascadebai_cli.model.feedback import FEEDBACKS
 from cascadebai_cli.model.instance import FloatArray
 
@@ -72,11 +72,10 @@ def shows_least_observed(learner: RacingLearner) -> bool:
 
 
 def runs_in_lockstep(learner: Learner) -> bool:
-    """Whether the learner is CascadeBAI with its own selection and bookkeeping."""
+    """Whether the learner is CascadeBAI with a radius and its own selection and bookkeeping."""
     made = type(learner)
-    return (
-        isinstance(learner, CascadeBAI) and made.select is CascadeBAI.select and made.observe is RacingLearner.observe
-    )
+    own = isinstance(learner, CascadeBAI) and isinstance(learner.rule, RadiusRule)
+    return own and made.select is CascadeBAI.select and made.observe is RacingLearner.observe
 
 
 def simulate(

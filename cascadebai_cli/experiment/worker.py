@@ -5,20 +5,23 @@ import signal
 import threading
 import time
 import traceback
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
+from cascadebai_cli.engines.lockstep import run_lockstep
 from cascadebai_cli.engines.run import Run
-from cascadebai_cli.engines.simulate import ENGINE_VERSION, Trial, simulate
+from cascadebai_cli.engines.simulate import ENGINE_VERSION, Trial, lockstep_job, resolve_engine, simulate
 from cascadebai_cli.errors import CascadeError
 from cascadebai_cli.experiment.cells import Cell
 from cascadebai_cli.experiment.seeds import trial_generator
-from cascadebai_cli.model.instance import BoolArray, Instance
+from cascadebai_cli.learners.protocol import Learner
+from cascadebai_cli.model.instance import BoolArray, Instance, IntArray
 
-WATCH_SECONDS = 0.5
+WATCH_SECONDS = 0.2
 """How often a worker looks whether its parent still lives."""
 
 
@@ -73,6 +76,12 @@ class Failed(NamedTuple):
     trace: str
 
 
+Done = tuple[Run, tuple[int, ...], float]
+"""A run, the items found and the seconds it took."""
+Ready = Mapping[tuple[int, int], Done]
+"""Position of the cell and number of the trial -> the trial."""
+
+
 class BlockResult(NamedTuple):
     """What became of the trials of one block."""
 
@@ -107,16 +116,50 @@ def run_blocks(order: Order, blocks: list[Block]) -> list[BlockResult]:
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1):
-        return [run_block(order, block) for block in blocks]
+        ready = _side_by_side(order.seed, blocks)
+        return [run_block(order, block, ready) for block in blocks]
 
 
-def run_block(order: Order, block: Block) -> BlockResult:
-    """Run the trials of a block; a trial that raises does not stop the others unless `fail_fast`."""
+def runs_side_by_side(cell: Cell) -> bool:
+    """Whether many trials of the cell run faster together than one after the other."""
+    return resolve_engine(cell.engine, _learner(cell), cell.feedback) == "lockstep"
+
+
+def _side_by_side(seed: int, blocks: Sequence[Block]) -> Ready:
+    """Trials of all blocks that gain by it, run together; none if one of them raises, so that it is run alone."""
+    trials = [(b.position, b.cell, t) for b in blocks if runs_side_by_side(b.cell) for t in b.trials]
+    start = time.perf_counter()
+    try:
+        prepared = [_prepared(seed, cell, trial) for _, cell, trial in trials]
+        runs = run_lockstep(
+            [
+                lockstep_job(_learner(cell), made, cell.feedback, cell.max_steps)
+                for (_, cell, _), (made, _) in zip(trials, prepared, strict=True)
+            ]
+        )
+    except Exception:
+        return {}
+    pace = (time.perf_counter() - start) / max(1, sum(run.steps for run in runs))
+    return {
+        (position, trial): (run, _items(run, order), pace * run.steps)
+        for (position, _, trial), (_, order), run in zip(trials, prepared, runs, strict=True)
+    }
+
+
+def run_block(order: Order, block: Block, ready: Ready | None = None) -> BlockResult:
+    """Run the trials of a block; a trial that raises does not stop the others unless `fail_fast`.
+
+    Args:
+        order: what is the same for all blocks.
+        block: the trials.
+        ready: trials that were run already, with their seconds.
+    """
     result = BlockResult(block.position, [], [])
     good = Instance(block.cell.weights, block.cell.K, block.cell.epsilon).epsilon_optimal
     for trial in block.trials:
         try:
-            result.finished.append(_finished(order, block.cell, good, trial))
+            done = (ready or {}).get((block.position, trial)) or _timed(order.seed, block.cell, trial)
+            result.finished.append(_finished(order, block.cell, good, trial, done))
         except Exception as error:
             line = f"{type(error).__name__}: {error}".splitlines()[0]
             result.failed.append(Failed(trial, line, traceback.format_exc()))
@@ -125,10 +168,14 @@ def run_block(order: Order, block: Block) -> BlockResult:
     return result
 
 
-def _finished(order: Order, cell: Cell, good: BoolArray, trial: int) -> Finished:
+def _timed(seed: int, cell: Cell, trial: int) -> Done:
     start = time.perf_counter()
-    run, items = run_trial(order.seed, cell, trial)
-    seconds = time.perf_counter() - start
+    run, items = run_trial(seed, cell, trial)
+    return run, items, time.perf_counter() - start
+
+
+def _finished(order: Order, cell: Cell, good: BoolArray, trial: int, done: Done) -> Finished:
+    run, items, seconds = done
     correct = None if run.status == "capped" else len(set(items)) == cell.K and bool(good[list(items)].all())
     shown = items if order.with_items else ()
     return Finished(trial, run.status, run.steps, run.observations, correct, seconds, shown)
@@ -140,13 +187,21 @@ def run_trial(seed: int, cell: Cell, trial: int) -> tuple[Run, tuple[int, ...]]:
     Returns:
         the run, in whose order the learner met the items, and the items found as indices into `cell.weights`.
     """
+    made, order = _prepared(seed, cell, trial)
+    run = simulate(partial(_learner, cell), made, feedback=cell.feedback, engine=cell.engine, max_steps=cell.max_steps)
+    return run, _items(run, order)
+
+
+def _prepared(seed: int, cell: Cell, trial: int) -> tuple[Trial, IntArray]:
+    """The trial, and which item of the cell is in each place of it."""
     rng = trial_generator(seed, cell.cell_id, trial)
     order = rng.permutation(cell.L) if cell.order == "random" else np.arange(cell.L)
-    run = simulate(
-        partial(cell.spec.build, cell.L, cell.K, cell.delta, cell.epsilon),
-        Trial(cell.weights[order], rng),
-        feedback=cell.feedback,
-        engine=cell.engine,
-        max_steps=cell.max_steps,
-    )
-    return run, tuple(order[list(run.recommendation)].tolist())
+    return Trial(cell.weights[order], rng), order
+
+
+def _learner(cell: Cell) -> Learner:
+    return cell.spec.build(cell.L, cell.K, cell.delta, cell.epsilon)
+
+
+def _items(run: Run, order: IntArray) -> tuple[int, ...]:
+    return tuple(order[list(run.recommendation)].tolist())
