@@ -3,7 +3,7 @@
 import os
 import warnings
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -147,16 +147,14 @@ def _unordered(order: Order, queue: BlockQueue) -> Iterator[list[BlockResult]]:
     """Results as they arrive. Closing this generator stops what is still running."""
     from joblib import Parallel, delayed
 
-    results: Generator[list[BlockResult], None, None] | None = None
-    try:
+    with ExitStack() as stack:
         with interrupts_held():
             results = Parallel(return_as="generator_unordered", batch_size=1)(
                 delayed(run_blocks)(order, blocks) for blocks in queue
             )
-        yield from results or ()
-    finally:
-        if results is not None:
-            _close(results)
+            stack.callback(_close, results)
+        for result in results:  # noqa: UP028  # `yield from` would close `results` before we can quieten it
+            yield result
 
 
 def _close(results: Generator[Any, None, None]) -> None:

@@ -371,12 +371,12 @@ def cluster(tmp_path):
     address = f"tcp://127.0.0.1:{free_port()}"
     dask = [sys.executable, "-m", "dask"]
     commands = [[*dask, "scheduler", "--port", address.rpartition(":")[2], "--no-dashboard"]]
-    commands += [[*dask, "worker", address, "--nthreads", "1", "--no-dashboard"]] * 2
+    commands += [[*dask, "worker", address, "--nthreads", "1", "--no-nanny", "--no-dashboard"]] * 2
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": environment(), "cwd": tmp_path}
     processes = [subprocess.Popen(words, **quiet) for words in commands]
     yield address
     for process in processes:
-        process.terminate()
+        process.kill()
     for process in processes:
         process.wait(timeout=30)
 
@@ -390,6 +390,10 @@ def test_dask_gives_the_same_bytes(config, tmp_path, expected, cluster):
 def test_no_scheduler_is_an_error(config, tmp_path):
     pytest.importorskip("distributed")
     address = f"tcp://127.0.0.1:{free_port()}"
-    process = finished("sweep", config, "--out", tmp_path / "dask", "--backend", "dask", "--scheduler", address)
+    impatient = "from cascadebai_cli.experiment import runner; runner.CONNECT_SECONDS = 1; "
+    program = impatient + "from cascadebai_cli.cli.app import main; main()"
+    arguments = ["sweep", str(config), "--out", str(tmp_path / "dask"), "--backend", "dask", "--scheduler", address]
+    process = start(words=[sys.executable, "-c", program, *arguments])
+    _, err = process.communicate(timeout=60)
     assert process.returncode == 1
-    assert f"error: no dask scheduler answers at {address}" in process.stderr
+    assert f"error: no dask scheduler answers at {address}" in err
