@@ -14,7 +14,7 @@ PATIENCE = 15.0
 
 @contextmanager
 def one_interrupt() -> Iterator[None]:
-    """The first Ctrl-C raises `KeyboardInterrupt`; more of them do not disturb the tidying up."""
+    """The first Ctrl-C raises `KeyboardInterrupt`; more of them, until the process ends, disturb no tidying up."""
     if not _in_main_thread():
         yield
         return
@@ -22,7 +22,8 @@ def one_interrupt() -> Iterator[None]:
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        if signal.getsignal(signal.SIGINT) is _interrupt:
+            signal.signal(signal.SIGINT, before)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

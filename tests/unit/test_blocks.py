@@ -1,0 +1,90 @@
+"""Tasks hold every missing trial once, and about a second of work."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from cascadebai_cli.experiment.blocks import TASK_SECONDS, BlockQueue
+from cascadebai_cli.experiment.cells import cells_of
+from cascadebai_cli.experiment.config import load_study
+from cascadebai_cli.experiment.worker import BlockResult
+
+CONFIG = """\
+seed: 1
+L: 5
+K: [1, 2, 3]
+instances:
+  - {name: a, family: two_level, w_star: 0.9, w_prime: 0.1}
+  - {name: b, family: two_level, w_star: 0.8, w_prime: 0.2}
+"""
+
+
+@pytest.fixture
+def cells(tmp_path):
+    path = tmp_path / "study.yaml"
+    path.write_text(CONFIG)
+    return cells_of(load_study(path))
+
+
+def drain(queue, seconds):
+    """All tasks, if each trial of cell `i` takes `seconds[i]` and is done before the next task is asked for."""
+    tasks = []
+    for blocks in queue:
+        tasks.append(blocks)
+        for block in blocks:
+            rows = [SimpleNamespace(seconds=seconds[block.position]) for _ in block.trials]
+            queue.learn(BlockResult(block.position, rows, []))
+    return tasks
+
+
+def trials_of(tasks):
+    return [(block.position, trial) for task in tasks for block in task for trial in block.trials]
+
+
+@pytest.mark.parametrize("workers", [1, 2, 7])
+@pytest.mark.parametrize("pace", [1e-5, 0.01, 0.3, 5.0])
+def test_every_missing_trial_is_given_out_once_in_order(cells, workers, pace):
+    missing = [np.arange(40), np.array([], int), np.array([3, 7, 8]), np.arange(5), np.arange(100), np.array([0])]
+    tasks = drain(BlockQueue(cells, missing, workers), [pace] * 6)
+    assert trials_of(tasks) == [(cell, trial) for cell, trials in enumerate(missing) for trial in trials.tolist()]
+
+
+def test_nothing_missing_is_no_task(cells):
+    assert list(BlockQueue(cells, [np.arange(0)] * 6, 2)) == []
+
+
+def test_the_first_task_of_an_instance_is_one_trial(cells):
+    tasks = drain(BlockQueue(cells, [np.arange(1000)] * 6, 2), [0.001] * 6)
+    first = {}
+    for task in tasks:
+        for block in task:
+            first.setdefault(cells[block.position].instance, (len(task), len(block.trials)))
+    assert first == {"a": (1, 1), "b": (1, 1)}
+
+
+@pytest.mark.parametrize("pace", [0.0001, 0.001, 0.01, 0.1])
+def test_a_task_keeps_a_worker_busy_for_about_a_second(cells, pace):
+    count = int(40 / pace / 6)
+    tasks = drain(BlockQueue(cells, [np.arange(count)] * 6, 2), [pace] * 6)
+    seconds = [sum(len(block.trials) for block in task) * pace for task in tasks]
+    full = [second for second in seconds if second > 0.5 * TASK_SECONDS]
+    assert sum(full) > 0.9 * sum(seconds)
+    assert max(seconds) <= TASK_SECONDS * 1.0001
+
+
+def test_trials_of_small_cells_share_a_task(cells):
+    tasks = drain(BlockQueue(cells, [np.arange(50)] * 6, 1), [0.001] * 6)
+    assert max(map(len, tasks)) >= 3
+
+
+def test_a_slow_trial_is_a_task_of_its_own(cells):
+    tasks = drain(BlockQueue(cells, [np.arange(10)] * 6, 2), [30.0] * 6)
+    assert [len(block.trials) for task in tasks for block in task] == [1] * 60
+    assert all(len(task) == 1 for task in tasks)
+
+
+def test_the_end_is_shared_among_the_workers(cells):
+    tasks = drain(BlockQueue(cells, [np.arange(400), *[np.arange(0)] * 5], 4), [0.001] * 6)
+    assert all(sum(len(block.trials) for block in task) <= 50 for task in tasks)
+    assert sum(len(block.trials) for block in tasks[-1]) == 1
