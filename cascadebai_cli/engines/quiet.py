@@ -52,9 +52,10 @@ class Suspects:
         side, while it ranks above `last_good` in every one of these groups; likewise for a rejected item that
         ranks below `next_best`.
         """
-        above = self.high[row:, accepted] > self.last_good[row:, None]
-        below = self.low[row:, rejected] < self.next_best[row:, None]
-        return bool(above.all() and below.all())
+        if row == len(self.mask):
+            return True
+        above = len(accepted) == 0 or (self.high[row:, accepted] > self.last_good[row:, None]).all()
+        return bool(above and (len(rejected) == 0 or (self.low[row:, rejected] < self.next_best[row:, None]).all()))
 
 
 def first_suspect_round(rule: RacingRule) -> int:
@@ -94,7 +95,7 @@ class Round:
         T = np.array([[self.T], [self.T + 1]])
         mean = (self.S[items] + np.stack([np.zeros(len(items), bool), self.new[items]])) / np.maximum(T, 1)
         hot = self.rule.above(mean, T, accept_level) | self.rule.below(mean, T, reject_level)
-        return np.flatnonzero(np.where(items <= ends[:, None], hot[1], hot[0]).any(axis=1))
+        return np.where(items <= ends[:, None], hot[1], hot[0]).any(axis=1).nonzero()[0]
 
     def means(self, ends: IntArray) -> tuple[FloatArray, IntArray]:
         """Means and counts of the survivors once those up to each of the `ends` were observed, a row an end."""

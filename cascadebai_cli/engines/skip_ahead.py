@@ -145,10 +145,10 @@ class _Crossing:
     def _scan(self, start: int, rows: int, size: int, S: IntArray) -> None:
         """Look at `rows` groups of `size` rounds; `S` are the survivors' clicks before round `start`."""
         sweep, columns = self.sweep, self.columns
-        borders = S + self.stretch.sums(start, rows, size)[:, columns]
+        borders = S + np.take(self.stretch.sums(start, rows, size), columns, axis=1)
         T = sweep.T + start + size * np.arange(rows + 1)
         suspects = Suspects(sweep.rule, sweep.race.k, T, borders)
-        for row in np.flatnonzero(suspects.mask.any(axis=1)).tolist():
+        for row in suspects.mask.any(axis=1).nonzero()[0].tolist():
             alive = self.fate[columns] == 0
             if not (suspects.mask[row] & alive).any():
                 continue
@@ -165,7 +165,7 @@ class _Crossing:
     def _removed(self, columns: IntArray, alive: BoolArray) -> tuple[IntArray, IntArray]:
         """Which of the `alive` among `columns` have been accepted and which rejected since."""
         fate = self.fate[columns]
-        return np.flatnonzero(alive & (fate == 1)), np.flatnonzero(alive & (fate == -1))
+        return (alive & (fate == 1)).nonzero()[0], (alive & (fate == -1)).nonzero()[0]
 
     def _pass(self, stop: int) -> None:
         """Count the steps of the quiet rounds up to `stop`."""
@@ -216,7 +216,7 @@ class _Crossing:
         alive = self.fate[columns] == 0
         while True:
             ends = (first + self._ends(now.new[first:]))[: sweep.left]
-            watched = np.flatnonzero(suspects.mask[row, self.fate[columns] == 0])
+            watched = suspects.mask[row, self.fate[columns] == 0].nonzero()[0]
             found = self._first_firing(now, ends, now.suspect_ends(ends, watched, *levels))
             if found is None:
                 break

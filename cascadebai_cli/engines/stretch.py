@@ -113,9 +113,12 @@ def _trailing_run(run: IntArray, length: int) -> int:
 
 def step_ends(clicks: BoolArray, offset: int, batch: int) -> IntArray:
     """Positions at which steps end in a short run of observations, all of them known."""
+    at = clicks.nonzero()[0]
+    if len(at) and at[0] + offset < batch > len(clicks) - 1 - at[-1] and (at[1:] - at[:-1] <= batch).all():
+        return at
     ends: list[int] = []
     last = -1 - offset
-    for click in np.flatnonzero(clicks).tolist():
+    for click in at.tolist():
         ends += range(last + batch, click, batch)
         ends.append(click)
         last = click

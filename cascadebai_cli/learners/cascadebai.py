@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.display import OrderName, display_order
 from cascadebai_cli.learners.kl import KLRule
-from cascadebai_cli.learners.racing import RacingLearner, RacingRule, RadiusRule, by_mean
+from cascadebai_cli.learners.racing import RacingLearner, RacingRule, RadiusRule, by_mean, pick
 from cascadebai_cli.learners.radius import IteratedLogRadius, cascade_radius
 from cascadebai_cli.model.instance import BoolArray, FloatArray
 
@@ -44,9 +44,9 @@ class Racing(RacingRule):
         is not epsilon-optimal, the acceptance alone certifies nothing about `w(K)`.
         """
         ranked = by_mean(mean)
-        j_prime, j_star = ranked[..., k - 1 : k], ranked[..., k : k + 1]
-        reject = upper < np.take_along_axis(lower, j_prime, axis=-1) - self.epsilon
-        accept = (lower > np.take_along_axis(upper, j_star, axis=-1) - self.epsilon) & ~reject
+        j_prime, j_star = ranked[..., k - 1], ranked[..., k]
+        reject = upper < pick(lower, j_prime) - self.epsilon
+        accept = (lower > pick(upper, j_star) - self.epsilon) & ~reject
         return accept, reject
 
 

@@ -124,6 +124,13 @@ def by_mean(mean: FloatArray) -> IntArray:
     return np.argsort(-mean, axis=-1, kind="stable")
 
 
+def pick(values: FloatArray, index: IntArray) -> FloatArray:
+    """The value of each state at its own `index`, shape `(..., 1)`; much faster than `np.take_along_axis`."""
+    rows = values.reshape(-1, values.shape[-1])
+    picked: FloatArray = rows[np.arange(len(rows)), np.ravel(index)]
+    return picked.reshape(*values.shape[:-1], 1)
+
+
 class RacingLearner:
     """A racing rule run step by step, counts and sums kept per item.
 
