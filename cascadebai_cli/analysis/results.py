@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -31,6 +31,7 @@ class Results:
         complete: whether the sweep had run all of its trials.
         stale: whether `trials.csv` has another hash by now.
         cell_ids: cells of the whole grid, where the manifest lists them.
+        manifest: `manifest.json` as it is.
     """
 
     directory: Path
@@ -40,6 +41,7 @@ class Results:
     complete: bool = True
     stale: bool = False
     cell_ids: frozenset[str] = frozenset()
+    manifest: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def study(self) -> str:
@@ -99,6 +101,7 @@ def load_results(directory: Path) -> Results:
         complete=bool(manifest.get("complete", False)),
         stale=None not in (made_from, now) and made_from != now,
         cell_ids=frozenset(manifest.get("cells", ())),
+        manifest=manifest,
     )
 
 

@@ -10,6 +10,7 @@ from cascadebai_cli import __version__
 from cascadebai_cli.cli.bounds import bounds
 from cascadebai_cli.cli.fit import fit
 from cascadebai_cli.cli.plot import plot
+from cascadebai_cli.cli.report import report
 from cascadebai_cli.cli.run import run
 from cascadebai_cli.cli.sweep import sweep
 from cascadebai_cli.errors import CascadeError
@@ -17,7 +18,7 @@ from cascadebai_cli.errors import CascadeError
 INTERRUPTED = 130
 
 app = typer.Typer(name="cascadebai", no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
-for verb in (run, sweep, fit, plot, bounds):
+for verb in (run, sweep, fit, plot, bounds, report):
     app.command()(verb)
 
 

@@ -37,7 +37,7 @@ def fit(
     from cascadebai_cli.cli.results import finish, warn
 
     results = load_results(directory)
-    tables = [table for table in _tables(results) if not table.rows.empty]
+    tables = [table for table in tables_of(results) if not table.rows.empty]
     if not tables:
         raise ConfigError(f"{directory}: nothing to fit: no instance has 3 values of K; add some to the config")
     warn(results)
@@ -48,7 +48,8 @@ def fit(
     finish(results)
 
 
-def _tables(results: "Results") -> Iterator[Table]:
+def tables_of(results: "Results") -> Iterator[Table]:
+    """All tables that go with the study, some of them perhaps empty."""
     yield from _scaling(results)
     if results.plot_kind == "curves":
         from cascadebai_cli.analysis.ratios import ratios_table, ratios_text

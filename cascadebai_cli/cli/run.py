@@ -86,7 +86,7 @@ def _listed(values: Sequence[Any]) -> str:
 
 def _run_all(cells: Sequence["Cell"], numbers: "IntArray", backend: "Backend", failures: Failures, quiet: bool) -> None:
     """Run the cells one after the other and print each as it is done."""
-    from cascadebai_cli.cli.report import cell_report
+    from cascadebai_cli.cli.cell_report import cell_report
     from cascadebai_cli.experiment.interrupts import one_interrupt
     from cascadebai_cli.experiment.runner import run_missing
     from cascadebai_cli.experiment.worker import Order

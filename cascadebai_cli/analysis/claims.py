@@ -1,0 +1,148 @@
+"""What the paper says of a study, what came out, and a verdict in a word."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from cascadebai_cli.analysis.bounds.table import bounds_of_results, outside
+from cascadebai_cli.analysis.fits import fits_table
+from cascadebai_cli.analysis.intervals import binomial_interval
+from cascadebai_cli.analysis.orders import CLOSE
+from cascadebai_cli.analysis.ratios import CELL
+from cascadebai_cli.analysis.results import Results
+from cascadebai_cli.analysis.tables import coefficient, digits, share
+
+STRAIGHT = 0.97
+"""R^2 from which a model counts as explaining the means; the smallest one in Table 1 is 0.973."""
+NEARLY_STRAIGHT = 0.9
+"""R^2 from which it nearly does: a reduced run has fewer points and noisier means."""
+SAME = 0.03
+"""Coefficients that differ by no more than this share agree."""
+SIMILAR = 1.5
+"""Means within this factor of each other count as similar; learners of another kind differ by a factor of K."""
+
+HOLDS, NEARLY, FAILS = "holds", "nearly", "fails"
+AGREES, LOWER, HIGHER, OPEN = "agrees", "lower", "higher", "open"
+
+
+class Claim(NamedTuple):
+    """One line of the table of claims, as text.
+
+    Attributes:
+        where: instance or part of the figure.
+        claim: the sentence.
+        published: the value in the paper, empty if it only has words.
+        ours: the value here.
+        verdict: `holds`, `nearly` or `fails` for a sentence, `agrees`, `lower` or `higher` for a number, `open`
+            without data.
+    """
+
+    where: str
+    claim: str
+    published: str
+    ours: str
+    verdict: str
+
+
+def claims_of(results: Results) -> list[Claim]:
+    """All claims that a study can be held to, those of its figure first."""
+    by_kind = {"scaling": _scaling, "curves": _curves, "bars": _bars}
+    found = list(by_kind[results.plot_kind](results)) if results.plot_kind in by_kind else []
+    return [*found, *_bounds(results), *_errors(results)]
+
+
+def _sentence(holds: bool) -> str:
+    return HOLDS if holds else FAILS
+
+
+def _scaling(results: Results) -> Iterator[Claim]:
+    for row in fits_table(results).to_dict("records"):
+        if pd.notna(row["published_c1"]):
+            yield _growth(row)
+            yield _slope(row)
+
+
+def _growth(row: Mapping[Any, Any]) -> Claim:
+    claim = f"mean steps grow as c1 {row['model']} + c2, like the upper bound"
+    verdict = HOLDS if row["r2"] >= STRAIGHT else NEARLY if row["r2"] >= NEARLY_STRAIGHT else FAILS
+    return Claim(row["instance"], claim, f"R² {share(row['published_r2'])}", f"R² {share(row['r2'])}", verdict)
+
+
+def _slope(row: Mapping[Any, Any]) -> Claim:
+    change = row["c1"] / row["published_c1"] - 1
+    verdict = AGREES if abs(change) <= SAME else LOWER if change < 0 else HIGHER
+    ours = f"{coefficient(row['c1'])} ({100 * change:+.1f} %)"
+    return Claim(row["instance"], f"slope c1 on {row['model']}", coefficient(row["published_c1"]), ours, verdict)
+
+
+def _curves(results: Results) -> Iterator[Claim]:
+    """The main learner needs as many steps as the one that observes about as many items a step."""
+    summary, main = results.summary, results.main_learner
+    if "mean_observations" not in summary:
+        return
+    for instance, part in summary.groupby("instance", sort=False):
+        seen = part.groupby("learner", sort=False).apply(_observations_a_step)
+        if main in seen and len(seen) > 1:
+            yield _similar(str(instance), part, main, seen)
+
+
+def _observations_a_step(rows: pd.DataFrame) -> float:
+    return float(np.exp(np.log(rows["mean_observations"] / rows["mean_steps"]).mean()))
+
+
+def _similar(instance: str, part: pd.DataFrame, main: str, seen: "pd.Series[float]") -> Claim:
+    others = seen.drop(main)
+    nearest = min(map(str, others.index), key=lambda name: abs(np.log(others[name] / seen[main])))
+    ratio = _ratios(part, main, nearest)
+    observed = f"{digits(float(seen[main]))} and {digits(float(others[nearest]))}"
+    claim = f"about as many steps as {nearest}, which sees about as many items a step ({observed})"
+    ours = f"{digits(ratio.min())} to {digits(ratio.max())} times as many"
+    return Claim(instance, claim, "", ours, _sentence(bool(ratio.between(1 / SIMILAR, SIMILAR).all())))
+
+
+def _ratios(part: pd.DataFrame, main: str, other: str) -> "pd.Series[float]":
+    ours, theirs = (part[part["learner"] == name].set_index(list(CELL))["mean_steps"] for name in (main, other))
+    return (ours / theirs).dropna()
+
+
+def _bars(results: Results) -> Iterator[Claim]:
+    """Algorithm 1 does as well as the best of the other display orders."""
+    means = results.summary.pivot_table(index=list(CELL), columns="learner", values="mean_steps", sort=False)
+    main = results.main_learner
+    if main not in means or means.shape[1] < 2:
+        return
+    ratio = (means[main] / means.drop(columns=main).min(axis=1)).dropna()
+    close = int((ratio <= 1 + CLOSE).sum())
+    ours = f"at most {digits(ratio.max())} times the best other; within {100 * CLOSE:g} % in {close} of {len(ratio)}"
+    claim = f"{main} needs no more steps than the best of the other orders"
+    yield Claim("all settings", claim, "", ours, _sentence(close == len(ratio)))
+
+
+def _bounds(results: Results) -> Iterator[Claim]:
+    table = bounds_of_results(results)
+    if table.empty or table["upper"].isna().all():
+        return
+    bounded = table[table["upper"].notna()]
+    inside = len(bounded) - len(outside(bounded))
+    lowest, highest = bounded["upper_over_measured"].min(), bounded["upper_over_measured"].max()
+    ours = f"in {inside} of {len(bounded)} cells; upper bound {digits(lowest)} to {digits(highest)} times the mean"
+    claim = "the mean lies between the lower and the upper bound"
+    yield Claim("all instances", claim, "", ours, _sentence(inside == len(bounded)))
+
+
+def _errors(results: Results) -> Iterator[Claim]:
+    if "error_rate" not in results.summary:
+        return
+    summary = results.summary.assign(stopped=results.summary["n"] - results.summary["n_capped"])
+    stopped = int(summary["stopped"].sum())
+    wrong = round(float((summary["error_rate"].fillna(0) * summary["stopped"]).sum()))
+    delta = float(summary["delta"].min())
+    claim = f"the items found are right with probability at least 1 - delta = {1 - delta:g}"
+    if not stopped:
+        yield Claim("all instances", claim, "", "no trial stopped before the cap", OPEN)
+        return
+    low, high = binomial_interval(wrong, stopped)
+    ours = f"{wrong:,} of {stopped:,} trials wrong (95 % interval {100 * low:.2g} to {100 * high:.2g} %)"
+    yield Claim("all instances", claim, "", ours, _sentence(low <= delta))

@@ -1,0 +1,28 @@
+"""How long the trials of a study took."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from cascadebai_cli.analysis.results import Results
+
+TIMES, TIMINGS = "times.csv", "timings.csv"
+COLUMNS = ["instance", "learner", "trials", "seconds", "mean_seconds"]
+
+
+def times_of(results: Results) -> pd.DataFrame:
+    """Time on one core of each instance and learner: from `timings.csv`, or `times.csv` where only that was kept.
+
+    Returns:
+        columns `COLUMNS`; empty if neither file is there.
+    """
+    timings, times = results.directory / TIMINGS, results.directory / TIMES
+    if timings.exists():
+        return _times(results.summary, timings)
+    return pd.read_csv(times) if times.exists() else pd.DataFrame(columns=COLUMNS)
+
+
+def _times(summary: pd.DataFrame, path: Path) -> pd.DataFrame:
+    trials = pd.read_csv(path, dtype={"cell_id": str}).merge(summary[["cell_id", "instance", "learner"]], on="cell_id")
+    grouped = trials.groupby(["instance", "learner"], sort=False)["seconds"]
+    return grouped.agg(trials="count", total="sum", mean_seconds="mean").reset_index().set_axis(COLUMNS, axis=1)
