@@ -6,7 +6,7 @@ CASCADEBAI := $(BIN)/cascadebai
 STAMP := $(VENV)/.installed
 JOBS ?= -1
 
-.PHONY: help install smoke reproduce test check format clean
+.PHONY: help install smoke reproduce test bench check format clean
 
 help: ## Show this list.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -31,6 +31,9 @@ reproduce: $(STAMP) ## Reproduce the paper: Tables 1 and 2 and the figure behind
 
 test: $(STAMP) ## Run the tests.
 	$(BIN)/python -m pytest -n auto
+
+bench: $(STAMP) ## Measure the engines; JSON goes to results/benchmark.json.
+	$(BIN)/python experiments/benchmark.py --json results/benchmark.json
 
 check: $(STAMP) ## Lint and check the types.
 	$(BIN)/ruff check .

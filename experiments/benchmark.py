@@ -1,0 +1,178 @@
+"""How fast the engines are: `make bench`, or `python experiments/benchmark.py [--quick] [--json FILE]`.
+
+Seeds are fixed, so every run simulates the same steps. Rates are steps a second of processor time of one process.
+Ratios are taken between runs that alternate with the reference engine, since times depend on the machine and on what
+else it does.
+"""
+
+import argparse
+import json
+import resource
+import sys
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+
+from cascadebai_cli.engines.run import Run
+from cascadebai_cli.engines.simulate import EngineName, Trial, simulate_block
+from cascadebai_cli.learners.registry import LearnerSpec
+from cascadebai_cli.model.instance import FloatArray
+
+SETTINGS: dict[int, Callable[[int], tuple[float, float]]] = {
+    1: lambda K: (1 / K, 1 / K**2),
+    2: lambda K: (1 - 1 / K**2, 1 - 1 / K),
+    3: lambda K: (1 / K**0.5, 1 / K),
+    4: lambda K: (1 - 1 / K, 1 - 1 / K**0.5),
+    5: lambda K: (1 - 1 / K, 1 / K),
+}
+DELTA = 0.1
+REFERENCE_STEPS = 3_000
+"""Steps of the stretch that the reference engine runs."""
+
+
+def two_level(L: int, K: int, w_star: float, w_prime: float) -> FloatArray:
+    """`K` items with `w_star`, the others with `w_prime`."""
+    return np.where(np.arange(L) < K, w_star, w_prime)
+
+
+def trials_of(weights: FloatArray, count: int) -> list[Trial]:
+    """Trials with fixed seeds and shuffled items."""
+    rngs = [np.random.Generator(np.random.PCG64DXSM([2020, trial])) for trial in range(count)]
+    return [Trial(weights[rng.permutation(len(weights))], rng) for rng in rngs]
+
+
+def measure(
+    weights: FloatArray, K: int, count: int, engine: EngineName, cap: int | None = None, **options: object
+) -> tuple[float, list[Run]]:
+    """Seconds of processor time for `count` trials, and their runs."""
+    make = partial(LearnerSpec("cascadebai", options).build, len(weights), K, DELTA, 0.0)
+    trials = trials_of(weights, count)
+    start = time.process_time()
+    runs = simulate_block(make, trials, engine=engine, max_steps=cap)
+    return time.process_time() - start, runs
+
+
+def rate(seconds: float, runs: Sequence[Run]) -> float:
+    """Steps a second."""
+    return sum(run.steps for run in runs) / seconds
+
+
+def skip_ahead_rows(Ks: Sequence[int], pairs: int) -> list[dict[str, object]]:
+    """Skip-ahead on whole runs, beside the reference on the first steps of the same instance."""
+    rows = []
+    for setting, weights_of in SETTINGS.items():
+        for K in Ks:
+            weights = two_level(128, K, *weights_of(K))
+            fast = [measure(weights, K, 4, "skip-ahead") for _ in range(pairs)]
+            slow = [measure(weights, K, 1, "reference", REFERENCE_STEPS) for _ in range(pairs)]
+            ratios = [rate(*a) / rate(*b) for a, b in zip(fast, slow, strict=True)]
+            seconds, runs = sorted(fast, key=lambda pair: pair[0])[pairs // 2]
+            rows.append(
+                {
+                    "engine": "skip-ahead",
+                    "setting": setting,
+                    "K": K,
+                    "mean_steps": sum(run.steps for run in runs) / len(runs),
+                    "steps_per_second": rate(seconds, runs),
+                    "trials_per_second": len(runs) / seconds,
+                    "ratio_to_reference": median(ratios),
+                }
+            )
+    return rows
+
+
+def lockstep_rows(counts: Sequence[int], cap: int, pairs: int) -> list[dict[str, object]]:
+    """Lockstep with more and more rows, display order -U, beside the reference; L = 64, K = 16, setting 1."""
+    weights, rows = two_level(64, 16, *SETTINGS[1](16)), []
+    for count in counts:
+        fast = [measure(weights, 16, count, "lockstep", cap, order="-U") for _ in range(pairs)]
+        slow = [measure(weights, 16, 1, "reference", REFERENCE_STEPS, order="-U") for _ in range(pairs)]
+        ratios = [rate(*a) / rate(*b) for a, b in zip(fast, slow, strict=True)]
+        seconds, runs = sorted(fast, key=lambda pair: pair[0])[pairs // 2]
+        rows.append(
+            {
+                "engine": "lockstep",
+                "rows": count,
+                "steps_per_second": rate(seconds, runs),
+                "trials_per_second": len(runs) / seconds,
+                "ratio_to_reference": median(ratios),
+            }
+        )
+    return rows
+
+
+def growth(name: str, instances: Sequence[tuple[object, FloatArray, int]]) -> list[dict[str, object]]:
+    """Steps and time of skip-ahead over a series of instances `(label, weights, K)`."""
+    rows = []
+    for label, weights, K in instances:
+        seconds, runs = measure(weights, K, 4, "skip-ahead")
+        steps = sum(run.steps for run in runs) / len(runs)
+        rows.append({"series": name, "at": label, "mean_steps": steps, "seconds_per_trial": seconds / len(runs)})
+    return rows
+
+
+def growth_rows(sizes: Sequence[int], gaps: Sequence[float]) -> list[dict[str, object]]:
+    """A halved gap means four times the steps; more items mean more decisions."""
+    halved = [(gap, two_level(128, 20, 0.1 + gap, 0.1), 20) for gap in gaps]
+    longer = [(L, two_level(L, 20, 0.3, 0.1), 20) for L in sizes]
+    return growth("gap", halved) + growth("L", longer)
+
+
+def peak_memory() -> float:
+    """Peak resident memory of this process in MiB."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+def run_benchmark(quick: bool) -> dict[str, object]:
+    """All measurements."""
+    pairs = 1 if quick else 3
+    skip_ahead = skip_ahead_rows([20] if quick else [20, 60], pairs)
+    grown = growth_rows([128, 1024] if quick else [128, 1024, 8192], [0.1, 0.05] if quick else [0.1, 0.05, 0.025])
+    memory = peak_memory()
+    lockstep = lockstep_rows([20, 200] if quick else [20, 200, 2000], 2_000 if quick else 20_000, pairs)
+    return {
+        "numpy": np.__version__,
+        "skip_ahead": skip_ahead,
+        "growth": grown,
+        "lockstep": lockstep,
+        "peak_memory_MiB": {"skip-ahead": memory, "with lockstep": peak_memory()},
+    }
+
+
+def report(result: dict[str, object]) -> str:
+    """The measurements as aligned text."""
+    lines = []
+    for part in ("skip_ahead", "lockstep", "growth"):
+        rows = result[part]
+        assert isinstance(rows, list)
+        heads = list(rows[0])
+        table = [heads, *([_cell(row[head]) for head in heads] for row in rows)]
+        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+        lines += ["  ".join(text.rjust(width) for text, width in zip(row, widths, strict=True)) for row in table]
+        lines.append("")
+    return "\n".join([*lines, f"peak memory in MiB: {result['peak_memory_MiB']}"])
+
+
+def _cell(value: object) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def main() -> None:
+    """Parse the arguments, measure, print, and write JSON if asked to."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="fewer instances, each measured once")
+    parser.add_argument("--json", type=Path, help="also write the measurements to this file")
+    arguments = parser.parse_args()
+    result = run_benchmark(arguments.quick)
+    print(report(result))
+    if arguments.json:
+        arguments.json.write_text(json.dumps(result, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
