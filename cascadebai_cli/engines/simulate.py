@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 
 from cascadebai_cli.engines.lockstep import Job, run_lockstep
+from cascadebai_cli.engines.lucb import LucbJob, run_lucb
 from cascadebai_cli.engines.outcomes import RandomOutcomes
 from cascadebai_cli.engines.reference import run_reference
 from cascadebai_cli.engines.run import Run
@@ -14,6 +15,7 @@ from cascadebai_cli.engines.skip_ahead import run_skip_ahead
 from cascadebai_cli.engines.stacks import RandomStack
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.cascadebai import CascadeBAI
+from cascadebai_cli.learners.kl_lucb import KLLucb
 from cascadebai_cli.learners.protocol import Learner
 from cascadebai_cli.learners.racing import RacingLearner, RadiusRule
 from cascadebai_cli.model.feedback import FEEDBACKS
@@ -54,8 +56,8 @@ def resolve_engine(engine: EngineName, learner: Learner, feedback: str = "cascad
         return "skip-ahead" if skips else "lockstep" if runs_in_lockstep(learner) else "reference"
     if engine == "lockstep" and not runs_in_lockstep(learner):
         raise ConfigError(
-            f"engine lockstep cannot run {type(learner).__name__}: it is made for CascadeBAI and its display orders; "
-            "use engine: auto"
+            f"engine lockstep cannot run {type(learner).__name__}: it is made for CascadeBAI, its display "
+            "orders and KL-LUCB++; use engine: auto"
         )
     if engine == "skip-ahead" and not skips:
         raise ConfigError(
@@ -72,8 +74,10 @@ def shows_least_observed(learner: RacingLearner) -> bool:
 
 
 def runs_in_lockstep(learner: Learner) -> bool:
-    """Whether the learner is CascadeBAI with a radius and its own selection and bookkeeping."""
+    """Whether the learner is KL-LUCB++, or CascadeBAI with a radius and its own selection and bookkeeping."""
     made = type(learner)
+    if made is KLLucb:
+        return True
     own = isinstance(learner, CascadeBAI) and isinstance(learner.rule, RadiusRule)
     return own and made.select is CascadeBAI.select and made.observe is RacingLearner.observe
 
@@ -114,14 +118,24 @@ def simulate_block(
         feedback, engine, max_steps: as for `simulate`.
     """
     if resolve_engine(engine, make_learner(), feedback) == "lockstep":
-        return run_lockstep([lockstep_job(make_learner(), trial, feedback, max_steps) for trial in trials])
+        return run_side_by_side([lockstep_job(make_learner(), trial, feedback, max_steps) for trial in trials])
     return [_simulate_one(make_learner(), trial, feedback, engine, max_steps) for trial in trials]
 
 
-def lockstep_job(learner: Learner, trial: Trial, feedback: str, max_steps: int | None) -> Job:
-    """The trial for `run_lockstep`, which takes those of several cells together."""
+def lockstep_job(learner: Learner, trial: Trial, feedback: str, max_steps: int | None) -> Job | LucbJob:
+    """The trial for `run_side_by_side`."""
+    stack, cascading = RandomStack(trial.weights, trial.rng), feedback == "cascading"
+    if isinstance(learner, KLLucb):
+        return LucbJob(learner, stack, cascading, max_steps)
     assert isinstance(learner, CascadeBAI)
-    return Job(learner, RandomStack(trial.weights, trial.rng), feedback == "cascading", max_steps)
+    return Job(learner, stack, cascading, max_steps)
+
+
+def run_side_by_side(jobs: Sequence[Job | LucbJob]) -> list[Run]:
+    """Run trials of any cells and learners that run in lockstep; each run is the same whatever the others are."""
+    runs = iter(run_lockstep([job for job in jobs if isinstance(job, Job)]))
+    lucb = iter(run_lucb([job for job in jobs if isinstance(job, LucbJob)]))
+    return [next(runs if isinstance(job, Job) else lucb) for job in jobs]
 
 
 def _simulate_one(learner: Learner, trial: Trial, feedback: str, engine: EngineName, max_steps: int | None) -> Run:

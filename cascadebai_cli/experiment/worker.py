@@ -12,9 +12,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cascadebai_cli.engines.lockstep import run_lockstep
 from cascadebai_cli.engines.run import Run
-from cascadebai_cli.engines.simulate import ENGINE_VERSION, Trial, lockstep_job, resolve_engine, simulate
+from cascadebai_cli.engines.simulate import (
+    ENGINE_VERSION,
+    Trial,
+    lockstep_job,
+    resolve_engine,
+    run_side_by_side,
+    simulate,
+)
 from cascadebai_cli.errors import CascadeError
 from cascadebai_cli.experiment.cells import Cell
 from cascadebai_cli.experiment.seeds import trial_generator
@@ -131,7 +137,7 @@ def _side_by_side(seed: int, blocks: Sequence[Block]) -> Ready:
     start = time.perf_counter()
     try:
         prepared = [_prepared(seed, cell, trial) for _, cell, trial in trials]
-        runs = run_lockstep(
+        runs = run_side_by_side(
             [
                 lockstep_job(_learner(cell), made, cell.feedback, cell.max_steps)
                 for (_, cell, _), (made, _) in zip(trials, prepared, strict=True)

@@ -7,9 +7,12 @@ from typing import Any
 
 from cascadebai_cli.learners.batrac import BatRac
 from cascadebai_cli.learners.cascadebai import CascadeBAI
+from cascadebai_cli.learners.kl_lucb import KLLucb
 from cascadebai_cli.learners.protocol import Learner
 
-ALGORITHMS: Mapping[str, Callable[..., Learner]] = MappingProxyType({"cascadebai": CascadeBAI, "batrac": BatRac})
+ALGORITHMS: Mapping[str, Callable[..., Learner]] = MappingProxyType(
+    {"cascadebai": CascadeBAI, "batrac": BatRac, "kl-lucb++": KLLucb}
+)
 """Algorithm name -> class taking `(L, K, delta, epsilon, **options)`."""
 
 

@@ -1,0 +1,120 @@
+"""KL-LUCB++ for cascading feedback: show the items that stand in the way of stopping.
+
+After KL-LUCB (Kaufmann and Kalyanakrishnan, 2013) and LUCB++ (Simchowitz, Jamieson and Recht, 2017), which observe the
+weakest of the seemingly best `K` items and its strongest rival at each step; a list has room for `K - 2` more.
+
+Why this stays (epsilon, delta, K)-PAC under cascading feedback: whether an item of a list is looked at depends on the
+outcomes of the items before it, and what is shown on the past, never on the item's own next outcome. So the n-th
+observation of item `i` is Bernoulli(w(i)), independent of everything before, whatever decides that there is one, and
+the bounds of `kl` hold for every number of observations at once. The upper bounds of `K` best items fail with
+probability `K alpha = delta / 2` together, and so do the lower bounds of the `L - K` others. Otherwise take a returned
+item `b` that is not epsilon-optimal. It is none of the `K` best, so one of these, `a`, was not returned, and
+`w(b) >= L(b) > U(a) - epsilon >= w(a) - epsilon >= w(K) - epsilon`, a contradiction.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cascadebai_cli.learners.kl import kl_lower, kl_upper
+from cascadebai_cli.learners.racing import by_mean
+from cascadebai_cli.model.instance import BoolArray, FloatArray, IntArray
+
+
+@dataclass(frozen=True)
+class LucbRule:
+    """What does not change during a run.
+
+    Args:
+        L: number of items.
+        K: number of items to find and length of the list.
+        delta: risk, in `(0, 1)`.
+        epsilon: tolerance, 0 or larger.
+    """
+
+    L: int
+    K: int
+    delta: float
+    epsilon: float = 0.0
+
+    def lower(self, mean: ArrayLike, T: ArrayLike) -> FloatArray:
+        """Lower confidence bound, at the risk `delta / (2 (L - K))`: at most `L - K` of them matter."""
+        return kl_lower(mean, T, self.delta / (2 * (self.L - self.K)))
+
+    def upper(self, mean: ArrayLike, T: ArrayLike) -> FloatArray:
+        """Upper confidence bound, at the risk `delta / (2 K)`: `K` of them matter."""
+        return kl_upper(mean, T, self.delta / (2 * self.K))
+
+
+class Boundary(NamedTuple):
+    """Who stands at the boundary between the seemingly best items, `J`, and the others.
+
+    Attributes:
+        inside: mask of `J`.
+        weakest: the item of `J` with the smallest lower bound, `h`.
+        rival: the item outside with the largest upper bound, `l`.
+    """
+
+    inside: BoolArray
+    weakest: int
+    rival: int
+
+
+class KLLucb:
+    """KL-LUCB++ step by step; arguments as for `LucbRule`. Ties go to the item that comes first."""
+
+    def __init__(self, L: int, K: int, delta: float, epsilon: float = 0.0) -> None:
+        self.rule = LucbRule(L, K, delta, epsilon)
+        self.T: IntArray = np.zeros(L, np.int64)
+        self.S: IntArray = np.zeros(L, np.int64)
+        self.lower, self.upper = self.rule.lower(self.mean, self.T), self.rule.upper(self.mean, self.T)
+        self.boundary = self._boundary()
+
+    @property
+    def mean(self) -> FloatArray:
+        """Empirical means, 0 for items that were not observed."""
+        return np.asarray(self.S / np.maximum(self.T, 1))
+
+    @property
+    def finished(self) -> bool:
+        """Whether the lower bound of every item of `J` exceeds all upper bounds outside, less epsilon."""
+        _, weakest, rival = self.boundary
+        return bool(self.lower[weakest] > self.upper[rival] - self.rule.epsilon)
+
+    @property
+    def recommendation(self) -> tuple[int, ...]:
+        """`J`, in descending order of mean."""
+        return tuple(by_mean(self.mean)[: self.rule.K].tolist())
+
+    def select(self) -> list[int]:
+        """The items nearest to the boundary in ascending order of `T`; at first those that were least observed."""
+        by_count: list[int] = np.argsort(self.T, kind="stable").tolist()
+        near = set(by_count) if self.T.min() == 0 else self._nearest()
+        return [item for item in by_count if item in near][: self.rule.K]
+
+    def _boundary(self) -> Boundary:
+        inside = np.zeros(self.rule.L, bool)
+        inside[by_mean(self.mean)[: self.rule.K]] = True
+        weakest = int(np.where(inside, self.lower, np.inf).argmin())
+        rival = int(np.where(inside, -np.inf, self.upper).argmax())
+        return Boundary(inside, weakest, rival)
+
+    def _nearest(self) -> set[int]:
+        """The weakest item, its rival and the `K - 2` whose bounds overlap most with those across the boundary."""
+        inside, weakest, rival = self.boundary
+        overlap = np.where(inside, self.upper[rival] - self.lower, self.upper - self.lower[weakest])
+        overlap[[weakest, rival]] = np.inf
+        return set(np.argsort(-overlap, kind="stable")[: max(self.rule.K, 2)].tolist())
+
+    def observe(self, shown: Sequence[int], outcomes: Sequence[int]) -> None:
+        """Update counts, sums and bounds of the items that were observed."""
+        seen = np.array(shown[: len(outcomes)])
+        self.T[seen] += 1
+        self.S[seen] += np.array(outcomes)
+        mean = self.S[seen] / self.T[seen]
+        self.lower[seen] = self.rule.lower(mean, self.T[seen])
+        self.upper[seen] = self.rule.upper(mean, self.T[seen])
+        self.boundary = self._boundary()

@@ -1,0 +1,155 @@
+"""KL-LUCB++ decision by decision, and its engine: same rewards, same run as the reference."""
+
+import numpy as np
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from cascadebai_cli.engines import lucb
+from cascadebai_cli.engines.lucb import LucbJob, first_largest, run_lucb
+from cascadebai_cli.engines.outcomes import TableOutcomes
+from cascadebai_cli.engines.reference import run_reference
+from cascadebai_cli.engines.stacks import RandomStack, TableStack
+from cascadebai_cli.learners.kl import kl_lower, kl_upper
+from cascadebai_cli.learners.kl_lucb import KLLucb
+from cascadebai_cli.learners.protocol import Learner
+from cascadebai_cli.model.feedback import Cascading, SemiBandit
+
+WEIGHTS = st.one_of(
+    st.sampled_from([0.0, 0.5, 1.0]),
+    st.floats(0, 1),
+    st.floats(0, 0.1),
+    st.floats(0.9, 1),
+)
+
+
+def after(T, S, K, **more):
+    """A learner that has seen these counts and clicks."""
+    learner = KLLucb(len(T), K, 0.1, **more)
+    for item, (t, s) in enumerate(zip(T, S, strict=True)):
+        for n in range(t):
+            learner.observe([item], [int(n < s)])
+    return learner
+
+
+def test_is_a_learner():
+    assert isinstance(KLLucb(4, 2, 0.1), Learner)
+
+
+def test_bounds_share_the_risk():
+    learner = after([10, 10, 10, 10, 10], [9, 8, 3, 2, 1], 2)
+    assert learner.upper == pytest.approx(kl_upper(np.array([9, 8, 3, 2, 1]) / 10, 10, 0.1 / 4))
+    assert learner.lower == pytest.approx(kl_lower(np.array([9, 8, 3, 2, 1]) / 10, 10, 0.1 / 6))
+
+
+def test_every_item_once_the_least_observed_first():
+    learner = KLLucb(5, 3, 0.1)
+    assert learner.select() == [0, 1, 2]
+    learner.observe([0, 1, 2], [0, 1])
+    assert learner.select() == [2, 3, 4]
+    learner.observe([2, 3, 4], [1])
+    assert learner.select() == [3, 4, 0]
+
+
+def test_shows_the_boundary_in_ascending_order_of_counts():
+    """J = {0, 1, 2}: 2 is the weakest, 3 the rival; then 1 is nearest, before 4 and 0."""
+    learner = after([400, 300, 200, 250, 100, 300], [360, 240, 120, 100, 10, 15], 3)
+    assert (learner.boundary.weakest, learner.boundary.rival) == (2, 3)
+    assert learner.select() == [2, 3, 1]
+
+
+def test_one_place_goes_to_the_less_observed_of_the_two():
+    assert after([30, 20, 20], [20, 10, 1], 1).select() == [1]
+    assert after([20, 30, 20], [14, 15, 1], 1).select() == [0]
+
+
+def test_stops_when_the_bounds_part():
+    T, S = [300, 300, 300], [250, 60, 30]
+    assert after(T, S, 1).finished
+    assert after(T, S, 1).recommendation == (0,)
+    close = after([300, 300, 300], [150, 130, 30], 1)
+    gap = close.upper[1] - close.lower[0]
+    assert not close.finished
+    assert after([300, 300, 300], [150, 130, 30], 1, epsilon=gap * 1.001).finished
+    assert not after([300, 300, 300], [150, 130, 30], 1, epsilon=gap * 0.999).finished
+
+
+def test_recommendation_in_descending_order_of_mean():
+    assert after([9, 9, 9, 9], [2, 8, 1, 5], 3).recommendation == (1, 3, 0)
+
+
+@st.composite
+def trials(draw, w):
+    K = draw(st.integers(1, len(w) - 1))
+    delta, epsilon = draw(st.sampled_from([0.01, 0.1, 0.6])), draw(st.sampled_from([0.0, 0.0, 0.05, 0.3, 2.0]))
+    cap = draw(st.integers(0, 800))
+    table = np.random.default_rng(draw(st.integers(0, 2**32))).random((len(w), cap)) < w[:, None]
+    return (len(w), K, delta, epsilon), table, draw(st.booleans()), cap
+
+
+@st.composite
+def blocks(draw):
+    """Trials of several cells, up to five of them."""
+    w = np.array(draw(st.lists(WEIGHTS, min_size=2, max_size=9)))
+    return draw(st.lists(trials(w), min_size=1, max_size=5))
+
+
+def by_reference(trial):
+    arguments, table, cascading, cap = trial
+    return run_reference(KLLucb(*arguments), TableOutcomes(table), (SemiBandit(), Cascading())[cascading], cap)
+
+
+def job(trial):
+    arguments, table, cascading, cap = trial
+    return LucbJob(KLLucb(*arguments), TableStack(table), cascading, cap)
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(blocks(), st.sampled_from([1, 7, 256]))
+def test_equals_reference(block, depth):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lucb, "DEEPEST", depth)
+        found = run_lucb([job(trial) for trial in block])
+    for trial, run in zip(block, found, strict=True):
+        event(run.status)
+        assert run == by_reference(trial)
+
+
+def stacks(weights, rows):
+    return [RandomStack(np.array(weights), np.random.default_rng([1, row])) for row in range(rows)]
+
+
+def test_a_row_does_not_depend_on_those_beside_it():
+    weights = [0.9, 0.6, 0.5, 0.2, 0.2]
+    together = run_lucb([LucbJob(KLLucb(5, 2, 0.1), stack) for stack in stacks(weights, 6)])
+    alone = [run_lucb([LucbJob(KLLucb(5, 2, 0.1), stack)])[0] for stack in stacks(weights, 6)]
+    assert together == alone
+    assert len({run.steps for run in together}) > 1
+
+
+def test_equals_the_reference_in_a_long_run():
+    w = np.array([0.5, 0.45, 0.40, 0.3, 0.3, 0.2, 0.2, 0.1])
+    table = np.random.default_rng(8).random((8, 20_000)) < w[:, None]
+    trial = ((8, 3, 0.1, 0.02), table, True, 20_000)
+    run = run_lucb([job(trial)])[0]
+    assert run == by_reference(trial)
+    assert (run.status, run.steps > 500) == ("stopped", True)
+
+
+def test_bounds_of_the_wrong_risk_are_noticed():
+    """The comparison can fail."""
+
+    class Twin(KLLucb):
+        def __init__(self, L, K, delta, epsilon=0.0):
+            super().__init__(L, K, delta * 1.1, epsilon)
+
+    table = np.random.default_rng(2).random((4, 5000)) < np.array([[0.6], [0.5], [0.3], [0.1]])
+    wrong = run_lucb([LucbJob(Twin(4, 1, 0.1), TableStack(table))])[0]
+    assert wrong != by_reference(((4, 1, 0.1, 0.0), table, True, None))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_first_of_equals(n):
+    values = np.array([[1.0, 3.0, 3.0, 0.0], [2.0, 2.0, 2.0, 2.0], [0.0, 1.0, 2.0, np.inf]])
+    expected = [sorted(np.argsort(-row, kind="stable")[:n].tolist()) for row in values]
+    assert first_largest(values, n).tolist() == expected
