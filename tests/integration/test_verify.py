@@ -1,0 +1,240 @@
+"""`verify` on a small reference: silent while nothing moves, and planted faults are caught by the right check."""
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sweeps import call
+
+import cascadebai_cli.engines.stretch as stretch
+import cascadebai_cli.experiment.worker as worker
+import cascadebai_cli.learners.cascadebai as algorithm
+from cascadebai_cli.experiment.reference import evenly, load_reference, watched
+from cascadebai_cli.experiment.seeds import trial_seed
+
+CONFIG = """\
+study: small
+seed: 11
+trials: 100
+L: 12
+K: [2, 3, 4]
+delta: 0.1
+instances:
+  - {name: low, family: two_level, w_star: 0.4, w_prime: 0.02, fit: {model: K}}
+  - {name: high, family: two_level, w_star: 0.98, w_prime: 0.6}
+"""
+EXACT, STATISTICS, TABLES = "bit for bit", "by statistics", "tables"
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("reference")
+    (folder / "small.yaml").write_text(CONFIG)
+    made = folder / "made"
+    assert call("sweep", folder / "small.yaml", "--out", made, "--backend", "sequential", "--quiet") == 0
+    assert call("fit", made, "--quiet") == 0
+    kept = folder / "reference" / "small"
+    kept.mkdir(parents=True)
+    for name in ("trials.csv", "summary.csv", "fits.csv", "manifest.json"):
+        shutil.copy(made / name, kept)
+    return kept.parent
+
+
+Verify = Callable[..., tuple[int, list[str]]]
+
+
+@pytest.fixture
+def verify(reference: Path, capsys: pytest.CaptureFixture[str]) -> Verify:
+    """Exit code of `verify` and the lines that it prints; the seed of the fresh trials is fixed here."""
+
+    def run(*more: object, directory: Path = reference) -> tuple[int, list[str]]:
+        common = ("--reference", directory, "--backend", "sequential", "--trials", 100, "--seed", 3)
+        code = call("verify", *common, *more)
+        return code, capsys.readouterr().out.splitlines()
+
+    return run
+
+
+def checks(lines: list[str]) -> set[str]:
+    """Which checks gave an alarm."""
+    return {kind for kind in (EXACT, STATISTICS, TABLES) for line in lines if line.startswith(f"moved: small: {kind}")}
+
+
+def test_nothing_has_moved(verify: Verify) -> None:
+    assert verify() == (0, ["nothing has moved in small"])
+
+
+def test_fresh_seeds_without_an_alarm(verify: Verify) -> None:
+    for seed in range(3):
+        assert verify("--seed", seed, "--trials", 20)[0] == 0
+
+
+# --- planted faults -------------------------------------------------------------------------------------------------
+
+
+def larger_radius(patch: pytest.MonkeyPatch) -> None:
+    """The constant of the radius is 1 % too large."""
+    exact = algorithm.cascade_radius
+    patch.setattr(algorithm, "cascade_radius", lambda L, delta, sigma: exact(L, delta, 1.01 * sigma))
+
+
+def longer_steps(patch: pytest.MonkeyPatch) -> None:
+    """Quiet stretches are cut one observation too late."""
+    for name in ("cuts_at_clicks", "cuts_at_skips"):
+        exact = getattr(stretch, name)
+        patch.setattr(
+            stretch, name, lambda at, length, offset, batch, exact=exact: exact(at, length, offset, batch + 1)
+        )
+
+
+def larger_batch(patch: pytest.MonkeyPatch) -> None:
+    """A step without a click takes K + 1 observations."""
+    patch.setattr(algorithm.CascadeRule, "batch", lambda self, survivors: min(self.K + 1, survivors))
+
+
+def other_numbers(patch: pytest.MonkeyPatch) -> None:
+    """The law is the same, the random numbers are not."""
+
+    def generator(root: int, cell_id: str, trial: int) -> np.random.Generator:
+        return np.random.Generator(np.random.PCG64(trial_seed(root, cell_id, trial)))
+
+    patch.setattr(worker, "trial_generator", generator)
+
+
+@pytest.mark.parametrize(
+    ("fault", "caught_by"),
+    [
+        (larger_radius, {EXACT, STATISTICS}),
+        (longer_steps, {EXACT, STATISTICS}),
+        (larger_batch, {EXACT, STATISTICS}),
+        (other_numbers, {EXACT}),
+    ],
+)
+def test_a_fault_is_caught_by_the_right_check(
+    fault: Callable[[pytest.MonkeyPatch], None],
+    caught_by: set[str],
+    verify: Verify,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fault(monkeypatch)
+    code, lines = verify()
+    assert code == 1
+    assert checks(lines) == caught_by, lines
+
+
+def test_the_message_names_artefact_cell_and_trial(verify: Verify, monkeypatch: pytest.MonkeyPatch) -> None:
+    larger_radius(monkeypatch)
+    _, lines = verify()
+    first = lines[0]
+    assert first.startswith(
+        "moved: small: bit for bit: low, CascadeBAI: L = 12, K = 2, delta = 0.1, epsilon = 0 (cell "
+    )
+    assert ", trial 0: stopped after " in first
+    assert " in the reference, stopped after " in first
+    assert "moved: small: bit for bit: and 7 more trials" in lines
+    together = next(line for line in lines if line.startswith("moved: small: by statistics: all watched cells: "))
+    change = float(together.split("mean steps ")[1].split(" %")[0])
+    assert 1 < change < 3  # steps go with the square of the radius
+
+
+def test_a_trial_that_raises_has_moved(verify: Verify, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("planted")
+
+    monkeypatch.setattr(algorithm.CascadeRule, "identify", broken)
+    code, lines = verify()
+    assert code == 1
+    assert "ZeroDivisionError: planted" in lines[0]
+
+
+# --- what is wrong with the reference itself ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def copy(reference: Path, tmp_path: Path) -> Path:
+    shutil.copytree(reference, tmp_path / "reference")
+    return tmp_path / "reference"
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "told"),
+    [
+        ("trials.csv", ",0,stopped,", ",0,stopped,1", "trials.csv is not the file whose hash the manifest holds"),
+        ("summary.csv", ",100,", ",100,1", "summary.csv is not what trials.csv gives"),
+        ("fits.csv", ",K,", ",K,1", "fits.csv is not what summary.csv gives"),
+        ("manifest.json", '"w_star": "0.4"', '"w_star": "0.41"', "is not made by the config any more"),
+    ],
+)
+def test_a_reference_that_was_edited(file: str, old: str, new: str, told: str, copy: Path, verify: Verify) -> None:
+    path = copy / "small" / file
+    text = path.read_text().replace('"w_star": 0.4,', '"w_star": "0.4",')
+    assert old in text
+    path.write_text(text.replace(old, new, 1))
+    code, lines = verify("--trials", 3, directory=copy)
+    assert code == 1
+    assert any(told in line for line in lines if line.startswith("moved: small: tables")), lines
+
+
+def test_another_numpy_is_pointed_out(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = copy / "small" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["versions"]["numpy"], manifest["engine_version"] = "1.0", 0
+    path.write_text(json.dumps(manifest))
+    assert call("verify", "--reference", copy, "--backend", "sequential", "--trials", 3, "--seed", 3) == 0
+    told = capsys.readouterr().err
+    assert "small: numpy 1.0 in the reference" in told
+    assert "small: engine 0 in the reference" in told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--reference", "nowhere"), "nowhere holds no result directory; give one with --reference"),
+        (("--only", "tiny"), "--only: tiny is not in"),
+    ],
+)
+def test_nothing_to_verify(
+    arguments: tuple[str, ...], told: str, reference: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call("verify", "--reference", reference, *arguments) == 2
+    assert told in capsys.readouterr().err
+
+
+def test_a_reference_needs_its_rows(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (copy / "small" / "trials.csv").unlink()
+    assert call("verify", "--reference", copy) == 2
+    assert "small needs manifest.json and trials.csv to be a reference" in capsys.readouterr().err
+
+
+def test_a_reference_whose_config_is_not_valid_any_more(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = copy / "small" / "manifest.json"
+    path.write_text(path.read_text().replace('"two_level"', '"three_level"'))
+    assert call("verify", "--reference", copy) == 2
+    assert "config: not valid any more" in capsys.readouterr().err
+
+
+# --- which trials stand for all -------------------------------------------------------------------------------------
+
+
+def test_first_middle_and_last_K_of_each_curve_are_watched(reference: Path) -> None:
+    found = load_reference(reference / "small", Path())
+    assert watched(found) == [0, 1, 2, 3, 4, 5]
+    less = replace(found, rows={position: found.rows[position] for position in (0, 2, 3)})
+    assert watched(less) == [0, 2, 3]
+
+
+def test_long_trials_of_slow_engines_are_not_watched(reference: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = load_reference(reference / "small", Path())
+    monkeypatch.setattr("cascadebai_cli.experiment.reference.MOST_STEPS", {"skip-ahead": 4_000})
+    assert watched(found) == [1, 2]
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 7, 40])
+def test_evenly_takes_at_most_that_many_in_order(most: int) -> None:
+    found = evenly(range(30), most)
+    assert len(found) == min(most, 30)
+    assert found == sorted(set(found))
