@@ -62,9 +62,10 @@ def start(*arguments: object, words: Sequence[str] | None = None) -> "subprocess
     )
 
 
-def finished(*arguments: object) -> "subprocess.CompletedProcess[str]":
+def finished(*arguments: object, folder: Path | None = None) -> "subprocess.CompletedProcess[str]":
     """A command line run in a process of its own, to its end."""
-    return subprocess.run(command(*arguments), env=environment(), capture_output=True, text=True, timeout=120)
+    options = {"env": environment(), "capture_output": True, "text": True, "timeout": 120}
+    return subprocess.run(command(*arguments), cwd=folder, **options)
 
 
 def tables(directory: Path) -> tuple[bytes, bytes]:

@@ -22,10 +22,18 @@ class Failures:
         seed: root seed.
         cells: cells of the grid.
         log: file for the tracebacks, none by default.
+        plugins: learners that were added on the command line.
     """
 
-    def __init__(self, config: Path, seed: int, cells: Sequence["Cell"], log: Path | None = None) -> None:
-        self.config, self.seed, self.cells, self.log = config, seed, cells, log
+    def __init__(
+        self,
+        config: Path,
+        seed: int,
+        cells: Sequence["Cell"],
+        log: Path | None = None,
+        plugins: Sequence[str] = (),
+    ) -> None:
+        self.config, self.seed, self.cells, self.log, self.plugins = config, seed, cells, log, plugins
         self.count = 0
 
     def clear(self) -> None:
@@ -47,6 +55,7 @@ class Failures:
     def command(self, cell: "Cell", trial: int) -> str:
         """The command that runs exactly this trial."""
         words = ["cascadebai", "run", str(self.config), "--cell", cell.cell_id]
+        words += [word for name in self.plugins for word in ("--plugin", name)]
         return shlex.join([*words, "--trial", str(trial), "--seed", str(self.seed)])
 
     def _keep(self, text: str) -> None:

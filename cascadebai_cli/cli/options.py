@@ -1,5 +1,6 @@
 """Options that several verbs share."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -13,12 +14,17 @@ Trials = Annotated[int | None, typer.Option("--trials", min=1, help="Trials a ce
 Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Root seed, instead of that of CONFIG.")]
 Jobs = Annotated[int, typer.Option("--n-jobs", help="Processes; -1 is one a core.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no remarks.")]
+Plugins = Annotated[
+    list[str] | None,
+    typer.Option("--plugin", metavar="MODULE:CLASS", help="A learner of your own beside those of CONFIG; repeatable."),
+]
 BackendName = Literal["loky", "dask", "sequential"]
 
 
-def read_study(config: Path, trials: int | None, seed: int | None) -> "Study":
+def read_study(config: Path, trials: int | None, seed: int | None, plugins: Sequence[str] | None = None) -> "Study":
     """The study of a config file with the values of the command line in place of its own."""
-    from cascadebai_cli.experiment.config import load_study
+    from cascadebai_cli.experiment.config import load_study, with_plugins
 
     given = {"trials": trials, "seed": seed}
-    return load_study(config).model_copy(update={key: value for key, value in given.items() if value is not None})
+    study = load_study(config).model_copy(update={key: value for key, value in given.items() if value is not None})
+    return with_plugins(study, plugins or ())

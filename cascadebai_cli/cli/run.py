@@ -9,7 +9,7 @@ import typer
 
 from cascadebai_cli.cli.console import Progress
 from cascadebai_cli.cli.failures import Failures
-from cascadebai_cli.cli.options import Config, Jobs, Quiet, Seed, Trials, read_study
+from cascadebai_cli.cli.options import Config, Jobs, Plugins, Quiet, Seed, Trials, read_study
 from cascadebai_cli.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ def run(
         int | None, typer.Option("--trial", min=0, help="Run only the trial of this number, as a sweep does.")
     ] = None,
     seed: Seed = None,
+    plugin: Plugins = None,
     n_jobs: Jobs = -1,
     quiet: Quiet = False,
 ) -> None:
@@ -44,10 +45,10 @@ def run(
     from cascadebai_cli.experiment.runner import Backend
 
     wanted = {"instance": instance, "learner": learner, "L": L, "K": K, "delta": delta, "epsilon": epsilon}
-    study = read_study(config, trials, seed)
+    study = read_study(config, trials, seed, plugin)
     cells = _chosen(cells_of(study), {**wanted, "cell_id": cell_id})
     numbers = np.arange(study.trials) if trial is None else np.array([trial])
-    failures = Failures(config, study.seed, cells)
+    failures = Failures(config, study.seed, cells, plugins=plugin or ())
     _run_all(cells, numbers, Backend(n_jobs=n_jobs), failures, quiet)
     if failures.count:
         failures.conclude()

@@ -8,7 +8,7 @@ import typer
 
 from cascadebai_cli.cli.console import Progress, label, tell
 from cascadebai_cli.cli.failures import Failures
-from cascadebai_cli.cli.options import BackendName, Config, Jobs, Quiet, Seed, Trials, read_study
+from cascadebai_cli.cli.options import BackendName, Config, Jobs, Plugins, Quiet, Seed, Trials, read_study
 from cascadebai_cli.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ def sweep(
     ] = None,
     trials: Trials = None,
     seed: Seed = None,
+    plugin: Plugins = None,
     n_jobs: Jobs = -1,
     backend: Annotated[BackendName, typer.Option(help="Where trials run.")] = "loky",
     scheduler: Annotated[
@@ -50,7 +51,7 @@ def sweep(
     if fresh + dry_run + collect > 1:
         raise ConfigError("--fresh, --dry-run and --collect exclude each other; give one of them")
     place = Backend(backend, n_jobs, scheduler)
-    study = read_study(config, trials, seed)
+    study = read_study(config, trials, seed, plugin)
     task = Sweep(study, cells_of(study), out or Path("results") / config.stem)
     if dry_run:
         _list_missing(task)
@@ -59,7 +60,8 @@ def sweep(
     else:
         if fresh:
             _move_aside(task.directory, quiet)
-        _run(task, place, Failures(config, study.seed, task.cells, task.directory / FAILURES), fail_fast, quiet)
+        failures = Failures(config, study.seed, task.cells, task.directory / FAILURES, plugin or ())
+        _run(task, place, failures, fail_fast, quiet)
 
 
 def _list_missing(task: "Sweep") -> None:

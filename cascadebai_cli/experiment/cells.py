@@ -14,6 +14,7 @@ from cascadebai_cli.experiment.instances import GridError, InstanceEntry
 from cascadebai_cli.experiment.options import non_default_options
 from cascadebai_cli.experiment.study import FeedbackName, LearnerEntry, OrderName, Study
 from cascadebai_cli.experiment.yaml_lines import KeyPath
+from cascadebai_cli.learners.plugins import is_plugin, plugin_code
 from cascadebai_cli.learners.registry import LearnerSpec
 from cascadebai_cli.model.families import Items
 from cascadebai_cli.model.instance import FloatArray, Instance
@@ -177,6 +178,8 @@ def _content_hash(cell: Cell) -> str:
         "order": cell.order,
         "max_steps": cell.max_steps,
     }
+    if is_plugin(cell.spec.algorithm):
+        content["code"] = plugin_code(cell.spec.algorithm)
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

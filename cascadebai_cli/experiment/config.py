@@ -1,5 +1,6 @@
 """Reading a config: a `Study` that is valid at every point of its grid, or one line that says what is wrong."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -9,8 +10,9 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.experiment.cells import Cell, cells_of
 from cascadebai_cli.experiment.instances import GridError
 from cascadebai_cli.experiment.messages import path_of, sentence
-from cascadebai_cli.experiment.study import Study
+from cascadebai_cli.experiment.study import LearnerEntry, Study
 from cascadebai_cli.experiment.yaml_lines import Document, load_yaml
+from cascadebai_cli.learners.plugins import is_plugin
 
 __all__ = ["Study", "load_study"]
 
@@ -37,6 +39,36 @@ def _study(document: Document, name: str) -> Study:
         found = [(path_of(e, data), sentence(e)) for e in error.errors(include_url=False)]
         path, text = min(found, key=lambda f: document.line(f[0]))
         raise ConfigError(document.message(path, text)) from None
+
+
+def with_plugins(study: Study, names: Sequence[str]) -> Study:
+    """The study with further learners, `module:Class` each, called by the name of the class.
+
+    Raises:
+        ConfigError: if one cannot be imported or made, or its name is taken.
+    """
+    for name in names:
+        entry = _plugin_entry(study, name)
+        folder, study = study.folder, study.model_copy(update={"learners": (*study.learners, entry)})
+        study._folder = folder
+        try:
+            for cell in cells_of(study):
+                _check_learner(study, cell)
+        except GridError as error:
+            raise ConfigError(f"--plugin {name}: {error}") from None
+    return study
+
+
+def _plugin_entry(study: Study, name: str) -> LearnerEntry:
+    if not is_plugin(name):
+        raise ConfigError(f"--plugin {name} names no class; write module:Class, such as folder.file:Class")
+    called = name.rpartition(":")[2]
+    if called in [entry.name for entry in study.learners]:
+        raise ConfigError(f"--plugin {name}: the study has a learner '{called}' already; rename one of the two")
+    try:
+        return LearnerEntry.model_validate({"name": called, "algorithm": name})
+    except ValidationError as error:
+        raise ConfigError(f"--plugin {sentence(error.errors(include_url=False)[0])}") from None
 
 
 def _check_grid(study: Study, document: Document) -> None:

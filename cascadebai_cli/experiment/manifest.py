@@ -17,6 +17,7 @@ from cascadebai_cli.errors import CascadeError, ConfigError
 from cascadebai_cli.experiment.cells import Cell
 from cascadebai_cli.experiment.files import reading_from, write_atomically
 from cascadebai_cli.experiment.options import options_of
+from cascadebai_cli.learners.plugins import is_plugin, plugin_code
 
 MANIFEST = "manifest.json"
 PACKAGES = ("numpy", "scipy", "pandas", "statsmodels", "joblib", "pydantic")
@@ -51,6 +52,7 @@ def content(cell: Cell) -> dict[str, Any]:
         "order": cell.order,
         "max_steps": cell.max_steps,
         "engine": engine,
+        **({"code": plugin_code(cell.spec.algorithm)} if is_plugin(cell.spec.algorithm) else {}),
     }
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from cascadebai_cli.experiment.messages import mistake, sentence
-from cascadebai_cli.learners.registry import ALGORITHMS
+from cascadebai_cli.learners.registry import find_algorithm
 
 _OF_THE_GRID = ("L", "K", "delta", "epsilon")
 _POSITIVE = ("sigma",)
@@ -16,9 +16,10 @@ _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONL
 
 def options_of(algorithm: str) -> Mapping[str, inspect.Parameter]:
     """Parameters of an algorithm beyond those that the grid sets; none for an unknown algorithm."""
-    if algorithm not in ALGORITHMS:
+    made = find_algorithm(algorithm)
+    if made is None:
         return {}
-    parameters = inspect.signature(ALGORITHMS[algorithm], eval_str=True).parameters
+    parameters = inspect.signature(made, eval_str=True).parameters
     return {k: p for k, p in parameters.items() if k not in _OF_THE_GRID and p.kind in _NAMED}
 
 

@@ -7,26 +7,34 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, ConfigDict, Field, PrivateAttr, model_validator
 
 from cascadebai_cli.engines.simulate import EngineName
+from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.experiment.fields import MOST_TRIALS, Entry, List, Risks, Sizes, Text, Tolerances, not_empty
 from cascadebai_cli.experiment.instances import AnyInstance
 from cascadebai_cli.experiment.messages import mistake, show
 from cascadebai_cli.experiment.nearest import suggest
 from cascadebai_cli.experiment.options import checked_options, options_of
-from cascadebai_cli.learners.registry import ALGORITHMS, LearnerSpec
+from cascadebai_cli.learners.registry import ALGORITHMS, LearnerSpec, find_algorithm
 
 FeedbackName = Literal["cascading", "semi-bandit"]
 OrderName = Literal["random", "as_given"]
 
 
 def _algorithm(name: str) -> str:
-    if name not in ALGORITHMS:
-        raise mistake(f"{show(name)} is not known; {suggest(name, ALGORITHMS)}")
+    try:
+        known = find_algorithm(name) is not None
+    except ConfigError as error:
+        raise mistake(str(error)) from None
+    if not known:
+        raise mistake(f"{show(name)} is not known; {suggest(name, ALGORITHMS)}, or name a class as module:Class")
     return name
 
 
 def _known_algorithm(data: Any) -> str | None:
     name = data.get("algorithm") if isinstance(data, dict) else None
-    return name if isinstance(name, str) and name in ALGORITHMS else None
+    try:
+        return name if isinstance(name, str) and find_algorithm(name) else None
+    except ConfigError:
+        return None
 
 
 class LearnerEntry(Entry):

@@ -8,6 +8,7 @@ from typing import Any
 from cascadebai_cli.learners.batrac import BatRac
 from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.learners.kl_lucb import KLLucb
+from cascadebai_cli.learners.plugins import build_plugin, is_plugin, load_plugin
 from cascadebai_cli.learners.protocol import Learner
 
 ALGORITHMS: Mapping[str, Callable[..., Learner]] = MappingProxyType(
@@ -16,12 +17,21 @@ ALGORITHMS: Mapping[str, Callable[..., Learner]] = MappingProxyType(
 """Algorithm name -> class taking `(L, K, delta, epsilon, **options)`."""
 
 
+def find_algorithm(name: str) -> Callable[..., Learner] | None:
+    """The class of an algorithm, imported if it is `module:Class`; `None` if the name is not known.
+
+    Raises:
+        ConfigError: if the import fails.
+    """
+    return load_plugin(name) if is_plugin(name) else ALGORITHMS.get(name)
+
+
 @dataclass(frozen=True)
 class LearnerSpec:
     """Which algorithm runs with which options.
 
     Args:
-        algorithm: a key of `ALGORITHMS`.
+        algorithm: a key of `ALGORITHMS`, or `module:Class`.
         options: keyword arguments of the algorithm beyond `L, K, delta, epsilon`, such as `sigma`.
     """
 
@@ -30,4 +40,7 @@ class LearnerSpec:
 
     def build(self, L: int, K: int, delta: float, epsilon: float) -> Learner:
         """A fresh learner for one trial."""
-        return ALGORITHMS[self.algorithm](L=L, K=K, delta=delta, epsilon=epsilon, **self.options)
+        arguments = {"L": L, "K": K, "delta": delta, "epsilon": epsilon, **self.options}
+        if is_plugin(self.algorithm):
+            return build_plugin(self.algorithm, **arguments)
+        return ALGORITHMS[self.algorithm](**arguments)

@@ -1,0 +1,136 @@
+"""A learner of one's own, imported by name in the workers."""
+
+import csv
+
+import pytest
+from sweeps import ROOT, call, finished, sweep, write_config
+
+from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.experiment.cells import cells_of
+from cascadebai_cli.experiment.config import load_study, with_plugins
+
+UNIFORM = "experiments.uniform_kl:UniformKL"
+
+OWN = """\
+class Own:
+    finished = True
+
+    def __init__(self, L, K, delta, epsilon, start: int = 0, fail: bool = False):
+        if fail:
+            raise ValueError("no luck")
+        self.recommendation = tuple(range(start, start + K))
+
+    def select(self):
+        return []
+
+    def observe(self, shown, outcomes):
+        pass
+
+
+class Half:
+    def __init__(self, L, K, delta, epsilon):
+        pass
+
+    def select(self):
+        return []
+"""
+
+
+def rows(directory):
+    with (directory / "trials.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch):
+    """A module in a fresh directory; each test has its own, as a module is imported once."""
+    name = f"own_{tmp_path.name}"
+    (tmp_path / f"{name}.py").write_text(OWN)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    return name
+
+
+def test_runs_in_workers_beside_the_learners_of_the_config(tmp_path):
+    config = write_config(tmp_path, trials=8)
+    done = finished("sweep", config, "--out", tmp_path / "out", "--plugin", UNIFORM, "--n-jobs", 2, folder=ROOT)
+    assert done.returncode == 0, done.stderr
+    found = rows(tmp_path / "out")
+    assert {row["learner"] for row in found} == {"CascadeBAI", "UniformKL"}
+    uniform = [row for row in found if row["learner"] == "UniformKL"]
+    assert len(uniform) == 32
+    assert sum(row["correct"] == "1" for row in uniform) >= 29
+    assert {row["status"] for row in uniform} == {"stopped"}
+
+
+def test_in_a_config_with_options(tmp_path, own):
+    config = write_config(
+        tmp_path, extra=f"learners:\n  - {{name: mine, algorithm: '{own}:Own', start: 2}}\norder: as_given\n"
+    )
+    assert sweep(config, tmp_path / "out") == 0
+    assert {(row["steps"], row["correct"]) for row in rows(tmp_path / "out")} == {("0", "0")}
+
+
+@pytest.mark.parametrize(
+    ("entry", "sentence"),
+    [
+        ("{own}:Absent", "{own}:Absent: {own} has no class 'Absent'; its classes are Own, Half"),
+        ("nowhere.at_all:Own", "nowhere.at_all:Own: no module 'nowhere'"),
+        ("{own}.py/:Own", "'{own}.py/' is not a module; write it as in an import"),
+        ("{own}:Half", "{own}:Half lacks observe, finished, recommendation"),
+        ("{own}:Own', fail: 'yes", "'yes' is not true or false"),
+        ("{own}:Own', stat: '1", "unknown key; did you mean"),
+    ],
+)
+def test_mistakes_in_a_config_are_one_sentence(tmp_path, own, entry, sentence):
+    config = write_config(
+        tmp_path, extra=f"learners:\n  - {{name: mine, algorithm: '{entry.replace('{own}', own)}'}}\n"
+    )
+    with pytest.raises(ConfigError) as error:
+        load_study(config)
+    assert sentence.replace("{own}", own) in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("uniform", "--plugin uniform names no class; write module:Class"),
+        ("collections:Counter", "lacks select, observe, finished, recommendation"),
+        ("nowhere:Class", "no module 'nowhere'"),
+    ],
+)
+def test_mistakes_on_the_command_line(tmp_path, capsys, name, sentence):
+    assert call("run", write_config(tmp_path), "--plugin", name) == 2
+    assert sentence in capsys.readouterr().err
+
+
+def test_a_broken_module_says_why(tmp_path, own):
+    (tmp_path / f"{own}_broken.py").write_text("1 / 0\n")
+    with pytest.raises(ConfigError, match="fails with ZeroDivisionError: division by zero; correct the module"):
+        with_plugins(load_study(write_config(tmp_path)), [f"{own}_broken:Own"])
+
+
+def test_the_same_name_twice(tmp_path, own):
+    with pytest.raises(ConfigError, match="has a learner 'Own' already"):
+        with_plugins(load_study(write_config(tmp_path)), [f"{own}:Own", f"{own}:Own"])
+
+
+def test_changed_code_is_another_cell(tmp_path, own, monkeypatch):
+    """Rows of an older version of a class do not mix with those of a newer one."""
+    study = with_plugins(load_study(write_config(tmp_path)), [f"{own}:Own"])
+    from cascadebai_cli.learners.plugins import plugin_code
+
+    before = [cell.cell_id for cell in cells_of(study)]
+    (tmp_path / f"{own}.py").write_text(OWN + "\n# changed\n")
+    plugin_code.cache_clear()
+    after = [cell.cell_id for cell in cells_of(study)]
+    assert [a == b for a, b in zip(before, after, strict=True)] == [True, True, False, False] * 2
+
+
+def test_the_command_that_repeats_a_trial_names_the_plugin(tmp_path, own, capsys):
+    source = OWN.replace("finished = True", "finished = False").replace("return []", "raise ValueError('no list')")
+    (tmp_path / f"{own}_fails.py").write_text(source)
+    config = write_config(tmp_path, trials=1)
+    assert call("run", config, "--plugin", f"{own}_fails:Own", "--learner", "Own", "--n-jobs", 1) == 1
+    assert f"--plugin {own}_fails:Own" in capsys.readouterr().err
