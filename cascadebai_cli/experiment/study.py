@@ -25,7 +25,7 @@ def _algorithm(name: str) -> str:
     except ConfigError as error:
         raise mistake(str(error)) from None
     if not known:
-        raise mistake(f"{show(name)} is not known; {suggest(name, ALGORITHMS)}, or name a class as module:Class")
+        raise mistake(f"{show(name)} is not known; {suggest(name, ALGORITHMS)}")
     return name
 
 
