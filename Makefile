@@ -32,6 +32,13 @@ reproduce: $(STAMP) ## Reproduce the paper: Tables 1 and 2 and the figure behind
 test: $(STAMP) ## Run the tests.
 	$(BIN)/python -m pytest -n auto
 
+baseline: $(STAMP) ## Draw the pictures anew that the tests compare with; look at them before committing.
+	rm -f tests/figures/baseline/*.png
+	$(BIN)/python -m pytest tests/figures/test_pictures.py -k test_picture --mpl-generate-path=tests/figures/baseline
+
+verify: $(STAMP) ## Compare this code with results/reference: bit for bit, and by statistics.
+	$(CASCADEBAI) verify --n-jobs $(JOBS)
+
 bench: $(STAMP) ## Measure the engines; JSON goes to results/benchmark.json.
 	$(BIN)/python experiments/benchmark.py --json results/benchmark.json
 

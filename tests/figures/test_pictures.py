@@ -1,0 +1,102 @@
+"""Figures against committed pictures: drawn from small fixed tables, and from every reference that is committed.
+
+`make baseline` draws the pictures anew after a change that is meant; look at them before they are committed.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.testing.compare import compare_images
+
+import cascadebai_cli
+from cascadebai_cli.analysis.results import load_results
+from cascadebai_cli.cli.plot import KINDS
+from cascadebai_cli.figures import bars, bounds, curves, scaling, schematic
+from cascadebai_cli.figures.style import STYLE, styled
+
+HERE = Path(__file__).parent
+BASELINE = HERE / "baseline"
+DATA = HERE / "data"
+REFERENCE = Path(cascadebai_cli.__file__).parents[1] / "results" / "reference"
+DPI = 80
+TOLERANCE = 0.1
+"""Root mean square of the differences of the colour values, 0 to 255; pinned versions differ by 0."""
+
+
+def pictures() -> dict[str, tuple[Path, str]]:
+    """Name of a picture -> result directory and kind of the figure."""
+    fixed = {kind: (DATA / kind, kind) for kind in ("scaling", "curves", "bars")}
+    fixed |= {kind: (DATA / "scaling", kind) for kind in ("bounds", "schematic")}
+    for manifest in sorted(REFERENCE.glob("*/manifest.json")):
+        kind = load_results(manifest.parent).plot_kind
+        fixed[f"reference_{manifest.parent.name}"] = (manifest.parent, kind)
+    return fixed
+
+
+PICTURES = pictures()
+
+
+def draw(name: str) -> Figure:
+    directory, kind = PICTURES[name]
+    return KINDS[kind](load_results(directory))
+
+
+def compared_with_baseline(function: Callable[..., Figure]) -> Callable[..., Figure]:
+    marked: Callable[..., Figure] = pytest.mark.mpl_image_compare(
+        baseline_dir=str(BASELINE), tolerance=TOLERANCE, style=dict(STYLE), savefig_kwargs={"dpi": DPI}
+    )(function)
+    return marked
+
+
+@pytest.mark.parametrize("name", PICTURES)
+@compared_with_baseline
+def test_picture(name: str) -> Figure:
+    return draw(name)
+
+
+def test_every_baseline_has_its_picture() -> None:
+    assert {path.name for path in BASELINE.glob("*.png")} == {f"test_picture_{name}.png" for name in PICTURES}
+
+
+def difference(name: str, folder: Path) -> str | None:
+    """What the comparison says of a figure as it is drawn now."""
+    path = folder / "now.png"
+    styled(draw(name).savefig)(path, dpi=DPI)
+    return compare_images(str(BASELINE / f"test_picture_{name}.png"), str(path), TOLERANCE)
+
+
+@pytest.mark.parametrize("name", ["scaling", "curves", "bars", "bounds", "schematic"])
+def test_the_comparison_is_silent_without_a_fault(name: str, tmp_path: Path) -> None:
+    assert difference(name, tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "module", "colour", "other"),
+    [
+        ("scaling", scaling, "POINTS", "navy"),
+        ("scaling", scaling, "FIT", "darkred"),
+        ("scaling", scaling, "BAND", "darkcyan"),
+        ("curves", curves, "LOOKS", tuple(look._replace(color="#0072B3") for look in curves.LOOKS)),
+        ("bars", bars, "ORDERS", {**bars.ORDERS, "-U": (bars.ORDERS["-U"][0], "#F0B490")}),
+        ("bounds", bounds, "LOWER", "#2e7d40"),
+        ("schematic", schematic, "OPTIMAL", "#8fce93"),
+    ],
+)
+def test_a_changed_colour_is_caught(
+    name: str, module: object, colour: str, other: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert getattr(module, colour) != other
+    monkeypatch.setattr(module, colour, other)
+    found = difference(name, tmp_path)
+    assert found is not None
+    assert "did not match" in found
+
+
+def test_a_moved_point_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    results = load_results(DATA / "scaling")
+    largest = results.summary["mean_steps"].idxmax()
+    results.summary.loc[largest, ["mean_steps", "ci_low", "ci_high"]] *= 1.05
+    monkeypatch.setattr(f"{__name__}.load_results", lambda _: results)
+    assert difference("scaling", tmp_path)
