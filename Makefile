@@ -6,7 +6,7 @@ CASCADEBAI := $(BIN)/cascadebai
 STAMP := $(VENV)/.installed
 JOBS ?= -1
 
-.PHONY: help install smoke reproduce test bench check format clean
+.PHONY: help install smoke reproduce test baseline verify bench check format clean
 
 help: ## Show this list.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -34,7 +34,7 @@ test: $(STAMP) ## Run the tests.
 
 baseline: $(STAMP) ## Draw the pictures anew that the tests compare with; look at them before committing.
 	rm -f tests/figures/baseline/*.png
-	$(BIN)/python -m pytest tests/figures/test_pictures.py -k test_picture --mpl-generate-path=tests/figures/baseline
+	$(BIN)/python -m pytest tests/figures/test_pictures.py::test_picture --mpl-generate-path=tests/figures/baseline
 
 verify: $(STAMP) ## Compare this code with results/reference: bit for bit, and by statistics.
 	$(CASCADEBAI) verify --n-jobs $(JOBS)
