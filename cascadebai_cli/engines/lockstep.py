@@ -23,10 +23,12 @@ from cascadebai_cli.model.instance import BoolArray, IntArray
 
 MEMORY = 256 * 2**20
 """Bytes for the outcomes ahead of one block."""
-DEEPEST = 1024
-"""Outcomes ahead of an item at most."""
-ROWS = 1024
-"""Rows of one block at most."""
+DEEPEST = 512
+"""Outcomes in a bank at most."""
+GROWTH = 4
+"""Windows are tried in sizes that differ by this factor."""
+ROWS = 256
+"""Rows of one block at most: of more the state does not fit into the cache."""
 LARGEST_KEY = np.iinfo(np.int32).max
 """Keys beyond it take 64 bits."""
 NO_CAP = np.iinfo(np.int64).max // 2
@@ -65,8 +67,8 @@ def run_lockstep(jobs: Sequence[Job]) -> list[Run]:
 
 
 def _depth(rows: int, L: int) -> int:
-    """Outcomes ahead that fit into `MEMORY`, of 11 bytes each, a power of two from 32 to `DEEPEST`."""
-    fitting = MEMORY // (11 * rows * L)
+    """Outcomes in a bank so that all fit into `MEMORY`, 11 bytes each: a power of two from 32 to `DEEPEST`."""
+    fitting = MEMORY // (2 * 11 * rows * L)
     return int(min(DEEPEST, max(32, 2 ** (fitting.bit_length() - 1 if fitting else 0))))
 
 
@@ -140,7 +142,7 @@ class _Block:
         item, observed = key.dtype.type((1 << self.shift) - 1), key.dtype.type(1 << self.shift)
         start, columns = np.arange(rows)[:, None] * self.L, np.arange(K, dtype=np.int16)
         shown, corner = np.empty((rows, K), np.int64), np.arange(rows) * K
-        now = self.now
+        L, now = self.L, self.now
         while waiting < enough and now < next_cap:
             now += 1
             np.copyto(ordered, key)
@@ -154,7 +156,7 @@ class _Block:
             seen |= value < last
             place = shown[seen]
             keys[place] += observed
-            moved = at[place] + 1
+            moved = at[place] + L
             at[place] = moved
             reached = next_value[moved]
             values[place] = reached
@@ -177,76 +179,74 @@ class _Block:
 
     def _attend(self, rows: IntArray) -> None:
         """Judge the parked rows and open a window for those that go on."""
-        self._refill(rows)
+        self.ahead.turn(rows, self.alive[rows])
+        self._widen_keys()
         capped = self.steps[rows] >= self.cap[rows]
-        size = np.where(capped, 1, np.minimum(2 * self.size[rows], self.ahead.depth))
-        quiet = self._quiet(rows, size)
-        self._open(rows[quiet & ~capped], size[quiet & ~capped])
-        loud = rows[~quiet]
-        for row in loud[~self._quiet(loud, np.ones(len(loud), np.int64))] if len(loud) else loud:
-            self._judge(int(row))
-        for row in rows[capped]:
-            self._finish(int(row), "capped")
-        self._find_windows(loud[self.ids[loud] >= 0], size[~quiet][self.ids[loud] >= 0])
-
-    def _refill(self, rows: IntArray) -> None:
-        """Read on where no outcome is left."""
-        at, item = np.nonzero(self.alive[rows] & (self.ahead.slots(rows) == self.ahead.depth))
-        if len(at):
-            self.ahead.refill(rows[at] * self.L + item)
-            self._widen_keys()
+        size = np.where(capped, 1, np.minimum(GROWTH * self.size[rows], self.ahead.depth))
+        while (wide := size > 1).any():
+            self._open_if_quiet(rows[wide], size[wide])
+            parked = self.parked[rows]
+            rows, size = rows[parked], np.maximum(size[parked] // GROWTH, 1)
+        self._judge(rows)
+        self._open(rows[self.ids[rows] >= 0], 1)
 
     def _widen_keys(self) -> None:
         """Change to 64 bits before a count outgrows its part of a 32-bit key."""
-        largest = int(self.ahead.T0.max()) + self.ahead.depth + 1
+        largest = int(self.ahead.T0.max()) + 2 * self.ahead.depth
         if self.key.dtype == np.int32 and largest >= LARGEST_KEY >> self.shift:
             self.key = self.key.astype(np.int64)
             self.key[~self.alive] += 1 << 62
 
-    def _quiet(self, rows: IntArray, size: IntArray) -> BoolArray:
-        """Whether no rule can fire before an item of the row was observed `size` more times."""
+    def _open_if_quiet(self, rows: IntArray, size: IntArray) -> None:
+        """Open windows where it is proven that no rule can fire before an item reaches the end of its window.
+
+        The most observed item may be observed `size` times in the window, the others less in proportion: an item
+        that was seldom observed so far will seldom be observed, and its mean moves more if it is.
+        """
         alive = self.alive[rows]
-        T, S = self.ahead.counts(rows)
-        more = np.where(alive, self._width(rows, size) - 1, 0)
-        T_end, S_end = self.ahead.counts(rows, more)
-        window = Window(alive, T, S, T_end, S_end, self.ahead.radius(rows, np.where(alive, T_end, 1)))
+        slots = self.ahead.slots(rows)
+        T = np.where(alive, self.ahead.counts(rows, slots)[0], 0)
+        share = size[:, None] * T // np.maximum(T.max(axis=1), 1)[:, None]
+        width = np.minimum(np.maximum(share, 1), self.ahead.depth - slots)
+        quiet = self._quiet(rows, np.where(alive, width - 1, 0))
+        self._open(rows[quiet], width[quiet])
+        self.size[rows[quiet]] = size[quiet]
+
+    def _quiet(self, rows: IntArray, more: IntArray | int) -> BoolArray:
+        """Whether no rule can fire before an item was observed more often than `more` times."""
+        alive, slots = self.alive[rows], self.ahead.slots(rows)
+        T_end, S_end = self.ahead.counts(rows, slots + more)
+        radius = self.ahead.radius(rows, np.where(alive, T_end, 1))
+        window = Window(alive, *self.ahead.counts(rows, slots), T_end, S_end, radius)
         return proven_quiet(window, self.k[rows], self.epsilon[rows])
 
-    def _width(self, rows: IntArray, size: IntArray) -> IntArray:
-        """Width of the window of each item: `size` for the most observed, less in proportion for the others.
-
-        An item that was seldom observed so far will seldom be observed in the window, and moves more if it is.
-        """
-        T = np.where(self.alive[rows], self.ahead.counts(rows)[0], 0)
-        share = size[:, None] * T // np.maximum(T.max(axis=1), 1)[:, None]
-        return np.asarray(np.clip(share, 1, self.ahead.depth - self.ahead.slots(rows)))
-
-    def _find_windows(self, rows: IntArray, size: IntArray) -> None:
-        """Open the widest window that is proven, by trial; one of width 1 ends at the next step and needs no proof."""
-        while len(rows):
-            size = np.maximum(size // 4, 1)
-            quiet = (size == 1) | self._quiet(rows, size)
-            self._open(rows[quiet], size[quiet])
-            rows, size = rows[~quiet], size[~quiet]
-
-    def _open(self, rows: IntArray, size: IntArray) -> None:
-        places = rows[:, None] * self.L + np.arange(self.L)
-        at = self.ahead.at[places]
-        self.size[rows] = size
-        self.stop[places] = at + self._width(rows, size)
-        value = np.where(self.alive[rows], self.ahead.values.ravel()[at], np.inf)
-        self.value[places] = value
-        self.click[places] = np.where(self.alive[rows] & self.ahead.ends.ravel()[at], value, NEVER)
+    def _open(self, rows: IntArray, width: IntArray | int) -> None:
+        """Let rows go on; a window of width 1 ends with the next step and needs no proof."""
+        alive, at = self.alive[rows], self.ahead.pointers(rows)
+        value = np.where(alive, self.ahead.values.ravel()[at], np.inf)
+        self.value.reshape(-1, self.L)[rows] = value
+        self.click.reshape(-1, self.L)[rows] = np.where(alive & self.ahead.ends.ravel()[at], value, NEVER)
+        self.stop.reshape(-1, self.L)[rows] = at + width * self.L
         self.parked[rows] = False
         self.since[rows] = self.now
+        self.size[rows] = 1
 
     # Decisions.
 
-    def _judge(self, row: int) -> None:
+    def _judge(self, rows: IntArray) -> None:
+        """Accept and reject in rows that are not proven quiet, then end those that have reached the cap."""
+        if len(rows) == 0:
+            return
+        for row in rows[~self._quiet(rows, 0)].tolist():
+            self._identify(row)
+        for row in rows[(self.ids[rows] >= 0) & (self.steps[rows] >= self.cap[rows])].tolist():
+            self._finish(row, "capped")
+
+    def _identify(self, row: int) -> None:
         """Lines 11 to 17 of Algorithm 1, by the learner's own rule."""
         learner = self.learners[row]
         D = learner.race.survivors
-        learner.T, learner.S = self._counts(row)
+        learner.T[D], learner.S[D] = (counts[D] for counts in self._counts(row))
         T = learner.T[D]
         mean = learner.S[D] / np.maximum(T, 1)
         accept, reject = learner.rule.identify(
@@ -260,7 +260,8 @@ class _Block:
             self._finish(row, "stopped")
 
     def _counts(self, row: int) -> tuple[IntArray, IntArray]:
-        T, S = self.ahead.counts(np.array([row]))
+        rows = np.array([row])
+        T, S = self.ahead.counts(rows, self.ahead.slots(rows))
         return T[0], S[0]
 
     def _bury(self, row: int, items: IntArray) -> None:
@@ -270,9 +271,8 @@ class _Block:
         self.key[row, items] = last + items
 
     def _finish(self, row: int, status: Status) -> None:
-        if self.ids[row] < 0:
-            return
-        race, T = self.learners[row].race, self._counts(row)[0]
+        race, T = self.learners[row].race, self.learners[row].T
+        T[race.survivors] = self._counts(row)[0][race.survivors]
         self.results[int(self.ids[row])] = Run(
             steps=int(self.steps[row]),
             status=status,
@@ -293,7 +293,6 @@ class _Block:
         self.learners = [self.learners[row] for row in going]
         for name in ("key", "alive", "parked", "size", "k", "epsilon", "cap", "steps", "since", "ids"):
             setattr(self, name, getattr(self, name)[going])
-        places = (going[:, None] * self.L + np.arange(self.L)).ravel()
-        self.value, self.click = self.value[places], self.click[places]
-        shift = np.arange(len(going))[:, None] * self.L - going[:, None] * self.L
-        self.stop = self.stop[places] + (np.tile(shift, (1, self.L)) * (self.ahead.depth + 1)).ravel()
+        for name in ("value", "click", "stop"):
+            setattr(self, name, getattr(self, name).reshape(-1, self.L)[going].ravel())
+        self.stop -= np.repeat(going - np.arange(len(going)), self.L) * (2 * (self.ahead.depth + 1) * self.L)

@@ -1,6 +1,6 @@
 """The next outcomes of every item of every row, with what the display order sorts by after each of them.
 
-An item is a *place* `row * L + item`. Of each place `depth` outcomes ahead are known. As the n-th outcome of an item
+An item is a *place* `row * L + item`. Of each, `depth` outcomes ahead are known. As the n-th outcome of an item
 does not depend on the run, its mean, its confidence bounds and its next outcome after `n` observations do not
 either: they are computed in bulk, and a step only moves a pointer.
 """
@@ -8,35 +8,38 @@ either: they are computed in bulk, and a step only moves a pointer.
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cascadebai_cli.engines.stacks import Stack
-from cascadebai_cli.learners.display import display_values
+from cascadebai_cli.learners.display import DisplayOrder
 from cascadebai_cli.learners.racing import RadiusRule
 from cascadebai_cli.model.instance import BoolArray, FloatArray, IntArray
 
 NEVER = 2e300
 """Value of a click that does not happen: larger than what any item is sorted by."""
-AT_ONCE = 32
-"""Places refilled together: few enough for the arrays to stay in the cache."""
 
 
 class Lookahead:
     """Outcomes ahead of the places of a block of rows.
+
+    Each item has two *banks* of `depth` outcomes: it reads one, while the other one is free or already filled with
+    what follows. Free banks are filled for many items of a row at once.
 
     Args:
         stacks: source of each row.
         rules: rule of each row, for its radius.
         display: sign and width of the display order of each row, shape `(rows, 2)`.
         cascading: whether a click ends a step of the row.
-        depth: how many outcomes are known at most.
+        depth: outcomes in a bank.
 
     Attributes:
-        at: pointer of each place into the following three, which lie end to end, `depth + 1` a place.
+        at: pointer of each place into the following three, of shape `(rows, 2, depth + 1, L)`: items that were
+            observed equally often lie side by side, which the cache rewards. An observation moves a pointer by `L`.
         values: what the item is sorted by, after each number of observations.
         ends: whether the next outcome is a click that ends the step.
-        sums: clicks since the place was filled.
-        T0, S0: observations and clicks of each place when it was filled.
+        sums: clicks since the beginning of the bank.
+        T0, S0: observations and clicks of each item at the beginning of its banks, shape `(rows, 2, L)`.
+        filled: whether the bank holds outcomes that were not read, shape `(rows, 2, L)`.
+        bank: bank that each item reads, shape `(rows, L)`.
     """
 
     def __init__(
@@ -52,18 +55,18 @@ class Lookahead:
         self.stacks = list(stacks)
         self.rules = [same[rule] for rule in rules]
         self.display, self.cascading = display, cascading
-        shape = (rows * self.L, depth + 1)
-        self.T0: IntArray = np.full(len(self), -depth)
-        self.S0: IntArray = np.zeros(len(self), np.int64)
-        self.values, self.ends = np.zeros(shape), np.zeros(shape, bool)
-        self.sums = np.zeros(shape, np.uint16)
-        self.at: IntArray = self._starts() + depth
+        banks, outcomes = (rows, 2, self.L), (rows, 2, depth + 1, self.L)
+        self.T0, self.S0 = np.full(banks, -depth), np.zeros(banks, np.int64)
+        self.filled = np.zeros(banks, bool)
+        self.bank = np.ones((rows, self.L), np.int64)
+        self.values, self.ends = np.zeros(outcomes), np.zeros(outcomes, bool)
+        self.sums = np.zeros(outcomes, np.uint16)
+        self.at: IntArray = (self._starts(np.arange(rows)) + depth * self.L).ravel()
 
-    def __len__(self) -> int:
-        return len(self.stacks) * self.L
-
-    def _starts(self) -> IntArray:
-        starts: IntArray = np.arange(len(self)) * (self.depth + 1)
+    def _starts(self, rows: IntArray) -> IntArray:
+        """Pointers of the items of `rows` at the beginning of the banks that they read, shape `(rows, L)`."""
+        banks = 2 * rows[:, None] + self.bank[rows]
+        starts: IntArray = banks * ((self.depth + 1) * self.L) + np.arange(self.L)
         return starts
 
     def keep(self, rows: IntArray) -> None:
@@ -71,64 +74,85 @@ class Lookahead:
         slots = self.slots(rows)
         self.stacks = [self.stacks[row] for row in rows]
         self.rules = [self.rules[row] for row in rows]
-        self.display, self.cascading = self.display[rows], self.cascading[rows]
-        places = (rows[:, None] * self.L + np.arange(self.L)).ravel()
-        self.T0, self.S0 = self.T0[places], self.S0[places]
-        self.values, self.ends, self.sums = self.values[places], self.ends[places], self.sums[places]
-        self.at = self._starts() + slots.ravel()
+        for name in ("display", "cascading", "T0", "S0", "filled", "bank", "values", "ends", "sums"):
+            setattr(self, name, getattr(self, name)[rows])
+        self.at = (self._starts(np.arange(len(rows))) + slots * self.L).ravel()
+
+    def pointers(self, rows: IntArray) -> IntArray:
+        """`at` of the items of `rows`, shape `(rows, L)`."""
+        return self.at.reshape(-1, self.L)[rows]
 
     def slots(self, rows: IntArray) -> IntArray:
-        """Outcomes used of those stored, shape `(rows, L)`."""
-        places = rows[:, None] * self.L + np.arange(self.L)
-        slots: IntArray = self.at[places] - places * (self.depth + 1)
+        """Outcomes read of those in the bank, shape `(rows, L)`."""
+        slots: IntArray = (self.pointers(rows) - self._starts(rows)) // self.L
         return slots
 
-    def counts(self, rows: IntArray, ahead: IntArray | int = 0) -> tuple[IntArray, IntArray]:
-        """Observations and clicks of the items of `rows`, `ahead` observations from now, shape `(rows, L)`."""
-        places = rows[:, None] * self.L + np.arange(self.L)
-        at = self.at[places] + ahead
-        T = self.T0[places] + at - places * (self.depth + 1)
-        return T, self.S0[places] + self.sums.ravel()[at]
+    def counts(self, rows: IntArray, slots: IntArray) -> tuple[IntArray, IntArray]:
+        """Observations and clicks of the items of `rows` after `slots` outcomes of the bank, shape `(rows, L)`."""
+        row, bank, item = rows[:, None], self.bank[rows], np.arange(self.L)
+        return self.T0[row, bank, item] + slots, self.S0[row, bank, item] + self.sums[row, bank, slots, item]
 
     def radius(self, rows: IntArray, T: IntArray) -> FloatArray:
         """Radius of each item of `rows` after `T` observations, shape `(rows, L)`."""
-        return _radius([self.rules[row] for row in rows], T)
+        rules = [self.rules[row] for row in rows]
+        distinct = list({id(rule): rule for rule in rules}.values())
+        if len(distinct) == 1:
+            known: FloatArray = distinct[0].radius(T)
+            return known
+        radius = np.empty(T.shape)
+        for rule in distinct:
+            mine = np.array([other is rule for other in rules])
+            radius[mine] = rule.radius(T[mine])
+        return radius
 
-    def refill(self, places: IntArray) -> None:
-        """Read new outcomes of `places`, of which all were used."""
-        for start in range(0, len(places), AT_ONCE):
-            self._refill(places[start : start + AT_ONCE])
+    def turn(self, rows: IntArray, alive: BoolArray) -> None:
+        """Let the items of `rows` that have read their bank go on with the other one, filled first where it is free.
 
-    def _refill(self, places: IntArray) -> None:
-        self.S0[places] += self.sums[places, -1]
-        self.T0[places] += self.depth
-        self.at[places] -= self.depth
-        rows, items = np.divmod(places, self.L)
-        clicks = np.zeros((len(places), self.depth + 1), bool)
-        for i, (row, item) in enumerate(zip(rows.tolist(), items.tolist(), strict=True)):
-            clicks[i, 1:] = self.stacks[row].take(item, self.depth)
-        sums = np.cumsum(clicks, axis=1, dtype=np.uint16)
-        self.sums[places] = sums
-        self.ends[places, :-1] = clicks[:, 1:] & self.cascading[rows][:, None]
-        self.values[places] = self._values(places, rows, sums)
+        Args:
+            rows: the rows.
+            alive: items that may be observed again, shape `(rows, L)`; what is known of the rest may be lost.
+        """
+        spent = alive & (self.slots(rows) == self.depth)
+        other = 1 - self.bank[rows]
+        spent_rows, items = np.nonzero(spent)
+        banks = other[spent_rows, items]
+        empty = ~self.filled[rows[spent_rows], banks, items]
+        for i, bank in sorted(set(zip(spent_rows[empty].tolist(), banks[empty].tolist(), strict=True))):
+            row = int(rows[i])
+            free = alive[i] & (other[i] == bank) & ~self.filled[row, bank]
+            self._fill(row, bank, np.flatnonzero(free), whole=bool((free | ~alive[i]).all()))
+        self.bank[rows[spent_rows], items] = banks
+        self.filled[rows[spent_rows], 1 - banks, items] = False
+        self.at[rows[spent_rows] * self.L + items] = self._starts(rows)[spent_rows, items]
 
-    def _values(self, places: IntArray, rows: IntArray, sums: NDArray[np.uint16]) -> FloatArray:
-        sign, width = self.display[rows].T[:, :, None]
-        if not sign.any():
-            return np.zeros(sums.shape)
-        T = self.T0[places][:, None] + np.arange(self.depth + 1)
-        mean = (self.S0[places][:, None] + sums) / np.maximum(T, 1)
-        radius = _radius([self.rules[row] for row in rows], T) if width.any() else 0.0
-        return display_values(mean, radius, sign, width)
+    def _fill(self, row: int, bank: int, items: IntArray, whole: bool) -> None:
+        """Read what follows the bank that the items read now.
 
+        Args:
+            row, bank, items: where.
+            whole: whether the other items of the bank may be overwritten, which is faster than to spare them.
+        """
+        self.filled[row, bank, items] = True
+        columns = np.arange(self.L) if whole else items
+        T0 = self.T0[row, 1 - bank, columns] + self.depth
+        S0 = self.S0[row, 1 - bank, columns] + self.sums[row, 1 - bank, -1, columns]
+        self.T0[row, bank, columns], self.S0[row, bank, columns] = T0, S0
+        clicks = self._read(row, items, columns)
+        sums = np.cumsum(clicks, axis=0, dtype=np.uint16)
+        into = slice(None) if whole else columns
+        self.sums[row, bank][:, into] = sums
+        self.ends[row, bank][:-1, into] = clicks[1:] if self.cascading[row] else False
+        order = DisplayOrder(*self.display[row].tolist())
+        if order.sign:
+            T = T0 + np.arange(self.depth + 1)[:, None]
+            mean = S0.astype(np.float64) + sums
+            mean /= np.maximum(T0.astype(np.float64) + np.arange(self.depth + 1.0)[:, None], 1)
+            radius = self.rules[row].radius(T) if order.width else np.zeros(1)
+            self.values[row, bank][:, into] = order.values(mean, radius)
 
-def _radius(rules: list[RadiusRule], T: IntArray) -> FloatArray:
-    """Radii of the rows of `T`, each by its own rule."""
-    distinct = list({id(rule): rule for rule in rules}.values())
-    if len(distinct) == 1:
-        return distinct[0].radius(T)
-    radius = np.empty(T.shape)
-    for rule in distinct:
-        mine = np.array([other is rule for other in rules])
-        radius[mine] = rule.radius(T[mine])
-    return radius
+    def _read(self, row: int, items: IntArray, columns: IntArray) -> BoolArray:
+        """The next outcomes of `items`, in their places among `columns`; the first row is empty."""
+        clicks = np.zeros((len(columns), self.depth + 1), bool)
+        for place, item in zip(np.searchsorted(columns, items).tolist(), items.tolist(), strict=True):
+            clicks[place, 1:] = self.stacks[row].take(item, self.depth)
+        return np.ascontiguousarray(clicks.T)

@@ -7,7 +7,6 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.instance import FloatArray
@@ -15,7 +14,7 @@ from cascadebai_cli.model.instance import FloatArray
 OrderName = Literal["T", "mean", "-mean", "U", "-U", "L", "-L"]
 
 HUGE = 1e300
-"""Stands for an infinite radius: larger than any other value, yet 0 times it is 0."""
+"""Stands for an infinite radius: larger than any other value, yet finite."""
 
 
 class DisplayOrder(NamedTuple):
@@ -30,12 +29,8 @@ class DisplayOrder(NamedTuple):
 
     def values(self, mean: FloatArray, radius: FloatArray) -> FloatArray:
         """What is sorted by. An unobserved item has mean 0, `U = inf` and `L = -inf`, written as `HUGE`."""
-        return display_values(mean, radius, self.sign, self.width)
-
-
-def display_values(mean: ArrayLike, radius: ArrayLike, sign: ArrayLike, width: ArrayLike) -> FloatArray:
-    """`DisplayOrder.values` for arrays of signs and widths; all four are broadcast together."""
-    return np.multiply(sign, mean + np.multiply(np.minimum(radius, HUGE), width))
+        bound: FloatArray = mean + self.width * np.minimum(radius, HUGE) if self.width else mean
+        return bound if self.sign == 1 else self.sign * bound
 
 
 ORDERS = MappingProxyType(
