@@ -6,7 +6,7 @@ CASCADEBAI := $(BIN)/cascadebai
 STAMP := $(VENV)/.installed
 JOBS ?= -1
 
-.PHONY: help install smoke reproduce test baseline verify bench check format clean
+.PHONY: help install smoke reproduce test baseline tables verify bench check format clean
 
 help: ## Show this list.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -24,10 +24,8 @@ smoke: $(STAMP) ## Sweep, fit and plot a small study in seconds.
 	$(CASCADEBAI) fit results/smoke
 	$(CASCADEBAI) plot results/smoke
 
-reproduce: $(STAMP) ## Reproduce the paper: Tables 1 and 2 and the figure behind them.
-	$(CASCADEBAI) sweep configs/table1.yaml --n-jobs $(JOBS)
-	$(CASCADEBAI) fit results/table1
-	$(CASCADEBAI) plot results/table1
+reproduce: $(STAMP) ## Reproduce the paper and write results/report.html; FAST=1 for all of it at a reduced size.
+	$(BIN)/python -m experiments.reproduce $(if $(filter-out 0,$(FAST)),--fast) --n-jobs $(JOBS)
 
 test: $(STAMP) ## Run the tests.
 	$(BIN)/python -m pytest -n auto
@@ -35,6 +33,9 @@ test: $(STAMP) ## Run the tests.
 baseline: $(STAMP) ## Draw the pictures anew that the tests compare with; look at them before committing.
 	rm -f tests/figures/baseline/*.png
 	$(BIN)/python -m pytest tests/figures/test_pictures.py::test_picture --mpl-generate-path=tests/figures/baseline
+
+tables: $(STAMP) ## Write the numbers of README.md and experiments/README.md from results/reference.
+	$(BIN)/python -m experiments.write_tables
 
 verify: $(STAMP) ## Compare this code with results/reference: bit for bit, and by statistics.
 	$(CASCADEBAI) verify --n-jobs $(JOBS)

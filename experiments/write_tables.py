@@ -1,0 +1,213 @@
+"""Write the numbers of the documents from results/reference: `python -m experiments.write_tables [--check]`.
+
+What stands between `<!-- begin: NAME -->` and `<!-- end: NAME -->` is written by the block of that name below; the
+rest of a document is left as it is.
+"""
+
+import argparse
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cascadebai_cli.analysis.claims import claims_of
+from cascadebai_cli.analysis.fits import fits_table
+from cascadebai_cli.analysis.provenance import spans
+from cascadebai_cli.analysis.results import Results, load_results, missing_trials
+from cascadebai_cli.analysis.scaling import MODELS
+from cascadebai_cli.analysis.tables import coefficient, difference, p_value, share
+from cascadebai_cli.analysis.times import times_of
+from experiments.artefacts import ARTEFACTS, REFERENCE, Artefact
+
+DOCUMENTS = (Path("README.md"), Path("experiments/README.md"))
+MARKED = re.compile(r"(<!-- begin: (?P<name>[\w-]+) -->)(?P<text>.*?)(<!-- end: (?P=name) -->)", re.DOTALL)
+NOT_YET = "not run yet"
+
+
+@cache
+def results_of(name: str) -> Results | None:
+    """The reference of an artefact, `None` if it was not run yet."""
+    directory = REFERENCE / name
+    return load_results(directory) if (directory / "manifest.json").exists() else None
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], numbers: int = 0) -> str:
+    """A table in Markdown; the last `numbers` columns are flush right."""
+    rule = ["---"] * (len(header) - numbers) + ["---:"] * numbers
+    lines = [header, rule, *([cell.replace("|", "\\|") for cell in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def artefacts() -> str:
+    """What is made by which command, and how far it is."""
+    header = ["artefact", "claim", "config", "command", "trials", "state"]
+    return table(header, [_artefact_row(artefact) for artefact in ARTEFACTS])
+
+
+def _artefact_row(artefact: Artefact) -> list[str]:
+    results = results_of(artefact.name)
+    trials = f"{int(results.summary['n'].sum()):,}" if results else ""
+    state = NOT_YET if results is None else "; ".join(missing_trials(results)) or "complete"
+    command = f"`python -m experiments.reproduce {artefact.name}`"
+    link = f"[{artefact.config.name}](../{artefact.config.as_posix()})"
+    return [artefact.shows, artefact.claim, link, command, trials, state]
+
+
+def claims() -> str:
+    """Every claim with the published value, ours and the verdict."""
+    rows = []
+    for artefact in ARTEFACTS:
+        results = results_of(artefact.name)
+        for claim in claims_of(results) if results else []:
+            rows.append([f"{artefact.name}, {claim.where}", *map(_escaped, claim[1:4]), f"**{claim.verdict}**"])
+        if results is None:
+            rows.append([artefact.name, artefact.claim, "", NOT_YET, "**open**"])
+    return table(["artefact", "claim", "published", "here", "verdict"], rows)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("*", "\\*")
+
+
+def verdicts() -> str:
+    """How many claims of each artefact have which verdict."""
+    rows = []
+    for artefact in ARTEFACTS:
+        results = results_of(artefact.name)
+        found = [claim.verdict for claim in claims_of(results)] if results else []
+        counted = ", ".join(f"{found.count(word)} {word}" for word in dict.fromkeys(found)) or NOT_YET
+        rows.append([artefact.shows, artefact.claim, counted])
+    return table(["artefact", "claim of the paper", "verdicts"], rows)
+
+
+def table2() -> str:
+    """Table 2: our fit and the published one in alternate lines."""
+    results = results_of("table1")
+    if results is None:
+        return NOT_YET
+    header = ["instance", "model", "", "c1", "c2", "R²", "p-value", "c1 differs by"]
+    rows = [line for row in fits_table(results).to_dict("records") for line in _fit_lines(row)]
+    return table(header, rows, numbers=5)
+
+
+def _fit_lines(row: Mapping[Any, Any]) -> Iterator[list[str]]:
+    quality = [share(row["r2"]), p_value(row["p_value"]), difference(row["c1"], row["published_c1"])]
+    model = f"c1 {row['model']} + c2"
+    yield [row["instance"], model, "here", coefficient(row["c1"]), coefficient(row["c2"]), *quality]
+    published = [coefficient(row["published_c1"]), coefficient(row["published_c2"])]
+    yield ["", "", "published", *published, share(row["published_r2"]), p_value(row["published_p_value"]), ""]
+
+
+def means() -> str:
+    """How far the mean steps are from the published line, over all `K`."""
+    results = results_of("table1")
+    if results is None:
+        return NOT_YET
+    rows = []
+    for name, entry in results.instances.items():
+        ratio = _over_published(results.summary[results.summary["instance"] == name], entry["fit"])
+        rows.append(
+            [name, f"{100 * ratio.min():+.1f} %", f"{100 * ratio.mean():+.1f} %", f"{100 * ratio.max():+.1f} %"]
+        )
+    return table(["mean steps against the published line", "smallest", "mean", "largest"], rows, numbers=3)
+
+
+def _over_published(cells: pd.DataFrame, fit: Mapping[str, Any]) -> "pd.Series[float]":
+    """Relative difference of each mean from the published line."""
+    K = cells["K"].to_numpy(dtype=float)
+    line = fit["published"]["c1"] * MODELS[fit["model"]](K) + fit["published"]["c2"]
+    return pd.Series(cells["mean_steps"].to_numpy(dtype=float) / line - 1)
+
+
+def lower() -> str | None:
+    """`7 to 36 %`: by how much the means of rows 1, 2 and 4 of Table 2 are lower than the published lines."""
+    results = results_of("table1")
+    if results is None:
+        return None
+    chosen = [name for name in results.instances if name in ("setting 1", "setting 2", "setting 4")]
+    parts = [
+        _over_published(results.summary[results.summary["instance"] == name], results.instances[name]["fit"])
+        for name in chosen
+    ]
+    below = -100 * np.concatenate(parts)
+    return f"{below.min():.0f} to {below.max():.0f} %"
+
+
+def runs() -> str:
+    """Where the rows come from and what they took."""
+    header = ["artefact", "L", "K", "trials a cell", "seed", "commit", "steps simulated", "hours of one core"]
+    rows = []
+    for artefact in ARTEFACTS:
+        results = results_of(artefact.name)
+        rows.append(_run_row(artefact.name, results) if results else [artefact.name, *[""] * 5, NOT_YET, ""])
+    return table(header, rows, numbers=2)
+
+
+def _run_row(name: str, results: Results) -> list[str]:
+    summary, manifest = results.summary, results.manifest
+    commit = str((manifest.get("git") or {}).get("commit", "unknown"))[:10]
+    steps = float((summary["n"] * summary["mean_steps"]).sum())
+    grid = [spans(summary[axis].unique().tolist()) for axis in ("L", "K")]
+    hours = times_of(results)["seconds"].sum() / 3600
+    return [name, *grid, str(results.config["trials"]), str(results.config["seed"]), commit, f"{steps:.2g}", f"{hours:.2f}"]
+
+
+BLOCKS: Mapping[str, Callable[[], str | None]] = {
+    "artefacts": artefacts,
+    "claims": claims,
+    "verdicts": verdicts,
+    "table2": table2,
+    "means": means,
+    "lower": lower,
+    "runs": runs,
+}
+"""Name of a marked place -> what is written there, `None` to leave what is there.
+
+A place within a line gets its text without line breaks.
+"""
+
+
+def filled(text: str, source: str = "") -> str:
+    """The document with all marked places written anew.
+
+    Raises:
+        KeyError: if a place has no block.
+    """
+
+    def written(match: re.Match[str]) -> str:
+        if match["name"] not in BLOCKS:
+            raise KeyError(f"{source}: no block is called {match['name']}; there are {', '.join(BLOCKS)}")
+        new = BLOCKS[match["name"]]()
+        if new is None:
+            return match[0]
+        return f"{match[1]}\n{new}\n{match[4]}" if match["text"].startswith("\n") else f"{match[1]}{new}{match[4]}"
+
+    return MARKED.sub(written, text)
+
+
+def outdated() -> list[Path]:
+    """Documents that are not what this module would write."""
+    texts = {path: path.read_text(encoding="utf-8") for path in DOCUMENTS if path.exists()}
+    return [path for path, text in texts.items() if filled(text, str(path)) != text]
+
+
+def main() -> None:
+    """Write the documents, or only say which are outdated."""
+    parser = argparse.ArgumentParser(description="Write the numbers of the documents from results/reference.")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit code 1 if a document is outdated")
+    check = parser.parse_args().check
+    found = outdated()
+    for path in found:
+        print(f"{path} is outdated" if check else f"{path} written")
+        if not check:
+            path.write_text(filled(path.read_text(encoding="utf-8"), str(path)), encoding="utf-8")
+    sys.exit(1 if check and found else 0)
+
+
+if __name__ == "__main__":
+    main()
