@@ -154,7 +154,8 @@ def _run_row(name: str, results: Results) -> list[str]:
     steps = float((summary["n"] * summary["mean_steps"]).sum())
     grid = [spans(summary[axis].unique().tolist()) for axis in ("L", "K")]
     hours = times_of(results)["seconds"].sum() / 3600
-    return [name, *grid, str(results.config["trials"]), str(results.config["seed"]), commit, f"{steps:.2g}", f"{hours:.2f}"]
+    trials, seed = str(results.config["trials"]), str(results.config["seed"])
+    return [name, *grid, trials, seed, commit, f"{steps:.2g}", f"{hours:.2f}"]
 
 
 BLOCKS: Mapping[str, Callable[[], str | None]] = {
