@@ -95,7 +95,8 @@ class Round:
         T = np.array([[self.T], [self.T + 1]])
         mean = (self.S[items] + np.stack([np.zeros(len(items), bool), self.new[items]])) / np.maximum(T, 1)
         hot = self.rule.above(mean, T, accept_level) | self.rule.below(mean, T, reject_level)
-        return np.where(items <= ends[:, None], hot[1], hot[0]).any(axis=1).nonzero()[0]
+        passing: BoolArray = np.where(items <= ends[:, None], hot[1], hot[0]).any(axis=1)
+        return passing.nonzero()[0]
 
     def means(self, ends: IntArray) -> tuple[FloatArray, IntArray]:
         """Means and counts of the survivors once those up to each of the `ends` were observed, a row an end."""

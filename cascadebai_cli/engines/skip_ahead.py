@@ -148,7 +148,7 @@ class _Crossing:
         borders = S + np.take(self.stretch.sums(start, rows, size), columns, axis=1)
         T = sweep.T + start + size * np.arange(rows + 1)
         suspects = Suspects(sweep.rule, sweep.race.k, T, borders)
-        for row in suspects.mask.any(axis=1).nonzero()[0].tolist():
+        for row in np.flatnonzero(suspects.mask.any(axis=1)).tolist():
             alive = self.fate[columns] == 0
             if not (suspects.mask[row] & alive).any():
                 continue
