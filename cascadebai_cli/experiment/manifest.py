@@ -34,7 +34,8 @@ def content(cell: Cell) -> dict[str, Any]:
     Raises:
         ConfigError: if the engine of the cell cannot run its learner.
     """
-    engine = resolve_engine(cell.engine, cell.spec.build(cell.L, cell.K, cell.delta, cell.epsilon))
+    learner = cell.spec.build(cell.L, cell.K, cell.delta, cell.epsilon)
+    engine = resolve_engine(cell.engine, learner, cell.feedback)
     return {
         "instance": cell.instance,
         "learner": cell.learner,
@@ -138,13 +139,18 @@ def read_manifest(directory: Path) -> Manifest | None:
     if not path.exists():
         return None
     with reading_from(path):
-        text = path.read_text(encoding="utf-8")
+        data = path.read_bytes()
     try:
-        return dict(json.loads(text))
+        manifest = json.loads(data)
     except ValueError:
-        raise CascadeError(
-            f"{path} is not a manifest; use --fresh to move the directory aside and start over"
-        ) from None
+        manifest = None
+    if not isinstance(manifest, dict) or not _all_mappings(manifest.get("cells", {})):
+        raise CascadeError(f"{path} is not a manifest; use --fresh to move the directory aside and start over")
+    return manifest
+
+
+def _all_mappings(cells: Any) -> bool:
+    return isinstance(cells, dict) and all(isinstance(cell, dict) for cell in cells.values())
 
 
 def refuse_mixing(directory: Path, old: Manifest | None, new: Manifest, cell_ids: Sequence[str]) -> None:

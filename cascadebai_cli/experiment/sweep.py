@@ -81,9 +81,13 @@ class OpenSweep:
     def run(self, backend: Backend, *, fail_fast: bool = False) -> Generator[BlockResult, None, None]:
         """Run what is missing; rows are in the journal before their block is yielded.
 
+        Without anything to run nothing is touched: no backend has to answer, and the manifest stays complete.
+
         Raises:
             CascadeError: if rows cannot be written or the backend breaks; earlier rows are kept.
         """
+        if not any(map(len, self.missing)):
+            return
         write_manifest(self.sweep.directory, self._manifest)
         order = Order(self.sweep.study.seed, fail_fast)
         journal = Journal(self.sweep.directory, self.stored.size)

@@ -65,6 +65,14 @@ def test_a_second_run_changes_nothing_and_runs_nothing(config, tmp_path, expecte
     assert (tmp_path / "expected" / "trials.journal").read_bytes() == journal
 
 
+def test_with_nothing_to_run_no_scheduler_has_to_answer(config, tmp_path, expected):
+    manifest = (tmp_path / "expected" / "manifest.json").read_text()
+    options = ["--quiet", "--backend", "dask", "--scheduler", "tcp://127.0.0.1:1"]
+    assert call("sweep", config, "--out", tmp_path / "expected", *options) == 0
+    assert tables(tmp_path / "expected") == expected
+    assert json.loads((tmp_path / "expected" / "manifest.json").read_text())["start"] == json.loads(manifest)["start"]
+
+
 def test_more_trials_are_added_as_if_all_had_run_at_once(config, tmp_path):
     assert sweep(config, tmp_path / "once", "--trials", 20) == 0
     assert sweep(config, tmp_path / "added", "--trials", 10) == 0

@@ -101,6 +101,11 @@ def test_rows_of_another_engine_version_are_refused(tmp_path):
         refuse_mixing(tmp_path, old, new, list(old["cells"]))
 
 
+def test_pulls_that_repeat_an_item_go_into_a_sweep_of_semi_bandit_feedback(tmp_path):
+    learner = "learners: [{name: B, algorithm: batrac, b: 4, r: 2, feedback: semi-bandit}]\n"
+    assert {cell["r"] for cell in manifest_of(tmp_path, BASE + learner)["cells"].values()} == {2}
+
+
 def test_a_directory_without_rows_takes_any_config(tmp_path):
     old, new = manifest_of(tmp_path, BASE), manifest_of(tmp_path, BASE.replace("seed: 5", "seed: 6"))
     refuse_mixing(tmp_path, old, new, [])
@@ -122,8 +127,9 @@ def test_a_manifest_is_read_as_written_and_says_where_rows_come_from(tmp_path):
     assert manifest["versions"]["numpy"]
 
 
-def test_no_manifest_is_none_and_a_broken_one_an_error(tmp_path):
+@pytest.mark.parametrize("content", [b"{", b"5", b"[]", b"null", b"\xff\xfe", b'{"cells": 5}', b'{"cells": {"a": 1}}'])
+def test_no_manifest_is_none_and_a_broken_one_an_error(tmp_path, content):
     assert read_manifest(tmp_path) is None
-    (tmp_path / "manifest.json").write_text("{")
+    (tmp_path / "manifest.json").write_bytes(content)
     with pytest.raises(CascadeError, match=r"manifest\.json is not a manifest; use --fresh"):
         read_manifest(tmp_path)
