@@ -1,6 +1,8 @@
 """Writing results so that a reader never sees half a file."""
 
+import errno
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,21 +13,34 @@ if TYPE_CHECKING:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Put `content` in `path` at once, or leave what was there.
+    """Put `content` in `path` at once, or leave what was there; a device or a pipe is written to, never replaced.
 
     Raises:
         CascadeError: if the file cannot be written.
     """
-    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_bytes(content)
-        partial.replace(path)
+        if path.exists() and not path.is_file():
+            path.write_bytes(content)
+        else:
+            _replace(path, content)
     except OSError as error:
-        partial.unlink(missing_ok=True)
         raise CascadeError(
             f"{path} cannot be written ({error.strerror}); free some space or choose another place"
         ) from error
+
+
+def _replace(path: Path, content: bytes) -> None:
+    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        partial.write_bytes(content)
+        partial.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            partial.unlink()
+        raise
 
 
 def write_table(path: Path, table: "pd.DataFrame") -> None:
