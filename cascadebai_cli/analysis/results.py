@@ -110,10 +110,25 @@ def _read_manifest(path: Path) -> Mapping[str, Any]:
         manifest = json.loads(_text(path))
     except json.JSONDecodeError as error:
         raise ConfigError(f"{path}: line {error.lineno}: not JSON; run the sweep again") from error
-    missing = [key for key in ("config", "rows_sha256") if key not in manifest]
+    known = manifest if isinstance(manifest, dict) else {}
+    missing = [key for key in ("config", "rows_sha256") if key not in known]
     if missing:
         raise ConfigError(f"{path}: key {missing[0]} is missing; this is not the manifest of a sweep")
-    return dict(manifest)
+    if not (_is_study(known["config"]) and isinstance(known.get("cells", {}), dict)):
+        raise ConfigError(f"{path}: config or cells are not those of a study; run the sweep again")
+    return known
+
+
+def _is_study(config: Any) -> bool:
+    """Whether a config has the shape that `Results` relies on: somebody may have edited the file."""
+    if not isinstance(config, dict):
+        return False
+    lists = all(_are_named(config.get(key) or []) for key in ("instances", "learners"))
+    return lists and isinstance(config.get("trials", 0), int) and isinstance(config.get("plot") or {}, dict)
+
+
+def _are_named(entries: Any) -> bool:
+    return isinstance(entries, list) and all(isinstance(entry, dict) and "name" in entry for entry in entries)
 
 
 def _read_summary(path: Path) -> pd.DataFrame:
@@ -125,6 +140,9 @@ def _read_summary(path: Path) -> pd.DataFrame:
     missing = [column for column in (*NAMES, *GRID, *STATISTICS) if column not in summary.columns]
     if missing:
         raise ConfigError(f"{path}: column {missing[0]} is missing; run the sweep again")
+    words = [column for column in (*GRID, *STATISTICS) if not pd.api.types.is_numeric_dtype(summary[column])]
+    if words and not summary.empty:
+        raise ConfigError(f"{path}: column {words[0]} is not all numbers; run the sweep again")
     if summary.empty:
         raise ConfigError(f"{path}: no cell has a trial yet; run the sweep first")
     return summary

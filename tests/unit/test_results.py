@@ -69,6 +69,18 @@ def test_missing_file(directory: Path, name: str) -> None:
     [
         ("manifest.json", "{", "line 1: not JSON; run the sweep again"),
         ("manifest.json", "[]", "key config is missing; this is not the manifest of a sweep"),
+        ("manifest.json", "null", "key config is missing; this is not the manifest of a sweep"),
+        *(
+            ("manifest.json", f'{{"rows_sha256": "", {rest}}}', "config or cells are not those of a study")
+            for rest in (
+                '"config": 1',
+                '"config": {"trials": "x"}',
+                '"config": {"plot": 1}',
+                '"config": {"instances": [1]}',
+                '"config": {"learners": [{}]}',
+                '"config": {}, "cells": 5',
+            )
+        ),
         ("manifest.json", '{"config": {}}', "key rows_sha256 is missing; this is not the manifest of a sweep"),
         ("summary.csv", "", "not a table"),
         ("summary.csv", "a,b\n1,2\n", "column cell_id is missing; run the sweep again"),
@@ -78,6 +90,13 @@ def test_missing_file(directory: Path, name: str) -> None:
 def test_damaged_file(directory: Path, name: str, content: str, sentence: str) -> None:
     (directory / name).write_text(content)
     with pytest.raises(ConfigError, match=f"{name}: {sentence}"):
+        load_results(directory)
+
+
+def test_numbers_that_are_words(directory: Path) -> None:
+    path = directory / "summary.csv"
+    path.write_text(path.read_text().replace("CascadeBAI,128,20,", "CascadeBAI,128,twenty,", 1))
+    with pytest.raises(ConfigError, match=r"summary\.csv: column K is not all numbers; run the sweep again"):
         load_results(directory)
 
 
