@@ -46,6 +46,8 @@ def ratio_of_means(a: Mean, b: Mean, level: float = 0.95) -> Ratio:
     value = a.value / b.value
     parts = [(mean.se / mean.value) ** 2 for mean in (a, b)]
     variance = sum(parts)
+    if math.isnan(variance):
+        return Ratio(value, math.nan, math.nan)
     if variance == 0:
         return Ratio(value, value, value)
     freedom = variance**2 / sum(v**2 / (mean.n - 1) for v, mean in zip(parts, (a, b), strict=True) if mean.n > 1)

@@ -133,7 +133,10 @@ def _checked(K: ArrayLike, mean_steps: ArrayLike) -> tuple[FloatArray, FloatArra
         raise ConfigError(f"K is {x.min():g}, but must be at least 1")
     distinct = len(np.unique(x))
     if distinct < MIN_POINTS:
-        raise ConfigError(f"a fit needs at least {MIN_POINTS} values of K, not {distinct}")
+        raise ConfigError(
+            f"a fit needs at least {MIN_POINTS} values of K, not {distinct}; "
+            "add some to the config, or run its sweep to the end"
+        )
     return x, y
 
 

@@ -73,8 +73,9 @@ def test_without_spread_the_interval_is_a_point() -> None:
     assert (ratio.value, ratio.low, ratio.high) == (2.0, 2.0, 2.0)
 
 
-def test_a_single_trial_has_no_interval() -> None:
-    ratio = ratio_of_means(Mean(2.0, math.nan, 1), Mean(1.0, 0.1, 5))
+@pytest.mark.parametrize("other", [Mean(1.0, 0.1, 5), Mean(1.0, 0.0, 5), Mean(1.0, math.nan, 1)])
+def test_a_single_trial_has_no_interval(other: Mean) -> None:
+    ratio = ratio_of_means(Mean(2.0, math.nan, 1), other)
     assert ratio.value == 2.0
     assert math.isnan(ratio.low)
     assert math.isnan(ratio.high)

@@ -115,13 +115,16 @@ def test_points_on_a_line_without_rounding_are_a_perfect_fit() -> None:
     assert fit.p_value < 1e-6
 
 
+MORE = "add some to the config, or run its sweep to the end"
+
+
 @pytest.mark.parametrize(
     ("points", "means", "model", "sentence"),
     [
         ([20, 21, 22], [1, 2, 3], "K^3", "fit: model: K^3 is not known; use one of K, K^2, sqrt(K), log(K)"),
-        ([20, 21], [1, 2], "K", "a fit needs at least 3 values of K, not 2"),
-        ([20, 20, 21, 21], [1, 2, 3, 4], "K", "a fit needs at least 3 values of K, not 2"),
-        ([], [], "K", "a fit needs at least 3 values of K, not 0"),
+        ([20, 21], [1, 2], "K", f"a fit needs at least 3 values of K, not 2; {MORE}"),
+        ([20, 20, 21, 21], [1, 2, 3, 4], "K", f"a fit needs at least 3 values of K, not 2; {MORE}"),
+        ([], [], "K", f"a fit needs at least 3 values of K, not 0; {MORE}"),
         ([1, 2, 3], [1, 2], "K", "K of shape (3,) and means of shape (2,) do not pair up"),
         ([1, 2, 3], [1, np.nan, 2], "K", "K and the mean steps must be finite numbers"),
         ([0, 2, 3], [1, 2, 2], "log(K)", "K is 0, but must be at least 1"),

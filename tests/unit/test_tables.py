@@ -69,7 +69,9 @@ def test_each_tolerance_has_a_fit_of_its_own(tmp_path: Path) -> None:
 
 def test_too_few_values_of_K_name_the_instance(tmp_path: Path) -> None:
     results = load_results(write_results(tmp_path / "r", scaling_config(1, K=[20, 30])))
-    with pytest.raises(ConfigError, match=r"^setting 1, CascadeBAI: a fit needs at least 3 values of K, not 2$"):
+    with pytest.raises(
+        ConfigError, match=r"^setting 1, CascadeBAI: a fit needs at least 3 values of K, not 2; add some"
+    ):
         fits_table(results)
     assert models_table(results).empty
 
