@@ -48,5 +48,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except CascadeError as error:
         typer.echo(f"error: {error}", err=True)
         sys.exit(error.exit_code)
+    except OSError as error:
+        # commands explain the files they write; what is left is a full or broken stdout
+        _give_up(f"{error.strerror or error}; the output could not be written, send it to another place")
+    except MemoryError:
+        _give_up("there is not enough memory for this; run fewer trials or cells at a time")
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
+
+
+def _give_up(text: str) -> None:
+    typer.echo(f"error: {text}", err=True)
+    sys.exit(CascadeError.exit_code)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from cascadebai_cli.errors import ConfigError
+
 if TYPE_CHECKING:
     from cascadebai_cli.experiment.config import Study
 
@@ -22,9 +24,16 @@ BackendName = Literal["loky", "dask", "sequential"]
 
 
 def read_study(config: Path, trials: int | None, seed: int | None, plugins: Sequence[str] | None = None) -> "Study":
-    """The study of a config file with the values of the command line in place of its own."""
-    from cascadebai_cli.experiment.config import load_study, with_plugins
+    """The study of a config file with the values of the command line in place of its own.
 
+    Raises:
+        ConfigError: if the config or a value is not usable.
+    """
+    from cascadebai_cli.experiment.config import load_study, with_plugins
+    from cascadebai_cli.experiment.fields import MOST_TRIALS
+
+    if trials is not None and trials > MOST_TRIALS:
+        raise ConfigError(f"--trials {trials} is too large; give {MOST_TRIALS} or less")
     given = {"trials": trials, "seed": seed}
     study = load_study(config).model_copy(update={key: value for key, value in given.items() if value is not None})
     return with_plugins(study, plugins or ())

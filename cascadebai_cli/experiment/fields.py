@@ -12,7 +12,10 @@ MOST_POINTS = 100_000
 """Points of one axis of a grid, and cells of one instance."""
 MOST_WEIGHTS = 20_000_000
 """Weights of all points of one instance, 160 MB."""
-MOST_TRIALS = 1_000_000_000
+MOST_TRIALS = 10_000_000
+"""Trials of a cell: the numbers of those that are missing are held in memory, for all cells."""
+LONGEST_NAME = 200
+"""Bytes of a file name that are left for the name of a study."""
 
 
 class Entry(BaseModel):
@@ -39,6 +42,14 @@ class Entry(BaseModel):
 def _one_line(name: str) -> str:
     if name != name.strip() or not name.isprintable():
         raise mistake(f"{show(name)} has blanks around it or a line break; write it as one plain line")
+    return name
+
+
+def _file_name(name: str) -> str:
+    if "/" in name or "\\" in name:
+        raise mistake(f"{show(name)} has a slash, but figures are named after it; leave the slash out")
+    if len(name.encode()) > LONGEST_NAME:
+        raise mistake(f"{show(name)} is longer than {LONGEST_NAME} bytes, but figures are named after it; shorten it")
     return name
 
 
@@ -99,6 +110,9 @@ def _formula(value: object) -> object:
 
 Text = Annotated[str, Field(min_length=1), AfterValidator(_one_line)]
 """One line of text."""
+
+FileName = Annotated[Text, AfterValidator(_file_name)]
+"""Text that names of files can begin with."""
 
 Formula = Annotated[float | str, BeforeValidator(_formula)]
 """A number, or a formula in K and L."""

@@ -25,10 +25,12 @@ def sentence(error: ErrorDetails) -> str:
 
 
 def path_of(error: ErrorDetails, data: Any) -> KeyPath:
-    """Keys from the top of `data` to the mistake; the tags by which pydantic names a family are left out."""
+    """Keys from the top of `data` to the mistake, without the tags by which pydantic names a family or a type."""
     path: list[str | int] = []
     for part in error["loc"]:
         if isinstance(data, Mapping) and part not in data and part == data.get("family"):
+            continue
+        if isinstance(part, str) and isinstance(data, str | float | int):
             continue
         path.append(part)
         data = _inside(data, part)

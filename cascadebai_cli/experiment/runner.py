@@ -17,6 +17,8 @@ from cascadebai_cli.model.instance import IntArray
 BackendName = Literal["loky", "dask", "sequential"]
 
 CONNECT_SECONDS = 10
+MOST_JOBS = 1000
+"""Processes of one machine; joblib fails, or the machine does, long before the numbers that a slip can make."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,8 @@ class Backend:
     def __post_init__(self) -> None:
         if self.n_jobs == 0:
             raise ConfigError("--n-jobs 0: nobody would work; give a number from 1, or -1 for all cores")
+        if self.n_jobs > MOST_JOBS:
+            raise ConfigError(f"--n-jobs {self.n_jobs}: more than {MOST_JOBS} processes; give a smaller number")
         if (self.name == "dask") != (self.scheduler is not None):
             raise ConfigError(
                 "--backend dask and --scheduler ADDRESS go together; "

@@ -8,7 +8,17 @@ from pydantic import AfterValidator, ConfigDict, Field, PrivateAttr, model_valid
 
 from cascadebai_cli.engines.simulate import EngineName
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.experiment.fields import MOST_TRIALS, Entry, List, Risks, Sizes, Text, Tolerances, not_empty
+from cascadebai_cli.experiment.fields import (
+    MOST_TRIALS,
+    Entry,
+    FileName,
+    List,
+    Risks,
+    Sizes,
+    Text,
+    Tolerances,
+    not_empty,
+)
 from cascadebai_cli.experiment.instances import AnyInstance
 from cascadebai_cli.experiment.messages import mistake, show
 from cascadebai_cli.experiment.nearest import suggest
@@ -92,7 +102,7 @@ class Study(Entry):
         max_steps: cap on the steps of a trial.
     """
 
-    study: Text
+    study: FileName
     title: Text | None = None
     seed: Annotated[int, Field(ge=0)]
     trials: Annotated[int, Field(ge=1, le=MOST_TRIALS)] = 20

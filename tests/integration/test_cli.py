@@ -3,9 +3,10 @@
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
-from sweeps import call, environment, finished, write_config
+from sweeps import call, command, environment, finished, write_config
 
 from cascadebai_cli import __version__
 
@@ -55,6 +56,8 @@ def test_the_package_runs_as_a_module():
         (["run", "none.yaml"], "none.yaml"),
         (["sweep", "{config}", "--trials", "0"], "--trials"),
         (["sweep", "{config}", "--trials", "many"], "valid integer"),
+        (["sweep", "{config}", "--trials", "10000001"], "--trials 10000001 is too large; give 10000000 or less"),
+        (["run", "{config}", "--n-jobs", "1001"], "--n-jobs 1001: more than 1000 processes; give a smaller number"),
         (["sweep", "{config}", "--n-jobs", "0"], "--n-jobs 0: nobody would work"),
         (["sweep", "{config}", "--backend", "threads"], "threads"),
         (["sweep", "{config}", "--backend", "dask"], "--backend dask and --scheduler ADDRESS go together"),
@@ -80,6 +83,25 @@ def test_bad_usage_is_one_message_and_exit_code_2(config, tmp_path, monkeypatch,
 def test_an_error_of_ours_is_one_line(config, capsys):
     assert call("run", config, "--K", "7") == 2
     assert capsys.readouterr().err == "error: no cell has K 7; choose from 1, 2\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="needs a device that is always full")
+def test_a_full_stdout_is_one_line(config):
+    with Path("/dev/full").open("w") as full:
+        words = command("run", config, "--K", 1, "--n-jobs", 1)
+        done = subprocess.run(words, env=environment(), stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: No space left on device; the output could not be written")
+    assert done.stderr.count("\n") == 1
+
+
+def test_too_little_memory_is_one_line(monkeypatch, config, capsys):
+    def exhausted(study):
+        raise MemoryError
+
+    monkeypatch.setattr("cascadebai_cli.experiment.cells.cells_of", exhausted)
+    assert call("run", config) == 1
+    assert capsys.readouterr().err.startswith("error: there is not enough memory for this; ")
 
 
 def test_a_bad_config_is_refused_before_anything_is_written(config, tmp_path, monkeypatch, capsys):

@@ -37,6 +37,13 @@ LAST = "    w_prime: 1/K**2"
 BAD_VALUES = [
     ("trials: 2", "trails: 2", "3: trails: unknown key; did you mean trials?"),
     ("trials: 2", "trials: 0", "3: trials: 0 is too small; write 1 or more"),
+    ("study: small", "study: a/b", "1: study: 'a/b' has a slash, but figures are named after it; leave the slash out"),
+    (
+        "study: small",
+        f"study: {'x' * 201}",
+        f"1: study: '{'x' * 56}... is longer than 200 bytes, but figures are named after it; shorten it",
+    ),
+    ("w_star: 1/K", "w_star: .nan", "11: w_star: NaN is not finite; write a number such as 0.1"),
     ("trials: 2", "trials: true", "3: trials: true is not a whole number; write one without quotes or decimals"),
     ("trials: 2", "trials: 2.5", "3: trials: 2.5 is not a whole number; write one without quotes or decimals"),
     ("trials: 2", "trials: '2'", "3: trials: '2' is not a whole number; write one without quotes or decimals"),
