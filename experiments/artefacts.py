@@ -65,7 +65,7 @@ ARTEFACTS = (
         "showing the least observed items first does as well as the best of the other orders",
         seconds=1800,
         fast_seconds=30,
-        fast={"trials": 5, "max_steps": 100_000},
+        fast={"trials": 3, "max_steps": 100_000},
     ),
     Artefact(
         "figure4",
@@ -73,6 +73,6 @@ ARTEFACTS = (
         "the same in 16 panels",
         seconds=20_000,
         fast_seconds=90,
-        fast={"trials": 2, "max_steps": 100_000},
+        fast={"trials": 2, "max_steps": 100_000, "L": [64], "delta": [0.1]},
     ),
 )
