@@ -18,7 +18,7 @@ LONGEST = 200
 _NODES = (ast.BinOp, ast.UnaryOp, ast.Call, ast.Name)
 
 
-def evaluate(formula: str | float, names: Mapping[str, int]) -> float:
+def evaluate(formula: str | float, names: Mapping[str, float]) -> float:
     """Value of a formula.
 
     Args:
@@ -38,7 +38,7 @@ def evaluate(formula: str | float, names: Mapping[str, int]) -> float:
     return value
 
 
-def _value(formula: str, names: Mapping[str, int]) -> float:
+def _value(formula: str, names: Mapping[str, float]) -> float:
     try:
         tree = ast.parse(formula.strip(), mode="eval")
         return float(_evaluator(names).eval(formula, previously_parsed=tree.body))
@@ -54,7 +54,7 @@ def _value(formula: str, names: Mapping[str, int]) -> float:
         raise ConfigError(f"{formula} has no value{_at(names)}; change the formula") from None
 
 
-def _evaluator(names: Mapping[str, int]) -> SimpleEval:
+def _evaluator(names: Mapping[str, float]) -> SimpleEval:
     evaluator = SimpleEval(operators=_OPERATORS, functions=dict(FUNCTIONS), names=dict(names))
     evaluator.nodes = {kind: evaluator.nodes[kind] for kind in _NODES}
     evaluator.nodes[ast.Constant] = _number
@@ -85,11 +85,11 @@ _OPERATORS: dict[type[ast.AST], Any] = {
 }
 
 
-def _grammar(formula: str, names: Mapping[str, int]) -> str:
+def _grammar(formula: str, names: Mapping[str, float]) -> str:
     if "^" in formula:
         return "write ** for a power"
     return f"use numbers, {', '.join(names)}, + - * / ** and {', '.join(FUNCTIONS)}"
 
 
-def _at(names: Mapping[str, int]) -> str:
+def _at(names: Mapping[str, float]) -> str:
     return " at " + ", ".join(f"{name} = {value}" for name, value in names.items())
