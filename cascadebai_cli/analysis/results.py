@@ -75,6 +75,7 @@ def _is_algorithm_1(entry: Mapping[str, Any]) -> bool:
     return (
         entry.get("algorithm") == "cascadebai"
         and entry.get("order", "T") == "T"
+        and entry.get("confidence", "lil") == "lil"
         and entry.get("feedback") in (None, "cascading")
     )
 

@@ -9,6 +9,7 @@ import typer
 from cascadebai_cli import __version__
 from cascadebai_cli.cli.bounds import bounds
 from cascadebai_cli.cli.fit import fit
+from cascadebai_cli.cli.plan import plan
 from cascadebai_cli.cli.plot import plot
 from cascadebai_cli.cli.report import report
 from cascadebai_cli.cli.run import run
@@ -19,7 +20,7 @@ from cascadebai_cli.errors import CascadeError
 INTERRUPTED = 130
 
 app = typer.Typer(name="cascadebai", no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
-for verb in (run, sweep, fit, plot, bounds, report, verify):
+for verb in (run, sweep, fit, plot, plan, bounds, report, verify):
     app.command()(verb)
 
 

@@ -6,10 +6,12 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from cascadebai_cli.errors import ConfigError
 
 Row = dict[str, str]
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
@@ -50,17 +52,33 @@ def read_click_rates(file: ClickRateFile) -> tuple[tuple[str, ...], tuple[float,
     Raises:
         ConfigError: naming file, line, value and remedy, if anything is not usable.
     """
-    names: dict[str, int] = {}
-    rates: list[float] = []
+    items = _read_items(file, _rate)
+    return tuple(items), tuple(items.values())
+
+
+def read_click_counts(file: ClickRateFile) -> tuple[tuple[str, ...], tuple[float, ...], tuple[float, ...]]:
+    """Names, clicks and views of the first `top` rows of a file of counts.
+
+    Raises:
+        ConfigError: as `read_click_rates`.
+    """
+    items = _read_items(file, _counts)
+    clicks, views = zip(*items.values(), strict=True)
+    return tuple(items), clicks, views
+
+
+def _read_items(file: ClickRateFile, read: Callable[[ClickRateFile, Row, str], Value]) -> dict[str, Value]:
+    """What `read` makes of each row, by the name of the item."""
+    lines: dict[str, int] = {}
+    items: dict[str, Value] = {}
     for line, row in _first_rows(file):
         where = f"{file.shown}:{line}"
-        name = _name(file, row, len(names) + 1, where)
-        if name in names:
-            raise ConfigError(f"{where}: item {name!r} is already on line {names[name]}; give each item one row")
-        names[name] = line
-        rates.append(_rate(file, row, where))
-    _check_count(file, len(rates))
-    return tuple(names), tuple(rates)
+        name = _name(file, row, len(items) + 1, where)
+        if name in items:
+            raise ConfigError(f"{where}: item {name!r} is already on line {lines[name]}; give each item one row")
+        lines[name], items[name] = line, read(file, row, where)
+    _check_count(file, len(items))
+    return items
 
 
 def _first_rows(file: ClickRateFile) -> Iterator[tuple[int, Row]]:
@@ -122,6 +140,11 @@ def _name(file: ClickRateFile, row: Row, number: int, where: str) -> str:
 def _rate(file: ClickRateFile, row: Row, where: str) -> float:
     if file.rate is not None:
         return _number(row, file.rate, where, lambda x: 0 <= x <= 1, "must lie between 0 and 1")
+    clicks, views = _counts(file, row, where)
+    return clicks / views
+
+
+def _counts(file: ClickRateFile, row: Row, where: str) -> tuple[float, float]:
     assert file.clicks is not None
     assert file.views is not None
     views = _number(row, file.views, where, lambda x: x > 0, "must be larger than 0")
@@ -131,7 +154,7 @@ def _rate(file: ClickRateFile, row: Row, where: str) -> float:
             f"{where}: {file.clicks} {row[file.clicks]} exceeds {file.views} {row[file.views]}; "
             "correct the row or name the right columns"
         )
-    return clicks / views
+    return clicks, views
 
 
 def _number(row: Row, column: str, where: str, allowed: Callable[[float], bool], rule: str) -> float:
@@ -154,4 +177,5 @@ def _check_count(file: ClickRateFile, count: int) -> None:
     if file.top is not None and count < file.top:
         raise ConfigError(f"{file.shown} has {count} rows, fewer than top: {file.top}; lower top or leave it out")
     if count < 2:
-        raise ConfigError(f"{file.shown} has {count} rows below the header; at least 2 items are needed")
+        rows = "1 row" if count == 1 else f"{count} rows"
+        raise ConfigError(f"{file.shown} has {rows} below the header; at least 2 items are needed")

@@ -106,7 +106,7 @@ BY_RATE = {"rate": "r"}
     [
         ("", BY_RATE, "x.csv:1: no header row; name the columns on the first line"),
         ("r\n", BY_RATE, "x.csv has 0 rows below the header; at least 2 items are needed"),
-        ("r\n0.5\n", BY_RATE, "x.csv has 1 rows below the header; at least 2 items are needed"),
+        ("r\n0.5\n", BY_RATE, "x.csv has 1 row below the header; at least 2 items are needed"),
         ("r\n.5\n.4\n", {"rate": "r", "top": 3}, "x.csv has 2 rows, fewer than top: 3; lower top or leave it out"),
         ("a,b\n1,2\n", BY_RATE, "x.csv:1: no column 'r'; the columns are a, b"),
         ("r,r\n1,2\n", BY_RATE, "x.csv:1: more than one column 'r'; the columns are r, r"),
