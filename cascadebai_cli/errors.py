@@ -1,5 +1,8 @@
 """Errors that a user meets: one plain sentence that names the value and the remedy."""
 
+INTERRUPTED = 130
+"""Exit code after Ctrl-C."""
+
 
 class CascadeError(Exception):
     """Something went wrong that the user can act on; the CLI prints the message and exits with `exit_code`."""

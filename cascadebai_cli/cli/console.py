@@ -25,8 +25,7 @@ def tell(text: str) -> None:
 
 def label(cell: "Cell") -> str:
     """A cell in words."""
-    place = f"L = {cell.L}, K = {cell.K}, delta = {cell.delta:g}, epsilon = {cell.epsilon:g}"
-    return f"{cell.instance}, {cell.learner}: {place}"
+    return f"{cell.instance}, {cell.learner}: {cell.point}"
 
 
 class Progress:

@@ -2,11 +2,11 @@
 
 import errno
 import os
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cascadebai_cli.errors import CascadeError
+from cascadebai_cli.experiment.files import replace_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,22 +25,11 @@ def write_bytes(path: Path, content: bytes) -> None:
         if path.exists() and not path.is_file():
             path.write_bytes(content)
         else:
-            _replace(path, content)
+            replace_file(path, [content])
     except OSError as error:
         raise CascadeError(
             f"{path} cannot be written ({error.strerror}); free some space or choose another place"
         ) from error
-
-
-def _replace(path: Path, content: bytes) -> None:
-    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        partial.write_bytes(content)
-        partial.replace(path)
-    except BaseException:
-        with suppress(OSError):
-            partial.unlink()
-        raise
 
 
 def write_table(path: Path, table: "pd.DataFrame") -> None:

@@ -21,6 +21,15 @@ Plugins = Annotated[
     typer.Option("--plugin", metavar="MODULE:CLASS", help="A learner of your own beside those of CONFIG; repeatable."),
 ]
 BackendName = Literal["loky", "dask", "sequential"]
+MOST_ROWS = 20_000_000
+"""Of one result directory: a sweep keeps some ten bytes a row in memory, and reading them back some fifty."""
+
+
+def some_path(text: str) -> Path:
+    """A path; an empty one, as from an unset shell variable, would silently be the current directory."""
+    if not text:
+        raise ConfigError("--out is empty; name a file or a directory, or leave --out away")
+    return Path(text)
 
 
 def read_study(config: Path, trials: int | None, seed: int | None, plugins: Sequence[str] | None = None) -> "Study":
@@ -37,3 +46,15 @@ def read_study(config: Path, trials: int | None, seed: int | None, plugins: Sequ
     given = {"trials": trials, "seed": seed}
     study = load_study(config).model_copy(update={key: value for key, value in given.items() if value is not None})
     return with_plugins(study, plugins or ())
+
+
+def few_enough(study: "Study", cells: int) -> None:
+    """Refuse more rows than fit into memory.
+
+    Raises:
+        ConfigError: if there are.
+    """
+    if study.trials * cells > MOST_ROWS:
+        raise ConfigError(
+            f"{study.trials:,} trials of {cells:,} cells are more than {MOST_ROWS:,} rows; run fewer trials or cells"
+        )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cascadebai_cli.cli.options import some_path
 from cascadebai_cli.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -21,7 +22,11 @@ def plot(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="Directory of a sweep.")],
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE|DIR", help="A .pdf, .png or .svg file, or a directory; DIR if not given."),
+        typer.Option(
+            metavar="FILE|DIR",
+            parser=some_path,
+            help="A .pdf, .png or .svg file, or a directory; DIR if not given.",
+        ),
     ] = None,
     kind: Annotated[
         str | None, typer.Option(metavar="KIND", help="scaling, curves, bars, bounds or schematic; else as in CONFIG.")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cascadebai_cli import __version__
+from cascadebai_cli.cli.options import some_path
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,7 +27,9 @@ TITLE = "Best arm identification for cascading bandits: the paper and this run"
 
 def report(
     directories: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Directories of sweeps.")],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The page.")] = Path("report.html"),
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", parser=some_path, help="The page.")] = Path(
+        "report.html"
+    ),
     title: Annotated[str, typer.Option(help="Heading of the page.")] = TITLE,
 ) -> None:
     """Write one page with claims, figures, their data, settings and run times; it needs no network and no script."""

@@ -64,7 +64,8 @@ def _chosen(cells: Sequence["Cell"], wanted: dict[str, Any]) -> list["Cell"]:
         there = list(dict.fromkeys(getattr(cell, key) for cell in left))
         left = [cell for cell in left if getattr(cell, key) == value]
         if not left:
-            raise ConfigError(f"no cell has {key} {value}; choose from {_listed(there)}")
+            name = "id" if key == "cell_id" else key
+            raise ConfigError(f"no cell has {name} {value}; choose from {_listed(there)}")
     if len(left) > MOST_CELLS:
         raise ConfigError(
             f"{len(left)} cells are too many to print, {MOST_CELLS} is the most; choose some with "

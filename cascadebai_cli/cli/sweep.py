@@ -8,7 +8,18 @@ import typer
 
 from cascadebai_cli.cli.console import Progress, label, tell
 from cascadebai_cli.cli.failures import Failures
-from cascadebai_cli.cli.options import BackendName, Config, Jobs, Plugins, Quiet, Seed, Trials, read_study
+from cascadebai_cli.cli.options import (
+    BackendName,
+    Config,
+    Jobs,
+    Plugins,
+    Quiet,
+    Seed,
+    Trials,
+    few_enough,
+    read_study,
+    some_path,
+)
 from cascadebai_cli.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -21,7 +32,10 @@ FAILURES = "failures.log"
 def sweep(
     config: Config,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Directory of the results; results/NAME OF CONFIG if not given.")
+        Path | None,
+        typer.Option(
+            metavar="DIR", parser=some_path, help="Directory of the results; results/NAME OF CONFIG if not given."
+        ),
     ] = None,
     trials: Trials = None,
     seed: Seed = None,
@@ -52,7 +66,9 @@ def sweep(
         raise ConfigError("--fresh, --dry-run and --collect exclude each other; give one of them")
     place = Backend(backend, n_jobs, scheduler)
     study = read_study(config, trials, seed, plugin)
-    task = Sweep(study, cells_of(study), out or Path("results") / config.stem)
+    cells = cells_of(study)
+    few_enough(study, len(cells))
+    task = Sweep(study, cells, out or Path("results") / config.stem)
     if dry_run:
         _list_missing(task)
     elif collect:

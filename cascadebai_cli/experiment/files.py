@@ -2,7 +2,8 @@
 
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from errno import EEXIST, EISDIR, ENOTDIR
 from pathlib import Path
 
 from cascadebai_cli.errors import CascadeError
@@ -31,9 +32,11 @@ def _explained(what: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        in_the_way = error.errno in (EEXIST, EISDIR, ENOTDIR)
+        mend = "" if in_the_way else "give room or rights and run the same command again, or "
         raise CascadeError(
-            f"{what}: {error.strerror or error}; trials that were finished are kept: give room or rights and "
-            "run the same command again, or name another directory with --out"
+            f"{what}: {error.strerror or error}; trials that were finished are kept: {mend}name another directory "
+            "with --out"
         ) from error
 
 
@@ -53,18 +56,24 @@ def write_atomically(path: Path, lines: Iterable[str]) -> None:
     Raises:
         CascadeError: if it cannot be written; the old file is intact.
     """
-    part = path.with_name(f".{path.name}.part")
     with writing_to(path):
-        try:
-            with part.open("w", encoding="utf-8", newline="") as file:
-                file.writelines(lines)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(part, path)
-        except BaseException:
-            part.unlink(missing_ok=True)
-            raise
-        sync_directory(path.parent)
+        replace_file(path, (line.encode() for line in lines))
+
+
+def replace_file(path: Path, parts: Iterable[bytes]) -> None:
+    """The same for bytes, with the errors of the system as they are."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        with part.open("wb") as file:
+            file.writelines(parts)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, path)
+    except BaseException:
+        with suppress(OSError):
+            part.unlink()
+        raise
+    sync_directory(path.parent)
 
 
 def sync_directory(directory: Path) -> None:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-INTERRUPTED = 130
+from cascadebai_cli.errors import INTERRUPTED
+
 PATIENCE = 15.0
 """Seconds after which a process that cannot end its workers ends itself; they follow it."""
 

@@ -11,6 +11,8 @@ from cascadebai_cli.learners.registry import find_algorithm
 
 _OF_THE_GRID = ("L", "K", "delta", "epsilon")
 _POSITIVE = ("sigma",)
+_LARGEST = 1000
+"""Of a positive option: beyond it a run would take more steps than a number can count."""
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
@@ -51,4 +53,6 @@ def _checked(parameter: inspect.Parameter, value: Any) -> Any:
         raise mistake(sentence(error.errors()[0]), parameter.name) from None
     if parameter.name in _POSITIVE and checked <= 0:
         raise mistake(f"{value} is too small; write a value larger than 0", parameter.name)
+    if parameter.name in _POSITIVE and checked > _LARGEST:
+        raise mistake(f"{value} is too large; write {_LARGEST} or less", parameter.name)
     return checked

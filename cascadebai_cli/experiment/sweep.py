@@ -23,7 +23,7 @@ from cascadebai_cli.experiment.manifest import (
 from cascadebai_cli.experiment.runner import Backend, run_missing
 from cascadebai_cli.experiment.store import JOURNAL, Journal, Row, Stored, read_journal
 from cascadebai_cli.experiment.tables import write_timings, write_trials
-from cascadebai_cli.experiment.worker import BlockResult, Order
+from cascadebai_cli.experiment.worker import BlockResult, Finished, Order
 from cascadebai_cli.model.instance import IntArray
 
 
@@ -95,7 +95,7 @@ class OpenSweep:
         with one_interrupt(), closing(journal), closing(results):
             for result in results:
                 cell_id = self.sweep.cells[result.position].cell_id
-                journal.append(Row(cell_id, *finished[:6]) for finished in result.finished)
+                journal.append(_row(cell_id, finished) for finished in result.finished)
                 yield result
                 if fail_fast and result.failed:
                     return
@@ -152,3 +152,9 @@ def move_aside(directory: Path) -> Path | None:
 def _beside(directory: Path) -> Iterator[Path]:
     directory = directory.resolve()
     return (directory.with_name(f"{directory.name}.old{number}") for number in count(1))
+
+
+def _row(cell_id: str, finished: Finished) -> Row:
+    kept = finished._asdict()
+    del kept["items"]
+    return Row(cell_id=cell_id, **kept)

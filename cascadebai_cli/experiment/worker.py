@@ -25,7 +25,7 @@ from cascadebai_cli.errors import CascadeError
 from cascadebai_cli.experiment.cells import Cell
 from cascadebai_cli.experiment.seeds import trial_generator
 from cascadebai_cli.learners.protocol import Learner
-from cascadebai_cli.model.instance import BoolArray, Instance, IntArray
+from cascadebai_cli.model.instance import Instance, IntArray
 
 WATCH_SECONDS = 0.2
 """How often a worker looks whether its parent still lives."""
@@ -161,11 +161,11 @@ def run_block(order: Order, block: Block, ready: Ready | None = None) -> BlockRe
         ready: trials that were run already, with their seconds.
     """
     result = BlockResult(block.position, [], [])
-    good = Instance(block.cell.weights, block.cell.K, block.cell.epsilon).epsilon_optimal
+    problem = block.cell.problem
     for trial in block.trials:
         try:
             done = (ready or {}).get((block.position, trial)) or _timed(order.seed, block.cell, trial)
-            result.finished.append(_finished(order, block.cell, good, trial, done))
+            result.finished.append(_finished(order, problem, trial, done))
         except Exception as error:
             line = f"{type(error).__name__}: {error}".splitlines()[0]
             result.failed.append(Failed(trial, line, traceback.format_exc()))
@@ -180,9 +180,9 @@ def _timed(seed: int, cell: Cell, trial: int) -> Done:
     return run, items, time.perf_counter() - start
 
 
-def _finished(order: Order, cell: Cell, good: BoolArray, trial: int, done: Done) -> Finished:
+def _finished(order: Order, problem: Instance, trial: int, done: Done) -> Finished:
     run, items, seconds = done
-    correct = None if run.status == "capped" else len(set(items)) == cell.K and bool(good[list(items)].all())
+    correct = None if run.status == "capped" else problem.is_correct(items)
     shown = items if order.with_items else ()
     return Finished(trial, run.status, run.steps, run.observations, correct, seconds, shown)
 

@@ -63,10 +63,12 @@ def test_the_package_runs_as_a_module():
         (["sweep", "{config}", "--backend", "dask"], "--backend dask and --scheduler ADDRESS go together"),
         (["sweep", "{config}", "--scheduler", "tcp://x:1"], "--backend dask and --scheduler ADDRESS go together"),
         (["sweep", "{config}", "--fresh", "--collect"], "exclude each other"),
+        (["sweep", "{config}", "--out", ""], "--out is empty; name a file or a directory"),
+        (["sweep", "{config}", "--trials", "10000000"], "10,000,000 trials of 4 cells are more than 20,000,000 rows"),
         (["sweep", "{config}", "--dry-run", "--collect"], "exclude each other"),
         (["run", "{config}", "--instance", "wid"], "no cell has instance wid; choose from 'wide', 'low, high'"),
         (["run", "{config}", "--K", "7"], "no cell has K 7; choose from 1, 2"),
-        (["run", "{config}", "--cell", "12"], "no cell has cell_id 12; choose from "),
+        (["run", "{config}", "--cell", "12"], "no cell has id 12; choose from "),
         (["run", "{config}", "--trial", "-1"], "--trial"),
     ],
 )

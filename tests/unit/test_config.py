@@ -210,6 +210,7 @@ BAD_VALUES = [
     ),
     ("sigma: 0.5", "sgima: 0.5", "16: sgima: unknown key; did you mean sigma?"),
     ("sigma: 0.5", "sigma: 0", "16: sigma: 0 is too small; write a value larger than 0"),
+    ("sigma: 0.5", "sigma: 1e308", "16: sigma: 1e+308 is too large; write 1000 or less"),
     ("sigma: 0.5", "sigma: half", "16: sigma: 'half' is not a number; write one such as 0.1"),
     ("sigma: 0.5", "sigma: true", "16: sigma: true is not a number; write one such as 0.1"),
     (
