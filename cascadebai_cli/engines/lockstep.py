@@ -4,7 +4,7 @@ Every row follows its own stack of rewards, so its run does not depend on the ro
 (count, item) keys to find the least observed survivors, finds the first click in the display order without sorting
 by it, and moves the pointers of the observed items. A row is *parked* as soon as one of its items reaches the end of
 the window in which it is proven that no rule can fire; parked rows are judged a few together, by the rule itself
-where the proof fails, and get a new window.
+where the proof fails, and get a new window. A row that is stuck leaps.
 """
 
 from collections.abc import Sequence
@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cascadebai_cli.engines.leap import State, clicks_of, leap
 from cascadebai_cli.engines.lookahead import NEVER, Lookahead
 from cascadebai_cli.engines.run import Run, Status
 from cascadebai_cli.engines.stacks import Stack
@@ -31,6 +32,12 @@ ROWS = 256
 """Rows of one block at most: of more the state does not fit into the cache."""
 LARGEST_KEY = np.iinfo(np.int32).max
 """Keys beyond it take 64 bits."""
+SHORTEST_LEAP, LONGEST_LEAP = 1 << 10, 1 << 16
+"""Steps that a leap aims at."""
+WORTHWHILE = 256
+"""Steps from which on a leap is cheaper than stepping."""
+LONGEST_PAUSE = 1 << 12
+"""Steps after which a row that might be stuck tries to leap again."""
 NO_CAP = np.iinfo(np.int64).max // 2
 
 
@@ -77,6 +84,9 @@ def _rule(learner: CascadeBAI) -> RadiusRule:
     return learner.rule
 
 
+_OF_A_ROW = ("key", "alive", "parked", "size", "k", "epsilon", "cap", "steps", "since", "ids", "aim", "retry", "pause")
+
+
 class _Block:
     """Rows that advance together.
 
@@ -87,6 +97,8 @@ class _Block:
         stop: where the window of each place ends, a value of `ahead.at`.
         now: steps made by the block; `since` of them lie before the row's last start, when it had made `steps`.
         size: width of the last window of each row.
+        aim: steps that the next leap aims at; it is tried once the row has made `retry` steps, and after a leap that
+            was not worthwhile only `pause` steps later.
     """
 
     def __init__(self, jobs: Sequence[Job]) -> None:
@@ -116,6 +128,8 @@ class _Block:
         self.epsilon = np.array([learner.rule.epsilon for learner in self.learners])
         caps = [job.max_steps for job in self.jobs]
         self.cap = np.array([NO_CAP if cap is None else cap for cap in caps])
+        self.aim = np.full(rows, SHORTEST_LEAP)
+        self.retry, self.pause = np.zeros(rows, np.int64), np.full(rows, WORTHWHILE)
         self.now = 0
         self.steps, self.since = np.zeros(rows, np.int64), np.zeros(rows, np.int64)
 
@@ -134,8 +148,9 @@ class _Block:
         rows = len(self.ids)
         running = rows - int(self.parked.sum())
         waiting, enough = 0, min(running, 1 + rows // 8)
-        capped = np.where(self.parked, NO_CAP, self.since + self.cap - self.steps)
-        next_cap = int(capped.min())
+        until = np.where(self.pause == WORTHWHILE, np.minimum(self.cap, self.retry), self.cap)
+        until = np.where(self.parked, NO_CAP, self.since + np.maximum(until - self.steps, 1))
+        next_end = int(until.min())
         values, clicks, stop, keys = self.value, self.click, self.stop, self.key.ravel()
         at, next_value, next_ends = self.ahead.at, self.ahead.values.ravel(), self.ahead.ends.ravel()
         key, K, ordered = self.key, self.K, np.empty_like(self.key)
@@ -143,7 +158,7 @@ class _Block:
         start, columns = np.arange(rows)[:, None] * self.L, np.arange(K, dtype=np.int16)
         shown, corner = np.empty((rows, K), np.int64), np.arange(rows) * K
         L, now = self.L, self.now
-        while waiting < enough and now < next_cap:
+        while waiting < enough and now < next_end:
             now += 1
             np.copyto(ordered, key)
             ordered.sort(axis=1)
@@ -165,7 +180,7 @@ class _Block:
             if ended.any():
                 waiting += self._park(np.unique(place[ended] // self.L), now)
         self.now = now
-        self._park(np.flatnonzero(capped <= now), now)
+        self._park(np.flatnonzero(until <= now), now)
 
     def _park(self, rows: IntArray, now: int) -> int:
         rows = rows[~self.parked[rows]]
@@ -179,6 +194,8 @@ class _Block:
 
     def _attend(self, rows: IntArray) -> None:
         """Judge the parked rows and open a window for those that go on."""
+        for row in rows[self._stuck(rows)].tolist():
+            self._leap(row)
         self.ahead.turn(rows, self.alive[rows])
         self._widen_keys()
         capped = self.steps[rows] >= self.cap[rows]
@@ -192,7 +209,7 @@ class _Block:
 
     def _widen_keys(self) -> None:
         """Change to 64 bits before a count outgrows its part of a 32-bit key."""
-        largest = int(self.ahead.T0.max()) + 2 * self.ahead.depth
+        largest = int(self.ahead.T0.max()) + 2 * self.ahead.depth + LONGEST_LEAP
         if self.key.dtype == np.int32 and largest >= LARGEST_KEY >> self.shift:
             self.key = self.key.astype(np.int64)
             self.key[~self.alive] += 1 << 62
@@ -230,6 +247,45 @@ class _Block:
         self.parked[rows] = False
         self.since[rows] = self.now
         self.size[rows] = 1
+
+    # Leaps.
+
+    def _stuck(self, rows: IntArray) -> BoolArray:
+        """Rows in which a leap is worth a try: the list, or all of it but one place, cannot change soon."""
+        ordered = np.sort(self.key[rows], axis=1) >> self.shift
+        settled = ordered[:, self.K - 2] < ordered[:, self.K - 1] if self.K > 1 else True
+        few = self.alive[rows].sum(axis=1) <= self.K
+        due = (self.steps[rows] >= self.retry[rows]) & (self.steps[rows] < self.cap[rows] - WORTHWHILE)
+        ordered_by_value = self.ahead.cascading[rows] & (self.ahead.display[rows, 0] != 0)
+        return np.asarray(due & ordered_by_value & (few | settled))
+
+    def _leap(self, row: int) -> None:
+        """Leap as long as it is worthwhile."""
+        T, S = self._counts(row)
+        start, state = T.copy(), State(self.learners[row], self.jobs[int(self.ids[row])].stack, T, S)
+        while True:
+            aim = min(int(self.aim[row]), int(self.cap[row] - self.steps[row]) - 1)
+            steps, observed = leap(state, aim)
+            S += clicks_of(state, observed)
+            T += observed
+            self.steps[row] += steps
+            self._aim(row, aim, steps)
+            if steps < WORTHWHILE:
+                break
+        self._moved(row, T, S, start < T)
+
+    def _aim(self, row: int, aim: int, steps: int) -> None:
+        """Aim further after a full leap, less far after one that failed, and wait after one at the shortest aim."""
+        far = LONGEST_LEAP if 2 * steps > aim else aim // 2 if 8 * steps < aim else aim
+        self.aim[row] = max(SHORTEST_LEAP, min(far, 2 * aim))
+        worthwhile = steps >= WORTHWHILE
+        self.pause[row] = WORTHWHILE if worthwhile else min(2 * self.pause[row], LONGEST_PAUSE)
+        self.retry[row] = self.steps[row] + self.pause[row]
+
+    def _moved(self, row: int, T: IntArray, S: IntArray, moved: BoolArray) -> None:
+        items = np.flatnonzero(moved)
+        self.key[row, items] = (T[items] << self.shift) | items
+        self.ahead.move(row, T, S, items)
 
     # Decisions.
 
@@ -291,7 +347,7 @@ class _Block:
             return
         self.ahead.keep(going)
         self.learners = [self.learners[row] for row in going]
-        for name in ("key", "alive", "parked", "size", "k", "epsilon", "cap", "steps", "since", "ids"):
+        for name in _OF_A_ROW:
             setattr(self, name, getattr(self, name)[going])
         for name in ("value", "click", "stop"):
             setattr(self, name, getattr(self, name).reshape(-1, self.L)[going].ravel())

@@ -137,7 +137,7 @@ class Lookahead:
         T0 = self.T0[row, 1 - bank, columns] + self.depth
         S0 = self.S0[row, 1 - bank, columns] + self.sums[row, 1 - bank, -1, columns]
         self.T0[row, bank, columns], self.S0[row, bank, columns] = T0, S0
-        clicks = self._read(row, items, columns)
+        clicks = self._read(row, items, T0[np.searchsorted(columns, items)], columns)
         sums = np.cumsum(clicks, axis=0, dtype=np.uint16)
         into = slice(None) if whole else columns
         self.sums[row, bank][:, into] = sums
@@ -150,9 +150,19 @@ class Lookahead:
             radius = self.rules[row].radius(T) if order.width else np.zeros(1)
             self.values[row, bank][:, into] = order.values(mean, radius)
 
-    def _read(self, row: int, items: IntArray, columns: IntArray) -> BoolArray:
-        """The next outcomes of `items`, in their places among `columns`; the first row is empty."""
+    def _read(self, row: int, items: IntArray, T0: IntArray, columns: IntArray) -> BoolArray:
+        """Outcomes of `items` after `T0` observations, in their places among `columns`; the first row is empty."""
         clicks = np.zeros((len(columns), self.depth + 1), bool)
-        for place, item in zip(np.searchsorted(columns, items).tolist(), items.tolist(), strict=True):
-            clicks[place, 1:] = self.stacks[row].take(item, self.depth)
+        places = np.searchsorted(columns, items)
+        for place, item, start in zip(places.tolist(), items.tolist(), T0.tolist(), strict=True):
+            clicks[place, 1:] = self.stacks[row].peek(item, start, self.depth)
         return np.ascontiguousarray(clicks.T)
+
+    def move(self, row: int, T: IntArray, S: IntArray, items: IntArray) -> None:
+        """Take `items` of a row to `T` observations and `S` clicks, shape `(L,)`, as if they had read their bank."""
+        bank = self.bank[row, items]
+        self.T0[row, bank, items] = T[items] - self.depth
+        self.S0[row, bank, items] = S[items]
+        self.sums[row, bank, -1, items] = 0
+        self.filled[row, :, items] = False
+        self.at.reshape(-1, self.L)[row, items] = self._starts(np.array([row]))[0, items] + self.depth * self.L

@@ -1,4 +1,4 @@
-"""Stacks of rewards read in bulk: the next `n` outcomes of one item, for the engine that looks ahead."""
+"""Stacks of rewards read in bulk: any outcomes of one item, from the count that the run has reached on."""
 
 from typing import Protocol
 
@@ -7,12 +7,18 @@ from numpy.typing import ArrayLike
 
 from cascadebai_cli.model.instance import BoolArray, FloatArray
 
+KEPT = 4096
+"""Outcomes that stay readable before the last `start` that was asked for."""
+
 
 class Stack(Protocol):
-    """Where the outcomes of one trial come from; each is handed out once, in the order of the item's stack."""
+    """Where the outcomes of one trial come from."""
 
-    def take(self, item: int, n: int) -> BoolArray:
-        """The next `n` outcomes of `item`."""
+    def peek(self, item: int, start: int, n: int) -> BoolArray:
+        """Outcomes `start, ..., start + n - 1` of `item`, not to be written to.
+
+        `start` is at most `KEPT` less than the largest one so far.
+        """
         ...
 
 
@@ -26,11 +32,21 @@ class RandomStack:
 
     def __init__(self, weights: FloatArray, rng: np.random.Generator) -> None:
         self.weights: list[float] = weights.tolist()
-        self.streams = rng.spawn(len(weights))
+        self._streams = rng.spawn(len(weights))
+        self._known = [np.zeros(0, bool)] * len(weights)
+        self._first = [0] * len(weights)
 
-    def take(self, item: int, n: int) -> BoolArray:
-        """`n` Bernoulli(w) draws."""
-        return self.streams[item].random(n) < self.weights[item]
+    def peek(self, item: int, start: int, n: int) -> BoolArray:
+        """Bernoulli(w) draws."""
+        known = self._known[item]
+        missing = start + n - self._first[item] - len(known)
+        if missing > 0:
+            dropped = max(0, start - KEPT - self._first[item])
+            fresh = self._streams[item].random(missing) < self.weights[item]
+            known = self._known[item] = np.concatenate([known[dropped:], fresh])
+            self._first[item] += dropped
+        begin = start - self._first[item]
+        return known[begin : begin + n]
 
 
 class TableStack:
@@ -42,11 +58,8 @@ class TableStack:
 
     def __init__(self, table: ArrayLike) -> None:
         self.table = np.asarray(table, dtype=bool)
-        self.used = np.zeros(len(self.table), np.int64)
 
-    def take(self, item: int, n: int) -> BoolArray:
-        """The next unread entries of the item's row."""
-        start = self.used[item]
-        self.used[item] += n
+    def peek(self, item: int, start: int, n: int) -> BoolArray:
+        """Entries of the item's row."""
         part = self.table[item, start : start + n]
         return np.pad(part, (0, n - len(part)))
