@@ -1,0 +1,47 @@
+"""The stack of rewards is the same however it is read."""
+
+import numpy as np
+import pytest
+
+from cascadebai_cli.engines.stacks import KEPT, RandomStack, TableStack
+
+WEIGHTS = np.array([0.0, 0.3, 1.0])
+
+
+def random_stack():
+    return RandomStack(WEIGHTS, np.random.default_rng(4))
+
+
+def table_stack():
+    return TableStack(np.random.default_rng(4).random((3, 20_000)) < WEIGHTS[:, None])
+
+
+@pytest.mark.parametrize("make", [random_stack, table_stack])
+def test_pieces_make_the_whole(make):
+    whole, stack, rng = make().peek(1, 0, 20_000), make(), np.random.default_rng(1)
+    start = 0
+    while start < 15_000:
+        again, n = max(0, start - int(rng.integers(KEPT + 1))), int(rng.integers(1, 5000))
+        assert (stack.peek(1, start, n) == whole[start : start + n]).all()
+        assert (stack.peek(1, again, 100) == whole[again : again + 100]).all()
+        start += int(rng.integers(3000))
+
+
+def test_items_do_not_depend_on_each_other():
+    one, other = random_stack(), random_stack()
+    for item in (0, 2):
+        other.peek(item, 0, 777)
+    assert (one.peek(1, 0, 500) == other.peek(1, 0, 500)).all()
+
+
+def test_rates():
+    stack = random_stack()
+    means = [stack.peek(item, 0, 10_000).mean() for item in range(3)]
+    assert means[0] == 0
+    assert means[2] == 1
+    assert abs(means[1] - 0.3) < 5 * np.sqrt(0.21 / 10_000)
+
+
+def test_a_table_ends_in_skips():
+    assert TableStack([[1, 1, 1]]).peek(0, 1, 4).tolist() == [True, True, False, False]
+    assert not TableStack([[1, 1, 1]]).peek(0, 7, 2).any()
