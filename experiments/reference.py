@@ -24,6 +24,7 @@ TABLES = (
     "ratios.csv",
     "orders.csv",
     "bounds.csv",
+    *("solved.csv", "pairs.csv", "quoted.csv", "places.csv"),  # of published_weights
 )
 
 
@@ -59,7 +60,8 @@ def main() -> None:
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help="directories below results; all that are there if none"
     )
-    names = parser.parse_args().names or [one.name for one in ARTEFACTS if (RESULTS / one.name).is_dir()]
+    everything = [*(one.name for one in ARTEFACTS), "published_weights"]
+    names = parser.parse_args().names or [name for name in everything if (RESULTS / name).is_dir()]
     for name in names:
         try:
             unfinished = keep(RESULTS / name, REFERENCE / name)

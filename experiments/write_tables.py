@@ -7,7 +7,7 @@ rest of a document is left as it is.
 import argparse
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,11 +22,12 @@ from cascadebai_cli.analysis.results import Results, load_results, missing_trial
 from cascadebai_cli.analysis.scaling import MODELS
 from cascadebai_cli.analysis.tables import coefficient, difference, p_value, share
 from cascadebai_cli.analysis.times import times_of
+from experiments import weight_tables
 from experiments.artefacts import ARTEFACTS, REFERENCE, Artefact
+from experiments.markdown import NOT_YET, plain, table
 
-DOCUMENTS = (Path("README.md"), Path("experiments/README.md"))
+DOCUMENTS = (Path("README.md"), Path("experiments/README.md"), Path("experiments/published_weights.md"))
 MARKED = re.compile(r"(<!-- begin: (?P<name>[\w-]+) -->)(?P<text>.*?)(<!-- end: (?P=name) -->)", re.DOTALL)
-NOT_YET = "not run yet"
 
 
 @cache
@@ -34,13 +35,6 @@ def results_of(name: str) -> Results | None:
     """The reference of an artefact, `None` if it was not run yet."""
     directory = REFERENCE / name
     return load_results(directory) if (directory / "manifest.json").exists() else None
-
-
-def table(header: Sequence[str], rows: Sequence[Sequence[str]], numbers: int = 0) -> str:
-    """A table in Markdown; the last `numbers` columns are flush right."""
-    rule = ["---"] * (len(header) - numbers) + ["---:"] * numbers
-    lines = [header, rule, *([cell.replace("|", "\\|") for cell in row] for row in rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def artefacts() -> str:
@@ -64,14 +58,10 @@ def claims() -> str:
     for artefact in ARTEFACTS:
         results = results_of(artefact.name)
         for claim in claims_of(results) if results else []:
-            rows.append([f"{artefact.name}, {claim.where}", *map(_escaped, claim[1:4]), f"**{claim.verdict}**"])
+            rows.append([f"{artefact.name}, {claim.where}", *map(plain, claim[1:4]), f"**{claim.verdict}**"])
         if results is None:
             rows.append([artefact.name, artefact.claim, "", NOT_YET, "**open**"])
     return table(["artefact", "claim", "published", "here", "verdict"], rows)
-
-
-def _escaped(text: str) -> str:
-    return text.replace("*", "\\*")
 
 
 def verdicts() -> str:
@@ -166,6 +156,7 @@ BLOCKS: Mapping[str, Callable[[], str | None]] = {
     "means": means,
     "lower": lower,
     "runs": runs,
+    **weight_tables.BLOCKS,
 }
 """Name of a marked place -> what is written there, `None` to leave what is there.
 

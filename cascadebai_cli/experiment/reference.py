@@ -22,7 +22,7 @@ from cascadebai_cli.experiment.study import Study
 from cascadebai_cli.experiment.tables import TRIALS
 from cascadebai_cli.experiment.worker import Order
 
-MOST_STEPS: Mapping[str, float] = MappingProxyType({"skip-ahead": float("inf"), "lockstep": 2e5, "reference": 2e4})
+MOST_STEPS: Mapping[str, float] = MappingProxyType({"skip-ahead": float("inf"), "lockstep": 1e5, "reference": 2e4})
 """Engine -> longest trials that are run again: a few long ones would take as long as the sweep did."""
 MOST_CELLS = 40
 """Cells of one reference that are looked at."""
