@@ -76,7 +76,8 @@ def _rows(results: Results, main: str) -> Iterator[dict[str, Any]]:
 def _compared(ours: Mapping[Any, Any], theirs: Mapping[Any, Any]) -> dict[str, Any]:
     ratio = ratio_of_means(_mean(ours), _mean(theirs))
     capped = int(ours["n_capped"] + theirs["n_capped"])
-    return {"ratio": ratio.value, "ratio_low": ratio.low, "ratio_high": ratio.high, "n_capped": capped}
+    errors = {"error_rate": ours.get("error_rate"), "other_error_rate": theirs.get("error_rate")}
+    return {"ratio": ratio.value, "ratio_low": ratio.low, "ratio_high": ratio.high, "n_capped": capped, **errors}
 
 
 def _mean(row: Mapping[Any, Any]) -> Mean:
@@ -89,7 +90,7 @@ def ratios_text(ratios: pd.DataFrame) -> str:
     Args:
         ratios: as from `ratios_table`.
     """
-    header = ["instance", "steps of", "K", "ratio", "95 % interval"]
+    header = ["instance", "steps of", "K", "wrong trials", "ratio", "95 % interval"]
     curves = ratios.groupby(["instance", "other", "L", "delta", "epsilon"], sort=False)
     rows = [_line(row) for _, curve in curves for row in _thinned(curve.sort_values("K").to_dict("records"))]
     return aligned(header, rows, left=2)
@@ -101,4 +102,6 @@ def _thinned(rows: Sequence[Any]) -> Sequence[Any]:
 
 def _line(row: Mapping[str, Any]) -> list[str]:
     interval = f"{digits(row['ratio_low'])} to {digits(row['ratio_high'])}" if pd.notna(row["ratio_low"]) else ""
-    return [row["instance"], f"{row['learner']} / {row['other']}", str(row["K"]), digits(row["ratio"]), interval]
+    wrong = " / ".join("-" if pd.isna(row[name]) else f"{row[name]:.0%}" for name in ("error_rate", "other_error_rate"))
+    names = [row["instance"], f"{row['learner']} / {row['other']}", str(row["K"])]
+    return [*names, wrong, digits(row["ratio"]), interval]

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from cascadebai_cli.experiment.worker import Finished
     from cascadebai_cli.model.instance import Instance
 
+TRIALS, FEWEST_TRIALS = 20, 5
 MOST_ITEMS = 20_000
 MOST_BYTES = 100 * 2**20
 MOST_NEEDED = 1_000_000
@@ -44,7 +45,9 @@ def plan(
     K: Annotated[int, typer.Option("-K", min=1, help="Number of items to find and to show on a page.")] = 5,
     delta: Annotated[float, typer.Option(help="Largest probability of a wrong answer.")] = 0.05,
     epsilon: Annotated[float, typer.Option(help="Items so much below w(K) are good enough as well.")] = 0.0,
-    trials: Annotated[int, typer.Option(min=2, help="Simulated runs of each learner.")] = 20,
+    trials: Annotated[
+        int | None, typer.Option(min=2, help="Simulated runs of each learner; 20, or fewer for over 1000 items.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Root seed.")] = 0,
     out: Annotated[
         Path | None,
@@ -72,6 +75,7 @@ def plan(
     _refuse_near_ties(problem, bound)
     typer.echo(_summary(file, log, shrunk, problem, delta))
     cells = plan_cells(file.stem, Items(log.names, shrunk.rates), K, delta, epsilon)
+    trials = trials or max(FEWEST_TRIALS, min(TRIALS, TRIALS * 1000 // problem.L))
     runs = _run(cells, trials, Backend(n_jobs=n_jobs), Failures(file, seed, cells), quiet)
     table = _page_views(cells, runs)
     typer.echo(_answer(table, bound, trials, runs[cells[0].learner], log, shrunk, K))

@@ -23,6 +23,12 @@ DEEPEST = 256
 """Outcomes ahead of an item at most."""
 ROWS = 256
 """Rows of one block at most: with more the arrays leave the cache."""
+POOL = 8
+"""Items in a pool for each item to find; at least 2, as `K` items of `J` and `K` others may be shown."""
+SMALLEST_POOL = 256
+"""Items in a pool at least."""
+WORTH = 2
+"""Pools are made if there are so many times as many items: making one takes time."""
 NO_CAP = np.iinfo(np.int64).max
 
 
@@ -87,9 +93,8 @@ class _Ahead:
     def _fill(self, places: IntArray) -> None:
         """Read on at places of which `T` outcomes were used, `S` of them clicks."""
         rows, items = np.divmod(places, self.rule.L)
-        self.clicks[places, :-1] = [
-            self.stacks[row].take(item, self.depth) for row, item in zip(rows.tolist(), items.tolist(), strict=True)
-        ]
+        known = zip(rows.tolist(), items.tolist(), self.T[places].tolist(), strict=True)
+        self.clicks[places, :-1] = [self.stacks[row].peek(item, T, self.depth) for row, item, T in known]
         T = self.T[places][:, None] + np.arange(self.depth + 1)
         S = np.repeat(self.S[places][:, None], self.depth + 1, axis=1)
         S[:, 1:] += np.cumsum(self.clicks[places, :-1], axis=1)
@@ -117,15 +122,33 @@ class _Ahead:
             setattr(self, name, getattr(self, name)[places])
 
 
+class _Rest(NamedTuple):
+    """The best items outside the pools, by mean and by upper bound; all arrays have shape `(rows,)`.
+
+    An item that is not observed keeps its mean and bounds. Of equals the first item counts.
+    """
+
+    mean: FloatArray
+    mean_item: IntArray
+    upper: FloatArray
+    upper_item: IntArray
+
+
 class _Block:
-    """Rows that advance together; arrays have shape `(rows, L)` unless said otherwise.
+    """Rows that advance together. Each has a *pool* of items that may matter: `J` and its strongest rivals.
+
+    Once one of the other items, the *rest*, might be shown or enter `J`, the pool of the row is made anew. While
+    some item was never observed, all items are in the pool.
 
     Attributes:
         ids: place of each row in `jobs`, shape `(rows,)`.
+        pool: the items, ascending, shape `(rows, P)`; so are the following.
+        place: where the item is in `ahead`.
         mean, lower, upper: as they are now.
         clicks: whether the next outcome ends a step.
-        inside: mask of the `K` largest means.
-        new: whether some item of the row was never observed, shape `(rows,)`.
+        inside: mask of `J`, the `K` largest means.
+        rest: the best of the other items.
+        fresh: whether the pool of a row was made at this step, shape `(rows,)`.
     """
 
     def __init__(self, jobs: Sequence[LucbJob]) -> None:
@@ -133,58 +156,105 @@ class _Block:
         rows, L = len(jobs), self.rule.L
         self.ids = np.arange(rows)
         self.ahead = _Ahead(self.rule, [job.stack for job in jobs])
-        start = self.ahead.at
-        self.mean, self.lower, self.upper = (
-            values.ravel()[start].reshape(rows, L) for values in (self.ahead.mean, self.ahead.lower, self.ahead.upper)
-        )
         self.cascading = np.array([job.cascading for job in jobs])
-        self.clicks = self.ahead.clicks.ravel()[start].reshape(rows, L) & self.cascading[:, None]
-        self.inside = self._largest_means(self.mean)
-        self.new = np.ones(rows, bool)
         caps = [job.max_steps for job in jobs]
         self.cap = np.array([NO_CAP if cap is None else cap for cap in caps])
         self.results: dict[int, Run] = {}
-        self.steps = 0
+        self.steps, self.new = 0, True
+        self._make_arrays(L)
+
+    def _make_arrays(self, P: int) -> None:
+        rows = len(self.ids)
+        self.pool, self.place = np.zeros((rows, P), np.int64), np.zeros((rows, P), np.int64)
+        self.mean, self.lower, self.upper = np.zeros((rows, P)), np.zeros((rows, P)), np.zeros((rows, P))
+        self.clicks, self.inside = np.zeros((rows, P), bool), np.zeros((rows, P), bool)
+        self.rest = _Rest(np.zeros(rows), np.zeros(rows, np.int64), np.zeros(rows), np.zeros(rows, np.int64))
+        self.fresh = np.zeros(rows, bool)
+        self._renew(np.arange(rows))
+
+    def _renew(self, rows: IntArray) -> None:
+        """Make the pools of these rows: `J`, and the largest upper bounds outside."""
+        places = rows[:, None] * self.rule.L + np.arange(self.rule.L)
+        at = self.ahead.at[places]
+        mean, upper = self.ahead.mean.ravel()[at], self.ahead.upper.ravel()[at]
+        inside = largest(mean, self.rule.K)
+        pool = first_largest(np.where(inside, np.inf, upper), self.pool.shape[1])
+        at = np.take_along_axis(at, pool, axis=1)
+        self.pool[rows], self.place[rows] = pool, np.take_along_axis(places, pool, axis=1)
+        self.mean[rows], self.upper[rows] = self.ahead.mean.ravel()[at], self.ahead.upper.ravel()[at]
+        self.lower[rows] = self.ahead.lower.ravel()[at]
+        self.clicks[rows] = self.ahead.clicks.ravel()[at] & self.cascading[rows, None]
+        self.inside[rows] = np.take_along_axis(inside, pool, axis=1)
+        for values, best, item in ((mean, self.rest.mean, self.rest.mean_item), (upper, *self.rest[2:])):
+            np.put_along_axis(values, pool, -np.inf, axis=1)
+            best[rows], item[rows] = values.max(axis=1), values.argmax(axis=1)
+        self.fresh[rows] = True
 
     def run(self) -> list[Run]:
         """Run all rows to their end."""
         while len(self.ids):
-            low = np.where(self.inside, self.lower, np.inf)
-            high = np.where(self.inside, -np.inf, self.upper)
+            low, high = np.where(self.inside, self.lower, np.inf), np.where(self.inside, -np.inf, self.upper)
             floor, ceiling = low.min(axis=1), high.max(axis=1)
-            stopped = floor > ceiling - self.rule.epsilon
-            if (stopped | (self.steps >= self.cap)).any():
-                self._end(stopped)
-                continue
             near = np.where(self.inside, ceiling[:, None] - self.lower, self.upper - floor[:, None])
-            rows = np.arange(len(self.ids))
-            near[rows, low.argmin(axis=1)] = near[rows, high.argmax(axis=1)] = np.inf
-            self._observe(self._shown(near))
-            self.steps += 1
+            rows, rival = np.arange(len(self.ids)), high.argmax(axis=1)
+            near[rows, low.argmin(axis=1)] = near[rows, rival] = np.inf
+            chosen = first_largest(near, max(self.rule.K, 2))
+            outdated = self._outdated(ceiling, self.pool[rows, rival], near, chosen, floor) & ~self.fresh
+            stopped = floor > ceiling - self.rule.epsilon
+            if outdated.any():
+                self._renew(np.flatnonzero(outdated))
+            elif (stopped | (self.steps >= self.cap)).any():
+                self._end(stopped)
+            else:
+                self._observe(self._in_order(chosen))
         return [self.results[i] for i in range(len(self.jobs))]
 
-    def _shown(self, near: FloatArray) -> IntArray:
-        """Lists as places, shape `(rows, K)`: the items with the largest `near`, in ascending order of `T`."""
-        L, K = self.rule.L, self.rule.K
-        T = self.ahead.T.reshape(-1, L)
-        if self.new.any():
-            self.new = T.min(axis=1) == 0
-            near[self.new] = -T[self.new]
-        places = first_largest(near, max(K, 2))
-        keys = np.take_along_axis(T, places, axis=1) * L + places
+    def _outdated(
+        self, ceiling: FloatArray, rival: IntArray, near: FloatArray, chosen: IntArray, floor: FloatArray
+    ) -> BoolArray:
+        """Rows in which an item of the rest belongs into `J`, is the rival, or is nearer than one that is shown."""
+        rest, shown = self.rest, np.take_along_axis(near, chosen, axis=1)
+        means = np.where(self.inside, self.mean, np.inf)
+        close = (rest.mean >= means.min(axis=1)) | (rest.upper >= ceiling) | (rest.upper - floor >= shown.min(axis=1))
+        if not close.any():
+            return np.zeros(len(close), bool)
+        mean, mean_item = _last(means, self.pool)
+        last_shown, last_item = _last(shown, np.take_along_axis(self.pool, chosen, axis=1))
+        return np.asarray(
+            _precedes(rest.mean, rest.mean_item, mean, mean_item)
+            | _precedes(rest.upper, rest.upper_item, ceiling, rival)
+            | _precedes(rest.upper - floor, rest.upper_item, last_shown, last_item)
+        )
+
+    def _in_order(self, chosen: IntArray) -> IntArray:
+        """Lists as positions in the flat pools, shape `(rows, K)`: the chosen in ascending order of `T`."""
+        P, K = self.pool.shape[1], self.rule.K
+        if self.new:
+            T = self.ahead.T.reshape(-1, self.rule.L)
+            new = np.flatnonzero(T.min(axis=1) == 0)
+            self.new = len(new) > 0
+            chosen[new] = np.sort(np.argsort(T[new], axis=1, kind="stable")[:, : chosen.shape[1]], axis=1)
+        keys = self.ahead.T[np.take_along_axis(self.place, chosen, axis=1)] * P + chosen
         keys.sort(axis=1)
-        return keys[:, :K] % L + np.arange(len(near))[:, None] * L
+        return keys[:, :K] % P + np.arange(len(keys))[:, None] * P
 
     def _observe(self, shown: IntArray) -> None:
+        """Show the lists; positions in the flat pools."""
         clicks = self.clicks.ravel()[shown]
         clicks[:, -1] = True
-        place = shown[np.arange(self.rule.K) <= clicks.argmax(axis=1)[:, None]]
-        at, ahead = self.ahead.observe(place), self.ahead
-        self.mean.ravel()[place] = ahead.mean.ravel()[at]
-        self.lower.ravel()[place] = ahead.lower.ravel()[at]
-        self.upper.ravel()[place] = ahead.upper.ravel()[at]
-        self.clicks.ravel()[place] = ahead.clicks.ravel()[at] & self.cascading[place // self.rule.L]
+        seen = shown[np.arange(self.rule.K) <= clicks.argmax(axis=1)[:, None]]
+        ahead = self.ahead
+        at = ahead.observe(self.place.ravel()[seen])
+        self.mean.ravel()[seen] = ahead.mean.ravel()[at]
+        self.lower.ravel()[seen] = ahead.lower.ravel()[at]
+        self.upper.ravel()[seen] = ahead.upper.ravel()[at]
+        self.clicks.ravel()[seen] = ahead.clicks.ravel()[at] & self.cascading[seen // self.pool.shape[1]]
+        self.steps += 1
+        self.fresh[:] = False
         self._update_inside()
+        P = max(SMALLEST_POOL, POOL * self.rule.K)
+        if not self.new and self.pool.shape[1] == self.rule.L > WORTH * P:
+            self._make_arrays(P)
 
     def _update_inside(self) -> None:
         """Rank anew where a mean outside has reached one inside."""
@@ -192,37 +262,52 @@ class _Block:
         best = np.where(self.inside, -np.inf, self.mean).max(axis=1)
         changed = np.flatnonzero(worst <= best)
         if len(changed):
-            self.inside[changed] = self._largest_means(self.mean[changed])
-
-    def _largest_means(self, mean: FloatArray) -> BoolArray:
-        inside = np.zeros(mean.shape, bool)
-        np.put_along_axis(inside, by_mean(mean)[:, : self.rule.K], True, axis=1)
-        return inside
+            self.inside[changed] = largest(self.mean[changed], self.rule.K)
 
     def _end(self, stopped: BoolArray) -> None:
         """Note the rows that stopped or reached their cap, and go on with the others."""
         over = stopped | (self.steps >= self.cap)
         for row in np.flatnonzero(over).tolist():
-            T = self.ahead.T.reshape(-1, self.rule.L)[row]
+            best = by_mean(np.where(self.inside[row], self.mean[row], -np.inf))[: self.rule.K]
             self.results[int(self.ids[row])] = Run(
                 steps=self.steps,
                 status="stopped" if stopped[row] else "capped",
-                observations=int(T.sum()),
-                recommendation=tuple(by_mean(self.mean[row])[: self.rule.K].tolist()),
+                observations=int(self.ahead.T.reshape(-1, self.rule.L)[row].sum()),
+                recommendation=tuple(self.pool[row, best].tolist()),
             )
         going = np.flatnonzero(~over)
         self.ahead.keep(going)
-        for name in ("ids", "mean", "lower", "upper", "clicks", "inside", "new", "cap", "cascading"):
+        for name in ("ids", "pool", "mean", "lower", "upper", "clicks", "inside", "fresh", "cap", "cascading"):
             setattr(self, name, getattr(self, name)[going])
+        mean, mean_item, upper, upper_item = self.rest
+        self.rest = _Rest(mean[going], mean_item[going], upper[going], upper_item[going])
+        self.place = self.pool + np.arange(len(going))[:, None] * self.rule.L
+
+
+def largest(values: FloatArray, n: int) -> BoolArray:
+    """Mask of the `n` largest values of each row; of equals the first."""
+    least = np.partition(values, -n, axis=1)[:, -n][:, None]
+    mask = values >= least
+    tied = np.flatnonzero(mask.sum(axis=1) > n)
+    if len(tied):
+        above = values[tied] > least[tied]
+        equal = mask[tied] & ~above
+        room = n - above.sum(axis=1, keepdims=True)
+        mask[tied] = above | (equal & (np.cumsum(equal, axis=1) <= room))
+    return mask
 
 
 def first_largest(values: FloatArray, n: int) -> IntArray:
-    """Columns of the `n` largest values of each row, in ascending order; the first of equals are preferred."""
-    least = np.partition(values, -n, axis=1)[:, -n][:, None]
-    chosen = values >= least
-    tied = np.flatnonzero(chosen.sum(axis=1) > n)
-    if len(tied):
-        first = np.argsort(-values[tied], axis=1, kind="stable")[:, :n]
-        chosen[tied] = False
-        chosen[tied[:, None], first] = True
-    return np.nonzero(chosen)[1].reshape(len(values), n)
+    """Columns of the `n` largest values of each row, in ascending order; of equals the first."""
+    return np.nonzero(largest(values, n))[1].reshape(len(values), n)
+
+
+def _last(values: FloatArray, items: IntArray) -> tuple[FloatArray, IntArray]:
+    """The smallest value of each row, and the last of the items that have it."""
+    least = values.min(axis=1)
+    return least, np.where(values == least[:, None], items, -1).max(axis=1)
+
+
+def _precedes(value: FloatArray, item: IntArray, other: FloatArray, other_item: IntArray) -> BoolArray:
+    """Whether an item ranks before another one: by value, of equals the first."""
+    return np.asarray((value > other) | ((value == other) & (item < other_item)))

@@ -109,6 +109,9 @@ def job(trial):
 def test_equals_reference(block, depth):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lucb, "DEEPEST", depth)
+        patch.setattr(lucb, "SMALLEST_POOL", 1)
+        patch.setattr(lucb, "POOL", 2)
+        patch.setattr(lucb, "WORTH", 1)
         found = run_lucb([job(trial) for trial in block])
     for trial, run in zip(block, found, strict=True):
         event(run.status)
@@ -127,10 +130,14 @@ def test_a_row_does_not_depend_on_those_beside_it():
     assert len({run.steps for run in together}) > 1
 
 
-def test_equals_the_reference_in_a_long_run():
-    w = np.array([0.5, 0.45, 0.40, 0.3, 0.3, 0.2, 0.2, 0.1])
-    table = np.random.default_rng(8).random((8, 20_000)) < w[:, None]
-    trial = ((8, 3, 0.1, 0.02), table, True, 20_000)
+@pytest.mark.parametrize(("K", "smallest", "pool"), [(3, 64, 4), (3, 1, 2), (2, 1, 2), (1, 1, 3)])
+def test_equals_the_reference_in_a_long_run(monkeypatch, K, smallest, pool):
+    monkeypatch.setattr(lucb, "SMALLEST_POOL", smallest)
+    monkeypatch.setattr(lucb, "POOL", pool)
+    monkeypatch.setattr(lucb, "WORTH", 1)
+    w = np.array([0.5, 0.45, 0.40, 0.3, 0.3, 0.2, 0.2, 0.2, 0.2, 0.1, 0.1, 0.1])
+    table = np.random.default_rng(8).random((12, 20_000)) < w[:, None]
+    trial = ((12, K, 0.1, 0.02), table, True, 20_000)
     run = run_lucb([job(trial)])[0]
     assert run == by_reference(trial)
     assert (run.status, run.steps > 500) == ("stopped", True)

@@ -99,8 +99,11 @@ def test_printed_at_the_first_middle_and_last_K(results: Results) -> None:
     assert len(lines) == 2 + 2 * 2 * 3
     first = ratios.iloc[0]
     assert lines[2].startswith("setting 1  CascadeBAI / BatRac(K)")
-    assert lines[2].split()[-5:] == [
+    assert lines[2].split()[-8:] == [
         "20",
+        "0%",
+        "/",
+        "0%",
         f"{first['ratio']:.2f}",
         f"{first['ratio_low']:.2f}",
         "to",
