@@ -198,11 +198,11 @@ class _Block:
             near = np.where(self.inside, ceiling[:, None] - self.lower, self.upper - floor[:, None])
             rows, rival = np.arange(len(self.ids)), high.argmax(axis=1)
             near[rows, low.argmin(axis=1)] = near[rows, rival] = np.inf
-            chosen = first_largest(near, max(self.rule.K, 2))
-            outdated = self._outdated(ceiling, self.pool[rows, rival], near, chosen, floor) & ~self.fresh
+            chosen = np.flatnonzero(largest(near, max(self.rule.K, 2))).reshape(len(rows), -1)
+            outdated = self._outdated(ceiling, rival, near, chosen, floor)
             stopped = floor > ceiling - self.rule.epsilon
-            if outdated.any():
-                self._renew(np.flatnonzero(outdated))
+            if len(outdated):
+                self._renew(outdated)
             elif (stopped | (self.steps >= self.cap)).any():
                 self._end(stopped)
             else:
@@ -211,32 +211,34 @@ class _Block:
 
     def _outdated(
         self, ceiling: FloatArray, rival: IntArray, near: FloatArray, chosen: IntArray, floor: FloatArray
-    ) -> BoolArray:
+    ) -> IntArray:
         """Rows in which an item of the rest belongs into `J`, is the rival, or is nearer than one that is shown."""
-        rest, shown = self.rest, np.take_along_axis(near, chosen, axis=1)
-        means = np.where(self.inside, self.mean, np.inf)
+        if self.pool.shape[1] == self.rule.L:
+            return np.zeros(0, np.int64)
+        rest, shown, means = self.rest, near.ravel()[chosen], np.where(self.inside, self.mean, np.inf)
         close = (rest.mean >= means.min(axis=1)) | (rest.upper >= ceiling) | (rest.upper - floor >= shown.min(axis=1))
         if not close.any():
-            return np.zeros(len(close), bool)
+            return np.zeros(0, np.int64)
         mean, mean_item = _last(means, self.pool)
-        last_shown, last_item = _last(shown, np.take_along_axis(self.pool, chosen, axis=1))
-        return np.asarray(
+        last_shown, last_item = _last(shown, self.pool.ravel()[chosen])
+        outdated = (
             _precedes(rest.mean, rest.mean_item, mean, mean_item)
-            | _precedes(rest.upper, rest.upper_item, ceiling, rival)
+            | _precedes(rest.upper, rest.upper_item, ceiling, self.pool[np.arange(len(rival)), rival])
             | _precedes(rest.upper - floor, rest.upper_item, last_shown, last_item)
         )
+        return np.flatnonzero(outdated & ~self.fresh)
 
     def _in_order(self, chosen: IntArray) -> IntArray:
-        """Lists as positions in the flat pools, shape `(rows, K)`: the chosen in ascending order of `T`."""
-        P, K = self.pool.shape[1], self.rule.K
+        """The chosen in ascending order of `T`, shape `(rows, K)`; positions in the flat pools."""
         if self.new:
             T = self.ahead.T.reshape(-1, self.rule.L)
             new = np.flatnonzero(T.min(axis=1) == 0)
             self.new = len(new) > 0
-            chosen[new] = np.sort(np.argsort(T[new], axis=1, kind="stable")[:, : chosen.shape[1]], axis=1)
-        keys = self.ahead.T[np.take_along_axis(self.place, chosen, axis=1)] * P + chosen
+            least = np.argsort(T[new], axis=1, kind="stable")[:, : chosen.shape[1]]
+            chosen[new] = least + new[:, None] * self.rule.L
+        keys = self.ahead.T[self.place.ravel()[chosen]] * self.pool.size + chosen
         keys.sort(axis=1)
-        return keys[:, :K] % P + np.arange(len(keys))[:, None] * P
+        return keys[:, : self.rule.K] % self.pool.size
 
     def _observe(self, shown: IntArray) -> None:
         """Show the lists; positions in the flat pools."""
