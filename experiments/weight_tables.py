@@ -47,7 +47,7 @@ def _exponent_line(row: str, name: str, part: pd.DataFrame) -> list[str]:
     values = [f"{at[K]:.3f}" if K in at and pd.notna(at[K]) else "none" for K in SHOWN_K]
     known = part.dropna(subset="exponent")
     slope = f"{np.polyfit(np.log(known['K']), known['exponent'], 1)[0]:+.3f}" if len(known) > 2 else ""
-    return [row, plain(name), f"{part['printed'].iloc[0]:g}", *values, f"{known['error'].mean():.3f}", slope]
+    return [row, plain(name), f"{part['printed'].iloc[0]:g}", *values, f"{known['error'].mean():.4f}", slope]
 
 
 def deviations(solved: pd.DataFrame) -> str:

@@ -81,6 +81,6 @@ def test_tables_say_none_where_there_is_none() -> None:
         | {"exponent": [1.0, 1.1, float("nan"), 1.2], "error": 0.01}
     )
     text = weight_tables.exponents(solved)
-    assert "| 1.000 | 1.100 | none | 1.200 | none | 0.010 |" in text
+    assert "| 1.000 | 1.100 | none | 1.200 | none | 0.0100 |" in text
     assert "w\\* = K^-x" in text
     assert "| setting 1 | 0.800 | 0.800 | 0.800 | 0.800 |" in weight_tables.deviations(solved)
