@@ -22,7 +22,7 @@ from cascadebai_cli.analysis.results import Results, load_results, missing_trial
 from cascadebai_cli.analysis.scaling import MODELS
 from cascadebai_cli.analysis.tables import coefficient, difference, p_value, share
 from cascadebai_cli.analysis.times import times_of
-from experiments import weight_tables
+from experiments import other_tables, weight_tables
 from experiments.artefacts import ARTEFACTS, REFERENCE, Artefact
 from experiments.markdown import NOT_YET, plain, table
 
@@ -157,6 +157,7 @@ BLOCKS: Mapping[str, Callable[[], str | None]] = {
     "lower": lower,
     "runs": runs,
     **weight_tables.BLOCKS,
+    **other_tables.BLOCKS,
 }
 """Name of a marked place -> what is written there, `None` to leave what is there.
 

@@ -1,0 +1,88 @@
+"""Tables of the documents that rest on the bounds and on the benchmark."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pandas as pd
+
+from experiments.artefacts import REFERENCE
+from experiments.markdown import NOT_YET, table
+
+BOUNDS, SLOPES = REFERENCE / "table1" / "bounds.csv", REFERENCE / "table1" / "bound_fits.csv"
+BENCHMARK = REFERENCE / "benchmark.json"
+
+
+def bound_ratios() -> str:
+    """Measured mean over the lower bound and upper bound over the measured mean, at both ends of the grid."""
+    if not (BOUNDS.exists() and SLOPES.exists()):
+        return NOT_YET
+    cells, slopes = pd.read_csv(BOUNDS), pd.read_csv(SLOPES).set_index("instance")
+    header = ["instance", "cells within the bounds", "K", "measured / lower", "upper / measured"]
+    header += ["c1 of the bound / measured c1", "R² of the model on the bound"]
+    rows = [row for name, part in cells.groupby("instance", sort=False) for row in _ratio_rows(part, slopes.loc[name])]
+    return table(header, rows, numbers=5)
+
+
+def _ratio_rows(part: pd.DataFrame, slope: "pd.Series[Any]") -> Iterator[list[str]]:
+    within = (part["lower"] <= part["mean_steps"]) & (part["mean_steps"] <= part["upper"])
+    first, last = part.loc[part["K"].idxmin()], part.loc[part["K"].idxmax()]
+    whole = [f"{slope['bound_c1'] / slope['c1']:.3g}", f"{slope['bound_r2']:.4f}"]
+    yield [first["instance"], f"{within.sum()} of {len(part)}", *_ratios(first), *whole]
+    yield ["", "", *_ratios(last), "", ""]
+
+
+def _ratios(cell: "pd.Series[Any]") -> list[str]:
+    return [str(cell["K"]), f"{cell['measured_over_lower']:,.0f}", f"{cell['upper_over_measured']:.3g}"]
+
+
+def speed() -> str:
+    """Skip-ahead beside the reference on the settings of Table 1."""
+    measured = _benchmark()
+    if measured is None:
+        return NOT_YET
+    header = ["setting", "K", "mean steps", "steps a second", "trials a second", "times the reference"]
+    keys = ("mean_steps", "steps_per_second", "trials_per_second", "ratio_to_reference")
+    rows = [[str(row["setting"]), str(row["K"]), *(_short(row[key]) for key in keys)] for row in measured["skip_ahead"]]
+    return table(header, rows, numbers=4)
+
+
+def lockstep_speed() -> str:
+    """Lockstep with more and more rows beside the reference."""
+    measured = _benchmark()
+    if measured is None:
+        return NOT_YET
+    keys = ("steps_per_second", "ratio_to_reference")
+    rows = [[str(row["rows"]), *(_short(row[key]) for key in keys)] for row in measured["lockstep"]]
+    return table(["rows", "steps a second", "times the reference"], rows, numbers=2)
+
+
+def growth() -> str:
+    """How steps and time grow when the gap halves and when there are more items."""
+    measured = _benchmark()
+    if measured is None:
+        return NOT_YET
+    rows = [
+        [f"{row['series']} = {row['at']}", _short(row["mean_steps"]), _short(row["seconds_per_trial"])]
+        for row in measured["growth"]
+    ]
+    return table(["instance", "mean steps", "seconds a trial"], rows, numbers=2)
+
+
+def _benchmark() -> dict[str, Any] | None:
+    if not BENCHMARK.exists():
+        return None
+    measured: dict[str, Any] = json.loads(BENCHMARK.read_text(encoding="utf-8"))
+    return measured
+
+
+def _short(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+BLOCKS: Mapping[str, Callable[[], str]] = {
+    "bound-ratios": bound_ratios,
+    "speed": speed,
+    "lockstep-speed": lockstep_speed,
+    "growth": growth,
+}
