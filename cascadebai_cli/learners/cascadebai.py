@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.display import OrderName, display_order
 from cascadebai_cli.learners.kl import KLRule
-from cascadebai_cli.learners.racing import RacingLearner, RacingRule, RadiusRule, by_mean, pick
+from cascadebai_cli.learners.racing import RacingLearner, RacingRule, RadiusRule, boundary, pick
 from cascadebai_cli.learners.radius import IteratedLogRadius, cascade_radius
 from cascadebai_cli.model.instance import BoolArray, FloatArray
 
@@ -43,8 +43,7 @@ class Racing(RacingRule):
         For epsilon > 0 both rules can hold for one item. It is then rejected: the rejection certifies that it
         is not epsilon-optimal, the acceptance alone certifies nothing about `w(K)`.
         """
-        ranked = by_mean(mean)
-        j_prime, j_star = ranked[..., k - 1], ranked[..., k]
+        j_prime, j_star = boundary(mean, k)
         reject = upper < pick(lower, j_prime) - self.epsilon
         accept = (lower > pick(upper, j_star) - self.epsilon) & ~reject
         return accept, reject

@@ -14,6 +14,9 @@ from numpy.typing import ArrayLike
 
 from cascadebai_cli.model.instance import BoolArray, FloatArray, IntArray
 
+MANY = 512
+"""Means from which finding two ranks is faster than sorting."""
+
 
 class RacingRule(ABC):
     """The part of a racing learner that does not change during a run: frozen, with these attributes.
@@ -122,6 +125,26 @@ class Race:
 def by_mean(mean: FloatArray) -> IntArray:
     """Indices in descending order of mean along the last axis; the first of equals ranks higher."""
     return np.argsort(-mean, axis=-1, kind="stable")
+
+
+def of_rank(mean: FloatArray, rank: int) -> IntArray:
+    """`by_mean(mean)[..., rank]`, without sorting."""
+    d = mean.shape[-1]
+    rows = mean.reshape(-1, d)
+    value = np.partition(rows, d - 1 - rank, axis=-1)[:, d - 1 - rank, None]
+    equal = rows == value
+    found, passed = equal.argmax(axis=-1), rank - np.count_nonzero(rows > value, axis=-1)
+    for row in np.flatnonzero(passed):
+        found[row] = np.flatnonzero(equal[row])[passed[row]]
+    return np.asarray(found.reshape(mean.shape[:-1]))
+
+
+def boundary(mean: FloatArray, k: int) -> tuple[IntArray, IntArray]:
+    """Indices of the k-th and the (k+1)-th largest mean along the last axis; the first of equals ranks higher."""
+    if mean.shape[-1] >= MANY:
+        return of_rank(mean, k - 1), of_rank(mean, k)
+    ranked = by_mean(mean)
+    return ranked[..., k - 1], ranked[..., k]
 
 
 def pick(values: FloatArray, index: IntArray) -> FloatArray:

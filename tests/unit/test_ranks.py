@@ -1,0 +1,27 @@
+"""Ranks without sorting."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cascadebai_cli.learners import racing
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(
+    st.lists(st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), min_size=6, max_size=6), min_size=1, max_size=4),
+    st.integers(0, 5),
+)
+def test_of_rank_is_what_sorting_gives(means, rank):
+    mean = np.array(means)
+    assert racing.of_rank(mean, rank).tolist() == racing.by_mean(mean)[..., rank].tolist()
+    assert racing.of_rank(mean[0], rank) == racing.by_mean(mean[0])[rank]
+
+
+@pytest.mark.parametrize("k", [1, 3, 299, 599])
+def test_the_boundary_does_not_depend_on_how_it_is_found(monkeypatch, k):
+    mean = np.random.default_rng(1).integers(0, 40, (3, 600)) / 40
+    found = [values.tolist() for values in racing.boundary(mean, k)]
+    monkeypatch.setattr(racing, "MANY", 601)
+    assert [values.tolist() for values in racing.boundary(mean, k)] == found
