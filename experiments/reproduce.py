@@ -113,15 +113,19 @@ def _make(steps: Iterator[Command]) -> int:
 def _run(command: Command) -> int:
     """Run a command of `cascadebai`, in a process of its own so that it may be interrupted as usual.
 
+    Sweeps and fits are shown as they are; the others warn of the same trials again, and are shown if they fail.
+
     Raises:
         SystemExit: if it was interrupted or refused.
     """
     _say("$ " + shlex.join(["cascadebai", *command]))
-    quiet = None if command[0] in ("sweep", "fit") else subprocess.DEVNULL
-    code = subprocess.run([sys.executable, "-m", "cascadebai_cli", *command], stdout=quiet, check=False).returncode
-    if code not in (0, INCOMPLETE):
-        sys.exit(INTERRUPTED if code < 0 else code)
-    return code
+    shown = command[0] in ("sweep", "fit")
+    words = [sys.executable, "-m", "cascadebai_cli", *command]
+    done = subprocess.run(words, capture_output=not shown, text=True, check=False)
+    if done.returncode not in (0, INCOMPLETE):
+        _say(done.stderr or "")
+        sys.exit(INTERRUPTED if done.returncode < 0 else done.returncode)
+    return done.returncode
 
 
 def _say(text: str) -> None:

@@ -1,0 +1,100 @@
+"""Claims and verdicts from planted results."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from synthetic import Cell, planted_steps, scaling_config, write_results
+
+from cascadebai_cli.analysis.claims import Claim, claims_of
+from cascadebai_cli.analysis.results import load_results
+
+CAP = 10**6
+
+
+def claims(
+    folder: Path, config: dict[str, Any], mean: Callable[[Cell], float] = planted_steps, **more: Any
+) -> list[Claim]:
+    return claims_of(load_results(write_results(folder / "r", config, mean, **more)))
+
+
+def one(found: list[Claim], part: str) -> Claim:
+    (claim,) = (claim for claim in found if part in claim.claim)
+    return claim
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(1.0, "agrees"), (1.02, "agrees"), (0.9, "lower"), (1.2, "higher")])
+def test_slope_against_the_published_one(factor: float, verdict: str, tmp_path: Path) -> None:
+    found = claims(tmp_path, scaling_config(1), lambda cell: factor * 23802.95 * cell["K"], spread=1e-6)
+    claim = one(found, "slope c1 on K")
+    assert (claim.where, claim.published, claim.verdict) == ("setting 1", "23802.95", verdict)
+    assert claim.ours.endswith(f" ({100 * (factor - 1):+.1f} %)")
+
+
+@pytest.mark.parametrize(("wave", "verdict"), [(0, "holds"), (0.2, "nearly"), (2, "fails")])
+def test_growth(wave: float, verdict: str, tmp_path: Path) -> None:
+    def mean(cell: Cell) -> float:
+        return float(1e4 * (cell["K"] + 15 * wave * (-1) ** cell["K"] + 50))
+
+    claim = one(claims(tmp_path, scaling_config(1), mean, spread=1e-6), "grow as c1 K + c2")
+    assert claim.published == "R² 0.9987"
+    assert claim.verdict == verdict
+
+
+def test_without_published_values_nothing_is_compared(tmp_path: Path) -> None:
+    config = scaling_config(1, K=[20, 30, 40])
+    del config["instances"][0]["fit"]["published"]
+    assert not [claim for claim in claims(tmp_path, config) if "c1" in claim.claim]
+
+
+def curves(ratio: float) -> tuple[dict[str, Any], Callable[[Cell], float]]:
+    learners = [{"name": name, "algorithm": "cascadebai"} for name in ("CascadeBAI", "BatRac")]
+    learners[1]["feedback"] = "semi-bandit"
+    config = scaling_config(1, K=[20, 30], learners=learners, plot={"kind": "curves"})
+    return config, lambda cell: 1e5 * (ratio if cell["learner"] == "CascadeBAI" else 1)
+
+
+@pytest.mark.parametrize(("ratio", "verdict"), [(1.3, "holds"), (0.8, "holds"), (1.6, "fails"), (0.6, "fails")])
+def test_similar_to_the_learner_that_sees_as_much(ratio: float, verdict: str, tmp_path: Path) -> None:
+    config, mean = curves(ratio)
+    claim = one(claims(tmp_path, config, mean, spread=1e-6), "about as many steps as BatRac")
+    assert claim.ours == f"{ratio:#.3g} to {ratio:#.3g} times as many"
+    assert claim.verdict == verdict
+
+
+def bars(steps: dict[str, float], settings: int = 2) -> tuple[dict[str, Any], Callable[[Cell], float]]:
+    learners = [{"name": name, "algorithm": "cascadebai", "order": name} for name in ("T", "mean", "-U")]
+    config = scaling_config(settings, K=[16], learners=learners, plot={"kind": "bars"}, max_steps=CAP)
+    return config, lambda cell: steps[cell["learner"]] if cell["instance"] == "setting 1" else 2 * CAP
+
+
+@pytest.mark.parametrize(
+    ("steps", "ours", "verdict"),
+    [
+        ({"T": 1000, "mean": 1010, "-U": 4000}, "at most 0.99", "holds"),
+        ({"T": 1000, "mean": 500, "-U": 4000}, "at most 2.00", "fails"),
+        ({"T": 2 * CAP, "mean": 2 * CAP, "-U": CAP / 2}, "at most 2.00", "fails"),
+        ({"T": 1000, "mean": 2 * CAP, "-U": 2 * CAP}, "at most 0.00100", "holds"),
+        ({"T": 2 * CAP, "mean": 2 * CAP, "-U": 2 * CAP}, "nothing known", "open"),
+    ],
+)
+def test_settings_where_every_order_reached_the_cap_say_nothing(
+    steps: dict[str, float], ours: str, verdict: str, tmp_path: Path
+) -> None:
+    config, mean = bars(steps)
+    claim = one(claims(tmp_path, config, mean, spread=1e-6, cap=CAP), "T needs no more steps")
+    assert claim.ours.startswith(ours)
+    assert claim.ours.endswith(f"in {1 + (verdict == 'open')} all orders reached the cap")
+    assert claim.verdict == verdict
+
+
+def test_bounds_and_errors(tmp_path: Path) -> None:
+    results = load_results(write_results(tmp_path / "r", scaling_config(1, K=[20, 30, 40]), lambda _: 1e12))
+    found = claims_of(results)
+    assert one(found, "between the lower and the upper bound").verdict == "fails"
+    assert one(found, "right with probability at least").ours == "0 of 60 trials wrong (95 % interval 0 to 6 %)"
+    results.summary["error_rate"] = 0.5
+    claim = one(claims_of(results), "right with probability at least 1 - delta = 0.9")
+    assert claim.verdict == "fails"
+    assert claim.ours.startswith("30 of 60 trials wrong")
