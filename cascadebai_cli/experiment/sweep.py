@@ -26,6 +26,9 @@ from cascadebai_cli.experiment.tables import write_timings, write_trials
 from cascadebai_cli.experiment.worker import BlockResult, Finished, Order
 from cascadebai_cli.model.instance import IntArray
 
+MAKERS = ("git", "versions", "machine", "end")
+"""Keys of the manifest that say how the rows were made."""
+
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
@@ -76,7 +79,8 @@ class OpenSweep:
     def __init__(self, sweep: Sweep, stored: Stored) -> None:
         self.sweep, self.stored = sweep, stored
         self.missing = sweep.missing(stored)
-        self._manifest = _continued(sweep.manifest(), read_manifest(sweep.directory))
+        grows = any(map(len, self.missing))
+        self._manifest = _continued(sweep.manifest(), read_manifest(sweep.directory), grows)
 
     def run(self, backend: Backend, *, fail_fast: bool = False) -> Generator[BlockResult, None, None]:
         """Run what is missing; rows are in the journal before their block is yielded.
@@ -116,14 +120,18 @@ class OpenSweep:
         write_timings(directory, cells, stored, trials)
         summarise()
         missing = sum(map(len, self.sweep.missing(stored)))
-        write_manifest(directory, {**self._manifest, "end": now(), "complete": missing == 0, "rows_sha256": digest})
+        end = self._manifest.get("end") or now()
+        write_manifest(directory, {**self._manifest, "end": end, "complete": missing == 0, "rows_sha256": digest})
         return missing
 
 
-def _continued(new: Manifest, old: Manifest | None) -> dict[str, object]:
-    """The new manifest; start, and the hash of a `trials.csv` that is still there, are those of the first sweep."""
-    kept = {key: old[key] for key in ("start", "rows_sha256") if old and old.get(key)}
-    return {**new, **kept}
+def _continued(new: Manifest, old: Manifest | None, grows: bool) -> dict[str, object]:
+    """The new manifest; start, and the hash of a `trials.csv` that is still there, are those of the first sweep.
+
+    So is what made the rows, unless there are rows to come.
+    """
+    keys = ("start", "rows_sha256", *(() if grows else MAKERS))
+    return {**new, **{key: old[key] for key in keys if old and old.get(key)}}
 
 
 def move_aside(directory: Path) -> Path | None:

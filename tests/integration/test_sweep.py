@@ -70,7 +70,17 @@ def test_with_nothing_to_run_no_scheduler_has_to_answer(config, tmp_path, expect
     options = ["--quiet", "--backend", "dask", "--scheduler", "tcp://127.0.0.1:1"]
     assert call("sweep", config, "--out", tmp_path / "expected", *options) == 0
     assert tables(tmp_path / "expected") == expected
-    assert json.loads((tmp_path / "expected" / "manifest.json").read_text())["start"] == json.loads(manifest)["start"]
+    assert (tmp_path / "expected" / "manifest.json").read_text() == manifest
+
+
+def test_what_made_the_rows_stays_in_the_manifest_when_other_code_finds_nothing_to_run(config, tmp_path, expected):
+    path = tmp_path / "expected" / "manifest.json"
+    manifest = {**json.loads(path.read_text()), "git": {"commit": "0" * 40, "dirty": False}}
+    path.write_text(json.dumps(manifest))
+    assert sweep(config, tmp_path / "expected") == 0
+    assert json.loads(path.read_text()) == manifest
+    assert sweep(config, tmp_path / "expected", "--trials", 7) == 0
+    assert json.loads(path.read_text())["git"] != manifest["git"]
 
 
 def test_more_trials_are_added_as_if_all_had_run_at_once(config, tmp_path):
