@@ -10,6 +10,7 @@ from experiments.artefacts import REFERENCE
 from experiments.markdown import NOT_YET, table
 
 BOUNDS, SLOPES = REFERENCE / "table1" / "bounds.csv", REFERENCE / "table1" / "bound_fits.csv"
+BEYOND = REFERENCE / "beyond" / "ratios.csv"
 BENCHMARK = REFERENCE / "benchmark.json"
 
 
@@ -34,6 +35,24 @@ def _ratio_rows(part: pd.DataFrame, slope: "pd.Series[Any]") -> Iterator[list[st
 
 def _ratios(cell: "pd.Series[Any]") -> list[str]:
     return [str(cell["K"]), f"{cell['measured_over_lower']:,.0f}", f"{cell['upper_over_measured']:.3g}"]
+
+
+def beyond() -> str:
+    """Steps of the sharper learners and the factor that they save."""
+    if not BEYOND.exists():
+        return NOT_YET
+    ratios = pd.read_csv(BEYOND)
+    steps = pd.read_csv(BEYOND.with_name("summary.csv")).set_index(["instance", "learner", "K"])["mean_steps"]
+    header = ["instance", "K", "learner", "mean steps", "times fewer than CascadeBAI", "95 % interval", "wrong trials"]
+    ends = ratios[ratios["K"].isin((ratios["K"].min(), ratios["K"].max()))]
+    return table(header, [_saved(row, steps) for row in ends.to_dict("records")], numbers=4)
+
+
+def _saved(row: Mapping[Any, Any], steps: "pd.Series[float]") -> list[str]:
+    mean = steps[row["instance"], row["other"], row["K"]]
+    interval = f"{row['ratio_low']:.3g} to {row['ratio_high']:.3g}"
+    place = [row["instance"], str(row["K"]), row["other"]]
+    return [*place, f"{mean:,.0f}", f"{row['ratio']:.3g}", interval, f"{row['other_error_rate']:.0%}"]
 
 
 def speed() -> str:
@@ -82,6 +101,7 @@ def _short(value: float) -> str:
 
 BLOCKS: Mapping[str, Callable[[], str]] = {
     "bound-ratios": bound_ratios,
+    "beyond": beyond,
     "speed": speed,
     "lockstep-speed": lockstep_speed,
     "growth": growth,

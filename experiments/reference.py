@@ -60,7 +60,7 @@ def main() -> None:
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help="directories below results; all that are there if none"
     )
-    everything = [*(one.name for one in ARTEFACTS), "published_weights"]
+    everything = [*(one.name for one in ARTEFACTS), "beyond", "published_weights"]
     names = parser.parse_args().names or [name for name in everything if (RESULTS / name).is_dir()]
     for name in names:
         try:
