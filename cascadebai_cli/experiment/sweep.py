@@ -130,8 +130,10 @@ def _continued(new: Manifest, old: Manifest | None, grows: bool) -> dict[str, ob
 
     So is what made the rows, unless there are rows to come.
     """
-    keys = ("start", "rows_sha256", *(() if grows else MAKERS))
-    return {**new, **{key: old[key] for key in keys if old and old.get(key)}}
+    known = old or {}
+    kept = {key: known[key] for key in ("start", "rows_sha256") if known.get(key)}
+    made = {key: known[key] for key in MAKERS if key in known and not grows}
+    return {**new, **kept, **made}
 
 
 def move_aside(directory: Path) -> Path | None:
