@@ -129,7 +129,7 @@ class _Block:
         caps = [job.max_steps for job in self.jobs]
         self.cap = np.array([NO_CAP if cap is None else cap for cap in caps])
         self.aim = np.full(rows, SHORTEST_LEAP)
-        self.retry, self.pause = np.zeros(rows, np.int64), np.full(rows, WORTHWHILE)
+        self.retry, self.pause = np.zeros(rows, np.int64), np.full(rows, 2 * WORTHWHILE)
         self.now = 0
         self.steps, self.since = np.zeros(rows, np.int64), np.zeros(rows, np.int64)
 
@@ -148,8 +148,9 @@ class _Block:
         rows = len(self.ids)
         running = rows - int(self.parked.sum())
         waiting, enough = 0, min(running, 1 + rows // 8)
-        until = np.where(self.pause == WORTHWHILE, np.minimum(self.cap, self.retry), self.cap)
-        until = np.where(self.parked, NO_CAP, self.since + np.maximum(until - self.steps, 1))
+        soon = (self.pause == WORTHWHILE) & (self.retry > self.steps)
+        until = np.where(soon, np.minimum(self.cap, self.retry), self.cap)
+        until = np.where(self.parked, NO_CAP, self.since + until - self.steps)
         next_end = int(until.min())
         values, clicks, stop, keys = self.value, self.click, self.stop, self.key.ravel()
         at, next_value, next_ends = self.ahead.at, self.ahead.values.ravel(), self.ahead.ends.ravel()
@@ -177,7 +178,7 @@ class _Block:
             values[place] = reached
             clicks[place] = np.where(next_ends[moved], reached, NEVER)
             ended = moved == stop[place]
-            if ended.any():
+            if np.count_nonzero(ended):  # much faster than `any`
                 waiting += self._park(np.unique(place[ended] // self.L), now)
         self.now = now
         self._park(np.flatnonzero(until <= now), now)
@@ -199,7 +200,9 @@ class _Block:
         self.ahead.turn(rows, self.alive[rows])
         self._widen_keys()
         capped = self.steps[rows] >= self.cap[rows]
-        size = np.where(capped, 1, np.minimum(GROWTH * self.size[rows], self.ahead.depth))
+        size = np.where(
+            capped, 1, np.where(self.size[rows] > 1, np.minimum(GROWTH * self.size[rows], self.ahead.depth), 2)
+        )
         while (wide := size > 1).any():
             self._open_if_quiet(rows[wide], size[wide])
             parked = self.parked[rows]
@@ -223,7 +226,7 @@ class _Block:
         alive = self.alive[rows]
         slots = self.ahead.slots(rows)
         T = np.where(alive, self.ahead.counts(rows, slots)[0], 0)
-        share = size[:, None] * T // np.maximum(T.max(axis=1), 1)[:, None]
+        share = -(-size[:, None] * T // np.maximum(T.max(axis=1), 1)[:, None])
         width = np.minimum(np.maximum(share, 1), self.ahead.depth - slots)
         quiet = self._quiet(rows, np.where(alive, width - 1, 0))
         self._open(rows[quiet], width[quiet])
