@@ -1,7 +1,7 @@
 """What the paper says of a study, what came out, and a verdict in a word."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,10 +9,11 @@ import pandas as pd
 from cascadebai_cli.analysis.bounds.table import bounds_of_results, outside
 from cascadebai_cli.analysis.fits import fits_table
 from cascadebai_cli.analysis.intervals import binomial_interval
-from cascadebai_cli.analysis.orders import CLOSE
+from cascadebai_cli.analysis.order_claims import order_claims
 from cascadebai_cli.analysis.ratios import CELL
 from cascadebai_cli.analysis.results import Results
 from cascadebai_cli.analysis.tables import coefficient, digits, share
+from cascadebai_cli.analysis.verdicts import AGREES, FAILS, HIGHER, HOLDS, LOWER, NEARLY, OPEN, Claim, sentence_holds
 
 STRAIGHT = 0.97
 """R^2 from which a model counts as explaining the means; the smallest one in Table 1 is 0.973."""
@@ -23,38 +24,12 @@ SAME = 0.03
 SIMILAR = 1.5
 """Means within this factor of each other count as similar; learners of another kind differ by a factor of K."""
 
-HOLDS, NEARLY, FAILS = "holds", "nearly", "fails"
-AGREES, LOWER, HIGHER, OPEN = "agrees", "lower", "higher", "open"
-
-
-class Claim(NamedTuple):
-    """One line of the table of claims, as text.
-
-    Attributes:
-        where: instance or part of the figure.
-        claim: the sentence.
-        published: the value in the paper, empty if it only has words.
-        ours: the value here.
-        verdict: `holds`, `nearly` or `fails` for a sentence, `agrees`, `lower` or `higher` for a number, `open`
-            without data.
-    """
-
-    where: str
-    claim: str
-    published: str
-    ours: str
-    verdict: str
-
 
 def claims_of(results: Results) -> list[Claim]:
     """All claims that a study can be held to, those of its figure first."""
-    by_kind = {"scaling": _scaling, "curves": _curves, "bars": _bars}
+    by_kind = {"scaling": _scaling, "curves": _curves, "bars": order_claims}
     found = list(by_kind[results.plot_kind](results)) if results.plot_kind in by_kind else []
     return [*found, *_bounds(results), *_errors(results)]
-
-
-def _sentence(holds: bool) -> str:
-    return HOLDS if holds else FAILS
 
 
 def _scaling(results: Results) -> Iterator[Claim]:
@@ -99,30 +74,12 @@ def _similar(instance: str, part: pd.DataFrame, main: str, seen: "pd.Series[floa
     observed = f"{digits(float(seen[main]))} and {digits(float(others[nearest]))}"
     claim = f"about as many steps as {nearest}, which sees about as many items a step ({observed})"
     ours = f"{digits(ratio.min())} to {digits(ratio.max())} times as many"
-    return Claim(instance, claim, "", ours, _sentence(bool(ratio.between(1 / SIMILAR, SIMILAR).all())))
+    return Claim(instance, claim, "", ours, sentence_holds(bool(ratio.between(1 / SIMILAR, SIMILAR).all())))
 
 
 def _ratios(part: pd.DataFrame, main: str, other: str) -> "pd.Series[float]":
     ours, theirs = (part[part["learner"] == name].set_index(list(CELL))["mean_steps"] for name in (main, other))
     return (ours / theirs).dropna()
-
-
-def _bars(results: Results) -> Iterator[Claim]:
-    """Algorithm 1 does as well as the best of the other display orders."""
-    main, by_learner = results.main_learner, results.summary.set_index([*CELL, "learner"])
-    means, capped = by_learner["mean_steps"].unstack(sort=False), by_learner["n_capped"].unstack(sort=False) > 0
-    if main not in means or means.shape[1] < 2:
-        return
-    ratio = (means[main] / means.drop(columns=main).min(axis=1)).dropna()
-    known = ratio[~capped.all(axis=1)[ratio.index]]
-    claim = f"{main} needs no more steps than the best of the other orders"
-    silent = f"; in {len(ratio) - len(known)} all orders reached the cap" if len(known) < len(ratio) else ""
-    if known.empty:
-        yield Claim("all settings", claim, "", f"nothing known{silent}", OPEN)
-        return
-    close = int((known <= 1 + CLOSE).sum())
-    most = f"at most {digits(known.max())} times the best other; within {100 * CLOSE:g} % in {close} of {len(known)}"
-    yield Claim("all settings", claim, "", f"{most} settings{silent}", _sentence(close == len(known)))
 
 
 def _bounds(results: Results) -> Iterator[Claim]:
@@ -134,7 +91,7 @@ def _bounds(results: Results) -> Iterator[Claim]:
     lowest, highest = bounded["upper_over_measured"].min(), bounded["upper_over_measured"].max()
     ours = f"in {inside} of {len(bounded)} cells; upper bound {digits(lowest)} to {digits(highest)} times the mean"
     claim = "the mean lies between the lower and the upper bound"
-    yield Claim("all instances", claim, "", ours, _sentence(inside == len(bounded)))
+    yield Claim("all instances", claim, "", ours, sentence_holds(inside == len(bounded)))
 
 
 def _errors(results: Results) -> Iterator[Claim]:
@@ -150,4 +107,4 @@ def _errors(results: Results) -> Iterator[Claim]:
         return
     low, high = binomial_interval(wrong, stopped)
     ours = f"{wrong:,} of {stopped:,} trials wrong (95 % interval {100 * low:.2g} to {100 * high:.2g} %)"
-    yield Claim("all instances", claim, "", ours, _sentence(low <= delta))
+    yield Claim("all instances", claim, "", ours, sentence_holds(low <= delta))

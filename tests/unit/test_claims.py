@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from synthetic import Cell, planted_steps, scaling_config, write_results
 
-from cascadebai_cli.analysis.claims import Claim, claims_of
+from cascadebai_cli.analysis.claims import claims_of
 from cascadebai_cli.analysis.results import load_results
+from cascadebai_cli.analysis.verdicts import Claim
 
 CAP = 10**6
 
@@ -87,6 +88,31 @@ def test_settings_where_every_order_reached_the_cap_say_nothing(
     assert claim.ours.startswith(ours)
     assert claim.ours.endswith(f"in {1 + (verdict == 'open')} all orders reached the cap")
     assert claim.verdict == verdict
+
+
+ORDER_STEPS = {"T": 1000.0, "mean": 1300.0, "-mean": 2500.0, "U": 1040.0, "-U": 1150.0, "L": 1030.0, "-L": 900.0}
+
+
+@pytest.mark.parametrize(
+    ("changes", "failing"),
+    [
+        ({}, {"U"}),
+        ({"mean": 1000.0}, {"U", "mean"}),
+        ({"-mean": 1900.0, "L": 1200.0}, {"U", "-mean", "L"}),
+        ({"-U": 1300.0, "U": 1100.0}, {"-U"}),
+    ],
+)
+def test_what_the_paper_says_of_each_order(changes: dict[str, float], failing: set[str], tmp_path: Path) -> None:
+    steps = ORDER_STEPS | changes
+    learners = [{"name": f"order {name}", "algorithm": "cascadebai", "order": name} for name in steps]
+    config = scaling_config(3, K=[16], learners=learners, plot={"kind": "bars"})
+    found = claims(tmp_path, config, lambda cell: steps[str(cell["learner"]).split()[-1]], spread=1e-6)
+    sentences = {claim.claim.split()[1]: claim for claim in found if claim.claim.startswith("order ")}
+    del sentences["T"]
+    assert set(sentences) == {"mean", "-mean", "U", "-U", "L"}
+    assert {name for name, claim in sentences.items() if claim.verdict == "fails"} == failing
+    assert sentences["mean"].claim == "order mean takes more steps than order T in most settings"
+    assert sentences["-mean"].ours.startswith(f"{steps['-mean'] / 1000:#.3g} to ")
 
 
 def test_bounds_and_errors(tmp_path: Path) -> None:

@@ -1,0 +1,61 @@
+"""What the paper says of the display orders (Section 6.1 and its appendix), held against the settings of a study."""
+
+from collections.abc import Callable, Iterator, Mapping
+
+import pandas as pd
+
+from cascadebai_cli.analysis.orders import CLOSE, FAR
+from cascadebai_cli.analysis.ratios import CELL
+from cascadebai_cli.analysis.results import Results
+from cascadebai_cli.analysis.tables import digits
+from cascadebai_cli.analysis.verdicts import OPEN, Claim, sentence_holds
+
+ALMOST = 1.2
+"""Means up to this many times those of Algorithm 1 count as almost as good."""
+MOST = 0.5
+"""More than this share of the settings is most of them."""
+
+SENTENCES: Mapping[str, tuple[str, Callable[["pd.Series[float]"], bool]]] = {
+    "mean": ("takes more steps than {} in most settings", lambda ratio: bool((ratio > 1 + CLOSE).mean() > MOST)),
+    "U": ("takes more steps than {} in most settings", lambda ratio: bool((ratio > 1 + CLOSE).mean() > MOST)),
+    "-mean": ("takes far more steps than {} in some settings", lambda ratio: bool((ratio > FAR).any())),
+    "L": ("does as well as {} in most settings", lambda ratio: bool((ratio <= 1 + CLOSE).mean() > MOST)),
+    "-U": ("does almost as well as {}", lambda ratio: bool((ratio <= ALMOST).all())),
+}
+"""Display order -> what the paper says of it, and when that holds; it says nothing of the descending `L`."""
+
+
+def order_claims(results: Results) -> Iterator[Claim]:
+    """The claims on all orders; settings in which all of them reached the cap say nothing."""
+    main, by_learner = results.main_learner, results.summary.set_index([*CELL, "learner"])
+    means, capped = by_learner["mean_steps"].unstack(sort=False), by_learner["n_capped"].unstack(sort=False) > 0
+    if main not in means or means.shape[1] < 2:
+        return
+    whole = means[means.notna().all(axis=1)]
+    known = whole[~capped.loc[whole.index].all(axis=1)]
+    silent = f"; in {len(whole) - len(known)} all orders reached the cap" if len(known) < len(whole) else ""
+    yield _best(known, main, silent)
+    for name, entry in results.learners.items():
+        order = str(entry.get("order"))
+        if name in known and order in SENTENCES and len(known):
+            yield _sentence(name, order, known[name] / known[main], main)
+
+
+def _best(means: pd.DataFrame, main: str, silent: str) -> Claim:
+    claim = f"{main} needs no more steps than the best of the other orders"
+    if means.empty:
+        return Claim("all settings", claim, "", f"nothing known{silent}", OPEN)
+    ratio = means[main] / means.drop(columns=main).min(axis=1)
+    close = int((ratio <= 1 + CLOSE).sum())
+    most = f"at most {digits(ratio.max())} times the best other; within {100 * CLOSE:g} % in {close} of {len(ratio)}"
+    return Claim("all settings", claim, "", f"{most} settings{silent}", sentence_holds(close == len(ratio)))
+
+
+def _sentence(name: str, order: str, ratio: "pd.Series[float]", main: str) -> Claim:
+    text, holds = SENTENCES[order]
+    worse, far = int((ratio > 1 + CLOSE).sum()), int((ratio > FAR).sum())
+    ours = (
+        f"{digits(ratio.min())} to {digits(ratio.max())} times as many; more than {100 * CLOSE:g} % more in {worse}, "
+        f"more than {FAR:g} times in {far} of {len(ratio)} settings"
+    )
+    return Claim("all settings", f"{name} {text.format(main)}", "", ours, sentence_holds(holds(ratio)))

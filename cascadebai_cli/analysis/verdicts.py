@@ -1,0 +1,30 @@
+"""A claim of the paper and how it came out."""
+
+from typing import NamedTuple
+
+HOLDS, NEARLY, FAILS = "holds", "nearly", "fails"
+AGREES, LOWER, HIGHER, OPEN = "agrees", "lower", "higher", "open"
+
+
+class Claim(NamedTuple):
+    """One line of the table of claims, as text.
+
+    Attributes:
+        where: instance or part of the figure.
+        claim: the sentence.
+        published: the value in the paper, empty if it only has words.
+        ours: the value here.
+        verdict: `holds`, `nearly` or `fails` for a sentence, `agrees`, `lower` or `higher` for a number, `open`
+            without data.
+    """
+
+    where: str
+    claim: str
+    published: str
+    ours: str
+    verdict: str
+
+
+def sentence_holds(holds: bool) -> str:
+    """The verdict on a sentence."""
+    return HOLDS if holds else FAILS
