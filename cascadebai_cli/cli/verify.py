@@ -177,10 +177,11 @@ def _place(artefact: "Reference", position: int) -> str:
 
 
 def _groups(artefact: "Reference") -> Mapping[str, list[str]]:
-    """The watched cells of each learner, and all of them."""
+    """The watched cells of each learner where there are several, and all of them."""
     cells = [artefact.cells[position] for position in _cells(artefact)]
     groups = {"all watched cells": [cell.cell_id for cell in cells]}
-    for learner in dict.fromkeys(cell.learner for cell in cells):
+    learners = list(dict.fromkeys(cell.learner for cell in cells))
+    for learner in learners if len(learners) > 1 else []:
         groups[f"all watched cells of {learner}"] = [cell.cell_id for cell in cells if cell.learner == learner]
     return {name: members for name, members in groups.items() if len(members) > 1}
 
