@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cascadebai_cli.cli.console import Progress, label, tell
+from cascadebai_cli.cli.console import Progress, duration, label, tell
 from cascadebai_cli.cli.failures import Failures
 from cascadebai_cli.cli.options import (
     BackendName,
@@ -81,12 +81,16 @@ def sweep(
 
 
 def _list_missing(task: "Sweep") -> None:
-    counts = [len(trials) for trials in task.missing(task.stored())]
+    stored = task.stored()
+    counts = [len(trials) for trials in task.missing(stored)]
     for cell, count in zip(task.cells, counts, strict=True):
         if count:
             typer.echo(f"{cell.cell_id}  {count} of {task.study.trials} trials missing: {label(cell)}")
     cells = sum(count > 0 for count in counts)
     wanted = task.study.trials * len(counts)
+    if any(counts) and len(stored.rows):
+        seconds = float(stored.rows["seconds"].mean()) * sum(counts)
+        typer.echo(f"about {duration(seconds)} on one core, if a trial takes as long as those that are there did")
     typer.echo(f"{sum(counts):,} of {wanted:,} trials are missing, in {cells:,} of {len(counts):,} cells")
 
 
