@@ -18,22 +18,23 @@ def bound_ratios() -> str:
     """Measured mean over the lower bound and upper bound over the measured mean, at both ends of the grid."""
     if not (BOUNDS.exists() and SLOPES.exists()):
         return NOT_YET
-    cells, slopes = pd.read_csv(BOUNDS), pd.read_csv(SLOPES).set_index("instance")
+    cells = pd.read_csv(BOUNDS)
+    slopes = {row["instance"]: row for row in pd.read_csv(SLOPES).to_dict("records")}
     header = ["instance", "cells within the bounds", "K", "measured / lower", "upper / measured"]
     header += ["c1 of the bound / measured c1", "R² of the model on the bound"]
-    rows = [row for name, part in cells.groupby("instance", sort=False) for row in _ratio_rows(part, slopes.loc[name])]
+    rows = [row for name, part in cells.groupby("instance", sort=False) for row in _ratio_rows(part, slopes[name])]
     return table(header, rows, numbers=5)
 
 
-def _ratio_rows(part: pd.DataFrame, slope: "pd.Series[Any]") -> Iterator[list[str]]:
+def _ratio_rows(part: pd.DataFrame, slope: Mapping[Any, Any]) -> Iterator[list[str]]:
     within = (part["lower"] <= part["mean_steps"]) & (part["mean_steps"] <= part["upper"])
-    first, last = part.loc[part["K"].idxmin()], part.loc[part["K"].idxmax()]
+    first, last = part.sort_values("K").iloc[[0, -1]].to_dict("records")
     whole = [f"{slope['bound_c1'] / slope['c1']:.3g}", f"{slope['bound_r2']:.4f}"]
     yield [first["instance"], f"{within.sum()} of {len(part)}", *_ratios(first), *whole]
     yield ["", "", *_ratios(last), "", ""]
 
 
-def _ratios(cell: "pd.Series[Any]") -> list[str]:
+def _ratios(cell: Mapping[Any, Any]) -> list[str]:
     return [str(cell["K"]), f"{cell['measured_over_lower']:,.0f}", f"{cell['upper_over_measured']:.3g}"]
 
 

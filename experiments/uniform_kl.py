@@ -18,7 +18,7 @@ class UniformKL:
 
     def select(self) -> list[int]:
         """Items to show, first to last."""
-        return np.argsort(self.T, kind="stable")[: self.K].tolist()
+        return [int(item) for item in np.argsort(self.T, kind="stable")[: self.K]]
 
     def observe(self, shown: list[int], outcomes: list[int]) -> None:
         """Outcomes (1 a click, 0 a skip) of the first items shown."""
