@@ -8,15 +8,13 @@ where the proof fails, and get a new window. A row that is stuck leaps.
 """
 
 from collections.abc import Sequence
-from itertools import groupby
-from typing import NamedTuple
 
 import numpy as np
 
+from cascadebai_cli.engines.jobs import Job, run_in_blocks
 from cascadebai_cli.engines.leap import State, clicks_of, leap
 from cascadebai_cli.engines.lookahead import NEVER, Lookahead
 from cascadebai_cli.engines.run import Run, Status
-from cascadebai_cli.engines.stacks import Stack
 from cascadebai_cli.engines.windows import Window, proven_quiet
 from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.learners.racing import RadiusRule
@@ -41,36 +39,15 @@ LONGEST_PAUSE = 1 << 12
 NO_CAP = np.iinfo(np.int64).max // 2
 
 
-class Job(NamedTuple):
-    """One trial for the engine.
-
-    Attributes:
-        learner: a fresh learner.
-        stack: source of its outcomes.
-        cascading: whether a click ends a step.
-        max_steps: cap on the steps, none by default.
-    """
-
-    learner: CascadeBAI
-    stack: Stack
-    cascading: bool = True
-    max_steps: int | None = None
-
-
-def run_lockstep(jobs: Sequence[Job]) -> list[Run]:
+def run_lockstep(jobs: Sequence[Job[CascadeBAI]]) -> list[Run]:
     """Run trials of any cells, those of equal `L` and `K` side by side.
 
     Returns:
         the runs, in the order of `jobs`; each is the same whatever the other jobs are.
     """
-    runs: dict[int, Run] = {}
-    shapes = [(job.learner.rule.L, job.learner.rule.K) for job in jobs]
-    for _, group in groupby(sorted(range(len(jobs)), key=shapes.__getitem__), key=shapes.__getitem__):
-        members = list(group)
-        for start in range(0, len(members), ROWS):
-            part = members[start : start + ROWS]
-            runs.update(zip(part, _Block([jobs[i] for i in part]).run(), strict=True))
-    return [runs[i] for i in range(len(jobs))]
+    return run_in_blocks(
+        jobs, lambda job: (job.learner.rule.L, job.learner.rule.K), ROWS, lambda part: _Block(part).run()
+    )
 
 
 def _depth(rows: int, L: int) -> int:
@@ -101,7 +78,7 @@ class _Block:
             was not worthwhile only `pause` steps later.
     """
 
-    def __init__(self, jobs: Sequence[Job]) -> None:
+    def __init__(self, jobs: Sequence[Job[CascadeBAI]]) -> None:
         self.jobs = list(jobs)
         self.learners = [job.learner for job in jobs]
         self.L, self.K = self.learners[0].rule.L, self.learners[0].rule.K

@@ -6,11 +6,12 @@ were observed. Every row follows its own stacks of rewards: its run is the same 
 """
 
 from collections.abc import Sequence
-from itertools import groupby
+from dataclasses import astuple
 from typing import NamedTuple
 
 import numpy as np
 
+from cascadebai_cli.engines.jobs import Job, run_in_blocks
 from cascadebai_cli.engines.run import Run
 from cascadebai_cli.engines.stacks import Stack
 from cascadebai_cli.learners.kl_lucb import KLLucb, LucbRule
@@ -32,40 +33,13 @@ WORTH = 2
 NO_CAP = np.iinfo(np.int64).max
 
 
-class LucbJob(NamedTuple):
-    """One trial for the engine.
-
-    Attributes:
-        learner: a fresh learner.
-        stack: source of its outcomes.
-        cascading: whether a click ends a step.
-        max_steps: cap on the steps, none by default.
-    """
-
-    learner: KLLucb
-    stack: Stack
-    cascading: bool = True
-    max_steps: int | None = None
-
-
-def run_lucb(jobs: Sequence[LucbJob]) -> list[Run]:
+def run_lucb(jobs: Sequence[Job[KLLucb]]) -> list[Run]:
     """Run trials, those of equal rules side by side.
 
     Returns:
         the runs, in the order of `jobs`.
     """
-    runs: dict[int, Run] = {}
-
-    def kind(i: int) -> tuple[float, ...]:
-        rule = jobs[i].learner.rule
-        return rule.L, rule.K, rule.delta, rule.epsilon
-
-    for _, group in groupby(sorted(range(len(jobs)), key=kind), key=kind):
-        members = list(group)
-        for start in range(0, len(members), ROWS):
-            part = members[start : start + ROWS]
-            runs.update(zip(part, _Block([jobs[i] for i in part]).run(), strict=True))
-    return [runs[i] for i in range(len(jobs))]
+    return run_in_blocks(jobs, lambda job: astuple(job.learner.rule), ROWS, lambda part: _Block(part).run())
 
 
 class _Ahead:
@@ -151,7 +125,7 @@ class _Block:
         fresh: whether the pool of a row was made at this step, shape `(rows,)`.
     """
 
-    def __init__(self, jobs: Sequence[LucbJob]) -> None:
+    def __init__(self, jobs: Sequence[Job[KLLucb]]) -> None:
         self.jobs, self.rule = jobs, jobs[0].learner.rule
         rows, L = len(jobs), self.rule.L
         self.ids = np.arange(rows)

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 
-from cascadebai_cli.engines.lockstep import Job, run_lockstep
-from cascadebai_cli.engines.lucb import LucbJob, run_lucb
+from cascadebai_cli.engines.jobs import Job
+from cascadebai_cli.engines.lockstep import run_lockstep
+from cascadebai_cli.engines.lucb import run_lucb
 from cascadebai_cli.engines.outcomes import RandomOutcomes
 from cascadebai_cli.engines.reference import run_reference
 from cascadebai_cli.engines.run import Run
@@ -122,20 +123,20 @@ def simulate_block(
     return [_simulate_one(make_learner(), trial, feedback, engine, max_steps) for trial in trials]
 
 
-def lockstep_job(learner: Learner, trial: Trial, feedback: str, max_steps: int | None) -> Job | LucbJob:
+SideBySide = Job[CascadeBAI | KLLucb]
+
+
+def lockstep_job(learner: Learner, trial: Trial, feedback: str, max_steps: int | None) -> SideBySide:
     """The trial for `run_side_by_side`."""
-    stack, cascading = RandomStack(trial.weights, trial.rng), feedback == "cascading"
-    if isinstance(learner, KLLucb):
-        return LucbJob(learner, stack, cascading, max_steps)
-    assert isinstance(learner, CascadeBAI)
-    return Job(learner, stack, cascading, max_steps)
+    assert isinstance(learner, CascadeBAI | KLLucb)
+    return Job(learner, RandomStack(trial.weights, trial.rng), feedback == "cascading", max_steps)
 
 
-def run_side_by_side(jobs: Sequence[Job | LucbJob]) -> list[Run]:
+def run_side_by_side(jobs: Sequence[SideBySide]) -> list[Run]:
     """Run trials of any cells and learners that run in lockstep; each run is the same whatever the others are."""
-    runs = iter(run_lockstep([job for job in jobs if isinstance(job, Job)]))
-    lucb = iter(run_lucb([job for job in jobs if isinstance(job, LucbJob)]))
-    return [next(runs if isinstance(job, Job) else lucb) for job in jobs]
+    runs = iter(run_lockstep([cast(Job[CascadeBAI], job) for job in jobs if isinstance(job.learner, CascadeBAI)]))
+    lucb = iter(run_lucb([cast(Job[KLLucb], job) for job in jobs if isinstance(job.learner, KLLucb)]))
+    return [next(runs if isinstance(job.learner, CascadeBAI) else lucb) for job in jobs]
 
 
 def _simulate_one(learner: Learner, trial: Trial, feedback: str, engine: EngineName, max_steps: int | None) -> Run:

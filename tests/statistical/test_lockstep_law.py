@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cascadebai_cli.engines.lockstep import Job, run_lockstep
+from cascadebai_cli.engines.jobs import Job
+from cascadebai_cli.engines.lockstep import run_lockstep
 from cascadebai_cli.engines.outcomes import RandomOutcomes
 from cascadebai_cli.engines.reference import run_reference
 from cascadebai_cli.engines.stacks import RandomStack

@@ -6,7 +6,8 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from cascadebai_cli.engines import lucb
-from cascadebai_cli.engines.lucb import LucbJob, first_largest, run_lucb
+from cascadebai_cli.engines.jobs import Job
+from cascadebai_cli.engines.lucb import first_largest, run_lucb
 from cascadebai_cli.engines.outcomes import TableOutcomes
 from cascadebai_cli.engines.reference import run_reference
 from cascadebai_cli.engines.stacks import RandomStack, TableStack
@@ -101,7 +102,7 @@ def by_reference(trial):
 
 def job(trial):
     arguments, table, cascading, cap = trial
-    return LucbJob(KLLucb(*arguments), TableStack(table), cascading, cap)
+    return Job(KLLucb(*arguments), TableStack(table), cascading, cap)
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)
@@ -124,8 +125,8 @@ def stacks(weights, rows):
 
 def test_a_row_does_not_depend_on_those_beside_it():
     weights = [0.9, 0.6, 0.5, 0.2, 0.2]
-    together = run_lucb([LucbJob(KLLucb(5, 2, 0.1), stack) for stack in stacks(weights, 6)])
-    alone = [run_lucb([LucbJob(KLLucb(5, 2, 0.1), stack)])[0] for stack in stacks(weights, 6)]
+    together = run_lucb([Job(KLLucb(5, 2, 0.1), stack) for stack in stacks(weights, 6)])
+    alone = [run_lucb([Job(KLLucb(5, 2, 0.1), stack)])[0] for stack in stacks(weights, 6)]
     assert together == alone
     assert len({run.steps for run in together}) > 1
 
@@ -151,7 +152,7 @@ def test_bounds_of_the_wrong_risk_are_noticed():
             super().__init__(L, K, delta * 1.1, epsilon)
 
     table = np.random.default_rng(2).random((4, 5000)) < np.array([[0.6], [0.5], [0.3], [0.1]])
-    wrong = run_lucb([LucbJob(Twin(4, 1, 0.1), TableStack(table))])[0]
+    wrong = run_lucb([Job(Twin(4, 1, 0.1), TableStack(table))])[0]
     assert wrong != by_reference(((4, 1, 0.1, 0.0), table, True, None))
 
 

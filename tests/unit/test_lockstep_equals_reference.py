@@ -8,8 +8,9 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from cascadebai_cli.engines import lockstep, windows
+from cascadebai_cli.engines.jobs import Job
 from cascadebai_cli.engines.leap import leap
-from cascadebai_cli.engines.lockstep import Job, run_lockstep
+from cascadebai_cli.engines.lockstep import run_lockstep
 from cascadebai_cli.engines.outcomes import TableOutcomes
 from cascadebai_cli.engines.reference import run_reference
 from cascadebai_cli.engines.stacks import RandomStack, TableStack

@@ -1,0 +1,50 @@
+"""Trials for the engines that run many of them side by side."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Generic, TypeVar
+
+from cascadebai_cli.engines.run import Run
+from cascadebai_cli.engines.stacks import Stack
+from cascadebai_cli.learners.protocol import Learner
+
+AnyLearner = TypeVar("AnyLearner", bound=Learner, covariant=True)
+
+
+@dataclass(frozen=True)
+class Job(Generic[AnyLearner]):
+    """One trial.
+
+    Attributes:
+        learner: a fresh learner.
+        stack: source of its outcomes.
+        cascading: whether a click ends a step.
+        max_steps: cap on the steps, none by default.
+    """
+
+    learner: AnyLearner
+    stack: Stack
+    cascading: bool = True
+    max_steps: int | None = None
+
+
+def run_in_blocks(
+    jobs: Sequence[Job[AnyLearner]],
+    kind: Callable[[Job[AnyLearner]], tuple[float, ...]],
+    most: int,
+    run: Callable[[Sequence[Job[AnyLearner]]], list[Run]],
+) -> list[Run]:
+    """Run jobs of equal `kind` side by side, at most `most` at a time.
+
+    Returns:
+        the runs, in the order of `jobs`.
+    """
+    runs: dict[int, Run] = {}
+    kinds = [kind(job) for job in jobs]
+    for _, group in groupby(sorted(range(len(jobs)), key=kinds.__getitem__), key=kinds.__getitem__):
+        members = list(group)
+        for start in range(0, len(members), most):
+            part = members[start : start + most]
+            runs.update(zip(part, run([jobs[i] for i in part]), strict=True))
+    return [runs[i] for i in range(len(jobs))]
