@@ -6,6 +6,8 @@ cuts. The engine draws a stretch of many rounds, proves groups of rounds quiet (
 looks at single steps only in rounds in which an item may be identified. Nothing is approximated.
 """
 
+import sys
+
 import numpy as np
 
 from cascadebai_cli.engines.outcomes import Outcomes
@@ -58,7 +60,7 @@ class _Sweep:
 
     def __init__(self, rule: RacingRule, outcomes: Outcomes, cascading: bool, max_steps: int | None) -> None:
         self.rule, self.outcomes, self.cascading = rule, outcomes, cascading
-        self.max_steps = max_steps
+        self.max_steps = sys.maxsize if max_steps is None else max_steps
         self.race = Race(rule.L, rule.K, rule.closes)
         self.counts: IntArray = np.zeros(rule.L, np.int64)
         self.S: IntArray = np.zeros(rule.L, np.int64)
@@ -71,9 +73,9 @@ class _Sweep:
         return self.rule.batch(len(self.race.survivors))
 
     @property
-    def left(self) -> int | None:
+    def left(self) -> int:
         """Steps until the cap."""
-        return None if self.max_steps is None else self.max_steps - self.steps
+        return self.max_steps - self.steps
 
     def draw(self) -> Stretch:
         """The next stretch, of `ROWS` or more groups where that many rounds are worth drawing."""
@@ -171,7 +173,7 @@ class _Crossing:
         """Count the steps of the quiet rounds up to `stop`."""
         sweep = self.sweep
         steps, offset = self._cuts(stop)
-        if sweep.left is not None and steps >= sweep.left:
+        if steps >= sweep.left:
             self._stop_in_quiet(stop)
         sweep.steps += steps
         sweep.offset, self.done = offset, stop
@@ -184,13 +186,12 @@ class _Crossing:
 
     def _stop_in_quiet(self, stop: int) -> None:
         """Find the round before `stop` in which the cap is reached, and end there."""
-        sweep, left = self.sweep, self.sweep.left or 0
-        low, high = self.done, stop
+        left, low, high = self.sweep.left, self.done, stop
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if self._cuts(middle)[0] >= left else (middle, high)
         self._pass(low)
-        self._cap(low, int(self._ends(self._clicks(low))[(sweep.left or 0) - 1]))
+        self._cap(low, int(self._ends(self._clicks(low))[self.sweep.left - 1]))
 
     def _clicks(self, round_: int) -> BoolArray:
         return self.stretch.outcomes(round_)[self.columns]
@@ -204,7 +205,7 @@ class _Crossing:
         """End the run at the cap, after the survivor at place `end` was observed."""
         sweep = self.sweep
         survivors = sweep.race.survivors
-        sweep.steps += sweep.left or 0
+        sweep.steps = sweep.max_steps
         sweep.counts[survivors] = sweep.T + round_ + (np.arange(len(survivors)) <= end)
         raise _Over
 
@@ -247,7 +248,7 @@ class _Crossing:
     def _finish_round(self, round_: int, ends: IntArray, rest: int) -> None:
         """Count the steps that end in the last `rest` places of a round in which nobody is identified any more."""
         sweep, places = self.sweep, len(self.columns)
-        if len(ends) and len(ends) == sweep.left:
+        if len(ends) == sweep.left:
             self._cap(round_, int(ends[-1]))
         sweep.steps += len(ends)
         sweep.offset = places - 1 - int(ends[-1]) if len(ends) else sweep.offset + rest
