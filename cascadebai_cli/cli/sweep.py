@@ -23,6 +23,7 @@ from cascadebai_cli.cli.options import (
 from cascadebai_cli.errors import ConfigError
 
 if TYPE_CHECKING:
+    from cascadebai_cli.experiment.config import Study
     from cascadebai_cli.experiment.runner import Backend
     from cascadebai_cli.experiment.sweep import OpenSweep, Sweep
 
@@ -58,17 +59,12 @@ def sweep(
     What is finished is kept, whenever the sweep is interrupted: the same command goes on from there. More --trials
     or more cells in CONFIG add to what is there.
     """
-    from cascadebai_cli.experiment.cells import cells_of
     from cascadebai_cli.experiment.runner import Backend
-    from cascadebai_cli.experiment.sweep import Sweep
 
     if fresh + dry_run + collect > 1:
         raise ConfigError("--fresh, --dry-run and --collect exclude each other; give one of them")
     place = Backend(backend, n_jobs, scheduler)
-    study = read_study(config, trials, seed, plugin)
-    cells = cells_of(study)
-    few_enough(study, len(cells))
-    task = Sweep(study, cells, out or Path("results") / config.stem)
+    task = _task(read_study(config, trials, seed, plugin), out or Path("results") / config.stem)
     if dry_run:
         _list_missing(task)
     elif collect:
@@ -76,8 +72,17 @@ def sweep(
     else:
         if fresh:
             _move_aside(task.directory, quiet)
-        failures = Failures(config, study.seed, task.cells, task.directory / FAILURES, plugin or ())
+        failures = Failures(config, task.study.seed, task.cells, task.directory / FAILURES, plugin or ())
         _run(task, place, failures, fail_fast, quiet)
+
+
+def _task(study: "Study", directory: Path) -> "Sweep":
+    from cascadebai_cli.experiment.cells import cells_of
+    from cascadebai_cli.experiment.sweep import Sweep
+
+    cells = cells_of(study)
+    few_enough(study, len(cells))
+    return Sweep(study, cells, directory)
 
 
 def _list_missing(task: "Sweep") -> None:

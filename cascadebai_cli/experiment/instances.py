@@ -1,5 +1,6 @@
 """Instance entries of a config: one class a family, its keys and how its weights are made."""
 
+from abc import abstractmethod
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
@@ -59,13 +60,13 @@ class InstanceEntry(Entry):
     epsilon: Tolerances | None = None
     fit: Fit | None = None
 
+    @abstractmethod
     def items(self, L: int, K: int, folder: Path) -> Items:
         """Items and weights at a point of the grid; `L` is 0 for families that bring their own items.
 
         Raises:
             GridError: if a weight has no value or lies outside `[0, 1]`.
         """
-        raise NotImplementedError
 
     def _weights(self, keys: tuple[str, ...], L: int, K: int) -> list[float]:
         return [_weight(getattr(self, key), L, K, key) for key in keys]

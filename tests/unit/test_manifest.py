@@ -22,6 +22,7 @@ def manifest_of(folder, text):
 def mixed(folder, before, after):
     old, new = manifest_of(folder, before), manifest_of(folder, after)
     refuse_mixing(folder, old, new, list(old["cells"]))
+    return old, new
 
 
 BASE = CONFIG.format(trials=6)
@@ -91,7 +92,8 @@ def test_another_place_of_the_same_data_is_not_a_difference(tmp_path):
     text = "seed: 1\nK: 1\ninstances: [{name: mine, family: csv, path: rates.csv, item: item, rate: rate}]\n"
     (tmp_path / "rates.csv").write_text("item,rate\na,0.9\nb,0.5\nc,0.1\n")
     (tmp_path / "moved.csv").write_text("item,rate\na,0.9\nb,0.5\nc,0.1\n")
-    mixed(tmp_path, text, text.replace("rates.csv", "moved.csv"))
+    old, new = mixed(tmp_path, text, text.replace("rates.csv", "moved.csv"))
+    assert old["cells"].keys() == new["cells"].keys()
 
 
 def test_rows_of_another_engine_version_are_refused(tmp_path):
@@ -109,6 +111,8 @@ def test_pulls_that_repeat_an_item_go_into_a_sweep_of_semi_bandit_feedback(tmp_p
 def test_a_directory_without_rows_takes_any_config(tmp_path):
     old, new = manifest_of(tmp_path, BASE), manifest_of(tmp_path, BASE.replace("seed: 5", "seed: 6"))
     refuse_mixing(tmp_path, old, new, [])
+    with pytest.raises(ConfigError, match="seed is 5 there and 6 here"):
+        refuse_mixing(tmp_path, old, new, list(old["cells"]))
 
 
 def test_rows_without_a_manifest_are_refused(tmp_path):
