@@ -42,7 +42,7 @@ class Progress:
         self.done = self.cells_done = self.steps = 0
         self._left = list(missing)
         self._quiet, self._every = quiet or self.trials == 0, every
-        self._start = time.monotonic()
+        self._start = self._latest = time.monotonic()
         self._ended = threading.Event()
         self._bar: Bar | None = None
 
@@ -52,6 +52,7 @@ class Progress:
         self._left[result.position] -= count
         self.cells_done += self._left[result.position] == 0
         self.done += count
+        self._latest = time.monotonic()
         self.steps += sum(row.steps for row in result.finished)
         if self._bar:
             self._bar.update(self._bar.task_ids[0], completed=self.done, text=self.line())
@@ -59,11 +60,17 @@ class Progress:
     def line(self) -> str:
         """Where we are, in one line."""
         seconds = max(time.monotonic() - self._start, 1e-9)
-        left = duration(seconds * (self.trials - self.done) / self.done) if self.done else "unknown"
         return (
             f"{self.done:,} of {self.trials:,} trials, {self.cells_done:,} of {self.cells:,} cells, "
-            f"{self.steps / seconds:.2g} steps/s, time left {left}"
+            f"{self.steps / seconds:.2g} steps/s, time left {self._time_left()}"
         )
+
+    def _time_left(self) -> str:
+        """At the pace so far, unless long trials are running of which that says nothing."""
+        now = time.monotonic()
+        if not self.done or (silent := now - self._latest) > max(LINE_SECONDS, (now - self._start) / 2):
+            return "unknown" if not self.done else f"unknown (no trial ended for {duration(silent)})"
+        return duration((now - self._start) * (self.trials - self.done) / self.done)
 
     def __enter__(self) -> Self:
         if not self._quiet and sys.stderr.isatty():

@@ -26,8 +26,8 @@ DEEPEST = 512
 """Outcomes in a bank at most."""
 GROWTH = 4
 """Windows are tried in sizes that differ by this factor."""
-ROWS = 256
-"""Rows of one block at most: of more the state does not fit into the cache."""
+ROWS = 320
+"""Rows of one block at most: more are no faster, as the state does not fit into the cache."""
 LARGEST_KEY = np.iinfo(np.int32).max
 """Keys beyond it take 64 bits."""
 SHORTEST_LEAP, LONGEST_LEAP = 1 << 10, 1 << 16

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from cascadebai_cli.experiment import blocks as blocks_module
 from cascadebai_cli.experiment.blocks import TASK_SECONDS, BlockQueue
 from cascadebai_cli.experiment.cells import cells_of
 from cascadebai_cli.experiment.config import load_study
@@ -88,3 +89,38 @@ def test_the_end_is_shared_among_the_workers(cells):
     tasks = drain(BlockQueue(cells, [np.arange(400), *[np.arange(0)] * 5], 4), [0.001] * 6)
     assert all(sum(len(block.trials) for block in task) <= 50 for task in tasks)
     assert sum(len(block.trials) for block in tasks[-1]) == 1
+
+
+SIDE_BY_SIDE = """\
+seed: 1
+L: [5, 6]
+K: [1, 2]
+instances:
+  - {name: a, family: two_level, w_star: 0.9, w_prime: 0.1}
+learners:
+  - {name: T, algorithm: cascadebai}
+  - {name: U, algorithm: cascadebai, order: U}
+"""
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3])
+@pytest.mark.parametrize("rows", [4, 7, 1000])
+def test_trials_side_by_side_are_dealt_out_evenly(tmp_path, monkeypatch, workers, rows):
+    monkeypatch.setattr(blocks_module, "ROWS", rows)
+    path = tmp_path / "study.yaml"
+    path.write_text(SIDE_BY_SIDE)
+    cells = cells_of(load_study(path))
+    missing = [np.arange(0, 2 * n, 2) for n in (3, 0, 1, 2, 10, 5, 20, 0)]
+    tasks = drain(BlockQueue(cells, missing, workers), [0.1] * 8)
+    assert sorted(trials_of(tasks)) == [(i, t) for i, trials in enumerate(missing) for t in trials.tolist()]
+    dealt = [task for task in tasks if cells[task[0].position].learner == "U"]
+    assert tasks[-len(dealt) :] == dealt
+    sizes = {}
+    for task in dealt:
+        assert len({block.position for block in task}) == len(task)
+        (kind,) = {(cells[block.position].L, cells[block.position].K) for block in task}
+        sizes.setdefault(kind, []).append(sum(len(block.trials) for block in task))
+    assert max(map(max, sizes.values())) <= rows
+    for kind, counts in sizes.items():
+        assert max(counts) - min(counts) <= 1 + workers, kind
+        assert len(counts) <= workers * -(-sum(counts) // (rows * workers)), kind
