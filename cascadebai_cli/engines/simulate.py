@@ -47,9 +47,10 @@ def resolve_engine(engine: EngineName, learner: Learner, feedback: str = "cascad
     Raises:
         ConfigError: if the named engine cannot run the learner, or the learner cannot learn from this feedback.
     """
+    name = getattr(learner, "name", type(learner).__name__)
     if feedback == "cascading" and getattr(learner, "repeats", False):
         raise ConfigError(
-            f"{type(learner).__name__} with r > 1 shows an item more than once in a list, which cascading feedback "
+            f"{name} with r > 1 shows an item more than once in a list, which cascading feedback "
             "does not define; use r: 1 or feedback: semi-bandit"
         )
     skips = isinstance(learner, RacingLearner) and shows_least_observed(learner)
@@ -57,12 +58,12 @@ def resolve_engine(engine: EngineName, learner: Learner, feedback: str = "cascad
         return "skip-ahead" if skips else "lockstep" if runs_in_lockstep(learner) else "reference"
     if engine == "lockstep" and not runs_in_lockstep(learner):
         raise ConfigError(
-            f"engine lockstep cannot run {type(learner).__name__}: it is made for CascadeBAI, its display "
+            f"engine lockstep cannot run {name}: it is made for CascadeBAI, its display "
             "orders and KL-LUCB++; use engine: auto"
         )
     if engine == "skip-ahead" and not skips:
         raise ConfigError(
-            f"engine skip-ahead cannot run {type(learner).__name__}: it needs a racing learner that shows the "
+            f"engine skip-ahead cannot run {name}: it needs a racing learner that shows the "
             "least observed survivors; use engine: auto"
         )
     return engine

@@ -7,7 +7,7 @@ directory in which the command was started, or installed.
 import hashlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any
 
 from cascadebai_cli.errors import CascadeError, ConfigError
 from cascadebai_cli.learners.protocol import Learner
+from cascadebai_cli.learners.racing import RacingLearner
 
 
 def is_plugin(name: str) -> bool:
@@ -60,14 +61,14 @@ def _module(name: str, module_name: str) -> ModuleType:
         raise ConfigError(f"{name}: importing {module_name} fails with {problem}; correct the module") from error
 
 
-def build_plugin(name: str, **arguments: Any) -> Learner:
-    """A learner of that class.
+def build_plugin(name: str, *, L: int, K: int, **others: Any) -> Learner:
+    """A learner of that class, whose lists are checked.
 
     Raises:
         ConfigError: if it cannot be made, or does not follow the protocol.
     """
     try:
-        learner: object = load_plugin(name)(**arguments)
+        learner: object = load_plugin(name)(L=L, K=K, **others)
     except CascadeError:
         raise
     except Exception as error:
@@ -76,10 +77,36 @@ def build_plugin(name: str, **arguments: Any) -> Learner:
     missing = [part for part in _PARTS if not hasattr(learner, part)]
     if missing or not isinstance(learner, Learner):
         raise ConfigError(f"{name} lacks {', '.join(missing)}; a learner has {', '.join(_PARTS)}")
-    return learner
+    return learner if isinstance(learner, RacingLearner) else _Checked(learner, name, L, K)
 
 
 _PARTS = ("select", "observe", "finished", "recommendation")
+
+
+class _Checked:
+    """A learner whose lists are checked: an empty one would be shown for ever, one that is too long would cheat."""
+
+    def __init__(self, learner: Learner, name: str, L: int, K: int) -> None:
+        self._learner, self.name, self._L, self._K = learner, name, L, K
+        self.observe = learner.observe
+
+    @property
+    def finished(self) -> bool:
+        return self._learner.finished
+
+    @property
+    def recommendation(self) -> tuple[int, ...]:
+        return self._learner.recommendation
+
+    def select(self) -> Sequence[int]:
+        shown = self._learner.select()
+        items = set(shown)
+        if not 0 < len(shown) == len(items) <= self._K or not items <= set(range(self._L)):
+            raise CascadeError(
+                f"{self.name}: select returned {list(shown)}; a list has 1 to {self._K} different items, "
+                f"each from 0 to {self._L - 1}"
+            )
+        return shown
 
 
 @lru_cache(maxsize=32)

@@ -134,3 +134,44 @@ def test_the_command_that_repeats_a_trial_names_the_plugin(tmp_path, own, capsys
     config = write_config(tmp_path, trials=1)
     assert call("run", config, "--plugin", f"{own}_fails:Own", "--learner", "Own", "--n-jobs", 1) == 1
     assert f"--plugin {own}_fails:Own" in capsys.readouterr().err
+
+
+LISTS = """\
+class Own:
+    finished, recommendation = False, ()
+
+    def __init__(self, L, K, delta, epsilon, first: int = 0, items: int = 1, times: int = 1):
+        self.shown = list(range(first, first + items)) * times
+
+    def select(self):
+        return self.shown
+
+    def observe(self, shown, outcomes):
+        self.finished = True
+"""
+
+
+@pytest.mark.parametrize(
+    ("options", "returned"),
+    [
+        ("items: 0", "[]"),
+        ("items: 3", "[0, 1, 2]"),
+        ("times: 2", "[0, 0]"),
+        ("first: -1", "[-1]"),
+        ("first: 6", "[6]"),
+    ],
+)
+def test_lists_that_are_none_fail(tmp_path, own, capsys, options, returned):
+    (tmp_path / f"{own}_lists.py").write_text(LISTS)
+    config = write_config(
+        tmp_path, trials=1, extra=f"learners:\n  - {{name: mine, algorithm: '{own}_lists:Own', {options}}}\n"
+    )
+    assert call("run", config, "--K", 2, "--n-jobs", 1) == 1
+    found = capsys.readouterr().err
+    assert f"{own}_lists:Own: select returned {returned}; a list has 1 to 2 different items, each from 0 to 5" in found
+
+
+def test_the_engine_that_cannot_run_it_is_named(tmp_path, own):
+    config = write_config(tmp_path, extra=f"engine: lockstep\nlearners:\n  - {{name: mine, algorithm: '{own}:Own'}}\n")
+    with pytest.raises(ConfigError, match=f"cannot run {own}:Own"):
+        load_study(config)
