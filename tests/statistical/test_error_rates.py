@@ -4,7 +4,6 @@ The promises are met with much to spare, as bounds for all times and items at on
 can fail is shown by twins whose bounds are too narrow.
 """
 
-import os
 from functools import partial
 
 import numpy as np
@@ -18,8 +17,7 @@ from cascadebai_cli.learners.kl_lucb import KLLucb, LucbRule
 from cascadebai_cli.learners.racing import RacingLearner, RacingRule
 from cascadebai_cli.model.instance import Instance
 
-TRIALS = int(os.environ.get("CASCADEBAI_ERROR_TRIALS", "250"))
-"""2000 take some minutes."""
+TRIALS = 2000
 DELTA = 0.3
 INSTANCES = {
     "low": Instance(np.array([0.25, 0.2, 0.15, 0.05]), 2),
