@@ -103,6 +103,8 @@ def _loky(workers: int) -> Iterator[tuple[int, Any]]:
     from joblib import parallel_config
     from joblib.externals.loky.process_executor import BrokenProcessPool
 
+    # loky replaces a worker that has grown by some hundred megabytes, which large blocks do; nothing is lost by it
+    warnings.filterwarnings("ignore", message="A worker stopped while some jobs were given to the executor")
     with parallel_config(
         backend="loky", n_jobs=workers, inner_max_num_threads=1, initializer=enter, initargs=(os.getpid(),)
     ):
