@@ -108,6 +108,10 @@ def _move_aside(directory: Path, quiet: bool) -> None:
 
 
 def _collect(task: "Sweep", trials: int | None, quiet: bool) -> None:
+    from cascadebai_cli.experiment.store import JOURNAL
+
+    if not (task.directory / JOURNAL).exists():
+        raise ConfigError(f"{task.directory} holds no {JOURNAL} to collect from; sweep first, or give another --out")
     with task.opened() as opened:
         missing = opened.collect(lambda: _summarise(task.directory), trials)
     _report(task, missing, quiet)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
+from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.experiment.cells import Cell
 from cascadebai_cli.experiment.config import Study
 from cascadebai_cli.experiment.files import writing_to
@@ -22,7 +23,7 @@ from cascadebai_cli.experiment.manifest import (
 )
 from cascadebai_cli.experiment.runner import Backend, run_missing
 from cascadebai_cli.experiment.store import JOURNAL, Journal, Row, Stored, read_journal
-from cascadebai_cli.experiment.tables import write_timings, write_trials
+from cascadebai_cli.experiment.tables import TRIALS, holds_rows, write_timings, write_trials
 from cascadebai_cli.experiment.worker import BlockResult, Finished, Order
 from cascadebai_cli.model.instance import IntArray
 
@@ -46,9 +47,14 @@ class Sweep:
         """Rows that the directory holds.
 
         Raises:
-            ConfigError: if they come from another config.
+            ConfigError: if they come from another config, or stand in tables alone, as in a reference.
         """
         stored = read_journal(self.directory)
+        if stored.size == 0 and holds_rows(self.directory):
+            raise ConfigError(
+                f"{self.directory} holds a {TRIALS} but no {JOURNAL} to go on from; use --fresh to move it aside and "
+                "start over, or another --out"
+            )
         refuse_mixing(self.directory, read_manifest(self.directory), self.manifest(), stored.cell_ids)
         return stored
 
@@ -139,7 +145,7 @@ def _continued(new: Manifest, old: Manifest | None, grows: bool) -> dict[str, ob
 def move_aside(directory: Path) -> Path | None:
     """Empty a result directory into a new one beside it, `NAME.old1` or the next that is free.
 
-    The journal goes first: a directory without it counts as empty, whenever this is interrupted.
+    `trials.csv` goes first, then the journal: an interrupted move leaves a sweep that goes on, or an empty directory.
 
     Returns:
         where everything is now, `None` if no sweep was there.
@@ -147,10 +153,11 @@ def move_aside(directory: Path) -> Path | None:
     Raises:
         CascadeError: if another sweep writes to the directory, or it cannot be moved.
     """
-    if not any((directory / name).exists() for name in (JOURNAL, MANIFEST)):
+    if not any((directory / name).exists() for name in (TRIALS, JOURNAL, MANIFEST)):
         return None
     with only_writer(directory), writing_to(directory):
-        entries = sorted(directory.iterdir(), key=lambda path: (path.name != JOURNAL, path.name))
+        first = {TRIALS: 0, JOURNAL: 1}
+        entries = sorted(directory.iterdir(), key=lambda path: (first.get(path.name, 2), path.name))
         entries = [path for path in entries if path.name != LOCK]
         target = next(path for path in _beside(directory) if not path.exists())
         target.mkdir()

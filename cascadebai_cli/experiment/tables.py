@@ -10,13 +10,26 @@ from typing import Any
 from numpy.typing import NDArray
 
 from cascadebai_cli.experiment.cells import Cell
-from cascadebai_cli.experiment.files import write_atomically
+from cascadebai_cli.experiment.files import reading_from, write_atomically
 from cascadebai_cli.experiment.store import Stored
 
 TRIALS, TIMINGS, SUMMARY = "trials.csv", "timings.csv", "summary.csv"
 
 CELL_COLUMNS = ("cell_id", "study", "instance", "learner", "L", "K", "w_star", "w_prime", "delta", "epsilon")
 TRIAL_COLUMNS = (*CELL_COLUMNS, "trial", "status", "steps", "observations", "correct")
+
+
+def holds_rows(directory: Path) -> bool:
+    """Whether there is a `trials.csv` with more than its header.
+
+    Raises:
+        CascadeError: if it is there but cannot be read.
+    """
+    path = directory / TRIALS
+    if not path.exists():
+        return False
+    with reading_from(path), path.open("rb") as file:
+        return len(file.readlines(2 * len(",".join(TRIAL_COLUMNS)))) > 1
 
 
 def write_trials(directory: Path, cells: Sequence[Cell], stored: Stored, trials: int | None = None) -> str:

@@ -1,6 +1,7 @@
 """Sweeps end with the same bytes whatever happens on the way."""
 
 import json
+import os
 import random
 import re
 import signal
@@ -187,6 +188,20 @@ def test_ctrl_c_ends_with_130_and_one_line_on_how_to_go_on(long_run, tmp_path):
     assert_gone(workers)
 
 
+@pytest.mark.parametrize("seconds", [0, 0.1, 0.2, 0.4])
+def test_ctrl_c_while_the_workers_start_is_as_quiet(long_run, tmp_path, seconds):
+    config, _ = long_run
+    process = start("sweep", config, "--out", tmp_path / "out", "--n-jobs", 2)
+    while process.poll() is None and not (tmp_path / "out" / "manifest.json").exists():
+        time.sleep(0.005)
+    time.sleep(seconds)
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    kept = f"finished trials are kept in {tmp_path / 'out'}: the same command goes on from there"
+    assert err.splitlines() == [f"interrupted; {kept}"]
+
+
 def test_a_killed_worker_is_an_error_with_a_remedy_and_loses_nothing(long_run, tmp_path):
     config, expected = long_run
     process, workers = started_on(config, tmp_path / "out")
@@ -219,6 +234,37 @@ def test_a_sweep_refuses_a_directory_that_another_one_writes_to(config, tmp_path
         assert sweep(config, tmp_path / "out") == 1
     assert "another sweep is writing to" in capsys.readouterr().err
     assert sweep(config, tmp_path / "out") == 0
+
+
+# Tables without the journal that they were made from
+
+
+def tables_alone(config, out):
+    assert sweep(config, out) == 0
+    (out / "trials.journal").unlink()
+    return (out / "trials.csv").read_bytes()
+
+
+@pytest.mark.parametrize("more", [(), ("--dry-run",), ("--collect",), ("--trials", 2)])
+def test_tables_without_a_journal_are_not_overwritten(config, tmp_path, capsys, more):
+    before = tables_alone(config, tmp_path / "out")
+    assert sweep(config, tmp_path / "out", *more) == 2
+    assert "trials.journal" in capsys.readouterr().err
+    assert (tmp_path / "out" / "trials.csv").read_bytes() == before
+
+
+def test_fresh_moves_tables_without_a_journal_aside(config, tmp_path):
+    before = tables_alone(config, tmp_path / "out")
+    (tmp_path / "out" / "manifest.json").unlink()
+    assert sweep(config, tmp_path / "out", "--fresh") == 0
+    assert (tmp_path / "out.old1" / "trials.csv").read_bytes() == before
+    assert (tmp_path / "out" / "trials.csv").read_bytes() == before
+
+
+def test_nothing_to_collect_makes_no_directory(config, tmp_path, capsys):
+    assert sweep(config, tmp_path / "typo", "--collect") == 2
+    assert f"{tmp_path / 'typo'} holds no trials.journal to collect from" in capsys.readouterr().err
+    assert not (tmp_path / "typo").exists()
 
 
 # Places that cannot be written to
