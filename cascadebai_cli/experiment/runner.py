@@ -151,8 +151,11 @@ def _client(backend: Backend) -> Iterator[Any]:
 
 def _unordered(order: Order, queue: BlockQueue) -> Iterator[list[BlockResult]]:
     """Results as they arrive. Closing this generator stops what is still running."""
+    from multiprocessing import resource_tracker
+
     from joblib import Parallel, delayed
 
+    resource_tracker.ensure_running()  # starting it lets interrupts in again, so it must not start below
     with ExitStack() as stack:
         with interrupts_held():
             results = Parallel(return_as="generator_unordered", batch_size=1)(
