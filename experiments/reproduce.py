@@ -84,7 +84,7 @@ def commands(artefact: Artefact, config: Path, directory: Path, n_jobs: int) -> 
 
 
 def reproduce(artefacts: Sequence[Artefact], fast: bool, n_jobs: int) -> int:
-    """Make the artefacts and the report; the exit code is 1 if some trial is missing."""
+    """Make the artefacts and the report; the exit code is 1 if something failed or some trial is missing."""
     place = FAST if fast else RESULTS
     clock = Clock({one.name: one.fast_seconds if fast else one.seconds for one in artefacts})
     directories: list[Path] = []
@@ -102,7 +102,7 @@ def reproduce(artefacts: Sequence[Artefact], fast: bool, n_jobs: int) -> int:
         directories.append(place / artefact.name)
         # After each artefact, so that a reader need not wait for the last one.
         worst = max(worst, _run(["report", *map(str, directories), "-o", str(place / "report.html")]))
-    _say(f"done: open {place / 'report.html'}")
+    _say(f"done{', but not all of it, see above' if worst else ''}: open {place / 'report.html'}")
     return worst
 
 
@@ -122,8 +122,9 @@ def _run(command: Command) -> int:
     shown = command[0] in ("sweep", "fit")
     words = [sys.executable, "-m", "cascadebai_cli", *command]
     done = subprocess.run(words, capture_output=not shown, text=True, check=False)
+    if done.returncode != 0:
+        _say((done.stderr or "").rstrip())
     if done.returncode not in (0, INCOMPLETE):
-        _say(done.stderr or "")
         sys.exit(INTERRUPTED if done.returncode < 0 else done.returncode)
     return done.returncode
 
