@@ -36,7 +36,7 @@ def root(
 ) -> None:
     """Best arm identification for cascading bandits: simulate, fit and plot.
 
-    Exit codes: 0 all done, 1 some trial failed or is missing, 2 bad usage or config, 130 interrupted.
+    Exit codes: 0 all done, 1 something failed or some trial is missing, 2 bad usage or config, 130 interrupted.
     """
 
 
@@ -48,12 +48,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
         typer.echo(f"error: {error}", err=True)
         sys.exit(error.exit_code)
     except OSError as error:
-        # commands explain the files they write; what is left is a full or broken stdout
-        _give_up(f"{error.strerror or error}; the output could not be written, send it to another place")
+        _give_up(_explained(error))
     except MemoryError:
         _give_up("there is not enough memory for this; run fewer trials or cells at a time")
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
+
+
+def _explained(error: OSError) -> str:
+    """Commands explain most files themselves; what has no name is a full or broken stdout."""
+    if error.filename is None:
+        return f"{error.strerror or error}; the output could not be written, send it to another place"
+    return f"{error.filename}: {error.strerror or error}; give a place that may be read and written"
 
 
 def _give_up(text: str) -> None:

@@ -16,28 +16,30 @@ def writing_to(place: Path) -> Iterator[None]:
     Raises:
         CascadeError: if the block raises an `OSError` (full disk, no permission, not a directory ...).
     """
-    with _explained(f"cannot write to {place}"):
+    try:
         yield
+    except OSError as error:
+        raise CascadeError(f"cannot write to {place}: {error.strerror or error}; {_remedy(error)}") from error
 
 
 @contextmanager
 def reading_from(place: Path) -> Iterator[None]:
     """The same for reading."""
-    with _explained(f"cannot read {place}"):
-        yield
-
-
-@contextmanager
-def _explained(what: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        in_the_way = error.errno in (EEXIST, EISDIR, ENOTDIR)
-        mend = "" if in_the_way else "give room or rights and run the same command again, or "
         raise CascadeError(
-            f"{what}: {error.strerror or error}; trials that were finished are kept: {mend}name another directory "
-            "with --out"
+            f"cannot read {place}: {error.strerror or error}; it must be a file that you may read"
         ) from error
+
+
+def _remedy(error: OSError) -> str:
+    if error.errno in (EEXIST, EISDIR, ENOTDIR):
+        return "name another directory with --out"
+    return (
+        "trials that were finished are kept: give room or rights and run the same command again, or name another "
+        "directory with --out"
+    )
 
 
 def make_directory(directory: Path) -> None:
