@@ -18,7 +18,7 @@ class Failures:
     """Counts failed trials; tells about the first ones and keeps where all came from.
 
     Args:
-        config: file of the study, for the command that repeats a trial.
+        config: file of the study, for the command that repeats a trial; none if there is no such command.
         seed: root seed.
         cells: cells of the grid.
         log: file for the tracebacks, none by default.
@@ -27,7 +27,7 @@ class Failures:
 
     def __init__(
         self,
-        config: Path,
+        config: Path | None,
         seed: int,
         cells: Sequence["Cell"],
         log: Path | None = None,
@@ -46,8 +46,8 @@ class Failures:
         cell = self.cells[result.position]
         for failed in result.failed:
             self.count += 1
-            text = f"trial {failed.trial} of {label(cell)} (cell {cell.cell_id}) failed: {failed.error}; "
-            text += f"repeat it with: {self.command(cell, failed.trial)}"
+            text = f"trial {failed.trial} of {label(cell)} (cell {cell.cell_id}) failed: {failed.error}"
+            text += f"; repeat it with: {self.command(cell, failed.trial)}" if self.config else ""
             if self.count <= MOST_SHOWN:
                 tell(text)
             self._keep(f"{text}\n{failed.trace}\n")

@@ -39,13 +39,23 @@ def read_study(config: Path, trials: int | None, seed: int | None, plugins: Sequ
         ConfigError: if the config or a value is not usable.
     """
     from cascadebai_cli.experiment.config import load_study, with_plugins
+
+    checked_trials(trials)
+    given = {"trials": trials, "seed": seed}
+    study = load_study(config).model_copy(update={key: value for key, value in given.items() if value is not None})
+    return with_plugins(study, plugins or ())
+
+
+def checked_trials(trials: int | None) -> None:
+    """Refuse a number of trials that is beyond all numbers of trials.
+
+    Raises:
+        ConfigError: if it is.
+    """
     from cascadebai_cli.experiment.fields import MOST_TRIALS
 
     if trials is not None and trials > MOST_TRIALS:
         raise ConfigError(f"--trials {trials} is too large; give {MOST_TRIALS} or less")
-    given = {"trials": trials, "seed": seed}
-    study = load_study(config).model_copy(update={key: value for key, value in given.items() if value is not None})
-    return with_plugins(study, plugins or ())
 
 
 def few_enough(study: "Study", cells: int) -> None:

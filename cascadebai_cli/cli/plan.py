@@ -10,7 +10,7 @@ import typer
 
 from cascadebai_cli.cli.console import Progress
 from cascadebai_cli.cli.failures import Failures
-from cascadebai_cli.cli.options import Jobs, Quiet
+from cascadebai_cli.cli.options import Jobs, Quiet, checked_trials
 from cascadebai_cli.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ def plan(
     from cascadebai_cli.experiment.runner import Backend
     from cascadebai_cli.model.families import Items
 
+    checked_trials(trials)
     target = _target(out, file)
     log = _read(file, items, clicks, views)
     shrunk = shrink(log.clicks, log.views)
@@ -76,7 +77,7 @@ def plan(
     typer.echo(_summary(file, log, shrunk, problem, delta))
     cells = plan_cells(file.stem, Items(log.names, shrunk.rates), K, delta, epsilon)
     trials = trials or max(FEWEST_TRIALS, min(TRIALS, TRIALS * 1000 // problem.L))
-    runs = _run(cells, trials, Backend(n_jobs=n_jobs), Failures(file, seed, cells), quiet)
+    runs = _run(cells, trials, Backend(n_jobs=n_jobs), Failures(None, seed, cells), quiet)
     table = _page_views(cells, runs)
     typer.echo(_answer(table, bound, trials, runs[cells[0].learner], log, shrunk, K))
     _draw(target, table, bound, f"best {K} of {len(log.names)} items, {file.name}")
@@ -107,10 +108,13 @@ def _read(path: Path, items: str, clicks: str, views: str) -> Log:
 
 def _problem(shrunk: "Shrinkage", K: int, delta: float, epsilon: float) -> "Instance":
     from cascadebai_cli.analysis.click_log import suggested_epsilon
+    from cascadebai_cli.experiment.fields import SMALLEST_RISK
     from cascadebai_cli.model.instance import Instance
 
-    if not 0 < delta < 1:
-        raise ConfigError(f"--delta {delta:g} is no probability; give one between 0 and 1, such as 0.05")
+    if not SMALLEST_RISK <= delta < 1:
+        raise ConfigError(
+            f"--delta {delta:g} is no probability; give one between {SMALLEST_RISK:g} and 1, such as 0.05"
+        )
     if len(shrunk.rates) <= K:
         raise ConfigError(f"-K {K} is not less than the {len(shrunk.rates)} items of the file; choose a smaller K")
     if not 0 <= epsilon < 1:
@@ -222,8 +226,8 @@ def _items(rows: "Sequence[Finished]", log: Log, shrunk: "Shrinkage", K: int) ->
     lines = [
         [
             log.names[i],
-            f"{log.clicks[i]:g}",
-            f"{log.views[i]:g}",
+            f"{log.clicks[i]:,.10g}",
+            f"{log.views[i]:,.10g}",
             f"{shrunk.rates[i]:.4f}",
             f"{counts[i]} of {len(rows)}",
         ]

@@ -127,14 +127,17 @@ Sizes = Annotated[
 ]
 """Whole numbers: one, a list, or `{from, to, step}`."""
 
+SMALLEST_RISK = 1e-30
+"""Of smaller risks the KL bounds come too close to 1 for floating-point numbers; nobody needs them."""
+
 Risks = Annotated[
-    tuple[Annotated[float, Field(gt=0, lt=1)], ...],
+    tuple[Annotated[float, Field(ge=SMALLEST_RISK, lt=1)], ...],
     List,
     AfterValidator(not_empty),
     AfterValidator(_distinct),
     BeforeValidator(_as_list),
 ]
-"""Numbers strictly between 0 and 1: one or a list."""
+"""Numbers from `SMALLEST_RISK` on and below 1: one or a list."""
 
 Tolerances = Annotated[
     tuple[Annotated[float, Field(ge=0)], ...],

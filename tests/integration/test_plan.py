@@ -108,7 +108,9 @@ def test_too_many_items(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [
-        (("--delta", 1), "--delta 1 is no probability; give one between 0 and 1"),
+        (("--delta", 1), "--delta 1 is no probability; give one between 1e-30 and 1"),
+        (("--delta", 1e-320), "is no probability; give one between 1e-30 and 1"),
+        (("--trials", 10**21), f"--trials {10**21} is too large; give 10000000 or less"),
         (("--epsilon", -0.1), "--epsilon -0.1 is no tolerance; give 0 or more"),
         (("--out", "plot.gif"), "format '.gif' is not known; use .pdf, .png or .svg"),
     ],

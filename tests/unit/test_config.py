@@ -73,7 +73,7 @@ BAD_VALUES = [
     ("L: 8\n", "", "8: instances: 'two' has no L; write L in the instance or at the top"),
     ("L: 8", "L: many", "4: L: 'many' is not a whole number; write one without quotes or decimals"),
     ("delta: 0.1", "delta: 1", "6: delta: 1 is too large; write a value less than 1"),
-    ("delta: 0.1", "delta: 0", "6: delta: 0 is too small; write a value larger than 0"),
+    ("delta: 0.1", "delta: 0", "6: delta: 0 is too small; write 1e-30 or more"),
     ("delta: 0.1", "delta: [0.1, 1.5]", "6: delta: 1.5 is too large; write a value less than 1"),
     ("delta: 0.1", "delta: 10%", "6: delta: '10%' is not a number; write one such as 0.1"),
     ("delta: 0.1", "delta: .nan", "6: delta: NaN is not finite; write a number such as 0.1"),
