@@ -1,7 +1,6 @@
 """What a sweep left in its directory, read back and checked."""
 
 import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,11 +9,11 @@ from typing import Any
 
 import pandas as pd
 
+from cascadebai_cli.analysis.manifest import read_manifest
+from cascadebai_cli.analysis.reading import unreadable
+from cascadebai_cli.analysis.summary_file import read_summary
 from cascadebai_cli.errors import ConfigError
 
-NAMES = ("cell_id", "study", "instance", "learner")
-GRID = ("L", "K", "w_star", "w_prime", "delta", "epsilon")
-STATISTICS = ("n", "mean_steps", "sd_steps", "se_steps", "ci_low", "ci_high", "n_capped")
 SERIES = ("instance", "learner", "L", "delta", "epsilon")
 """Cells that agree in these columns make one curve over `K`."""
 
@@ -92,77 +91,28 @@ def load_results(directory: Path) -> Results:
     """
     if not directory.is_dir():
         raise ConfigError(f"{directory} is not a directory; run `cascadebai sweep CONFIG --out {directory}` first")
-    manifest = _read_manifest(directory / "manifest.json")
+    manifest = read_manifest(directory / "manifest.json")
     made_from, now = manifest["rows_sha256"], _hash(directory / "trials.csv")
     return Results(
         directory=directory,
-        summary=_read_summary(directory / "summary.csv"),
+        summary=read_summary(directory / "summary.csv"),
         config=manifest["config"],
         rows_sha256=made_from or now or "unknown",
-        complete=bool(manifest.get("complete", False)),
+        complete=manifest.get("complete", False),
         stale=None not in (made_from, now) and made_from != now,
         cell_ids=frozenset(manifest.get("cells", ())),
         manifest=manifest,
     )
 
 
-def _read_manifest(path: Path) -> Mapping[str, Any]:
-    try:
-        manifest = json.loads(_text(path))
-    except json.JSONDecodeError as error:
-        raise ConfigError(f"{path}: line {error.lineno}: not JSON; run the sweep again") from error
-    known = manifest if isinstance(manifest, dict) else {}
-    missing = [key for key in ("config", "rows_sha256") if key not in known]
-    if missing:
-        raise ConfigError(f"{path}: key {missing[0]} is missing; this is not the manifest of a sweep")
-    if not (_is_study(known["config"]) and isinstance(known.get("cells", {}), dict)):
-        raise ConfigError(f"{path}: config or cells are not those of a study; run the sweep again")
-    return known
-
-
-def _is_study(config: Any) -> bool:
-    """Whether a config has the shape that `Results` relies on: somebody may have edited the file."""
-    if not isinstance(config, dict):
-        return False
-    lists = all(_are_named(config.get(key) or []) for key in ("instances", "learners"))
-    return lists and isinstance(config.get("trials", 0), int) and isinstance(config.get("plot") or {}, dict)
-
-
-def _are_named(entries: Any) -> bool:
-    return isinstance(entries, list) and all(isinstance(entry, dict) and "name" in entry for entry in entries)
-
-
-def _read_summary(path: Path) -> pd.DataFrame:
-    _text(path)
-    try:
-        summary = pd.read_csv(path, dtype=dict.fromkeys(NAMES, str), keep_default_na=False, na_values=[""])
-    except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-        raise ConfigError(f"{path}: not a table ({str(error).strip()}); run the sweep again") from error
-    missing = [column for column in (*NAMES, *GRID, *STATISTICS) if column not in summary.columns]
-    if missing:
-        raise ConfigError(f"{path}: column {missing[0]} is missing; run the sweep again")
-    words = [column for column in (*GRID, *STATISTICS) if not pd.api.types.is_numeric_dtype(summary[column])]
-    if words and not summary.empty:
-        raise ConfigError(f"{path}: column {words[0]} is not all numbers; run the sweep again")
-    if summary.empty:
-        raise ConfigError(f"{path}: no cell has a trial yet; run the sweep first")
-    return summary
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except FileNotFoundError as error:
-        raise ConfigError(f"{path} is missing; `cascadebai sweep CONFIG --out {path.parent}` writes it") from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} cannot be read ({error})") from error
-
-
 def _hash(path: Path) -> str | None:
     if not path.exists():
         return None
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise ConfigError(unreadable(path, error)) from error
 
 
 def missing_trials(results: Results) -> list[str]:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from cascadebai_cli.analysis.reading import read_table
 from cascadebai_cli.analysis.results import Results
-from cascadebai_cli.errors import ConfigError
 
 TIMES, TIMINGS = "times.csv", "timings.csv"
 COLUMNS = ["instance", "learner", "trials", "seconds", "mean_seconds"]
@@ -24,19 +24,17 @@ def times_of(results: Results) -> pd.DataFrame:
     timings, times = results.directory / TIMINGS, results.directory / TIMES
     if timings.exists():
         return _times(results.summary, timings)
-    return _read(times, COLUMNS) if times.exists() else pd.DataFrame(columns=COLUMNS)
+    return _read(times, COLUMNS, COLUMNS[2:]) if times.exists() else pd.DataFrame(columns=COLUMNS)
 
 
-def _read(path: Path, columns: Sequence[str]) -> pd.DataFrame:
-    try:
-        return pd.read_csv(path, dtype={"cell_id": str})[list(columns)]
-    except (KeyError, ValueError) as error:
-        raise ConfigError(
-            f"{path}: not a table with the columns {', '.join(columns)}; sweep with --collect to write it again"
-        ) from error
+def _read(path: Path, columns: Sequence[str], numbers: Sequence[str]) -> pd.DataFrame:
+    remedy = f"it needs the columns {', '.join(columns)}; sweep with --collect to write it again"
+    return read_table(path, columns, numbers, remedy, dtype={"cell_id": str})[list(columns)]
 
 
 def _times(summary: pd.DataFrame, path: Path) -> pd.DataFrame:
-    trials = _read(path, ["cell_id", "seconds"]).merge(summary[["cell_id", "instance", "learner"]], on="cell_id")
+    trials = _read(path, ["cell_id", "seconds"], ["seconds"]).merge(
+        summary[["cell_id", "instance", "learner"]], on="cell_id"
+    )
     grouped = trials.groupby(["instance", "learner"], sort=False)["seconds"]
     return grouped.agg(trials="count", total="sum", mean_seconds="mean").reset_index().set_axis(COLUMNS, axis=1)

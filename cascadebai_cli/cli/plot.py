@@ -43,7 +43,7 @@ def plot(
     from cascadebai_cli.figures.style import render
 
     results = load_results(directory)
-    draw = _drawing(results, kind)
+    draw = drawing(results, kind)
     targets = _targets(out or directory, f"{results.study}_{kind}" if kind else results.study)
     warn(results)
     figure = draw(results)
@@ -62,10 +62,15 @@ def _targets(out: Path, name: str) -> list[Path]:
     return [out]
 
 
-def _drawing(results: "Results", kind: str | None) -> "Callable[[Results], Figure]":
+def drawing(results: "Results", kind: str | None = None) -> "Callable[[Results], Figure]":
+    """How to draw a kind of figure, that of the config by default.
+
+    Raises:
+        ConfigError: if there is no such kind.
+    """
     asked = kind or results.plot_kind
     if asked not in KINDS:
-        place = "--kind" if kind else "plot: kind"
+        place = "plot: kind" if asked == results.plot_kind else "--kind"
         raise ConfigError(f"{place}: {asked} is not known; use one of {', '.join(KINDS)}")
     return KINDS[asked]
 

@@ -83,12 +83,12 @@ def _section(results: "Results", name: str) -> "Section":
 
 def _pictures(results: "Results") -> Iterator["Picture"]:
     from cascadebai_cli.analysis.captions import TITLES, alternative
-    from cascadebai_cli.cli.plot import KINDS
+    from cascadebai_cli.cli.plot import drawing
     from cascadebai_cli.figures.style import render
     from cascadebai_cli.report.content import Picture
 
     for kind in _kinds(results):
-        svg = render(KINDS[kind](results), "svg", title=results.study, rows_sha256=results.rows_sha256)
+        svg = render(drawing(results, kind)(results), "svg", title=results.study, rows_sha256=results.rows_sha256)
         yield Picture(TITLES[kind], alternative(results, kind), svg, _data(results, kind))
 
 

@@ -158,6 +158,13 @@ def test_no_directory_no_page(tmp_path: Path) -> None:
     assert not (tmp_path / "report.html").exists()
 
 
+def test_a_damaged_study_no_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    directory = write_results(tmp_path / "r", scaling_config(1, K=[20, 30, 40], plot={"kind": "pie"}))
+    assert call("report", directory, "-o", tmp_path / "report.html") == 2
+    assert capsys.readouterr().err.startswith("error: plot: kind: pie is not known; use one of scaling")
+    assert not (tmp_path / "report.html").exists()
+
+
 def relative_luminance(color: str) -> float:
     channels = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
     linear = [c / 12.92 if c <= 0.03928 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]

@@ -1,5 +1,7 @@
 """Bounds of cells beside what was measured."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,6 +14,7 @@ from cascadebai_cli.analysis.bounds.slope import slopes_table, slopes_text
 from cascadebai_cli.analysis.bounds.table import bounds_of_results, bounds_row, bounds_text, outside, with_measured
 from cascadebai_cli.analysis.bounds.two_level import TwoLevel, two_level_instance
 from cascadebai_cli.analysis.results import load_results
+from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.instance import Instance
 
 TWO = two_level_instance(10, 3, 0.6, 0.2)
@@ -65,6 +68,12 @@ def test_bounds_of_results_are_those_of_the_cells(results):
     assert table["lower"][:3].to_numpy() == pytest.approx(forms.lower())
     assert table["measured_over_lower"][1] == pytest.approx(results.summary["mean_steps"][1] / forms.lower()[1])
     assert table["upper_over_measured"][1] == pytest.approx(forms.upper()[1] / results.summary["mean_steps"][1])
+
+
+def test_weights_that_are_no_instance_are_refused_with_the_file(results):
+    equal = replace(results, summary=results.summary.assign(w_star=0.25))
+    with pytest.raises(ConfigError, match=r"table1.summary\.csv: setting 1: w\(K\) = w\(K\+1\)"):
+        bounds_of_results(equal)
 
 
 def test_sigma_of_the_learner_is_used(tmp_path):

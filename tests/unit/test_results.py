@@ -1,12 +1,17 @@
 """A result directory is read back whole, or refused with one sentence."""
 
 import json
+import re
+from functools import reduce
+from operator import getitem
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from synthetic import scaling_config, write_results
 
 from cascadebai_cli.analysis.results import capped_trials, load_results, missing_trials
+from cascadebai_cli.analysis.times import times_of
 from cascadebai_cli.errors import ConfigError
 
 
@@ -70,34 +75,121 @@ def test_missing_file(directory: Path, name: str) -> None:
         ("manifest.json", "{", "line 1: not JSON; run the sweep again"),
         ("manifest.json", "[]", "key config is missing; this is not the manifest of a sweep"),
         ("manifest.json", "null", "key config is missing; this is not the manifest of a sweep"),
-        *(
-            ("manifest.json", f'{{"rows_sha256": "", {rest}}}', "config or cells are not those of a study")
-            for rest in (
-                '"config": 1',
-                '"config": {"trials": "x"}',
-                '"config": {"plot": 1}',
-                '"config": {"instances": [1]}',
-                '"config": {"learners": [{}]}',
-                '"config": {}, "cells": 5',
-            )
-        ),
         ("manifest.json", '{"config": {}}', "key rows_sha256 is missing; this is not the manifest of a sweep"),
+        ("manifest.json", "[" * 100_000, "line 1: not JSON; run the sweep again"),
+        ("manifest.json", b"\xff\xfe", "line 1: not JSON; run the sweep again"),
         ("summary.csv", "", "not a table"),
+        ("summary.csv", b"\xff\xfe\x80", "not a table"),
         ("summary.csv", "a,b\n1,2\n", "column cell_id is missing; run the sweep again"),
         ("summary.csv", "a,b\n1,2,3\n1,2,3,4,5\n", "not a table"),
     ],
 )
-def test_damaged_file(directory: Path, name: str, content: str, sentence: str) -> None:
-    (directory / name).write_text(content)
+def test_damaged_file(directory: Path, name: str, content: str | bytes, sentence: str) -> None:
+    (directory / name).write_bytes(content.encode() if isinstance(content, str) else content)
     with pytest.raises(ConfigError, match=f"{name}: {sentence}"):
         load_results(directory)
 
 
-def test_numbers_that_are_words(directory: Path) -> None:
-    path = directory / "summary.csv"
-    path.write_text(path.read_text().replace("CascadeBAI,128,20,", "CascadeBAI,128,twenty,", 1))
-    with pytest.raises(ConfigError, match=r"summary\.csv: column K is not all numbers; run the sweep again"):
+@pytest.mark.parametrize(
+    ("key", "value", "sentence"),
+    [
+        ("config", 1, "config: 1 is not a mapping; run the sweep again"),
+        ("config.study", "a/b", 'config.study: "a/b" is not a name without slashes'),
+        ("config.trials", "x", 'config.trials: "x" is not a whole number'),
+        ("config.max_steps", "x", 'config.max_steps: "x" is not a whole number'),
+        ("config.delta", ["x"], 'config.delta.0: "x" is not a number'),
+        ("config.plot", 1, "config.plot: 1 is not a mapping"),
+        ("config.plot.kind", ["bars"], 'config.plot.kind: ["bars"] is not text'),
+        ("config.instances", [1], "config.instances.0: 1 is not a mapping"),
+        ("config.learners", [{}], "key config.learners.0.name is missing"),
+        ("config.instances.1.fit", "K", 'config.instances.1.fit: "K" is not a mapping'),
+        ("config.instances.1.fit", {}, "key config.instances.1.fit.model is missing"),
+        ("config.instances.1.fit.model", ["K"], 'config.instances.1.fit.model: ["K"] is not text'),
+        ("config.instances.1.fit.published", "x", 'config.instances.1.fit.published: "x" is not a mapping'),
+        ("config.instances.1.fit.published.c1", "x", 'config.instances.1.fit.published.c1: "x" is not a number'),
+        ("cells", 5, "cells: 5 is not a mapping"),
+        ("complete", "yes", 'complete: "yes" is not true or false'),
+        ("rows_sha256", 5, "rows_sha256: 5 is not text"),
+        *((key, "x" * 99, f'{key}: "{"x" * 56}... is not a mapping') for key in ("versions", "git", "machine")),
+    ],
+)
+def test_value_of_another_kind_in_the_manifest(directory: Path, key: str, value: object, sentence: str) -> None:
+    path = directory / "manifest.json"
+    manifest = json.loads(path.read_text())
+    *parents, last = (int(part) if part.isdigit() else part for part in key.split("."))
+    reduce(getitem, parents, manifest)[last] = value
+    path.write_text(json.dumps(manifest))
+    with pytest.raises(ConfigError, match=re.escape(f"{path}: {sentence}")):
         load_results(directory)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "sentence"),
+    [
+        ("instance", "", "an empty cell is not a name; run the sweep again"),
+        ("L", "1e300", "1e+300 is not a whole number from 2 on"),
+        ("K", "20.5", "20.5 is not a whole number from 1 on and less than L"),
+        ("K", "128", "128 is not a whole number from 1 on and less than L"),
+        ("K", "", "an empty cell is not a whole number from 1 on and less than L"),
+        ("w_star", "1.5", "1.5 is not a number from 0 to 1"),
+        ("w_prime", "0.6", "0.6 is not a number from 0 to w_star"),
+        ("delta", "1", "1.0 is not a number between 0 and 1"),
+        ("epsilon", "-1", "-1.0 is not a number from 0 on"),
+        ("n", "0", "0 is not a whole number from 1 on"),
+        ("n_capped", "21", "21 is not a whole number from 0 to n"),
+        ("mean_steps", "inf", "inf is not a positive number"),
+        ("mean_observations", "0", "0.0 is not a positive number"),
+        ("error_rate", "5", "5.0 is not a number from 0 to 1"),
+    ],
+)
+def test_value_that_no_sweep_writes(directory: Path, column: str, value: str, sentence: str) -> None:
+    path = edited(directory / "summary.csv", column, value)
+    with pytest.raises(ConfigError, match=re.escape(f"{path}: column {column}: {sentence}")):
+        load_results(directory)
+
+
+def edited(path: Path, column: str, value: str) -> Path:
+    """The table with another value in its first row."""
+    table = pd.read_csv(path, dtype=str)
+    table.loc[0, column] = value
+    table.to_csv(path, index=False)
+    return path
+
+
+@pytest.mark.parametrize("column", ["K", "sd_steps", "mean_observations"])
+def test_numbers_that_are_words(directory: Path, column: str) -> None:
+    edited(directory / "summary.csv", column, "twenty")
+    with pytest.raises(ConfigError, match=rf"summary\.csv: column {column} is not all numbers; run the sweep again"):
+        load_results(directory)
+
+
+def test_counts_with_a_decimal_point_are_counts(directory: Path) -> None:
+    edited(directory / "summary.csv", "K", "20.0")
+    assert load_results(directory).summary["K"].tolist() == [20, 30, 40, 50] * 2
+    assert load_results(directory).summary["K"].dtype == int
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "summary.csv", "trials.csv"])
+def test_a_directory_in_place_of_a_file(directory: Path, name: str) -> None:
+    (directory / name).unlink()
+    (directory / name).mkdir()
+    with pytest.raises(ConfigError, match=rf"{name} cannot be read \(Is a directory\); it must be a file that you may"):
+        load_results(directory)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("timings.csv", "cell_id,trial,seconds\n0000000000000000,0,fast\n", "column seconds is not all numbers"),
+        ("timings.csv", "cell_id,trial\n0000000000000000,0\n", "column seconds is missing; it needs"),
+        ("timings.csv", b"\xff\xfe\x80", "not a table"),
+        ("times.csv", "instance,learner,trials,seconds,mean_seconds\na,b,1,2,x\n", "column mean_seconds is not all"),
+    ],
+)
+def test_damaged_times(directory: Path, name: str, content: str | bytes, sentence: str) -> None:
+    (directory / name).write_bytes(content.encode() if isinstance(content, str) else content)
+    with pytest.raises(ConfigError, match=f"{name}: {sentence}"):
+        times_of(load_results(directory))
 
 
 def test_no_cell_yet(directory: Path) -> None:

@@ -10,6 +10,7 @@ from cascadebai_cli.analysis.bounds.cell import CellBounds, learner_bounds
 from cascadebai_cli.analysis.bounds.two_level import two_level_instance
 from cascadebai_cli.analysis.results import Results
 from cascadebai_cli.analysis.tables import aligned
+from cascadebai_cli.errors import ConfigError
 
 Row = dict[str, Any]
 
@@ -76,7 +77,10 @@ def _rows_of_results(results: Results) -> Iterator[Row]:
 
 def _bounds(results: Results, cell: Mapping[Any, Any]) -> CellBounds:
     learner = results.learners.get(cell["learner"], {})
-    instance = two_level_instance(cell["L"], cell["K"], cell["w_star"], cell["w_prime"], cell["epsilon"])
+    try:
+        instance = two_level_instance(cell["L"], cell["K"], cell["w_star"], cell["w_prime"], cell["epsilon"])
+    except ConfigError as error:
+        raise ConfigError(f"{results.directory / 'summary.csv'}: {cell['instance']}: {error}") from error
     feedback = learner.get("feedback") or results.config.get("feedback") or "cascading"
     return learner_bounds(instance, cell["delta"], learner.get("algorithm", "cascadebai"), learner, feedback)
 
