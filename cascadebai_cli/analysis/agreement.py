@@ -72,7 +72,10 @@ def same_numbers(one: pd.DataFrame, other: pd.DataFrame, tolerance: float = 1e-6
     words = [name for name in one if name not in numbers]
     if not (one[words].astype(str).to_numpy() == other[words].astype(str).to_numpy()).all():
         return False
-    ours, theirs = (table[numbers].to_numpy(dtype=float) for table in (one, other))
+    try:
+        ours, theirs = (table[numbers].to_numpy(dtype=float) for table in (one, other))
+    except ValueError:  # words in `other` where `one` has numbers
+        return False
     return bool(np.allclose(ours, theirs, rtol=tolerance, atol=0, equal_nan=True))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from cascadebai_cli.analysis.intervals import binomial_interval, t_quantile
+from cascadebai_cli.errors import ConfigError
 
 CELL = ["cell_id", "study", "instance", "learner", "L", "K", "w_star", "w_prime", "delta", "epsilon"]
 STATISTICS = [
@@ -54,8 +55,17 @@ def read_trials(path: Path, chunk: int = CHUNK) -> Iterator[pd.DataFrame]:
 
 
 def summarise_file(path: Path, chunk: int = CHUNK) -> pd.DataFrame:
-    """`summarise` of a `trials.csv` of any length."""
-    return _table(row for table in read_trials(path, chunk) for row in _rows(table))
+    """`summarise` of a `trials.csv` of any length.
+
+    Raises:
+        ConfigError: if it is not what a sweep writes.
+    """
+    try:
+        return _table(row for table in read_trials(path, chunk) for row in _rows(table))
+    except KeyError as error:
+        raise ConfigError(f"{path}: column {error} is missing; run the sweep again") from error
+    except (ValueError, TypeError) as error:
+        raise ConfigError(f"{path}: not the trials of a sweep ({str(error).strip()}); run it again") from error
 
 
 def summarise(trials: pd.DataFrame) -> pd.DataFrame:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cascadebai_cli.cli.console import label, tell
-from cascadebai_cli.cli.options import BackendName, Jobs
+from cascadebai_cli.cli.options import Jobs, checked_trials
 from cascadebai_cli.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -44,7 +44,6 @@ def verify(
     ] = None,
     trials: Annotated[int, typer.Option("--trials", min=3, help="Fresh trials a cell.")] = 20,
     n_jobs: Jobs = -1,
-    backend: Annotated[BackendName, typer.Option(help="Where trials run.")] = "loky",
 ) -> None:
     """Compare this code with the committed reference; exit code 1 if something has moved.
 
@@ -52,11 +51,11 @@ def verify(
     statistics: fresh trials of the same cells must have the same mean steps; if nothing has moved, the probability
     of an alarm is at most 0.1 % a call. Before both, the tables must follow from the committed rows.
     """
-    from cascadebai_cli.experiment.reference import load_reference
     from cascadebai_cli.experiment.runner import Backend
 
-    plan = Plan(Backend(backend, n_jobs), secrets.randbits(32) if seed is None else seed, trials)
-    artefacts = [load_reference(directory, configs) for directory in _directories(reference, only or [])]
+    checked_trials(trials)
+    plan = Plan(Backend(n_jobs=n_jobs), secrets.randbits(32) if seed is None else seed, trials)
+    artefacts = [_load(directory, configs) for directory in _directories(reference, only or [])]
     tests = sum(len(_groups(artefact)) + len(_cells(artefact)) for artefact in artefacts)
     tell(f"fresh trials have the root seed {plan.seed}")
     found = [line for artefact in artefacts for line in _check(artefact, plan, tests)]
@@ -76,6 +75,14 @@ def _directories(reference: Path, only: Sequence[str]) -> list[Path]:
         if name not in names:
             raise ConfigError(f"--only: {name} is not in {reference}; choose from {', '.join(names)}")
     return [path for path in found if not only or path.name in only]
+
+
+def _load(directory: Path, configs: Path) -> "Reference":
+    from cascadebai_cli.analysis.results import load_results
+    from cascadebai_cli.experiment.reference import load_reference
+
+    load_results(directory)  # first, as it says what is wrong with any of the files
+    return load_reference(directory, configs)
 
 
 def _check(artefact: "Reference", plan: Plan, tests: int) -> list[str]:
@@ -117,12 +124,12 @@ def _check_tables(artefact: "Reference") -> Iterator[str]:
 
 def _same_fits(results: "Results") -> bool:
     """Apart from rounding, which linear algebra does in its own way on each machine."""
-    import pandas as pd
-
     from cascadebai_cli.analysis.agreement import same_numbers
     from cascadebai_cli.analysis.fits import fits_table
+    from cascadebai_cli.analysis.reading import read_table
 
-    return same_numbers(pd.read_csv(results.directory / "fits.csv"), fits_table(results))
+    remedy = f"`cascadebai fit {results.directory}` writes it"
+    return same_numbers(read_table(results.directory / "fits.csv", (), (), remedy), fits_table(results))
 
 
 def _cells(artefact: "Reference") -> list[int]:
@@ -151,7 +158,11 @@ def _check_means(artefact: "Reference", plan: Plan, tests: int) -> Iterator[str]
     from cascadebai_cli.analysis.agreement import compare_means, moved
     from cascadebai_cli.experiment.reference import run_again
 
-    wanted = dict.fromkeys(_cells(artefact), range(plan.trials))
+    cells = _cells(artefact)
+    wanted = {position: range(plan.trials) for position in cells if len(artefact.rows[position]) > 1}
+    if len(wanted) < len(cells):
+        skipped = len(cells) - len(wanted)
+        tell(f"{artefact.name}: by statistics: skipped for want of 2 trials in the reference: {skipped} of the cells")
     rows, raised = run_again(artefact.cells, wanted, plan.seed, plan.backend)
     positions = [position for position, trials in rows.items() if len(trials) > 1]
     old = _summary(artefact, {position: artefact.rows[position] for position in positions})

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -11,7 +12,7 @@ from cascadebai_cli.experiment.cells import Cell, cells_of
 from cascadebai_cli.experiment.instances import GridError
 from cascadebai_cli.experiment.messages import path_of, sentence
 from cascadebai_cli.experiment.study import LearnerEntry, Study
-from cascadebai_cli.experiment.yaml_lines import Document, load_yaml
+from cascadebai_cli.experiment.yaml_lines import Document, KeyPath, load_yaml
 from cascadebai_cli.learners.plugins import is_plugin
 
 __all__ = ["Study", "load_study"]
@@ -36,9 +37,13 @@ def _study(document: Document, name: str) -> Study:
     try:
         return Study.model_validate(data)
     except ValidationError as error:
-        found = [(path_of(e, data), sentence(e)) for e in error.errors(include_url=False)]
-        path, text = min(found, key=lambda f: document.line(f[0]))
+        path, text = min(mistakes(error, data), key=lambda found: document.line(found[0]))
         raise ConfigError(document.message(path, text)) from None
+
+
+def mistakes(error: ValidationError, data: Any) -> list[tuple[KeyPath, str]]:
+    """Place and sentence of each mistake that pydantic found in `data`."""
+    return [(path_of(e, data), sentence(e)) for e in error.errors(include_url=False)]
 
 
 def with_plugins(study: Study, names: Sequence[str]) -> Study:
@@ -53,7 +58,7 @@ def with_plugins(study: Study, names: Sequence[str]) -> Study:
         study._folder = folder
         try:
             for cell in cells_of(study):
-                _check_learner(study, cell)
+                check_learner(study, cell)
         except GridError as error:
             raise ConfigError(f"--plugin {name}: {error}") from None
     return study
@@ -74,13 +79,17 @@ def _plugin_entry(study: Study, name: str) -> LearnerEntry:
 def _check_grid(study: Study, document: Document) -> None:
     try:
         for cell in cells_of(study):
-            _check_learner(study, cell)
+            check_learner(study, cell)
     except GridError as error:
         raise ConfigError(document.message(error.at, str(error))) from None
 
 
-def _check_learner(study: Study, cell: Cell) -> None:
-    """A learner may refuse values that only it knows about, and so may an engine a learner."""
+def check_learner(study: Study, cell: Cell) -> None:
+    """A learner may refuse values that only it knows about, and so may an engine a learner.
+
+    Raises:
+        GridError: if one does.
+    """
     try:
         resolve_engine(cell.engine, cell.spec.build(cell.L, cell.K, cell.delta, cell.epsilon), cell.feedback)
     except ConfigError as error:

@@ -1,12 +1,13 @@
 """A reference: the rows of a finished sweep that later code must give again, and a fixed small set of them."""
 
 import csv
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from pydantic import ValidationError
@@ -14,12 +15,14 @@ from pydantic import ValidationError
 from cascadebai_cli.engines.simulate import resolve_engine
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.experiment.cells import Cell, cells_of
+from cascadebai_cli.experiment.config import check_learner, mistakes
 from cascadebai_cli.experiment.files import reading_from
 from cascadebai_cli.experiment.instances import GridError
 from cascadebai_cli.experiment.manifest import MANIFEST, Manifest, read_manifest
+from cascadebai_cli.experiment.messages import show
 from cascadebai_cli.experiment.runner import Backend, run_missing
 from cascadebai_cli.experiment.study import Study
-from cascadebai_cli.experiment.tables import TRIALS
+from cascadebai_cli.experiment.tables import TRIAL_COLUMNS, TRIALS
 from cascadebai_cli.experiment.worker import Order
 
 MOST_STEPS: Mapping[str, float] = MappingProxyType({"skip-ahead": float("inf"), "lockstep": 1e5, "reference": 2e4})
@@ -27,6 +30,16 @@ MOST_STEPS: Mapping[str, float] = MappingProxyType({"skip-ahead": float("inf"), 
 MOST_CELLS = 40
 """Cells of one reference that are looked at."""
 TRIALS_A_CELL = 2
+NEEDED: Mapping[str, tuple[type, str]] = MappingProxyType(
+    {
+        "config": (dict, "a mapping"),
+        "seed": (int, "a whole number"),
+        "engine_version": (int, "a whole number"),
+        "versions": (dict, "a mapping"),
+    }
+)
+"""Keys of the manifest of a reference, their types, and these in words."""
+AGAIN = "copy the files from a sweep again"
 
 
 class Outcome(NamedTuple):
@@ -83,12 +96,13 @@ def load_reference(directory: Path, folder: Path) -> Reference:
         folder: from which the data files of its config count.
 
     Raises:
-        ConfigError: if a file is missing, or the config is not valid any more.
+        ConfigError: if a file is missing or damaged, or the config is not valid any more.
     """
     manifest = read_manifest(directory)
     if manifest is None or not (directory / TRIALS).exists():
         raise ConfigError(f"{directory} needs {MANIFEST} and {TRIALS} to be a reference; copy them from a sweep")
-    cells = _cells(directory, manifest, folder)
+    _check_manifest(directory / MANIFEST, manifest)
+    cells = _cells(directory / MANIFEST, manifest["config"], folder)
     places = {cell.cell_id: i for i, cell in enumerate(cells)}
     rows: dict[int, dict[int, Outcome]] = {}
     strangers: dict[str, None] = {}
@@ -97,25 +111,70 @@ def load_reference(directory: Path, folder: Path) -> Reference:
             rows.setdefault(places[cell_id], {})[trial] = outcome
         else:
             strangers[cell_id] = None
+    if not (rows or strangers):
+        raise ConfigError(f"{directory / TRIALS}: no trial; {AGAIN}")
     return Reference(directory, manifest, cells, rows, tuple(strangers))
 
 
-def _cells(directory: Path, manifest: Manifest, folder: Path) -> list[Cell]:
+def _check_manifest(path: Path, manifest: Manifest) -> None:
+    for key, (kind, what) in NEEDED.items():
+        if key not in manifest:
+            raise ConfigError(f"{path}: key {key} is missing; {AGAIN}")
+        if not isinstance(manifest[key], kind):
+            raise ConfigError(f"{path}: {key}: {show(manifest[key])} is not {what}; {AGAIN}")
+    if manifest["seed"] < 0:
+        raise ConfigError(f"{path}: seed: {manifest['seed']} is too small; {AGAIN}")
+
+
+def _cells(path: Path, config: Mapping[str, Any], folder: Path) -> list[Cell]:
     try:
-        study = Study.model_validate(manifest["config"])
+        study = Study.model_validate(config)
         study._folder = folder
-        return cells_of(study)
-    except (ValidationError, GridError) as error:
-        line = str(error).replace("\n", " ")
-        raise ConfigError(f"{directory / MANIFEST}: config: not valid any more ({line}); run the sweep again") from None
+        cells = cells_of(study)
+        for cell in cells:
+            check_learner(study, cell)
+    except ValidationError as error:
+        at, text = mistakes(error, config)[0]
+    except GridError as error:
+        at, text = error.at, str(error)
+    else:
+        return cells
+    raise ConfigError(f"{path}: the config is not valid any more: {'.'.join(map(str, at))}: {text}")
 
 
 def _rows(path: Path) -> Iterator[tuple[str, int, Outcome]]:
     with reading_from(path), path.open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            correct = bool(int(row["correct"])) if row["correct"] else None
-            outcome = Outcome(row["status"], int(row["steps"]), int(row["observations"]), correct)
-            yield row["cell_id"], int(row["trial"]), outcome
+        reader = csv.DictReader(file, restval="")
+        try:
+            missing = [name for name in TRIAL_COLUMNS if name not in (reader.fieldnames or ())]
+            if missing:
+                raise ConfigError(f"{path}: column {missing[0]} is missing; {AGAIN}")
+            for row in reader:
+                yield _row(row, f"{path}:{reader.line_num}")
+        except UnicodeDecodeError:
+            raise ConfigError(f"{path} is not UTF-8 text; {AGAIN}") from None
+        except csv.Error as error:
+            raise ConfigError(f"{path}:{reader.line_num}: not a table ({error}); {AGAIN}") from None
+
+
+def _row(row: Mapping[str, str], place: str) -> tuple[str, int, Outcome]:
+    for name, (right, what) in _CELLS.items():
+        if not right.fullmatch(row[name]):
+            raise ConfigError(f"{place}: {name}: {show(row[name])} is not {what}; {AGAIN}")
+    correct = bool(int(row["correct"])) if row["correct"] else None
+    outcome = Outcome(row["status"], int(row["steps"]), int(row["observations"]), correct)
+    return row["cell_id"], int(row["trial"]), outcome
+
+
+_COUNT = (re.compile("[0-9]{1,18}"), "a whole number")
+_CELLS = {
+    "trial": _COUNT,
+    "status": (re.compile("stopped|capped"), "stopped or capped"),
+    "steps": _COUNT,
+    "observations": _COUNT,
+    "correct": (re.compile("[01]?"), "1, 0 or empty"),
+}
+"""Columns of `trials.csv` that are compared, what may stand in them, and that in words."""
 
 
 def most_steps(cell: Cell) -> float:

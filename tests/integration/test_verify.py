@@ -52,7 +52,7 @@ def verify(reference: Path, capsys: pytest.CaptureFixture[str]) -> Verify:
     """Exit code of `verify` and the lines that it prints; the seed of the fresh trials is fixed here."""
 
     def run(*more: object, directory: Path = reference) -> tuple[int, list[str]]:
-        common = ("--reference", directory, "--backend", "sequential", "--trials", 100, "--seed", 3)
+        common = ("--reference", directory, "--n-jobs", 1, "--trials", 100, "--seed", 3)
         code = call("verify", *common, *more)
         return code, capsys.readouterr().out.splitlines()
 
@@ -184,7 +184,7 @@ def test_another_numpy_is_pointed_out(copy: Path, capsys: pytest.CaptureFixture[
     manifest = json.loads(path.read_text())
     manifest["versions"]["numpy"], manifest["engine_version"] = "1.0", 0
     path.write_text(json.dumps(manifest))
-    assert call("verify", "--reference", copy, "--backend", "sequential", "--trials", 3, "--seed", 3) == 0
+    assert call("verify", "--reference", copy, "--n-jobs", 1, "--trials", 3, "--seed", 3) == 0
     told = capsys.readouterr().err
     assert "small: numpy 1.0 in the reference" in told
     assert "small: engine 0 in the reference" in told
@@ -214,7 +214,93 @@ def test_a_reference_whose_config_is_not_valid_any_more(copy: Path, capsys: pyte
     path = copy / "small" / "manifest.json"
     path.write_text(path.read_text().replace('"two_level"', '"three_level"'))
     assert call("verify", "--reference", copy) == 2
-    assert "config: not valid any more" in capsys.readouterr().err
+    error = capsys.readouterr().err
+    assert f"error: {path}: the config is not valid any more: instances.0.family: 'three_level' is not known; " in error
+    assert "http" not in error
+
+
+@pytest.mark.parametrize("key", ["config", "seed", "engine_version", "versions"])
+@pytest.mark.parametrize("value", [None, "x"])
+def test_a_reference_needs_its_manifest(
+    key: str, value: object, copy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = copy / "small" / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest[key] = value
+    path.write_text(json.dumps(manifest))
+    refused(copy, f"{path}: {key}: ", capsys)
+    del manifest[key]
+    path.write_text(json.dumps(manifest))
+    refused(copy, f"{path}: key {key} is missing; ", capsys)
+
+
+def refused(reference: Path, told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """`verify` ends with one sentence."""
+    assert call("verify", "--reference", reference) == 2
+    out, error = capsys.readouterr()
+    assert out == ""
+    assert error.startswith(f"error: {told}")
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "told"),
+    [
+        ("trials.csv", b",0,stopped,", b",0,stopped,x", ":2: steps: 'x"),
+        ("trials.csv", b",0,stopped,", b",-1,stopped,", ":2: trial: '-1' is not a whole number; copy the files from"),
+        ("trials.csv", b",0,stopped,", b",0,halted,", ":2: status: 'halted' is not stopped or capped"),
+        ("trials.csv", b",1\n", b",2\n", ":2: correct: '2' is not 1, 0 or empty"),
+        ("trials.csv", b",0,stopped,", b"\n", ":2: trial: '' is not a whole number"),
+        ("trials.csv", b"steps", b"step", ": column steps is missing"),
+        ("trials.csv", b"", b"\xff", " is not UTF-8 text"),
+        ("trials.csv", None, b"", ": column cell_id is missing"),
+        ("fits.csv", b"", b"\xff", ": not a table"),
+        ("fits.csv", None, b"", ": not a table"),
+    ],
+)
+def test_a_damaged_table(
+    name: str, old: bytes | None, new: bytes, told: str, copy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = copy / "small" / name
+    content = path.read_bytes()
+    path.write_bytes(new if old is None else content.replace(old, new, 1))
+    assert call("verify", "--reference", copy, "--n-jobs", 1, "--seed", 3) == 2
+    out, error = capsys.readouterr()
+    assert out == ""
+    assert error.splitlines()[-1].startswith(f"error: {path}{told}"), error
+
+
+@pytest.mark.parametrize("name", ["trials.csv", "summary.csv", "fits.csv", "manifest.json"])
+def test_a_directory_in_place_of_a_table(name: str, copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = copy / "small" / name
+    path.unlink()
+    path.mkdir()
+    assert call("verify", "--reference", copy, "--n-jobs", 1) == 2
+    assert f"error: {path} cannot be read (Is a directory)" in capsys.readouterr().err
+
+
+def test_a_reference_without_rows(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = copy / "small" / "trials.csv"
+    path.write_text(path.read_text().splitlines()[0] + "\n")
+    refused(copy, f"{path}: no trial; ", capsys)
+
+
+def test_all_cells_are_strangers(copy: Path, verify: Verify) -> None:
+    path = copy / "small" / "manifest.json"
+    path.write_text(path.read_text().replace('"epsilon": [\n      0.0', '"epsilon": [\n      0.01'))
+    code, lines = verify(directory=copy)
+    assert code == 1
+    assert checks(lines) == {TABLES}
+
+
+def test_means_need_two_trials_in_the_reference(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "small.yaml").write_text(CONFIG)
+    made = tmp_path / "reference" / "small"
+    assert call("sweep", tmp_path / "small.yaml", "--out", made, "--trials", 1, "--n-jobs", 1, "--quiet") == 0
+    assert call("verify", "--reference", made.parent, "--n-jobs", 1, "--seed", 3) == 0
+    out, error = capsys.readouterr()
+    assert out == "nothing has moved in small\n"
+    assert "small: by statistics: skipped for want of 2 trials in the reference: 6 of the cells\n" in error
 
 
 # --- which trials stand for all -------------------------------------------------------------------------------------

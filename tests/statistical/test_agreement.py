@@ -66,7 +66,14 @@ def test_means_without_spread_are_compared_exactly():
 
 @pytest.mark.parametrize(
     ("changes", "same"),
-    [({}, True), ({"c1": [1 + 1e-9, np.nan]}, True), ({"c1": [1.001, np.nan]}, False), ({"model": ["K", "x"]}, False)],
+    [
+        ({}, True),
+        ({"c1": [1 + 1e-9, np.nan]}, True),
+        ({"c1": [1.001, np.nan]}, False),
+        ({"c1": ["one", np.nan]}, False),
+        ({"model": ["K", "x"]}, False),
+        ({"model": [1, 2]}, False),
+    ],
 )
 def test_same_numbers(changes, same):
     table = pd.DataFrame({"model": ["K", "K^2"], "c1": [1.0, np.nan]})

@@ -8,6 +8,7 @@ from scipy import stats
 
 from cascadebai_cli.analysis.intervals import binomial_interval, t_quantile
 from cascadebai_cli.analysis.summary import CELL, STATISTICS, summarise, summarise_file
+from cascadebai_cli.errors import ConfigError
 
 
 def trials_of(cell_id, steps, correct=None, capped=0):
@@ -112,3 +113,21 @@ def test_without_trials_nothing_is_known():
 
 def test_t_quantile_of_a_table():
     assert t_quantile(10) == pytest.approx(2.262157, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"", "not the trials of a sweep"),
+        (b"\xff\xfe", "not the trials of a sweep"),
+        (b"cell_id\nx\n", "column 'study' is missing"),
+        *(
+            (f"{','.join([*CELL, 'trial', 'status', 'steps', 'observations', 'correct'])}\n{row}\n".encode(), "not the")
+            for row in ("x,s,i,l,5,2,0.9,0.1,0.1,0,0,stopped,many,9,1", "x,s,i,l,5,2,0.9,0.1,0.1,0,0,stopped,3,many,1")
+        ),
+    ],
+)
+def test_a_damaged_file(tmp_path, content, told):
+    (tmp_path / "trials.csv").write_bytes(content)
+    with pytest.raises(ConfigError, match=rf"trials\.csv: {told}"):
+        summarise_file(tmp_path / "trials.csv")
