@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cascadebai_cli.cli.console import tell
-from cascadebai_cli.cli.options import Config, read_study
+from cascadebai_cli.cli.options import Config, path_of, read_study
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,9 +17,17 @@ if TYPE_CHECKING:
 
 def bounds(
     config: Config,
-    csv: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the table to this file as well.")] = None,
+    csv: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", parser=path_of("--csv"), help="Write the table to this file as well."),
+    ] = None,
     results: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Directory of a sweep; results/NAME OF CONFIG if it exists.")
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            parser=path_of("--results"),
+            help="Directory of a sweep; results/NAME OF CONFIG if it exists.",
+        ),
     ] = None,
     printed: Annotated[
         bool, typer.Option("--printed", help="Constant 216 in T-bar, as printed, instead of 256 sigma^2.")

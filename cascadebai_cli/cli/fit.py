@@ -1,11 +1,11 @@
 """`cascadebai fit`: the tables that go with a study's figure."""
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from cascadebai_cli.cli.options import ResultDirectory
 from cascadebai_cli.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ class Table(NamedTuple):
 
 
 def fit(
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="Directory of a sweep.")],
+    directory: ResultDirectory,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Write the files, print no table.")] = False,
 ) -> None:
     """Fit the mean number of steps against K, compare learners, and print the published values beside ours.

@@ -1,6 +1,6 @@
 """Options that several verbs share."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -25,11 +25,23 @@ MOST_ROWS = 20_000_000
 """Of one result directory: a sweep keeps some ten bytes a row in memory, and reading them back some fifty."""
 
 
-def some_path(text: str) -> Path:
-    """A path; an empty one, as from an unset shell variable, would silently be the current directory."""
-    if not text:
-        raise ConfigError("--out is empty; name a file or a directory, or leave --out away")
-    return Path(text)
+def path_of(name: str) -> Callable[[str], Path]:
+    """Parser of the path of an option or an argument.
+
+    It refuses an empty one, as from an unset shell variable, which would silently be the current directory.
+    """
+    way_out = f", or leave {name} away" if name.startswith("-") else ""
+
+    def parse(text: str) -> Path:
+        if not text:
+            raise ConfigError(f"{name} is empty; name a file or a directory{way_out}")
+        return Path(text)
+
+    return parse
+
+
+some_path = path_of("--out")
+ResultDirectory = Annotated[Path, typer.Argument(metavar="DIR", parser=path_of("DIR"), help="Directory of a sweep.")]
 
 
 def read_study(config: Path, trials: int | None, seed: int | None, plugins: Sequence[str] | None = None) -> "Study":

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cascadebai_cli.cli.options import some_path
+from cascadebai_cli.cli.options import ResultDirectory, some_path
 from cascadebai_cli.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ DEFAULT_FORMATS = ("pdf", "png")
 
 
 def plot(
-    directory: Annotated[Path, typer.Argument(metavar="DIR", help="Directory of a sweep.")],
+    directory: ResultDirectory,
     out: Annotated[
         Path | None,
         typer.Option(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cascadebai_cli import __version__
-from cascadebai_cli.cli.options import some_path
+from cascadebai_cli.cli.options import path_of, some_path
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,7 +26,9 @@ TITLE = "Best arm identification for cascading bandits: the paper and this run"
 
 
 def report(
-    directories: Annotated[list[Path], typer.Argument(metavar="DIR...", help="Directories of sweeps.")],
+    directories: Annotated[
+        list[Path], typer.Argument(metavar="DIR...", parser=path_of("DIR"), help="Directories of sweeps.")
+    ],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", parser=some_path, help="The page.")] = Path(
         "report.html"
     ),

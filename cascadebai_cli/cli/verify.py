@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cascadebai_cli.cli.console import label, tell
-from cascadebai_cli.cli.options import Jobs, checked_trials
+from cascadebai_cli.cli.options import Jobs, checked_trials, path_of
 from cascadebai_cli.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -33,10 +33,20 @@ class Plan:
 
 def verify(
     reference: Annotated[
-        Path, typer.Option(metavar="DIR", help="Directory with a result directory for each artefact.")
+        Path,
+        typer.Option(
+            metavar="DIR",
+            parser=path_of("--reference"),
+            help="Directory with a result directory for each artefact.",
+        ),
     ] = Path("results/reference"),
     configs: Annotated[
-        Path, typer.Option(metavar="DIR", help="Folder from which the data files of their configs count.")
+        Path,
+        typer.Option(
+            metavar="DIR",
+            parser=path_of("--configs"),
+            help="Folder from which the data files of their configs count.",
+        ),
     ] = Path("configs"),
     only: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this artefact; may be repeated.")] = None,
     seed: Annotated[
