@@ -17,7 +17,7 @@ import pandas as pd
 
 from cascadebai_cli.analysis.claims import claims_of
 from cascadebai_cli.analysis.fits import fits_table
-from cascadebai_cli.analysis.provenance import spans
+from cascadebai_cli.analysis.provenance import commit_text, spans
 from cascadebai_cli.analysis.results import Results, load_results, missing_trials
 from cascadebai_cli.analysis.scaling import MODELS
 from cascadebai_cli.analysis.tables import coefficient, difference, p_value, share
@@ -140,7 +140,7 @@ def runs() -> str:
 
 def _run_row(name: str, results: Results) -> list[str]:
     summary, manifest = results.summary, results.manifest
-    commit = str((manifest.get("git") or {}).get("commit", "unknown"))[:10]
+    commit = commit_text(manifest.get("git"), digits=10)
     steps = float((summary["n"] * summary["mean_steps"]).sum())
     grid = [spans(summary[axis].unique().tolist()) for axis in ("L", "K")]
     hours = times_of(results)["seconds"].sum() / 3600

@@ -37,7 +37,7 @@ def provenance(results: Results) -> Facts:
         "root seed": str(manifest.get("seed", results.config.get("seed", UNKNOWN))),
         "engine version": str(manifest.get("engine_version", UNKNOWN)),
         "versions": _pairs(manifest.get("versions")),
-        "git commit": _commit(manifest.get("git")),
+        "git commit": commit_text(manifest.get("git")),
         "machine": _machine(manifest.get("machine")),
         "started": str(manifest.get("start", UNKNOWN)),
         "ended": str(manifest.get("end", UNKNOWN)),
@@ -85,10 +85,11 @@ def _pair_texts(values: Mapping[str, Any] | None) -> Iterator[str]:
         yield f"{name} {value}"
 
 
-def _commit(git: Mapping[str, Any] | None) -> str:
+def commit_text(git: Mapping[str, Any] | None, digits: int | None = None) -> str:
+    """A commit, its first digits only if their number is given, and whether the code was changed since."""
     if not git:
         return UNKNOWN
-    return f"{git.get('commit', UNKNOWN)}{', with changes' if git.get('dirty') else ''}"
+    return f"{str(git.get('commit', UNKNOWN))[:digits]}{', with changes' if git.get('dirty') else ''}"
 
 
 def _machine(machine: Mapping[str, Any] | None) -> str:
