@@ -100,7 +100,7 @@ def _read(file: ClickRateFile) -> str:
     try:
         return file.path.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
-        raise ConfigError(f"{file.shown} does not exist; paths count from the folder of the config") from None
+        raise ConfigError(f"{file.shown} does not exist; a path in a config counts from its folder") from None
     except UnicodeDecodeError:
         raise ConfigError(f"{file.shown} is not UTF-8 text; save it as CSV in UTF-8") from None
     except (OSError, ValueError) as error:

@@ -171,7 +171,7 @@ BAD_VALUES = [
     (
         LAST,
         LAST + "\n  - {name: c, family: csv, path: none.csv, rate: r}",
-        "13: path: none.csv does not exist; paths count from the folder of the config",
+        "13: path: none.csv does not exist; a path in a config counts from its folder",
     ),
     (LAST, LAST + "\n  - {name: c, family: csv, path: none, rate: r}", "13: path: none is not text; put it in quotes"),
     (

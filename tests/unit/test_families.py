@@ -144,7 +144,7 @@ def test_what_is_wrong_with_a_csv_is_one_sentence(read, content, columns, messag
 
 def test_a_missing_file_and_a_folder(tmp_path):
     for name, message in [
-        ("none.csv", "none.csv does not exist; paths count from the folder of the config"),
+        ("none.csv", "none.csv does not exist; a path in a config counts from its folder"),
         (".", ". cannot be read (Is a directory); name a CSV file"),
     ]:
         with pytest.raises(ConfigError) as error:
