@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
+from pydantic_core import ErrorDetails, PydanticCustomError
 
 from cascadebai_cli.analysis.reading import AGAIN, read_bytes
 from cascadebai_cli.errors import ConfigError
@@ -37,6 +37,16 @@ class _Instance(_Part):
 
 class _Learner(_Part):
     name: str
+    algorithm: str | None = None
+    sigma: Any = None
+
+    @field_validator("sigma")
+    @classmethod
+    def _positive(cls, value: Any, info: ValidationInfo) -> Any:
+        """A learner of one's own may mean something else by it."""
+        if info.data.get("algorithm") == "cascadebai" and not (isinstance(value, int | float) and value > 0):
+            raise PydanticCustomError("not_positive", "not positive")
+        return value
 
 
 class _Plot(_Part):
@@ -73,6 +83,7 @@ _KINDS = {
     "int_type": "a whole number",
     "list_type": "a list",
     "model_type": "a mapping",
+    "not_positive": "a positive number",
     "string_pattern_mismatch": "a name without slashes",
     "string_type": "text",
 }

@@ -107,6 +107,7 @@ def test_damaged_file(directory: Path, name: str, content: str | bytes, sentence
         ("config.instances.1.fit.model", ["K"], 'config.instances.1.fit.model: ["K"] is not text'),
         ("config.instances.1.fit.published", "x", 'config.instances.1.fit.published: "x" is not a mapping'),
         ("config.instances.1.fit.published.c1", "x", 'config.instances.1.fit.published.c1: "x" is not a number'),
+        ("config.learners.0.sigma", "x", 'config.learners.0.sigma: "x" is not a positive number'),
         ("cells", 5, "cells: 5 is not a mapping"),
         ("complete", "yes", 'complete: "yes" is not true or false'),
         ("rows_sha256", 5, "rows_sha256: 5 is not text"),
