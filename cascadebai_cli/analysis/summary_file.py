@@ -54,6 +54,9 @@ def _checks(t: pd.DataFrame) -> Iterator[tuple[str, "pd.Series[bool]", str]]:
     yield "n_capped", _whole(t["n_capped"], 0) & (t["n_capped"] <= t["n"]), "a whole number from 0 to n"
     for name in ("mean_steps", *({"mean_observations"} & set(t))):
         yield name, t[name].between(0, float("inf"), inclusive="neither"), "a positive number"
+    low, mean, high = t["ci_low"], t["mean_steps"], t["ci_high"]
+    yield "ci_low", (low <= mean) | low.isna(), "at most mean_steps"
+    yield "ci_high", (high >= mean) | high.isna(), "at least mean_steps"
     if "error_rate" in t:
         yield "error_rate", t["error_rate"].between(0, 1) | t["error_rate"].isna(), "a number from 0 to 1"
 

@@ -139,6 +139,8 @@ def test_value_of_another_kind_in_the_manifest(directory: Path, key: str, value:
         ("n", "0", "0 is not a whole number from 1 on"),
         ("n_capped", "21", "21 is not a whole number from 0 to n"),
         ("mean_steps", "inf", "inf is not a positive number"),
+        ("ci_low", "1e30", "1e+30 is not at most mean_steps"),
+        ("ci_high", "-1", "-1.0 is not at least mean_steps"),
         ("mean_observations", "0", "0.0 is not a positive number"),
         ("error_rate", "5", "5.0 is not a number from 0 to 1"),
     ],
