@@ -95,16 +95,35 @@ def _bounds(results: Results) -> Iterator[Claim]:
 
 
 def _errors(results: Results) -> Iterator[Claim]:
+    """The guarantee. The paper proves it for Algorithm 1, not for other display orders, which are judged apart."""
     if "error_rate" not in results.summary:
         return
     summary = results.summary.assign(stopped=results.summary["n"] - results.summary["n_capped"])
-    stopped = int(summary["stopped"].sum())
-    wrong = round(float((summary["error_rate"].fillna(0) * summary["stopped"]).sum()))
-    delta = float(summary["delta"].min())
-    claim = f"the items found are right with probability at least 1 - delta = {1 - delta:g}"
-    if not stopped:
-        yield Claim("all instances", claim, "", "no trial stopped before the cap", OPEN)
+    main = summary["learner"] == results.main_learner
+    if results.plot_kind != "bars" or main.all():
+        yield _right(summary, "the items found are right with probability at least")
         return
-    low, high = binomial_interval(wrong, stopped)
-    ours = f"{wrong:,} of {stopped:,} trials wrong (95 % interval {100 * low:.2g} to {100 * high:.2g} %)"
-    yield Claim("all instances", claim, "", ours, sentence_holds(low <= delta))
+    yield _right(summary[main], f"the items found by {results.main_learner} are right with probability at least")
+    others = "the items found by the other orders, for which the paper proves nothing,"
+    yield _right(summary[~main], f"{others} are right with probability at least")
+
+
+def _right(summary: pd.DataFrame, words: str) -> Claim:
+    """Fails if some cell errs significantly more often than its delta, at 5 % over all cells."""
+    claim = f"{words} 1 - delta = {1 - float(summary['delta'].min()):g}"
+    cells = summary[summary["stopped"] > 0]
+    if cells.empty:
+        return Claim("all instances", claim, "", "no trial stopped before the cap", OPEN)
+    stopped = cells["stopped"].to_numpy()
+    wrong = (cells["error_rate"] * cells["stopped"]).round().astype(int).to_numpy()
+    low, high = binomial_interval(int(wrong.sum()), int(stopped.sum()))
+    interval = f"95 % interval {100 * low:.2g} to {100 * high:.2g} %"
+    ours = f"{wrong.sum():,} of {stopped.sum():,} trials wrong ({interval})"
+    level = 1 - 0.1 / len(cells)
+    lowest = np.array(
+        [binomial_interval(int(errors), int(n), level)[0] for errors, n in zip(wrong, stopped, strict=True)]
+    )
+    if wrong.any():
+        worst = lowest.argmax()
+        ours += f", {wrong[worst]} of {stopped[worst]} in the worst cell"
+    return Claim("all instances", claim, "", ours, sentence_holds(bool((lowest <= cells["delta"]).all())))

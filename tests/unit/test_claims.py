@@ -124,3 +124,23 @@ def test_bounds_and_errors(tmp_path: Path) -> None:
     claim = one(claims_of(results), "right with probability at least 1 - delta = 0.9")
     assert claim.verdict == "fails"
     assert claim.ours.startswith("30 of 60 trials wrong")
+    assert claim.ours.endswith(", 10 of 20 in the worst cell")
+
+
+@pytest.mark.parametrize(("wrong", "verdict"), [(3, "holds"), (12, "fails")])
+def test_one_bad_cell_is_not_hidden_by_good_ones(tmp_path: Path, wrong: int, verdict: str) -> None:
+    results = load_results(write_results(tmp_path / "r", scaling_config(1, K=list(range(20, 60))), lambda _: 1e6))
+    results.summary["error_rate"] = 0.0
+    results.summary.loc[7, "error_rate"] = wrong / 20
+    claim = one(claims_of(results), "right with probability at least")
+    assert (claim.verdict, claim.ours.endswith(f", {wrong} of 20 in the worst cell")) == (verdict, True)
+
+
+def test_the_guarantee_of_algorithm_1_is_judged_apart_from_other_orders(tmp_path: Path) -> None:
+    learners = [{"name": name, "algorithm": "cascadebai", "order": name} for name in ("T", "U")]
+    config = scaling_config(3, K=[16], learners=learners, plot={"kind": "bars"})
+    results = load_results(write_results(tmp_path / "r", config, lambda _: 1000.0))
+    results.summary.loc[results.summary["learner"] == "U", "error_rate"] = 0.9
+    found = claims_of(results)
+    assert one(found, "the items found by T are right").verdict == "holds"
+    assert one(found, "the items found by the other orders, for which the paper proves nothing").verdict == "fails"
