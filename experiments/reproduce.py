@@ -122,8 +122,8 @@ def _run(command: Command) -> int:
     shown = command[0] in ("sweep", "fit")
     words = [sys.executable, "-m", "cascadebai_cli", *command]
     done = subprocess.run(words, capture_output=not shown, text=True, check=False)
-    if done.returncode != 0:
-        _say((done.stderr or "").rstrip())
+    if done.returncode != 0 and done.stderr:
+        _say(done.stderr.rstrip())
     if done.returncode not in (0, INCOMPLETE):
         sys.exit(INTERRUPTED if done.returncode < 0 else done.returncode)
     return done.returncode

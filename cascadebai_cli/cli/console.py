@@ -67,10 +67,13 @@ class Progress:
 
     def _time_left(self) -> str:
         """At the pace so far, unless long trials are running of which that says nothing."""
+        if not self.done:
+            return "unknown"
         now = time.monotonic()
-        if not self.done or (silent := now - self._latest) > max(LINE_SECONDS, (now - self._start) / 2):
-            return "unknown" if not self.done else f"unknown (no trial ended for {duration(silent)})"
-        return duration((now - self._start) * (self.trials - self.done) / self.done)
+        seconds, silent = now - self._start, now - self._latest
+        if silent > max(LINE_SECONDS, seconds / 2):
+            return f"unknown (no trial ended for {duration(silent)})"
+        return duration(seconds * (self.trials - self.done) / self.done)
 
     def __enter__(self) -> Self:
         if not self._quiet and sys.stderr.isatty():

@@ -32,12 +32,12 @@ class BlockQueue:
         self._groups = [(cell.instance, cell.learner) for cell in cells]
         self._cells, self._missing = cells, missing
         to_run = [index for index, trials in enumerate(missing) if len(trials)]
-        together = [index for index in to_run if runs_side_by_side(cells[index])]
-        self._open = [index for index in to_run if index not in set(together)][::-1]
+        together = {index for index in to_run if runs_side_by_side(cells[index])}
+        self._open = [index for index in to_run if index not in together][::-1]
         self.left = sum(len(missing[index]) for index in self._open)
         self._next = 0
         self._pace: dict[tuple[str, str], float] = {}
-        self._side_by_side = _dealt(cells, missing, together, workers)
+        self._side_by_side = _dealt(cells, missing, sorted(together), workers)
 
     def learn(self, result: BlockResult) -> None:
         """Take in how long the trials of a block took."""

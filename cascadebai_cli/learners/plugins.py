@@ -87,7 +87,7 @@ class _Checked:
     """A learner whose lists are checked: an empty one would be shown for ever, one that is too long would cheat."""
 
     def __init__(self, learner: Learner, name: str, L: int, K: int) -> None:
-        self._learner, self.name, self._L, self._K = learner, name, L, K
+        self._learner, self.name, self._K, self._items = learner, name, K, frozenset(range(L))
         self.observe = learner.observe
 
     @property
@@ -101,10 +101,10 @@ class _Checked:
     def select(self) -> Sequence[int]:
         shown = self._learner.select()
         items = set(shown)
-        if not 0 < len(shown) == len(items) <= self._K or not items <= set(range(self._L)):
+        if not 0 < len(shown) == len(items) <= self._K or not items <= self._items:
             raise CascadeError(
                 f"{self.name}: select returned {list(shown)}; a list has 1 to {self._K} different items, "
-                f"each from 0 to {self._L - 1}"
+                f"each from 0 to {len(self._items) - 1}"
             )
         return shown
 
