@@ -22,11 +22,11 @@ from scipy.optimize import brentq
 
 from cascadebai_cli.analysis.scaling import MODELS
 from cascadebai_cli.engines.simulate import Trial, simulate_block
-from cascadebai_cli.experiment.config import load_study
-from cascadebai_cli.experiment.formula import evaluate
-from cascadebai_cli.experiment.seeds import trial_generator
 from cascadebai_cli.learners.registry import LearnerSpec
 from cascadebai_cli.model.families import two_level
+from cascadebai_cli.model.formula import evaluate
+from cascadebai_cli.running.seeds import trial_generator
+from cascadebai_cli.study.config import load_study
 from experiments.artefacts import CONFIGS, RESULTS
 
 CONFIG = Path("experiments/published_weights.yaml")

@@ -10,9 +10,9 @@ import shutil
 import sys
 from pathlib import Path
 
-from cascadebai_cli.analysis.results import load_results, missing_trials
 from cascadebai_cli.analysis.times import TIMES, times_of
 from cascadebai_cli.errors import CascadeError
+from cascadebai_cli.store.directory import load_results, missing_trials
 from experiments.artefacts import ARTEFACTS, REFERENCE, RESULTS
 
 TABLES = (

@@ -21,11 +21,11 @@ from scipy import stats
 
 from cascadebai_cli.analysis.tables import aligned, p_value
 from cascadebai_cli.engines.simulate import EngineName, Trial, resolve_engine, simulate_block
-from cascadebai_cli.experiment.seeds import trial_generator
 from cascadebai_cli.figures.quantiles import draw_quantiles
 from cascadebai_cli.figures.style import render
 from cascadebai_cli.learners.display import ORDERS
 from cascadebai_cli.learners.registry import LearnerSpec
+from cascadebai_cli.running.seeds import trial_generator
 
 PLACE = Path("results/verify_simulators")
 FALSE_ALARMS = 1e-3

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from cascadebai_cli.analysis.fits import fits_table
-from cascadebai_cli.analysis.results import load_results
 from cascadebai_cli.analysis.tables import coefficient, p_value, share
+from cascadebai_cli.store.directory import load_results
 from experiments.artefacts import REFERENCE
 from experiments.markdown import NOT_YET, plain, table
 

@@ -18,10 +18,10 @@ import pandas as pd
 from cascadebai_cli.analysis.claims import claims_of
 from cascadebai_cli.analysis.fits import fits_table
 from cascadebai_cli.analysis.provenance import commit_text, spans
-from cascadebai_cli.analysis.results import Results, load_results, missing_trials
 from cascadebai_cli.analysis.scaling import MODELS
 from cascadebai_cli.analysis.tables import coefficient, difference, p_value, share
 from cascadebai_cli.analysis.times import times_of
+from cascadebai_cli.store.directory import Results, load_results, missing_trials
 from experiments import other_tables, weight_tables
 from experiments.artefacts import ARTEFACTS, REFERENCE, Artefact
 from experiments.markdown import NOT_YET, plain, table

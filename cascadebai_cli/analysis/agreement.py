@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from cascadebai_cli.analysis.summary import CELL, summarise
+from cascadebai_cli.store.summary import CELL, summarise
 
 FALSE_ALARMS = 1e-3
 """Largest probability that any comparison of one call gives an alarm although nothing has moved."""

@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cascadebai_cli.analysis.bounds.table import bounds_of_results, outside
+from cascadebai_cli.analysis.bounds import bounds_of_results, outside
 from cascadebai_cli.analysis.fits import fits_table
-from cascadebai_cli.analysis.intervals import binomial_interval
 from cascadebai_cli.analysis.order_claims import order_claims
 from cascadebai_cli.analysis.ratios import CELL
-from cascadebai_cli.analysis.results import Results
 from cascadebai_cli.analysis.tables import coefficient, digits, share
 from cascadebai_cli.analysis.verdicts import AGREES, FAILS, HIGHER, HOLDS, LOWER, NEARLY, OPEN, Claim, sentence_holds
+from cascadebai_cli.store.directory import Results
+from cascadebai_cli.store.intervals import binomial_interval
 
 STRAIGHT = 0.97
 """R^2 from which a model counts as explaining the means; the smallest one in Table 1 is 0.973."""

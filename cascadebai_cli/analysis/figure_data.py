@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from cascadebai_cli.analysis.bounds.table import bounds_of_results
+from cascadebai_cli.analysis.bounds import bounds_of_results
 from cascadebai_cli.analysis.fits import curves_of, fit_block
-from cascadebai_cli.analysis.results import Results
 from cascadebai_cli.analysis.scaling import fit_scaling
+from cascadebai_cli.store.directory import Results
 
 NAMES = ["instance", "learner", "L", "K", "delta", "epsilon"]
 MEASURED = ["n", "mean_steps", "sd_steps", "ci_low", "ci_high", "n_capped"]

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cascadebai_cli.analysis.results import SERIES, Results
 from cascadebai_cli.analysis.scaling import MIN_POINTS, FloatArray, ScalingFit, fit_models, fit_scaling, log_log_slope
 from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.store.directory import SERIES, Results
 
 ESTIMATES = ("c1", "c1_se", "c2", "c2_se", "r2", "p_value", "n_points")
 PUBLISHED = ("c1", "c2", "r2", "p_value")

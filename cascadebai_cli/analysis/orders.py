@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from cascadebai_cli.analysis.ratios import CELL
-from cascadebai_cli.analysis.results import Results
+from cascadebai_cli.store.directory import Results
 
 CLOSE = 0.05
 """Means that differ by no more than this share count as equal."""

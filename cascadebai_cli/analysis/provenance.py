@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from cascadebai_cli.analysis.results import Results
+from cascadebai_cli.store.directory import Results
 
 UNKNOWN = "unknown"
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from cascadebai_cli.analysis.results import Results
 from cascadebai_cli.analysis.tables import aligned, digits
+from cascadebai_cli.store.directory import Results
 
 CELL = ("instance", "L", "K", "delta", "epsilon")
 """Rows that agree in these columns differ in the learner only."""

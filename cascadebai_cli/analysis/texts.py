@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from cascadebai_cli.analysis.bounds.table import NO_NUMBER
+from cascadebai_cli.analysis.bounds import NO_NUMBER
 from cascadebai_cli.analysis.tables import coefficient, digits, p_value, share
 
 HEADINGS = MappingProxyType(

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from cascadebai_cli.analysis.reading import read_table
-from cascadebai_cli.analysis.results import Results
+from cascadebai_cli.store.directory import Results
+from cascadebai_cli.store.reading import read_table
 
 TIMES, TIMINGS = "times.csv", "timings.csv"
 COLUMNS = ["instance", "learner", "trials", "seconds", "mean_seconds"]

@@ -12,7 +12,7 @@ from cascadebai_cli.cli.options import Config, path_of, read_study
 if TYPE_CHECKING:
     import pandas as pd
 
-    from cascadebai_cli.experiment.cells import Cell
+    from cascadebai_cli.study.cells import Cell
 
 
 def bounds(
@@ -37,9 +37,9 @@ def bounds(
 
     The lower bound holds for the mean of any algorithm, the upper one for CascadeBAI with probability 1 - delta.
     """
-    from cascadebai_cli.analysis.bounds.table import bounds_text, outside, with_measured
+    from cascadebai_cli.analysis.bounds import bounds_text, outside, with_measured
     from cascadebai_cli.cli.files import write_table
-    from cascadebai_cli.experiment.cells import cells_of
+    from cascadebai_cli.study.cells import cells_of
 
     table = _promised(cells_of(read_study(config, None, None)), printed)
     table = with_measured(table, _measured(results, config))
@@ -53,8 +53,8 @@ def bounds(
 def _promised(cells: "Sequence[Cell]", printed: bool) -> "pd.DataFrame":
     import pandas as pd
 
-    from cascadebai_cli.analysis.bounds.cell import learner_bounds
-    from cascadebai_cli.analysis.bounds.table import bounds_row
+    from cascadebai_cli.analysis.bounds import bounds_row
+    from cascadebai_cli.theory.cell import learner_bounds
 
     names = ("cell_id", "study", "instance", "learner", "L", "K", "delta", "epsilon")
     return pd.DataFrame(
@@ -71,8 +71,8 @@ def _promised(cells: "Sequence[Cell]", printed: bool) -> "pd.DataFrame":
 
 def _measured(directory: Path | None, config: Path) -> "pd.DataFrame | None":
     """`summary.csv` of the sweep, if there is one; a directory that was asked for has to be one."""
-    from cascadebai_cli.analysis.results import load_results
     from cascadebai_cli.cli.results import warn
+    from cascadebai_cli.store.directory import load_results
 
     usual = Path("results") / config.stem
     if directory is None and not (usual / "summary.csv").exists():

@@ -5,12 +5,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cascadebai_cli.analysis.intervals import binomial_interval
 from cascadebai_cli.cli.console import duration, label
+from cascadebai_cli.store.intervals import binomial_interval
 
 if TYPE_CHECKING:
-    from cascadebai_cli.experiment.cells import Cell
-    from cascadebai_cli.experiment.worker import Finished
+    from cascadebai_cli.running.worker import Finished
+    from cascadebai_cli.study.cells import Cell
 
 
 def cell_report(cell: "Cell", rows: Sequence["Finished"], seconds: float) -> str:

@@ -12,8 +12,8 @@ import typer
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
-    from cascadebai_cli.experiment.cells import Cell
-    from cascadebai_cli.experiment.worker import BlockResult
+    from cascadebai_cli.running.worker import BlockResult
+    from cascadebai_cli.study.cells import Cell
 
 LINE_SECONDS = 10.0
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from cascadebai_cli.cli.console import label, tell
 
 if TYPE_CHECKING:
-    from cascadebai_cli.experiment.cells import Cell
-    from cascadebai_cli.experiment.worker import BlockResult
+    from cascadebai_cli.running.worker import BlockResult
+    from cascadebai_cli.study.cells import Cell
 
 MOST_SHOWN = 10
 
@@ -60,7 +60,7 @@ class Failures:
 
     def _keep(self, text: str) -> None:
         if self.log is not None:
-            from cascadebai_cli.experiment.files import writing_to
+            from cascadebai_cli.store.files import writing_to
 
             with writing_to(self.log), self.log.open("a", encoding="utf-8") as file:
                 file.write(text)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cascadebai_cli.errors import CascadeError
-from cascadebai_cli.experiment.files import replace_file
+from cascadebai_cli.store.files import replace_file
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,7 +11,7 @@ from cascadebai_cli.errors import ConfigError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from cascadebai_cli.analysis.results import Results
+    from cascadebai_cli.store.directory import Results
 
 
 class Table(NamedTuple):
@@ -32,9 +32,9 @@ def fit(
     DIR/bound_fits.csv (the same model fitted to the upper bound); for a study whose plot is of the kind `curves`
     DIR/ratios.csv, of the kind `bars` DIR/orders.csv.
     """
-    from cascadebai_cli.analysis.results import load_results
     from cascadebai_cli.cli.files import write_table
     from cascadebai_cli.cli.results import finish, warn
+    from cascadebai_cli.store.directory import load_results
 
     results = load_results(directory)
     tables = [table for table in tables_of(results) if not table.rows.empty]
@@ -62,7 +62,7 @@ def tables_of(results: "Results") -> Iterator[Table]:
 
 
 def _scaling(results: "Results") -> Iterator[Table]:
-    from cascadebai_cli.analysis.bounds.slope import slopes_table, slopes_text
+    from cascadebai_cli.analysis.bound_slopes import slopes_table, slopes_text
     from cascadebai_cli.analysis.fits import fits_table, models_table
     from cascadebai_cli.analysis.tables import fits_text, models_text
 

@@ -9,7 +9,7 @@ import typer
 from cascadebai_cli.errors import ConfigError
 
 if TYPE_CHECKING:
-    from cascadebai_cli.experiment.config import Study
+    from cascadebai_cli.study.config import Study
 
 Config = Annotated[Path, typer.Argument(metavar="CONFIG", help="A study, as YAML.")]
 Trials = Annotated[int | None, typer.Option("--trials", min=1, help="Trials a cell, instead of those of CONFIG.")]
@@ -50,7 +50,7 @@ def read_study(config: Path, trials: int | None, seed: int | None, plugins: Sequ
     Raises:
         ConfigError: if the config or a value is not usable.
     """
-    from cascadebai_cli.experiment.config import load_study, with_plugins
+    from cascadebai_cli.study.config import load_study, with_plugins
 
     checked_trials(trials)
     given = {"trials": trials, "seed": seed}
@@ -64,7 +64,7 @@ def checked_trials(trials: int | None) -> None:
     Raises:
         ConfigError: if it is.
     """
-    from cascadebai_cli.experiment.fields import MOST_TRIALS
+    from cascadebai_cli.study.fields import MOST_TRIALS
 
     if trials is not None and trials > MOST_TRIALS:
         raise ConfigError(f"--trials {trials} is too large; give {MOST_TRIALS} or less")

@@ -16,10 +16,10 @@ from cascadebai_cli.errors import ConfigError
 if TYPE_CHECKING:
     from cascadebai_cli.analysis.click_log import Shrinkage
     from cascadebai_cli.analysis.page_views import PageViews
-    from cascadebai_cli.experiment.cells import Cell
-    from cascadebai_cli.experiment.runner import Backend
-    from cascadebai_cli.experiment.worker import Finished
     from cascadebai_cli.model.instance import Instance
+    from cascadebai_cli.running.runner import Backend
+    from cascadebai_cli.running.worker import Finished
+    from cascadebai_cli.study.cells import Cell
 
 TRIALS, FEWEST_TRIALS = 20, 5
 MOST_ITEMS = 20_000
@@ -61,11 +61,11 @@ def plan(
     The measured rates are shrunk towards their mean and taken for the truth; then each learner is run on pages that
     show K items and are read from the top to the first click.
     """
-    from cascadebai_cli.analysis.bounds.lower import lower_bound
     from cascadebai_cli.analysis.click_log import shrink
-    from cascadebai_cli.experiment.plan import plan_cells
-    from cascadebai_cli.experiment.runner import Backend
     from cascadebai_cli.model.families import Items
+    from cascadebai_cli.running.runner import Backend
+    from cascadebai_cli.theory.lower import lower_bound
+    from cascadebai_cli.workflows.plan_cells import plan_cells
 
     checked_trials(trials)
     target = _target(out, file)
@@ -108,8 +108,8 @@ def _read(path: Path, items: str, clicks: str, views: str) -> Log:
 
 def _problem(shrunk: "Shrinkage", K: int, delta: float, epsilon: float) -> "Instance":
     from cascadebai_cli.analysis.click_log import suggested_epsilon
-    from cascadebai_cli.experiment.fields import SMALLEST_RISK
     from cascadebai_cli.model.instance import Instance
+    from cascadebai_cli.study.fields import SMALLEST_RISK
 
     if not SMALLEST_RISK <= delta < 1:
         raise ConfigError(
@@ -159,9 +159,9 @@ def _run(
     """The runs of each learner by name."""
     import numpy as np
 
-    from cascadebai_cli.experiment.interrupts import one_interrupt
-    from cascadebai_cli.experiment.runner import run_missing
-    from cascadebai_cli.experiment.worker import Order
+    from cascadebai_cli.running.interrupts import one_interrupt
+    from cascadebai_cli.running.runner import run_missing
+    from cascadebai_cli.running.worker import Order
 
     runs: dict[str, list[Finished]] = {cell.learner: [] for cell in cells}
     order = Order(failures.seed, fail_fast=True, with_items=True)

@@ -12,7 +12,7 @@ from cascadebai_cli.errors import ConfigError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from cascadebai_cli.analysis.results import Results
+    from cascadebai_cli.store.directory import Results
 
 FORMATS = ("pdf", "png", "svg")
 DEFAULT_FORMATS = ("pdf", "png")
@@ -37,10 +37,10 @@ def plot(
     `--kind bounds` sets the measured steps between the bounds of the theorems, `--kind schematic` shows the instances
     behind the lower bound; both are named after the study and the kind.
     """
-    from cascadebai_cli.analysis.results import load_results
     from cascadebai_cli.cli.files import write_bytes
     from cascadebai_cli.cli.results import finish, warn
     from cascadebai_cli.figures.style import render
+    from cascadebai_cli.store.directory import load_results
 
     results = load_results(directory)
     draw = drawing(results, kind)
@@ -95,7 +95,7 @@ def _bars(results: "Results") -> "Figure":
 
 
 def _bounds(results: "Results") -> "Figure":
-    from cascadebai_cli.analysis.bounds.table import bounds_of_results
+    from cascadebai_cli.analysis.bounds import bounds_of_results
     from cascadebai_cli.figures.bounds import draw_bounds
 
     table = bounds_of_results(results)

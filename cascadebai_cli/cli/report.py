@@ -12,8 +12,8 @@ from cascadebai_cli.cli.options import path_of, some_path
 if TYPE_CHECKING:
     import pandas as pd
 
-    from cascadebai_cli.analysis.results import Results
     from cascadebai_cli.report.content import Picture, Section, Table
+    from cascadebai_cli.store.directory import Results
 
 CAPTIONS = {
     "fits.csv": "Fit of the model that the config names to the mean steps, beside the published one",
@@ -35,10 +35,10 @@ def report(
     title: Annotated[str, typer.Option(help="Heading of the page.")] = TITLE,
 ) -> None:
     """Write one page with claims, figures, their data, settings and run times; it needs no network and no script."""
-    from cascadebai_cli.analysis.results import load_results
     from cascadebai_cli.cli.files import write_bytes
     from cascadebai_cli.cli.results import finish, warn
     from cascadebai_cli.report.page import render_page
+    from cascadebai_cli.store.directory import load_results
 
     studies = [load_results(directory) for directory in directories]
     for results in studies:
@@ -68,8 +68,8 @@ def _claims(studies: Sequence["Results"]) -> "Table":
 
 def _section(results: "Results", name: str) -> "Section":
     from cascadebai_cli.analysis.provenance import provenance, settings
-    from cascadebai_cli.analysis.results import capped_trials, missing_trials
     from cascadebai_cli.report.content import Section
+    from cascadebai_cli.store.directory import capped_trials, missing_trials
 
     return Section(
         title=str(results.config.get("title") or results.study),
@@ -96,7 +96,7 @@ def _pictures(results: "Results") -> Iterator["Picture"]:
 
 def _kinds(results: "Results") -> list[str]:
     """The study's own figure and, where the theorems say something about it, what they say."""
-    from cascadebai_cli.analysis.bounds.table import bounds_of_results
+    from cascadebai_cli.analysis.bounds import bounds_of_results
 
     bounds = bounds_of_results(results)
     bounded = not bounds.empty and bounds["upper"].notna().any()

@@ -13,9 +13,9 @@ from cascadebai_cli.cli.options import Config, Jobs, Plugins, Quiet, Seed, Trial
 from cascadebai_cli.errors import ConfigError
 
 if TYPE_CHECKING:
-    from cascadebai_cli.experiment.cells import Cell
-    from cascadebai_cli.experiment.runner import Backend
     from cascadebai_cli.model.instance import IntArray
+    from cascadebai_cli.running.runner import Backend
+    from cascadebai_cli.study.cells import Cell
 
 MOST_CELLS = 8
 
@@ -41,8 +41,8 @@ def run(
     """Run one cell of a study, or a few, and print what came out."""
     import numpy as np
 
-    from cascadebai_cli.experiment.cells import cells_of
-    from cascadebai_cli.experiment.runner import Backend
+    from cascadebai_cli.running.runner import Backend
+    from cascadebai_cli.study.cells import cells_of
 
     wanted = {"instance": instance, "learner": learner, "L": L, "K": K, "delta": delta, "epsilon": epsilon}
     study = read_study(config, trials, seed, plugin)
@@ -89,9 +89,9 @@ def _listed(values: Sequence[Any]) -> str:
 def _run_all(cells: Sequence["Cell"], numbers: "IntArray", backend: "Backend", failures: Failures, quiet: bool) -> None:
     """Run the cells one after the other and print each as it is done."""
     from cascadebai_cli.cli.cell_report import cell_report
-    from cascadebai_cli.experiment.interrupts import one_interrupt
-    from cascadebai_cli.experiment.runner import run_missing
-    from cascadebai_cli.experiment.worker import Order
+    from cascadebai_cli.running.interrupts import one_interrupt
+    from cascadebai_cli.running.runner import run_missing
+    from cascadebai_cli.running.worker import Order
 
     order = Order(failures.seed, with_items=True)
     with one_interrupt(), Progress([len(numbers)] * len(cells), quiet=quiet) as progress:

@@ -23,9 +23,9 @@ from cascadebai_cli.cli.options import (
 from cascadebai_cli.errors import ConfigError
 
 if TYPE_CHECKING:
-    from cascadebai_cli.experiment.config import Study
-    from cascadebai_cli.experiment.runner import Backend
-    from cascadebai_cli.experiment.sweep import OpenSweep, Sweep
+    from cascadebai_cli.running.runner import Backend
+    from cascadebai_cli.study.config import Study
+    from cascadebai_cli.workflows.sweep import OpenSweep, Sweep
 
 FAILURES = "failures.log"
 
@@ -59,7 +59,7 @@ def sweep(
     What is finished is kept, whenever the sweep is interrupted: the same command goes on from there. More --trials
     or more cells in CONFIG add to what is there.
     """
-    from cascadebai_cli.experiment.runner import Backend
+    from cascadebai_cli.running.runner import Backend
 
     if fresh + dry_run + collect > 1:
         raise ConfigError("--fresh, --dry-run and --collect exclude each other; give one of them")
@@ -77,8 +77,8 @@ def sweep(
 
 
 def _task(study: "Study", directory: Path) -> "Sweep":
-    from cascadebai_cli.experiment.cells import cells_of
-    from cascadebai_cli.experiment.sweep import Sweep
+    from cascadebai_cli.study.cells import cells_of
+    from cascadebai_cli.workflows.sweep import Sweep
 
     cells = cells_of(study)
     few_enough(study, len(cells))
@@ -100,7 +100,7 @@ def _list_missing(task: "Sweep") -> None:
 
 
 def _move_aside(directory: Path, quiet: bool) -> None:
-    from cascadebai_cli.experiment.sweep import move_aside
+    from cascadebai_cli.workflows.sweep import move_aside
 
     moved = move_aside(directory)
     if moved and not quiet:
@@ -108,7 +108,7 @@ def _move_aside(directory: Path, quiet: bool) -> None:
 
 
 def _collect(task: "Sweep", trials: int | None, quiet: bool) -> None:
-    from cascadebai_cli.experiment.store import JOURNAL
+    from cascadebai_cli.store.journal import JOURNAL
 
     if not (task.directory / JOURNAL).exists():
         raise ConfigError(f"{task.directory} holds no {JOURNAL} to collect from; sweep first, or give another --out")
@@ -118,7 +118,7 @@ def _collect(task: "Sweep", trials: int | None, quiet: bool) -> None:
 
 
 def _run(task: "Sweep", place: "Backend", failures: Failures, fail_fast: bool, quiet: bool) -> None:
-    import cascadebai_cli.analysis.summary  # noqa: F401  # a broken installation shows before the work, not after
+    import cascadebai_cli.store.summary  # noqa: F401  # a broken installation shows before the work, not after
 
     try:
         with task.opened() as opened:
@@ -155,9 +155,9 @@ def _announce(opened: "OpenSweep", missing: int) -> None:
 
 def _summarise(directory: Path) -> None:
     """Write `summary.csv` from `trials.csv`."""
-    from cascadebai_cli.analysis.summary import summarise_file
-    from cascadebai_cli.experiment.files import write_atomically
-    from cascadebai_cli.experiment.tables import SUMMARY, TRIALS
+    from cascadebai_cli.store.files import write_atomically
+    from cascadebai_cli.store.summary import summarise_file
+    from cascadebai_cli.store.trials import SUMMARY, TRIALS
 
     table = summarise_file(directory / TRIALS)
     write_atomically(directory / SUMMARY, [table.to_csv(index=False, lineterminator="\n")])

@@ -15,9 +15,9 @@ from cascadebai_cli.errors import ConfigError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from cascadebai_cli.analysis.results import Results
-    from cascadebai_cli.experiment.reference import Reference, Rows
-    from cascadebai_cli.experiment.runner import Backend
+    from cascadebai_cli.running.runner import Backend
+    from cascadebai_cli.store.directory import Results
+    from cascadebai_cli.workflows.baseline import Reference, Rows
 
 MOST_SHOWN = 5
 
@@ -61,7 +61,7 @@ def verify(
     statistics: fresh trials of the same cells must have the same mean steps; if nothing has moved, the probability
     of an alarm is at most 0.1 % a call. Before both, the tables must follow from the committed rows.
     """
-    from cascadebai_cli.experiment.runner import Backend
+    from cascadebai_cli.running.runner import Backend
 
     checked_trials(trials)
     plan = Plan(Backend(n_jobs=n_jobs), secrets.randbits(32) if seed is None else seed, trials)
@@ -88,8 +88,8 @@ def _directories(reference: Path, only: Sequence[str]) -> list[Path]:
 
 
 def _load(directory: Path, configs: Path) -> "Reference":
-    from cascadebai_cli.analysis.results import load_results
-    from cascadebai_cli.experiment.reference import load_reference
+    from cascadebai_cli.store.directory import load_results
+    from cascadebai_cli.workflows.baseline import load_reference
 
     load_results(directory)  # first, as it says what is wrong with any of the files
     return load_reference(directory, configs)
@@ -117,8 +117,8 @@ def _remark_on_versions(artefact: "Reference") -> None:
 
 def _check_tables(artefact: "Reference") -> Iterator[str]:
     """The summary must follow from the rows, the fits from the summary, and the rows be those of the manifest."""
-    from cascadebai_cli.analysis.results import load_results
-    from cascadebai_cli.analysis.summary import summarise_file
+    from cascadebai_cli.store.directory import load_results
+    from cascadebai_cli.store.summary import summarise_file
 
     results = load_results(artefact.directory)
     if results.stale:
@@ -136,20 +136,20 @@ def _same_fits(results: "Results") -> bool:
     """Apart from rounding, which linear algebra does in its own way on each machine."""
     from cascadebai_cli.analysis.agreement import same_numbers
     from cascadebai_cli.analysis.fits import fits_table
-    from cascadebai_cli.analysis.reading import read_table
+    from cascadebai_cli.store.reading import read_table
 
     remedy = f"`cascadebai fit {results.directory}` writes it"
     return same_numbers(read_table(results.directory / "fits.csv", (), (), remedy), fits_table(results))
 
 
 def _cells(artefact: "Reference") -> list[int]:
-    from cascadebai_cli.experiment.reference import watched
+    from cascadebai_cli.workflows.baseline import watched
 
     return watched(artefact)
 
 
 def _check_rows(artefact: "Reference", plan: Plan) -> Iterator[str]:
-    from cascadebai_cli.experiment.reference import fixed_trials, run_again
+    from cascadebai_cli.workflows.baseline import fixed_trials, run_again
 
     trials = fixed_trials(artefact, _cells(artefact))
     rows, raised = run_again(artefact.cells, trials, artefact.seed, plan.backend)
@@ -166,7 +166,7 @@ def _check_rows(artefact: "Reference", plan: Plan) -> Iterator[str]:
 
 def _check_means(artefact: "Reference", plan: Plan, tests: int) -> Iterator[str]:
     from cascadebai_cli.analysis.agreement import compare_means, moved
-    from cascadebai_cli.experiment.reference import run_again
+    from cascadebai_cli.workflows.baseline import run_again
 
     cells = _cells(artefact)
     wanted = {position: range(plan.trials) for position in cells if len(artefact.rows[position]) > 1}

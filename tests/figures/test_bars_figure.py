@@ -11,9 +11,9 @@ from matplotlib.container import BarContainer
 from matplotlib.figure import Figure
 from synthetic import Cell, scaling_config, write_results
 
-from cascadebai_cli.analysis.results import Results, load_results
 from cascadebai_cli.figures.bars import ORDERS, draw_bars
 from cascadebai_cli.figures.style import render
+from cascadebai_cli.store.directory import Results, load_results
 
 CAP = 10**7
 STUCK = {("setting 4", "mean"), ("setting 4", "U"), ("setting 5", "U")}

@@ -13,9 +13,9 @@ from matplotlib.lines import Line2D
 from synthetic import scaling_config, write_results
 
 from cascadebai_cli.analysis.fits import fitted_curves
-from cascadebai_cli.analysis.results import Results, load_results
 from cascadebai_cli.figures.scaling import draw_scaling
 from cascadebai_cli.figures.style import render
+from cascadebai_cli.store.directory import Results, load_results
 
 
 @pytest.fixture(scope="module")

@@ -9,13 +9,13 @@ import typer
 from synthetic import scaling_config, write_results
 from typer.testing import CliRunner, Result
 
-from cascadebai_cli.analysis.bounds.two_level import TwoLevel
 from cascadebai_cli.cli.bounds import bounds
 from cascadebai_cli.cli.fit import fit
 from cascadebai_cli.cli.plot import plot
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.experiment.cells import cells_of
-from cascadebai_cli.experiment.config import load_study
+from cascadebai_cli.study.cells import cells_of
+from cascadebai_cli.study.config import load_study
+from cascadebai_cli.theory.two_level import TwoLevel
 
 app = typer.Typer()
 for verb in (bounds, fit, plot):

@@ -110,7 +110,7 @@ def test_too_little_memory_is_one_line(monkeypatch, config, capsys):
     def exhausted(study):
         raise MemoryError
 
-    monkeypatch.setattr("cascadebai_cli.experiment.cells.cells_of", exhausted)
+    monkeypatch.setattr("cascadebai_cli.study.cells.cells_of", exhausted)
     assert call("run", config) == 1
     assert capsys.readouterr().err.startswith("error: there is not enough memory for this; ")
 
@@ -190,7 +190,7 @@ def test_a_line_now_and_then_where_there_is_no_terminal(capsys):
     import time
 
     from cascadebai_cli.cli.console import Progress
-    from cascadebai_cli.experiment.worker import BlockResult, Failed, Finished
+    from cascadebai_cli.running.worker import BlockResult, Failed, Finished
 
     with Progress([2, 1, 0], every=0.05) as progress:
         progress.update(BlockResult(0, [Finished(0, "stopped", 500, 9, True, 0.1, ())], []))

@@ -15,8 +15,8 @@ import yaml
 from sweeps import ROOT, call, environment
 from synthetic import scaling_config, write_results
 
-from cascadebai_cli.experiment.cells import cells_of
-from cascadebai_cli.experiment.config import load_study
+from cascadebai_cli.study.cells import cells_of
+from cascadebai_cli.study.config import load_study
 from experiments import reference, reproduce, write_tables
 from experiments.artefacts import ARTEFACTS, Artefact
 

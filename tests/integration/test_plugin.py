@@ -6,8 +6,8 @@ import pytest
 from sweeps import ROOT, call, finished, sweep, write_config
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.experiment.cells import cells_of
-from cascadebai_cli.experiment.config import load_study, with_plugins
+from cascadebai_cli.study.cells import cells_of
+from cascadebai_cli.study.config import load_study, with_plugins
 
 UNIFORM = "experiments.uniform_kl:UniformKL"
 

@@ -15,8 +15,8 @@ import psutil
 import pytest
 from sweeps import call, environment, finished, start, sweep, tables, write_config
 
-from cascadebai_cli.experiment import worker
-from cascadebai_cli.experiment.store import read_journal
+from cascadebai_cli.running import worker
+from cascadebai_cli.store.journal import read_journal
 
 LONG = """\
 seed: 5
@@ -228,7 +228,7 @@ def test_two_sweeps_started_together_on_one_directory_make_one_result(long_run, 
 
 
 def test_a_sweep_refuses_a_directory_that_another_one_writes_to(config, tmp_path, capsys):
-    from cascadebai_cli.experiment.lock import only_writer
+    from cascadebai_cli.store.lock import only_writer
 
     with only_writer(tmp_path / "out"):
         assert sweep(config, tmp_path / "out") == 1
@@ -456,7 +456,7 @@ def test_dask_gives_the_same_bytes(config, tmp_path, expected, cluster):
 def test_no_scheduler_is_an_error(config, tmp_path):
     pytest.importorskip("distributed")
     address = f"tcp://127.0.0.1:{free_port()}"
-    impatient = "from cascadebai_cli.experiment import runner; runner.CONNECT_SECONDS = 1; "
+    impatient = "from cascadebai_cli.running import runner; runner.CONNECT_SECONDS = 1; "
     program = impatient + "from cascadebai_cli.cli.app import main; main()"
     arguments = ["sweep", str(config), "--out", str(tmp_path / "dask"), "--backend", "dask", "--scheduler", address]
     process = start(words=[sys.executable, "-c", program, *arguments])

@@ -11,10 +11,10 @@ import pytest
 from sweeps import call
 
 import cascadebai_cli.engines.stretch as stretch
-import cascadebai_cli.experiment.worker as worker
 import cascadebai_cli.learners.cascadebai as algorithm
-from cascadebai_cli.experiment.reference import evenly, load_reference, watched
-from cascadebai_cli.experiment.seeds import trial_seed
+import cascadebai_cli.running.worker as worker
+from cascadebai_cli.running.seeds import trial_seed
+from cascadebai_cli.workflows.baseline import evenly, load_reference, watched
 
 CONFIG = """\
 study: small
@@ -315,7 +315,7 @@ def test_first_middle_and_last_K_of_each_curve_are_watched(reference: Path) -> N
 
 def test_long_trials_of_slow_engines_are_not_watched(reference: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = load_reference(reference / "small", Path())
-    monkeypatch.setattr("cascadebai_cli.experiment.reference.MOST_STEPS", {"skip-ahead": 4_000})
+    monkeypatch.setattr("cascadebai_cli.workflows.baseline.MOST_STEPS", {"skip-ahead": 4_000})
     assert watched(found) == [1, 2]
 
 

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from cascadebai_cli.analysis.bounds.cell import cell_bounds
-from cascadebai_cli.analysis.bounds.quantities import CLICK_CONSTANT as CONSTANT
-from cascadebai_cli.analysis.bounds.quantities import delta_bar, rho, t_bar
 from cascadebai_cli.engines.simulate import Trial, simulate
 from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.model.instance import Instance
+from cascadebai_cli.theory.cell import cell_bounds
+from cascadebai_cli.theory.quantities import CLICK_CONSTANT as CONSTANT
+from cascadebai_cli.theory.quantities import delta_bar, rho, t_bar
 
 DELTA, TRIALS = 0.1, 20
 

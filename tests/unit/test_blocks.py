@@ -5,11 +5,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from cascadebai_cli.experiment import blocks as blocks_module
-from cascadebai_cli.experiment.blocks import TASK_SECONDS, BlockQueue
-from cascadebai_cli.experiment.cells import cells_of
-from cascadebai_cli.experiment.config import load_study
-from cascadebai_cli.experiment.worker import BlockResult
+from cascadebai_cli.running import blocks as blocks_module
+from cascadebai_cli.running.blocks import TASK_SECONDS, BlockQueue
+from cascadebai_cli.running.worker import BlockResult
+from cascadebai_cli.study.cells import cells_of
+from cascadebai_cli.study.config import load_study
 
 CONFIG = """\
 seed: 1

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from cascadebai_cli.analysis.bounds.observations import (
+from cascadebai_cli.model.instance import Instance
+from cascadebai_cli.theory.observations import (
     centred_cgf,
     mean_observations,
     observation_law,
     second_moment,
     sub_gaussian_excess,
 )
-from cascadebai_cli.analysis.bounds.quantities import mu, mu_tilde, v
-from cascadebai_cli.model.instance import Instance
+from cascadebai_cli.theory.quantities import mu, mu_tilde, v
 
 PROPERTY = settings(max_examples=200, deadline=None, derandomize=True)
 WEIGHT = st.one_of(st.floats(0, 1), st.sampled_from([0.0, 1.0, 1e-9, 1 - 1e-9]))

@@ -7,15 +7,15 @@ import pandas as pd
 import pytest
 from synthetic import scaling_config, write_results
 
-from cascadebai_cli.analysis.bounds.cell import cell_bounds, is_two_level, learner_bounds
-from cascadebai_cli.analysis.bounds.lower import lower_bound
-from cascadebai_cli.analysis.bounds.quantities import PRINTED_CONSTANT
-from cascadebai_cli.analysis.bounds.slope import slopes_table, slopes_text
-from cascadebai_cli.analysis.bounds.table import bounds_of_results, bounds_row, bounds_text, outside, with_measured
-from cascadebai_cli.analysis.bounds.two_level import TwoLevel, two_level_instance
-from cascadebai_cli.analysis.results import load_results
+from cascadebai_cli.analysis.bound_slopes import slopes_table, slopes_text
+from cascadebai_cli.analysis.bounds import bounds_of_results, bounds_row, bounds_text, outside, with_measured
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.instance import Instance
+from cascadebai_cli.store.directory import load_results
+from cascadebai_cli.theory.cell import cell_bounds, is_two_level, learner_bounds
+from cascadebai_cli.theory.lower import lower_bound
+from cascadebai_cli.theory.quantities import PRINTED_CONSTANT
+from cascadebai_cli.theory.two_level import TwoLevel, two_level_instance
 
 TWO = two_level_instance(10, 3, 0.6, 0.2)
 RAMP = Instance(np.linspace(0.9, 0.1, 9), 4)

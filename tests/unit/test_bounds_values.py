@@ -8,15 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cascadebai_cli.analysis.bounds import upper
-from cascadebai_cli.analysis.bounds.cell import cell_bounds
-from cascadebai_cli.analysis.bounds.lower import (
+from cascadebai_cli.analysis.bound_slopes import bound_slope
+from cascadebai_cli.learners.radius import cascade_radius
+from cascadebai_cli.model.instance import Instance
+from cascadebai_cli.theory import upper
+from cascadebai_cli.theory.cell import cell_bounds
+from cascadebai_cli.theory.lower import (
     bernoulli_kl,
     confidence_factor,
     lower_bound,
     printed_confidence_factor,
 )
-from cascadebai_cli.analysis.bounds.quantities import (
+from cascadebai_cli.theory.quantities import (
     PRINTED_CONSTANT,
     Quantities,
     delta_bar,
@@ -24,10 +27,7 @@ from cascadebai_cli.analysis.bounds.quantities import (
     rho,
     t_bar,
 )
-from cascadebai_cli.analysis.bounds.slope import bound_slope
-from cascadebai_cli.analysis.bounds.two_level import TwoLevel, two_level_instance
-from cascadebai_cli.learners.radius import cascade_radius
-from cascadebai_cli.model.instance import Instance
+from cascadebai_cli.theory.two_level import TwoLevel, two_level_instance
 
 PROPERTY = settings(max_examples=200, deadline=None, derandomize=True)
 DELTA = 0.1

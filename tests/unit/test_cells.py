@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.experiment.cells import cells_of
-from cascadebai_cli.experiment.study import Study
+from cascadebai_cli.study.cells import cells_of
+from cascadebai_cli.study.study import Study
 
 TWO_LEVEL = {"name": "two", "family": "two_level", "w_star": "1/K", "w_prime": "1/K**2"}
 LINEAR = {"name": "ramp", "family": "linear", "w_max": 0.5, "w_min": 0.1, "L": 6, "K": 3, "epsilon": 0.05}

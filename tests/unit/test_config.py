@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.experiment.cells import cells_of
-from cascadebai_cli.experiment.config import load_study
-from cascadebai_cli.experiment.study import Study
-from cascadebai_cli.experiment.yaml_lines import load_yaml
+from cascadebai_cli.study.cells import cells_of
+from cascadebai_cli.study.config import load_study
+from cascadebai_cli.study.study import Study
+from cascadebai_cli.study.yaml_lines import load_yaml
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 

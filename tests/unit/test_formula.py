@@ -3,7 +3,7 @@ import math
 import pytest
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.experiment.formula import evaluate
+from cascadebai_cli.model.formula import evaluate
 
 NAMES = {"K": 20, "L": 128}
 

@@ -1,4 +1,8 @@
-"""Imports point one way: cli -> {analysis, figures, report, experiment} -> engines -> learners -> model."""
+"""Imports point one way.
+
+cli -> workflows -> {report, analysis, figures, running} -> store -> study -> engines -> learners -> model,
+theory -> model.
+"""
 
 import ast
 from collections.abc import Iterator
@@ -12,18 +16,23 @@ PACKAGE = Path(cascadebai_cli.__file__).parent
 NAME = PACKAGE.name
 MODULES = sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py"))
 
+_STUDY = {"study", "engines", "learners", "model"}
 ALLOWED = {
     "model": set(),
+    "theory": {"model"},
     "learners": {"model"},
     "engines": {"learners", "model"},
-    "experiment": {"engines", "learners", "model"},
-    "analysis": {"engines", "learners", "model"},
-    "figures": {"engines", "learners", "model"},
+    "study": {"engines", "learners", "model"},
+    "store": _STUDY,
+    "running": {"store", *_STUDY},
+    "analysis": {"store", "theory", *_STUDY},
+    "figures": {"store", "theory", *_STUDY},
     "report": set(),
-    "cli": {"analysis", "figures", "report", "experiment", "engines", "learners", "model"},
+    "workflows": {"report", "analysis", "figures", "running", "store", "theory", *_STUDY},
+    "cli": {"workflows", "report", "analysis", "figures", "running", "store", "theory", *_STUDY},
 }
 OWNERS = {"typer": "cli", "matplotlib": "figures", "statsmodels": "analysis", "jinja2": "report"}
-EVERYWHERE = {"", "errors"}
+EVERYWHERE = {"", "errors", "nearest"}
 
 
 def imported(tree: ast.AST) -> Iterator[str]:
@@ -47,7 +56,7 @@ class _Runtime(ast.NodeTransformer):
 def part_of(module: str) -> str:
     """Sub-package of a name in our package: `model` of `cascadebai_cli.model.instance`."""
     words = module.split(".")[1:]
-    return words[0] if words and (words[0] in ALLOWED or words[0] == "errors") else ""
+    return words[0] if words and (words[0] in ALLOWED or words[0] in EVERYWHERE) else ""
 
 
 def violations(part: str, source: str) -> list[str]:
@@ -73,10 +82,12 @@ def test_all_sub_packages_are_known():
     ("part", "source"),
     [
         ("model", "from cascadebai_cli.learners.registry import LearnerSpec"),
-        ("engines", "import cascadebai_cli.experiment.cells"),
-        ("analysis", "def f():\n    from cascadebai_cli.experiment.cells import Cell"),
+        ("engines", "import cascadebai_cli.study.cells"),
+        ("analysis", "def f():\n    from cascadebai_cli.running.runner import Backend"),
         ("figures", "from cascadebai_cli import analysis"),
-        ("experiment", "import typer"),
+        ("store", "from cascadebai_cli.running.runner import Backend"),
+        ("theory", "from cascadebai_cli.store.directory import Results"),
+        ("workflows", "import typer"),
         ("cli", "from matplotlib.figure import Figure"),
         ("figures", "import statsmodels.api as sm"),
     ],

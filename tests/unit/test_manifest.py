@@ -7,9 +7,9 @@ import pytest
 from sweeps import CONFIG
 
 from cascadebai_cli.errors import CascadeError, ConfigError
-from cascadebai_cli.experiment.cells import cells_of
-from cascadebai_cli.experiment.config import load_study
-from cascadebai_cli.experiment.manifest import new_manifest, read_manifest, refuse_mixing, write_manifest
+from cascadebai_cli.store.manifest import new_manifest, read_manifest, refuse_mixing, write_manifest
+from cascadebai_cli.study.cells import cells_of
+from cascadebai_cli.study.config import load_study
 
 
 def manifest_of(folder, text):

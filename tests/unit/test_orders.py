@@ -5,7 +5,7 @@ from pathlib import Path
 from synthetic import Cell, scaling_config, write_results
 
 from cascadebai_cli.analysis.orders import orders_table, orders_text
-from cascadebai_cli.analysis.results import load_results
+from cascadebai_cli.store.directory import load_results
 
 FACTORS = {
     "T": [1.0, 1.0, 1.0, 1.0, 1.0],

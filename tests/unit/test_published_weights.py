@@ -7,7 +7,7 @@ import pytest
 import yaml
 from sweeps import ROOT
 
-from cascadebai_cli.experiment.formula import evaluate
+from cascadebai_cli.model.formula import evaluate
 from experiments import published_weights, weight_tables
 from experiments.published_weights import FAR, Means, measure, pairs_of, published_lines, solve
 

@@ -9,7 +9,7 @@ from scipy import stats
 from synthetic import Cell, scaling_config, write_results
 
 from cascadebai_cli.analysis.ratios import Mean, ratio_of_means, ratios_table, ratios_text
-from cascadebai_cli.analysis.results import Results, load_results
+from cascadebai_cli.store.directory import Results, load_results
 
 LEARNERS = [{"name": "BatRac(K)", "algorithm": "batrac"}, {"name": "CascadeBAI", "algorithm": "cascadebai"}]
 LEARNERS.append({"name": "BatRac(1)", "algorithm": "batrac"})

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 from synthetic import scaling_config, write_results
 
-from cascadebai_cli.analysis.results import capped_trials, load_results, missing_trials
 from cascadebai_cli.analysis.times import times_of
 from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.store.directory import capped_trials, load_results, missing_trials
 
 
 @pytest.fixture

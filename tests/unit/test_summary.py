@@ -6,9 +6,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from cascadebai_cli.analysis.intervals import binomial_interval, t_quantile
-from cascadebai_cli.analysis.summary import CELL, STATISTICS, summarise, summarise_file
 from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.store.intervals import binomial_interval, t_quantile
+from cascadebai_cli.store.summary import CELL, STATISTICS, summarise, summarise_file
 
 
 def trials_of(cell_id, steps, correct=None, capped=0):

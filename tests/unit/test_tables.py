@@ -7,9 +7,9 @@ import pytest
 from synthetic import SETTINGS, scaling_config, write_results
 
 from cascadebai_cli.analysis.fits import fits_table, fitted_curves, models_table
-from cascadebai_cli.analysis.results import Results, load_results
 from cascadebai_cli.analysis.tables import aligned, coefficient, difference, fits_text, models_text
 from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.store.directory import Results, load_results
 
 COLUMNS = ["study", "instance", "learner", "model", "c1", "c1_se", "c2", "c2_se", "r2", "p_value", "n_points"]
 PUBLISHED = ["published_c1", "published_c2", "published_r2", "published_p_value"]

@@ -1,0 +1,116 @@
+"""Bounds and measured steps of many cells side by side."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cascadebai_cli.analysis.tables import aligned
+from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.store.directory import Results
+from cascadebai_cli.theory.cell import CellBounds, learner_bounds
+from cascadebai_cli.theory.two_level import two_level_instance
+
+Row = dict[str, Any]
+
+MEASURED = ("n", "mean_steps", "n_capped")
+NAMES = ("instance", "learner", "L", "K", "delta", "epsilon")
+NO_NUMBER = "-"
+
+
+def bounds_row(bounds: CellBounds) -> Row:
+    """The bounds of a cell as columns; `None` where there is no bound."""
+    best = bounds.upper
+    return {
+        "lower": bounds.lower,
+        "upper": best.steps if best else None,
+        "source": best.source if best else None,
+        "dominating": best.dominating if best else None,
+        "upper_general": bounds.general.steps if bounds.general else None,
+        "dominating_general": bounds.general.dominating if bounds.general else None,
+        "upper_two_level": bounds.two_level.steps if bounds.two_level else None,
+    }
+
+
+def with_measured(bounds: pd.DataFrame, summary: pd.DataFrame | None) -> pd.DataFrame:
+    """Add the measured mean of each cell and its ratios to both bounds.
+
+    Args:
+        bounds: one row a cell, with `cell_id`, `lower` and `upper`.
+        summary: columns `cell_id` and `MEASURED`, as in `summary.csv`; cells that are not in it get no value.
+    """
+    source = pd.DataFrame(columns=["cell_id", *MEASURED]) if summary is None else summary
+    table = bounds.merge(source[["cell_id", *MEASURED]], on="cell_id", how="left")
+    numbers = table[["lower", "upper", "mean_steps"]].astype(float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        table["measured_over_lower"] = numbers["mean_steps"] / numbers["lower"]
+        table["upper_over_measured"] = numbers["upper"] / numbers["mean_steps"]
+    return table.astype({"upper": float, "mean_steps": float, "upper_general": float, "upper_two_level": float})
+
+
+def outside(table: pd.DataFrame) -> list[str]:
+    """One sentence for each cell whose measured mean is not between its bounds; a capped mean is only too small."""
+    low = (table["mean_steps"] < table["lower"]) & (table["n_capped"] == 0)
+    high = table["mean_steps"] > table["upper"]
+    return [
+        f"{row['instance']}, {row['learner']}, K = {row['K']}: the measured mean {number(row['mean_steps'])} is not "
+        f"between the bounds {number(row['lower'])} and {number(row['upper'])}"
+        for row in table[low | high].to_dict("records")
+    ]
+
+
+def bounds_of_results(results: Results) -> pd.DataFrame:
+    """`summary.csv` of the two-level instances with their bounds, one row a cell; empty if there are none.
+
+    A summary keeps the extreme weights only, which are all weights of a two-level instance.
+    """
+    rows = list(_rows_of_results(results))
+    return with_measured(pd.DataFrame(rows), results.summary) if rows else pd.DataFrame()
+
+
+def _rows_of_results(results: Results) -> Iterator[Row]:
+    for cell in results.summary.to_dict("records"):
+        if results.instances.get(cell["instance"], {}).get("family") == "two_level":
+            yield {name: cell[name] for name in ("cell_id", *NAMES)} | bounds_row(_bounds(results, cell))
+
+
+def _bounds(results: Results, cell: Mapping[Any, Any]) -> CellBounds:
+    learner = results.learners.get(cell["learner"], {})
+    try:
+        instance = two_level_instance(cell["L"], cell["K"], cell["w_star"], cell["w_prime"], cell["epsilon"])
+    except ConfigError as error:
+        raise ConfigError(f"{results.directory / 'summary.csv'}: {cell['instance']}: {error}") from error
+    feedback = learner.get("feedback") or results.config.get("feedback") or "cascading"
+    return learner_bounds(instance, cell["delta"], learner.get("algorithm", "cascadebai"), learner, feedback)
+
+
+def bounds_text(table: pd.DataFrame) -> str:
+    """The table for a terminal; of the names and sizes only those that tell the cells apart, and `K`."""
+    names = [name for name in NAMES if name == "K" or table[name].nunique() > 1]
+    header = [*names, "lower", "measured", "upper", "measured/lower", "upper/measured", "dominating", "source"]
+    return aligned(header, [_line(row, names) for row in table.to_dict("records")], left=_words(names))
+
+
+def _words(names: list[str]) -> int:
+    return sum(name in ("instance", "learner") for name in names)
+
+
+def _line(row: Mapping[Any, Any], names: list[str]) -> list[str]:
+    at_least = ">= " if row["n_capped"] > 0 else ""
+    return [
+        *(str(row[name]) for name in names),
+        number(row["lower"]),
+        at_least + number(row["mean_steps"]),
+        number(row["upper"]),
+        number(row["measured_over_lower"]),
+        number(row["upper_over_measured"]),
+        *(NO_NUMBER if pd.isna(row[name]) else row[name] for name in ("dominating", "source")),
+    ]
+
+
+def number(value: float) -> str:
+    """Three digits, thousands apart from 1,000 on; a dash where there is none."""
+    if pd.isna(value):
+        return NO_NUMBER
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e15 else f"{value:.3g}"

@@ -1,1 +1,0 @@
-"""Configs, grids, seeds, the runner and the result store."""

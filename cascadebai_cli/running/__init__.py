@@ -1,0 +1,1 @@
+"""A grid becomes rows: seeds, tasks, workers, interrupts."""

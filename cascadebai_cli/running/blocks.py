@@ -1,0 +1,105 @@
+"""Cutting a sweep into tasks: about a second of work each, or as many trials as run well side by side."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import groupby
+
+from cascadebai_cli.engines.lockstep import ROWS
+from cascadebai_cli.model.instance import IntArray
+from cascadebai_cli.running.worker import Block, BlockResult, runs_side_by_side
+from cascadebai_cli.study.cells import Cell
+
+TASK_SECONDS = 1.0
+LARGEST_TASK = 20_000
+"""Rows that a worker may hold back."""
+
+
+class BlockQueue:
+    """An iterator of tasks: lists of blocks of trials.
+
+    Trials that run one after the other come first, in the order of the grid. Their tasks are sized by the time that
+    the last trials of the same instance and learner took; the first task of an instance and learner is one trial.
+    Towards the end tasks get smaller so that all workers end together. Trials that run faster side by side follow.
+
+    Args:
+        cells: the cells of the grid.
+        missing: trials to run of each cell.
+        workers: how many work at once.
+    """
+
+    def __init__(self, cells: Sequence[Cell], missing: Sequence[IntArray], workers: int) -> None:
+        self.workers = workers
+        self._groups = [(cell.instance, cell.learner) for cell in cells]
+        self._cells, self._missing = cells, missing
+        to_run = [index for index, trials in enumerate(missing) if len(trials)]
+        together = {index for index in to_run if runs_side_by_side(cells[index])}
+        self._open = [index for index in to_run if index not in together][::-1]
+        self.left = sum(len(missing[index]) for index in self._open)
+        self._next = 0
+        self._pace: dict[tuple[str, str], float] = {}
+        self._side_by_side = _dealt(cells, missing, sorted(together), workers)
+
+    def learn(self, result: BlockResult) -> None:
+        """Take in how long the trials of a block took."""
+        if result.finished:
+            seconds = sum(row.seconds for row in result.finished)
+            self._pace[self._groups[result.position]] = seconds / len(result.finished)
+
+    def __iter__(self) -> Iterator[list[Block]]:
+        return self
+
+    def __next__(self) -> list[Block]:
+        blocks: list[Block] = []
+        room = min(LARGEST_TASK, -(-self.left // (2 * self.workers)))
+        seconds = TASK_SECONDS
+        while room > 0 and (size := self._size(seconds, first=not blocks)) > 0:
+            blocks.append(self._take(min(size, room)))
+            room -= len(blocks[-1].trials)
+            seconds -= len(blocks[-1].trials) * self._pace.get(self._groups[blocks[-1].position], seconds)
+        return blocks or next(self._side_by_side)
+
+    def _size(self, seconds: float, first: bool) -> int:
+        """How many trials of the next open cell fit into `seconds`; at least one if the task is still empty."""
+        if not self._open:
+            return 0
+        pace = self._pace.get(self._groups[self._open[-1]])
+        fitting = 0 if pace is None else min(LARGEST_TASK, int(seconds / max(pace, 1e-9)))
+        return max(fitting, 1) if first else max(fitting, 0)
+
+    def _take(self, size: int) -> Block:
+        index = self._open[-1]
+        trials = self._missing[index][self._next : self._next + size]
+        self._next += len(trials)
+        self.left -= len(trials)
+        if self._next >= len(self._missing[index]):
+            self._open.pop()
+            self._next = 0
+        return _block(self._cells, index, trials)
+
+
+def _block(cells: Sequence[Cell], index: int, trials: Sequence[int] | IntArray) -> Block:
+    return Block(replace(cells[index], items=()), index, tuple(map(int, trials)))
+
+
+def _dealt(
+    cells: Sequence[Cell], missing: Sequence[IntArray], together: Sequence[int], workers: int
+) -> Iterator[list[Block]]:
+    """Tasks of up to `ROWS` trials that run side by side: those of equal L and K, dealt out evenly to the workers.
+
+    A task takes as long as its longest trial, so every worker gets its share of each cell.
+    """
+
+    def size_of(index: int) -> tuple[int, int]:
+        return cells[index].L, cells[index].K
+
+    for _, kind in groupby(sorted(together, key=size_of), size_of):
+        trials = [(index, int(trial)) for index in kind for trial in missing[index]]
+        rounds = -(-len(trials) // (ROWS * workers))
+        size = -(-len(trials) // rounds)
+        for start in range(0, len(trials), size):
+            for worker in range(workers):
+                if hand := trials[start + worker : start + size : workers]:
+                    yield [
+                        _block(cells, index, [trial for _, trial in mine])
+                        for index, mine in groupby(hand, key=lambda pair: pair[0])
+                    ]

@@ -1,0 +1,213 @@
+"""What runs in a worker: blocks of trials in, small rows out."""
+
+import os
+import signal
+import threading
+import time
+import traceback
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from cascadebai_cli.engines.run import Run
+from cascadebai_cli.engines.simulate import (
+    ENGINE_VERSION,
+    Trial,
+    lockstep_job,
+    resolve_engine,
+    run_side_by_side,
+    simulate,
+)
+from cascadebai_cli.errors import CascadeError
+from cascadebai_cli.learners.protocol import Learner
+from cascadebai_cli.model.instance import Instance, IntArray
+from cascadebai_cli.running.seeds import trial_generator
+from cascadebai_cli.study.cells import Cell
+
+WATCH_SECONDS = 0.2
+"""How often a worker looks whether its parent still lives."""
+
+
+class Block(NamedTuple):
+    """Some trials of one cell.
+
+    Attributes:
+        cell: the cell; `items`, the names, may be left out.
+        position: place of the cell in the grid.
+        trials: numbers of the trials.
+    """
+
+    cell: Cell
+    position: int
+    trials: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is the same for all blocks of a sweep.
+
+    Args:
+        seed: the root seed.
+        fail_fast: whether a block ends at its first trial that raises.
+        with_items: whether finished trials carry the items found.
+        engine_version: of the parent; a worker of another version refuses.
+    """
+
+    seed: int
+    fail_fast: bool = False
+    with_items: bool = False
+    engine_version: int = ENGINE_VERSION
+
+
+class Finished(NamedTuple):
+    """Result of one trial; `items` are indices into the weights of the cell, or empty if not asked for."""
+
+    trial: int
+    status: str
+    steps: int
+    observations: int
+    correct: bool | None
+    seconds: float
+    items: tuple[int, ...]
+
+
+class Failed(NamedTuple):
+    """A trial that raised: the error in one line, and where it came from."""
+
+    trial: int
+    error: str
+    trace: str
+
+
+Done = tuple[Run, tuple[int, ...], float]
+"""A run, the items found and the seconds it took."""
+Ready = Mapping[tuple[int, int], Done]
+"""Position of the cell and number of the trial -> the trial."""
+
+
+class BlockResult(NamedTuple):
+    """What became of the trials of one block."""
+
+    position: int
+    finished: list[Finished]
+    failed: list[Failed]
+
+
+def enter(parent: int) -> None:
+    """Prepare a process that works for `parent`: it leaves Ctrl-C to the parent and never outlives it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_follow, args=(parent,), daemon=True).start()
+
+
+def _follow(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(WATCH_SECONDS)
+    os._exit(1)
+
+
+def run_blocks(order: Order, blocks: list[Block]) -> list[BlockResult]:
+    """Run blocks one after the other, each process on one thread.
+
+    Raises:
+        CascadeError: if this process has another version of the engines than the parent.
+    """
+    if order.engine_version != ENGINE_VERSION:
+        raise CascadeError(
+            f"a worker has engine version {ENGINE_VERSION}, the sweep {order.engine_version}; "
+            "install the same cascadebai on all machines"
+        )
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):
+        ready = _side_by_side(order.seed, blocks)
+        return [run_block(order, block, ready) for block in blocks]
+
+
+def runs_side_by_side(cell: Cell) -> bool:
+    """Whether many trials of the cell run faster together than one after the other."""
+    return resolve_engine(cell.engine, _learner(cell), cell.feedback) == "lockstep"
+
+
+def _side_by_side(seed: int, blocks: Sequence[Block]) -> Ready:
+    """Trials of all blocks that gain by it, run together; none if one of them raises, so that it is run alone."""
+    trials = [(b.position, b.cell, t) for b in blocks if runs_side_by_side(b.cell) for t in b.trials]
+    start = time.perf_counter()
+    try:
+        prepared = [_prepared(seed, cell, trial) for _, cell, trial in trials]
+        runs = run_side_by_side(
+            [
+                lockstep_job(_learner(cell), made, cell.feedback, cell.max_steps)
+                for (_, cell, _), (made, _) in zip(trials, prepared, strict=True)
+            ]
+        )
+    except Exception:
+        return {}
+    pace = (time.perf_counter() - start) / max(1, sum(run.steps for run in runs))
+    return {
+        (position, trial): (run, _items(run, order), pace * run.steps)
+        for (position, _, trial), (_, order), run in zip(trials, prepared, runs, strict=True)
+    }
+
+
+def run_block(order: Order, block: Block, ready: Ready | None = None) -> BlockResult:
+    """Run the trials of a block; a trial that raises does not stop the others unless `fail_fast`.
+
+    Args:
+        order: what is the same for all blocks.
+        block: the trials.
+        ready: trials that were run already, with their seconds.
+    """
+    result = BlockResult(block.position, [], [])
+    problem = block.cell.problem
+    for trial in block.trials:
+        try:
+            done = (ready or {}).get((block.position, trial)) or _timed(order.seed, block.cell, trial)
+            result.finished.append(_finished(order, problem, trial, done))
+        except Exception as error:
+            line = f"{type(error).__name__}: {error}".splitlines()[0]
+            result.failed.append(Failed(trial, line, traceback.format_exc()))
+            if order.fail_fast:
+                break
+    return result
+
+
+def _timed(seed: int, cell: Cell, trial: int) -> Done:
+    start = time.perf_counter()
+    run, items = run_trial(seed, cell, trial)
+    return run, items, time.perf_counter() - start
+
+
+def _finished(order: Order, problem: Instance, trial: int, done: Done) -> Finished:
+    run, items, seconds = done
+    correct = None if run.status == "capped" else problem.is_correct(items)
+    shown = items if order.with_items else ()
+    return Finished(trial, run.status, run.steps, run.observations, correct, seconds, shown)
+
+
+def run_trial(seed: int, cell: Cell, trial: int) -> tuple[Run, tuple[int, ...]]:
+    """Run one trial, the same whenever and wherever it is run.
+
+    Returns:
+        the run, in whose order the learner met the items, and the items found as indices into `cell.weights`.
+    """
+    made, order = _prepared(seed, cell, trial)
+    run = simulate(partial(_learner, cell), made, feedback=cell.feedback, engine=cell.engine, max_steps=cell.max_steps)
+    return run, _items(run, order)
+
+
+def _prepared(seed: int, cell: Cell, trial: int) -> tuple[Trial, IntArray]:
+    """The trial, and which item of the cell is in each place of it."""
+    rng = trial_generator(seed, cell.cell_id, trial)
+    order = rng.permutation(cell.L) if cell.order == "random" else np.arange(cell.L)
+    return Trial(cell.weights[order], rng), order
+
+
+def _learner(cell: Cell) -> Learner:
+    return cell.spec.build(cell.L, cell.K, cell.delta, cell.epsilon)
+
+
+def _items(run: Run, order: IntArray) -> tuple[int, ...]:
+    return tuple(order[list(run.recommendation)].tolist())

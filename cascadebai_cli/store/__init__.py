@@ -1,0 +1,1 @@
+"""A result directory: every file, read and written, by one writer."""

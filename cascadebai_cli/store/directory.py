@@ -1,0 +1,149 @@
+"""What a sweep left in its directory, read back and checked."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import pandas as pd
+
+from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.store.reading import unreadable
+from cascadebai_cli.store.stored_config import read_manifest
+from cascadebai_cli.store.summary_file import read_summary
+
+SERIES = ("instance", "learner", "L", "delta", "epsilon")
+"""Cells that agree in these columns make one curve over `K`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """The cells of a sweep and the config that they came from.
+
+    Args:
+        directory: where the files are.
+        summary: `summary.csv`, one row a cell.
+        config: the resolved study, as the manifest holds it.
+        rows_sha256: hash of the `trials.csv` that `summary` was made from.
+        complete: whether the sweep had run all of its trials.
+        stale: whether `trials.csv` has another hash by now.
+        cell_ids: cells of the whole grid, where the manifest lists them.
+        manifest: `manifest.json` as it is.
+    """
+
+    directory: Path
+    summary: pd.DataFrame
+    config: Mapping[str, Any]
+    rows_sha256: str
+    complete: bool = True
+    stale: bool = False
+    cell_ids: frozenset[str] = frozenset()
+    manifest: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def study(self) -> str:
+        """Name of the study; files are named after it."""
+        return str(self.config.get("study") or self.directory.resolve().name)
+
+    @property
+    def plot_kind(self) -> str:
+        """What the study's figure shows: `scaling` unless the config says otherwise."""
+        return str((self.config.get("plot") or {}).get("kind", "scaling"))
+
+    @property
+    def instances(self) -> Mapping[str, Mapping[str, Any]]:
+        """Instances of the config by name."""
+        return _by_name(self.config.get("instances"))
+
+    @property
+    def learners(self) -> Mapping[str, Mapping[str, Any]]:
+        """Learners of the config by name."""
+        return _by_name(self.config.get("learners"))
+
+    @property
+    def main_learner(self) -> str:
+        """The learner that the others are compared with: the first plain Algorithm 1 of the config, else the first."""
+        names = list(dict.fromkeys(self.summary["learner"]))
+        plain = [name for name in names if _is_algorithm_1(self.learners.get(name, {}))]
+        return str((plain or names)[0])
+
+
+def _is_algorithm_1(entry: Mapping[str, Any]) -> bool:
+    return (
+        entry.get("algorithm") == "cascadebai"
+        and entry.get("order", "T") == "T"
+        and entry.get("confidence", "lil") == "lil"
+        and entry.get("feedback") in (None, "cascading")
+    )
+
+
+def _by_name(entries: Any) -> Mapping[str, Mapping[str, Any]]:
+    return MappingProxyType({str(entry["name"]): entry for entry in entries or ()})
+
+
+def load_results(directory: Path) -> Results:
+    """Read `manifest.json` and `summary.csv` of a result directory.
+
+    Raises:
+        ConfigError: if the directory or one of the files is missing, or not what a sweep writes.
+    """
+    if not directory.is_dir():
+        raise ConfigError(f"{directory} is not a directory; run `cascadebai sweep CONFIG --out {directory}` first")
+    manifest = read_manifest(directory / "manifest.json")
+    made_from, now = manifest["rows_sha256"], _hash(directory / "trials.csv")
+    return Results(
+        directory=directory,
+        summary=read_summary(directory / "summary.csv"),
+        config=manifest["config"],
+        rows_sha256=made_from or now or "unknown",
+        complete=manifest.get("complete", False),
+        stale=None not in (made_from, now) and made_from != now,
+        cell_ids=frozenset(manifest.get("cells", ())),
+        manifest=manifest,
+    )
+
+
+def _hash(path: Path) -> str | None:
+    if not path.exists():
+        return None
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise ConfigError(unreadable(path, error)) from error
+
+
+def missing_trials(results: Results) -> list[str]:
+    """One sentence for each way in which the sweep is not finished; empty if it is."""
+    sentences = []
+    wanted = int(results.config.get("trials", 0))
+    done = results.summary.loc[results.summary["n"] >= wanted, "cell_id"]
+    cells = results.cell_ids | set(results.summary["cell_id"])
+    short = len(cells - set(done))
+    if short:
+        sentences.append(
+            f"{short} of {len(cells)} cells have fewer than {wanted} trials; run the sweep again to finish"
+        )
+    elif not results.complete:
+        sentences.append("the sweep is not complete; run it again to finish")
+    if results.stale:
+        sentences.append("trials.csv has changed since summary.csv was made; run the sweep again to renew it")
+    return sentences
+
+
+def capped_trials(results: Results) -> list[str]:
+    """One sentence for each curve with trials that reached `max_steps`."""
+    summary = results.summary
+    capped = summary[summary["n_capped"] > 0]
+    return [
+        f"{instance}, {learner}: {int(part['n_capped'].sum())} of {int(part['n'].sum())} trials "
+        f"at K = {_listed(part['K'])} reached the cap and count with it"
+        for (instance, learner), part in capped.groupby(["instance", "learner"], sort=False)
+    ]
+
+
+def _listed(values: "pd.Series[Any]", most: int = 6) -> str:
+    distinct = [str(value) for value in dict.fromkeys(values)]
+    return ", ".join(distinct[:most]) + (", ..." if len(distinct) > most else "")

@@ -1,0 +1,205 @@
+"""Finished trials on disk: a journal that only grows, one checked line a trial.
+
+Whatever moment a process is killed, every complete line is read again and no other. `trials.csv` is made from it.
+"""
+
+import os
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+from zlib import crc32
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cascadebai_cli.model.instance import IntArray
+from cascadebai_cli.store.files import reading_from, writing_to
+
+JOURNAL = "trials.journal"
+
+SYNC_SECONDS = 1.0
+"""What the system has taken survives a killed process at once, a power cut after this time."""
+
+ROW = np.dtype(
+    [
+        ("cell", np.int32),
+        ("trial", np.int64),
+        ("capped", np.bool_),
+        ("steps", np.int64),
+        ("observations", np.int64),
+        ("correct", np.int8),
+        ("seconds", np.float64),
+    ]
+)
+"""A row in memory; `cell` counts into `Stored.cell_ids`, `correct` is -1 where it does not apply."""
+
+
+class Row(NamedTuple):
+    """One finished trial.
+
+    Attributes:
+        correct: whether the items found are all epsilon-optimal; `None` for a capped trial.
+        seconds: wall time.
+    """
+
+    cell_id: str
+    trial: int
+    status: str
+    steps: int
+    observations: int
+    correct: bool | None
+    seconds: float
+
+
+def encode(row: Row) -> bytes:
+    """The line of the journal: fields, checksum, end of line."""
+    correct = "" if row.correct is None else int(row.correct)
+    text = f"{row.cell_id},{row.trial},{row.status},{row.steps},{row.observations},{correct},{row.seconds:.6f}"
+    return f"{text},{crc32(text.encode()):08x}\n".encode()
+
+
+def decode(line: bytes) -> Row | None:
+    """The row of a line, or `None` if the line is torn or damaged."""
+    text, _, checksum = line.rpartition(b",")
+    if not line.endswith(b"\n") or checksum.strip() != b"%08x" % crc32(text):
+        return None
+    try:
+        cell_id, trial, status, steps, observations, correct, seconds = text.decode().split(",")
+        known = bool(int(correct)) if correct else None
+        return Row(cell_id, int(trial), status, int(steps), int(observations), known, float(seconds))
+    except ValueError:
+        return None
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What a journal holds, compactly.
+
+    Attributes:
+        cell_ids: cells with at least one row.
+        rows: array of `ROW`, sorted by cell and trial, each trial once.
+        damaged: number of complete lines that could not be read; their trials are missing.
+        size: bytes up to the end of the last complete line.
+    """
+
+    cell_ids: tuple[str, ...]
+    rows: NDArray[Any]
+    damaged: int
+    size: int
+
+    def of(self, cell_id: str) -> NDArray[Any]:
+        """Rows of one cell, sorted by trial."""
+        if cell_id not in self.cell_ids:
+            return self.rows[:0]
+        low, high = np.searchsorted(self.rows["cell"], self.cell_ids.index(cell_id) + np.arange(2))
+        part: NDArray[Any] = self.rows[low:high]
+        return part
+
+    def missing(self, cell_id: str, trials: int) -> IntArray:
+        """Trials below `trials` that a cell lacks, ascending."""
+        return np.setdiff1d(np.arange(trials), self.of(cell_id)["trial"], assume_unique=True)
+
+
+def read_journal(directory: Path) -> Stored:
+    """Every complete row of a directory; none if there is no journal.
+
+    Raises:
+        CascadeError: if the journal is there but cannot be read.
+    """
+    reader = _Reader()
+    path = directory / JOURNAL
+    if path.exists():
+        with reading_from(path), path.open("rb") as file:
+            rows = np.fromiter(reader.rows(file), dtype=ROW)
+    else:
+        rows = np.empty(0, ROW)
+    return Stored(tuple(reader.cells), _each_once(rows), reader.damaged, reader.size)
+
+
+def _each_once(rows: NDArray[Any]) -> NDArray[Any]:
+    """Sorted by cell and trial; of rows of the same trial the one written first stays."""
+    rows = rows[np.lexsort((rows["trial"], rows["cell"]))]
+    repeated = (np.diff(rows["cell"]) == 0) & (np.diff(rows["trial"]) == 0)
+    kept: NDArray[Any] = rows[np.concatenate([np.ones(min(len(rows), 1), bool), ~repeated])]
+    return kept
+
+
+class _Reader:
+    """Reads lines, numbers the cells in the order of their first row."""
+
+    def __init__(self) -> None:
+        self.cells: dict[str, int] = {}
+        self.damaged = self.size = 0
+
+    def rows(self, lines: Iterable[bytes]) -> Iterator[tuple[Any, ...]]:
+        for line in lines:
+            if not line.endswith(b"\n"):
+                return
+            self.size += len(line)
+            row = decode(line)
+            if row is None:
+                self.damaged += 1
+            else:
+                yield self._compact(row)
+
+    def _compact(self, row: Row) -> tuple[Any, ...]:
+        cell = self.cells.setdefault(row.cell_id, len(self.cells))
+        correct = -1 if row.correct is None else int(row.correct)
+        return cell, row.trial, row.status == "capped", row.steps, row.observations, correct, row.seconds
+
+
+class Journal:
+    """The journal opened for appending, by the one writer of the directory.
+
+    Args:
+        directory: the result directory.
+        size: where the last complete line ends; a torn line behind it is cut off.
+
+    Raises:
+        CascadeError: if it cannot be opened.
+    """
+
+    def __init__(self, directory: Path, size: int) -> None:
+        self.path, self.size = directory / JOURNAL, size
+        with writing_to(self.path):
+            self._handle = os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o666)
+            os.ftruncate(self._handle, size)
+            os.lseek(self._handle, size, os.SEEK_SET)
+        self._synced = time.monotonic()
+
+    def append(self, rows: Iterable[Row]) -> None:
+        """Add rows; after an error the journal ends where it ended before.
+
+        Raises:
+            CascadeError: if they cannot be written.
+        """
+        data = b"".join(map(encode, rows))
+        with writing_to(self.path):
+            try:
+                self._write(data)
+            except OSError:
+                os.ftruncate(self._handle, self.size)
+                raise
+        self.size += len(data)
+        if time.monotonic() - self._synced > SYNC_SECONDS:
+            self.sync()
+
+    def _write(self, data: bytes) -> None:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(self._handle, view) :]
+
+    def sync(self) -> None:
+        """Make all rows durable."""
+        with writing_to(self.path):
+            os.fsync(self._handle)
+        self._synced = time.monotonic()
+
+    def close(self) -> None:
+        """Make all rows durable and let go of the file."""
+        try:
+            self.sync()
+        finally:
+            os.close(self._handle)

@@ -1,0 +1,1 @@
+"""What a config says: fields, checks, sentences, the grid of cells."""

@@ -1,0 +1,149 @@
+"""Types of the values in a config."""
+
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from cascadebai_cli.nearest import suggest
+from cascadebai_cli.study.messages import mistake, show
+
+MOST_ITEMS = 1_000_000
+MOST_POINTS = 100_000
+"""Points of one axis of a grid, and cells of one instance."""
+MOST_WEIGHTS = 20_000_000
+"""Weights of all points of one instance, 160 MB."""
+MOST_TRIALS = 10_000_000
+"""Trials of a cell: the numbers of those that are missing are held in memory, for all cells."""
+LONGEST_NAME = 200
+"""Bytes of a file name that are left for the name of a study."""
+
+
+class Entry(BaseModel):
+    """A mapping in a config: frozen, nothing converted, unknown keys refused with the nearest one."""
+
+    model_config = ConfigDict(strict=True, frozen=True, extra="forbid", allow_inf_nan=False)
+
+    @classmethod
+    def known_keys(cls, data: dict[str, Any]) -> list[str]:
+        """Keys that the mapping may have."""
+        return list(cls.model_fields)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_unknown_keys(cls, data: Any) -> Any:
+        if isinstance(data, dict):
+            known = cls.known_keys(data)
+            for key in data:
+                if key not in known:
+                    raise mistake(f"unknown key; {suggest(key, known)}", key)
+        return data
+
+
+def _one_line(name: str) -> str:
+    if name != name.strip() or not name.isprintable():
+        raise mistake(f"{show(name)} has blanks around it or a line break; write it as one plain line")
+    return name
+
+
+def _file_name(name: str) -> str:
+    if "/" in name or "\\" in name:
+        raise mistake(f"{show(name)} has a slash, but figures are named after it; leave the slash out")
+    if len(name.encode()) > LONGEST_NAME:
+        raise mistake(f"{show(name)} is longer than {LONGEST_NAME} bytes, but figures are named after it; shorten it")
+    return name
+
+
+def _as_list(value: object) -> object:
+    return value if isinstance(value, list | tuple) else [value]
+
+
+def _range_as_list(value: object) -> object:
+    return _points(value) if isinstance(value, dict) else _as_list(value)
+
+
+def _points(span: dict[str, Any]) -> list[int]:
+    """`{from: 20, to: 60, step: 1}`, both ends included."""
+    for key in span:
+        if key not in ("from", "to", "step"):
+            raise mistake(f"unknown key; {suggest(key, ('from', 'to', 'step'))}", key)
+    for key in ("from", "to"):
+        if key not in span:
+            raise mistake("missing; write for example {from: 20, to: 60}", key)
+    first, last, step = (_whole(span, key) for key in ("from", "to", "step"))
+    if last < first:
+        raise mistake(f"{last} is less than from: {first}; exchange the two", "to")
+    if (last - first) // step >= MOST_POINTS:
+        raise mistake(f"{last} makes more than {MOST_POINTS} points; write a larger step or a smaller range", "to")
+    return list(range(first, last + 1, step))
+
+
+def _whole(span: dict[str, Any], key: str) -> int:
+    value = span.get(key, 1)
+    if type(value) is not int:
+        raise mistake(f"{show(value)} is not a whole number; write one without quotes or decimals", key)
+    if value < 1:
+        raise mistake(f"{value} is too small; write 1 or more", key)
+    return value
+
+
+def not_empty(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    """For lists: at least one entry. As a validator of its own, since pydantic counts only valid entries."""
+    if not values:
+        raise mistake("the list is empty; give at least one entry")
+    return values
+
+
+def _distinct(values: tuple[Any, ...]) -> tuple[Any, ...]:
+    seen: set[Any] = set()
+    for i, value in enumerate(values):
+        if value in seen:
+            raise mistake(f"{show(value)} is listed twice; leave one out", i)
+        seen.add(value)
+    return values
+
+
+def _formula(value: object) -> object:
+    if isinstance(value, str) or type(value) in (int, float):
+        return value
+    raise mistake(f"{show(value)} is neither a number nor a formula; write for example 0.5 or 1/K")
+
+
+Text = Annotated[str, Field(min_length=1), AfterValidator(_one_line)]
+"""One line of text."""
+
+FileName = Annotated[Text, AfterValidator(_file_name)]
+"""Text that names of files can begin with."""
+
+Formula = Annotated[float | str, BeforeValidator(_formula)]
+"""A number, or a formula in K and L."""
+
+List = Field(strict=False)
+"""A list of the config, kept as a tuple."""
+
+_Size = Annotated[int, Field(ge=1, le=MOST_ITEMS)]
+
+Sizes = Annotated[
+    tuple[_Size, ...], List, AfterValidator(not_empty), AfterValidator(_distinct), BeforeValidator(_range_as_list)
+]
+"""Whole numbers: one, a list, or `{from, to, step}`."""
+
+SMALLEST_RISK = 1e-30
+"""Of smaller risks the KL bounds come too close to 1 for floating-point numbers; nobody needs them."""
+
+Risks = Annotated[
+    tuple[Annotated[float, Field(ge=SMALLEST_RISK, lt=1)], ...],
+    List,
+    AfterValidator(not_empty),
+    AfterValidator(_distinct),
+    BeforeValidator(_as_list),
+]
+"""Numbers from `SMALLEST_RISK` on and below 1: one or a list."""
+
+Tolerances = Annotated[
+    tuple[Annotated[float, Field(ge=0)], ...],
+    List,
+    AfterValidator(not_empty),
+    AfterValidator(_distinct),
+    BeforeValidator(_as_list),
+]
+"""Numbers that are 0 or larger: one or a list."""

@@ -1,0 +1,104 @@
+"""Mistakes in a config as plain sentences: what pydantic found, in the words of a user."""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pydantic_core import ErrorDetails, PydanticCustomError
+
+from cascadebai_cli.nearest import suggest
+from cascadebai_cli.study.yaml_lines import KeyPath
+
+
+def mistake(text: str, *at: str | int) -> PydanticCustomError:
+    """An error to raise in a validator: a whole sentence, about the value or about what lies `at` inside it."""
+    return PydanticCustomError("mistake", "{text}", {"text": text, "at": at})
+
+
+def sentence(error: ErrorDetails) -> str:
+    """Value and remedy of one error."""
+    value, bounds = error["input"], error.get("ctx", {})
+    if error["type"] in _SENTENCES:
+        return _SENTENCES[error["type"]](value, bounds)
+    return f"{show(value)} is not valid; {error['msg'][:1].lower()}{error['msg'][1:]}"
+
+
+def path_of(error: ErrorDetails, data: Any) -> KeyPath:
+    """Keys from the top of `data` to the mistake, without the tags by which pydantic names a family or a type."""
+    path: list[str | int] = []
+    for part in error["loc"]:
+        if isinstance(data, Mapping) and part not in data and part == data.get("family"):
+            continue
+        if isinstance(part, str) and isinstance(data, str | float | int):
+            continue
+        path.append(part)
+        data = _inside(data, part)
+    return (*path, *_further(error))
+
+
+def show(value: object) -> str:
+    """A value as it stands in the config, shortened."""
+    if value is None:
+        return "none"
+    text = f"'{value}'" if isinstance(value, str) else json.dumps(value, default=str)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _inside(data: Any, part: str | int) -> Any:
+    try:
+        return data[part]
+    except (KeyError, IndexError, TypeError):
+        return None
+
+
+def _further(error: ErrorDetails) -> KeyPath:
+    if error["type"] == "mistake":
+        return tuple(error["ctx"]["at"])
+    if error["type"].startswith("union_tag") and isinstance(error["input"], dict):
+        return ("family",)
+    return ()
+
+
+def _one_of(value: object, quoted: str) -> str:
+    valid = re.findall(r"'([^']*)'", quoted)
+    return f"{show(value)} is not known; {suggest(str(value), valid)}"
+
+
+def _no_family(value: object, _: Mapping[str, Any]) -> str:
+    if isinstance(value, dict):
+        return "missing; write family: two_level, linear, explicit or csv"
+    return _not_a_mapping(value, {})
+
+
+def _not_a_mapping(value: object, _: Mapping[str, Any]) -> str:
+    return f"{show(value)} is not a mapping; write keys and values"
+
+
+def _not_whole(value: object, _: Mapping[str, Any]) -> str:
+    whole = isinstance(value, float) and value.is_integer()
+    remedy = f"{value:.0f}" if whole else "one without quotes or decimals"
+    return f"{show(value)} is not a whole number; write {remedy}"
+
+
+_SENTENCES: dict[str, Callable[[Any, Mapping[str, Any]], str]] = {
+    "mistake": lambda _, c: str(c["text"]),
+    "missing": lambda _, c: "missing; add this key",
+    "model_type": _not_a_mapping,
+    "model_attributes_type": _not_a_mapping,
+    "int_type": _not_whole,
+    "int_from_float": _not_whole,
+    "float_type": lambda v, _: f"{show(v)} is not a number; write one such as 0.1",
+    "finite_number": lambda v, _: f"{show(v)} is not finite; write a number such as 0.1",
+    "bool_type": lambda v, _: f"{show(v)} is not true or false; write one of them",
+    "string_type": lambda v, _: f"{show(v)} is not text; put it in quotes",
+    "string_too_short": lambda v, _: "the text is empty; write some",
+    "tuple_type": lambda v, _: f"{show(v)} is not a list; write [...] or lines that start with a dash",
+    "greater_than": lambda v, c: f"{show(v)} is too small; write a value larger than {c['gt']:g}",
+    "greater_than_equal": lambda v, c: f"{show(v)} is too small; write {c['ge']:g} or more",
+    "less_than": lambda v, c: f"{show(v)} is too large; write a value less than {c['lt']:g}",
+    "less_than_equal": lambda v, c: f"{show(v)} is too large; write {c['le']} or less",
+    "literal_error": lambda v, c: _one_of(v, c["expected"]),
+    "union_tag_invalid": lambda v, c: _one_of(v["family"], c["expected_tags"]),
+    "union_tag_not_found": _no_family,
+}

@@ -1,0 +1,1 @@
+"""What the theorems promise for an instance."""

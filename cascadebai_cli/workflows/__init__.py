@@ -1,0 +1,1 @@
+"""One function a verb: typed arguments in, a typed result out."""
