@@ -1,22 +1,12 @@
-"""Proofs that no rule can fire in groups of rounds of which only the click counts are known.
-
-A group of rounds takes an item's count from `Ta` to `Tb` and its clicks from `Sa` to `Sb = Sa + c`. Whatever the order
-of the `c` clicks, its mean stays between `Sa / (Tb - c)` (skips first) and `Sb / (Ta + c)` (clicks first). Order
-statistics are monotone, bounds grow with the mean and tighten with the count. So by the contract of
-`RacingRule.identify` an item can be accepted only if `lower(largest mean, Tb) > upper(m, Tb) - epsilon`, `m` the
-(k+1)-th largest of the smallest means, and rejected only if `upper(smallest mean, Tb) < lower(m', Tb) - epsilon`,
-`m'` the k-th largest of the largest means.
-"""
+"""Which items could be identified in groups of rounds of which only the click counts are known (`proofs`)."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from cascadebai_cli.engines.proofs import SLACK, mean_bounds
 from cascadebai_cli.learners.racing import RacingRule
 from cascadebai_cli.model.instance import BoolArray, FloatArray, IntArray
-
-SLACK = 1e-11
-"""Far above the rounding of means and bounds, far below a difference that matters."""
 
 
 class Suspects:
@@ -34,28 +24,21 @@ class Suspects:
     """
 
     def __init__(self, rule: RacingRule, k: int, T: IntArray, S: IntArray) -> None:
-        d, T_end = S.shape[1], T[1:, None]
-        new = S[1:] - S[:-1]
-        self.high: FloatArray = S[1:] / np.maximum(T[:-1, None] + new, 1)
-        self.low: FloatArray = S[:-1] / np.maximum(T_end - new, 1)
-        self.next_best: FloatArray = np.partition(self.low, d - 1 - k, axis=1)[:, d - 1 - k]
-        self.last_good: FloatArray = np.partition(self.high, d - k, axis=1)[:, d - k]
-        self.accept_level = rule.upper(self.next_best, T[1:]) - (rule.epsilon + SLACK)
-        self.reject_level = rule.lower(self.last_good, T[1:]) - (rule.epsilon - SLACK)
-        self.mask: BoolArray = rule.above(self.high, T_end, self.accept_level[:, None])
-        self.mask |= rule.below(self.low, T_end, self.reject_level[:, None])
+        T_end = T[1:, None]
+        self.means = mean_bounds(T[:-1, None], S[:-1], T_end, S[1:], k)
+        accept_level = rule.upper(self.means.next_best, T_end) - (rule.epsilon + SLACK)
+        reject_level = rule.lower(self.means.last_good, T_end) - (rule.epsilon - SLACK)
+        self.accept_level, self.reject_level = accept_level[:, 0], reject_level[:, 0]
+        self.mask: BoolArray = rule.above(self.means.high, T_end, accept_level)
+        self.mask |= rule.below(self.means.low, T_end, reject_level)
 
     def stay(self, row: int, accepted: IntArray, rejected: IntArray) -> bool:
-        """Whether the groups from `row` on stay proven once these columns are removed.
-
-        Taking out an accepted item lowers `k` by one, so both levels stay where they are, or move to the safe
-        side, while it ranks above `last_good` in every one of these groups; likewise for a rejected item that
-        ranks below `next_best`.
-        """
+        """Whether the groups from `row` on stay proven once these columns are removed (`proofs`, removals)."""
         if row == len(self.mask):
             return True
-        above = len(accepted) == 0 or (self.high[row:, accepted] > self.last_good[row:, None]).all()
-        return bool(above and (len(rejected) == 0 or (self.low[row:, rejected] < self.next_best[row:, None]).all()))
+        low, high, next_best, last_good = self.means
+        above = len(accepted) == 0 or (high[row:, accepted] > last_good[row:]).all()
+        return bool(above and (len(rejected) == 0 or (low[row:, rejected] < next_best[row:]).all()))
 
 
 def first_suspect_round(rule: RacingRule) -> int:

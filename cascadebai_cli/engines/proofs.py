@@ -1,0 +1,101 @@
+"""The lemma of the engines that skip: no rule can fire in a window of a run of which only the two ends are known.
+
+In a window the count of survivor `i` grows from `T_i` to `T'_i` and its clicks from `S_i` to `S'_i`, in any order.
+At a moment in it let `t_i`, `s_i` be its count and clicks. Nobody has been identified since the window began.
+
+*Means.* Clicks and skips only grow, so `S_i <= s_i <= S'_i` and `T_i - S_i <= t_i - s_i <= T'_i - S'_i`. The mean
+`s / (s + skips)` grows with the clicks and falls with the skips: it lies between
+`low_i = S_i / (S_i + T'_i - S'_i)` and `high_i = S'_i / (S'_i + T_i - S_i)` (0/0 is 0, the mean of an item that was
+never observed). A rounded quotient is monotone too, so the computed bounds hold for computed means.
+
+*Ranks.* If every term of a list grows, so does its r-th largest. The (k+1)-th largest mean is at least `next_best`,
+the (k+1)-th largest `low`; the k-th largest is at most `last_good`, the k-th largest `high`. Who has one of these two
+means, `j*` or `j'`, stands in the *boundary*: `high_i >= next_best` and `low_i <= last_good`. Of the others, those with
+`low_i > last_good` rank above both and those with `high_i < next_best` below both, strictly, at every moment.
+
+*Levels.* Bounds grow with the mean and tighten with the count. Both rules compare a bound of `i` with one number:
+the upper bound of `j*`, or the lower bound of `j'`. It is enough to bound these two numbers, whoever attains them:
+`mean_j* >= max(low_j*, next_best)`, so the upper bound of `j*` is at least the smallest
+`upper(max(low_j, next_best), T'_j)` of all `j` of the boundary, the *accept level*; where all counts end alike, that is
+`upper(next_best, T')`, as `low_j <= next_best` for some `j` there. The *reject level* is the largest
+`lower(min(high_j, last_good), T'_j)`, or `lower(last_good, T')`. Hence `i` can be accepted at some moment only if
+`lower(high_i, T'_i) > accept level - epsilon`, and rejected only if `upper(low_i, T'_i) < reject level - epsilon`. If
+neither holds for any `i`, nobody is identified in the window, its ends included.
+
+*Removals.* Let the others go on after some items were removed. Taking out an accepted item lowers `k` by one. If its
+`high` exceeds `last_good`, then `last_good` stays; `next_best` stays or grows in any case. Taking out a rejected item
+whose `low` is below `next_best` leaves `next_best`, and `last_good` stays or falls. So both levels stay or move to the
+safe side, and nobody joins the boundary: what was proven for this window, or in the same way for a later one, holds.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from cascadebai_cli.model.instance import BoolArray, FloatArray, IntArray
+
+SLACK = 1e-11
+"""Far above the rounding of bounds, far below a difference that matters: a closer comparison proves nothing."""
+
+OfMean = Callable[[FloatArray], FloatArray]
+"""A confidence bound as a function of means, at the counts at which the windows end."""
+
+
+class Means(NamedTuple):
+    """Bounds of the means in some windows, a row a window.
+
+    Attributes:
+        low, high: smallest and largest mean of each item, shape `(rows, d)`; -1 for those that do not survive.
+        next_best: the (k+1)-th largest `low`, shape `(rows, 1)`.
+        last_good: the k-th largest `high`, shape `(rows, 1)`.
+    """
+
+    low: FloatArray
+    high: FloatArray
+    next_best: FloatArray
+    last_good: FloatArray
+
+    @property
+    def boundary(self) -> BoolArray:
+        """Who may have the k-th or the (k+1)-th largest mean, shape `(rows, d)`."""
+        return (self.high >= self.next_best) & (self.low <= self.last_good)
+
+
+def mean_bounds(
+    T: IntArray, S: IntArray, T_end: IntArray, S_end: IntArray, k: IntArray | int, alive: BoolArray | None = None
+) -> Means:
+    """Bounds of the means between two states.
+
+    Args:
+        T, S: counts and clicks when the windows begin, shape `(rows, d)`; `(rows, 1)` for equal counts.
+        T_end, S_end: the same when they end.
+        k: items still to be accepted, one number or shape `(rows,)`; less than the number of survivors.
+        alive: the survivors, all by default.
+    """
+    low = S / np.maximum(S + (T_end - S_end), 1)
+    high = S_end / np.maximum(S_end + (T - S), 1)
+    if alive is not None:
+        low, high = np.where(alive, low, -1.0), np.where(alive, high, -1.0)
+    return Means(low, high, _largest(low, np.add(k, 1)), _largest(high, k))
+
+
+def _largest(values: FloatArray, rank: IntArray | int) -> FloatArray:
+    """The `rank`-th largest value of each row, from 1 on, shape `(rows, 1)`."""
+    d = values.shape[1]
+    largest: FloatArray = np.sort(values, axis=1)[np.arange(len(values)), d - np.asarray(rank)]
+    return largest[:, None]
+
+
+def accept_level(means: Means, upper: OfMean) -> FloatArray:
+    """A number that the upper bound of `j*` never goes below, shape `(rows, 1)`."""
+    floor = upper(np.maximum(means.low, means.next_best))
+    level: FloatArray = np.where(means.boundary, floor, np.inf).min(axis=1, keepdims=True)
+    return level
+
+
+def reject_level(means: Means, lower: OfMean) -> FloatArray:
+    """A number that the lower bound of `j'` never exceeds, shape `(rows, 1)`."""
+    ceiling = lower(np.minimum(means.high, means.last_good))
+    level: FloatArray = np.where(means.boundary, ceiling, -np.inf).max(axis=1, keepdims=True)
+    return level
