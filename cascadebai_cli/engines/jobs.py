@@ -1,6 +1,6 @@
 """Trials for the engines that run many of them side by side."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Generic, TypeVar
@@ -10,6 +10,9 @@ from cascadebai_cli.engines.stacks import Stack
 from cascadebai_cli.learners.protocol import Learner
 
 AnyLearner = TypeVar("AnyLearner", bound=Learner, covariant=True)
+
+Runs = Iterator[tuple[int, Run]]
+"""What an engine makes of a sequence of jobs: place of a job in it and its run, in the order in which runs end."""
 
 
 @dataclass(frozen=True)
@@ -33,18 +36,18 @@ def run_in_blocks(
     jobs: Sequence[Job[AnyLearner]],
     kind: Callable[[Job[AnyLearner]], tuple[float, ...]],
     most: int,
-    run: Callable[[Sequence[Job[AnyLearner]]], list[Run]],
-) -> list[Run]:
-    """Run jobs of equal `kind` side by side, at most `most` at a time.
-
-    Returns:
-        the runs, in the order of `jobs`.
-    """
-    runs: dict[int, Run] = {}
+    run: Callable[[Sequence[Job[AnyLearner]]], Runs],
+) -> Runs:
+    """Run jobs of equal `kind` side by side, at most `most` at a time."""
     kinds = [kind(job) for job in jobs]
     for _, group in groupby(sorted(range(len(jobs)), key=kinds.__getitem__), key=kinds.__getitem__):
         members = list(group)
         for start in range(0, len(members), most):
             part = members[start : start + most]
-            runs.update(zip(part, run([jobs[i] for i in part]), strict=True))
-    return [runs[i] for i in range(len(jobs))]
+            for place, done in run([jobs[i] for i in part]):
+                yield part[place], done
+
+
+def in_order(runs: Runs) -> list[Run]:
+    """All runs, in the order of the jobs."""
+    return [run for _, run in sorted(runs, key=lambda pair: pair[0])]

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cascadebai_cli.engines.jobs import Job, run_in_blocks
+from cascadebai_cli.engines.jobs import Job, Runs, run_in_blocks
 from cascadebai_cli.engines.leap import State, clicks_of, leap
 from cascadebai_cli.engines.lookahead import NEVER, Lookahead
 from cascadebai_cli.engines.run import Run, Status
@@ -39,12 +39,8 @@ LONGEST_PAUSE = 1 << 12
 NO_CAP = np.iinfo(np.int64).max // 2
 
 
-def run_lockstep(jobs: Sequence[Job[CascadeBAI]]) -> list[Run]:
-    """Run trials of any cells, those of equal `L` and `K` side by side.
-
-    Returns:
-        the runs, in the order of `jobs`; each is the same whatever the other jobs are.
-    """
+def run_lockstep(jobs: Sequence[Job[CascadeBAI]]) -> Runs:
+    """Run trials of any cells, those of equal `L` and `K` side by side; each run is the same whatever the others are."""
     return run_in_blocks(
         jobs, lambda job: (job.learner.rule.L, job.learner.rule.K), ROWS, lambda part: _Block(part).run()
     )
@@ -110,13 +106,13 @@ class _Block:
         self.now = 0
         self.steps, self.since = np.zeros(rows, np.int64), np.zeros(rows, np.int64)
 
-    def run(self) -> list[Run]:
+    def run(self) -> Runs:
         """Run all rows to their end."""
         while len(self.results) < len(self.jobs):
             self._attend(np.flatnonzero(self.parked & (self.ids >= 0)))
             self._drop_finished()
             self._advance()
-        return [self.results[i] for i in range(len(self.jobs))]
+        yield from self.results.items()
 
     # Steps.
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cascadebai_cli.engines.jobs import Job, run_in_blocks
+from cascadebai_cli.engines.jobs import Job, Runs, run_in_blocks
 from cascadebai_cli.engines.run import Run
 from cascadebai_cli.engines.stacks import Stack
 from cascadebai_cli.learners.kl_lucb import KLLucb, LucbRule
@@ -33,12 +33,8 @@ WORTH = 2
 NO_CAP = np.iinfo(np.int64).max
 
 
-def run_lucb(jobs: Sequence[Job[KLLucb]]) -> list[Run]:
-    """Run trials, those of equal rules side by side.
-
-    Returns:
-        the runs, in the order of `jobs`.
-    """
+def run_lucb(jobs: Sequence[Job[KLLucb]]) -> Runs:
+    """Run trials, those of equal rules side by side."""
     return run_in_blocks(jobs, lambda job: astuple(job.learner.rule), ROWS, lambda part: _Block(part).run())
 
 
@@ -164,7 +160,7 @@ class _Block:
             best[rows], item[rows] = values.max(axis=1), values.argmax(axis=1)
         self.fresh[rows] = True
 
-    def run(self) -> list[Run]:
+    def run(self) -> Runs:
         """Run all rows to their end."""
         while len(self.ids):
             low, high = np.where(self.inside, self.lower, np.inf), np.where(self.inside, -np.inf, self.upper)
@@ -181,7 +177,7 @@ class _Block:
                 self._end(stopped)
             else:
                 self._observe(self._in_order(chosen))
-        return [self.results[i] for i in range(len(self.jobs))]
+        yield from self.results.items()
 
     def _outdated(
         self, ceiling: FloatArray, rival: IntArray, near: FloatArray, chosen: IntArray, floor: FloatArray

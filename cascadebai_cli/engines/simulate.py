@@ -6,7 +6,7 @@ from typing import Literal, cast
 
 import numpy as np
 
-from cascadebai_cli.engines.jobs import Job
+from cascadebai_cli.engines.jobs import Job, Runs, in_order
 from cascadebai_cli.engines.lockstep import run_lockstep
 from cascadebai_cli.engines.lucb import run_lucb
 from cascadebai_cli.engines.outcomes import RandomOutcomes
@@ -120,7 +120,9 @@ def simulate_block(
         feedback, engine, max_steps: as for `simulate`.
     """
     if resolve_engine(engine, make_learner(), feedback) == "lockstep":
-        return run_side_by_side([lockstep_job(make_learner(), trial, feedback, max_steps) for trial in trials])
+        return in_order(
+            run_side_by_side([lockstep_job(make_learner(), trial, feedback, max_steps) for trial in trials])
+        )
     return [_simulate_one(make_learner(), trial, feedback, engine, max_steps) for trial in trials]
 
 
@@ -133,11 +135,14 @@ def lockstep_job(learner: Learner, trial: Trial, feedback: str, max_steps: int |
     return Job(learner, RandomStack(trial.weights, trial.rng), feedback == "cascading", max_steps)
 
 
-def run_side_by_side(jobs: Sequence[SideBySide]) -> list[Run]:
+def run_side_by_side(jobs: Sequence[SideBySide]) -> Runs:
     """Run trials of any cells and learners that run in lockstep; each run is the same whatever the others are."""
-    runs = iter(run_lockstep([cast(Job[CascadeBAI], job) for job in jobs if isinstance(job.learner, CascadeBAI)]))
-    lucb = iter(run_lucb([cast(Job[KLLucb], job) for job in jobs if isinstance(job.learner, KLLucb)]))
-    return [next(runs if isinstance(job.learner, CascadeBAI) else lucb) for job in jobs]
+    lucb = [place for place, job in enumerate(jobs) if isinstance(job.learner, KLLucb)]
+    others = [place for place, job in enumerate(jobs) if isinstance(job.learner, CascadeBAI)]
+    for place, run in run_lockstep([cast(Job[CascadeBAI], jobs[i]) for i in others]):
+        yield others[place], run
+    for place, run in run_lucb([cast(Job[KLLucb], jobs[i]) for i in lucb]):
+        yield lucb[place], run
 
 
 def _simulate_one(learner: Learner, trial: Trial, feedback: str, engine: EngineName, max_steps: int | None) -> Run:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cascadebai_cli.engines.jobs import in_order
 from cascadebai_cli.engines.run import Run
 from cascadebai_cli.engines.simulate import (
     ENGINE_VERSION,
@@ -137,11 +138,13 @@ def _side_by_side(seed: int, blocks: Sequence[Block]) -> Ready:
     start = time.perf_counter()
     try:
         prepared = [_prepared(seed, cell, trial) for _, cell, trial in trials]
-        runs = run_side_by_side(
-            [
-                lockstep_job(_learner(cell), made, cell.feedback, cell.max_steps)
-                for (_, cell, _), (made, _) in zip(trials, prepared, strict=True)
-            ]
+        runs = in_order(
+            run_side_by_side(
+                [
+                    lockstep_job(_learner(cell), made, cell.feedback, cell.max_steps)
+                    for (_, cell, _), (made, _) in zip(trials, prepared, strict=True)
+                ]
+            )
         )
     except Exception:
         return {}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cascadebai_cli.engines.jobs import Job
+from cascadebai_cli.engines.jobs import Job, in_order
 from cascadebai_cli.engines.lockstep import run_lockstep
 from cascadebai_cli.engines.outcomes import RandomOutcomes
 from cascadebai_cli.engines.reference import run_reference
@@ -47,7 +47,7 @@ def by_lockstep(case, seed, twin=lambda made: made):
     for trial in range(TRIALS):
         made, weights = learner(case)
         jobs.append(Job(twin(made), RandomStack(weights, np.random.default_rng([seed, trial])), True, CAP))
-    return statistics(run_lockstep(jobs))
+    return statistics(in_order(run_lockstep(jobs)))
 
 
 def statistics(runs):

@@ -6,7 +6,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from cascadebai_cli.engines import lucb
-from cascadebai_cli.engines.jobs import Job
+from cascadebai_cli.engines.jobs import Job, in_order
 from cascadebai_cli.engines.lucb import first_largest, run_lucb
 from cascadebai_cli.engines.outcomes import TableOutcomes
 from cascadebai_cli.engines.reference import run_reference
@@ -113,7 +113,7 @@ def test_equals_reference(block, depth):
         patch.setattr(lucb, "SMALLEST_POOL", 1)
         patch.setattr(lucb, "POOL", 2)
         patch.setattr(lucb, "WORTH", 1)
-        found = run_lucb([job(trial) for trial in block])
+        found = in_order(run_lucb([job(trial) for trial in block]))
     for trial, run in zip(block, found, strict=True):
         event(run.status)
         assert run == by_reference(trial)
@@ -125,8 +125,8 @@ def stacks(weights, rows):
 
 def test_a_row_does_not_depend_on_those_beside_it():
     weights = [0.9, 0.6, 0.5, 0.2, 0.2]
-    together = run_lucb([Job(KLLucb(5, 2, 0.1), stack) for stack in stacks(weights, 6)])
-    alone = [run_lucb([Job(KLLucb(5, 2, 0.1), stack)])[0] for stack in stacks(weights, 6)]
+    together = in_order(run_lucb([Job(KLLucb(5, 2, 0.1), stack) for stack in stacks(weights, 6)]))
+    alone = [in_order(run_lucb([Job(KLLucb(5, 2, 0.1), stack)]))[0] for stack in stacks(weights, 6)]
     assert together == alone
     assert len({run.steps for run in together}) > 1
 
@@ -139,7 +139,7 @@ def test_equals_the_reference_in_a_long_run(monkeypatch, K, smallest, pool):
     w = np.array([0.5, 0.45, 0.40, 0.3, 0.3, 0.2, 0.2, 0.2, 0.2, 0.1, 0.1, 0.1])
     table = np.random.default_rng(8).random((12, 20_000)) < w[:, None]
     trial = ((12, K, 0.1, 0.02), table, True, 20_000)
-    run = run_lucb([job(trial)])[0]
+    run = in_order(run_lucb([job(trial)]))[0]
     assert run == by_reference(trial)
     assert (run.status, run.steps > 500) == ("stopped", True)
 
@@ -152,7 +152,7 @@ def test_bounds_of_the_wrong_risk_are_noticed():
             super().__init__(L, K, delta * 1.1, epsilon)
 
     table = np.random.default_rng(2).random((4, 5000)) < np.array([[0.6], [0.5], [0.3], [0.1]])
-    wrong = run_lucb([Job(Twin(4, 1, 0.1), TableStack(table))])[0]
+    wrong = in_order(run_lucb([Job(Twin(4, 1, 0.1), TableStack(table))]))[0]
     assert wrong != by_reference(((4, 1, 0.1, 0.0), table, True, None))
 
 

@@ -8,7 +8,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from cascadebai_cli.engines import lockstep, windows
-from cascadebai_cli.engines.jobs import Job
+from cascadebai_cli.engines.jobs import Job, in_order
 from cascadebai_cli.engines.leap import leap
 from cascadebai_cli.engines.lockstep import run_lockstep
 from cascadebai_cli.engines.outcomes import TableOutcomes
@@ -61,7 +61,7 @@ def job(trial):
 
 
 def by_lockstep(block):
-    return run_lockstep([job(trial) for trial in block])
+    return in_order(run_lockstep([job(trial) for trial in block]))
 
 
 @contextmanager
@@ -174,11 +174,13 @@ def random_jobs(orders, seeds):
 
 
 def test_a_run_does_not_depend_on_the_other_rows():
-    together = run_lockstep(random_jobs(ORDERS, range(3)))
-    alone = [run for order in ORDERS for seed in range(3) for run in run_lockstep(random_jobs([order], [seed]))]
+    together = in_order(run_lockstep(random_jobs(ORDERS, range(3))))
+    alone = [
+        run for order in ORDERS for seed in range(3) for run in in_order(run_lockstep(random_jobs([order], [seed])))
+    ]
     assert together == alone
     with patched(_depth=lambda rows, L: 7, ROWS=5):
-        assert run_lockstep(random_jobs(ORDERS, range(3))) == alone
+        assert in_order(run_lockstep(random_jobs(ORDERS, range(3)))) == alone
     assert len({run.steps for run in together}) > 5
 
 
