@@ -40,7 +40,7 @@ NO_CAP = np.iinfo(np.int64).max // 2
 
 
 def run_lockstep(jobs: Sequence[Job[CascadeBAI]]) -> Runs:
-    """Run trials of any cells, those of equal `L` and `K` side by side; each run is the same whatever the others are."""
+    """Run trials of any cells, those of equal `L` and `K` side by side; no run depends on the others."""
     return run_in_blocks(
         jobs, lambda job: (job.learner.rule.L, job.learner.rule.K), ROWS, lambda part: _Block(part).run()
     )
