@@ -21,6 +21,7 @@ from cascadebai_cli.engines.run import Run
 from cascadebai_cli.engines.simulate import EngineName, Trial, simulate_block
 from cascadebai_cli.learners.registry import LearnerSpec
 from cascadebai_cli.model.instance import FloatArray
+from cascadebai_cli.text.table import table_of
 
 SETTINGS: dict[int, Callable[[int], tuple[float, float]]] = {
     1: lambda K: (1 / K, 1 / K**2),
@@ -151,10 +152,7 @@ def report(result: dict[str, object]) -> str:
         rows = result[part]
         assert isinstance(rows, list)
         heads = list(rows[0])
-        table = [heads, *([_cell(row[head]) for head in heads] for row in rows)]
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-        lines += ["  ".join(text.rjust(width) for text, width in zip(row, widths, strict=True)) for row in table]
-        lines.append("")
+        lines += [str(table_of(heads, [[_cell(row[head]) for head in heads] for row in rows], words=0)), ""]
     return "\n".join([*lines, f"peak memory in MiB: {result['peak_memory_MiB']}"])
 
 

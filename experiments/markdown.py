@@ -2,19 +2,14 @@
 
 from collections.abc import Sequence
 
+from cascadebai_cli.text.table import as_markdown, table_of
+
 NOT_YET = "not run yet"
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], numbers: int = 0) -> str:
     """A table; the last `numbers` columns are flush right."""
-    rule = ["---"] * (len(header) - numbers) + ["---:"] * numbers
-    lines = [header, rule, *([escaped(cell) for cell in row] for row in rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def escaped(text: str) -> str:
-    """Text of a cell, in which a bar is a bar."""
-    return text.replace("|", "\\|")
+    return as_markdown(table_of(header, rows, words=len(header) - numbers))
 
 
 def plain(text: str) -> str:

@@ -19,13 +19,14 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy import stats
 
-from cascadebai_cli.analysis.tables import aligned, p_value
 from cascadebai_cli.engines.simulate import EngineName, Trial, resolve_engine, simulate_block
 from cascadebai_cli.figures.quantiles import draw_quantiles
 from cascadebai_cli.figures.style import render
 from cascadebai_cli.learners.display import ORDERS
 from cascadebai_cli.learners.registry import LearnerSpec
 from cascadebai_cli.running.seeds import trial_generator
+from cascadebai_cli.text.numbers import change, p_value
+from cascadebai_cli.text.table import table_of
 
 PLACE = Path("results/verify_simulators")
 FALSE_ALARMS = 1e-3
@@ -124,12 +125,11 @@ def report(chosen: Sequence[Case], samples: Sequence[tuple[NDArray[np.float64], 
     for case, (one, other) in zip(chosen, samples, strict=True):
         found = p_values(one, other)
         alarms += sum(p < level for p in found)
-        change = other[:, 0].mean() / one[:, 0].mean() - 1
         alarm = "differs" if min(found) < level else ""
-        means = [f"{one[:, 0].mean():,.1f}", f"{100 * change:+.2f} %"]
+        means = [f"{one[:, 0].mean():,.1f}", change(other[:, 0].mean() / one[:, 0].mean() - 1, 2)]
         rows.append([case.instance, case.label, case.engine, *means, *map(p_value, found), alarm])
     header = ["instance", "learner", "engine", "mean steps", "change", *(f"p {name}" for name in STATISTICS), ""]
-    print(aligned(header, rows, left=3))
+    print(table_of(header, rows, words=3))
     print(f"\n{alarms} of {len(chosen) * len(STATISTICS)} tests below {level:.2g}")
     _keep(header, rows, chosen, samples)
     return alarms

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from cascadebai_cli.analysis.fits import fits_table
-from cascadebai_cli.analysis.tables import coefficient, p_value, share
 from cascadebai_cli.store.directory import load_results
+from cascadebai_cli.text.numbers import coefficient, count, p_value, share
 from experiments.artefacts import REFERENCE
 from experiments.markdown import NOT_YET, plain, table
 
@@ -77,7 +77,7 @@ def quoted_pairs(quoted: pd.DataFrame) -> str:
         [
             f"`{one['w_star']}`",
             f"`{one['w_prime']}`",
-            *(f"{one[n]:,.0f}" for n in ("mean_steps", "sd_steps")),
+            *(count(one[n]) for n in ("mean_steps", "sd_steps")),
             f"{one['over_quoted']:.3f}",
         ]
         for one in quoted.head(NEAREST).to_dict("records")

@@ -19,9 +19,9 @@ from cascadebai_cli.analysis.claims import claims_of
 from cascadebai_cli.analysis.fits import fits_table
 from cascadebai_cli.analysis.provenance import commit_text, spans
 from cascadebai_cli.analysis.scaling import MODELS
-from cascadebai_cli.analysis.tables import coefficient, difference, p_value, share
 from cascadebai_cli.analysis.times import times_of
 from cascadebai_cli.store.directory import Results, load_results, missing_trials
+from cascadebai_cli.text.numbers import change, coefficient, count, difference, p_value, share
 from experiments import other_tables, weight_tables
 from experiments.artefacts import ARTEFACTS, REFERENCE, Artefact
 from experiments.markdown import NOT_YET, plain, table
@@ -45,7 +45,7 @@ def artefacts() -> str:
 
 def _artefact_row(artefact: Artefact) -> list[str]:
     results = results_of(artefact.name)
-    trials = f"{int(results.summary['n'].sum()):,}" if results else ""
+    trials = count(results.summary["n"].sum()) if results else ""
     state = NOT_YET if results is None else "; ".join(missing_trials(results)) or "complete"
     command = f"`python -m experiments.reproduce {artefact.name}`"
     link = f"[{artefact.config.name}](../{artefact.config.as_posix()})"
@@ -101,9 +101,7 @@ def means() -> str:
     rows = []
     for name, entry in results.instances.items():
         ratio = _over_published(results.summary[results.summary["instance"] == name], entry["fit"])
-        rows.append(
-            [name, f"{100 * ratio.min():+.1f} %", f"{100 * ratio.mean():+.1f} %", f"{100 * ratio.max():+.1f} %"]
-        )
+        rows.append([name, *map(change, (ratio.min(), ratio.mean(), ratio.max()))])
     return table(["mean steps against the published line", "smallest", "mean", "largest"], rows, numbers=3)
 
 

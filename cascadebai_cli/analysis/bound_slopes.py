@@ -9,8 +9,9 @@ import pandas as pd
 from cascadebai_cli.analysis.bounds import Row, bounds_of_results
 from cascadebai_cli.analysis.fits import curves_of, fit_block
 from cascadebai_cli.analysis.scaling import ScalingFit, fit_scaling
-from cascadebai_cli.analysis.tables import aligned, coefficient, share
 from cascadebai_cli.store.directory import SERIES, Results
+from cascadebai_cli.text.numbers import coefficient, share
+from cascadebai_cli.text.table import Table, table_of
 
 
 def bound_slope(cells: pd.DataFrame, model: str) -> ScalingFit | None:
@@ -69,7 +70,7 @@ def _row(results: Results, key: Mapping[str, Any], measured: ScalingFit, promise
     }
 
 
-def slopes_text(slopes: pd.DataFrame) -> str:
+def slopes_printed(slopes: pd.DataFrame) -> Table:
     """Measured slope and that of the upper bound, with their ratio.
 
     Args:
@@ -89,4 +90,4 @@ def slopes_text(slopes: pd.DataFrame) -> str:
         ]
         for row in slopes.to_dict("records")
     ]
-    return aligned(header, rows, left=3)
+    return table_of(header, rows, words=3)

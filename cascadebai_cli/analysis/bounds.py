@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cascadebai_cli.analysis.tables import aligned
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.store.directory import Results
+from cascadebai_cli.text.numbers import NO_NUMBER, is_missing, number
+from cascadebai_cli.text.table import Table, table_of
 from cascadebai_cli.theory.cell import CellBounds, learner_bounds
 from cascadebai_cli.theory.two_level import two_level_instance
 
@@ -16,7 +17,6 @@ Row = dict[str, Any]
 
 MEASURED = ("n", "mean_steps", "n_capped")
 NAMES = ("instance", "learner", "L", "K", "delta", "epsilon")
-NO_NUMBER = "-"
 
 
 def bounds_row(bounds: CellBounds) -> Row:
@@ -85,11 +85,11 @@ def _bounds(results: Results, cell: Mapping[Any, Any]) -> CellBounds:
     return learner_bounds(instance, cell["delta"], learner.get("algorithm", "cascadebai"), learner, feedback)
 
 
-def bounds_text(table: pd.DataFrame) -> str:
-    """The table for a terminal; of the names and sizes only those that tell the cells apart, and `K`."""
+def bounds_printed(table: pd.DataFrame) -> Table:
+    """The table to print; of the names and sizes only those that tell the cells apart, and `K`."""
     names = [name for name in NAMES if name == "K" or table[name].nunique() > 1]
     header = [*names, "lower", "measured", "upper", "measured/lower", "upper/measured", "dominating", "source"]
-    return aligned(header, [_line(row, names) for row in table.to_dict("records")], left=_words(names))
+    return table_of(header, [_line(row, names) for row in table.to_dict("records")], words=_words(names))
 
 
 def _words(names: list[str]) -> int:
@@ -105,12 +105,5 @@ def _line(row: Mapping[Any, Any], names: list[str]) -> list[str]:
         number(row["upper"]),
         number(row["measured_over_lower"]),
         number(row["upper_over_measured"]),
-        *(NO_NUMBER if pd.isna(row[name]) else row[name] for name in ("dominating", "source")),
+        *(NO_NUMBER if is_missing(row[name]) else row[name] for name in ("dominating", "source")),
     ]
-
-
-def number(value: float) -> str:
-    """Three digits, thousands apart from 1,000 on; a dash where there is none."""
-    if pd.isna(value):
-        return NO_NUMBER
-    return f"{value:,.0f}" if 1000 <= abs(value) < 1e15 else f"{value:.3g}"

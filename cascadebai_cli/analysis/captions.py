@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator, Mapping
 
 import pandas as pd
 
-from cascadebai_cli.analysis.bounds import number
 from cascadebai_cli.analysis.provenance import spans
 from cascadebai_cli.store.directory import Results
+from cascadebai_cli.text.numbers import number
 
 TITLES: Mapping[str, str] = {
     "scaling": "Mean steps against K with the fitted curve and its 95 % confidence band",

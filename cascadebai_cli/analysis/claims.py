@@ -10,10 +10,10 @@ from cascadebai_cli.analysis.bounds import bounds_of_results, outside
 from cascadebai_cli.analysis.fits import fits_table
 from cascadebai_cli.analysis.order_claims import order_claims
 from cascadebai_cli.analysis.ratios import CELL
-from cascadebai_cli.analysis.tables import coefficient, digits, share
 from cascadebai_cli.analysis.verdicts import AGREES, FAILS, HIGHER, HOLDS, LOWER, NEARLY, OPEN, Claim, sentence_holds
 from cascadebai_cli.store.directory import Results
 from cascadebai_cli.store.intervals import binomial_interval
+from cascadebai_cli.text.numbers import change, coefficient, count, digits, parameter, share
 
 STRAIGHT = 0.97
 """R^2 from which a model counts as explaining the means; the smallest one in Table 1 is 0.973."""
@@ -46,9 +46,9 @@ def _growth(row: Mapping[Any, Any]) -> Claim:
 
 
 def _slope(row: Mapping[Any, Any]) -> Claim:
-    change = row["c1"] / row["published_c1"] - 1
-    verdict = AGREES if abs(change) <= SAME else LOWER if change < 0 else HIGHER
-    ours = f"{coefficient(row['c1'])} ({100 * change:+.1f} %)"
+    relative = row["c1"] / row["published_c1"] - 1
+    verdict = AGREES if abs(relative) <= SAME else LOWER if relative < 0 else HIGHER
+    ours = f"{coefficient(row['c1'])} ({change(relative)})"
     return Claim(row["instance"], f"slope c1 on {row['model']}", coefficient(row["published_c1"]), ours, verdict)
 
 
@@ -110,7 +110,7 @@ def _errors(results: Results) -> Iterator[Claim]:
 
 def _right(summary: pd.DataFrame, words: str) -> Claim:
     """Fails if some cell errs significantly more often than its delta, at 5 % over all cells."""
-    claim = f"{words} 1 - delta = {1 - float(summary['delta'].min()):g}"
+    claim = f"{words} 1 - delta = {parameter(1 - float(summary['delta'].min()))}"
     cells = summary[summary["stopped"] > 0]
     if cells.empty:
         return Claim("all instances", claim, "", "no trial stopped before the cap", OPEN)
@@ -118,7 +118,7 @@ def _right(summary: pd.DataFrame, words: str) -> Claim:
     wrong = (cells["error_rate"] * cells["stopped"]).round().astype(int).to_numpy()
     low, high = binomial_interval(int(wrong.sum()), int(stopped.sum()))
     interval = f"95 % interval {100 * low:.2g} to {100 * high:.2g} %"
-    ours = f"{wrong.sum():,} of {stopped.sum():,} trials wrong ({interval})"
+    ours = f"{count(wrong.sum())} of {count(stopped.sum())} trials wrong ({interval})"
     level = 1 - 0.1 / len(cells)
     lowest = np.array(
         [binomial_interval(int(errors), int(n), level)[0] for errors, n in zip(wrong, stopped, strict=True)]

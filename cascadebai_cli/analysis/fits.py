@@ -1,6 +1,6 @@
-"""The scaling fits of a whole study, as tables."""
+"""The scaling fits of a whole study, as tables to keep and to print."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,8 @@ import pandas as pd
 from cascadebai_cli.analysis.scaling import MIN_POINTS, FloatArray, ScalingFit, fit_models, fit_scaling, log_log_slope
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.store.directory import SERIES, Results
+from cascadebai_cli.text.numbers import coefficient, difference, exponent, p_value, share
+from cascadebai_cli.text.table import Table, table_of
 
 ESTIMATES = ("c1", "c1_se", "c2", "c2_se", "r2", "p_value", "n_points")
 PUBLISHED = ("c1", "c2", "r2", "p_value")
@@ -109,3 +111,62 @@ def _head(results: Results, key: Row, fit: ScalingFit) -> Row:
 
 def _tail(results: Results, key: Row) -> Row:
     return {**{name: key[name] for name in ("L", "delta", "epsilon")}, "rows_sha256": results.rows_sha256}
+
+
+def fits_printed(fits: pd.DataFrame) -> Table:
+    """Our fit and, in the line below, the published one where the config carries it.
+
+    Args:
+        fits: as from `fits_table`.
+    """
+    header = ["instance", "learner", "model", "source", "c1", "se", "c2", "se", "R^2", "p-value", "points", "c1 diff."]
+    rows: list[list[str]] = []
+    for row in fits.to_dict("records"):
+        rows.append(_our_line(row))
+        if pd.notna(row["published_c1"]):
+            rows.append(_published_line(row))
+    known = bool(fits["published_c1"].notna().any())
+    return table_of(header, rows, words=4) if known else table_of(header[:-1], [row[:-1] for row in rows], words=4)
+
+
+def _our_line(row: Mapping[Any, Any]) -> list[str]:
+    names = [str(row["instance"]), str(row["learner"]), f"c1 {row['model']} + c2", "here"]
+    estimates = [coefficient(row[name]) for name in ("c1", "c1_se", "c2", "c2_se")]
+    quality = [share(row["r2"]), p_value(row["p_value"]), str(row["n_points"])]
+    return [*names, *estimates, *quality, difference(row["c1"], row["published_c1"])]
+
+
+def _published_line(row: Mapping[Any, Any]) -> list[str]:
+    c1, c2 = coefficient(row["published_c1"]), coefficient(row["published_c2"])
+    quality = [share(row["published_r2"]), p_value(row["published_p_value"])]
+    return ["", "", "", "published", c1, "", c2, "", *quality, "", ""]
+
+
+def models_printed(models: pd.DataFrame) -> Table:
+    """For each instance and learner by how much each model's AIC is above the smallest, and the log-log slope.
+
+    Args:
+        models: as from `models_table`.
+    """
+    curves = list(models.groupby(["instance", "learner", "L", "delta", "epsilon"], sort=False))
+    names = list(dict.fromkeys(models["model"]))
+    header = [
+        "instance",
+        "learner",
+        "smallest AIC",
+        *(f"AIC {name}" for name in names),
+        "log-log slope",
+        "95 % interval",
+    ]
+    return table_of(header, [_models_line(curve, names) for _, curve in curves], words=3)
+
+
+def _models_line(curve: pd.DataFrame, names: Sequence[str]) -> list[str]:
+    best = curve[curve["best"] == 1].iloc[0]
+    # Points exactly on every curve have an AIC of -inf each.
+    above = {
+        row["model"]: row["aic"] - best["aic"] if row["aic"] > best["aic"] else 0.0 for row in curve.to_dict("records")
+    }
+    slope, low, high = (exponent(best[name]) for name in ("loglog_slope", "loglog_low", "loglog_high"))
+    differences = ["best" if name == best["model"] else f"+{above[name]:.1f}" for name in names]
+    return [best["instance"], best["learner"], best["model"], *differences, slope, f"{low} to {high}"]

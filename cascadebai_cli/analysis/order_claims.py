@@ -6,9 +6,9 @@ import pandas as pd
 
 from cascadebai_cli.analysis.orders import CLOSE, FAR
 from cascadebai_cli.analysis.ratios import CELL
-from cascadebai_cli.analysis.tables import digits
 from cascadebai_cli.analysis.verdicts import OPEN, Claim, sentence_holds
 from cascadebai_cli.store.directory import Results
+from cascadebai_cli.text.numbers import digits
 
 ALMOST = 1.2
 """Means up to this many times those of Algorithm 1 count as almost as good."""

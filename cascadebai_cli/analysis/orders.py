@@ -48,7 +48,7 @@ def _row(results: Results, name: str, rows: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def orders_text(orders: pd.DataFrame) -> str:
+def orders_printed(orders: pd.DataFrame) -> str:
     """One sentence an order.
 
     Args:

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cascadebai_cli.analysis.tables import aligned
+from cascadebai_cli.text.numbers import count
+from cascadebai_cli.text.table import Table, table_of
 
 
 @dataclass(frozen=True)
@@ -43,17 +44,17 @@ def page_views(learner: str, steps: Sequence[int], correct: Sequence[bool | None
     return PageViews(learner, low, median, high, cap, len(steps), right, len(steps) - len(ended))
 
 
-def page_views_text(rows: Sequence[PageViews]) -> str:
+def page_views_printed(rows: Sequence[PageViews]) -> Table:
     """Table of the learners."""
     lines = [
         [row.learner, *(_count(value, row.cap) for value in (row.median, row.low, row.high)), _right(row)]
         for row in rows
     ]
-    return aligned(["learner", "median page views", "5 %", "95 %", "runs that ended right"], lines)
+    return table_of(["learner", "median page views", "5 %", "95 %", "runs that ended right"], lines)
 
 
 def _count(value: float, cap: int) -> str:
-    return f"{value:,.0f}" if np.isfinite(value) else f"over {cap:,}"
+    return count(value) if np.isfinite(value) else f"over {count(cap)}"
 
 
 def _right(row: PageViews) -> str:

@@ -5,6 +5,7 @@ from itertools import pairwise
 from typing import Any
 
 from cascadebai_cli.store.directory import Results
+from cascadebai_cli.text.numbers import count, parameter
 
 UNKNOWN = "unknown"
 
@@ -20,7 +21,7 @@ def settings(results: Results) -> Facts:
         "delta": _listed(config.get("delta")),
         "epsilon": _listed(config.get("epsilon")),
         "trials a cell": str(config.get("trials", UNKNOWN)),
-        "cap on the steps": f"{config['max_steps']:,}" if config.get("max_steps") else "none",
+        "cap on the steps": count(config["max_steps"]) if config.get("max_steps") else "none",
         "order of the items": str(config.get("order", "random")),
         "engine": str(config.get("engine", "auto")),
     }
@@ -56,7 +57,7 @@ def spans(values: Sequence[int]) -> str:
 
 
 def _listed(values: Any) -> str:
-    return ", ".join(f"{value:g}" for value in values) if isinstance(values, list | tuple) else str(values or UNKNOWN)
+    return ", ".join(map(parameter, values)) if isinstance(values, list | tuple) else str(values or UNKNOWN)
 
 
 def _words(entry: Mapping[str, Any]) -> str:

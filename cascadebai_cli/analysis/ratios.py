@@ -7,8 +7,9 @@ from typing import Any
 
 import pandas as pd
 
-from cascadebai_cli.analysis.tables import aligned, digits
 from cascadebai_cli.store.directory import Results
+from cascadebai_cli.text.numbers import NO_NUMBER, digits, is_missing
+from cascadebai_cli.text.table import Table, table_of
 
 CELL = ("instance", "L", "K", "delta", "epsilon")
 """Rows that agree in these columns differ in the learner only."""
@@ -84,7 +85,7 @@ def _mean(row: Mapping[Any, Any]) -> Mean:
     return Mean(float(row["mean_steps"]), float(row["se_steps"]), int(row["n"]))
 
 
-def ratios_text(ratios: pd.DataFrame) -> str:
+def ratios_printed(ratios: pd.DataFrame) -> Table:
     """Ratios at the first, middle and last `K` of each curve.
 
     Args:
@@ -93,7 +94,7 @@ def ratios_text(ratios: pd.DataFrame) -> str:
     header = ["instance", "steps of", "K", "wrong trials", "ratio", "95 % interval"]
     curves = ratios.groupby(["instance", "other", "L", "delta", "epsilon"], sort=False)
     rows = [_line(row) for _, curve in curves for row in _thinned(curve.sort_values("K").to_dict("records"))]
-    return aligned(header, rows, left=2)
+    return table_of(header, rows, words=2)
 
 
 def _thinned(rows: Sequence[Any]) -> Sequence[Any]:
@@ -101,7 +102,11 @@ def _thinned(rows: Sequence[Any]) -> Sequence[Any]:
 
 
 def _line(row: Mapping[str, Any]) -> list[str]:
-    interval = f"{digits(row['ratio_low'])} to {digits(row['ratio_high'])}" if pd.notna(row["ratio_low"]) else ""
-    wrong = " / ".join("-" if pd.isna(row[name]) else f"{row[name]:.0%}" for name in ("error_rate", "other_error_rate"))
+    interval = f"{digits(row['ratio_low'])} to {digits(row['ratio_high'])}" if not is_missing(row["ratio_low"]) else ""
+    wrong = " / ".join(_percent(row[name]) for name in ("error_rate", "other_error_rate"))
     names = [row["instance"], f"{row['learner']} / {row['other']}", str(row["K"])]
     return [*names, wrong, digits(row["ratio"]), interval]
+
+
+def _percent(rate: float) -> str:
+    return NO_NUMBER if is_missing(rate) else f"{rate:.0%}"

@@ -1,18 +1,12 @@
 """`cascadebai bounds`: what the theorems promise for each cell of a study, beside what was measured."""
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from cascadebai_cli.cli.console import tell
-from cascadebai_cli.cli.options import Config, path_of, read_study
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from cascadebai_cli.study.cells import Cell
+from cascadebai_cli.cli.console import Terminal
+from cascadebai_cli.cli.options import Config, path_of
 
 
 def bounds(
@@ -37,47 +31,6 @@ def bounds(
 
     The lower bound holds for the mean of any algorithm, the upper one for CascadeBAI with probability 1 - delta.
     """
-    from cascadebai_cli.analysis.bounds import bounds_text, outside, with_measured
-    from cascadebai_cli.cli.files import write_table
-    from cascadebai_cli.study.cells import cells_of
+    from cascadebai_cli.workflows import bounds as work
 
-    table = _promised(cells_of(read_study(config, None, None)), printed)
-    table = with_measured(table, _measured(results, config))
-    for sentence in outside(table):
-        tell(f"warning: {sentence}")
-    if csv:
-        write_table(csv, table)
-    typer.echo(bounds_text(table))
-
-
-def _promised(cells: "Sequence[Cell]", printed: bool) -> "pd.DataFrame":
-    import pandas as pd
-
-    from cascadebai_cli.analysis.bounds import bounds_row
-    from cascadebai_cli.theory.cell import learner_bounds
-
-    names = ("cell_id", "study", "instance", "learner", "L", "K", "delta", "epsilon")
-    return pd.DataFrame(
-        {name: getattr(cell, name) for name in names}
-        | {"w_star": cell.problem.w_star, "w_prime": cell.problem.w_prime}
-        | bounds_row(
-            learner_bounds(
-                cell.problem, cell.delta, cell.spec.algorithm, cell.spec.options, cell.feedback, printed=printed
-            )
-        )
-        for cell in cells
-    )
-
-
-def _measured(directory: Path | None, config: Path) -> "pd.DataFrame | None":
-    """`summary.csv` of the sweep, if there is one; a directory that was asked for has to be one."""
-    from cascadebai_cli.cli.results import warn
-    from cascadebai_cli.store.directory import load_results
-
-    usual = Path("results") / config.stem
-    if directory is None and not (usual / "summary.csv").exists():
-        tell(f"no measured steps: {usual} has no summary.csv; `cascadebai sweep {config}` makes it")
-        return None
-    results = load_results(directory or usual)
-    warn(results)
-    return results.summary
+    typer.echo(work.bounds(config, results=results, csv=csv, printed=printed, watch=Terminal()).printed)

@@ -5,8 +5,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cascadebai_cli.cli.console import duration, label
+from cascadebai_cli.cli.console import label
 from cascadebai_cli.store.intervals import binomial_interval
+from cascadebai_cli.text.numbers import duration
 
 if TYPE_CHECKING:
     from cascadebai_cli.running.worker import Finished

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import typer
 
+from cascadebai_cli.text.numbers import count, duration
+
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
@@ -28,6 +30,36 @@ def label(cell: "Cell") -> str:
     return f"{cell.instance}, {cell.learner}: {cell.point}"
 
 
+def end_with(success: bool) -> None:
+    """End with exit code 1 unless all went well."""
+    if not success:
+        raise typer.Exit(1)
+
+
+class Terminal:
+    """Shows what a workflow tells: a `Watch`.
+
+    Args:
+        quiet: show warnings only.
+    """
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._quiet = quiet
+
+    def warn(self, text: str) -> None:
+        """A line that is always shown."""
+        tell(text)
+
+    def remark(self, text: str) -> None:
+        """A line for those who want to follow."""
+        if not self._quiet:
+            tell(text)
+
+    def trials(self, missing: Sequence[int]) -> "Progress":
+        """A bar or lines."""
+        return Progress(missing, quiet=self._quiet)
+
+
 class Progress:
     """Counts trials and cells as results come in, and shows them.
 
@@ -38,7 +70,7 @@ class Progress:
     """
 
     def __init__(self, missing: Sequence[int], *, quiet: bool = False, every: float = LINE_SECONDS) -> None:
-        self.trials, self.cells = sum(missing), sum(count > 0 for count in missing)
+        self.trials, self.cells = sum(missing), sum(trials > 0 for trials in missing)
         self.done = self.cells_done = self.steps = 0
         self._left = list(missing)
         self._quiet, self._every = quiet or self.trials == 0, every
@@ -48,10 +80,10 @@ class Progress:
 
     def update(self, result: "BlockResult") -> None:
         """Count the trials of a block; failed ones count as done."""
-        count = len(result.finished) + len(result.failed)
-        self._left[result.position] -= count
+        trials = len(result.finished) + len(result.failed)
+        self._left[result.position] -= trials
         self.cells_done += self._left[result.position] == 0
-        self.done += count
+        self.done += trials
         self._latest = time.monotonic()
         self.steps += sum(row.steps for row in result.finished)
         if self._bar:
@@ -61,7 +93,8 @@ class Progress:
         """Where we are, in one line."""
         seconds = max(time.monotonic() - self._start, 1e-9)
         return (
-            f"{self.done:,} of {self.trials:,} trials, {self.cells_done:,} of {self.cells:,} cells, "
+            f"{count(self.done)} of {count(self.trials)} trials, "
+            f"{count(self.cells_done)} of {count(self.cells)} cells, "
             f"{self.steps / seconds:.2g} steps/s, time left {self._time_left()}"
         )
 
@@ -101,14 +134,3 @@ def _bar(trials: int, text: str) -> "Bar":
     bar = Bar(BarColumn(bar_width=20), TextColumn("{task.fields[text]}", markup=False), console=Console(stderr=True))
     bar.add_task("", total=trials, text=text)
     return bar
-
-
-def duration(seconds: float) -> str:
-    """A time in the two largest units."""
-    if seconds < 10:
-        return f"{seconds:.2g} s"
-    minutes, rest = divmod(round(seconds), 60)
-    if minutes < 1:
-        return f"{rest} s"
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"

@@ -1,6 +1,6 @@
 """Options that several verbs share."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -9,7 +9,7 @@ import typer
 from cascadebai_cli.errors import ConfigError
 
 if TYPE_CHECKING:
-    from cascadebai_cli.study.config import Study
+    pass
 
 Config = Annotated[Path, typer.Argument(metavar="CONFIG", help="A study, as YAML.")]
 Trials = Annotated[int | None, typer.Option("--trials", min=1, help="Trials a cell, instead of those of CONFIG.")]
@@ -42,41 +42,3 @@ def path_of(name: str) -> Callable[[str], Path]:
 
 some_path = path_of("--out")
 ResultDirectory = Annotated[Path, typer.Argument(metavar="DIR", parser=path_of("DIR"), help="Directory of a sweep.")]
-
-
-def read_study(config: Path, trials: int | None, seed: int | None, plugins: Sequence[str] | None = None) -> "Study":
-    """The study of a config file with the values of the command line in place of its own.
-
-    Raises:
-        ConfigError: if the config or a value is not usable.
-    """
-    from cascadebai_cli.study.config import load_study, with_plugins
-
-    checked_trials(trials)
-    given = {"trials": trials, "seed": seed}
-    study = load_study(config).model_copy(update={key: value for key, value in given.items() if value is not None})
-    return with_plugins(study, plugins or ())
-
-
-def checked_trials(trials: int | None) -> None:
-    """Refuse a number of trials that is beyond all numbers of trials.
-
-    Raises:
-        ConfigError: if it is.
-    """
-    from cascadebai_cli.study.fields import MOST_TRIALS
-
-    if trials is not None and trials > MOST_TRIALS:
-        raise ConfigError(f"--trials {trials} is too large; give {MOST_TRIALS} or less")
-
-
-def few_enough(study: "Study", cells: int) -> None:
-    """Refuse more rows than fit into memory.
-
-    Raises:
-        ConfigError: if there are.
-    """
-    if study.trials * cells > MOST_ROWS:
-        raise ConfigError(
-            f"{study.trials:,} trials of {cells:,} cells are more than {MOST_ROWS:,} rows; run fewer trials or cells"
-        )

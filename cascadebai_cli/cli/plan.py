@@ -10,7 +10,7 @@ import typer
 
 from cascadebai_cli.cli.console import Progress
 from cascadebai_cli.cli.failures import Failures
-from cascadebai_cli.cli.options import Jobs, Quiet, checked_trials
+from cascadebai_cli.cli.options import Jobs, Quiet
 from cascadebai_cli.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -66,8 +66,9 @@ def plan(
     from cascadebai_cli.running.runner import Backend
     from cascadebai_cli.theory.lower import lower_bound
     from cascadebai_cli.workflows.plan_cells import plan_cells
+    from cascadebai_cli.workflows.studies import check_trials
 
-    checked_trials(trials)
+    check_trials(trials)
     target = _target(out, file)
     log = _read(file, items, clicks, views)
     shrunk = shrink(log.clicks, log.views)
@@ -203,11 +204,11 @@ def _answer(
     shrunk: "Shrinkage",
     K: int,
 ) -> str:
-    from cascadebai_cli.analysis.page_views import page_views_text
+    from cascadebai_cli.analysis.page_views import page_views_printed
 
     known = f"{bound:,.0f} page views on average" if bound == bound else "not known for epsilon > 0"
     parts = [
-        page_views_text(table),
+        str(page_views_printed(table)),
         f"of {trials} simulated runs of each learner; lower bound for any learner: {known}",
         "",
         f"items found by {table[0].learner}:",
@@ -218,7 +219,7 @@ def _answer(
 
 def _items(rows: "Sequence[Finished]", log: Log, shrunk: "Shrinkage", K: int) -> str:
     """The best K items and those that were found as often, with how often."""
-    from cascadebai_cli.analysis.tables import aligned
+    from cascadebai_cli.text.table import table_of
 
     counts = Counter(item for row in rows for item in row.items if row.status == "stopped")
     best = sorted(range(len(log.names)), key=lambda item: -shrunk.rates[item])
@@ -233,7 +234,7 @@ def _items(rows: "Sequence[Finished]", log: Log, shrunk: "Shrinkage", K: int) ->
         ]
         for i in shown
     ]
-    return aligned(["item", "clicks", "views", "shrunk rate", "found in runs"], lines)
+    return str(table_of(["item", "clicks", "views", "shrunk rate", "found in runs"], lines))
 
 
 def _draw(target: Path, table: "Sequence[PageViews]", bound: float, title: str) -> None:
@@ -241,9 +242,9 @@ def _draw(target: Path, table: "Sequence[PageViews]", bound: float, title: str) 
 
     import pandas as pd
 
-    from cascadebai_cli.cli.files import write_bytes
     from cascadebai_cli.figures.page_views import draw_page_views
     from cascadebai_cli.figures.style import render
+    from cascadebai_cli.workflows.outputs import write_bytes
 
     figure = draw_page_views(pd.DataFrame([asdict(row) for row in table]), bound, title)
     write_bytes(target, render(figure, target.suffix[1:], title=title, rows_sha256=""))

@@ -9,7 +9,7 @@ import typer
 
 from cascadebai_cli.cli.console import Progress
 from cascadebai_cli.cli.failures import Failures
-from cascadebai_cli.cli.options import Config, Jobs, Plugins, Quiet, Seed, Trials, read_study
+from cascadebai_cli.cli.options import Config, Jobs, Plugins, Quiet, Seed, Trials
 from cascadebai_cli.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -43,9 +43,10 @@ def run(
 
     from cascadebai_cli.running.runner import Backend
     from cascadebai_cli.study.cells import cells_of
+    from cascadebai_cli.workflows.studies import read_study
 
     wanted = {"instance": instance, "learner": learner, "L": L, "K": K, "delta": delta, "epsilon": epsilon}
-    study = read_study(config, trials, seed, plugin)
+    study = read_study(config, trials, seed, plugin or ())
     cells = _chosen(cells_of(study), {**wanted, "cell_id": cell_id})
     numbers = np.arange(study.trials) if trial is None else np.array([trial])
     failures = Failures(config, study.seed, cells, plugins=plugin or ())

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cascadebai_cli.cli.console import Progress, duration, label, tell
+from cascadebai_cli.cli.console import Progress, label, tell
 from cascadebai_cli.cli.failures import Failures
 from cascadebai_cli.cli.options import (
     BackendName,
@@ -16,11 +16,10 @@ from cascadebai_cli.cli.options import (
     Quiet,
     Seed,
     Trials,
-    few_enough,
-    read_study,
     some_path,
 )
 from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.text.numbers import duration
 
 if TYPE_CHECKING:
     from cascadebai_cli.running.runner import Backend
@@ -60,11 +59,12 @@ def sweep(
     or more cells in CONFIG add to what is there.
     """
     from cascadebai_cli.running.runner import Backend
+    from cascadebai_cli.workflows.studies import read_study
 
     if fresh + dry_run + collect > 1:
         raise ConfigError("--fresh, --dry-run and --collect exclude each other; give one of them")
     place = Backend(backend, n_jobs, scheduler)
-    task = _task(read_study(config, trials, seed, plugin), out or Path("results") / config.stem)
+    task = _task(read_study(config, trials, seed, plugin or ()), out or Path("results") / config.stem)
     if dry_run:
         _list_missing(task)
     elif collect:
@@ -78,10 +78,11 @@ def sweep(
 
 def _task(study: "Study", directory: Path) -> "Sweep":
     from cascadebai_cli.study.cells import cells_of
+    from cascadebai_cli.workflows.studies import check_rows
     from cascadebai_cli.workflows.sweep import Sweep
 
     cells = cells_of(study)
-    few_enough(study, len(cells))
+    check_rows(study, len(cells))
     return Sweep(study, cells, directory)
 
 

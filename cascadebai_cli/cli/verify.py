@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cascadebai_cli.cli.console import label, tell
-from cascadebai_cli.cli.options import Jobs, checked_trials, path_of
+from cascadebai_cli.cli.options import Jobs, path_of
 from cascadebai_cli.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -62,8 +62,9 @@ def verify(
     of an alarm is at most 0.1 % a call. Before both, the tables must follow from the committed rows.
     """
     from cascadebai_cli.running.runner import Backend
+    from cascadebai_cli.workflows.studies import check_trials
 
-    checked_trials(trials)
+    check_trials(trials)
     plan = Plan(Backend(n_jobs=n_jobs), secrets.randbits(32) if seed is None else seed, trials)
     artefacts = [_load(directory, configs) for directory in _directories(reference, only or [])]
     tests = sum(len(_groups(artefact)) + len(_cells(artefact)) for artefact in artefacts)

@@ -5,33 +5,25 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from cascadebai_cli.text.table import Table
+
 Facts = Mapping[str, str]
 
 
 @dataclass(frozen=True)
-class Table:
-    """A table of texts.
+class PageTable(Table):
+    """A table under a caption.
 
     Args:
+        columns, rows: of the table; the first text of a row names it.
         caption: what it holds.
-        header: names of the columns.
-        rows: one text a column; the first one names the row.
-        words: columns of words, set flush left; the others hold numbers.
         csv: the same as a file to keep, empty for none.
         name: name of that file.
     """
 
-    caption: str
-    header: Sequence[str]
-    rows: Sequence[Sequence[str]]
-    words: frozenset[str] = frozenset()
+    caption: str = ""
     csv: str = ""
     name: str = ""
-
-    @property
-    def flush_left(self) -> list[bool]:
-        """Whether each column is set flush left."""
-        return [name in self.words for name in self.header]
 
     @property
     def link(self) -> str:
@@ -53,7 +45,7 @@ class Picture:
     title: str
     alternative: str
     svg: bytes
-    data: Table | None = None
+    data: PageTable | None = None
 
     @property
     def width(self) -> float:
@@ -85,10 +77,10 @@ class Section:
     name: str
     remarks: Sequence[str] = ()
     pictures: Sequence[Picture] = ()
-    tables: Sequence[Table] = ()
+    tables: Sequence[PageTable] = ()
     settings: Facts = field(default_factory=dict)
     provenance: Facts = field(default_factory=dict)
-    times: Table | None = None
+    times: PageTable | None = None
 
     @property
     def anchor(self) -> str:

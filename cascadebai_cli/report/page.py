@@ -6,10 +6,10 @@ from importlib.resources import files
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
-from cascadebai_cli.report.content import Section, Table
+from cascadebai_cli.report.content import PageTable, Section
 
 
-def render_page(title: str, version: str, claims: Table, sections: Sequence[Section]) -> str:
+def render_page(title: str, version: str, claims: PageTable, sections: Sequence[Section]) -> str:
     """The whole page: no script, no clock and nothing that is loaded from elsewhere.
 
     Args:

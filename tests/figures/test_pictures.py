@@ -11,10 +11,10 @@ from matplotlib.figure import Figure
 from matplotlib.testing.compare import compare_images
 
 import cascadebai_cli
-from cascadebai_cli.cli.plot import KINDS
 from cascadebai_cli.figures import bars, bounds, curves, scaling, schematic
 from cascadebai_cli.figures.style import STYLE, styled
 from cascadebai_cli.store.directory import load_results
+from cascadebai_cli.workflows.drawings import KINDS
 
 HERE = Path(__file__).parent
 BASELINE = HERE / "baseline"

@@ -215,6 +215,6 @@ def test_a_line_now_and_then_where_there_is_no_terminal(capsys):
     ],
 )
 def test_durations(seconds, text):
-    from cascadebai_cli.cli.console import duration
+    from cascadebai_cli.text.numbers import duration
 
     assert duration(seconds) == text

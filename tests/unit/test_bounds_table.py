@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 from synthetic import scaling_config, write_results
 
-from cascadebai_cli.analysis.bound_slopes import slopes_table, slopes_text
-from cascadebai_cli.analysis.bounds import bounds_of_results, bounds_row, bounds_text, outside, with_measured
+from cascadebai_cli.analysis.bound_slopes import slopes_printed, slopes_table
+from cascadebai_cli.analysis.bounds import bounds_of_results, bounds_printed, bounds_row, outside, with_measured
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.instance import Instance
 from cascadebai_cli.store.directory import load_results
@@ -111,7 +111,7 @@ def test_a_mean_outside_its_bounds_is_named():
 
 
 def test_text_has_a_line_a_cell_and_only_names_that_differ():
-    lines = bounds_text(table_of(500.0, capped=2)).splitlines()
+    lines = str(bounds_printed(table_of(500.0, capped=2))).splitlines()
     assert lines[0].split()[:4] == ["K", "lower", "measured", "upper"]
     assert ">= 500" in lines[2]
     assert lines[2].split()[-1] == "two-level"
@@ -121,7 +121,7 @@ def test_cells_without_a_bound_or_a_mean_show_a_dash():
     rows = [row(), row(cell_id="b", instance="z", epsilon=0.2)]
     none = bounds_row(learner_bounds(two_level_instance(10, 3, 0.6, 0.2, 0.2), 0.1, "own", {}))
     table = with_measured(pd.DataFrame([rows[0] | bounds_row(cell_bounds(TWO, 0.1)), rows[1] | none]), None)
-    assert bounds_text(table).splitlines()[3].split() == ["z", "3", "0.2", *["-"] * 7]
+    assert str(bounds_printed(table)).splitlines()[3].split() == ["z", "3", "0.2", *["-"] * 7]
 
 
 def test_slopes_stand_beside_the_measured_ones(results):
@@ -131,7 +131,7 @@ def test_slopes_stand_beside_the_measured_ones(results):
     upper = bounds_of_results(results)["upper"][:3]
     assert slopes["bound_c1"][0] == pytest.approx(np.polyfit(K, upper, 1)[0])
     assert slopes["bound_over_measured"][0] == pytest.approx(slopes["bound_c1"][0] / slopes["c1"][0])
-    assert "21881.8" in slopes_text(slopes)
+    assert "21881.8" in str(slopes_printed(slopes))
 
 
 def test_no_slopes_where_the_config_fits_nothing(tmp_path):

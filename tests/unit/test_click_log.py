@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cascadebai_cli.analysis.click_log import shrink, suggested_epsilon
-from cascadebai_cli.analysis.page_views import page_views, page_views_text
+from cascadebai_cli.analysis.page_views import page_views, page_views_printed
 
 
 def test_planted_beta_comes_back():
@@ -68,6 +68,6 @@ def test_quantiles_are_counts_that_occurred():
 def test_runs_that_were_given_up_count_as_more_than_the_cap():
     row = page_views("slow", [10, 20, 50, 50], [True, True, None, None], 50)
     assert (row.low, row.median, row.high) == (10, 20, math.inf)
-    assert "over 50" in page_views_text([row])
-    assert "2 of 2" in page_views_text([row])
-    assert "none ended" in page_views_text([page_views("never", [50, 50], [None, None], 50)])
+    assert "over 50" in str(page_views_printed([row]))
+    assert "2 of 2" in str(page_views_printed([row]))
+    assert "none ended" in str(page_views_printed([page_views("never", [50, 50], [None, None], 50)]))

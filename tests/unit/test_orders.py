@@ -4,7 +4,7 @@ from pathlib import Path
 
 from synthetic import Cell, scaling_config, write_results
 
-from cascadebai_cli.analysis.orders import orders_table, orders_text
+from cascadebai_cli.analysis.orders import orders_printed, orders_table
 from cascadebai_cli.store.directory import load_results
 
 FACTORS = {
@@ -44,7 +44,7 @@ def test_panels_count_as_settings_of_their_own(tmp_path: Path) -> None:
 def test_one_sentence_an_order(tmp_path: Path) -> None:
     config = scaling_config(5, K=[16], learners=learners())
     orders = orders_table(load_results(write_results(tmp_path / "r", config, steps, spread=0.0, cap=10**7)))
-    assert orders_text(orders).splitlines()[1:] == [
+    assert orders_printed(orders).splitlines()[1:] == [
         "mixed: within 5 % of T in 1 of 5 settings, better in 1, worse by up to 2x in 2, by more in 1; "
         "trials reached the cap in 0",
         "stuck: within 5 % of T in 0 of 5 settings, better in 1, worse by up to 2x in 1, by more in 3; "

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 from synthetic import Cell, scaling_config, write_results
 
-from cascadebai_cli.analysis.ratios import Mean, ratio_of_means, ratios_table, ratios_text
+from cascadebai_cli.analysis.ratios import Mean, ratio_of_means, ratios_printed, ratios_table
 from cascadebai_cli.store.directory import Results, load_results
 
 LEARNERS = [{"name": "BatRac(K)", "algorithm": "batrac"}, {"name": "CascadeBAI", "algorithm": "cascadebai"}]
@@ -95,7 +95,7 @@ def test_cascadebai_is_compared_with_each_other_learner(results: Results) -> Non
 
 def test_printed_at_the_first_middle_and_last_K(results: Results) -> None:
     ratios = ratios_table(results)
-    lines = ratios_text(ratios).splitlines()
+    lines = str(ratios_printed(ratios)).splitlines()
     assert len(lines) == 2 + 2 * 2 * 3
     first = ratios.iloc[0]
     assert lines[2].startswith("setting 1  CascadeBAI / BatRac(K)")

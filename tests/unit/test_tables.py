@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from synthetic import SETTINGS, scaling_config, write_results
 
-from cascadebai_cli.analysis.fits import fits_table, fitted_curves, models_table
-from cascadebai_cli.analysis.tables import aligned, coefficient, difference, fits_text, models_text
+from cascadebai_cli.analysis.fits import fits_printed, fits_table, fitted_curves, models_printed, models_table
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.store.directory import Results, load_results
+from cascadebai_cli.text.numbers import coefficient, difference
+from cascadebai_cli.text.table import table_of
 
 COLUMNS = ["study", "instance", "learner", "model", "c1", "c1_se", "c2", "c2_se", "r2", "p_value", "n_points"]
 PUBLISHED = ["published_c1", "published_c2", "published_r2", "published_p_value"]
@@ -77,7 +78,7 @@ def test_too_few_values_of_K_name_the_instance(tmp_path: Path) -> None:
 
 
 def test_printed_table_sets_published_below_ours(results: Results) -> None:
-    lines = fits_text(fits_table(results)).splitlines()
+    lines = str(fits_printed(fits_table(results))).splitlines()
     header = "instance learner model source c1 se c2 se R^2 p-value points c1 diff."
     assert " ".join(lines[0].split()) == header
     assert len(lines) == 2 + 2 * 5
@@ -90,7 +91,7 @@ def test_printed_table_sets_published_below_ours(results: Results) -> None:
 def test_without_published_values_nothing_is_compared(tmp_path: Path) -> None:
     config = scaling_config(1, K=[20, 30, 40])
     config["instances"][0]["fit"]["published"] = None
-    text = fits_text(fits_table(load_results(write_results(tmp_path / "r", config))))
+    text = str(fits_printed(fits_table(load_results(write_results(tmp_path / "r", config)))))
     assert len(text.splitlines()) == 3
     assert "diff" not in text
     assert "published" not in text
@@ -99,12 +100,12 @@ def test_without_published_values_nothing_is_compared(tmp_path: Path) -> None:
 def test_printed_difference_is_that_of_c1(results: Results) -> None:
     fits = fits_table(results)
     expected = f"{100 * (fits['c1'][0] / 23802.95 - 1):+.1f} %"
-    assert fits_text(fits).splitlines()[2].endswith(expected)
+    assert str(fits_printed(fits)).splitlines()[2].endswith(expected)
 
 
 def test_printed_models_name_the_smallest_aic(results: Results) -> None:
     models = models_table(results)
-    lines = models_text(models).splitlines()
+    lines = str(models_printed(models)).splitlines()
     assert len(lines) == 2 + 5
     first = models[models["instance"] == "setting 1"].set_index("model")
     above = first["aic"] - first["aic"]["K"]
@@ -124,12 +125,12 @@ def test_equal_means_are_printed(tmp_path: Path) -> None:
     fits = fits_table(results)
     assert fits[["c1", "c2"]].to_numpy().tolist() == [[0.0, 1000.0]]
     assert fits[["r2", "p_value"]].isna().all(axis=None)
-    assert "1000.00" in fits_text(fits)
-    assert "0.000 to 0.000" in models_text(models_table(results))
+    assert "1000.00" in str(fits_printed(fits))
+    assert "0.000 to 0.000" in str(models_printed(models_table(results)))
 
 
 def test_alignment() -> None:
-    assert aligned(["name", "x"], [["a", "1.5"], ["longer", "10.0"]]).splitlines() == [
+    assert str(table_of(["name", "x"], [["a", "1.5"], ["longer", "10.0"]])).splitlines() == [
         "name       x",
         "------  ----",
         "a        1.5",

@@ -3,10 +3,17 @@
 from types import MappingProxyType
 from typing import Any
 
-import pandas as pd
-
-from cascadebai_cli.analysis.bounds import NO_NUMBER
-from cascadebai_cli.analysis.tables import coefficient, digits, p_value, share
+from cascadebai_cli.text.numbers import (
+    NO_NUMBER,
+    coefficient,
+    count,
+    digits,
+    exponent,
+    is_missing,
+    p_value,
+    parameter,
+    share,
+)
 
 HEADINGS = MappingProxyType(
     {
@@ -52,8 +59,8 @@ _FORMATS = MappingProxyType(
         **dict.fromkeys(("p_value", "published_p_value"), p_value),
         **{f"{start}{name}": coefficient for start in ("", "published_", "bound_") for name in ("c1", "c2")},
         **dict.fromkeys(("c1_se", "c2_se"), coefficient),
-        **dict.fromkeys(("delta", "epsilon"), "{:g}".format),
-        **dict.fromkeys(("loglog_slope", "loglog_low", "loglog_high"), "{:.3f}".format),
+        **dict.fromkeys(("delta", "epsilon"), parameter),
+        **dict.fromkeys(("loglog_slope", "loglog_low", "loglog_high"), exponent),
     }
 )
 
@@ -67,13 +74,8 @@ def cell_text(column: str, value: Any) -> str:
     """A value as text; a dash where there is none."""
     if isinstance(value, str):
         return value
-    if pd.isna(value):
+    if is_missing(value):
         return NO_NUMBER
     if column in _FORMATS:
         return _FORMATS[column](value)
-    return f"{value:,.0f}" if float(value).is_integer() or abs(value) >= 1000 else digits(value)
-
-
-def is_text(values: "pd.Series[Any]") -> bool:
-    """Whether a column holds words."""
-    return not pd.api.types.is_numeric_dtype(values)
+    return count(value) if float(value).is_integer() or abs(value) >= 1000 else digits(value)

@@ -1,15 +1,16 @@
-"""Writing results so that a reader never sees half a file."""
+"""Writing what a user asked for, so that a reader never sees half a file."""
 
 import errno
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from cascadebai_cli.errors import CascadeError
 from cascadebai_cli.store.files import replace_file
 
-if TYPE_CHECKING:
-    import pandas as pd
+FORMATS = ("pdf", "png", "svg")
+"""Endings of the file of a figure."""
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -32,6 +33,15 @@ def write_bytes(path: Path, content: bytes) -> None:
         ) from error
 
 
-def write_table(path: Path, table: "pd.DataFrame") -> None:
-    """Write `table` as CSV; ten digits are more than a fit has, and hide how a machine rounds."""
-    write_bytes(path, table.to_csv(index=False, float_format="%.10g", lineterminator="\n").encode())
+def write_table(path: Path, table: pd.DataFrame) -> None:
+    """Write `table` as CSV.
+
+    Raises:
+        CascadeError: if the file cannot be written.
+    """
+    write_bytes(path, table_bytes(table))
+
+
+def table_bytes(table: pd.DataFrame) -> bytes:
+    """`table` as CSV; ten digits are more than a fit has, and hide how a machine rounds."""
+    return table.to_csv(index=False, float_format="%.10g", lineterminator="\n").encode()

@@ -1,0 +1,74 @@
+"""Numbers as text: for each kind of number one way to print it."""
+
+from typing import Any
+
+NO_NUMBER = "-"
+"""Stands in a sentence or a column where every row should have a number and this one has none."""
+
+
+def is_missing(value: Any) -> bool:
+    """Whether there is no number: `None` or NaN."""
+    return value is None or value != value
+
+
+def count(value: float) -> str:
+    """A whole number, thousands apart."""
+    return f"{value:,.0f}"
+
+
+def number(value: float) -> str:
+    """Three digits, thousands apart from 1,000 on; a dash where there is none."""
+    if is_missing(value):
+        return NO_NUMBER
+    return count(value) if 1000 <= abs(value) < 1e15 else f"{value:.3g}"
+
+
+def digits(value: float) -> str:
+    """Three significant digits, zeros included, without a power of ten down to 0.001."""
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:#.3g}"
+
+
+def coefficient(value: float) -> str:
+    """Two decimals, as the paper prints them; empty if unknown."""
+    return "" if is_missing(value) else f"{value:.2f}" if abs(value) >= 0.1 or value == 0 else f"{value:.2g}"
+
+
+def share(value: float) -> str:
+    """Four decimals; empty if unknown."""
+    return "" if is_missing(value) else f"{value:.4f}"
+
+
+def exponent(value: float) -> str:
+    """Three decimals, as for the slope on a log-log scale."""
+    return f"{value:.3f}"
+
+
+def p_value(value: float) -> str:
+    """Three digits; empty if unknown."""
+    return "" if is_missing(value) else f"{value:.2e}"
+
+
+def parameter(value: float) -> str:
+    """A number that somebody has written, such as `delta`, as short as it is."""
+    return f"{value:g}"
+
+
+def change(value: float, decimals: int = 1) -> str:
+    """A relative change in per cent, with its sign."""
+    return f"{100 * value:+.{decimals}f} %"
+
+
+def difference(ours: float, theirs: float) -> str:
+    """`ours` relative to `theirs` in per cent, with its sign; empty if there is nothing to compare with."""
+    return "" if is_missing(theirs) or theirs == 0 else change(ours / theirs - 1)
+
+
+def duration(seconds: float) -> str:
+    """A time in the two largest units."""
+    if seconds < 10:
+        return f"{seconds:.2g} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 1:
+        return f"{rest} s"
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"

@@ -1,0 +1,81 @@
+"""What the theorems promise for each cell of a study, beside what was measured."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from cascadebai_cli.analysis.bounds import bounds_printed, bounds_row, outside, with_measured
+from cascadebai_cli.store.directory import load_results
+from cascadebai_cli.study.cells import Cell, cells_of
+from cascadebai_cli.text.table import Table
+from cascadebai_cli.theory.cell import learner_bounds
+from cascadebai_cli.workflows.outputs import write_table
+from cascadebai_cli.workflows.results import warn_of_gaps
+from cascadebai_cli.workflows.studies import read_study
+from cascadebai_cli.workflows.watch import SILENT, Watch
+
+NAMES = ("cell_id", "study", "instance", "learner", "L", "K", "delta", "epsilon")
+
+
+@dataclass(frozen=True, eq=False)
+class Bounded:
+    """Bounds and measured means, one row a cell, and what a reader wants to see of them."""
+
+    rows: pd.DataFrame
+    printed: Table
+
+
+def bounds(
+    config: Path,
+    *,
+    results: Path | None = None,
+    csv: Path | None = None,
+    printed: bool = False,
+    watch: Watch = SILENT,
+) -> Bounded:
+    """The lower and the upper bound on the number of steps, and how far the measured mean is from both.
+
+    Args:
+        config: the study.
+        results: its sweep; `results/NAME OF CONFIG` by default, if there is one.
+        csv: file for the table, none by default.
+        printed: constant 216 in T-bar, as printed, instead of 256 sigma^2.
+        watch: takes the remarks.
+
+    Raises:
+        ConfigError: if the config or the result directory is not usable.
+        CascadeError: if the table cannot be written.
+    """
+    promised = _promised(cells_of(read_study(config)), printed)
+    table = with_measured(promised, _measured(results, config, watch))
+    for sentence in outside(table):
+        watch.warn(f"warning: {sentence}")
+    if csv:
+        write_table(csv, table)
+    return Bounded(table, bounds_printed(table))
+
+
+def _promised(cells: Sequence[Cell], printed: bool) -> pd.DataFrame:
+    return pd.DataFrame(
+        {name: getattr(cell, name) for name in NAMES}
+        | {"w_star": cell.problem.w_star, "w_prime": cell.problem.w_prime}
+        | bounds_row(
+            learner_bounds(
+                cell.problem, cell.delta, cell.spec.algorithm, cell.spec.options, cell.feedback, printed=printed
+            )
+        )
+        for cell in cells
+    )
+
+
+def _measured(directory: Path | None, config: Path, watch: Watch) -> pd.DataFrame | None:
+    """`summary.csv` of the sweep, if there is one; a directory that was asked for has to be one."""
+    usual = Path("results") / config.stem
+    if directory is None and not (usual / "summary.csv").exists():
+        watch.warn(f"no measured steps: {usual} has no summary.csv; `cascadebai sweep {config}` makes it")
+        return None
+    results = load_results(directory or usual)
+    warn_of_gaps(results, watch)
+    return results.summary

@@ -1,0 +1,36 @@
+"""Fit a study: its tables, written into its directory."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from cascadebai_cli.analysis.tables import StudyTable, tables_of
+from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.store.directory import load_results
+from cascadebai_cli.workflows.outputs import write_table
+from cascadebai_cli.workflows.results import is_whole, warn_of_gaps
+from cascadebai_cli.workflows.watch import SILENT, Watch
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """The tables of a study, at least one, and whether none of its trials is missing."""
+
+    tables: tuple[StudyTable, ...]
+    whole: bool
+
+
+def fit(directory: Path, *, watch: Watch = SILENT) -> Fitted:
+    """Fit the mean number of steps against K and compare learners, as the config of a result directory says.
+
+    Raises:
+        ConfigError: if the directory is not that of a sweep, or there is nothing to fit.
+        CascadeError: if a table cannot be written.
+    """
+    results = load_results(directory)
+    tables = tuple(tables_of(results))
+    if not tables:
+        raise ConfigError(f"{directory}: nothing to fit: no instance has 3 values of K; add some to the config")
+    warn_of_gaps(results, watch)
+    for table in tables:
+        write_table(directory / table.file, table.rows)
+    return Fitted(tables, is_whole(results))

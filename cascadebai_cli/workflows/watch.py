@@ -1,0 +1,50 @@
+"""What a workflow tells while it works; whoever calls it decides what becomes of that."""
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from cascadebai_cli.running.worker import BlockResult
+
+
+class Counter(Protocol):
+    """Takes in results of blocks, in the order in which they come."""
+
+    def update(self, result: "BlockResult") -> None:
+        """Some more trials are done."""
+
+
+class Watch(Protocol):
+    """Follows a workflow."""
+
+    def warn(self, text: str) -> None:
+        """Something that the user must know, in one sentence."""
+
+    def remark(self, text: str) -> None:
+        """Something that the user may want to know, in one sentence."""
+
+    def trials(self, missing: Sequence[int]) -> AbstractContextManager[Counter]:
+        """So many trials of each cell are about to run."""
+
+
+class _Deaf:
+    def update(self, result: "BlockResult") -> None:
+        pass
+
+
+class Silent:
+    """A `Watch` that nobody looks at."""
+
+    def warn(self, text: str) -> None:
+        """Says nothing."""
+
+    def remark(self, text: str) -> None:
+        """Says nothing."""
+
+    def trials(self, missing: Sequence[int]) -> AbstractContextManager[Counter]:
+        """Counts nothing."""
+        return nullcontext(_Deaf())
+
+
+SILENT = Silent()
