@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cascadebai_cli.cli.console import label
 from cascadebai_cli.store.intervals import binomial_interval
 from cascadebai_cli.text.numbers import duration
 
@@ -31,7 +30,7 @@ def cell_report(cell: "Cell", rows: Sequence["Finished"], seconds: float) -> str
     }
     width = max(map(len, lines))
     text = [f"  {name.ljust(width)}  {value}" for name, value in lines.items()]
-    return "\n".join([f"{label(cell)} (cell {cell.cell_id})", *text])
+    return "\n".join([f"{cell.label} (cell {cell.cell_id})", *text])
 
 
 def _mean(values: Sequence[float]) -> float:

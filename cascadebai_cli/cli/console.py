@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
     from cascadebai_cli.running.worker import BlockResult
-    from cascadebai_cli.study.cells import Cell
 
 LINE_SECONDS = 10.0
 
@@ -23,11 +22,6 @@ LINE_SECONDS = 10.0
 def tell(text: str) -> None:
     """A message, on stderr."""
     typer.echo(text, err=True)
-
-
-def label(cell: "Cell") -> str:
-    """A cell in words."""
-    return f"{cell.instance}, {cell.learner}: {cell.point}"
 
 
 def end_with(success: bool) -> None:

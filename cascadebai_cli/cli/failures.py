@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cascadebai_cli.cli.console import label, tell
+from cascadebai_cli.cli.console import tell
 
 if TYPE_CHECKING:
     from cascadebai_cli.running.worker import BlockResult
@@ -46,7 +46,7 @@ class Failures:
         cell = self.cells[result.position]
         for failed in result.failed:
             self.count += 1
-            text = f"trial {failed.trial} of {label(cell)} (cell {cell.cell_id}) failed: {failed.error}"
+            text = f"trial {failed.trial} of {cell.label} (cell {cell.cell_id}) failed: {failed.error}"
             text += f"; repeat it with: {self.command(cell, failed.trial)}" if self.config else ""
             if self.count <= MOST_SHOWN:
                 tell(text)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cascadebai_cli.cli.console import Progress, label, tell
+from cascadebai_cli.cli.console import Progress, tell
 from cascadebai_cli.cli.failures import Failures
 from cascadebai_cli.cli.options import (
     BackendName,
@@ -91,7 +91,7 @@ def _list_missing(task: "Sweep") -> None:
     counts = [len(trials) for trials in task.missing(stored)]
     for cell, count in zip(task.cells, counts, strict=True):
         if count:
-            typer.echo(f"{cell.cell_id}  {count} of {task.study.trials} trials missing: {label(cell)}")
+            typer.echo(f"{cell.cell_id}  {count} of {task.study.trials} trials missing: {cell.label}")
     cells = sum(count > 0 for count in counts)
     wanted = task.study.trials * len(counts)
     if any(counts) and len(stored.rows):

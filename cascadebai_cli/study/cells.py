@@ -67,6 +67,11 @@ class Cell:
         return f"instance '{self.instance}' with learner '{self.learner}'"
 
     @property
+    def label(self) -> str:
+        """The whole cell in words."""
+        return f"{self.instance}, {self.learner}: {self.point}"
+
+    @property
     def point(self) -> str:
         """The numbers of the grid in words."""
         return f"L = {self.L}, K = {self.K}, delta = {self.delta:g}, epsilon = {self.epsilon:g}"

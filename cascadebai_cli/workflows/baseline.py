@@ -1,10 +1,10 @@
-"""A reference: the rows of a finished sweep that later code must give again, and a fixed small set of them."""
+"""A baseline: the rows of a finished sweep that later code must give again, and a fixed small set of them."""
 
 import csv
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -14,6 +14,7 @@ from pydantic import ValidationError
 
 from cascadebai_cli.engines.simulate import resolve_engine
 from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.learners.plugins import is_plugin
 from cascadebai_cli.running.runner import Backend, run_missing
 from cascadebai_cli.running.worker import Order
 from cascadebai_cli.store.files import reading_from
@@ -28,7 +29,7 @@ from cascadebai_cli.study.study import Study
 MOST_STEPS: Mapping[str, float] = MappingProxyType({"skip-ahead": float("inf"), "lockstep": 1e5, "reference": 2e4})
 """Engine -> longest trials that are run again: a few long ones would take as long as the sweep did."""
 MOST_CELLS = 40
-"""Cells of one reference that are looked at."""
+"""Cells of one baseline that are looked at."""
 TRIALS_A_CELL = 2
 NEEDED: Mapping[str, tuple[type, str]] = MappingProxyType(
     {
@@ -38,7 +39,7 @@ NEEDED: Mapping[str, tuple[type, str]] = MappingProxyType(
         "versions": (dict, "a mapping"),
     }
 )
-"""Keys of the manifest of a reference, their types, and these in words."""
+"""Keys of the manifest of a baseline, their types, and these in words."""
 AGAIN = "copy the files from a sweep again"
 
 
@@ -60,7 +61,7 @@ Rows = Mapping[int, Mapping[int, Outcome]]
 
 
 @dataclass(frozen=True, eq=False)
-class Reference:
+class Baseline:
     """A result directory that others are compared with.
 
     Args:
@@ -69,6 +70,8 @@ class Reference:
         cells: cells of its grid.
         rows: its trials.
         strangers: cells of `trials.csv` that its own config does not make any more.
+        plugins: algorithms `module:Class` that its config names.
+        skipped: learner -> algorithm, of those whose code must not be imported; their cells and rows are left out.
     """
 
     directory: Path
@@ -76,6 +79,8 @@ class Reference:
     cells: Sequence[Cell]
     rows: Rows
     strangers: Sequence[str]
+    plugins: Collection[str] = ()
+    skipped: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -88,12 +93,15 @@ class Reference:
         return int(self.manifest["seed"])
 
 
-def load_reference(directory: Path, folder: Path) -> Reference:
-    """Read a reference.
+def load_baseline(directory: Path, folder: Path, plugins: Collection[str] = ()) -> Baseline:
+    """Read a baseline.
+
+    Somebody else may have made it, so that nothing is imported because a manifest names it.
 
     Args:
         directory: with `manifest.json` and `trials.csv`.
         folder: from which the data files of its config count.
+        plugins: algorithms `module:Class` that may be imported.
 
     Raises:
         ConfigError: if a file is missing or damaged, or the config is not valid any more.
@@ -102,18 +110,34 @@ def load_reference(directory: Path, folder: Path) -> Reference:
     if manifest is None or not (directory / TRIALS).exists():
         raise ConfigError(f"{directory} needs {MANIFEST} and {TRIALS} to be a reference; copy them from a sweep")
     _check_manifest(directory / MANIFEST, manifest)
-    cells = _cells(directory / MANIFEST, manifest["config"], folder)
+    own = _own_code(manifest["config"])
+    skipped = {learner: algorithm for learner, algorithm in own.items() if algorithm not in plugins}
+    cells = _cells(directory / MANIFEST, _without(manifest["config"], skipped), folder)
     places = {cell.cell_id: i for i, cell in enumerate(cells)}
+    left_out = {key for key, cell in manifest.get("cells", {}).items() if cell.get("algorithm") in skipped.values()}
     rows: dict[int, dict[int, Outcome]] = {}
     strangers: dict[str, None] = {}
     for cell_id, trial, outcome in _rows(directory / TRIALS):
         if cell_id in places:
             rows.setdefault(places[cell_id], {})[trial] = outcome
-        else:
+        elif cell_id not in left_out:
             strangers[cell_id] = None
-    if not (rows or strangers):
+    if not (rows or strangers or skipped):
         raise ConfigError(f"{directory / TRIALS}: no trial; {AGAIN}")
-    return Reference(directory, manifest, cells, rows, tuple(strangers))
+    return Baseline(directory, manifest, cells, rows, tuple(strangers), frozenset(own.values()), skipped)
+
+
+def _own_code(config: Mapping[str, Any]) -> dict[str, str]:
+    """Learner -> algorithm, of those that are not this program's."""
+    entries = config.get("learners") or ()
+    return {entry["name"]: entry["algorithm"] for entry in entries if is_plugin(entry.get("algorithm") or "")}
+
+
+def _without(config: Mapping[str, Any], skipped: Collection[str]) -> Mapping[str, Any]:
+    """The config without some learners; without these it stays as it is, be it valid or not."""
+    if not skipped:
+        return config
+    return {**config, "learners": [entry for entry in config["learners"] if entry["name"] not in skipped]}
 
 
 def _check_manifest(path: Path, manifest: Manifest) -> None:
@@ -127,6 +151,8 @@ def _check_manifest(path: Path, manifest: Manifest) -> None:
 
 
 def _cells(path: Path, config: Mapping[str, Any], folder: Path) -> list[Cell]:
+    if config.get("learners") == []:
+        return []
     try:
         study = Study.model_validate(config)
         study._folder = folder
@@ -183,11 +209,11 @@ def most_steps(cell: Cell) -> float:
     return MOST_STEPS[resolve_engine(cell.engine, learner, cell.feedback)]
 
 
-def watched(reference: Reference) -> list[int]:
+def watched(baseline: Baseline) -> list[int]:
     """Cells that stand for all: the smallest, middle and largest `K` of each curve whose trials are short enough."""
     curves: dict[object, list[int]] = {}
-    for position, trials in reference.rows.items():
-        cell = reference.cells[position]
+    for position, trials in baseline.rows.items():
+        cell = baseline.cells[position]
         if np.mean([outcome.steps for outcome in trials.values()]) <= most_steps(cell):
             key = (cell.instance, cell.learner, cell.L, cell.delta, cell.epsilon)
             curves.setdefault(key, []).append(position)
@@ -202,12 +228,12 @@ def evenly(values: Sequence[int], most: int) -> list[int]:
     return [values[i] for i in np.linspace(0, len(values) - 1, most).round().astype(int)]
 
 
-def fixed_trials(reference: Reference, positions: Iterable[int]) -> dict[int, list[int]]:
+def fixed_trials(baseline: Baseline, positions: Iterable[int]) -> dict[int, list[int]]:
     """The first trials of each cell that are short enough, always the same ones."""
     found: dict[int, list[int]] = {}
     for position in positions:
-        limit = most_steps(reference.cells[position])
-        short = [trial for trial, outcome in sorted(reference.rows[position].items()) if outcome.steps <= limit]
+        limit = most_steps(baseline.cells[position])
+        short = [trial for trial, outcome in sorted(baseline.rows[position].items()) if outcome.steps <= limit]
         found[position] = short[:TRIALS_A_CELL]
     return found
 

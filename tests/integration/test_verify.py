@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,8 +14,9 @@ from sweeps import call
 import cascadebai_cli.engines.stretch as stretch
 import cascadebai_cli.learners.cascadebai as algorithm
 import cascadebai_cli.running.worker as worker
+from cascadebai_cli.learners.plugins import load_plugin, plugin_code
 from cascadebai_cli.running.seeds import trial_seed
-from cascadebai_cli.workflows.baseline import evenly, load_reference, watched
+from cascadebai_cli.workflows.baseline import evenly, load_baseline, watched
 
 CONFIG = """\
 study: small
@@ -303,18 +305,108 @@ def test_means_need_two_trials_in_the_reference(tmp_path: Path, capsys: pytest.C
     assert "small: by statistics: skipped for want of 2 trials in the reference: 6 of the cells\n" in error
 
 
+# --- learners that a manifest names but nobody on the command line ---------------------------------------------------
+
+OWN = """\
+from pathlib import Path
+
+from cascadebai_cli.learners.batrac import BatRac
+
+Path(__file__).with_suffix(".imported").touch()
+
+
+class Own(BatRac):
+    pass
+"""
+
+
+@pytest.fixture
+def stranger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Path:
+    """Result directory of a learner of somebody's own beside Algorithm 1; importing its module leaves a trace."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    module = tmp_path / f"stranger_{tmp_path.name}.py"
+    module.write_text(OWN)
+    (tmp_path / "small.yaml").write_text(CONFIG)
+    made = tmp_path / "reference" / "small"
+    more = ("--plugin", f"{module.stem}:Own", "--trials", 4, "--n-jobs", 1, "--quiet")
+    assert call("sweep", tmp_path / "small.yaml", "--out", made, *more) == 0
+    trace(tmp_path).unlink()
+    for cached in (load_plugin, plugin_code):
+        cached.cache_clear()
+    monkeypatch.delitem(sys.modules, module.stem)
+    capsys.readouterr()
+    return made
+
+
+def trace(folder: Path) -> Path:
+    return folder / f"stranger_{folder.name}.imported"
+
+
+def only_stranger(made: Path) -> None:
+    """The config as if Algorithm 1 were not in it."""
+    path = made / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["config"]["learners"] = manifest["config"]["learners"][1:]
+    path.write_text(json.dumps(manifest))
+
+
+def test_a_learner_that_only_the_manifest_names_is_skipped(
+    stranger: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call("verify", "--reference", stranger.parent, "--n-jobs", 1, "--seed", 3) == 0
+    out, error = capsys.readouterr()
+    assert out == "nothing has moved in small\n"
+    name = f"stranger_{tmp_path.name}:Own"
+    assert f"small: learner 'Own' is skipped: {name} is not part of this program; " in error
+    assert f"add --plugin {name}\n" in error
+    assert "bit for bit: 12 of 24 trials run again" in error
+    assert not trace(tmp_path).exists()
+
+
+def test_a_learner_that_is_named_is_run(stranger: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    name = f"stranger_{tmp_path.name}:Own"
+    assert call("verify", "--reference", stranger.parent, "--n-jobs", 1, "--seed", 3, "--plugin", name) == 0
+    assert "skipped" not in (error := capsys.readouterr().err)
+    assert "bit for bit: 24 of 48 trials run again" in error
+    assert trace(tmp_path).exists()
+
+
+@pytest.mark.parametrize("verb", ["verify", "fit", "plot", "report"])
+def test_reading_results_imports_no_learner(verb: str, stranger: Path, tmp_path: Path) -> None:
+    only_stranger(stranger)
+    arguments = {"verify": ("--reference", stranger.parent)}.get(verb, (stranger,))
+    assert call(verb, *arguments) == (2 if verb == "verify" else 0)
+    assert not trace(tmp_path).exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ((), "no learner is left to run; name those that may run with --plugin"),
+        (("--plugin", "antigravity:X"), "--plugin antigravity:X: no learner in "),
+    ],
+)
+def test_nobody_is_left_to_run(
+    more: tuple[str, ...], told: str, stranger: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    only_stranger(stranger)
+    assert call("verify", "--reference", stranger.parent, *more) == 2
+    assert told in capsys.readouterr().err
+
+
 # --- which trials stand for all -------------------------------------------------------------------------------------
 
 
 def test_first_middle_and_last_K_of_each_curve_are_watched(reference: Path) -> None:
-    found = load_reference(reference / "small", Path())
+    found = load_baseline(reference / "small", Path())
     assert watched(found) == [0, 1, 2, 3, 4, 5]
     less = replace(found, rows={position: found.rows[position] for position in (0, 2, 3)})
     assert watched(less) == [0, 2, 3]
 
 
 def test_long_trials_of_slow_engines_are_not_watched(reference: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = load_reference(reference / "small", Path())
+    found = load_baseline(reference / "small", Path())
     monkeypatch.setattr("cascadebai_cli.workflows.baseline.MOST_STEPS", {"skip-ahead": 4_000})
     assert watched(found) == [1, 2]
 

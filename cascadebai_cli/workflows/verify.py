@@ -1,0 +1,229 @@
+"""Does this code still give the numbers of the baseline, the committed results?"""
+
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+import pandas as pd
+
+from cascadebai_cli.analysis.agreement import compare_means, fresh_summary, moved, same_numbers
+from cascadebai_cli.analysis.fits import fits_table
+from cascadebai_cli.engines.simulate import ENGINE_VERSION
+from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.running.runner import Backend
+from cascadebai_cli.store.directory import Results, load_results
+from cascadebai_cli.store.reading import read_table
+from cascadebai_cli.store.summary import summarise_file
+from cascadebai_cli.text.numbers import change, count
+from cascadebai_cli.workflows.baseline import Baseline, Rows, fixed_trials, load_baseline, run_again, watched
+from cascadebai_cli.workflows.studies import check_trials
+from cascadebai_cli.workflows.watch import SILENT, Watch
+
+__all__ = ["Backend", "Verified", "verify"]
+
+MOST_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Verified:
+    """Names of the artefacts that were checked, and one line for everything that has moved."""
+
+    artefacts: tuple[str, ...]
+    moved: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Means:
+    """How fresh trials are made: where, from which root seed, how many a cell, for how many tests in all."""
+
+    backend: Backend
+    seed: int
+    trials: int
+    tests: int
+
+
+def verify(
+    baseline: Path,
+    *,
+    configs: Path = Path("configs"),
+    only: Sequence[str] = (),
+    seed: int | None = None,
+    trials: int = 20,
+    plugins: Sequence[str] = (),
+    backend: Backend | None = None,
+    watch: Watch = SILENT,
+) -> Verified:
+    """Compare this code with committed results: their tables, some trials bit for bit, and means of fresh trials.
+
+    Args:
+        baseline: holds a result directory for each artefact.
+        configs: folder from which the data files of their configs count.
+        only: names of the artefacts, all by default.
+        seed: root seed of the fresh trials; a new one by default.
+        trials: fresh trials a cell.
+        plugins: learners `module:Class` that may be imported; others that a manifest names are skipped.
+        backend: where trials run; all cores by default.
+        watch: takes the remarks.
+
+    Raises:
+        ConfigError: if there is nothing to verify, or a file is missing or damaged.
+    """
+    check_trials(trials)
+    artefacts = [_load(directory, configs, plugins) for directory in _directories(baseline, only)]
+    _tell_skipped(artefacts, plugins, baseline, watch)
+    tests = sum(len(_groups(artefact)) + len(watched(artefact)) for artefact in artefacts)
+    means = _Means(backend or Backend(), secrets.randbits(32) if seed is None else seed, trials, tests)
+    watch.remark(f"fresh trials have the root seed {means.seed}")
+    found = [line for artefact in artefacts for line in _check(artefact, means, watch)]
+    return Verified(tuple(artefact.name for artefact in artefacts if artefact.cells), tuple(found))
+
+
+def _directories(baseline: Path, only: Sequence[str]) -> list[Path]:
+    found = sorted(path.parent for path in baseline.glob("*/manifest.json"))
+    if not found:
+        raise ConfigError(f"{baseline} holds no result directory; give one with --reference")
+    names = [path.name for path in found]
+    for name in only:
+        if name not in names:
+            raise ConfigError(f"--only: {name} is not in {baseline}; choose from {', '.join(names)}")
+    return [path for path in found if not only or path.name in only]
+
+
+def _load(directory: Path, configs: Path, plugins: Sequence[str]) -> Baseline:
+    load_results(directory)  # first, as it says what is wrong with any of the files
+    return load_baseline(directory, configs, plugins)
+
+
+def _tell_skipped(artefacts: Sequence[Baseline], plugins: Sequence[str], baseline: Path, watch: Watch) -> None:
+    for artefact in artefacts:
+        for learner, algorithm in artefact.skipped.items():
+            watch.warn(
+                f"{artefact.name}: learner '{learner}' is skipped: {algorithm} is not part of this program; "
+                f"to import and run it, add --plugin {algorithm}"
+            )
+    known = {name for artefact in artefacts for name in artefact.plugins}
+    for name in plugins:
+        if name not in known:
+            raise ConfigError(f"--plugin {name}: no learner in {baseline} has this algorithm; leave it away")
+    if not any(artefact.cells for artefact in artefacts):
+        raise ConfigError(f"{baseline}: no learner is left to run; name those that may run with --plugin")
+
+
+def _check(artefact: Baseline, means: _Means, watch: Watch) -> list[str]:
+    """One line for everything that has moved in an artefact."""
+    _remark_on_versions(artefact, watch)
+    lines = [*_check_tables(artefact)]
+    if artefact.cells:
+        lines += [*_check_rows(artefact, means, watch), *_check_means(artefact, means, watch)]
+    return [f"{artefact.name}: {line}" for line in lines]
+
+
+def _remark_on_versions(artefact: Baseline, watch: Watch) -> None:
+    there = {"numpy": artefact.manifest["versions"].get("numpy"), "engine": artefact.manifest["engine_version"]}
+    for name, here in (("numpy", version("numpy")), ("engine", ENGINE_VERSION)):
+        if there[name] != here:
+            watch.warn(
+                f"{artefact.name}: {name} {there[name]} in the reference, {here} here: rows may differ for that reason"
+            )
+
+
+def _check_tables(artefact: Baseline) -> Iterator[str]:
+    """The summary must follow from the rows, the fits from the summary, and the rows be those of the manifest."""
+
+    results = load_results(artefact.directory)
+    if results.stale:
+        yield "tables: trials.csv is not the file whose hash the manifest holds"
+    table = summarise_file(artefact.directory / "trials.csv").to_csv(index=False, lineterminator="\n")
+    if table.encode() != (artefact.directory / "summary.csv").read_bytes():
+        yield "tables: summary.csv is not what trials.csv gives"
+    if (artefact.directory / "fits.csv").exists() and not _same_fits(results):
+        yield "tables: fits.csv is not what summary.csv gives"
+    for cell_id in artefact.strangers[:MOST_SHOWN]:
+        yield f"tables: cell {cell_id} of trials.csv is not made by the config any more"
+
+
+def _same_fits(results: Results) -> bool:
+    """Apart from rounding, which linear algebra does in its own way on each machine."""
+
+    remedy = f"`cascadebai fit {results.directory}` writes it"
+    return same_numbers(read_table(results.directory / "fits.csv", (), (), remedy), fits_table(results))
+
+
+def _check_rows(artefact: Baseline, means: _Means, watch: Watch) -> Iterator[str]:
+
+    trials = fixed_trials(artefact, watched(artefact))
+    rows, raised = run_again(artefact.cells, trials, artefact.seed, means.backend)
+    again = sum(map(len, trials.values()))
+    watch.warn(
+        f"{artefact.name}: bit for bit: {again} of {count(sum(map(len, artefact.rows.values())))} trials run again"
+    )
+    differing = [
+        f"{_place(artefact, position)}, trial {trial}: {old} in the reference, {new} here"
+        for position, found in sorted(rows.items())
+        for trial, new in sorted(found.items())
+        if new != (old := artefact.rows[position][trial])
+    ]
+    yield from _first("bit for bit", [*raised, *differing], "trials")
+
+
+def _check_means(artefact: Baseline, means: _Means, watch: Watch) -> Iterator[str]:
+
+    cells = watched(artefact)
+    wanted = {position: range(means.trials) for position in cells if len(artefact.rows[position]) > 1}
+    if len(wanted) < len(cells):
+        skipped = len(cells) - len(wanted)
+        watch.warn(
+            f"{artefact.name}: by statistics: skipped for want of 2 trials in the reference: {skipped} of the cells"
+        )
+    rows, raised = run_again(artefact.cells, wanted, means.seed, means.backend)
+    positions = [position for position, trials in rows.items() if len(trials) > 1]
+    old = _summary(artefact, {position: artefact.rows[position] for position in positions})
+    fresh = _summary(artefact, {position: rows[position] for position in positions})
+    found = compare_means(old, fresh, _groups(artefact))
+    largest = max((abs(comparison.z) for comparison in found), default=0)
+    watch.remark(
+        f"{artefact.name}: by statistics: {len(positions)} of {len(artefact.cells)} cells, {means.trials} fresh trials "
+        f"each; largest |z| {largest:.2f}"
+    )
+    names = {artefact.cells[position].cell_id: _place(artefact, position) for position in positions}
+    lines = [
+        f"{names.get(one.what, one.what)}: mean steps {change(one.change, 2)}, z = {one.z:.1f}, p = {one.p_value:.1g}"
+        for one in moved(found, means.tests)
+    ]
+    # What is wrong everywhere stands behind the cells: it comes first.
+    yield from _first("by statistics", [*raised, *lines[::-1]], "comparisons")
+
+
+def _place(artefact: Baseline, position: int) -> str:
+    cell = artefact.cells[position]
+    return f"{cell.label} (cell {cell.cell_id})"
+
+
+def _groups(artefact: Baseline) -> Mapping[str, list[str]]:
+    """The watched cells of each learner where there are several, and all of them."""
+    cells = [artefact.cells[position] for position in watched(artefact)]
+    groups = {"all watched cells": [cell.cell_id for cell in cells]}
+    learners = list(dict.fromkeys(cell.learner for cell in cells))
+    for learner in learners if len(learners) > 1 else []:
+        groups[f"all watched cells of {learner}"] = [cell.cell_id for cell in cells if cell.learner == learner]
+    return {name: members for name, members in groups.items() if len(members) > 1}
+
+
+def _summary(artefact: Baseline, rows: Rows) -> pd.DataFrame:
+
+    names = ("cell_id", "study", "instance", "learner", "L", "K", "delta", "epsilon")
+    return fresh_summary(
+        {name: getattr(artefact.cells[position], name) for name in names}
+        | {"w_star": artefact.cells[position].problem.w_star, "w_prime": artefact.cells[position].problem.w_prime}
+        | {"trial": trial, **outcome._asdict()}
+        for position, trials in rows.items()
+        for trial, outcome in trials.items()
+    )
+
+
+def _first(check: str, lines: Sequence[str], what: str) -> Iterator[str]:
+    yield from (f"{check}: {line}" for line in lines[:MOST_SHOWN])
+    if len(lines) > MOST_SHOWN:
+        yield f"{check}: and {len(lines) - MOST_SHOWN} more {what}"
