@@ -1,5 +1,7 @@
 """Errors that a user meets: one plain sentence that names the value and the remedy."""
 
+from collections.abc import Iterable
+
 INTERRUPTED = 130
 """Exit code after Ctrl-C."""
 
@@ -14,3 +16,15 @@ class ConfigError(CascadeError):
     """A config, an argument or an input file is not usable; nothing was run or written."""
 
     exit_code = 2
+
+
+def suggest(word: str, valid: Iterable[str]) -> str:
+    """The remedy for a word that is not known.
+
+    `did you mean X?` if a valid word is near, else `use one of A, B`; capitals do not count.
+    """
+    from difflib import get_close_matches
+
+    words = {name.lower(): name for name in valid}
+    near = get_close_matches(word.lower(), words, n=1, cutoff=0.55)
+    return f"did you mean {words[near[0]]}?" if near else f"use one of {', '.join(words.values())}"

@@ -42,12 +42,11 @@ def run(
     import numpy as np
 
     from cascadebai_cli.running.runner import Backend
-    from cascadebai_cli.study.cells import cells_of
     from cascadebai_cli.workflows.studies import read_study
 
     wanted = {"instance": instance, "learner": learner, "L": L, "K": K, "delta": delta, "epsilon": epsilon}
     study = read_study(config, trials, seed, plugin or ())
-    cells = _chosen(cells_of(study), {**wanted, "cell_id": cell_id})
+    cells = _chosen(study.cells, {**wanted, "cell_id": cell_id})
     numbers = np.arange(study.trials) if trial is None else np.array([trial])
     failures = Failures(config, study.seed, cells, plugins=plugin or ())
     _run_all(cells, numbers, Backend(n_jobs=n_jobs), failures, quiet)

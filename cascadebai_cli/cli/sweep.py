@@ -77,13 +77,11 @@ def sweep(
 
 
 def _task(study: "Study", directory: Path) -> "Sweep":
-    from cascadebai_cli.study.cells import cells_of
     from cascadebai_cli.workflows.studies import check_rows
     from cascadebai_cli.workflows.sweep import Sweep
 
-    cells = cells_of(study)
-    check_rows(study, len(cells))
-    return Sweep(study, cells, directory)
+    check_rows(study, len(study.cells))
+    return Sweep(study, study.cells, directory)
 
 
 def _list_missing(task: "Sweep") -> None:

@@ -8,8 +8,7 @@ from typing import Any
 
 from simpleeval import FunctionNotDefined, InvalidExpression, NameNotDefined, SimpleEval
 
-from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.nearest import suggest
+from cascadebai_cli.errors import ConfigError, suggest
 
 FUNCTIONS = {"sqrt": math.sqrt, "log": math.log, "exp": math.exp, "min": min, "max": max}
 LONGEST = 200

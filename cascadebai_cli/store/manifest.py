@@ -17,7 +17,7 @@ from cascadebai_cli.errors import CascadeError, ConfigError
 from cascadebai_cli.learners.plugins import is_plugin, plugin_code
 from cascadebai_cli.store.files import reading_from, write_atomically
 from cascadebai_cli.study.cells import Cell
-from cascadebai_cli.study.options import options_of
+from cascadebai_cli.study.learners import options_of
 
 MANIFEST = "manifest.json"
 PACKAGES = ("numpy", "scipy", "pandas", "statsmodels", "joblib", "pydantic")

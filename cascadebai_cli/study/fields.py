@@ -1,10 +1,12 @@
 """Types of the values in a config."""
 
-from typing import Annotated, Any
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, model_validator
 
-from cascadebai_cli.nearest import suggest
+from cascadebai_cli.errors import suggest
 from cascadebai_cli.study.messages import mistake, show
 
 MOST_ITEMS = 1_000_000
@@ -17,6 +19,27 @@ MOST_TRIALS = 10_000_000
 LONGEST_NAME = 200
 """Bytes of a file name that are left for the name of a study."""
 
+FeedbackName = Literal["cascading", "semi-bandit"]
+OrderName = Literal["random", "as_given"]
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a config does not say itself; the `context` of its validation.
+
+    Args:
+        folder: from which the paths in it count.
+        runs: whether it is to be run: its grid is made, and learners of one's own are imported.
+    """
+
+    folder: Path = Path()
+    runs: bool = True
+
+
+def context_of(info: ValidationInfo) -> Context:
+    """The context of a validation, or the usual one."""
+    return info.context if isinstance(info.context, Context) else Context()
+
 
 class Entry(BaseModel):
     """A mapping in a config: frozen, nothing converted, unknown keys refused with the nearest one."""
@@ -24,15 +47,15 @@ class Entry(BaseModel):
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid", allow_inf_nan=False)
 
     @classmethod
-    def known_keys(cls, data: dict[str, Any]) -> list[str]:
+    def known_keys(cls, data: dict[str, Any], info: ValidationInfo) -> list[str]:
         """Keys that the mapping may have."""
         return list(cls.model_fields)
 
     @model_validator(mode="before")
     @classmethod
-    def _refuse_unknown_keys(cls, data: Any) -> Any:
+    def _refuse_unknown_keys(cls, data: Any, info: ValidationInfo) -> Any:
         if isinstance(data, dict):
-            known = cls.known_keys(data)
+            known = cls.known_keys(data, info)
             for key in data:
                 if key not in known:
                     raise mistake(f"unknown key; {suggest(key, known)}", key)

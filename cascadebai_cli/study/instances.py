@@ -1,6 +1,7 @@
 """Instance entries of a config: one class a family, its keys and how its weights are made."""
 
 from abc import abstractmethod
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
@@ -13,17 +14,10 @@ from cascadebai_cli.model.families import Items
 from cascadebai_cli.model.formula import evaluate
 from cascadebai_cli.study.fields import MOST_ITEMS, Entry, Formula, List, Risks, Sizes, Text, Tolerances
 from cascadebai_cli.study.messages import mistake, show
-from cascadebai_cli.study.yaml_lines import KeyPath
 
 ScalingModel = Literal["K", "K^2", "sqrt(K)", "log(K)"]
-
-
-class GridError(ConfigError):
-    """A mistake that shows at a point of the grid; `at` is the key path to the entry that makes it."""
-
-    def __init__(self, text: str, *at: str | int) -> None:
-        super().__init__(text)
-        self.at: KeyPath = at
+ItemsAt = Callable[[int, int], Items]
+"""`items_at(L, K)` gives the items at a point of the grid; `L` is 0 for families that bring their own."""
 
 
 class Coefficients(Entry):
@@ -61,15 +55,15 @@ class InstanceEntry(Entry):
     fit: Fit | None = None
 
     @abstractmethod
-    def items(self, L: int, K: int, folder: Path) -> Items:
-        """Items and weights at a point of the grid; `L` is 0 for families that bring their own items.
+    def family_in(self, folder: Path) -> ItemsAt:
+        """What gives the items at each point of the grid; a file is read here, once, from `folder`.
 
-        Raises:
-            GridError: if a weight has no value or lies outside `[0, 1]`.
+        This, or what it gives, raises:
+            PydanticCustomError: if a weight has no value or lies outside `[0, 1]`, or the file is not usable.
         """
 
-    def _weights(self, keys: tuple[str, ...], L: int, K: int) -> list[float]:
-        return [_weight(getattr(self, key), L, K, key) for key in keys]
+    def _weight(self, key: str, L: int, K: int) -> float:
+        return _weight(getattr(self, key), L, K, key)
 
 
 class SizedEntry(InstanceEntry):
@@ -87,10 +81,9 @@ class TwoLevel(SizedEntry):
     w_star: Formula
     w_prime: Formula
 
-    def items(self, L: int, K: int, folder: Path) -> Items:
-        """Items and weights at a point of the grid."""
-        w_star, w_prime = self._weights(("w_star", "w_prime"), L, K)
-        return families.two_level(L, K, w_star, w_prime)
+    def family_in(self, folder: Path) -> ItemsAt:
+        """What gives the items at each point of the grid."""
+        return lambda L, K: families.two_level(L, K, self._weight("w_star", L, K), self._weight("w_prime", L, K))
 
 
 class Linear(SizedEntry):
@@ -100,10 +93,9 @@ class Linear(SizedEntry):
     w_max: Formula
     w_min: Formula
 
-    def items(self, L: int, K: int, folder: Path) -> Items:
-        """Items and weights at a point of the grid."""
-        w_max, w_min = self._weights(("w_max", "w_min"), L, K)
-        return families.linear(L, w_max, w_min)
+    def family_in(self, folder: Path) -> ItemsAt:
+        """What gives the items at each point of the grid."""
+        return lambda L, K: families.linear(L, self._weight("w_max", L, K), self._weight("w_min", L, K))
 
 
 def _enough(weights: tuple[str | float, ...]) -> tuple[str | float, ...]:
@@ -118,10 +110,10 @@ class Explicit(InstanceEntry):
     family: Literal["explicit"]
     weights: Annotated[tuple[Formula, ...], List, AfterValidator(_enough)]
 
-    def items(self, L: int, K: int, folder: Path) -> Items:
-        """Items and weights at a point of the grid."""
-        L = len(self.weights)
-        return families.explicit([_weight(w, L, K, "weights", i) for i, w in enumerate(self.weights)])
+    def family_in(self, folder: Path) -> ItemsAt:
+        """What gives the items at each point of the grid."""
+        L, formulas = len(self.weights), list(enumerate(self.weights))
+        return lambda _, K: families.explicit([_weight(w, L, K, "weights", i) for i, w in formulas])
 
 
 class Csv(InstanceEntry):
@@ -154,14 +146,15 @@ class Csv(InstanceEntry):
             )
         return self
 
-    def items(self, L: int, K: int, folder: Path) -> Items:
-        """Items and weights, the same at every point of the grid."""
+    def family_in(self, folder: Path) -> ItemsAt:
+        """What gives the items of the file, the same at every point of the grid."""
         columns = {"clicks": self.clicks, "views": self.views, "rate": self.rate, "item": self.item}
         file = ClickRateFile(folder / self.path, **columns, top=self.top, label=self.path)
         try:
-            return families.from_csv(file)
+            items = families.from_csv(file)
         except ConfigError as error:
-            raise GridError(str(error), "path") from None
+            raise mistake(str(error), "path") from None
+        return lambda *_: items
 
 
 AnyInstance = Annotated[TwoLevel | Linear | Explicit | Csv, Field(discriminator="family")]
@@ -172,8 +165,8 @@ def _weight(formula: str | float, L: int, K: int, *at: str | int) -> float:
     try:
         value = evaluate(formula, {"K": K, "L": L})
     except ConfigError as error:
-        raise GridError(str(error), *at) from None
+        raise mistake(str(error), *at) from None
     if not 0 <= value <= 1:
         worth = f"{formula} = {value:g} at K = {K}, L = {L}" if isinstance(formula, str) else f"{value:g}"
-        raise GridError(f"{worth} is outside [0, 1]; a weight is the probability of a click", *at)
+        raise mistake(f"{worth} is outside [0, 1]; a weight is the probability of a click", *at)
     return value

@@ -5,15 +5,27 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from pydantic import ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from cascadebai_cli.nearest import suggest
-from cascadebai_cli.study.yaml_lines import KeyPath
+from cascadebai_cli.errors import suggest
+from cascadebai_cli.study.document import KeyPath
 
 
 def mistake(text: str, *at: str | int) -> PydanticCustomError:
     """An error to raise in a validator: a whole sentence, about the value or about what lies `at` inside it."""
     return PydanticCustomError("mistake", "{text}", {"text": text, "at": at})
+
+
+def within(error: PydanticCustomError, *at: str | int) -> PydanticCustomError:
+    """The same mistake, seen from outside of what lies `at`."""
+    context = error.context or {}
+    return mistake(context["text"], *at, *context["at"])
+
+
+def mistakes(error: ValidationError, data: Any) -> list[tuple[KeyPath, str]]:
+    """Place and sentence of each mistake that pydantic found in `data`."""
+    return [(_path_of(e, data), sentence(e)) for e in error.errors(include_url=False)]
 
 
 def sentence(error: ErrorDetails) -> str:
@@ -24,7 +36,7 @@ def sentence(error: ErrorDetails) -> str:
     return f"{show(value)} is not valid; {error['msg'][:1].lower()}{error['msg'][1:]}"
 
 
-def path_of(error: ErrorDetails, data: Any) -> KeyPath:
+def _path_of(error: ErrorDetails, data: Any) -> KeyPath:
     """Keys from the top of `data` to the mistake, without the tags by which pydantic names a family or a type."""
     path: list[str | int] = []
     for part in error["loc"]:

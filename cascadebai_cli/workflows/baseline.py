@@ -10,7 +10,6 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
-from pydantic import ValidationError
 
 from cascadebai_cli.engines.simulate import resolve_engine
 from cascadebai_cli.errors import ConfigError
@@ -20,11 +19,9 @@ from cascadebai_cli.running.worker import Order
 from cascadebai_cli.store.files import reading_from
 from cascadebai_cli.store.manifest import MANIFEST, Manifest, read_manifest
 from cascadebai_cli.store.trials import TRIAL_COLUMNS, TRIALS
-from cascadebai_cli.study.cells import Cell, cells_of
-from cascadebai_cli.study.config import check_learner, mistakes
-from cascadebai_cli.study.instances import GridError
+from cascadebai_cli.study.cells import Cell
+from cascadebai_cli.study.config import stored_study
 from cascadebai_cli.study.messages import show
-from cascadebai_cli.study.study import Study
 
 MOST_STEPS: Mapping[str, float] = MappingProxyType({"skip-ahead": float("inf"), "lockstep": 1e5, "reference": 2e4})
 """Engine -> longest trials that are run again: a few long ones would take as long as the sweep did."""
@@ -150,22 +147,8 @@ def _check_manifest(path: Path, manifest: Manifest) -> None:
         raise ConfigError(f"{path}: seed: {manifest['seed']} is too small; {AGAIN}")
 
 
-def _cells(path: Path, config: Mapping[str, Any], folder: Path) -> list[Cell]:
-    if config.get("learners") == []:
-        return []
-    try:
-        study = Study.model_validate(config)
-        study._folder = folder
-        cells = cells_of(study)
-        for cell in cells:
-            check_learner(study, cell)
-    except ValidationError as error:
-        at, text = mistakes(error, config)[0]
-    except GridError as error:
-        at, text = error.at, str(error)
-    else:
-        return cells
-    raise ConfigError(f"{path}: the config is not valid any more: {'.'.join(map(str, at))}: {text}")
+def _cells(path: Path, config: Mapping[str, Any], folder: Path) -> Sequence[Cell]:
+    return () if config.get("learners") == [] else stored_study(config, path, folder).cells
 
 
 def _rows(path: Path) -> Iterator[tuple[str, int, Outcome]]:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from cascadebai_cli.analysis.bounds import bounds_printed, bounds_row, outside, with_measured
 from cascadebai_cli.store.directory import load_results
-from cascadebai_cli.study.cells import Cell, cells_of
+from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.text.table import Table
 from cascadebai_cli.theory.cell import learner_bounds
 from cascadebai_cli.workflows.outputs import write_table
@@ -48,7 +48,7 @@ def bounds(
         ConfigError: if the config or the result directory is not usable.
         CascadeError: if the table cannot be written.
     """
-    promised = _promised(cells_of(read_study(config)), printed)
+    promised = _promised(read_study(config).cells, printed)
     table = with_measured(promised, _measured(results, config, watch))
     for sentence in outside(table):
         watch.warn(f"warning: {sentence}")

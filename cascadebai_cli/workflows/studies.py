@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.study.config import Study, load_study, with_plugins
+from cascadebai_cli.study.config import Override, Study, load_study, own_learner
 from cascadebai_cli.study.fields import MOST_TRIALS
 from cascadebai_cli.text.numbers import count
 
@@ -23,10 +23,9 @@ def read_study(config: Path, trials: int | None = None, seed: int | None = None,
     Raises:
         ConfigError: if the config or a value is not usable.
     """
-    check_trials(trials)
     given = {"trials": trials, "seed": seed}
-    study = load_study(config).model_copy(update={key: value for key, value in given.items() if value is not None})
-    return with_plugins(study, plugins)
+    numbers = [Override(f"--{key}", (key,), value) for key, value in given.items() if value is not None]
+    return load_study(config, [*numbers, *map(own_learner, plugins)])
 
 
 def check_trials(trials: int | None) -> None:

@@ -13,7 +13,6 @@ from cascadebai_cli.cli.bounds import bounds
 from cascadebai_cli.cli.fit import fit
 from cascadebai_cli.cli.plot import plot
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.study.cells import cells_of
 from cascadebai_cli.study.config import load_study
 from cascadebai_cli.theory.two_level import TwoLevel
 
@@ -44,7 +43,7 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def write_summary(config: Path, directory: Path, steps: float) -> None:
-    cells = cells_of(load_study(config))[:1]
+    cells = load_study(config).cells[:1]
     directory.mkdir(parents=True)
     names = ("cell_id", "study", "instance", "learner", "L", "K", "delta", "epsilon")
     rows = [

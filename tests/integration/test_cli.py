@@ -56,7 +56,7 @@ def test_the_package_runs_as_a_module():
         (["run", "none.yaml"], "none.yaml"),
         (["sweep", "{config}", "--trials", "0"], "--trials"),
         (["sweep", "{config}", "--trials", "many"], "valid integer"),
-        (["sweep", "{config}", "--trials", "10000001"], "--trials 10000001 is too large; give 10000000 or less"),
+        (["sweep", "{config}", "--trials", "10000001"], "--trials 10000001 is too large; write 10000000 or less"),
         (["run", "{config}", "--n-jobs", "1001"], "--n-jobs 1001: more than 1000 processes; give a smaller number"),
         (["sweep", "{config}", "--n-jobs", "0"], "--n-jobs 0: nobody would work"),
         (["sweep", "{config}", "--backend", "threads"], "threads"),
@@ -107,10 +107,10 @@ def test_a_full_stdout_is_one_line(config):
 
 
 def test_too_little_memory_is_one_line(monkeypatch, config, capsys):
-    def exhausted(study):
+    def exhausted(*_):
         raise MemoryError
 
-    monkeypatch.setattr("cascadebai_cli.study.cells.cells_of", exhausted)
+    monkeypatch.setattr("cascadebai_cli.model.families.two_level", exhausted)
     assert call("run", config) == 1
     assert capsys.readouterr().err.startswith("error: there is not enough memory for this; ")
 

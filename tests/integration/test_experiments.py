@@ -15,7 +15,6 @@ import yaml
 from sweeps import ROOT, call, environment
 from synthetic import scaling_config, write_results
 
-from cascadebai_cli.study.cells import cells_of
 from cascadebai_cli.study.config import load_study
 from experiments import reference, reproduce, write_tables
 from experiments.artefacts import ARTEFACTS, Artefact
@@ -51,10 +50,10 @@ def test_every_artefact_has_a_config_and_a_smaller_one(
     assert fast.seed == full.seed
     assert "reduced: trials" in str(fast.title)
     steps = full.max_steps or 10**8
-    size = {study: len(cells_of(study)) * study.trials * (study.max_steps or steps) for study in (full, fast)}
+    size = {study: len(study.cells) * study.trials * (study.max_steps or steps) for study in (full, fast)}
     assert size[fast] * 20 < size[full]
-    assert {cell.instance for cell in cells_of(fast)} == {cell.instance for cell in cells_of(full)}
-    assert {cell.learner for cell in cells_of(fast)} == {cell.learner for cell in cells_of(full)}
+    assert {cell.instance for cell in fast.cells} == {cell.instance for cell in full.cells}
+    assert {cell.learner for cell in fast.cells} == {cell.learner for cell in full.cells}
 
 
 def test_artefacts_come_in_the_order_of_cost() -> None:
@@ -218,5 +217,5 @@ def test_reference_and_configs_are_of_one_mind(monkeypatch: pytest.MonkeyPatch) 
     for artefact in ARTEFACTS:
         path = write_tables.REFERENCE / artefact.name / "manifest.json"
         if path.exists():
-            cells = {cell.cell_id for cell in cells_of(load_study(artefact.config))}
+            cells = {cell.cell_id for cell in load_study(artefact.config).cells}
             assert set(json.loads(path.read_text())["cells"]) == cells, artefact.name

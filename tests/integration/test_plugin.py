@@ -6,8 +6,7 @@ import pytest
 from sweeps import ROOT, call, finished, sweep, write_config
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.study.cells import cells_of
-from cascadebai_cli.study.config import load_study, with_plugins
+from cascadebai_cli.study.config import load_study, own_learner
 
 UNIFORM = "experiments.uniform_kl:UniformKL"
 
@@ -108,24 +107,26 @@ def test_mistakes_on_the_command_line(tmp_path, capsys, name, sentence):
 def test_a_broken_module_says_why(tmp_path, own):
     (tmp_path / f"{own}_broken.py").write_text("1 / 0\n")
     with pytest.raises(ConfigError, match="fails with ZeroDivisionError: division by zero; correct the module"):
-        with_plugins(load_study(write_config(tmp_path)), [f"{own}_broken:Own"])
+        load_study(write_config(tmp_path), [own_learner(f"{own}_broken:Own")])
 
 
 def test_the_same_name_twice(tmp_path, own):
-    with pytest.raises(ConfigError, match="has a learner 'Own' already"):
-        with_plugins(load_study(write_config(tmp_path)), [f"{own}:Own", f"{own}:Own"])
+    with pytest.raises(ConfigError, match=r"^--plugin 'Own' is used twice; give each entry its own name$"):
+        load_study(write_config(tmp_path), [own_learner(f"{own}:Own")] * 2)
 
 
 def test_changed_code_is_another_cell(tmp_path, own, monkeypatch):
     """Rows of an older version of a class do not mix with those of a newer one."""
-    study = with_plugins(load_study(write_config(tmp_path)), [f"{own}:Own"])
     from cascadebai_cli.learners.plugins import plugin_code
 
-    before = [cell.cell_id for cell in cells_of(study)]
+    def cell_ids():
+        return [cell.cell_id for cell in load_study(config, [own_learner(f"{own}:Own")]).cells]
+
+    config = write_config(tmp_path)
+    before = cell_ids()
     (tmp_path / f"{own}.py").write_text(OWN + "\n# changed\n")
     plugin_code.cache_clear()
-    after = [cell.cell_id for cell in cells_of(study)]
-    assert [a == b for a, b in zip(before, after, strict=True)] == [True, True, False, False] * 2
+    assert [a == b for a, b in zip(before, cell_ids(), strict=True)] == [True, True, False, False] * 2
 
 
 def test_the_command_that_repeats_a_trial_names_the_plugin(tmp_path, own, capsys):

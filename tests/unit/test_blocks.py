@@ -8,7 +8,6 @@ import pytest
 from cascadebai_cli.running import blocks as blocks_module
 from cascadebai_cli.running.blocks import TASK_SECONDS, BlockQueue
 from cascadebai_cli.running.worker import BlockResult
-from cascadebai_cli.study.cells import cells_of
 from cascadebai_cli.study.config import load_study
 
 CONFIG = """\
@@ -25,7 +24,7 @@ instances:
 def cells(tmp_path):
     path = tmp_path / "study.yaml"
     path.write_text(CONFIG)
-    return cells_of(load_study(path))
+    return load_study(path).cells
 
 
 def drain(queue, seconds):
@@ -109,7 +108,7 @@ def test_trials_side_by_side_are_dealt_out_evenly(tmp_path, monkeypatch, workers
     monkeypatch.setattr(blocks_module, "ROWS", rows)
     path = tmp_path / "study.yaml"
     path.write_text(SIDE_BY_SIDE)
-    cells = cells_of(load_study(path))
+    cells = load_study(path).cells
     missing = [np.arange(0, 2 * n, 2) for n in (3, 0, 1, 2, 10, 5, 20, 0)]
     tasks = drain(BlockQueue(cells, missing, workers), [0.1] * 8)
     assert sorted(trials_of(tasks)) == [(i, t) for i, trials in enumerate(missing) for t in trials.tolist()]

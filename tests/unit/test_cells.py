@@ -2,9 +2,8 @@ import dataclasses
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
-from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.study.cells import cells_of
 from cascadebai_cli.study.study import Study
 
 TWO_LEVEL = {"name": "two", "family": "two_level", "w_star": "1/K", "w_prime": "1/K**2"}
@@ -17,7 +16,7 @@ def study(**changes):
 
 
 def cell(**changes):
-    return cells_of(study(**{"K": 2} | changes))[0]
+    return study(**{"K": 2} | changes).cells[0]
 
 
 def test_grid_in_the_order_instance_learner_L_K_delta_epsilon():
@@ -25,7 +24,7 @@ def test_grid_in_the_order_instance_learner_L_K_delta_epsilon():
         {"name": "one", "algorithm": "cascadebai"},
         {"name": "printed", "algorithm": "cascadebai", "sigma": 1},
     ]
-    grid = cells_of(study(L=[8, 9], delta=[0.1, 0.05], instances=[TWO_LEVEL, LINEAR], learners=learners))
+    grid = study(L=[8, 9], delta=[0.1, 0.05], instances=[TWO_LEVEL, LINEAR], learners=learners).cells
     points = [(c.instance, c.learner, c.L, c.K, c.delta, c.epsilon) for c in grid]
     two = [
         ("two", learner, L, K, delta, 0)
@@ -111,8 +110,8 @@ def test_a_cell_changed_by_replace_gets_its_own_id():
 
 
 def test_cells_of_equal_content_are_refused():
-    with pytest.raises(ConfigError, match=r"instance 'other' .* repeats instance 'two'"):
-        cells_of(study(instances=[TWO_LEVEL, RENAMED]))
+    with pytest.raises(ValidationError, match=r"instance 'other' .* repeats instance 'two'"):
+        study(instances=[TWO_LEVEL, RENAMED])
 
 
 def test_weights_are_the_floats_of_the_formula():

@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.study.cells import cells_of
+from cascadebai_cli.learners.registry import LearnerSpec
 from cascadebai_cli.study.config import load_study
+from cascadebai_cli.study.document import END, Override, load_yaml
+from cascadebai_cli.study.fields import Context
 from cascadebai_cli.study.study import Study
-from cascadebai_cli.study.yaml_lines import load_yaml
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 
@@ -275,10 +276,10 @@ BAD_FILES = [
 def load(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
-    def load(text):
+    def load(text, *overrides):
         path = Path("bad.yaml")
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return load_study(path)
+        return load_study(path, overrides)
 
     return load
 
@@ -351,7 +352,7 @@ def test_a_grid_that_is_too_large_for_the_memory(load, old, new, problem):
 def test_the_good_config_is_good(load):
     study = load(GOOD)
     assert (study.study, study.seed, study.trials, study.K, study.delta) == ("small", 1, 2, (2, 3), (0.1,))
-    assert [cell.K for cell in cells_of(study)] == [2, 3]
+    assert [cell.K for cell in study.cells] == [2, 3]
 
 
 def test_defaults(load):
@@ -398,7 +399,7 @@ def test_lines_of_keys_and_entries(tmp_path):
 
 
 def test_a_byte_order_mark_is_accepted(load):
-    assert load(b"\xef\xbb\xbf" + GOOD.encode()) == load(GOOD)
+    assert load(b"\xef\xbb\xbf" + GOOD.encode()).model_dump() == load(GOOD).model_dump()
 
 
 @pytest.mark.parametrize(
@@ -406,13 +407,13 @@ def test_a_byte_order_mark_is_accepted(load):
     [("3", [3]), ("[2, 4]", [2, 4]), ("{from: 2, to: 4}", [2, 3, 4]), ("{from: 2, to: 7, step: 2}", [2, 4, 6])],
 )
 def test_ways_of_writing_K(load, text, points):
-    cells = cells_of(load(GOOD.replace("[2, 3]", text)))
+    cells = load(GOOD.replace("[2, 3]", text)).cells
     assert [cell.K for cell in cells] == points
 
 
 def test_instances_override_the_numbers_of_the_study(load):
     more = "\n    K: 4\n    L: [9, 10]\n    delta: 0.2\n    epsilon: 0.01"
-    cells = cells_of(load(GOOD.replace(LAST, LAST + more)))
+    cells = load(GOOD.replace(LAST, LAST + more)).cells
     assert [(c.K, c.L, c.delta, c.epsilon) for c in cells] == [(4, 9, 0.2, 0.01), (4, 10, 0.2, 0.01)]
 
 
@@ -422,7 +423,7 @@ def test_paths_count_from_the_folder_of_the_config(tmp_path, monkeypatch):
     (tmp_path / "sub/x.csv").write_text("name,r\na,0.5\nb,0.1\n")
     entry = "{name: c, family: csv, path: x.csv, rate: r, item: name, K: 1}"
     (tmp_path / "sub/a.yaml").write_text(f"seed: 1\ninstances:\n  - {entry}\n")
-    [cell] = cells_of(load_study("sub/a.yaml"))
+    [cell] = load_study("sub/a.yaml").cells
     assert cell.items == ("a", "b")
     assert cell.weights.tolist() == [0.5, 0.1]
 
@@ -432,12 +433,109 @@ def test_a_resolved_study_is_a_config_again(name):
     study = load_study(CONFIGS / f"{name}.yaml")
     resolved = study.model_dump(mode="json")
     assert "configs" not in str(resolved)
-    assert Study.model_validate(resolved).model_dump(mode="json") == resolved
+    again = Study.model_validate(resolved, context=Context(CONFIGS))
+    assert again.model_dump(mode="json") == resolved
+    assert [cell.cell_id for cell in again.cells] == [cell.cell_id for cell in study.cells]
+
+
+def test_a_study_that_is_not_run_reads_no_file_and_imports_no_learner(load):
+    config = {
+        "study": "s",
+        "seed": 1,
+        "instances": [{"name": "c", "family": "csv", "path": "none.csv", "rate": "r", "K": 1}],
+        "learners": [{"name": "own", "algorithm": "nowhere:Class", "option": 3}],
+    }
+    study = Study.model_validate(config, context=Context(runs=False))
+    assert study.learners[0].spec == LearnerSpec("nowhere:Class", {"option": 3})
+    assert study.cells == ()
+
+
+def test_a_file_is_read_once_for_all_points(tmp_path, monkeypatch):
+    opened = []
+
+    def read(file):
+        opened.append(file.path)
+        return ("a", "b", "c"), (0.5, 0.4, 0.1)
+
+    monkeypatch.setattr("cascadebai_cli.model.families.read_click_rates", read)
+    path = tmp_path / "a.yaml"
+    path.write_text("seed: 1\nK: [1, 2]\ninstances: [{name: c, family: csv, path: x.csv, rate: r}]\n")
+    assert len(load_study(path).cells) == 2
+    assert opened == [tmp_path / "x.csv"]
+
+
+OWN = {"name": "printed", "algorithm": "cascadebai", "sigma": 1}
+
+
+def test_values_of_the_command_line_take_the_place_of_those_of_the_file(load):
+    study = load(
+        GOOD,
+        Override("--trials", ("trials",), 7),
+        Override("--set max_steps:", ("max_steps",), 10),
+        Override("--set K:", ("K",), {"from": 3, "to": 4}),
+        Override("--set instances.0.w_star:", ("instances", 0, "w_star"), 0.4),
+        Override("--plugin", ("learners", END), OWN),
+    )
+    assert (study.trials, study.max_steps, study.K) == (7, 10, (3, 4))
+    assert [(cell.learner, cell.K) for cell in study.cells] == [
+        ("CascadeBAI", 3),
+        ("CascadeBAI", 4),
+        ("printed", 3),
+        ("printed", 4),
+    ]
+    assert {cell.problem.w_star for cell in study.cells} == {0.4}
+
+
+def test_a_further_learner_stands_beside_the_default_one(load):
+    text = GOOD[: GOOD.index("learners:")]
+    assert [entry.name for entry in load(text, Override("x", ("learners", END), OWN)).learners] == [
+        "CascadeBAI",
+        "printed",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        (Override("--trials", ("trials",), 0), "--trials 0 is too small; write 1 or more"),
+        (Override("--set trails:", ("trails",), 3), "--set trails: unknown key; did you mean trials?"),
+        (
+            Override("--set K:", ("K",), [2, 8]),
+            "--set K: 8 is not less than L = 8 of 'two'; choose a smaller K or more items",
+        ),
+        (
+            Override("--set w_prime:", ("instances", 0, "w_prime"), "1/k"),
+            "--set w_prime: 1/k uses k, which is not known; did you mean K?",
+        ),
+        (
+            Override("--set instances.1.L:", ("instances", 1, "L"), 3),
+            "--set instances.1.L: has no place instances.1.L in bad.yaml; name a key or an entry that is there",
+        ),
+        (
+            Override("--set seed.L:", ("seed", "L"), 3),
+            "--set seed.L: has no place seed.L in bad.yaml; name a key or an entry that is there",
+        ),
+        (
+            Override("--plugin", ("learners", END), OWN | {"sigma": 0}),
+            "--plugin 0 is too small; write a value larger than 0",
+        ),
+    ],
+    ids=str,
+)
+def test_a_mistake_on_the_command_line_names_the_option(load, override, message):
+    with pytest.raises(ConfigError) as error:
+        load(GOOD, override)
+    assert str(error.value) == message
+
+
+def test_the_mistakes_of_the_file_keep_their_line(load):
+    with pytest.raises(ConfigError, match=r"^bad.yaml:6: delta: 2 is too large"):
+        load(GOOD.replace("delta: 0.1", "delta: 2"), Override("--trials", ("trials",), 3))
 
 
 def test_table1_is_the_grid_of_the_paper():
     study = load_study(CONFIGS / "table1.yaml")
-    cells = cells_of(study)
+    cells = study.cells
     assert len(cells) * study.trials == 4100
     assert {(c.L, c.delta, c.epsilon) for c in cells} == {(128, 0.1, 0.0)}
     assert [(c.instance, c.K) for c in cells] == [(f"setting {i}", K) for i in range(1, 6) for K in range(20, 61)]
@@ -445,7 +543,7 @@ def test_table1_is_the_grid_of_the_paper():
 
 
 def test_new_yorker_has_the_finalists_and_all_captions():
-    finalists, everything = cells_of(load_study(CONFIGS / "new_yorker.yaml"))
+    finalists, everything = load_study(CONFIGS / "new_yorker.yaml").cells
     assert (finalists.L, finalists.K, finalists.problem.K_prime) == (29, 4, 4)
     assert (everything.L, everything.K, everything.problem.K_prime) == (3660, 10, 20)
     assert everything.items[0] == "1"

@@ -33,7 +33,7 @@ ALLOWED = {
     "cli": {"text", "workflows", "report", "analysis", "figures", "running", "store", "theory", *_STUDY},
 }
 OWNERS = {"typer": "cli", "matplotlib": "figures", "statsmodels": "analysis", "jinja2": "report"}
-EVERYWHERE = {"", "errors", "nearest"}
+EVERYWHERE = {"", "errors"}
 
 
 def imported(tree: ast.AST) -> Iterator[str]:

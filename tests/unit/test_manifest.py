@@ -8,7 +8,6 @@ from sweeps import CONFIG
 
 from cascadebai_cli.errors import CascadeError, ConfigError
 from cascadebai_cli.store.manifest import new_manifest, read_manifest, refuse_mixing, write_manifest
-from cascadebai_cli.study.cells import cells_of
 from cascadebai_cli.study.config import load_study
 
 
@@ -16,7 +15,7 @@ def manifest_of(folder, text):
     path = folder / "study.yaml"
     path.write_text(text)
     study = load_study(path)
-    return new_manifest(study.model_dump(mode="json"), study.seed, cells_of(study))
+    return new_manifest(study.model_dump(mode="json"), study.seed, study.cells)
 
 
 def mixed(folder, before, after):

@@ -1,4 +1,4 @@
-"""YAML read strictly, with the line of every key.
+"""A config as a document: strict YAML with the line of every key, and values of the command line in their places.
 
 Keys are text and unique, there are no aliases and no tags, `1e-3` is a number, `none` is null, and words such as
 `on` or dates stay text.
@@ -6,9 +6,9 @@ Keys are text and unique, there are no aliases and no tags, `1e-3` is a number, 
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import yaml
 
@@ -17,7 +17,24 @@ from cascadebai_cli.errors import ConfigError
 KeyPath = tuple[str | int, ...]
 """Keys and list positions from the top of a document to a value."""
 
+END = "+"
+"""In a key path: a further entry of the list."""
+
 _PREFIX = "tag:yaml.org,2002:"
+
+
+class Override(NamedTuple):
+    """A value of the command line that takes the place of one of the config, or joins a list in it.
+
+    Attributes:
+        option: what a message about it begins with, such as `--trials`.
+        path: keys to the value; they need not be there.
+        value: as YAML would give it.
+    """
+
+    option: str
+    path: KeyPath
+    value: Any
 
 
 @dataclass(frozen=True)
@@ -28,11 +45,29 @@ class Document:
         source: its path as the user gave it.
         data: its content.
         lines: line of each key and list entry, from 1.
+        options: option of each value that came from the command line.
     """
 
     source: str
     data: dict[str, Any]
     lines: Mapping[KeyPath, int]
+    options: Mapping[KeyPath, str] = field(default_factory=dict)
+
+    def with_override(self, override: Override) -> "Document":
+        """The document with one value put in.
+
+        Raises:
+            ConfigError: if its path leads through a plain value or beyond a list.
+        """
+        try:
+            data, path = _put(self.data, override.path, override.value)
+        except (LookupError, ValueError):
+            place = ".".join(map(str, override.path))
+            raise ConfigError(
+                f"{override.option} has no place {place} in {self.source}; name a key or an entry that is there"
+            ) from None
+        lines = {key: line for key, line in self.lines.items() if key[: len(path)] != path}
+        return replace(self, data=data, lines=lines, options={**self.options, path: override.option})
 
     def line(self, path: KeyPath) -> int:
         """Line of a value; of what encloses it, if it is not there."""
@@ -41,9 +76,10 @@ class Document:
         return self.lines.get(path, 1)
 
     def message(self, path: KeyPath, text: str) -> str:
-        """`file:line: key: text`, on one line whatever the text quotes."""
+        """`file:line: key: text` or `option text`, on one line whatever the text quotes."""
+        option = next((self.options[path[:n]] for n in range(len(path), 0, -1) if path[:n] in self.options), None)
         key = next((f"{part}: " for part in reversed(path) if isinstance(part, str)), "")
-        line = f"{self.source}:{self.line(path)}: {key}{text}"
+        line = f"{option} {text}" if option else f"{self.source}:{self.line(path)}: {key}{text}"
         return "".join(c if c.isprintable() else " " for c in line)
 
 
@@ -69,6 +105,21 @@ def load_yaml(path: Path) -> Document:
         raise ConfigError(f"{source}:1: has a number of thousands of digits; shorten it") from None
     except RecursionError:
         raise ConfigError(f"{source}:1: is nested too deeply; a config has four levels") from None
+
+
+def _put(node: Any, path: KeyPath, value: Any) -> tuple[Any, KeyPath]:
+    """`node` with `value` at the end of `path`, and that path with numbers for further entries."""
+    if not path:
+        return value, ()
+    part, rest = path[0], path[1:]
+    if isinstance(node, dict) and isinstance(part, str):
+        inner, below = _put(node.get(part, {}), rest, value)
+        return {**node, part: inner}, (part, *below)
+    if isinstance(node, list):
+        i = len(node) if part == END else int(part)
+        inner, below = _put(node[i] if part != END else {}, rest, value)
+        return [*node[:i], inner, *node[i + 1 :]], (i, *below)
+    raise LookupError
 
 
 def _text(path: Path) -> str:

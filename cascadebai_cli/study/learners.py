@@ -1,0 +1,114 @@
+"""Learner entries of a config. Options are read from the algorithm's signature: a new learner needs no change here."""
+
+import inspect
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, ConfigDict, TypeAdapter, ValidationError, ValidationInfo, model_validator
+
+from cascadebai_cli.errors import ConfigError, suggest
+from cascadebai_cli.learners.plugins import is_plugin
+from cascadebai_cli.learners.registry import ALGORITHMS, LearnerSpec, find_algorithm
+from cascadebai_cli.study.fields import Entry, FeedbackName, Text, context_of
+from cascadebai_cli.study.messages import mistake, sentence, show
+
+_OF_THE_GRID = ("L", "K", "delta", "epsilon")
+_POSITIVE = ("sigma",)
+_LARGEST = 1000
+"""Of a positive option: beyond it a run would take more steps than a number can count."""
+_NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+
+
+def _algorithm(name: str, info: ValidationInfo) -> str:
+    try:
+        known = _left_alone(name, info) or find_algorithm(name) is not None
+    except ConfigError as error:
+        raise mistake(str(error)) from None
+    if not known:
+        raise mistake(f"{show(name)} is not known; {suggest(name, ALGORITHMS)}")
+    return name
+
+
+def _left_alone(name: str, info: ValidationInfo) -> bool:
+    """Whether an algorithm is a class of one's own that this reading does not import."""
+    return is_plugin(name) and not context_of(info).runs
+
+
+def _known_algorithm(data: Any, info: ValidationInfo) -> str | None:
+    name = data.get("algorithm") if isinstance(data, dict) else None
+    try:
+        return name if isinstance(name, str) and not _left_alone(name, info) and find_algorithm(name) else None
+    except ConfigError:
+        return None
+
+
+class LearnerEntry(Entry):
+    """An algorithm under a name; the keys beyond these are the options of the algorithm."""
+
+    model_config = ConfigDict(extra="allow")
+
+    name: Text
+    algorithm: Annotated[str, AfterValidator(_algorithm)]
+    feedback: FeedbackName | None = None
+
+    @classmethod
+    def known_keys(cls, data: dict[str, Any], info: ValidationInfo) -> list[str]:
+        """The fields and the options of the algorithm; anything, while the algorithm is not known."""
+        algorithm = _known_algorithm(data, info)
+        return [*cls.model_fields, *options_of(algorithm)] if algorithm else list(data)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_options(cls, data: Any, info: ValidationInfo) -> Any:
+        algorithm = _known_algorithm(data, info)
+        if algorithm is None:
+            return data
+        known = options_of(algorithm)
+        return {**data, **_checked_options(algorithm, {k: v for k, v in data.items() if k in known})}
+
+    @property
+    def spec(self) -> LearnerSpec:
+        """The learner with its options."""
+        return LearnerSpec(self.algorithm, dict(self.model_extra or {}))
+
+
+def options_of(algorithm: str) -> Mapping[str, inspect.Parameter]:
+    """Parameters of an algorithm beyond those that the grid sets; none for an unknown algorithm."""
+    made = find_algorithm(algorithm)
+    if made is None:
+        return {}
+    parameters = inspect.signature(made, eval_str=True).parameters
+    return {k: p for k, p in parameters.items() if k not in _OF_THE_GRID and p.kind in _NAMED}
+
+
+def non_default_options(algorithm: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Options that differ from their default: what makes a cell another one."""
+    known = options_of(algorithm)
+    return {name: value for name, value in given.items() if value != known[name].default}
+
+
+def _checked_options(algorithm: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options as the annotations of the algorithm want them (`1` becomes `1.0` for a float).
+
+    Raises:
+        PydanticCustomError: if a value has the wrong type or range, or a required option is missing.
+    """
+    known = options_of(algorithm)
+    for name, parameter in known.items():
+        if parameter.default is parameter.empty and name not in given:
+            raise mistake(f"missing; {algorithm} needs this option", name)
+    return {name: _checked(known[name], value) for name, value in given.items()}
+
+
+def _checked(parameter: inspect.Parameter, value: Any) -> Any:
+    annotation = Any if parameter.annotation is parameter.empty else parameter.annotation
+    adapter = TypeAdapter(annotation, config=ConfigDict(strict=True, allow_inf_nan=False))
+    try:
+        checked = adapter.validate_python(value)
+    except ValidationError as error:
+        raise mistake(sentence(error.errors()[0]), parameter.name) from None
+    if parameter.name in _POSITIVE and checked <= 0:
+        raise mistake(f"{value} is too small; write a value larger than 0", parameter.name)
+    if parameter.name in _POSITIVE and checked > _LARGEST:
+        raise mistake(f"{value} is too large; write {_LARGEST} or less", parameter.name)
+    return checked
