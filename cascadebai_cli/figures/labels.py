@@ -1,81 +1,14 @@
-"""Labels in the paper's letters: formulas of a config as LaTeX that matplotlib can set."""
+"""Labels in the paper's letters, as LaTeX that matplotlib can set."""
 
-import ast
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-FUNCTIONS = {"sqrt": r"\sqrt{%s}", "log": r"\log(%s)", "exp": r"\exp(%s)", "min": r"\min(%s)", "max": r"\max(%s)"}
+from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.model.formula import latex
+
 SYMBOLS = {"L": "L", "delta": r"\delta", "epsilon": r"\epsilon"}
 PRIME = "\N{PRIME}"
 """STIX has a well placed prime of its own; as a superscript it would float high above the letter."""
-ADD, MULTIPLY, POWER, ATOM = range(4)
-"""How tightly the outermost operation of a formula binds."""
-
-
-def latex(formula: str | float) -> str:
-    r"""A formula as LaTeX without the dollars: `1 - 1/K**2` becomes `1 - 1/K^{2}`.
-
-    Raises:
-        ValueError: if the formula has a part that configs do not allow.
-    """
-    try:
-        tree = ast.parse(str(formula).strip(), mode="eval")
-    except SyntaxError as error:
-        raise ValueError(f"{formula} is not a formula") from error
-    return _convert(tree.body)[0]
-
-
-def _convert(node: ast.expr) -> tuple[str, int]:
-    match node:
-        case ast.Constant(value=int() | float() as value):
-            return _number(value)
-        case ast.Name(id=name) if name not in FUNCTIONS:
-            return name, ATOM
-        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]) if name in FUNCTIONS:
-            return FUNCTIONS[name] % ", ".join(_convert(argument)[0] for argument in arguments), ATOM
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return "-" + _wrapped(operand, MULTIPLY), ADD
-        case ast.BinOp(left=left, op=op, right=right):
-            return _operation(left, op, right)
-    raise ValueError(f"{ast.unparse(node)} is not part of a formula")
-
-
-def _number(value: float) -> tuple[str, int]:
-    digits, _, exponent = f"{value:g}".partition("e")
-    return (rf"{digits} \times 10^{{{int(exponent)}}}", MULTIPLY) if exponent else (digits, ATOM)
-
-
-def _operation(left: ast.expr, op: ast.operator, right: ast.expr) -> tuple[str, int]:
-    match op:
-        case ast.Add():
-            return f"{_wrapped(left, ADD)} + {_wrapped(right, ADD)}", ADD
-        case ast.Sub():
-            return f"{_wrapped(left, ADD)} - {_wrapped(right, MULTIPLY)}", ADD
-        case ast.Mult():
-            return _signed(_product(_leading(left), _wrapped(right, MULTIPLY)))
-        case ast.Div():
-            return _signed(f"{_leading(left)}/{_wrapped(right, POWER)}")
-        case ast.Pow():
-            return f"{_wrapped(left, ATOM)}^{{{_convert(right)[0]}}}", POWER
-    raise ValueError(f"{type(op).__name__} is not an operation of a formula")
-
-
-def _leading(node: ast.expr) -> str:
-    # A sign in front of a product needs no brackets: -3/2.
-    return _convert(node)[0] if isinstance(node, ast.UnaryOp) else _wrapped(node, MULTIPLY)
-
-
-def _signed(product: str) -> tuple[str, int]:
-    return product, ADD if product.startswith("-") else MULTIPLY
-
-
-def _product(left: str, right: str) -> str:
-    return rf"{left} \cdot {right}" if right[0].isdigit() else rf"{left}\,{right}"
-
-
-def _wrapped(node: ast.expr, least: int) -> str:
-    text, binding = _convert(node)
-    return text if binding >= least else f"({text})"
 
 
 def weights_parts(entry: Mapping[str, Any]) -> list[str]:
@@ -84,7 +17,7 @@ def weights_parts(entry: Mapping[str, Any]) -> list[str]:
         return []
     try:
         return [f"$w^{{*}} = {latex(entry['w_star'])}$", f"$w{PRIME} = {latex(entry['w_prime'])}$"]
-    except (KeyError, ValueError):
+    except (KeyError, ConfigError):
         return []
 
 

@@ -1,20 +1,77 @@
-"""Formulas in `K` and `L`, such as `1 - 1/K**2`, read by simpleeval: never by `eval`."""
+"""Formulas such as `1 - 1/K**2`: one grammar, which gives a value and LaTeX. Never read by `eval`."""
 
 import ast
 import math
 import operator
-from collections.abc import Mapping
-from typing import Any
-
-from simpleeval import FunctionNotDefined, InvalidExpression, NameNotDefined, SimpleEval
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
 
 from cascadebai_cli.errors import ConfigError, suggest
 
-FUNCTIONS = {"sqrt": math.sqrt, "log": math.log, "exp": math.exp, "min": min, "max": max}
+NAMES = ("K", "L")
+"""What a formula of a config may speak of."""
 LONGEST = 200
 """Characters of a formula; a limit on its depth, too."""
 
-_NODES = (ast.BinOp, ast.UnaryOp, ast.Call, ast.Name)
+
+@dataclass(frozen=True)
+class Name:
+    """`K`."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Negative:
+    """`-x`."""
+
+    operand: "Node"
+
+
+@dataclass(frozen=True)
+class Operation:
+    """`left symbol right` with one of `+ - * / **`."""
+
+    symbol: str
+    left: "Node"
+    right: "Node"
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function of `FUNCTIONS` with its arguments."""
+
+    name: str
+    arguments: tuple["Node", ...]
+
+
+Node = int | float | Name | Negative | Operation | Call
+"""A formula."""
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function: its value, its LaTeX around the arguments, how many of these it takes."""
+
+    value: Callable[..., float]
+    latex: str
+    fewest: int = 1
+    most: float = 1
+
+
+FUNCTIONS: Mapping[str, Function] = MappingProxyType(
+    {
+        "sqrt": Function(math.sqrt, r"\sqrt{%s}"),
+        "log": Function(math.log, r"\log(%s)", most=2),
+        "exp": Function(math.exp, r"\exp(%s)"),
+        "min": Function(min, r"\min(%s)", fewest=2, most=math.inf),
+        "max": Function(max, r"\max(%s)", fewest=2, most=math.inf),
+    }
+)
+_SYMBOLS: Mapping[type[ast.operator], str] = MappingProxyType(
+    {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**"}
+)
 
 
 def evaluate(formula: str | float, names: Mapping[str, float]) -> float:
@@ -29,41 +86,94 @@ def evaluate(formula: str | float, names: Mapping[str, float]) -> float:
     """
     if not isinstance(formula, str):
         return float(formula)
-    if len(formula) > LONGEST:
-        raise ConfigError(f"{formula[:20]}... is longer than {LONGEST} characters; shorten the formula")
-    value = _value(formula, names)
+    node = parse(formula, names)
+    try:
+        value = float(_value(node, names))
+    except OverflowError:
+        raise ConfigError(f"{formula} is too large{_at(names)}; change the formula") from None
+    except (ArithmeticError, ValueError):
+        raise ConfigError(f"{formula} has no value{_at(names)}; change the formula") from None
     if not math.isfinite(value):
         raise ConfigError(f"{formula} is not finite{_at(names)}; change the formula")
     return value
 
 
-def _value(formula: str, names: Mapping[str, float]) -> float:
+def latex(formula: str | float, names: Collection[str] = NAMES) -> str:
+    r"""A formula as LaTeX without the dollars: `1 - 1/K**2` becomes `1 - 1/K^{2}`.
+
+    Raises:
+        ConfigError: if the formula is not understood.
+    """
+    return _latex(parse(str(formula), names))[0]
+
+
+def parse(formula: str, names: Collection[str] = NAMES) -> Node:
+    """The formula behind a text.
+
+    Raises:
+        ConfigError: if the text is too long, uses something other than `names`, or is no formula.
+    """
+    if len(formula) > LONGEST:
+        raise ConfigError(f"{formula[:20]}... is longer than {LONGEST} characters; shorten the formula")
     try:
-        tree = ast.parse(formula.strip(), mode="eval")
-        return float(_evaluator(names).eval(formula, previously_parsed=tree.body))
-    except (NameNotDefined, FunctionNotDefined) as error:
-        unknown = str(getattr(error, "name", "") or getattr(error, "func_name", ""))
-        remedy = suggest(unknown, [*names, *FUNCTIONS])
-        raise ConfigError(f"{formula} uses {unknown}, which is not known; {remedy}") from None
-    except (InvalidExpression, SyntaxError, TypeError, AttributeError, RecursionError):
+        return _read(ast.parse(formula.strip(), mode="eval").body, names)
+    except _UnknownError as error:
+        remedy = suggest(str(error), [*names, *FUNCTIONS])
+        raise ConfigError(f"{formula} uses {error}, which is not known; {remedy}") from None
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise ConfigError(f"{formula!r} is not a formula; {_grammar(formula, names)}") from None
-    except OverflowError:
-        raise ConfigError(f"{formula} is too large{_at(names)}; change the formula") from None
-    except (ArithmeticError, ValueError):
-        raise ConfigError(f"{formula} has no value{_at(names)}; change the formula") from None
 
 
-def _evaluator(names: Mapping[str, float]) -> SimpleEval:
-    evaluator = SimpleEval(operators=_OPERATORS, functions=dict(FUNCTIONS), names=dict(names))
-    evaluator.nodes = {kind: evaluator.nodes[kind] for kind in _NODES}
-    evaluator.nodes[ast.Constant] = _number
-    return evaluator
+class _UnknownError(Exception):
+    """A word that is neither a name nor a function."""
 
 
-def _number(node: ast.Constant) -> int | float:
-    if type(node.value) not in (int, float):
-        raise InvalidExpression("only numbers")
-    return node.value  # type: ignore[return-value]
+def _read(node: ast.expr, names: Collection[str]) -> Node:
+    match node:
+        case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
+            return value
+        case ast.Name(id=name) if name not in FUNCTIONS:
+            return Name(_known(name, names))
+        case ast.UnaryOp(op=ast.UAdd(), operand=operand):
+            return _read(operand, names)
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return Negative(_read(operand, names))
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _SYMBOLS:
+            return Operation(_SYMBOLS[type(op)], _read(left, names), _read(right, names))
+        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
+            function = FUNCTIONS[_known(name, FUNCTIONS)]
+            if function.fewest <= len(arguments) <= function.most:
+                return Call(name, tuple(_read(argument, names) for argument in arguments))
+    raise ValueError
+
+
+def _known(word: str, words: Collection[str]) -> str:
+    if word not in words:
+        raise _UnknownError(word)
+    return word
+
+
+def _grammar(formula: str, names: Collection[str]) -> str:
+    if "^" in formula:
+        return "write ** for a power"
+    return f"use numbers, {', '.join(names)}, + - * / ** and {', '.join(FUNCTIONS)}"
+
+
+def _at(names: Mapping[str, float]) -> str:
+    return " at " + ", ".join(f"{name} = {value}" for name, value in names.items())
+
+
+def _value(node: Node, names: Mapping[str, float]) -> float:
+    match node:
+        case Name(name):
+            return names[name]
+        case Negative(operand):
+            return -_value(operand, names)
+        case Operation(symbol, left, right):
+            return _OPERATIONS[symbol](_value(left, names), _value(right, names))
+        case Call(name, arguments):
+            return FUNCTIONS[name].value(*(_value(argument, names) for argument in arguments))
+    return node
 
 
 def _power(base: float, exponent: float) -> float:
@@ -73,22 +183,55 @@ def _power(base: float, exponent: float) -> float:
     return math.pow(base, exponent)
 
 
-_OPERATORS: dict[type[ast.AST], Any] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.Pow: _power,
-    ast.UAdd: operator.pos,
-    ast.USub: operator.neg,
-}
+_OPERATIONS: Mapping[str, Callable[[float, float], float]] = MappingProxyType(
+    {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "**": _power}
+)
+
+_SUM, _PRODUCT, _POWER, _ATOM = range(4)
+"""How tightly the outermost operation of a formula binds."""
 
 
-def _grammar(formula: str, names: Mapping[str, float]) -> str:
-    if "^" in formula:
-        return "write ** for a power"
-    return f"use numbers, {', '.join(names)}, + - * / ** and {', '.join(FUNCTIONS)}"
+def _latex(node: Node) -> tuple[str, int]:
+    """LaTeX of a formula and how tightly it binds."""
+    match node:
+        case Name(name):
+            return name, _ATOM
+        case Negative(operand):
+            return "-" + _wrapped(operand, _PRODUCT), _SUM
+        case Operation(symbol, left, right):
+            return _operation(symbol, left, right)
+        case Call(name, arguments):
+            return FUNCTIONS[name].latex % ", ".join(_latex(argument)[0] for argument in arguments), _ATOM
+    digits, _, exponent = f"{node:g}".partition("e")
+    return (rf"{digits} \times 10^{{{int(exponent)}}}", _PRODUCT) if exponent else (digits, _ATOM)
 
 
-def _at(names: Mapping[str, float]) -> str:
-    return " at " + ", ".join(f"{name} = {value}" for name, value in names.items())
+def _operation(symbol: str, left: Node, right: Node) -> tuple[str, int]:
+    match symbol:
+        case "+":
+            return f"{_wrapped(left, _SUM)} + {_wrapped(right, _SUM)}", _SUM
+        case "-":
+            return f"{_wrapped(left, _SUM)} - {_wrapped(right, _PRODUCT)}", _SUM
+        case "*":
+            return _signed(_product(_leading(left), _wrapped(right, _PRODUCT)))
+        case "/":
+            return _signed(f"{_leading(left)}/{_wrapped(right, _POWER)}")
+    return f"{_wrapped(left, _ATOM)}^{{{_latex(right)[0]}}}", _POWER
+
+
+def _leading(node: Node) -> str:
+    # A sign in front of a product needs no brackets: -3/2.
+    return _latex(node)[0] if isinstance(node, Negative) else _wrapped(node, _PRODUCT)
+
+
+def _signed(product: str) -> tuple[str, int]:
+    return product, _SUM if product.startswith("-") else _PRODUCT
+
+
+def _product(left: str, right: str) -> str:
+    return rf"{left} \cdot {right}" if right[0].isdigit() else rf"{left}\,{right}"
+
+
+def _wrapped(node: Node, least: int) -> str:
+    text, binding = _latex(node)
+    return text if binding >= least else f"({text})"

@@ -1,9 +1,10 @@
 import math
 
 import pytest
+from matplotlib.mathtext import MathTextParser
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.model.formula import evaluate
+from cascadebai_cli.model.formula import evaluate, latex
 
 NAMES = {"K": 20, "L": 128}
 
@@ -20,6 +21,10 @@ NAMES = {"K": 20, "L": 128}
         ("K**-1.6", 20**-1.6),
         ("max(K/L, log(K)/10, exp(-K))", math.log(20) / 10),
         ("min(1, K)", 1.0),
+        ("log(K, 2)", math.log(20, 2)),
+        ("-2**2", -4.0),
+        ("3**2**2", 81.0),
+        ("1 - 2 - 3", -4.0),
         (" (K) ", 20.0),
     ],
 )
@@ -53,6 +58,13 @@ USE = "use numbers, K, L, + - * / ** and sqrt, log, exp, min, max"
         ("K.real", f"'K.real' is not a formula; {USE}"),
         ("sqrt", f"'sqrt' is not a formula; {USE}"),
         ("max(K)", f"'max(K)' is not a formula; {USE}"),
+        ("sqrt()", f"'sqrt()' is not a formula; {USE}"),
+        ("exp(K, L)", f"'exp(K, L)' is not a formula; {USE}"),
+        ("max(*K)", f"'max(*K)' is not a formula; {USE}"),
+        ("sqrt(K, x=1)", f"'sqrt(K, x=1)' is not a formula; {USE}"),
+        ("1j", f"'1j' is not a formula; {USE}"),
+        ("~K", f"'~K' is not a formula; {USE}"),
+        ("\0", f"'\\x00' is not a formula; {USE}"),
         ("(lambda: 1)()", f"'(lambda: 1)()' is not a formula; {USE}"),
         ("1/(K - 20)", "1/(K - 20) has no value at K = 20, L = 128; change the formula"),
         ("sqrt(-K)", "sqrt(-K) has no value at K = 20, L = 128; change the formula"),
@@ -73,3 +85,46 @@ def test_huge_powers_are_refused_at_once():
     """The exact result would have billions of digits; this test would not come back."""
     with pytest.raises(ConfigError, match="too large"):
         evaluate("(L**16)**(L**16)", NAMES)
+
+
+@pytest.mark.parametrize(
+    ("formula", "expected"),
+    [
+        ("1/K", "1/K"),
+        ("1/K**2", "1/K^{2}"),
+        ("1 - 1/K**2", "1 - 1/K^{2}"),
+        ("1-1/sqrt(K)", r"1 - 1/\sqrt{K}"),
+        ("1 - K**(-3/2)", "1 - K^{-3/2}"),
+        ("(1 + 1/K)/2", "(1 + 1/K)/2"),
+        ("1/(2*K)", r"1/(2\,K)"),
+        ("1/2/K", "1/2/K"),
+        ("1/(2/K)", "1/(2/K)"),
+        ("1 - (1/K - 1/L)", "1 - (1/K - 1/L)"),
+        ("1 - (1/K + 1/L)", "1 - (1/K + 1/L)"),
+        ("(K**2)**3", "(K^{2})^{3}"),
+        ("2*3", r"2 \cdot 3"),
+        ("-K", "-K"),
+        ("1 - -K/2", "1 - (-K/2)"),
+        ("-2*K", r"-2\,K"),
+        ("-(K + 1)", "-(K + 1)"),
+        ("log(K)/K", r"\log(K)/K"),
+        ("min(0.5, 4/K)", r"\min(0.5, 4/K)"),
+        ("exp(-K)", r"\exp(-K)"),
+        (0.25, "0.25"),
+        ("1e-5", r"1 \times 10^{-5}"),
+    ],
+)
+def test_latex(formula, expected):
+    assert latex(formula) == expected
+    MathTextParser("agg").parse(f"${latex(formula)}$")
+
+
+@pytest.mark.parametrize(
+    "formula", ["1/", "open('x')", "K if L else 1", "K % 2", "'a'", "sqrt(K, x=1)", "K[0]", "sqrt", "1/k", "9" * 201]
+)
+def test_what_has_no_value_has_no_latex(formula):
+    with pytest.raises(ConfigError) as of_latex:
+        latex(formula)
+    with pytest.raises(ConfigError) as of_value:
+        evaluate(formula, NAMES)
+    assert str(of_latex.value) == str(of_value.value)
