@@ -83,13 +83,13 @@ def draw_bars(
     looks = _looks(list(dict.fromkeys(summary["learner"])), learners)
     groups = list(dict.fromkeys(summary["instance"]))
     layout = SINGLE if len(panels) == 1 else GRID
-    figure, cells = _grid(len(panels), layout)
-    for axes, part in zip(cells, panels, strict=True):
+    figure, frames = _grid(len(panels), layout)
+    for axes, part in zip(frames, panels, strict=True):
         _draw_panel(axes, part, groups, looks, layout)
         if cap:
             axes.axhline(cap, color="black", linewidth=0.6, linestyle=":", zorder=1)
-    _label_groups(cells, [_group_label(name, instances.get(name, {})) for name in groups], layout)
-    _label_steps(figure, cells, summary)
+    _label_groups(frames, [_group_label(name, instances.get(name, {})) for name in groups], layout)
+    _label_steps(figure, frames, summary)
     _add_legend(figure, looks, bool((summary["n_capped"] > 0).any()), cap)
     return figure
 
@@ -112,10 +112,10 @@ def _looks(names: Sequence[str], learners: Mapping[str, Mapping[str, Any]]) -> d
 def _grid(panels: int, layout: Layout) -> tuple[Figure, list[Axes]]:
     rows = math.ceil(panels / layout.columns)
     figure = new_figure(TEXT_WIDTH, min(PAGE_HEIGHT, layout.panel_height * rows + layout.rest))
-    cells = list(figure.subplots(rows, layout.columns, sharex=True, sharey=True, squeeze=False).flat)
-    for axes in cells[panels:]:
+    frames = list(figure.subplots(rows, layout.columns, sharex=True, sharey=True, squeeze=False).flat)
+    for axes in frames[panels:]:
         axes.remove()
-    return figure, cells[:panels]
+    return figure, frames[:panels]
 
 
 def _draw_panel(
@@ -149,21 +149,21 @@ def _group_label(name: str, entry: Mapping[str, Any]) -> str:
     return "\n".join(weights_parts(entry)) or plain(name)
 
 
-def _label_groups(cells: Sequence[Axes], labels: Sequence[str], layout: Layout) -> None:
-    for i, axes in enumerate(cells):
+def _label_groups(frames: Sequence[Axes], labels: Sequence[str], layout: Layout) -> None:
+    for i, axes in enumerate(frames):
         axes.set_xticks(range(len(labels)), labels, fontsize=layout.group)
-        axes.tick_params(axis="x", length=0, labelbottom=i + layout.columns >= len(cells))
+        axes.tick_params(axis="x", length=0, labelbottom=i + layout.columns >= len(frames))
         axes.set_xlim(-0.5, len(labels) - 0.5)
 
 
-def _label_steps(figure: Figure, cells: Sequence[Axes], summary: pd.DataFrame) -> None:
+def _label_steps(figure: Figure, frames: Sequence[Axes], summary: pd.DataFrame) -> None:
     # A bar on a log axis starts somewhere: at a power of ten that leaves some of the smallest one.
     bottom = 10.0 ** math.floor(math.log10(summary["mean_steps"].min() / 1.5))
-    cells[0].set_ylim(bottom, summary["mean_steps"].max() * 3)
-    for axes in cells:
+    frames[0].set_ylim(bottom, summary["mean_steps"].max() * 3)
+    for axes in frames:
         axes.yaxis.set_minor_formatter(NullFormatter())
-    if len(cells) == 1:
-        cells[0].set_ylabel(f"{STEPS_LABEL} (steps)")
+    if len(frames) == 1:
+        frames[0].set_ylabel(f"{STEPS_LABEL} (steps)")
     else:
         figure.supylabel(f"{STEPS_LABEL} (steps)", fontsize=9)
 

@@ -86,10 +86,10 @@ def _first_rows(file: ClickRateFile) -> Iterator[tuple[int, Row]]:
     try:
         header = _checked_header(file, next(reader, []))
         taken = 0
-        for cells in reader:
-            if cells and taken != file.top:
+        for values in reader:
+            if values and taken != file.top:
                 taken += 1
-                yield reader.line_num, _row(header, cells, f"{file.shown}:{reader.line_num}")
+                yield reader.line_num, _row(header, values, f"{file.shown}:{reader.line_num}")
     except csv.Error as error:
         raise ConfigError(
             f"{file.shown}:{reader.line_num}: not comma-separated text ({error}); check the quotes of this line"
@@ -123,10 +123,10 @@ def _checked_header(file: ClickRateFile, header: list[str]) -> list[str]:
     return header
 
 
-def _row(header: Sequence[str], cells: Sequence[str], where: str) -> Row:
-    if len(cells) != len(header):
-        raise ConfigError(f"{where}: {len(cells)} values for {len(header)} columns; give one value a column")
-    return {column: cell.strip() for column, cell in zip(header, cells, strict=True)}
+def _row(header: Sequence[str], values: Sequence[str], where: str) -> Row:
+    if len(values) != len(header):
+        raise ConfigError(f"{where}: {len(values)} values for {len(header)} columns; give one value a column")
+    return {column: value.strip() for column, value in zip(header, values, strict=True)}
 
 
 def _name(file: ClickRateFile, row: Row, number: int, where: str) -> str:

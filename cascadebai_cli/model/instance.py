@@ -89,9 +89,9 @@ class Instance:
         chosen = sorted(set(items))
         return len(chosen) == self.K and bool(self.epsilon_optimal[chosen].all())
 
-    def permuted(self, order: IntArray) -> "Instance":
-        """The same instance with item `order[i]` in place `i`."""
-        return Instance(self.weights[order], self.K, self.epsilon)
+    def permuted(self, permutation: IntArray) -> "Instance":
+        """The same instance with item `permutation[i]` in place `i`."""
+        return Instance(self.weights[permutation], self.K, self.epsilon)
 
 
 def _checked_weights(values: ArrayLike) -> FloatArray:

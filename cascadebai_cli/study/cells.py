@@ -23,7 +23,7 @@ class Cell:
         items: names of the items, in the same order.
         spec: algorithm and options.
         feedback: what a step reveals.
-        order: whether each trial draws an order of the items.
+        order: whether each trial draws a permutation of the items.
         max_steps: cap on the steps, none by default.
         engine: engine asked for.
         cell_id: 16 hexadecimal digits, a hash of the content: no names, number of trials, engine or paths.

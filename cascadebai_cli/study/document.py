@@ -1,4 +1,4 @@
-"""A config as a document: strict YAML with the line of every key, and values of the command line in their places.
+"""A config as a document: strict YAML with the line of every key, and the values of the command line put in.
 
 Keys are text and unique, there are no aliases and no tags, `1e-3` is a number, `none` is null, and words such as
 `on` or dates stay text.
@@ -62,9 +62,9 @@ class Document:
         try:
             data, path = _put(self.data, override.path, override.value)
         except (LookupError, ValueError):
-            place = ".".join(map(str, override.path))
+            dotted = ".".join(map(str, override.path))
             raise ConfigError(
-                f"{override.option} has no place {place} in {self.source}; name a key or an entry that is there"
+                f"{override.option} {dotted} leads nowhere in {self.source}; name a key or an entry that is there"
             ) from None
         lines = {key: line for key, line in self.lines.items() if key[: len(path)] != path}
         return replace(self, data=data, lines=lines, options={**self.options, path: override.option})
@@ -116,7 +116,7 @@ def _put(node: Any, path: KeyPath, value: Any) -> tuple[Any, KeyPath]:
         inner, below = _put(node.get(part, {}), rest, value)
         return {**node, part: inner}, (part, *below)
     if isinstance(node, list):
-        i = len(node) if part == END else int(part)
+        i = len(node) if part == END else range(len(node))[int(part)]
         inner, below = _put(node[i] if part != END else {}, rest, value)
         return [*node[:i], inner, *node[i + 1 :]], (i, *below)
     raise LookupError

@@ -24,7 +24,7 @@ def within(error: PydanticCustomError, *at: str | int) -> PydanticCustomError:
 
 
 def mistakes(error: ValidationError, data: Any) -> list[tuple[KeyPath, str]]:
-    """Place and sentence of each mistake that pydantic found in `data`."""
+    """Key path and sentence of each mistake that pydantic found in `data`."""
     return [(_path_of(e, data), sentence(e)) for e in error.errors(include_url=False)]
 
 

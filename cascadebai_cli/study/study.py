@@ -154,19 +154,19 @@ class _Part:
 
     def _points(self) -> Iterator[tuple[int, Items]]:
         """`K` and the items at each combination of `L` and `K`."""
-        with self._placed():
+        with self._located():
             items_at = self.entry.family_in(self.folder)
         for L, K in product(self.sizes("L"), self.sizes("K")):
             if self.entry.needs_L:
                 self._check_K(K, L)
-            with self._placed():
+            with self._located():
                 items = items_at(L, K)
             self._check_K(K, len(items.weights))
             yield K, items
 
     @contextmanager
-    def _placed(self) -> Iterator[None]:
-        """Mistakes of the instance get the place of the instance."""
+    def _located(self) -> Iterator[None]:
+        """Mistakes of the instance get the key path of the instance."""
         try:
             yield
         except PydanticCustomError as error:
@@ -181,7 +181,7 @@ class _Part:
             raise mistake(text, *at)
 
     def _check_problem(self, items: Items, K: int, epsilon: float) -> None:
-        with self._placed():
+        with self._located():
             Instance(items.weights, K, epsilon)
 
 
@@ -213,11 +213,11 @@ def _refuse_twins(study: Study, cells: Sequence[Cell]) -> None:
         if twin is not cell:
             raise mistake(
                 f"{cell.names} at {cell.point} repeats {twin.names}; leave one of them out",
-                *_place(study, cell, twin),
+                *_path_of(study, cell, twin),
             )
 
 
-def _place(study: Study, cell: Cell, twin: Cell) -> KeyPath:
+def _path_of(study: Study, cell: Cell, twin: Cell) -> KeyPath:
     """The learner that repeats another one, or else the instance."""
     if cell.instance == twin.instance:
         return ("learners", [entry.name for entry in study.learners].index(cell.learner))

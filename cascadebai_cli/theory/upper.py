@@ -98,7 +98,7 @@ def theorem_upper(q: Quantities) -> UpperBound:
     `c_1 N_1 + c_2 N_2 + c_3 N_3`; the next one swallows the constants of `T~_k` in a factor of 4, which fails for
     very long lists with large gaps. Slips: the proof prints the second sum inside the first (taken apart
     here); it says `mu_(K+1-k) >= 2`, which is wrong and not needed; and it allots an item `T-bar` observations
-    where a list that crosses the end of a sweep can give it one more (left as printed).
+    where a list that crosses the end of a pass can give it one more (left as printed).
 
     The terms keep the names of the theorem; `N_3` includes `first_full_lists` and the constants of `T~_k`.
 

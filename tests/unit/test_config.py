@@ -509,11 +509,11 @@ def test_a_further_learner_stands_beside_the_default_one(load):
         ),
         (
             Override("--set instances.1.L:", ("instances", 1, "L"), 3),
-            "--set instances.1.L: has no place instances.1.L in bad.yaml; name a key or an entry that is there",
+            "--set instances.1.L: instances.1.L leads nowhere in bad.yaml; name a key or an entry that is there",
         ),
         (
             Override("--set seed.L:", ("seed", "L"), 3),
-            "--set seed.L: has no place seed.L in bad.yaml; name a key or an entry that is there",
+            "--set seed.L: seed.L leads nowhere in bad.yaml; name a key or an entry that is there",
         ),
         (
             Override("--plugin", ("learners", END), OWN | {"sigma": 0}),
