@@ -38,14 +38,14 @@ def check_trials(trials: int | None) -> None:
         raise ConfigError(f"--trials {trials} is too large; give {MOST_TRIALS} or less")
 
 
-def check_rows(study: Study, cells: int) -> None:
+def check_rows(study: Study) -> None:
     """Refuse more rows than fit into memory.
 
     Raises:
         ConfigError: if there are.
     """
-    if study.trials * cells > MOST_ROWS:
+    if study.trials * len(study.cells) > MOST_ROWS:
         raise ConfigError(
-            f"{count(study.trials)} trials of {count(cells)} cells are more than {count(MOST_ROWS)} rows; "
+            f"{count(study.trials)} trials of {count(len(study.cells))} cells are more than {count(MOST_ROWS)} rows; "
             "run fewer trials or cells"
         )

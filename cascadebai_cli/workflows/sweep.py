@@ -1,9 +1,8 @@
 """A sweep into a directory: what is there, what is missing, and running that under one lock."""
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from itertools import count
 from pathlib import Path
 
 from cascadebai_cli.errors import ConfigError
@@ -11,11 +10,11 @@ from cascadebai_cli.model.instance import IntArray
 from cascadebai_cli.running.interrupts import one_interrupt
 from cascadebai_cli.running.runner import Backend, run_missing
 from cascadebai_cli.running.worker import BlockResult, Finished, Order
-from cascadebai_cli.store.files import writing_to
+from cascadebai_cli.store.aside import move_aside
+from cascadebai_cli.store.files import write_atomically
 from cascadebai_cli.store.journal import JOURNAL, Journal, Row, Stored, read_journal
-from cascadebai_cli.store.lock import LOCK, only_writer
+from cascadebai_cli.store.lock import only_writer
 from cascadebai_cli.store.manifest import (
-    MANIFEST,
     Manifest,
     new_manifest,
     now,
@@ -23,21 +22,172 @@ from cascadebai_cli.store.manifest import (
     refuse_mixing,
     write_manifest,
 )
-from cascadebai_cli.store.trials import TRIALS, holds_rows, write_timings, write_trials
+from cascadebai_cli.store.summary import summarise_file
+from cascadebai_cli.store.trials import SUMMARY, TRIALS, holds_rows, write_timings, write_trials
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.config import Study
+from cascadebai_cli.text.numbers import count
+from cascadebai_cli.workflows.failures import Failures, Repeat
+from cascadebai_cli.workflows.studies import check_rows, read_study
+from cascadebai_cli.workflows.watch import SILENT, Watch
+
+__all__ = ["Backend", "Missing", "Request", "Swept", "collect", "missing", "sweep"]
 
 MAKERS = ("git", "versions", "machine", "end")
 """Keys of the manifest that say how the rows were made."""
 
 
+FAILURES = "failures.log"
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to sweep, and into which directory.
+
+    Args:
+        config: the study.
+        out: the directory; `results/NAME OF CONFIG` by default.
+        trials, seed: in place of those of the config.
+        plugins: further learners, `module:Class` each.
+    """
+
+    config: Path
+    out: Path | None = None
+    trials: int | None = None
+    seed: int | None = None
+    plugins: tuple[str, ...] = ()
+
+    def sweep(self) -> "Sweep":
+        """The study with its cells.
+
+        Raises:
+            ConfigError: if the config is not usable, or asks for too much.
+        """
+        study = read_study(self.config, self.trials, self.seed, self.plugins)
+        check_rows(study)
+        return Sweep(study, self.out or Path("results") / self.config.stem)
+
+
+@dataclass(frozen=True)
+class Swept:
+    """The directory that holds the tables, and how many trials are missing."""
+
+    directory: Path
+    missing: int
+
+
+@dataclass(frozen=True)
+class Missing:
+    """What a sweep would run.
+
+    Attributes:
+        cells: cells that lack trials, and how many each.
+        of_cells: number of cells of the grid.
+        trials: trials wanted of each cell.
+        seconds: time of one core, at the pace of the trials that are there; `None` if nothing tells.
+    """
+
+    cells: tuple[tuple[Cell, int], ...]
+    of_cells: int
+    trials: int
+    seconds: float | None
+
+
+def missing(request: Request) -> Missing:
+    """What a sweep would run.
+
+    Raises:
+        ConfigError: if the config is not usable, or the directory holds trials of another one.
+    """
+    task = request.sweep()
+    stored = task.stored()
+    counts = [len(trials) for trials in task.missing(stored)]
+    cells = tuple((cell, trials) for cell, trials in zip(task.cells, counts, strict=True) if trials)
+    seconds = float(stored.rows["seconds"].mean()) * sum(counts) if cells and len(stored.rows) else None
+    return Missing(cells, len(task.cells), task.study.trials, seconds)
+
+
+def collect(request: Request) -> Swept:
+    """Write the tables from the trials that are there; of those below `request.trials` only, if given.
+
+    Raises:
+        ConfigError: if the config is not usable, or the directory holds no trials of it.
+        CascadeError: if another process writes to the directory, or it cannot be written to.
+    """
+    task = request.sweep()
+    if not (task.directory / JOURNAL).exists():
+        raise ConfigError(f"{task.directory} holds no {JOURNAL} to collect from; sweep first, or give another --out")
+    with task.opened() as opened:
+        return Swept(task.directory, opened.collect(request.trials))
+
+
+def sweep(
+    request: Request,
+    *,
+    backend: Backend | None = None,
+    fresh: bool = False,
+    fail_fast: bool = False,
+    watch: Watch = SILENT,
+) -> Swept:
+    """Run all trials that are missing, and write the tables.
+
+    Args:
+        request: what and where.
+        backend: where trials run; all cores by default.
+        fresh: move an earlier result aside and start over.
+        fail_fast: stop at the first trial that raises.
+        watch: follows the trials.
+
+    Raises:
+        ConfigError: if the config is not usable, or the directory holds trials of another one.
+        CascadeError: if another process writes to the directory, it cannot be written to, or the backend breaks.
+    """
+    task = request.sweep()
+    moved = move_aside(task.directory) if fresh else None
+    if moved:
+        watch.remark(f"the earlier result is now in {moved}")
+    repeat = Repeat(request.config, task.study.seed, request.plugins)
+    failures = Failures(task.cells, watch, repeat, task.directory / FAILURES)
+    try:
+        with task.opened() as opened:
+            _simulate(opened, backend or Backend(), failures, fail_fast, watch)
+            left = opened.collect(task.study.trials)
+    except KeyboardInterrupt:
+        watch.warn(f"interrupted; finished trials are kept in {task.directory}: the same command goes on from there")
+        raise
+    failures.conclude()
+    return Swept(task.directory, left)
+
+
+def _simulate(opened: "OpenSweep", backend: Backend, failures: Failures, fail_fast: bool, watch: Watch) -> None:
+    counts = [len(trials) for trials in opened.missing]
+    _announce(opened, sum(counts), watch)
+    failures.clear()
+    with watch.trials(counts) as progress, closing(opened.run(backend, fail_fast=fail_fast)) as results:
+        for result in results:
+            progress.update(result)
+            failures.update(result)
+
+
+def _announce(opened: "OpenSweep", to_run: int, watch: Watch) -> None:
+    wanted = opened.sweep.study.trials * len(opened.sweep.cells)
+    if opened.stored.damaged:
+        watch.remark(f"{opened.stored.damaged} damaged lines of the journal are left out; their trials run again")
+    if to_run < wanted:
+        watch.remark(f"{count(wanted - to_run)} of {count(wanted)} trials are there already, {count(to_run)} to run")
+
+
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """A study, its cells and the directory for the rows."""
+    """A study and the directory for its rows."""
 
     study: Study
-    cells: Sequence[Cell]
     directory: Path
+
+    @property
+    def cells(self) -> Sequence[Cell]:
+        """Cells of the study."""
+        return self.study.cells
 
     def manifest(self) -> dict[str, object]:
         """Manifest of this sweep, if it started now."""
@@ -110,11 +260,10 @@ class OpenSweep:
                 if fail_fast and result.failed:
                     return
 
-    def collect(self, summarise: Callable[[], None], trials: int | None) -> int:
+    def collect(self, trials: int | None) -> int:
         """Write the tables from the journal and close the manifest.
 
         Args:
-            summarise: writes the summary, once `trials.csv` is there.
             trials: trials with this number and above stay out of the tables.
 
         Returns:
@@ -124,7 +273,8 @@ class OpenSweep:
         stored = read_journal(directory)
         digest = write_trials(directory, cells, stored, trials)
         write_timings(directory, cells, stored, trials)
-        summarise()
+        summary = summarise_file(directory / TRIALS)
+        write_atomically(directory / SUMMARY, [summary.to_csv(index=False, lineterminator="\n")])
         missing = sum(map(len, self.sweep.missing(stored)))
         end = self._manifest.get("end") or now()
         write_manifest(directory, {**self._manifest, "end": end, "complete": missing == 0, "rows_sha256": digest})
@@ -140,35 +290,6 @@ def _continued(new: Manifest, old: Manifest | None, grows: bool) -> dict[str, ob
     kept = {key: known[key] for key in ("start", "rows_sha256") if known.get(key)}
     made = {key: known[key] for key in MAKERS if key in known and not grows}
     return {**new, **kept, **made}
-
-
-def move_aside(directory: Path) -> Path | None:
-    """Empty a result directory into a new one beside it, `NAME.old1` or the next that is free.
-
-    `trials.csv` goes first, then the journal: an interrupted move leaves a sweep that goes on, or an empty directory.
-
-    Returns:
-        where everything is now, `None` if no sweep was there.
-
-    Raises:
-        CascadeError: if another sweep writes to the directory, or it cannot be moved.
-    """
-    if not any((directory / name).exists() for name in (TRIALS, JOURNAL, MANIFEST)):
-        return None
-    with only_writer(directory), writing_to(directory):
-        first = {TRIALS: 0, JOURNAL: 1}
-        entries = sorted(directory.iterdir(), key=lambda path: (first.get(path.name, 2), path.name))
-        entries = [path for path in entries if path.name != LOCK]
-        target = next(path for path in _beside(directory) if not path.exists())
-        target.mkdir()
-        for path in entries:
-            path.rename(target / path.name)
-    return target
-
-
-def _beside(directory: Path) -> Iterator[Path]:
-    directory = directory.resolve()
-    return (directory.with_name(f"{directory.name}.old{number}") for number in count(1))
 
 
 def _row(cell_id: str, finished: Finished) -> Row:

@@ -1,0 +1,199 @@
+"""Run a few cells of a study and keep nothing."""
+
+import statistics
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.running.interrupts import one_interrupt
+from cascadebai_cli.running.runner import Backend, run_missing
+from cascadebai_cli.running.worker import Finished, Order
+from cascadebai_cli.store.intervals import binomial_interval
+from cascadebai_cli.study.cells import Cell
+from cascadebai_cli.text.numbers import parameter
+from cascadebai_cli.workflows.failures import Failures, Repeat
+from cascadebai_cli.workflows.studies import read_study
+from cascadebai_cli.workflows.watch import SILENT, Watch
+
+__all__ = ["Backend", "CellRun", "Choice", "Ran", "run"]
+
+MOST_CELLS = 8
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which cells of a study: those that agree with every value that is given."""
+
+    instance: str | None = None
+    learner: str | None = None
+    L: int | None = None
+    K: int | None = None
+    delta: float | None = None
+    epsilon: float | None = None
+    cell_id: str | None = None
+
+
+@dataclass(frozen=True)
+class CellRun:
+    """What the trials of a cell came to, those that were capped included.
+
+    Attributes:
+        cell: the cell.
+        trials, capped: how many were run, and how many of them reached the cap.
+        mean_steps, sd_steps: of the steps; no standard deviation of a single trial.
+        observations: items seen a step, over all trials.
+        wrong: how many of those that stopped found a wrong set.
+        wrong_interval: 95 % interval for the probability of that, exact binomial; nan if none stopped.
+        seconds: wall time of all trials.
+        trial_seconds: mean time of a trial.
+        found: names of the items of the set found most often, best first; empty if no trial stopped.
+        found_in: in how many trials.
+    """
+
+    cell: Cell
+    trials: int
+    capped: int
+    mean_steps: float
+    sd_steps: float | None
+    observations: float
+    wrong: int
+    wrong_interval: tuple[float, float]
+    seconds: float
+    trial_seconds: float
+    found: tuple[str, ...]
+    found_in: int
+
+    @property
+    def stopped(self) -> int:
+        """How many trials stopped before the cap."""
+        return self.trials - self.capped
+
+
+@dataclass(frozen=True)
+class Ran:
+    """The cells of which a trial ended, and how many trials raised."""
+
+    cells: tuple[CellRun, ...]
+    failed: int
+
+
+def run(
+    config: Path,
+    choice: Choice,
+    *,
+    trials: int | None = None,
+    trial: int | None = None,
+    seed: int | None = None,
+    plugins: Sequence[str] = (),
+    backend: Backend | None = None,
+    watch: Watch = SILENT,
+    each: Callable[[CellRun], None] | None = None,
+) -> Ran:
+    """Run cells of a study, one after the other.
+
+    Args:
+        config: the study.
+        choice: at most `MOST_CELLS` of its cells.
+        trials, seed: in place of those of the config.
+        trial: run only the trial of this number, as a sweep does.
+        plugins: further learners, `module:Class` each.
+        backend: where trials run; all cores by default.
+        watch: follows the trials.
+        each: takes each cell as it is done.
+
+    Raises:
+        ConfigError: if the config is not usable, or the choice leaves no cell or too many.
+        CascadeError: if the backend breaks.
+    """
+    study = read_study(config, trials, seed, plugins)
+    cells = _chosen(study.cells, asdict(choice))
+    numbers = np.arange(study.trials) if trial is None else np.array([trial])
+    failures = Failures(cells, watch, Repeat(config, study.seed, plugins))
+    order, done = Order(study.seed, with_items=True), []
+    with one_interrupt(), watch.trials([len(numbers)] * len(cells)) as progress:
+        for position, cell in enumerate(cells):
+            start, rows = time.monotonic(), []
+            with closing(run_missing([cell], [numbers], order, backend or Backend())) as results:
+                for result in results:
+                    placed = result._replace(position=position)
+                    rows += placed.finished
+                    progress.update(placed)
+                    failures.update(placed)
+            if rows:
+                done.append(_cell_run(cell, sorted(rows), time.monotonic() - start))
+                if each:
+                    each(done[-1])
+    failures.conclude()
+    return Ran(tuple(done), failures.count)
+
+
+def _chosen(cells: Sequence[Cell], wanted: dict[str, Any]) -> list[Cell]:
+    """Cells that agree with every value that is given."""
+    left = list(cells)
+    for key, value in wanted.items():
+        if value is None:
+            continue
+        there = list(dict.fromkeys(getattr(cell, key) for cell in left))
+        left = [cell for cell in left if getattr(cell, key) == value]
+        if not left:
+            name = "id" if key == "cell_id" else key
+            raise ConfigError(f"no cell has {name} {value}; choose from {_listed(there)}")
+    if len(left) > MOST_CELLS:
+        raise ConfigError(
+            f"{len(left)} cells are too many to print, {MOST_CELLS} is the most; choose some with "
+            f"{_choices(left)}, or run all of them with: cascadebai sweep"
+        )
+    return left
+
+
+def _choices(cells: Sequence[Cell]) -> str:
+    keys = ("instance", "learner", "L", "K", "delta", "epsilon")
+    values = {f"--{key}": list(dict.fromkeys(getattr(cell, key) for cell in cells)) for key in keys}
+    return ", ".join(f"{flag} ({_listed(there)})" for flag, there in values.items() if len(there) > 1)
+
+
+def _listed(values: Sequence[Any]) -> str:
+    names = [f"'{value}'" if isinstance(value, str) else parameter(value) for value in values]
+    return ", ".join(names) if len(names) <= 6 else f"{', '.join(names[:3])}, ... {names[-1]}"
+
+
+def _cell_run(cell: Cell, rows: Sequence[Finished], seconds: float) -> CellRun:
+    steps = [row.steps for row in rows]
+    stopped = [row for row in rows if row.status == "stopped"]
+    wrong = sum(not row.correct for row in stopped)
+    found, found_in = _found(cell, stopped)
+    return CellRun(
+        cell=cell,
+        trials=len(rows),
+        capped=len(rows) - len(stopped),
+        mean_steps=_mean(steps),
+        sd_steps=statistics.stdev(steps) if len(steps) > 1 else None,
+        observations=sum(row.observations for row in rows) / max(sum(steps), 1),
+        wrong=wrong,
+        wrong_interval=binomial_interval(wrong, len(stopped)),
+        seconds=seconds,
+        trial_seconds=_mean([row.seconds for row in rows]),
+        found=found,
+        found_in=found_in,
+    )
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)
+
+
+def _found(cell: Cell, stopped: Sequence[Finished]) -> tuple[tuple[str, ...], int]:
+    """The set found most often, best item first, and how often."""
+    sets = Counter(frozenset(row.items) for row in stopped)
+    if not sets:
+        return (), 0
+    found, times = sets.most_common(1)[0]
+    best_first = sorted(found, key=lambda item: (-cell.weights[item], item))
+    return tuple(cell.items[item] for item in best_first), times
