@@ -1,0 +1,113 @@
+"""The sharp lower bound on expected steps, `T*(w) kl(delta, 1 - delta)`, for cascading lists and batches.
+
+For `epsilon = 0` and `w(K) > w(K+1)`, let `q_i(s)` be the probability that a user who is shown the list `s` looks at
+item `i` (`lists`), and for `n` in the convex hull of all `q(s)`
+
+    `g_ab(n) = n_a d(w_a, x) + n_b d(w_b, x)` at `x = (n_a w_a + n_b w_b) / (n_a + n_b)`,
+    `1 / T*(w) = max over n of min over a among the best K, b not, of g_ab(n)`.
+
+**Every (delta, K)-PAC algorithm has `E[tau] >= T*(w) kl(delta, 1 - delta)`**, `delta < 1/2`. If `E[tau]` is infinite
+there is nothing to show; otherwise let `N_s` be the number of times that list `s` is shown, `T_i` the looks at `i`.
+
+1. *Looks.* Which list is shown depends on the past only, so each time `i` is looked at with probability `q_i(s)`
+   given the past, and `E[T_i] = sum_s E[N_s] q_i(s)`: `E[T] = E[tau] n` for an `n` in the hull, as
+   `sum_s E[N_s] = E[tau]`.
+2. *Information.* Whether an item is looked at depends on outcomes of the items before it, so each outcome that is
+   observed is Bernoulli(`w_i`) given the past, and the logarithm of the likelihood ratio of two instances `w` and `v`
+   is a sum over what was observed, of mean `sum_i E[T_i] d(w_i, v_i)` (Wald). If other items are best under `v`, the
+   event that the best items under `w` are returned has probability at least `1 - delta` under `w` and at most
+   `delta` under `v`, so this mean is at least `kl(delta, 1 - delta)` (data processing; Kaufmann, Cappé and Garivier,
+   2016, Lemma 1).
+3. *The nearest instance.* Other items are best under `v` exactly if `v_a < v_b` for one of the best `a` under `w` and
+   one of the others, `b`. The cheapest way to this moves these two to a common `x`, or just beyond:
+   `min over x of n_a d(w_a, x) + n_b d(w_b, x)`, convex in `x`, with the derivative
+   `((n_a + n_b) x - n_a w_a - n_b w_b) / (x (1 - x))`, so the pooled mean is the best `x`. Hence
+   `E[tau] g_ab(n) >= kl(delta, 1 - delta)` for all `a` and `b`, as `g_ab` is homogeneous: `E[tau]` times the maximum
+   over `n` of the minimum over `a, b` is at least `kl(delta, 1 - delta)`.
+
+`g_ab` is a minimum of linear functions of `n`, hence concave, so equal weights may share their looks: averaging an
+optimal `n` over all exchanges of equal items stays in the hull and loses nothing. Equal weights are therefore one
+level. `maximin` solves what is left and certifies how far from the optimum it can be at most.
+
+Garivier and Kaufmann (2016) have `K = 1` and lists of one item. For `epsilon > 0` several answers can be right and the
+bound has another form (Degenne and Koolen, 2019), so it is refused.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.model.instance import FloatArray, Instance
+from cascadebai_cli.theory.lists import Levels, Lists
+from cascadebai_cli.theory.lower import confidence_factor
+from cascadebai_cli.theory.maximin import Contest, Mixture, maximin
+
+TOLERANCE = 1e-3
+"""Relative gap of the bound, unless another is asked for."""
+
+
+@dataclass(frozen=True, eq=False)
+class SharpBound:
+    """`T*` of an instance and the mixture of lists that attains it.
+
+    Attributes:
+        levels: the different weights in descending order, shape `(C,)`.
+        mixture: the best mixture found; its lists name levels, whose items take turns.
+        rates: expected looks at each item per step of this mixture, shape `(L,)`, in the order of the instance.
+    """
+
+    levels: FloatArray
+    mixture: Mixture
+    rates: FloatArray
+
+    @property
+    def characteristic_steps(self) -> float:
+        """`T*(w)`: the certified lower end, so that the bound holds; at most `gap` too small, relatively."""
+        return 1 / self.mixture.upper
+
+    @property
+    def gap(self) -> float:
+        """Certified relative gap of `characteristic_steps`."""
+        return self.mixture.gap
+
+    @property
+    def lists(self) -> tuple[Levels, ...]:
+        """The lists of the mixture as numbers of `levels`, first to last."""
+        return self.mixture.lists
+
+    @property
+    def shares(self) -> FloatArray:
+        """Share of the steps of each list."""
+        return self.mixture.shares
+
+    def steps(self, delta: float) -> float:
+        """Expected steps that every `(delta, K)`-PAC algorithm needs: `T*(w) kl(delta, 1 - delta)`."""
+        return self.characteristic_steps * float(confidence_factor(delta))
+
+
+def sharp_bound(
+    instance: Instance, *, semi_bandit: bool = False, M: int | None = None, tolerance: float = TOLERANCE
+) -> SharpBound:
+    """The bound with its certified gap.
+
+    Args:
+        instance: the instance; the order of its items does not matter.
+        semi_bandit: all items of a step are observed, instead of those up to the first click.
+        M: number of different items that a step shows, `K` by default.
+        tolerance: relative gap to reach.
+
+    Raises:
+        ConfigError: for `epsilon > 0`, or an `M` that is not positive.
+    """
+    if instance.epsilon > 0:
+        raise ConfigError(f"epsilon is {instance.epsilon:g}, but the sharp bound is known for epsilon = 0 only")
+    slots = instance.K if M is None else M
+    if slots < 1:
+        raise ConfigError(f"M is {slots}, but a step must show at least 1 item")
+    descending, level, sizes = np.unique(-instance.weights, return_inverse=True, return_counts=True)
+    levels = -descending
+    ends = np.zeros(len(levels)) if semi_bandit else levels
+    lists = Lists(ends, sizes, min(slots, instance.L))
+    mixture = maximin(Contest(levels, levels >= instance.sorted_weights[instance.K - 1], lists), tolerance)
+    return SharpBound(levels, mixture, mixture.rates[level])
