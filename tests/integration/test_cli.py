@@ -11,7 +11,7 @@ from sweeps import call, command, environment, finished, write_config
 from cascadebai_cli import __version__
 
 HEAVY = ("numpy", "pandas", "scipy", "matplotlib", "statsmodels", "joblib")
-VERBS = ("run", "sweep", "fit", "plot", "bounds")
+VERBS = ("run", "sweep", "fit", "plot", "plan", "bounds", "report", "verify")
 
 
 @pytest.fixture
