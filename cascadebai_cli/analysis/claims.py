@@ -13,7 +13,7 @@ from cascadebai_cli.analysis.ratios import CELL
 from cascadebai_cli.analysis.verdicts import AGREES, FAILS, HIGHER, HOLDS, LOWER, NEARLY, OPEN, Claim, sentence_holds
 from cascadebai_cli.store.directory import Results
 from cascadebai_cli.store.intervals import binomial_interval
-from cascadebai_cli.text.numbers import change, coefficient, count, digits, parameter, share
+from cascadebai_cli.text.numbers import change, coefficient, count, digits, share
 
 STRAIGHT = 0.97
 """R^2 from which a model counts as explaining the means; the smallest one in Table 1 is 0.973."""
@@ -110,7 +110,7 @@ def _errors(results: Results) -> Iterator[Claim]:
 
 def _right(summary: pd.DataFrame, words: str) -> Claim:
     """Fails if some cell errs significantly more often than its delta, at 5 % over all cells."""
-    claim = f"{words} 1 - delta = {parameter(1 - float(summary['delta'].min()))}"
+    claim = f"{words} 1 - delta = {1 - float(summary['delta'].min()):g}"
     cells = summary[summary["stopped"] > 0]
     if cells.empty:
         return Claim("all instances", claim, "", "no trial stopped before the cap", OPEN)

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from cascadebai_cli.store.directory import Results
-from cascadebai_cli.text.numbers import NO_NUMBER, digits, is_missing
+from cascadebai_cli.text.numbers import digits, is_missing, percent
 from cascadebai_cli.text.table import Table, table_of
 
 CELL = ("instance", "L", "K", "delta", "epsilon")
@@ -103,10 +103,6 @@ def _thinned(rows: Sequence[Any]) -> Sequence[Any]:
 
 def _line(row: Mapping[str, Any]) -> list[str]:
     interval = f"{digits(row['ratio_low'])} to {digits(row['ratio_high'])}" if not is_missing(row["ratio_low"]) else ""
-    wrong = " / ".join(_percent(row[name]) for name in ("error_rate", "other_error_rate"))
+    wrong = " / ".join(percent(row[name]) for name in ("error_rate", "other_error_rate"))
     names = [row["instance"], f"{row['learner']} / {row['other']}", str(row["K"])]
     return [*names, wrong, digits(row["ratio"]), interval]
-
-
-def _percent(rate: float) -> str:
-    return NO_NUMBER if is_missing(rate) else f"{rate:.0%}"

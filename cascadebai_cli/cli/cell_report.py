@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from cascadebai_cli.text.numbers import duration
+from cascadebai_cli.text.numbers import count, duration, percent
 
 if TYPE_CHECKING:
     from cascadebai_cli.workflows.run import CellRun
@@ -28,9 +28,9 @@ def _trials(done: "CellRun") -> str:
 
 
 def _steps(done: "CellRun") -> str:
-    text = f"mean {done.mean_steps:,.1f}"
+    text = f"mean {count(done.mean_steps, 1)}"
     if done.sd_steps is not None:
-        text += f", sd {done.sd_steps:,.1f}"
+        text += f", sd {count(done.sd_steps, 1)}"
     return text + f", {_trials(done)}" + (f", {done.capped} of them capped" if done.capped else "")
 
 
@@ -38,5 +38,5 @@ def _errors(done: "CellRun") -> str:
     if not done.stopped:
         return "unknown, no trial stopped before the cap"
     low, high = done.wrong_interval
-    share = f"{done.wrong / done.stopped:.1%} (95 % interval {low:.1%} to {high:.1%})"
+    share = f"{percent(done.wrong / done.stopped, 1)} (95 % interval {percent(low, 1)} to {percent(high, 1)})"
     return f"{done.wrong} of {done.stopped} trials that stopped: {share}"

@@ -7,7 +7,7 @@ import typer
 
 from cascadebai_cli.cli.console import Terminal, end_with
 from cascadebai_cli.cli.options import Jobs, Quiet
-from cascadebai_cli.text.numbers import count, parameter
+from cascadebai_cli.text.numbers import count
 
 if TYPE_CHECKING:
     from cascadebai_cli.workflows.plan import Plan, Question
@@ -66,7 +66,7 @@ def _summary(question: "Question") -> str:
         f"{count(sum(question.views))} views\n"
         f"rates are shrunk towards their mean {shrunk.mean:.4g}, which counts as {shrunk.strength:.3g} more views of "
         "each item: the best raw rates owe something to luck\n"
-        f"K = {K}, delta = {parameter(question.delta)}, epsilon = {parameter(problem.epsilon)}: "
+        f"K = {K}, delta = {question.delta:g}, epsilon = {problem.epsilon:g}: "
         f"w({K}) = {w[K - 1]:.4g}, w({K + 1}) = {w[K]:.4g}{good}\n"
     )
 

@@ -11,9 +11,14 @@ def is_missing(value: Any) -> bool:
     return value is None or value != value
 
 
-def count(value: float) -> str:
-    """A whole number, thousands apart."""
-    return f"{value:,.0f}"
+def count(value: float, decimals: int = 0) -> str:
+    """A number, thousands apart, by default a whole one; an `int` of any size is exact."""
+    return f"{value:,}" if isinstance(value, int) and not decimals else f"{value:,.{decimals}f}"
+
+
+def exact(value: float) -> str:
+    """A number as it stands in a file of somebody's own, thousands apart."""
+    return f"{value:,.10g}"
 
 
 def number(value: float) -> str:
@@ -56,6 +61,11 @@ def parameter(value: float) -> str:
 def change(value: float, decimals: int = 1) -> str:
     """A relative change in per cent, with its sign."""
     return f"{100 * value:+.{decimals}f} %"
+
+
+def percent(value: float, decimals: int = 0) -> str:
+    """A share in per cent; a dash where there is none."""
+    return NO_NUMBER if is_missing(value) else f"{value:.{decimals}%}"
 
 
 def difference(ours: float, theirs: float) -> str:

@@ -8,7 +8,7 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.click_rates import ClickRateFile, read_click_counts
 from cascadebai_cli.model.instance import Instance
 from cascadebai_cli.study.fields import SMALLEST_RISK
-from cascadebai_cli.text.numbers import count, parameter
+from cascadebai_cli.text.numbers import count
 from cascadebai_cli.theory.lower import lower_bound
 
 MOST_ITEMS = 20_000
@@ -81,19 +81,18 @@ def _read(path: Path, columns: Columns) -> tuple[tuple[str, ...], tuple[float, .
 def _problem(shrunk: Shrinkage, K: int, delta: float, epsilon: float) -> Instance:
     if not SMALLEST_RISK <= delta < 1:
         raise ConfigError(
-            f"--delta {parameter(delta)} is no probability; give one between {parameter(SMALLEST_RISK)} and 1, "
-            "such as 0.05"
+            f"--delta {delta:g} is no probability; give one between {SMALLEST_RISK:g} and 1, such as 0.05"
         )
     if len(shrunk.rates) <= K:
         raise ConfigError(f"-K {K} is not less than the {len(shrunk.rates)} items of the file; choose a smaller K")
     if not 0 <= epsilon < 1:
-        raise ConfigError(f"--epsilon {parameter(epsilon)} is no tolerance; give 0 or more, and less than 1")
+        raise ConfigError(f"--epsilon {epsilon:g} is no tolerance; give 0 or more, and less than 1")
     ordered = sorted(shrunk.rates.tolist(), reverse=True)
     if epsilon == 0 and ordered[K - 1] <= ordered[K]:
         tied = sum(rate == ordered[K] for rate in ordered)
         raise ConfigError(
             f"{tied} items are tied at w({K}) = {ordered[K]:.4g}, so nothing can tell which are the best {K}; "
-            f"accept near misses with --epsilon {parameter(suggested_epsilon(ordered[K]))}, or choose another K"
+            f"accept near misses with --epsilon {suggested_epsilon(ordered[K]):g}, or choose another K"
         )
     return Instance(shrunk.rates, K, epsilon)
 
@@ -104,5 +103,5 @@ def _refuse_near_ties(problem: Instance, bound: float) -> None:
         raise ConfigError(
             f"w({K}) = {w[K - 1]:.6g} and w({K + 1}) = {w[K]:.6g} are nearly tied: every learner needs more than "
             f"{count(bound)} page views on average; accept near misses with "
-            f"--epsilon {parameter(suggested_epsilon(w[K - 1]))}, or choose another K"
+            f"--epsilon {suggested_epsilon(w[K - 1]):g}, or choose another K"
         )

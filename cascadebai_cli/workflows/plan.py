@@ -18,7 +18,7 @@ from cascadebai_cli.running.interrupts import one_interrupt
 from cascadebai_cli.running.runner import Backend, run_missing
 from cascadebai_cli.running.worker import Finished, Order
 from cascadebai_cli.study.cells import Cell
-from cascadebai_cli.text.numbers import share
+from cascadebai_cli.text.numbers import exact, share
 from cascadebai_cli.text.table import Table, table_of
 from cascadebai_cli.workflows.click_log import Columns, Question, question_of
 from cascadebai_cli.workflows.failures import Failures
@@ -83,8 +83,8 @@ class Plan:
         rows = [
             [
                 item.name,
-                f"{item.clicks:,.10g}",
-                f"{item.views:,.10g}",
+                exact(item.clicks),
+                exact(item.views),
                 share(item.rate),
                 f"{item.found_in} of {self.trials}",
             ]
