@@ -3,6 +3,7 @@
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from cascadebai_cli.errors import ConfigError
@@ -189,8 +190,9 @@ class Sweep:
         """Cells of the study."""
         return self.study.cells
 
-    def manifest(self) -> dict[str, object]:
-        """Manifest of this sweep, if it started now."""
+    @cached_property
+    def manifest(self) -> Manifest:
+        """Manifest of this sweep, which starts when it is first asked for; git is asked once."""
         return new_manifest(self.study.model_dump(mode="json"), self.study.seed, self.cells)
 
     def stored(self) -> Stored:
@@ -205,7 +207,7 @@ class Sweep:
                 f"{self.directory} holds a {TRIALS} but no {JOURNAL} to go on from; use --fresh to move it aside and "
                 "start over, or another --out"
             )
-        refuse_mixing(self.directory, read_manifest(self.directory), self.manifest(), stored.cell_ids)
+        refuse_mixing(self.directory, read_manifest(self.directory), self.manifest, stored.cell_ids)
         return stored
 
     def missing(self, stored: Stored) -> list[IntArray]:
@@ -236,7 +238,7 @@ class OpenSweep:
         self.sweep, self.stored = sweep, stored
         self.missing = sweep.missing(stored)
         grows = any(map(len, self.missing))
-        self._manifest = _continued(sweep.manifest(), read_manifest(sweep.directory), grows)
+        self._manifest = _continued(sweep.manifest, read_manifest(sweep.directory), grows)
 
     def run(self, backend: Backend, *, fail_fast: bool = False) -> Generator[BlockResult, None, None]:
         """Run what is missing; rows are in the journal before their block is yielded.

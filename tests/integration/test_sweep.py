@@ -85,6 +85,13 @@ def test_what_made_the_rows_stays_in_the_manifest_when_other_code_finds_nothing_
     assert json.loads(path.read_text())["git"] != manifest["git"]
 
 
+def test_git_is_asked_once(config, tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr("cascadebai_cli.store.manifest._git", asked.append)
+    assert sweep(config, tmp_path / "out") == 0
+    assert len(asked) == 1
+
+
 def test_more_trials_are_added_as_if_all_had_run_at_once(config, tmp_path):
     assert sweep(config, tmp_path / "once", "--trials", 20) == 0
     assert sweep(config, tmp_path / "added", "--trials", 10) == 0
