@@ -156,7 +156,7 @@ def _check_rows(artefact: Baseline, means: _Means, watch: Watch) -> Iterator[str
     trials = fixed_trials(artefact, watched(artefact))
     rows, raised = run_again(artefact.cells, trials, artefact.seed, means.backend)
     again = sum(map(len, trials.values()))
-    watch.warn(
+    watch.remark(
         f"{artefact.name}: bit for bit: {again} of {count(sum(map(len, artefact.rows.values())))} trials run again"
     )
     differing = [
