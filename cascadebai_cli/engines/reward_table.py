@@ -16,7 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 from cascadebai_cli.model.instance import BoolArray, FloatArray
 
 BLOCK = 4096
-"""Rows of a block: enough to pay for a call of NumPy, few enough to lose little when the survivors change."""
+"""Rows of a block at most: enough to pay for a call of NumPy, few enough to lose little when the survivors change."""
+ENTRIES = 2**22
+"""Entries of a block at most."""
 
 
 @dataclass(frozen=True)
@@ -53,17 +55,18 @@ class RewardTable(ABC):
 
     Args:
         shape: its rows, and whether they are used again.
+        L: number of items.
     """
 
-    def __init__(self, shape: TableShape) -> None:
-        self.shape = shape
+    def __init__(self, shape: TableShape, L: int) -> None:
+        self.shape, self.size = shape, max(1, min(BLOCK, ENTRIES // L))
         # Rows of a short table are repeated, so that a block holds many times round.
-        self._rows = shape.rows * max(1, BLOCK // shape.rows) if shape.reuse else sys.maxsize
+        self._rows = shape.rows * max(1, self.size // shape.rows) if shape.reuse else sys.maxsize
 
     def place(self, step: int) -> Place:
         """Where step `step + 1` finds its row."""
-        block, row = divmod(step % self._rows, BLOCK)
-        return Place(block, row, min(BLOCK, self._rows - block * BLOCK))
+        block, row = divmod(step % self._rows, self.size)
+        return Place(block, row, min(self.size, self._rows - block * self.size))
 
     def at(self, step: int) -> Callable[[int], int]:
         """Item -> outcome at step `step + 1`."""
@@ -86,7 +89,7 @@ class RandomTable(RewardTable):
     """
 
     def __init__(self, weights: FloatArray, rng: np.random.Generator, shape: TableShape) -> None:
-        super().__init__(shape)
+        super().__init__(shape, len(weights))
         self.weights, self.rng = weights, rng
         self._packed: list[NDArray[np.uint8]] = []
         self._open, self._clicks = -1, np.zeros((len(weights), 0), bool)
@@ -122,9 +125,9 @@ class GivenTable(RewardTable):
 
     def __init__(self, table: ArrayLike) -> None:
         self.table = np.asarray(table, dtype=bool)
-        super().__init__(TableShape(len(self.table)))
+        super().__init__(TableShape(len(self.table)), self.table.shape[1])
 
     def clicks(self, place: Place) -> BoolArray:
         """Rows of the table."""
-        rows = np.arange(place.block * BLOCK, place.block * BLOCK + place.rows)
+        rows = np.arange(place.rows) + place.block * self.size
         return self.table[rows % len(self.table)].T

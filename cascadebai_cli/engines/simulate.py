@@ -11,18 +11,20 @@ from cascadebai_cli.engines.lockstep import run_lockstep
 from cascadebai_cli.engines.lucb import run_lucb
 from cascadebai_cli.engines.outcomes import RandomOutcomes
 from cascadebai_cli.engines.reference import run_reference
+from cascadebai_cli.engines.reward_table import RandomTable, TableShape
 from cascadebai_cli.engines.run import Run
 from cascadebai_cli.engines.skip_ahead import run_skip_ahead
 from cascadebai_cli.engines.stacks import RandomStack
+from cascadebai_cli.engines.walk import run_walk
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.learners.kl_lucb import KLLucb
 from cascadebai_cli.learners.protocol import Learner
-from cascadebai_cli.learners.racing import RacingLearner, RadiusRule
+from cascadebai_cli.learners.racing import RacingLearner, RacingRule, RadiusRule
 from cascadebai_cli.model.feedback import FEEDBACKS
 from cascadebai_cli.model.instance import FloatArray
 
-EngineName = Literal["auto", "reference", "skip-ahead", "lockstep"]
+EngineName = Literal["auto", "reference", "skip-ahead", "lockstep", "walk"]
 
 ENGINE_VERSION = 1
 """Raised whenever an engine draws its random numbers differently: rows of different versions do not mix."""
@@ -35,13 +37,17 @@ class Trial:
     Args:
         weights: click probabilities in the order in which the learner meets the items, shape `(L,)`.
         rng: the trial's own generator.
+        table: rows of the table that the rewards are read from; none for independent rewards.
     """
 
     weights: FloatArray
     rng: np.random.Generator
+    table: TableShape | None = None
 
 
-def resolve_engine(engine: EngineName, learner: Learner, feedback: str = "cascading") -> EngineName:
+def resolve_engine(
+    engine: EngineName, learner: Learner, feedback: str = "cascading", table: TableShape | None = None
+) -> EngineName:
     """The engine that will run: `auto` becomes the fastest one that is exact for the learner.
 
     Raises:
@@ -54,6 +60,10 @@ def resolve_engine(engine: EngineName, learner: Learner, feedback: str = "cascad
             "does not define; use r: 1 or feedback: semi-bandit"
         )
     skips = isinstance(learner, RacingLearner) and shows_least_observed(learner)
+    if table is not None:
+        return _engine_for_table(engine, learner, name, skips and feedback == "cascading")
+    if engine == "walk":
+        raise ConfigError("engine walk needs rewards from a table, such as rewards: {rows: 100000}; use engine: auto")
     if engine == "auto":
         return "skip-ahead" if skips else "lockstep" if runs_in_lockstep(learner) else "reference"
     if engine == "lockstep" and not runs_in_lockstep(learner):
@@ -66,6 +76,24 @@ def resolve_engine(engine: EngineName, learner: Learner, feedback: str = "cascad
             f"engine skip-ahead cannot run {name}: it needs a racing learner that shows the "
             "least observed survivors; use engine: auto"
         )
+    return engine
+
+
+def _engine_for_table(engine: EngineName, learner: Learner, name: str, walks: bool) -> EngineName:
+    """Rewards that are indexed by time cannot be known ahead of the steps, as skip-ahead and lockstep need them."""
+    if getattr(learner, "repeats", False):
+        raise ConfigError(f"{name} with r > 1 asks an item twice in a step, for which a table has one reward; use r: 1")
+    if engine in ("skip-ahead", "lockstep"):
+        raise ConfigError(
+            f"engine {engine} cannot read rewards from a table, which ties them to steps; use engine: auto"
+        )
+    if engine == "walk" and not walks:
+        raise ConfigError(
+            f"engine walk cannot run {name}: it needs a racing learner that shows the least observed survivors, "
+            "and feedback: cascading; use engine: auto"
+        )
+    if engine == "auto":
+        return "walk" if walks else "reference"
     return engine
 
 
@@ -116,10 +144,10 @@ def simulate_block(
 
     Args:
         make_learner: builds a fresh learner.
-        trials: weights and generators.
+        trials: weights, generators and tables, all with tables of the same kind or all without.
         feedback, engine, max_steps: as for `simulate`.
     """
-    if resolve_engine(engine, make_learner(), feedback) == "lockstep":
+    if trials and resolve_engine(engine, make_learner(), feedback, trials[0].table) == "lockstep":
         return in_order(
             run_side_by_side([lockstep_job(make_learner(), trial, feedback, max_steps) for trial in trials])
         )
@@ -146,8 +174,18 @@ def run_side_by_side(jobs: Sequence[SideBySide]) -> Runs:
 
 
 def _simulate_one(learner: Learner, trial: Trial, feedback: str, engine: EngineName, max_steps: int | None) -> Run:
+    resolved = resolve_engine(engine, learner, feedback, trial.table)
+    if trial.table is not None:
+        table = RandomTable(trial.weights, trial.rng, trial.table)
+        if resolved == "walk":
+            return run_walk(_rule(learner), table, max_steps)
+        return run_reference(learner, table, FEEDBACKS[feedback], max_steps)
     outcomes = RandomOutcomes(trial.weights, trial.rng)
-    if resolve_engine(engine, learner, feedback) == "skip-ahead":
-        assert isinstance(learner, RacingLearner)
-        return run_skip_ahead(learner.rule, outcomes, feedback == "cascading", max_steps)
+    if resolved == "skip-ahead":
+        return run_skip_ahead(_rule(learner), outcomes, feedback == "cascading", max_steps)
     return run_reference(learner, outcomes, FEEDBACKS[feedback], max_steps)
+
+
+def _rule(learner: Learner) -> RacingRule:
+    assert isinstance(learner, RacingLearner)
+    return learner.rule

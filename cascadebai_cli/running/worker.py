@@ -7,7 +7,6 @@ import time
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -18,12 +17,10 @@ from cascadebai_cli.engines.simulate import (
     ENGINE_VERSION,
     Trial,
     lockstep_job,
-    resolve_engine,
     run_side_by_side,
     simulate,
 )
 from cascadebai_cli.errors import CascadeError
-from cascadebai_cli.learners.protocol import Learner
 from cascadebai_cli.model.instance import Instance, IntArray
 from cascadebai_cli.running.seeds import trial_generator
 from cascadebai_cli.study.cells import Cell
@@ -129,7 +126,7 @@ def run_blocks(order: Order, blocks: list[Block]) -> list[BlockResult]:
 
 def runs_side_by_side(cell: Cell) -> bool:
     """Whether many trials of the cell run faster together than one after the other."""
-    return resolve_engine(cell.engine, _learner(cell), cell.feedback) == "lockstep"
+    return cell.runs_with == "lockstep"
 
 
 def _side_by_side(seed: int, blocks: Sequence[Block]) -> Ready:
@@ -141,7 +138,7 @@ def _side_by_side(seed: int, blocks: Sequence[Block]) -> Ready:
         runs = in_order(
             run_side_by_side(
                 [
-                    lockstep_job(_learner(cell), made, cell.feedback, cell.max_steps)
+                    lockstep_job(cell.build(), made, cell.feedback, cell.max_steps)
                     for (_, cell, _), (made, _) in zip(trials, prepared, strict=True)
                 ]
             )
@@ -197,7 +194,7 @@ def run_trial(seed: int, cell: Cell, trial: int) -> tuple[Run, tuple[int, ...]]:
         the run, in whose order the learner met the items, and the items found as indices into `cell.weights`.
     """
     made, order = _prepared(seed, cell, trial)
-    run = simulate(partial(_learner, cell), made, feedback=cell.feedback, engine=cell.engine, max_steps=cell.max_steps)
+    run = simulate(cell.build, made, feedback=cell.feedback, engine=cell.engine, max_steps=cell.max_steps)
     return run, _items(run, order)
 
 
@@ -205,11 +202,7 @@ def _prepared(seed: int, cell: Cell, trial: int) -> tuple[Trial, IntArray]:
     """The trial, and which item of the cell is in each place of it."""
     rng = trial_generator(seed, cell.cell_id, trial)
     order = rng.permutation(cell.L) if cell.order == "random" else np.arange(cell.L)
-    return Trial(cell.weights[order], rng), order
-
-
-def _learner(cell: Cell) -> Learner:
-    return cell.spec.build(cell.L, cell.K, cell.delta, cell.epsilon)
+    return Trial(cell.weights[order], rng, cell.rewards), order
 
 
 def _items(run: Run, order: IntArray) -> tuple[int, ...]:

@@ -6,13 +6,14 @@ import os
 import platform
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import cascadebai_cli
-from cascadebai_cli.engines.simulate import ENGINE_VERSION, resolve_engine
+from cascadebai_cli.engines.simulate import ENGINE_VERSION
 from cascadebai_cli.errors import CascadeError, ConfigError
 from cascadebai_cli.learners.plugins import is_plugin, plugin_code
 from cascadebai_cli.store.files import reading_from, write_atomically
@@ -34,8 +35,6 @@ def content(cell: Cell) -> dict[str, Any]:
     Raises:
         ConfigError: if the engine of the cell cannot run its learner.
     """
-    learner = cell.spec.build(cell.L, cell.K, cell.delta, cell.epsilon)
-    engine = resolve_engine(cell.engine, learner, cell.feedback)
     return {
         "instance": cell.instance,
         "learner": cell.learner,
@@ -52,7 +51,8 @@ def content(cell: Cell) -> dict[str, Any]:
         "feedback": cell.feedback,
         "order": cell.order,
         "max_steps": cell.max_steps,
-        "engine": engine,
+        "engine": cell.runs_with,
+        **({"rewards": asdict(cell.rewards)} if cell.rewards else {}),
         **({"code": plugin_code(cell.spec.algorithm)} if is_plugin(cell.spec.algorithm) else {}),
     }
 

@@ -2,10 +2,12 @@
 
 import hashlib
 import json
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 
-from cascadebai_cli.engines.simulate import EngineName
+from cascadebai_cli.engines.reward_table import TableShape
+from cascadebai_cli.engines.simulate import EngineName, resolve_engine
 from cascadebai_cli.learners.plugins import is_plugin, plugin_code
+from cascadebai_cli.learners.protocol import Learner
 from cascadebai_cli.learners.registry import LearnerSpec
 from cascadebai_cli.model.instance import FloatArray, Instance
 from cascadebai_cli.study.fields import FeedbackName, OrderName
@@ -26,6 +28,7 @@ class Cell:
         order: whether each trial draws a permutation of the items.
         max_steps: cap on the steps, none by default.
         engine: engine asked for.
+        rewards: the table that rewards are read from, none if they are independent.
         cell_id: 16 hexadecimal digits, a hash of the content: no names, number of trials, engine or paths.
     """
 
@@ -43,6 +46,7 @@ class Cell:
     order: OrderName
     max_steps: int | None
     engine: EngineName
+    rewards: TableShape | None = None
     cell_id: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -52,6 +56,19 @@ class Cell:
     def problem(self) -> Instance:
         """The instance, with the items in the order of the config."""
         return Instance(self.weights, self.K, self.epsilon)
+
+    def build(self) -> Learner:
+        """A fresh learner."""
+        return self.spec.build(self.L, self.K, self.delta, self.epsilon)
+
+    @property
+    def runs_with(self) -> EngineName:
+        """The engine that runs it.
+
+        Raises:
+            ConfigError: if the engine asked for cannot, or the learner refuses the problem.
+        """
+        return resolve_engine(self.engine, self.build(), self.feedback, self.rewards)
 
     @property
     def names(self) -> str:
@@ -83,6 +100,8 @@ def _content_hash(cell: Cell) -> str:
         "order": cell.order,
         "max_steps": cell.max_steps,
     }
+    if cell.rewards is not None:
+        content["rewards"] = asdict(cell.rewards)
     if is_plugin(cell.spec.algorithm):
         content["code"] = plugin_code(cell.spec.algorithm)
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)

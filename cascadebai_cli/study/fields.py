@@ -14,6 +14,8 @@ MOST_POINTS = 100_000
 """Points of one axis of a grid, and cells of one instance."""
 MOST_WEIGHTS = 20_000_000
 """Weights of all points of one instance, 160 MB."""
+MOST_ROWS = 10_000_000
+"""Rows of a table of rewards: 160 MB for 128 items."""
 MOST_TRIALS = 10_000_000
 """Trials of a cell: the numbers of those that are missing are held in memory, for all cells."""
 LONGEST_NAME = 200

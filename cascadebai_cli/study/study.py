@@ -11,7 +11,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, PrivateAttr, ValidationInfo, model_validator
 from pydantic_core import PydanticCustomError
 
-from cascadebai_cli.engines.simulate import EngineName, resolve_engine
+from cascadebai_cli.engines.reward_table import TableShape
+from cascadebai_cli.engines.simulate import EngineName
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.families import Items
 from cascadebai_cli.model.instance import Instance
@@ -19,6 +20,7 @@ from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.document import KeyPath
 from cascadebai_cli.study.fields import (
     MOST_POINTS,
+    MOST_ROWS,
     MOST_TRIALS,
     MOST_WEIGHTS,
     Entry,
@@ -47,6 +49,23 @@ class Plot(Entry):
     kind: Literal["scaling", "curves", "bars"] = "scaling"
 
 
+class Rewards(Entry):
+    """A table of rewards, one row a step; behind its last row it begins anew (`engines.reward_table`).
+
+    Attributes:
+        rows: its rows.
+        reuse: whether the same table is used again; else another one is drawn each time round.
+    """
+
+    rows: Annotated[int, Field(ge=1, le=MOST_ROWS)]
+    reuse: bool = True
+
+    @property
+    def shape(self) -> TableShape:
+        """As the engines take it."""
+        return TableShape(self.rows, self.reuse)
+
+
 def _distinct_names(entries: tuple[Any, ...]) -> tuple[Any, ...]:
     names: Sequence[str] = [entry.name for entry in entries]
     for i, name in enumerate(names):
@@ -64,6 +83,7 @@ class Study(Entry):
         trials: number of trials a cell.
         order: whether each trial meets the items in a permutation of its own.
         max_steps: cap on the steps of a trial.
+        rewards: the table that rewards are read from; independent rewards by default.
     """
 
     study: FileName
@@ -78,6 +98,7 @@ class Study(Entry):
     max_steps: Annotated[int, Field(ge=1, le=10**18)] | None = None
     engine: EngineName = "auto"
     feedback: FeedbackName = "cascading"
+    rewards: Rewards | None = None
     instances: Annotated[tuple[AnyInstance, ...], List, AfterValidator(not_empty), AfterValidator(_distinct_names)]
     learners: Annotated[tuple[LearnerEntry, ...], List, AfterValidator(not_empty), AfterValidator(_distinct_names)] = (
         LearnerEntry(**DEFAULT_LEARNER),
@@ -203,6 +224,7 @@ def _cell(
         order=study.order,
         max_steps=study.max_steps,
         engine=study.engine,
+        rewards=study.rewards.shape if study.rewards else None,
     )
 
 
@@ -227,7 +249,7 @@ def _path_of(study: Study, cell: Cell, twin: Cell) -> KeyPath:
 def _check_learner(study: Study, cell: Cell) -> None:
     """A learner may refuse values that only it knows about, and so may an engine a learner."""
     try:
-        resolve_engine(cell.engine, cell.spec.build(cell.L, cell.K, cell.delta, cell.epsilon), cell.feedback)
+        _ = cell.runs_with
     except ConfigError as error:
         position = [entry.name for entry in study.learners].index(cell.learner)
         raise mistake(f"'{cell.learner}': {error}", "learners", position) from None

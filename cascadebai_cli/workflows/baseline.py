@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from cascadebai_cli.engines.simulate import resolve_engine
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.plugins import is_plugin
 from cascadebai_cli.running.runner import Backend, run_missing
@@ -23,7 +22,9 @@ from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.config import stored_study
 from cascadebai_cli.study.messages import show
 
-MOST_STEPS: Mapping[str, float] = MappingProxyType({"skip-ahead": float("inf"), "lockstep": 1e5, "reference": 2e4})
+MOST_STEPS: Mapping[str, float] = MappingProxyType(
+    {"skip-ahead": float("inf"), "walk": 2e6, "lockstep": 1e5, "reference": 2e4}
+)
 """Engine -> longest trials that are run again: a few long ones would take as long as the sweep did."""
 MOST_CELLS = 40
 """Cells of one baseline that are looked at."""
@@ -188,8 +189,7 @@ _CELLS = {
 
 def most_steps(cell: Cell) -> float:
     """Longest trial of a cell that is run again."""
-    learner = cell.spec.build(cell.L, cell.K, cell.delta, cell.epsilon)
-    return MOST_STEPS[resolve_engine(cell.engine, learner, cell.feedback)]
+    return MOST_STEPS[cell.runs_with]
 
 
 def watched(baseline: Baseline) -> list[int]:

@@ -90,6 +90,7 @@ def test_names_trials_engine_and_the_way_of_writing_leave_the_cell_id(changes):
         {"feedback": "semi-bandit"},
         {"order": "as_given"},
         {"max_steps": 10},
+        {"rewards": {"rows": 100}},
         {"instances": [TWO_LEVEL | {"w_prime": 0.2}]},
         {"learners": [DEFAULT_SIGMA | {"sigma": 1}]},
     ],
@@ -97,6 +98,12 @@ def test_names_trials_engine_and_the_way_of_writing_leave_the_cell_id(changes):
 )
 def test_content_changes_the_cell_id(changes):
     assert cell(**changes).cell_id != cell().cell_id
+
+
+def test_rows_and_reuse_are_content():
+    tables = [{"rows": 100}, {"rows": 101}, {"rows": 100, "reuse": False}]
+    assert len({cell(rewards=table).cell_id for table in tables}) == 3
+    assert cell(rewards={"rows": 100, "reuse": True}).cell_id == cell(rewards={"rows": 100}).cell_id
 
 
 def test_the_order_of_the_weights_is_content():

@@ -49,6 +49,21 @@ BAD_VALUES = [
     ("trials: 2", "trials: 2.5", "3: trials: 2.5 is not a whole number; write one without quotes or decimals"),
     ("trials: 2", "trials: '2'", "3: trials: '2' is not a whole number; write one without quotes or decimals"),
     ("trials: 2", "trials:", "3: trials: none is not a whole number; write one without quotes or decimals"),
+    ("seed: 1", "seed: 1\nrewards: {rows: 0}", "3: rows: 0 is too small; write 1 or more"),
+    ("seed: 1", "seed: 1\nrewards: {reuse: true}", "3: rows: missing; add this key"),
+    ("seed: 1", "seed: 1\nrewards: {rows: 9, reuse: 1}", "3: reuse: 1 is not true or false; write one of them"),
+    ("seed: 1", "seed: 1\nrewards: {row: 9}", "3: row: unknown key; did you mean rows?"),
+    ("seed: 1", "seed: 1\nrewards: 9", "3: rewards: 9 is not a mapping; write keys and values"),
+    (
+        "seed: 1",
+        "seed: 1\nrewards: {rows: 9}\nengine: skip-ahead",
+        "16: learners: 'CascadeBAI': engine skip-ahead cannot read rewards from a table, which ties them to steps; use engine: auto",
+    ),
+    (
+        "seed: 1",
+        "seed: 1\nengine: walk",
+        "15: learners: 'CascadeBAI': engine walk needs rewards from a table, such as rewards: {rows: 100000}; use engine: auto",
+    ),
     ("seed: 1\n", "", "1: seed: missing; add this key"),
     ("seed: 1", "seed: -1", "2: seed: -1 is too small; write 0 or more"),
     ("seed: 1", "seed: 1\nseed: 2", "3: seed: the key is already on line 2; leave one out"),
@@ -359,6 +374,7 @@ def test_defaults(load):
     study = load("seed: 1\ninstances: [{name: e, family: explicit, weights: [0.9, 0.1], K: 1}]")
     assert (study.study, study.trials, study.delta, study.epsilon) == ("bad", 20, (0.1,), (0.0,))
     assert (study.order, study.engine, study.feedback, study.max_steps) == ("random", "auto", "cascading", None)
+    assert study.rewards is None
     assert [(entry.name, entry.algorithm) for entry in study.learners] == [("CascadeBAI", "cascadebai")]
     assert study.plot.kind == "scaling"
 
