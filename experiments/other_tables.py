@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 
+from cascadebai_cli.text.numbers import count, number, percent, share
 from experiments.artefacts import REFERENCE
 from experiments.markdown import NOT_YET, table
 
@@ -29,13 +30,13 @@ def bound_ratios() -> str:
 def _ratio_rows(part: pd.DataFrame, slope: Mapping[Any, Any]) -> Iterator[list[str]]:
     within = (part["lower"] <= part["mean_steps"]) & (part["mean_steps"] <= part["upper"])
     first, last = part.sort_values("K").iloc[[0, -1]].to_dict("records")
-    whole = [f"{slope['bound_c1'] / slope['c1']:.3g}", f"{slope['bound_r2']:.4f}"]
+    whole = [number(slope["bound_c1"] / slope["c1"]), share(slope["bound_r2"])]
     yield [first["instance"], f"{within.sum()} of {len(part)}", *_ratios(first), *whole]
     yield ["", "", *_ratios(last), "", ""]
 
 
 def _ratios(cell: Mapping[Any, Any]) -> list[str]:
-    return [str(cell["K"]), f"{cell['measured_over_lower']:,.0f}", f"{cell['upper_over_measured']:.3g}"]
+    return [str(cell["K"]), count(cell["measured_over_lower"]), number(cell["upper_over_measured"])]
 
 
 def beyond() -> str:
@@ -51,9 +52,9 @@ def beyond() -> str:
 
 def _saved(row: Mapping[Any, Any], steps: "pd.Series[float]") -> list[str]:
     mean = steps[row["instance"], row["other"], row["K"]]
-    interval = f"{row['ratio_low']:.3g} to {row['ratio_high']:.3g}"
+    interval = f"{number(row['ratio_low'])} to {number(row['ratio_high'])}"
     place = [row["instance"], str(row["K"]), row["other"]]
-    return [*place, f"{mean:,.0f}", f"{row['ratio']:.3g}", interval, f"{row['other_error_rate']:.0%}"]
+    return [*place, count(mean), number(row["ratio"]), interval, percent(row["other_error_rate"])]
 
 
 def speed() -> str:
@@ -63,7 +64,7 @@ def speed() -> str:
         return NOT_YET
     header = ["setting", "K", "mean steps", "steps a second", "trials a second", "times the reference"]
     keys = ("mean_steps", "steps_per_second", "trials_per_second", "ratio_to_reference")
-    rows = [[str(row["setting"]), str(row["K"]), *(_short(row[key]) for key in keys)] for row in measured["skip_ahead"]]
+    rows = [[str(row["setting"]), str(row["K"]), *(number(row[key]) for key in keys)] for row in measured["skip_ahead"]]
     return table(header, rows, numbers=4)
 
 
@@ -73,7 +74,7 @@ def lockstep_speed() -> str:
     if measured is None:
         return NOT_YET
     keys = ("steps_per_second", "ratio_to_reference")
-    rows = [[str(row["rows"]), *(_short(row[key]) for key in keys)] for row in measured["lockstep"]]
+    rows = [[str(row["rows"]), *(number(row[key]) for key in keys)] for row in measured["lockstep"]]
     return table(["rows", "steps a second", "times the reference"], rows, numbers=2)
 
 
@@ -83,7 +84,7 @@ def growth() -> str:
     if measured is None:
         return NOT_YET
     rows = [
-        [f"{row['series']} = {row['at']}", _short(row["mean_steps"]), _short(row["seconds_per_trial"])]
+        [f"{row['series']} = {row['at']}", number(row["mean_steps"]), number(row["seconds_per_trial"])]
         for row in measured["growth"]
     ]
     return table(["instance", "mean steps", "seconds a trial"], rows, numbers=2)
@@ -94,10 +95,6 @@ def _benchmark() -> dict[str, Any] | None:
         return None
     measured: dict[str, Any] = json.loads(BENCHMARK.read_text(encoding="utf-8"))
     return measured
-
-
-def _short(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 BLOCKS: Mapping[str, Callable[[], str]] = {

@@ -25,7 +25,7 @@ from cascadebai_cli.figures.style import render
 from cascadebai_cli.learners.display import ORDERS
 from cascadebai_cli.learners.registry import LearnerSpec
 from cascadebai_cli.running.seeds import trial_generator
-from cascadebai_cli.text.numbers import change, p_value
+from cascadebai_cli.text.numbers import change, count, p_value
 from cascadebai_cli.text.table import table_of
 
 PLACE = Path("results/verify_simulators")
@@ -126,7 +126,7 @@ def report(chosen: Sequence[Case], samples: Sequence[tuple[NDArray[np.float64], 
         found = p_values(one, other)
         alarms += sum(p < level for p in found)
         alarm = "differs" if min(found) < level else ""
-        means = [f"{one[:, 0].mean():,.1f}", change(other[:, 0].mean() / one[:, 0].mean() - 1, 2)]
+        means = [count(one[:, 0].mean(), 1), change(other[:, 0].mean() / one[:, 0].mean() - 1, 2)]
         rows.append([case.instance, case.label, case.engine, *means, *map(p_value, found), alarm])
     header = ["instance", "learner", "engine", "mean steps", "change", *(f"p {name}" for name in STATISTICS), ""]
     print(table_of(header, rows, words=3))

@@ -16,6 +16,7 @@ from matplotlib.ticker import NullFormatter
 
 from cascadebai_cli.figures.labels import plain, values_label, weights_parts
 from cascadebai_cli.figures.style import STEPS_LABEL, TEXT_WIDTH, new_figure, styled
+from cascadebai_cli.text.numbers import count
 
 PANEL_KEYS = ("L", "K", "delta", "epsilon")
 GROUP_WIDTH = 0.84
@@ -180,8 +181,8 @@ def _add_legend(figure: Figure, looks: Mapping[str, Look], capped: bool, cap: in
     figure.legend(handles=handles, loc="outside lower center", ncols=3, columnspacing=1.5)
 
 
-def _steps(count: int) -> str:
-    digits, _, exponent = f"{count:.0e}".partition("e")
+def _steps(cap: int) -> str:
+    digits, _, exponent = f"{cap:.0e}".partition("e")
     power = f"10^{{{int(exponent)}}}"
-    exact = float(f"{count:.0e}") == count and int(exponent) > 3
-    return f"${power}$" if exact and digits == "1" else rf"${digits} \times {power}$" if exact else f"{count:,}"
+    exact = float(f"{cap:.0e}") == cap and int(exponent) > 3
+    return f"${power}$" if exact and digits == "1" else rf"${digits} \times {power}$" if exact else count(cap)

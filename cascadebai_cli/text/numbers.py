@@ -25,7 +25,7 @@ def number(value: float) -> str:
     """Three digits, thousands apart from 1,000 on; a dash where there is none."""
     if is_missing(value):
         return NO_NUMBER
-    return count(value) if 1000 <= abs(value) < 1e15 else f"{value:.3g}"
+    return count(value) if 999.5 <= abs(value) < 1e15 else f"{value:.3g}"
 
 
 def digits(value: float) -> str:
