@@ -372,11 +372,23 @@ def test_a_learner_that_is_named_is_run(stranger: Path, tmp_path: Path, capsys: 
     assert trace(tmp_path).exists()
 
 
-@pytest.mark.parametrize("verb", ["verify", "fit", "plot", "report"])
-def test_reading_results_imports_no_learner(verb: str, stranger: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("code", "arguments"),
+    [
+        (2, ("verify", "--reference", "reference")),
+        (0, ("fit", "reference/small")),
+        (0, ("plot", "reference/small")),
+        (0, ("report", "reference/small")),
+        (0, ("bounds", "small.yaml", "--results", "reference/small")),
+        (2, ("sweep", "small.yaml", "--out", "reference/small", "--dry-run")),
+    ],
+    ids=lambda value: value[0] if isinstance(value, tuple) else "",
+)
+def test_reading_results_imports_no_learner(
+    code: int, arguments: tuple[str, ...], stranger: Path, tmp_path: Path
+) -> None:
     only_stranger(stranger)
-    arguments = {"verify": ("--reference", stranger.parent)}.get(verb, (stranger,))
-    assert call(verb, *arguments) == (2 if verb == "verify" else 0)
+    assert call(*arguments) == code
     assert not trace(tmp_path).exists()
 
 
