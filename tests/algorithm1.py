@@ -1,8 +1,9 @@
 """The independent judge: Algorithm 1 and BatchRacing line by line, from the papers alone, in plain Python.
 
 Nothing here is imported from the package, and nothing is fast. `rewards[i][n]` is the outcome of the (n+1)-th
-observation of item `i`, 1 a click and 0 a skip. An *interval* is a function of the clicks `S` and observations `T` of
-an item to its lower and upper confidence bound.
+observation of item `i`, 1 a click and 0 a skip; rewards *by time* are a table that begins anew behind its last row,
+`rewards[t][i]` the outcome at step `t + 1`. An *interval* is a function of the clicks `S` and observations `T` of an
+item to its lower and upper confidence bound.
 
 Numbers are computed in the order in which the papers write them (`S / T`, then minus or plus the radius, then minus
 epsilon), so with a radius that is exact every comparison comes out as in any other program that does the same.
@@ -52,16 +53,16 @@ def batch_racing_interval(L: int, delta: float) -> Interval:
 class Items:
     """What was seen of each item: counts `T`, clicks `S`, mean `w` (0 at first), bounds `low` and `high`."""
 
-    def __init__(self, rewards: Rewards, interval: Interval) -> None:
-        self.rewards, self.interval = rewards, interval
-        self.T, self.S = [0] * len(rewards), [0] * len(rewards)
-        self.w = [0.0] * len(rewards)
-        self.low, self.high = ([interval(0, 0)[end]] * len(rewards) for end in (0, 1))
+    def __init__(self, rewards: Rewards, interval: Interval, by_time: bool = False) -> None:
+        self.rewards, self.interval, self.by_time = rewards, interval, by_time
+        self.L = len(rewards[0]) if by_time else len(rewards)
+        self.T, self.S, self.w = [0] * self.L, [0] * self.L, [0.0] * self.L
+        self.low, self.high = ([interval(0, 0)[end]] * self.L for end in (0, 1))
 
-    def observe(self, shown: Sequence[int], cascading: bool) -> None:
-        """The outcomes of `shown`, under cascading feedback up to the first click."""
+    def observe(self, shown: Sequence[int], cascading: bool, t: int) -> None:
+        """The outcomes of `shown` at step `t + 1`, under cascading feedback up to the first click."""
         for i in shown:
-            W = self.rewards[i][self.T[i]]
+            W = self.rewards[t % len(self.rewards)][i] if self.by_time else self.rewards[i][self.T[i]]
             self.S[i] += W
             self.T[i] += 1
             self.w[i] = self.S[i] / self.T[i]
@@ -90,17 +91,18 @@ def cascade_bai(
     M: int | None = None,
     order: str = "T",
     cascading: bool = True,
+    by_time: bool = False,
     cap: float = math.inf,
 ) -> Verdict:
     """Algorithm 1, with the line numbers of the paper; `M` items are shown at once, `K` by default.
 
     Identified items that fill up a short list stand behind the survivors and change nothing: they are left out.
     """
-    L, M = len(rewards), K if M is None else M
-    items, D, A, R, t = Items(rewards, interval), list(range(L)), [], [], 0  # line 2
+    items, M = Items(rewards, interval, by_time), K if M is None else M
+    L, D, A, R, t = items.L, list(range(items.L)), [], [], 0  # line 2
     while D and len(A) < K and len(R) < L - K and t < cap:  # line 3
         shown = sorted(D, key=lambda i: items.T[i])[:M]  # lines 4 to 9
-        items.observe(items.displayed(shown, order), cascading)  # lines 10, 11 and 13
+        items.observe(items.displayed(shown, order), cascading, t)  # lines 10, 11 and 13
         k = K - len(A)  # line 12
         ranked = items.ranked(D)
         j_star, j_prime = ranked[k], ranked[k - 1]  # line 14, the (k+1)-th and the k-th largest mean
@@ -125,10 +127,10 @@ def bat_rac(
     cap: float = math.inf,
 ) -> Verdict:
     """BatchRacing of Jun et al. for the `K` best: `b` pulls a step, at most `r` of one item."""
-    L = len(rewards)
-    items, D, A, R, t = Items(rewards, interval), list(range(L)), [], [], 0
+    items = Items(rewards, interval)
+    L, D, A, R, t = items.L, list(range(items.L)), [], [], 0
     while D and len(A) < K and len(R) < L - K and t < cap:
-        items.observe(least_pulled(D, items.T, b, r), cascading)
+        items.observe(least_pulled(D, items.T, b, r), cascading, t)
         k, ranked = K - len(A), items.ranked(D)
         high, low = (sorted((bound[i] for i in D), reverse=True) for bound in (items.high, items.low))
         accepted = [i for i in ranked if items.low[i] > high[k]]

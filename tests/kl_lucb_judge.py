@@ -56,9 +56,8 @@ def kl_lucb(
     cap: float = math.inf,
 ) -> Verdict:
     """KL-LUCB++; `M` items are shown at once, `K` by default. Nothing is ever accepted or rejected before the end."""
-    M = K if M is None else M
-    everything, t = range(len(rewards)), 0
-    items = Items(rewards, interval)
+    items, M, t = Items(rewards, interval), K if M is None else M, 0
+    everything = range(items.L)
     while True:
         J = items.ranked(everything)[:K]
         others = [i for i in everything if i not in J]
@@ -68,7 +67,7 @@ def kl_lucb(
         if stopped or t >= cap:
             return Verdict(t, stopped, tuple(J), (), (), tuple(items.T))
         near = everything if 0 in items.T else nearest(items, J, weakest, rival, M)
-        items.observe(sorted(near, key=lambda i: items.T[i])[:M], cascading)
+        items.observe(sorted(near, key=lambda i: items.T[i])[:M], cascading, t)
         t += 1
 
 
@@ -78,6 +77,6 @@ def nearest(items: Items, J: list[int], weakest: int, rival: int, M: int) -> lis
     def overlap(i: int) -> float:
         return items.high[rival] - items.low[i] if i in J else items.high[i] - items.low[weakest]
 
-    rest = [i for i in range(len(items.T)) if i not in (weakest, rival)]
+    rest = [i for i in range(items.L) if i not in (weakest, rival)]
     chosen = sorted(rest, key=overlap, reverse=True)[: max(M - 2, 0)]
     return sorted([weakest, rival, *chosen])

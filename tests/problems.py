@@ -6,7 +6,7 @@ program computes to the last bit: then ties are frequent, and broken the same wa
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from types import ModuleType
 from typing import Any
 
@@ -17,12 +17,14 @@ from hypothesis import strategies as st
 from kl_lucb_judge import kl_interval, kl_lucb, kl_lucb_interval
 from rounding import guarded
 
-from cascadebai_cli.engines import lockstep, lucb, skip_ahead
+from cascadebai_cli.engines import lockstep, lucb, reward_table, skip_ahead, steps
 from cascadebai_cli.engines.jobs import Job, in_order
 from cascadebai_cli.engines.outcomes import TableOutcomes
 from cascadebai_cli.engines.reference import run_reference
+from cascadebai_cli.engines.reward_table import GivenTable
 from cascadebai_cli.engines.run import Run
 from cascadebai_cli.engines.stacks import TableStack
+from cascadebai_cli.engines.walk import run_walk
 from cascadebai_cli.learners.batrac import BatchRacingRule, BatRac
 from cascadebai_cli.learners.cascadebai import CascadeBAI, CascadeRule
 from cascadebai_cli.learners.display import ORDERS
@@ -32,12 +34,13 @@ from cascadebai_cli.model.feedback import Cascading, SemiBandit
 
 @dataclass(frozen=True)
 class Problem:
-    """`table` has shape `(L, N)`, long enough for `cap` steps."""
+    """`table` has shape `(L, N)`, long enough for `cap` steps; rewards `by_time` have any number of rows, `(N, L)`."""
 
     arguments: dict[str, Any]
     table: np.ndarray
     cascading: bool
     cap: int
+    by_time: bool = False
 
     @property
     def rewards(self) -> list[list[int]]:
@@ -128,7 +131,7 @@ def _cascadebai(
         interval = guarded(kl_interval(delta / L, delta / L), exact=(0.0, 1.0))
     else:
         interval = guarded(cascade_interval(L, delta, sigma))
-    return cascade_bai(problem.rewards, K, interval, epsilon, order=order, **problem.rules)
+    return cascade_bai(problem.rewards, K, interval, epsilon, order=order, by_time=problem.by_time, **problem.rules)
 
 
 def _batrac(problem: Problem, L, K, delta, b, r=1, scale=None) -> Verdict:
@@ -161,12 +164,18 @@ def patched(module: ModuleType, **values: Any) -> Iterator[None]:
 
 def by_reference(made, problem: Problem) -> Run:
     feedback = Cascading() if problem.cascading else SemiBandit()
-    return run_reference(made, TableOutcomes(problem.table), feedback, problem.cap)
+    outcomes = GivenTable(problem.table) if problem.by_time else TableOutcomes(problem.table)
+    return run_reference(made, outcomes, feedback, problem.cap)
 
 
 def by_skip_ahead(made, problem: Problem, **sizes) -> Run:
     with patched(skip_ahead, **sizes):
         return skip_ahead.run_skip_ahead(made.rule, TableOutcomes(problem.table), problem.cascading, problem.cap)
+
+
+def by_walk(made, problem: Problem, block=reward_table.BLOCK, **sizes) -> Run:
+    with patched(reward_table, BLOCK=block), patched(steps, **sizes):
+        return run_walk(made.rule, GivenTable(problem.table), problem.cap)
 
 
 def by_lockstep(block, **sizes) -> list[Run]:
@@ -195,37 +204,45 @@ EXACT_RADII = st.sampled_from([0.0, 0.25, 1.0, 3.0, 10.0]).map(lambda scale: {"s
 SMALL_RADII = st.sampled_from([0.001, 0.02, 0.05, 0.1, 0.2, 0.5]).map(lambda sigma: {"sigma": sigma})
 KL_BOUNDS = st.just({"confidence": "kl"})
 EPSILONS = st.sampled_from([0.0, 0.0, 0.02, 0.25, 0.5, 2.0])
+SEEDS = st.integers(0, 2**32)
 DELTAS = st.sampled_from([0.01, 0.1, 0.6])
 
 
 def of_algorithm1(w):
     """CascadeBAI in its own order, with any bounds."""
-    return _problems(w, epsilon=EPSILONS, bounds=st.one_of(SMALL_RADII, KL_BOUNDS, EXACT_RADII))
+    return _problems(w, 1000, st.one_of(SMALL_RADII, KL_BOUNDS, EXACT_RADII), epsilon=EPSILONS)
+
+
+@st.composite
+def of_algorithm1_by_time(draw, w):
+    """The same, on a table of rewards that may be met many times."""
+    problem = draw(of_algorithm1(w))
+    rows = draw(st.integers(1, 8) | st.integers(1, 1000))
+    table = np.random.default_rng(draw(SEEDS)).random((rows, len(w))) < w
+    return replace(problem, table=table, cascading=True, by_time=True)
 
 
 def of_display_orders(w):
     """CascadeBAI in any order."""
-    return _problems(
-        w, epsilon=EPSILONS, order=st.sampled_from(list(ORDERS)), bounds=SMALL_RADII | EXACT_RADII, most=500
-    )
+    return _problems(w, 500, SMALL_RADII | EXACT_RADII, epsilon=EPSILONS, order=st.sampled_from(list(ORDERS)))
 
 
 def of_batrac(w):
     """BatRac, with up to two rounds of pulls and more in a step."""
     batches = st.integers(1, 2 * len(w) + 1)
-    return _problems(w, b=batches, r=st.sampled_from([1, 1, 1, 2, 3]), bounds=st.just({}) | EXACT_RADII)
+    return _problems(w, 1000, st.just({}) | EXACT_RADII, b=batches, r=st.sampled_from([1, 1, 1, 2, 3]))
 
 
 def of_kl_lucb(w):
     """KL-LUCB++."""
-    return _problems(w, epsilon=EPSILONS, bounds=st.just({}) | EXACT_RADII, most=500)
+    return _problems(w, 500, st.just({}) | EXACT_RADII, epsilon=EPSILONS)
 
 
 @st.composite
-def _problems(draw, w, bounds, most=1000, **others):
+def _problems(draw, w, most, bounds, **others):
     """Problems on items of these weights, up to `most` steps long; `bounds` are some arguments, `others` one each."""
     size = {"L": len(w), "K": draw(st.integers(1, len(w) - 1)), "delta": draw(DELTAS)}
     arguments = {**size, **draw(bounds), **{name: draw(values) for name, values in others.items()}}
     cap, r = draw(st.just(most) | st.integers(1, most)), arguments.get("r", 1)
-    table = np.random.default_rng(draw(st.integers(0, 2**32))).random((len(w), r * cap)) < np.array(w)[:, None]
+    table = np.random.default_rng(draw(SEEDS)).random((len(w), r * cap)) < np.array(w)[:, None]
     return Problem(arguments, table, r == 1 and draw(st.booleans()), cap)

@@ -1,17 +1,15 @@
-"""BatchRacing: its rules, the choice of pulls, and the same run in the fast engine."""
+"""BatchRacing: its rules, the choice of pulls, its options."""
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from algorithm1 import least_pulled
 
 from cascadebai_cli.engines.outcomes import TableOutcomes
 from cascadebai_cli.engines.reference import run_reference
 from cascadebai_cli.engines.simulate import Trial, resolve_engine, simulate
-from cascadebai_cli.engines.skip_ahead import run_skip_ahead
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.batrac import BatchRacingRule, BatRac
-from cascadebai_cli.model.feedback import Cascading, SemiBandit
+from cascadebai_cli.model.feedback import SemiBandit
 
 
 def test_radius():
@@ -38,45 +36,13 @@ def test_survivors_are_accepted_together_when_as_many_are_wanted():
     assert (learner.race.accepted, learner.race.rejected, learner.finished) == ([0, 1], [2], True)
 
 
-def one_after_the_other(T, D, b, r):
-    """The pulls of a step as the pseudocode chooses them."""
-    pulled, chosen = dict.fromkeys(D, 0), []
-    while len(chosen) < min(b, r * len(D)):
-        item = min((i for i in D if pulled[i] < r), key=lambda i: T[i] + pulled[i])
-        pulled[item] += 1
-        chosen.append(item)
-    return chosen
-
-
 @pytest.mark.parametrize(("b", "r"), [(1, 1), (3, 1), (9, 1), (3, 2), (7, 2), (12, 2), (8, 3), (20, 3)])
 def test_select_is_least_pulled_first_with_repeats(b, r):
     rng, learner = np.random.default_rng(b), BatRac(5, 2, 0.1, b=b, r=r)
     for _ in range(30):
         shown = learner.select()
-        assert shown == one_after_the_other(learner.T, learner.race.survivors.tolist(), b, r)
+        assert shown == least_pulled(learner.race.survivors.tolist(), learner.T.tolist(), b, r)
         learner.observe(shown, rng.integers(0, 2, len(shown)).tolist())
-
-
-@st.composite
-def problems(draw):
-    L = draw(st.integers(2, 8))
-    K = draw(st.integers(1, L - 1))
-    r = draw(st.sampled_from([1, 1, 1, 2, 3]))
-    w = np.array(draw(st.lists(st.sampled_from([0.0, 0.02, 0.3, 0.5, 0.7, 0.98, 1.0]), min_size=L, max_size=L)))
-    cap = draw(st.integers(1, 1200))
-    table = np.random.default_rng(draw(st.integers(0, 2**32))).random((L, r * cap)) < w[:, None]
-    arguments = {"L": L, "K": K, "delta": draw(st.sampled_from([0.1, 0.9])), "b": draw(st.integers(1, r * L)), "r": r}
-    return arguments, table, r > 1 or draw(st.booleans()), cap
-
-
-@settings(max_examples=300, deadline=None, derandomize=True)
-@given(problems())
-def test_same_rewards_same_run(problem):
-    arguments, table, semi_bandit, cap = problem
-    feedback = SemiBandit() if semi_bandit else Cascading()
-    expected = run_reference(BatRac(**arguments), TableOutcomes(table), feedback, cap)
-    found = run_skip_ahead(BatRac(**arguments).rule, TableOutcomes(table), not semi_bandit, cap)
-    assert found == expected
 
 
 def test_repeated_pulls_find_the_best_items():

@@ -15,9 +15,11 @@ from problems import (
     by_lucb,
     by_reference,
     by_skip_ahead,
+    by_walk,
     judge,
     learner,
     of_algorithm1,
+    of_algorithm1_by_time,
     of_batrac,
     of_display_orders,
     of_kl_lucb,
@@ -54,7 +56,7 @@ class Court:
         assert self.problems[True] <= RARE * self.problems.total()
 
 
-def racing(kind, problems, examples):
+def one_by_one(kind, problems, examples, *engines):
     court = Court(kind)
 
     @settings(max_examples=examples, deadline=None, derandomize=True)
@@ -62,19 +64,25 @@ def racing(kind, problems, examples):
     def every_engine_is_right(problem):
         run = by_reference(learner(kind, problem), problem)
         court.holds(problem, run)
-        assert by_skip_ahead(learner(kind, problem), problem) == run
-        assert by_skip_ahead(learner(kind, problem), problem, **SMALL) == run
+        for engine in engines:
+            assert engine(learner(kind, problem), problem) == run
 
     every_engine_is_right()
     court.could_decide_nearly_all()
 
 
 def test_algorithm1():
-    racing(CascadeBAI, of_algorithm1, 300)
+    one_by_one(CascadeBAI, of_algorithm1, 300, by_skip_ahead, partial(by_skip_ahead, **SMALL))
 
 
 def test_batch_racing():
-    racing(BatRac, of_batrac, 200)
+    one_by_one(BatRac, of_batrac, 200, by_skip_ahead, partial(by_skip_ahead, **SMALL))
+
+
+def test_rewards_by_time():
+    short = partial(by_walk, block=5, FEW=1, DIVIDE=2, TOGETHER=2)
+    long = partial(by_walk, block=40, FEW=6, DIVIDE=2, TOGETHER=2)
+    one_by_one(CascadeBAI, of_algorithm1_by_time, 300, by_walk, short, long)
 
 
 def blocks(problems):
@@ -99,7 +107,7 @@ def side_by_side(kind, problems, examples, *engines):
 
 
 def test_display_orders():
-    short = partial(by_lockstep, _depth=lambda rows, L: 5, ROWS=2)
+    short = partial(by_lockstep, _depth=lambda rows, L: 1 + 7 * L * rows % 40, ROWS=2)
     leaps = []
 
     def noted(state, steps):

@@ -1,11 +1,9 @@
-"""Same rewards, same run: fed with one table of outcomes, lockstep returns what the reference returns."""
+"""Lockstep beyond `test_engines_equal_the_judge`: long and stuck runs, 64 bits, rows beside each other, the cap."""
 
 from contextlib import contextmanager
 
 import numpy as np
 import pytest
-from hypothesis import event, given, settings
-from hypothesis import strategies as st
 
 from cascadebai_cli.engines import lockstep, windows
 from cascadebai_cli.engines.jobs import Job, in_order
@@ -17,36 +15,6 @@ from cascadebai_cli.engines.stacks import RandomStack, TableStack
 from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.learners.display import ORDERS
 from cascadebai_cli.model.feedback import Cascading, SemiBandit
-
-WEIGHTS = st.one_of(
-    st.sampled_from([0.0, 0.5, 1.0]),
-    st.floats(0, 1),
-    st.floats(0, 0.1),
-    st.floats(0.9, 1),
-)
-
-
-@st.composite
-def trials(draw, w):
-    """A learner's arguments, a table of outcomes, the feedback and a cap that the table is long enough for."""
-    arguments = {
-        "L": len(w),
-        "K": draw(st.integers(1, len(w) - 1)),
-        "delta": draw(st.sampled_from([0.01, 0.1, 0.6])),
-        "epsilon": draw(st.sampled_from([0.0, 0.0, 0.02, 0.2, 0.7, 2.0])),
-        "sigma": draw(st.sampled_from([0.001, 0.02, 0.05, 0.1, 0.2])),
-        "order": draw(st.sampled_from(list(ORDERS))),
-    }
-    cap = draw(st.integers(0, 1000))
-    table = np.random.default_rng(draw(st.integers(0, 2**32))).random((len(w), cap)) < w[:, None]
-    return arguments, table, draw(st.booleans()), cap
-
-
-@st.composite
-def blocks(draw):
-    """Trials of several cells that share the weights, up to five of them."""
-    w = np.array(draw(st.lists(WEIGHTS, min_size=2, max_size=9)))
-    return draw(st.lists(trials(w), min_size=1, max_size=5))
 
 
 def by_reference(trial):
@@ -70,31 +38,6 @@ def patched(**values):
         for name, value in values.items():
             patch.setattr(lockstep, name, value)
         yield
-
-
-@settings(max_examples=160, deadline=None, derandomize=True)
-@given(blocks())
-def test_equals_reference(block):
-    expected = [by_reference(trial) for trial in block]
-    for trial, run in zip(block, expected, strict=True):
-        event(f"{trial[0]['order']} {run.status}")
-    assert by_lockstep(block) == expected
-
-
-@settings(max_examples=60, deadline=None, derandomize=True)
-@given(blocks(), st.integers(1, 40))
-def test_equals_reference_with_short_lookahead_and_small_blocks(block, depth):
-    with patched(_depth=lambda rows, L: depth, ROWS=2):
-        assert by_lockstep(block) == [by_reference(trial) for trial in block]
-
-
-@settings(max_examples=80, deadline=None, derandomize=True)
-@given(blocks())
-def test_equals_reference_when_every_row_tries_to_leap(block):
-    with eager_leaps() as leaps:
-        found = by_lockstep(block)
-    assert found == [by_reference(trial) for trial in block]
-    event("leaps" if sum(leaps) else "no leaps")
 
 
 STUCK = {
