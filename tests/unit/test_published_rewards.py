@@ -37,13 +37,14 @@ def test_looking_at_every_step_it_is_the_reference(seed: int) -> None:
 
 
 def test_looking_less_often_it_stops_nearly_when_it_would() -> None:
+    rule = CascadeRule(5, 2, 0.1)
     often, seldom = (
-        [run(variant, RULE, W, np.random.default_rng(seed), 5000, 9000).steps for seed in range(20)]
+        [run(variant, rule, W, np.random.default_rng(seed), 5000, 9000).steps for seed in range(20)]
         for variant in (Variant(look=1), Variant())
     )
     late = np.array(seldom) - np.array(often)
     assert np.abs(late).max() > 0
-    assert abs(late.mean()) < 0.02 * np.mean(often)
+    assert abs(late.mean()) < 0.05 * np.mean(often)
 
 
 @pytest.mark.parametrize(
