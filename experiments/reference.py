@@ -5,25 +5,19 @@ results/NAME to results/reference/NAME.
 """
 
 import argparse
-import json
 import shutil
 import sys
 from pathlib import Path
 
-from cascadebai_cli.analysis.times import TIMES, times_of
 from cascadebai_cli.errors import CascadeError
 from cascadebai_cli.store.directory import load_results, missing_trials
+from cascadebai_cli.store.manifest import Manifest, write_manifest
+from cascadebai_cli.store.schema import BOUND_FITS, BOUNDS, FITS, MODELS, ORDERS, RATIOS, SUMMARY, TRIALS
+from cascadebai_cli.store.timings import times_of, write_times
 from experiments.artefacts import ARTEFACTS, REFERENCE, RESULTS
 
 TABLES = (
-    "trials.csv",
-    "summary.csv",
-    "fits.csv",
-    "models.csv",
-    "bound_fits.csv",
-    "ratios.csv",
-    "orders.csv",
-    "bounds.csv",
+    *(TRIALS, SUMMARY, FITS, MODELS, BOUND_FITS, RATIOS, ORDERS, BOUNDS),
     *("solved.csv", "pairs.csv", "quoted.csv", "places.csv"),  # of published_weights
 )
 
@@ -43,15 +37,14 @@ def keep(directory: Path, target: Path) -> list[str]:
     for path in (*(directory / name for name in TABLES), *sorted(directory.glob("*.png"))):
         if path.exists():
             shutil.copyfile(path, target / path.name)
-    times_of(results).to_csv(target / TIMES, index=False, float_format="%.6g", lineterminator="\n")
-    _keep_manifest(directory / "manifest.json", target / "manifest.json")
+    write_times(target, times_of(directory, results.summary))
+    write_manifest(target, _without_name(results.manifest), indent=1)
     return missing_trials(results)
 
 
-def _keep_manifest(source: Path, target: Path) -> None:
-    manifest = json.loads(source.read_text(encoding="utf-8"))
-    manifest.get("machine", {}).pop("node", None)
-    target.write_text(json.dumps(manifest, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+def _without_name(manifest: Manifest) -> Manifest:
+    machine = {key: value for key, value in manifest.machine.items() if key != "node"}
+    return manifest.model_copy(update={"machine": machine})
 
 
 def main() -> None:

@@ -19,8 +19,8 @@ from cascadebai_cli.analysis.claims import claims_of
 from cascadebai_cli.analysis.fits import fits_table
 from cascadebai_cli.analysis.provenance import commit_text, spans
 from cascadebai_cli.analysis.scaling import MODELS
-from cascadebai_cli.analysis.times import times_of
 from cascadebai_cli.store.directory import Results, load_results, missing_trials
+from cascadebai_cli.store.timings import times_of
 from cascadebai_cli.text.numbers import change, coefficient, count, difference, p_value, share
 from experiments import other_tables, weight_tables
 from experiments.artefacts import ARTEFACTS, REFERENCE, Artefact
@@ -138,10 +138,10 @@ def runs() -> str:
 
 def _run_row(name: str, results: Results) -> list[str]:
     summary, manifest = results.summary, results.manifest
-    commit = commit_text(manifest.get("git"), digits=10)
+    commit = commit_text(manifest.git, digits=10)
     steps = float((summary["n"] * summary["mean_steps"]).sum())
     grid = [spans(summary[axis].unique().tolist()) for axis in ("L", "K")]
-    hours = times_of(results)["seconds"].sum() / 3600
+    hours = times_of(results.directory, results.summary)["seconds"].sum() / 3600
     trials, seed = str(results.config["trials"]), str(results.config["seed"])
     return [name, *grid, trials, seed, commit, f"{steps:.2g}", f"{hours:.2f}"]
 

@@ -26,6 +26,20 @@ SETTINGS: list[dict[str, Any]] = [
     {"w_star": "1 - 1/K", "w_prime": "1/K", "model": "K^2", "c1": 1.22, "c2": 3412.6, "published": 1.22},
 ]
 
+MANIFEST = {
+    "config_hash": "0" * 64,
+    "seed": 1,
+    "engine_version": 1,
+    "versions": {"numpy": "2.0"},
+    "git": None,
+    "machine": {},
+    "start": "2020-06-12T00:00:00+00:00",
+    "end": "2020-06-12T00:00:01+00:00",
+    "complete": True,
+    "cells": {},
+}
+"""What a manifest holds beside the config and the hash of the rows."""
+
 Cell = dict[str, Any]
 MeanSteps = Callable[[Cell], float]
 
@@ -133,6 +147,6 @@ def write_results(
     rows = trials.to_csv(index=False, lineterminator="\n").encode()
     (directory / "trials.csv").write_bytes(rows)
     summary_of(trials).to_csv(directory / "summary.csv", index=False, lineterminator="\n")
-    content = {"config": config, "rows_sha256": hashlib.sha256(rows).hexdigest(), "complete": True, **manifest}
-    (directory / "manifest.json").write_text(json.dumps(content))
+    content = {"config": config, "rows_sha256": hashlib.sha256(rows).hexdigest()}
+    (directory / "manifest.json").write_text(json.dumps({**MANIFEST, **content, **manifest}))
     return directory

@@ -7,8 +7,6 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from cascadebai_cli.store.summary import CELL, summarise
-
 FALSE_ALARMS = 1e-3
 """Largest probability that any comparison of one call gives an alarm although nothing has moved."""
 
@@ -57,11 +55,6 @@ def compare_means(
 def moved(comparisons: Iterable[Comparison], tests: int) -> list[Comparison]:
     """Comparisons that give an alarm when `tests` of them share `FALSE_ALARMS` equally (Bonferroni)."""
     return [comparison for comparison in comparisons if comparison.p_value < FALSE_ALARMS / tests]
-
-
-def fresh_summary(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
-    """Summary of trials that are in memory, given as rows of `trials.csv`."""
-    return summarise(pd.DataFrame(list(rows), columns=[*CELL, "trial", "status", "steps", "observations", "correct"]))
 
 
 def same_numbers(one: pd.DataFrame, other: pd.DataFrame, tolerance: float = 1e-6) -> bool:

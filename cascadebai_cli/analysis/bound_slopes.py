@@ -9,7 +9,8 @@ import pandas as pd
 from cascadebai_cli.analysis.bounds import Row, bounds_of_results
 from cascadebai_cli.analysis.fits import curves_of, fit_block
 from cascadebai_cli.analysis.scaling import ScalingFit, fit_scaling
-from cascadebai_cli.store.directory import SERIES, Results
+from cascadebai_cli.store.directory import Results
+from cascadebai_cli.store.schema import SERIES
 from cascadebai_cli.text.numbers import coefficient, share
 from cascadebai_cli.text.table import Table, table_of
 

@@ -8,6 +8,7 @@ import pandas as pd
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.store.directory import Results
+from cascadebai_cli.store.schema import POINT
 from cascadebai_cli.text.numbers import NO_NUMBER, is_missing, number
 from cascadebai_cli.text.table import Table, table_of
 from cascadebai_cli.theory.cell import CellBounds, learner_bounds
@@ -16,7 +17,6 @@ from cascadebai_cli.theory.two_level import two_level_instance
 Row = dict[str, Any]
 
 MEASURED = ("n", "mean_steps", "n_capped")
-NAMES = ("instance", "learner", "L", "K", "delta", "epsilon")
 
 
 def bounds_row(bounds: CellBounds) -> Row:
@@ -72,7 +72,7 @@ def bounds_of_results(results: Results) -> pd.DataFrame:
 def _rows_of_results(results: Results) -> Iterator[Row]:
     for cell in results.summary.to_dict("records"):
         if results.instances.get(cell["instance"], {}).get("family") == "two_level":
-            yield {name: cell[name] for name in ("cell_id", *NAMES)} | bounds_row(_bounds(results, cell))
+            yield {name: cell[name] for name in ("cell_id", *POINT)} | bounds_row(_bounds(results, cell))
 
 
 def _bounds(results: Results, cell: Mapping[Any, Any]) -> CellBounds:
@@ -87,7 +87,7 @@ def _bounds(results: Results, cell: Mapping[Any, Any]) -> CellBounds:
 
 def bounds_printed(table: pd.DataFrame) -> Table:
     """The table to print; of the names and sizes only those that tell the cells apart, and `K`."""
-    names = [name for name in NAMES if name == "K" or table[name].nunique() > 1]
+    names = [name for name in POINT if name == "K" or table[name].nunique() > 1]
     header = [*names, "lower", "measured", "upper", "measured/lower", "upper/measured", "dominating", "source"]
     return table_of(header, [_line(row, names) for row in table.to_dict("records")], words=_words(names))
 

@@ -9,10 +9,10 @@ import pandas as pd
 from cascadebai_cli.analysis.bounds import bounds_of_results, outside
 from cascadebai_cli.analysis.fits import fits_table
 from cascadebai_cli.analysis.order_claims import order_claims
-from cascadebai_cli.analysis.ratios import CELL
 from cascadebai_cli.analysis.verdicts import AGREES, FAILS, HIGHER, HOLDS, LOWER, NEARLY, OPEN, Claim, sentence_holds
 from cascadebai_cli.store.directory import Results
 from cascadebai_cli.store.intervals import binomial_interval
+from cascadebai_cli.store.schema import SETTING
 from cascadebai_cli.text.numbers import change, coefficient, count, digits, share
 
 STRAIGHT = 0.97
@@ -78,7 +78,7 @@ def _similar(instance: str, part: pd.DataFrame, main: str, seen: "pd.Series[floa
 
 
 def _ratios(part: pd.DataFrame, main: str, other: str) -> "pd.Series[float]":
-    ours, theirs = (part[part["learner"] == name].set_index(list(CELL))["mean_steps"] for name in (main, other))
+    ours, theirs = (part[part["learner"] == name].set_index(list(SETTING))["mean_steps"] for name in (main, other))
     return (ours / theirs).dropna()
 
 

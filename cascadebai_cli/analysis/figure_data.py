@@ -9,8 +9,8 @@ from cascadebai_cli.analysis.bounds import bounds_of_results
 from cascadebai_cli.analysis.fits import curves_of, fit_block
 from cascadebai_cli.analysis.scaling import fit_scaling
 from cascadebai_cli.store.directory import Results
+from cascadebai_cli.store.schema import POINT
 
-NAMES = ["instance", "learner", "L", "K", "delta", "epsilon"]
 MEASURED = ["n", "mean_steps", "sd_steps", "ci_low", "ci_high", "n_capped"]
 BOUNDS = ["lower", "mean_steps", "upper", "upper_over_measured"]
 
@@ -31,7 +31,7 @@ def figure_data(results: Results, kind: str) -> pd.DataFrame:
 
 
 def _shown(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-    names = [name for name in NAMES if name in ("instance", "K") or table[name].nunique() > 1]
+    names = [name for name in POINT if name in ("instance", "K") or table[name].nunique() > 1]
     return table[[*names, *columns]].reset_index(drop=True)
 
 

@@ -8,7 +8,8 @@ import pandas as pd
 
 from cascadebai_cli.analysis.scaling import MIN_POINTS, FloatArray, ScalingFit, fit_models, fit_scaling, log_log_slope
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.store.directory import SERIES, Results
+from cascadebai_cli.store.directory import Results
+from cascadebai_cli.store.schema import SERIES
 from cascadebai_cli.text.numbers import coefficient, difference, exponent, p_value, share
 from cascadebai_cli.text.table import Table, table_of
 

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterator, Mapping
 import pandas as pd
 
 from cascadebai_cli.analysis.orders import CLOSE, FAR
-from cascadebai_cli.analysis.ratios import CELL
 from cascadebai_cli.analysis.verdicts import OPEN, Claim, sentence_holds
 from cascadebai_cli.store.directory import Results
+from cascadebai_cli.store.schema import SETTING
 from cascadebai_cli.text.numbers import digits
 
 ALMOST = 1.2
@@ -27,7 +27,7 @@ SENTENCES: Mapping[str, tuple[str, Callable[["pd.Series[float]"], bool]]] = {
 
 def order_claims(results: Results) -> Iterator[Claim]:
     """The claims on all orders; settings in which all of them reached the cap say nothing."""
-    main, by_learner = results.main_learner, results.summary.set_index([*CELL, "learner"])
+    main, by_learner = results.main_learner, results.summary.set_index([*SETTING, "learner"])
     means, capped = by_learner["mean_steps"].unstack(sort=False), by_learner["n_capped"].unstack(sort=False) > 0
     if main not in means or means.shape[1] < 2:
         return

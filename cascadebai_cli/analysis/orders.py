@@ -5,8 +5,8 @@ from typing import Any
 
 import pandas as pd
 
-from cascadebai_cli.analysis.ratios import CELL
 from cascadebai_cli.store.directory import Results
+from cascadebai_cli.store.schema import SETTING
 
 CLOSE = 0.05
 """Means that differ by no more than this share count as equal."""
@@ -28,8 +28,8 @@ def orders_table(results: Results) -> pd.DataFrame:
 
 
 def _beside_main(summary: pd.DataFrame, main: str) -> pd.DataFrame:
-    base = summary.loc[summary["learner"] == main, [*CELL, "mean_steps"]]
-    return summary.merge(base.rename(columns={"mean_steps": "main_steps"}), on=list(CELL))
+    base = summary.loc[summary["learner"] == main, [*SETTING, "mean_steps"]]
+    return summary.merge(base.rename(columns={"mean_steps": "main_steps"}), on=list(SETTING))
 
 
 def _row(results: Results, name: str, rows: pd.DataFrame) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """What was run and where the numbers come from, as pairs of a name and a text."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -33,16 +33,16 @@ def provenance(results: Results) -> Facts:
     """Hashes, seed, versions, commit, machine and dates of a sweep."""
     manifest = results.manifest
     return {
-        "hash of the config": str(manifest.get("config_hash", UNKNOWN)),
+        "hash of the config": manifest.config_hash,
         "hash of the rows (trials.csv)": results.rows_sha256,
-        "root seed": str(manifest.get("seed", results.config.get("seed", UNKNOWN))),
-        "engine version": str(manifest.get("engine_version", UNKNOWN)),
-        "versions": _pairs(manifest.get("versions")),
-        "git commit": commit_text(manifest.get("git")),
-        "machine": _machine(manifest.get("machine")),
-        "started": str(manifest.get("start", UNKNOWN)),
-        "ended": str(manifest.get("end", UNKNOWN)),
-        "complete": "yes" if results.complete else "no",
+        "root seed": str(manifest.seed),
+        "engine version": str(manifest.engine_version),
+        "versions": _pairs(manifest.versions),
+        "git commit": commit_text(manifest.git),
+        "machine": _machine(manifest.machine),
+        "started": manifest.start,
+        "ended": manifest.end or UNKNOWN,
+        "complete": "yes" if manifest.complete else "no",
     }
 
 
@@ -77,13 +77,8 @@ def _word(key: str, value: Any) -> str:
     return f"{key} = {', '.join(map(str, value)) if isinstance(value, list) else value}"
 
 
-def _pairs(values: Mapping[str, Any] | None) -> str:
-    return ", ".join(_pair_texts(values)) or UNKNOWN
-
-
-def _pair_texts(values: Mapping[str, Any] | None) -> Iterator[str]:
-    for name, value in (values or {}).items():
-        yield f"{name} {value}"
+def _pairs(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in values.items()) or UNKNOWN
 
 
 def commit_text(git: Mapping[str, Any] | None, digits: int | None = None) -> str:
@@ -93,10 +88,8 @@ def commit_text(git: Mapping[str, Any] | None, digits: int | None = None) -> str
     return f"{str(git.get('commit', UNKNOWN))[:digits]}{', with changes' if git.get('dirty') else ''}"
 
 
-def _machine(machine: Mapping[str, Any] | None) -> str:
+def _machine(machine: Mapping[str, Any]) -> str:
     """Without the name of the machine, which says nothing about the numbers."""
-    if not machine:
-        return UNKNOWN
     return (
         f"{machine.get('system', UNKNOWN)}, {machine.get('processor', UNKNOWN)}, {machine.get('cores', UNKNOWN)} cores"
     )

@@ -8,11 +8,9 @@ from typing import Any
 import pandas as pd
 
 from cascadebai_cli.store.directory import Results
+from cascadebai_cli.store.schema import SETTING
 from cascadebai_cli.text.numbers import digits, is_missing, percent
 from cascadebai_cli.text.table import Table, table_of
-
-CELL = ("instance", "L", "K", "delta", "epsilon")
-"""Rows that agree in these columns differ in the learner only."""
 
 SHOWN = 3
 """Values of `K` in the printed table: the first, the middle and the last."""
@@ -66,11 +64,11 @@ def ratios_table(results: Results) -> pd.DataFrame:
 
 
 def _rows(results: Results, main: str) -> Iterator[dict[str, Any]]:
-    for values, cell in results.summary.groupby(list(CELL), sort=False):
+    for values, cell in results.summary.groupby(list(SETTING), sort=False):
         by_learner = {str(row["learner"]): row for row in cell.to_dict("records")}
         ours = by_learner.pop(main, None)
         for name, theirs in by_learner.items() if ours else ():
-            names = {"study": results.study, **dict(zip(CELL, values, strict=True)), "learner": main, "other": name}
+            names = {"study": results.study, **dict(zip(SETTING, values, strict=True)), "learner": main, "other": name}
             yield {**names, **_compared(ours or {}, theirs), "rows_sha256": results.rows_sha256}
 
 

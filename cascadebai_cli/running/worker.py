@@ -23,6 +23,7 @@ from cascadebai_cli.engines.simulate import (
 from cascadebai_cli.errors import CascadeError
 from cascadebai_cli.model.instance import Instance, IntArray
 from cascadebai_cli.running.seeds import trial_generator
+from cascadebai_cli.store.schema import Row
 from cascadebai_cli.study.cells import Cell
 
 WATCH_SECONDS = 0.2
@@ -60,18 +61,6 @@ class Order:
     engine_version: int = ENGINE_VERSION
 
 
-class Finished(NamedTuple):
-    """Result of one trial; `items` are indices into the weights of the cell, or empty if not asked for."""
-
-    trial: int
-    status: str
-    steps: int
-    observations: int
-    correct: bool | None
-    seconds: float
-    items: tuple[int, ...]
-
-
 class Failed(NamedTuple):
     """A trial that raised: the error in one line, and where it came from."""
 
@@ -90,7 +79,7 @@ class BlockResult(NamedTuple):
     """What became of the trials of one block."""
 
     position: int
-    finished: list[Finished]
+    finished: list[Row]
     failed: list[Failed]
 
 
@@ -165,7 +154,7 @@ def run_block(order: Order, block: Block, ready: Ready | None = None) -> BlockRe
     for trial in block.trials:
         try:
             done = (ready or {}).get((block.position, trial)) or _timed(order.seed, block.cell, trial)
-            result.finished.append(_finished(order, problem, trial, done))
+            result.finished.append(_row(order, block.cell, problem, trial, done))
         except Exception as error:
             line = f"{type(error).__name__}: {error}".splitlines()[0]
             result.failed.append(Failed(trial, line, traceback.format_exc()))
@@ -180,11 +169,11 @@ def _timed(seed: int, cell: Cell, trial: int) -> Done:
     return run, items, time.perf_counter() - start
 
 
-def _finished(order: Order, problem: Instance, trial: int, done: Done) -> Finished:
+def _row(order: Order, cell: Cell, problem: Instance, trial: int, done: Done) -> Row:
     run, items, seconds = done
     correct = None if run.status == "capped" else problem.is_correct(items)
     shown = items if order.with_items else ()
-    return Finished(trial, run.status, run.steps, run.observations, correct, seconds, shown)
+    return Row(cell.cell_id, trial, run.status, run.steps, run.observations, correct, seconds, shown)
 
 
 def run_trial(seed: int, cell: Cell, trial: int) -> tuple[Run, tuple[int, ...]]:

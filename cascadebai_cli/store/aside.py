@@ -5,10 +5,8 @@ from itertools import count
 from pathlib import Path
 
 from cascadebai_cli.store.files import writing_to
-from cascadebai_cli.store.journal import JOURNAL
-from cascadebai_cli.store.lock import LOCK, only_writer
-from cascadebai_cli.store.manifest import MANIFEST
-from cascadebai_cli.store.trials import TRIALS
+from cascadebai_cli.store.lock import only_writer
+from cascadebai_cli.store.schema import JOURNAL, LOCK, MANIFEST, TRIALS
 
 
 def move_aside(directory: Path) -> Path | None:

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -10,12 +10,11 @@ from typing import Any
 import pandas as pd
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.store.reading import unreadable
-from cascadebai_cli.store.stored_config import read_manifest
-from cascadebai_cli.store.summary_file import read_summary
-
-SERIES = ("instance", "learner", "L", "delta", "epsilon")
-"""Cells that agree in these columns make one curve over `K`."""
+from cascadebai_cli.store.files import reading
+from cascadebai_cli.store.manifest import Manifest, read_manifest
+from cascadebai_cli.store.schema import MANIFEST, SUMMARY, TRIALS
+from cascadebai_cli.store.stored_config import check_config
+from cascadebai_cli.store.summary import read_summary
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,22 +24,21 @@ class Results:
     Args:
         directory: where the files are.
         summary: `summary.csv`, one row a cell.
-        config: the resolved study, as the manifest holds it.
+        manifest: `manifest.json`.
         rows_sha256: hash of the `trials.csv` that `summary` was made from.
-        complete: whether the sweep had run all of its trials.
         stale: whether `trials.csv` has another hash by now.
-        cell_ids: cells of the whole grid, where the manifest lists them.
-        manifest: `manifest.json` as it is.
     """
 
     directory: Path
     summary: pd.DataFrame
-    config: Mapping[str, Any]
+    manifest: Manifest
     rows_sha256: str
-    complete: bool = True
     stale: bool = False
-    cell_ids: frozenset[str] = frozenset()
-    manifest: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        """The resolved study, as JSON."""
+        return self.manifest.config
 
     @property
     def study(self) -> str:
@@ -91,28 +89,23 @@ def load_results(directory: Path) -> Results:
     """
     if not directory.is_dir():
         raise ConfigError(f"{directory} is not a directory; run `cascadebai sweep CONFIG --out {directory}` first")
-    manifest = read_manifest(directory / "manifest.json")
-    made_from, now = manifest["rows_sha256"], _hash(directory / "trials.csv")
+    manifest = read_manifest(directory)
+    check_config(directory / MANIFEST, manifest.config)
+    made_from, now = manifest.rows_sha256, _hash(directory / TRIALS)
     return Results(
         directory=directory,
-        summary=read_summary(directory / "summary.csv"),
-        config=manifest["config"],
-        rows_sha256=made_from or now or "unknown",
-        complete=manifest.get("complete", False),
-        stale=None not in (made_from, now) and made_from != now,
-        cell_ids=frozenset(manifest.get("cells", ())),
+        summary=read_summary(directory / SUMMARY),
         manifest=manifest,
+        rows_sha256=made_from or now or "unknown",
+        stale=None not in (made_from, now) and made_from != now,
     )
 
 
 def _hash(path: Path) -> str | None:
     if not path.exists():
         return None
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise ConfigError(unreadable(path, error)) from error
+    with reading(path), path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def missing_trials(results: Results) -> list[str]:
@@ -120,13 +113,13 @@ def missing_trials(results: Results) -> list[str]:
     sentences = []
     wanted = int(results.config.get("trials", 0))
     done = results.summary.loc[results.summary["n"] >= wanted, "cell_id"]
-    cells = results.cell_ids | set(results.summary["cell_id"])
+    cells = set(results.manifest.cells) | set(results.summary["cell_id"])
     short = len(cells - set(done))
     if short:
         sentences.append(
             f"{short} of {len(cells)} cells have fewer than {wanted} trials; run the sweep again to finish"
         )
-    elif not results.complete:
+    elif not results.manifest.complete:
         sentences.append("the sweep is not complete; run it again to finish")
     if results.stale:
         sentences.append("trials.csv has changed since summary.csv was made; run the sweep again to renew it")

@@ -1,12 +1,15 @@
-"""Writing into a result directory so that no reader ever meets half a file."""
+"""Files of a result directory: written so that no reader ever meets half of one, errors as one plain sentence."""
 
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from errno import EEXIST, EISDIR, ENOTDIR
+from errno import EEXIST, EINVAL, EISDIR, ENOTDIR
 from pathlib import Path
 
-from cascadebai_cli.errors import CascadeError
+from cascadebai_cli.errors import CascadeError, ConfigError
+
+AGAIN = "run the sweep again"
+"""The remedy for a file that is not what a sweep writes."""
 
 
 @contextmanager
@@ -23,14 +26,21 @@ def writing_to(place: Path) -> Iterator[None]:
 
 
 @contextmanager
-def reading_from(place: Path) -> Iterator[None]:
-    """The same for reading."""
+def reading(path: Path) -> Iterator[None]:
+    """The same for a file of a result directory that is read; a device or a pipe, which may never end, is none.
+
+    Raises:
+        ConfigError: if the file is missing or cannot be read.
+    """
     try:
+        if path.exists() and not (path.is_file() or path.is_dir()):
+            raise OSError(EINVAL, "Not a regular file")
         yield
+    except FileNotFoundError:
+        raise ConfigError(f"{path} is missing; `cascadebai sweep CONFIG --out {path.parent}` writes it") from None
     except OSError as error:
-        raise CascadeError(
-            f"cannot read {place}: {error.strerror or error}; it must be a file that you may read"
-        ) from error
+        text = f"{path} cannot be read ({error.strerror or error}); it must be a file that you may read"
+        raise ConfigError(text) from error
 
 
 def _remedy(error: OSError) -> str:

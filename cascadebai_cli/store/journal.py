@@ -7,17 +7,17 @@ import os
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cascadebai_cli.model.instance import IntArray
-from cascadebai_cli.store.files import reading_from, writing_to
-
-JOURNAL = "trials.journal"
+from cascadebai_cli.store.files import reading, writing_to
+from cascadebai_cli.store.schema import JOURNAL, Row
 
 SYNC_SECONDS = 1.0
 """What the system has taken survives a killed process at once, a power cut after this time."""
@@ -34,23 +34,6 @@ ROW = np.dtype(
     ]
 )
 """A row in memory; `cell` counts into `Stored.cell_ids`, `correct` is -1 where it does not apply."""
-
-
-class Row(NamedTuple):
-    """One finished trial.
-
-    Attributes:
-        correct: whether the items found are all epsilon-optimal; `None` for a capped trial.
-        seconds: wall time.
-    """
-
-    cell_id: str
-    trial: int
-    status: str
-    steps: int
-    observations: int
-    correct: bool | None
-    seconds: float
 
 
 def encode(row: Row) -> bytes:
@@ -89,11 +72,15 @@ class Stored:
     damaged: int
     size: int
 
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {cell_id: i for i, cell_id in enumerate(self.cell_ids)}
+
     def of(self, cell_id: str) -> NDArray[Any]:
         """Rows of one cell, sorted by trial."""
-        if cell_id not in self.cell_ids:
+        if cell_id not in self._places:
             return self.rows[:0]
-        low, high = np.searchsorted(self.rows["cell"], self.cell_ids.index(cell_id) + np.arange(2))
+        low, high = np.searchsorted(self.rows["cell"], self._places[cell_id] + np.arange(2))
         part: NDArray[Any] = self.rows[low:high]
         return part
 
@@ -111,7 +98,7 @@ def read_journal(directory: Path) -> Stored:
     reader = _Reader()
     path = directory / JOURNAL
     if path.exists():
-        with reading_from(path), path.open("rb") as file:
+        with reading(path), path.open("rb") as file:
             rows = np.fromiter(reader.rows(file), dtype=ROW)
     else:
         rows = np.empty(0, ROW)

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 from cascadebai_cli.errors import CascadeError
 from cascadebai_cli.store.files import make_directory, writing_to
+from cascadebai_cli.store.schema import LOCK
 
 if TYPE_CHECKING:
     from filelock import BaseFileLock
-
-LOCK = ".lock"
 
 
 @contextmanager

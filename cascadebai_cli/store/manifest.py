@@ -1,32 +1,72 @@
-"""`manifest.json`: where rows come from, and whether others may join them."""
+"""`manifest.json`: where the rows of a directory come from."""
 
 import hashlib
 import json
 import os
 import platform
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import ErrorDetails
 
 import cascadebai_cli
 from cascadebai_cli.engines.simulate import ENGINE_VERSION
-from cascadebai_cli.errors import CascadeError, ConfigError
+from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.plugins import is_plugin, plugin_code
-from cascadebai_cli.store.files import reading_from, write_atomically
+from cascadebai_cli.store.files import reading, write_atomically
+from cascadebai_cli.store.schema import MANIFEST
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.learners import options_of
+from cascadebai_cli.study.messages import show
 
-MANIFEST = "manifest.json"
+ANEW = "run the sweep again with --fresh"
+"""The remedy for a broken manifest, which a sweep that only goes on would not replace."""
+_KINDS = {
+    "bool_type": "true or false",
+    "dict_type": "a mapping",
+    "greater_than_equal": "0 or more",
+    "int_type": "a whole number",
+    "string_type": "text",
+}
+"""What pydantic did not find -> what is right, in words."""
 PACKAGES = ("numpy", "scipy", "pandas", "statsmodels", "joblib", "pydantic")
 
-GRID = ("instance", "learner", "L", "K", "delta", "epsilon")
-"""What tells the cells of one config apart; the other keys of `content` are what must not change."""
 
-Manifest = Mapping[str, Any]
+class Manifest(BaseModel):
+    """Where the rows of a directory come from.
+
+    Attributes:
+        config: the resolved study, as JSON.
+        config_hash: SHA-256 of it.
+        seed: root seed.
+        engine_version: of the engines that made the rows.
+        versions, git, machine: what made the rows; no `git` outside a repository.
+        start, end: times in UTC; no `end` before the tables were written.
+        complete: whether all trials had been run when the tables were written.
+        rows_sha256: hash of the `trials.csv` that the other tables were made from; none before there is one.
+        cells: id of each cell of the grid -> its `content`.
+    """
+
+    model_config = ConfigDict(strict=True, frozen=True)
+
+    config: dict[str, Any]
+    config_hash: str
+    seed: Annotated[int, Field(ge=0)]
+    engine_version: int
+    versions: dict[str, Any]
+    git: dict[str, Any] | None
+    machine: dict[str, Any]
+    start: str
+    end: str | None
+    complete: bool
+    rows_sha256: str | None
+    cells: dict[str, dict[str, Any]]
 
 
 def content(cell: Cell) -> dict[str, Any]:
@@ -45,8 +85,8 @@ def content(cell: Cell) -> dict[str, Any]:
         "algorithm": cell.spec.algorithm,
         **{name: option.default for name, option in options_of(cell.spec.algorithm).items()},
         **cell.spec.options,
-        "w_star": float(cell.weights.max()),
-        "w_prime": float(cell.weights.min()),
+        "w_star": cell.w_star,
+        "w_prime": cell.w_prime,
         "weights": hashlib.sha256(cell.weights.astype("<f8").tobytes()).hexdigest()[:16],
         "feedback": cell.feedback,
         "order": cell.order,
@@ -57,7 +97,7 @@ def content(cell: Cell) -> dict[str, Any]:
     }
 
 
-def new_manifest(config: Mapping[str, Any], seed: int, cells: Sequence[Cell]) -> dict[str, Any]:
+def new_manifest(config: dict[str, Any], seed: int, cells: Sequence[Cell]) -> Manifest:
     """Manifest of a sweep that starts now.
 
     Args:
@@ -65,20 +105,20 @@ def new_manifest(config: Mapping[str, Any], seed: int, cells: Sequence[Cell]) ->
         seed: the root seed.
         cells: cells of the grid.
     """
-    return {
-        "config": config,
-        "config_hash": hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest(),
-        "seed": seed,
-        "engine_version": ENGINE_VERSION,
-        "versions": _versions(),
-        "git": _git(Path(cascadebai_cli.__file__).parent),
-        "machine": _machine(),
-        "start": now(),
-        "end": None,
-        "complete": False,
-        "rows_sha256": None,
-        "cells": {cell.cell_id: content(cell) for cell in cells},
-    }
+    return Manifest(
+        config=config,
+        config_hash=hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest(),
+        seed=seed,
+        engine_version=ENGINE_VERSION,
+        versions=_versions(),
+        git=_git(Path(cascadebai_cli.__file__).parent),
+        machine=_machine(),
+        start=now(),
+        end=None,
+        complete=False,
+        rows_sha256=None,
+        cells={cell.cell_id: content(cell) for cell in cells},
+    )
 
 
 def now() -> str:
@@ -120,108 +160,42 @@ def _ask_git(directory: Path, *arguments: str) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True, timeout=10).stdout.strip()
 
 
-def write_manifest(directory: Path, manifest: Manifest) -> None:
+def write_manifest(directory: Path, manifest: Manifest, indent: int = 2) -> None:
     """Write `manifest.json`.
 
     Raises:
         CascadeError: if that is not possible.
     """
-    write_atomically(directory / MANIFEST, [json.dumps(manifest, indent=2, ensure_ascii=False), "\n"])
+    text = json.dumps(manifest.model_dump(), indent=indent, ensure_ascii=False)
+    write_atomically(directory / MANIFEST, [text, "\n"])
 
 
-def read_manifest(directory: Path) -> Manifest | None:
-    """The manifest of a directory, `None` if there is none.
+def earlier_manifest(directory: Path) -> Manifest | None:
+    """The manifest of a directory, `None` if there is none; errors as for `read_manifest`."""
+    return read_manifest(directory) if (directory / MANIFEST).exists() else None
+
+
+def read_manifest(directory: Path) -> Manifest:
+    """The manifest of a directory, which somebody may have edited.
 
     Raises:
-        CascadeError: if it cannot be read.
+        ConfigError: if it is missing, cannot be read, or holds another kind of value than a sweep writes.
     """
     path = directory / MANIFEST
-    if not path.exists():
-        return None
-    with reading_from(path):
-        data = path.read_bytes()
+    with reading(path):
+        content = path.read_bytes()
     try:
-        manifest = json.loads(data)
-    except ValueError:
-        manifest = None
-    if not isinstance(manifest, dict) or not _all_mappings(manifest.get("cells", {})):
-        raise CascadeError(f"{path} is not a manifest; use --fresh to move the directory aside and start over")
-    return manifest
+        found = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{path}: line {getattr(error, 'lineno', 1)}: not JSON; {ANEW}") from error
+    try:
+        return Manifest.model_validate(found if isinstance(found, dict) else {})
+    except ValidationError as error:
+        raise ConfigError(f"{path}: {_fault(error.errors(include_url=False)[0])}; {ANEW}") from None
 
 
-def _all_mappings(cells: Any) -> bool:
-    return isinstance(cells, dict) and all(isinstance(cell, dict) for cell in cells.values())
-
-
-def refuse_mixing(directory: Path, old: Manifest | None, new: Manifest, cell_ids: Sequence[str]) -> None:
-    """Refuse to add rows to those of another config.
-
-    Every cell that has rows must be in the new config, with the same content; further cells may be added.
-    What rows do not depend on (names, trials, jobs, backend, paths) may differ.
-
-    Args:
-        directory: for the message.
-        old: manifest of the directory.
-        new: manifest of the sweep that is to run.
-        cell_ids: cells with rows in the directory.
-
-    Raises:
-        ConfigError: with every key that differs.
-    """
-    if not cell_ids:
-        return
-    if old is None:
-        raise ConfigError(
-            f"{directory} holds trials but no {MANIFEST}, so nobody knows their config; "
-            "use --fresh to move it aside and start over, or another --out"
-        )
-    found = dict.fromkeys(_differences(old, new, cell_ids))
-    if found:
-        raise ConfigError(
-            f"{directory} holds trials of another config: {'; '.join(found)}; "
-            "use --fresh to move it aside and start over, or another --out"
-        )
-
-
-def _differences(old: Manifest, new: Manifest, cell_ids: Sequence[str]) -> Iterator[str]:
-    for key in ("seed", "engine_version"):
-        if old.get(key) != new[key]:
-            yield f"{key} is {old.get(key)} there and {new[key]} here"
-    for cell_id in cell_ids:
-        before = old.get("cells", {}).get(cell_id, {})
-        if cell_id not in new["cells"]:
-            yield from _cell_differences(before, list(new["cells"].values()), new["config"])
-        elif before.get("engine") != new["cells"][cell_id]["engine"]:
-            yield f"engine is {before.get('engine')} there and {new['cells'][cell_id]['engine']} here"
-
-
-def _cell_differences(
-    before: Mapping[str, Any], cells: Sequence[Mapping[str, Any]], config: Mapping[str, Any]
-) -> Iterator[str]:
-    """How a cell that is gone differs from the nearest one of the new config."""
-    near = min(cells, key=lambda after: (len(_changed(before, after, GRID)), len(_changed(before, after))))
-    place = _changed(before, near, GRID)
-    for key in place:
-        yield f"{key} {_shown(before.get(key))} is there and not here"
-    if not place:
-        for key in _changed(before, near):
-            yield from _content_difference(key, before, near, config)
-
-
-def _changed(before: Mapping[str, Any], after: Mapping[str, Any], keys: Sequence[str] | None = None) -> list[str]:
-    return [key for key in keys or {**before, **after} if before.get(key) != after.get(key)]
-
-
-def _content_difference(
-    key: str, before: Mapping[str, Any], after: Mapping[str, Any], config: Mapping[str, Any]
-) -> Iterator[str]:
-    if key != "weights":
-        yield f"{key} is {_shown(before.get(key))} there and {_shown(after.get(key))} here"
-        return
-    name = after["instance"]
-    path = next((entry.get("path") for entry in config.get("instances", ()) if entry.get("name") == name), None)
-    yield f"the content of the data file {path} has changed" if path else f"the weights of {name} have changed"
-
-
-def _shown(value: Any) -> str:
-    return "none" if value is None else str(value)
+def _fault(error: ErrorDetails) -> str:
+    key = ".".join(map(str, error["loc"]))
+    if error["type"] == "missing":
+        return f"key {key} is missing, as in no manifest of a sweep"
+    return f"{key}: {show(error['input'])} is not {_KINDS.get(error['type'], 'valid')}"

@@ -9,9 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationIn
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.store.reading import AGAIN, read_bytes
-
-_Facts = dict[str, Any] | None
+from cascadebai_cli.store.files import AGAIN
 
 
 class _Part(BaseModel):
@@ -66,16 +64,6 @@ class _Config(_Part):
     plot: _Plot | None = None
 
 
-class _Manifest(_Part):
-    config: _Config
-    rows_sha256: str | None
-    complete: bool = False
-    cells: dict[str, dict[str, Any]] = {}
-    versions: _Facts = None
-    git: _Facts = None
-    machine: _Facts = None
-
-
 _KINDS = {
     "bool_type": "true or false",
     "dict_type": "a mapping",
@@ -90,26 +78,20 @@ _KINDS = {
 """What pydantic did not find -> what is right, in words."""
 
 
-def read_manifest(path: Path) -> Mapping[str, Any]:
-    """The manifest of a sweep, as it stands in the file.
+def check_config(path: Path, config: Mapping[str, Any]) -> None:
+    """Refuse a stored config with a value of another kind than a sweep writes.
 
     Raises:
-        ConfigError: if it cannot be read, or a value is of another kind than a sweep writes.
+        ConfigError: if there is one.
     """
     try:
-        manifest = json.loads(read_bytes(path))
-    except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{path}: line {getattr(error, 'lineno', 1)}: not JSON; {AGAIN}") from error
-    known = manifest if isinstance(manifest, dict) else {}
-    try:
-        _Manifest.model_validate(known)
+        _Config.model_validate(config)
     except ValidationError as error:
         raise ConfigError(f"{path}: {_sentence(error.errors(include_url=False)[0])}") from None
-    return known
 
 
 def _sentence(error: ErrorDetails) -> str:
-    key = ".".join(map(str, error["loc"]))
+    key = ".".join(["config", *map(str, error["loc"])])
     if error["type"] == "missing":
         return f"key {key} is missing; this is not the manifest of a sweep"
     shown = json.dumps(error["input"])

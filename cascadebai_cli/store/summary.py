@@ -1,4 +1,4 @@
-"""One row a cell: how many steps, how sure, how often wrong."""
+"""`summary.csv`, one row a cell (how many steps, how sure, how often wrong): computed, written, read and checked."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -7,65 +7,29 @@ from typing import Any
 import pandas as pd
 
 from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.store.files import AGAIN, write_atomically
 from cascadebai_cli.store.intervals import binomial_interval, t_quantile
+from cascadebai_cli.store.schema import CELL, SUMMARY, SUMMARY_COLUMNS, TRIALS
+from cascadebai_cli.store.tables import read_table
+from cascadebai_cli.store.trials import CHUNK, read_trials
 
-CELL = ["cell_id", "study", "instance", "learner", "L", "K", "w_star", "w_prime", "delta", "epsilon"]
-STATISTICS = [
-    "n",
-    "mean_steps",
-    "sd_steps",
-    "se_steps",
-    "ci_low",
-    "ci_high",
-    "mean_observations",
-    "n_capped",
-    "error_rate",
-    "error_low",
-    "error_high",
-]
+MOST = 2**53
+"""Beyond this, numbers with a decimal point are not exact any more."""
 
 
-_FORMAT: dict[str, Any] = {
-    "dtype": {**dict.fromkeys(["cell_id", "study", "instance", "learner", "status"], str), "correct": "Int8"},
-    "keep_default_na": False,
-    "na_values": {"correct": [""]},
-}
-CHUNK = 20_000
-"""Rows that are in memory at once, unless a single cell has more."""
+def write_summary(directory: Path) -> None:
+    """Write `summary.csv` from `trials.csv`; errors as for `summarise_file` and for writing."""
+    write_atomically(directory / SUMMARY, [summary_text(directory)])
 
 
-def read_trials(path: Path, chunk: int = CHUNK) -> Iterator[pd.DataFrame]:
-    """`trials.csv` in tables of whole cells; names stay text, `correct` is missing for capped trials.
-
-    Args:
-        path: a file sorted by cell.
-        chunk: a table has about this many rows, more if a cell has.
-    """
-    rest: list[pd.DataFrame] = []
-    with pd.read_csv(path, chunksize=chunk, **_FORMAT) as parts:
-        for part in parts:
-            if part.empty:
-                break
-            table = pd.concat([*rest, part])
-            last = table["cell_id"] == table["cell_id"].iloc[-1]
-            if not last.all():
-                yield table[~last]
-            rest = [table[last]]
-    yield from rest
+def summary_text(directory: Path) -> str:
+    """What `summary.csv` holds if it follows from `trials.csv`; errors as for `summarise_file`."""
+    return summarise_file(directory / TRIALS).to_csv(index=False, lineterminator="\n")
 
 
 def summarise_file(path: Path, chunk: int = CHUNK) -> pd.DataFrame:
-    """`summarise` of a `trials.csv` of any length.
-
-    Raises:
-        ConfigError: if it is not what a sweep writes.
-    """
-    try:
-        return _table(row for table in read_trials(path, chunk) for row in _rows(table))
-    except KeyError as error:
-        raise ConfigError(f"{path}: column {error} is missing; run the sweep again") from error
-    except (ValueError, TypeError) as error:
-        raise ConfigError(f"{path}: not the trials of a sweep ({str(error).strip()}); run it again") from error
+    """`summarise` of a `trials.csv` of any length; errors as for `read_trials`."""
+    return _table(row for table in read_trials(path, chunk) for row in _rows(table))
 
 
 def summarise(trials: pd.DataFrame) -> pd.DataFrame:
@@ -78,13 +42,13 @@ def summarise(trials: pd.DataFrame) -> pd.DataFrame:
         trials: as `trials.csv`.
 
     Returns:
-        the columns `CELL` and `STATISTICS`.
+        the columns `SUMMARY_COLUMNS`.
     """
     return _table(_rows(trials))
 
 
 def _table(rows: Iterable[dict[str, Any]]) -> pd.DataFrame:
-    return pd.DataFrame(list(rows), columns=[*CELL, *STATISTICS])
+    return pd.DataFrame(list(rows), columns=list(SUMMARY_COLUMNS))
 
 
 def _rows(trials: pd.DataFrame) -> Iterator[dict[str, Any]]:
@@ -115,3 +79,44 @@ def _errors(part: pd.DataFrame) -> dict[str, float]:
     n, wrong = len(stopped), int((stopped["correct"] == 0).sum())
     low, high = binomial_interval(wrong, n)
     return {"error_rate": wrong / n if n else float("nan"), "error_low": low, "error_high": high}
+
+
+def read_summary(path: Path) -> pd.DataFrame:
+    """The cells of `summary.csv`, which somebody may have edited; names are text, counts are integers.
+
+    Raises:
+        ConfigError: if the file is missing, has no row, or a value that no sweep writes.
+    """
+    summary = read_table(path, SUMMARY_COLUMNS, AGAIN)
+    if summary.empty:
+        raise ConfigError(f"{path}: no cell has a trial yet; run the sweep first")
+    for column, right, what in _checks(summary):
+        if not right.all():
+            wrong = summary.loc[~right, column].iloc[0]
+            shown = "an empty cell" if pd.isna(wrong) else wrong
+            raise ConfigError(f"{path}: column {column}: {shown} is not {what}; {AGAIN}")
+    return summary.astype({name: int for name, kind in SUMMARY_COLUMNS.items() if kind is int})
+
+
+def _checks(t: pd.DataFrame) -> Iterator[tuple[str, "pd.Series[bool]", str]]:
+    """Each column, where it is right, and what is."""
+    for name in (name for name, kind in CELL.items() if kind is str):
+        yield name, t[name].notna(), "a name"
+    yield "L", _whole(t["L"], 2), "a whole number from 2 on"
+    yield "K", _whole(t["K"], 1) & (t["K"] < t["L"]), "a whole number from 1 on and less than L"
+    yield "w_star", t["w_star"].between(0, 1), "a number from 0 to 1"
+    yield "w_prime", t["w_prime"].between(0, t["w_star"]), "a number from 0 to w_star"
+    yield "delta", t["delta"].between(0, 1, inclusive="neither"), "a number between 0 and 1"
+    yield "epsilon", t["epsilon"].between(0, float("inf"), inclusive="left"), "a number from 0 on"
+    yield "n", _whole(t["n"], 1), "a whole number from 1 on"
+    yield "n_capped", _whole(t["n_capped"], 0) & (t["n_capped"] <= t["n"]), "a whole number from 0 to n"
+    for name in ("mean_steps", "mean_observations"):
+        yield name, t[name].between(0, float("inf"), inclusive="neither"), "a positive number"
+    low, mean, high = t["ci_low"], t["mean_steps"], t["ci_high"]
+    yield "ci_low", (low <= mean) | low.isna(), "at most mean_steps"
+    yield "ci_high", (high >= mean) | high.isna(), "at least mean_steps"
+    yield "error_rate", t["error_rate"].between(0, 1) | t["error_rate"].isna(), "a number from 0 to 1"
+
+
+def _whole(values: "pd.Series[Any]", least: int) -> "pd.Series[bool]":
+    return values.between(least, MOST) & (values % 1 == 0)

@@ -1,34 +1,62 @@
-"""`trials.csv` and `timings.csv`, made from the journal: sorted, the same bytes whatever happened on the way."""
+"""`trials.csv`: written from the journal, read back and checked; the same bytes whatever happened on the way."""
 
 import csv
 import hashlib
 import io
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 from numpy.typing import NDArray
 
-from cascadebai_cli.store.files import reading_from, write_atomically
+from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.store.files import AGAIN, reading, write_atomically
 from cascadebai_cli.store.journal import Stored
+from cascadebai_cli.store.schema import CELL, OUTCOME, TRIAL_COLUMNS, TRIALS, Row
+from cascadebai_cli.store.tables import ALL_DIGITS
 from cascadebai_cli.study.cells import Cell
+from cascadebai_cli.study.messages import show
 
-TRIALS, TIMINGS, SUMMARY = "trials.csv", "timings.csv", "summary.csv"
+CHUNK = 20_000
+"""Rows that are in memory at once, unless a single cell has more."""
 
-CELL_COLUMNS = ("cell_id", "study", "instance", "learner", "L", "K", "w_star", "w_prime", "delta", "epsilon")
-TRIAL_COLUMNS = (*CELL_COLUMNS, "trial", "status", "steps", "observations", "correct")
+MOST = 10**18 - 1
+"""Largest count that a sweep writes: of 18 digits."""
+
+_WHOLE = (re.compile("[0-9]{1,18}"), "a whole number")
+_RIGHT = {
+    "trial": _WHOLE,
+    "status": (re.compile("stopped|capped"), "stopped or capped"),
+    "steps": _WHOLE,
+    "observations": _WHOLE,
+    "correct": (re.compile("[01]?"), "1, 0 or empty"),
+    "L": _WHOLE,
+    "K": _WHOLE,
+    **{name: (re.compile("[-+.0-9e]+"), "a number") for name, kind in CELL.items() if kind is float},
+}
+"""What may stand in a column, and that in words; names may be any text."""
+_TYPES = {str: str, int: "int64", float: "float64", bool: "Int8"}
+_FORMAT: dict[str, Any] = {
+    "dtype": {name: _TYPES[kind] for name, kind in TRIAL_COLUMNS.items()},
+    "keep_default_na": False,
+    "na_values": {"correct": [""]},
+    "index_col": False,
+    **ALL_DIGITS,
+}
 
 
 def holds_rows(directory: Path) -> bool:
     """Whether there is a `trials.csv` with more than its header.
 
     Raises:
-        CascadeError: if it is there but cannot be read.
+        ConfigError: if it is there but cannot be read.
     """
     path = directory / TRIALS
     if not path.exists():
         return False
-    with reading_from(path), path.open("rb") as file:
+    with reading(path), path.open("rb") as file:
         return len(file.readlines(2 * len(",".join(TRIAL_COLUMNS)))) > 1
 
 
@@ -45,13 +73,8 @@ def write_trials(directory: Path, cells: Sequence[Cell], stored: Stored, trials:
         SHA-256 of the file, in hexadecimal.
     """
     digest = hashlib.sha256()
-    write_atomically(directory / TRIALS, _hashed(_trial_lines(cells, stored, trials), digest))
+    write_atomically(directory / TRIALS, _hashed(_lines(cells, stored, trials), digest))
     return digest.hexdigest()
-
-
-def write_timings(directory: Path, cells: Sequence[Cell], stored: Stored, trials: int | None = None) -> None:
-    """Write `timings.csv`, the wall time of each trial; arguments as for `write_trials`."""
-    write_atomically(directory / TIMINGS, _timing_lines(cells, stored, trials))
 
 
 def _hashed(lines: Iterable[str], digest: "hashlib._Hash") -> Iterator[str]:
@@ -60,33 +83,110 @@ def _hashed(lines: Iterable[str], digest: "hashlib._Hash") -> Iterator[str]:
         yield line
 
 
-def _trial_lines(cells: Sequence[Cell], stored: Stored, trials: int | None) -> Iterator[str]:
+def _lines(cells: Sequence[Cell], stored: Stored, trials: int | None) -> Iterator[str]:
     yield ",".join(TRIAL_COLUMNS) + "\n"
     for cell in cells:
         start = cell_fields(cell)
-        for row in _rows(stored, cell, trials).tolist():
+        for row in rows_below(stored, cell, trials).tolist():
             _, trial, capped, steps, observations, correct, _ = row
             known = "" if correct < 0 else correct
             yield f"{start},{trial},{'capped' if capped else 'stopped'},{steps},{observations},{known}\n"
 
 
-def _timing_lines(cells: Sequence[Cell], stored: Stored, trials: int | None) -> Iterator[str]:
-    yield "cell_id,trial,seconds\n"
-    for cell in cells:
-        for row in _rows(stored, cell, trials):
-            yield f"{cell.cell_id},{row['trial']},{row['seconds']:.6f}\n"
-
-
-def _rows(stored: Stored, cell: Cell, trials: int | None) -> NDArray[Any]:
+def rows_below(stored: Stored, cell: Cell, trials: int | None) -> NDArray[Any]:
+    """Rows of a cell, without those of the trials from number `trials` on."""
     rows = stored.of(cell.cell_id)
     return rows if trials is None else rows[rows["trial"] < trials]
 
 
+def cell_values(cell: Cell) -> dict[str, Any]:
+    """The columns `CELL` of a cell."""
+    return {name: kind(getattr(cell, name)) for name, kind in CELL.items()}
+
+
 def cell_fields(cell: Cell) -> str:
-    """The fields of `CELL_COLUMNS` as CSV; numbers in the shortest form that reads back the same."""
-    weights = cell.weights
-    values = (float(weights.max()), float(weights.min()), float(cell.delta), float(cell.epsilon))
+    """The fields of `CELL` as CSV; numbers in the shortest form that reads back the same."""
     text = io.StringIO()
-    names = (cell.cell_id, cell.study, cell.instance, cell.learner, cell.L, cell.K)
-    csv.writer(text, lineterminator="").writerow([*names, *map(repr, values)])
+    csv.writer(text, lineterminator="").writerow(cell_values(cell).values())
     return text.getvalue()
+
+
+def trials_table(cells: Iterable[Cell], rows: Iterable[Row]) -> pd.DataFrame:
+    """What `trials.csv` would hold of trials that are in memory.
+
+    Args:
+        cells: their cells.
+        rows: the trials, those of a cell one after the other.
+    """
+    known = {cell.cell_id: cell_values(cell) for cell in cells}
+    return pd.DataFrame([{**known[row.cell_id], **row._asdict()} for row in rows], columns=list(TRIAL_COLUMNS))
+
+
+def read_rows(path: Path) -> Iterator[Row]:
+    """The rows of `trials.csv`; errors as for `read_trials`."""
+    names = ("cell_id", *OUTCOME)
+    for table in read_trials(path):
+        for cell_id, trial, status, steps, observations, correct in zip(*(table[name] for name in names), strict=True):
+            yield Row(cell_id, trial, status, steps, observations, None if correct is pd.NA else bool(correct))
+
+
+def read_trials(path: Path, chunk: int = CHUNK) -> Iterator[pd.DataFrame]:
+    """`trials.csv` in tables of whole cells; names stay text, `correct` is missing for capped trials.
+
+    Args:
+        path: a file sorted by cell.
+        chunk: a table has about this many rows, more if a cell has.
+
+    Raises:
+        ConfigError: if it is missing, or not what a sweep writes.
+    """
+    rest: list[pd.DataFrame] = []
+    for part in _checked(path, chunk):
+        table = pd.concat([*rest, part])
+        last = table["cell_id"] == table["cell_id"].iloc[-1]
+        if not last.all():
+            yield table[~last]
+        rest = [table[last]]
+    yield from rest
+
+
+def _checked(path: Path, chunk: int) -> Iterator[pd.DataFrame]:
+    try:
+        with reading(path), pd.read_csv(path, chunksize=chunk, **_FORMAT) as parts:
+            for part in parts:
+                if not _is_right(part):
+                    raise ValueError("a value is out of range")
+                if len(part):
+                    yield part
+    except (ValueError, OverflowError) as error:
+        raise ConfigError(f"{path}{_fault(path) or f': not a table ({str(error).strip()})'}; {AGAIN}") from error
+
+
+def _is_right(part: pd.DataFrame) -> bool:
+    if not set(TRIAL_COLUMNS) <= set(part):
+        return False
+    counts = part[["trial", "steps", "observations"]].to_numpy()
+    known = part["status"].isin(["stopped", "capped"]) & part["correct"].isin([0, 1, pd.NA])
+    return bool(known.all() and ((counts >= 0) & (counts <= MOST)).all())
+
+
+def _fault(path: Path) -> str | None:
+    """Line and words for the first thing that is wrong, looked for slowly once it is known that something is."""
+    with path.open(encoding="utf-8", newline="") as file:
+        reader = csv.DictReader(file, restval="")
+        try:
+            missing = [name for name in TRIAL_COLUMNS if name not in (reader.fieldnames or ())]
+            if missing:
+                return f": column {missing[0]} is missing"
+            faults = (f":{reader.line_num}: {fault}" for row in reader for fault in _faults(row))
+            return next(faults, None)
+        except UnicodeDecodeError:
+            return " is not UTF-8 text"
+        except csv.Error as error:
+            return f":{reader.line_num}: not a table ({error})"
+
+
+def _faults(row: Mapping[str, str]) -> Iterator[str]:
+    for name, (right, what) in _RIGHT.items():
+        if not right.fullmatch(row[name]):
+            yield f"{name}: {show(row[name])} is not {what}"

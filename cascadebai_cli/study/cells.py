@@ -71,6 +71,16 @@ class Cell:
         return resolve_engine(self.engine, self.build(), self.feedback, self.rewards)
 
     @property
+    def w_star(self) -> float:
+        """The largest weight."""
+        return float(self.weights.max())
+
+    @property
+    def w_prime(self) -> float:
+        """The smallest weight."""
+        return float(self.weights.min())
+
+    @property
     def names(self) -> str:
         """Instance and learner in words."""
         return f"instance '{self.instance}' with learner '{self.learner}'"

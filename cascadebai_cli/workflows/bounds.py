@@ -8,6 +8,7 @@ import pandas as pd
 
 from cascadebai_cli.analysis.bounds import bounds_printed, bounds_row, outside, with_measured
 from cascadebai_cli.store.directory import load_results
+from cascadebai_cli.store.schema import BOUNDED, SUMMARY
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.text.table import Table
 from cascadebai_cli.theory.cell import learner_bounds
@@ -15,8 +16,6 @@ from cascadebai_cli.workflows.outputs import write_table
 from cascadebai_cli.workflows.results import warn_of_gaps
 from cascadebai_cli.workflows.studies import read_study
 from cascadebai_cli.workflows.watch import SILENT, Watch
-
-NAMES = ("cell_id", "study", "instance", "learner", "L", "K", "delta", "epsilon")
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,8 +58,7 @@ def bounds(
 
 def _promised(cells: Sequence[Cell], printed: bool) -> pd.DataFrame:
     return pd.DataFrame(
-        {name: getattr(cell, name) for name in NAMES}
-        | {"w_star": cell.problem.w_star, "w_prime": cell.problem.w_prime}
+        {name: getattr(cell, name) for name in BOUNDED}
         | bounds_row(
             learner_bounds(
                 cell.problem, cell.delta, cell.spec.algorithm, cell.spec.options, cell.feedback, printed=printed
@@ -73,8 +71,8 @@ def _promised(cells: Sequence[Cell], printed: bool) -> pd.DataFrame:
 def _measured(directory: Path | None, config: Path, watch: Watch) -> pd.DataFrame | None:
     """`summary.csv` of the sweep, if there is one; a directory that was asked for has to be one."""
     usual = Path("results") / config.stem
-    if directory is None and not (usual / "summary.csv").exists():
-        watch.warn(f"no measured steps: {usual} has no summary.csv; `cascadebai sweep {config}` makes it")
+    if directory is None and not (usual / SUMMARY).exists():
+        watch.warn(f"no measured steps: {usual} has no {SUMMARY}; `cascadebai sweep {config}` makes it")
         return None
     results = load_results(directory or usual)
     warn_of_gaps(results, watch)

@@ -16,7 +16,8 @@ from cascadebai_cli.figures.style import render
 from cascadebai_cli.learners.registry import LearnerSpec
 from cascadebai_cli.running.interrupts import one_interrupt
 from cascadebai_cli.running.runner import Backend, run_missing
-from cascadebai_cli.running.worker import Finished, Order
+from cascadebai_cli.running.worker import Order
+from cascadebai_cli.store.schema import Row
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.text.numbers import exact, share
 from cascadebai_cli.text.table import Table, table_of
@@ -176,9 +177,9 @@ def _cells(question: Question) -> list[Cell]:
 
 def _run(
     cells: Sequence[Cell], trials: int, order: Order, backend: Backend, failures: Failures
-) -> Mapping[str, list[Finished]]:
+) -> Mapping[str, list[Row]]:
     """The runs of each learner by name."""
-    runs: dict[str, list[Finished]] = {cell.learner: [] for cell in cells}
+    runs: dict[str, list[Row]] = {cell.learner: [] for cell in cells}
     missing = [np.arange(trials)] * len(cells)
     with (
         one_interrupt(),
@@ -192,11 +193,11 @@ def _run(
     return {name: sorted(rows) for name, rows in runs.items()}
 
 
-def _page_views(cell: Cell, rows: Sequence[Finished]) -> PageViews:
+def _page_views(cell: Cell, rows: Sequence[Row]) -> PageViews:
     return page_views(cell.learner, [row.steps for row in rows], [row.correct for row in rows], cell.max_steps or 0)
 
 
-def _items(rows: Sequence[Finished], question: Question) -> tuple[FoundItem, ...]:
+def _items(rows: Sequence[Row], question: Question) -> tuple[FoundItem, ...]:
     """The best K items and those that were found as often, with how often."""
     counts = Counter(item for row in rows for item in row.items if row.status == "stopped")
     rates = question.shrunk.rates

@@ -13,11 +13,11 @@ from cascadebai_cli.analysis.claims import claims_of
 from cascadebai_cli.analysis.figure_data import figure_data
 from cascadebai_cli.analysis.provenance import provenance, settings
 from cascadebai_cli.analysis.tables import tables_of
-from cascadebai_cli.analysis.times import times_of
 from cascadebai_cli.figures.style import render
 from cascadebai_cli.report.content import PageTable, Picture, Section
 from cascadebai_cli.report.page import render_page
 from cascadebai_cli.store.directory import Results, capped_trials, load_results, missing_trials
+from cascadebai_cli.store.timings import times_of
 from cascadebai_cli.text.columns import cell_text, heading
 from cascadebai_cli.text.table import Column
 from cascadebai_cli.workflows.drawings import drawing
@@ -115,7 +115,7 @@ def _tables(results: Results) -> Iterator[PageTable]:
 
 
 def _times(results: Results) -> PageTable | None:
-    table = times_of(results)
+    table = times_of(results.directory, results.summary)
     return None if table.empty else _table("Seconds on one core", table)
 
 

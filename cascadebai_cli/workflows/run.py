@@ -14,8 +14,9 @@ import numpy as np
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.running.interrupts import one_interrupt
 from cascadebai_cli.running.runner import Backend, run_missing
-from cascadebai_cli.running.worker import Finished, Order
+from cascadebai_cli.running.worker import Order
 from cascadebai_cli.store.intervals import binomial_interval
+from cascadebai_cli.store.schema import Row
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.text.numbers import parameter
 from cascadebai_cli.workflows.failures import Failures, Repeat
@@ -164,7 +165,7 @@ def _listed(values: Sequence[Any]) -> str:
     return ", ".join(names) if len(names) <= 6 else f"{', '.join(names[:3])}, ... {names[-1]}"
 
 
-def _cell_run(cell: Cell, rows: Sequence[Finished], seconds: float) -> CellRun:
+def _cell_run(cell: Cell, rows: Sequence[Row], seconds: float) -> CellRun:
     steps = [row.steps for row in rows]
     stopped = [row for row in rows if row.status == "stopped"]
     wrong = sum(not row.correct for row in stopped)
@@ -189,7 +190,7 @@ def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
 
-def _found(cell: Cell, stopped: Sequence[Finished]) -> tuple[tuple[str, ...], int]:
+def _found(cell: Cell, stopped: Sequence[Row]) -> tuple[tuple[str, ...], int]:
     """The set found most often, best item first, and how often."""
     sets = Counter(frozenset(row.items) for row in stopped)
     if not sets:

@@ -10,21 +10,16 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.instance import IntArray
 from cascadebai_cli.running.interrupts import one_interrupt
 from cascadebai_cli.running.runner import Backend, run_missing
-from cascadebai_cli.running.worker import BlockResult, Finished, Order
+from cascadebai_cli.running.worker import BlockResult, Order
 from cascadebai_cli.store.aside import move_aside
-from cascadebai_cli.store.files import write_atomically
-from cascadebai_cli.store.journal import JOURNAL, Journal, Row, Stored, read_journal
+from cascadebai_cli.store.journal import Journal, Stored, read_journal
 from cascadebai_cli.store.lock import only_writer
-from cascadebai_cli.store.manifest import (
-    Manifest,
-    new_manifest,
-    now,
-    read_manifest,
-    refuse_mixing,
-    write_manifest,
-)
-from cascadebai_cli.store.summary import summarise_file
-from cascadebai_cli.store.trials import SUMMARY, TRIALS, holds_rows, write_timings, write_trials
+from cascadebai_cli.store.manifest import Manifest, earlier_manifest, new_manifest, now, write_manifest
+from cascadebai_cli.store.mixing import refuse_mixing
+from cascadebai_cli.store.schema import FAILURES, JOURNAL, TRIALS
+from cascadebai_cli.store.summary import write_summary
+from cascadebai_cli.store.timings import write_timings
+from cascadebai_cli.store.trials import holds_rows, write_trials
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.config import Study
 from cascadebai_cli.text.numbers import count
@@ -36,9 +31,6 @@ __all__ = ["Backend", "Missing", "Request", "Swept", "collect", "missing", "swee
 
 MAKERS = ("git", "versions", "machine", "end")
 """Keys of the manifest that say how the rows were made."""
-
-
-FAILURES = "failures.log"
 
 
 @dataclass(frozen=True)
@@ -207,7 +199,7 @@ class Sweep:
                 f"{self.directory} holds a {TRIALS} but no {JOURNAL} to go on from; use --fresh to move it aside and "
                 "start over, or another --out"
             )
-        refuse_mixing(self.directory, read_manifest(self.directory), self.manifest, stored.cell_ids)
+        refuse_mixing(self.directory, earlier_manifest(self.directory), self.manifest, stored.cell_ids)
         return stored
 
     def missing(self, stored: Stored) -> list[IntArray]:
@@ -238,7 +230,7 @@ class OpenSweep:
         self.sweep, self.stored = sweep, stored
         self.missing = sweep.missing(stored)
         grows = any(map(len, self.missing))
-        self._manifest = _continued(sweep.manifest, read_manifest(sweep.directory), grows)
+        self._manifest = _continued(sweep.manifest, earlier_manifest(sweep.directory), grows)
 
     def run(self, backend: Backend, *, fail_fast: bool = False) -> Generator[BlockResult, None, None]:
         """Run what is missing; rows are in the journal before their block is yielded.
@@ -256,8 +248,7 @@ class OpenSweep:
         results = run_missing(self.sweep.cells, self.missing, order, backend)
         with one_interrupt(), closing(journal), closing(results):
             for result in results:
-                cell_id = self.sweep.cells[result.position].cell_id
-                journal.append(_row(cell_id, finished) for finished in result.finished)
+                journal.append(result.finished)
                 yield result
                 if fail_fast and result.failed:
                     return
@@ -275,26 +266,19 @@ class OpenSweep:
         stored = read_journal(directory)
         digest = write_trials(directory, cells, stored, trials)
         write_timings(directory, cells, stored, trials)
-        summary = summarise_file(directory / TRIALS)
-        write_atomically(directory / SUMMARY, [summary.to_csv(index=False, lineterminator="\n")])
+        write_summary(directory)
         missing = sum(map(len, self.sweep.missing(stored)))
-        end = self._manifest.get("end") or now()
-        write_manifest(directory, {**self._manifest, "end": end, "complete": missing == 0, "rows_sha256": digest})
+        end = {"end": self._manifest.end or now(), "complete": missing == 0, "rows_sha256": digest}
+        write_manifest(directory, self._manifest.model_copy(update=end))
         return missing
 
 
-def _continued(new: Manifest, old: Manifest | None, grows: bool) -> dict[str, object]:
+def _continued(new: Manifest, old: Manifest | None, grows: bool) -> Manifest:
     """The new manifest; start, and the hash of a `trials.csv` that is still there, are those of the first sweep.
 
     So is what made the rows, unless there are rows to come.
     """
-    known = old or {}
-    kept = {key: known[key] for key in ("start", "rows_sha256") if known.get(key)}
-    made = {key: known[key] for key in MAKERS if key in known and not grows}
-    return {**new, **kept, **made}
-
-
-def _row(cell_id: str, finished: Finished) -> Row:
-    kept = finished._asdict()
-    del kept["items"]
-    return Row(cell_id=cell_id, **kept)
+    if old is None:
+        return new
+    kept = ("start", "rows_sha256") if grows else ("start", "rows_sha256", *MAKERS)
+    return new.model_copy(update={key: getattr(old, key) for key in kept})

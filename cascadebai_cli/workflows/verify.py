@@ -8,16 +8,26 @@ from pathlib import Path
 
 import pandas as pd
 
-from cascadebai_cli.analysis.agreement import compare_means, fresh_summary, moved, same_numbers
+from cascadebai_cli.analysis.agreement import compare_means, moved, same_numbers
 from cascadebai_cli.analysis.fits import fits_table
 from cascadebai_cli.engines.simulate import ENGINE_VERSION
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.running.runner import Backend
 from cascadebai_cli.store.directory import Results, load_results
-from cascadebai_cli.store.reading import read_table
-from cascadebai_cli.store.summary import summarise_file
+from cascadebai_cli.store.schema import FITS, MANIFEST, SUMMARY
+from cascadebai_cli.store.summary import summarise, summary_text
+from cascadebai_cli.store.tables import read_table
+from cascadebai_cli.store.trials import trials_table
 from cascadebai_cli.text.numbers import change, count
-from cascadebai_cli.workflows.baseline import Baseline, Rows, fixed_trials, load_baseline, run_again, watched
+from cascadebai_cli.workflows.baseline import (
+    Baseline,
+    Rows,
+    fixed_trials,
+    load_baseline,
+    outcome_text,
+    run_again,
+    watched,
+)
 from cascadebai_cli.workflows.studies import check_trials
 from cascadebai_cli.workflows.watch import SILENT, Watch
 
@@ -81,7 +91,7 @@ def verify(
 
 
 def _directories(baseline: Path, only: Sequence[str]) -> list[Path]:
-    found = sorted(path.parent for path in baseline.glob("*/manifest.json"))
+    found = sorted(path.parent for path in baseline.glob(f"*/{MANIFEST}"))
     if not found:
         raise ConfigError(f"{baseline} holds no result directory; give one with --reference")
     names = [path.name for path in found]
@@ -121,7 +131,7 @@ def _check(artefact: Baseline, means: _Means, watch: Watch) -> list[str]:
 
 
 def _remark_on_versions(artefact: Baseline, watch: Watch) -> None:
-    there = {"numpy": artefact.manifest["versions"].get("numpy"), "engine": artefact.manifest["engine_version"]}
+    there = {"numpy": artefact.manifest.versions.get("numpy"), "engine": artefact.manifest.engine_version}
     for name, here in (("numpy", version("numpy")), ("engine", ENGINE_VERSION)):
         if there[name] != here:
             watch.warn(
@@ -131,14 +141,12 @@ def _remark_on_versions(artefact: Baseline, watch: Watch) -> None:
 
 def _check_tables(artefact: Baseline) -> Iterator[str]:
     """The summary must follow from the rows, the fits from the summary, and the rows be those of the manifest."""
-
     results = load_results(artefact.directory)
     if results.stale:
         yield "tables: trials.csv is not the file whose hash the manifest holds"
-    table = summarise_file(artefact.directory / "trials.csv").to_csv(index=False, lineterminator="\n")
-    if table.encode() != (artefact.directory / "summary.csv").read_bytes():
+    if summary_text(artefact.directory).encode() != (artefact.directory / SUMMARY).read_bytes():
         yield "tables: summary.csv is not what trials.csv gives"
-    if (artefact.directory / "fits.csv").exists() and not _same_fits(results):
+    if (artefact.directory / FITS).exists() and not _same_fits(results):
         yield "tables: fits.csv is not what summary.csv gives"
     for cell_id in artefact.strangers[:MOST_SHOWN]:
         yield f"tables: cell {cell_id} of trials.csv is not made by the config any more"
@@ -146,13 +154,11 @@ def _check_tables(artefact: Baseline) -> Iterator[str]:
 
 def _same_fits(results: Results) -> bool:
     """Apart from rounding, which linear algebra does in its own way on each machine."""
-
     remedy = f"`cascadebai fit {results.directory}` writes it"
-    return same_numbers(read_table(results.directory / "fits.csv", (), (), remedy), fits_table(results))
+    return same_numbers(read_table(results.directory / FITS, {}, remedy), fits_table(results))
 
 
 def _check_rows(artefact: Baseline, means: _Means, watch: Watch) -> Iterator[str]:
-
     trials = fixed_trials(artefact, watched(artefact))
     rows, raised = run_again(artefact.cells, trials, artefact.seed, means.backend)
     again = sum(map(len, trials.values()))
@@ -160,16 +166,15 @@ def _check_rows(artefact: Baseline, means: _Means, watch: Watch) -> Iterator[str
         f"{artefact.name}: bit for bit: {again} of {count(sum(map(len, artefact.rows.values())))} trials run again"
     )
     differing = [
-        f"{_place(artefact, position)}, trial {trial}: {old} in the reference, {new} here"
+        f"{_place(artefact, position)}, trial {trial}: {outcome_text(old)} in the reference, {outcome_text(new)} here"
         for position, found in sorted(rows.items())
         for trial, new in sorted(found.items())
-        if new != (old := artefact.rows[position][trial])
+        if new.outcome != (old := artefact.rows[position][trial]).outcome
     ]
     yield from _first("bit for bit", [*raised, *differing], "trials")
 
 
 def _check_means(artefact: Baseline, means: _Means, watch: Watch) -> Iterator[str]:
-
     cells = watched(artefact)
     wanted = {position: range(means.trials) for position in cells if len(artefact.rows[position]) > 1}
     if len(wanted) < len(cells):
@@ -212,15 +217,7 @@ def _groups(artefact: Baseline) -> Mapping[str, list[str]]:
 
 
 def _summary(artefact: Baseline, rows: Rows) -> pd.DataFrame:
-
-    names = ("cell_id", "study", "instance", "learner", "L", "K", "delta", "epsilon")
-    return fresh_summary(
-        {name: getattr(artefact.cells[position], name) for name in names}
-        | {"w_star": artefact.cells[position].problem.w_star, "w_prime": artefact.cells[position].problem.w_prime}
-        | {"trial": trial, **outcome._asdict()}
-        for position, trials in rows.items()
-        for trial, outcome in trials.items()
-    )
+    return summarise(trials_table(artefact.cells, (row for trials in rows.values() for row in trials.values())))
 
 
 def _first(check: str, lines: Sequence[str], what: str) -> Iterator[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import typer
-from synthetic import scaling_config, write_results
+from synthetic import MANIFEST, scaling_config, write_results
 from typer.testing import CliRunner, Result
 
 from cascadebai_cli.cli.bounds import bounds
@@ -54,8 +54,8 @@ def write_summary(config: Path, directory: Path, steps: float) -> None:
         for cell in cells
     ]
     pd.DataFrame(rows).to_csv(directory / "summary.csv", index=False)
-    manifest = {"config": {"study": "small"}, "rows_sha256": "0", "complete": True}
-    (directory / "manifest.json").write_text(json.dumps(manifest))
+    study = load_study(config).model_dump(mode="json")
+    (directory / "manifest.json").write_text(json.dumps({**MANIFEST, "config": study, "rows_sha256": "0"}))
 
 
 def call(*arguments: object) -> Result:

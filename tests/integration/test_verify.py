@@ -233,7 +233,7 @@ def test_a_reference_needs_its_manifest(
     refused(copy, f"{path}: {key}: ", capsys)
     del manifest[key]
     path.write_text(json.dumps(manifest))
-    refused(copy, f"{path}: key {key} is missing; ", capsys)
+    refused(copy, f"{path}: key {key} is missing, as in no manifest", capsys)
 
 
 def refused(reference: Path, told: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -249,7 +249,7 @@ def refused(reference: Path, told: str, capsys: pytest.CaptureFixture[str]) -> N
     ("name", "old", "new", "told"),
     [
         ("trials.csv", b",0,stopped,", b",0,stopped,x", ":2: steps: 'x"),
-        ("trials.csv", b",0,stopped,", b",-1,stopped,", ":2: trial: '-1' is not a whole number; copy the files from"),
+        ("trials.csv", b",0,stopped,", b",-1,stopped,", ":2: trial: '-1' is not a whole number; run the sweep again"),
         ("trials.csv", b",0,stopped,", b",0,halted,", ":2: status: 'halted' is not stopped or capped"),
         ("trials.csv", b",1\n", b",2\n", ":2: correct: '2' is not 1, 0 or empty"),
         ("trials.csv", b",0,stopped,", b"\n", ":2: trial: '' is not a whole number"),

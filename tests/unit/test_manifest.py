@@ -6,8 +6,9 @@ import re
 import pytest
 from sweeps import CONFIG
 
-from cascadebai_cli.errors import CascadeError, ConfigError
-from cascadebai_cli.store.manifest import new_manifest, read_manifest, refuse_mixing, write_manifest
+from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.store.manifest import earlier_manifest, new_manifest, read_manifest, write_manifest
+from cascadebai_cli.store.mixing import refuse_mixing
 from cascadebai_cli.study.config import load_study
 
 
@@ -20,7 +21,7 @@ def manifest_of(folder, text):
 
 def mixed(folder, before, after):
     old, new = manifest_of(folder, before), manifest_of(folder, after)
-    refuse_mixing(folder, old, new, list(old["cells"]))
+    refuse_mixing(folder, old, new, list(old.cells))
     return old, new
 
 
@@ -84,7 +85,7 @@ def test_changed_content_of_a_data_file_is_refused(tmp_path):
     old = manifest_of(tmp_path, text)
     (tmp_path / "rates.csv").write_text("item,rate\na,0.9\nb,0.4\nc,0.1\n")
     with pytest.raises(ConfigError, match=r"the content of the data file rates\.csv has changed;"):
-        refuse_mixing(tmp_path, old, manifest_of(tmp_path, text), list(old["cells"]))
+        refuse_mixing(tmp_path, old, manifest_of(tmp_path, text), list(old.cells))
 
 
 def test_another_place_of_the_same_data_is_not_a_difference(tmp_path):
@@ -92,47 +93,49 @@ def test_another_place_of_the_same_data_is_not_a_difference(tmp_path):
     (tmp_path / "rates.csv").write_text("item,rate\na,0.9\nb,0.5\nc,0.1\n")
     (tmp_path / "moved.csv").write_text("item,rate\na,0.9\nb,0.5\nc,0.1\n")
     old, new = mixed(tmp_path, text, text.replace("rates.csv", "moved.csv"))
-    assert old["cells"].keys() == new["cells"].keys()
+    assert old.cells.keys() == new.cells.keys()
 
 
 def test_rows_of_another_engine_version_are_refused(tmp_path):
     new = manifest_of(tmp_path, BASE)
-    old = {**new, "engine_version": 0}
-    with pytest.raises(ConfigError, match=f"engine_version is 0 there and {new['engine_version']} here"):
-        refuse_mixing(tmp_path, old, new, list(old["cells"]))
+    old = new.model_copy(update={"engine_version": 0})
+    with pytest.raises(ConfigError, match=f"engine_version is 0 there and {new.engine_version} here"):
+        refuse_mixing(tmp_path, old, new, list(old.cells))
 
 
 def test_pulls_that_repeat_an_item_go_into_a_sweep_of_semi_bandit_feedback(tmp_path):
     learner = "learners: [{name: B, algorithm: batrac, b: 4, r: 2, feedback: semi-bandit}]\n"
-    assert {cell["r"] for cell in manifest_of(tmp_path, BASE + learner)["cells"].values()} == {2}
+    assert {cell["r"] for cell in manifest_of(tmp_path, BASE + learner).cells.values()} == {2}
 
 
 def test_a_directory_without_rows_takes_any_config(tmp_path):
     old, new = manifest_of(tmp_path, BASE), manifest_of(tmp_path, BASE.replace("seed: 5", "seed: 6"))
     refuse_mixing(tmp_path, old, new, [])
     with pytest.raises(ConfigError, match="seed is 5 there and 6 here"):
-        refuse_mixing(tmp_path, old, new, list(old["cells"]))
+        refuse_mixing(tmp_path, old, new, list(old.cells))
 
 
 def test_rows_without_a_manifest_are_refused(tmp_path):
     new = manifest_of(tmp_path, BASE)
     with pytest.raises(ConfigError, match=r"holds trials but no manifest\.json"):
-        refuse_mixing(tmp_path, None, new, list(new["cells"]))
+        refuse_mixing(tmp_path, None, new, list(new.cells))
 
 
 def test_a_manifest_is_read_as_written_and_says_where_rows_come_from(tmp_path):
     manifest = manifest_of(tmp_path, BASE)
     write_manifest(tmp_path, manifest)
-    assert read_manifest(tmp_path) == json.loads(json.dumps(manifest))
-    assert {"config", "config_hash", "seed", "engine_version", "versions", "git", "machine"} < set(manifest)
-    assert {"start", "end", "complete", "rows_sha256"} < set(manifest)
-    assert manifest["config"]["trials"] == 6
-    assert manifest["versions"]["numpy"]
+    assert read_manifest(tmp_path) == manifest
+    assert list(json.loads((tmp_path / "manifest.json").read_text())) == [
+        *("config", "config_hash", "seed", "engine_version", "versions", "git", "machine"),
+        *("start", "end", "complete", "rows_sha256", "cells"),
+    ]
+    assert manifest.config["trials"] == 6
+    assert manifest.versions["numpy"]
 
 
 @pytest.mark.parametrize("content", [b"{", b"5", b"[]", b"null", b"\xff\xfe", b'{"cells": 5}', b'{"cells": {"a": 1}}'])
 def test_no_manifest_is_none_and_a_broken_one_an_error(tmp_path, content):
-    assert read_manifest(tmp_path) is None
+    assert earlier_manifest(tmp_path) is None
     (tmp_path / "manifest.json").write_bytes(content)
-    with pytest.raises(CascadeError, match=r"manifest\.json is not a manifest; use --fresh"):
-        read_manifest(tmp_path)
+    with pytest.raises(ConfigError, match=r"manifest\.json: .*; run the sweep again with --fresh"):
+        earlier_manifest(tmp_path)

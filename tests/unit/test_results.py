@@ -1,6 +1,7 @@
 """A result directory is read back whole, or refused with one sentence."""
 
 import json
+import os
 import re
 from functools import reduce
 from operator import getitem
@@ -10,9 +11,9 @@ import pandas as pd
 import pytest
 from synthetic import scaling_config, write_results
 
-from cascadebai_cli.analysis.times import times_of
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.store.directory import capped_trials, load_results, missing_trials
+from cascadebai_cli.store.timings import times_of
 
 
 @pytest.fixture
@@ -72,10 +73,10 @@ def test_missing_file(directory: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
-        ("manifest.json", "{", "line 1: not JSON; run the sweep again"),
-        ("manifest.json", "[]", "key config is missing; this is not the manifest of a sweep"),
-        ("manifest.json", "null", "key config is missing; this is not the manifest of a sweep"),
-        ("manifest.json", '{"config": {}}', "key rows_sha256 is missing; this is not the manifest of a sweep"),
+        ("manifest.json", "{", "line 1: not JSON; run the sweep again with --fresh"),
+        ("manifest.json", "[]", "key config is missing, as in no manifest of a sweep; run the sweep again"),
+        ("manifest.json", "null", "key config is missing, as in no manifest of a sweep"),
+        ("manifest.json", '{"config": {}}', "key config_hash is missing"),
         ("manifest.json", "[" * 100_000, "line 1: not JSON; run the sweep again"),
         ("manifest.json", b"\xff\xfe", "line 1: not JSON; run the sweep again"),
         ("summary.csv", "", "not a table"),
@@ -108,10 +109,13 @@ def test_damaged_file(directory: Path, name: str, content: str | bytes, sentence
         ("config.instances.1.fit.published", "x", 'config.instances.1.fit.published: "x" is not a mapping'),
         ("config.instances.1.fit.published.c1", "x", 'config.instances.1.fit.published.c1: "x" is not a number'),
         ("config.learners.0.sigma", "x", 'config.learners.0.sigma: "x" is not a positive number'),
+        ("seed", -1, "seed: -1 is not 0 or more; run the sweep again with --fresh"),
+        ("seed", True, "seed: true is not a whole number"),
         ("cells", 5, "cells: 5 is not a mapping"),
-        ("complete", "yes", 'complete: "yes" is not true or false'),
+        ("cells", {"a": 1}, "cells.a: 1 is not a mapping"),
+        ("complete", "yes", "complete: 'yes' is not true or false"),
         ("rows_sha256", 5, "rows_sha256: 5 is not text"),
-        *((key, "x" * 99, f'{key}: "{"x" * 56}... is not a mapping') for key in ("versions", "git", "machine")),
+        *((key, "x" * 99, f"{key}: '{'x' * 56}... is not a mapping") for key in ("versions", "git", "machine")),
     ],
 )
 def test_value_of_another_kind_in_the_manifest(directory: Path, key: str, value: object, sentence: str) -> None:
@@ -192,7 +196,15 @@ def test_a_directory_in_place_of_a_file(directory: Path, name: str) -> None:
 def test_damaged_times(directory: Path, name: str, content: str | bytes, sentence: str) -> None:
     (directory / name).write_bytes(content.encode() if isinstance(content, str) else content)
     with pytest.raises(ConfigError, match=f"{name}: {sentence}"):
-        times_of(load_results(directory))
+        times_of(directory, load_results(directory).summary)
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "summary.csv", "trials.csv"])
+def test_a_pipe_which_may_never_end_is_not_read(directory: Path, name: str) -> None:
+    (directory / name).unlink()
+    os.mkfifo(directory / name)
+    with pytest.raises(ConfigError, match=rf"{name} cannot be read \(Not a regular file\)"):
+        load_results(directory)
 
 
 def test_no_cell_yet(directory: Path) -> None:

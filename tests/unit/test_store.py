@@ -8,7 +8,8 @@ import pytest
 
 from cascadebai_cli.errors import CascadeError
 from cascadebai_cli.store.files import write_atomically
-from cascadebai_cli.store.journal import JOURNAL, Journal, Row, decode, encode, read_journal
+from cascadebai_cli.store.journal import JOURNAL, Journal, decode, encode, read_journal
+from cascadebai_cli.store.schema import Row
 
 ROWS = [
     Row("00112233445566aa", 0, "stopped", 12345678901, 99, True, 0.25),

@@ -1,0 +1,84 @@
+"""Whether rows may join those of another sweep: what they depend on must be the same."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.store.manifest import Manifest
+from cascadebai_cli.store.schema import MANIFEST, POINT
+
+
+def refuse_mixing(directory: Path, old: Manifest | None, new: Manifest, cell_ids: Sequence[str]) -> None:
+    """Refuse to add rows to those of another config.
+
+    Every cell that has rows must be in the new config, with the same content; further cells may be added.
+    What rows do not depend on (names, trials, jobs, backend, paths) may differ.
+
+    Args:
+        directory: for the message.
+        old: manifest of the directory.
+        new: manifest of the sweep that is to run.
+        cell_ids: cells with rows in the directory.
+
+    Raises:
+        ConfigError: with every key that differs.
+    """
+    if not cell_ids:
+        return
+    if old is None:
+        raise ConfigError(
+            f"{directory} holds trials but no {MANIFEST}, so nobody knows their config; "
+            "use --fresh to move it aside and start over, or another --out"
+        )
+    found = dict.fromkeys(_differences(old, new, cell_ids))
+    if found:
+        raise ConfigError(
+            f"{directory} holds trials of another config: {'; '.join(found)}; "
+            "use --fresh to move it aside and start over, or another --out"
+        )
+
+
+def _differences(old: Manifest, new: Manifest, cell_ids: Sequence[str]) -> Iterator[str]:
+    for key in ("seed", "engine_version"):
+        there, here = getattr(old, key), getattr(new, key)
+        if there != here:
+            yield f"{key} is {there} there and {here} here"
+    for cell_id in cell_ids:
+        before, after = old.cells.get(cell_id, {}), new.cells.get(cell_id)
+        if after is None:
+            yield from _cell_differences(before, list(new.cells.values()), new.config)
+        elif before.get("engine") != after["engine"]:
+            yield f"engine is {before.get('engine')} there and {after['engine']} here"
+
+
+def _cell_differences(
+    before: Mapping[str, Any], cells: Sequence[Mapping[str, Any]], config: Mapping[str, Any]
+) -> Iterator[str]:
+    """How a cell that is gone differs from the nearest one of the new config."""
+    near = min(cells, key=lambda after: (len(_changed(before, after, POINT)), len(_changed(before, after))))
+    place = _changed(before, near, POINT)
+    for key in place:
+        yield f"{key} {_shown(before.get(key))} is there and not here"
+    if not place:
+        for key in _changed(before, near):
+            yield from _content_difference(key, before, near, config)
+
+
+def _changed(before: Mapping[str, Any], after: Mapping[str, Any], keys: Sequence[str] | None = None) -> list[str]:
+    return [key for key in keys or {**before, **after} if before.get(key) != after.get(key)]
+
+
+def _content_difference(
+    key: str, before: Mapping[str, Any], after: Mapping[str, Any], config: Mapping[str, Any]
+) -> Iterator[str]:
+    if key != "weights":
+        yield f"{key} is {_shown(before.get(key))} there and {_shown(after.get(key))} here"
+        return
+    name = after["instance"]
+    path = next((entry.get("path") for entry in config.get("instances", ()) if entry.get("name") == name), None)
+    yield f"the content of the data file {path} has changed" if path else f"the weights of {name} have changed"
+
+
+def _shown(value: Any) -> str:
+    return "none" if value is None else str(value)

@@ -1,0 +1,46 @@
+"""CSV tables of a result directory: read with all digits and the types of their columns, or one plain sentence."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.store.files import reading
+from cascadebai_cli.store.schema import Columns
+
+_PANDAS = tuple(int(part) for part in pd.__version__.split(".")[:2])
+ALL_DIGITS: dict[str, Any] = {} if _PANDAS >= (3, 1) else {"float_precision": "round_trip"}
+"""For `read_csv`: before pandas 3.1 the last digit of a number may differ without it, later ones warn of it."""
+
+
+def read_table(path: Path, columns: Columns, remedy: str) -> pd.DataFrame:
+    """A CSV file; words stay text, and an empty field is missing.
+
+    Args:
+        path: the file.
+        columns: columns that it must have; those of numbers hold nothing else.
+        remedy: what to do if it is damaged.
+
+    Raises:
+        ConfigError: if it is missing, cannot be read or is not such a table.
+    """
+    words = {name: str for name, kind in columns.items() if kind is str}
+    try:
+        with reading(path):
+            table: pd.DataFrame = pd.read_csv(
+                path,
+                dtype=words,
+                keep_default_na=False,
+                na_values=[""],
+                low_memory=False,
+                **ALL_DIGITS,
+            )
+    except ValueError as error:
+        raise ConfigError(f"{path}: not a table ({str(error).strip()}); {remedy}") from error
+    for name in columns:
+        if name not in table:
+            raise ConfigError(f"{path}: column {name} is missing; {remedy}")
+        if name not in words and len(table) and not pd.api.types.is_numeric_dtype(table[name]):
+            raise ConfigError(f"{path}: column {name} is not all numbers; {remedy}")
+    return table

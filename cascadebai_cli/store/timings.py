@@ -1,0 +1,62 @@
+"""How long trials took: `timings.csv`, trial by trial, and `times.csv`, which is kept of it in a reference."""
+
+from collections.abc import Sequence
+from itertools import chain
+from pathlib import Path
+
+import pandas as pd
+
+from cascadebai_cli.store.files import write_atomically
+from cascadebai_cli.store.journal import Stored
+from cascadebai_cli.store.schema import TIMES, TIMES_COLUMNS, TIMING_COLUMNS, TIMINGS, Columns
+from cascadebai_cli.store.tables import read_table
+from cascadebai_cli.store.trials import rows_below
+from cascadebai_cli.study.cells import Cell
+
+
+def write_timings(directory: Path, cells: Sequence[Cell], stored: Stored, trials: int | None = None) -> None:
+    """Write `timings.csv`, the wall time of each trial; arguments as for `write_trials`."""
+    header = ",".join(TIMING_COLUMNS) + "\n"
+    rows = (
+        f"{cell.cell_id},{row['trial']},{row['seconds']:.6f}\n"
+        for cell in cells
+        for row in rows_below(stored, cell, trials)
+    )
+    write_atomically(directory / TIMINGS, chain([header], rows))
+
+
+def write_times(directory: Path, times: pd.DataFrame) -> None:
+    """Write `times.csv`, as from `times_of`."""
+    text = times.to_csv(index=False, float_format="%.6g", lineterminator="\n")
+    write_atomically(directory / TIMES, [text])
+
+
+def times_of(directory: Path, summary: pd.DataFrame) -> pd.DataFrame:
+    """Time on one core of each instance and learner: from `timings.csv`, or `times.csv` where only that was kept.
+
+    Args:
+        directory: the result directory.
+        summary: its cells.
+
+    Returns:
+        columns `TIMES_COLUMNS`; empty if neither file is there.
+
+    Raises:
+        ConfigError: if the file is damaged.
+    """
+    timings, times = directory / TIMINGS, directory / TIMES
+    if timings.exists():
+        return _times(summary, _read(timings, TIMING_COLUMNS))
+    return _read(times, TIMES_COLUMNS) if times.exists() else pd.DataFrame(columns=list(TIMES_COLUMNS))
+
+
+def _read(path: Path, columns: Columns) -> pd.DataFrame:
+    remedy = f"it needs the columns {', '.join(columns)}; sweep with --collect to write it again"
+    return read_table(path, columns, remedy)[list(columns)]
+
+
+def _times(summary: pd.DataFrame, timings: pd.DataFrame) -> pd.DataFrame:
+    trials = timings.merge(summary[["cell_id", "instance", "learner"]], on="cell_id")
+    grouped = trials.groupby(["instance", "learner"], sort=False)["seconds"]
+    times = grouped.agg(trials="count", total="sum", mean_seconds="mean").reset_index()
+    return times.set_axis(list(TIMES_COLUMNS), axis=1)
