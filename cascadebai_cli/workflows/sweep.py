@@ -1,36 +1,21 @@
-"""A sweep into a directory: what is there, what is missing, and running that under one lock."""
+"""Sweep a study into a directory: all of its trials, only its tables, or only what is missing."""
 
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.model.instance import IntArray
-from cascadebai_cli.running.interrupts import one_interrupt
-from cascadebai_cli.running.runner import Backend, run_missing
-from cascadebai_cli.running.worker import BlockResult, Order
+from cascadebai_cli.running.runner import Backend
 from cascadebai_cli.store.aside import move_aside
-from cascadebai_cli.store.journal import Journal, Stored, read_journal
-from cascadebai_cli.store.lock import only_writer
-from cascadebai_cli.store.manifest import Manifest, earlier_manifest, new_manifest, now, write_manifest
-from cascadebai_cli.store.mixing import refuse_mixing
-from cascadebai_cli.store.schema import FAILURES, JOURNAL, TRIALS
-from cascadebai_cli.store.summary import write_summary
-from cascadebai_cli.store.timings import write_timings
-from cascadebai_cli.store.trials import holds_rows, write_trials
+from cascadebai_cli.store.schema import FAILURES, JOURNAL
 from cascadebai_cli.study.cells import Cell
-from cascadebai_cli.study.config import Study
 from cascadebai_cli.text.numbers import count
 from cascadebai_cli.workflows.failures import Failures, Repeat
+from cascadebai_cli.workflows.open_sweep import OpenSweep, Sweep
 from cascadebai_cli.workflows.studies import check_rows, read_study
 from cascadebai_cli.workflows.watch import SILENT, Watch
 
 __all__ = ["Backend", "Missing", "Request", "Swept", "collect", "missing", "sweep"]
-
-MAKERS = ("git", "versions", "machine", "end")
-"""Keys of the manifest that say how the rows were made."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +35,7 @@ class Request:
     seed: int | None = None
     plugins: tuple[str, ...] = ()
 
-    def sweep(self) -> "Sweep":
+    def sweep(self) -> Sweep:
         """The study with its cells.
 
         Raises:
@@ -152,7 +137,7 @@ def sweep(
     return Swept(task.directory, left)
 
 
-def _simulate(opened: "OpenSweep", backend: Backend, failures: Failures, fail_fast: bool, watch: Watch) -> None:
+def _simulate(opened: OpenSweep, backend: Backend, failures: Failures, fail_fast: bool, watch: Watch) -> None:
     counts = [len(trials) for trials in opened.missing]
     _announce(opened, sum(counts), watch)
     failures.clear()
@@ -162,123 +147,9 @@ def _simulate(opened: "OpenSweep", backend: Backend, failures: Failures, fail_fa
             failures.update(result)
 
 
-def _announce(opened: "OpenSweep", to_run: int, watch: Watch) -> None:
+def _announce(opened: OpenSweep, to_run: int, watch: Watch) -> None:
     wanted = opened.sweep.study.trials * len(opened.sweep.cells)
     if opened.stored.damaged:
         watch.remark(f"{opened.stored.damaged} damaged lines of the journal are left out; their trials run again")
     if to_run < wanted:
         watch.remark(f"{count(wanted - to_run)} of {count(wanted)} trials are there already, {count(to_run)} to run")
-
-
-@dataclass(frozen=True, eq=False)
-class Sweep:
-    """A study and the directory for its rows."""
-
-    study: Study
-    directory: Path
-
-    @property
-    def cells(self) -> Sequence[Cell]:
-        """Cells of the study."""
-        return self.study.cells
-
-    @cached_property
-    def manifest(self) -> Manifest:
-        """Manifest of this sweep, which starts when it is first asked for; git is asked once."""
-        return new_manifest(self.study.model_dump(mode="json"), self.study.seed, self.cells)
-
-    def stored(self) -> Stored:
-        """Rows that the directory holds.
-
-        Raises:
-            ConfigError: if they come from another config, or stand in tables alone, as in a reference.
-        """
-        stored = read_journal(self.directory)
-        if stored.size == 0 and holds_rows(self.directory):
-            raise ConfigError(
-                f"{self.directory} holds a {TRIALS} but no {JOURNAL} to go on from; use --fresh to move it aside and "
-                "start over, or another --out"
-            )
-        refuse_mixing(self.directory, earlier_manifest(self.directory), self.manifest, stored.cell_ids)
-        return stored
-
-    def missing(self, stored: Stored) -> list[IntArray]:
-        """Trials to run of each cell."""
-        return [stored.missing(cell.cell_id, self.study.trials) for cell in self.cells]
-
-    @contextmanager
-    def opened(self) -> Iterator["OpenSweep"]:
-        """Hold the directory for writing.
-
-        Raises:
-            ConfigError: if it holds rows of another config.
-            CascadeError: if another process writes to it, or it cannot be written to.
-        """
-        with only_writer(self.directory):
-            yield OpenSweep(self, self.stored())
-
-
-class OpenSweep:
-    """A sweep that holds its directory.
-
-    Attributes:
-        stored: rows at the time of opening.
-        missing: trials to run of each cell at that time.
-    """
-
-    def __init__(self, sweep: Sweep, stored: Stored) -> None:
-        self.sweep, self.stored = sweep, stored
-        self.missing = sweep.missing(stored)
-        grows = any(map(len, self.missing))
-        self._manifest = _continued(sweep.manifest, earlier_manifest(sweep.directory), grows)
-
-    def run(self, backend: Backend, *, fail_fast: bool = False) -> Generator[BlockResult, None, None]:
-        """Run what is missing; rows are in the journal before their block is yielded.
-
-        Without anything to run nothing is touched: no backend has to answer, and the manifest stays complete.
-
-        Raises:
-            CascadeError: if rows cannot be written or the backend breaks; earlier rows are kept.
-        """
-        if not any(map(len, self.missing)):
-            return
-        write_manifest(self.sweep.directory, self._manifest)
-        order = Order(self.sweep.study.seed, fail_fast)
-        journal = Journal(self.sweep.directory, self.stored.size)
-        results = run_missing(self.sweep.cells, self.missing, order, backend)
-        with one_interrupt(), closing(journal), closing(results):
-            for result in results:
-                journal.append(result.finished)
-                yield result
-                if fail_fast and result.failed:
-                    return
-
-    def collect(self, trials: int | None) -> int:
-        """Write the tables from the journal and close the manifest.
-
-        Args:
-            trials: trials with this number and above stay out of the tables.
-
-        Returns:
-            number of trials that are missing.
-        """
-        directory, cells = self.sweep.directory, self.sweep.cells
-        stored = read_journal(directory)
-        digest = write_trials(directory, cells, stored, trials)
-        write_timings(directory, cells, stored, trials)
-        write_summary(directory)
-        missing = sum(map(len, self.sweep.missing(stored)))
-        end = {"end": self._manifest.end or now(), "complete": missing == 0, "rows_sha256": digest}
-        write_manifest(directory, self._manifest.model_copy(update=end))
-        return missing
-
-
-def _continued(new: Manifest, old: Manifest | None, grows: bool) -> Manifest:
-    """The new manifest; start, and the hash of a `trials.csv` that is still there, are those of the first sweep.
-
-    So is what made the rows, unless there are rows to come.
-    """
-    if old is None:
-        return new
-    kept = ("start", "rows_sha256") if grows else ("start", "rows_sha256", *MAKERS)
-    return new.model_copy(update={key: getattr(old, key) for key in kept})
