@@ -19,6 +19,7 @@ from cascadebai_cli.store.schema import MANIFEST, TRIALS, Row
 from cascadebai_cli.store.trials import read_rows
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.config import stored_study
+from cascadebai_cli.text.numbers import count
 
 MOST_STEPS: Mapping[str, float] = MappingProxyType(
     {"skip-ahead": float("inf"), "walk": 2e6, "lockstep": 1e5, "reference": 2e4}
@@ -117,7 +118,7 @@ def _cells(path: Path, config: Mapping[str, Any], folder: Path) -> Sequence[Cell
 def outcome_text(row: Row) -> str:
     """What a trial came to, in words."""
     right = {None: "", True: ", right", False: ", wrong"}[row.correct]
-    return f"{row.status} after {row.steps:,} steps, {row.observations:,} observations{right}"
+    return f"{row.status} after {count(row.steps)} steps, {count(row.observations)} observations{right}"
 
 
 def most_steps(cell: Cell) -> float:
