@@ -12,7 +12,7 @@ import numpy as np
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.plugins import is_plugin
 from cascadebai_cli.running.runner import Backend, run_missing
-from cascadebai_cli.running.worker import Order
+from cascadebai_cli.running.worker import Settings
 from cascadebai_cli.store.files import AGAIN
 from cascadebai_cli.store.manifest import Manifest, earlier_manifest
 from cascadebai_cli.store.schema import MANIFEST, TRIALS, Row
@@ -172,7 +172,7 @@ def run_again(
     missing = [np.array(trials.get(position, []), dtype=np.int64) for position in range(len(cells))]
     rows: dict[int, dict[int, Row]] = {position: {} for position in trials}
     raised = []
-    with closing(run_missing(cells, missing, Order(seed), backend)) as results:
+    with closing(run_missing(cells, missing, Settings(seed), backend)) as results:
         for result in results:
             for row in result.finished:
                 rows[result.position][row.trial] = row
