@@ -68,7 +68,7 @@ def _rows(results: Results, main: str) -> Iterator[dict[str, Any]]:
         by_learner = {str(row["learner"]): row for row in cell.to_dict("records")}
         ours = by_learner.pop(main, None)
         for name, theirs in by_learner.items() if ours else ():
-            names = {"study": results.study, **dict(zip(SETTING, values, strict=True)), "learner": main, "other": name}
+            names = {"study": results.name, **dict(zip(SETTING, values, strict=True)), "learner": main, "other": name}
             yield {**names, **_compared(ours or {}, theirs), "rows_sha256": results.rows_sha256}
 
 

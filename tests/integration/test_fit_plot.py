@@ -67,7 +67,8 @@ def test_plot_refuses_another_format(directory: Path, tmp_path: Path) -> None:
 
 def test_plot_refuses_another_kind(tmp_path: Path) -> None:
     directory = write_results(tmp_path / "r", scaling_config(1, K=[20, 30, 40], plot={"kind": "pie"}))
-    assert "plot: kind: pie is not known; use one of scaling" in refusal("plot", directory)
+    sentence = "the config is not valid any more: plot.kind: 'pie' is not known; use one of scaling, curves, bars"
+    assert sentence in refusal("plot", directory)
 
 
 @pytest.mark.parametrize("verb", ["fit", "plot"])
