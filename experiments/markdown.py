@@ -1,6 +1,9 @@
 """Tables in Markdown, and what stands for a number that is not there yet."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pandas as pd
 
 from cascadebai_cli.text.table import as_markdown, table_of
 
@@ -10,6 +13,11 @@ NOT_YET = "not run yet"
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], numbers: int = 0) -> str:
     """A table; the last `numbers` columns are flush right."""
     return as_markdown(table_of(header, rows, words=len(header) - numbers))
+
+
+def from_csv(path: Path, block: Callable[[pd.DataFrame], str]) -> Callable[[], str]:
+    """A block that rests on one file, or says that it is not there yet."""
+    return lambda: block(pd.read_csv(path)) if path.exists() else NOT_YET
 
 
 def plain(text: str) -> str:

@@ -19,6 +19,7 @@ from experiments.artefacts import ARTEFACTS, REFERENCE, RESULTS
 TABLES = (
     *(TRIALS, SUMMARY, FITS, MODELS, BOUND_FITS, RATIOS, ORDERS, BOUNDS),
     *("solved.csv", "pairs.csv", "quoted.csv", "places.csv"),  # of published_weights
+    *("sizes.csv", "changes.csv", "lesson.csv"),  # of published_rewards
 )
 
 
@@ -53,7 +54,7 @@ def main() -> None:
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help="directories below results; all that are there if none"
     )
-    everything = [*(one.name for one in ARTEFACTS), "beyond", "published_weights"]
+    everything = [*(one.name for one in ARTEFACTS), "beyond", "published_weights", "published_rewards"]
     names = parser.parse_args().names or [name for name in everything if (RESULTS / name).is_dir()]
     for name in names:
         try:

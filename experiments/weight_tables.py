@@ -1,7 +1,6 @@
-"""Blocks of published_weights.md, from results/reference/published_weights."""
+"""Blocks of published_numbers.md on other weights, from results/reference/published_weights."""
 
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,26 +10,13 @@ from cascadebai_cli.analysis.fits import fits_table
 from cascadebai_cli.store.directory import load_results
 from cascadebai_cli.text.numbers import coefficient, count, p_value, share
 from experiments.artefacts import REFERENCE
-from experiments.markdown import NOT_YET, plain, table
+from experiments.markdown import NOT_YET, from_csv, plain, table
 
 NAME = "published_weights"
 SHOWN_K = (20, 30, 40, 50, 60)
 NEAREST = 3
 ACCIDENT = 0.02
 """Two means this close on a log scale would count as a match."""
-
-
-def _file(name: str) -> pd.DataFrame | None:
-    path: Path = REFERENCE / NAME / f"{name}.csv"
-    return pd.read_csv(path) if path.exists() else None
-
-
-def _or_not_yet(name: str, block: Callable[[pd.DataFrame], str]) -> Callable[[], str]:
-    def written() -> str:
-        found = _file(name)
-        return NOT_YET if found is None else block(found)
-
-    return written
 
 
 def exponents(solved: pd.DataFrame) -> str:
@@ -119,13 +105,17 @@ def _fit_lines(row: Mapping[Any, Any]) -> Iterator[list[str]]:
         yield [plain(row["instance"]) if not start else "", label, *numbers, p_value(row[f"{start}p_value"])]
 
 
+def _file(name: str, block: Callable[[pd.DataFrame], str]) -> Callable[[], str]:
+    return from_csv(REFERENCE / NAME / f"{name}.csv", block)
+
+
 BLOCKS: Mapping[str, Callable[[], str]] = {
-    "weights-exponents": _or_not_yet("solved", exponents),
-    "weights-deviations": _or_not_yet("solved", deviations),
-    "weights-pairs": _or_not_yet("pairs", nearest_pairs),
-    "weights-quoted": _or_not_yet("quoted", quoted_pairs),
-    "weights-tries": _or_not_yet("quoted", tries),
-    "weights-chance": _or_not_yet("quoted", chance),
-    "weights-places": _or_not_yet("places", places),
+    "weights-exponents": _file("solved", exponents),
+    "weights-deviations": _file("solved", deviations),
+    "weights-pairs": _file("pairs", nearest_pairs),
+    "weights-quoted": _file("quoted", quoted_pairs),
+    "weights-tries": _file("quoted", tries),
+    "weights-chance": _file("quoted", chance),
+    "weights-places": _file("places", places),
     "weights-fits": fits,
 }

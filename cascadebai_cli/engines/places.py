@@ -17,7 +17,7 @@ class Path(NamedTuple):
     """Consecutive steps, at least one.
 
     Attributes:
-        seen: observations of the sweep from the beginning of the first round to the end of each step, shape `(m,)`.
+        seen: observations from the beginning of the first round to the end of each step, shape `(m,)`.
         at: indices of the steps that end with a click.
         place: places of the survivors that were clicked.
         clicks: clicks by place, shape `(d,)`.

@@ -2,7 +2,7 @@
 
 from cascadebai_cli.engines.outcomes import Outcomes
 from cascadebai_cli.engines.reward_table import RewardTable
-from cascadebai_cli.engines.run import Run, Status
+from cascadebai_cli.engines.run import Run, Status, run_of
 from cascadebai_cli.learners.protocol import Learner
 from cascadebai_cli.learners.racing import RacingLearner
 from cascadebai_cli.model.feedback import Draw, Feedback
@@ -28,16 +28,7 @@ def _draw(outcomes: Outcomes | RewardTable, step: int) -> Draw:
 
 
 def _result(learner: Learner, steps: int, observations: int) -> Run:
+    if isinstance(learner, RacingLearner):
+        return run_of(learner.race, steps, learner.T)
     status: Status = "stopped" if learner.finished else "capped"
-    if not isinstance(learner, RacingLearner):
-        return Run(steps, status, observations, tuple(learner.recommendation))
-    race = learner.race
-    return Run(
-        steps=steps,
-        status=status,
-        observations=observations,
-        recommendation=race.recommendation,
-        accepted=tuple(race.accepted),
-        rejected=tuple(race.rejected),
-        counts=tuple(learner.T.tolist()),
-    )
+    return Run(steps, status, observations, tuple(learner.recommendation))

@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from cascadebai_cli.learners.racing import Race
+from cascadebai_cli.model.instance import IntArray
+
 Status = Literal["stopped", "capped"]
 
 
@@ -27,3 +30,22 @@ class Run:
     accepted: tuple[int, ...] = ()
     rejected: tuple[int, ...] = ()
     counts: tuple[int, ...] = ()
+
+
+def run_of(race: Race, steps: int, counts: IntArray) -> Run:
+    """The run of a racing learner.
+
+    Args:
+        race: as it stands at the end.
+        steps: number of lists shown.
+        counts: observations of each item, shape `(L,)`.
+    """
+    return Run(
+        steps=steps,
+        status="stopped" if race.finished else "capped",
+        observations=int(counts.sum()),
+        recommendation=race.recommendation,
+        accepted=tuple(race.accepted),
+        rejected=tuple(race.rejected),
+        counts=tuple(counts.tolist()),
+    )

@@ -26,7 +26,7 @@ class Firing(NamedTuple):
 
 
 def counts_of(seen: IntArray | int, d: int) -> IntArray:
-    """How often each of `d` survivors was observed among the first `seen` observations of the sweep.
+    """How often each of `d` survivors was observed among the first `seen` observations of the rounds.
 
     Returns:
         shape `(d,)`, or `(m, d)` for `seen` of shape `(m,)`.
@@ -58,7 +58,7 @@ class Steps:
     Args:
         rule: the racing rule.
         k: number of items still to be accepted.
-        seen: observations of the sweep before the first step.
+        seen: observations before the first step.
         S: clicks of the survivors before it, shape `(d,)`.
         path: the steps.
 
@@ -72,7 +72,7 @@ class Steps:
         self._seen: IntArray = np.append(seen, seen // self.d * self.d + path.seen)
 
     def seen(self, made: IntArray | int) -> IntArray:
-        """Observations of the sweep after the first `made` steps."""
+        """Observations after the first `made` steps."""
         return np.asarray(self._seen[made])
 
     def clicks(self, made: int) -> IntArray:

@@ -14,7 +14,7 @@ import numpy as np
 from cascadebai_cli.engines.places import Places
 from cascadebai_cli.engines.quiet import first_suspect_round
 from cascadebai_cli.engines.reward_table import RewardTable
-from cascadebai_cli.engines.run import Run
+from cascadebai_cli.engines.run import Run, run_of
 from cascadebai_cli.engines.steps import Firing, Steps, counts_of
 from cascadebai_cli.learners.racing import Race, RacingRule
 from cascadebai_cli.model.instance import IntArray
@@ -39,7 +39,7 @@ class _State:
 
     Attributes:
         steps: number of steps made.
-        seen: observations of the sweep over the survivors: the one at place `i` was observed
+        seen: observations of the survivors, in rounds: the one at place `i` was observed
             `(seen - i + d - 1) // d` times.
         S: clicks of the survivors, aligned with `race.survivors`.
         counts: observations of each item, final once it is identified or the run is over.
@@ -83,13 +83,4 @@ class _State:
 
     def result(self) -> Run:
         """The run as it stands."""
-        race = self.race
-        return Run(
-            steps=self.steps,
-            status="stopped" if race.finished else "capped",
-            observations=int(self.counts.sum()),
-            recommendation=race.recommendation,
-            accepted=tuple(race.accepted),
-            rejected=tuple(race.rejected),
-            counts=tuple(self.counts.tolist()),
-        )
+        return run_of(self.race, self.steps, self.counts)
