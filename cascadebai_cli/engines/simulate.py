@@ -10,6 +10,7 @@ from cascadebai_cli.engines.jobs import Job, Runs, in_order
 from cascadebai_cli.engines.lockstep import run_lockstep
 from cascadebai_cli.engines.lucb import run_lucb
 from cascadebai_cli.engines.outcomes import RandomOutcomes
+from cascadebai_cli.engines.planned import run_planned
 from cascadebai_cli.engines.reference import run_reference
 from cascadebai_cli.engines.reward_table import RandomTable, TableShape
 from cascadebai_cli.engines.run import Run
@@ -21,10 +22,11 @@ from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.learners.kl_lucb import KLLucb
 from cascadebai_cli.learners.protocol import Learner
 from cascadebai_cli.learners.racing import RacingLearner, RacingRule, RadiusRule
+from cascadebai_cli.learners.track_and_stop import TrackAndStop
 from cascadebai_cli.model.feedback import FEEDBACKS
 from cascadebai_cli.model.instance import FloatArray
 
-EngineName = Literal["auto", "reference", "skip-ahead", "lockstep", "walk"]
+EngineName = Literal["auto", "reference", "skip-ahead", "lockstep", "planned", "walk"]
 
 ENGINE_VERSION = 1
 """Raised whenever an engine draws its random numbers differently: rows of different versions do not mix."""
@@ -65,7 +67,9 @@ def resolve_engine(
     if engine == "walk":
         raise ConfigError("engine walk needs rewards from a table, such as rewards: {rows: 100000}; use engine: auto")
     if engine == "auto":
-        return "skip-ahead" if skips else "lockstep" if runs_in_lockstep(learner) else "reference"
+        return _fastest(learner, skips)
+    if engine == "planned" and not isinstance(learner, TrackAndStop):
+        raise ConfigError(f"engine planned cannot run {name}: it is made for track-and-stop; use engine: auto")
     if engine == "lockstep" and not runs_in_lockstep(learner):
         raise ConfigError(
             f"engine lockstep cannot run {name}: it is made for CascadeBAI, its display "
@@ -79,11 +83,19 @@ def resolve_engine(
     return engine
 
 
+def _fastest(learner: Learner, skips: bool) -> EngineName:
+    if skips:
+        return "skip-ahead"
+    if isinstance(learner, TrackAndStop):
+        return "planned"
+    return "lockstep" if runs_in_lockstep(learner) else "reference"
+
+
 def _engine_for_table(engine: EngineName, learner: Learner, name: str, walks: bool) -> EngineName:
-    """Rewards that are indexed by time cannot be known ahead of the steps, as skip-ahead and lockstep need them."""
+    """Rewards that are indexed by time cannot be known ahead of the steps, which most engines need."""
     if getattr(learner, "repeats", False):
         raise ConfigError(f"{name} with r > 1 asks an item twice in a step, for which a table has one reward; use r: 1")
-    if engine in ("skip-ahead", "lockstep"):
+    if engine in ("skip-ahead", "lockstep", "planned"):
         raise ConfigError(
             f"engine {engine} cannot read rewards from a table, which ties them to steps; use engine: auto"
         )
@@ -180,6 +192,9 @@ def _simulate_one(learner: Learner, trial: Trial, feedback: str, engine: EngineN
         if resolved == "walk":
             return run_walk(_rule(learner), table, max_steps)
         return run_reference(learner, table, FEEDBACKS[feedback], max_steps)
+    if resolved == "planned":
+        assert isinstance(learner, TrackAndStop)
+        return run_planned(Job(learner, RandomStack(trial.weights, trial.rng), feedback == "cascading", max_steps))
     outcomes = RandomOutcomes(trial.weights, trial.rng)
     if resolved == "skip-ahead":
         return run_skip_ahead(_rule(learner), outcomes, feedback == "cascading", max_steps)

@@ -10,9 +10,10 @@ from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.learners.kl_lucb import KLLucb
 from cascadebai_cli.learners.plugins import build_plugin, is_plugin, load_plugin
 from cascadebai_cli.learners.protocol import Learner
+from cascadebai_cli.learners.track_and_stop import TrackAndStop
 
 ALGORITHMS: Mapping[str, Callable[..., Learner]] = MappingProxyType(
-    {"cascadebai": CascadeBAI, "batrac": BatRac, "kl-lucb++": KLLucb}
+    {"cascadebai": CascadeBAI, "batrac": BatRac, "kl-lucb++": KLLucb, "track-and-stop": TrackAndStop}
 )
 """Algorithm name -> class taking `(L, K, delta, epsilon, **options)`."""
 

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -12,10 +13,8 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.store.files import reading
 from cascadebai_cli.store.manifest import Manifest, read_manifest
 from cascadebai_cli.store.schema import MANIFEST, SUMMARY, TRIALS
+from cascadebai_cli.store.stored_config import check_config
 from cascadebai_cli.store.summary import read_summary
-from cascadebai_cli.study.config import Study, stored_study
-from cascadebai_cli.study.instances import AnyInstance
-from cascadebai_cli.study.learners import LearnerEntry
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +23,6 @@ class Results:
 
     Args:
         directory: where the files are.
-        study: the study, as the manifest holds it; only to be read.
         summary: `summary.csv`, one row a cell.
         manifest: `manifest.json`.
         rows_sha256: hash of the `trials.csv` that `summary` was made from.
@@ -32,52 +30,59 @@ class Results:
     """
 
     directory: Path
-    study: Study
     summary: pd.DataFrame
     manifest: Manifest
     rows_sha256: str
     stale: bool = False
 
     @property
-    def name(self) -> str:
+    def config(self) -> Mapping[str, Any]:
+        """The resolved study, as JSON."""
+        return self.manifest.config
+
+    @property
+    def study(self) -> str:
         """Name of the study; files are named after it."""
-        return self.study.study
+        return str(self.config.get("study") or self.directory.resolve().name)
 
     @property
     def plot_kind(self) -> str:
-        """What the study's figure shows."""
-        return self.study.plot.kind
+        """What the study's figure shows: `scaling` unless the config says otherwise."""
+        return str((self.config.get("plot") or {}).get("kind", "scaling"))
 
     @property
-    def instances(self) -> Mapping[str, AnyInstance]:
-        """Instances of the study by name."""
-        return {entry.name: entry for entry in self.study.instances}
+    def instances(self) -> Mapping[str, Mapping[str, Any]]:
+        """Instances of the config by name."""
+        return _by_name(self.config.get("instances"))
 
     @property
-    def learners(self) -> Mapping[str, LearnerEntry]:
-        """Learners of the study by name."""
-        return {entry.name: entry for entry in self.study.learners}
+    def learners(self) -> Mapping[str, Mapping[str, Any]]:
+        """Learners of the config by name."""
+        return _by_name(self.config.get("learners"))
 
     @property
     def main_learner(self) -> str:
         """The learner that the others are compared with: the first plain Algorithm 1 of the config, else the first."""
         names = list(dict.fromkeys(self.summary["learner"]))
-        plain = [name for name in names if name in self.learners and _is_algorithm_1(self.learners[name])]
+        plain = [name for name in names if _is_algorithm_1(self.learners.get(name, {}))]
         return str((plain or names)[0])
 
 
-def _is_algorithm_1(entry: LearnerEntry) -> bool:
-    options = entry.spec.options
+def _is_algorithm_1(entry: Mapping[str, Any]) -> bool:
     return (
-        entry.algorithm == "cascadebai"
-        and options.get("order", "T") == "T"
-        and options.get("confidence", "lil") == "lil"
-        and entry.feedback in (None, "cascading")
+        entry.get("algorithm") == "cascadebai"
+        and entry.get("order", "T") == "T"
+        and entry.get("confidence", "lil") == "lil"
+        and entry.get("feedback") in (None, "cascading")
     )
 
 
+def _by_name(entries: Any) -> Mapping[str, Mapping[str, Any]]:
+    return MappingProxyType({str(entry["name"]): entry for entry in entries or ()})
+
+
 def load_results(directory: Path) -> Results:
-    """Read `manifest.json` and `summary.csv` of a result directory; nothing that these name is imported.
+    """Read `manifest.json` and `summary.csv` of a result directory.
 
     Raises:
         ConfigError: if the directory or one of the files is missing, or not what a sweep writes.
@@ -85,10 +90,10 @@ def load_results(directory: Path) -> Results:
     if not directory.is_dir():
         raise ConfigError(f"{directory} is not a directory; run `cascadebai sweep CONFIG --out {directory}` first")
     manifest = read_manifest(directory)
+    check_config(directory / MANIFEST, manifest.config)
     made_from, now = manifest.rows_sha256, _hash(directory / TRIALS)
     return Results(
         directory=directory,
-        study=stored_study(manifest.config, directory / MANIFEST),
         summary=read_summary(directory / SUMMARY),
         manifest=manifest,
         rows_sha256=made_from or now or "unknown",
@@ -106,7 +111,7 @@ def _hash(path: Path) -> str | None:
 def missing_trials(results: Results) -> list[str]:
     """One sentence for each way in which the sweep is not finished; empty if it is."""
     sentences = []
-    wanted = results.study.trials
+    wanted = int(results.config.get("trials", 0))
     done = results.summary.loc[results.summary["n"] >= wanted, "cell_id"]
     cells = set(results.manifest.cells) | set(results.summary["cell_id"])
     short = len(cells - set(done))

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cascadebai_cli.model.divergence import divergence
+from cascadebai_cli.model.divergence import divergence, evidence
 from cascadebai_cli.model.instance import BoolArray, FloatArray, IntArray
 from cascadebai_cli.theory.lists import Levels, Lists
 
@@ -32,8 +32,6 @@ ROUNDS = 200
 """Linear programmes at most."""
 TOWARDS_BEST = (0.0, 0.3, 0.6, 0.8, 0.9, 0.95)
 """How far from the multipliers found last to the best ones so far lists are sought."""
-APART = 1e-9
-"""Least distance of a pooled mean from both weights; it changes `g` by `1e-18` of the larger term at most."""
 WORTH = 0.1
 """Cuts join that lower the value by this part of the tolerance."""
 FIRST_DRIFT, DRIFT = 4, 20
@@ -101,18 +99,6 @@ class Mixture:
     def gap(self) -> float:
         """Certified relative gap `upper / value - 1`."""
         return self.upper / self.value - 1
-
-
-def evidence(n_a: FloatArray, w_a: FloatArray, n_b: FloatArray, w_b: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """`n_a d(w_a, x) + n_b d(w_b, x)` at the pooled mean `x`, and `x`; 0 where one of the counts is 0.
-
-    `x` keeps off the weights, where a divergence may be infinite, by `APART` of their difference.
-    """
-    total = n_a + n_b
-    share = np.divide(n_a, total, out=np.full(np.shape(total), 0.5), where=total > 0)
-    x = w_b + np.clip(share, APART, 1 - APART) * (w_a - w_b)
-    g = n_a * divergence(w_a, x) + n_b * divergence(w_b, x)
-    return np.where((n_a > 0) & (n_b > 0), g, 0.0), x
 
 
 def maximin(contest: Contest, tolerance: float = 1e-3) -> Mixture:

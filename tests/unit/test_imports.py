@@ -22,7 +22,7 @@ ALLOWED = {
     "text": set(),
     "model": set(),
     "theory": {"model"},
-    "learners": {"model"},
+    "learners": {"theory", "model"},
     "engines": {"learners", "model"},
     "study": {"engines", "learners", "model"},
     "store": _STUDY,

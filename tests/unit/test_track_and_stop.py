@@ -1,0 +1,157 @@
+"""Track-and-stop: the reference against the judge, the engine against the reference, ties, and its decisions."""
+
+import math
+
+import numpy as np
+import pytest
+import track_and_stop as judge
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from cascadebai_cli.engines.jobs import Job
+from cascadebai_cli.engines.outcomes import TableOutcomes
+from cascadebai_cli.engines.planned import run_planned
+from cascadebai_cli.engines.reference import run_reference
+from cascadebai_cli.engines.stacks import TableStack
+from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.learners import track_and_stop
+from cascadebai_cli.learners.glr import told_apart
+from cascadebai_cli.learners.list_plans import plan, read
+from cascadebai_cli.learners.protocol import Learner
+from cascadebai_cli.learners.track_and_stop import TrackAndStop
+from cascadebai_cli.model.feedback import Cascading, SemiBandit
+
+WEIGHTS = st.one_of(st.sampled_from([0.0, 0.5, 1.0]), st.floats(0, 1), st.floats(0, 0.1), st.floats(0.9, 1))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _mixtures_made_once():
+    """The judge, the reference and the engine ask for the same mixtures, which take long to find."""
+    made = {}
+
+    def kept(T, reading, lists):
+        key = (T.tobytes(), reading.mean.tobytes(), reading.theta, int(reading.inside.sum()), lists)
+        return made.setdefault(key, None) or made.__setitem__(key, plan(T, reading, lists)) or made[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(track_and_stop, "plan", kept)
+        yield
+
+
+def mixture(T, S, K, steps, theta):
+    """The package's mixture, the only thing that the judge is given."""
+    counts, clicks = np.array(T), np.array(S)
+    made = track_and_stop.plan(counts, read(counts, clicks, K, theta), steps)
+    return made.level.tolist(), made.mixture.lists, made.mixture.shares.tolist(), made.theta
+
+
+@st.composite
+def trials(draw):
+    w = np.array(draw(st.lists(WEIGHTS, min_size=2, max_size=6)))
+    K, delta, cap = draw(st.integers(1, len(w) - 1)), draw(st.sampled_from([1e-6, 0.1, 0.6])), draw(st.integers(0, 300))
+    table = np.random.default_rng(draw(st.integers(0, 2**32))).random((len(w), cap)) < w[:, None]
+    return table, K, delta, draw(st.booleans()), cap
+
+
+def by_reference(trial):
+    table, K, delta, cascading, cap = trial
+    learner = TrackAndStop(len(table), K, delta)
+    return run_reference(learner, TableOutcomes(table), (SemiBandit(), Cascading())[cascading], cap), learner
+
+
+def by_engine(trial):
+    table, K, delta, cascading, cap = trial
+    learner = TrackAndStop(len(table), K, delta)
+    return run_planned(Job(learner, TableStack(table), cascading, cap)), learner
+
+
+def long_trial(w, K, delta=0.1, cascading=True, cap=6000, seed=1):
+    table = np.random.default_rng(seed).random((len(w), cap)) < np.array(w)[:, None]
+    return table, K, delta, cascading, cap
+
+
+LONG = {
+    "apart": ([0.9, 0.7, 0.3, 0.1], 2),
+    "low": ([0.2, 0.1, 0.05, 0.05, 0.02], 1),
+    "zero and one": ([1.0, 1.0, 0.6, 0.3, 0.0, 0.0], 2),
+    "two levels": ([0.5] * 3 + [0.2] * 5, 3),
+    "tie at the boundary": ([0.5, 0.5, 0.5, 0.2], 2),
+    "all equal": ([0.3] * 5, 2),
+    "all zero": ([0.0] * 4, 2),
+    "all one": ([1.0] * 4, 2),
+}
+
+
+@settings(max_examples=30, deadline=None, derandomize=True)
+@given(trials())
+def test_equals_the_judge_and_the_engine_equals_both(trial):
+    event(check(trial).status)
+
+
+@pytest.mark.parametrize("name", LONG)
+@pytest.mark.parametrize("cascading", [True, False])
+def test_equals_the_judge_in_long_runs(name, cascading):
+    w, K = LONG[name]
+    run = check(long_trial(w, K, cascading=cascading, cap=3000))
+    tied = sorted(w)[-K] == sorted(w)[-K - 1]
+    assert (run.status == "capped") == tied
+    assert run.steps == 3000 if tied else run.steps > 20
+
+
+def check(trial):
+    table, K, delta, cascading, cap = trial
+    steps, stopped, answer, T, S = judge.track_and_stop(table.tolist(), K, delta, mixture, cascading, cap)
+    run, learner = by_reference(trial)
+    assert (run.steps, run.status) == (steps, "stopped" if stopped else "capped")
+    assert (learner.T.tolist(), learner.S.tolist(), run.recommendation) == (T, S, tuple(answer))
+    quick, planner = by_engine(trial)
+    assert quick == run
+    assert (planner.T.tolist(), planner.S.tolist()) == (T, S)
+    return run
+
+
+def test_is_a_learner():
+    assert isinstance(TrackAndStop(4, 2, 0.1), Learner)
+
+
+def test_a_tolerance_is_refused():
+    with pytest.raises(ConfigError, match=r"track-and-stop .* not 0.05"):
+        TrackAndStop(4, 2, 0.1, 0.05)
+
+
+def test_begins_with_those_least_observed():
+    learner = TrackAndStop(4, 2, 0.1)
+    assert learner.select() == [0, 1]
+    learner.observe([0, 1], [1])
+    assert learner.select() == [1, 2]
+
+
+def test_a_threshold_without_the_pairs_is_noticed(monkeypatch):
+    """The comparison can fail."""
+    from cascadebai_cli.learners import glr
+
+    monkeypatch.setattr(glr, "threshold", lambda T_a, T_b, pairs, delta: np.log(4 * np.sqrt(T_a * T_b) / delta))
+    trial = long_trial([0.9, 0.7, 0.3, 0.1], 2)
+    table, K, delta, *_ = trial
+    assert by_reference(trial)[0].steps < judge.track_and_stop(table.tolist(), K, delta, mixture)[0]
+
+
+def test_told_apart_by_hand():
+    """Two items, every outcome of one a click and of the other a skip: `Z = 2 T ln 2` against `ln(4 T / delta)`."""
+    assert 2 * 4 * math.log(2) < math.log(4 * 4 / 0.05) < math.log(4 * 5 / 0.05) < 2 * 5 * math.log(2)
+    assert not told_apart(np.array([4, 4]), np.array([4, 0]), 1, 0.05)
+    assert told_apart(np.array([5, 5]), np.array([5, 0]), 1, 0.05)
+
+
+def test_nothing_is_told_apart_unseen_or_tied():
+    assert not told_apart(np.array([10**9, 0]), np.array([10**9, 0]), 1, 0.5)
+    assert not told_apart(np.array([10**9, 10**9]), np.array([5, 5]), 1, 0.5)
+
+
+def test_forced_exploration_keeps_pace():
+    """An item far away is hardly needed, and still observed as often as the root of the average count."""
+    trial = long_trial([0.52, 0.48] + [0.01] * 4, 1, delta=1e-20, cap=20000)
+    run, learner = by_engine(trial)
+    assert run.status == "capped"
+    assert learner.T.min() >= math.sqrt(learner.T.mean()) - 1
+    assert learner.T[2:].max() < learner.T[:2].min() / 5
