@@ -99,16 +99,17 @@ def means() -> str:
     if results is None:
         return NOT_YET
     rows = []
-    for name, entry in results.instances.items():
-        ratio = _over_published(results.summary[results.summary["instance"] == name], entry["fit"])
+    for name in results.instances:
+        ratio = _over_published(results, name)
         rows.append([name, *map(change, (ratio.min(), ratio.mean(), ratio.max()))])
     return table(["mean steps against the published line", "smallest", "mean", "largest"], rows, numbers=3)
 
 
-def _over_published(cells: pd.DataFrame, fit: Mapping[str, Any]) -> "pd.Series[float]":
-    """Relative difference of each mean from the published line."""
-    K = cells["K"].to_numpy(dtype=float)
-    line = fit["published"]["c1"] * MODELS[fit["model"]](K) + fit["published"]["c2"]
+def _over_published(results: Results, name: str) -> "pd.Series[float]":
+    """Relative difference of each mean of an instance from its published line."""
+    fits = fits_table(results).set_index("instance").loc[name]
+    cells = results.summary[results.summary["instance"] == name]
+    line = fits["published_c1"] * MODELS[str(fits["model"])](cells["K"].to_numpy(dtype=float)) + fits["published_c2"]
     return pd.Series(cells["mean_steps"].to_numpy(dtype=float) / line - 1)
 
 
@@ -118,10 +119,7 @@ def lower() -> str | None:
     if results is None:
         return None
     chosen = [name for name in results.instances if name in ("setting 1", "setting 2", "setting 4")]
-    parts = [
-        _over_published(results.summary[results.summary["instance"] == name], results.instances[name]["fit"])
-        for name in chosen
-    ]
+    parts = [_over_published(results, name) for name in chosen]
     below = -100 * np.concatenate(parts)
     return f"{below.min():.0f} to {below.max():.0f} %"
 
@@ -142,7 +140,7 @@ def _run_row(name: str, results: Results) -> list[str]:
     steps = float((summary["n"] * summary["mean_steps"]).sum())
     grid = [spans(summary[axis].unique().tolist()) for axis in ("L", "K")]
     hours = times_of(results.directory, results.summary)["seconds"].sum() / 3600
-    trials, seed = str(results.config["trials"]), str(results.config["seed"])
+    trials, seed = str(results.study.trials), str(results.study.seed)
     return [name, *grid, trials, seed, commit, f"{steps:.2g}", f"{hours:.2f}"]
 
 

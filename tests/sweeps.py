@@ -4,7 +4,10 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -31,14 +34,32 @@ def write_config(folder: Path, trials: int = 6, extra: str = "") -> Path:
     return path
 
 
-def call(*arguments: object) -> int:
-    """Exit code of a command line run in this process."""
-    with pytest.raises(SystemExit) as end:
+class Called(NamedTuple):
+    """What a command line left: its exit code, and what it wrote to stdout and stderr."""
+
+    code: int
+    out: str
+    err: str
+
+
+def call(*arguments: object) -> Called:
+    """A command line of the real program, run in this process."""
+    out, err = StringIO(), StringIO()
+    with redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as end:
         main([str(argument) for argument in arguments])
-    return int(end.value.code or 0)
+    return Called(int(end.value.code or 0), out.getvalue(), err.getvalue())
 
 
-def sweep(config: Path, out: Path, *more: object) -> int:
+def refusal(*arguments: object) -> str:
+    """The one sentence on stderr with which a command line of bad usage ends."""
+    code, out, err = call(*arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+    return err.removeprefix("error: ")
+
+
+def sweep(config: Path, out: Path, *more: object) -> Called:
     return call("sweep", config, "--out", out, "--backend", "sequential", "--quiet", *more)
 
 

@@ -1,4 +1,4 @@
-"""Whether fresh means agree with those of a reference, at a stated rate of false alarms."""
+"""Whether fresh means agree with those of a baseline, at a stated rate of false alarms."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -30,16 +30,14 @@ class Comparison(NamedTuple):
         return float(2 * stats.norm.sf(abs(self.z)))
 
 
-def compare_means(
-    reference: pd.DataFrame, fresh: pd.DataFrame, groups: Mapping[str, Sequence[str]]
-) -> list[Comparison]:
+def compare_means(baseline: pd.DataFrame, fresh: pd.DataFrame, groups: Mapping[str, Sequence[str]]) -> list[Comparison]:
     """Compare each cell, and groups of cells together, which shows a small change that all of them share.
 
     Args:
-        reference, fresh: rows of `summary.csv` of independent trials, with the same cells in column `cell_id`.
+        baseline, fresh: rows of `summary.csv` of independent trials, with the same cells in column `cell_id`.
         groups: name -> cells.
     """
-    both = reference.merge(fresh, on="cell_id", suffixes=("_old", "_new"))
+    both = baseline.merge(fresh, on="cell_id", suffixes=("_old", "_new"))
     z = {row["cell_id"]: _z(row) for row in both.to_dict("records")}
     change = dict(zip(both["cell_id"], both["mean_steps_new"] / both["mean_steps_old"] - 1, strict=True))
     cells = [Comparison(cell, z[cell], change[cell]) for cell in z]

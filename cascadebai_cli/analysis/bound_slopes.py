@@ -48,7 +48,7 @@ def slopes_table(results: Results) -> pd.DataFrame:
 def _slopes(results: Results, table: pd.DataFrame) -> Iterator[Row]:
     for key, cells in curves_of(table):
         block = fit_block(results, key)
-        promised = bound_slope(cells, block["model"]) if block else None
+        promised = bound_slope(cells, block.model) if block else None
         if promised:
             measured = fit_scaling(cells["K"].to_numpy(), cells["mean_steps"].to_numpy(), promised.model)
             yield _row(results, key, measured, promised)
@@ -56,7 +56,7 @@ def _slopes(results: Results, table: pd.DataFrame) -> Iterator[Row]:
 
 def _row(results: Results, key: Mapping[str, Any], measured: ScalingFit, promised: ScalingFit) -> Row:
     return {
-        "study": results.study,
+        "study": results.name,
         "instance": key["instance"],
         "learner": key["learner"],
         "model": promised.model,

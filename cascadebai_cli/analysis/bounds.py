@@ -8,7 +8,9 @@ import pandas as pd
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.store.directory import Results
-from cascadebai_cli.store.schema import POINT
+from cascadebai_cli.store.schema import POINT, SUMMARY
+from cascadebai_cli.study.instances import TwoLevel
+from cascadebai_cli.study.learners import LearnerEntry
 from cascadebai_cli.text.numbers import NO_NUMBER, is_missing, number
 from cascadebai_cli.text.table import Table, table_of
 from cascadebai_cli.theory.cell import CellBounds, learner_bounds
@@ -71,18 +73,18 @@ def bounds_of_results(results: Results) -> pd.DataFrame:
 
 def _rows_of_results(results: Results) -> Iterator[Row]:
     for cell in results.summary.to_dict("records"):
-        if results.instances.get(cell["instance"], {}).get("family") == "two_level":
-            yield {name: cell[name] for name in ("cell_id", *POINT)} | bounds_row(_bounds(results, cell))
+        learner = results.learners.get(cell["learner"])
+        if learner and isinstance(results.instances.get(cell["instance"]), TwoLevel):
+            yield {name: cell[name] for name in ("cell_id", *POINT)} | bounds_row(_bounds(results, cell, learner))
 
 
-def _bounds(results: Results, cell: Mapping[Any, Any]) -> CellBounds:
-    learner = results.learners.get(cell["learner"], {})
+def _bounds(results: Results, cell: Mapping[Any, Any], learner: LearnerEntry) -> CellBounds:
     try:
         instance = two_level_instance(cell["L"], cell["K"], cell["w_star"], cell["w_prime"], cell["epsilon"])
     except ConfigError as error:
-        raise ConfigError(f"{results.directory / 'summary.csv'}: {cell['instance']}: {error}") from error
-    feedback = learner.get("feedback") or results.config.get("feedback") or "cascading"
-    return learner_bounds(instance, cell["delta"], learner.get("algorithm", "cascadebai"), learner, feedback)
+        raise ConfigError(f"{results.directory / SUMMARY}: {cell['instance']}: {error}") from error
+    feedback = learner.feedback or results.study.feedback
+    return learner_bounds(instance, cell["delta"], learner.algorithm, learner.spec.options, feedback)
 
 
 def bounds_printed(table: pd.DataFrame) -> Table:

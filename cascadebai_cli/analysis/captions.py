@@ -31,7 +31,7 @@ def alternative(results: Results, kind: str) -> str:
     describe: Callable[[pd.DataFrame], Iterator[str]] = _bars if kind == "bars" else _curves
     if kind == "bounds":
         describe = _curves
-    return f"{TITLES.get(kind, results.study)}. " + " ".join(describe(results.summary))
+    return f"{TITLES.get(kind, results.name)}. " + " ".join(describe(results.summary))
 
 
 def _curves(summary: pd.DataFrame) -> Iterator[str]:

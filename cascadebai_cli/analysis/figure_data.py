@@ -40,6 +40,6 @@ def _with_fit(results: Results) -> pd.DataFrame:
     for key, points in curves_of(results.summary):
         block = fit_block(results, key)
         if block:
-            fit = fit_scaling(points["K"].to_numpy(), points["mean_steps"].to_numpy(), block["model"])
+            fit = fit_scaling(points["K"].to_numpy(), points["mean_steps"].to_numpy(), block.model)
             table.loc[points.index, "fitted"] = fit.predict(points["K"].to_numpy())
     return table

@@ -10,6 +10,7 @@ from cascadebai_cli.analysis.scaling import MIN_POINTS, FloatArray, ScalingFit, 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.store.directory import Results
 from cascadebai_cli.store.schema import SERIES
+from cascadebai_cli.study.instances import Coefficients, Fit
 from cascadebai_cli.text.numbers import coefficient, difference, exponent, p_value, share
 from cascadebai_cli.text.table import Table, table_of
 
@@ -64,26 +65,27 @@ def curves_of(summary: pd.DataFrame) -> Iterator[tuple[Row, pd.DataFrame]]:
         yield dict(zip(SERIES, values, strict=True)), points.sort_values("K", kind="stable")
 
 
-def fit_block(results: Results, key: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The `fit` entry of an instance's config, empty if it has none."""
-    return results.instances.get(str(key["instance"]), {}).get("fit") or {}
+def fit_block(results: Results, key: Mapping[str, Any]) -> Fit | None:
+    """The `fit` entry of an instance, `None` if it has none."""
+    entry = results.instances.get(str(key["instance"]))
+    return entry.fit if entry else None
 
 
-def _named_fit(key: Row, points: pd.DataFrame, block: Mapping[str, Any]) -> ScalingFit:
+def _named_fit(key: Row, points: pd.DataFrame, block: Fit) -> ScalingFit:
     try:
-        return fit_scaling(points["K"].to_numpy(), points["mean_steps"].to_numpy(), block["model"])
+        return fit_scaling(points["K"].to_numpy(), points["mean_steps"].to_numpy(), block.model)
     except ConfigError as error:
         raise ConfigError(f"{key['instance']}, {key['learner']}: {error}") from error
 
 
-def _fit_row(results: Results, key: Row, points: pd.DataFrame, block: Mapping[str, Any]) -> Row:
+def _fit_row(results: Results, key: Row, points: pd.DataFrame, block: Fit) -> Row:
     fit = _named_fit(key, points, block)
     K, steps = points["K"].to_numpy(), points["mean_steps"].to_numpy()
     best = min(fit_models(K, steps), key=lambda other: other.aic)
-    published = block.get("published") or {}
+    published = block.published or Coefficients()
     return {
         **_head(results, key, fit),
-        **{f"published_{name}": published.get(name) for name in PUBLISHED},
+        **{f"published_{name}": getattr(published, name) for name in PUBLISHED},
         "best_model": best.model,
         **_slope(K, steps),
         **_tail(results, key),
@@ -106,7 +108,7 @@ def _slope(K: FloatArray, steps: FloatArray) -> Row:
 
 
 def _head(results: Results, key: Row, fit: ScalingFit) -> Row:
-    names = {"study": results.study, "instance": key["instance"], "learner": key["learner"], "model": fit.model}
+    names = {"study": results.name, "instance": key["instance"], "learner": key["learner"], "model": fit.model}
     return {**names, **{name: getattr(fit, name) for name in ESTIMATES}}
 
 

@@ -36,7 +36,7 @@ def order_claims(results: Results) -> Iterator[Claim]:
     silent = f"; in {len(whole) - len(known)} all orders reached the cap" if len(known) < len(whole) else ""
     yield _best(known, main, silent)
     for name, entry in results.learners.items():
-        order = str(entry.get("order"))
+        order = str(entry.spec.options.get("order"))
         if name in known and order in SENTENCES and len(known):
             yield _sentence(name, order, known[name] / known[main], main)
 

@@ -35,7 +35,7 @@ def _beside_main(summary: pd.DataFrame, main: str) -> pd.DataFrame:
 def _row(results: Results, name: str, rows: pd.DataFrame) -> dict[str, Any]:
     ratio = rows["mean_steps"] / rows["main_steps"]
     return {
-        "study": results.study,
+        "study": results.name,
         "learner": name,
         "compared_with": results.main_learner,
         "settings": len(rows),

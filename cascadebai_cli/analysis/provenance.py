@@ -5,6 +5,7 @@ from itertools import pairwise
 from typing import Any
 
 from cascadebai_cli.store.directory import Results
+from cascadebai_cli.study.fields import Entry
 from cascadebai_cli.text.numbers import count, parameter
 
 UNKNOWN = "unknown"
@@ -14,16 +15,16 @@ Facts = dict[str, str]
 
 def settings(results: Results) -> Facts:
     """The config in words: grid, trials, cap, instances with their weights, learners with their options."""
-    config = results.config
+    study = results.study
     facts = {
         "L": spans(results.summary["L"].unique().tolist()),
         "K": spans(results.summary["K"].unique().tolist()),
-        "delta": _listed(config.get("delta")),
-        "epsilon": _listed(config.get("epsilon")),
-        "trials a cell": str(config.get("trials", UNKNOWN)),
-        "cap on the steps": count(config["max_steps"]) if config.get("max_steps") else "none",
-        "order of the items": str(config.get("order", "random")),
-        "engine": str(config.get("engine", "auto")),
+        "delta": ", ".join(map(parameter, study.delta)),
+        "epsilon": ", ".join(map(parameter, study.epsilon)),
+        "trials a cell": str(study.trials),
+        "cap on the steps": count(study.max_steps) if study.max_steps else "none",
+        "order of the items": study.order,
+        "engine": study.engine,
     }
     facts |= {f"instance {name}": _words(entry) for name, entry in results.instances.items()}
     return facts | {f"learner {name}": _words(entry) for name, entry in results.learners.items()}
@@ -56,13 +57,10 @@ def spans(values: Sequence[int]) -> str:
     return ", ".join(map(str, values))
 
 
-def _listed(values: Any) -> str:
-    return ", ".join(map(parameter, values)) if isinstance(values, list | tuple) else str(values or UNKNOWN)
-
-
-def _words(entry: Mapping[str, Any]) -> str:
+def _words(entry: Entry) -> str:
     """The keys of an entry that are set, apart from its name and what it is compared with."""
-    return ", ".join(_word(key, value) for key, value in entry.items() if key not in ("name", "fit") and _is_set(value))
+    values = entry.model_dump(mode="json", exclude={"name", "fit"})
+    return ", ".join(_word(key, value) for key, value in values.items() if _is_set(value))
 
 
 def _is_set(value: Any) -> bool:

@@ -57,9 +57,9 @@ def ratio_of_means(a: Mean, b: Mean, level: float = 0.95) -> Ratio:
 def ratios_table(results: Results) -> pd.DataFrame:
     """`ratios.csv`: the main learner against each other one, cell by cell, in the order of the summary."""
     main = results.main_learner
-    order = list(dict.fromkeys(results.summary["instance"])), list(dict.fromkeys(results.summary["learner"]))
+    instances, learners = (list(dict.fromkeys(results.summary[name])) for name in ("instance", "learner"))
     rows = list(_rows(results, main))
-    rows.sort(key=lambda row: (order[0].index(row["instance"]), order[1].index(row["other"])))
+    rows.sort(key=lambda row: (instances.index(row["instance"]), learners.index(row["other"])))
     return pd.DataFrame(rows)
 
 
@@ -68,7 +68,7 @@ def _rows(results: Results, main: str) -> Iterator[dict[str, Any]]:
         by_learner = {str(row["learner"]): row for row in cell.to_dict("records")}
         ours = by_learner.pop(main, None)
         for name, theirs in by_learner.items() if ours else ():
-            names = {"study": results.study, **dict(zip(SETTING, values, strict=True)), "learner": main, "other": name}
+            names = {"study": results.name, **dict(zip(SETTING, values, strict=True)), "learner": main, "other": name}
             yield {**names, **_compared(ours or {}, theirs), "rows_sha256": results.rows_sha256}
 
 

@@ -5,7 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import cycle
 from types import MappingProxyType
-from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -16,6 +15,8 @@ from matplotlib.ticker import NullFormatter
 
 from cascadebai_cli.figures.labels import plain, values_label, weights_parts
 from cascadebai_cli.figures.style import STEPS_LABEL, TEXT_WIDTH, new_figure, styled
+from cascadebai_cli.study.instances import AnyInstance
+from cascadebai_cli.study.learners import LearnerEntry
 from cascadebai_cli.text.numbers import count
 
 PANEL_KEYS = ("L", "K", "delta", "epsilon")
@@ -68,16 +69,16 @@ class Look:
 @styled
 def draw_bars(
     summary: pd.DataFrame,
-    instances: Mapping[str, Mapping[str, Any]],
-    learners: Mapping[str, Mapping[str, Any]],
+    instances: Mapping[str, AnyInstance],
+    learners: Mapping[str, LearnerEntry],
     cap: int | None = None,
 ) -> Figure:
     """One panel for each `L, K, delta, epsilon`, one group of bars an instance, one bar a learner.
 
     Args:
         summary: columns of `summary.csv`.
-        instances: config entries by name, for the labels of the groups.
-        learners: config entries by name; their `order` gives label and colour.
+        instances: entries of the study by name, for the labels of the groups.
+        learners: entries of the study by name; their `order` gives label and colour.
         cap: number of steps at which trials were stopped, drawn as a line.
     """
     panels = _panels(summary)
@@ -89,7 +90,7 @@ def draw_bars(
         _draw_panel(axes, part, groups, looks, layout)
         if cap:
             axes.axhline(cap, color="black", linewidth=0.6, linestyle=":", zorder=1)
-    _label_groups(frames, [_group_label(name, instances.get(name, {})) for name in groups], layout)
+    _label_groups(frames, [_group_label(name, instances.get(name)) for name in groups], layout)
     _label_steps(figure, frames, summary)
     _add_legend(figure, looks, bool((summary["n_capped"] > 0).any()), cap)
     return figure
@@ -103,8 +104,8 @@ def _panels(summary: pd.DataFrame) -> list[pd.DataFrame]:
     return sorted(parts, key=lambda part: [place[name][part[name].iloc[0]] for name in names])
 
 
-def _looks(names: Sequence[str], learners: Mapping[str, Mapping[str, Any]]) -> dict[str, Look]:
-    orders = {name: str(learners.get(name, {}).get("order")) for name in names}
+def _looks(names: Sequence[str], learners: Mapping[str, LearnerEntry]) -> dict[str, Look]:
+    orders = {name: str(learners[name].spec.options.get("order")) for name in names if name in learners}
     if sorted(orders.values()) == sorted(set(orders.values()) & set(ORDERS)):
         return {name: Look(*ORDERS[order]) for name, order in orders.items()}
     return {name: Look(plain(name), color) for name, color in zip(names, cycle(OTHERS), strict=False)}
@@ -146,7 +147,7 @@ def _draw_bars(axes: Axes, bars: pd.DataFrame, at: Sequence[float], width: float
             )
 
 
-def _group_label(name: str, entry: Mapping[str, Any]) -> str:
+def _group_label(name: str, entry: AnyInstance | None) -> str:
     return "\n".join(weights_parts(entry)) or plain(name)
 
 

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from cascadebai_cli.figures.labels import instance_label, values_label
 from cascadebai_cli.figures.style import STEPS_LABEL, TEXT_WIDTH, new_figure, panel_letter, styled
+from cascadebai_cli.study.instances import AnyInstance
 
 PANEL_KEYS = ("instance", "L", "delta", "epsilon")
 COLUMNS = 3
@@ -22,12 +23,12 @@ LOWER_LABEL = "lower bound (any algorithm, mean)"
 
 
 @styled
-def draw_bounds(table: pd.DataFrame, instances: Mapping[str, Mapping[str, Any]]) -> Figure:
+def draw_bounds(table: pd.DataFrame, instances: Mapping[str, AnyInstance]) -> Figure:
     """One panel an instance (and `L`, delta, epsilon where they vary), three in a row; logarithmic axis of steps.
 
     Args:
         table: `PANEL_KEYS`, `K, lower, upper, mean_steps`, one row a cell of one learner; NaN where there is no value.
-        instances: config entries by name, for the titles.
+        instances: entries of the study by name, for the titles.
     """
     panels = list(table.groupby(list(PANEL_KEYS), sort=False))
     varying = [name for name in PANEL_KEYS[1:] if table[name].nunique() > 1]
@@ -59,9 +60,9 @@ def _size(panels: int) -> tuple[float, float]:
     return TEXT_WIDTH * columns / COLUMNS, PANEL_HEIGHT * rows + legend
 
 
-def _title(key: Mapping[str, Any], instances: Mapping[str, Mapping[str, Any]], varying: list[str]) -> str:
+def _title(key: Mapping[str, Any], instances: Mapping[str, AnyInstance], varying: list[str]) -> str:
     name = str(key["instance"])
-    parts = [instance_label(name, instances.get(name, {})), values_label(key, varying)]
+    parts = [instance_label(name, instances.get(name)), values_label(key, varying)]
     return ", ".join(part for part in parts if part)
 
 

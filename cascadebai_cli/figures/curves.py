@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from itertools import cycle
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -12,6 +12,7 @@ from matplotlib.ticker import NullFormatter
 
 from cascadebai_cli.figures.labels import panel_title, plain
 from cascadebai_cli.figures.style import STEPS_LABEL, TEXT_WIDTH, label_steps, new_figure, panel_letter, styled
+from cascadebai_cli.study.instances import AnyInstance
 
 PANEL_KEYS = ("instance", "L", "delta", "epsilon")
 PANEL_HEIGHT = 2.4
@@ -39,12 +40,12 @@ LOG_FROM = 10.0
 
 
 @styled
-def draw_curves(summary: pd.DataFrame, instances: Mapping[str, Mapping[str, Any]]) -> Figure:
+def draw_curves(summary: pd.DataFrame, instances: Mapping[str, AnyInstance]) -> Figure:
     """One panel for each instance (and `L`, delta, epsilon where they vary), one curve a learner.
 
     Args:
         summary: columns of `summary.csv`.
-        instances: config entries by name, for the titles.
+        instances: entries of the study by name, for the titles.
     """
     panels = list(summary.groupby(list(PANEL_KEYS), sort=False))
     looks = dict(zip(dict.fromkeys(summary["learner"]), cycle(LOOKS), strict=False))

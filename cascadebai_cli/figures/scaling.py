@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from cascadebai_cli.figures.labels import panel_title
 from cascadebai_cli.figures.style import TEXT_WIDTH, label_steps, new_figure, panel_letter, styled
+from cascadebai_cli.study.instances import AnyInstance
 
 PANEL_KEYS = ("instance", "learner", "L", "delta", "epsilon")
 PANEL_HEIGHT = 2.2
@@ -19,13 +20,13 @@ LABELS = ("mean over the trials, with its 95 % interval", "fitted curve", "95 % 
 
 
 @styled
-def draw_scaling(summary: pd.DataFrame, curves: pd.DataFrame, instances: Mapping[str, Mapping[str, Any]]) -> Figure:
+def draw_scaling(summary: pd.DataFrame, curves: pd.DataFrame, instances: Mapping[str, AnyInstance]) -> Figure:
     """One panel for each instance (and learner, `L`, delta, epsilon where they vary), two in a row.
 
     Args:
         summary: columns of `summary.csv`.
         curves: `PANEL_KEYS`, `K, fitted, low, high` on a fine grid; instances without a fit are left out.
-        instances: config entries by name, for the titles.
+        instances: entries of the study by name, for the titles.
     """
     panels = list(summary.groupby(list(PANEL_KEYS), sort=False))
     varying = [name for name in PANEL_KEYS[1:] if summary[name].nunique() > 1]

@@ -11,7 +11,7 @@ from cascadebai_cli.errors import CascadeError, ConfigError
 from cascadebai_cli.model.instance import IntArray
 from cascadebai_cli.running.blocks import BlockQueue
 from cascadebai_cli.running.interrupts import interrupts_held
-from cascadebai_cli.running.worker import BlockResult, Order, enter, run_blocks
+from cascadebai_cli.running.worker import BlockResult, Settings, enter, run_blocks
 from cascadebai_cli.study.cells import Cell
 
 BackendName = Literal["loky", "dask", "sequential"]
@@ -51,14 +51,14 @@ class Backend:
 
 
 def run_missing(
-    cells: Sequence[Cell], missing: Sequence[IntArray], order: Order, backend: Backend
+    cells: Sequence[Cell], missing: Sequence[IntArray], settings: Settings, backend: Backend
 ) -> Generator[BlockResult, None, None]:
     """Run trials and yield the results of blocks as they are done, in any order.
 
     Args:
         cells: the cells of the grid.
         missing: trials to run of each cell.
-        order: seed and what to do about failures.
+        settings: seed and what to do about failures.
         backend: where to run them.
 
     Raises:
@@ -66,7 +66,7 @@ def run_missing(
     """
     with _task_runner(backend, sum(map(len, missing))) as (workers, run):
         queue = BlockQueue(cells, missing, workers)
-        with closing(run(order, queue)) as stream:
+        with closing(run(settings, queue)) as stream:
             for results in stream:
                 for result in results:
                     queue.learn(result)
@@ -75,7 +75,7 @@ def run_missing(
 
 @contextmanager
 def _task_runner(backend: Backend, trials: int) -> Iterator[tuple[int, Any]]:
-    """Number of workers, and a function of the order and a queue that yields the results of its tasks."""
+    """Number of workers, and a function of the settings and a queue that yields the results of its tasks."""
     if backend.name == "dask":
         with _dask(backend) as started:
             yield started
@@ -94,8 +94,8 @@ def _processes(backend: Backend) -> int:
     return 1 if backend.name == "sequential" else int(effective_n_jobs(backend.n_jobs))
 
 
-def _in_turn(order: Order, queue: BlockQueue) -> Iterator[list[BlockResult]]:
-    return (run_blocks(order, blocks) for blocks in queue)
+def _in_turn(settings: Settings, queue: BlockQueue) -> Iterator[list[BlockResult]]:
+    return (run_blocks(settings, blocks) for blocks in queue)
 
 
 @contextmanager
@@ -149,7 +149,7 @@ def _client(backend: Backend) -> Iterator[Any]:
         yield client
 
 
-def _unordered(order: Order, queue: BlockQueue) -> Iterator[list[BlockResult]]:
+def _unordered(settings: Settings, queue: BlockQueue) -> Iterator[list[BlockResult]]:
     """Results as they arrive. Closing this generator stops what is still running."""
     from multiprocessing import resource_tracker
 
@@ -159,7 +159,7 @@ def _unordered(order: Order, queue: BlockQueue) -> Iterator[list[BlockResult]]:
     with ExitStack() as stack:
         with interrupts_held():
             results = Parallel(return_as="generator_unordered", batch_size=1)(
-                delayed(run_blocks)(order, blocks) for blocks in queue
+                delayed(run_blocks)(settings, blocks) for blocks in queue
             )
             stack.callback(_close, results)
         for result in results:  # noqa: UP028  # `yield from` would close `results` before we can quieten it

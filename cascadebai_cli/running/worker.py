@@ -45,7 +45,7 @@ class Block(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Order:
+class Settings:
     """What is the same for all blocks of a sweep.
 
     Args:
@@ -95,22 +95,22 @@ def _follow(parent: int) -> None:
     os._exit(1)
 
 
-def run_blocks(order: Order, blocks: list[Block]) -> list[BlockResult]:
+def run_blocks(settings: Settings, blocks: list[Block]) -> list[BlockResult]:
     """Run blocks one after the other, each process on one thread.
 
     Raises:
         CascadeError: if this process has another version of the engines than the parent.
     """
-    if order.engine_version != ENGINE_VERSION:
+    if settings.engine_version != ENGINE_VERSION:
         raise CascadeError(
-            f"a worker has engine version {ENGINE_VERSION}, the sweep {order.engine_version}; "
+            f"a worker has engine version {ENGINE_VERSION}, the sweep {settings.engine_version}; "
             "install the same cascadebai on all machines"
         )
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1):
-        ready = _side_by_side(order.seed, blocks)
-        return [run_block(order, block, ready) for block in blocks]
+        ready = _side_by_side(settings.seed, blocks)
+        return [run_block(settings, block, ready) for block in blocks]
 
 
 def runs_side_by_side(cell: Cell) -> bool:
@@ -136,16 +136,16 @@ def _side_by_side(seed: int, blocks: Sequence[Block]) -> Ready:
         return {}
     pace = (time.perf_counter() - start) / max(1, sum(run.steps for run in runs))
     return {
-        (position, trial): (run, _items(run, order), pace * run.steps)
-        for (position, _, trial), (_, order), run in zip(trials, prepared, runs, strict=True)
+        (position, trial): (run, _items(run, permutation), pace * run.steps)
+        for (position, _, trial), (_, permutation), run in zip(trials, prepared, runs, strict=True)
     }
 
 
-def run_block(order: Order, block: Block, ready: Ready | None = None) -> BlockResult:
+def run_block(settings: Settings, block: Block, ready: Ready | None = None) -> BlockResult:
     """Run the trials of a block; a trial that raises does not stop the others unless `fail_fast`.
 
     Args:
-        order: what is the same for all blocks.
+        settings: what is the same for all blocks.
         block: the trials.
         ready: trials that were run already, with their seconds.
     """
@@ -153,12 +153,12 @@ def run_block(order: Order, block: Block, ready: Ready | None = None) -> BlockRe
     problem = block.cell.problem
     for trial in block.trials:
         try:
-            done = (ready or {}).get((block.position, trial)) or _timed(order.seed, block.cell, trial)
-            result.finished.append(_row(order, block.cell, problem, trial, done))
+            done = (ready or {}).get((block.position, trial)) or _timed(settings.seed, block.cell, trial)
+            result.finished.append(_row(settings, block.cell, problem, trial, done))
         except Exception as error:
             line = f"{type(error).__name__}: {error}".splitlines()[0]
             result.failed.append(Failed(trial, line, traceback.format_exc()))
-            if order.fail_fast:
+            if settings.fail_fast:
                 break
     return result
 
@@ -169,10 +169,10 @@ def _timed(seed: int, cell: Cell, trial: int) -> Done:
     return run, items, time.perf_counter() - start
 
 
-def _row(order: Order, cell: Cell, problem: Instance, trial: int, done: Done) -> Row:
+def _row(settings: Settings, cell: Cell, problem: Instance, trial: int, done: Done) -> Row:
     run, items, seconds = done
     correct = None if run.status == "capped" else problem.is_correct(items)
-    shown = items if order.with_items else ()
+    shown = items if settings.with_items else ()
     return Row(cell.cell_id, trial, run.status, run.steps, run.observations, correct, seconds, shown)
 
 
@@ -180,19 +180,19 @@ def run_trial(seed: int, cell: Cell, trial: int) -> tuple[Run, tuple[int, ...]]:
     """Run one trial, the same whenever and wherever it is run.
 
     Returns:
-        the run, in whose order the learner met the items, and the items found as indices into `cell.weights`.
+        the run, in whose permutation the learner met the items, and the items found as indices into `cell.weights`.
     """
-    made, order = _prepared(seed, cell, trial)
+    made, permutation = _prepared(seed, cell, trial)
     run = simulate(cell.build, made, feedback=cell.feedback, engine=cell.engine, max_steps=cell.max_steps)
-    return run, _items(run, order)
+    return run, _items(run, permutation)
 
 
 def _prepared(seed: int, cell: Cell, trial: int) -> tuple[Trial, IntArray]:
     """The trial, and which item of the cell is in each place of it."""
     rng = trial_generator(seed, cell.cell_id, trial)
-    order = rng.permutation(cell.L) if cell.order == "random" else np.arange(cell.L)
-    return Trial(cell.weights[order], rng, cell.rewards), order
+    permutation = rng.permutation(cell.L) if cell.order == "random" else np.arange(cell.L)
+    return Trial(cell.weights[permutation], rng, cell.rewards), permutation
 
 
-def _items(run: Run, order: IntArray) -> tuple[int, ...]:
-    return tuple(order[list(run.recommendation)].tolist())
+def _items(run: Run, permutation: IntArray) -> tuple[int, ...]:
+    return tuple(permutation[list(run.recommendation)].tolist())

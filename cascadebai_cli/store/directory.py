@@ -4,7 +4,6 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -13,8 +12,10 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.store.files import reading
 from cascadebai_cli.store.manifest import Manifest, read_manifest
 from cascadebai_cli.store.schema import MANIFEST, SUMMARY, TRIALS
-from cascadebai_cli.store.stored_config import check_config
 from cascadebai_cli.store.summary import read_summary
+from cascadebai_cli.study.config import Study, stored_study
+from cascadebai_cli.study.instances import AnyInstance
+from cascadebai_cli.study.learners import LearnerEntry
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,6 +24,7 @@ class Results:
 
     Args:
         directory: where the files are.
+        study: the study, as the manifest holds it; only to be read.
         summary: `summary.csv`, one row a cell.
         manifest: `manifest.json`.
         rows_sha256: hash of the `trials.csv` that `summary` was made from.
@@ -30,59 +32,52 @@ class Results:
     """
 
     directory: Path
+    study: Study
     summary: pd.DataFrame
     manifest: Manifest
     rows_sha256: str
     stale: bool = False
 
     @property
-    def config(self) -> Mapping[str, Any]:
-        """The resolved study, as JSON."""
-        return self.manifest.config
-
-    @property
-    def study(self) -> str:
+    def name(self) -> str:
         """Name of the study; files are named after it."""
-        return str(self.config.get("study") or self.directory.resolve().name)
+        return self.study.study
 
     @property
     def plot_kind(self) -> str:
-        """What the study's figure shows: `scaling` unless the config says otherwise."""
-        return str((self.config.get("plot") or {}).get("kind", "scaling"))
+        """What the study's figure shows."""
+        return self.study.plot.kind
 
     @property
-    def instances(self) -> Mapping[str, Mapping[str, Any]]:
-        """Instances of the config by name."""
-        return _by_name(self.config.get("instances"))
+    def instances(self) -> Mapping[str, AnyInstance]:
+        """Instances of the study by name."""
+        return {entry.name: entry for entry in self.study.instances}
 
     @property
-    def learners(self) -> Mapping[str, Mapping[str, Any]]:
-        """Learners of the config by name."""
-        return _by_name(self.config.get("learners"))
+    def learners(self) -> Mapping[str, LearnerEntry]:
+        """Learners of the study by name."""
+        return {entry.name: entry for entry in self.study.learners}
 
     @property
     def main_learner(self) -> str:
         """The learner that the others are compared with: the first plain Algorithm 1 of the config, else the first."""
         names = list(dict.fromkeys(self.summary["learner"]))
-        plain = [name for name in names if _is_algorithm_1(self.learners.get(name, {}))]
+        plain = [name for name in names if name in self.learners and _is_algorithm_1(self.learners[name])]
         return str((plain or names)[0])
 
 
-def _is_algorithm_1(entry: Mapping[str, Any]) -> bool:
+def _is_algorithm_1(entry: LearnerEntry) -> bool:
+    options = entry.spec.options
     return (
-        entry.get("algorithm") == "cascadebai"
-        and entry.get("order", "T") == "T"
-        and entry.get("confidence", "lil") == "lil"
-        and entry.get("feedback") in (None, "cascading")
+        entry.algorithm == "cascadebai"
+        and options.get("order", "T") == "T"
+        and options.get("confidence", "lil") == "lil"
+        and entry.feedback in (None, "cascading")
     )
 
 
-def _by_name(entries: Any) -> Mapping[str, Mapping[str, Any]]:
-    return MappingProxyType({str(entry["name"]): entry for entry in entries or ()})
-
-
 def load_results(directory: Path) -> Results:
-    """Read `manifest.json` and `summary.csv` of a result directory.
+    """Read `manifest.json` and `summary.csv` of a result directory; nothing that these name is imported.
 
     Raises:
         ConfigError: if the directory or one of the files is missing, or not what a sweep writes.
@@ -90,10 +85,10 @@ def load_results(directory: Path) -> Results:
     if not directory.is_dir():
         raise ConfigError(f"{directory} is not a directory; run `cascadebai sweep CONFIG --out {directory}` first")
     manifest = read_manifest(directory)
-    check_config(directory / MANIFEST, manifest.config)
     made_from, now = manifest.rows_sha256, _hash(directory / TRIALS)
     return Results(
         directory=directory,
+        study=stored_study(manifest.config, directory / MANIFEST),
         summary=read_summary(directory / SUMMARY),
         manifest=manifest,
         rows_sha256=made_from or now or "unknown",
@@ -111,7 +106,7 @@ def _hash(path: Path) -> str | None:
 def missing_trials(results: Results) -> list[str]:
     """One sentence for each way in which the sweep is not finished; empty if it is."""
     sentences = []
-    wanted = int(results.config.get("trials", 0))
+    wanted = results.study.trials
     done = results.summary.loc[results.summary["n"] >= wanted, "cell_id"]
     cells = set(results.manifest.cells) | set(results.summary["cell_id"])
     short = len(cells - set(done))

@@ -46,19 +46,20 @@ def own_learner(name: str) -> Override:
     return Override("--plugin", ("learners", END), {"name": name.rpartition(":")[2], "algorithm": name})
 
 
-def stored_study(config: Mapping[str, Any], where: Path, folder: Path) -> Study:
+def stored_study(config: Mapping[str, Any], where: Path, folder: Path | None = None) -> Study:
     """The study of the resolved config of a manifest, as this code reads it.
 
     Args:
         config: as `Study.model_dump` gave it.
         where: the file that holds it, for the message.
-        folder: from which the paths in it count.
+        folder: from which the paths in it count; without it the study is not to be run: it has no cells, algorithms
+            that are not this program's are taken as they are, and nothing that the config names is opened or imported.
 
     Raises:
         ConfigError: if it is not valid any more.
     """
     try:
-        return Study.model_validate(config, context=Context(folder))
+        return Study.model_validate(config, context=Context(folder or Path(), runs=folder is not None))
     except ValidationError as error:
         at, text = mistakes(error, config)[0]
         raise ConfigError(f"{where}: the config is not valid any more: {'.'.join(map(str, at))}: {text}") from None

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, ConfigDict, TypeAdapter, ValidationError, ValidationInfo, model_validator
 
 from cascadebai_cli.errors import ConfigError, suggest
-from cascadebai_cli.learners.plugins import is_plugin
 from cascadebai_cli.learners.registry import ALGORITHMS, LearnerSpec, find_algorithm
 from cascadebai_cli.study.fields import Entry, FeedbackName, Text, context_of
 from cascadebai_cli.study.messages import mistake, sentence, show
@@ -30,8 +29,8 @@ def _algorithm(name: str, info: ValidationInfo) -> str:
 
 
 def _left_alone(name: str, info: ValidationInfo) -> bool:
-    """Whether an algorithm is a class of one's own that this reading does not import."""
-    return is_plugin(name) and not context_of(info).runs
+    """Whether an algorithm is none of this program's, which a mere reading takes as it is and never imports."""
+    return name not in ALGORITHMS and not context_of(info).runs
 
 
 def _known_algorithm(data: Any, info: ValidationInfo) -> str | None:

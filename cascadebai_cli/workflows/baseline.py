@@ -12,13 +12,14 @@ import numpy as np
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.plugins import is_plugin
 from cascadebai_cli.running.runner import Backend, run_missing
-from cascadebai_cli.running.worker import Order
+from cascadebai_cli.running.worker import Settings
 from cascadebai_cli.store.files import AGAIN
 from cascadebai_cli.store.manifest import Manifest, earlier_manifest
 from cascadebai_cli.store.schema import MANIFEST, TRIALS, Row
 from cascadebai_cli.store.trials import read_rows
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.config import stored_study
+from cascadebai_cli.text.numbers import count
 
 MOST_STEPS: Mapping[str, float] = MappingProxyType(
     {"skip-ahead": float("inf"), "walk": 2e6, "lockstep": 1e5, "reference": 2e4}
@@ -117,7 +118,7 @@ def _cells(path: Path, config: Mapping[str, Any], folder: Path) -> Sequence[Cell
 def outcome_text(row: Row) -> str:
     """What a trial came to, in words."""
     right = {None: "", True: ", right", False: ", wrong"}[row.correct]
-    return f"{row.status} after {row.steps:,} steps, {row.observations:,} observations{right}"
+    return f"{row.status} after {count(row.steps)} steps, {count(row.observations)} observations{right}"
 
 
 def most_steps(cell: Cell) -> float:
@@ -171,7 +172,7 @@ def run_again(
     missing = [np.array(trials.get(position, []), dtype=np.int64) for position in range(len(cells))]
     rows: dict[int, dict[int, Row]] = {position: {} for position in trials}
     raised = []
-    with closing(run_missing(cells, missing, Order(seed), backend)) as results:
+    with closing(run_missing(cells, missing, Settings(seed), backend)) as results:
         for result in results:
             for row in result.finished:
                 rows[result.position][row.trial] = row

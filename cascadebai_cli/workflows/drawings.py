@@ -28,8 +28,7 @@ def drawing(results: Results, kind: str | None = None) -> Drawing:
     """
     asked = kind or results.plot_kind
     if asked not in KINDS:
-        place = "plot: kind" if asked == results.plot_kind else "--kind"
-        raise ConfigError(f"{place}: {asked} is not known; use one of {', '.join(KINDS)}")
+        raise ConfigError(f"--kind: {asked} is not known; use one of {', '.join(KINDS)}")
     return KINDS[asked]
 
 
@@ -42,7 +41,7 @@ def _curves(results: Results) -> "Figure":
 
 
 def _bars(results: Results) -> "Figure":
-    return draw_bars(results.summary, results.instances, results.learners, results.config.get("max_steps"))
+    return draw_bars(results.summary, results.instances, results.learners, results.study.max_steps)
 
 
 def _bounds(results: Results) -> "Figure":

@@ -10,7 +10,7 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.instance import IntArray
 from cascadebai_cli.running.interrupts import one_interrupt
 from cascadebai_cli.running.runner import Backend, run_missing
-from cascadebai_cli.running.worker import BlockResult, Order
+from cascadebai_cli.running.worker import BlockResult, Settings
 from cascadebai_cli.store.journal import Journal, Stored, read_journal
 from cascadebai_cli.store.lock import only_writer
 from cascadebai_cli.store.manifest import Manifest, earlier_manifest, new_manifest, now, write_manifest
@@ -47,7 +47,7 @@ class Sweep:
         """Rows that the directory holds.
 
         Raises:
-            ConfigError: if they come from another config, or stand in tables alone, as in a reference.
+            ConfigError: if they come from another config, or stand in tables alone, as in a baseline.
         """
         stored = read_journal(self.directory)
         if stored.size == 0 and holds_rows(self.directory):
@@ -99,9 +99,9 @@ class OpenSweep:
         if not any(map(len, self.missing)):
             return
         write_manifest(self.sweep.directory, self._manifest)
-        order = Order(self.sweep.study.seed, fail_fast)
+        settings = Settings(self.sweep.study.seed, fail_fast)
         journal = Journal(self.sweep.directory, self.stored.size)
-        results = run_missing(self.sweep.cells, self.missing, order, backend)
+        results = run_missing(self.sweep.cells, self.missing, settings, backend)
         with one_interrupt(), closing(journal), closing(results):
             for result in results:
                 journal.append(result.finished)

@@ -16,7 +16,7 @@ from cascadebai_cli.figures.style import render
 from cascadebai_cli.learners.registry import LearnerSpec
 from cascadebai_cli.running.interrupts import one_interrupt
 from cascadebai_cli.running.runner import Backend, run_missing
-from cascadebai_cli.running.worker import Order
+from cascadebai_cli.running.worker import Settings
 from cascadebai_cli.store.schema import Row
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.text.numbers import exact, share
@@ -136,7 +136,7 @@ def plan(
     cells = _cells(question)
     trials = trials or max(FEWEST_TRIALS, min(TRIALS, TRIALS * 1000 // question.problem.L))
     failures = Failures(cells, watch)
-    runs = _run(cells, trials, Order(seed, fail_fast=True, with_items=True), backend or Backend(), failures)
+    runs = _run(cells, trials, Settings(seed, fail_fast=True, with_items=True), backend or Backend(), failures)
     if failures.count:
         return Plan(question, trials, (), (), True, picture)
     learners = tuple(_page_views(cell, runs[cell.learner]) for cell in cells)
@@ -176,7 +176,7 @@ def _cells(question: Question) -> list[Cell]:
 
 
 def _run(
-    cells: Sequence[Cell], trials: int, order: Order, backend: Backend, failures: Failures
+    cells: Sequence[Cell], trials: int, settings: Settings, backend: Backend, failures: Failures
 ) -> Mapping[str, list[Row]]:
     """The runs of each learner by name."""
     runs: dict[str, list[Row]] = {cell.learner: [] for cell in cells}
@@ -184,7 +184,7 @@ def _run(
     with (
         one_interrupt(),
         failures.watch.trials([trials] * len(cells)) as progress,
-        closing(run_missing(cells, missing, order, backend)) as results,
+        closing(run_missing(cells, missing, settings, backend)) as results,
     ):
         for result in results:
             progress.update(result)

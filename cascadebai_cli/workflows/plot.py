@@ -37,11 +37,11 @@ def plot(directory: Path, *, out: Path | None = None, kind: str | None = None, w
     """
     results = load_results(directory)
     draw = drawing(results, kind)
-    files = _files(out or directory, f"{results.study}_{kind}" if kind else results.study)
+    files = _files(out or directory, f"{results.name}_{kind}" if kind else results.name)
     warn_of_gaps(results, watch)
     figure = draw(results)
     for path in files:
-        content = render(figure, path.suffix[1:], title=results.study, rows_sha256=results.rows_sha256)
+        content = render(figure, path.suffix[1:], title=results.name, rows_sha256=results.rows_sha256)
         write_bytes(path, content)
     return Plotted(files, is_whole(results))
 

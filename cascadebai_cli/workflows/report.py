@@ -66,19 +66,19 @@ def report(directories: Sequence[Path], *, out: Path, title: str, watch: Watch =
 def _numbered(studies: Sequence[Results]) -> Iterator[Section]:
     """Sections whose names differ, whatever the studies are called."""
     for i, results in enumerate(studies):
-        again = sum(other.study == results.study for other in studies[:i])
-        yield _section(results, f"{results.study} {again + 1}" if again else results.study)
+        again = sum(other.name == results.name for other in studies[:i])
+        yield _section(results, f"{results.name} {again + 1}" if again else results.name)
 
 
 def _claims(studies: Sequence[Results]) -> PageTable:
     columns = [Column(name) for name in ("study and instance", "claim", "published", "here", "verdict")]
-    rows = [(f"{results.study}, {claim.where}", *claim[1:]) for results in studies for claim in claims_of(results)]
+    rows = [(f"{results.name}, {claim.where}", *claim[1:]) for results in studies for claim in claims_of(results)]
     return PageTable(columns, rows, "What the paper says, what came out here, and how the two compare")
 
 
 def _section(results: Results, name: str) -> Section:
     return Section(
-        title=str(results.config.get("title") or results.study),
+        title=results.study.title or results.name,
         name=name,
         remarks=[*missing_trials(results), *capped_trials(results)],
         pictures=list(_pictures(results)),
@@ -91,7 +91,7 @@ def _section(results: Results, name: str) -> Section:
 
 def _pictures(results: Results) -> Iterator[Picture]:
     for kind in _kinds(results):
-        svg = render(drawing(results, kind)(results), "svg", title=results.study, rows_sha256=results.rows_sha256)
+        svg = render(drawing(results, kind)(results), "svg", title=results.name, rows_sha256=results.rows_sha256)
         yield Picture(TITLES[kind], alternative(results, kind), svg, _data(results, kind))
 
 
@@ -104,14 +104,14 @@ def _kinds(results: Results) -> list[str]:
 
 def _data(results: Results, kind: str) -> PageTable | None:
     table = figure_data(results, kind)
-    return None if table.empty else _table("One row a point or bar", table, f"{results.study}_{kind}.csv")
+    return None if table.empty else _table("One row a point or bar", table, f"{results.name}_{kind}.csv")
 
 
 def _tables(results: Results) -> Iterator[PageTable]:
     """The tables that `fit` writes and readers want; the ratios of learners are as many as the points."""
     for table in tables_of(results):
         if table.file in CAPTIONS:
-            yield _table(CAPTIONS[table.file], table.rows, f"{results.study}_{table.file}", LEFT_OUT)
+            yield _table(CAPTIONS[table.file], table.rows, f"{results.name}_{table.file}", LEFT_OUT)
 
 
 def _times(results: Results) -> PageTable | None:

@@ -14,7 +14,7 @@ import numpy as np
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.running.interrupts import one_interrupt
 from cascadebai_cli.running.runner import Backend, run_missing
-from cascadebai_cli.running.worker import Order
+from cascadebai_cli.running.worker import Settings
 from cascadebai_cli.store.intervals import binomial_interval
 from cascadebai_cli.store.schema import Row
 from cascadebai_cli.study.cells import Cell
@@ -117,11 +117,11 @@ def run(
     cells = _chosen(study.cells, asdict(choice))
     numbers = np.arange(study.trials) if trial is None else np.array([trial])
     failures = Failures(cells, watch, Repeat(config, study.seed, plugins))
-    order, done = Order(study.seed, with_items=True), []
+    settings, done = Settings(study.seed, with_items=True), []
     with one_interrupt(), watch.trials([len(numbers)] * len(cells)) as progress:
         for position, cell in enumerate(cells):
             start, rows = time.monotonic(), []
-            with closing(run_missing([cell], [numbers], order, backend or Backend())) as results:
+            with closing(run_missing([cell], [numbers], settings, backend or Backend())) as results:
                 for result in results:
                     placed = result._replace(position=position)
                     rows += placed.finished

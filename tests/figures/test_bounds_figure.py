@@ -7,6 +7,7 @@ import pytest
 from cascadebai_cli.figures.bounds import draw_bounds
 from cascadebai_cli.figures.schematic import draw_schematic, optimal_sets
 from cascadebai_cli.figures.style import render
+from cascadebai_cli.study.instances import TwoLevel
 
 
 def table_of(instances):
@@ -38,7 +39,7 @@ def test_the_legend_takes_an_empty_place_or_stands_below(panels, places):
 
 
 def test_panels_have_letters_and_the_weights_of_the_config():
-    entry = {"family": "two_level", "w_star": "1/K", "w_prime": "1/K**2"}
+    entry = TwoLevel(name="setting 1", family="two_level", w_star="1/K", w_prime="1/K**2")
     figure = draw_bounds(table_of(["setting 1", "mine"]), {"setting 1": entry})
     assert [axes.get_title() for axes in figure.axes] == ["(a) $w^{*} = 1/K$, $w′ = 1/K^{2}$", "(b) mine"]
 

@@ -21,7 +21,8 @@ def steps(cell: Cell) -> float:
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    config = scaling_config(2, learners=[{"name": name} for name in NAMES], K=list(range(20, 26)))
+    learners = [{"name": name, "algorithm": "batrac"} for name in NAMES]
+    config = scaling_config(2, learners=learners, K=list(range(20, 26)))
     return load_results(write_results(tmp_path_factory.mktemp("r") / "figure2", config, steps))
 
 

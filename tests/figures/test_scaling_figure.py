@@ -117,7 +117,7 @@ def test_an_instance_without_a_fit_shows_its_dots(tmp_path: Path) -> None:
 
 
 def test_what_varies_is_in_the_title(tmp_path: Path) -> None:
-    learners = [{"name": "ours"}, {"name": "theirs"}]
+    learners = [{"name": "ours", "algorithm": "cascadebai"}, {"name": "theirs", "algorithm": "batrac"}]
     config = scaling_config(1, K=[20, 30, 40], learners=learners, epsilon=[0.0, 0.05])
     figure = draw(load_results(write_results(tmp_path / "r", config)))
     assert len(figure.axes) == 4

@@ -19,9 +19,10 @@ def config(tmp_path):
     return write_config(tmp_path)
 
 
-def test_help_names_the_verbs(capsys):
-    assert call("--help") == 0
-    out = capsys.readouterr().out
+def test_help_names_the_verbs():
+    result = call("--help")
+    assert result.code == 0
+    out = result.out
     for verb in VERBS:
         assert re.search(rf"^  {verb} ", out, re.MULTILINE)
 
@@ -39,9 +40,10 @@ def test_help_imports_nothing_heavy(arguments):
     assert modules.isdisjoint(HEAVY)
 
 
-def test_version(capsys):
-    assert call("--version") == 0
-    assert capsys.readouterr().out == f"cascadebai {__version__}\n"
+def test_version():
+    result = call("--version")
+    assert result.code == 0
+    assert result.out == f"cascadebai {__version__}\n"
 
 
 def test_the_package_runs_as_a_module():
@@ -81,19 +83,20 @@ def test_the_package_runs_as_a_module():
         (["run", "{config}", "--trial", "-1"], "--trial"),
     ],
 )
-def test_bad_usage_is_one_message_and_exit_code_2(config, tmp_path, monkeypatch, capsys, arguments, text):
+def test_bad_usage_is_one_message_and_exit_code_2(config, tmp_path, monkeypatch, arguments, text):
     monkeypatch.chdir(tmp_path)
-    assert call(*(argument.format(config=config) for argument in arguments)) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert text in captured.err
-    assert "Traceback" not in captured.err
+    result = call(*(argument.format(config=config) for argument in arguments))
+    assert result.code == 2
+    assert result.out == ""
+    assert text in result.err
+    assert "Traceback" not in result.err
     assert [path.name for path in tmp_path.iterdir()] == ["study.yaml"]
 
 
-def test_an_error_of_ours_is_one_line(config, capsys):
-    assert call("run", config, "--K", "7") == 2
-    assert capsys.readouterr().err == "error: no cell has K 7; choose from 1, 2\n"
+def test_an_error_of_ours_is_one_line(config):
+    result = call("run", config, "--K", "7")
+    assert result.code == 2
+    assert result.err == "error: no cell has K 7; choose from 1, 2\n"
 
 
 @pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="needs a device that is always full")
@@ -106,47 +109,49 @@ def test_a_full_stdout_is_one_line(config):
     assert done.stderr.count("\n") == 1
 
 
-def test_too_little_memory_is_one_line(monkeypatch, config, capsys):
+def test_too_little_memory_is_one_line(monkeypatch, config):
     def exhausted(*_):
         raise MemoryError
 
     monkeypatch.setattr("cascadebai_cli.model.families.two_level", exhausted)
-    assert call("run", config) == 1
-    assert capsys.readouterr().err.startswith("error: there is not enough memory for this; ")
+    result = call("run", config)
+    assert result.code == 1
+    assert result.err.startswith("error: there is not enough memory for this; ")
 
 
-def test_a_bad_config_is_refused_before_anything_is_written(config, tmp_path, monkeypatch, capsys):
+def test_a_bad_config_is_refused_before_anything_is_written(config, tmp_path, monkeypatch):
     config.write_text(config.read_text().replace("delta: 0.2", "delta: 2"))
     monkeypatch.chdir(tmp_path)
     for verb in ("run", "sweep"):
-        assert call(verb, config) == 2
-        assert "study.yaml:5: delta: 2 " in capsys.readouterr().err
+        result = call(verb, config)
+        assert result.code == 2
+        assert "study.yaml:5: delta: 2 " in result.err
     assert [path.name for path in tmp_path.iterdir()] == ["study.yaml"]
 
 
-def test_sweep_says_where_the_tables_are_and_what_comes_next(config, tmp_path, monkeypatch, capsys):
+def test_sweep_says_where_the_tables_are_and_what_comes_next(config, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert call("sweep", config, "--n-jobs", 1) == 0
-    captured = capsys.readouterr()
-    assert captured.out.splitlines() == [
+    result = call("sweep", config, "--n-jobs", 1)
+    assert result.code == 0
+    assert result.out.splitlines() == [
         "tables: results/study/trials.csv, summary.csv, timings.csv",
         "next:   cascadebai fit results/study; cascadebai plot results/study",
     ]
-    assert captured.err == ""
-    assert call("sweep", config, "--n-jobs", 1, "--trials", 8) == 0
-    assert capsys.readouterr().err == "24 of 32 trials are there already, 8 to run\n"
+    assert result.err == ""
+    result = call("sweep", config, "--n-jobs", 1, "--trials", 8)
+    assert result.code == 0
+    assert result.err == "24 of 32 trials are there already, 8 to run\n"
 
 
-def test_quiet_says_nothing(config, tmp_path, capsys):
-    assert call("sweep", config, "--n-jobs", 1, "--out", tmp_path / "out", "--quiet") == 0
-    assert capsys.readouterr() == ("", "")
+def test_quiet_says_nothing(config, tmp_path):
+    assert call("sweep", config, "--n-jobs", 1, "--out", tmp_path / "out", "--quiet") == (0, "", "")
 
 
-def test_run_prints_each_cell(config, capsys):
-    assert call("run", config, "--instance", "wide", "--n-jobs", 1) == 0
-    captured = capsys.readouterr()
-    assert captured.err == ""
-    first, second = captured.out.split("wide, CascadeBAI: ")[1:]
+def test_run_prints_each_cell(config):
+    result = call("run", config, "--instance", "wide", "--n-jobs", 1)
+    assert result.code == 0
+    assert result.err == ""
+    first, second = result.out.split("wide, CascadeBAI: ")[1:]
     assert first.startswith("L = 6, K = 1, delta = 0.2, epsilon = 0 (cell ")
     assert second.startswith("L = 6, K = 2, ")
     assert re.search(r"^  steps \(page views\) +mean [\d,]+\.\d, sd [\d,]+\.\d, 6 trials$", first, re.MULTILINE)
@@ -159,28 +164,31 @@ def test_run_prints_each_cell(config, capsys):
     assert re.search(r"^  items found in 6 of 6 trials +1, 2$", second, re.MULTILINE)
 
 
-def test_run_names_the_best_item_first(tmp_path, capsys):
+def test_run_names_the_best_item_first(tmp_path):
     path = tmp_path / "study.yaml"
     path.write_text(
         "seed: 1\ntrials: 3\nK: 2\ninstances: [{name: mine, family: csv, path: rates.csv, item: title, rate: rate}]\n"
     )
     (tmp_path / "rates.csv").write_text('title,rate\ndull,0.1\n"good, old",0.7\nbest,0.95\nworse,0.05\n')
-    assert call("run", path, "--n-jobs", 1) == 0
-    assert capsys.readouterr().out.splitlines()[-1].endswith("  best, good, old")
+    result = call("run", path, "--n-jobs", 1)
+    assert result.code == 0
+    assert result.out.splitlines()[-1].endswith("  best, good, old")
 
 
-def test_run_shows_what_was_capped(config, capsys):
+def test_run_shows_what_was_capped(config):
     config.write_text("max_steps: 3\n" + config.read_text())
-    assert call("run", config, "--K", 1, "--instance", "wide", "--n-jobs", 1) == 0
-    out = capsys.readouterr().out
+    result = call("run", config, "--K", 1, "--instance", "wide", "--n-jobs", 1)
+    assert result.code == 0
+    out = result.out
     assert "mean 3.0, sd 0.0, 6 trials, 6 of them capped" in out
     assert "unknown, no trial stopped before the cap" in out
 
 
-def test_run_does_not_print_a_whole_grid(config, capsys):
+def test_run_does_not_print_a_whole_grid(config):
     config.write_text(config.read_text().replace("K: [1, 2]", "K: [1, 2, 3, 4, 5]"))
-    assert call("run", config) == 2
-    assert capsys.readouterr().err == (
+    result = call("run", config)
+    assert result.code == 2
+    assert result.err == (
         "error: 10 cells are too many to print, 8 is the most; choose some with --instance ('wide', 'low, high'), "
         "--K (1, 2, 3, 4, 5), or run all of them with: cascadebai sweep\n"
     )

@@ -139,7 +139,7 @@ def kept(tmp_path: Path) -> Path:
     )
     (directory / "trials.journal").write_text("x")
     (directory / "table1.png").write_bytes(b"x")
-    assert call("fit", directory, "--quiet") == 0
+    assert call("fit", directory, "--quiet").code == 0
     assert reference.keep(directory, tmp_path / "kept" / "table1") == []
     return tmp_path / "kept"
 

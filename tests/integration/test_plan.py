@@ -17,9 +17,10 @@ def plan(folder, content, *more, K=2):
     return call("plan", path, *columns, "-K", K, "--n-jobs", 1, "--quiet", "--out", folder / "plot.png", *more)
 
 
-def test_answers_in_page_views(tmp_path, capsys):
-    assert plan(tmp_path, GOOD, "--trials", 12) == 0
-    out = capsys.readouterr().out
+def test_answers_in_page_views(tmp_path):
+    result = plan(tmp_path, GOOD, "--trials", 12)
+    assert result.code == 0
+    out = result.out
     assert "7 items, 1,770 clicks in 7,000 views" in out
     rows = {line.split("  ")[0]: line.split() for line in out.splitlines()}
     medians = [int(rows[name][-6].replace(",", "")) for name in ("KL-LUCB++", "CascadeBAI, KL bounds", "CascadeBAI")]
@@ -33,35 +34,40 @@ def test_answers_in_page_views(tmp_path, capsys):
     assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_same_answer_again(tmp_path, capsys):
+def test_same_answer_again(tmp_path):
     texts = []
     for _ in range(2):
-        assert plan(tmp_path, GOOD, "--trials", 3) == 0
-        texts.append(capsys.readouterr().out)
+        result = plan(tmp_path, GOOD, "--trials", 3)
+        assert result.code == 0
+        texts.append(result.out)
     assert texts[0] == texts[1]
 
 
-def test_a_byte_order_mark_is_no_problem(tmp_path, capsys):
-    assert plan(tmp_path, GOOD.encode("utf-8-sig"), "--trials", 2) == 0
-    assert "7 items" in capsys.readouterr().out
+def test_a_byte_order_mark_is_no_problem(tmp_path):
+    result = plan(tmp_path, GOOD.encode("utf-8-sig"), "--trials", 2)
+    assert result.code == 0
+    assert "7 items" in result.out
 
 
-def test_a_tie_proposes_an_epsilon_that_works(tmp_path, capsys):
+def test_a_tie_proposes_an_epsilon_that_works(tmp_path):
     tied = HEADER + "a,500,1000\nb,300,1000\nc,300,1000\nd,100,1000\n"
-    assert plan(tmp_path, tied) == 2
-    error = capsys.readouterr().err
+    result = plan(tmp_path, tied)
+    assert result.code == 2
+    error = result.err
     assert "2 items are tied at w(2) = 0.3, so nothing can tell which are the best 2" in error
     assert "--epsilon 0.03" in error
-    assert plan(tmp_path, tied, "--epsilon", 0.03, "--trials", 2) == 0
-    out = capsys.readouterr().out
+    result = plan(tmp_path, tied, "--epsilon", 0.03, "--trials", 2)
+    assert result.code == 0
+    out = result.out
     assert "3 items are good enough" in out
     assert "not known for epsilon > 0" in out
 
 
-def test_a_near_tie_says_what_it_would_take(tmp_path, capsys):
+def test_a_near_tie_says_what_it_would_take(tmp_path):
     near = HEADER + "a,500000,1000000\nb,300001,1000000\nc,300000,1000000\nd,100000,1000000\n"
-    assert plan(tmp_path, near) == 2
-    error = capsys.readouterr().err
+    result = plan(tmp_path, near)
+    assert result.code == 2
+    error = result.err
     assert "nearly tied: every learner needs more than" in error
     assert "--epsilon 0.03" in error
 
@@ -88,21 +94,22 @@ BAD = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_a_bad_file_is_one_sentence(tmp_path, capsys, case):
+def test_a_bad_file_is_one_sentence(tmp_path, case):
     content, sentence = BAD[case]
-    assert plan(tmp_path, content) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert sentence in captured.err
-    assert captured.err.startswith("error: ")
-    assert captured.err.count("\n") == 1
+    result = plan(tmp_path, content)
+    assert result.code == 2
+    assert result.out == ""
+    assert sentence in result.err
+    assert result.err.startswith("error: ")
+    assert result.err.count("\n") == 1
     assert not (tmp_path / "plot.png").exists()
 
 
-def test_too_many_items(tmp_path, capsys):
+def test_too_many_items(tmp_path):
     rows = "".join(f"{i},1,2\n" for i in range(20_001))
-    assert plan(tmp_path, HEADER + rows) == 2
-    assert "20,001 items, 20,000 is the most; keep those that might be among the best" in capsys.readouterr().err
+    result = plan(tmp_path, HEADER + rows)
+    assert result.code == 2
+    assert "20,001 items, 20,000 is the most; keep those that might be among the best" in result.err
 
 
 @pytest.mark.parametrize(
@@ -115,6 +122,7 @@ def test_too_many_items(tmp_path, capsys):
         (("--out", "plot.gif"), "format '.gif' is not known; use .pdf, .png or .svg"),
     ],
 )
-def test_a_bad_option_is_one_sentence(tmp_path, capsys, more, sentence):
-    assert plan(tmp_path, GOOD, *more) == 2
-    assert sentence in capsys.readouterr().err
+def test_a_bad_option_is_one_sentence(tmp_path, more, sentence):
+    result = plan(tmp_path, GOOD, *more)
+    assert result.code == 2
+    assert sentence in result.err

@@ -66,7 +66,7 @@ def test_in_a_config_with_options(tmp_path, own):
     config = write_config(
         tmp_path, extra=f"learners:\n  - {{name: mine, algorithm: '{own}:Own', start: 2}}\norder: as_given\n"
     )
-    assert sweep(config, tmp_path / "out") == 0
+    assert sweep(config, tmp_path / "out").code == 0
     assert {(row["steps"], row["correct"]) for row in rows(tmp_path / "out")} == {("0", "0")}
 
 
@@ -99,9 +99,10 @@ def test_mistakes_in_a_config_are_one_sentence(tmp_path, own, entry, sentence):
         ("nowhere:Class", "no module 'nowhere'"),
     ],
 )
-def test_mistakes_on_the_command_line(tmp_path, capsys, name, sentence):
-    assert call("run", write_config(tmp_path), "--plugin", name) == 2
-    assert sentence in capsys.readouterr().err
+def test_mistakes_on_the_command_line(tmp_path, name, sentence):
+    result = call("run", write_config(tmp_path), "--plugin", name)
+    assert result.code == 2
+    assert sentence in result.err
 
 
 def test_a_broken_module_says_why(tmp_path, own):
@@ -129,12 +130,13 @@ def test_changed_code_is_another_cell(tmp_path, own, monkeypatch):
     assert [a == b for a, b in zip(before, cell_ids(), strict=True)] == [True, True, False, False] * 2
 
 
-def test_the_command_that_repeats_a_trial_names_the_plugin(tmp_path, own, capsys):
+def test_the_command_that_repeats_a_trial_names_the_plugin(tmp_path, own):
     source = OWN.replace("finished = True", "finished = False").replace("return []", "raise ValueError('no list')")
     (tmp_path / f"{own}_fails.py").write_text(source)
     config = write_config(tmp_path, trials=1)
-    assert call("run", config, "--plugin", f"{own}_fails:Own", "--learner", "Own", "--n-jobs", 1) == 1
-    assert f"--plugin {own}_fails:Own" in capsys.readouterr().err
+    result = call("run", config, "--plugin", f"{own}_fails:Own", "--learner", "Own", "--n-jobs", 1)
+    assert result.code == 1
+    assert f"--plugin {own}_fails:Own" in result.err
 
 
 LISTS = """\
@@ -162,13 +164,14 @@ class Own:
         ("first: 6", "[6]"),
     ],
 )
-def test_lists_that_are_none_fail(tmp_path, own, capsys, options, returned):
+def test_lists_that_are_none_fail(tmp_path, own, options, returned):
     (tmp_path / f"{own}_lists.py").write_text(LISTS)
     config = write_config(
         tmp_path, trials=1, extra=f"learners:\n  - {{name: mine, algorithm: '{own}_lists:Own', {options}}}\n"
     )
-    assert call("run", config, "--K", 2, "--n-jobs", 1) == 1
-    found = capsys.readouterr().err
+    result = call("run", config, "--K", 2, "--n-jobs", 1)
+    assert result.code == 1
+    found = result.err
     assert f"{own}_lists:Own: select returned {returned}; a list has 1 to 2 different items, each from 0 to 5" in found
 
 

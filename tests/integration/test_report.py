@@ -61,7 +61,7 @@ def studies(folder: Path) -> list[Path]:
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report")
     target = folder / "new" / "report.html"
-    assert call("report", *studies(folder), "-o", target) == 0
+    assert call("report", *studies(folder), "-o", target).code == 0
     return target
 
 
@@ -133,35 +133,38 @@ def test_names_of_a_config_cannot_become_markup(path: Path) -> None:
 
 
 def test_the_same_results_give_the_same_page(tmp_path: Path, path: Path) -> None:
-    assert call("report", *studies(tmp_path), "-o", tmp_path / "report.html") == 0
+    assert call("report", *studies(tmp_path), "-o", tmp_path / "report.html").code == 0
     again = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert again == path.read_text(encoding="utf-8")
 
 
 def test_the_same_study_twice_gets_two_places(tmp_path: Path) -> None:
     directory = studies(tmp_path)[2]
-    assert call("report", directory, directory, directory, "-o", tmp_path / "report.html") == 0
+    assert call("report", directory, directory, directory, "-o", tmp_path / "report.html").code == 0
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
     places = re.findall(r'<section id="(study-[^"]*)">', text)
     assert places == ["study-figure1", "study-figure1-2", "study-figure1-3"]
 
 
-def test_an_unfinished_study_is_reported_and_pointed_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unfinished_study_is_reported_and_pointed_out(tmp_path: Path) -> None:
     directory = write_results(tmp_path / "r", scaling_config(1, K=[20, 30, 40]), complete=False)
-    assert call("report", directory, "-o", tmp_path / "report.html") == 1
-    assert "the sweep is not complete" in capsys.readouterr().err
+    result = call("report", directory, "-o", tmp_path / "report.html")
+    assert result.code == 1
+    assert "the sweep is not complete" in result.err
     assert "Note:</strong> the sweep is not complete" in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 def test_no_directory_no_page(tmp_path: Path) -> None:
-    assert call("report", tmp_path / "nowhere", "-o", tmp_path / "report.html") == 2
+    assert call("report", tmp_path / "nowhere", "-o", tmp_path / "report.html").code == 2
     assert not (tmp_path / "report.html").exists()
 
 
-def test_a_damaged_study_no_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_damaged_study_no_page(tmp_path: Path) -> None:
     directory = write_results(tmp_path / "r", scaling_config(1, K=[20, 30, 40], plot={"kind": "pie"}))
-    assert call("report", directory, "-o", tmp_path / "report.html") == 2
-    assert capsys.readouterr().err.startswith("error: plot: kind: pie is not known; use one of scaling")
+    result = call("report", directory, "-o", tmp_path / "report.html")
+    assert result.code == 2
+    sentence = "the config is not valid any more: plot.kind: 'pie' is not known; use one of scaling, curves, bars"
+    assert result.err == f"error: {directory / 'manifest.json'}: {sentence}\n"
     assert not (tmp_path / "report.html").exists()
 
 

@@ -21,7 +21,7 @@ BOX = "document.querySelector('{}').getBoundingClientRect().{}"
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("page")
     directory = write_results(folder / "table1", scaling_config(2, K=[20, 30, 40]))
-    assert call("report", directory, "-o", folder / "report.html") == 0
+    assert call("report", directory, "-o", folder / "report.html").code == 0
     return folder / "report.html"
 
 

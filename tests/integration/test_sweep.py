@@ -37,7 +37,7 @@ def config(tmp_path):
 
 @pytest.fixture
 def expected(config, tmp_path):
-    assert sweep(config, tmp_path / "expected") == 0
+    assert sweep(config, tmp_path / "expected").code == 0
     return tables(tmp_path / "expected")
 
 
@@ -55,14 +55,14 @@ def rows_of(directory: Path) -> set[tuple[str, int, int, int]]:
 
 def test_number_of_processes_does_not_matter(config, tmp_path, expected):
     for jobs in (1, 2, 4):
-        assert call("sweep", config, "--out", tmp_path / str(jobs), "--n-jobs", jobs, "--quiet") == 0
+        assert call("sweep", config, "--out", tmp_path / str(jobs), "--n-jobs", jobs, "--quiet").code == 0
         assert tables(tmp_path / str(jobs)) == expected
 
 
 def test_a_second_run_changes_nothing_and_runs_nothing(config, tmp_path, expected, monkeypatch):
     journal = (tmp_path / "expected" / "trials.journal").read_bytes()
     monkeypatch.setattr(worker, "run_trial", None)
-    assert sweep(config, tmp_path / "expected") == 0
+    assert sweep(config, tmp_path / "expected").code == 0
     assert tables(tmp_path / "expected") == expected
     assert (tmp_path / "expected" / "trials.journal").read_bytes() == journal
 
@@ -70,7 +70,7 @@ def test_a_second_run_changes_nothing_and_runs_nothing(config, tmp_path, expecte
 def test_with_nothing_to_run_no_scheduler_has_to_answer(config, tmp_path, expected):
     manifest = (tmp_path / "expected" / "manifest.json").read_text()
     options = ["--quiet", "--backend", "dask", "--scheduler", "tcp://127.0.0.1:1"]
-    assert call("sweep", config, "--out", tmp_path / "expected", *options) == 0
+    assert call("sweep", config, "--out", tmp_path / "expected", *options).code == 0
     assert tables(tmp_path / "expected") == expected
     assert (tmp_path / "expected" / "manifest.json").read_text() == manifest
 
@@ -79,40 +79,40 @@ def test_what_made_the_rows_stays_in_the_manifest_when_other_code_finds_nothing_
     path = tmp_path / "expected" / "manifest.json"
     manifest = {**json.loads(path.read_text()), "git": {"commit": "0" * 40, "dirty": False}}
     path.write_text(json.dumps(manifest))
-    assert sweep(config, tmp_path / "expected") == 0
+    assert sweep(config, tmp_path / "expected").code == 0
     assert json.loads(path.read_text()) == manifest
-    assert sweep(config, tmp_path / "expected", "--trials", 7) == 0
+    assert sweep(config, tmp_path / "expected", "--trials", 7).code == 0
     assert json.loads(path.read_text())["git"] != manifest["git"]
 
 
 def test_git_is_asked_once(config, tmp_path, monkeypatch):
     asked = []
     monkeypatch.setattr("cascadebai_cli.store.manifest._git", asked.append)
-    assert sweep(config, tmp_path / "out") == 0
+    assert sweep(config, tmp_path / "out").code == 0
     assert len(asked) == 1
 
 
 def test_more_trials_are_added_as_if_all_had_run_at_once(config, tmp_path):
-    assert sweep(config, tmp_path / "once", "--trials", 20) == 0
-    assert sweep(config, tmp_path / "added", "--trials", 10) == 0
+    assert sweep(config, tmp_path / "once", "--trials", 20).code == 0
+    assert sweep(config, tmp_path / "added", "--trials", 10).code == 0
     assert len(rows_of(tmp_path / "added")) == 40
-    assert sweep(config, tmp_path / "added", "--trials", 20) == 0
+    assert sweep(config, tmp_path / "added", "--trials", 20).code == 0
     assert tables(tmp_path / "added") == tables(tmp_path / "once")
 
 
 def test_fewer_trials_show_the_first_ones_and_keep_the_others(config, tmp_path, expected):
-    assert sweep(config, tmp_path / "more", "--trials", 9) == 0
-    assert sweep(config, tmp_path / "more") == 0
+    assert sweep(config, tmp_path / "more", "--trials", 9).code == 0
+    assert sweep(config, tmp_path / "more").code == 0
     assert tables(tmp_path / "more") == expected
     assert len(rows_of(tmp_path / "more")) == 36
 
 
 def test_more_cells_are_added_as_if_all_had_run_at_once(config, tmp_path):
     out = tmp_path / "added"
-    assert sweep(config, out) == 0
+    assert sweep(config, out).code == 0
     config.write_text(config.read_text().replace("K: [1, 2]", "K: [3, 1, 2]"))
-    assert sweep(config, out) == 0
-    assert sweep(config, tmp_path / "once") == 0
+    assert sweep(config, out).code == 0
+    assert sweep(config, tmp_path / "once").code == 0
     assert tables(out) == tables(tmp_path / "once")
 
 
@@ -124,7 +124,7 @@ def test_manifest_says_when_all_is_there_and_hashes_the_rows(config, tmp_path, e
     assert manifest["rows_sha256"] == hashlib.sha256(expected[0]).hexdigest()
     assert manifest["start"] <= manifest["end"]
     assert manifest["config"]["trials"] == 6
-    assert sweep(config, tmp_path / "expected", "--collect", "--trials", 7) == 1
+    assert sweep(config, tmp_path / "expected", "--collect", "--trials", 7).code == 1
     assert json.loads((tmp_path / "expected" / "manifest.json").read_text())["complete"] is False
 
 
@@ -163,7 +163,7 @@ def long_run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("long")
     config = folder / "long.yaml"
     config.write_text(LONG)
-    assert sweep(config, folder / "expected") == 0
+    assert sweep(config, folder / "expected").code == 0
     return config, folder / "expected"
 
 
@@ -234,43 +234,46 @@ def test_two_sweeps_started_together_on_one_directory_make_one_result(long_run, 
     assert tables(tmp_path / "out") == tables(expected)
 
 
-def test_a_sweep_refuses_a_directory_that_another_one_writes_to(config, tmp_path, capsys):
+def test_a_sweep_refuses_a_directory_that_another_one_writes_to(config, tmp_path):
     from cascadebai_cli.store.lock import only_writer
 
     with only_writer(tmp_path / "out"):
-        assert sweep(config, tmp_path / "out") == 1
-    assert "another sweep is writing to" in capsys.readouterr().err
-    assert sweep(config, tmp_path / "out") == 0
+        result = sweep(config, tmp_path / "out")
+        assert result.code == 1
+    assert "another sweep is writing to" in result.err
+    assert sweep(config, tmp_path / "out").code == 0
 
 
 # Tables without the journal that they were made from
 
 
 def tables_alone(config, out):
-    assert sweep(config, out) == 0
+    assert sweep(config, out).code == 0
     (out / "trials.journal").unlink()
     return (out / "trials.csv").read_bytes()
 
 
 @pytest.mark.parametrize("more", [(), ("--dry-run",), ("--collect",), ("--trials", 2)])
-def test_tables_without_a_journal_are_not_overwritten(config, tmp_path, capsys, more):
+def test_tables_without_a_journal_are_not_overwritten(config, tmp_path, more):
     before = tables_alone(config, tmp_path / "out")
-    assert sweep(config, tmp_path / "out", *more) == 2
-    assert "trials.journal" in capsys.readouterr().err
+    result = sweep(config, tmp_path / "out", *more)
+    assert result.code == 2
+    assert "trials.journal" in result.err
     assert (tmp_path / "out" / "trials.csv").read_bytes() == before
 
 
 def test_fresh_moves_tables_without_a_journal_aside(config, tmp_path):
     before = tables_alone(config, tmp_path / "out")
     (tmp_path / "out" / "manifest.json").unlink()
-    assert sweep(config, tmp_path / "out", "--fresh") == 0
+    assert sweep(config, tmp_path / "out", "--fresh").code == 0
     assert (tmp_path / "out.old1" / "trials.csv").read_bytes() == before
     assert (tmp_path / "out" / "trials.csv").read_bytes() == before
 
 
-def test_nothing_to_collect_makes_no_directory(config, tmp_path, capsys):
-    assert sweep(config, tmp_path / "typo", "--collect") == 2
-    assert f"{tmp_path / 'typo'} holds no trials.journal to collect from" in capsys.readouterr().err
+def test_nothing_to_collect_makes_no_directory(config, tmp_path):
+    result = sweep(config, tmp_path / "typo", "--collect")
+    assert result.code == 2
+    assert f"{tmp_path / 'typo'} holds no trials.journal to collect from" in result.err
     assert not (tmp_path / "typo").exists()
 
 
@@ -289,15 +292,16 @@ def test_a_full_disk_is_an_error_and_what_is_there_goes_on_later(config, tmp_pat
     assert process.returncode == 1
     assert err.splitlines()[-1].startswith(f"error: cannot write to {out / 'trials.journal'}: File too large; trials")
     assert 0 < len(rows_of(out)) < 800
-    assert sweep(config, out) == 0
+    assert sweep(config, out).code == 0
     assert tables(out) == expected
 
 
-def test_a_directory_that_cannot_be_written_to_is_an_error(config, tmp_path, capsys):
+def test_a_directory_that_cannot_be_written_to_is_an_error(config, tmp_path):
     (tmp_path / "file").write_text("")
     for place in (tmp_path / "file", tmp_path / "file" / "below", Path("/proc/nowhere")):
-        assert sweep(config, place) == 1
-        assert capsys.readouterr().err.startswith(f"error: cannot write to {place}: ")
+        result = sweep(config, place)
+        assert result.code == 1
+        assert result.err.startswith(f"error: cannot write to {place}: ")
 
 
 # Other configs
@@ -318,63 +322,68 @@ def test_a_directory_that_cannot_be_written_to_is_an_error(config, tmp_path, cap
         ("low, high", "other", None),
     ],
 )
-def test_rows_of_another_config_are_not_mixed_in(config, tmp_path, capsys, before, after, key):
+def test_rows_of_another_config_are_not_mixed_in(config, tmp_path, before, after, key):
     out = tmp_path / "out"
-    assert sweep(config, out, "--trials", 1) == 0
+    assert sweep(config, out, "--trials", 1).code == 0
     files = {path.name: path.read_bytes() for path in out.iterdir()}
     config.write_text(config.read_text().replace(before, after))
-    assert sweep(config, out, "--trials", 1) == (0 if key is None else 2)
+    result = sweep(config, out, "--trials", 1)
+    assert result.code == (0 if key is None else 2)
     if key:
-        assert f"holds trials of another config: {key} " in capsys.readouterr().err
+        assert f"holds trials of another config: {key} " in result.err
         assert {path.name: path.read_bytes() for path in out.iterdir()} == files
 
 
-def test_fresh_moves_the_old_result_aside(config, tmp_path, capsys):
+def test_fresh_moves_the_old_result_aside(config, tmp_path):
     out = tmp_path / "out"
     for seed in (1, 2, 3):
-        assert sweep(config, out, "--seed", seed, "--fresh") == 0
+        assert sweep(config, out, "--seed", seed, "--fresh").code == 0
     seeds = [
         json.loads((tmp_path / name / "manifest.json").read_text())["seed"] for name in ("out.old1", "out.old2", "out")
     ]
     assert seeds == [1, 2, 3]
-    assert call("sweep", config, "--out", out, "--seed", 4, "--fresh", "--n-jobs", 1) == 0
-    assert f"the earlier result is now in {tmp_path / 'out.old3'}" in capsys.readouterr().err
+    result = call("sweep", config, "--out", out, "--seed", 4, "--fresh", "--n-jobs", 1)
+    assert result.code == 0
+    assert f"the earlier result is now in {tmp_path / 'out.old3'}" in result.err
 
 
 def test_fresh_leaves_a_directory_alone_that_no_sweep_made(config, tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("x")
-    assert sweep(config, tmp_path / "mine", "--fresh") == 0
+    assert sweep(config, tmp_path / "mine", "--fresh").code == 0
     assert (tmp_path / "mine" / "thesis.tex").read_text() == "x"
 
 
 # What is missing, failures
 
 
-def test_dry_run_lists_what_is_missing_and_writes_nothing(config, tmp_path, capsys):
+def test_dry_run_lists_what_is_missing_and_writes_nothing(config, tmp_path):
     out = tmp_path / "out"
-    assert call("sweep", config, "--out", out, "--dry-run") == 0
+    result = call("sweep", config, "--out", out, "--dry-run")
+    assert result.code == 0
     assert not out.exists()
-    assert capsys.readouterr().out.splitlines()[-1] == "24 of 24 trials are missing, in 4 of 4 cells"
-    assert sweep(config, out, "--trials", 4) == 0
+    assert result.out.splitlines()[-1] == "24 of 24 trials are missing, in 4 of 4 cells"
+    assert sweep(config, out, "--trials", 4).code == 0
     files = {path.name: path.read_bytes() for path in out.iterdir()}
-    assert call("sweep", config, "--out", out, "--dry-run") == 0
-    lines = capsys.readouterr().out.splitlines()
+    result = call("sweep", config, "--out", out, "--dry-run")
+    assert result.code == 0
+    lines = result.out.splitlines()
     assert lines[-1] == "8 of 24 trials are missing, in 4 of 4 cells"
     assert re.fullmatch(r"about \d.* on one core, if a trial takes as long as those that are there did", lines[-2])
     assert lines[0].endswith("  2 of 6 trials missing: wide, CascadeBAI: L = 6, K = 1, delta = 0.2, epsilon = 0")
     assert {path.name: path.read_bytes() for path in out.iterdir()} == files
 
 
-def test_collect_writes_the_tables_of_what_is_there(config, tmp_path, capsys):
+def test_collect_writes_the_tables_of_what_is_there(config, tmp_path):
     out = tmp_path / "out"
-    assert sweep(config, out, "--trials", 4) == 0
+    assert sweep(config, out, "--trials", 4).code == 0
     before = tables(out)
     for name in ("trials.csv", "summary.csv", "timings.csv"):
         (out / name).unlink()
-    assert call("sweep", config, "--out", out, "--collect") == 1
+    result = call("sweep", config, "--out", out, "--collect")
+    assert result.code == 1
     assert tables(out) == before
-    assert "8 trials are missing" in capsys.readouterr().err
+    assert "8 trials are missing" in result.err
 
 
 def fail_at(monkeypatch, trial: int) -> None:
@@ -389,43 +398,47 @@ def fail_at(monkeypatch, trial: int) -> None:
 
 
 def test_a_failed_trial_is_told_with_the_command_that_repeats_it_and_runs_again_later(
-    config, tmp_path, capsys, monkeypatch, expected
+    config, tmp_path, monkeypatch, expected
 ):
     out = tmp_path / "out"
     with monkeypatch.context() as patch:
         fail_at(patch, 3)
-        assert sweep(config, out) == 1
-    err = capsys.readouterr().err.splitlines()
+        result = sweep(config, out)
+        assert result.code == 1
+    err = result.err.splitlines()
     assert err[0].startswith("trial 3 of wide, CascadeBAI: L = 6, K = 2, delta = 0.2, epsilon = 0 (cell ")
     assert "failed: ZeroDivisionError: by hand; repeat it with: cascadebai run " in err[0]
     assert err[2].startswith("2 trials failed")
     assert "in run_trial" in (out / "failures.log").read_text()
     assert len(rows_of(out)) == 22
     assert json.loads((out / "manifest.json").read_text())["complete"] is False
-    assert sweep(config, out) == 0
+    assert sweep(config, out).code == 0
     assert tables(out) == expected
     assert not (out / "failures.log").exists()
 
 
-def test_the_command_that_is_told_repeats_exactly_the_trial(config, tmp_path, capsys, monkeypatch, expected):
+def test_the_command_that_is_told_repeats_exactly_the_trial(config, tmp_path, monkeypatch, expected):
     import shlex
 
     with monkeypatch.context() as patch:
         fail_at(patch, 3)
-        assert sweep(config, tmp_path / "out") == 1
-    words = shlex.split(capsys.readouterr().err.splitlines()[0].split("repeat it with: ")[1])
-    assert call(*words[1:]) == 0
+        result = sweep(config, tmp_path / "out")
+        assert result.code == 1
+    words = shlex.split(result.err.splitlines()[0].split("repeat it with: ")[1])
+    result = call(*words[1:])
+    assert result.code == 0
     cell_id = words[words.index("--cell") + 1]
     rows = [line.split(",") for line in expected[0].decode().splitlines() if line.startswith(cell_id)]
     steps = int(rows[3][-3])
-    assert f"mean {steps:,.1f}, 1 trial" in capsys.readouterr().out
+    assert f"mean {steps:,.1f}, 1 trial" in result.out
 
 
-def test_fail_fast_stops_at_the_first_failure(config, tmp_path, monkeypatch, capsys):
+def test_fail_fast_stops_at_the_first_failure(config, tmp_path, monkeypatch):
     fail_at(monkeypatch, 0)
-    assert sweep(config, tmp_path / "out", "--fail-fast") == 1
+    result = sweep(config, tmp_path / "out", "--fail-fast")
+    assert result.code == 1
     assert len(rows_of(tmp_path / "out")) < 18
-    assert "1 trial failed" in capsys.readouterr().err
+    assert "1 trial failed" in result.err
 
 
 # A cluster

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sweeps import call
+from sweeps import call, refusal
 
 import cascadebai_cli.engines.stretch as stretch
 import cascadebai_cli.learners.cascadebai as algorithm
@@ -37,8 +37,8 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("reference")
     (folder / "small.yaml").write_text(CONFIG)
     made = folder / "made"
-    assert call("sweep", folder / "small.yaml", "--out", made, "--backend", "sequential", "--quiet") == 0
-    assert call("fit", made, "--quiet") == 0
+    assert call("sweep", folder / "small.yaml", "--out", made, "--backend", "sequential", "--quiet").code == 0
+    assert call("fit", made, "--quiet").code == 0
     kept = folder / "reference" / "small"
     kept.mkdir(parents=True)
     for name in ("trials.csv", "summary.csv", "fits.csv", "manifest.json"):
@@ -50,13 +50,13 @@ Verify = Callable[..., tuple[int, list[str]]]
 
 
 @pytest.fixture
-def verify(reference: Path, capsys: pytest.CaptureFixture[str]) -> Verify:
+def verify(reference: Path) -> Verify:
     """Exit code of `verify` and the lines that it prints; the seed of the fresh trials is fixed here."""
 
     def run(*more: object, directory: Path = reference) -> tuple[int, list[str]]:
         common = ("--reference", directory, "--n-jobs", 1, "--trials", 100, "--seed", 3)
-        code = call("verify", *common, *more)
-        return code, capsys.readouterr().out.splitlines()
+        result = call("verify", *common, *more)
+        return result.code, result.out.splitlines()
 
     return run
 
@@ -181,13 +181,14 @@ def test_a_reference_that_was_edited(file: str, old: str, new: str, told: str, c
     assert any(told in line for line in lines if line.startswith("moved: small: tables")), lines
 
 
-def test_another_numpy_is_pointed_out(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_another_numpy_is_pointed_out(copy: Path) -> None:
     path = copy / "small" / "manifest.json"
     manifest = json.loads(path.read_text())
     manifest["versions"]["numpy"], manifest["engine_version"] = "1.0", 0
     path.write_text(json.dumps(manifest))
-    assert call("verify", "--reference", copy, "--n-jobs", 1, "--trials", 3, "--seed", 3) == 0
-    told = capsys.readouterr().err
+    result = call("verify", "--reference", copy, "--n-jobs", 1, "--trials", 3, "--seed", 3)
+    assert result.code == 0
+    told = result.err
     assert "small: numpy 1.0 in the reference" in told
     assert "small: engine 0 in the reference" in told
 
@@ -199,50 +200,42 @@ def test_another_numpy_is_pointed_out(copy: Path, capsys: pytest.CaptureFixture[
         (("--only", "tiny"), "--only: tiny is not in"),
     ],
 )
-def test_nothing_to_verify(
-    arguments: tuple[str, ...], told: str, reference: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert call("verify", "--reference", reference, *arguments) == 2
-    assert told in capsys.readouterr().err
+def test_nothing_to_verify(arguments: tuple[str, ...], told: str, reference: Path) -> None:
+    result = call("verify", "--reference", reference, *arguments)
+    assert result.code == 2
+    assert told in result.err
 
 
-def test_a_reference_needs_its_rows(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_reference_needs_its_rows(copy: Path) -> None:
     (copy / "small" / "trials.csv").unlink()
-    assert call("verify", "--reference", copy) == 2
-    assert "small needs manifest.json and trials.csv to be a reference" in capsys.readouterr().err
+    result = call("verify", "--reference", copy)
+    assert result.code == 2
+    assert "small needs manifest.json and trials.csv to be a reference" in result.err
 
 
-def test_a_reference_whose_config_is_not_valid_any_more(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_reference_whose_config_is_not_valid_any_more(copy: Path) -> None:
     path = copy / "small" / "manifest.json"
     path.write_text(path.read_text().replace('"two_level"', '"three_level"'))
-    assert call("verify", "--reference", copy) == 2
-    error = capsys.readouterr().err
-    assert f"error: {path}: the config is not valid any more: instances.0.family: 'three_level' is not known; " in error
-    assert "http" not in error
+    result = call("verify", "--reference", copy)
+    assert result.code == 2
+    assert (
+        f"error: {path}: the config is not valid any more: instances.0.family: 'three_level' is not known; "
+        in result.err
+    )
+    assert "http" not in result.err
 
 
 @pytest.mark.parametrize("key", ["config", "seed", "engine_version", "versions"])
 @pytest.mark.parametrize("value", [None, "x"])
-def test_a_reference_needs_its_manifest(
-    key: str, value: object, copy: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_reference_needs_its_manifest(key: str, value: object, copy: Path) -> None:
     path = copy / "small" / "manifest.json"
     manifest = json.loads(path.read_text())
     manifest[key] = value
     path.write_text(json.dumps(manifest))
-    refused(copy, f"{path}: {key}: ", capsys)
+    assert refusal("verify", "--reference", copy).startswith(f"{path}: {key}: ")
     del manifest[key]
     path.write_text(json.dumps(manifest))
-    refused(copy, f"{path}: key {key} is missing, as in no manifest", capsys)
-
-
-def refused(reference: Path, told: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """`verify` ends with one sentence."""
-    assert call("verify", "--reference", reference) == 2
-    out, error = capsys.readouterr()
-    assert out == ""
-    assert error.startswith(f"error: {told}")
-    assert error.count("\n") == 1
+    assert refusal("verify", "--reference", copy).startswith(f"{path}: key {key} is missing, as in no manifest")
 
 
 @pytest.mark.parametrize(
@@ -260,31 +253,30 @@ def refused(reference: Path, told: str, capsys: pytest.CaptureFixture[str]) -> N
         ("fits.csv", None, b"", ": not a table"),
     ],
 )
-def test_a_damaged_table(
-    name: str, old: bytes | None, new: bytes, told: str, copy: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_damaged_table(name: str, old: bytes | None, new: bytes, told: str, copy: Path) -> None:
     path = copy / "small" / name
     content = path.read_bytes()
     path.write_bytes(new if old is None else content.replace(old, new, 1))
-    assert call("verify", "--reference", copy, "--n-jobs", 1, "--seed", 3) == 2
-    out, error = capsys.readouterr()
-    assert out == ""
-    assert error.splitlines()[-1].startswith(f"error: {path}{told}"), error
+    result = call("verify", "--reference", copy, "--n-jobs", 1, "--seed", 3)
+    assert result.code == 2
+    assert result.out == ""
+    assert result.err.splitlines()[-1].startswith(f"error: {path}{told}"), result.err
 
 
 @pytest.mark.parametrize("name", ["trials.csv", "summary.csv", "fits.csv", "manifest.json"])
-def test_a_directory_in_place_of_a_table(name: str, copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_directory_in_place_of_a_table(name: str, copy: Path) -> None:
     path = copy / "small" / name
     path.unlink()
     path.mkdir()
-    assert call("verify", "--reference", copy, "--n-jobs", 1) == 2
-    assert f"error: {path} cannot be read (Is a directory)" in capsys.readouterr().err
+    result = call("verify", "--reference", copy, "--n-jobs", 1)
+    assert result.code == 2
+    assert f"error: {path} cannot be read (Is a directory)" in result.err
 
 
-def test_a_reference_without_rows(copy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_reference_without_rows(copy: Path) -> None:
     path = copy / "small" / "trials.csv"
     path.write_text(path.read_text().splitlines()[0] + "\n")
-    refused(copy, f"{path}: no trial; ", capsys)
+    assert refusal("verify", "--reference", copy).startswith(f"{path}: no trial; ")
 
 
 def test_all_cells_are_strangers(copy: Path, verify: Verify) -> None:
@@ -295,14 +287,14 @@ def test_all_cells_are_strangers(copy: Path, verify: Verify) -> None:
     assert checks(lines) == {TABLES}
 
 
-def test_means_need_two_trials_in_the_reference(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_means_need_two_trials_in_the_reference(tmp_path: Path) -> None:
     (tmp_path / "small.yaml").write_text(CONFIG)
     made = tmp_path / "reference" / "small"
-    assert call("sweep", tmp_path / "small.yaml", "--out", made, "--trials", 1, "--n-jobs", 1, "--quiet") == 0
-    assert call("verify", "--reference", made.parent, "--n-jobs", 1, "--seed", 3) == 0
-    out, error = capsys.readouterr()
-    assert out == "nothing has moved in small\n"
-    assert "small: by statistics: skipped for want of 2 trials in the reference: 6 of the cells\n" in error
+    assert call("sweep", tmp_path / "small.yaml", "--out", made, "--trials", 1, "--n-jobs", 1, "--quiet").code == 0
+    result = call("verify", "--reference", made.parent, "--n-jobs", 1, "--seed", 3)
+    assert result.code == 0
+    assert result.out == "nothing has moved in small\n"
+    assert "small: by statistics: skipped for want of 2 trials in the reference: 6 of the cells\n" in result.err
 
 
 # --- learners that a manifest names but nobody on the command line ---------------------------------------------------
@@ -321,7 +313,7 @@ class Own(BatRac):
 
 
 @pytest.fixture
-def stranger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Path:
+def stranger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Result directory of a learner of somebody's own beside Algorithm 1; importing its module leaves a trace."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
@@ -330,12 +322,12 @@ def stranger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     (tmp_path / "small.yaml").write_text(CONFIG)
     made = tmp_path / "reference" / "small"
     more = ("--plugin", f"{module.stem}:Own", "--trials", 4, "--n-jobs", 1, "--quiet")
-    assert call("sweep", tmp_path / "small.yaml", "--out", made, *more) == 0
+    result = call("sweep", tmp_path / "small.yaml", "--out", made, *more)
+    assert result.code == 0
     trace(tmp_path).unlink()
     for cached in (load_plugin, plugin_code):
         cached.cache_clear()
     monkeypatch.delitem(sys.modules, module.stem)
-    capsys.readouterr()
     return made
 
 
@@ -351,24 +343,23 @@ def only_stranger(made: Path) -> None:
     path.write_text(json.dumps(manifest))
 
 
-def test_a_learner_that_only_the_manifest_names_is_skipped(
-    stranger: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert call("verify", "--reference", stranger.parent, "--n-jobs", 1, "--seed", 3) == 0
-    out, error = capsys.readouterr()
-    assert out == "nothing has moved in small\n"
+def test_a_learner_that_only_the_manifest_names_is_skipped(stranger: Path, tmp_path: Path) -> None:
+    result = call("verify", "--reference", stranger.parent, "--n-jobs", 1, "--seed", 3)
+    assert result.code == 0
+    assert result.out == "nothing has moved in small\n"
     name = f"stranger_{tmp_path.name}:Own"
-    assert f"small: learner 'Own' is skipped: {name} is not part of this program; " in error
-    assert f"add --plugin {name}\n" in error
-    assert "bit for bit: 12 of 24 trials run again" in error
+    assert f"small: learner 'Own' is skipped: {name} is not part of this program; " in result.err
+    assert f"add --plugin {name}\n" in result.err
+    assert "bit for bit: 12 of 24 trials run again" in result.err
     assert not trace(tmp_path).exists()
 
 
-def test_a_learner_that_is_named_is_run(stranger: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_learner_that_is_named_is_run(stranger: Path, tmp_path: Path) -> None:
     name = f"stranger_{tmp_path.name}:Own"
-    assert call("verify", "--reference", stranger.parent, "--n-jobs", 1, "--seed", 3, "--plugin", name) == 0
-    assert "skipped" not in (error := capsys.readouterr().err)
-    assert "bit for bit: 24 of 48 trials run again" in error
+    result = call("verify", "--reference", stranger.parent, "--n-jobs", 1, "--seed", 3, "--plugin", name)
+    assert result.code == 0
+    assert "skipped" not in result.err
+    assert "bit for bit: 24 of 48 trials run again" in result.err
     assert trace(tmp_path).exists()
 
 
@@ -388,7 +379,7 @@ def test_reading_results_imports_no_learner(
     code: int, arguments: tuple[str, ...], stranger: Path, tmp_path: Path
 ) -> None:
     only_stranger(stranger)
-    assert call(*arguments) == code
+    assert call(*arguments).code == code
     assert not trace(tmp_path).exists()
 
 
@@ -399,12 +390,11 @@ def test_reading_results_imports_no_learner(
         (("--plugin", "antigravity:X"), "--plugin antigravity:X: no learner in "),
     ],
 )
-def test_nobody_is_left_to_run(
-    more: tuple[str, ...], told: str, stranger: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_nobody_is_left_to_run(more: tuple[str, ...], told: str, stranger: Path) -> None:
     only_stranger(stranger)
-    assert call("verify", "--reference", stranger.parent, *more) == 2
-    assert told in capsys.readouterr().err
+    result = call("verify", "--reference", stranger.parent, *more)
+    assert result.code == 2
+    assert told in result.err
 
 
 # --- which trials stand for all -------------------------------------------------------------------------------------

@@ -3,18 +3,23 @@
 import pytest
 
 from cascadebai_cli.figures.labels import instance_label, values_label
+from cascadebai_cli.study.instances import AnyInstance, Linear, TwoLevel
 
 
 def test_two_level_instance_is_named_by_its_weights() -> None:
-    entry = {"family": "two_level", "w_star": "1/sqrt(K)", "w_prime": 0.1}
+    entry = TwoLevel(name="setting 3", family="two_level", w_star="1/sqrt(K)", w_prime=0.1)
     assert instance_label("setting 3", entry) == "$w^{*} = 1/\\sqrt{K}$, $w\N{PRIME} = 0.1$"
 
 
 @pytest.mark.parametrize(
     "entry",
-    [{}, {"family": "linear", "w_max": 0.5}, {"family": "two_level", "w_star": "open(K)", "w_prime": "1"}],
+    [
+        None,
+        Linear(name="x", family="linear", w_max=0.5, w_min=0.1),
+        TwoLevel(name="x", family="two_level", w_star="open(K)", w_prime="1"),
+    ],
 )
-def test_other_instances_keep_their_name(entry: dict[str, object]) -> None:
+def test_other_instances_keep_their_name(entry: AnyInstance | None) -> None:
     assert instance_label("the $5 shop", entry) == r"the \$5 shop"
 
 

@@ -3,12 +3,15 @@
 import json
 import os
 import re
+import sys
 from functools import reduce
 from operator import getitem
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
+from sweeps import call
 from synthetic import scaling_config, write_results
 
 from cascadebai_cli.errors import ConfigError
@@ -25,7 +28,7 @@ def test_reads_cells_config_and_hash(directory: Path) -> None:
     results = load_results(directory)
     assert len(results.summary) == 8
     assert list(results.instances) == ["setting 1", "setting 2"]
-    assert results.study == "table1"
+    assert results.name == results.study.study == "table1"
     assert results.plot_kind == "scaling"
     assert results.main_learner == "CascadeBAI"
     assert results.rows_sha256 == json.loads((directory / "manifest.json").read_text())["rows_sha256"]
@@ -94,21 +97,7 @@ def test_damaged_file(directory: Path, name: str, content: str | bytes, sentence
 @pytest.mark.parametrize(
     ("key", "value", "sentence"),
     [
-        ("config", 1, "config: 1 is not a mapping; run the sweep again"),
-        ("config.study", "a/b", 'config.study: "a/b" is not a name without slashes'),
-        ("config.trials", "x", 'config.trials: "x" is not a whole number'),
-        ("config.max_steps", "x", 'config.max_steps: "x" is not a whole number'),
-        ("config.delta", ["x"], 'config.delta.0: "x" is not a number'),
-        ("config.plot", 1, "config.plot: 1 is not a mapping"),
-        ("config.plot.kind", ["bars"], 'config.plot.kind: ["bars"] is not text'),
-        ("config.instances", [1], "config.instances.0: 1 is not a mapping"),
-        ("config.learners", [{}], "key config.learners.0.name is missing"),
-        ("config.instances.1.fit", "K", 'config.instances.1.fit: "K" is not a mapping'),
-        ("config.instances.1.fit", {}, "key config.instances.1.fit.model is missing"),
-        ("config.instances.1.fit.model", ["K"], 'config.instances.1.fit.model: ["K"] is not text'),
-        ("config.instances.1.fit.published", "x", 'config.instances.1.fit.published: "x" is not a mapping'),
-        ("config.instances.1.fit.published.c1", "x", 'config.instances.1.fit.published.c1: "x" is not a number'),
-        ("config.learners.0.sigma", "x", 'config.learners.0.sigma: "x" is not a positive number'),
+        ("config", 1, "config: 1 is not a mapping; run the sweep again with --fresh"),
         ("seed", -1, "seed: -1 is not 0 or more; run the sweep again with --fresh"),
         ("seed", True, "seed: true is not a whole number"),
         ("cells", 5, "cells: 5 is not a mapping"),
@@ -121,11 +110,86 @@ def test_damaged_file(directory: Path, name: str, content: str | bytes, sentence
 def test_value_of_another_kind_in_the_manifest(directory: Path, key: str, value: object, sentence: str) -> None:
     path = directory / "manifest.json"
     manifest = json.loads(path.read_text())
-    *parents, last = (int(part) if part.isdigit() else part for part in key.split("."))
-    reduce(getitem, parents, manifest)[last] = value
+    put(manifest, key, value)
     path.write_text(json.dumps(manifest))
     with pytest.raises(ConfigError, match=re.escape(f"{path}: {sentence}")):
         load_results(directory)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "sentence"),
+    [
+        ("study", "a/b", "study: 'a/b' has a slash, but figures are named after it; leave the slash out"),
+        ("trials", "x", "trials: 'x' is not a whole number"),
+        ("max_steps", "x", "max_steps: 'x' is not a whole number"),
+        ("delta", ["x"], "delta.0: 'x' is not a number"),
+        ("plot", 1, "plot: 1 is not a mapping"),
+        ("plot.kind", "pie", "plot.kind: 'pie' is not known; use one of scaling, curves, bars"),
+        ("instances", [1], "instances.0: 1 is not a mapping"),
+        ("instances.0.K", [], "instances.0.K: the list is empty"),
+        ("learners", [{}], "learners.0.name: missing"),
+        ("instances.1.fit", "K", "instances.1.fit: 'K' is not a mapping"),
+        ("instances.1.fit", {}, "instances.1.fit.model: missing"),
+        ("instances.1.fit.model", "L", "instances.1.fit.model: 'L' is not known"),
+        ("instances.1.fit.published", "x", "instances.1.fit.published: 'x' is not a mapping"),
+        ("instances.1.fit.published.c1", "x", "instances.1.fit.published.c1: 'x' is not a number"),
+        ("learners.0.sigma", "x", "learners.0.sigma: 'x' is not a number"),
+        ("learners.0.sigma", 1e308, "learners.0.sigma: 1e+308 is too large"),
+        ("seeed", 1, "seeed: unknown key; did you mean seed?"),
+    ],
+)
+def test_a_config_that_is_not_valid_any_more(directory: Path, key: str, value: object, sentence: str) -> None:
+    path = directory / "manifest.json"
+    manifest = json.loads(path.read_text())
+    put(manifest["config"], key, value)
+    path.write_text(json.dumps(manifest))
+    with pytest.raises(ConfigError, match=re.escape(f"{path}: the config is not valid any more: {sentence}")):
+        load_results(directory)
+
+
+def put(tree: Any, key: str, value: object) -> None:
+    """Set the value under a path of keys and positions."""
+    *parents, last = (int(part) if part.isdigit() else part for part in key.split("."))
+    reduce(getitem, parents, tree)[last] = value
+
+
+OWN = """
+from pathlib import Path
+Path(__file__).with_name("imported").touch()
+class Own:
+    def __init__(self, L, K, delta, epsilon):
+        pass
+"""
+
+
+@pytest.mark.parametrize("algorithm", ["antigravity:X", "stranger:Own", "stranger:nothing", "no such:module", "older"])
+def test_nothing_is_imported_because_a_manifest_names_it(
+    algorithm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "stranger.py").write_text(OWN)
+    learners = [
+        {"name": "stranger", "algorithm": algorithm, "order": {"any": ["thing"]}, "sigma": -1},
+        {"name": "CascadeBAI", "algorithm": "cascadebai"},
+    ]
+    directory = write_results(tmp_path / "r", scaling_config(1, K=[20, 30, 40], learners=learners))
+    results = load_results(directory)
+    assert results.main_learner == "CascadeBAI"
+    assert [entry.algorithm for entry in results.study.learners] == [algorithm, "cascadebai"]
+    assert call("fit", directory, "--quiet").code == 0
+    assert call("plot", directory).code == 0
+    assert call("report", directory, "-o", tmp_path / "page.html").code == 0
+    assert not (tmp_path / "imported").exists()
+    assert not {"antigravity", "stranger"} & set(sys.modules)
+
+
+def test_no_data_file_is_opened_because_a_manifest_names_it(directory: Path) -> None:
+    path = directory / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["config"]["instances"][0] = {"name": "setting 1", "family": "csv", "path": "/dev/zero", "rate": "rate"}
+    path.write_text(json.dumps(manifest))
+    assert load_results(directory).study.cells == ()
 
 
 @pytest.mark.parametrize(
