@@ -90,18 +90,25 @@ def _bounds(results: Results, cell: Mapping[Any, Any], learner: LearnerEntry) ->
 def bounds_printed(table: pd.DataFrame) -> Table:
     """The table to print; of the names and sizes only those that tell the cells apart, and `K`."""
     names = [name for name in POINT if name == "K" or table[name].nunique() > 1]
-    header = [*names, "lower", "measured", "upper", "measured/lower", "upper/measured", "dominating", "source"]
-    return table_of(header, [_line(row, names) for row in table.to_dict("records")], words=_words(names))
+    sharp = {"sharp": "sharp", "measured_over_sharp": "measured/sharp"} if "sharp" in table else {}
+    header = ["lower", "measured", "upper", "measured/lower", "upper/measured", "dominating", "source"]
+    lines = [
+        [*_names(row, names), *(number(row[name]) for name in sharp), *_line(row)] for row in table.to_dict("records")
+    ]
+    return table_of([*names, *sharp.values(), *header], lines, words=_words(names))
 
 
 def _words(names: list[str]) -> int:
     return sum(name in ("instance", "learner") for name in names)
 
 
-def _line(row: Mapping[Any, Any], names: list[str]) -> list[str]:
+def _names(row: Mapping[Any, Any], names: list[str]) -> list[str]:
+    return [str(row[name]) for name in names]
+
+
+def _line(row: Mapping[Any, Any]) -> list[str]:
     at_least = ">= " if row["n_capped"] > 0 else ""
     return [
-        *(str(row[name]) for name in names),
         number(row["lower"]),
         at_least + number(row["mean_steps"]),
         number(row["upper"]),

@@ -26,11 +26,16 @@ def bounds(
     printed: Annotated[
         bool, typer.Option("--printed", help="Constant 216 in T-bar, as printed, instead of 256 sigma^2.")
     ] = False,
+    sharp: Annotated[
+        bool,
+        typer.Option("--sharp", help="The sharp lower bound as well; seconds for each instance of many weights."),
+    ] = False,
 ) -> None:
     """Print the lower and the upper bound on the number of steps, and how far the measured mean is from both.
 
-    The lower bound holds for the mean of any algorithm, the upper one for CascadeBAI with probability 1 - delta.
+    The lower bounds hold for the mean of any algorithm, the upper one for CascadeBAI with probability 1 - delta.
     """
     from cascadebai_cli.workflows import bounds as work
 
-    typer.echo(work.bounds(config, results=results, csv=csv, printed=printed, watch=Terminal()).printed)
+    bounded = work.bounds(config, results=results, csv=csv, printed=printed, sharp=sharp, watch=Terminal())
+    typer.echo(bounded.printed)

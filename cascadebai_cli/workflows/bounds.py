@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from cascadebai_cli.analysis.bounds import bounds_printed, bounds_row, outside, with_measured
+from cascadebai_cli.analysis.sharp import with_sharp
 from cascadebai_cli.store.directory import load_results
 from cascadebai_cli.store.schema import BOUNDED, SUMMARY
 from cascadebai_cli.study.cells import Cell
@@ -32,6 +33,7 @@ def bounds(
     results: Path | None = None,
     csv: Path | None = None,
     printed: bool = False,
+    sharp: bool = False,
     watch: Watch = SILENT,
 ) -> Bounded:
     """The lower and the upper bound on the number of steps, and how far the measured mean is from both.
@@ -41,14 +43,17 @@ def bounds(
         results: its sweep; `results/NAME OF CONFIG` by default, if there is one.
         csv: file for the table, none by default.
         printed: constant 216 in T-bar, as printed, instead of 256 sigma^2.
+        sharp: add the sharp lower bound, `nan` where `epsilon > 0`.
         watch: takes the remarks.
 
     Raises:
         ConfigError: if the config or the result directory is not usable.
         CascadeError: if the table cannot be written.
     """
-    promised = _promised(read_study(config).cells, printed)
-    table = with_measured(promised, _measured(results, config, watch))
+    cells = read_study(config).cells
+    table = with_measured(_promised(cells, printed), _measured(results, config, watch))
+    if sharp:
+        table = with_sharp(table, cells)
     for sentence in outside(table):
         watch.warn(f"warning: {sentence}")
     if csv:

@@ -1,0 +1,45 @@
+"""The sharp lower bound beside what was measured."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+import pandas as pd
+
+from cascadebai_cli.model.instance import Instance
+from cascadebai_cli.study.cells import Cell
+from cascadebai_cli.theory.sharp import SharpBound, sharp_bound
+
+KEPT = 512
+"""Instances whose bound is kept: it does not depend on `delta`."""
+
+
+def with_sharp(table: pd.DataFrame, cells: Sequence[Cell]) -> pd.DataFrame:
+    """Add `T_star`, its certified relative `gap`, the bound `sharp` and the measured mean over it.
+
+    Args:
+        table: one row a cell, in the order of `cells`, with `mean_steps`.
+        cells: the cells; `nan` where `epsilon > 0`.
+    """
+    known = [_bound(cell) for cell in cells]
+    values = [
+        (bound.characteristic_steps, bound.gap, bound.steps(cell.delta)) if bound else (np.nan,) * 3
+        for bound, cell in zip(known, cells, strict=True)
+    ]
+    added = pd.DataFrame(values, columns=["T_star", "gap", "sharp"], index=table.index, dtype=float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        added["measured_over_sharp"] = table["mean_steps"].astype(float) / added["sharp"]
+    return pd.concat([table, added], axis=1)
+
+
+def _bound(cell: Cell) -> SharpBound | None:
+    """The bound for lists as long as those of the cell's learner."""
+    if cell.epsilon > 0:
+        return None
+    shown = len(set(cell.build().select()))
+    return _found(tuple(cell.problem.weights.tolist()), cell.K, cell.feedback == "semi-bandit", shown)
+
+
+@lru_cache(KEPT)
+def _found(weights: tuple[float, ...], K: int, semi_bandit: bool, M: int) -> SharpBound:
+    return sharp_bound(Instance(np.array(weights), K), semi_bandit=semi_bandit, M=M)
