@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 Config = Annotated[Path, typer.Argument(metavar="CONFIG", help="A study, as YAML.")]
 Trials = Annotated[int | None, typer.Option("--trials", min=1, help="Trials a cell, instead of those of CONFIG.")]
 Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Root seed, instead of that of CONFIG.")]
+MaxSteps = Annotated[
+    int | None, typer.Option("--max-steps", min=1, help="Cap on the steps of a trial, instead of that of CONFIG.")
+]
 Jobs = Annotated[int, typer.Option("--n-jobs", help="Processes; -1 is one a core.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no remarks.")]
 Plugins = Annotated[

@@ -6,7 +6,7 @@ import typer
 
 from cascadebai_cli.cli.cell_report import cell_report
 from cascadebai_cli.cli.console import Terminal, end_with
-from cascadebai_cli.cli.options import Config, Jobs, Plugins, Quiet, Seed, Trials
+from cascadebai_cli.cli.options import Config, Jobs, MaxSteps, Plugins, Quiet, Seed, Trials
 
 
 def run(
@@ -23,6 +23,7 @@ def run(
         int | None, typer.Option("--trial", min=0, help="Run only the trial of this number, as a sweep does.")
     ] = None,
     seed: Seed = None,
+    max_steps: MaxSteps = None,
     plugin: Plugins = None,
     n_jobs: Jobs = -1,
     quiet: Quiet = False,
@@ -36,6 +37,7 @@ def run(
         trials=trials,
         trial=trial,
         seed=seed,
+        max_steps=max_steps,
         plugins=plugin or (),
         backend=work.Backend(n_jobs=n_jobs),
         watch=Terminal(quiet=quiet),

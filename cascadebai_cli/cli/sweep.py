@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cascadebai_cli.cli.console import Terminal, end_with, tell
-from cascadebai_cli.cli.options import BackendName, Config, Jobs, Plugins, Quiet, Seed, Trials, some_path
+from cascadebai_cli.cli.options import BackendName, Config, Jobs, MaxSteps, Plugins, Quiet, Seed, Trials, some_path
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.text.numbers import count, duration
 
@@ -24,6 +24,7 @@ def sweep(
     ] = None,
     trials: Trials = None,
     seed: Seed = None,
+    max_steps: MaxSteps = None,
     plugin: Plugins = None,
     n_jobs: Jobs = -1,
     backend: Annotated[BackendName, typer.Option(help="Where trials run.")] = "loky",
@@ -48,7 +49,7 @@ def sweep(
     if fresh + dry_run + collect > 1:
         raise ConfigError("--fresh, --dry-run and --collect exclude each other; give one of them")
     place = work.Backend(backend, n_jobs, scheduler)
-    request = work.Request(config, out, trials, seed, tuple(plugin or ()))
+    request = work.Request(config, out, trials, seed, tuple(plugin or ()), max_steps)
     watch = Terminal(quiet=quiet)
     if dry_run:
         _print_missing(work.missing(request))

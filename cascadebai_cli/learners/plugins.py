@@ -4,19 +4,30 @@ It is imported by that name in every process that runs trials, so the module mus
 directory in which the command was started, or installed.
 """
 
-import hashlib
+import inspect
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache
-from importlib import import_module
-from pathlib import Path
+from importlib import import_module, invalidate_caches
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from cascadebai_cli.errors import CascadeError, ConfigError
+from cascadebai_cli.learners.checked import PARTS, Checked, refuse_incomplete
 from cascadebai_cli.learners.protocol import Learner
 from cascadebai_cli.learners.racing import RacingLearner
+from cascadebai_cli.learners.sources import OURS, code_hash, is_standard
+
+MakeGenerator = Callable[[], np.random.Generator]
+"""Makes the generator of a trial for a learner that draws."""
+
+
+def same_generator() -> np.random.Generator:
+    """For a learner that is only looked at: the same one each time."""
+    return np.random.Generator(np.random.PCG64DXSM(0))
 
 
 def is_plugin(name: str) -> bool:
@@ -49,68 +60,76 @@ def _module(name: str, module_name: str) -> ModuleType:
             f"{name}: '{module_name}' is not a module; write it as in an import, such as folder.file:Class"
         )
     if os.getcwd() not in sys.path:
-        sys.path.append(os.getcwd())
+        sys.path.append(os.getcwd())  # at the end: a file there must not take the place of a module that others import
     try:
-        return import_module(module_name)
+        invalidate_caches()
+        module = import_module(module_name)
     except ModuleNotFoundError as error:
         raise ConfigError(
             f"{name}: no module '{error.name}' in {os.getcwd()} or installed; start where it lies"
         ) from error
-    except Exception as error:
-        problem = f"{type(error).__name__}: {error}".splitlines()[0]
-        raise ConfigError(f"{name}: importing {module_name} fails with {problem}; correct the module") from error
+    except (Exception, SystemExit) as error:
+        raise ConfigError(f"{name}: importing {module_name} fails with {_line(error)}; correct the module") from error
+    if is_standard(module.__spec__):
+        raise ConfigError(f"{name}: {module_name} is a part of Python or no file; name a module of your own")
+    return module
 
 
-def build_plugin(name: str, *, L: int, K: int, **others: Any) -> Learner:
+def _line(error: BaseException) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())
+
+
+def build_plugin(name: str, make_rng: MakeGenerator, *, L: int, K: int, **others: Any) -> Learner:
     """A learner of that class, whose lists are checked.
+
+    Args:
+        name: `module:Class`.
+        make_rng: makes its generator, if its constructor takes `rng`.
+        L, K, others: further arguments of the constructor.
 
     Raises:
         ConfigError: if it cannot be made, or does not follow the protocol.
     """
+    made = load_plugin(name)
     try:
-        learner: object = load_plugin(name)(L=L, K=K, **others)
+        if "rng" in parameters(made):
+            others["rng"] = make_rng()
+        learner: Any = made(L=L, K=K, **others)
     except CascadeError:
         raise
-    except Exception as error:
-        problem = f"{type(error).__name__}: {error}".splitlines()[0]
-        raise ConfigError(f"{name}: {problem}; it is made with L, K, delta, epsilon and its options") from error
-    missing = [part for part in _PARTS if not hasattr(learner, part)]
-    if missing or not isinstance(learner, Learner):
-        raise ConfigError(f"{name} lacks {', '.join(missing)}; a learner has {', '.join(_PARTS)}")
-    return learner if isinstance(learner, RacingLearner) else _Checked(learner, name, L, K)
+    except (Exception, SystemExit) as error:
+        raise ConfigError(f"{name}: {_line(error)}; it is made with L, K, delta, epsilon and its options") from error
+    refuse_incomplete(learner, name)
+    return learner if _runs_our_way(learner) else Checked(learner, name, L, K)
 
 
-_PARTS = ("select", "observe", "finished", "recommendation")
+def _runs_our_way(learner: object) -> bool:
+    """Whether it is a racing learner that changes nothing but the rule, so that the fast engines are exact for it."""
+    return isinstance(learner, RacingLearner) and all(
+        part not in vars(learner) and _definer(type(learner), part).__module__.startswith(f"{OURS}.") for part in PARTS
+    )
 
 
-class _Checked:
-    """A learner whose lists are checked: an empty one would be shown for ever, one that is too long would cheat."""
+def _definer(made: type, part: str) -> type:
+    return next(base for base in made.__mro__ if part in vars(base))
 
-    def __init__(self, learner: Learner, name: str, L: int, K: int) -> None:
-        self._learner, self.name, self._K, self._items = learner, name, K, frozenset(range(L))
-        self.observe = learner.observe
 
-    @property
-    def finished(self) -> bool:
-        return self._learner.finished
+def parameters(made: Callable[..., Learner]) -> dict[str, inspect.Parameter]:
+    """Parameters of a constructor by name; of annotations that cannot be evaluated, the text.
 
-    @property
-    def recommendation(self) -> tuple[int, ...]:
-        return self._learner.recommendation
-
-    def select(self) -> Sequence[int]:
-        shown = self._learner.select()
-        items = set(shown)
-        if not 0 < len(shown) == len(items) <= self._K or not items <= self._items:
-            raise CascadeError(
-                f"{self.name}: select returned {list(shown)}; a list has 1 to {self._K} different items, "
-                f"each from 0 to {len(self._items) - 1}"
-            )
-        return shown
+    Raises:
+        ConfigError: if it has no signature, as some classes that are not written in Python.
+    """
+    try:
+        return dict(inspect.signature(made, eval_str=True).parameters)
+    except (ValueError, TypeError):
+        raise ConfigError(f"{made.__name__} does not say what it is made with; write it in Python") from None
+    except Exception:
+        return dict(inspect.signature(made).parameters)
 
 
 @lru_cache(maxsize=32)
 def plugin_code(name: str) -> str:
-    """16 hexadecimal digits of a hash of the module's file: rows of an older version do not mix with newer ones."""
-    file = sys.modules[load_plugin(name).__module__].__file__
-    return hashlib.sha256(Path(file).read_bytes() if file else b"").hexdigest()[:16]
+    """Hash of all code that the class runs (`sources`): rows of an older version do not mix with newer ones."""
+    made = load_plugin(name)
+    return code_hash(name.partition(":")[0], made.__module__)

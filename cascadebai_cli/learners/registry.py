@@ -8,7 +8,7 @@ from typing import Any
 from cascadebai_cli.learners.batrac import BatRac
 from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.learners.kl_lucb import KLLucb
-from cascadebai_cli.learners.plugins import build_plugin, is_plugin, load_plugin
+from cascadebai_cli.learners.plugins import MakeGenerator, build_plugin, is_plugin, load_plugin, same_generator
 from cascadebai_cli.learners.protocol import Learner
 from cascadebai_cli.learners.track_and_stop import TrackAndStop
 
@@ -39,9 +39,9 @@ class LearnerSpec:
     algorithm: str = "cascadebai"
     options: Mapping[str, Any] = field(default_factory=dict)
 
-    def build(self, L: int, K: int, delta: float, epsilon: float) -> Learner:
-        """A fresh learner for one trial."""
+    def build(self, L: int, K: int, delta: float, epsilon: float, make_rng: MakeGenerator = same_generator) -> Learner:
+        """A fresh learner; `make_rng` makes the generator of one that draws, another one for each trial."""
         arguments = {"L": L, "K": K, "delta": delta, "epsilon": epsilon, **self.options}
         if is_plugin(self.algorithm):
-            return build_plugin(self.algorithm, **arguments)
+            return build_plugin(self.algorithm, make_rng, **arguments)
         return ALGORITHMS[self.algorithm](**arguments)

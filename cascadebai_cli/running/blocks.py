@@ -74,11 +74,12 @@ class BlockQueue:
         if self._next >= len(self._missing[index]):
             self._open.pop()
             self._next = 0
-        return _block(self._cells, index, trials)
+        return _block(self._cells, self._missing, index, trials)
 
 
-def _block(cells: Sequence[Cell], index: int, trials: Sequence[int] | IntArray) -> Block:
-    return Block(replace(cells[index], items=()), index, tuple(map(int, trials)))
+def _block(cells: Sequence[Cell], missing: Sequence[IntArray], index: int, trials: Sequence[int] | IntArray) -> Block:
+    first = cells[index].is_own and trials[0] == missing[index][0]
+    return Block(replace(cells[index], items=()), index, tuple(map(int, trials)), twice=bool(first))
 
 
 def _dealt(
@@ -100,6 +101,6 @@ def _dealt(
             for worker in range(workers):
                 if hand := trials[start + worker : start + size : workers]:
                     yield [
-                        _block(cells, index, [trial for _, trial in mine])
+                        _block(cells, missing, index, [trial for _, trial in mine])
                         for index, mine in groupby(hand, key=lambda pair: pair[0])
                     ]

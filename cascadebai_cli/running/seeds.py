@@ -17,4 +17,13 @@ def trial_seed(root: int, cell_id: str, trial: int) -> np.random.SeedSequence:
 
 def trial_generator(root: int, cell_id: str, trial: int) -> np.random.Generator:
     """The trial's own generator; arguments as for `trial_seed`."""
-    return np.random.Generator(np.random.PCG64DXSM(trial_seed(root, cell_id, trial)))
+    return _generator(trial_seed(root, cell_id, trial))
+
+
+def learner_generator(root: int, cell_id: str, trial: int) -> np.random.Generator:
+    """For a learner that draws: the first child of the trial's seed, so that outcomes stay what they are."""
+    return _generator(trial_seed(root, cell_id, trial).spawn(1)[0])
+
+
+def _generator(seed: np.random.SeedSequence) -> np.random.Generator:
+    return np.random.Generator(np.random.PCG64DXSM(seed))

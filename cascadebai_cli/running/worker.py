@@ -7,6 +7,7 @@ import time
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -21,8 +22,9 @@ from cascadebai_cli.engines.simulate import (
     simulate,
 )
 from cascadebai_cli.errors import CascadeError
+from cascadebai_cli.learners.protocol import Learner
 from cascadebai_cli.model.instance import Instance, IntArray
-from cascadebai_cli.running.seeds import trial_generator
+from cascadebai_cli.running.seeds import learner_generator, trial_generator
 from cascadebai_cli.store.schema import Row
 from cascadebai_cli.study.cells import Cell
 
@@ -37,11 +39,13 @@ class Block(NamedTuple):
         cell: the cell; `items`, the names, may be left out.
         position: place of the cell in the grid.
         trials: numbers of the trials.
+        twice: whether the first of them is run twice, to see that it can be repeated.
     """
 
     cell: Cell
     position: int
     trials: tuple[int, ...]
+    twice: bool = False
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,10 @@ class Settings:
     fail_fast: bool = False
     with_items: bool = False
     engine_version: int = ENGINE_VERSION
+
+
+class NotRepeatable(CascadeError):
+    """A learner of one's own whose rows nobody could make again; the sweep ends."""
 
 
 class Failed(NamedTuple):
@@ -127,8 +135,8 @@ def _side_by_side(seed: int, blocks: Sequence[Block]) -> Ready:
         runs = in_order(
             run_side_by_side(
                 [
-                    lockstep_job(cell.build(), made, cell.feedback, cell.max_steps)
-                    for (_, cell, _), (made, _) in zip(trials, prepared, strict=True)
+                    lockstep_job(_learner(seed, cell, trial), made, cell.feedback, cell.max_steps)
+                    for (_, cell, trial), (made, _) in zip(trials, prepared, strict=True)
                 ]
             )
         )
@@ -148,19 +156,37 @@ def run_block(settings: Settings, block: Block, ready: Ready | None = None) -> B
         settings: what is the same for all blocks.
         block: the trials.
         ready: trials that were run already, with their seconds.
+
+    Raises:
+        NotRepeatable: if the trial that is run twice does not end twice in the same way.
     """
     result = BlockResult(block.position, [], [])
     problem = block.cell.problem
     for trial in block.trials:
         try:
             done = (ready or {}).get((block.position, trial)) or _timed(settings.seed, block.cell, trial)
+            if block.twice and trial == block.trials[0]:
+                _refuse_another(settings.seed, block.cell, trial, done)
             result.finished.append(_row(settings, block.cell, problem, trial, done))
-        except Exception as error:
+        except NotRepeatable:
+            raise
+        except (Exception, SystemExit) as error:
             line = f"{type(error).__name__}: {error}".splitlines()[0]
             result.failed.append(Failed(trial, line, traceback.format_exc()))
             if settings.fail_fast:
                 break
     return result
+
+
+def _refuse_another(seed: int, cell: Cell, trial: int, done: Done) -> None:
+    again = run_trial(seed, cell, trial)
+    if again != done[:2]:
+        raise NotRepeatable(
+            f"{cell.spec.algorithm}: trial {trial} of {cell.label} ends after {done[0].steps} steps and, run again, "
+            f"after {again[0].steps}, or finds other items: it draws random numbers of its own, or keeps something "
+            "from one trial to the next; let its constructor take rng, the generator of the trial, and draw from "
+            "that alone"
+        )
 
 
 def _timed(seed: int, cell: Cell, trial: int) -> Done:
@@ -183,8 +209,13 @@ def run_trial(seed: int, cell: Cell, trial: int) -> tuple[Run, tuple[int, ...]]:
         the run, in whose permutation the learner met the items, and the items found as indices into `cell.weights`.
     """
     made, permutation = _prepared(seed, cell, trial)
-    run = simulate(cell.build, made, feedback=cell.feedback, engine=cell.engine, max_steps=cell.max_steps)
+    make = partial(_learner, seed, cell, trial)
+    run = simulate(make, made, feedback=cell.feedback, engine=cell.engine, max_steps=cell.max_steps)
     return run, _items(run, permutation)
+
+
+def _learner(seed: int, cell: Cell, trial: int) -> Learner:
+    return cell.build(partial(learner_generator, seed, cell.cell_id, trial))
 
 
 def _prepared(seed: int, cell: Cell, trial: int) -> tuple[Trial, IntArray]:

@@ -18,11 +18,11 @@ from pydantic_core import ErrorDetails
 import cascadebai_cli
 from cascadebai_cli.engines.simulate import ENGINE_VERSION
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.learners.plugins import is_plugin, plugin_code
+from cascadebai_cli.learners.plugins import plugin_code
 from cascadebai_cli.store.files import reading, write_atomically
 from cascadebai_cli.store.schema import MANIFEST
 from cascadebai_cli.study.cells import Cell
-from cascadebai_cli.study.learners import options_of
+from cascadebai_cli.study.learners import default_options
 from cascadebai_cli.study.messages import show
 
 ANEW = "run the sweep again with --fresh"
@@ -83,7 +83,7 @@ def content(cell: Cell) -> dict[str, Any]:
         "delta": cell.delta,
         "epsilon": cell.epsilon,
         "algorithm": cell.spec.algorithm,
-        **{name: option.default for name, option in options_of(cell.spec.algorithm).items()},
+        **default_options(cell.spec.algorithm),
         **cell.spec.options,
         "w_star": cell.w_star,
         "w_prime": cell.w_prime,
@@ -93,7 +93,7 @@ def content(cell: Cell) -> dict[str, Any]:
         "max_steps": cell.max_steps,
         "engine": cell.runs_with,
         **({"rewards": asdict(cell.rewards)} if cell.rewards else {}),
-        **({"code": plugin_code(cell.spec.algorithm)} if is_plugin(cell.spec.algorithm) else {}),
+        **({"code": plugin_code(cell.spec.algorithm)} if cell.is_own else {}),
     }
 
 

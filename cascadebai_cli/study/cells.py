@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 
 from cascadebai_cli.engines.reward_table import TableShape
 from cascadebai_cli.engines.simulate import EngineName, resolve_engine
-from cascadebai_cli.learners.plugins import is_plugin, plugin_code
+from cascadebai_cli.learners.plugins import MakeGenerator, is_plugin, plugin_code, same_generator
 from cascadebai_cli.learners.protocol import Learner
 from cascadebai_cli.learners.registry import LearnerSpec
 from cascadebai_cli.model.instance import FloatArray, Instance
@@ -57,9 +57,14 @@ class Cell:
         """The instance, with the items in the order of the config."""
         return Instance(self.weights, self.K, self.epsilon)
 
-    def build(self) -> Learner:
-        """A fresh learner."""
-        return self.spec.build(self.L, self.K, self.delta, self.epsilon)
+    def build(self, make_rng: MakeGenerator = same_generator) -> Learner:
+        """A fresh learner; `make_rng` makes the generator of one that draws."""
+        return self.spec.build(self.L, self.K, self.delta, self.epsilon, make_rng)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the learner is a class of one's own."""
+        return is_plugin(self.spec.algorithm)
 
     @property
     def runs_with(self) -> EngineName:
@@ -112,7 +117,7 @@ def _content_hash(cell: Cell) -> str:
     }
     if cell.rewards is not None:
         content["rewards"] = asdict(cell.rewards)
-    if is_plugin(cell.spec.algorithm):
+    if cell.is_own:
         content["code"] = plugin_code(cell.spec.algorithm)
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]

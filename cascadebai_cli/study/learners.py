@@ -1,17 +1,28 @@
 """Learner entries of a config. Options are read from the algorithm's signature: a new learner needs no change here."""
 
 import inspect
+import json
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, ConfigDict, TypeAdapter, ValidationError, ValidationInfo, model_validator
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    PydanticUserError,
+    TypeAdapter,
+    ValidationError,
+    ValidationInfo,
+    model_validator,
+)
 
 from cascadebai_cli.errors import ConfigError, suggest
+from cascadebai_cli.learners.plugins import parameters
 from cascadebai_cli.learners.registry import ALGORITHMS, LearnerSpec, find_algorithm
 from cascadebai_cli.study.fields import Entry, FeedbackName, Text, context_of
 from cascadebai_cli.study.messages import mistake, sentence, show
 
-_OF_THE_GRID = ("L", "K", "delta", "epsilon")
+_OF_THE_GRID = ("L", "K", "delta", "epsilon", "rng")
+"""What the program gives to a constructor; `rng` is the generator of the trial."""
 _POSITIVE = ("sigma",)
 _LARGEST = 1000
 """Of a positive option: beyond it a run would take more steps than a number can count."""
@@ -76,14 +87,34 @@ def options_of(algorithm: str) -> Mapping[str, inspect.Parameter]:
     made = find_algorithm(algorithm)
     if made is None:
         return {}
-    parameters = inspect.signature(made, eval_str=True).parameters
-    return {k: p for k, p in parameters.items() if k not in _OF_THE_GRID and p.kind in _NAMED}
+    return {k: p for k, p in parameters(made).items() if k not in _OF_THE_GRID and p.kind in _NAMED}
 
 
 def non_default_options(algorithm: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Options that differ from their default: what makes a cell another one."""
     known = options_of(algorithm)
-    return {name: value for name, value in given.items() if value != known[name].default}
+    return {name: value for name, value in given.items() if not _equal(value, known[name].default)}
+
+
+def default_options(algorithm: str) -> dict[str, Any]:
+    """Options that have a default, and that as JSON; of another kind of value, the name of its type."""
+    defaults = {name: option.default for name, option in options_of(algorithm).items()}
+    return {name: _plain(value) for name, value in defaults.items() if value is not inspect.Parameter.empty}
+
+
+def _plain(value: Any) -> Any:
+    try:
+        return json.loads(json.dumps(value))
+    except (TypeError, ValueError, RecursionError):
+        return type(value).__name__
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """Whether two options are equal; arrays and their like, which cannot say so in one word, are not."""
+    try:
+        return bool(one == other)
+    except Exception:
+        return False
 
 
 def _checked_options(algorithm: str, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -100,10 +131,8 @@ def _checked_options(algorithm: str, given: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _checked(parameter: inspect.Parameter, value: Any) -> Any:
-    annotation = Any if parameter.annotation is parameter.empty else parameter.annotation
-    adapter = TypeAdapter(annotation, config=ConfigDict(strict=True, allow_inf_nan=False))
     try:
-        checked = adapter.validate_python(value)
+        checked = _adapter(parameter.annotation).validate_python(value)
     except ValidationError as error:
         raise mistake(sentence(error.errors()[0]), parameter.name) from None
     if parameter.name in _POSITIVE and checked <= 0:
@@ -111,3 +140,13 @@ def _checked(parameter: inspect.Parameter, value: Any) -> Any:
     if parameter.name in _POSITIVE and checked > _LARGEST:
         raise mistake(f"{value} is too large; write {_LARGEST} or less", parameter.name)
     return checked
+
+
+def _adapter(annotation: Any) -> TypeAdapter[Any]:
+    """Checks values against an annotation; anything passes where there is none that can be understood."""
+    understood = annotation is not inspect.Parameter.empty and not isinstance(annotation, str)
+    try:
+        config = ConfigDict(strict=True, allow_inf_nan=False, arbitrary_types_allowed=True)
+        return TypeAdapter(annotation if understood else Any, config=config)
+    except PydanticUserError:
+        return TypeAdapter(annotation)  # a type with a config of its own

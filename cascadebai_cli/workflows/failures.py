@@ -21,16 +21,19 @@ class Repeat:
         config: file of the study.
         seed: root seed.
         plugins: learners that were added on the command line.
+        max_steps: cap that was given there, part of the cell.
     """
 
     config: Path
     seed: int
     plugins: Sequence[str] = ()
+    max_steps: int | None = None
 
     def command(self, cell: Cell, trial: int) -> str:
         """The command that runs exactly this trial."""
         words = ["cascadebai", "run", str(self.config), "--cell", cell.cell_id]
         words += [word for name in self.plugins for word in ("--plugin", name)]
+        words += ["--max-steps", str(self.max_steps)] if self.max_steps else []
         return shlex.join([*words, "--trial", str(trial), "--seed", str(self.seed)])
 
 

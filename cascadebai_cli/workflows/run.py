@@ -92,6 +92,7 @@ def run(
     trials: int | None = None,
     trial: int | None = None,
     seed: int | None = None,
+    max_steps: int | None = None,
     plugins: Sequence[str] = (),
     backend: Backend | None = None,
     watch: Watch = SILENT,
@@ -102,7 +103,7 @@ def run(
     Args:
         config: the study.
         choice: at most `MOST_CELLS` of its cells.
-        trials, seed: in place of those of the config.
+        trials, seed, max_steps: in place of those of the config.
         trial: run only the trial of this number, as a sweep does.
         plugins: further learners, `module:Class` each.
         backend: where trials run; all cores by default.
@@ -113,10 +114,10 @@ def run(
         ConfigError: if the config is not usable, or the choice leaves no cell or too many.
         CascadeError: if the backend breaks.
     """
-    study = read_study(config, trials, seed, plugins)
+    study = read_study(config, trials, seed, plugins, max_steps)
     cells = _chosen(study.cells, asdict(choice))
     numbers = np.arange(study.trials) if trial is None else np.array([trial])
-    failures = Failures(cells, watch, Repeat(config, study.seed, plugins))
+    failures = Failures(cells, watch, Repeat(config, study.seed, plugins, max_steps))
     settings, done = Settings(study.seed, with_items=True), []
     with one_interrupt(), watch.trials([len(numbers)] * len(cells)) as progress:
         for position, cell in enumerate(cells):

@@ -12,19 +12,27 @@ MOST_ROWS = 20_000_000
 """Of one result directory: a sweep keeps some ten bytes a row in memory, and reading them back some fifty."""
 
 
-def read_study(config: Path, trials: int | None = None, seed: int | None = None, plugins: Sequence[str] = ()) -> Study:
+def read_study(
+    config: Path,
+    trials: int | None = None,
+    seed: int | None = None,
+    plugins: Sequence[str] = (),
+    max_steps: int | None = None,
+) -> Study:
     """The study of a config file.
 
     Args:
         config: the file.
-        trials, seed: in place of those of the file, if given.
+        trials, seed, max_steps: in place of those of the file, if given.
         plugins: further learners, `module:Class` each.
 
     Raises:
         ConfigError: if the config or a value is not usable.
     """
-    given = {"trials": trials, "seed": seed}
-    numbers = [Override(f"--{key}", (key,), value) for key, value in given.items() if value is not None]
+    given = {"trials": trials, "seed": seed, "max_steps": max_steps}
+    numbers = [
+        Override(f"--{key.replace('_', '-')}", (key,), value) for key, value in given.items() if value is not None
+    ]
     return load_study(config, [*numbers, *map(own_learner, plugins)])
 
 

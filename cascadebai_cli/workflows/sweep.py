@@ -25,7 +25,7 @@ class Request:
     Args:
         config: the study.
         out: the directory; `results/NAME OF CONFIG` by default.
-        trials, seed: in place of those of the config.
+        trials, seed, max_steps: in place of those of the config.
         plugins: further learners, `module:Class` each.
     """
 
@@ -34,6 +34,7 @@ class Request:
     trials: int | None = None
     seed: int | None = None
     plugins: tuple[str, ...] = ()
+    max_steps: int | None = None
 
     def sweep(self) -> Sweep:
         """The study with its cells.
@@ -41,7 +42,7 @@ class Request:
         Raises:
             ConfigError: if the config is not usable, or asks for too much.
         """
-        study = read_study(self.config, self.trials, self.seed, self.plugins)
+        study = read_study(self.config, self.trials, self.seed, self.plugins, self.max_steps)
         check_rows(study)
         return Sweep(study, self.out or Path("results") / self.config.stem)
 
@@ -124,7 +125,7 @@ def sweep(
     moved = move_aside(task.directory) if fresh else None
     if moved:
         watch.remark(f"the earlier result is now in {moved}")
-    repeat = Repeat(request.config, task.study.seed, request.plugins)
+    repeat = Repeat(request.config, task.study.seed, request.plugins, request.max_steps)
     failures = Failures(task.cells, watch, repeat, task.directory / FAILURES)
     try:
         with task.opened() as opened:

@@ -1,11 +1,14 @@
 """A learner of one's own, imported by name in the workers."""
 
 import csv
+import sys
 
 import pytest
 from sweeps import ROOT, call, finished, sweep, write_config
 
 from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.learners import sources
+from cascadebai_cli.learners.plugins import load_plugin, plugin_code
 from cascadebai_cli.study.config import load_study, own_learner
 
 UNIFORM = "experiments.uniform_kl:UniformKL"
@@ -33,6 +36,14 @@ class Half:
     def select(self):
         return []
 """
+
+
+def forget(*modules):
+    """As in a new process: what was imported and hashed is imported and hashed again."""
+    for cached in (load_plugin, plugin_code, sources._file):
+        cached.cache_clear()
+    for name in modules:
+        sys.modules.pop(name, None)
 
 
 def rows(directory):
@@ -95,7 +106,7 @@ def test_mistakes_in_a_config_are_one_sentence(tmp_path, own, entry, sentence):
     ("name", "sentence"),
     [
         ("uniform", "--plugin uniform names no class; write module:Class"),
-        ("collections:Counter", "lacks select, observe, finished, recommendation"),
+        ("collections:Counter", "collections is a part of Python or no file; name a module of your own"),
         ("nowhere:Class", "no module 'nowhere'"),
     ],
 )
@@ -118,15 +129,14 @@ def test_the_same_name_twice(tmp_path, own):
 
 def test_changed_code_is_another_cell(tmp_path, own, monkeypatch):
     """Rows of an older version of a class do not mix with those of a newer one."""
-    from cascadebai_cli.learners.plugins import plugin_code
 
     def cell_ids():
+        forget(own)
         return [cell.cell_id for cell in load_study(config, [own_learner(f"{own}:Own")]).cells]
 
     config = write_config(tmp_path)
     before = cell_ids()
     (tmp_path / f"{own}.py").write_text(OWN + "\n# changed\n")
-    plugin_code.cache_clear()
     assert [a == b for a, b in zip(before, cell_ids(), strict=True)] == [True, True, False, False] * 2
 
 
