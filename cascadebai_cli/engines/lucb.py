@@ -14,6 +14,7 @@ import numpy as np
 from cascadebai_cli.engines.jobs import Job, Runs, run_in_blocks
 from cascadebai_cli.engines.run import Run
 from cascadebai_cli.engines.stacks import Stack
+from cascadebai_cli.learners.glr import pairs_apart, told_apart
 from cascadebai_cli.learners.kl_lucb import KLLucb, LucbRule
 from cascadebai_cli.learners.racing import by_mean
 from cascadebai_cli.model.instance import BoolArray, FloatArray, IntArray
@@ -170,7 +171,7 @@ class _Block:
             near[rows, low.argmin(axis=1)] = near[rows, rival] = np.inf
             chosen = np.flatnonzero(largest(near, max(self.rule.K, 2))).reshape(len(rows), -1)
             outdated = self._outdated(ceiling, rival, near, chosen, floor)
-            stopped = floor > ceiling - self.rule.epsilon
+            stopped = self._stopped(floor, ceiling, low.argmin(axis=1), rival)
             if len(outdated):
                 self._renew(outdated)
             elif (stopped | (self.steps >= self.cap)).any():
@@ -178,6 +179,20 @@ class _Block:
             else:
                 self._observe(self._in_order(chosen))
         yield from self.results.items()
+
+    def _stopped(self, floor: FloatArray, ceiling: FloatArray, weakest: IntArray, rival: IntArray) -> BoolArray:
+        """Which rows stop; by likelihood ratios, all pairs are looked at only where the weakest and its rival part."""
+        if self.rule.stopping == "bounds":
+            return np.asarray(floor > ceiling - self.rule.epsilon)
+        rows = np.arange(len(floor))
+        a, b = ((self.ahead.T[self.place[rows, at]], self.mean[rows, at]) for at in (weakest, rival))
+        apart = pairs_apart(*a, *b, self.rule.K * (self.rule.L - self.rule.K), self.rule.delta)
+        for row in np.flatnonzero(apart).tolist():
+            places = np.arange(row * self.rule.L, (row + 1) * self.rule.L)
+            T = self.ahead.T[places]
+            S = np.rint(self.ahead.mean.ravel()[self.ahead.at[places]] * T).astype(np.int64)
+            apart[row] = told_apart(T, S, self.rule.K, self.rule.delta)
+        return apart
 
     def _outdated(
         self, ceiling: FloatArray, rival: IntArray, near: FloatArray, chosen: IntArray, floor: FloatArray

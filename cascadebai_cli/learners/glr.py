@@ -61,8 +61,15 @@ def told_apart(T: IntArray, S: IntArray, K: int, delta: float) -> bool:
         return False
     mean, inside = S / T, best_means(S / np.maximum(T, 1), K)
     a, b = inside, ~inside
-    Z, _ = evidence(T[a, None].astype(float), mean[a, None], T[b].astype(float), mean[b])
-    return bool((threshold(T[a, None], T[b], Z.size, delta) < Z).all())
+    return bool(pairs_apart(T[a, None], mean[a, None], T[b], mean[b], K * (len(T) - K), delta).all())
+
+
+def pairs_apart(
+    T_a: IntArray, mean_a: FloatArray, T_b: IntArray, mean_b: FloatArray, pairs: int, delta: float
+) -> BoolArray:
+    """Whether the evidence of each pair, broadcast together, exceeds its threshold."""
+    Z, _ = evidence(T_a.astype(np.float64), mean_a, T_b.astype(np.float64), mean_b)
+    return np.asarray(threshold(T_a, T_b, pairs, delta) < Z)
 
 
 def best_means(mean: FloatArray, K: int) -> BoolArray:

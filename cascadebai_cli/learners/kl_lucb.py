@@ -10,6 +10,8 @@ the bounds of `kl` hold for every number of observations at once. The upper boun
 probability `K alpha = delta / 2` together, and so do the lower bounds of the `L - K` others. Otherwise take a returned
 item `b` that is not epsilon-optimal. It is none of the `K` best, so one of these, `a`, was not returned, and
 `w(b) >= L(b) > U(a) - epsilon >= w(a) - epsilon >= w(K) - epsilon`, a contradiction.
+
+With `stopping: glr` the same items are shown, and the run stops by the likelihood ratios of `glr` instead.
 """
 
 from collections.abc import Sequence
@@ -19,6 +21,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.learners.glr import refuse_tolerance, told_apart
 from cascadebai_cli.learners.kl import kl_lower, kl_upper
 from cascadebai_cli.learners.racing import by_mean
 from cascadebai_cli.model.instance import BoolArray, FloatArray, IntArray
@@ -32,13 +36,24 @@ class LucbRule:
         L: number of items.
         K: number of items to find and length of the list.
         delta: risk, in `(0, 1)`.
-        epsilon: tolerance, 0 or larger.
+        epsilon: tolerance, 0 or larger; 0 for `glr`.
+        stopping: `bounds` to stop once the bounds part, `glr` once likelihood ratios tell all pairs apart.
+
+    Raises:
+        ConfigError: for another `stopping`, or `glr` with a tolerance.
     """
 
     L: int
     K: int
     delta: float
     epsilon: float = 0.0
+    stopping: str = "bounds"
+
+    def __post_init__(self) -> None:
+        if self.stopping == "glr":
+            refuse_tolerance("kl-lucb++ with stopping: glr", self.epsilon)
+        elif self.stopping != "bounds":
+            raise ConfigError(f"stopping is {self.stopping!r}, but must be bounds or glr")
 
     def lower(self, mean: ArrayLike, T: ArrayLike) -> FloatArray:
         """Lower confidence bound, at the risk `delta / (2 (L - K))`: at most `L - K` of them matter."""
@@ -66,8 +81,8 @@ class Boundary(NamedTuple):
 class KLLucb:
     """KL-LUCB++ step by step; arguments as for `LucbRule`. Ties go to the item that comes first."""
 
-    def __init__(self, L: int, K: int, delta: float, epsilon: float = 0.0) -> None:
-        self.rule = LucbRule(L, K, delta, epsilon)
+    def __init__(self, L: int, K: int, delta: float, epsilon: float = 0.0, stopping: str = "bounds") -> None:
+        self.rule = LucbRule(L, K, delta, epsilon, stopping)
         self.T: IntArray = np.zeros(L, np.int64)
         self.S: IntArray = np.zeros(L, np.int64)
         self.lower, self.upper = self.rule.lower(self.mean, self.T), self.rule.upper(self.mean, self.T)
@@ -80,7 +95,9 @@ class KLLucb:
 
     @property
     def finished(self) -> bool:
-        """Whether the lower bound of every item of `J` exceeds all upper bounds outside, less epsilon."""
+        """Whether the lower bound of every item of `J` exceeds all upper bounds outside, less epsilon; or `glr`."""
+        if self.rule.stopping == "glr":
+            return told_apart(self.T, self.S, self.rule.K, self.rule.delta)
         _, weakest, rival = self.boundary
         return bool(self.lower[weakest] > self.upper[rival] - self.rule.epsilon)
 
