@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from cascadebai_cli.store.tables import read_table
 from cascadebai_cli.text.table import as_markdown, table_of
 
 NOT_YET = "not run yet"
@@ -17,7 +18,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], numbers: int = 0
 
 def from_csv(path: Path, block: Callable[[pd.DataFrame], str]) -> Callable[[], str]:
     """A block that rests on one file, or says that it is not there yet."""
-    return lambda: block(pd.read_csv(path)) if path.exists() else NOT_YET
+    return lambda: block(read_table(path, {}, "write it again")) if path.exists() else NOT_YET
 
 
 def plain(text: str) -> str:

@@ -25,6 +25,7 @@ from cascadebai_cli.model.families import two_level
 from cascadebai_cli.model.formula import evaluate
 from cascadebai_cli.model.instance import FloatArray, Instance
 from cascadebai_cli.running.seeds import trial_generator
+from cascadebai_cli.store.tables import read_table
 from cascadebai_cli.study.config import load_study
 from experiments.artefacts import CONFIGS, REFERENCE, RESULTS
 from experiments.published_weights import pairs_of, published_lines
@@ -182,7 +183,8 @@ def changes(config: Config) -> Iterator[dict[str, Any]]:
 def quoted(config: Config) -> Iterator[dict[str, Any]]:
     """`quoted.csv`: the number quoted for Figure 1, for pairs of simple weights and sizes of the table."""
     wanted = config["quoted"]
-    below = pd.read_csv(REFERENCE / "published_weights" / "quoted.csv").query("@wanted['at_least'] < over_quoted < 1")
+    earlier = read_table(REFERENCE / "published_weights" / "quoted.csv", {}, "it is a committed file: check it out")
+    below = earlier.query("@wanted['at_least'] < over_quoted < 1")
     pairs = {(star, prime): values for star, prime, *values in pairs_of(_simple(), wanted["K"])}
     cap = float(int(2 * wanted["mean"]))
     for star, prime in below[["w_star", "w_prime"]].itertuples(index=False):

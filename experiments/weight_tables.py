@@ -8,6 +8,7 @@ import pandas as pd
 
 from cascadebai_cli.analysis.fits import fits_table
 from cascadebai_cli.store.directory import load_results
+from cascadebai_cli.store.schema import MANIFEST
 from cascadebai_cli.text.numbers import coefficient, count, p_value, share
 from experiments.artefacts import REFERENCE
 from experiments.markdown import NOT_YET, from_csv, plain, table
@@ -93,7 +94,7 @@ def places(found: pd.DataFrame) -> str:
 def fits() -> str:
     """Fits of the weights that meet the published lines, beside the published coefficients."""
     directory = REFERENCE / NAME
-    if not (directory / "manifest.json").exists():
+    if not (directory / MANIFEST).exists():
         return NOT_YET
     rows = [line for row in fits_table(load_results(directory)).to_dict("records") for line in _fit_lines(row)]
     return table(["weights", "", "c1", "c2", "R²", "p-value"], rows, numbers=4)

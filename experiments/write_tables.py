@@ -20,6 +20,7 @@ from cascadebai_cli.analysis.fits import fits_table
 from cascadebai_cli.analysis.provenance import commit_text, spans
 from cascadebai_cli.analysis.scaling import MODELS
 from cascadebai_cli.store.directory import Results, load_results, missing_trials
+from cascadebai_cli.store.schema import MANIFEST
 from cascadebai_cli.store.timings import times_of
 from cascadebai_cli.text.numbers import change, coefficient, count, difference, p_value, share
 from experiments import other_tables, reward_tables, weight_tables
@@ -34,7 +35,7 @@ MARKED = re.compile(r"(<!-- begin: (?P<name>[\w-]+) -->)(?P<text>.*?)(<!-- end: 
 def results_of(name: str) -> Results | None:
     """The reference of an artefact, `None` if it was not run yet."""
     directory = REFERENCE / name
-    return load_results(directory) if (directory / "manifest.json").exists() else None
+    return load_results(directory) if (directory / MANIFEST).exists() else None
 
 
 def artefacts() -> str:

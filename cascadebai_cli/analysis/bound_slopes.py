@@ -10,7 +10,7 @@ from cascadebai_cli.analysis.bounds import Row, bounds_of_results
 from cascadebai_cli.analysis.fits import curves_of, fit_block
 from cascadebai_cli.analysis.scaling import ScalingFit, fit_scaling
 from cascadebai_cli.store.directory import Results
-from cascadebai_cli.store.schema import SERIES
+from cascadebai_cli.store.schema import BOUND_FIT_COLUMNS, SERIES
 from cascadebai_cli.text.numbers import coefficient, share
 from cascadebai_cli.text.table import Table, table_of
 
@@ -42,7 +42,7 @@ def slopes_table(results: Results) -> pd.DataFrame:
         ConfigError: if a named model cannot be fitted.
     """
     table = bounds_of_results(results)
-    return pd.DataFrame(list(_slopes(results, table)) if len(table) else [])
+    return pd.DataFrame(list(_slopes(results, table)) if len(table) else [], columns=list(BOUND_FIT_COLUMNS))
 
 
 def _slopes(results: Results, table: pd.DataFrame) -> Iterator[Row]:

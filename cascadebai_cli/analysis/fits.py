@@ -9,7 +9,7 @@ import pandas as pd
 from cascadebai_cli.analysis.scaling import MIN_POINTS, FloatArray, ScalingFit, fit_models, fit_scaling, log_log_slope
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.store.directory import Results
-from cascadebai_cli.store.schema import SERIES
+from cascadebai_cli.store.schema import FIT_COLUMNS, MODEL_COLUMNS, SERIES
 from cascadebai_cli.study.instances import Coefficients, Fit
 from cascadebai_cli.text.numbers import coefficient, difference, exponent, p_value, share
 from cascadebai_cli.text.table import Table, table_of
@@ -32,7 +32,7 @@ def fits_table(results: Results) -> pd.DataFrame:
         block = fit_block(results, key)
         if block:
             rows.append(_fit_row(results, key, points, block))
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=list(FIT_COLUMNS))
 
 
 def models_table(results: Results) -> pd.DataFrame:
@@ -41,7 +41,7 @@ def models_table(results: Results) -> pd.DataFrame:
     for key, points in curves_of(results.summary):
         if points["K"].nunique() >= MIN_POINTS:
             rows += _model_rows(results, key, points)
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=list(MODEL_COLUMNS))
 
 
 def fitted_curves(results: Results) -> pd.DataFrame:

@@ -6,7 +6,7 @@ from typing import Any
 import pandas as pd
 
 from cascadebai_cli.store.directory import Results
-from cascadebai_cli.store.schema import SETTING
+from cascadebai_cli.store.schema import ORDER_COLUMNS, SETTING
 
 CLOSE = 0.05
 """Means that differ by no more than this share count as equal."""
@@ -24,7 +24,7 @@ def orders_table(results: Results) -> pd.DataFrame:
     joined = _beside_main(results.summary, main)
     others = [name for name in dict.fromkeys(results.summary["learner"]) if name != main]
     rows = [_row(results, name, joined[joined["learner"] == name]) for name in others]
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=list(ORDER_COLUMNS))
 
 
 def _beside_main(summary: pd.DataFrame, main: str) -> pd.DataFrame:

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from cascadebai_cli.store.directory import Results
-from cascadebai_cli.store.schema import SETTING
+from cascadebai_cli.store.schema import RATIO_COLUMNS, SETTING
 from cascadebai_cli.text.numbers import digits, is_missing, percent
 from cascadebai_cli.text.table import Table, table_of
 
@@ -60,7 +60,7 @@ def ratios_table(results: Results) -> pd.DataFrame:
     instances, learners = (list(dict.fromkeys(results.summary[name])) for name in ("instance", "learner"))
     rows = list(_rows(results, main))
     rows.sort(key=lambda row: (instances.index(row["instance"]), learners.index(row["other"])))
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows, columns=list(RATIO_COLUMNS))
 
 
 def _rows(results: Results, main: str) -> Iterator[dict[str, Any]]:

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from cascadebai_cli.model.instance import Instance
+from cascadebai_cli.store.schema import SHARP_COLUMNS
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.theory.sharp import SharpBound, sharp_bound
 
@@ -26,9 +27,10 @@ def with_sharp(table: pd.DataFrame, cells: Sequence[Cell]) -> pd.DataFrame:
         (bound.characteristic_steps, bound.gap, bound.steps(cell.delta)) if bound else (np.nan,) * 3
         for bound, cell in zip(known, cells, strict=True)
     ]
-    added = pd.DataFrame(values, columns=["T_star", "gap", "sharp"], index=table.index, dtype=float)
+    *of_bound, over = SHARP_COLUMNS
+    added = pd.DataFrame(values, columns=of_bound, index=table.index, dtype=float)
     with np.errstate(divide="ignore", invalid="ignore"):
-        added["measured_over_sharp"] = table["mean_steps"].astype(float) / added["sharp"]
+        added[over] = table["mean_steps"].astype(float) / added["sharp"]
     return pd.concat([table, added], axis=1)
 
 

@@ -10,6 +10,7 @@ from cascadebai_cli.analysis.fits import fits_printed, fits_table, models_printe
 from cascadebai_cli.analysis.orders import orders_printed, orders_table
 from cascadebai_cli.analysis.ratios import ratios_printed, ratios_table
 from cascadebai_cli.store.directory import Results
+from cascadebai_cli.store.schema import BOUND_FITS, FITS, MODELS, ORDERS, RATIOS
 from cascadebai_cli.text.table import Table
 
 
@@ -43,10 +44,10 @@ def tables_of(results: Results) -> Iterator[StudyTable]:
 
 
 def _all_of(results: Results) -> Iterator[tuple[str, pd.DataFrame, Printer]]:
-    yield "fits.csv", fits_table(results), fits_printed
-    yield "models.csv", models_table(results), models_printed
-    yield "bound_fits.csv", slopes_table(results), slopes_printed
+    yield FITS, fits_table(results), fits_printed
+    yield MODELS, models_table(results), models_printed
+    yield BOUND_FITS, slopes_table(results), slopes_printed
     if results.plot_kind == "curves":
-        yield "ratios.csv", ratios_table(results), ratios_printed
+        yield RATIOS, ratios_table(results), ratios_printed
     if results.plot_kind == "bars":
-        yield "orders.csv", orders_table(results), orders_printed
+        yield ORDERS, orders_table(results), orders_printed

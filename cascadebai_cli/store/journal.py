@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from cascadebai_cli.model.instance import IntArray
 from cascadebai_cli.store.files import reading, writing_to
-from cascadebai_cli.store.schema import JOURNAL, Row
+from cascadebai_cli.store.schema import JOURNAL, MOST_COUNT, STATUSES, Row
 
 SYNC_SECONDS = 1.0
 """What the system has taken survives a killed process at once, a power cut after this time."""
@@ -44,16 +44,18 @@ def encode(row: Row) -> bytes:
 
 
 def decode(line: bytes) -> Row | None:
-    """The row of a line, or `None` if the line is torn or damaged."""
+    """The row of a line, or `None` if the line is torn or damaged, or holds what no sweep writes."""
     text, _, checksum = line.rpartition(b",")
     if not line.endswith(b"\n") or checksum.strip() != b"%08x" % crc32(text):
         return None
     try:
         cell_id, trial, status, steps, observations, correct, seconds = text.decode().split(",")
-        known = bool(int(correct)) if correct else None
-        return Row(cell_id, int(trial), status, int(steps), int(observations), known, float(seconds))
-    except ValueError:
+        known = {"": None, "0": False, "1": True}[correct]
+        row = Row(cell_id, int(trial), status, int(steps), int(observations), known, float(seconds))
+    except (ValueError, KeyError):
         return None
+    possible = all(0 <= count <= MOST_COUNT for count in (row.trial, row.steps, row.observations))
+    return row if possible and status in STATUSES else None
 
 
 @dataclass(frozen=True)

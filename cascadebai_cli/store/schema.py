@@ -54,8 +54,79 @@ TIMING_COLUMNS = _columns(cell_id=str, trial=int, seconds=float)
 SUMMARY_COLUMNS: Columns = MappingProxyType({**CELL, **STATISTICS})
 TIMES_COLUMNS = _columns(instance=str, learner=str, trials=int, seconds=float, mean_seconds=float)
 
-BOUNDED = ("cell_id", "study", "instance", "learner", "L", "K", "delta", "epsilon", "w_star", "w_prime")
-"""The columns `CELL` in the order of `bounds.csv`."""
+_FIT = _columns(c1=float, c1_se=float, c2=float, c2_se=float, r2=float, p_value=float, n_points=int)
+_SLOPE = _columns(loglog_slope=float, loglog_low=float, loglog_high=float)
+_SOURCE = _columns(L=int, delta=float, epsilon=float, rows_sha256=str)
+_PUBLISHED = _columns(published_c1=float, published_c2=float, published_r2=float, published_p_value=float)
+_CURVE = _columns(study=str, instance=str, learner=str, model=str)
+
+FIT_COLUMNS = _columns(**_CURVE, **_FIT, **_PUBLISHED, best_model=str, **_SLOPE, **_SOURCE)
+MODEL_COLUMNS = _columns(**_CURVE, **_FIT, aic=float, best=int, **_SLOPE, **_SOURCE)
+BOUND_FIT_COLUMNS = _columns(
+    **_CURVE,
+    c1=float,
+    r2=float,
+    bound_c1=float,
+    bound_c2=float,
+    bound_r2=float,
+    bound_over_measured=float,
+    **_SOURCE,
+)
+RATIO_COLUMNS = _columns(
+    study=str,
+    instance=str,
+    L=int,
+    K=int,
+    delta=float,
+    epsilon=float,
+    learner=str,
+    other=str,
+    ratio=float,
+    ratio_low=float,
+    ratio_high=float,
+    n_capped=int,
+    error_rate=float,
+    other_error_rate=float,
+    rows_sha256=str,
+)
+ORDER_COLUMNS = _columns(
+    study=str,
+    learner=str,
+    compared_with=str,
+    settings=int,
+    better=int,
+    within=int,
+    worse=int,
+    much_worse=int,
+    capped=int,
+    rows_sha256=str,
+)
+BOUND_COLUMNS = _columns(
+    cell_id=str,
+    study=str,
+    instance=str,
+    learner=str,
+    L=int,
+    K=int,
+    delta=float,
+    epsilon=float,
+    w_star=float,
+    w_prime=float,
+    lower=float,
+    upper=float,
+    source=str,
+    dominating=str,
+    upper_general=float,
+    dominating_general=str,
+    upper_two_level=float,
+    n=int,
+    mean_steps=float,
+    n_capped=int,
+    measured_over_lower=float,
+    upper_over_measured=float,
+)
+SHARP_COLUMNS = _columns(T_star=float, gap=float, sharp=float, measured_over_sharp=float)
+"""What `bounds --sharp` adds to them."""
 
 POINT = ("instance", "learner", "L", "K", "delta", "epsilon")
 """What tells the cells of one study apart."""
@@ -65,11 +136,16 @@ SETTING = ("instance", "L", "K", "delta", "epsilon")
 """Cells that agree in these columns differ in the learner only."""
 
 
+STATUSES = ("stopped", "capped")
+MOST_COUNT = 2**63 - 1
+"""Largest number of a trial, of steps or of observations."""
+
+
 class Row(NamedTuple):
     """One finished trial, from the worker to the tables.
 
     Attributes:
-        status: `stopped` or `capped`.
+        status: one of `STATUSES`.
         correct: whether the items found are all epsilon-optimal; `None` for a capped trial.
         seconds: wall time; nan in rows of `trials.csv`, which does not hold it.
         items: the items found, as indices into the weights of the cell; empty if not asked for, and never stored.

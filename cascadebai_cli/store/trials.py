@@ -4,7 +4,7 @@ import csv
 import hashlib
 import io
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.store.files import AGAIN, reading, write_atomically
 from cascadebai_cli.store.journal import Stored
-from cascadebai_cli.store.schema import CELL, OUTCOME, TRIAL_COLUMNS, TRIALS, Row
+from cascadebai_cli.store.schema import CELL, MOST_COUNT, OUTCOME, STATUSES, TRIAL_COLUMNS, TRIALS, Row
 from cascadebai_cli.store.tables import ALL_DIGITS
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.messages import show
@@ -22,21 +22,14 @@ from cascadebai_cli.study.messages import show
 CHUNK = 20_000
 """Rows that are in memory at once, unless a single cell has more."""
 
-MOST = 10**18 - 1
-"""Largest count that a sweep writes: of 18 digits."""
-
-_WHOLE = (re.compile("[0-9]{1,18}"), "a whole number")
-_RIGHT = {
-    "trial": _WHOLE,
-    "status": (re.compile("stopped|capped"), "stopped or capped"),
-    "steps": _WHOLE,
-    "observations": _WHOLE,
-    "correct": (re.compile("[01]?"), "1, 0 or empty"),
-    "L": _WHOLE,
-    "K": _WHOLE,
-    **{name: (re.compile("[-+.0-9e]+"), "a number") for name, kind in CELL.items() if kind is float},
+_RIGHT: dict[type, tuple[Callable[[str], object], str]] = {
+    str: (lambda text: True, "text"),
+    int: (lambda text: re.fullmatch("[0-9]{1,19}", text) and int(text) <= MOST_COUNT, "a whole number"),
+    float: (re.compile(r"[-+]?[0-9]*\.?[0-9]*(e[-+]?[0-9]+)?").fullmatch, "a number"),
+    bool: (re.compile("[01]?").fullmatch, "1, 0 or empty"),
 }
-"""What may stand in a column, and that in words; names may be any text."""
+"""Type of a column -> what may stand in it, and that in words."""
+_STATUS = (STATUSES.__contains__, " or ".join(STATUSES))
 _TYPES = {str: str, int: "int64", float: "float64", bool: "Int8"}
 _FORMAT: dict[str, Any] = {
     "dtype": {name: _TYPES[kind] for name, kind in TRIAL_COLUMNS.items()},
@@ -166,8 +159,8 @@ def _is_right(part: pd.DataFrame) -> bool:
     if not set(TRIAL_COLUMNS) <= set(part):
         return False
     counts = part[["trial", "steps", "observations"]].to_numpy()
-    known = part["status"].isin(["stopped", "capped"]) & part["correct"].isin([0, 1, pd.NA])
-    return bool(known.all() and ((counts >= 0) & (counts <= MOST)).all())
+    known = part["status"].isin(STATUSES) & part["correct"].isin([0, 1, pd.NA])
+    return bool(known.all() and (counts >= 0).all())
 
 
 def _fault(path: Path) -> str | None:
@@ -187,6 +180,7 @@ def _fault(path: Path) -> str | None:
 
 
 def _faults(row: Mapping[str, str]) -> Iterator[str]:
-    for name, (right, what) in _RIGHT.items():
-        if not right.fullmatch(row[name]):
+    for name, kind in TRIAL_COLUMNS.items():
+        right, what = _STATUS if name == "status" else _RIGHT[kind]
+        if not right(row[name]):
             yield f"{name}: {show(row[name])} is not {what}"

@@ -5,7 +5,6 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 
@@ -13,8 +12,8 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.plugins import is_plugin
 from cascadebai_cli.running.runner import Backend, run_missing
 from cascadebai_cli.running.worker import Settings
+from cascadebai_cli.store.directory import Results, load_results
 from cascadebai_cli.store.files import AGAIN
-from cascadebai_cli.store.manifest import Manifest, earlier_manifest
 from cascadebai_cli.store.schema import MANIFEST, TRIALS, Row
 from cascadebai_cli.store.trials import read_rows
 from cascadebai_cli.study.cells import Cell
@@ -37,8 +36,7 @@ class Baseline:
     """A result directory that others are compared with.
 
     Args:
-        directory: where it is.
-        manifest: its manifest.
+        results: what is in it.
         cells: cells of its grid.
         rows: its trials.
         strangers: cells of `trials.csv` that its own config does not make any more.
@@ -46,8 +44,7 @@ class Baseline:
         skipped: learner -> algorithm, of those whose code must not be imported; their cells and rows are left out.
     """
 
-    directory: Path
-    manifest: Manifest
+    results: Results
     cells: Sequence[Cell]
     rows: Rows
     strangers: Sequence[str]
@@ -57,12 +54,12 @@ class Baseline:
     @property
     def name(self) -> str:
         """Name of the artefact."""
-        return self.directory.name
+        return self.results.directory.name
 
     @property
     def seed(self) -> int:
         """Root seed."""
-        return self.manifest.seed
+        return self.results.manifest.seed
 
 
 def load_baseline(directory: Path, folder: Path, plugins: Collection[str] = ()) -> Baseline:
@@ -78,14 +75,14 @@ def load_baseline(directory: Path, folder: Path, plugins: Collection[str] = ()) 
     Raises:
         ConfigError: if a file is missing or damaged, or the config is not valid any more.
     """
-    manifest = earlier_manifest(directory)
-    if manifest is None or not (directory / TRIALS).exists():
+    if not all((directory / name).exists() for name in (MANIFEST, TRIALS)):
         raise ConfigError(f"{directory} needs {MANIFEST} and {TRIALS} to be a reference; copy them from a sweep")
-    own = _own_code(manifest.config)
+    results = load_results(directory)
+    own = {entry.name: entry.algorithm for entry in results.study.learners if is_plugin(entry.algorithm)}
     skipped = {learner: algorithm for learner, algorithm in own.items() if algorithm not in plugins}
-    cells = _cells(directory / MANIFEST, _without(manifest.config, skipped), folder)
+    cells = _cells(results, skipped, folder)
     places = {cell.cell_id: i for i, cell in enumerate(cells)}
-    left_out = {key for key, cell in manifest.cells.items() if cell.get("algorithm") in skipped.values()}
+    left_out = {key for key, cell in results.manifest.cells.items() if cell.get("algorithm") in skipped.values()}
     rows: dict[int, dict[int, Row]] = {}
     strangers: dict[str, None] = {}
     for row in read_rows(directory / TRIALS):
@@ -95,24 +92,16 @@ def load_baseline(directory: Path, folder: Path, plugins: Collection[str] = ()) 
             strangers[row.cell_id] = None
     if not (rows or strangers or skipped):
         raise ConfigError(f"{directory / TRIALS}: no trial; {AGAIN}")
-    return Baseline(directory, manifest, cells, rows, tuple(strangers), frozenset(own.values()), skipped)
+    return Baseline(results, cells, rows, tuple(strangers), frozenset(own.values()), skipped)
 
 
-def _own_code(config: Mapping[str, Any]) -> dict[str, str]:
-    """Learner -> algorithm, of those that are not this program's."""
-    entries = config.get("learners") or ()
-    return {entry["name"]: entry["algorithm"] for entry in entries if is_plugin(entry.get("algorithm") or "")}
-
-
-def _without(config: Mapping[str, Any], skipped: Collection[str]) -> Mapping[str, Any]:
-    """The config without some learners; without these it stays as it is, be it valid or not."""
-    if not skipped:
-        return config
-    return {**config, "learners": [entry for entry in config["learners"] if entry["name"] not in skipped]}
-
-
-def _cells(path: Path, config: Mapping[str, Any], folder: Path) -> Sequence[Cell]:
-    return () if config.get("learners") == [] else stored_study(config, path, folder).cells
+def _cells(results: Results, skipped: Collection[str], folder: Path) -> Sequence[Cell]:
+    """The cells of all learners but some."""
+    left = [entry.name for entry in results.study.learners if entry.name not in skipped]
+    config = results.manifest.config
+    if skipped:
+        config = {**config, "learners": [entry for entry in config["learners"] if entry["name"] in left]}
+    return stored_study(config, results.directory / MANIFEST, folder).cells if left else ()
 
 
 def outcome_text(row: Row) -> str:

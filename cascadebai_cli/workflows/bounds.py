@@ -9,7 +9,7 @@ import pandas as pd
 from cascadebai_cli.analysis.bounds import bounds_printed, bounds_row, outside, with_measured
 from cascadebai_cli.analysis.sharp import with_sharp
 from cascadebai_cli.store.directory import load_results
-from cascadebai_cli.store.schema import BOUNDED, SUMMARY
+from cascadebai_cli.store.schema import BOUND_COLUMNS, CELL, SUMMARY
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.text.table import Table
 from cascadebai_cli.theory.cell import learner_bounds
@@ -51,7 +51,7 @@ def bounds(
         CascadeError: if the table cannot be written.
     """
     cells = read_study(config).cells
-    table = with_measured(_promised(cells, printed), _measured(results, config, watch))
+    table = with_measured(_promised(cells, printed), _measured(results, config, watch))[list(BOUND_COLUMNS)]
     if sharp:
         table = with_sharp(table, cells)
     for sentence in outside(table):
@@ -63,7 +63,7 @@ def bounds(
 
 def _promised(cells: Sequence[Cell], printed: bool) -> pd.DataFrame:
     return pd.DataFrame(
-        {name: getattr(cell, name) for name in BOUNDED}
+        {name: getattr(cell, name) for name in CELL}
         | bounds_row(
             learner_bounds(
                 cell.problem, cell.delta, cell.spec.algorithm, cell.spec.options, cell.feedback, printed=printed

@@ -17,6 +17,7 @@ from cascadebai_cli.figures.style import render
 from cascadebai_cli.report.content import PageTable, Picture, Section
 from cascadebai_cli.report.page import render_page
 from cascadebai_cli.store.directory import Results, capped_trials, load_results, missing_trials
+from cascadebai_cli.store.schema import BOUND_FITS, FITS, ORDERS
 from cascadebai_cli.store.timings import times_of
 from cascadebai_cli.text.columns import cell_text, heading
 from cascadebai_cli.text.table import Column
@@ -26,9 +27,9 @@ from cascadebai_cli.workflows.results import is_whole, warn_of_gaps
 from cascadebai_cli.workflows.watch import SILENT, Watch
 
 CAPTIONS = {
-    "fits.csv": "Fit of the model that the config names to the mean steps, beside the published one",
-    "bound_fits.csv": "The same model fitted to the upper bound",
-    "orders.csv": "In how many settings each display order does as well as Algorithm 1",
+    FITS: "Fit of the model that the config names to the mean steps, beside the published one",
+    BOUND_FITS: "The same model fitted to the upper bound",
+    ORDERS: "In how many settings each display order does as well as Algorithm 1",
 }
 """Tables of `fit` that the page shows."""
 LEFT_OUT = ("study", "L", "delta", "epsilon", "rows_sha256", "best_model", "loglog_low", "loglog_high", "published_r2")

@@ -13,8 +13,8 @@ from cascadebai_cli.analysis.fits import fits_table
 from cascadebai_cli.engines.simulate import ENGINE_VERSION
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.running.runner import Backend
-from cascadebai_cli.store.directory import Results, load_results
-from cascadebai_cli.store.schema import FITS, MANIFEST, SUMMARY
+from cascadebai_cli.store.directory import Results
+from cascadebai_cli.store.schema import FIT_COLUMNS, FITS, MANIFEST, SUMMARY
 from cascadebai_cli.store.summary import summarise, summary_text
 from cascadebai_cli.store.tables import read_table
 from cascadebai_cli.store.trials import trials_table
@@ -81,7 +81,7 @@ def verify(
         ConfigError: if there is nothing to verify, or a file is missing or damaged.
     """
     check_trials(trials)
-    artefacts = [_load(directory, configs, plugins) for directory in _directories(baseline, only)]
+    artefacts = [load_baseline(directory, configs, plugins) for directory in _directories(baseline, only)]
     _tell_skipped(artefacts, plugins, baseline, watch)
     tests = sum(len(_groups(artefact)) + len(watched(artefact)) for artefact in artefacts)
     means = _Means(backend or Backend(), secrets.randbits(32) if seed is None else seed, trials, tests)
@@ -99,11 +99,6 @@ def _directories(baseline: Path, only: Sequence[str]) -> list[Path]:
         if name not in names:
             raise ConfigError(f"--only: {name} is not in {baseline}; choose from {', '.join(names)}")
     return [path for path in found if not only or path.name in only]
-
-
-def _load(directory: Path, configs: Path, plugins: Sequence[str]) -> Baseline:
-    load_results(directory)  # first, as it says what is wrong with any of the files
-    return load_baseline(directory, configs, plugins)
 
 
 def _tell_skipped(artefacts: Sequence[Baseline], plugins: Sequence[str], baseline: Path, watch: Watch) -> None:
@@ -131,7 +126,8 @@ def _check(artefact: Baseline, means: _Means, watch: Watch) -> list[str]:
 
 
 def _remark_on_versions(artefact: Baseline, watch: Watch) -> None:
-    there = {"numpy": artefact.manifest.versions.get("numpy"), "engine": artefact.manifest.engine_version}
+    manifest = artefact.results.manifest
+    there = {"numpy": manifest.versions.get("numpy"), "engine": manifest.engine_version}
     for name, here in (("numpy", version("numpy")), ("engine", ENGINE_VERSION)):
         if there[name] != here:
             watch.warn(
@@ -141,12 +137,12 @@ def _remark_on_versions(artefact: Baseline, watch: Watch) -> None:
 
 def _check_tables(artefact: Baseline) -> Iterator[str]:
     """The summary must follow from the rows, the fits from the summary, and the rows be those of the manifest."""
-    results = load_results(artefact.directory)
+    results = artefact.results
     if results.stale:
         yield "tables: trials.csv is not the file whose hash the manifest holds"
-    if summary_text(artefact.directory).encode() != (artefact.directory / SUMMARY).read_bytes():
+    if summary_text(results.directory).encode() != (results.directory / SUMMARY).read_bytes():
         yield "tables: summary.csv is not what trials.csv gives"
-    if (artefact.directory / FITS).exists() and not _same_fits(results):
+    if (results.directory / FITS).exists() and not _same_fits(results):
         yield "tables: fits.csv is not what summary.csv gives"
     for cell_id in artefact.strangers[:MOST_SHOWN]:
         yield f"tables: cell {cell_id} of trials.csv is not made by the config any more"
@@ -155,7 +151,7 @@ def _check_tables(artefact: Baseline) -> Iterator[str]:
 def _same_fits(results: Results) -> bool:
     """Apart from rounding, which linear algebra does in its own way on each machine."""
     remedy = f"`cascadebai fit {results.directory}` writes it"
-    return same_numbers(read_table(results.directory / FITS, {}, remedy), fits_table(results))
+    return same_numbers(read_table(results.directory / FITS, FIT_COLUMNS, remedy), fits_table(results))
 
 
 def _check_rows(artefact: Baseline, means: _Means, watch: Watch) -> Iterator[str]:

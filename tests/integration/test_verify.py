@@ -167,7 +167,7 @@ def copy(reference: Path, tmp_path: Path) -> Path:
     [
         ("trials.csv", ",0,stopped,", ",0,stopped,1", "trials.csv is not the file whose hash the manifest holds"),
         ("summary.csv", ",100,", ",101,", "summary.csv is not what trials.csv gives"),
-        ("fits.csv", ",K,", ",K,1", "fits.csv is not what summary.csv gives"),
+        ("fits.csv", ",K,", ",K^2,", "fits.csv is not what summary.csv gives"),
         ("manifest.json", '"w_star": "0.4"', '"w_star": "0.41"', "is not made by the config any more"),
     ],
 )

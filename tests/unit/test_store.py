@@ -2,6 +2,7 @@
 
 import errno
 import os
+from zlib import crc32
 
 import numpy as np
 import pytest
@@ -73,6 +74,25 @@ def test_a_damaged_line_is_left_out_and_counted(tmp_path, damage):
         stored = read_journal(tmp_path)
         assert keys(stored) == [("00112233445566aa", 0), ("ffeeddccbbaa0011", 0)]
         assert stored.damaged >= 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "00112233445566aa,-1,stopped,5,6,1,0.1",
+        f"00112233445566aa,{10**30},stopped,5,6,1,0.1",
+        f"00112233445566aa,1,stopped,{2**63},6,1,0.1",
+        "00112233445566aa,1,stopped,5,-6,1,0.1",
+        "00112233445566aa,1,halted,5,6,1,0.1",
+        "00112233445566aa,1,stopped,5,6,2,0.1",
+    ],
+)
+def test_what_no_sweep_writes_is_damage_whatever_its_checksum(tmp_path, text):
+    line = f"{text},{crc32(text.encode()):08x}\n".encode()
+    (tmp_path / JOURNAL).write_bytes(encode(ROWS[0]) + line)
+    stored = read_journal(tmp_path)
+    assert keys(stored) == [("00112233445566aa", 0)]
+    assert stored.damaged == 1
 
 
 def test_a_trial_written_twice_counts_once(tmp_path):

@@ -130,7 +130,7 @@ def test_t_quantile_of_a_table():
         ("x,s,i,l,5,2,0.9,0.1,0.1,0,0,stopped,3,many,1", ":2: observations: 'many' is not a whole number"),
         ("x,s,i,l,5,2,0.9,0.1,0.1,0,-1,stopped,3,9,1", ":2: trial: '-1' is not a whole number"),
         (f"x,s,i,l,5,2,0.9,0.1,0.1,0,0,stopped,{10**30},9,1", f":2: steps: '{10**30}' is not a whole number"),
-        (f"x,s,i,l,5,2,0.9,0.1,0.1,0,0,stopped,{10**18},9,1", f":2: steps: '{10**18}' is not a whole number"),
+        (f"x,s,i,l,5,2,0.9,0.1,0.1,0,0,stopped,{2**63},9,1", f":2: steps: '{2**63}' is not a whole number"),
         ("x,s,i,l,5,2,0.9,0.1,0.1,0,0,halted,3,9,1", ":2: status: 'halted' is not stopped or capped"),
         ("x,s,i,l,5,2,0.9,0.1,0.1,0,0,stopped,3,9,2", ":2: correct: '2' is not 1, 0 or empty"),
         ("x,s,i,l,5,2,much,0.1,0.1,0,0,stopped,3,9,1", ":2: w_star: 'much' is not a number"),
