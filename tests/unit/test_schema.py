@@ -1,0 +1,50 @@
+"""The schema is what the files hold."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import cascadebai_cli
+from cascadebai_cli.analysis.tables import tables_of
+from cascadebai_cli.store import schema
+from cascadebai_cli.store.directory import load_results
+from cascadebai_cli.store.tables import read_table
+from cascadebai_cli.study.cells import Cell
+
+REFERENCE = Path(cascadebai_cli.__file__).parents[1] / "results" / "reference"
+COLUMNS = {
+    schema.TRIALS: schema.TRIAL_COLUMNS,
+    schema.SUMMARY: schema.SUMMARY_COLUMNS,
+    schema.TIMES: schema.TIMES_COLUMNS,
+    schema.FITS: schema.FIT_COLUMNS,
+    schema.MODELS: schema.MODEL_COLUMNS,
+    schema.BOUND_FITS: schema.BOUND_FIT_COLUMNS,
+    schema.RATIOS: schema.RATIO_COLUMNS,
+    schema.ORDERS: schema.ORDER_COLUMNS,
+    schema.BOUNDS: schema.BOUND_COLUMNS,
+}
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_the_columns_of_every_committed_table_and_no_other(name: str) -> None:
+    paths = sorted(REFERENCE.glob(f"*/{name}"))
+    assert paths
+    for path in paths:
+        assert list(read_table(path, COLUMNS[name], "")) == list(COLUMNS[name]), path
+
+
+@pytest.mark.parametrize(
+    "directory", sorted(path.parent for path in REFERENCE.glob("*/manifest.json")), ids=lambda path: path.name
+)
+def test_every_column_of_a_fresh_table_gets_its_values(directory: Path) -> None:
+    """A name that the code and the schema spell differently would leave an empty column."""
+    for table in tables_of(load_results(directory)):
+        committed = pd.read_csv(directory / table.file)
+        filled = table.rows.notna().any()
+        assert list(filled[filled].index) == [name for name in committed if committed[name].notna().any()]
+
+
+def test_a_cell_and_a_row_have_what_their_columns_are_called() -> None:
+    assert set(schema.OUTCOME) < set(schema.Row._fields)
+    assert all(hasattr(Cell, name) or name in Cell.__dataclass_fields__ for name in schema.CELL)
