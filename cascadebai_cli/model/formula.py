@@ -5,7 +5,6 @@ import math
 import operator
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from types import MappingProxyType
 
 from cascadebai_cli.errors import ConfigError, suggest
@@ -64,8 +63,8 @@ class Function:
 FUNCTIONS: Mapping[str, Function] = MappingProxyType(
     {
         "sqrt": Function(math.sqrt, r"\sqrt{%s}"),
-        "log": Function(lambda *x: _rounded(math.log(*x)), r"\log(%s)", most=2),
-        "exp": Function(lambda x: _rounded(math.exp(x)), r"\exp(%s)"),
+        "log": Function(math.log, r"\log(%s)", most=2),
+        "exp": Function(math.exp, r"\exp(%s)"),
         "min": Function(min, r"\min(%s)", fewest=2, most=math.inf),
         "max": Function(max, r"\max(%s)", fewest=2, most=math.inf),
     }
@@ -79,8 +78,7 @@ def evaluate(formula: str | float, names: Mapping[str, float]) -> float:
     """Value of a formula.
 
     Args:
-        formula: a number, or text with the names, `+ - * / **`, and `sqrt log exp min max`. What `log`, `exp` and
-            powers that are not whole give is rounded to 13 significant digits; the rest is exact to the last bit.
+        formula: a number, or text with the names, `+ - * / **`, and `sqrt log exp min max`.
         names: values of the names, `K` and `L`.
 
     Raises:
@@ -179,16 +177,10 @@ def _value(node: Node, names: Mapping[str, float]) -> float:
 
 
 def _power(base: float, exponent: float) -> float:
-    """Small whole powers exactly, others as rounded floats, which overflow instead of growing for ever."""
-    if abs(base) < 2**53 and abs(exponent) <= 16 and exponent == int(exponent):
-        exact = Fraction(base) ** int(exponent)
-        return int(exact) if isinstance(base, int) and exponent >= 0 else float(exact)
-    return _rounded(math.pow(base, exponent))
-
-
-def _rounded(value: float) -> float:
-    """To 13 significant digits: machines differ in the last of 16, and ids of cells, seeds and rows follow from it."""
-    return float(f"{value:.12e}")
+    """Small powers of whole numbers exactly, others as floats, which overflow instead of growing for ever."""
+    if isinstance(base, int) and isinstance(exponent, int) and abs(base) < 2**53 and 0 <= exponent <= 16:
+        return int(base**exponent)
+    return math.pow(base, exponent)
 
 
 _OPERATIONS: Mapping[str, Callable[[float, float], float]] = MappingProxyType(
