@@ -89,10 +89,6 @@ class Instance:
         chosen = sorted(set(items))
         return len(chosen) == self.K and bool(self.epsilon_optimal[chosen].all())
 
-    def permuted(self, permutation: IntArray) -> "Instance":
-        """The same instance with item `permutation[i]` in place `i`."""
-        return Instance(self.weights[permutation], self.K, self.epsilon)
-
 
 def _checked_weights(values: ArrayLike) -> FloatArray:
     weights = np.array(values, dtype=np.float64)

@@ -29,11 +29,6 @@ def confidence_factor(delta: Values) -> FloatArray:
     return bernoulli_kl(1 - d, d)
 
 
-def printed_confidence_factor(delta: Values) -> FloatArray:
-    """`ln(1 / (2.4 delta))` as [thm:lb_fix_conf_dep] prints it, cut off at 0."""
-    return np.maximum(-np.log(2.4 * np.asarray(delta, dtype=np.float64)), 0.0)
-
-
 def observations_needed(instance: Instance) -> float:
     """Expected observations that any algorithm needs, per unit of `confidence_factor`: `sum of 1 / d(...)`.
 

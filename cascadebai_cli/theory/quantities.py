@@ -1,4 +1,4 @@
-"""The quantities that the theorems are made of: `mu_k`, `mu~_k`, `v_k`, `Delta-bar`, `T-bar`, `K_1`, `K_2`, `M_k`.
+"""The quantities that the theorems are made of: `mu_k`, `mu~_k`, `v_k`, `Delta-bar`, `T-bar`, `K_2`.
 
 Arrays over `k` hold `k = 1..K` at positions `0..K-1`; arrays over items follow the paper's order.
 """
@@ -124,13 +124,6 @@ class Quantities:
         return near_optimal(self.instance)
 
     @property
-    def K_1(self) -> int:
-        """`max(K' - K, min(floor(1/w*), K-1))`: lists of `K' - K < k <= K_1` survivors have `k / mu_k <= 2`."""
-        w_star = self.instance.w_star
-        full_lists = self.K - 1 if w_star * (self.K - 1) <= 1 else int((1 + ROUNDING) / w_star)
-        return max(self.K_prime - self.K, min(full_lists, self.K - 1))
-
-    @property
     def K_2(self) -> int:
         """`max(K' - K, 1)`: so many items are still unidentified when the algorithm stops [le:stop_eliminate_no].
 
@@ -158,9 +151,3 @@ class Quantities:
         """`T-bar_sigma(1) <= ... <= T-bar_sigma(L)`, the permutation `sigma` sorting by descending `Delta-bar`."""
         gaps = np.sort(delta_bar(self.instance))[::-1]
         return t_bar(gaps, rho(self.L, self.delta), self.constant)
-
-    @cached_property
-    def M(self) -> FloatArray:
-        """`M_k = (K+1-k) / mu_(K+1-k) - (K-k) / mu_(K-k)` for `k = 1..K-1`; at least 0."""
-        ratio = np.arange(1, self.K + 1) / self.mu
-        return np.diff(ratio)[::-1]

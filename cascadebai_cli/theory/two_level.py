@@ -84,14 +84,6 @@ class TwoLevel:
         observing, spread, identifying = self.upper_terms()
         return np.asarray(observing + spread + identifying)
 
-    def upper_by_case(self) -> FloatArray:
-        """The bound after `mu_K >= min(K/2, 1/(2 w*))`, by the two printed cases; never below `upper`."""
-        observations = self.L * (self.T_bar - 1) + 1
-        log_term = np.log(2 / np.asarray(self.delta))
-        small = 4 * observations / self.K + 8 * log_term
-        large = 4 * self.w_star * observations + 16 * (self.w_star / self.w_prime) ** 2 * log_term
-        return np.asarray(np.where(self.w_star * self.K <= 1, small, large) + self.L - 2)
-
 
 def two_level_instance(L: int, K: int, w_star: float, w_prime: float, epsilon: float = 0.0) -> Instance:
     """The instance with these weights, best items first."""

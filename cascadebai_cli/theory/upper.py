@@ -49,12 +49,6 @@ def spread_ratios(q: Quantities) -> FloatArray:
     return (q.v[m - 1] / q.mu[m - 1]) ** 2
 
 
-def N_1(q: Quantities) -> float:
-    """`N_1`: the price of not knowing how many items a step will show."""
-    r = spread_ratios(q)
-    return float(r.sum() * np.log(r.sum() / q.delta))
-
-
 def N_2(q: Quantities) -> float:
     """`N_2 = (1 / mu_K) sum of T-bar_sigma(i), i <= L-K`: the items identified while lists are full."""
     return float(q.T_bar[: q.L - q.K].sum() / q.mu[-1])
@@ -77,17 +71,6 @@ def N_3_by_phase(q: Quantities) -> float:
 def first_full_lists(q: Quantities) -> float:
     """`K T-bar_sigma(L-K+1) / mu_K`, what the last `K` items need while lists are full; missing in `N_3_by_phase`."""
     return float(q.K * q.T_bar[q.L - q.K] / q.mu[-1])
-
-
-def N_3_by_item(q: Quantities) -> float:
-    """`N_3`, second printed form, with `K_1`, `K_2` and `M_k`: at least `N_3_by_phase(q) + first_full_lists(q)`.
-
-    It replaces `m / mu_m` by 2 for lists of `m <= K_1` survivors, where `mu_m >= m / 2` [lemma:bound_obs].
-    """
-    phases = q.K - q.K_1 - 1
-    T_last = q.T_bar[q.L - q.K :]
-    corner = (q.K_1 + 1) / q.mu[q.K_1] - 2
-    return float((q.M[:phases] * T_last[:phases]).sum() + corner * T_last[phases] + 2 * q.T_bar[q.L - q.K_2 - 1])
 
 
 def theorem_upper(q: Quantities) -> UpperBound:
@@ -139,12 +122,6 @@ def many_optimal_upper(q: Quantities) -> UpperBound:
 def general_upper(q: Quantities) -> UpperBound:
     """The bound for any instance: the theorem, or the proposition where it does not apply."""
     return theorem_upper(q) if has_theorem(q) else many_optimal_upper(q)
-
-
-def N_1_ceiling(w_star: float, w_prime: float, K: int, delta: float) -> float:
-    """[prop:term_by_cas]: a bound on `N_1` in the extreme weights alone, for `0 < w' < w*`."""
-    scale = 4.0 * K if w_star <= 1 / K else 8.0 * K * (w_star / w_prime) ** 2
-    return scale * float(np.log(scale / delta))
 
 
 def _list_lengths(q: Quantities) -> IntArray:

@@ -7,18 +7,12 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from printed_statements import centred_cgf, mean_observations, observation_law, second_moment, sub_gaussian_excess
 
 from cascadebai_cli.model.instance import Instance
-from cascadebai_cli.theory.observations import (
-    centred_cgf,
-    mean_observations,
-    observation_law,
-    second_moment,
-    sub_gaussian_excess,
-)
 from cascadebai_cli.theory.quantities import mu, mu_tilde, v
 
-PROPERTY = settings(max_examples=200, deadline=None, derandomize=True)
+PROPERTY = settings(max_examples=200)
 WEIGHT = st.one_of(st.floats(0, 1), st.sampled_from([0.0, 1.0, 1e-9, 1 - 1e-9]))
 LISTS = st.lists(WEIGHT, min_size=1, max_size=30).map(np.array)
 LEFT = -np.concatenate([np.linspace(0, 3, 31), [5, 10, 30, 100]])

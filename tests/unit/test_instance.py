@@ -35,10 +35,6 @@ def test_weights_are_frozen():
         instance.weights[0] = 0.5
 
 
-def test_permuted_moves_weights():
-    assert Instance(np.array([0.9, 0.1]), K=1).permuted(np.array([1, 0])).weights.tolist() == [0.1, 0.9]
-
-
 @pytest.mark.parametrize(
     ("weights", "K", "epsilon", "message"),
     [
