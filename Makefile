@@ -6,7 +6,7 @@ CASCADEBAI := $(BIN)/cascadebai
 STAMP := $(VENV)/.installed
 JOBS ?= -1
 
-.PHONY: help install smoke reproduce test baseline tables verify bench check format clean
+.PHONY: help install smoke reproduce test test-all baseline tables verify bench check format clean
 
 help: ## Show this list.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -27,8 +27,11 @@ smoke: $(STAMP) ## Sweep, fit and plot a small study in seconds.
 reproduce: $(STAMP) ## Reproduce the paper and write results/report.html; FAST=1 for all of it at a reduced size.
 	$(BIN)/python -m experiments.reproduce $(if $(filter-out 0,$(FAST)),--fast) --n-jobs $(JOBS)
 
-test: $(STAMP) ## Run the tests.
-	$(BIN)/python -m pytest -n auto
+test: $(STAMP) ## Run the tests but for the slow ones, in some minutes.
+	$(BIN)/python -m pytest -n auto -m "not slow"
+
+test-all: $(STAMP) ## Run all tests, and print what they cover.
+	$(BIN)/python -m pytest -n auto --cov
 
 baseline: $(STAMP) ## Draw the pictures anew that the tests compare with; look at them before committing.
 	rm -f tests/figures/baseline/*.png
@@ -53,5 +56,5 @@ format: $(STAMP) ## Format the code.
 	$(BIN)/ruff format .
 
 clean: ## Remove the virtual environment and caches; results stay.
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

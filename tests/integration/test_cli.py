@@ -6,17 +6,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from sweeps import call, command, environment, finished, write_config
+from sweeps import call, command, environment, finished
 
 from cascadebai_cli import __version__
 
 HEAVY = ("numpy", "pandas", "scipy", "matplotlib", "statsmodels", "joblib")
 VERBS = ("run", "sweep", "fit", "plot", "plan", "bounds", "report", "verify")
-
-
-@pytest.fixture
-def config(tmp_path):
-    return write_config(tmp_path)
 
 
 def test_help_names_the_verbs():

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from sweeps import call, environment, finished, start, sweep, tables, write_config
+from sweeps import call, environment, finished, start, sweep, tables
 
 from cascadebai_cli.running import worker
 from cascadebai_cli.store.journal import read_journal
@@ -28,11 +28,6 @@ instances:
   - {name: near, family: two_level, w_star: 0.6, w_prime: 0.3}
 """
 """A few seconds of work."""
-
-
-@pytest.fixture
-def config(tmp_path):
-    return write_config(tmp_path)
 
 
 @pytest.fixture

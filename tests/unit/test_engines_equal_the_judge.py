@@ -59,7 +59,7 @@ class Court:
 def one_by_one(kind, problems, examples, *engines):
     court = Court(kind)
 
-    @settings(max_examples=examples, deadline=None, derandomize=True)
+    @settings(max_examples=examples)
     @given(WEIGHTS.flatmap(problems))
     def every_engine_is_right(problem):
         run = by_reference(learner(kind, problem), problem)
@@ -93,7 +93,7 @@ def blocks(problems):
 def side_by_side(kind, problems, examples, *engines):
     court = Court(kind)
 
-    @settings(max_examples=examples, deadline=None, derandomize=True)
+    @settings(max_examples=examples)
     @given(blocks(problems))
     def every_engine_is_right(block):
         runs = [by_reference(learner(kind, problem), problem) for problem in block]

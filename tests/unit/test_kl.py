@@ -28,7 +28,7 @@ def divergence(p, q):
     return float(rel_entr(p, q) + rel_entr(1 - p, 1 - q))
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=300)
 @given(observations(), ALPHAS)
 def test_equals_bisection(observed, alpha):
     """Bisection of the definition, which rounding lets decide to 1e-12 or so for a mean near 1/2."""
@@ -82,7 +82,7 @@ def test_a_bound_does_not_depend_on_its_neighbours():
     assert together.ravel().tolist() == one_by_one
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=300)
 @given(observations(), ALPHAS, st.floats(-0.5, 1.5), st.sampled_from([0.0, 1e-11, -1e-11, 1e-6, -1e-6]))
 def test_comparing_with_a_level_needs_no_bound(observed, alpha, level, shift):
     """`above` and `below` decide as the bounds do, unless the level is within rounding of the bound."""

@@ -35,7 +35,7 @@ def moments(T, S, news, seed):
         yield T, S
 
 
-@settings(max_examples=400, deadline=None, derandomize=True)
+@settings(max_examples=400)
 @given(windows())
 def test_nobody_is_identified_who_was_no_suspect(window):
     T, S, news, alive, k, rule, seed = window
@@ -67,7 +67,7 @@ def test_equal_counts_need_no_boundary():
     assert (reject_level(means, lambda mean: rule.lower(mean, T_end)) == rule.lower(means.last_good, T_end)).all()
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=300)
 @given(st.data())
 def test_levels_after_removals(data):
     """An accepted item above `last_good` or a rejected one below `next_best` moves no level to the unsafe side."""

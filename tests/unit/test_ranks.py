@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from cascadebai_cli.learners import racing
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200)
 @given(
     st.lists(st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), min_size=6, max_size=6), min_size=1, max_size=4),
     st.integers(0, 5),

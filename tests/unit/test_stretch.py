@@ -32,7 +32,7 @@ def stretch_of(bits, clicks):
     return Stretch(*bits.shape, np.flatnonzero(bits == clicks), clicks)
 
 
-@settings(max_examples=400, deadline=None, derandomize=True)
+@settings(max_examples=400)
 @given(sweeps(), st.booleans(), st.data())
 def test_cuts(sweep, clicks, data):
     bits, offset, batch = sweep
@@ -46,7 +46,7 @@ def test_cuts(sweep, clicks, data):
     assert stretch_of(bits, clicks).cuts(start, stop, columns, offset, batch) == (len(ends), rest)
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200)
 @given(sweeps())
 def test_step_ends(sweep):
     bits, offset, batch = sweep
