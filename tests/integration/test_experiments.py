@@ -66,6 +66,7 @@ def test_a_reduced_key_must_be_in_the_config(tiny: Artefact) -> None:
         reproduce.reduced_config(replace(tiny, fast={"max_steps": 5}), Path("fast"))
 
 
+@pytest.mark.slow
 def test_the_driver_ends_with_a_report_and_goes_on_where_it_was(
     tiny: Artefact, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -162,7 +162,15 @@ def long_run(tmp_path_factory):
     return config, folder / "expected"
 
 
-@pytest.mark.parametrize(("number", "times"), [(signal.SIGKILL, 20), (signal.SIGINT, 5)])
+@pytest.mark.parametrize(
+    ("number", "times"),
+    [
+        (signal.SIGKILL, 2),
+        (signal.SIGINT, 1),
+        pytest.param(signal.SIGKILL, 20, marks=pytest.mark.slow),
+        pytest.param(signal.SIGINT, 5, marks=pytest.mark.slow),
+    ],
+)
 def test_interrupted_at_random_moments_it_ends_as_if_nothing_had_happened(long_run, tmp_path, number, times):
     config, expected = long_run
     out, moments = tmp_path / "out", random.Random(int(number))

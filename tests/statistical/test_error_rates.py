@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from cases import mostly_slow
 from scipy import stats
 
 from cascadebai_cli.engines.simulate import Trial, simulate_block
@@ -47,7 +48,7 @@ def too_many(errors, trials=TRIALS):
     return stats.binomtest(errors, trials, DELTA, alternative="greater").pvalue
 
 
-@pytest.mark.parametrize(("learner", "name"), CASES)
+@pytest.mark.parametrize(("learner", "name"), mostly_slow(CASES, [("CascadeBAI", "low")]))
 def test_errs_no_more_often_than_delta(learner, name):
     assert too_many(wrong(LEARNERS[learner], INSTANCES[name])) > LEVEL
 
@@ -83,6 +84,6 @@ TWINS = {
 }
 
 
-@pytest.mark.parametrize("learner", TWINS)
+@pytest.mark.parametrize("learner", mostly_slow(TWINS, ["CascadeBAI"]))
 def test_too_narrow_bounds_are_caught(learner):
     assert too_many(wrong(TWINS[learner], INSTANCES["low"], 300), 300) < LEVEL

@@ -6,6 +6,7 @@ of them would fail with probability at most 1 in 1,000. A twin must fail at the 
 
 import numpy as np
 import pytest
+from cases import mostly_slow
 from scipy import stats
 
 from cascadebai_cli.engines.jobs import Job, in_order
@@ -61,7 +62,7 @@ def p_values(one, other):
     return np.array([stats.ks_2samp(a, b, method="asymp").pvalue for a, b in zip(one.T, other.T, strict=True)])
 
 
-@pytest.fixture(scope="module", params=CASES)
+@pytest.fixture(scope="module", params=mostly_slow(CASES, ["-U, high"]))
 def judged(request):
     return request.param, by_reference(request.param, 1)
 
@@ -89,7 +90,9 @@ class LaterRadius(CascadeRule):
         return super().radius(np.asarray(T) + 6)
 
 
-@pytest.mark.parametrize("judged", [case for case in CASES if "low" not in case], indirect=True)
+@pytest.mark.parametrize(
+    "judged", mostly_slow([case for case in CASES if "low" not in case], ["-U, high"]), indirect=True
+)
 def test_wrong_display_order_is_caught(judged):
     """Wrong by a sign."""
     case, expected = judged

@@ -6,6 +6,7 @@ them would fail with probability at most 1 in 1,000. A table that is used again 
 
 import numpy as np
 import pytest
+from cases import mostly_slow
 from scipy import stats
 
 from cascadebai_cli.engines.outcomes import RandomOutcomes
@@ -49,7 +50,7 @@ def p_values(one, other):
     return np.array([stats.ks_2samp(a, b, method="asymp").pvalue for a, b in zip(one.T, other.T, strict=True)])
 
 
-@pytest.fixture(scope="module", params=CASES)
+@pytest.fixture(scope="module", params=mostly_slow(CASES, ["low"]))
 def independent(request):
     return request.param, with_independent_rewards(request.param)
 

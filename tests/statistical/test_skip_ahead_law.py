@@ -9,6 +9,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from cases import mostly_slow
 from scipy import stats
 
 from cascadebai_cli.engines.outcomes import RandomOutcomes
@@ -82,13 +83,13 @@ def expected(instance):
     return sample(reference, instance, 1)
 
 
-@pytest.mark.parametrize("instance", INSTANCES)
+@pytest.mark.parametrize("instance", mostly_slow(INSTANCES, ["low"]))
 def test_same_law(instance):
     found = p_values(expected(instance), sample(skip_ahead, instance, 2))
     assert (found > THRESHOLD).all(), dict(zip(STATISTICS, found, strict=True))
 
 
-@pytest.mark.parametrize("instance", INSTANCES)
+@pytest.mark.parametrize("instance", mostly_slow(INSTANCES, ["low"]))
 def test_wrong_radius_is_caught(instance):
     assert p_values(expected(instance), sample(twin(LaterRadius), instance, 2)).min() < THRESHOLD
 
