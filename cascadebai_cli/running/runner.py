@@ -1,22 +1,33 @@
 """Running the missing trials of a sweep: in this process, on all cores, or on a dask cluster."""
 
 import os
+import re
 import warnings
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from cascadebai_cli.errors import CascadeError, ConfigError
 from cascadebai_cli.model.instance import IntArray
 from cascadebai_cli.running.blocks import BlockQueue
+from cascadebai_cli.running.cluster import connected, cores, run_tasks
+from cascadebai_cli.running.code import code_of, run_checked
 from cascadebai_cli.running.interrupts import interrupts_held
-from cascadebai_cli.running.worker import BlockResult, Settings, enter, run_blocks
+from cascadebai_cli.running.patience import Patience
+from cascadebai_cli.running.worker import Block, BlockResult, Settings, enter
 from cascadebai_cli.study.cells import Cell
 
 BackendName = Literal["loky", "dask", "sequential"]
 
-CONNECT_SECONDS = 10
+Work = Callable[[list[Block]], list[BlockResult]]
+TaskRunner = Callable[[Work, Iterator[list[Block]]], Generator[list[BlockResult], None, None]]
+Tell = Callable[[str], None]
+
+SAFE_PATH = "PYTHONSAFEPATH"
+ADDRESS = re.compile(r"[a-z]+://(\[[^\]/]+\]|[^\s/:]+):[0-9]{1,5}")
+"""Of a scheduler: protocol, host and port."""
 MOST_JOBS = 1000
 """Processes of one machine; joblib fails, or the machine does, long before the numbers that a slip can make."""
 
@@ -48,10 +59,19 @@ class Backend:
                 "--backend dask and --scheduler ADDRESS go together; "
                 "for example --backend dask --scheduler tcp://127.0.0.1:8786"
             )
+        if self.scheduler is not None and not ADDRESS.fullmatch(self.scheduler):
+            raise ConfigError(
+                f"--scheduler {self.scheduler}: give protocol, host and port of the dask scheduler, "
+                "such as tcp://127.0.0.1:8786"
+            )
 
 
 def run_missing(
-    cells: Sequence[Cell], missing: Sequence[IntArray], settings: Settings, backend: Backend
+    cells: Sequence[Cell],
+    missing: Sequence[IntArray],
+    settings: Settings,
+    backend: Backend,
+    tell: Tell = lambda text: None,
 ) -> Generator[BlockResult, None, None]:
     """Run trials and yield the results of blocks as they are done, in any order.
 
@@ -60,24 +80,27 @@ def run_missing(
         missing: trials to run of each cell.
         settings: seed and what to do about failures.
         backend: where to run them.
+        tell: takes a sentence when nothing ends for long, from any thread.
 
     Raises:
-        CascadeError: if the backend breaks: a worker was killed, the scheduler cannot be reached.
+        CascadeError: if the backend breaks: a worker was killed or has other code, the scheduler cannot be reached.
     """
-    with _task_runner(backend, sum(map(len, missing))) as (workers, run):
+    work = partial(run_checked, code_of(cells), settings)
+    with _task_runner(backend, sum(map(len, missing)), tell) as (workers, run), Patience(cells, tell) as patience:
         queue = BlockQueue(cells, missing, workers)
-        with closing(run(settings, queue)) as stream:
+        with closing(run(work, patience.hand_out(queue))) as stream:
             for results in stream:
                 for result in results:
                     queue.learn(result)
+                    patience.take_back(result)
                 yield from results
 
 
 @contextmanager
-def _task_runner(backend: Backend, trials: int) -> Iterator[tuple[int, Any]]:
-    """Number of workers, and a function of the settings and a queue that yields the results of its tasks."""
+def _task_runner(backend: Backend, trials: int, tell: Tell) -> Iterator[tuple[int, TaskRunner]]:
+    """Number of workers, and a function of the work and the tasks that yields the results."""
     if backend.name == "dask":
-        with _dask(backend) as started:
+        with _dask(backend, tell) as started:
             yield started
         return
     workers = _processes(backend)
@@ -94,19 +117,22 @@ def _processes(backend: Backend) -> int:
     return 1 if backend.name == "sequential" else int(effective_n_jobs(backend.n_jobs))
 
 
-def _in_turn(settings: Settings, queue: BlockQueue) -> Iterator[list[BlockResult]]:
-    return (run_blocks(settings, blocks) for blocks in queue)
+def _in_turn(work: Work, tasks: Iterator[list[Block]]) -> Generator[list[BlockResult], None, None]:
+    return (work(blocks) for blocks in tasks)
 
 
 @contextmanager
-def _loky(workers: int) -> Iterator[tuple[int, Any]]:
+def _loky(workers: int) -> Iterator[tuple[int, TaskRunner]]:
     from joblib import parallel_config
     from joblib.externals.loky.process_executor import BrokenProcessPool
 
     # loky replaces a worker that has grown by some hundred megabytes, which large blocks do; nothing is lost by it
     warnings.filterwarnings("ignore", message="A worker stopped while some jobs were given to the executor")
-    with parallel_config(
-        backend="loky", n_jobs=workers, inner_max_num_threads=1, initializer=enter, initargs=(os.getpid(),)
+    with (
+        _safe_path(),
+        parallel_config(
+            backend="loky", n_jobs=workers, inner_max_num_threads=1, initializer=enter, initargs=(os.getpid(),)
+        ),
     ):
         try:
             yield workers, _unordered
@@ -118,38 +144,31 @@ def _loky(workers: int) -> Iterator[tuple[int, Any]]:
 
 
 @contextmanager
-def _dask(backend: Backend) -> Iterator[tuple[int, Any]]:
-    from joblib import parallel_config
+def _dask(backend: Backend, tell: Tell) -> Iterator[tuple[int, TaskRunner]]:
+    address = str(backend.scheduler)
+    with connected(address) as client:
 
-    with _client(backend) as client:
-        try:
-            client.wait_for_workers(1, timeout=CONNECT_SECONDS)
-        except TimeoutError as error:
-            raise CascadeError(
-                f"the scheduler {backend.scheduler} has no worker; start some with: dask worker {backend.scheduler}"
-            ) from error
-        with parallel_config(backend="dask", client=client):
-            yield sum(client.ncores().values()), _unordered
+        def run(work: Work, tasks: Iterator[list[Block]]) -> Generator[list[BlockResult], None, None]:
+            return run_tasks(client, address, work, tasks, tell)
+
+        yield cores(client), run
 
 
 @contextmanager
-def _client(backend: Backend) -> Iterator[Any]:
+def _safe_path() -> Iterator[None]:
+    """A `random.py` where the command is started must not take the place of Python's own in the workers."""
+    before = os.environ.get(SAFE_PATH)
+    os.environ[SAFE_PATH] = "1"
     try:
-        import distributed
-    except ImportError:
-        raise CascadeError("--backend dask needs dask: pip install 'cascadebai[dask]'") from None
-    make_client: Any = distributed.Client
-    try:
-        client = make_client(backend.scheduler, timeout=CONNECT_SECONDS, set_as_default=False)
-    except (OSError, TimeoutError, ValueError) as error:
-        raise CascadeError(
-            f"no dask scheduler answers at {backend.scheduler} ({type(error).__name__}); start one with: dask scheduler"
-        ) from error
-    with client:
-        yield client
+        yield
+    finally:
+        if before is None:
+            del os.environ[SAFE_PATH]
+        else:
+            os.environ[SAFE_PATH] = before
 
 
-def _unordered(settings: Settings, queue: BlockQueue) -> Iterator[list[BlockResult]]:
+def _unordered(work: Work, tasks: Iterator[list[Block]]) -> Generator[list[BlockResult], None, None]:
     """Results as they arrive. Closing this generator stops what is still running."""
     from multiprocessing import resource_tracker
 
@@ -158,9 +177,7 @@ def _unordered(settings: Settings, queue: BlockQueue) -> Iterator[list[BlockResu
     resource_tracker.ensure_running()  # starting it lets interrupts in again, so it must not start below
     with ExitStack() as stack:
         with interrupts_held():
-            results = Parallel(return_as="generator_unordered", batch_size=1)(
-                delayed(run_blocks)(settings, blocks) for blocks in queue
-            )
+            results = Parallel(return_as="generator_unordered", batch_size=1)(delayed(work)(blocks) for blocks in tasks)
             stack.callback(_close, results)
         for result in results:  # noqa: UP028  # `yield from` would close `results` before we can quieten it
             yield result

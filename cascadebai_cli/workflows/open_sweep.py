@@ -1,6 +1,6 @@
 """A study and its directory: what is there, what is missing, and running that under one lock."""
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -88,7 +88,9 @@ class OpenSweep:
         grows = any(map(len, self.missing))
         self._manifest = _continued(sweep.manifest, earlier_manifest(sweep.directory), grows)
 
-    def run(self, backend: Backend, *, fail_fast: bool = False) -> Generator[BlockResult, None, None]:
+    def run(
+        self, backend: Backend, *, fail_fast: bool = False, tell: Callable[[str], None] = lambda text: None
+    ) -> Generator[BlockResult, None, None]:
         """Run what is missing; rows are in the journal before their block is yielded.
 
         Without anything to run nothing is touched: no backend has to answer, and the manifest stays complete.
@@ -101,7 +103,7 @@ class OpenSweep:
         write_manifest(self.sweep.directory, self._manifest)
         settings = Settings(self.sweep.study.seed, fail_fast)
         journal = Journal(self.sweep.directory, self.stored.size)
-        results = run_missing(self.sweep.cells, self.missing, settings, backend)
+        results = run_missing(self.sweep.cells, self.missing, settings, backend, tell)
         with one_interrupt(), closing(journal), closing(results):
             for result in results:
                 journal.append(result.finished)

@@ -142,7 +142,10 @@ def _simulate(opened: OpenSweep, backend: Backend, failures: Failures, fail_fast
     counts = [len(trials) for trials in opened.missing]
     _announce(opened, sum(counts), watch)
     failures.clear()
-    with watch.trials(counts) as progress, closing(opened.run(backend, fail_fast=fail_fast)) as results:
+    with (
+        watch.trials(counts) as progress,
+        closing(opened.run(backend, fail_fast=fail_fast, tell=watch.remark)) as results,
+    ):
         for result in results:
             progress.update(result)
             failures.update(result)

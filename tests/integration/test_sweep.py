@@ -5,7 +5,6 @@ import os
 import random
 import re
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -13,7 +12,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from sweeps import call, environment, finished, start, sweep, tables
+from sweeps import call, finished, start, sweep, tables
 
 from cascadebai_cli.running import worker
 from cascadebai_cli.store.journal import read_journal
@@ -442,47 +441,3 @@ def test_fail_fast_stops_at_the_first_failure(config, tmp_path, monkeypatch):
     assert result.code == 1
     assert len(rows_of(tmp_path / "out")) < 18
     assert "1 trial failed" in result.err
-
-
-# A cluster
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
-
-
-@pytest.fixture
-def cluster(tmp_path):
-    """A dask scheduler and two workers, as started by hand; its address."""
-    pytest.importorskip("distributed")
-    address = f"tcp://127.0.0.1:{free_port()}"
-    dask = [sys.executable, "-m", "dask"]
-    commands = [[*dask, "scheduler", "--port", address.rpartition(":")[2], "--no-dashboard"]]
-    commands += [[*dask, "worker", address, "--nthreads", "1", "--no-nanny", "--no-dashboard"]] * 2
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": environment(), "cwd": tmp_path}
-    processes = [subprocess.Popen(words, **quiet) for words in commands]
-    yield address
-    for process in processes:
-        process.kill()
-    for process in processes:
-        process.wait(timeout=30)
-
-
-def test_dask_gives_the_same_bytes(config, tmp_path, expected, cluster):
-    process = finished("sweep", config, "--out", tmp_path / "dask", "--backend", "dask", "--scheduler", cluster)
-    assert process.returncode == 0, process.stderr
-    assert tables(tmp_path / "dask") == expected
-
-
-def test_no_scheduler_is_an_error(config, tmp_path):
-    pytest.importorskip("distributed")
-    address = f"tcp://127.0.0.1:{free_port()}"
-    impatient = "from cascadebai_cli.running import runner; runner.CONNECT_SECONDS = 1; "
-    program = impatient + "from cascadebai_cli.cli.app import main; main()"
-    arguments = ["sweep", str(config), "--out", str(tmp_path / "dask"), "--backend", "dask", "--scheduler", address]
-    process = start(words=[sys.executable, "-c", program, *arguments])
-    _, err = process.communicate(timeout=60)
-    assert process.returncode == 1
-    assert f"error: no dask scheduler answers at {address}" in err

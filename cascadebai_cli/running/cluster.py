@@ -1,0 +1,143 @@
+"""Tasks on a dask cluster. They run on its workers, always; those that join later get their share."""
+
+import logging
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
+from typing import Any
+
+from cascadebai_cli.errors import CascadeError, ConfigError
+
+CONNECT_SECONDS = 10
+LOOK_SECONDS = 5.0
+"""How often somebody looks whether the cluster is still there while no task ends."""
+AHEAD = 2
+"""Tasks a core that are sent out, so that no worker waits for its next one."""
+
+
+@contextmanager
+def connected(address: str) -> Iterator[Any]:
+    """A client of the cluster, which has a worker.
+
+    Raises:
+        ConfigError: if the address needs certificates that nobody set up.
+        CascadeError: if nobody answers, or there is no worker.
+    """
+    try:
+        import distributed
+    except ImportError:
+        raise CascadeError("--backend dask needs dask: pip install 'cascadebai[dask]'") from None
+    make: Any = distributed
+    if address.startswith("tls:") and not make.Security().get_connection_args("client")["ssl_context"]:
+        raise ConfigError(
+            f"--scheduler {address}: tls:// needs certificates; name them in dask's configuration under "
+            "distributed.comm.tls, or use tcp://"
+        )
+    _hush()
+    try:
+        client = make.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+    except (OSError, TimeoutError, ValueError, TypeError) as error:
+        raise CascadeError(
+            f"no dask scheduler answers at {address} ({type(error).__name__}); start one with: dask scheduler"
+        ) from error
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=CONNECT_SECONDS)
+        except TimeoutError as error:
+            raise CascadeError(
+                f"the scheduler {address} has no worker; start some with: dask worker {address}"
+            ) from error
+        yield client
+
+
+def _hush() -> None:
+    """What dask logs of a cluster that goes away, some hundred lines, is said in one sentence."""
+    for name in list(logging.root.manager.loggerDict):
+        if name.partition(".")[0] in ("distributed", "tornado", "asyncio"):
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+
+
+def cores(client: Any) -> int:
+    """Cores of all workers."""
+    return sum(client.ncores().values())
+
+
+def run_tasks(
+    client: Any, address: str, work: Callable[[Any], Any], tasks: Iterator[Any], tell: Callable[[str], None]
+) -> Generator[Any, None, None]:
+    """Results of `work` on each task, in any order; closing this generator stops what is still running.
+
+    Args:
+        client, address: the cluster.
+        work: what the workers import and call.
+        tasks: are taken as there is room for them.
+        tell: takes a sentence if all workers are gone.
+
+    Raises:
+        CascadeError: if the scheduler is gone, workers die of a task, or cannot even load it.
+    """
+    running: set[Any] = set()
+    try:
+        while True:
+            running |= _sent(client, work, tasks, AHEAD * max(1, cores(client)) - len(running))
+            if not running:
+                return
+            done = _finished(client, address, running, tell)
+            running -= done
+            for future in done:
+                yield _result(future)
+    except (CancelledError, OSError, TimeoutError) as error:
+        raise CascadeError(
+            f"the scheduler {address} is gone ({type(error).__name__}); start it and its workers again, "
+            "then the same command goes on with what is missing"
+        ) from error
+    finally:
+        if client.status == "running":
+            client.cancel(list(running), force=True)
+
+
+def _sent(client: Any, work: Callable[[Any], Any], tasks: Iterator[Any], room: int) -> set[Any]:
+    sent = set()
+    for _ in range(room):
+        task = next(tasks, None)
+        if task is None:
+            break
+        sent.add(client.submit(work, task, pure=False))
+    return sent
+
+
+def _finished(client: Any, address: str, running: set[Any], tell: Callable[[str], None]) -> set[Any]:
+    """Tasks that ended; waits for one."""
+    from distributed import wait
+
+    wait_for: Any = wait
+    told = False
+    while True:
+        try:
+            with client.as_current():
+                return set(wait_for(running, timeout=LOOK_SECONDS, return_when="FIRST_COMPLETED").done)
+        except TimeoutError:
+            if client.status != "running":
+                raise
+        if not told and cores(client) == 0:
+            tell(f"the cluster has no worker any more, so nothing runs; start some with: dask worker {address}")
+            told = True
+
+
+def _result(future: Any) -> Any:
+    from distributed import KilledWorker
+
+    try:
+        return future.result()
+    except (CascadeError, CancelledError):
+        raise
+    except KilledWorker as error:
+        raise CascadeError(
+            "several workers died of the same trials, perhaps for want of memory; give them more of it, then the same "
+            "command goes on with what is missing"
+        ) from error
+    except Exception as error:
+        raise CascadeError(
+            f"a worker could not run a task ({type(error).__name__}: {error}); install the same cascadebai on all "
+            "machines and restart the workers"
+        ) from error
