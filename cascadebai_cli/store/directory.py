@@ -99,7 +99,7 @@ def load_results(directory: Path) -> Results:
 def _hash(path: Path) -> str | None:
     if not path.exists():
         return None
-    with reading(path), path.open("rb") as file:
+    with reading(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

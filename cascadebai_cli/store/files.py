@@ -1,9 +1,15 @@
-"""Files of a result directory: written so that no reader ever meets half of one, errors as one plain sentence."""
+"""Files of a result directory: written so that no reader ever meets half of one, errors as one plain sentence.
+
+Only regular files are opened, as a device or a pipe may never end; and what is written goes into no other place
+that a link of this name points to.
+"""
 
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from errno import EEXIST, EINVAL, EISDIR, ENOTDIR
+from errno import EEXIST, EINVAL, EISDIR, ELOOP, ENOTDIR
+from io import BufferedReader
 from pathlib import Path
 
 from cascadebai_cli.errors import CascadeError, ConfigError
@@ -26,16 +32,15 @@ def writing_to(place: Path) -> Iterator[None]:
 
 
 @contextmanager
-def reading(path: Path) -> Iterator[None]:
-    """The same for a file of a result directory that is read; a device or a pipe, which may never end, is none.
+def reading(path: Path) -> Iterator[BufferedReader]:
+    """A file of a result directory, opened for reading, with errors of the file system as one plain sentence.
 
     Raises:
-        ConfigError: if the file is missing or cannot be read.
+        ConfigError: if the file is missing, is not a regular one, or cannot be read.
     """
     try:
-        if path.exists() and not (path.is_file() or path.is_dir()):
-            raise OSError(EINVAL, "Not a regular file")
-        yield
+        with os.fdopen(open_regular(path, os.O_RDONLY), "rb") as file:
+            yield file
     except FileNotFoundError:
         raise ConfigError(f"{path} is missing; `cascadebai sweep CONFIG --out {path.parent}` writes it") from None
     except OSError as error:
@@ -43,8 +48,32 @@ def reading(path: Path) -> Iterator[None]:
         raise ConfigError(text) from error
 
 
+def open_to_write(path: Path, flags: int = 0) -> int:
+    """Handle of a file, made if missing, that is written to in place; links are not followed.
+
+    Raises:
+        OSError: also if it is a link, a device or a pipe.
+    """
+    return open_regular(path, os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | flags)
+
+
+def open_regular(path: Path, flags: int) -> int:
+    """Handle of a regular file; nothing else is waited for.
+
+    Raises:
+        OSError: if it is something else, or cannot be opened.
+    """
+    handle = os.open(path, flags | getattr(os, "O_NONBLOCK", 0), 0o666)
+    kind = os.fstat(handle).st_mode
+    if stat.S_ISREG(kind):
+        return handle
+    os.close(handle)
+    error = EISDIR if stat.S_ISDIR(kind) else EINVAL
+    raise OSError(error, os.strerror(EISDIR) if error == EISDIR else "Not a regular file")
+
+
 def _remedy(error: OSError) -> str:
-    if error.errno in (EEXIST, EISDIR, ENOTDIR):
+    if error.errno in (EEXIST, EINVAL, EISDIR, ELOOP, ENOTDIR):
         return "name another directory with --out"
     return (
         "trials that were finished are kept: give room or rights and run the same command again, or name another "
@@ -76,7 +105,7 @@ def replace_file(path: Path, parts: Iterable[bytes]) -> None:
     """The same for bytes, with the errors of the system as they are."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        with part.open("wb") as file:
+        with os.fdopen(open_to_write(part, os.O_TRUNC), "wb") as file:
             file.writelines(parts)
             file.flush()
             os.fsync(file.fileno())

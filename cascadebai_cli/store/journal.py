@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cascadebai_cli.model.instance import IntArray
-from cascadebai_cli.store.files import reading, writing_to
+from cascadebai_cli.store.files import open_to_write, reading, writing_to
 from cascadebai_cli.store.schema import JOURNAL, MOST_COUNT, STATUSES, Row
 
 SYNC_SECONDS = 1.0
@@ -100,7 +100,7 @@ def read_journal(directory: Path) -> Stored:
     reader = _Reader()
     path = directory / JOURNAL
     if path.exists():
-        with reading(path), path.open("rb") as file:
+        with reading(path) as file:
             rows = np.fromiter(reader.rows(file), dtype=ROW)
     else:
         rows = np.empty(0, ROW)
@@ -153,7 +153,7 @@ class Journal:
     def __init__(self, directory: Path, size: int) -> None:
         self.path, self.size = directory / JOURNAL, size
         with writing_to(self.path):
-            self._handle = os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o666)
+            self._handle = open_to_write(self.path)
             os.ftruncate(self._handle, size)
             os.lseek(self._handle, size, os.SEEK_SET)
         self._synced = time.monotonic()

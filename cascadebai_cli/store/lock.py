@@ -1,44 +1,100 @@
-"""One writer for a result directory."""
+"""One writer for a result directory, who knows whether it still is the one that it holds."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from errno import EACCES, EAGAIN, EINVAL, ENOLCK, ENOSYS, EOPNOTSUPP
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cascadebai_cli.errors import CascadeError
-from cascadebai_cli.store.files import make_directory, writing_to
+from cascadebai_cli.store.files import make_directory, open_to_write, writing_to
+from cascadebai_cli.store.owner import owning
 from cascadebai_cli.store.schema import LOCK
 
-if TYPE_CHECKING:
-    from filelock import BaseFileLock
+NO_LOCKS = (EINVAL, ENOLCK, ENOSYS, EOPNOTSUPP)
+"""Errors of a file system that has no locks."""
+
+
+class Held:
+    """A directory that is held for writing.
+
+    Args:
+        directory: the directory.
+        handle: of its open lock file, which makes sure that no other file has its identity.
+    """
+
+    def __init__(self, directory: Path, handle: int) -> None:
+        self.directory, self._lock = directory, os.fstat(handle)
+
+    @property
+    def lost(self) -> str | None:
+        """What has happened if the directory of this name is not the one that was locked, else `None`."""
+        try:
+            if os.path.samestat(os.lstat(self.directory / LOCK), self._lock):
+                return None
+        except (FileNotFoundError, NotADirectoryError):
+            pass
+        return (
+            f"{self.directory} is not the directory any more that this sweep wrote to: it, or the file {LOCK} in it, "
+            "was removed, moved or replaced; what the sweep had written is gone with it. Run the same command again, "
+            "or name another directory with --out"
+        )
+
+    def check(self) -> None:
+        """Refuse to go on where the directory is not the one that was locked.
+
+        Raises:
+            CascadeError: if it is not.
+        """
+        if lost := self.lost:
+            raise CascadeError(lost)
 
 
 @contextmanager
-def only_writer(directory: Path) -> Iterator[None]:
+def only_writer(directory: Path) -> Iterator[Held]:
     """Hold the directory, made if missing; the system frees it when the process ends, however it ends.
 
     Raises:
         CascadeError: if another process holds it, or it cannot be written to.
     """
-    from filelock import FileLock
-
-    make_directory(directory)
-    lock = FileLock(directory / LOCK)
+    make_directory(directory.resolve())
     with writing_to(directory):
-        _acquire(lock, directory)
+        handle = open_to_write(directory / LOCK)
     try:
-        yield
+        with owning(directory) if not _locked(handle, directory) else _nothing():
+            held = Held(directory, handle)
+            held.check()
+            yield held
     finally:
-        lock.release()
+        os.close(handle)
 
 
-def _acquire(lock: "BaseFileLock", directory: Path) -> None:
-    from filelock import Timeout
+@contextmanager
+def _nothing() -> Iterator[None]:
+    yield
 
+
+def _locked(handle: int, directory: Path) -> bool:
+    """Lock an open file; false where that cannot be done.
+
+    Raises:
+        CascadeError: if another process holds it.
+    """
     try:
-        lock.acquire(timeout=0)
-    except Timeout:
+        import fcntl
+    except ImportError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in NO_LOCKS:
+            return False
+        if error.errno not in (EACCES, EAGAIN):
+            raise CascadeError(
+                f"{directory / LOCK} cannot be locked ({error.strerror}); choose another --out"
+            ) from error
         raise CascadeError(
             f"another sweep is writing to {directory}; wait until it has ended (the same command then "
             "goes on from there), or name another directory with --out"
         ) from None
+    return True

@@ -182,8 +182,8 @@ def read_manifest(directory: Path) -> Manifest:
         ConfigError: if it is missing, cannot be read, or holds another kind of value than a sweep writes.
     """
     path = directory / MANIFEST
-    with reading(path):
-        content = path.read_bytes()
+    with reading(path) as file:
+        content = file.read()
     try:
         found = json.loads(content)
     except (ValueError, RecursionError) as error:

@@ -5,6 +5,8 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 MANIFEST, JOURNAL, LOCK, FAILURES = "manifest.json", "trials.journal", ".lock", "failures.log"
+OWNER = ".owner"
+"""Stands for the lock on file systems without locks."""
 TRIALS, TIMINGS, SUMMARY = "trials.csv", "timings.csv", "summary.csv"
 TIMES = "times.csv"
 """What is kept of `timings.csv` in a reference."""

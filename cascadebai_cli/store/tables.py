@@ -27,9 +27,9 @@ def read_table(path: Path, columns: Columns, remedy: str) -> pd.DataFrame:
     """
     words = {name: str for name, kind in columns.items() if kind is str}
     try:
-        with reading(path):
+        with reading(path) as file:
             table: pd.DataFrame = pd.read_csv(
-                path,
+                file,
                 dtype=words,
                 keep_default_na=False,
                 na_values=[""],

@@ -49,7 +49,7 @@ def holds_rows(directory: Path) -> bool:
     path = directory / TRIALS
     if not path.exists():
         return False
-    with reading(path), path.open("rb") as file:
+    with reading(path) as file:
         return len(file.readlines(2 * len(",".join(TRIAL_COLUMNS)))) > 1
 
 
@@ -145,7 +145,7 @@ def read_trials(path: Path, chunk: int = CHUNK) -> Iterator[pd.DataFrame]:
 
 def _checked(path: Path, chunk: int) -> Iterator[pd.DataFrame]:
     try:
-        with reading(path), pd.read_csv(path, chunksize=chunk, **_FORMAT) as parts:
+        with reading(path) as file, pd.read_csv(file, chunksize=chunk, **_FORMAT) as parts:
             for part in parts:
                 if not _is_right(part):
                     raise ValueError("a value is out of range")
@@ -165,7 +165,7 @@ def _is_right(part: pd.DataFrame) -> bool:
 
 def _fault(path: Path) -> str | None:
     """Line and words for the first thing that is wrong, looked for slowly once it is known that something is."""
-    with path.open(encoding="utf-8", newline="") as file:
+    with reading(path) as raw, io.TextIOWrapper(raw, encoding="utf-8", newline="") as file:
         reader = csv.DictReader(file, restval="")
         try:
             missing = [name for name in TRIAL_COLUMNS if name not in (reader.fieldnames or ())]

@@ -1,12 +1,13 @@
 """Telling about trials that raised, so that each can be repeated."""
 
+import os
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from cascadebai_cli.running.worker import BlockResult
-from cascadebai_cli.store.files import writing_to
+from cascadebai_cli.store.files import open_to_write, writing_to
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.workflows.watch import Watch
 
@@ -71,8 +72,8 @@ class Failures:
 
     def _keep(self, text: str) -> None:
         if self.log is not None:
-            with writing_to(self.log), self.log.open("a", encoding="utf-8") as file:
-                file.write(text)
+            with writing_to(self.log), os.fdopen(open_to_write(self.log, os.O_APPEND), "ab") as file:
+                file.write(text.encode(errors="backslashreplace"))
 
     def conclude(self) -> None:
         """Say how many there were, if any."""

@@ -32,5 +32,5 @@ def fit(directory: Path, *, watch: Watch = SILENT) -> Fitted:
         raise ConfigError(f"{directory}: nothing to fit: no instance has 3 values of K; add some to the config")
     warn_of_gaps(results, watch)
     for table in tables:
-        write_table(directory / table.file, table.rows)
+        write_table(directory / table.file, table.rows, through=False)
     return Fitted(tables, is_whole(results))

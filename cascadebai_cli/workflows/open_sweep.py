@@ -12,7 +12,7 @@ from cascadebai_cli.running.interrupts import one_interrupt
 from cascadebai_cli.running.runner import Backend, run_missing
 from cascadebai_cli.running.worker import BlockResult, Settings
 from cascadebai_cli.store.journal import Journal, Stored, read_journal
-from cascadebai_cli.store.lock import only_writer
+from cascadebai_cli.store.lock import Held, only_writer
 from cascadebai_cli.store.manifest import Manifest, earlier_manifest, new_manifest, now, write_manifest
 from cascadebai_cli.store.mixing import refuse_mixing
 from cascadebai_cli.store.schema import JOURNAL, TRIALS
@@ -70,8 +70,8 @@ class Sweep:
             ConfigError: if it holds rows of another config.
             CascadeError: if another process writes to it, or it cannot be written to.
         """
-        with only_writer(self.directory):
-            yield OpenSweep(self, self.stored())
+        with only_writer(self.directory) as held:
+            yield OpenSweep(self, self.stored(), held)
 
 
 class OpenSweep:
@@ -80,10 +80,11 @@ class OpenSweep:
     Attributes:
         stored: rows at the time of opening.
         missing: trials to run of each cell at that time.
+        held: tells whether the directory still is the one that was opened.
     """
 
-    def __init__(self, sweep: Sweep, stored: Stored) -> None:
-        self.sweep, self.stored = sweep, stored
+    def __init__(self, sweep: Sweep, stored: Stored, held: Held) -> None:
+        self.sweep, self.stored, self.held = sweep, stored, held
         self.missing = sweep.missing(stored)
         grows = any(map(len, self.missing))
         self._manifest = _continued(sweep.manifest, earlier_manifest(sweep.directory), grows)
@@ -96,7 +97,8 @@ class OpenSweep:
         Without anything to run nothing is touched: no backend has to answer, and the manifest stays complete.
 
         Raises:
-            CascadeError: if rows cannot be written or the backend breaks; earlier rows are kept.
+            CascadeError: if rows cannot be written or the backend breaks, earlier rows are kept; or if the directory
+                is not there any more.
         """
         if not any(map(len, self.missing)):
             return
@@ -106,6 +108,7 @@ class OpenSweep:
         results = run_missing(self.sweep.cells, self.missing, settings, backend, tell)
         with one_interrupt(), closing(journal), closing(results):
             for result in results:
+                self.held.check()
                 journal.append(result.finished)
                 yield result
                 if fail_fast and result.failed:
@@ -121,10 +124,13 @@ class OpenSweep:
             number of trials that are missing.
         """
         directory, cells = self.sweep.directory, self.sweep.cells
+        self.held.check()
         stored = read_journal(directory)
         digest = write_trials(directory, cells, stored, trials)
+        self.held.check()
         write_timings(directory, cells, stored, trials)
         write_summary(directory)
+        self.held.check()
         missing = sum(map(len, self.sweep.missing(stored)))
         end = {"end": self._manifest.end or now(), "complete": missing == 0, "rows_sha256": digest}
         write_manifest(directory, self._manifest.model_copy(update=end))

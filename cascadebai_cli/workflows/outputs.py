@@ -13,8 +13,13 @@ FORMATS = ("pdf", "png", "svg")
 """Endings of the file of a figure."""
 
 
-def write_bytes(path: Path, content: bytes) -> None:
-    """Put `content` in `path` at once, or leave what was there; a device or a pipe is written to, never replaced.
+def write_bytes(path: Path, content: bytes, *, through: bool = True) -> None:
+    """Put `content` in `path` at once, or leave what was there.
+
+    Args:
+        path: where.
+        content: what.
+        through: whether a device or a pipe, which a user has named, is written to; else it is replaced.
 
     Raises:
         CascadeError: if the file cannot be written.
@@ -23,7 +28,7 @@ def write_bytes(path: Path, content: bytes) -> None:
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         path.parent.mkdir(parents=True, exist_ok=True)
-        if path.exists() and not path.is_file():
+        if through and path.exists() and not path.is_file():
             path.write_bytes(content)
         else:
             replace_file(path, [content])
@@ -33,13 +38,13 @@ def write_bytes(path: Path, content: bytes) -> None:
         ) from error
 
 
-def write_table(path: Path, table: pd.DataFrame) -> None:
-    """Write `table` as CSV.
+def write_table(path: Path, table: pd.DataFrame, *, through: bool = True) -> None:
+    """Write `table` as CSV; arguments as for `write_bytes`.
 
     Raises:
         CascadeError: if the file cannot be written.
     """
-    write_bytes(path, table_bytes(table))
+    write_bytes(path, table_bytes(table), through=through)
 
 
 def table_bytes(table: pd.DataFrame) -> bytes:

@@ -42,7 +42,7 @@ def plot(directory: Path, *, out: Path | None = None, kind: str | None = None, w
     figure = draw(results)
     for path in files:
         content = render(figure, path.suffix[1:], title=results.name, rows_sha256=results.rows_sha256)
-        write_bytes(path, content)
+        write_bytes(path, content, through=out is not None)
     return Plotted(files, is_whole(results))
 
 

@@ -146,9 +146,13 @@ def _simulate(opened: OpenSweep, backend: Backend, failures: Failures, fail_fast
         watch.trials(counts) as progress,
         closing(opened.run(backend, fail_fast=fail_fast, tell=watch.remark)) as results,
     ):
-        for result in results:
-            progress.update(result)
-            failures.update(result)
+        try:
+            for result in results:
+                progress.update(result)
+                failures.update(result)
+        except KeyboardInterrupt:
+            opened.held.check()
+            raise
 
 
 def _announce(opened: OpenSweep, to_run: int, watch: Watch) -> None:

@@ -1,0 +1,125 @@
+"""The ground under a sweep: its directory goes away, is another one, or holds links, pipes and strangers' files."""
+
+import os
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+from sweeps import call, start, sweep, tables, write_config
+
+from cascadebai_cli.errors import CascadeError
+from cascadebai_cli.running import worker
+from cascadebai_cli.store.lock import only_writer
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    return write_config(tmp_path)
+
+
+def after_trial(number: int, do, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let something happen to the directory in the middle of a sweep."""
+    real, calls = worker.run_trial, []
+
+    def run_trial(*arguments):
+        calls.append(1)
+        if len(calls) == number:
+            do()
+        return real(*arguments)
+
+    monkeypatch.setattr(worker, "run_trial", run_trial)
+
+
+# The directory under the path
+
+
+def removed(out: Path) -> None:
+    shutil.rmtree(out)
+
+
+def moved(out: Path) -> None:
+    out.rename(out.with_name("elsewhere"))
+
+
+def replaced(out: Path) -> None:
+    out.rename(out.with_name("elsewhere"))
+    shutil.copytree(out.with_name("other"), out)
+
+
+@pytest.mark.parametrize("happens", [removed, moved, replaced])
+def test_a_sweep_stops_with_a_true_sentence_when_its_directory_is_another_one(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, happens
+) -> None:
+    out, other = tmp_path / "out", tmp_path / "other"
+    assert sweep(config, other, "--seed", 9).code == 0
+    after_trial(5, lambda: happens(out), monkeypatch)
+    code, _, said = sweep(config, out)
+    assert code == 1
+    assert "is not the directory any more that this sweep wrote to" in said
+    assert "kept" not in said
+    if happens is replaced:
+        assert tables(out) == tables(other)
+        assert (out / "manifest.json").read_bytes() == (other / "manifest.json").read_bytes()
+    else:
+        assert not out.exists()
+
+
+def test_the_sweep_that_comes_after_is_not_disturbed(tmp_path: Path) -> None:
+    long = write_config(tmp_path, trials=3000)
+    out = tmp_path / "out"
+    first = start("sweep", long, "--out", out, "--n-jobs", 1)
+    end = time.monotonic() + 60
+    while not (out / "trials.journal").exists() or not (out / "trials.journal").stat().st_size:
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    shutil.rmtree(out)
+    assert sweep(long, out, "--seed", 9, "--trials", 5).code == 0
+    before = tables(out)
+    _, err = first.communicate(timeout=60)
+    assert first.returncode == 1, err
+    assert tables(out) == before
+    assert sweep(long, out, "--seed", 9, "--trials", 5).code == 0
+
+
+def test_whoever_holds_a_directory_sees_when_its_lock_is_gone(tmp_path: Path) -> None:
+    with only_writer(tmp_path / "out") as held:
+        held.check()
+        (tmp_path / "out" / ".lock").unlink()
+        with pytest.raises(CascadeError, match="not the directory any more"):
+            held.check()
+
+
+# Links, pipes
+
+
+@pytest.mark.parametrize("name", ["trials.journal", ".lock", "failures.log"])
+def test_nothing_is_written_through_a_link(config: Path, tmp_path: Path, name: str) -> None:
+    victim = tmp_path / "thesis.tex"
+    victim.write_text("a\nlast line without end")
+    out = tmp_path / "out"
+    assert sweep(config, out, "--trials", 1).code == 0
+    (out / name).unlink(missing_ok=True)
+    (out / name).symlink_to(victim)
+    sweep(config, out)
+    assert victim.read_text() == "a\nlast line without end"
+
+
+@pytest.mark.parametrize("name", ["trials.journal", ".lock", "trials.csv", "summary.csv", "manifest.json"])
+def test_a_pipe_in_the_place_of_a_file_is_waited_for_by_nobody(config: Path, tmp_path: Path, name: str) -> None:
+    out = tmp_path / "out"
+    assert sweep(config, out, "--trials", 1).code == 0
+    (out / name).unlink()
+    os.mkfifo(out / name)
+    for verb in (["fit", out], ["sweep", config, "--out", out, "--backend", "sequential", "--quiet"]):
+        assert call(*verb).code in (0, 1, 2)
+
+
+@pytest.mark.parametrize("name", ["models.csv", "study.pdf"])
+def test_what_verbs_write_into_a_result_directory_takes_the_place_of_a_pipe(tmp_path: Path, name: str) -> None:
+    config, out = write_config(tmp_path), tmp_path / "out"
+    config.write_text(config.read_text().replace("K: [1, 2]", "K: [1, 2, 3]"))
+    assert sweep(config, out).code == 0
+    os.mkfifo(out / name)
+    assert call("fit", out).code == call("plot", out).code == 0
+    assert (out / name).is_file()
