@@ -135,7 +135,7 @@ def _side_by_side(seed: int, blocks: Sequence[Block]) -> Ready:
         runs = in_order(
             run_side_by_side(
                 [
-                    lockstep_job(_learner(seed, cell, trial), made, cell.feedback, cell.max_steps)
+                    lockstep_job(_learner(seed, cell, trial), made, cell.feedback, cell.most_steps)
                     for (_, cell, trial), (made, _) in zip(trials, prepared, strict=True)
                 ]
             )
@@ -197,6 +197,10 @@ def _timed(seed: int, cell: Cell, trial: int) -> Done:
 
 def _row(settings: Settings, cell: Cell, problem: Instance, trial: int, done: Done) -> Row:
     run, items, seconds = done
+    if run.status == "capped" and run.steps != cell.max_steps:
+        raise CascadeError(
+            f"no end after {run.steps:,} steps, and more cannot be counted; choose a larger gap or epsilon, or max_steps"
+        )
     correct = None if run.status == "capped" else problem.is_correct(items)
     shown = items if settings.with_items else ()
     return Row(cell.cell_id, trial, run.status, run.steps, run.observations, correct, seconds, shown)
@@ -210,7 +214,7 @@ def run_trial(seed: int, cell: Cell, trial: int) -> tuple[Run, tuple[int, ...]]:
     """
     made, permutation = _prepared(seed, cell, trial)
     make = partial(_learner, seed, cell, trial)
-    run = simulate(make, made, feedback=cell.feedback, engine=cell.engine, max_steps=cell.max_steps)
+    run = simulate(make, made, feedback=cell.feedback, engine=cell.engine, max_steps=cell.most_steps)
     return run, _items(run, permutation)
 
 

@@ -13,6 +13,9 @@ from cascadebai_cli.model.instance import FloatArray, Instance
 from cascadebai_cli.study.fields import FeedbackName, OrderName
 from cascadebai_cli.study.learners import non_default_options
 
+COUNTABLE = 10**17
+"""Observations of a trial that are counted: a stretch of many more may be drawn before they are, all in 64 bits."""
+
 
 @dataclass(frozen=True, eq=False)
 class Cell:
@@ -74,6 +77,13 @@ class Cell:
             ConfigError: if the engine asked for cannot, or the learner refuses the problem.
         """
         return resolve_engine(self.engine, self.build(), self.feedback, self.rewards)
+
+    @property
+    def most_steps(self) -> int:
+        """Steps after which a trial ends in any case: `max_steps`, or as many as can be counted."""
+        batch = self.spec.options.get("b")
+        countable = COUNTABLE // max(self.K, batch if isinstance(batch, int) else 1)
+        return countable if self.max_steps is None else min(self.max_steps, countable)
 
     @property
     def w_star(self) -> float:

@@ -11,6 +11,7 @@ from sweeps import call, start, sweep, tables, write_config
 from cascadebai_cli.errors import CascadeError
 from cascadebai_cli.running import worker
 from cascadebai_cli.store.lock import only_writer
+from cascadebai_cli.study import cells
 
 
 @pytest.fixture
@@ -123,3 +124,38 @@ def test_what_verbs_write_into_a_result_directory_takes_the_place_of_a_pipe(tmp_
     os.mkfifo(out / name)
     assert call("fit", out).code == call("plot", out).code == 0
     assert (out / name).is_file()
+
+
+# More steps than can be counted
+
+
+@pytest.mark.parametrize("more", ["", "max_steps: 1000000000000000000\n"])
+@pytest.mark.parametrize("order", ["T", "U"])
+def test_more_steps_than_can_be_counted_are_a_failed_trial(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: str, order: str
+) -> None:
+    monkeypatch.setattr(cells, "COUNTABLE", 4000)
+    config = write_config(tmp_path, trials=1, extra=more)
+    learner = f"learners: [{{name: mine, algorithm: cascadebai, order: {order}}}]\n"
+    config.write_text(config.read_text().replace("w_prime: 0.1", "w_prime: 0.8999999999") + learner)
+    code, _, err = sweep(config, tmp_path / "out")
+    assert code == 1
+    assert "failed: CascadeError: no end after 2,000 steps, and more cannot be counted; choose a larger gap" in err
+    assert b"capped" not in (tmp_path / "out" / "trials.csv").read_bytes()
+
+
+def test_a_gap_that_no_count_reaches_is_a_failed_trial(tmp_path: Path) -> None:
+    config = tmp_path / "study.yaml"
+    config.write_text(
+        "seed: 1\ntrials: 1\nL: 4\nK: 2\n"
+        "instances: [{name: near, family: two_level, w_star: 1, w_prime: 0.9999999999}]\n"
+    )
+    code, _, err = call("run", config, "--n-jobs", 1)
+    assert code == 1
+    assert "no end after 50,000,000,000,000,000 steps" in err
+
+
+def test_a_cap_that_was_asked_for_is_none(tmp_path: Path) -> None:
+    config = write_config(tmp_path, trials=1, extra="max_steps: 10\n")
+    assert sweep(config, tmp_path / "out").code == 0
+    assert b"capped" in (tmp_path / "out" / "trials.csv").read_bytes()
