@@ -199,7 +199,8 @@ def _row(settings: Settings, cell: Cell, problem: Instance, trial: int, done: Do
     run, items, seconds = done
     if run.status == "capped" and run.steps != cell.max_steps:
         raise CascadeError(
-            f"no end after {run.steps:,} steps, and more cannot be counted; choose a larger gap or epsilon, or max_steps"
+            f"no end after {run.steps:,} steps, and more cannot be counted; choose a larger gap or epsilon, or a "
+            "max_steps"
         )
     correct = None if run.status == "capped" else problem.is_correct(items)
     shown = items if settings.with_items else ()

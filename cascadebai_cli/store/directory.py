@@ -1,6 +1,5 @@
 """What a sweep left in its directory, read back and checked."""
 
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.store.files import reading
+from cascadebai_cli.store.files import sha256_of
 from cascadebai_cli.store.manifest import Manifest, read_manifest
 from cascadebai_cli.store.schema import MANIFEST, SUMMARY, TRIALS
 from cascadebai_cli.store.summary import read_summary
@@ -85,7 +84,8 @@ def load_results(directory: Path) -> Results:
     if not directory.is_dir():
         raise ConfigError(f"{directory} is not a directory; run `cascadebai sweep CONFIG --out {directory}` first")
     manifest = read_manifest(directory)
-    made_from, now = manifest.rows_sha256, _hash(directory / TRIALS)
+    _refuse_changed(directory, manifest.tables)
+    made_from, now = manifest.rows_sha256, sha256_of(directory / TRIALS)
     return Results(
         directory=directory,
         study=stored_study(manifest.config, directory / MANIFEST),
@@ -96,11 +96,14 @@ def load_results(directory: Path) -> Results:
     )
 
 
-def _hash(path: Path) -> str | None:
-    if not path.exists():
-        return None
-    with reading(path) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _refuse_changed(directory: Path, tables: Mapping[str, str]) -> None:
+    """What somebody has edited would go unnoticed into everything that is made from it."""
+    for name, written in tables.items():
+        if sha256_of(directory / name) not in (None, written):
+            raise ConfigError(
+                f"{directory / name} is not the one that the sweep wrote; "
+                f"`cascadebai sweep CONFIG --out {directory} --collect` writes it again"
+            )
 
 
 def missing_trials(results: Results) -> list[str]:

@@ -4,6 +4,7 @@ Only regular files are opened, as a device or a pipe may never end; and what is 
 that a link of this name points to.
 """
 
+import hashlib
 import os
 import stat
 from collections.abc import Iterable, Iterator
@@ -91,14 +92,37 @@ def make_directory(directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
 
 
-def write_atomically(path: Path, lines: Iterable[str]) -> None:
+def write_atomically(path: Path, lines: Iterable[str]) -> str:
     """Write a file that is either the old one or the whole new one, even if the power fails.
+
+    Returns:
+        SHA-256 of the file, in hexadecimal.
 
     Raises:
         CascadeError: if it cannot be written; the old file is intact.
     """
+    digest = hashlib.sha256()
     with writing_to(path):
-        replace_file(path, (line.encode() for line in lines))
+        replace_file(path, _hashed((line.encode() for line in lines), digest))
+    return digest.hexdigest()
+
+
+def _hashed(parts: Iterable[bytes], digest: "hashlib._Hash") -> Iterator[bytes]:
+    for part in parts:
+        digest.update(part)
+        yield part
+
+
+def sha256_of(path: Path) -> str | None:
+    """SHA-256 of a file, in hexadecimal; `None` if there is none.
+
+    Raises:
+        ConfigError: if it cannot be read.
+    """
+    if not path.exists():
+        return None
+    with reading(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def replace_file(path: Path, parts: Iterable[bytes]) -> None:

@@ -27,6 +27,8 @@ from cascadebai_cli.study.messages import show
 
 ANEW = "run the sweep again with --fresh"
 """The remedy for a broken manifest, which a sweep that only goes on would not replace."""
+ELSEWHERE = "sweep into another directory"
+"""The remedy for what may be somebody else's."""
 _KINDS = {
     "bool_type": "true or false",
     "dict_type": "a mapping",
@@ -50,6 +52,7 @@ class Manifest(BaseModel):
         start, end: times in UTC; no `end` before the tables were written.
         complete: whether all trials had been run when the tables were written.
         rows_sha256: hash of the `trials.csv` that the other tables were made from; none before there is one.
+        tables: name of each other table -> its hash.
         cells: id of each cell of the grid -> its `content`.
     """
 
@@ -66,6 +69,7 @@ class Manifest(BaseModel):
     end: str | None
     complete: bool
     rows_sha256: str | None
+    tables: dict[str, str] = Field(default_factory=dict)
     cells: dict[str, dict[str, Any]]
 
 
@@ -187,15 +191,15 @@ def read_manifest(directory: Path) -> Manifest:
     try:
         found = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{path}: line {getattr(error, 'lineno', 1)}: not JSON; {ANEW}") from error
+        raise ConfigError(f"{path}: line {getattr(error, 'lineno', 1)}: not JSON; {ELSEWHERE}") from error
     try:
         return Manifest.model_validate(found if isinstance(found, dict) else {})
     except ValidationError as error:
-        raise ConfigError(f"{path}: {_fault(error.errors(include_url=False)[0])}; {ANEW}") from None
+        raise ConfigError(f"{path}: {_fault(error.errors(include_url=False)[0])}") from None
 
 
 def _fault(error: ErrorDetails) -> str:
     key = ".".join(map(str, error["loc"]))
     if error["type"] == "missing":
-        return f"key {key} is missing, as in no manifest of a sweep"
-    return f"{key}: {show(error['input'])} is not {_KINDS.get(error['type'], 'valid')}"
+        return f"key {key} is missing, as in no manifest of a sweep; {ELSEWHERE}"
+    return f"{key}: {show(error['input'])} is not {_KINDS.get(error['type'], 'valid')}; {ANEW}"

@@ -17,9 +17,9 @@ MOST = 2**53
 """Beyond this, numbers with a decimal point are not exact any more."""
 
 
-def write_summary(directory: Path) -> None:
-    """Write `summary.csv` from `trials.csv`; errors as for `summarise_file` and for writing."""
-    write_atomically(directory / SUMMARY, [summary_text(directory)])
+def write_summary(directory: Path) -> str:
+    """Write `summary.csv` from `trials.csv`, give its SHA-256; errors as for `summarise_file` and for writing."""
+    return write_atomically(directory / SUMMARY, [summary_text(directory)])
 
 
 def summary_text(directory: Path) -> str:

@@ -14,15 +14,15 @@ from cascadebai_cli.store.trials import rows_below
 from cascadebai_cli.study.cells import Cell
 
 
-def write_timings(directory: Path, cells: Sequence[Cell], stored: Stored, trials: int | None = None) -> None:
-    """Write `timings.csv`, the wall time of each trial; arguments as for `write_trials`."""
+def write_timings(directory: Path, cells: Sequence[Cell], stored: Stored, trials: int | None = None) -> str:
+    """Write `timings.csv`, the wall time of each trial; arguments and result as for `write_trials`."""
     header = ",".join(TIMING_COLUMNS) + "\n"
     rows = (
         f"{cell.cell_id},{row['trial']},{row['seconds']:.6f}\n"
         for cell in cells
         for row in rows_below(stored, cell, trials)
     )
-    write_atomically(directory / TIMINGS, chain([header], rows))
+    return write_atomically(directory / TIMINGS, chain([header], rows))
 
 
 def write_times(directory: Path, times: pd.DataFrame) -> None:

@@ -11,11 +11,12 @@ from cascadebai_cli.model.instance import IntArray
 from cascadebai_cli.running.interrupts import one_interrupt
 from cascadebai_cli.running.runner import Backend, run_missing
 from cascadebai_cli.running.worker import BlockResult, Settings
+from cascadebai_cli.store.aside import refuse_foreign
 from cascadebai_cli.store.journal import Journal, Stored, read_journal
 from cascadebai_cli.store.lock import Held, only_writer
 from cascadebai_cli.store.manifest import Manifest, earlier_manifest, new_manifest, now, write_manifest
 from cascadebai_cli.store.mixing import refuse_mixing
-from cascadebai_cli.store.schema import JOURNAL, TRIALS
+from cascadebai_cli.store.schema import JOURNAL, SUMMARY, TIMINGS, TRIALS
 from cascadebai_cli.store.summary import write_summary
 from cascadebai_cli.store.timings import write_timings
 from cascadebai_cli.store.trials import holds_rows, write_trials
@@ -24,6 +25,8 @@ from cascadebai_cli.study.config import Study
 
 MAKERS = ("git", "versions", "machine", "end")
 """Keys of the manifest that say how the rows were made."""
+HASHES = ("rows_sha256", "tables")
+"""Keys of the manifest that tell its tables from others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +50,10 @@ class Sweep:
         """Rows that the directory holds.
 
         Raises:
-            ConfigError: if they come from another config, or stand in tables alone, as in a baseline.
+            ConfigError: if they come from another config, stand in tables alone, as in a baseline, or if somebody else
+                made the directory.
         """
+        refuse_foreign(self.directory)
         stored = read_journal(self.directory)
         if stored.size == 0 and holds_rows(self.directory):
             raise ConfigError(
@@ -70,6 +75,7 @@ class Sweep:
             ConfigError: if it holds rows of another config.
             CascadeError: if another process writes to it, or it cannot be written to.
         """
+        refuse_foreign(self.directory)
         with only_writer(self.directory) as held:
             yield OpenSweep(self, self.stored(), held)
 
@@ -128,11 +134,10 @@ class OpenSweep:
         stored = read_journal(directory)
         digest = write_trials(directory, cells, stored, trials)
         self.held.check()
-        write_timings(directory, cells, stored, trials)
-        write_summary(directory)
+        tables = {TIMINGS: write_timings(directory, cells, stored, trials), SUMMARY: write_summary(directory)}
         self.held.check()
         missing = sum(map(len, self.sweep.missing(stored)))
-        end = {"end": self._manifest.end or now(), "complete": missing == 0, "rows_sha256": digest}
+        end = {"end": self._manifest.end or now(), "complete": missing == 0, "rows_sha256": digest, "tables": tables}
         write_manifest(directory, self._manifest.model_copy(update=end))
         return missing
 
@@ -144,5 +149,5 @@ def _continued(new: Manifest, old: Manifest | None, grows: bool) -> Manifest:
     """
     if old is None:
         return new
-    kept = ("start", "rows_sha256") if grows else ("start", "rows_sha256", *MAKERS)
+    kept = ("start", *HASHES) if grows else ("start", *HASHES, *MAKERS)
     return new.model_copy(update={key: getattr(old, key) for key in kept})

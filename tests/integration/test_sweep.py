@@ -266,7 +266,6 @@ def test_tables_without_a_journal_are_not_overwritten(config, tmp_path, more):
 
 def test_fresh_moves_tables_without_a_journal_aside(config, tmp_path):
     before = tables_alone(config, tmp_path / "out")
-    (tmp_path / "out" / "manifest.json").unlink()
     assert sweep(config, tmp_path / "out", "--fresh").code == 0
     assert (tmp_path / "out.old1" / "trials.csv").read_bytes() == before
     assert (tmp_path / "out" / "trials.csv").read_bytes() == before

@@ -127,7 +127,7 @@ def test_a_manifest_is_read_as_written_and_says_where_rows_come_from(tmp_path):
     assert read_manifest(tmp_path) == manifest
     assert list(json.loads((tmp_path / "manifest.json").read_text())) == [
         *("config", "config_hash", "seed", "engine_version", "versions", "git", "machine"),
-        *("start", "end", "complete", "rows_sha256", "cells"),
+        *("start", "end", "complete", "rows_sha256", "tables", "cells"),
     ]
     assert manifest.config["trials"] == 6
     assert manifest.versions["numpy"]
@@ -137,5 +137,5 @@ def test_a_manifest_is_read_as_written_and_says_where_rows_come_from(tmp_path):
 def test_no_manifest_is_none_and_a_broken_one_an_error(tmp_path, content):
     assert earlier_manifest(tmp_path) is None
     (tmp_path / "manifest.json").write_bytes(content)
-    with pytest.raises(ConfigError, match=r"manifest\.json: .*; run the sweep again with --fresh"):
+    with pytest.raises(ConfigError, match=r"manifest\.json: .*; sweep into another directory"):
         earlier_manifest(tmp_path)

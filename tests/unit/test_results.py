@@ -76,12 +76,12 @@ def test_missing_file(directory: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
-        ("manifest.json", "{", "line 1: not JSON; run the sweep again with --fresh"),
-        ("manifest.json", "[]", "key config is missing, as in no manifest of a sweep; run the sweep again"),
+        ("manifest.json", "{", "line 1: not JSON; sweep into another directory"),
+        ("manifest.json", "[]", "key config is missing, as in no manifest of a sweep; sweep into another directory"),
         ("manifest.json", "null", "key config is missing, as in no manifest of a sweep"),
         ("manifest.json", '{"config": {}}', "key config_hash is missing"),
-        ("manifest.json", "[" * 100_000, "line 1: not JSON; run the sweep again"),
-        ("manifest.json", b"\xff\xfe", "line 1: not JSON; run the sweep again"),
+        ("manifest.json", "[" * 100_000, "line 1: not JSON; sweep into another directory"),
+        ("manifest.json", b"\xff\xfe", "line 1: not JSON; sweep into another directory"),
         ("summary.csv", "", "not a table"),
         ("summary.csv", b"\xff\xfe\x80", "not a table"),
         ("summary.csv", "a,b\n1,2\n", "column cell_id is missing; run the sweep again"),

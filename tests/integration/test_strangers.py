@@ -1,0 +1,145 @@
+"""What no sweep made is neither written to nor moved; what somebody has edited is not believed."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from sweeps import call, sweep, tables, write_config
+
+from cascadebai_cli.store import aside
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Path:
+    return write_config(tmp_path)
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+# Directories of others
+
+WEB_PROJECT = json.dumps({"name": "shop", "start_url": "/", "icons": [], "config": {}})
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("manifest.json", WEB_PROJECT),
+        ("manifest.json", "{"),
+        ("manifest.json", "[" * 100_000),
+        ("summary.csv", "month,sales\nMay,3\n"),
+        ("trials.csv", "patient,dose\n1,2\n"),
+        ("trials.journal", "dear diary\n"),
+        ("timings.csv", "lap\n1\n"),
+        ("failures.log", "my own failures\n"),
+    ],
+)
+@pytest.mark.parametrize("option", [None, "--fresh", "--dry-run", "--collect"])
+def test_a_directory_of_somebody_else_is_refused_and_stays_as_it_is(
+    config: Path, tmp_path: Path, name: str, content: str, option: str | None
+) -> None:
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    (folder / "index.html").write_text("hello")
+    (folder / name).write_text(content)
+    before = files(folder)
+    code, _, err = sweep(config, folder, *([option] if option else []))
+    assert code == 2
+    assert str(folder) in err
+    assert files(folder) == before
+    assert {path.name for path in tmp_path.iterdir()} == {"shop", config.name}
+
+
+def test_a_directory_with_other_files_only_is_as_good_as_an_empty_one(config: Path, tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "today.txt").write_text("x")
+    assert sweep(config, tmp_path / "notes").code == 0
+    assert (tmp_path / "notes" / "today.txt").read_text() == "x"
+
+
+# Moving aside
+
+
+def test_fresh_moves_everything_at_once(config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Killed at any moment, the old result is whole in one place or the other."""
+    out = tmp_path / "out"
+    assert sweep(config, out).code == 0
+    (out / "models.csv").write_text("old")
+    before, moves, real = files(out), [], Path.rename
+
+    def rename(path: Path, target: Path) -> Path:
+        moves.append(path)
+        return real(path, target)
+
+    monkeypatch.setattr(Path, "rename", rename)
+    assert sweep(config, out, "--fresh", "--seed", 9).code == 0
+    assert moves == [out]
+    assert files(tmp_path / "out.old1") == before
+    assert "models.csv" not in files(out)
+
+
+def test_killed_behind_the_move_the_same_command_starts_over(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out, link = tmp_path / "out", tmp_path / "link"
+    link.symlink_to(out)
+    assert sweep(config, out).code == 0
+    before = tables(out)
+
+    def killed(place: Path) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(aside, "make_directory", killed)
+        assert sweep(config, link, "--fresh").code == 130
+    assert not out.exists()
+    assert sweep(config, link, "--fresh").code == 0
+    assert tables(out) == tables(tmp_path / "out.old1") == before
+
+
+def test_the_directory_that_one_is_in_is_not_moved(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert sweep(config, tmp_path / "out").code == 0
+    monkeypatch.chdir(tmp_path / "out")
+    code, _, err = sweep(config, Path(), "--fresh")
+    assert code == 2
+    assert "run the same command from outside" in err
+    assert sorted(os.listdir(tmp_path)) == ["out", config.name]
+
+
+# Edited tables
+
+
+@pytest.mark.parametrize("name", ["summary.csv", "timings.csv"])
+def test_an_edited_table_is_refused_until_it_is_collected_anew(tmp_path: Path, name: str) -> None:
+    config, out = write_config(tmp_path), tmp_path / "out"
+    config.write_text(config.read_text().replace("K: [1, 2]", "K: [1, 2, 3]"))
+    assert sweep(config, out).code == 0
+    before = files(out)
+    text = (out / name).read_text()
+    (out / name).write_text(text.replace(",0,", ",10,", 1) if ",0," in text else text + "\n")
+    for verb in (["fit", out], ["plot", out], ["report", out, "--out", tmp_path / "page.html"]):
+        code, _, err = call(*verb)
+        assert code == 2
+        assert err == (
+            f"error: {out / name} is not the one that the sweep wrote; "
+            f"`cascadebai sweep CONFIG --out {out} --collect` writes it again\n"
+        )
+    assert sweep(config, out, "--collect").code == 0
+    assert files(out)[name] == before[name]
+    assert call("fit", out).code == 0
+
+
+def test_a_top_up_that_was_interrupted_leaves_tables_that_are_believed(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    assert sweep(config, out, "--trials", 2).code == 0
+    monkeypatch.setattr("cascadebai_cli.workflows.open_sweep.OpenSweep.collect", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        sweep(config, out, "--trials", 6)
+    assert "not the one that the sweep wrote" not in call("plot", out, "--out", tmp_path / "a.svg").err
