@@ -8,6 +8,7 @@ import typer
 
 from cascadebai_cli import __version__
 from cascadebai_cli.cli.bounds import bounds
+from cascadebai_cli.cli.console import tell
 from cascadebai_cli.cli.fit import fit
 from cascadebai_cli.cli.plan import plan
 from cascadebai_cli.cli.plot import plot
@@ -45,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         app(arguments, prog_name="cascadebai")
     except CascadeError as error:
-        typer.echo(f"error: {error}", err=True)
+        tell(f"error: {error}")
         sys.exit(error.exit_code)
     except OSError as error:
         _give_up(_explained(error))
@@ -63,5 +64,5 @@ def _explained(error: OSError) -> str:
 
 
 def _give_up(text: str) -> None:
-    typer.echo(f"error: {text}", err=True)
+    tell(f"error: {text}")
     sys.exit(CascadeError.exit_code)

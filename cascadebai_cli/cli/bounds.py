@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from cascadebai_cli.cli.console import Terminal
+from cascadebai_cli.cli.console import Terminal, say
 from cascadebai_cli.cli.options import Config, path_of
 
 
@@ -38,4 +38,4 @@ def bounds(
     from cascadebai_cli.workflows import bounds as work
 
     bounded = work.bounds(config, results=results, csv=csv, printed=printed, sharp=sharp, watch=Terminal())
-    typer.echo(bounded.printed)
+    say(bounded.printed)

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from cascadebai_cli.text.clean import for_table
 from cascadebai_cli.text.numbers import count, duration, percent
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ def cell_report(done: "CellRun") -> str:
         "time": f"{duration(done.seconds)} for {_trials(done)}, {duration(done.trial_seconds)} a trial",
     }
     if done.found:
-        lines[f"items found in {done.found_in} of {_trials(done)}"] = ", ".join(done.found)
+        lines[f"items found in {done.found_in} of {_trials(done)}"] = ", ".join(map(for_table, done.found))
     width = max(map(len, lines))
     text = [f"  {name.ljust(width)}  {value}" for name, value in lines.items()]
     return "\n".join([f"{done.cell.label} (cell {done.cell.cell_id})", *text])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import typer
 
+from cascadebai_cli.text.clean import for_terminal
 from cascadebai_cli.text.numbers import count, duration
 
 if TYPE_CHECKING:
@@ -21,7 +22,12 @@ LINE_SECONDS = 10.0
 
 def tell(text: str) -> None:
     """A message, on stderr."""
-    typer.echo(text, err=True)
+    typer.echo(for_terminal(text), err=True)
+
+
+def say(text: object) -> None:
+    """A result, on stdout."""
+    typer.echo(for_terminal(str(text)))
 
 
 def end_with(success: bool) -> None:

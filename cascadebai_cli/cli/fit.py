@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from cascadebai_cli.cli.console import Terminal, end_with
+from cascadebai_cli.cli.console import Terminal, end_with, say
 from cascadebai_cli.cli.options import ResultDirectory
 
 
@@ -22,5 +22,5 @@ def fit(
 
     done = work.fit(directory, watch=Terminal())
     if not quiet:
-        typer.echo("\n\n".join(str(table.printed) for table in done.tables))
+        say("\n\n".join(str(table.printed) for table in done.tables))
     end_with(done.whole)

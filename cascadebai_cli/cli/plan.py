@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cascadebai_cli.cli.console import Terminal, end_with
+from cascadebai_cli.cli.console import Terminal, end_with, say
 from cascadebai_cli.cli.options import Jobs, Quiet
 from cascadebai_cli.text.numbers import count
 
@@ -50,11 +50,11 @@ def plan(
         out=out,
         backend=work.Backend(n_jobs=n_jobs),
         watch=Terminal(quiet=quiet),
-        begin=lambda question: typer.echo(_summary(question)),
+        begin=lambda question: say(_summary(question)),
     )
     end_with(not done.failed)
-    typer.echo(_answer(done))
-    typer.echo(f"plot: {done.picture}")
+    say(_answer(done))
+    say(f"plot: {done.picture}")
 
 
 def _summary(question: "Question") -> str:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from cascadebai_cli.cli.console import Terminal, end_with
+from cascadebai_cli.cli.console import Terminal, end_with, say
 from cascadebai_cli.cli.options import ResultDirectory, some_path
 
 
@@ -32,5 +32,5 @@ def plot(
 
     done = work.plot(directory, out=out, kind=kind, watch=Terminal())
     for path in done.files:
-        typer.echo(path)
+        say(path)
     end_with(done.whole)

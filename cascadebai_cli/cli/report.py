@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from cascadebai_cli.cli.console import Terminal, end_with
+from cascadebai_cli.cli.console import Terminal, end_with, say
 from cascadebai_cli.cli.options import path_of, some_path
 
 TITLE = "Best arm identification for cascading bandits: the paper and this run"
@@ -24,5 +24,5 @@ def report(
     from cascadebai_cli.workflows import report as work
 
     done = work.report(directories, out=out, title=title, watch=Terminal())
-    typer.echo(done.file)
+    say(done.file)
     end_with(done.whole)

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from cascadebai_cli.cli.cell_report import cell_report
-from cascadebai_cli.cli.console import Terminal, end_with
+from cascadebai_cli.cli.console import Terminal, end_with, say
 from cascadebai_cli.cli.options import Config, Jobs, MaxSteps, Plugins, Quiet, Seed, Trials
 
 
@@ -41,6 +41,6 @@ def run(
         plugins=plugin or (),
         backend=work.Backend(n_jobs=n_jobs),
         watch=Terminal(quiet=quiet),
-        each=lambda cell: typer.echo(cell_report(cell)),
+        each=lambda cell: say(cell_report(cell)),
     )
     end_with(not done.failed)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cascadebai_cli.cli.console import Terminal, end_with, tell
+from cascadebai_cli.cli.console import Terminal, end_with, say, tell
 from cascadebai_cli.cli.options import BackendName, Config, Jobs, MaxSteps, Plugins, Quiet, Seed, Trials, some_path
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.text.numbers import count, duration
@@ -61,11 +61,11 @@ def sweep(
 
 def _print_missing(found: "Missing") -> None:
     for cell, trials in found.cells:
-        typer.echo(f"{cell.cell_id}  {trials} of {found.trials} trials missing: {cell.label}")
+        say(f"{cell.cell_id}  {trials} of {found.trials} trials missing: {cell.label}")
     if found.seconds is not None:
-        typer.echo(f"about {duration(found.seconds)} on one core, if a trial takes as long as those that are there did")
+        say(f"about {duration(found.seconds)} on one core, if a trial takes as long as those that are there did")
     trials = sum(trials for _, trials in found.cells)
-    typer.echo(
+    say(
         f"{count(trials)} of {count(found.trials * found.of_cells)} trials are missing, "
         f"in {count(len(found.cells))} of {count(found.of_cells)} cells"
     )
@@ -74,8 +74,8 @@ def _print_missing(found: "Missing") -> None:
 def _print_tables(done: "Swept", quiet: bool) -> None:
     """Say where the tables are; end with exit code 1 if trials are missing."""
     if not quiet:
-        typer.echo(f"tables: {done.directory}/trials.csv, summary.csv, timings.csv")
-        typer.echo(f"next:   cascadebai fit {done.directory}; cascadebai plot {done.directory}")
+        say(f"tables: {done.directory}/trials.csv, summary.csv, timings.csv")
+        say(f"next:   cascadebai fit {done.directory}; cascadebai plot {done.directory}")
     if done.missing:
         tell(f"{count(done.missing)} trials are missing; a sweep without --collect runs them")
     end_with(not done.missing)

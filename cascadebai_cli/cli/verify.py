@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from cascadebai_cli.cli.console import Terminal, end_with
+from cascadebai_cli.cli.console import Terminal, end_with, say
 from cascadebai_cli.cli.options import Jobs, path_of
 
 
@@ -60,6 +60,6 @@ def verify(
         watch=Terminal(),
     )
     for line in done.moved:
-        typer.echo(f"moved: {line}")
+        say(f"moved: {line}")
     end_with(not done.moved)
-    typer.echo(f"nothing has moved in {', '.join(done.artefacts)}")
+    say(f"nothing has moved in {', '.join(done.artefacts)}")

@@ -119,8 +119,14 @@ def _checked_header(file: ClickRateFile, header: list[str]) -> list[str]:
     for column in file.columns:
         if header.count(column) != 1:
             problem = "more than one column" if column in header else "no column"
-            raise ConfigError(f"{where}: {problem} {column!r}; the columns are {', '.join(header)}")
+            raise ConfigError(f"{where}: {problem} {column!r}; the columns are {_some(header)}")
     return header
+
+
+def _some(columns: Sequence[str], most: int = 8) -> str:
+    """A few names, each at most as long as one that somebody would type."""
+    shown = ", ".join(column if len(column) <= 40 else f"{column[:37]}..." for column in columns[:most])
+    return shown + (f" and {len(columns) - most} more" if len(columns) > most else "")
 
 
 def _row(header: Sequence[str], values: Sequence[str], where: str) -> Row:

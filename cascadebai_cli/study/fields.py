@@ -71,6 +71,8 @@ def _one_line(name: str) -> str:
 
 
 def _file_name(name: str) -> str:
+    if name in (".", ".."):
+        raise mistake(f"{show(name)} is a directory, but figures are named after it; choose a name with letters")
     if "/" in name or "\\" in name:
         raise mistake(f"{show(name)} has a slash, but figures are named after it; leave the slash out")
     if len(name.encode()) > LONGEST_NAME:

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
+from cascadebai_cli.text.clean import for_table
+
 
 class Column(NamedTuple):
     """A column: its heading, and whether it holds words, which are set flush left; numbers are flush right."""
@@ -41,9 +43,14 @@ def table_of(header: Sequence[str], rows: Sequence[Sequence[str]], *, words: int
 
 def as_text(table: Table) -> str:
     """Aligned columns with a rule under the header."""
-    widths = [max(map(len, texts)) for texts in zip(table.header, *table.rows, strict=True)]
-    lines = [table.header, ["-" * width for width in widths], *table.rows]
+    rows = _cleaned(table)
+    widths = [max(map(len, texts)) for texts in zip(table.header, *rows, strict=True)]
+    lines = [table.header, ["-" * width for width in widths], *rows]
     return "\n".join(_aligned(line, table.columns, widths) for line in lines)
+
+
+def _cleaned(table: Table) -> list[list[str]]:
+    return [[for_table(text) for text in row] for row in table.rows]
 
 
 def _aligned(line: Sequence[str], columns: Sequence[Column], widths: Sequence[int]) -> str:
@@ -57,7 +64,7 @@ def _aligned(line: Sequence[str], columns: Sequence[Column], widths: Sequence[in
 def as_markdown(table: Table) -> str:
     """A table of Markdown; a bar in a cell is a bar."""
     rule = ["---" if column.words else "---:" for column in table.columns]
-    lines = [table.header, rule, *([text.replace("|", "\\|") for text in row] for row in table.rows)]
+    lines = [table.header, rule, *([text.replace("|", "\\|") for text in row] for row in _cleaned(table))]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 

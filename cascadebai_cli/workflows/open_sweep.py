@@ -95,6 +95,11 @@ class OpenSweep:
         grows = any(map(len, self.missing))
         self._manifest = _continued(sweep.manifest, earlier_manifest(sweep.directory), grows)
 
+    @property
+    def rows_beyond(self) -> int:
+        """Rows of the journal with trials that are not asked for."""
+        return int((self.stored.rows["trial"] >= self.sweep.study.trials).sum())
+
     def run(
         self, backend: Backend, *, fail_fast: bool = False, tell: Callable[[str], None] = lambda text: None
     ) -> Generator[BlockResult, None, None]:

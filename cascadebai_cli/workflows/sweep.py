@@ -44,7 +44,12 @@ class Request:
         """
         study = read_study(self.config, self.trials, self.seed, self.plugins, self.max_steps)
         check_rows(study)
-        return Sweep(study, self.out or Path("results") / self.config.stem)
+        return Sweep(study, self.out or self._default_out())
+
+    def _default_out(self) -> Path:
+        if self.config.stem in (".", ".."):
+            raise ConfigError(f"{self.config} has no name that a directory could have; name one with --out")
+        return Path("results") / self.config.stem
 
 
 @dataclass(frozen=True)
@@ -159,5 +164,11 @@ def _announce(opened: OpenSweep, to_run: int, watch: Watch) -> None:
     wanted = opened.sweep.study.trials * len(opened.sweep.cells)
     if opened.stored.damaged:
         watch.remark(f"{opened.stored.damaged} damaged lines of the journal are left out; their trials run again")
+    extra = opened.rows_beyond
+    if extra:
+        watch.remark(
+            f"{count(extra)} rows of trials from number {opened.sweep.study.trials} on are kept in the journal and not "
+            "shown in the tables; more --trials show them"
+        )
     if to_run < wanted:
         watch.remark(f"{count(wanted - to_run)} of {count(wanted)} trials are there already, {count(to_run)} to run")

@@ -143,3 +143,57 @@ def test_a_top_up_that_was_interrupted_leaves_tables_that_are_believed(
     with pytest.raises(ZeroDivisionError):
         sweep(config, out, "--trials", 6)
     assert "not the one that the sweep wrote" not in call("plot", out, "--out", tmp_path / "a.svg").err
+
+
+# Fewer trials, odd names
+
+
+def test_rows_that_are_kept_and_not_shown_are_remarked_on(config: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    options = ("sweep", config, "--out", out, "--backend", "sequential")
+    assert call(*options).code == 0
+    code, _, err = call(*options, "--trials", 2)
+    assert code == 0
+    assert "16 rows of trials from number 2 on are kept in the journal and not shown in the tables" in err
+    assert "not shown" not in call(*options).err
+
+
+@pytest.mark.parametrize("name", ["..yaml", "...yaml"])
+def test_a_config_whose_name_is_a_directory_writes_nowhere(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    config.rename(tmp_path / name)
+    for text in ("", "study: mine\n"):
+        (tmp_path / name).write_text((tmp_path / name).read_text() + text)
+        code, _, err = call("sweep", name, "--backend", "sequential", "--quiet")
+        assert code == 2
+        assert err.count("\n") == 1
+        assert os.listdir(tmp_path) == [name]
+
+
+def test_a_tilde_is_a_name_like_any_other(config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert sweep(config, Path("~")).code == 0
+    assert (tmp_path / "~" / "summary.csv").exists()
+
+
+def test_names_of_items_do_not_steer_the_terminal(tmp_path: Path) -> None:
+    (tmp_path / "rates.csv").write_text('item,rate\n"\x1b[2Ja\nb",0.9\nc,0.2\nd,0.1\n')
+    config = tmp_path / "study.yaml"
+    config.write_text(
+        "seed: 1\ntrials: 1\nK: 1\ninstances: [{name: mine, family: csv, path: rates.csv, item: item, rate: rate}]\n"
+    )
+    code, out, _ = call("run", config, "--n-jobs", 1)
+    assert code == 0
+    assert r"\x1b[2Ja\nb" in out
+    assert "\x1b" not in out
+
+
+def test_a_file_without_the_column_is_answered_with_a_few_names(tmp_path: Path) -> None:
+    columns = [f"column{i}" for i in range(10_000)]
+    (tmp_path / "wide.csv").write_text(f"{'x' * 100_000},{','.join(columns)}\n")
+    code, _, err = call("plan", tmp_path / "wide.csv", "--items", "name", "--clicks", "clicks", "--views", "views")
+    assert code == 2
+    assert len(err) < 1000
+    assert err.endswith("and 9993 more\n")
