@@ -33,6 +33,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cascadebai_cli.learners.racing import RacingRule
 from cascadebai_cli.model.instance import BoolArray, FloatArray, IntArray
 
 SLACK = 1e-11
@@ -99,3 +100,18 @@ def reject_level(means: Means, lower: OfMean) -> FloatArray:
     ceiling = lower(np.minimum(means.high, means.last_good))
     level: FloatArray = np.where(means.boundary, ceiling, -np.inf).max(axis=1, keepdims=True)
     return level
+
+
+def first_suspect_round(rule: RacingRule) -> int:
+    """The smallest count at which a rule could fire, whatever the means."""
+
+    def quiet(T: int) -> bool:
+        return bool(rule.lower(1.0, T) <= rule.upper(0.0, T) - rule.epsilon)
+
+    low, high = 0, 1
+    while quiet(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if quiet(middle) else (low, middle)
+    return high

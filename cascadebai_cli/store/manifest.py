@@ -12,11 +12,11 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 import cascadebai_cli
-from cascadebai_cli.engines.simulate import ENGINE_VERSION
+from cascadebai_cli.engines.simulate import ENGINES
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.plugins import is_plugin, plugin_code
 from cascadebai_cli.store.files import reading, write_atomically
@@ -38,6 +38,10 @@ _KINDS = {
 PACKAGES = ("numpy", "scipy", "pandas", "statsmodels", "joblib", "pydantic")
 
 
+def _of_each_engine(value: object) -> object:
+    return dict.fromkeys(ENGINES, value) if isinstance(value, int) else value
+
+
 class Manifest(BaseModel):
     """Where the rows of a directory come from.
 
@@ -45,7 +49,7 @@ class Manifest(BaseModel):
         config: the resolved study, as JSON.
         config_hash: SHA-256 of it.
         seed: root seed.
-        engine_version: of the engines that made the rows.
+        engine_version: of each engine that made rows; once it was one number for all.
         versions, git, machine: what made the rows; no `git` outside a repository.
         start, end: times in UTC; no `end` before the tables were written.
         complete: whether all trials had been run when the tables were written.
@@ -58,7 +62,7 @@ class Manifest(BaseModel):
     config: dict[str, Any]
     config_hash: str
     seed: Annotated[int, Field(ge=0)]
-    engine_version: int
+    engine_version: Annotated[dict[str, int], BeforeValidator(_of_each_engine)]
     versions: dict[str, Any]
     git: dict[str, Any] | None
     machine: dict[str, Any]
@@ -109,7 +113,7 @@ def new_manifest(config: dict[str, Any], seed: int, cells: Sequence[Cell]) -> Ma
         config=config,
         config_hash=hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest(),
         seed=seed,
-        engine_version=ENGINE_VERSION,
+        engine_version={name: ENGINES[name].version for name in sorted({cell.runs_with for cell in cells})},
         versions=_versions(),
         git=_git(Path(cascadebai_cli.__file__).parent),
         machine=_machine(),

@@ -40,16 +40,18 @@ def refuse_mixing(directory: Path, old: Manifest | None, new: Manifest, cell_ids
 
 
 def _differences(old: Manifest, new: Manifest, cell_ids: Sequence[str]) -> Iterator[str]:
-    for key in ("seed", "engine_version"):
-        there, here = getattr(old, key), getattr(new, key)
-        if there != here:
-            yield f"{key} is {there} there and {here} here"
+    if old.seed != new.seed:
+        yield f"seed is {old.seed} there and {new.seed} here"
     for cell_id in cell_ids:
         before, after = old.cells.get(cell_id, {}), new.cells.get(cell_id)
         if after is None:
             yield from _cell_differences(before, list(new.cells.values()), new.config)
         elif before.get("engine") != after["engine"]:
             yield f"engine is {before.get('engine')} there and {after['engine']} here"
+        else:
+            there, here = (manifest.engine_version.get(after["engine"]) for manifest in (old, new))
+            if there != here:
+                yield f"version of engine {after['engine']} is {there} there and {here} here"
 
 
 def _cell_differences(

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from sweeps import call
 
-import cascadebai_cli.engines.stretch as stretch
+import cascadebai_cli.engines.counting as counting
 import cascadebai_cli.learners.cascadebai as algorithm
 import cascadebai_cli.running.worker as worker
 from cascadebai_cli.learners.plugins import load_plugin, plugin_code
@@ -87,10 +87,8 @@ def larger_radius(patch: pytest.MonkeyPatch) -> None:
 def longer_steps(patch: pytest.MonkeyPatch) -> None:
     """Quiet stretches are cut one observation too late."""
     for name in ("cuts_at_clicks", "cuts_at_skips"):
-        exact = getattr(stretch, name)
-        patch.setattr(
-            stretch, name, lambda at, length, offset, batch, exact=exact: exact(at, length, offset, batch + 1)
-        )
+        exact = getattr(counting, name)
+        patch.setattr(counting, name, lambda *given, exact=exact: exact(*given[:-1], given[-1] + 1))
 
 
 def larger_batch(patch: pytest.MonkeyPatch) -> None:
@@ -189,7 +187,7 @@ def test_another_numpy_is_pointed_out(copy: Path, capsys: pytest.CaptureFixture[
     assert call("verify", "--reference", copy, "--n-jobs", 1, "--trials", 3, "--seed", 3) == 0
     told = capsys.readouterr().err
     assert "small: numpy 1.0 in the reference" in told
-    assert "small: engine 0 in the reference" in told
+    assert "small: engine skip-ahead 0 in the reference" in told
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from cascadebai_cli.study.config import load_study
 
 CONFIG = """\
 seed: 1
+engine: reference
 L: 5
 K: [1, 2, 3]
 instances:

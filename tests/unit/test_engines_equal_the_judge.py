@@ -15,25 +15,29 @@ from problems import (
     by_lucb,
     by_reference,
     by_skip_ahead,
+    by_skip_ahead_together,
     by_walk,
     judge,
     learner,
     of_algorithm1,
+    of_algorithm1_alike,
     of_algorithm1_by_time,
     of_batrac,
+    of_batrac_alike,
     of_display_orders,
     of_kl_lucb,
 )
 from rounding import Undecided
 
 from cascadebai_cli.engines.leap import leap
+from cascadebai_cli.engines.rows import Sizes
 from cascadebai_cli.learners.batrac import BatRac
 from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.learners.kl_lucb import KLLucb
 
 RARE = 0.01
 """Share of the problems that may hang on rounding."""
-SMALL = {"ROWS": 2, "DIVIDE": 2, "STORED": 400}
+SMALL = Sizes(stored=400, groups=2, ahead=3, windows=2, divide=1, grow=1, moments=2, chunk=30)
 
 
 class Court:
@@ -72,11 +76,11 @@ def one_by_one(kind, problems, examples, *engines):
 
 
 def test_algorithm1():
-    one_by_one(CascadeBAI, of_algorithm1, 300, by_skip_ahead, partial(by_skip_ahead, **SMALL))
+    one_by_one(CascadeBAI, of_algorithm1, 300, by_skip_ahead, partial(by_skip_ahead, sizes=SMALL))
 
 
 def test_batch_racing():
-    one_by_one(BatRac, of_batrac, 200, by_skip_ahead, partial(by_skip_ahead, **SMALL))
+    one_by_one(BatRac, of_batrac, 200, by_skip_ahead, partial(by_skip_ahead, sizes=SMALL))
 
 
 def test_rewards_by_time():
@@ -104,6 +108,15 @@ def side_by_side(kind, problems, examples, *engines):
 
     every_engine_is_right()
     court.could_decide_nearly_all()
+
+
+def test_algorithm1_side_by_side():
+    small, pairs = partial(by_skip_ahead_together, sizes=SMALL), partial(by_skip_ahead_together, rows=2)
+    side_by_side(CascadeBAI, of_algorithm1_alike, 120, by_skip_ahead_together, small, pairs)
+
+
+def test_batch_racing_side_by_side():
+    side_by_side(BatRac, of_batrac_alike, 80, by_skip_ahead_together, partial(by_skip_ahead_together, sizes=SMALL))
 
 
 def test_display_orders():
