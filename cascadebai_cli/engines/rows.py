@@ -147,16 +147,16 @@ class Sizes:
     """How much is looked at by one call; no run depends on these, only its time (and the random numbers drawn).
 
     Attributes:
-        stored: keys of a stretch, about.
+        few, stored: keys of a stretch at least and at most, about.
         groups: groups of a stretch, up to four times as many.
         ahead: groups of a row that are looked at together, at most.
         windows: windows in a group that are looked at together.
         divide, grow: binary logarithms of how much narrower and wider they get.
         moments: moments of a round that are looked at together.
-        span: items of a round that are looked at together.
         chunk: keys of which steps are counted together, so that they stay in the cache.
     """
 
+    few: int = 5_000
     stored: int = 120_000
     groups: int = 16
     ahead: int = 16
@@ -164,7 +164,6 @@ class Sizes:
     divide: int = 4
     grow: int = 2
     moments: int = 16
-    span: int = 256
     chunk: int = 1 << 15
 
 

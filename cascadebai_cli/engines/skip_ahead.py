@@ -1,4 +1,30 @@
-"""The skip-ahead engine."""
+"""The skip-ahead engine: the law of the step-by-step loop without its steps, for many trials side by side.
+
+A racing learner that shows the least observed survivors goes round them: a *round* observes every survivor once, in
+the order of the items, wherever steps begin and end. Steps only cut this sweep, and time is the number of cuts. The
+rows of the arrays are trials. Each row draws a *stretch* of rounds and is always in one *mode*; a pass of the loop
+serves the mode in which most rows wait, so that one call works for many of them:
+
+- `STRETCH`: count the steps to the end of the stretch, draw the next one.
+- `GROUPS`: bound the means in the next groups of rounds, and pass those in which nobody can be identified.
+- `GROUP`: the same in windows of the first group that is left, for the items that matter in it.
+- `WINDOW`: the same in the first window that is left, with fewer items and ever shorter windows, down to one round.
+- `STEPS`: look at the ends of the steps of this round.
+
+*Why it is exact.* (1) The n-th outcome of an item does not depend on what the learner does, so it may be drawn before
+it is known whether it will be met; outcomes that were drawn for items identified in the meantime are never read, and
+every later stretch is drawn afresh. (2) A group or window is passed only if by the lemma of `proofs` nobody can be
+identified at any moment in it, whatever the order of its outcomes and wherever its steps end. (3) The items that
+matter in a window are the suspects of the lemma and the boundary. The others cannot be identified in it, and they rank
+above or below both `j*` and `j'` all the time: with `k` less the number of those above, the rule finds the same `j*`
+and `j'`, and so the same items, among those that matter. For a rule that ranks bounds and not means, whose counts
+differ by one, the boundary is wider by `blur`. (4) After a removal the focus stays what it is if the lemma says so;
+otherwise the group is looked at again, for the items and the `k` that are left. (5) In a round the state of the items
+that matter changes only when one of them is observed (`moments`), so no end of a step is missed. (6) Between two
+removals steps are cut as in the loop: at every click and every full batch (`keys`), from the offset that the last
+cut left. Nothing depends on the other rows: each has a generator of its own, and every number of a row is computed from
+that row alone.
+"""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -16,6 +42,7 @@ from cascadebai_cli.learners.racing import RacingLearner
 from cascadebai_cli.model.instance import IntArray
 
 ROWS = 200
+"""Trials of one block at most."""
 
 
 def run_skip_ahead(jobs: Sequence[Job[RacingLearner]], sizes: Sizes | None = None, rows: int = ROWS) -> Runs:

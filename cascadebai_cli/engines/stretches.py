@@ -47,12 +47,12 @@ def _width(rule: RacingRule, high: FloatArray, low: FloatArray, T: IntArray) -> 
 
 
 def _draw(block: Block, row: int, rounds: float) -> None:
-    """Draw `rounds` rounds for a row, less if that are too many keys, in groups of a power of four."""
+    """Draw about `rounds` rounds for a row, in groups of a power of four."""
     rows, sizes = block.rows, block.sizes
     survivors = np.flatnonzero(rows.alive[row])
     outcomes = block.outcomes[rows.id[row]]
-    limit = min(sizes.stored / (len(survivors) * max(outcomes.rarity(survivors), 1e-9)), 2 ** (31 - block.shift) - 1)
-    whole = int(max(1, min(rounds, limit)))
+    keys = len(survivors) * max(outcomes.rarity(survivors), 1e-9)
+    whole = int(max(1, min(max(rounds, sizes.few / keys), sizes.stored / keys, 2 ** (31 - block.shift) - 1)))
     size = 1
     while 4 * size * sizes.groups <= whole:
         size *= 4

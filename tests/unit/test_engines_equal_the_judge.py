@@ -37,7 +37,7 @@ from cascadebai_cli.learners.kl_lucb import KLLucb
 
 RARE = 0.01
 """Share of the problems that may hang on rounding."""
-SMALL = Sizes(stored=400, groups=2, ahead=3, windows=2, divide=1, grow=1, moments=2, chunk=30)
+SMALL = Sizes(few=1, stored=400, groups=2, ahead=3, windows=2, divide=1, grow=1, moments=2, chunk=30)
 
 
 class Court:
