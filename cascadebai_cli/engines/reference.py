@@ -1,6 +1,7 @@
 """The reference engine: one step after the other, as close to the pseudocode as Python gets. Slow on purpose."""
 
-from cascadebai_cli.engines.outcomes import Outcomes
+from typing import Protocol
+
 from cascadebai_cli.engines.reward_table import RewardTable
 from cascadebai_cli.engines.run import Run, Status, run_of
 from cascadebai_cli.learners.protocol import Learner
@@ -8,8 +9,16 @@ from cascadebai_cli.learners.racing import RacingLearner
 from cascadebai_cli.model.feedback import Draw, Feedback
 
 
+class Source(Protocol):
+    """Outcomes of each item, one at a time."""
+
+    def next(self, item: int) -> int:
+        """Next outcome of `item`: 1 a click, 0 a skip."""
+        ...
+
+
 def run_reference(
-    learner: Learner, outcomes: Outcomes | RewardTable, feedback: Feedback, max_steps: int | None = None
+    learner: Learner, outcomes: Source | RewardTable, feedback: Feedback, max_steps: int | None = None
 ) -> Run:
     """Show lists until the learner stops, or `max_steps` lists were shown."""
     steps = observations = 0
@@ -22,7 +31,7 @@ def run_reference(
     return _result(learner, steps, observations)
 
 
-def _draw(outcomes: Outcomes | RewardTable, step: int) -> Draw:
+def _draw(outcomes: Source | RewardTable, step: int) -> Draw:
     """Outcomes of the next step: of a table that row, else whatever each item answers next."""
     return outcomes.at(step) if isinstance(outcomes, RewardTable) else outcomes.next
 

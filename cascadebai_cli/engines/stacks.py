@@ -11,6 +11,10 @@ KEPT = 4096
 """Outcomes that stay readable before the last `start` that was asked for."""
 
 
+AT_ONCE = 512
+"""Outcomes drawn at once at least."""
+
+
 class Stack(Protocol):
     """Where the outcomes of one trial come from."""
 
@@ -42,7 +46,7 @@ class RandomStack:
         missing = start + n - self._first[item] - len(known)
         if missing > 0:
             dropped = max(0, start - KEPT - self._first[item])
-            fresh = self._streams[item].random(missing) < self.weights[item]
+            fresh = self._streams[item].random(max(missing, AT_ONCE)) < self.weights[item]
             known = self._known[item] = np.concatenate([known[dropped:], fresh])
             self._first[item] += dropped
         begin = start - self._first[item]
@@ -63,3 +67,20 @@ class TableStack:
         """Entries of the item's row."""
         part = self.table[item, start : start + n]
         return np.pad(part, (0, n - len(part)))
+
+
+class OneByOne:
+    """A stack read one outcome at a time, for the reference engine.
+
+    Args:
+        stack: the stack.
+    """
+
+    def __init__(self, stack: Stack) -> None:
+        self._stack = stack
+        self._used: dict[int, int] = {}
+
+    def next(self, item: int) -> int:
+        """Next outcome of `item`: 1 a click, 0 a skip."""
+        n = self._used[item] = self._used.get(item, 0) + 1
+        return int(self._stack.peek(item, n - 1, 1)[0])

@@ -36,25 +36,25 @@ def _entropy(p: FloatArray) -> FloatArray:
     return p * np.log(np.where(p > 0, p, 1)) + skip * np.log(np.where(skip > 0, skip, 1))
 
 
-def threshold(T: ArrayLike, alpha: float) -> FloatArray:
+def threshold(T: ArrayLike, alpha: ArrayLike) -> FloatArray:
     """`ln(2 sqrt(T) / alpha)`, inf for `T = 0`."""
     count = np.asarray(T, dtype=np.float64)
-    return np.where(count > 0, np.log(2 / alpha) + 0.5 * np.log(np.maximum(count, 1)), np.inf)
+    return np.where(count > 0, np.log(np.divide(2, alpha)) + 0.5 * np.log(np.maximum(count, 1)), np.inf)
 
 
-def kl_upper(mean: ArrayLike, T: ArrayLike, alpha: float) -> FloatArray:
+def kl_upper(mean: ArrayLike, T: ArrayLike, alpha: ArrayLike) -> FloatArray:
     """Upper bound; 1 for `T = 0`, increasing in `mean` and decreasing in `T`.
 
     Args:
         mean: empirical means.
         T: numbers of observations, broadcast with `mean`.
-        alpha: probability that the interval misses the click probability at some time.
+        alpha: probability that the interval misses the click probability at some time, broadcast too.
     """
     level = threshold(T, alpha) / np.maximum(T, 1)
     return _upper(*np.broadcast_arrays(np.asarray(mean, dtype=np.float64), level))
 
 
-def kl_lower(mean: ArrayLike, T: ArrayLike, alpha: float) -> FloatArray:
+def kl_lower(mean: ArrayLike, T: ArrayLike, alpha: ArrayLike) -> FloatArray:
     """Lower bound; 0 for `T = 0`, increasing in `mean` and in `T`. Skips are the clicks of another world."""
     return 1 - kl_upper(1 - np.asarray(mean, dtype=np.float64), T, alpha)
 

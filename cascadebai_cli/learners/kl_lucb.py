@@ -23,9 +23,12 @@ from numpy.typing import ArrayLike
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.glr import refuse_tolerance, told_apart
-from cascadebai_cli.learners.kl import kl_lower, kl_upper
+from cascadebai_cli.learners.kl import kl_upper
 from cascadebai_cli.learners.racing import by_mean
 from cascadebai_cli.model.instance import BoolArray, FloatArray, IntArray
+
+UNIT = 2.0**-42
+"""Bounds are whole multiples of it, rounded outward, so that their differences are exact and equals are equal."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,7 @@ class LucbRule:
 
     Args:
         L: number of items.
-        K: number of items to find and length of the list.
+        K: number of items to find, and to show at once.
         delta: risk, in `(0, 1)`.
         epsilon: tolerance, 0 or larger; 0 for `glr`.
         stopping: `bounds` to stop once the bounds part, `glr` once likelihood ratios tell all pairs apart.
@@ -55,13 +58,28 @@ class LucbRule:
         elif self.stopping != "bounds":
             raise ConfigError(f"stopping is {self.stopping!r}, but must be bounds or glr")
 
+    @property
+    def list_length(self) -> int:
+        """Items shown at once."""
+        return self.K
+
+    def reach(self, mean: ArrayLike, T: ArrayLike, inside: ArrayLike) -> IntArray:
+        """How far intervals reach across the boundary, in units: upper bounds outside `J`, minus lower ones inside.
+
+        The risk is `delta / (2 K)` for upper bounds, as `K` of them matter, and `delta / (2 (L - K))` for lower ones.
+        """
+        mirrored = np.where(inside, np.subtract(1, mean), mean)
+        risk = np.where(inside, self.delta / (2 * (self.L - self.K)), self.delta / (2 * self.K))
+        bound = kl_upper(mirrored, T, risk)
+        return np.where(inside, -np.floor((1 - bound) / UNIT), np.ceil(bound / UNIT)).astype(np.int64)
+
     def lower(self, mean: ArrayLike, T: ArrayLike) -> FloatArray:
-        """Lower confidence bound, at the risk `delta / (2 (L - K))`: at most `L - K` of them matter."""
-        return kl_lower(mean, T, self.delta / (2 * (self.L - self.K)))
+        """Lower confidence bound."""
+        return np.asarray(-self.reach(mean, T, True) * UNIT, np.float64)
 
     def upper(self, mean: ArrayLike, T: ArrayLike) -> FloatArray:
-        """Upper confidence bound, at the risk `delta / (2 K)`: `K` of them matter."""
-        return kl_upper(mean, T, self.delta / (2 * self.K))
+        """Upper confidence bound."""
+        return np.asarray(self.reach(mean, T, False) * UNIT, np.float64)
 
 
 class Boundary(NamedTuple):
@@ -99,7 +117,7 @@ class KLLucb:
         if self.rule.stopping == "glr":
             return told_apart(self.T, self.S, self.rule.K, self.rule.delta)
         _, weakest, rival = self.boundary
-        return bool(self.lower[weakest] > self.upper[rival] - self.rule.epsilon)
+        return bool(self.upper[rival] - self.lower[weakest] < self.rule.epsilon)
 
     @property
     def recommendation(self) -> tuple[int, ...]:
@@ -110,7 +128,7 @@ class KLLucb:
         """The items nearest to the boundary in ascending order of `T`; at first those that were least observed."""
         by_count: list[int] = np.argsort(self.T, kind="stable").tolist()
         near = set(by_count) if self.T.min() == 0 else self._nearest()
-        return [item for item in by_count if item in near][: self.rule.K]
+        return [item for item in by_count if item in near][: self.rule.list_length]
 
     def _boundary(self) -> Boundary:
         inside = np.zeros(self.rule.L, bool)
@@ -124,7 +142,7 @@ class KLLucb:
         inside, weakest, rival = self.boundary
         overlap = np.where(inside, self.upper[rival] - self.lower, self.upper - self.lower[weakest])
         overlap[[weakest, rival]] = np.inf
-        return set(np.argsort(-overlap, kind="stable")[: max(self.rule.K, 2)].tolist())
+        return set(np.argsort(-overlap, kind="stable")[: max(self.rule.list_length, 2)].tolist())
 
     def observe(self, shown: Sequence[int], outcomes: Sequence[int]) -> None:
         """Update counts, sums and bounds of the items that were observed."""

@@ -128,6 +128,6 @@ def test_display_orders(share):
 
 @MANY
 def test_kl_lucb(share):
-    short = partial(by_lucb, DEEPEST=2)
-    small = partial(by_lucb, DEEPEST=7, SMALLEST_POOL=1, POOL=2, WORTH=1)
+    short = partial(by_lucb, items={"SHORTEST": 2, "DEEPEST": 2, "AT_ONCE": 5}, OTHERS=1, TOO_OFTEN=1, PATIENCE=1)
+    small = partial(by_lucb, items={"SHORTEST": 9, "DEEPEST": 16, "AT_ONCE": 100}, OTHERS=0, TOO_OFTEN=0, ROWS=2)
     side_by_side(KLLucb, of_kl_lucb, int(share * 80), by_lucb, short, small)

@@ -6,7 +6,7 @@ import track_and_stop as judge
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from cascadebai_cli.engines import lucb
+from cascadebai_cli.engines import lucb, lucb_items
 from cascadebai_cli.engines.jobs import Job, in_order
 from cascadebai_cli.engines.lucb import run_lucb
 from cascadebai_cli.engines.outcomes import TableOutcomes
@@ -49,9 +49,9 @@ def by_reference(trial):
 def test_engine_equals_reference(block, pools):
     with pytest.MonkeyPatch.context() as patch:
         if pools:
-            patch.setattr(lucb, "SMALLEST_POOL", 1)
-            patch.setattr(lucb, "POOL", 2)
-            patch.setattr(lucb, "WORTH", 1)
+            patch.setattr(lucb, "OTHERS", 0)
+            patch.setattr(lucb, "TOO_OFTEN", 1)
+            patch.setattr(lucb_items, "DEEPEST", 16)
         found = in_order(run_lucb([Job(learner(trial), TableStack(trial[0]), trial[3], trial[4]) for trial in block]))
     for trial, run in zip(block, found, strict=True):
         event(run.status)
