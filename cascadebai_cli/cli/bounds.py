@@ -30,6 +30,14 @@ def bounds(
         bool,
         typer.Option("--sharp", help="The sharp lower bound as well; seconds for each instance of many weights."),
     ] = False,
+    figure: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            parser=path_of("--figure"),
+            help="Picture of the measured steps over the sharp bound.",
+        ),
+    ] = None,
 ) -> None:
     """Print the lower and the upper bound on the number of steps, and how far the measured mean is from both.
 
@@ -37,5 +45,7 @@ def bounds(
     """
     from cascadebai_cli.workflows import bounds as work
 
-    bounded = work.bounds(config, results=results, csv=csv, printed=printed, sharp=sharp, watch=Terminal())
+    bounded = work.bounds(
+        config, results=results, csv=csv, printed=printed, sharp=sharp, figure=figure, watch=Terminal()
+    )
     typer.echo(bounded.printed)

@@ -1,5 +1,6 @@
 """What the theorems promise for each cell of a study, beside what was measured."""
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,12 +9,13 @@ import pandas as pd
 
 from cascadebai_cli.analysis.bounds import bounds_printed, bounds_row, outside, with_measured
 from cascadebai_cli.analysis.sharp import with_sharp
+from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.store.directory import load_results
 from cascadebai_cli.store.schema import BOUNDED, SUMMARY
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.text.table import Table
 from cascadebai_cli.theory.cell import learner_bounds
-from cascadebai_cli.workflows.outputs import write_table
+from cascadebai_cli.workflows.outputs import FORMATS, table_bytes, write_bytes, write_table
 from cascadebai_cli.workflows.results import warn_of_gaps
 from cascadebai_cli.workflows.studies import read_study
 from cascadebai_cli.workflows.watch import SILENT, Watch
@@ -34,6 +36,7 @@ def bounds(
     csv: Path | None = None,
     printed: bool = False,
     sharp: bool = False,
+    figure: Path | None = None,
     watch: Watch = SILENT,
 ) -> Bounded:
     """The lower and the upper bound on the number of steps, and how far the measured mean is from both.
@@ -44,21 +47,34 @@ def bounds(
         csv: file for the table, none by default.
         printed: constant 216 in T-bar, as printed, instead of 256 sigma^2.
         sharp: add the sharp lower bound, `nan` where `epsilon > 0`.
+        figure: file for a picture of the measured steps over the sharp bound, which is then added; none by default.
         watch: takes the remarks.
 
     Raises:
         ConfigError: if the config or the result directory is not usable.
         CascadeError: if the table cannot be written.
     """
+    if figure and figure.suffix[1:] not in FORMATS:
+        raise ConfigError(f"--figure: {figure}: format {figure.suffix} is not known; use .pdf, .png or .svg")
     cells = read_study(config).cells
     table = with_measured(_promised(cells, printed), _measured(results, config, watch))
-    if sharp:
+    if sharp or figure:
         table = with_sharp(table, cells)
     for sentence in outside(table):
         watch.warn(f"warning: {sentence}")
     if csv:
         write_table(csv, table)
+    if figure:
+        _draw(figure, table)
     return Bounded(table, bounds_printed(table))
+
+
+def _draw(path: Path, table: pd.DataFrame) -> None:
+    from cascadebai_cli.figures.sharp import draw_sharp
+    from cascadebai_cli.figures.style import render
+
+    rows = hashlib.sha256(table_bytes(table)).hexdigest()
+    write_bytes(path, render(draw_sharp(table), path.suffix[1:], title=path.stem, rows_sha256=rows))
 
 
 def _promised(cells: Sequence[Cell], printed: bool) -> pd.DataFrame:

@@ -70,6 +70,23 @@ def test_printed_constant_is_larger_than_that_of_clicks(config: Path, tmp_path: 
     assert printed["lower"].equals(ours["lower"])
 
 
+def test_the_sharp_bound_is_above_the_papers_and_drawn(config: Path, tmp_path: Path) -> None:
+    write_summary(config, tmp_path / "results/small", 1000.0)
+    result = call("bounds", config, "--csv", tmp_path / "b.csv", "--figure", tmp_path / "b.png")
+    assert result.code == 0
+    assert "measured/sharp" in result.out
+    table = pd.read_csv(tmp_path / "b.csv")
+    assert (table["gap"][:4] <= 1e-3).all()
+    assert (table["sharp"][:4] > 0.9 * table["lower"][:4]).all()
+    assert table["sharp"].isna().tolist() == [False] * 4 + [True]
+    assert table["measured_over_sharp"][0] == pytest.approx(1000 / table["sharp"][0])
+    assert (tmp_path / "b.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_figure_of_no_known_format_is_refused(config: Path) -> None:
+    assert "format .gif is not known" in refusal("bounds", config, "--figure", "b.gif")
+
+
 @pytest.mark.parametrize("given", [False, True])
 def test_measured_steps_are_found_by_the_content_of_the_cell(config: Path, tmp_path: Path, given: bool) -> None:
     directory = tmp_path / ("elsewhere" if given else "results/small")
