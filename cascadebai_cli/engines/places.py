@@ -28,6 +28,22 @@ class Path(NamedTuple):
     place: IntArray
     clicks: IntArray
 
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return sum(part.nbytes for part in self)
+
+
+def joined(parts: Sequence[Path], d: int) -> Path:
+    """Paths of `d` survivors, each of which begins where the last one ends, as one."""
+    seen, at, made, rounds = [], [], 0, 0
+    for part in parts:
+        seen.append(part.seen + rounds)
+        at.append(part.at + made)
+        made, rounds = made + len(part.seen), int(seen[-1][-1]) // d * d
+    place = np.concatenate([part.place for part in parts])
+    return Path(np.concatenate(seen), np.concatenate(at), place, np.sum([part.clicks for part in parts], axis=0))
+
 
 class Places:
     """The places of a round while the survivors stay the same.
@@ -45,6 +61,7 @@ class Places:
         self._room = MEMORY
         self._columns: dict[int, list[Sequence[int]]] = {}
         self._paths: dict[tuple[int, int], Path] = {}
+        self._laps: dict[int, Path] = {}
 
     def walk(self, step: int, begin: int, most: int) -> Path:
         """The steps after step `step` to the end of its block, but at most `most`.
@@ -57,11 +74,28 @@ class Places:
         at = self.table.place(step)
         if at.row or at.rows > most:
             return self._path(at, begin, most)
+        lap = self._lap(begin) if at.block == 0 else None
+        if lap is not None and len(lap.seen) <= most:
+            return lap
         known = self._paths.get((at.block, begin))
         if known is None:
             known = self._path(at, begin, most)
-            self._keep(self._paths, (at.block, begin), known, 8 * (len(known.seen) + 2 * len(known.at)))
+            self._keep(self._paths, (at.block, begin), known, known.size)
         return known
+
+    def _lap(self, begin: int) -> Path | None:
+        """Once round the whole table, if each block was walked before from the place at which this walk enters it."""
+        lap, parts, place = self._laps.get(begin), list[Path](), begin
+        if lap is None:
+            for block in range(self.table.blocks):
+                known = self._paths.get((block, place))
+                if known is None:
+                    return None
+                parts.append(known)
+                place = int(known.seen[-1]) % len(self.survivors)
+            lap = joined(parts, len(self.survivors))
+            self._keep(self._laps, begin, lap, lap.size)
+        return lap
 
     def _path(self, at: Place, begin: int, most: int) -> Path:
         d, columns, code = len(self.survivors), self._columns_of(at), 2 * begin

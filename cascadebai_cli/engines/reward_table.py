@@ -63,6 +63,11 @@ class RewardTable(ABC):
         # Rows of a short table are repeated, so that a block holds many times round.
         self._rows = shape.rows * max(1, self.size // shape.rows) if shape.reuse else sys.maxsize
 
+    @property
+    def blocks(self) -> int:
+        """Blocks of the whole table."""
+        return -(-self._rows // self.size)
+
     def place(self, step: int) -> Place:
         """Where step `step + 1` finds its row."""
         block, row = divmod(step % self._rows, self.size)
