@@ -98,6 +98,7 @@ def test_every_bar_is_visible(results: Results) -> None:
     assert top > max(heights)
 
 
+@pytest.mark.slow
 def test_sixteen_panels_in_the_order_of_the_paper(tmp_path: Path) -> None:
     grid = {"L": [64, 128], "K": [16, 8], "delta": [0.1, 0.05], "epsilon": [0.0, 0.05]}
     figure = draw(study(tmp_path / "figure4", **grid))

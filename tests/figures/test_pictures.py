@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from cases import mostly_slow
 from matplotlib.figure import Figure
 from matplotlib.testing.compare import compare_images
 
@@ -50,7 +51,7 @@ def compared_with_baseline(function: Callable[..., Figure]) -> Callable[..., Fig
     return marked
 
 
-@pytest.mark.parametrize("name", PICTURES)
+@pytest.mark.parametrize("name", mostly_slow(PICTURES, set(PICTURES) - {"reference_figure4"}))
 @compared_with_baseline
 def test_picture(name: str) -> Figure:
     return draw(name)

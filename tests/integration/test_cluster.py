@@ -91,6 +91,7 @@ def test_the_same_bytes(tmp_path, cluster):
     assert tables(tmp_path / "out") == tables(tmp_path / "expected")
 
 
+@pytest.mark.slow
 def test_trials_run_on_the_workers_even_if_there_is_but_one_and_code_that_they_hold_is_looked_at(tmp_path, cluster):
     config = write_config(tmp_path, extra="learners: [{name: Mine, algorithm: where_own:Mine}]\n")
     cluster.add_worker()
@@ -115,6 +116,7 @@ def test_a_worker_with_other_sources_of_this_package(tmp_path, cluster):
     assert done.stderr.count("\n") <= 2
 
 
+@pytest.mark.slow
 def test_a_cluster_that_goes_away(tmp_path, cluster):
     config = write_config(tmp_path, extra="learners: [{name: Mine, algorithm: where_own:Mine, stops: false}]\n")
     cluster.add_worker()

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from cases import mostly_slow
 from sweeps import call, finished, start, sweep, tables
 
 from cascadebai_cli.running import worker
@@ -164,8 +165,7 @@ def long_run(tmp_path_factory):
 @pytest.mark.parametrize(
     ("number", "times"),
     [
-        (signal.SIGKILL, 2),
-        (signal.SIGINT, 1),
+        (signal.SIGKILL, 1),
         pytest.param(signal.SIGKILL, 20, marks=pytest.mark.slow),
         pytest.param(signal.SIGINT, 5, marks=pytest.mark.slow),
     ],
@@ -197,7 +197,7 @@ def test_ctrl_c_ends_with_130_and_one_line_on_how_to_go_on(long_run, tmp_path):
     assert_gone(workers)
 
 
-@pytest.mark.parametrize("seconds", [0, 0.1, 0.2, 0.4])
+@pytest.mark.parametrize("seconds", mostly_slow([0, 0.1, 0.2, 0.4], [0.1]))
 def test_ctrl_c_while_the_workers_start_is_as_quiet(long_run, tmp_path, seconds):
     config, _ = long_run
     process = start("sweep", config, "--out", tmp_path / "out", "--n-jobs", 2)
@@ -211,6 +211,7 @@ def test_ctrl_c_while_the_workers_start_is_as_quiet(long_run, tmp_path, seconds)
     assert err.splitlines() == [f"interrupted; {kept}"]
 
 
+@pytest.mark.slow
 def test_a_killed_worker_is_an_error_with_a_remedy_and_loses_nothing(long_run, tmp_path):
     config, expected = long_run
     process, workers = started_on(config, tmp_path / "out")

@@ -111,8 +111,8 @@ def other_numbers(patch: pytest.MonkeyPatch) -> None:
     ("fault", "caught_by"),
     [
         (larger_radius, {EXACT, STATISTICS}),
-        (longer_steps, {EXACT, STATISTICS}),
-        (larger_batch, {EXACT, STATISTICS}),
+        pytest.param(longer_steps, {EXACT, STATISTICS}, marks=pytest.mark.slow),
+        pytest.param(larger_batch, {EXACT, STATISTICS}, marks=pytest.mark.slow),
         (other_numbers, {EXACT}),
     ],
 )

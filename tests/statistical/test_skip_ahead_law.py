@@ -98,6 +98,7 @@ def test_wrong_cut_is_caught():
     assert p_values(expected("low"), sample(twin(LongerList), "low", 2))[0] < THRESHOLD
 
 
+@pytest.mark.slow
 def test_no_more_errors_than_delta():
     """One-sided binomial test on an instance with tight gaps, at the risk that was asked for."""
     weights = np.array([0.6, 0.5, 0.45, 0.4, 0.3])

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import track_and_stop as judge
+from cases import mostly_slow
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
@@ -44,8 +45,9 @@ def by_reference(trial):
     return run_reference(learner(trial), TableOutcomes(table), (SemiBandit(), Cascading())[cascading], cap)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
-@given(blocks(), st.booleans())
+@pytest.mark.parametrize("pools", mostly_slow([False, True], [True]))
+@settings(max_examples=30)
+@given(block=blocks())
 def test_engine_equals_reference(block, pools):
     with pytest.MonkeyPatch.context() as patch:
         if pools:

@@ -4,6 +4,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
+from cases import mostly_slow
 
 from cascadebai_cli.engines import lockstep, windows
 from cascadebai_cli.engines.jobs import Job, in_order
@@ -48,7 +49,7 @@ STUCK = {
 }
 
 
-@pytest.mark.parametrize("case", STUCK)
+@pytest.mark.parametrize("case", mostly_slow(STUCK, ["one in turn"]))
 @pytest.mark.parametrize("order", ["mean", "-mean", "U", "-L"])
 def test_equals_reference_when_stuck(case, order):
     """Long leaps, of runs of which some never see an item."""
@@ -98,7 +99,7 @@ LONG = {
 }
 
 
-@pytest.mark.parametrize("case", LONG)
+@pytest.mark.parametrize("case", mostly_slow(LONG, ["two levels, high", "K = 1"]))
 @pytest.mark.parametrize("order", ORDERS)
 def test_equals_reference_in_long_runs(case, order):
     block = [long_trial(order, seed, **LONG[case]) for seed in range(2)]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cases import mostly_slow
 from scipy.optimize import brentq, linprog
 from scipy.special import rel_entr
 
@@ -68,7 +69,7 @@ def small_instance(seed):
     return rng.permutation(w), K, M
 
 
-@pytest.mark.parametrize("semi_bandit", [False, True])
+@pytest.mark.parametrize("semi_bandit", mostly_slow([False, True], [False]))
 def test_equals_brute_force(semi_bandit):
     """100 random instances for each feedback, weights 0, 1 and equal ones included."""
     for seed in range(100):
