@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -14,9 +15,10 @@ from sweeps import call, refusal
 import cascadebai_cli.engines.stretch as stretch
 import cascadebai_cli.learners.cascadebai as algorithm
 import cascadebai_cli.running.worker as worker
+from cascadebai_cli.engines.simulate import EngineName
 from cascadebai_cli.learners.plugins import load_plugin, plugin_code
 from cascadebai_cli.running.seeds import trial_seed
-from cascadebai_cli.workflows.baseline import evenly, load_baseline, watched
+from cascadebai_cli.workflows.baseline import MOST_STEPS, evenly, load_baseline, watched
 
 CONFIG = """\
 study: small
@@ -414,6 +416,10 @@ def test_long_trials_of_slow_engines_are_not_watched(reference: Path, monkeypatc
     found = load_baseline(reference / "small", Path())
     monkeypatch.setattr("cascadebai_cli.workflows.baseline.MOST_STEPS", {"skip-ahead": 4_000})
     assert watched(found) == [1, 2]
+
+
+def test_every_engine_says_which_trials_are_too_long_to_be_watched() -> None:
+    assert MOST_STEPS.keys() == set(get_args(EngineName)) - {"auto"}
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 7, 40])
