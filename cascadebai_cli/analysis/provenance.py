@@ -41,6 +41,7 @@ def provenance(results: Results) -> Facts:
         "versions": _pairs(manifest.versions),
         "git commit": commit_text(manifest.git),
         "machine": _machine(manifest.machine),
+        **({"merged from": f"{len(manifest.parts)} directories"} if manifest.parts else {}),
         "started": manifest.start,
         "ended": manifest.end or UNKNOWN,
         "complete": "yes" if manifest.complete else "no",

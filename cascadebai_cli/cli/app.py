@@ -10,6 +10,7 @@ from cascadebai_cli import __version__
 from cascadebai_cli.cli.bounds import bounds
 from cascadebai_cli.cli.console import tell
 from cascadebai_cli.cli.fit import fit
+from cascadebai_cli.cli.merge import merge
 from cascadebai_cli.cli.plan import plan
 from cascadebai_cli.cli.plot import plot
 from cascadebai_cli.cli.report import report
@@ -19,7 +20,7 @@ from cascadebai_cli.cli.verify import verify
 from cascadebai_cli.errors import INTERRUPTED, CascadeError
 
 app = typer.Typer(name="cascadebai", no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
-for verb in (run, sweep, fit, plot, plan, bounds, report, verify):
+for verb in (run, sweep, merge, fit, plot, plan, bounds, report, verify):
     app.command()(verb)
 
 

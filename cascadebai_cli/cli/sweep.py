@@ -32,6 +32,10 @@ def sweep(
         str | None, typer.Option(metavar="ADDRESS", help="Dask scheduler, with --backend dask.")
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Move an earlier result aside and start over.")] = False,
+    shard: Annotated[
+        str | None,
+        typer.Option(metavar="N/OF", help="Run this part of the trials only, such as 2/5; `merge` joins the parts."),
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list what is missing.")] = False,
     collect: Annotated[bool, typer.Option("--collect", help="Only write the tables from what is there.")] = False,
     fail_fast: Annotated[
@@ -49,14 +53,16 @@ def sweep(
     if fresh + dry_run + collect > 1:
         raise ConfigError("--fresh, --dry-run and --collect exclude each other; give one of them")
     place = work.Backend(backend, n_jobs, scheduler)
-    request = work.Request(config, out, trials, seed, tuple(plugin or ()), max_steps)
+    part = {"shard": work.shard_of(shard)} if shard is not None else {}
+    request = work.Request(config, out, trials, seed, tuple(plugin or ()), max_steps, **part)
     watch = Terminal(quiet=quiet)
     if dry_run:
         _print_missing(work.missing(request))
     elif collect:
-        _print_tables(work.collect(request), quiet)
+        _print_tables(work.collect(request), quiet, shard)
     else:
-        _print_tables(work.sweep(request, backend=place, fresh=fresh, fail_fast=fail_fast, watch=watch), quiet)
+        done = work.sweep(request, backend=place, fresh=fresh, fail_fast=fail_fast, watch=watch)
+        _print_tables(done, quiet, shard)
 
 
 def _print_missing(found: "Missing") -> None:
@@ -66,16 +72,19 @@ def _print_missing(found: "Missing") -> None:
         say(f"about {duration(found.seconds)} on one core, if a trial takes as long as those that are there did")
     trials = sum(trials for _, trials in found.cells)
     say(
-        f"{count(trials)} of {count(found.trials * found.of_cells)} trials are missing, "
+        f"{count(trials)} of {count(found.wanted)} trials are missing, "
         f"in {count(len(found.cells))} of {count(found.of_cells)} cells"
     )
 
 
-def _print_tables(done: "Swept", quiet: bool) -> None:
+def _print_tables(done: "Swept", quiet: bool, shard: str | None) -> None:
     """Say where the tables are; end with exit code 1 if trials are missing."""
     if not quiet:
         say(f"tables: {done.directory}/trials.csv, summary.csv, timings.csv")
-        say(f"next:   cascadebai fit {done.directory}; cascadebai plot {done.directory}")
+        if shard is None:
+            say(f"next:   cascadebai fit {done.directory}; cascadebai plot {done.directory}")
+        else:
+            say(f"next:   cascadebai merge {done.directory} ... --out DIR, with the directories of the other shards")
     if done.missing:
         tell(f"{count(done.missing)} trials are missing; a sweep without --collect runs them")
     end_with(not done.missing)

@@ -15,7 +15,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from cascadebai_cli.model.instance import IntArray
+from cascadebai_cli.model.instance import BoolArray, IntArray
 from cascadebai_cli.store.files import open_to_write, reading, writing_to
 from cascadebai_cli.store.schema import JOURNAL, MOST_COUNT, STATUSES, Row
 
@@ -86,6 +86,12 @@ class Stored:
         part: NDArray[Any] = self.rows[low:high]
         return part
 
+    def __iter__(self) -> Iterator[Row]:
+        """The rows, one after the other."""
+        for cell, trial, capped, steps, observations, correct, seconds in map(np.void.item, self.rows):
+            known = None if correct < 0 else bool(correct)
+            yield Row(self.cell_ids[cell], trial, STATUSES[capped], steps, observations, known, seconds)
+
     def missing(self, cell_id: str, trials: int) -> IntArray:
         """Trials below `trials` that a cell lacks, ascending."""
         return np.setdiff1d(np.arange(trials), self.of(cell_id)["trial"], assume_unique=True)
@@ -104,15 +110,19 @@ def read_journal(directory: Path) -> Stored:
             rows = np.fromiter(reader.rows(file), dtype=ROW)
     else:
         rows = np.empty(0, ROW)
-    return Stored(tuple(reader.cells), _each_once(rows), reader.damaged, reader.size)
+    return Stored(tuple(reader.cells), each_once(rows), reader.damaged, reader.size)
 
 
-def _each_once(rows: NDArray[Any]) -> NDArray[Any]:
+def each_once(rows: NDArray[Any]) -> NDArray[Any]:
     """Sorted by cell and trial; of rows of the same trial the one written first stays."""
     rows = rows[np.lexsort((rows["trial"], rows["cell"]))]
-    repeated = (np.diff(rows["cell"]) == 0) & (np.diff(rows["trial"]) == 0)
-    kept: NDArray[Any] = rows[np.concatenate([np.ones(min(len(rows), 1), bool), ~repeated])]
+    kept: NDArray[Any] = rows[np.concatenate([np.ones(min(len(rows), 1), bool), ~repeats(rows)])]
     return kept
+
+
+def repeats(rows: NDArray[Any]) -> BoolArray:
+    """Which of sorted rows are of the same trial as the one before, from the second on."""
+    return np.asarray((np.diff(rows["cell"]) == 0) & (np.diff(rows["trial"]) == 0))
 
 
 class _Reader:

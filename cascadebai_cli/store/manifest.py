@@ -5,7 +5,7 @@ import json
 import os
 import platform
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -37,6 +37,8 @@ _KINDS = {
     "string_type": "text",
 }
 """What pydantic did not find -> what is right, in words."""
+MAKERS = ("git", "versions", "machine", "end")
+"""Keys of the manifest that say how the rows were made."""
 PACKAGES = ("numpy", "scipy", "pandas", "statsmodels", "joblib", "pydantic")
 
 
@@ -54,6 +56,7 @@ class Manifest(BaseModel):
         rows_sha256: hash of the `trials.csv` that the other tables were made from; none before there is one.
         tables: name of each other table -> its hash.
         cells: id of each cell of the grid -> its `content`.
+        parts: what `MAKERS` were in each of the directories that were merged into this one.
     """
 
     model_config = ConfigDict(strict=True, frozen=True)
@@ -71,6 +74,46 @@ class Manifest(BaseModel):
     rows_sha256: str | None
     tables: dict[str, str] = Field(default_factory=dict)
     cells: dict[str, dict[str, Any]]
+    parts: list[dict[str, Any]] = Field(default_factory=list)
+
+
+class GridCell(BaseModel):
+    """A cell as a manifest describes it: the columns `CELL` of its rows."""
+
+    model_config = ConfigDict(strict=True, frozen=True)
+
+    cell_id: str
+    study: str
+    instance: str
+    learner: str
+    L: int
+    K: int
+    w_star: float
+    w_prime: float
+    delta: float
+    epsilon: float
+
+
+def grid_of(directory: Path, manifest: Manifest) -> list[GridCell]:
+    """The cells of a manifest, which somebody may have edited; nothing is imported or opened for it.
+
+    Raises:
+        ConfigError: if one is not described.
+    """
+    study = manifest.config.get("study")
+    try:
+        return [
+            GridCell.model_validate({**content, "study": study, "cell_id": cell_id})
+            for cell_id, content in manifest.cells.items()
+        ]
+    except ValidationError as error:
+        fault = _fault(error.errors(include_url=False)[0])
+        raise ConfigError(f"{directory / MANIFEST}: cells: {fault}") from None
+
+
+def hash_of(config: Mapping[str, Any]) -> str:
+    """Hash of a resolved config."""
+    return hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()
 
 
 def content(cell: Cell) -> dict[str, Any]:
@@ -111,7 +154,7 @@ def new_manifest(config: dict[str, Any], seed: int, cells: Sequence[Cell]) -> Ma
     """
     return Manifest(
         config=config,
-        config_hash=hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest(),
+        config_hash=hash_of(config),
         seed=seed,
         engine_version=ENGINE_VERSION,
         versions=_versions(),

@@ -2,11 +2,22 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.store.manifest import Manifest
 from cascadebai_cli.store.schema import MANIFEST, POINT
+
+
+class Places(NamedTuple):
+    """How the two sides are called in a sentence."""
+
+    one: str = "there"
+    other: str = "here"
+
+
+HERE = Places()
+"""A directory, and the sweep that is to write to it."""
 
 
 def refuse_mixing(directory: Path, old: Manifest | None, new: Manifest, cell_ids: Sequence[str]) -> None:
@@ -40,16 +51,21 @@ def refuse_mixing(directory: Path, old: Manifest | None, new: Manifest, cell_ids
 
 
 def _differences(old: Manifest, new: Manifest, cell_ids: Sequence[str]) -> Iterator[str]:
-    for key in ("seed", "engine_version"):
-        there, here = getattr(old, key), getattr(new, key)
-        if there != here:
-            yield f"{key} is {there} there and {here} here"
+    yield from maker_differences(old, new)
     for cell_id in cell_ids:
         before, after = old.cells.get(cell_id, {}), new.cells.get(cell_id)
         if after is None:
             yield from _cell_differences(before, list(new.cells.values()), new.config)
         elif before.get("engine") != after["engine"]:
             yield f"engine is {before.get('engine')} there and {after['engine']} here"
+
+
+def maker_differences(old: Manifest, new: Manifest, places: Places = HERE) -> Iterator[str]:
+    """How the seeds and the engines of two sweeps differ."""
+    for key in ("seed", "engine_version"):
+        one, other = getattr(old, key), getattr(new, key)
+        if one != other:
+            yield f"{key} is {one} {places.one} and {other} {places.other}"
 
 
 def _cell_differences(
@@ -61,19 +77,29 @@ def _cell_differences(
     for key in place:
         yield f"{key} {_shown(before.get(key))} is there and not here"
     if not place:
-        for key in _changed(before, near):
-            yield from _content_difference(key, before, near, config)
+        yield from content_differences(before, near, config)
 
 
 def _changed(before: Mapping[str, Any], after: Mapping[str, Any], keys: Sequence[str] | None = None) -> list[str]:
     return [key for key in keys or {**before, **after} if before.get(key) != after.get(key)]
 
 
+def content_differences(
+    before: Mapping[str, Any],
+    after: Mapping[str, Any],
+    config: Mapping[str, Any],
+    places: Places = HERE,
+) -> Iterator[str]:
+    """How two cells differ, key by key; `config` is that of the second."""
+    for key in _changed(before, after):
+        yield from _content_difference(key, before, after, config, places)
+
+
 def _content_difference(
-    key: str, before: Mapping[str, Any], after: Mapping[str, Any], config: Mapping[str, Any]
+    key: str, before: Mapping[str, Any], after: Mapping[str, Any], config: Mapping[str, Any], places: Places
 ) -> Iterator[str]:
     if key != "weights":
-        yield f"{key} is {_shown(before.get(key))} there and {_shown(after.get(key))} here"
+        yield f"{key} is {_shown(before.get(key))} {places.one} and {_shown(after.get(key))} {places.other}"
         return
     name = after["instance"]
     path = next((entry.get("path") for entry in config.get("instances", ()) if entry.get("name") == name), None)

@@ -10,11 +10,10 @@ from cascadebai_cli.store.files import write_atomically
 from cascadebai_cli.store.journal import Stored
 from cascadebai_cli.store.schema import TIMES, TIMES_COLUMNS, TIMING_COLUMNS, TIMINGS, Columns
 from cascadebai_cli.store.tables import read_table
-from cascadebai_cli.store.trials import rows_below
-from cascadebai_cli.study.cells import Cell
+from cascadebai_cli.store.trials import InGrid, rows_below
 
 
-def write_timings(directory: Path, cells: Sequence[Cell], stored: Stored, trials: int | None = None) -> str:
+def write_timings(directory: Path, cells: Sequence[InGrid], stored: Stored, trials: int | None = None) -> str:
     """Write `timings.csv`, the wall time of each trial; arguments and result as for `write_trials`."""
     header = ",".join(TIMING_COLUMNS) + "\n"
     rows = (

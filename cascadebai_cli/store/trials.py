@@ -5,7 +5,7 @@ import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pandas as pd
 from numpy.typing import NDArray
@@ -15,7 +15,6 @@ from cascadebai_cli.store.files import AGAIN, reading, write_atomically
 from cascadebai_cli.store.journal import Stored
 from cascadebai_cli.store.schema import CELL, MOST_COUNT, OUTCOME, STATUSES, TRIAL_COLUMNS, TRIALS, Row
 from cascadebai_cli.store.tables import ALL_DIGITS
-from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.messages import show
 
 CHUNK = 20_000
@@ -39,6 +38,14 @@ _FORMAT: dict[str, Any] = {
 }
 
 
+class InGrid(Protocol):
+    """A cell with an attribute for each column of `CELL`."""
+
+    @property
+    def cell_id(self) -> str:
+        """Its id."""
+
+
 def holds_rows(directory: Path) -> bool:
     """Whether there is a `trials.csv` with more than its header.
 
@@ -52,7 +59,7 @@ def holds_rows(directory: Path) -> bool:
         return len(file.readlines(2 * len(",".join(TRIAL_COLUMNS)))) > 1
 
 
-def write_trials(directory: Path, cells: Sequence[Cell], stored: Stored, trials: int | None = None) -> str:
+def write_trials(directory: Path, cells: Sequence[InGrid], stored: Stored, trials: int | None = None) -> str:
     """Write `trials.csv`, one row a finished trial, sorted by cell of the grid and trial.
 
     Args:
@@ -67,7 +74,7 @@ def write_trials(directory: Path, cells: Sequence[Cell], stored: Stored, trials:
     return write_atomically(directory / TRIALS, _lines(cells, stored, trials))
 
 
-def _lines(cells: Sequence[Cell], stored: Stored, trials: int | None) -> Iterator[str]:
+def _lines(cells: Sequence[InGrid], stored: Stored, trials: int | None) -> Iterator[str]:
     yield ",".join(TRIAL_COLUMNS) + "\n"
     for cell in cells:
         start = cell_fields(cell)
@@ -77,25 +84,25 @@ def _lines(cells: Sequence[Cell], stored: Stored, trials: int | None) -> Iterato
             yield f"{start},{trial},{'capped' if capped else 'stopped'},{steps},{observations},{known}\n"
 
 
-def rows_below(stored: Stored, cell: Cell, trials: int | None) -> NDArray[Any]:
+def rows_below(stored: Stored, cell: InGrid, trials: int | None) -> NDArray[Any]:
     """Rows of a cell, without those of the trials from number `trials` on."""
     rows = stored.of(cell.cell_id)
     return rows if trials is None else rows[rows["trial"] < trials]
 
 
-def cell_values(cell: Cell) -> dict[str, Any]:
+def cell_values(cell: InGrid) -> dict[str, Any]:
     """The columns `CELL` of a cell."""
     return {name: kind(getattr(cell, name)) for name, kind in CELL.items()}
 
 
-def cell_fields(cell: Cell) -> str:
+def cell_fields(cell: InGrid) -> str:
     """The fields of `CELL` as CSV; numbers in the shortest form that reads back the same."""
     text = io.StringIO()
     csv.writer(text, lineterminator="").writerow(cell_values(cell).values())
     return text.getvalue()
 
 
-def trials_table(cells: Iterable[Cell], rows: Iterable[Row]) -> pd.DataFrame:
+def trials_table(cells: Iterable[InGrid], rows: Iterable[Row]) -> pd.DataFrame:
     """What `trials.csv` would hold of trials that are in memory.
 
     Args:

@@ -12,29 +12,28 @@ from cascadebai_cli.running.interrupts import one_interrupt
 from cascadebai_cli.running.runner import Backend, run_missing
 from cascadebai_cli.running.worker import BlockResult, Settings
 from cascadebai_cli.store.aside import refuse_foreign
+from cascadebai_cli.store.collecting import write_tables
 from cascadebai_cli.store.journal import Journal, Stored, read_journal
 from cascadebai_cli.store.lock import Held, only_writer
-from cascadebai_cli.store.manifest import Manifest, earlier_manifest, new_manifest, now, write_manifest
+from cascadebai_cli.store.manifest import MAKERS, Manifest, earlier_manifest, new_manifest, write_manifest
 from cascadebai_cli.store.mixing import refuse_mixing
-from cascadebai_cli.store.schema import JOURNAL, SUMMARY, TIMINGS, TRIALS
-from cascadebai_cli.store.summary import write_summary
-from cascadebai_cli.store.timings import write_timings
-from cascadebai_cli.store.trials import holds_rows, write_trials
+from cascadebai_cli.store.schema import JOURNAL, TRIALS
+from cascadebai_cli.store.trials import holds_rows
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.config import Study
+from cascadebai_cli.workflows.shards import WHOLE, Shard
 
-MAKERS = ("git", "versions", "machine", "end")
-"""Keys of the manifest that say how the rows were made."""
-HASHES = ("rows_sha256", "tables")
-"""Keys of the manifest that tell its tables from others."""
+STAYS = ("start", "parts", "rows_sha256", "tables")
+"""Keys of the manifest that a sweep that goes on leaves as they are until it writes the tables anew."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """A study and the directory for its rows."""
+    """A study, the directory for its rows, and which of its trials are to be run there."""
 
     study: Study
     directory: Path
+    shard: Shard = WHOLE
 
     @property
     def cells(self) -> Sequence[Cell]:
@@ -65,7 +64,14 @@ class Sweep:
 
     def missing(self, stored: Stored) -> list[IntArray]:
         """Trials to run of each cell."""
-        return [stored.missing(cell.cell_id, self.study.trials) for cell in self.cells]
+        return [
+            self.shard.takes(i, stored.missing(cell.cell_id, self.study.trials)) for i, cell in enumerate(self.cells)
+        ]
+
+    @property
+    def wanted(self) -> int:
+        """Number of trials that the directory is to hold in the end."""
+        return sum(self.shard.share(i, self.study.trials) for i in range(len(self.cells)))
 
     @contextmanager
     def opened(self) -> Iterator["OpenSweep"]:
@@ -134,17 +140,10 @@ class OpenSweep:
         Returns:
             number of trials that are missing.
         """
-        directory, cells = self.sweep.directory, self.sweep.cells
         self.held.check()
-        stored = read_journal(directory)
-        digest = write_trials(directory, cells, stored, trials)
-        self.held.check()
-        tables = {TIMINGS: write_timings(directory, cells, stored, trials), SUMMARY: write_summary(directory)}
-        self.held.check()
-        missing = sum(map(len, self.sweep.missing(stored)))
-        end = {"end": self._manifest.end or now(), "complete": missing == 0, "rows_sha256": digest, "tables": tables}
-        write_manifest(directory, self._manifest.model_copy(update=end))
-        return missing
+        stored = read_journal(self.sweep.directory)
+        write_tables(self.held, self._manifest, self.sweep.cells, stored, trials)
+        return sum(map(len, self.sweep.missing(stored)))
 
 
 def _continued(new: Manifest, old: Manifest | None, grows: bool) -> Manifest:
@@ -154,5 +153,5 @@ def _continued(new: Manifest, old: Manifest | None, grows: bool) -> Manifest:
     """
     if old is None:
         return new
-    kept = ("start", *HASHES) if grows else ("start", *HASHES, *MAKERS)
+    kept = STAYS if grows else (*STAYS, *MAKERS)
     return new.model_copy(update={key: getattr(old, key) for key in kept})

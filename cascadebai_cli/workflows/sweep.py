@@ -12,10 +12,11 @@ from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.text.numbers import count
 from cascadebai_cli.workflows.failures import Failures, Repeat
 from cascadebai_cli.workflows.open_sweep import OpenSweep, Sweep
+from cascadebai_cli.workflows.shards import WHOLE, Shard, shard_of
 from cascadebai_cli.workflows.studies import check_rows, read_study
 from cascadebai_cli.workflows.watch import SILENT, Watch
 
-__all__ = ["Backend", "Missing", "Request", "Swept", "collect", "missing", "sweep"]
+__all__ = ["Backend", "Missing", "Request", "Swept", "collect", "missing", "shard_of", "sweep"]
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class Request:
         out: the directory; `results/NAME OF CONFIG` by default.
         trials, seed, max_steps: in place of those of the config.
         plugins: further learners, `module:Class` each.
+        shard: the trials that this directory is for, all by default.
     """
 
     config: Path
@@ -35,6 +37,7 @@ class Request:
     seed: int | None = None
     plugins: tuple[str, ...] = ()
     max_steps: int | None = None
+    shard: Shard = WHOLE
 
     def sweep(self) -> Sweep:
         """The study with its cells.
@@ -44,7 +47,7 @@ class Request:
         """
         study = read_study(self.config, self.trials, self.seed, self.plugins, self.max_steps)
         check_rows(study)
-        return Sweep(study, self.out or self._default_out())
+        return Sweep(study, self.out or self._default_out(), self.shard)
 
     def _default_out(self) -> Path:
         if self.config.stem in (".", ".."):
@@ -68,12 +71,14 @@ class Missing:
         cells: cells that lack trials, and how many each.
         of_cells: number of cells of the grid.
         trials: trials wanted of each cell.
+        wanted: number of trials wanted of all cells.
         seconds: time of one core, at the pace of the trials that are there; `None` if nothing tells.
     """
 
     cells: tuple[tuple[Cell, int], ...]
     of_cells: int
     trials: int
+    wanted: int
     seconds: float | None
 
 
@@ -88,7 +93,7 @@ def missing(request: Request) -> Missing:
     counts = [len(trials) for trials in task.missing(stored)]
     cells = tuple((cell, trials) for cell, trials in zip(task.cells, counts, strict=True) if trials)
     seconds = float(stored.rows["seconds"].mean()) * sum(counts) if cells and len(stored.rows) else None
-    return Missing(cells, len(task.cells), task.study.trials, seconds)
+    return Missing(cells, len(task.cells), task.study.trials, task.wanted, seconds)
 
 
 def collect(request: Request) -> Swept:
@@ -161,7 +166,7 @@ def _simulate(opened: OpenSweep, backend: Backend, failures: Failures, fail_fast
 
 
 def _announce(opened: OpenSweep, to_run: int, watch: Watch) -> None:
-    wanted = opened.sweep.study.trials * len(opened.sweep.cells)
+    wanted = opened.sweep.wanted
     if opened.stored.damaged:
         watch.remark(f"{opened.stored.damaged} damaged lines of the journal are left out; their trials run again")
     extra = opened.rows_beyond

@@ -127,7 +127,7 @@ def test_a_manifest_is_read_as_written_and_says_where_rows_come_from(tmp_path):
     assert read_manifest(tmp_path) == manifest
     assert list(json.loads((tmp_path / "manifest.json").read_text())) == [
         *("config", "config_hash", "seed", "engine_version", "versions", "git", "machine"),
-        *("start", "end", "complete", "rows_sha256", "tables", "cells"),
+        *("start", "end", "complete", "rows_sha256", "tables", "cells", "parts"),
     ]
     assert manifest.config["trials"] == 6
     assert manifest.versions["numpy"]
