@@ -23,6 +23,14 @@ Plugins = Annotated[
     list[str] | None,
     typer.Option("--plugin", metavar="MODULE:CLASS", help="A learner of your own beside those of CONFIG; repeatable."),
 ]
+Settings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="A value in place of that of CONFIG, such as instances.0.w_star=0.4; repeatable.",
+    ),
+]
 BackendName = Literal["loky", "dask", "sequential"]
 MOST_ROWS = 20_000_000
 """Of one result directory: a sweep keeps some ten bytes a row in memory, and reading them back some fifty."""

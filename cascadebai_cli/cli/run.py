@@ -6,7 +6,7 @@ import typer
 
 from cascadebai_cli.cli.cell_report import cell_report
 from cascadebai_cli.cli.console import Terminal, end_with, say
-from cascadebai_cli.cli.options import Config, Jobs, MaxSteps, Plugins, Quiet, Seed, Trials
+from cascadebai_cli.cli.options import Config, Jobs, MaxSteps, Plugins, Quiet, Seed, Settings, Trials
 
 
 def run(
@@ -24,6 +24,7 @@ def run(
     ] = None,
     seed: Seed = None,
     max_steps: MaxSteps = None,
+    settings: Settings = None,
     plugin: Plugins = None,
     n_jobs: Jobs = -1,
     quiet: Quiet = False,
@@ -34,11 +35,8 @@ def run(
     done = work.run(
         config,
         work.Choice(instance, learner, L, K, delta, epsilon, cell_id),
-        trials=trials,
+        given=work.Given(trials, seed, max_steps, plugin or (), settings or ()),
         trial=trial,
-        seed=seed,
-        max_steps=max_steps,
-        plugins=plugin or (),
         backend=work.Backend(n_jobs=n_jobs),
         watch=Terminal(quiet=quiet),
         each=lambda cell: say(cell_report(cell)),

@@ -6,7 +6,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cascadebai_cli.cli.console import Terminal, end_with, say, tell
-from cascadebai_cli.cli.options import BackendName, Config, Jobs, MaxSteps, Plugins, Quiet, Seed, Trials, some_path
+from cascadebai_cli.cli.options import (
+    BackendName,
+    Config,
+    Jobs,
+    MaxSteps,
+    Plugins,
+    Quiet,
+    Seed,
+    Settings,
+    Trials,
+    some_path,
+)
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.text.numbers import count, duration
 
@@ -25,6 +36,7 @@ def sweep(
     trials: Trials = None,
     seed: Seed = None,
     max_steps: MaxSteps = None,
+    settings: Settings = None,
     plugin: Plugins = None,
     n_jobs: Jobs = -1,
     backend: Annotated[BackendName, typer.Option(help="Where trials run.")] = "loky",
@@ -54,7 +66,7 @@ def sweep(
         raise ConfigError("--fresh, --dry-run and --collect exclude each other; give one of them")
     place = work.Backend(backend, n_jobs, scheduler)
     part = {"shard": work.shard_of(shard)} if shard is not None else {}
-    request = work.Request(config, out, trials, seed, tuple(plugin or ()), max_steps, **part)
+    request = work.Request(config, out, work.Given(trials, seed, max_steps, plugin or (), settings or ()), **part)
     watch = Terminal(quiet=quiet)
     if dry_run:
         _print_missing(work.missing(request))

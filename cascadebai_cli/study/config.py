@@ -10,12 +10,13 @@ from pydantic import ValidationError
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.plugins import is_plugin
-from cascadebai_cli.study.document import END, Document, Override, load_yaml
+from cascadebai_cli.study.document import END, Document, Override, load_yaml, read_value
 from cascadebai_cli.study.fields import Context
 from cascadebai_cli.study.messages import mistakes
+from cascadebai_cli.study.spread import spread_out
 from cascadebai_cli.study.study import DEFAULT_LEARNER, Study
 
-__all__ = ["Override", "Study", "load_study", "own_learner", "stored_study"]
+__all__ = ["Override", "Study", "load_study", "own_learner", "setting", "stored_study"]
 
 
 def load_study(path: Path | str, overrides: Sequence[Override] = ()) -> Study:
@@ -27,7 +28,7 @@ def load_study(path: Path | str, overrides: Sequence[Override] = ()) -> Study:
     path = Path(path)
     document = load_yaml(path)
     document = replace(document, data={"study": path.stem, "learners": [DEFAULT_LEARNER], **document.data})
-    document = reduce(Document.with_override, overrides, document)
+    document = spread_out(reduce(Document.with_override, overrides, document))
     try:
         return Study.model_validate(document.data, context=Context(path.parent))
     except ValidationError as error:
@@ -44,6 +45,21 @@ def own_learner(name: str) -> Override:
     if not is_plugin(name):
         raise ConfigError(f"--plugin {name} names no class; write module:Class, such as folder.file:Class")
     return Override("--plugin", ("learners", END), {"name": name.rpartition(":")[2], "algorithm": name})
+
+
+def setting(text: str) -> Override:
+    """A value of a config in place of that of the file, `delta=0.05` or `instances.0.w_star=1/K`.
+
+    Raises:
+        ConfigError: if it names no key, or the value is not YAML.
+    """
+    key, equals, value = text.partition("=")
+    if not (key and equals):
+        raise ConfigError(f"--set {text}: names no key and value; write KEY=VALUE, such as delta=0.05")
+    try:
+        return Override(f"--set {key}:", tuple(key.split(".")), read_value(value))
+    except ConfigError as error:
+        raise ConfigError(f"--set {key}: {error}") from None
 
 
 def stored_study(config: Mapping[str, Any], where: Path, folder: Path | None = None) -> Study:

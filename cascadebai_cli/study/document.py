@@ -107,6 +107,20 @@ def load_yaml(path: Path) -> Document:
         raise ConfigError(f"{source}:1: is nested too deeply; a config has four levels") from None
 
 
+def read_value(text: str) -> Any:
+    """A single value as it would be read behind a colon.
+
+    Raises:
+        ConfigError: if it is not YAML.
+    """
+    try:
+        loader = _Loader(text)
+        node = loader.get_single_node()
+        return None if node is None else loader.construct_document(node)
+    except (yaml.YAMLError, ValueError, RecursionError):
+        raise ConfigError(f"{text} is no value of a config; write a number, a text, [...] or {{...}}") from None
+
+
 def _put(node: Any, path: KeyPath, value: Any) -> tuple[Any, KeyPath]:
     """`node` with `value` at the end of `path`, and that path with numbers for further entries."""
     if not path:

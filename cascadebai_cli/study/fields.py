@@ -20,6 +20,9 @@ MOST_TRIALS = 10_000_000
 """Trials of a cell: the numbers of those that are missing are held in memory, for all cells."""
 LONGEST_NAME = 200
 """Bytes of a file name that are left for the name of a study."""
+AXES = ("L", "K", "delta", "epsilon")
+"""Numbers that span a grid, the last one varying fastest."""
+DEFAULT_RISKS, DEFAULT_TOLERANCES = (0.1,), (0.0,)
 
 FeedbackName = Literal["cascading", "semi-bandit"]
 OrderName = Literal["random", "as_given"]
@@ -84,12 +87,17 @@ def _as_list(value: object) -> object:
     return value if isinstance(value, list | tuple) else [value]
 
 
-def _range_as_list(value: object) -> object:
-    return _points(value) if isinstance(value, dict) else _as_list(value)
+def range_as_list(value: object) -> object:
+    """One value is a list of one, and a range the list of its points."""
+    return points(value) if isinstance(value, dict) else _as_list(value)
 
 
-def _points(span: dict[str, Any]) -> list[int]:
-    """`{from: 20, to: 60, step: 1}`, both ends included."""
+def points(span: dict[str, Any]) -> list[int]:
+    """`{from: 20, to: 60, step: 1}`, both ends included.
+
+    Raises:
+        PydanticCustomError: if a key is missing or unknown, or a value makes no range.
+    """
     for key in span:
         if key not in ("from", "to", "step"):
             raise mistake(f"unknown key; {suggest(key, ('from', 'to', 'step'))}", key)
@@ -147,18 +155,21 @@ Formula = Annotated[float | str, BeforeValidator(_formula)]
 List = Field(strict=False)
 """A list of the config, kept as a tuple."""
 
-_Size = Annotated[int, Field(ge=1, le=MOST_ITEMS)]
+Size = Annotated[int, Field(ge=1, le=MOST_ITEMS)]
 
 Sizes = Annotated[
-    tuple[_Size, ...], List, AfterValidator(not_empty), AfterValidator(_distinct), BeforeValidator(_range_as_list)
+    tuple[Size, ...], List, AfterValidator(not_empty), AfterValidator(_distinct), BeforeValidator(range_as_list)
 ]
 """Whole numbers: one, a list, or `{from, to, step}`."""
 
 SMALLEST_RISK = 1e-30
 """Of smaller risks the KL bounds come too close to 1 for floating-point numbers; nobody needs them."""
 
+Risk = Annotated[float, Field(ge=SMALLEST_RISK, lt=1)]
+Tolerance = Annotated[float, Field(ge=0)]
+
 Risks = Annotated[
-    tuple[Annotated[float, Field(ge=SMALLEST_RISK, lt=1)], ...],
+    tuple[Risk, ...],
     List,
     AfterValidator(not_empty),
     AfterValidator(_distinct),
@@ -167,7 +178,7 @@ Risks = Annotated[
 """Numbers from `SMALLEST_RISK` on and below 1: one or a list."""
 
 Tolerances = Annotated[
-    tuple[Annotated[float, Field(ge=0)], ...],
+    tuple[Tolerance, ...],
     List,
     AfterValidator(not_empty),
     AfterValidator(_distinct),

@@ -14,6 +14,7 @@ from cascadebai_cli.model.families import Items
 from cascadebai_cli.model.formula import evaluate
 from cascadebai_cli.study.fields import MOST_ITEMS, Entry, Formula, List, Risks, Sizes, Text, Tolerances
 from cascadebai_cli.study.messages import mistake, show
+from cascadebai_cli.study.zipped import Zip
 
 ScalingModel = Literal["K", "K^2", "sqrt(K)", "log(K)"]
 ItemsAt = Callable[[int, int], Items]
@@ -44,7 +45,7 @@ class Fit(Entry):
 
 
 class InstanceEntry(Entry):
-    """Keys of all families; `K`, `L`, `delta`, `epsilon` override those of the study."""
+    """Keys of all families; `K`, `L`, `delta`, `epsilon`, `zip` override those of the study."""
 
     needs_L: ClassVar[bool] = False
 
@@ -52,6 +53,7 @@ class InstanceEntry(Entry):
     K: Sizes | None = None
     delta: Risks | None = None
     epsilon: Tolerances | None = None
+    zip: Zip | None = None
     fit: Fit | None = None
 
     @abstractmethod

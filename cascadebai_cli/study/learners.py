@@ -18,7 +18,7 @@ from pydantic import (
 from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.learners.plugins import parameters
 from cascadebai_cli.learners.registry import ALGORITHMS, LearnerSpec, find_algorithm
-from cascadebai_cli.study.fields import Entry, FeedbackName, Text, context_of
+from cascadebai_cli.study.fields import Entry, FeedbackName, Risks, Sizes, Text, Tolerances, context_of
 from cascadebai_cli.study.messages import mistake, sentence, show
 
 _OF_THE_GRID = ("L", "K", "delta", "epsilon", "rng")
@@ -53,13 +53,19 @@ def _known_algorithm(data: Any, info: ValidationInfo) -> str | None:
 
 
 class LearnerEntry(Entry):
-    """An algorithm under a name; the keys beyond these are the options of the algorithm."""
+    """An algorithm under a name; the keys beyond these are the options of the algorithm.
+
+    `K`, `delta` and `epsilon` take the place of those of the study and its instances.
+    """
 
     model_config = ConfigDict(extra="allow")
 
     name: Text
     algorithm: Annotated[str, AfterValidator(_algorithm)]
     feedback: FeedbackName | None = None
+    K: Sizes | None = None
+    delta: Risks | None = None
+    epsilon: Tolerances | None = None
 
     @classmethod
     def known_keys(cls, data: dict[str, Any], info: ValidationInfo) -> list[str]:
@@ -134,7 +140,8 @@ def _checked(parameter: inspect.Parameter, value: Any) -> Any:
     try:
         checked = _adapter(parameter.annotation).validate_python(value)
     except ValidationError as error:
-        raise mistake(sentence(error.errors()[0]), parameter.name) from None
+        way_out = f", or {{{parameter.name}}} into the name for one learner a value" if isinstance(value, list) else ""
+        raise mistake(sentence(error.errors()[0]) + way_out, parameter.name) from None
     if parameter.name in _POSITIVE and checked <= 0:
         raise mistake(f"{value} is too small; write a value larger than 0", parameter.name)
     if parameter.name in _POSITIVE and checked > _LARGEST:

@@ -1,28 +1,20 @@
 """A study: what a config says, checked, and the grid of cells that it spans."""
 
-from collections.abc import Iterator, Sequence, Sized
-from contextlib import contextmanager
-from dataclasses import dataclass
-from itertools import product
-from math import prod
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, PrivateAttr, ValidationInfo, model_validator
-from pydantic_core import PydanticCustomError
 
 from cascadebai_cli.engines.reward_table import TableShape
 from cascadebai_cli.engines.simulate import EngineName
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.model.families import Items
-from cascadebai_cli.model.instance import Instance
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.document import KeyPath
 from cascadebai_cli.study.fields import (
-    MOST_POINTS,
+    DEFAULT_RISKS,
+    DEFAULT_TOLERANCES,
     MOST_ROWS,
     MOST_TRIALS,
-    MOST_WEIGHTS,
     Entry,
     FeedbackName,
     FileName,
@@ -35,9 +27,11 @@ from cascadebai_cli.study.fields import (
     context_of,
     not_empty,
 )
+from cascadebai_cli.study.grid import cells_of
 from cascadebai_cli.study.instances import AnyInstance
 from cascadebai_cli.study.learners import LearnerEntry
-from cascadebai_cli.study.messages import mistake, show, within
+from cascadebai_cli.study.messages import mistake, show
+from cascadebai_cli.study.zipped import Zip
 
 DEFAULT_LEARNER: dict[str, Any] = {"name": "CascadeBAI", "algorithm": "cascadebai"}
 """The only learner of a config that names none."""
@@ -81,6 +75,7 @@ class Study(Entry):
         study: name, the stem of the file by default.
         seed: root seed of all trials.
         trials: number of trials a cell.
+        zip: values of them that go in pairs, in place of lists of their own.
         order: whether each trial meets the items in a permutation of its own.
         max_steps: cap on the steps of a trial.
         rewards: the table that rewards are read from; independent rewards by default.
@@ -92,8 +87,9 @@ class Study(Entry):
     trials: Annotated[int, Field(ge=1, le=MOST_TRIALS)] = 20
     L: Sizes | None = None
     K: Sizes | None = None
-    delta: Risks = (0.1,)
-    epsilon: Tolerances = (0.0,)
+    delta: Risks = DEFAULT_RISKS
+    epsilon: Tolerances = DEFAULT_TOLERANCES
+    zip: Zip | None = None
     order: OrderName = "random"
     max_steps: Annotated[int, Field(ge=1, le=10**18)] | None = None
     engine: EngineName = "auto"
@@ -116,116 +112,11 @@ class Study(Entry):
     def _make_cells(self, info: ValidationInfo) -> "Study":
         context = context_of(info)
         if context.runs:
-            parts = [_Part(self, i, context.folder) for i in range(len(self.instances))]
-            self._cells = tuple(cell for part in parts for cell in part.cells())
+            self._cells = tuple(cells_of(self, context.folder))
             _refuse_twins(self, self._cells)
             for cell in self._cells:
                 _check_learner(self, cell)
         return self
-
-
-@dataclass(frozen=True)
-class _Part:
-    """The part of a grid that belongs to one instance, number `i` of the study."""
-
-    study: Study
-    i: int
-    folder: Path
-
-    @property
-    def entry(self) -> AnyInstance:
-        return self.study.instances[self.i]
-
-    @property
-    def risks(self) -> Sequence[float]:
-        return self.entry.delta or self.study.delta
-
-    @property
-    def tolerances(self) -> Sequence[float]:
-        return self.entry.epsilon or self.study.epsilon
-
-    def sizes(self, key: Literal["K", "L"]) -> Sequence[int]:
-        if key == "L" and not self.entry.needs_L:
-            return (0,)
-        sizes: Sequence[int] | None = getattr(self.entry, key, None) or getattr(self.study, key)
-        if sizes is None:
-            raise self.mistake(f"'{self.entry.name}' has no {key}; write {key} in the instance or at the top")
-        return sizes
-
-    def mistake(self, text: str, *at: str | int) -> PydanticCustomError:
-        return mistake(text, "instances", self.i, *at)
-
-    def cells(self) -> Iterator[Cell]:
-        self._check_number()
-        points = list(self._points())
-        for (K, items), epsilon in product(points, self.tolerances):
-            self._check_problem(items, K, epsilon)
-        for learner, (K, items), delta, epsilon in product(self.study.learners, points, self.risks, self.tolerances):
-            yield _cell(self.study, self.entry.name, learner, K, items, delta, epsilon)
-
-    def _check_number(self) -> None:
-        L, K = self.sizes("L"), self.sizes("K")
-        axes: list[Sized] = [L, K, self.study.learners, self.risks, self.tolerances]
-        for number, most, what in (
-            (prod(map(len, axes)), MOST_POINTS, "cells"),
-            (sum(L) * len(K), MOST_WEIGHTS, "weights"),
-        ):
-            if number > most:
-                raise self.mistake(f"'{self.entry.name}' makes {number} {what}; make {most} or fewer")
-
-    def _points(self) -> Iterator[tuple[int, Items]]:
-        """`K` and the items at each combination of `L` and `K`."""
-        with self._located():
-            items_at = self.entry.family_in(self.folder)
-        for L, K in product(self.sizes("L"), self.sizes("K")):
-            if self.entry.needs_L:
-                self._check_K(K, L)
-            with self._located():
-                items = items_at(L, K)
-            self._check_K(K, len(items.weights))
-            yield K, items
-
-    @contextmanager
-    def _located(self) -> Iterator[None]:
-        """Mistakes of the instance get the key path of the instance."""
-        try:
-            yield
-        except PydanticCustomError as error:
-            raise within(error, "instances", self.i) from None
-        except ConfigError as error:
-            raise self.mistake(f"'{self.entry.name}': {error}") from None
-
-    def _check_K(self, K: int, L: int) -> None:
-        if K >= L:
-            at: KeyPath = ("instances", self.i, "K") if self.entry.K else ("K",)
-            text = f"{K} is not less than L = {L} of '{self.entry.name}'; choose a smaller K or more items"
-            raise mistake(text, *at)
-
-    def _check_problem(self, items: Items, K: int, epsilon: float) -> None:
-        with self._located():
-            Instance(items.weights, K, epsilon)
-
-
-def _cell(
-    study: Study, instance: str, learner: LearnerEntry, K: int, items: Items, delta: float, epsilon: float
-) -> Cell:
-    return Cell(
-        study=study.study,
-        instance=instance,
-        learner=learner.name,
-        L=len(items.weights),
-        K=K,
-        delta=delta,
-        epsilon=epsilon,
-        weights=items.weights,
-        items=items.names,
-        spec=learner.spec,
-        feedback=learner.feedback or study.feedback,
-        order=study.order,
-        max_steps=study.max_steps,
-        engine=study.engine,
-        rewards=study.rewards.shape if study.rewards else None,
-    )
 
 
 def _refuse_twins(study: Study, cells: Sequence[Cell]) -> None:

@@ -21,20 +21,16 @@ class Repeat:
     Args:
         config: file of the study.
         seed: root seed.
-        plugins: learners that were added on the command line.
-        max_steps: cap that was given there, part of the cell.
+        given: on the command line, as far as it changes cells.
     """
 
     config: Path
     seed: int
-    plugins: Sequence[str] = ()
-    max_steps: int | None = None
+    given: Sequence[str] = ()
 
     def command(self, cell: Cell, trial: int) -> str:
         """The command that runs exactly this trial."""
-        words = ["cascadebai", "run", str(self.config), "--cell", cell.cell_id]
-        words += [word for name in self.plugins for word in ("--plugin", name)]
-        words += ["--max-steps", str(self.max_steps)] if self.max_steps else []
+        words = ["cascadebai", "run", str(self.config), "--cell", cell.cell_id, *self.given]
         return shlex.join([*words, "--trial", str(trial), "--seed", str(self.seed)])
 
 

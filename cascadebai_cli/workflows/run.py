@@ -20,10 +20,10 @@ from cascadebai_cli.store.schema import Row
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.text.numbers import parameter
 from cascadebai_cli.workflows.failures import Failures, Repeat
-from cascadebai_cli.workflows.studies import read_study
+from cascadebai_cli.workflows.studies import NOTHING, Given, read_study
 from cascadebai_cli.workflows.watch import SILENT, Watch
 
-__all__ = ["Backend", "CellRun", "Choice", "Ran", "run"]
+__all__ = ["Backend", "CellRun", "Choice", "Given", "Ran", "run"]
 
 MOST_CELLS = 8
 
@@ -89,11 +89,8 @@ def run(
     config: Path,
     choice: Choice,
     *,
-    trials: int | None = None,
+    given: Given = NOTHING,
     trial: int | None = None,
-    seed: int | None = None,
-    max_steps: int | None = None,
-    plugins: Sequence[str] = (),
     backend: Backend | None = None,
     watch: Watch = SILENT,
     each: Callable[[CellRun], None] | None = None,
@@ -103,9 +100,8 @@ def run(
     Args:
         config: the study.
         choice: at most `MOST_CELLS` of its cells.
-        trials, seed, max_steps: in place of those of the config.
+        given: in place of values of the config.
         trial: run only the trial of this number, as a sweep does.
-        plugins: further learners, `module:Class` each.
         backend: where trials run; all cores by default.
         watch: follows the trials.
         each: takes each cell as it is done.
@@ -114,10 +110,10 @@ def run(
         ConfigError: if the config is not usable, or the choice leaves no cell or too many.
         CascadeError: if the backend breaks.
     """
-    study = read_study(config, trials, seed, plugins, max_steps)
+    study = read_study(config, given)
     cells = _chosen(study.cells, asdict(choice))
     numbers = np.arange(study.trials) if trial is None else np.array([trial])
-    failures = Failures(cells, watch, Repeat(config, study.seed, plugins, max_steps))
+    failures = Failures(cells, watch, Repeat(config, study.seed, given.words))
     settings, done = Settings(study.seed, with_items=True), []
     with one_interrupt(), watch.trials([len(numbers)] * len(cells)) as progress:
         for position, cell in enumerate(cells):

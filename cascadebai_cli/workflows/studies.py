@@ -1,10 +1,11 @@
 """The study of a config with the values of the caller in place of its own."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.study.config import Override, Study, load_study, own_learner
+from cascadebai_cli.study.config import Override, Study, load_study, own_learner, setting
 from cascadebai_cli.study.fields import MOST_TRIALS
 from cascadebai_cli.text.numbers import count
 
@@ -12,28 +13,55 @@ MOST_ROWS = 20_000_000
 """Of one result directory: a sweep keeps some ten bytes a row in memory, and reading them back some fifty."""
 
 
-def read_study(
-    config: Path,
-    trials: int | None = None,
-    seed: int | None = None,
-    plugins: Sequence[str] = (),
-    max_steps: int | None = None,
-) -> Study:
-    """The study of a config file.
+@dataclass(frozen=True)
+class Given:
+    """What a caller gives in place of the values of a config.
 
     Args:
-        config: the file.
-        trials, seed, max_steps: in place of those of the file, if given.
+        trials, seed, max_steps: the same as the keys of these names.
         plugins: further learners, `module:Class` each.
+        settings: any other values, `KEY=VALUE` each.
+    """
+
+    trials: int | None = None
+    seed: int | None = None
+    max_steps: int | None = None
+    plugins: Sequence[str] = ()
+    settings: Sequence[str] = ()
+
+    @property
+    def overrides(self) -> list[Override]:
+        """The same for `load_study`, those of a name of their own last.
+
+        Raises:
+            ConfigError: if a text is not of the form that it should have.
+        """
+        numbers = {"trials": self.trials, "seed": self.seed, "max_steps": self.max_steps}
+        named = [(f"--{key.replace('_', '-')}", key, value) for key, value in numbers.items() if value is not None]
+        return [
+            *map(setting, self.settings),
+            *(Override(option, (key,), value) for option, key, value in named),
+            *map(own_learner, self.plugins),
+        ]
+
+    @property
+    def words(self) -> list[str]:
+        """What of this changes cells, as it stands on a command line."""
+        options = {"--set": self.settings, "--plugin": self.plugins}
+        words = [word for option, values in options.items() for value in values for word in (option, value)]
+        return words + (["--max-steps", str(self.max_steps)] if self.max_steps else [])
+
+
+NOTHING = Given()
+
+
+def read_study(config: Path, given: Given = NOTHING) -> Study:
+    """The study of a config file with what is given in place of its values.
 
     Raises:
         ConfigError: if the config or a value is not usable.
     """
-    given = {"trials": trials, "seed": seed, "max_steps": max_steps}
-    numbers = [
-        Override(f"--{key.replace('_', '-')}", (key,), value) for key, value in given.items() if value is not None
-    ]
-    return load_study(config, [*numbers, *map(own_learner, plugins)])
+    return load_study(config, given.overrides)
 
 
 def check_trials(trials: int | None) -> None:

@@ -13,10 +13,10 @@ from cascadebai_cli.text.numbers import count
 from cascadebai_cli.workflows.failures import Failures, Repeat
 from cascadebai_cli.workflows.open_sweep import OpenSweep, Sweep
 from cascadebai_cli.workflows.shards import WHOLE, Shard, shard_of
-from cascadebai_cli.workflows.studies import check_rows, read_study
+from cascadebai_cli.workflows.studies import NOTHING, Given, check_rows, read_study
 from cascadebai_cli.workflows.watch import SILENT, Watch
 
-__all__ = ["Backend", "Missing", "Request", "Swept", "collect", "missing", "shard_of", "sweep"]
+__all__ = ["Backend", "Given", "Missing", "Request", "Swept", "collect", "missing", "shard_of", "sweep"]
 
 
 @dataclass(frozen=True)
@@ -26,17 +26,13 @@ class Request:
     Args:
         config: the study.
         out: the directory; `results/NAME OF CONFIG` by default.
-        trials, seed, max_steps: in place of those of the config.
-        plugins: further learners, `module:Class` each.
+        given: in place of values of the config.
         shard: the trials that this directory is for, all by default.
     """
 
     config: Path
     out: Path | None = None
-    trials: int | None = None
-    seed: int | None = None
-    plugins: tuple[str, ...] = ()
-    max_steps: int | None = None
+    given: Given = NOTHING
     shard: Shard = WHOLE
 
     def sweep(self) -> Sweep:
@@ -45,7 +41,7 @@ class Request:
         Raises:
             ConfigError: if the config is not usable, or asks for too much.
         """
-        study = read_study(self.config, self.trials, self.seed, self.plugins, self.max_steps)
+        study = read_study(self.config, self.given)
         check_rows(study)
         return Sweep(study, self.out or self._default_out(), self.shard)
 
@@ -97,7 +93,7 @@ def missing(request: Request) -> Missing:
 
 
 def collect(request: Request) -> Swept:
-    """Write the tables from the trials that are there; of those below `request.trials` only, if given.
+    """Write the tables from the trials that are there; of those below the number of trials only that is given.
 
     Raises:
         ConfigError: if the config is not usable, or the directory holds no trials of it.
@@ -107,7 +103,7 @@ def collect(request: Request) -> Swept:
     if not (task.directory / JOURNAL).exists():
         raise ConfigError(f"{task.directory} holds no {JOURNAL} to collect from; sweep first, or give another --out")
     with task.opened() as opened:
-        return Swept(task.directory, opened.collect(request.trials))
+        return Swept(task.directory, opened.collect(request.given.trials))
 
 
 def sweep(
@@ -135,7 +131,7 @@ def sweep(
     moved = move_aside(task.directory) if fresh else None
     if moved:
         watch.remark(f"the earlier result is now in {moved}")
-    repeat = Repeat(request.config, task.study.seed, request.plugins, request.max_steps)
+    repeat = Repeat(request.config, task.study.seed, request.given.words)
     failures = Failures(task.cells, watch, repeat, task.directory / FAILURES)
     try:
         with task.opened() as opened:

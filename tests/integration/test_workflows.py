@@ -17,7 +17,7 @@ from cascadebai_cli.workflows.plan import Columns, plan
 from cascadebai_cli.workflows.plot import plot
 from cascadebai_cli.workflows.report import report
 from cascadebai_cli.workflows.run import Choice, run
-from cascadebai_cli.workflows.sweep import Request, collect, missing, sweep
+from cascadebai_cli.workflows.sweep import Given, Request, collect, missing, sweep
 from cascadebai_cli.workflows.verify import verify
 
 HERE = Backend("sequential")
@@ -75,7 +75,7 @@ def test_a_sweep_tells_what_is_missing_and_then_that_nothing_is(request_: Reques
 
 def test_a_sweep_remarks_on_what_is_there(request_: Request) -> None:
     sweep(request_, backend=HERE)
-    more, notes = Request(request_.config, request_.out, trials=8), Notes()
+    more, notes = Request(request_.config, request_.out, given=Given(trials=8)), Notes()
     seconds = missing(more).seconds
     assert seconds is not None
     assert seconds > 0

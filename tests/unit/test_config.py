@@ -212,7 +212,7 @@ BAD_VALUES = [
     (
         "algorithm: cascadebai",
         "algorithm: batrac",
-        "16: sigma: unknown key; use one of name, algorithm, feedback, b, r",
+        "16: sigma: unknown key; use one of name, algorithm, feedback, K, delta, epsilon, b, r",
     ),
     (
         "algorithm: cascadebai\n    sigma: 0.5",
