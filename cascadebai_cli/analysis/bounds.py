@@ -7,13 +7,17 @@ import numpy as np
 import pandas as pd
 
 from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.learners.registry import LearnerSpec
+from cascadebai_cli.model.instance import Instance
 from cascadebai_cli.store.directory import Results
 from cascadebai_cli.store.schema import POINT, SUMMARY
 from cascadebai_cli.study.instances import TwoLevel
 from cascadebai_cli.study.learners import LearnerEntry
 from cascadebai_cli.text.numbers import NO_NUMBER, is_missing, number
 from cascadebai_cli.text.table import Table, table_of
-from cascadebai_cli.theory.cell import CellBounds, learner_bounds
+from cascadebai_cli.theory.cell import CellBounds, cell_bounds
+from cascadebai_cli.theory.lower import lower_bound
+from cascadebai_cli.theory.quantities import PRINTED_CONSTANT, exact_constant
 from cascadebai_cli.theory.two_level import two_level_instance
 
 Row = dict[str, Any]
@@ -85,6 +89,31 @@ def _bounds(results: Results, cell: Mapping[Any, Any], learner: LearnerEntry) ->
         raise ConfigError(f"{results.directory / SUMMARY}: {cell['instance']}: {error}") from error
     feedback = learner.feedback or results.study.feedback
     return learner_bounds(instance, cell["delta"], learner.algorithm, learner.spec.options, feedback)
+
+
+def learner_bounds(
+    instance: Instance,
+    delta: float,
+    algorithm: str,
+    options: Mapping[str, Any],
+    feedback: str = "cascading",
+    *,
+    printed: bool = False,
+) -> CellBounds:
+    """Bounds for a learner of a config; only Algorithm 1 on cascading feedback has upper ones.
+
+    Args:
+        instance: the instance.
+        delta: risk.
+        algorithm: name of the algorithm.
+        options: its options; `sigma` sets the constant of `T-bar`.
+        feedback: `cascading` or `semi-bandit`.
+        printed: take the constant 216 as printed, instead of `256 sigma^2`.
+    """
+    if not LearnerSpec(algorithm, options).is_algorithm_1 or feedback != "cascading":
+        return CellBounds(lower_bound(instance, delta, semi_bandit=feedback == "semi-bandit"))
+    constant = PRINTED_CONSTANT if printed else exact_constant(options.get("sigma", 0.5))
+    return cell_bounds(instance, delta, constant)
 
 
 def bounds_printed(table: pd.DataFrame) -> Table:

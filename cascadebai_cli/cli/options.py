@@ -2,14 +2,11 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from cascadebai_cli.errors import ConfigError
-
-if TYPE_CHECKING:
-    pass
 
 Config = Annotated[Path, typer.Argument(metavar="CONFIG", help="A study, as YAML.")]
 Trials = Annotated[int | None, typer.Option("--trials", min=1, help="Trials a cell, instead of those of CONFIG.")]
@@ -32,8 +29,6 @@ Settings = Annotated[
     ),
 ]
 BackendName = Literal["loky", "dask", "sequential"]
-MOST_ROWS = 20_000_000
-"""Of one result directory: a sweep keeps some ten bytes a row in memory, and reading them back some fifty."""
 
 
 def path_of(name: str) -> Callable[[str], Path]:

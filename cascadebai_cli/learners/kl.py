@@ -25,7 +25,10 @@ SMALL = 1e-15
 
 
 def kl(p: ArrayLike, q: ArrayLike) -> FloatArray:
-    """`kl(p, q)` of clicks with probabilities `p` and `q`, for `0 < q < 1`."""
+    """`kl(p, q)` of clicks with probabilities `p` and `q`, for `0 < q < 1`.
+
+    The rows of learners with these bounds are decided by it, to the last bit; `model.divergence` is the exacter one.
+    """
     p, q = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
     return np.asarray(_entropy(p) - p * np.log(q) - (1 - p) * np.log1p(-q))
 

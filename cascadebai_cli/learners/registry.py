@@ -27,6 +27,9 @@ def find_algorithm(name: str) -> Callable[..., Learner] | None:
     return load_plugin(name) if is_plugin(name) else ALGORITHMS.get(name)
 
 
+_OF_THE_PAPER = {"order": "T", "confidence": "lil"}
+
+
 @dataclass(frozen=True)
 class LearnerSpec:
     """Which algorithm runs with which options.
@@ -38,6 +41,12 @@ class LearnerSpec:
 
     algorithm: str = "cascadebai"
     options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_algorithm_1(self) -> bool:
+        """Whether it is Algorithm 1 of the paper, with any `sigma`."""
+        changed = any(self.options.get(name, value) != value for name, value in _OF_THE_PAPER.items())
+        return self.algorithm == "cascadebai" and not changed
 
     def build(self, L: int, K: int, delta: float, epsilon: float, make_rng: MakeGenerator = same_generator) -> Learner:
         """A fresh learner; `make_rng` makes the generator of one that draws, another one for each trial."""

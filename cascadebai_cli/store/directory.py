@@ -61,18 +61,8 @@ class Results:
     def main_learner(self) -> str:
         """The learner that the others are compared with: the first plain Algorithm 1 of the config, else the first."""
         names = list(dict.fromkeys(self.summary["learner"]))
-        plain = [name for name in names if name in self.learners and _is_algorithm_1(self.learners[name])]
+        plain = [name for name in names if name in self.learners and self.learners[name].is_algorithm_1]
         return str((plain or names)[0])
-
-
-def _is_algorithm_1(entry: LearnerEntry) -> bool:
-    options = entry.spec.options
-    return (
-        entry.algorithm == "cascadebai"
-        and options.get("order", "T") == "T"
-        and options.get("confidence", "lil") == "lil"
-        and entry.feedback in (None, "cascading")
-    )
 
 
 def load_results(directory: Path) -> Results:

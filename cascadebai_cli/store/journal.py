@@ -16,31 +16,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cascadebai_cli.model.instance import BoolArray, IntArray
+from cascadebai_cli.store.codes import CODES
 from cascadebai_cli.store.files import open_to_write, reading, writing_to
-from cascadebai_cli.store.schema import JOURNAL, MOST_COUNT, STATUSES, Row
+from cascadebai_cli.store.schema import JOURNAL, Row
 
 SYNC_SECONDS = 1.0
 """What the system has taken survives a killed process at once, a power cut after this time."""
 
-ROW = np.dtype(
-    [
-        ("cell", np.int32),
-        ("trial", np.int64),
-        ("capped", np.bool_),
-        ("steps", np.int64),
-        ("observations", np.int64),
-        ("correct", np.int8),
-        ("seconds", np.float64),
-    ]
-)
-"""A row in memory; `cell` counts into `Stored.cell_ids`, `correct` is -1 where it does not apply."""
+ROW = np.dtype([("cell", np.int32), *((name, code.dtype) for name, code in CODES.items())])
+"""A row in memory; `cell` counts into `Stored.cell_ids`, the other fields are packed as `CODES` says."""
+_READ = tuple(code.read for code in CODES.values())
+_TEXT = tuple((place, code.text) for place, code in enumerate(CODES.values(), start=1))
+_PACK = tuple((place, code.pack) for place, code in enumerate(CODES.values(), start=1) if code.pack)
+_UNPACK = tuple((place, code.unpack) for place, code in enumerate(CODES.values(), start=1) if code.unpack)
 
 
 def encode(row: Row) -> bytes:
     """The line of the journal: fields, checksum, end of line."""
-    correct = "" if row.correct is None else int(row.correct)
-    text = f"{row.cell_id},{row.trial},{row.status},{row.steps},{row.observations},{correct},{row.seconds:.6f}"
-    return f"{text},{crc32(text.encode()):08x}\n".encode()
+    line = ",".join([row.cell_id, *(text(row[place]) for place, text in _TEXT)])
+    return f"{line},{crc32(line.encode()):08x}\n".encode()
 
 
 def decode(line: bytes) -> Row | None:
@@ -49,13 +43,10 @@ def decode(line: bytes) -> Row | None:
     if not line.endswith(b"\n") or checksum.strip() != b"%08x" % crc32(text):
         return None
     try:
-        cell_id, trial, status, steps, observations, correct, seconds = text.decode().split(",")
-        known = {"": None, "0": False, "1": True}[correct]
-        row = Row(cell_id, int(trial), status, int(steps), int(observations), known, float(seconds))
+        cell_id, *values = text.decode().split(",")
+        return Row(cell_id, *(read(value) for read, value in zip(_READ, values, strict=True)))
     except (ValueError, KeyError):
         return None
-    possible = all(0 <= count <= MOST_COUNT for count in (row.trial, row.steps, row.observations))
-    return row if possible and status in STATUSES else None
 
 
 @dataclass(frozen=True)
@@ -88,9 +79,11 @@ class Stored:
 
     def __iter__(self) -> Iterator[Row]:
         """The rows, one after the other."""
-        for cell, trial, capped, steps, observations, correct, seconds in map(np.void.item, self.rows):
-            known = None if correct < 0 else bool(correct)
-            yield Row(self.cell_ids[cell], trial, STATUSES[capped], steps, observations, known, seconds)
+        for packed in map(np.void.item, self.rows):
+            values = [self.cell_ids[packed[0]], *packed[1:]]
+            for place, unpack in _UNPACK:
+                values[place] = unpack(values[place])
+            yield Row(*values)
 
     def missing(self, cell_id: str, trials: int) -> IntArray:
         """Trials below `trials` that a cell lacks, ascending."""
@@ -144,9 +137,10 @@ class _Reader:
                 yield self._compact(row)
 
     def _compact(self, row: Row) -> tuple[Any, ...]:
-        cell = self.cells.setdefault(row.cell_id, len(self.cells))
-        correct = -1 if row.correct is None else int(row.correct)
-        return cell, row.trial, row.status == "capped", row.steps, row.observations, correct, row.seconds
+        values: list[Any] = [self.cells.setdefault(row.cell_id, len(self.cells)), *row[1 : 1 + len(CODES)]]
+        for place, pack in _PACK:
+            values[place] = pack(values[place])
+        return tuple(values)
 
 
 class Journal:

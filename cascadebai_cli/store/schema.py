@@ -35,7 +35,9 @@ CELL = _columns(
 )
 """A cell; each is an attribute of `study.cells.Cell`."""
 OUTCOME = _columns(trial=int, status=str, steps=int, observations=int, correct=bool)
-"""What a trial came to; each is a field of `Row`."""
+"""What a trial came to; each is a field of `Row`, in the same order."""
+SAME = tuple(name for name in OUTCOME if name != "trial")
+"""What must be the same whenever and wherever a trial is run."""
 STATISTICS = _columns(
     n=int,
     mean_steps=float,
@@ -163,6 +165,6 @@ class Row(NamedTuple):
     items: tuple[int, ...] = ()
 
     @property
-    def outcome(self) -> tuple[str, int, int, bool | None]:
+    def outcome(self) -> tuple[str | int | bool | None, ...]:
         """What must be the same whenever and wherever the trial is run."""
-        return self.status, self.steps, self.observations, self.correct
+        return tuple(getattr(self, name) for name in SAME)

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.store.codes import CODES
 from cascadebai_cli.store.files import AGAIN, reading, write_atomically
 from cascadebai_cli.store.journal import Stored
 from cascadebai_cli.store.schema import CELL, MOST_COUNT, OUTCOME, STATUSES, TRIAL_COLUMNS, TRIALS, Row
@@ -32,7 +33,7 @@ _TYPES = {str: str, int: "int64", float: "float64", bool: "Int8"}
 _FORMAT: dict[str, Any] = {
     "dtype": {name: _TYPES[kind] for name, kind in TRIAL_COLUMNS.items()},
     "keep_default_na": False,
-    "na_values": {"correct": [""]},
+    "na_values": {name: [""] for name, kind in OUTCOME.items() if kind is bool},
     "index_col": False,
     **ALL_DIGITS,
 }
@@ -78,10 +79,9 @@ def _lines(cells: Sequence[InGrid], stored: Stored, trials: int | None) -> Itera
     yield ",".join(TRIAL_COLUMNS) + "\n"
     for cell in cells:
         start = cell_fields(cell)
-        for row in rows_below(stored, cell, trials).tolist():
-            _, trial, capped, steps, observations, correct, _ = row
-            known = "" if correct < 0 else correct
-            yield f"{start},{trial},{'capped' if capped else 'stopped'},{steps},{observations},{known}\n"
+        rows = rows_below(stored, cell, trials)
+        for fields in zip(*(CODES[name].texts(rows[name]) for name in OUTCOME), strict=True):
+            yield ",".join((start, *fields)) + "\n"
 
 
 def rows_below(stored: Stored, cell: InGrid, trials: int | None) -> NDArray[Any]:
@@ -117,8 +117,12 @@ def read_rows(path: Path) -> Iterator[Row]:
     """The rows of `trials.csv`; errors as for `read_trials`."""
     names = ("cell_id", *OUTCOME)
     for table in read_trials(path):
-        for cell_id, trial, status, steps, observations, correct in zip(*(table[name] for name in names), strict=True):
-            yield Row(cell_id, trial, status, steps, observations, None if correct is pd.NA else bool(correct))
+        for cell_id, *values in zip(*(table[name] for name in names), strict=True):
+            yield Row(cell_id, *map(_plain, OUTCOME.values(), values))
+
+
+def _plain(kind: type, value: Any) -> Any:
+    return None if value is pd.NA else kind(value)
 
 
 def read_trials(path: Path, chunk: int = CHUNK) -> Iterator[pd.DataFrame]:
@@ -156,9 +160,10 @@ def _checked(path: Path, chunk: int) -> Iterator[pd.DataFrame]:
 def _is_right(part: pd.DataFrame) -> bool:
     if not set(TRIAL_COLUMNS) <= set(part):
         return False
-    counts = part[["trial", "steps", "observations"]].to_numpy()
-    known = part["status"].isin(STATUSES) & part["correct"].isin([0, 1, pd.NA])
-    return bool(known.all() and (counts >= 0).all())
+    allowed = {str: STATUSES, bool: [0, 1, pd.NA]}
+    counts = part[[name for name, kind in OUTCOME.items() if kind is int]].to_numpy()
+    known = (part[name].isin(allowed[kind]).all() for name, kind in OUTCOME.items() if kind in allowed)
+    return bool(all(known) and (counts >= 0).all())
 
 
 def _fault(path: Path) -> str | None:

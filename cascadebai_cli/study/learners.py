@@ -87,6 +87,11 @@ class LearnerEntry(Entry):
         """The learner with its options."""
         return LearnerSpec(self.algorithm, dict(self.model_extra or {}))
 
+    @property
+    def is_algorithm_1(self) -> bool:
+        """Whether it is Algorithm 1 of the paper on cascading feedback, unless the study says otherwise."""
+        return self.spec.is_algorithm_1 and self.feedback in (None, "cascading")
+
 
 def options_of(algorithm: str) -> Mapping[str, inspect.Parameter]:
     """Parameters of an algorithm beyond those that the grid sets; none for an unknown algorithm."""

@@ -1,12 +1,10 @@
 """All bounds of one cell of a grid."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from cascadebai_cli.model.instance import Instance
 from cascadebai_cli.theory.lower import lower_bound
-from cascadebai_cli.theory.quantities import CLICK_CONSTANT, PRINTED_CONSTANT, Quantities, exact_constant
+from cascadebai_cli.theory.quantities import CLICK_CONSTANT, Quantities
 from cascadebai_cli.theory.two_level import TwoLevel
 from cascadebai_cli.theory.upper import UpperBound, general_upper
 
@@ -40,33 +38,6 @@ def cell_bounds(instance: Instance, delta: float, constant: float = CLICK_CONSTA
         general=general_upper(Quantities(instance, delta, constant)),
         two_level=_two_level(instance, delta, constant) if is_two_level(instance) else None,
     )
-
-
-def learner_bounds(
-    instance: Instance,
-    delta: float,
-    algorithm: str,
-    options: Mapping[str, Any],
-    feedback: str = "cascading",
-    *,
-    printed: bool = False,
-) -> CellBounds:
-    """Bounds for a learner of a config; only Algorithm 1 on cascading feedback has upper ones.
-
-    Args:
-        instance: the instance.
-        delta: risk.
-        algorithm: name of the algorithm.
-        options: its options; `sigma` sets the constant of `T-bar`, another `order` or `confidence` is not Algorithm 1.
-        feedback: `cascading` or `semi-bandit`.
-        printed: take the constant 216 as printed, instead of `256 sigma^2`.
-    """
-    own = {"order": "T", "confidence": "lil"}
-    changed = any(options.get(name, value) != value for name, value in own.items())
-    if algorithm != "cascadebai" or changed or feedback != "cascading":
-        return CellBounds(lower_bound(instance, delta, semi_bandit=feedback == "semi-bandit"))
-    constant = PRINTED_CONSTANT if printed else exact_constant(options.get("sigma", 0.5))
-    return cell_bounds(instance, delta, constant)
 
 
 def is_two_level(instance: Instance) -> bool:

@@ -2,20 +2,9 @@
 
 import numpy as np
 
+from cascadebai_cli.model.divergence import divergence
 from cascadebai_cli.model.instance import FloatArray, Instance
 from cascadebai_cli.theory.quantities import Values, mu_tilde
-
-
-def bernoulli_kl(p: Values, q: Values) -> FloatArray:
-    """`KL(p, q)` of two Bernoulli laws; infinite where `q` is 0 or 1 and `p` is not.
-
-    Never below Pinsker's `2 (p - q)^2`, which matters when rounding eats the difference of nearly equal weights.
-    (The proof of [cor:conf_lowbd_two_prob] sets the total variation to `(w* - w')^2`; it is `w* - w'`.)
-    """
-    from scipy.special import rel_entr
-
-    a, b = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
-    return np.asarray(np.maximum(rel_entr(a, b) + rel_entr(1 - a, 1 - b), 2 * (a - b) ** 2))
 
 
 def confidence_factor(delta: Values) -> FloatArray:
@@ -26,7 +15,7 @@ def confidence_factor(delta: Values) -> FloatArray:
     in the other, which says nothing for `delta >= 1/2`.
     """
     d = np.minimum(delta, 0.5)
-    return bernoulli_kl(1 - d, d)
+    return divergence(1 - d, d)
 
 
 def observations_needed(instance: Instance) -> float:
@@ -36,7 +25,7 @@ def observations_needed(instance: Instance) -> float:
     and adds nothing.
     """
     w, K = instance.sorted_weights, instance.K
-    divergences = np.concatenate([bernoulli_kl(w[:K], w[K]), bernoulli_kl(w[K:], w[K - 1])])
+    divergences = np.concatenate([divergence(w[:K], w[K]), divergence(w[K:], w[K - 1])])
     return float((1 / divergences).sum())
 
 

@@ -4,8 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cascadebai_cli.model.divergence import divergence
 from cascadebai_cli.model.instance import FloatArray, Instance
-from cascadebai_cli.theory.lower import bernoulli_kl, confidence_factor
+from cascadebai_cli.theory.lower import confidence_factor
 from cascadebai_cli.theory.quantities import CLICK_CONSTANT, Values, rho, t_bar, v
 
 
@@ -62,8 +63,8 @@ class TwoLevel:
 
     def lower(self) -> FloatArray:
         """[cor:conf_lowbd_two_prob]: expected steps that any algorithm needs."""
-        best = self.K / bernoulli_kl(self.w_star, self.w_prime)
-        others = (self.L - self.K) / bernoulli_kl(self.w_prime, self.w_star)
+        best = self.K / divergence(self.w_star, self.w_prime)
+        others = (self.L - self.K) / divergence(self.w_prime, self.w_star)
         return np.asarray(confidence_factor(self.delta) * (best + others) / self.mu_tilde_K)
 
     def upper_terms(self) -> tuple[FloatArray, FloatArray, FloatArray]:

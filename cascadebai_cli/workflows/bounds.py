@@ -6,13 +6,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from cascadebai_cli.analysis.bounds import bounds_printed, bounds_row, outside, with_measured
+from cascadebai_cli.analysis.bounds import bounds_printed, bounds_row, learner_bounds, outside, with_measured
 from cascadebai_cli.analysis.sharp import with_sharp
 from cascadebai_cli.store.directory import load_results
 from cascadebai_cli.store.schema import BOUND_COLUMNS, CELL, SUMMARY
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.text.table import Table
-from cascadebai_cli.theory.cell import learner_bounds
 from cascadebai_cli.workflows.outputs import write_table
 from cascadebai_cli.workflows.results import warn_of_gaps
 from cascadebai_cli.workflows.studies import read_study

@@ -8,14 +8,14 @@ from pathlib import Path
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.store.aside import WRITTEN
-from cascadebai_cli.store.collecting import write_tables
-from cascadebai_cli.store.joining import joined
 from cascadebai_cli.store.journal import Journal, Stored, read_journal
 from cascadebai_cli.store.lock import only_writer
 from cascadebai_cli.store.manifest import Manifest, grid_of, read_manifest, write_manifest
-from cascadebai_cli.store.merging import merged_manifest
+from cascadebai_cli.store.merged_manifest import merged_manifest
+from cascadebai_cli.store.merged_rows import merged_rows
 from cascadebai_cli.store.schema import JOURNAL
 from cascadebai_cli.store.trials import CHUNK
+from cascadebai_cli.store.write_all import write_tables
 from cascadebai_cli.text.numbers import count
 from cascadebai_cli.workflows.watch import SILENT, Watch
 
@@ -46,7 +46,7 @@ def merge(directories: Sequence[Path], *, out: Path, watch: Watch = SILENT) -> M
     _refuse_used(out)
     parts = [(directory, read_manifest(directory)) for directory in dict.fromkeys(directories)]
     manifest = merged_manifest(parts)
-    stored = joined([(directory, _rows(directory, made)) for directory, made in parts])
+    stored = merged_rows([(directory, _rows(directory, made)) for directory, made in parts])
     if stored.damaged:
         watch.remark(f"{count(stored.damaged)} damaged lines of the journals are left out")
     cells = grid_of(out, manifest)

@@ -12,13 +12,13 @@ from cascadebai_cli.running.interrupts import one_interrupt
 from cascadebai_cli.running.runner import Backend, run_missing
 from cascadebai_cli.running.worker import BlockResult, Settings
 from cascadebai_cli.store.aside import refuse_foreign
-from cascadebai_cli.store.collecting import write_tables
 from cascadebai_cli.store.journal import Journal, Stored, read_journal
 from cascadebai_cli.store.lock import Held, only_writer
 from cascadebai_cli.store.manifest import MAKERS, Manifest, earlier_manifest, new_manifest, write_manifest
 from cascadebai_cli.store.mixing import refuse_mixing
 from cascadebai_cli.store.schema import JOURNAL, TRIALS
 from cascadebai_cli.store.trials import holds_rows
+from cascadebai_cli.store.write_all import write_tables
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.config import Study
 from cascadebai_cli.workflows.shards import WHOLE, Shard

@@ -8,11 +8,18 @@ import pytest
 from synthetic import scaling_config, write_results
 
 from cascadebai_cli.analysis.bound_slopes import slopes_printed, slopes_table
-from cascadebai_cli.analysis.bounds import bounds_of_results, bounds_printed, bounds_row, outside, with_measured
+from cascadebai_cli.analysis.bounds import (
+    bounds_of_results,
+    bounds_printed,
+    bounds_row,
+    learner_bounds,
+    outside,
+    with_measured,
+)
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.instance import Instance
 from cascadebai_cli.store.directory import load_results
-from cascadebai_cli.theory.cell import cell_bounds, is_two_level, learner_bounds
+from cascadebai_cli.theory.cell import cell_bounds, is_two_level
 from cascadebai_cli.theory.lower import lower_bound
 from cascadebai_cli.theory.quantities import PRINTED_CONSTANT
 from cascadebai_cli.theory.two_level import TwoLevel, two_level_instance

@@ -1,7 +1,7 @@
 """Imports point one way, and never in a circle.
 
-cli -> workflows -> {report, analysis, figures, running} -> store -> study -> engines -> learners -> model,
-theory -> model; errors and text are open to all.
+cli -> workflows -> {report, analysis, figures, running} -> store -> study -> engines -> learners -> theory -> model;
+errors and text are open to all.
 """
 
 import ast

@@ -12,6 +12,7 @@ from scipy.special import rel_entr
 
 from cascadebai_cli.learners.cascadebai import KLCascadeRule
 from cascadebai_cli.learners.kl import kl, kl_lower, kl_upper, threshold
+from cascadebai_cli.model.divergence import divergence
 
 ALPHAS = st.sampled_from([1e-9, 1e-3, 0.1, 0.9])
 
@@ -22,10 +23,6 @@ def observations(draw):
     T = draw(st.one_of(st.integers(1, 30), st.integers(1, 10**9)))
     few = draw(st.integers(0, min(T, 3)))
     return draw(st.sampled_from([few, T - few, draw(st.integers(0, T))])), T
-
-
-def divergence(p, q):
-    return float(rel_entr(p, q) + rel_entr(1 - p, 1 - q))
 
 
 @settings(max_examples=300)
@@ -95,9 +92,10 @@ def test_comparing_with_a_level_needs_no_bound(observed, alpha, level, shift):
 
 
 def test_divergence():
-    assert kl(0.3, 0.6) == pytest.approx(divergence(0.3, 0.6), rel=1e-14)
-    assert kl(0.0, 0.5) == pytest.approx(math.log(2))
-    assert kl(1.0, 0.25) == pytest.approx(math.log(4))
+    for function in (kl, divergence):
+        assert function(0.3, 0.6) == pytest.approx(rel_entr(0.3, 0.6) + rel_entr(0.7, 0.4), rel=1e-14)
+        assert function(0.0, 0.5) == pytest.approx(math.log(2))
+        assert function(1.0, 0.25) == pytest.approx(math.log(4))
 
 
 def missed(weight, alpha, trials, rounds, seed):

@@ -8,6 +8,7 @@ import pytest
 import cascadebai_cli
 from cascadebai_cli.analysis.tables import tables_of
 from cascadebai_cli.store import schema
+from cascadebai_cli.store.codes import CODES
 from cascadebai_cli.store.directory import load_results
 from cascadebai_cli.store.tables import read_table
 from cascadebai_cli.study.cells import Cell
@@ -24,6 +25,10 @@ COLUMNS = {
     schema.ORDERS: schema.ORDER_COLUMNS,
     schema.BOUNDS: schema.BOUND_COLUMNS,
 }
+
+
+def test_the_journal_keeps_every_field_of_a_row_but_the_items() -> None:
+    assert schema.Row._fields == ("cell_id", *CODES, "items")
 
 
 @pytest.mark.parametrize("name", COLUMNS)

@@ -38,7 +38,7 @@ def test_rows_of_a_journal_are_kept_with_all_their_values(tmp_path):
     stored = read_journal(tmp_path)
     assert stored.rows["steps"].tolist() == [12345678901, 10, 7]
     assert stored.rows["observations"].tolist() == [99, 20, 8]
-    assert stored.rows["capped"].tolist() == [False, True, False]
+    assert stored.rows["status"].tolist() == [0, 1, 0]
     assert stored.rows["correct"].tolist() == [1, -1, 0]
     assert stored.rows["seconds"].tolist() == [0.25, 1.5, 0.001]
 

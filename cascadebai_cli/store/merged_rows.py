@@ -8,12 +8,10 @@ import numpy as np
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.instance import IntArray
 from cascadebai_cli.store.journal import Stored, each_once, repeats
-
-WHAT = ["capped", "steps", "observations", "correct"]
-"""What must be the same; the wall time need not."""
+from cascadebai_cli.store.schema import SAME
 
 
-def joined(parts: Sequence[tuple[Path, Stored]]) -> Stored:
+def merged_rows(parts: Sequence[tuple[Path, Stored]]) -> Stored:
     """The rows of several directories, of which none has a size in bytes any more.
 
     Args:
@@ -28,7 +26,7 @@ def joined(parts: Sequence[tuple[Path, Stored]]) -> Stored:
     owners = np.repeat(np.arange(len(parts)), [len(part.rows) for _, part in parts])
     order = np.lexsort((owners, rows["trial"], rows["cell"]))
     rows, owners = rows[order], owners[order]
-    unequal = np.flatnonzero(repeats(rows) & (rows[WHAT][1:] != rows[WHAT][:-1]))
+    unequal = np.flatnonzero(repeats(rows) & (rows[list(SAME)][1:] != rows[list(SAME)][:-1]))
     if len(unequal):
         one, other = rows[unequal[0] : unequal[0] + 2]
         here, there = (parts[owner][0] for owner in owners[unequal[0] : unequal[0] + 2])

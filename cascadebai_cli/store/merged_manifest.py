@@ -9,7 +9,7 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.store.manifest import MAKERS, GridCell, Manifest, grid_of, hash_of
 from cascadebai_cli.store.mixing import Places, content_differences, maker_differences
 from cascadebai_cli.store.schema import POINT
-from cascadebai_cli.store.united import united
+from cascadebai_cli.study.merged_config import merged_config
 
 Part = tuple[Path, Manifest]
 """A result directory with its manifest."""
@@ -26,7 +26,7 @@ def merged_manifest(parts: Sequence[Part]) -> Manifest:
     """
     _refuse_differences(parts)
     manifests = [manifest for _, manifest in parts]
-    config = united([(path, manifest.config) for path, manifest in parts])
+    config = merged_config([(path, manifest.config) for path, manifest in parts])
     known = {cell_id: content for manifest in manifests[::-1] for cell_id, content in manifest.cells.items()}
     return manifests[0].model_copy(
         update={

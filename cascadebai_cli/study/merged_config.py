@@ -17,7 +17,7 @@ FREE = ("study", "title", "trials", "plot")
 Config = Mapping[str, Any]
 
 
-def united(configs: Sequence[tuple[Path, Config]]) -> dict[str, Any]:
+def merged_config(configs: Sequence[tuple[Path, Config]]) -> dict[str, Any]:
     """A config that holds the axes, instances and learners of all, and the largest number of trials.
 
     Args:
