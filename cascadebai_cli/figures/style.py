@@ -13,6 +13,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import ScalarFormatter
 
+from cascadebai_cli.figures.fonts import no_warnings_of_glyphs, set_fonts
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -84,7 +86,10 @@ def render(figure: Figure, format: str, *, title: str, rows_sha256: str) -> byte
         rows_sha256: hash of the rows that the figure shows, kept in the file's metadata.
     """
     buffer = io.BytesIO()
-    figure.savefig(buffer, format=format, dpi=PNG_DPI, metadata=_metadata(format, title, f"rows_sha256={rows_sha256}"))
+    metadata = _metadata(format, title, f"rows_sha256={rows_sha256}")
+    set_fonts(figure)
+    with no_warnings_of_glyphs():
+        figure.savefig(buffer, format=format, dpi=PNG_DPI, metadata=metadata)
     return buffer.getvalue()
 
 

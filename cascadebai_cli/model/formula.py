@@ -5,6 +5,7 @@ import math
 import operator
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 from types import MappingProxyType
 
 from cascadebai_cli.errors import ConfigError, suggest
@@ -13,6 +14,8 @@ NAMES = ("K", "L")
 """What a formula of a config may speak of."""
 LONGEST = 200
 """Characters of a formula; a limit on its depth, too."""
+DEEPEST = 10
+"""Powers and functions inside one another that are set as LaTeX."""
 
 
 @dataclass(frozen=True)
@@ -102,9 +105,12 @@ def latex(formula: str | float, names: Collection[str] = NAMES) -> str:
     r"""A formula as LaTeX without the dollars: `1 - 1/K**2` becomes `1 - 1/K^{2}`.
 
     Raises:
-        ConfigError: if the formula is not understood.
+        ConfigError: if the formula is not understood, or nests deeper than a reader of LaTeX can follow.
     """
-    return _latex(parse(str(formula), names))[0]
+    text = _latex(parse(str(formula), names))[0]
+    if max(accumulate((brace == "{") - (brace == "}") for brace in text)) > DEEPEST:
+        raise ConfigError(f"{formula} nests powers and functions more than {DEEPEST} deep; simplify the formula")
+    return text
 
 
 def parse(formula: str, names: Collection[str] = NAMES) -> Node:

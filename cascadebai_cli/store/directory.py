@@ -27,7 +27,6 @@ class Results:
         summary: `summary.csv`, one row a cell.
         manifest: `manifest.json`.
         rows_sha256: hash of the `trials.csv` that `summary` was made from.
-        stale: whether `trials.csv` has another hash by now.
     """
 
     directory: Path
@@ -35,7 +34,6 @@ class Results:
     summary: pd.DataFrame
     manifest: Manifest
     rows_sha256: str
-    stale: bool = False
 
     @property
     def name(self) -> str:
@@ -74,22 +72,20 @@ def load_results(directory: Path) -> Results:
     if not directory.is_dir():
         raise ConfigError(f"{directory} is not a directory; run `cascadebai sweep CONFIG --out {directory}` first")
     manifest = read_manifest(directory)
-    _refuse_changed(directory, manifest.tables)
-    made_from, now = manifest.rows_sha256, sha256_of(directory / TRIALS)
+    _refuse_changed(directory, manifest)
     return Results(
         directory=directory,
         study=stored_study(manifest.config, directory / MANIFEST),
         summary=read_summary(directory / SUMMARY),
         manifest=manifest,
-        rows_sha256=made_from or now or "unknown",
-        stale=None not in (made_from, now) and made_from != now,
+        rows_sha256=manifest.rows_sha256 or sha256_of(directory / TRIALS) or "unknown",
     )
 
 
-def _refuse_changed(directory: Path, tables: Mapping[str, str]) -> None:
+def _refuse_changed(directory: Path, manifest: Manifest) -> None:
     """What somebody has edited would go unnoticed into everything that is made from it."""
-    for name, written in tables.items():
-        if sha256_of(directory / name) not in (None, written):
+    for name, written in {TRIALS: manifest.rows_sha256, **manifest.tables}.items():
+        if written and sha256_of(directory / name) not in (None, written):
             raise ConfigError(
                 f"{directory / name} is not the one that the sweep wrote; "
                 f"`cascadebai sweep CONFIG --out {directory} --collect` writes it again"
@@ -109,8 +105,6 @@ def missing_trials(results: Results) -> list[str]:
         )
     elif not results.manifest.complete:
         sentences.append("the sweep is not complete; run it again to finish")
-    if results.stale:
-        sentences.append("trials.csv has changed since summary.csv was made; run the sweep again to renew it")
     return sentences
 
 

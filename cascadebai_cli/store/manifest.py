@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -22,6 +23,7 @@ from cascadebai_cli.learners.plugins import plugin_code
 from cascadebai_cli.store.files import reading, write_atomically
 from cascadebai_cli.store.schema import MANIFEST
 from cascadebai_cli.study.cells import Cell
+from cascadebai_cli.study.fields import FileName, Text
 from cascadebai_cli.study.learners import default_options
 from cascadebai_cli.study.messages import show
 
@@ -29,6 +31,8 @@ ANEW = "run the sweep again with --fresh"
 """The remedy for a broken manifest, which a sweep that only goes on would not replace."""
 ELSEWHERE = "sweep into another directory"
 """The remedy for what may be somebody else's."""
+HALF = re.compile(rb"\\u[dD][89a-fA-F]")
+"""How half a character begins, which JSON can hold, and no other file."""
 _KINDS = {
     "bool_type": "true or false",
     "dict_type": "a mapping",
@@ -83,9 +87,9 @@ class GridCell(BaseModel):
     model_config = ConfigDict(strict=True, frozen=True)
 
     cell_id: str
-    study: str
-    instance: str
-    learner: str
+    study: FileName
+    instance: Text
+    learner: Text
     L: int
     K: int
     w_star: float
@@ -233,6 +237,8 @@ def read_manifest(directory: Path) -> Manifest:
         content = file.read()
     try:
         found = json.loads(content)
+        if HALF.search(content):
+            json.dumps(found, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{path}: line {getattr(error, 'lineno', 1)}: not JSON; {ELSEWHERE}") from error
     try:

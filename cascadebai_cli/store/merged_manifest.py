@@ -8,7 +8,8 @@ from typing import Any
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.store.manifest import MAKERS, GridCell, Manifest, grid_of, hash_of
 from cascadebai_cli.store.mixing import Places, content_differences, maker_differences
-from cascadebai_cli.store.schema import POINT
+from cascadebai_cli.store.schema import MANIFEST, POINT
+from cascadebai_cli.study.config import stored_study
 from cascadebai_cli.study.merged_config import merged_config
 
 Part = tuple[Path, Manifest]
@@ -24,6 +25,9 @@ def merged_manifest(parts: Sequence[Part]) -> Manifest:
     Raises:
         ConfigError: with every key in which two of them differ, or if a manifest does not describe its cells.
     """
+    for path, manifest in parts:
+        stored_study(manifest.config, path / MANIFEST)
+    grids = [grid_of(*part) for part in parts]
     _refuse_differences(parts)
     manifests = [manifest for _, manifest in parts]
     config = merged_config([(path, manifest.config) for path, manifest in parts])
@@ -37,7 +41,7 @@ def merged_manifest(parts: Sequence[Part]) -> Manifest:
             "complete": False,
             "rows_sha256": None,
             "tables": {},
-            "cells": {cell.cell_id: known[cell.cell_id] for cell in _ordered([grid_of(*part) for part in parts])},
+            "cells": {cell.cell_id: known[cell.cell_id] for cell in _ordered(grids)},
             "parts": [{key: getattr(manifest, key) for key in MAKERS} for manifest in manifests],
         }
     )

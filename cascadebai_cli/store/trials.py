@@ -161,9 +161,10 @@ def _is_right(part: pd.DataFrame) -> bool:
     if not set(TRIAL_COLUMNS) <= set(part):
         return False
     allowed = {str: STATUSES, bool: [0, 1, pd.NA]}
-    counts = part[[name for name, kind in OUTCOME.items() if kind is int]].to_numpy()
+    counts = part[[name for name, kind in OUTCOME.items() if kind is int]]
     known = (part[name].isin(allowed[kind]).all() for name, kind in OUTCOME.items() if kind in allowed)
-    return bool(all(known) and (counts >= 0).all())
+    # old pandas gives numbers beyond 64 bits another type than it is told
+    return bool(all(known) and (counts.dtypes == "int64").all() and (counts.to_numpy() >= 0).all())
 
 
 def _fault(path: Path) -> str | None:

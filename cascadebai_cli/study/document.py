@@ -213,6 +213,12 @@ def _float(_: yaml.SafeLoader, node: yaml.ScalarNode) -> float:
     return float(re.sub(r"\.(inf|nan)$", r"\1", node.value.lower()))
 
 
+def _str(_: yaml.SafeLoader, node: yaml.ScalarNode) -> str:
+    if any("\ud800" <= sign <= "\udfff" for sign in node.value):
+        raise _refused("half a character, which no file can hold", node)
+    return str(node.value)
+
+
 _SCALARS: dict[str, tuple[str, Any]] = {
     "null": (r"~|null|Null|NULL|none|None|NONE|", lambda *_: None),
     "bool": (r"true|True|TRUE|false|False|FALSE", lambda _, node: node.value.lower() == "true"),
@@ -226,6 +232,6 @@ _SCALARS: dict[str, tuple[str, Any]] = {
 for _name, (_pattern, _construct) in _SCALARS.items():
     _Loader.add_implicit_resolver(_PREFIX + _name, re.compile(rf"(?:{_pattern})\Z"), None)
     _Loader.add_constructor(_PREFIX + _name, _construct)
-_Loader.add_constructor(_PREFIX + "str", lambda _, node: node.value)
+_Loader.add_constructor(_PREFIX + "str", _str)
 _Loader.add_constructor(_PREFIX + "map", _map)
 _Loader.add_constructor(_PREFIX + "seq", _seq)

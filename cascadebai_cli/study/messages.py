@@ -10,6 +10,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from cascadebai_cli.errors import suggest
 from cascadebai_cli.study.document import KeyPath
+from cascadebai_cli.text.clean import for_table
 
 
 def mistake(text: str, *at: str | int) -> PydanticCustomError:
@@ -53,8 +54,15 @@ def show(value: object) -> str:
     """A value as it stands in the config, shortened."""
     if value is None:
         return "none"
-    text = f"'{value}'" if isinstance(value, str) else json.dumps(value, default=str)
+    text = for_table(f"'{value}'") if isinstance(value, str) else _as_json(value)
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _as_json(value: object) -> str:
+    try:
+        return json.dumps(value, default=str)
+    except RecursionError:
+        return "something nested deeply"
 
 
 def _inside(data: Any, part: str | int) -> Any:

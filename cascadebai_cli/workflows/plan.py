@@ -23,7 +23,7 @@ from cascadebai_cli.text.numbers import exact, share
 from cascadebai_cli.text.table import Table, table_of
 from cascadebai_cli.workflows.click_log import Columns, Question, question_of
 from cascadebai_cli.workflows.failures import Failures
-from cascadebai_cli.workflows.outputs import FORMATS, write_bytes
+from cascadebai_cli.workflows.outputs import FORMATS, warn_of_letters, write_bytes
 from cascadebai_cli.workflows.studies import check_trials
 from cascadebai_cli.workflows.watch import SILENT, Watch
 
@@ -140,7 +140,7 @@ def plan(
     if failures.count:
         return Plan(question, trials, (), (), True, picture)
     learners = tuple(_page_views(cell, runs[cell.learner]) for cell in cells)
-    _draw(picture, learners, question)
+    _draw(picture, learners, question, watch)
     return Plan(question, trials, learners, _items(runs[cells[0].learner], question), False, picture)
 
 
@@ -208,7 +208,8 @@ def _items(rows: Sequence[Row], question: Question) -> tuple[FoundItem, ...]:
     )
 
 
-def _draw(picture: Path, learners: Sequence[PageViews], question: Question) -> None:
+def _draw(picture: Path, learners: Sequence[PageViews], question: Question, watch: Watch) -> None:
     title = f"best {question.problem.K} of {len(question.names)} items, {question.file.name}"
     figure = draw_page_views(pd.DataFrame(list(map(asdict, learners))), question.bound, title)
+    warn_of_letters(figure, str(question.file), watch)
     write_bytes(picture, render(figure, picture.suffix[1:], title=title, rows_sha256=""))

@@ -7,7 +7,7 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.figures.style import render
 from cascadebai_cli.store.directory import load_results
 from cascadebai_cli.workflows.drawings import drawing
-from cascadebai_cli.workflows.outputs import FORMATS, write_bytes
+from cascadebai_cli.workflows.outputs import FORMATS, warn_of_letters, write_bytes
 from cascadebai_cli.workflows.results import is_whole, warn_of_gaps
 from cascadebai_cli.workflows.watch import SILENT, Watch
 
@@ -40,6 +40,7 @@ def plot(directory: Path, *, out: Path | None = None, kind: str | None = None, w
     files = _files(out or directory, f"{results.name}_{kind}" if kind else results.name)
     warn_of_gaps(results, watch)
     figure = draw(results)
+    warn_of_letters(figure, results.name, watch)
     for path in files:
         content = render(figure, path.suffix[1:], title=results.name, rows_sha256=results.rows_sha256)
         write_bytes(path, content, through=out is not None)

@@ -22,7 +22,7 @@ from cascadebai_cli.store.timings import times_of
 from cascadebai_cli.text.columns import cell_text, heading
 from cascadebai_cli.text.table import Column
 from cascadebai_cli.workflows.drawings import drawing
-from cascadebai_cli.workflows.outputs import table_bytes, write_bytes
+from cascadebai_cli.workflows.outputs import table_bytes, warn_of_letters, write_bytes
 from cascadebai_cli.workflows.results import is_whole, warn_of_gaps
 from cascadebai_cli.workflows.watch import SILENT, Watch
 
@@ -59,16 +59,16 @@ def report(directories: Sequence[Path], *, out: Path, title: str, watch: Watch =
     studies = [load_results(directory) for directory in directories]
     for results in studies:
         warn_of_gaps(results, watch)
-    page = render_page(title, __version__, _claims(studies), list(_numbered(studies)))
+    page = render_page(title, __version__, _claims(studies), list(_numbered(studies, watch)))
     write_bytes(out, page.encode())
     return Reported(out, all(map(is_whole, studies)))
 
 
-def _numbered(studies: Sequence[Results]) -> Iterator[Section]:
+def _numbered(studies: Sequence[Results], watch: Watch) -> Iterator[Section]:
     """Sections whose names differ, whatever the studies are called."""
     for i, results in enumerate(studies):
         again = sum(other.name == results.name for other in studies[:i])
-        yield _section(results, f"{results.name} {again + 1}" if again else results.name)
+        yield _section(results, f"{results.name} {again + 1}" if again else results.name, watch)
 
 
 def _claims(studies: Sequence[Results]) -> PageTable:
@@ -77,12 +77,12 @@ def _claims(studies: Sequence[Results]) -> PageTable:
     return PageTable(columns, rows, "What the paper says, what came out here, and how the two compare")
 
 
-def _section(results: Results, name: str) -> Section:
+def _section(results: Results, name: str, watch: Watch) -> Section:
     return Section(
         title=results.study.title or results.name,
         name=name,
         remarks=[*missing_trials(results), *capped_trials(results)],
-        pictures=list(_pictures(results)),
+        pictures=list(_pictures(results, watch)),
         tables=list(_tables(results)),
         settings=settings(results),
         provenance=provenance(results),
@@ -90,9 +90,11 @@ def _section(results: Results, name: str) -> Section:
     )
 
 
-def _pictures(results: Results) -> Iterator[Picture]:
+def _pictures(results: Results, watch: Watch) -> Iterator[Picture]:
     for kind in _kinds(results):
-        svg = render(drawing(results, kind)(results), "svg", title=results.name, rows_sha256=results.rows_sha256)
+        figure = drawing(results, kind)(results)
+        warn_of_letters(figure, results.name, watch)
+        svg = render(figure, "svg", title=results.name, rows_sha256=results.rows_sha256)
         yield Picture(TITLES[kind], alternative(results, kind), svg, _data(results, kind))
 
 

@@ -114,7 +114,7 @@ def test_the_directory_that_one_is_in_is_not_moved(
 # Edited tables
 
 
-@pytest.mark.parametrize("name", ["summary.csv", "timings.csv"])
+@pytest.mark.parametrize("name", ["trials.csv", "summary.csv", "timings.csv"])
 def test_an_edited_table_is_refused_until_it_is_collected_anew(tmp_path: Path, name: str) -> None:
     config, out = write_config(tmp_path), tmp_path / "out"
     config.write_text(config.read_text().replace("K: [1, 2]", "K: [1, 2, 3]"))

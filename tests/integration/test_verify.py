@@ -164,19 +164,23 @@ def copy(reference: Path, tmp_path: Path) -> Path:
     return tmp_path / "reference"
 
 
+def without_hashes(directory: Path) -> None:
+    manifest = json.loads((directory / "manifest.json").read_text())
+    (directory / "manifest.json").write_text(json.dumps({**manifest, "rows_sha256": None, "tables": {}}))
+
+
 @pytest.mark.parametrize(
     ("file", "old", "new", "told"),
     [
-        ("trials.csv", ",0,stopped,", ",0,stopped,1", "trials.csv is not the file whose hash the manifest holds"),
+        ("trials.csv", ",0,stopped,", ",0,stopped,1", "summary.csv is not what trials.csv gives"),
         ("summary.csv", ",100,", ",101,", "summary.csv is not what trials.csv gives"),
         ("fits.csv", ",K,", ",K^2,", "fits.csv is not what summary.csv gives"),
         ("manifest.json", '"w_star": "0.4"', '"w_star": "0.41"', "is not made by the config any more"),
     ],
 )
 def test_a_reference_that_was_edited(file: str, old: str, new: str, told: str, copy: Path, verify: Verify) -> None:
-    """One that is older than the hashes of its tables, as the committed ones are; `test_strangers` has the others."""
-    manifest = json.loads((copy / "small" / "manifest.json").read_text())
-    (copy / "small" / "manifest.json").write_text(json.dumps({**manifest, "tables": {}}))
+    """One that is older than the hashes of its tables, as committed ones are; `test_strangers` has the others."""
+    without_hashes(copy / "small")
     path = copy / "small" / file
     text = path.read_text().replace('"w_star": 0.4,', '"w_star": "0.4",')
     assert old in text
@@ -259,6 +263,7 @@ def test_a_reference_needs_its_manifest(key: str, value: object, copy: Path) -> 
     ],
 )
 def test_a_damaged_table(name: str, old: bytes | None, new: bytes, told: str, copy: Path) -> None:
+    without_hashes(copy / "small")
     path = copy / "small" / name
     content = path.read_bytes()
     path.write_bytes(new if old is None else content.replace(old, new, 1))
@@ -279,6 +284,7 @@ def test_a_directory_in_place_of_a_table(name: str, copy: Path) -> None:
 
 
 def test_a_reference_without_rows(copy: Path) -> None:
+    without_hashes(copy / "small")
     path = copy / "small" / "trials.csv"
     path.write_text(path.read_text().splitlines()[0] + "\n")
     assert refusal("verify", "--reference", copy).startswith(f"{path}: no trial; ")

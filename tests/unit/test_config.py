@@ -244,7 +244,7 @@ BAD_VALUES = [
     (
         "name: CascadeBAI",
         'name: "a\\nb"',
-        "14: name: 'a b' has blanks around it or a line break; write it as one plain line",
+        "14: name: 'a\\nb' has blanks around it or a line break; write it as one plain line",
     ),
 ]
 """What is replaced in GOOD, by what, and the message behind `bad.yaml:`."""
