@@ -10,7 +10,7 @@ from cascadebai_cli.analysis.scaling import MIN_POINTS, FloatArray, ScalingFit, 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.store.directory import Results
 from cascadebai_cli.store.schema import FIT_COLUMNS, MODEL_COLUMNS, SERIES
-from cascadebai_cli.study.instances import Coefficients, Fit
+from cascadebai_cli.study.instance_entry import Coefficients, Fit
 from cascadebai_cli.text.numbers import coefficient, difference, exponent, p_value, share
 from cascadebai_cli.text.table import Table, table_of
 

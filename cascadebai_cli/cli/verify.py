@@ -35,8 +35,8 @@ def verify(
         list[str] | None,
         typer.Option(
             "--plugin",
-            metavar="MODULE:CLASS",
-            help="Import this learner that the reference names, instead of skipping it; repeatable.",
+            metavar="MODULE:NAME",
+            help="Import this learner or family that the reference names, instead of skipping it; repeatable.",
         ),
     ] = None,
     n_jobs: Jobs = -1,

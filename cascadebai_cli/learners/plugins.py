@@ -5,21 +5,18 @@ directory in which the command was started, or installed.
 """
 
 import inspect
-import os
-import sys
 from collections.abc import Callable
 from functools import lru_cache
-from importlib import import_module, invalidate_caches
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from cascadebai_cli.errors import CascadeError, ConfigError
 from cascadebai_cli.learners.checked import PARTS, Checked, refuse_incomplete
+from cascadebai_cli.learners.own_code import in_words, own_hash, own_module
 from cascadebai_cli.learners.protocol import Learner
 from cascadebai_cli.learners.racing import RacingLearner
-from cascadebai_cli.learners.sources import OURS, code_hash, is_standard
+from cascadebai_cli.learners.sources import OURS
 
 MakeGenerator = Callable[[], np.random.Generator]
 """Makes the generator of a trial for a learner that draws."""
@@ -30,11 +27,6 @@ def same_generator() -> np.random.Generator:
     return np.random.Generator(np.random.PCG64DXSM(0))
 
 
-def is_plugin(name: str) -> bool:
-    """Whether a name of an algorithm is that of a class of one's own."""
-    return ":" in name
-
-
 @lru_cache(maxsize=32)
 def load_plugin(name: str) -> Callable[..., Learner]:
     """The class of that name, `module:Class`.
@@ -43,7 +35,7 @@ def load_plugin(name: str) -> Callable[..., Learner]:
         ConfigError: if there is none, or the module cannot be imported.
     """
     module_name, _, class_name = name.partition(":")
-    module = _module(name, module_name)
+    module = own_module(name, "folder.file:Class")
     made = getattr(module, class_name, None)
     if not isinstance(made, type):
         there = [key for key, value in vars(module).items() if isinstance(value, type)]
@@ -52,31 +44,6 @@ def load_plugin(name: str) -> Callable[..., Learner]:
             f"{name}: {module_name} has no class '{class_name}'; its classes are {', '.join(own) or 'none'}"
         )
     return made
-
-
-def _module(name: str, module_name: str) -> ModuleType:
-    if not all(part.isidentifier() for part in module_name.split(".")):
-        raise ConfigError(
-            f"{name}: '{module_name}' is not a module; write it as in an import, such as folder.file:Class"
-        )
-    if os.getcwd() not in sys.path:
-        sys.path.append(os.getcwd())  # at the end: a file there must not take the place of a module that others import
-    try:
-        invalidate_caches()
-        module = import_module(module_name)
-    except ModuleNotFoundError as error:
-        raise ConfigError(
-            f"{name}: no module '{error.name}' in {os.getcwd()} or installed; start where it lies"
-        ) from error
-    except (Exception, SystemExit) as error:
-        raise ConfigError(f"{name}: importing {module_name} fails with {_line(error)}; correct the module") from error
-    if is_standard(module.__spec__):
-        raise ConfigError(f"{name}: {module_name} is a part of Python or no file; name a module of your own")
-    return module
-
-
-def _line(error: BaseException) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())
 
 
 def build_plugin(name: str, make_rng: MakeGenerator, *, L: int, K: int, **others: Any) -> Learner:
@@ -98,7 +65,7 @@ def build_plugin(name: str, make_rng: MakeGenerator, *, L: int, K: int, **others
     except CascadeError:
         raise
     except (Exception, SystemExit) as error:
-        raise ConfigError(f"{name}: {_line(error)}; it is made with L, K, delta, epsilon and its options") from error
+        raise ConfigError(f"{name}: {in_words(error)}; it is made with L, K, delta, epsilon and its options") from error
     refuse_incomplete(learner, name)
     return learner if _runs_our_way(learner) else Checked(learner, name, L, K)
 
@@ -131,5 +98,4 @@ def parameters(made: Callable[..., Learner]) -> dict[str, inspect.Parameter]:
 @lru_cache(maxsize=32)
 def plugin_code(name: str) -> str:
     """Hash of all code that the class runs (`sources`): rows of an older version do not mix with newer ones."""
-    made = load_plugin(name)
-    return code_hash(name.partition(":")[0], made.__module__)
+    return own_hash(name, load_plugin(name).__module__)

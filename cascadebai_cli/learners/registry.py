@@ -8,7 +8,8 @@ from typing import Any
 from cascadebai_cli.learners.batrac import BatRac
 from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.learners.kl_lucb import KLLucb
-from cascadebai_cli.learners.plugins import MakeGenerator, build_plugin, is_plugin, load_plugin, same_generator
+from cascadebai_cli.learners.own_code import is_own
+from cascadebai_cli.learners.plugins import MakeGenerator, build_plugin, load_plugin, same_generator
 from cascadebai_cli.learners.protocol import Learner
 from cascadebai_cli.learners.track_and_stop import TrackAndStop
 
@@ -24,7 +25,7 @@ def find_algorithm(name: str) -> Callable[..., Learner] | None:
     Raises:
         ConfigError: if the import fails.
     """
-    return load_plugin(name) if is_plugin(name) else ALGORITHMS.get(name)
+    return load_plugin(name) if is_own(name) else ALGORITHMS.get(name)
 
 
 _OF_THE_PAPER = {"order": "T", "confidence": "lil"}
@@ -51,6 +52,6 @@ class LearnerSpec:
     def build(self, L: int, K: int, delta: float, epsilon: float, make_rng: MakeGenerator = same_generator) -> Learner:
         """A fresh learner; `make_rng` makes the generator of one that draws, another one for each trial."""
         arguments = {"L": L, "K": K, "delta": delta, "epsilon": epsilon, **self.options}
-        if is_plugin(self.algorithm):
+        if is_own(self.algorithm):
             return build_plugin(self.algorithm, make_rng, **arguments)
         return ALGORITHMS[self.algorithm](**arguments)

@@ -5,8 +5,11 @@ import math
 import operator
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate
 from types import MappingProxyType
+
+import numpy as np
 
 from cascadebai_cli.errors import ConfigError, suggest
 
@@ -72,26 +75,46 @@ FUNCTIONS: Mapping[str, Function] = MappingProxyType(
         "max": Function(max, r"\max(%s)", fewest=2, most=math.inf),
     }
 )
+
+
+def _uniform(rng: np.random.Generator, low: float, high: float) -> float:
+    if low > high:
+        raise ValueError
+    return rng.uniform(low, high)
+
+
+def _beta(rng: np.random.Generator, a: float, b: float) -> float:
+    return rng.beta(a, b)
+
+
+DRAWS: Mapping[str, Function] = MappingProxyType(
+    {
+        "uniform": Function(_uniform, r"\mathrm{uniform}(%s)", fewest=2, most=2),
+        "beta": Function(_beta, r"\mathrm{beta}(%s)", fewest=2, most=2),
+    }
+)
+"""Functions whose value is drawn from a generator, their first argument."""
 _SYMBOLS: Mapping[type[ast.operator], str] = MappingProxyType(
     {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**"}
 )
 
 
-def evaluate(formula: str | float, names: Mapping[str, float]) -> float:
+def evaluate(formula: str | float, names: Mapping[str, float], rng: np.random.Generator | None = None) -> float:
     """Value of a formula.
 
     Args:
         formula: a number, or text with the names, `+ - * / **`, and `sqrt log exp min max`.
-        names: values of the names, `K` and `L`.
+        names: values of the names, such as `K` and `L`.
+        rng: for a formula that may draw: `uniform(low, high)`, `beta(a, b)`.
 
     Raises:
         ConfigError: if the formula is not understood or has no finite real value.
     """
     if not isinstance(formula, str):
         return float(formula)
-    node = parse(formula, names)
+    node = _parsed(formula, tuple(names), rng is not None)
     try:
-        value = float(_value(node, names))
+        value = float(_value(node, names, rng))
     except OverflowError:
         raise ConfigError(f"{formula} is too large{_at(names)}; change the formula") from None
     except (ArithmeticError, ValueError):
@@ -113,43 +136,47 @@ def latex(formula: str | float, names: Collection[str] = NAMES) -> str:
     return text
 
 
-def parse(formula: str, names: Collection[str] = NAMES) -> Node:
-    """The formula behind a text.
+def parse(formula: str, names: Collection[str] = NAMES, draws: bool = False) -> Node:
+    """The formula behind a text, which may draw or not.
 
     Raises:
         ConfigError: if the text is too long, uses something other than `names`, or is no formula.
     """
+    functions = {**FUNCTIONS, **DRAWS} if draws else FUNCTIONS
     if len(formula) > LONGEST:
         raise ConfigError(f"{formula[:20]}... is longer than {LONGEST} characters; shorten the formula")
     try:
-        return _read(ast.parse(formula.strip(), mode="eval").body, names)
+        return _read(ast.parse(formula.strip(), mode="eval").body, names, functions)
     except _UnknownError as error:
-        remedy = suggest(str(error), [*names, *FUNCTIONS])
+        remedy = suggest(str(error), [*names, *functions])
         raise ConfigError(f"{formula} uses {error}, which is not known; {remedy}") from None
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise ConfigError(f"{formula!r} is not a formula; {_grammar(formula, names)}") from None
+        raise ConfigError(f"{formula!r} is not a formula; {_grammar(formula, names, functions)}") from None
+
+
+_parsed = lru_cache(maxsize=256)(parse)
 
 
 class _UnknownError(Exception):
     """A word that is neither a name nor a function."""
 
 
-def _read(node: ast.expr, names: Collection[str]) -> Node:
+def _read(node: ast.expr, names: Collection[str], functions: Mapping[str, Function]) -> Node:
     match node:
         case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
             return value
-        case ast.Name(id=name) if name not in FUNCTIONS:
+        case ast.Name(id=name) if name not in functions:
             return Name(_known(name, names))
         case ast.UnaryOp(op=ast.UAdd(), operand=operand):
-            return _read(operand, names)
+            return _read(operand, names, functions)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return Negative(_read(operand, names))
+            return Negative(_read(operand, names, functions))
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _SYMBOLS:
-            return Operation(_SYMBOLS[type(op)], _read(left, names), _read(right, names))
+            return Operation(_SYMBOLS[type(op)], _read(left, names, functions), _read(right, names, functions))
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
-            function = FUNCTIONS[_known(name, FUNCTIONS)]
+            function = functions[_known(name, functions)]
             if function.fewest <= len(arguments) <= function.most:
-                return Call(name, tuple(_read(argument, names) for argument in arguments))
+                return Call(name, tuple(_read(argument, names, functions) for argument in arguments))
     raise ValueError
 
 
@@ -159,26 +186,27 @@ def _known(word: str, words: Collection[str]) -> str:
     return word
 
 
-def _grammar(formula: str, names: Collection[str]) -> str:
+def _grammar(formula: str, names: Collection[str], functions: Collection[str]) -> str:
     if "^" in formula:
         return "write ** for a power"
-    return f"use numbers, {', '.join(names)}, + - * / ** and {', '.join(FUNCTIONS)}"
+    return f"use numbers, {', '.join(names)}, + - * / ** and {', '.join(functions)}"
 
 
 def _at(names: Mapping[str, float]) -> str:
     return " at " + ", ".join(f"{name} = {value}" for name, value in names.items())
 
 
-def _value(node: Node, names: Mapping[str, float]) -> float:
+def _value(node: Node, names: Mapping[str, float], rng: np.random.Generator | None) -> float:
     match node:
         case Name(name):
             return names[name]
         case Negative(operand):
-            return -_value(operand, names)
+            return -_value(operand, names, rng)
         case Operation(symbol, left, right):
-            return _OPERATIONS[symbol](_value(left, names), _value(right, names))
+            return _OPERATIONS[symbol](_value(left, names, rng), _value(right, names, rng))
         case Call(name, arguments):
-            return FUNCTIONS[name].value(*(_value(argument, names) for argument in arguments))
+            values = [_value(argument, names, rng) for argument in arguments]
+            return DRAWS[name].value(rng, *values) if name in DRAWS else FUNCTIONS[name].value(*values)
     return node
 
 

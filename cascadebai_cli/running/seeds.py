@@ -1,4 +1,4 @@
-"""The only place where random generators are made."""
+"""The only place where generators of trials are made."""
 
 import numpy as np
 

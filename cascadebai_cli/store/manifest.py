@@ -144,6 +144,7 @@ def content(cell: Cell) -> dict[str, Any]:
         "max_steps": cell.max_steps,
         "engine": cell.runs_with,
         **({"rewards": asdict(cell.rewards)} if cell.rewards else {}),
+        **({"weights_code": cell.weights_code} if cell.weights_code else {}),
         **({"code": plugin_code(cell.spec.algorithm)} if cell.is_own else {}),
     }
 

@@ -6,7 +6,8 @@ from dataclasses import asdict, dataclass, field
 
 from cascadebai_cli.engines.reward_table import TableShape
 from cascadebai_cli.engines.simulate import EngineName, resolve_engine
-from cascadebai_cli.learners.plugins import MakeGenerator, is_plugin, plugin_code, same_generator
+from cascadebai_cli.learners.own_code import is_own
+from cascadebai_cli.learners.plugins import MakeGenerator, plugin_code, same_generator
 from cascadebai_cli.learners.protocol import Learner
 from cascadebai_cli.learners.registry import LearnerSpec
 from cascadebai_cli.model.instance import FloatArray, Instance
@@ -32,6 +33,7 @@ class Cell:
         max_steps: cap on the steps, none by default.
         engine: engine asked for.
         rewards: the table that rewards are read from, none if they are independent.
+        weights_code: hash of the code that made the weights, if that is one's own.
         cell_id: 16 hexadecimal digits, a hash of the content: no names, number of trials, engine or paths.
     """
 
@@ -50,6 +52,7 @@ class Cell:
     max_steps: int | None
     engine: EngineName
     rewards: TableShape | None = None
+    weights_code: str | None = None
     cell_id: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -67,7 +70,7 @@ class Cell:
     @property
     def is_own(self) -> bool:
         """Whether the learner is a class of one's own."""
-        return is_plugin(self.spec.algorithm)
+        return is_own(self.spec.algorithm)
 
     @property
     def runs_with(self) -> EngineName:
@@ -127,6 +130,8 @@ def _content_hash(cell: Cell) -> str:
     }
     if cell.rewards is not None:
         content["rewards"] = asdict(cell.rewards)
+    if cell.weights_code is not None:
+        content["weights_code"] = cell.weights_code
     if cell.is_own:
         content["code"] = plugin_code(cell.spec.algorithm)
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False, default=str)

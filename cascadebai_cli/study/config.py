@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.learners.plugins import is_plugin
+from cascadebai_cli.learners.own_code import is_own
 from cascadebai_cli.study.document import END, Document, Override, load_yaml, read_value
 from cascadebai_cli.study.fields import Context
 from cascadebai_cli.study.messages import mistakes
@@ -42,7 +42,7 @@ def own_learner(name: str) -> Override:
     Raises:
         ConfigError: if the name is not of that form.
     """
-    if not is_plugin(name):
+    if not is_own(name):
         raise ConfigError(f"--plugin {name} names no class; write module:Class, such as folder.file:Class")
     return Override("--plugin", ("learners", END), {"name": name.rpartition(":")[2], "algorithm": name})
 

@@ -16,7 +16,8 @@ from cascadebai_cli.model.instance import Instance
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.document import KeyPath
 from cascadebai_cli.study.fields import AXES, DEFAULT_RISKS, DEFAULT_TOLERANCES, MOST_POINTS, MOST_WEIGHTS
-from cascadebai_cli.study.instances import AnyInstance, ItemsAt
+from cascadebai_cli.study.instance_entry import ItemsAt
+from cascadebai_cli.study.instances import AnyInstance
 from cascadebai_cli.study.learners import LearnerEntry
 from cascadebai_cli.study.messages import mistake, within
 
@@ -71,7 +72,7 @@ class _Part:
         parts = [(learner, self._axes(j)) for j, learner in enumerate(self.study.learners)]
         self._check_number([axes for _, axes in parts])
         with self._located():
-            items_at = self.entry.family_in(self.folder)
+            items_at = self.entry.family_in(self.folder, self.study.seed)
         points = [(learner, list(_points(axes)), _paths(axes)) for learner, axes in parts]
         for _, mine, at in points:
             for L, K in dict.fromkeys(point[:2] for point in mine):
@@ -171,6 +172,7 @@ class _Part:
             delta=point.delta,
             epsilon=point.epsilon,
             weights=items.weights,
+            weights_code=self.entry.code,
             items=items.names,
             spec=learner.spec,
             feedback=learner.feedback or study.feedback,

@@ -1,79 +1,19 @@
 """Instance entries of a config: one class a family, its keys and how its weights are made."""
 
-from abc import abstractmethod
-from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
 
 from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.learners.own_code import is_own
 from cascadebai_cli.model import families
 from cascadebai_cli.model.click_rates import ClickRateFile
-from cascadebai_cli.model.families import Items
-from cascadebai_cli.model.formula import evaluate
-from cascadebai_cli.study.fields import MOST_ITEMS, Entry, Formula, List, Risks, Sizes, Text, Tolerances
+from cascadebai_cli.study.fields import MOST_ITEMS, Formula, List, Text
+from cascadebai_cli.study.instance_entry import InstanceEntry, ItemsAt, SizedEntry, weight_of
+from cascadebai_cli.study.item_formulas import ByFormula, Random
 from cascadebai_cli.study.messages import mistake, show
-from cascadebai_cli.study.zipped import Zip
-
-ScalingModel = Literal["K", "K^2", "sqrt(K)", "log(K)"]
-ItemsAt = Callable[[int, int], Items]
-"""`items_at(L, K)` gives the items at a point of the grid; `L` is 0 for families that bring their own."""
-
-
-class Coefficients(Entry):
-    """Known values of a fit `c1 f(K) + c2`, to stand beside ours."""
-
-    c1: float | None = None
-    c2: float | None = None
-    r2: float | None = None
-    p_value: float | None = None
-
-
-class Fit(Entry):
-    """Which regressor the mean steps of an instance are fitted on.
-
-    Attributes:
-        model: the regressor.
-        published: the values printed in the paper.
-        prior: values that were obtained before, by another program.
-    """
-
-    model: ScalingModel
-    published: Coefficients | None = None
-    prior: Coefficients | None = None
-
-
-class InstanceEntry(Entry):
-    """Keys of all families; `K`, `L`, `delta`, `epsilon`, `zip` override those of the study."""
-
-    needs_L: ClassVar[bool] = False
-
-    name: Text
-    K: Sizes | None = None
-    delta: Risks | None = None
-    epsilon: Tolerances | None = None
-    zip: Zip | None = None
-    fit: Fit | None = None
-
-    @abstractmethod
-    def family_in(self, folder: Path) -> ItemsAt:
-        """What gives the items at each point of the grid; a file is read here, once, from `folder`.
-
-        This, or what it gives, raises:
-            PydanticCustomError: if a weight has no value or lies outside `[0, 1]`, or the file is not usable.
-        """
-
-    def _weight(self, key: str, L: int, K: int) -> float:
-        return _weight(getattr(self, key), L, K, key)
-
-
-class SizedEntry(InstanceEntry):
-    """A family with a number of items to choose."""
-
-    needs_L: ClassVar[bool] = True
-
-    L: Sizes | None = None
+from cascadebai_cli.study.own_family import OWN, Own
 
 
 class TwoLevel(SizedEntry):
@@ -83,7 +23,7 @@ class TwoLevel(SizedEntry):
     w_star: Formula
     w_prime: Formula
 
-    def family_in(self, folder: Path) -> ItemsAt:
+    def family_in(self, folder: Path, seed: int) -> ItemsAt:
         """What gives the items at each point of the grid."""
         return lambda L, K: families.two_level(L, K, self._weight("w_star", L, K), self._weight("w_prime", L, K))
 
@@ -95,7 +35,7 @@ class Linear(SizedEntry):
     w_max: Formula
     w_min: Formula
 
-    def family_in(self, folder: Path) -> ItemsAt:
+    def family_in(self, folder: Path, seed: int) -> ItemsAt:
         """What gives the items at each point of the grid."""
         return lambda L, K: families.linear(L, self._weight("w_max", L, K), self._weight("w_min", L, K))
 
@@ -112,10 +52,10 @@ class Explicit(InstanceEntry):
     family: Literal["explicit"]
     weights: Annotated[tuple[Formula, ...], List, AfterValidator(_enough)]
 
-    def family_in(self, folder: Path) -> ItemsAt:
+    def family_in(self, folder: Path, seed: int) -> ItemsAt:
         """What gives the items at each point of the grid."""
         L, formulas = len(self.weights), list(enumerate(self.weights))
-        return lambda _, K: families.explicit([_weight(w, L, K, "weights", i) for i, w in formulas])
+        return lambda _, K: families.explicit([weight_of(w, {"K": K, "L": L}, "weights", i) for i, w in formulas])
 
 
 class Csv(InstanceEntry):
@@ -148,7 +88,7 @@ class Csv(InstanceEntry):
             )
         return self
 
-    def family_in(self, folder: Path) -> ItemsAt:
+    def family_in(self, folder: Path, seed: int) -> ItemsAt:
         """What gives the items of the file, the same at every point of the grid."""
         columns = {"clicks": self.clicks, "views": self.views, "rate": self.rate, "item": self.item}
         file = ClickRateFile(folder / self.path, **columns, top=self.top, label=self.path)
@@ -159,16 +99,22 @@ class Csv(InstanceEntry):
         return lambda *_: items
 
 
-AnyInstance = Annotated[TwoLevel | Linear | Explicit | Csv, Field(discriminator="family")]
+def _family(entry: Any) -> str | None:
+    """Tag of the class of an entry, which is validated or not."""
+    family = entry.get("family") if isinstance(entry, dict) else getattr(entry, "family", None)
+    if isinstance(family, str) and is_own(family):
+        return OWN
+    return None if family is None else str(family)
+
+
+AnyInstance = Annotated[
+    Annotated[TwoLevel, Tag("two_level")]
+    | Annotated[Linear, Tag("linear")]
+    | Annotated[Explicit, Tag("explicit")]
+    | Annotated[Csv, Tag("csv")]
+    | Annotated[ByFormula, Tag("formula")]
+    | Annotated[Random, Tag("random")]
+    | Annotated[Own, Tag(OWN)],
+    Discriminator(_family),
+]
 """The class is chosen by `family`."""
-
-
-def _weight(formula: str | float, L: int, K: int, *at: str | int) -> float:
-    try:
-        value = evaluate(formula, {"K": K, "L": L})
-    except ConfigError as error:
-        raise mistake(str(error), *at) from None
-    if not 0 <= value <= 1:
-        worth = f"{formula} = {value:g} at K = {K}, L = {L}" if isinstance(formula, str) else f"{value:g}"
-        raise mistake(f"{worth} is outside [0, 1]; a weight is the probability of a click", *at)
-    return value

@@ -41,13 +41,18 @@ def _path_of(error: ErrorDetails, data: Any) -> KeyPath:
     """Keys from the top of `data` to the mistake, without the tags by which pydantic names a family or a type."""
     path: list[str | int] = []
     for part in error["loc"]:
-        if isinstance(data, Mapping) and part not in data and part == data.get("family"):
+        if isinstance(data, Mapping) and part not in data and _is_family(part, data.get("family")):
             continue
         if isinstance(part, str) and isinstance(data, str | float | int):
             continue
         path.append(part)
         data = _inside(data, part)
     return (*path, *_further(error))
+
+
+def _is_family(tag: object, family: object) -> bool:
+    """Whether a tag is that of a family; a name of one's own has a colon as its tag has."""
+    return tag == family or (isinstance(tag, str) and ":" in tag and isinstance(family, str) and ":" in family)
 
 
 def show(value: object) -> str:
@@ -87,7 +92,7 @@ def _one_of(value: object, quoted: str) -> str:
 
 def _no_family(value: object, _: Mapping[str, Any]) -> str:
     if isinstance(value, dict):
-        return "missing; write family: two_level, linear, explicit or csv"
+        return "missing; write family: two_level, linear, explicit, csv, formula, random or module:function"
     return _not_a_mapping(value, {})
 
 

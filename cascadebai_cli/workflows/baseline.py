@@ -9,7 +9,7 @@ from types import MappingProxyType
 import numpy as np
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.learners.plugins import is_plugin
+from cascadebai_cli.learners.own_code import is_own
 from cascadebai_cli.running.runner import Backend, run_missing
 from cascadebai_cli.running.worker import Settings
 from cascadebai_cli.store.directory import Results, load_results
@@ -40,8 +40,9 @@ class Baseline:
         cells: cells of its grid.
         rows: its trials.
         strangers: cells of `trials.csv` that its own config does not make any more.
-        plugins: algorithms `module:Class` that its config names.
-        skipped: learner -> algorithm, of those whose code must not be imported; their cells and rows are left out.
+        plugins: names `module:object` of code of one's own in its config.
+        skipped: learner or instance in words -> such a name, of those whose code must not be imported; their cells and
+            rows are left out.
     """
 
     results: Results
@@ -70,7 +71,7 @@ def load_baseline(directory: Path, folder: Path, plugins: Collection[str] = ()) 
     Args:
         directory: with `manifest.json` and `trials.csv`.
         folder: from which the data files of its config count.
-        plugins: algorithms `module:Class` that may be imported.
+        plugins: names `module:object` that may be imported.
 
     Raises:
         ConfigError: if a file is missing or damaged, or the config is not valid any more.
@@ -78,11 +79,15 @@ def load_baseline(directory: Path, folder: Path, plugins: Collection[str] = ()) 
     if not all((directory / name).exists() for name in (MANIFEST, TRIALS)):
         raise ConfigError(f"{directory} needs {MANIFEST} and {TRIALS} to be a reference; copy them from a sweep")
     results = load_results(directory)
-    own = {entry.name: entry.algorithm for entry in results.study.learners if is_plugin(entry.algorithm)}
-    skipped = {learner: algorithm for learner, algorithm in own.items() if algorithm not in plugins}
+    own = _own_code(results)
+    skipped = {entry: name for entry, name in own.items() if name not in plugins}
     cells = _cells(results, skipped, folder)
     places = {cell.cell_id: i for i, cell in enumerate(cells)}
-    left_out = {key for key, cell in results.manifest.cells.items() if cell.get("algorithm") in skipped.values()}
+    left_out = {
+        key
+        for key, cell in results.manifest.cells.items()
+        if {("learners", cell.get("learner")), ("instances", cell.get("instance"))} & set(skipped)
+    }
     rows: dict[int, dict[int, Row]] = {}
     strangers: dict[str, None] = {}
     for row in read_rows(directory / TRIALS):
@@ -92,16 +97,24 @@ def load_baseline(directory: Path, folder: Path, plugins: Collection[str] = ()) 
             strangers[row.cell_id] = None
     if not (rows or strangers or skipped):
         raise ConfigError(f"{directory / TRIALS}: no trial; {AGAIN}")
-    return Baseline(results, cells, rows, tuple(strangers), frozenset(own.values()), skipped)
+    words = {f"{key[:-1]} '{name}'": code for (key, name), code in skipped.items()}
+    return Baseline(results, cells, rows, tuple(strangers), frozenset(own.values()), words)
 
 
-def _cells(results: Results, skipped: Collection[str], folder: Path) -> Sequence[Cell]:
-    """The cells of all learners but some."""
-    left = [entry.name for entry in results.study.learners if entry.name not in skipped]
-    config = results.manifest.config
-    if skipped:
-        config = {**config, "learners": [entry for entry in config["learners"] if entry["name"] in left]}
-    return stored_study(config, results.directory / MANIFEST, folder).cells if left else ()
+def _own_code(results: Results) -> dict[tuple[str, str], str]:
+    """Key and name of each entry of the config that is code of one's own -> the name of that code."""
+    learners = {("learners", entry.name): entry.algorithm for entry in results.study.learners}
+    instances = {("instances", entry.name): entry.family for entry in results.study.instances}
+    return {entry: name for entry, name in {**learners, **instances}.items() if is_own(name)}
+
+
+def _cells(results: Results, skipped: Collection[tuple[str, str]], folder: Path) -> Sequence[Cell]:
+    """The cells of all learners and instances but some."""
+    config = dict(results.manifest.config)
+    for key, name in skipped:
+        config[key] = [entry for entry in config[key] if entry["name"] != name]
+    nobody = any(not config[key] for key, _ in skipped)
+    return () if nobody else stored_study(config, results.directory / MANIFEST, folder).cells
 
 
 def outcome_text(row: Row) -> str:

@@ -73,7 +73,7 @@ def verify(
         only: names of the artefacts, all by default.
         seed: root seed of the fresh trials; a new one by default.
         trials: fresh trials a cell.
-        plugins: learners `module:Class` that may be imported; others that a manifest names are skipped.
+        plugins: code `module:object` that may be imported; what else a manifest names is skipped.
         backend: where trials run; all cores by default.
         watch: takes the remarks.
 
@@ -103,17 +103,17 @@ def _directories(baseline: Path, only: Sequence[str]) -> list[Path]:
 
 def _tell_skipped(artefacts: Sequence[Baseline], plugins: Sequence[str], baseline: Path, watch: Watch) -> None:
     for artefact in artefacts:
-        for learner, algorithm in artefact.skipped.items():
+        for entry, name in artefact.skipped.items():
             watch.warn(
-                f"{artefact.name}: learner '{learner}' is skipped: {algorithm} is not part of this program; "
-                f"to import and run it, add --plugin {algorithm}"
+                f"{artefact.name}: {entry} is skipped: {name} is not part of this program; "
+                f"to import and run it, add --plugin {name}"
             )
     known = {name for artefact in artefacts for name in artefact.plugins}
     for name in plugins:
         if name not in known:
-            raise ConfigError(f"--plugin {name}: no learner in {baseline} has this algorithm; leave it away")
+            raise ConfigError(f"--plugin {name}: no learner or instance in {baseline} names it; leave it away")
     if not any(artefact.cells for artefact in artefacts):
-        raise ConfigError(f"{baseline}: no learner is left to run; name those that may run with --plugin")
+        raise ConfigError(f"{baseline}: nothing is left to run; name what may be imported with --plugin")
 
 
 def _check(artefact: Baseline, means: _Means, watch: Watch) -> list[str]:

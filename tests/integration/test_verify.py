@@ -397,8 +397,8 @@ def test_reading_results_imports_no_learner(
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        ((), "no learner is left to run; name those that may run with --plugin"),
-        (("--plugin", "antigravity:X"), "--plugin antigravity:X: no learner in "),
+        ((), "nothing is left to run; name what may be imported with --plugin"),
+        (("--plugin", "antigravity:X"), "--plugin antigravity:X: no learner or instance in "),
     ],
 )
 def test_nobody_is_left_to_run(more: tuple[str, ...], told: str, stranger: Path) -> None:

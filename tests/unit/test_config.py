@@ -112,9 +112,13 @@ BAD_VALUES = [
     (
         "family: two_level",
         "family: beta",
-        "10: family: 'beta' is not known; use one of two_level, linear, explicit, csv",
+        "10: family: 'beta' is not known; use one of two_level, linear, explicit, csv, formula, random, module:function",
     ),
-    ("    family: two_level\n", "", "9: family: missing; write family: two_level, linear, explicit or csv"),
+    (
+        "    family: two_level\n",
+        "",
+        "9: family: missing; write family: two_level, linear, explicit, csv, formula, random or module:function",
+    ),
     ("    w_prime: 1/K**2\n", "", "9: w_prime: missing; add this key"),
     ("w_prime: 1/K**2", "w_prime: 1/k", "12: w_prime: 1/k uses k, which is not known; did you mean K?"),
     ("w_prime: 1/K**2", "w_prime: 1/K^2", "12: w_prime: '1/K^2' is not a formula; write ** for a power"),

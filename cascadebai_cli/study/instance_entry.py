@@ -1,0 +1,105 @@
+"""What all instance entries of a config have in common."""
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.model.families import Items
+from cascadebai_cli.model.formula import evaluate
+from cascadebai_cli.study.fields import Entry, Risks, Sizes, Text, Tolerances
+from cascadebai_cli.study.messages import mistake
+from cascadebai_cli.study.zipped import Zip
+
+ScalingModel = Literal["K", "K^2", "sqrt(K)", "log(K)"]
+ItemsAt = Callable[[int, int], Items]
+"""`items_at(L, K)` gives the items at a point of the grid; `L` is 0 for families that bring their own."""
+
+
+class Coefficients(Entry):
+    """Known values of a fit `c1 f(K) + c2`, to stand beside ours."""
+
+    c1: float | None = None
+    c2: float | None = None
+    r2: float | None = None
+    p_value: float | None = None
+
+
+class Fit(Entry):
+    """Which regressor the mean steps of an instance are fitted on.
+
+    Attributes:
+        model: the regressor.
+        published: the values printed in the paper.
+        prior: values that were obtained before, by another program.
+    """
+
+    model: ScalingModel
+    published: Coefficients | None = None
+    prior: Coefficients | None = None
+
+
+class InstanceEntry(Entry):
+    """Keys of all families; `K`, `L`, `delta`, `epsilon`, `zip` override those of the study."""
+
+    needs_L: ClassVar[bool] = False
+
+    name: Text
+    K: Sizes | None = None
+    delta: Risks | None = None
+    epsilon: Tolerances | None = None
+    zip: Zip | None = None
+    fit: Fit | None = None
+
+    @property
+    def code(self) -> str | None:
+        """Hash of the code of one's own that makes the weights."""
+        return None
+
+    @abstractmethod
+    def family_in(self, folder: Path, seed: int) -> ItemsAt:
+        """What gives the items at each point of the grid.
+
+        Args:
+            folder: from which a path counts; a file is read here, once.
+            seed: root seed of the study, for a family that draws.
+
+        This, or what it gives, raises:
+            PydanticCustomError: if a weight has no value or lies outside `[0, 1]`, or the file is not usable.
+        """
+
+    def _weight(self, key: str, L: int, K: int) -> float:
+        return weight_of(getattr(self, key), {"K": K, "L": L}, key)
+
+
+class SizedEntry(InstanceEntry):
+    """A family with a number of items to choose."""
+
+    needs_L: ClassVar[bool] = True
+
+    L: Sizes | None = None
+
+
+def weight_of(
+    formula: str | float,
+    names: Mapping[str, int],
+    *at: str | int,
+    rng: np.random.Generator | None = None,
+) -> float:
+    """The weight that a formula gives for values of its names, `K` and `L` first.
+
+    Raises:
+        PydanticCustomError: about what lies `at`, if it has no value or lies outside `[0, 1]`.
+    """
+    try:
+        value = evaluate(formula, names, rng)
+    except ConfigError as error:
+        raise mistake(str(error), *at) from None
+    if not 0 <= value <= 1:
+        place = ", ".join(f"{name} = {number}" for name, number in names.items())
+        worth = f"{formula} = {value:g} at {place}" if isinstance(formula, str) else f"{value:g}"
+        raise mistake(f"{worth} is outside [0, 1]; a weight is the probability of a click", *at)
+    return value
