@@ -2,7 +2,8 @@
 
 import io
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import wraps
 from types import MappingProxyType
 from typing import Any, ParamSpec, TypeVar
@@ -10,6 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_pdf import PdfPages
 from matplotlib.figure import Figure
 from matplotlib.ticker import ScalarFormatter
 
@@ -25,6 +27,7 @@ COLUMN_WIDTH = 3.25
 PNG_DPI = 300
 
 STEPS_LABEL = "time complexity"
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 STYLE: Mapping[Any, Any] = MappingProxyType(
     {
@@ -55,14 +58,22 @@ STYLE: Mapping[Any, Any] = MappingProxyType(
 )
 
 
+@contextmanager
+def style_of(own: Mapping[str, Any] = NOTHING) -> Iterator[None]:
+    """The shared style, and `own` settings over it; matplotlib's settings are afterwards as they were."""
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        settings: dict[Any, Any] = {**STYLE, **own}
+        mpl.rcParams.update(settings)
+        yield
+
+
 def styled(function: Callable[P, T]) -> Callable[P, T]:
-    """Run `function` with the shared style, leaving matplotlib's settings as they were."""
+    """Run `function` with the shared style."""
 
     @wraps(function)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> T:
-        with mpl.rc_context():
-            mpl.rcdefaults()
-            mpl.rcParams.update(dict(STYLE))
+        with style_of():
             return function(*args, **kwargs)
 
     return wrapper
@@ -75,21 +86,41 @@ def new_figure(width: float, height: float) -> Figure:
     return figure
 
 
-@styled
-def render(figure: Figure, format: str, *, title: str, rows_sha256: str) -> bytes:
-    """The figure as a file, equal byte for byte when drawn again from the same rows.
+def render(figure: Figure, format: str, *, title: str, rows_sha256: str, own: Mapping[str, Any] = NOTHING) -> bytes:
+    """One page as a file; arguments as for `render_pages`."""
+    return render_pages([figure], format, title=title, rows_sha256=rows_sha256, own=own)[0]
+
+
+def render_pages(
+    pages: Sequence[Figure], format: str, *, title: str, rows_sha256: str, own: Mapping[str, Any] = NOTHING
+) -> list[bytes]:
+    """A figure as files, equal byte for byte when drawn again from the same rows: one PDF, or a file a page.
 
     Args:
-        figure: what to draw.
+        pages: what to draw.
         format: `pdf`, `png` or `svg`.
-        title: name of the study, kept in the file's metadata.
-        rows_sha256: hash of the rows that the figure shows, kept in the file's metadata.
+        title: name of the study, kept in the metadata of each file.
+        rows_sha256: hash of the rows that the figure shows, kept there too.
+        own: settings of matplotlib that go over the shared style.
     """
-    buffer = io.BytesIO()
     metadata = _metadata(format, title, f"rows_sha256={rows_sha256}")
-    set_fonts(figure)
-    with no_warnings_of_glyphs():
-        figure.savefig(buffer, format=format, dpi=PNG_DPI, metadata=metadata)
+    for page in pages:
+        set_fonts(page)
+    with style_of(own), no_warnings_of_glyphs():
+        return [_pdf(pages, metadata)] if format == "pdf" else [_image(page, format, metadata) for page in pages]
+
+
+def _pdf(pages: Sequence[Figure], metadata: dict[str, Any]) -> bytes:
+    buffer = io.BytesIO()
+    with PdfPages(buffer, metadata=metadata) as file:
+        for page in pages:
+            page.savefig(file, format="pdf", dpi=PNG_DPI)
+    return buffer.getvalue()
+
+
+def _image(page: Figure, format: str, metadata: dict[str, Any]) -> bytes:
+    buffer = io.BytesIO()
+    page.savefig(buffer, format=format, dpi=PNG_DPI, metadata=metadata)
     return buffer.getvalue()
 
 
@@ -102,12 +133,24 @@ def _metadata(format: str, title: str, rows: str) -> dict[str, Any]:
 
 
 def panel_letter(position: int) -> str:
-    """`(a)` for 0, `(b)` for 1, ..."""
-    return f"({chr(ord('a') + position)})"
+    """`(a)` for 0, `(b)` for 1, ..., `(aa)` for 26, `(ab)` for 27, ..."""
+    letters = ""
+    place = position + 1
+    while place:
+        place, letter = divmod(place - 1, 26)
+        letters = chr(ord("a") + letter) + letters
+    return f"({letters})"
 
 
-def label_steps(axes: Axes, largest: float) -> None:
-    """Label a linear y axis of steps, with thousands or millions taken out of the tick labels."""
+def label_steps(axes: Axes, largest: float, name: str = STEPS_LABEL, unit: str = "steps") -> None:
+    """Label a linear y axis, with thousands or millions taken out of the tick labels.
+
+    Args:
+        axes: what to label.
+        largest: largest value on the axis.
+        name: what is measured.
+        unit: in what, empty for a bare number.
+    """
     exponent = 3 * int(math.log10(largest) // 3) if largest >= 1e4 else 0
     ticks = ScalarFormatter(useOffset=False)
     ticks.set_scientific(exponent > 0)
@@ -115,5 +158,5 @@ def label_steps(axes: Axes, largest: float) -> None:
     axes.yaxis.set_major_formatter(ticks)
     # The power of ten stands in the label; matplotlib would hang it over the axis, beside the title.
     axes.yaxis.get_offset_text().set_visible(False)
-    unit = rf"$10^{exponent}$ steps" if exponent else "steps"
-    axes.set_ylabel(f"{STEPS_LABEL} ({unit})")
+    words = " ".join(filter(None, [f"$10^{exponent}$" if exponent else "", unit]))
+    axes.set_ylabel(f"{name} ({words})" if words else name)

@@ -113,6 +113,12 @@ def default_options(algorithm: str) -> dict[str, Any]:
     return {name: _plain(value) for name, value in defaults.items() if value is not inspect.Parameter.empty}
 
 
+def option_values(entry: LearnerEntry) -> dict[str, Any]:
+    """Options of a learner, with the defaults of one of this program's; a class of one's own is not imported."""
+    defaults = default_options(entry.algorithm) if entry.algorithm in ALGORITHMS else {}
+    return {**defaults, **entry.spec.options}
+
+
 def _plain(value: Any) -> Any:
     try:
         return json.loads(json.dumps(value))

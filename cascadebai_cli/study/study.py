@@ -1,9 +1,10 @@
 """A study: what a config says, checked, and the grid of cells that it spans."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, PrivateAttr, ValidationInfo, model_validator
+from pydantic_core import PydanticCustomError
 
 from cascadebai_cli.engines.reward_table import TableShape
 from cascadebai_cli.engines.simulate import EngineName
@@ -30,17 +31,12 @@ from cascadebai_cli.study.fields import (
 from cascadebai_cli.study.grid import cells_of
 from cascadebai_cli.study.instances import AnyInstance
 from cascadebai_cli.study.learners import LearnerEntry
-from cascadebai_cli.study.messages import mistake, show
+from cascadebai_cli.study.messages import mistake, show, within
+from cascadebai_cli.study.plot import Plot, refuse_unknown_words
 from cascadebai_cli.study.zipped import Zip
 
 DEFAULT_LEARNER: dict[str, Any] = {"name": "CascadeBAI", "algorithm": "cascadebai"}
 """The only learner of a config that names none."""
-
-
-class Plot(Entry):
-    """How the results are drawn."""
-
-    kind: Literal["scaling", "curves", "bars"] = "scaling"
 
 
 class Rewards(Entry):
@@ -116,6 +112,10 @@ class Study(Entry):
             _refuse_twins(self, self._cells)
             for cell in self._cells:
                 _check_learner(self, cell)
+            try:
+                refuse_unknown_words(self.plot, self.instances, self.learners)
+            except PydanticCustomError as error:
+                raise within(error, "plot") from None
         return self
 
 

@@ -1,64 +1,91 @@
-"""The kinds of figures: what each is made from."""
+"""What a figure is made from: the cells of some result directories, and the words of a plot."""
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from cascadebai_cli.analysis.bounds import bounds_of_results
 from cascadebai_cli.analysis.fits import fitted_curves
+from cascadebai_cli.analysis.together import told_apart
+from cascadebai_cli.analysis.wide import chosen_cells, chosen_results, wide_table, with_bounds
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.figures.bars import draw_bars
-from cascadebai_cli.figures.bounds import draw_bounds
-from cascadebai_cli.figures.curves import draw_curves
-from cascadebai_cli.figures.scaling import draw_scaling
+from cascadebai_cli.figures.draw import draw
+from cascadebai_cli.figures.labels import Labels
+from cascadebai_cli.figures.own_style import read_style
+from cascadebai_cli.figures.panels import chart_of, refuse_too_many, with_fits
 from cascadebai_cli.figures.schematic import draw_schematic
+from cascadebai_cli.figures.style import render_pages
 from cascadebai_cli.store.directory import Results
+from cascadebai_cli.study.plot import Plot
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
 
-Drawing = Callable[[Results], "Figure"]
+    from cascadebai_cli.figures.chart import Chart
 
 
-def drawing(results: Results, kind: str | None = None) -> Drawing:
-    """How to draw a kind of figure, that of the config by default.
+@dataclass(frozen=True)
+class Drawing:
+    """The pages of a figure, and the settings of a user that went into them."""
+
+    pages: "Sequence[Figure]"
+    own: Mapping[str, Any]
+
+    def files(self, format: str, studies: Sequence[Results]) -> list[bytes]:
+        """The figure as files, one a page but for a PDF."""
+        hashes = ",".join(results.rows_sha256 for results in studies)
+        title = ", ".join(dict.fromkeys(results.name for results in studies))
+        return render_pages(self.pages, format, title=title, rows_sha256=hashes, own=self.own)
+
+
+def drawing(studies: Sequence[Results], plot: Plot) -> Drawing:
+    """A figure of some studies.
 
     Raises:
-        ConfigError: if there is no such kind.
+        ConfigError: as for `chart`, or if the file of the style is not usable.
     """
-    asked = kind or results.plot_kind
-    if asked not in KINDS:
-        raise ConfigError(f"--kind: {asked} is not known; use one of {', '.join(KINDS)}")
-    return KINDS[asked]
+    if plot.kind == "schematic":
+        return Drawing([draw_schematic()], {})
+    own = read_style(Path(plot.style)) if plot.style else {}
+    return Drawing(draw(chart(studies, plot), own), own)
 
 
-def _scaling(results: Results) -> "Figure":
-    return draw_scaling(results.summary, fitted_curves(results), results.instances)
+def chart(studies: Sequence[Results], plot: Plot) -> "Chart":
+    """What a figure shows, as data.
+
+    Args:
+        studies: one or more.
+        plot: what to draw of them.
+
+    Raises:
+        ConfigError: if the words of the plot do not make a figure of these studies.
+    """
+    import pandas as pd
+
+    together = told_apart(studies)
+    cells = chosen_cells(wide_table(together), plot)
+    refuse_too_many(cells, plot)
+    chosen = chosen_results(together, cells)
+    if plot.kind == "bounds" or plot.y == "steps_per_lower_bound":
+        cells = _bounded(cells, together, plot)
+    instances = {name: entry for results in chosen for name, entry in results.instances.items()}
+    shown = {name: entry for name, entry in instances.items() if name in set(cells["instance"])}
+    caps = {results.study.max_steps for results in chosen}
+    found = chart_of(cells, plot, Labels(shown, plot.labels), caps.pop() if len(caps) == 1 else None)
+    if plot.kind != "scaling":
+        return found
+    return with_fits(found, pd.concat([fitted_curves(results) for results in chosen]))
 
 
-def _curves(results: Results) -> "Figure":
-    return draw_curves(results.summary, results.instances)
-
-
-def _bars(results: Results) -> "Figure":
-    return draw_bars(results.summary, results.instances, results.learners, results.study.max_steps)
-
-
-def _bounds(results: Results) -> "Figure":
-    table = bounds_of_results(results)
-    if table.empty or table["upper"].isna().all():
+def _bounded(cells: "pd.DataFrame", studies: Sequence[Results], plot: Plot) -> "pd.DataFrame":
+    table = with_bounds(cells, studies)
+    if plot.kind != "bounds":
+        return table
+    bounded = table[table["upper"].notna() & table["learner"].isin([results.main_learner for results in studies])]
+    if bounded.empty:
         raise ConfigError(
-            f"--kind: bounds needs CascadeBAI on a two_level instance, and {results.directory} has none; "
+            f"--kind: bounds needs CascadeBAI on a two_level instance, and {studies[0].directory} has none; "
             "`cascadebai bounds CONFIG` prints the bounds of any instance"
         )
-    return draw_bounds(table[table["learner"] == results.main_learner], results.instances)
-
-
-def _schematic(results: Results) -> "Figure":
-    return draw_schematic()
-
-
-KINDS: Mapping[str, Drawing] = MappingProxyType(
-    {"scaling": _scaling, "curves": _curves, "bars": _bars, "bounds": _bounds, "schematic": _schematic}
-)
-"""`plot: kind` of a config or `--kind` -> how to draw it; a new kind is a module in `figures/` and an entry here."""
+    return bounded

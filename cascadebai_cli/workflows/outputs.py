@@ -2,6 +2,7 @@
 
 import errno
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_LETTERS = 10
-
-FORMATS = ("pdf", "png", "svg")
-"""Endings of the file of a figure."""
 
 
 def write_bytes(path: Path, content: bytes, *, through: bool = True) -> None:
@@ -55,9 +53,9 @@ def write_table(path: Path, table: pd.DataFrame, *, through: bool = True) -> Non
     write_bytes(path, table_bytes(table), through=through)
 
 
-def warn_of_letters(figure: "Figure", name: str, watch: Watch) -> None:
+def warn_of_letters(pages: "Sequence[Figure]", name: str, watch: Watch) -> None:
     """Point out letters of a figure that no font has."""
-    if letters := set_fonts(figure):
+    if letters := "".join(dict.fromkeys("".join(map(set_fonts, pages)))):
         shown = letters[:MOST_LETTERS] + ("..." if len(letters) > MOST_LETTERS else "")
         watch.warn(
             f"warning: {name}: no installed font has {shown}, so that boxes stand there; install a font for this "

@@ -19,11 +19,12 @@ from cascadebai_cli.running.runner import Backend, run_missing
 from cascadebai_cli.running.worker import Settings
 from cascadebai_cli.store.schema import Row
 from cascadebai_cli.study.cells import Cell
+from cascadebai_cli.study.plot import FORMATS
 from cascadebai_cli.text.numbers import exact, share
 from cascadebai_cli.text.table import Table, table_of
 from cascadebai_cli.workflows.click_log import Columns, Question, question_of
 from cascadebai_cli.workflows.failures import Failures
-from cascadebai_cli.workflows.outputs import FORMATS, warn_of_letters, write_bytes
+from cascadebai_cli.workflows.outputs import warn_of_letters, write_bytes
 from cascadebai_cli.workflows.studies import check_trials
 from cascadebai_cli.workflows.watch import SILENT, Watch
 
@@ -211,5 +212,5 @@ def _items(rows: Sequence[Row], question: Question) -> tuple[FoundItem, ...]:
 def _draw(picture: Path, learners: Sequence[PageViews], question: Question, watch: Watch) -> None:
     title = f"best {question.problem.K} of {len(question.names)} items, {question.file.name}"
     figure = draw_page_views(pd.DataFrame(list(map(asdict, learners))), question.bound, title)
-    warn_of_letters(figure, str(question.file), watch)
+    warn_of_letters([figure], str(question.file), watch)
     write_bytes(picture, render(figure, picture.suffix[1:], title=title, rows_sha256=""))

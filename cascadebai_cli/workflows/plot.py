@@ -1,55 +1,95 @@
-"""Draw the figure of a study."""
+"""Draw a figure of one or more result directories."""
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.figures.style import render
-from cascadebai_cli.store.directory import load_results
+from cascadebai_cli.store.directory import Results, load_results
+from cascadebai_cli.study.plot import FORMATS
 from cascadebai_cli.workflows.drawings import drawing
-from cascadebai_cli.workflows.outputs import FORMATS, warn_of_letters, write_bytes
+from cascadebai_cli.workflows.outputs import warn_of_letters, write_bytes
 from cascadebai_cli.workflows.results import is_whole, warn_of_gaps
 from cascadebai_cli.workflows.watch import SILENT, Watch
-
-DEFAULT_FORMATS = ("pdf", "png")
+from cascadebai_cli.workflows.words import plot_words
 
 
 @dataclass(frozen=True)
 class Plotted:
-    """The files of a figure, and whether no trial of its study is missing."""
+    """The files of a figure, and whether no trial of its studies is missing."""
 
     files: tuple[Path, ...]
     whole: bool
 
 
-def plot(directory: Path, *, out: Path | None = None, kind: str | None = None, watch: Watch = SILENT) -> Plotted:
-    """Draw the figure of a result directory.
+def plot(
+    directories: Sequence[Path],
+    *,
+    out: Path | None = None,
+    config: Path | None = None,
+    words: Mapping[str, Any] | None = None,
+    watch: Watch = SILENT,
+) -> Plotted:
+    """Draw a figure.
 
     Args:
-        directory: that of a sweep.
-        out: a file whose ending is one of `FORMATS`, or a directory for a PDF and a PNG; `directory` by default.
-        kind: a key of `KINDS`; that of the config by default.
+        directories: of sweeps; all are drawn into the same panels.
+        out: a file whose ending is one of `FORMATS`, or a directory for a file a format; the first directory by
+            default.
+        config: a YAML file whose `plot` says what to draw; by default that of the first directory does.
+        words: keys of `study.plot.Plot` that take the place of its own.
         watch: takes the remarks.
 
     Raises:
-        ConfigError: if the directory is not that of a sweep, or the kind or the format is not known.
+        ConfigError: if a directory is not that of a sweep, or the words do not make a figure of it.
         CascadeError: if a file cannot be written.
     """
-    results = load_results(directory)
-    draw = drawing(results, kind)
-    files = _files(out or directory, f"{results.name}_{kind}" if kind else results.name)
-    warn_of_gaps(results, watch)
-    figure = draw(results)
-    warn_of_letters(figure, results.name, watch)
-    for path in files:
-        content = render(figure, path.suffix[1:], title=results.name, rows_sha256=results.rows_sha256)
-        write_bytes(path, content, through=out is not None)
-    return Plotted(files, is_whole(results))
+    given = dict(words or {})
+    studies = [load_results(directory) for directory in _distinct(directories)]
+    asked = plot_words(studies, config, given)
+    files = _files(out or directories[0], _name(studies, config, given), asked.format, given)
+    for results in studies:
+        warn_of_gaps(results, watch)
+    drawn = drawing(studies, asked)
+    warn_of_letters(drawn.pages, ", ".join(results.name for results in studies), watch)
+    written = []
+    for file in files:
+        for path, content in zip(_pages(file), drawn.files(file.suffix[1:], studies), strict=False):
+            write_bytes(path, content, through=out is not None)
+            written.append(path)
+    return Plotted(tuple(written), all(map(is_whole, studies)))
 
 
-def _files(out: Path, name: str) -> tuple[Path, ...]:
+def _distinct(directories: Sequence[Path]) -> Sequence[Path]:
+    for i, directory in enumerate(directories):
+        if directory in directories[:i]:
+            raise ConfigError(f"{directory} is given twice; leave one out")
+    return directories
+
+
+def _name(studies: Sequence[Results], config: Path | None, words: Mapping[str, Any]) -> str:
+    """What the files are called: after the config, or after the studies and the kind that was asked for."""
+    if config:
+        return config.stem
+    names = list(dict.fromkeys(results.name for results in studies))
+    return "_".join([*names, *([words["kind"]] if "kind" in words else [])])
+
+
+def _files(out: Path, name: str, formats: Sequence[str], words: Mapping[str, Any]) -> tuple[Path, ...]:
     if out.is_dir() or not out.suffix:
-        return tuple(out / f"{name}.{format}" for format in DEFAULT_FORMATS)
+        return tuple(out / f"{name}.{format}" for format in formats)
     if out.suffix[1:] not in FORMATS:
         raise ConfigError(f"--out: {out}: format {out.suffix} is not known; use .pdf, .png or .svg, or a directory")
+    if "format" in words and out.suffix[1:] not in words["format"]:
+        raise ConfigError(f"--format: {out} ends in {out.suffix}; leave --format out, or give a directory")
     return (out,)
+
+
+def _pages(file: Path) -> Iterator[Path]:
+    """Names of the files of the pages: `figure.png`, `figure-2.png`, ..."""
+    yield file
+    number = 2
+    while True:
+        yield file.with_stem(f"{file.stem}-{number}")
+        number += 1

@@ -13,12 +13,12 @@ from cascadebai_cli.analysis.claims import claims_of
 from cascadebai_cli.analysis.figure_data import figure_data
 from cascadebai_cli.analysis.provenance import provenance, settings
 from cascadebai_cli.analysis.tables import tables_of
-from cascadebai_cli.figures.style import render
 from cascadebai_cli.report.content import PageTable, Picture, Section
 from cascadebai_cli.report.page import render_page
 from cascadebai_cli.store.directory import Results, capped_trials, load_results, missing_trials
 from cascadebai_cli.store.schema import BOUND_FITS, FITS, ORDERS
 from cascadebai_cli.store.timings import times_of
+from cascadebai_cli.study.plot import Plot
 from cascadebai_cli.text.columns import cell_text, heading
 from cascadebai_cli.text.table import Column
 from cascadebai_cli.workflows.drawings import drawing
@@ -92,10 +92,12 @@ def _section(results: Results, name: str, watch: Watch) -> Section:
 
 def _pictures(results: Results, watch: Watch) -> Iterator[Picture]:
     for kind in _kinds(results):
-        figure = drawing(results, kind)(results)
-        warn_of_letters(figure, results.name, watch)
-        svg = render(figure, "svg", title=results.name, rows_sha256=results.rows_sha256)
-        yield Picture(TITLES[kind], alternative(results, kind), svg, _data(results, kind))
+        asked = results.study.plot if kind == results.plot_kind else Plot(kind=kind)  # type: ignore[arg-type]
+        drawn = drawing([results], asked)
+        warn_of_letters(drawn.pages, results.name, watch)
+        for number, svg in enumerate(drawn.files("svg", [results])):
+            data = None if number else _data(results, kind)
+            yield Picture(TITLES[kind], alternative(results, kind), svg, data)
 
 
 def _kinds(results: Results) -> list[str]:

@@ -1,17 +1,19 @@
 """What the figures of the display orders consist of."""
 
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
+from drawn import figure
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.container import BarContainer
 from matplotlib.figure import Figure
 from synthetic import Cell, scaling_config, write_results
 
-from cascadebai_cli.figures.bars import ORDERS, draw_bars
+from cascadebai_cli.figures.looks import ORDERS
 from cascadebai_cli.figures.style import render
 from cascadebai_cli.store.directory import Results, load_results
 
@@ -26,12 +28,20 @@ def steps(cell: Cell) -> float:
 
 def study(directory: Path, **changes: Any) -> Results:
     learners = [{"name": order, "algorithm": "cascadebai", "order": order} for order in ORDERS]
-    config = {"L": [64], "K": [16], "learners": learners, "trials": 5, "max_steps": CAP, **changes}
+    config = {
+        "L": [64],
+        "K": [16],
+        "learners": learners,
+        "trials": 5,
+        "max_steps": CAP,
+        "plot": {"kind": "bars"},
+        **changes,
+    }
     return load_results(write_results(directory, scaling_config(5, **config), steps, cap=CAP))
 
 
 def draw(results: Results) -> Figure:
-    return draw_bars(results.summary, results.instances, results.learners, CAP)
+    return figure(results)
 
 
 def groups(axes: Axes) -> list[BarContainer]:
@@ -84,10 +94,10 @@ def test_legend_names_the_orders_and_the_cap(results: Results) -> None:
 
 
 def test_without_capped_trials_nothing_is_hatched(results: Results) -> None:
-    summary = results.summary.assign(n_capped=0)
-    figure = draw_bars(summary, results.instances, results.learners, None)
-    assert not any(bar.get_hatch() for bars in groups(figure.axes[0]) for bar in bars)
-    assert len(figure.legends[0].get_texts()) == 7
+    study = results.study.model_copy(update={"max_steps": None})
+    drawn = draw(replace(results, summary=results.summary.assign(n_capped=0), study=study))
+    assert not any(bar.get_hatch() for bars in groups(drawn.axes[0]) for bar in bars)
+    assert len(drawn.legends[0].get_texts()) == 7
 
 
 def test_every_bar_is_visible(results: Results) -> None:
@@ -101,8 +111,8 @@ def test_every_bar_is_visible(results: Results) -> None:
 @pytest.mark.slow
 def test_sixteen_panels_in_the_order_of_the_paper(tmp_path: Path) -> None:
     grid = {"L": [64, 128], "K": [16, 8], "delta": [0.1, 0.05], "epsilon": [0.0, 0.05]}
-    figure = draw(study(tmp_path / "figure4", **grid))
-    titles = [axes.get_title() for axes in figure.axes]
+    drawn = draw(study(tmp_path / "figure4", **grid))
+    titles = [axes.get_title() for axes in drawn.axes]
     assert len(titles) == 16
     assert titles[:3] == [
         r"$L = 64,\ K = 16,\ \delta = 0.1,\ \epsilon = 0$",
@@ -110,20 +120,20 @@ def test_sixteen_panels_in_the_order_of_the_paper(tmp_path: Path) -> None:
         r"$L = 64,\ K = 8,\ \delta = 0.1,\ \epsilon = 0$",
     ]
     assert titles[-1] == r"$L = 128,\ K = 8,\ \delta = 0.05,\ \epsilon = 0.05$"
-    assert len({axes.get_ylim() for axes in figure.axes}) == 1
-    assert render(figure, "png", title="figure4", rows_sha256="0")
+    assert len({axes.get_ylim() for axes in drawn.axes}) == 1
+    assert render(drawn, "png", title="figure4", rows_sha256="0")
 
 
 def test_an_unfinished_sweep_can_be_drawn(tmp_path: Path) -> None:
     results = study(tmp_path / "r", K=[16, 8, 4])
     part = results.summary[~((results.summary["K"] == 4) & (results.summary["instance"] != "setting 1"))]
-    figure = draw_bars(part, results.instances, results.learners, CAP)
-    assert len(figure.axes) == 3
-    assert [len(bars) for bars in groups(figure.axes[2])] == [1] * 7
+    drawn = draw(replace(results, summary=part))
+    assert len(drawn.axes) == 3
+    assert [len(bars) for bars in groups(drawn.axes[2])] == [1] * 7
 
 
 def test_learners_without_an_order_keep_their_names(tmp_path: Path) -> None:
     learners = [{"name": "kl", "algorithm": "kl"}, {"name": "$", "algorithm": "cascadebai"}]
-    figure = draw(study(tmp_path / "r", learners=learners))
-    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    drawn = draw(study(tmp_path / "r", learners=learners))
+    labels = [text.get_text() for text in drawn.legends[0].get_texts()]
     assert labels[:2] == ["kl", r"\$"]

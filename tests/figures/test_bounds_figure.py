@@ -1,28 +1,27 @@
 """What the figures of the bounds consist of."""
 
+import drawn
 import numpy as np
-import pandas as pd
 import pytest
+from synthetic import scaling_config, write_results
 
-from cascadebai_cli.figures.bounds import draw_bounds
 from cascadebai_cli.figures.schematic import draw_schematic, optimal_sets
 from cascadebai_cli.figures.style import render
-from cascadebai_cli.study.instances import TwoLevel
+from cascadebai_cli.store.directory import load_results
 
 
-def table_of(instances):
-    K = np.arange(20, 25)
-    parts = [
-        {"instance": name, "L": 128, "delta": 0.1, "epsilon": 0.0, "K": k}
-        | {"lower": 10.0 * k, "mean_steps": 100.0 * k, "upper": 1000.0 * k}
-        for name in instances
-        for k in reversed(K)
-    ]
-    return pd.DataFrame(parts)
+def study(folder, settings=1, instances=None, **changes):
+    config = scaling_config(settings, K=[20, 22, 21, 24, 23], trials=2, plot={"kind": "bounds"}, **changes)
+    config["instances"] = instances or config["instances"]
+    return load_results(write_results(folder, config))
 
 
-def test_measured_steps_lie_between_two_lines_on_a_log_axis():
-    (axes,) = draw_bounds(table_of(["x"]), {}).axes
+def two_level(name, w_star="1/K", w_prime="1/K**2"):
+    return {"name": name, "family": "two_level", "w_star": w_star, "w_prime": w_prime}
+
+
+def test_measured_steps_lie_between_two_lines_on_a_log_axis(tmp_path):
+    (axes,) = drawn.figure(study(tmp_path)).axes
     assert axes.get_yscale() == "log"
     upper, dots, lower = axes.get_lines()
     assert upper.get_xdata().tolist() == [20, 21, 22, 23, 24]
@@ -31,23 +30,31 @@ def test_measured_steps_lie_between_two_lines_on_a_log_axis():
 
 
 @pytest.mark.parametrize(("panels", "places"), [(1, 1), (2, 2), (3, 3), (5, 6), (6, 6)])
-def test_the_legend_takes_an_empty_place_or_stands_below(panels, places):
-    figure = draw_bounds(table_of([f"setting {i}" for i in range(panels)]), {})
+def test_the_legend_takes_an_empty_place_or_stands_below(tmp_path, panels, places):
+    instances = [two_level(f"setting {i % 5 + 1} {chr(97 + i)} 1") for i in range(panels)]
+    figure = drawn.figure(study(tmp_path, instances=instances))
     assert len(figure.axes) == places
     assert len(figure.legends) == (panels == places)
     figure.draw_without_rendering()
 
 
-def test_panels_have_letters_and_the_weights_of_the_config():
-    entry = TwoLevel(name="setting 1", family="two_level", w_star="1/K", w_prime="1/K**2")
-    figure = draw_bounds(table_of(["setting 1", "mine"]), {"setting 1": entry})
-    assert [axes.get_title() for axes in figure.axes] == ["(a) $w^{*} = 1/K$, $w′ = 1/K^{2}$", "(b) mine"]
+def test_panels_have_letters_and_the_weights_of_the_config(tmp_path):
+    figure = drawn.figure(study(tmp_path, instances=[two_level("setting 1"), two_level("mine 1", 0.5, 0.25)]))
+    assert [axes.get_title() for axes in figure.axes] == [
+        "(a) $w^{*} = 1/K$, $w′ = 1/K^{2}$",
+        "(b) $w^{*} = 0.5$, $w′ = 0.25$",
+    ]
 
 
-def test_varying_sizes_make_panels_of_their_own():
-    table = pd.concat([table_of(["x"]), table_of(["x"]).assign(epsilon=0.05)])
-    titles = [axes.get_title() for axes in draw_bounds(table, {}).axes]
-    assert titles == [r"(a) x, $\epsilon = 0$", r"(b) x, $\epsilon = 0.05$"]
+def test_instances_with_the_same_formulas_keep_their_names(tmp_path):
+    figure = drawn.figure(study(tmp_path, instances=[two_level("setting 1"), two_level("mine 1")]))
+    assert [axes.get_title() for axes in figure.axes] == ["(a) setting 1", "(b) mine 1"]
+
+
+def test_varying_sizes_make_panels_of_their_own(tmp_path):
+    titles = [axes.get_title() for axes in drawn.figure(study(tmp_path, epsilon=[0.0, 0.05]), x="K").axes]
+    weights = "$w^{*} = 1/K$, $w′ = 1/K^{2}$"
+    assert titles == [rf"(a) {weights}, $\epsilon = 0$", rf"(b) {weights}, $\epsilon = 0.05$"]
 
 
 def test_optimal_sets_are_those_of_the_altered_instances():

@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
+import drawn
 import pytest
 from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 from synthetic import Cell, planted_steps, scaling_config, write_results
 
-from cascadebai_cli.figures.curves import draw_curves
 from cascadebai_cli.figures.style import render
 from cascadebai_cli.store.directory import Results, load_results
 
@@ -22,13 +22,13 @@ def steps(cell: Cell) -> float:
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     learners = [{"name": name, "algorithm": "batrac"} for name in NAMES]
-    config = scaling_config(2, learners=learners, K=list(range(20, 26)))
+    config = scaling_config(2, learners=learners, K=list(range(20, 26)), plot={"kind": "curves"})
     return load_results(write_results(tmp_path_factory.mktemp("r") / "figure2", config, steps))
 
 
 @pytest.fixture
 def figure(results: Results) -> Figure:
-    return draw_curves(results.summary, results.instances)
+    return drawn.figure(results)
 
 
 def test_two_panels_with_a_curve_a_learner(figure: Figure, results: Results) -> None:
@@ -70,6 +70,6 @@ def test_curves_differ_in_colour_and_marker_and_the_first_lies_on_top(figure: Fi
 def test_one_panel_for_each_tolerance(tmp_path: Path) -> None:
     config = scaling_config(1, epsilon=[0.0, 0.05], K=[20, 30], trials=1)
     results = load_results(write_results(tmp_path / "r", config))
-    figure = draw_curves(results.summary, results.instances)
+    figure = drawn.figure(results, kind="curves", x="K")
     assert figure.axes[1].get_title().endswith(r"$\epsilon = 0.05$")
     assert render(figure, "png", title="r", rows_sha256="0")

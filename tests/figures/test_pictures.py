@@ -12,10 +12,11 @@ from matplotlib.figure import Figure
 from matplotlib.testing.compare import compare_images
 
 import cascadebai_cli
-from cascadebai_cli.figures import bars, bounds, curves, scaling, schematic
+from cascadebai_cli.figures import bars, lines, looks, schematic
 from cascadebai_cli.figures.style import STYLE, styled
 from cascadebai_cli.store.directory import load_results
-from cascadebai_cli.workflows.drawings import KINDS
+from cascadebai_cli.study.plot import Plot
+from cascadebai_cli.workflows.drawings import drawing
 
 HERE = Path(__file__).parent
 BASELINE = HERE / "baseline"
@@ -41,7 +42,8 @@ PICTURES = pictures()
 
 def draw(name: str) -> Figure:
     directory, kind = PICTURES[name]
-    return KINDS[kind](load_results(directory))
+    (page,) = drawing([load_results(directory)], Plot(kind=kind)).pages
+    return page
 
 
 def compared_with_baseline(function: Callable[..., Figure]) -> Callable[..., Figure]:
@@ -76,12 +78,12 @@ def test_the_comparison_is_silent_without_a_fault(name: str, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("name", "module", "colour", "other"),
     [
-        ("scaling", scaling, "POINTS", "navy"),
-        ("scaling", scaling, "FIT", "darkred"),
-        ("scaling", scaling, "BAND", "darkcyan"),
-        ("curves", curves, "LOOKS", tuple(look._replace(color="#0072B3") for look in curves.LOOKS)),
+        ("scaling", lines, "POINTS", lines.POINTS._replace(color="navy")),
+        ("scaling", lines, "FIT", "darkred"),
+        ("scaling", lines, "BAND", "darkcyan"),
+        ("curves", lines, "LOOKS", tuple(look._replace(color="#0072B3") for look in looks.LOOKS)),
         ("bars", bars, "ORDERS", {**bars.ORDERS, "-U": (bars.ORDERS["-U"][0], "#F0B490")}),
-        ("bounds", bounds, "LOWER", "#2e7d40"),
+        ("bounds", lines, "LOWER", "#2e7d40"),
         ("schematic", schematic, "OPTIMAL", "#8fce93"),
     ],
 )

@@ -2,7 +2,9 @@
 
 import hashlib
 from pathlib import Path
+from typing import Any
 
+import drawn
 import matplotlib as mpl
 import pytest
 from cases import mostly_slow
@@ -13,8 +15,6 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from synthetic import scaling_config, write_results
 
-from cascadebai_cli.analysis.fits import fitted_curves
-from cascadebai_cli.figures.scaling import draw_scaling
 from cascadebai_cli.figures.style import render
 from cascadebai_cli.store.directory import Results, load_results
 
@@ -24,8 +24,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     return load_results(write_results(tmp_path_factory.mktemp("r") / "table1", scaling_config()))
 
 
-def draw(results: Results) -> Figure:
-    return draw_scaling(results.summary, fitted_curves(results), results.instances)
+def draw(results: Results, **words: Any) -> Figure:
+    return drawn.figure(results, **words)
 
 
 def lines_of(axes: Axes, color: str) -> list[Line2D]:
@@ -120,7 +120,7 @@ def test_an_instance_without_a_fit_shows_its_dots(tmp_path: Path) -> None:
 def test_what_varies_is_in_the_title(tmp_path: Path) -> None:
     learners = [{"name": "ours", "algorithm": "cascadebai"}, {"name": "theirs", "algorithm": "batrac"}]
     config = scaling_config(1, K=[20, 30, 40], learners=learners, epsilon=[0.0, 0.05])
-    figure = draw(load_results(write_results(tmp_path / "r", config)))
+    figure = draw(load_results(write_results(tmp_path / "r", config)), x="K")
     assert len(figure.axes) == 4
     assert figure.axes[1].get_title().endswith(r"ours, $\epsilon = 0.05$")
 

@@ -91,7 +91,7 @@ def test_tables_figure_page_and_bounds_of_a_sweep(request_: Request, tmp_path: P
     assert [table.file for table in fitted.tables] == ["fits.csv", "models.csv", "bound_fits.csv"]
     assert all((directory / table.file).exists() for table in fitted.tables)
     assert fitted.whole
-    assert plot(directory, out=tmp_path / "f.svg").files == (tmp_path / "f.svg",)
+    assert plot([directory], out=tmp_path / "f.svg").files == (tmp_path / "f.svg",)
     page = report([directory], out=tmp_path / "page.html", title="A page")
     assert "<h1>A page</h1>" in page.file.read_text()
     bounded = bounds(request_.config, results=directory)

@@ -106,7 +106,11 @@ BAD_VALUES = [
     ("epsilon: 0", "order: as given", "7: order: 'as given' is not known; did you mean as_given?"),
     ("epsilon: 0", "engine: skip_ahead", "7: engine: 'skip_ahead' is not known; did you mean skip-ahead?"),
     ("epsilon: 0", "feedback: semi", "7: feedback: 'semi' is not known; use one of cascading, semi-bandit"),
-    ("epsilon: 0", "plot: {kind: line}", "7: kind: 'line' is not known; use one of scaling, curves, bars"),
+    (
+        "epsilon: 0",
+        "plot: {kind: line}",
+        "7: kind: 'line' is not known; use one of scaling, curves, bars, bounds, schematic",
+    ),
     ("epsilon: 0", "plot: bars", "7: plot: 'bars' is not a mapping; write keys and values"),
     ("family: two_level", "family: two-level", "10: family: 'two-level' is not known; did you mean two_level?"),
     (

@@ -2,13 +2,13 @@
 
 import pytest
 
-from cascadebai_cli.figures.labels import instance_label, values_label
+from cascadebai_cli.figures.labels import Labels, values_label
 from cascadebai_cli.study.instances import AnyInstance, Linear, TwoLevel
 
 
 def test_two_level_instance_is_named_by_its_weights() -> None:
     entry = TwoLevel(name="setting 3", family="two_level", w_star="1/sqrt(K)", w_prime=0.1)
-    assert instance_label("setting 3", entry) == "$w^{*} = 1/\\sqrt{K}$, $w\N{PRIME} = 0.1$"
+    assert Labels({"setting 3": entry}).name("instance", "setting 3") == "$w^{*} = 1/\\sqrt{K}$, $w\N{PRIME} = 0.1$"
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,16 @@ def test_two_level_instance_is_named_by_its_weights() -> None:
     ],
 )
 def test_other_instances_keep_their_name(entry: AnyInstance | None) -> None:
-    assert instance_label("the $5 shop", entry) == r"the \$5 shop"
+    assert Labels({"the $5 shop": entry} if entry else {}).name("instance", "the $5 shop") == r"the \$5 shop"
+
+
+def test_what_stands_for_a_value() -> None:
+    labels = Labels({}, {"sigma": "scale", "half": r"$\frac{1}{2}$"})
+    assert labels.name("learner", "half") == r"$\frac{1}{2}$"
+    assert labels.name("sigma", 0.5) == "scale = 0.5"
+    assert labels.name("delta", 0.05) == r"$\delta = 0.05$"
+    assert labels.name("sigma", float("nan")) == "no scale"
+    assert labels.name("confidence", "kl") == "kl"
 
 
 def test_values() -> None:

@@ -1,0 +1,119 @@
+"""Panels of points and lines: means against a number, their fit, and the bounds around them."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from cascadebai_cli.figures.chart import Chart, Panel, Series
+from cascadebai_cli.figures.layout import Format, Page, add_legend, empty_page
+from cascadebai_cli.figures.looks import LOOKS, MEASURED, POINTS, Look
+from cascadebai_cli.figures.scales import set_scales
+
+FORMATS = {
+    "scaling": Format(columns=2, panel_height=2.2, rest=(0.2, 0.6), centred=True),
+    "curves": Format(columns=2, panel_height=2.4),
+    "bounds": Format(columns=3, panel_height=2.0, rest=(0.25, 0.75), legend_inside=True),
+}
+FIT, BAND = "red", "cyan"
+SCALING_LABELS = ("mean over the trials, with its 95 % interval", "fitted curve", "95 % confidence band of the fit")
+UPPER, LOWER, BETWEEN = "#b22222", "#2e7d32", "0.93"
+MEASURED_LABEL = "measured mean"
+UPPER_LABEL = r"upper bound (probability $1 - \delta$)"
+LOWER_LABEL = "lower bound (any algorithm, mean)"
+
+
+def draw_lines(chart: Chart, page: Page, panels: Sequence[Panel]) -> Figure:
+    """A page of panels of the kind `scaling`, `curves` or `bounds`."""
+    figure, places = empty_page(page, FORMATS[chart.plot.kind])
+    for i, (axes, panel) in enumerate(zip(places, panels, strict=True)):
+        _draw_panel(axes, panel, chart)
+        set_scales(axes, panel, chart, named=chart.plot.kind != "bounds" or i % page.columns == 0)
+        axes.set_title(page.title(figure, i, panel.title))
+    _draw_legend(figure, page, chart)
+    return figure
+
+
+def _draw_panel(axes: Axes, panel: Panel, chart: Chart) -> None:
+    for series in panel.series:
+        if chart.plot.kind == "bounds":
+            _draw_between(axes, series)
+        else:
+            # The first line is what the figure is about: it lies on top, but below a fit.
+            base = 1 if chart.plot.kind == "scaling" else 2
+            _draw_series(axes, series, look_of(chart, series), base + 1 - series.number / len(chart.lines))
+        if series.fit is not None:
+            _draw_fit(axes, series.fit)
+
+
+def look_of(chart: Chart, series: Series) -> Look:
+    """How a series is drawn; the only one beside a fit, or between bounds, has its own colour."""
+    if chart.plot.kind == "scaling" and len(chart.lines) == 1:
+        return POINTS
+    look = LOOKS[series.number % len(LOOKS)]
+    return look._replace(dash="none") if chart.plot.kind == "scaling" else look
+
+
+def _draw_series(axes: Axes, series: Series, look: Look, zorder: float) -> None:
+    points = series.points
+    axes.errorbar(
+        points["x"],
+        points["y"],
+        yerr=spread(points),
+        color=look.color,
+        marker=look.marker,
+        linestyle=look.dash,
+        markersize=look.size,
+        markerfacecolor=look.color if look.filled else "white",
+        markeredgewidth=0 if look.filled else 0.6,
+        linewidth=0.8,
+        elinewidth=0.6 if look.dash == "none" else 0.7,
+        label=series.label or SCALING_LABELS[0],
+        zorder=zorder,
+    )
+
+
+def spread(points: pd.DataFrame) -> list[Any]:
+    """Lengths of the interval below and above each point, 0 where there is none."""
+    return [(points["y"] - points["low"]).fillna(0), (points["high"] - points["y"]).fillna(0)]
+
+
+def _draw_fit(axes: Axes, curve: pd.DataFrame) -> None:
+    # A band narrower than the curve's own line would hide it: so the curve is the thinner one, and on top.
+    for side in ("low", "high"):
+        label = SCALING_LABELS[2] if side == "low" else None
+        axes.plot(curve["x"], curve[side], color=BAND, linewidth=1.3, linestyle="--", zorder=3, label=label)
+    axes.plot(curve["x"], curve["fitted"], color=FIT, linewidth=0.7, zorder=4, label=SCALING_LABELS[1])
+
+
+def _draw_between(axes: Axes, series: Series) -> None:
+    points, look = series.points, MEASURED
+    x = points["x"]
+    axes.fill_between(x, points["lower"], points["upper"], color=BETWEEN, linewidth=0)
+    axes.plot(x, points["upper"], color=UPPER, label=UPPER_LABEL)
+    axes.plot(
+        x, points["y"], look.marker, color=look.color, markersize=look.size, markeredgewidth=0, label=MEASURED_LABEL
+    )
+    axes.plot(x, points["lower"], color=LOWER, linestyle="--", label=LOWER_LABEL)
+
+
+def _draw_legend(figure: Figure, page: Page, chart: Chart) -> None:
+    pairs = [pair for axes in figure.axes for pair in zip(*axes.get_legend_handles_labels(), strict=True)]
+    found = {label: handle for handle, label in pairs}
+    order = [*chart.lines, *SCALING_LABELS, UPPER_LABEL, MEASURED_LABEL, LOWER_LABEL]
+    labels = [label for label in order if label in found]
+    handles = [found[label] for label in labels]
+    if not page.rest:
+        place = figure.add_subplot(page.rows, page.columns, page.rows * page.columns)
+        place.axis("off")
+        place.legend(handles, labels, loc="center")
+        return
+    add_legend(figure, page, handles, labels, _legend_columns(chart, page))
+
+
+def _legend_columns(chart: Chart, page: Page) -> int:
+    if chart.plot.kind == "bounds":
+        return page.columns
+    return 99 if chart.plot.kind == "curves" else 3 if page.lettered else 1

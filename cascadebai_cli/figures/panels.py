@@ -1,0 +1,180 @@
+"""Rows of `summary.csv` and the words of a plot -> a chart; nothing is drawn here."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.figures.chart import Axis, Chart, Panel, Series
+from cascadebai_cli.figures.deal import Deal, deal, varying
+from cascadebai_cli.figures.labels import Labels
+from cascadebai_cli.store.schema import SERIES
+from cascadebai_cli.study.plot import GRID, Measure, Plot
+from cascadebai_cli.text.numbers import count
+
+MOST_PANELS = 240
+MOST_LINES = 12
+"""Of one panel: as many as can be told apart."""
+
+COLUMNS: Mapping[Measure, tuple[str, str | None, str | None]] = {
+    "steps": ("mean_steps", "ci_low", "ci_high"),
+    "observations": ("mean_observations", None, None),
+    "error_rate": ("error_rate", "error_low", "error_high"),
+    "steps_per_lower_bound": ("mean_steps", "ci_low", "ci_high"),
+}
+"""What is measured -> the columns of its value and its interval."""
+
+
+def chart_of(cells: pd.DataFrame, plot: Plot, labels: Labels, cap: int | None = None) -> Chart:
+    """The panels of a figure.
+
+    Args:
+        cells: the cells that are drawn, as from `wide_table`; with `lower` where `y` needs it.
+        plot: what is asked for.
+        labels: what stands for names and columns.
+        cap: number of steps at which trials were stopped.
+
+    Raises:
+        ConfigError: if the words do not make a figure of these cells, or there are too many panels or lines.
+    """
+    refuse_too_many(cells, plot)
+    dealt = deal(cells, plot)
+    axis, points = _with_x(_with_y(cells, plot.y), dealt.x, labels)
+    lines = _lines(points, dealt.lines)
+    panels = [_panel(part, values, dealt, lines, labels) for values, part in _parts(points, dealt.panels)]
+    names = [labels.line(key, dealt.lines) for key in lines]
+    return Chart(plot, axis, Axis(plot.y, labels.measure(plot.y)), panels, names, cap)
+
+
+def with_fits(chart: Chart, fits: pd.DataFrame) -> Chart:
+    """The chart with the fitted curves of those series whose cells differ in `K` only.
+
+    Args:
+        chart: a figure.
+        fits: `SERIES`, `K, fitted, low, high` on a fine grid.
+    """
+    if (chart.x.column, chart.y.column) != ("K", "steps"):
+        return chart
+    known = {values: curve.rename(columns={"K": "x"}) for values, curve in fits.groupby(list(SERIES), sort=False)}
+    return replace(chart, panels=[_fitted(panel, known) for panel in chart.panels])
+
+
+def _fitted(panel: Panel, known: Mapping[Any, pd.DataFrame]) -> Panel:
+    return replace(panel, series=tuple(replace(one, fit=known.get(_series_key(one.points))) for one in panel.series))
+
+
+def _series_key(points: pd.DataFrame) -> tuple[Any, ...] | None:
+    return None if varying(points, SERIES) else tuple(points[name].iloc[0] for name in SERIES)
+
+
+def refuse_too_many(cells: pd.DataFrame, plot: Plot) -> None:
+    """Refuse more panels or lines than anybody can look at, before they cost time.
+
+    Raises:
+        ConfigError: with what to choose.
+    """
+    dealt = deal(cells, plot)
+    panels = len(cells.drop_duplicates(list(dealt.panels))) if dealt.panels else 1
+    if panels > MOST_PANELS:
+        raise ConfigError(
+            f"{count(panels)} panels are more than {MOST_PANELS}, which nobody looks at; choose with --where, "
+            "--instances or --learners, or put more into a panel with --panels and --lines"
+        )
+    if not dealt.lines:
+        return
+    both = cells.drop_duplicates([*dealt.panels, *dealt.lines])
+    most = both.groupby(list(dealt.panels), sort=False).size().max() if dealt.panels else len(both)
+    if most > MOST_LINES:
+        raise ConfigError(
+            f"{count(most)} lines in one panel are more than the {MOST_LINES} that can be told apart; choose with "
+            "--where, --instances or --learners, or make panels of them with --panels"
+        )
+
+
+def _with_y(cells: pd.DataFrame, measure: Measure) -> pd.DataFrame:
+    value, low, high = COLUMNS[measure]
+    scale = 1 / cells["lower"] if measure == "steps_per_lower_bound" else 1.0
+    nothing = pd.Series(np.nan, cells.index)
+    points = cells.assign(
+        y=cells[value] * scale,
+        low=(cells[low] * scale).clip(lower=0) if low else nothing,
+        high=cells[high] * scale if high else nothing,
+        is_limit=(cells["n_capped"] > 0) & (measure != "error_rate"),
+        is_wrong=cells["error_rate"] > cells["delta"],
+    )
+    points = points[np.isfinite(points["y"].astype(float))]
+    if points.empty:
+        raise ConfigError(f"y: no cell has a value of {measure}{_why(measure)}")
+    return points
+
+
+def _why(measure: Measure) -> str:
+    if measure == "error_rate":
+        return ": no trial stopped before the cap"
+    return ": a lower bound is known on two_level instances, and none of these is" if "bound" in measure else ""
+
+
+def _with_x(points: pd.DataFrame, column: str, labels: Labels) -> tuple[Axis, pd.DataFrame]:
+    values = points[column]
+    if column in ("instance", "learner", "algorithm", "directory"):
+        names = list(dict.fromkeys(values))
+        places = values.map({name: float(i) for i, name in enumerate(names)})
+        return Axis(column, labels.column(column), groups=labels.groups(column, names)), points.assign(x=places)
+    numbers = pd.to_numeric(values, errors="coerce").astype(float)
+    if not np.isfinite(numbers).all():
+        row = points[~np.isfinite(numbers)].iloc[0]
+        raise ConfigError(
+            f"x: {column} is no number for learner {row['learner']} on instance {row['instance']}; leave these out "
+            "with --learners or --instances, or choose another x"
+        )
+    whole = bool((numbers % 1 == 0).all())
+    return Axis(column, labels.column(column), is_whole=whole), points.assign(x=numbers)
+
+
+def _lines(points: pd.DataFrame, names: Sequence[str]) -> list[Mapping[str, Any]]:
+    """The values of each line of the figure, in the order of the looks."""
+    return [dict(zip(names, values, strict=True)) for values, _ in _parts(points, names)] if names else [{}]
+
+
+def _parts(points: pd.DataFrame, names: Sequence[str]) -> list[tuple[tuple[Any, ...], pd.DataFrame]]:
+    """Rows that agree in some columns, in the order in which the values of each appear."""
+    if not names:
+        return [((), points)]
+    place = {name: {value: i for i, value in enumerate(dict.fromkeys(points[name]))} for name in names}
+    parts = list(points.groupby(list(names), sort=False, dropna=False))
+    return sorted(parts, key=lambda part: [place[name][part[1][name].iloc[0]] for name in names])
+
+
+def _panel(
+    part: pd.DataFrame,
+    values: Sequence[Any],
+    dealt: Deal,
+    lines: Sequence[Mapping[str, Any]],
+    labels: Labels,
+) -> Panel:
+    key = dict(zip(dealt.panels, values, strict=True))
+    numbers = {tuple(line.values()): number for number, line in enumerate(lines)}
+    series = []
+    for own, rows in _parts(part, dealt.lines):
+        _refuse_twins(rows, dealt)
+        found = rows.sort_values("x", kind="stable").reset_index(drop=True)
+        label = labels.line(dict(zip(dealt.lines, own, strict=True)), dealt.lines)
+        series.append(Series(label, numbers[tuple(own)], found))
+    return Panel(labels.title(key, dealt), key, tuple(sorted(series, key=lambda one: one.number)))
+
+
+def _refuse_twins(rows: pd.DataFrame, dealt: Deal) -> None:
+    """Two cells of a line at the same place: something varies that nobody has dealt with."""
+    twins = rows[rows.duplicated("x", keep=False)]
+    if twins.empty:
+        return
+    pair = twins[twins["x"] == twins["x"].iloc[0]]
+    names = [name for name in varying(pair, [*GRID, "directory"]) if name != dealt.x]
+    value = pair[names[0]].iloc[0] if names else ""
+    raise ConfigError(
+        f"{' and '.join(names)} vary at {dealt.x} = {pair[dealt.x].iloc[0]} and are neither x, panels nor lines; add "
+        f"them to --panels or --lines, or choose one value, as with --where {names[0] if names else 'K'}={value}"
+    )

@@ -1,0 +1,66 @@
+"""Scales, ticks and labels of axes."""
+
+import math
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator, NullFormatter
+
+from cascadebai_cli.figures.chart import Chart, Panel
+from cascadebai_cli.figures.style import label_steps
+
+LOG_FROM = 10.0
+"""Panels of curves whose largest mean exceeds this many times the smallest get a log axis."""
+LOG_X_FROM = 30.0
+"""The same for the horizontal axis; `K` stays linear, as in the paper."""
+UNITS = {"steps": "steps", "observations": "", "error_rate": "", "steps_per_lower_bound": ""}
+
+
+def is_log(chart: Chart, axis: str, values: "pd.Series[float]") -> bool:
+    """Whether an axis is logarithmic, as the plot says, else by its values; what is not positive has no logarithm."""
+    if not (values > 0).all():
+        return False
+    if chart.plot.log is not None:
+        return axis in chart.plot.log
+    span = values.max() / values.min()
+    if axis == "x":
+        return not chart.x.groups and chart.x.column != "K" and bool(span >= LOG_X_FROM)
+    return chart.plot.kind in ("bounds", "bars") or (chart.plot.kind == "curves" and bool(span > LOG_FROM))
+
+
+def set_scales(axes: Axes, panel: Panel, chart: Chart, *, named: bool = True) -> None:
+    """Scale and label both axes of a panel.
+
+    Args:
+        axes: of the panel.
+        panel, chart: what they show.
+        named: whether the vertical axis gets its name; that of a linear one is always needed for its unit.
+    """
+    points = panel.points
+    _set_x(axes, chart, points["x"])
+    unit = UNITS[chart.y.column]
+    if is_log(chart, "y", points["y"]):
+        axes.set_yscale("log")
+        axes.yaxis.set_minor_formatter(NullFormatter())
+        if named:
+            axes.set_ylabel(f"{chart.y.label} ({unit})" if unit else chart.y.label)
+    else:
+        label_steps(axes, float(points["y"].max()), chart.y.label, unit)
+
+
+def _set_x(axes: Axes, chart: Chart, values: "pd.Series[float]") -> None:
+    axes.set_xlabel(chart.x.label)
+    if chart.x.groups:
+        axes.set_xticks(range(len(chart.x.groups)), list(chart.x.groups))
+    elif is_log(chart, "x", chart.points["x"]):
+        axes.set_xscale("log")
+        if chart.x.is_whole:
+            axes.set_xticks(sorted(set(values)), [f"{value:g}" for value in sorted(set(values))])
+            axes.xaxis.set_minor_formatter(NullFormatter())
+    elif chart.x.is_whole:
+        axes.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=True))
+
+
+def bottom_of_bars(smallest: float) -> float:
+    """A bar on a log axis starts somewhere: at a power of ten that leaves some of the smallest one."""
+    return 10.0 ** math.floor(math.log10(smallest / 1.5))

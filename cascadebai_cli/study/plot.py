@@ -1,0 +1,139 @@
+"""`plot` of a config: what is drawn and how, in the words that `cascadebai plot` takes as flags."""
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import AfterValidator, BeforeValidator, Field, SerializerFunctionWrapHandler, model_serializer
+
+from cascadebai_cli.errors import suggest
+from cascadebai_cli.study.fields import Entry, List, Text, not_empty
+from cascadebai_cli.study.instances import AnyInstance
+from cascadebai_cli.study.learners import LearnerEntry, option_values
+from cascadebai_cli.study.messages import mistake, show
+
+Kind = Literal["scaling", "curves", "bars", "bounds", "schematic"]
+Measure = Literal["steps", "observations", "error_rate", "steps_per_lower_bound"]
+Format = Literal["pdf", "png", "svg"]
+
+FORMATS: tuple[str, ...] = get_args(Format)
+GRID = ("instance", "learner", "L", "K", "delta", "epsilon")
+"""Columns that span the grid of every study."""
+DERIVED = ("algorithm", "gap", "w_star", "w_prime", "directory")
+"""Columns that follow from them."""
+NOTHING = "none"
+WIDEST, NARROWEST, MOST_COLUMNS, MOST_ON_A_PAGE = 40, 1, 12, 64
+
+Value = str | int | float | bool
+
+
+def _list(value: object) -> Sequence[Any]:
+    """One value is a list of one; `none` (in YAML a null) is an empty one."""
+    if value is None or value == NOTHING:
+        return ()
+    return value if isinstance(value, list | tuple) else (value,)
+
+
+def _width(value: object) -> object:
+    if value in ("column", "text") or (type(value) in (int, float) and NARROWEST <= value <= WIDEST):  # type: ignore[operator]
+        return value
+    raise mistake(f"{show(value)} is no width; write column, text, or inches from {NARROWEST} to {WIDEST}")
+
+
+def _values(value: object) -> object:
+    if not isinstance(value, dict):
+        raise mistake(f"{show(value)} is not a mapping; write for example {{delta: 0.1}}")
+    for key, chosen in value.items():
+        listed = tuple(_list(chosen))
+        if not listed or not all(isinstance(one, str | int | float) for one in listed):
+            raise mistake(f"{show(chosen)} is neither a value nor a list of values; write for example 0.1", key)
+    return {key: tuple(_list(chosen)) for key, chosen in value.items()}
+
+
+Words = Annotated[tuple[Text, ...], List, BeforeValidator(_list)]
+"""One word or a list of them."""
+Choice = Annotated[tuple[Text, ...] | None, List, BeforeValidator(_list)]
+"""The same, or `none`; `None` is what nobody has said."""
+
+
+class Plot(Entry):
+    """What is drawn from the cells of a study, and how it looks.
+
+    Attributes:
+        kind: `scaling` (means and the fit), `curves` (a line a learner), `bars`, `bounds`, `schematic`.
+        x: column on the horizontal axis; if it is not said, what varies, if that is one thing.
+        y: what is measured.
+        panels, lines: columns whose values make a panel or a line of their own; what else varies makes panels.
+        instances, learners: those that are drawn, all by default.
+        where: column -> values that are drawn.
+        log: axes that are logarithmic; chosen by the range of the values by default.
+        width: `column` (3.25 inches), `text` (6.75), or inches.
+        columns: panels side by side.
+        height: of a full page, in inches.
+        per_page: panels of a page.
+        labels: name or column -> what stands for it in the figure; `$...$` is set as mathematics.
+        order: names that come first, in this order.
+        style: a file of matplotlib settings that go over those of the program.
+        format: of the files.
+    """
+
+    kind: Kind = "scaling"
+    x: Text | None = None
+    y: Measure = "steps"
+    panels: Choice = None
+    lines: Choice = None
+    instances: Words = ()
+    learners: Words = ()
+    where: Annotated[dict[str, Annotated[tuple[Value, ...], List]], BeforeValidator(_values)] = Field(
+        default_factory=dict
+    )
+    log: Annotated[tuple[Literal["x", "y"], ...] | None, List, BeforeValidator(_list)] = None
+    width: Annotated[Literal["column", "text"] | float, BeforeValidator(_width)] | None = None
+    columns: Annotated[int, Field(ge=1, le=MOST_COLUMNS)] | None = None
+    height: Annotated[float, Field(ge=NARROWEST, le=WIDEST)] | None = None
+    per_page: Annotated[int, Field(ge=1, le=MOST_ON_A_PAGE)] | None = None
+    labels: dict[str, Text] = Field(default_factory=dict)
+    order: Words = ()
+    style: Text | None = None
+    format: Annotated[tuple[Format, ...], List, AfterValidator(not_empty), BeforeValidator(_list)] = ("pdf", "png")
+
+    def __hash__(self) -> int:
+        return hash(self.model_dump_json())
+
+    @model_serializer(mode="wrap")
+    def _said(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """The kind and what was said beyond it."""
+        said: dict[str, Any] = dump(self)
+        return {name: value for name, value in said.items() if name == "kind" or name in self.model_fields_set}
+
+
+def known_columns(learners: Sequence[LearnerEntry]) -> list[str]:
+    """Columns that a figure may speak of: those of the grid, what follows from them, and options of learners."""
+    options = dict.fromkeys(name for entry in learners for name in option_values(entry))
+    return [*GRID, *DERIVED, *(name for name in options if name not in (*GRID, *DERIVED))]
+
+
+def refuse_unknown_words(plot: Plot, instances: Sequence[AnyInstance], learners: Sequence[LearnerEntry]) -> None:
+    """Refuse columns and names that the study does not have.
+
+    Raises:
+        PydanticCustomError: for the first one, with the nearest one that is there.
+    """
+    columns = known_columns(learners)
+    for words, known, key in _words(plot, columns, [e.name for e in instances], [e.name for e in learners]):
+        for word in words:
+            if word not in known:
+                raise mistake(f"{show(word)} is not known; {suggest(word, known)}", *key)
+
+
+def _words(
+    plot: Plot, columns: Sequence[str], instances: Sequence[str], learners: Sequence[str]
+) -> Iterator[tuple[Collection[str], Sequence[str], tuple[str, ...]]]:
+    """Words of a plot, those that are known, and the key under which they stand."""
+    yield [plot.x] if plot.x else (), columns, ("x",)
+    yield plot.panels or (), columns, ("panels",)
+    yield plot.lines or (), columns, ("lines",)
+    yield plot.where, columns, ("where",)
+    yield plot.instances, instances, ("instances",)
+    yield plot.learners, learners, ("learners",)
+    yield plot.order, [*learners, *instances], ("order",)
+    yield plot.labels, [*learners, *instances, *columns, *get_args(Measure)], ("labels",)

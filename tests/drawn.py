@@ -1,0 +1,31 @@
+"""Figures as `cascadebai plot` draws them, without the files."""
+
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from cascadebai_cli.figures.chart import Chart
+from cascadebai_cli.store.directory import Results
+from cascadebai_cli.study.plot import Plot
+from cascadebai_cli.workflows.drawings import chart, drawing
+
+
+def words(results: Results, said: dict[str, Any]) -> Plot:
+    """The words of a study with others over them."""
+    return Plot(**{**results.study.plot.model_dump(), **said})
+
+
+def pages(*studies: Results, **said: Any) -> list[Figure]:
+    """The pages of a figure."""
+    return list(drawing(studies, words(studies[0], said)).pages)
+
+
+def figure(*studies: Results, **said: Any) -> Figure:
+    """The only page of a figure."""
+    (page,) = pages(*studies, **said)
+    return page
+
+
+def data(*studies: Results, **said: Any) -> Chart:
+    """What a figure shows."""
+    return chart(studies, words(studies[0], said))

@@ -1,0 +1,167 @@
+"""Rows of a summary and the words of a plot become panels of series: the data, before anything is drawn."""
+
+from pathlib import Path
+from typing import Any
+
+import drawn
+import numpy as np
+import pytest
+from synthetic import scaling_config, write_results
+
+from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.store.directory import Results, load_results
+
+TWO = [{"name": name, "algorithm": "cascadebai", "sigma": sigma} for name, sigma in (("half", 0.5), ("one", 1.0))]
+
+
+def study(folder: Path, settings: int = 1, **changes: Any) -> Results:
+    config = scaling_config(settings, **{"trials": 2, "K": [20, 30, 40], "plot": {"kind": "curves"}, **changes})
+    return load_results(write_results(folder, config))
+
+
+@pytest.fixture
+def eighteen(tmp_path: Path) -> Results:
+    """Three instances, two learners, three epsilons, three K."""
+    return study(tmp_path / "eighteen", 3, learners=TWO, epsilon=[0.0, 0.05, 0.1])
+
+
+def shape(chart: Any) -> list[tuple[str, list[str]]]:
+    return [("; ".join(panel.title), [series.label for series in panel.series]) for panel in chart.panels]
+
+
+@pytest.mark.parametrize(("axis", "values"), [("K", [20, 30]), ("delta", [0.1, 0.05]), ("epsilon", [0.0, 0.1])])
+def test_the_one_thing_that_varies_is_x(axis: str, values: list[float], tmp_path: Path) -> None:
+    fixed = {"K": [20], "delta": [0.1], "epsilon": [0.0]}
+    chart = drawn.data(study(tmp_path / "r", **{**fixed, axis: values}))
+    (panel,) = chart.panels
+    assert chart.x.column == axis
+    assert list(panel.series[0].points["x"]) == sorted(values)
+    assert list(panel.series[0].points["y"]) == list(panel.series[0].points["mean_steps"])
+
+
+def test_several_things_that_vary_are_named(eighteen: Results) -> None:
+    with pytest.raises(ConfigError) as error:
+        drawn.data(eighteen)
+    assert str(error.value) == (
+        "K (3 values) and epsilon (3 values) vary; say which of them is x, for example plot: {x: K} in the config or "
+        "--x K"
+    )
+
+
+def test_what_is_neither_x_nor_lines_makes_panels(eighteen: Results) -> None:
+    chart = drawn.data(eighteen, x="K")
+    assert len(chart.panels) == 9
+    assert {tuple(series.label for series in panel.series) for panel in chart.panels} == {("half", "one")}
+    assert chart.panels[1].title == ("$w^{*} = 1/K$, $w′ = 1/K^{2}$", r"$\epsilon = 0.05$")
+
+
+def test_with_panels_the_rest_makes_lines(eighteen: Results) -> None:
+    chart = drawn.data(eighteen, x="K", panels="instance")
+    assert len(chart.panels) == 3
+    epsilons = [rf"$\epsilon = {value}$" for value in ("0", "0.05", "0.1")]
+    assert list(chart.lines) == [f"{name}, {epsilon}" for name in ("half", "one") for epsilon in epsilons]
+
+
+def test_what_is_fixed_neither_makes_panels_nor_stands_in_titles(eighteen: Results) -> None:
+    chart = drawn.data(eighteen, where={"epsilon": 0.05}, instances="setting 3")
+    assert shape(chart) == [(r"$w^{*} = 1/\sqrt{K}$, $w′ = 1/K$", ["half", "one"])]
+
+
+def test_an_option_of_a_learner_on_the_axis(tmp_path: Path) -> None:
+    chart = drawn.data(study(tmp_path / "r", 2, learners=TWO, K=[20]), x="sigma", panels="none", lines="instance")
+    (panel,) = chart.panels
+    assert [list(series.points["x"]) for series in panel.series] == [[0.5, 1.0], [0.5, 1.0]]
+    assert chart.x.label == r"$\sigma$"
+
+
+def test_the_gap_on_the_axis_joins_instances(tmp_path: Path) -> None:
+    instances = [
+        {"name": f"setting {i}", "family": "two_level", "w_star": 0.5, "w_prime": w}
+        for i, w in enumerate((0.4, 0.3, 0.1), 1)
+    ]
+    results = study(tmp_path / "r", instances=instances, K=[20])
+    results.summary["w_prime"] = [0.4, 0.3, 0.1]
+    (panel,) = drawn.data(results, x="gap").panels
+    np.testing.assert_allclose(panel.series[0].points["x"], [0.1, 0.2, 0.4])
+
+
+def test_the_gap_of_click_rates_from_a_file_is_not_known(tmp_path: Path) -> None:
+    instances = [{"name": "setting 1", "family": "csv", "path": "x.csv", "rate": "r"}]
+    with pytest.raises(ConfigError, match="x: gap is no number for learner CascadeBAI on instance setting 1"):
+        drawn.data(study(tmp_path / "r", instances=instances), x="gap")
+
+
+def test_two_cells_at_one_place_are_refused_with_what_differs(eighteen: Results) -> None:
+    with pytest.raises(ConfigError) as error:
+        drawn.data(eighteen, x="K", panels="instance", lines="learner")
+    assert str(error.value) == (
+        "epsilon vary at K = 20 and are neither x, panels nor lines; add them to --panels or --lines, or choose one "
+        "value, as with --where epsilon=0.0"
+    )
+
+
+@pytest.mark.parametrize(
+    ("measure", "column"),
+    [("steps", "mean_steps"), ("observations", "mean_observations"), ("error_rate", "error_rate")],
+)
+def test_what_is_measured(measure: str, column: str, tmp_path: Path) -> None:
+    (panel,) = drawn.data(study(tmp_path / "r"), y=measure).panels
+    assert list(panel.points["y"]) == list(panel.points[column])
+    assert panel.points["low"].isna().all() == (measure == "observations")
+
+
+def test_steps_per_lower_bound(tmp_path: Path) -> None:
+    (panel,) = drawn.data(study(tmp_path / "r"), y="steps_per_lower_bound").panels
+    np.testing.assert_allclose(panel.points["y"] * panel.points["lower"], panel.points["mean_steps"])
+    np.testing.assert_allclose(panel.points["low"] * panel.points["lower"], panel.points["ci_low"])
+
+
+def test_order_and_choice_of_learners(eighteen: Results) -> None:
+    assert list(drawn.data(eighteen, x="K", order="one").lines) == ["one", "half"]
+    assert list(drawn.data(eighteen, x="K", learners=["one", "half"]).lines) == ["one", "half"]
+    assert drawn.data(eighteen, x="K", order="setting 2").panels[0].title[0].startswith("$w^{*} = 1 - 1/K^{2}$")
+
+
+def test_labels_stand_for_names_and_columns(eighteen: Results) -> None:
+    labels = {"half": "ours ($\\sigma = 1/2$)", "setting 1": "small $5", "K": "length", "steps": "cost"}
+    chart = drawn.data(eighteen, x="K", where={"epsilon": 0}, labels=labels)
+    assert list(chart.lines) == ["ours ($\\sigma = 1/2$)", "one"]
+    assert (chart.panels[0].title, chart.x.label, chart.y.label) == (("small $5",), "length", "cost")
+
+
+def test_a_label_that_is_no_mathematics_is_refused(eighteen: Results) -> None:
+    with pytest.raises(ConfigError, match=r"labels: half: \$\\foo\$ cannot be set as mathematics \(.*foo"):
+        drawn.data(eighteen, x="K", labels={"half": r"$\foo$"})
+
+
+def test_two_directories_are_told_apart_where_they_clash(tmp_path: Path) -> None:
+    a, b = study(tmp_path / "a"), study(tmp_path / "b")
+    assert list(drawn.data(a, b).lines) == ["CascadeBAI (a)", "CascadeBAI (b)"]
+
+
+def test_two_directories_without_a_clash_go_together(tmp_path: Path) -> None:
+    a, b = study(tmp_path / "a", K=[20, 30]), study(tmp_path / "b", K=[40, 50])
+    (panel,) = drawn.data(a, b).panels
+    assert list(panel.series[0].points["x"]) == [20, 30, 40, 50]
+
+
+def test_instances_of_the_same_name_and_other_weights_are_told_apart(tmp_path: Path) -> None:
+    other = [{"name": "setting 1", "family": "two_level", "w_star": 0.5, "w_prime": 0.1}]
+    chart = drawn.data(study(tmp_path / "a"), study(tmp_path / "b", instances=other))
+    assert [panel.title[0] for panel in chart.panels] == ["$w^{*} = 1/K$, $w′ = 1/K^{2}$", "$w^{*} = 0.5$, $w′ = 0.1$"]
+
+
+def test_fits_go_with_their_series(tmp_path: Path) -> None:
+    chart = drawn.data(study(tmp_path / "r", 2, plot={"kind": "scaling"}))
+    for panel in chart.panels:
+        (series,) = panel.series
+        assert series.fit is not None
+        assert {"x", "fitted", "low", "high"} <= set(series.fit)
+        assert series.fit["x"].iloc[0] == 20
+
+
+def test_no_interval_reaches_below_zero(tmp_path: Path) -> None:
+    config = scaling_config(1, K=[20, 30], trials=2, plot={"kind": "curves"})
+    results = load_results(write_results(tmp_path / "r", config, spread=0.9))
+    assert (results.summary["ci_low"] < 0).any()
+    assert (drawn.data(results).points["low"] >= 0).all()

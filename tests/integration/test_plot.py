@@ -1,0 +1,106 @@
+"""`plot` as a user calls it: words of a config, flags over them, pages, several directories."""
+
+from pathlib import Path
+
+import pytest
+from sweeps import ROOT, call, refusal
+from synthetic import scaling_config, write_results
+
+LEARNERS = [{"name": "half", "algorithm": "cascadebai"}, {"name": "one", "algorithm": "cascadebai", "sigma": 1.0}]
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    plot = {"kind": "curves", "x": "K", "labels": {"half": "ours"}, "format": ["svg"]}
+    config = scaling_config(3, K=[20, 30], epsilon=[0.0, 0.05, 0.1], learners=LEARNERS, trials=2, plot=plot)
+    return write_results(tmp_path / "r", config)
+
+
+def names(result_out: str) -> list[str]:
+    return [Path(line).name for line in result_out.splitlines()]
+
+
+def test_nine_panels_take_two_pages(directory: Path, tmp_path: Path) -> None:
+    assert names(call("plot", directory).out) == ["table1.svg", "table1-2.svg"]
+    result = call("plot", directory, "--format", "pdf,png", "--out", tmp_path)
+    assert names(result.out) == ["table1.pdf", "table1.png", "table1-2.png"]
+    assert (tmp_path / "table1.pdf").read_bytes().count(b"/Type /Page ") == 2
+
+
+def test_a_flag_wins_over_the_config(directory: Path) -> None:
+    few = ("--where", "epsilon=0,0.05", "--instances", "setting 1", "--learners", "one", "--per-page", 1)
+    assert names(call("plot", directory, *few).out) == ["table1.svg", "table1-2.svg"]
+    assert names(call("plot", directory, *few, "--panels", "none", "--lines", "epsilon").out) == ["table1.svg"]
+
+
+def test_the_width_is_that_of_the_page(directory: Path, tmp_path: Path) -> None:
+    for width, points in (("column", 234), ("text", 486), ("5", 360)):
+        target = tmp_path / f"{width}.svg"
+        assert call("plot", directory, "--width", width, "--where", "epsilon=0", "--out", target).code == 0
+        assert f'width="{points}pt"' in target.read_text()
+
+
+def test_a_figure_of_two_directories(tmp_path: Path) -> None:
+    a, b = (write_results(tmp_path / name, scaling_config(1, K=[20, 30], trials=2)) for name in "ab")
+    result = call("plot", a, b, "--kind", "curves", "--format", "svg")
+    assert names(result.out) == ["table1_curves.svg"]
+    assert (a / "table1_curves.svg").exists()
+    assert f"{a} is given twice" in refusal("plot", a, a)
+
+
+def test_figure_3_from_the_rows_of_table_1(tmp_path: Path) -> None:
+    config = ROOT / "configs" / "figure3.yaml"
+    result = call("plot", ROOT / "results" / "reference" / "table1", "--config", config, "--out", tmp_path)
+    assert (result.code, names(result.out)) == (0, ["figure3.pdf", "figure3.png"])
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--x", "epsilo"), "--x 'epsilo' is not known; did you mean epsilon?"),
+        (("--learners", "halv"), "--learners 'halv' is not known; did you mean half?"),
+        (("--where", "sigma=2"), "sigma: 2 is in no cell; use one of 0.5, 1.0"),
+        (("--where", "sigma"), "--where sigma is no NAME=VALUE; write for example --where K=2"),
+        (("--width", "wide"), "--width 'wide' is no width; write column, text, or inches from 1 to 40"),
+        (("--per-page", "0"), "--per-page 0 is too small; write 1 or more"),
+        (("--format", "jpg"), "--format 'jpg' is not known; did you mean png?"),
+        (("--format", "png", "--out", "x.pdf"), "--format: x.pdf ends in .pdf; leave --format out"),
+        (("--style", "nowhere.mplstyle"), "style: nowhere.mplstyle: cannot be read (No such file or directory)"),
+        (("--config", "nowhere.yaml"), "nowhere.yaml: there is no such file"),
+    ],
+)
+def test_a_flag_that_cannot_be_used(directory: Path, words: tuple[str, ...], sentence: str) -> None:
+    assert refusal("plot", directory, *words).startswith(sentence)
+    assert not list(directory.glob("*.svg"))
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("font.size: large", "1: 'large' is no value of font.size"),
+        ("# mine\nfont.siz: 8", "2: 'font.siz' is not a setting of matplotlib; did you mean font.size?"),
+        ("font.size", "1: a line is no setting; write name: value, such as font.size: 8"),
+        ("text.usetex: true", "1: text.usetex is not supported; leave it out"),
+        ("backend: module://evil", "1: backend is not supported; leave it out"),
+    ],
+)
+def test_a_style_that_cannot_be_used(directory: Path, text: str, sentence: str) -> None:
+    style = directory / "my.mplstyle"
+    style.write_text(text)
+    assert refusal("plot", directory, "--style", style).startswith(f"style: {style}:{sentence}")
+
+
+def test_a_style_of_ones_own_changes_the_figure(directory: Path) -> None:
+    plain = call("plot", directory, "--out", directory / "plain.svg")
+    (directory / "my.mplstyle").write_text("axes.facecolor: 0.5  # grey\n")
+    call("plot", directory, "--style", directory / "my.mplstyle", "--out", directory / "own.svg")
+    assert plain.code == 0
+    assert "#808080" in (directory / "own.svg").read_text()
+    assert "#808080" not in (directory / "plain.svg").read_text()
+
+
+def test_a_config_without_a_plot(directory: Path, tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text("seed: 1\n")
+    assert "c.yaml: plot: missing; add lines such as plot: {kind: curves}" in refusal(
+        "plot", directory, "--config", tmp_path / "c.yaml"
+    )
