@@ -17,12 +17,14 @@ from hypothesis import strategies as st
 from kl_lucb_judge import kl_interval, kl_lucb, kl_lucb_interval
 from rounding import guarded
 
-from cascadebai_cli.engines import lockstep, lucb, reward_table, skip_ahead, steps
+from cascadebai_cli.engines import lockstep, lucb, reward_table, steps
 from cascadebai_cli.engines.jobs import Job, in_order
 from cascadebai_cli.engines.outcomes import TableOutcomes
 from cascadebai_cli.engines.reference import run_reference
 from cascadebai_cli.engines.reward_table import GivenTable
+from cascadebai_cli.engines.rows import Sizes
 from cascadebai_cli.engines.run import Run
+from cascadebai_cli.engines.skip_ahead import run_skip_ahead
 from cascadebai_cli.engines.stacks import TableStack
 from cascadebai_cli.engines.walk import run_walk
 from cascadebai_cli.learners.batrac import BatchRacingRule, BatRac
@@ -168,9 +170,14 @@ def by_reference(made, problem: Problem) -> Run:
     return run_reference(made, outcomes, feedback, problem.cap)
 
 
-def by_skip_ahead(made, problem: Problem, **sizes) -> Run:
-    with patched(skip_ahead, **sizes):
-        return skip_ahead.run_skip_ahead(made.rule, TableOutcomes(problem.table), problem.cascading, problem.cap)
+def by_skip_ahead(made, problem: Problem, sizes: Sizes | None = None) -> Run:
+    return by_skip_ahead_together([(made, problem)], sizes)[0]
+
+
+def by_skip_ahead_together(block, sizes: Sizes | None = None, rows: int = 200) -> list[Run]:
+    """Runs of the problems, each given with its learner."""
+    jobs = [Job(made, TableOutcomes(problem.table), problem.cascading, problem.cap) for made, problem in block]
+    return in_order(run_skip_ahead(jobs, sizes, rows))
 
 
 def by_walk(made, problem: Problem, block=reward_table.BLOCK, **sizes) -> Run:
@@ -220,6 +227,26 @@ def of_algorithm1_by_time(draw, w):
     rows = draw(st.integers(1, 8) | st.integers(1, 1000))
     table = np.random.default_rng(draw(SEEDS)).random((rows, len(w))) < w
     return replace(problem, table=table, cascading=True, by_time=True)
+
+
+def of_algorithm1_alike(w):
+    """CascadeBAI with equal bounds, so that many of them run side by side, whatever their `K`."""
+    return _alike(of_algorithm1(w), {"delta": 0.1, "epsilon": 0.02}, {"sigma": 0.05})
+
+
+def of_batrac_alike(w):
+    """BatRac with equal bounds."""
+    return _alike(of_batrac(w), {"delta": 0.1}, {"scale": 3.0})
+
+
+def _alike(problems, equal, bounds):
+    def made(problem):
+        rest = {
+            name: value for name, value in problem.arguments.items() if name not in ("sigma", "scale", "confidence")
+        }
+        return replace(problem, arguments={**rest, **equal, **bounds})
+
+    return problems.map(made)
 
 
 def of_display_orders(w):

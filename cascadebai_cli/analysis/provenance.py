@@ -37,7 +37,7 @@ def provenance(results: Results) -> Facts:
         "hash of the config": manifest.config_hash,
         "hash of the rows (trials.csv)": results.rows_sha256,
         "root seed": str(manifest.seed),
-        "engine version": str(manifest.engine_version),
+        "engine version": _pairs(manifest.engine_version),
         "versions": _pairs(manifest.versions),
         "git commit": commit_text(manifest.git),
         "machine": _machine(manifest.machine),

@@ -2,11 +2,9 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from cascadebai_cli.engines.run import Run
-from cascadebai_cli.engines.stacks import Stack
 from cascadebai_cli.learners.protocol import Learner
 
 AnyLearner = TypeVar("AnyLearner", bound=Learner, covariant=True)
@@ -21,27 +19,28 @@ class Job(Generic[AnyLearner]):
 
     Attributes:
         learner: a fresh learner.
-        stack: source of its outcomes.
+        stack: where its outcomes come from, in the form that the engine reads.
         cascading: whether a click ends a step.
         max_steps: cap on the steps, none by default.
     """
 
     learner: AnyLearner
-    stack: Stack
+    stack: Any
     cascading: bool = True
     max_steps: int | None = None
 
 
 def run_in_blocks(
     jobs: Sequence[Job[AnyLearner]],
-    kind: Callable[[Job[AnyLearner]], tuple[float, ...]],
+    kind: Callable[[Job[AnyLearner]], tuple[object, ...]],
     most: int,
     run: Callable[[Sequence[Job[AnyLearner]]], Runs],
 ) -> Runs:
     """Run jobs of equal `kind` side by side, at most `most` at a time."""
-    kinds = [kind(job) for job in jobs]
-    for _, group in groupby(sorted(range(len(jobs)), key=kinds.__getitem__), key=kinds.__getitem__):
-        members = list(group)
+    groups: dict[tuple[object, ...], list[int]] = {}
+    for place, job in enumerate(jobs):
+        groups.setdefault(kind(job), []).append(place)
+    for members in groups.values():
         for start in range(0, len(members), most):
             part = members[start : start + most]
             for place, done in run([jobs[i] for i in part]):

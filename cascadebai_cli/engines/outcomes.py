@@ -1,19 +1,33 @@
 """Sources of outcomes: the n-th observation of item `i` is Bernoulli(`w(i)`), whatever the learner does.
 
 Both sources offer the same two views of this stack of rewards: `next`, one outcome at a time, and `stretch`, the
-next `n` outcomes of several items at once, kept as the positions of the rarer outcome.
+next `n` outcomes of several items at once, kept as the keys of the rarer outcome.
 """
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cascadebai_cli.engines.stretch import Stretch
+from cascadebai_cli.engines.keys import key_type
 from cascadebai_cli.model.instance import BoolArray, FloatArray, IntArray
 
 DENSE_RATE = 0.11
-"""Mean rate of the rarer outcome from which drawing every outcome is cheaper than drawing gaps."""
+"""Mean rate of the rarer outcome from which drawing every outcome is cheaper than drawing hits."""
+LARGEST_RATE = 3.5
+"""Hits of a cell from which drawing every outcome of the item is cheaper."""
+
+
+class Stretch(NamedTuple):
+    """Outcomes of some rounds.
+
+    Attributes:
+        keys: `round << shift | item` of every rare outcome, ascending.
+        clicks: whether the rare outcome is a click (else a skip).
+    """
+
+    keys: IntArray
+    clicks: bool
 
 
 class Outcomes(Protocol):
@@ -23,12 +37,12 @@ class Outcomes(Protocol):
         """Next outcome of `item`: 1 a click, 0 a skip."""
         ...
 
-    def stretch(self, items: IntArray, start: int, rounds: int) -> Stretch:
-        """Outcomes `start, ..., start + rounds - 1` of each of `items`."""
+    def stretch(self, items: IntArray, start: int, rounds: int, shift: int) -> Stretch:
+        """Outcomes `start, ..., start + rounds - 1` of each of `items`, all below `2 ** shift`."""
         ...
 
     def rarity(self, items: IntArray) -> float:
-        """Expected number of stored positions per observation of `items`, for sizing a stretch."""
+        """Expected number of keys per observation of `items`, for sizing a stretch."""
         ...
 
 
@@ -52,14 +66,15 @@ class RandomOutcomes:
         mean = float(self.weights[items].mean())
         return min(mean, 1 - mean)
 
-    def stretch(self, items: IntArray, start: int, rounds: int) -> Stretch:
+    def stretch(self, items: IntArray, start: int, rounds: int, shift: int) -> Stretch:
         """Fresh outcomes; what was drawn before and not used is forgotten, which changes no law."""
         w = self.weights[items]
         clicks = bool(w.mean() <= 0.5)
         rate = w if clicks else 1 - w
-        dense = rate.mean() > DENSE_RATE
-        keys = np.flatnonzero(self._dense(rate, rounds)) if dense else self._sparse(rate, rounds)
-        return Stretch(rounds, len(items), keys, clicks)
+        if rate.mean() > DENSE_RATE:
+            at, place = np.nonzero(self._dense(rate, rounds))
+            return Stretch(((at << shift) | items[place]).astype(key_type(rounds, shift)), clicks)
+        return Stretch(self._sparse(rate, items, rounds, shift), clicks)
 
     def _dense(self, rate: FloatArray, rounds: int) -> BoolArray:
         """Whether each outcome is the rare one, shape `(rounds, d)`.
@@ -75,46 +90,27 @@ class RandomOutcomes:
         rare.ravel()[tied] = self.rng.random(len(tied)) < (scaled - prefix)[tied % len(rate)]
         return rare
 
-    def _sparse(self, rate: FloatArray, rounds: int) -> IntArray:
-        """Sorted keys `round * d + column` of the rare outcomes, from geometric gaps.
+    def _sparse(self, rate: FloatArray, items: IntArray, rounds: int, shift: int) -> IntArray:
+        """Keys of the rare outcomes.
 
-        Columns whose rates lie within a factor of two share one run of gaps at the largest of their rates,
-        thinned to their own.
+        Points of a Poisson process fall into a cell of mean `-log(1 - rate)` at least once with probability `rate`,
+        independently of the other cells; repeated points count once.
         """
         with np.errstate(divide="ignore"):
-            octave = np.floor(np.log2(rate))
-        parts = [
-            self._group(rate, np.flatnonzero(octave == level), rounds)
-            for level in np.unique(octave[np.isfinite(octave)])
-        ]
-        if len(parts) == 1:
-            return parts[0]
-        return np.sort(np.concatenate([np.zeros(0, np.int64), *parts]), kind="stable")
-
-    def _group(self, rate: FloatArray, columns: IntArray, rounds: int) -> IntArray:
-        top = rate[columns].max()
-        at = geometric_positions(self.rng, top, rounds * len(columns))
-        lap, place = np.divmod(at, len(columns))
-        column = columns[place]
-        keys: IntArray = lap * len(rate) + column
-        if rate[columns].min() < top:
-            keys = keys[self.rng.random(len(keys)) * top < rate[column]]
-        return keys
-
-
-def geometric_positions(rng: np.random.Generator, rate: float, length: int) -> IntArray:
-    """Sorted positions of the successes among `length` Bernoulli(`rate`) trials, `0 < rate <= 1`."""
-    if rate == 1:
-        return np.arange(length)
-    mean = length * rate
-    parts, last = [], -1
-    while last < length:
-        guess = int(mean - max(last, 0) * rate)
-        gaps = rng.geometric(rate, size=guess + 5 * int(np.sqrt(guess + 1)) + 5)
-        parts.append(last + np.cumsum(gaps))
-        last = int(parts[-1][-1])
-    at = parts[0] if len(parts) == 1 else np.concatenate(parts)
-    return at[: np.searchsorted(at, length)]
+            mean = -np.log1p(-rate)
+        often = mean > LARGEST_RATE
+        points = self.rng.poisson(np.where(often, 0, mean * rounds))
+        keys = self.rng.integers(0, rounds, size=points.sum(), dtype=key_type(rounds, shift))
+        keys <<= shift
+        keys |= np.repeat(items.astype(keys.dtype), points)
+        if often.any():
+            at, place = np.nonzero(self.rng.random((rounds, int(often.sum()))) < rate[often])
+            keys = np.concatenate([keys, ((at << shift) | items[often][place]).astype(keys.dtype)])
+        keys.sort()
+        fresh = np.ones(len(keys), bool)
+        np.not_equal(keys[1:], keys[:-1], out=fresh[1:])
+        once: IntArray = keys[np.flatnonzero(fresh)]
+        return once
 
 
 class TableOutcomes:
@@ -138,9 +134,10 @@ class TableOutcomes:
         """Every outcome may be stored."""
         return 1.0
 
-    def stretch(self, items: IntArray, start: int, rounds: int) -> Stretch:
+    def stretch(self, items: IntArray, start: int, rounds: int, shift: int) -> Stretch:
         """Columns `start` to `start + rounds` of the rows `items`; entries beyond the table are skips."""
         bits = self.table[items, start : start + rounds].T
         bits = np.pad(bits, ((0, rounds - len(bits)), (0, 0)))
         clicks = bool(bits.mean() <= 0.5)
-        return Stretch(rounds, len(items), np.flatnonzero(bits == clicks), clicks)
+        at, place = np.nonzero(bits == clicks)
+        return Stretch(((at << shift) | items[place]).astype(key_type(rounds, shift)), clicks)

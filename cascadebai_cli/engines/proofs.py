@@ -13,14 +13,12 @@ the (k+1)-th largest `low`; the k-th largest is at most `last_good`, the k-th la
 means, `j*` or `j'`, stands in the *boundary*: `high_i >= next_best` and `low_i <= last_good`. Of the others, those with
 `low_i > last_good` rank above both and those with `high_i < next_best` below both, strictly, at every moment.
 
-*Levels.* Bounds grow with the mean and tighten with the count. Both rules compare a bound of `i` with one number:
-the upper bound of `j*`, or the lower bound of `j'`. It is enough to bound these two numbers, whoever attains them:
-`mean_j* >= max(low_j*, next_best)`, so the upper bound of `j*` is at least the smallest
-`upper(max(low_j, next_best), T'_j)` of all `j` of the boundary, the *accept level*; where all counts end alike, that is
-`upper(next_best, T')`, as `low_j <= next_best` for some `j` there. The *reject level* is the largest
-`lower(min(high_j, last_good), T'_j)`, or `lower(last_good, T')`. Hence `i` can be accepted at some moment only if
-`lower(high_i, T'_i) > accept level - epsilon`, and rejected only if `upper(low_i, T'_i) < reject level - epsilon`. If
-neither holds for any `i`, nobody is identified in the window, its ends included.
+*Levels.* Bounds grow with the mean and tighten with the count. Let no count exceed `T'` in the window. The rules
+compare a bound of `i` with one number: the upper bound of `j*`, whose mean is at least `next_best`, or the lower bound
+of `j'`, whose mean is at most `last_good`. The first is never below `upper(next_best, T')`, the *accept level*, and the
+second never above `lower(last_good, T')`, the *reject level*, whoever `j*` and `j'` are. Hence `i` can be accepted at
+some moment only if `lower(high_i, T') > accept level - epsilon`, and rejected only if `upper(low_i, T') < reject level
+- epsilon`: then it is a *suspect*. Without one, nobody is identified in the window, its ends included.
 
 *Removals.* Let the others go on after some items were removed. Taking out an accepted item lowers `k` by one. If its
 `high` exceeds `last_good`, then `last_good` stays; `next_best` stays or grows in any case. Taking out a rejected item
@@ -28,18 +26,15 @@ whose `low` is below `next_best` leaves `next_best`, and `last_good` stays or fa
 safe side, and nobody joins the boundary: what was proven for this window, or in the same way for a later one, holds.
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
+from cascadebai_cli.learners.racing import RacingRule
 from cascadebai_cli.model.instance import BoolArray, FloatArray, IntArray
 
 SLACK = 1e-11
 """Far above the rounding of bounds, far below a difference that matters: a closer comparison proves nothing."""
-
-OfMean = Callable[[FloatArray], FloatArray]
-"""A confidence bound as a function of means, at the counts at which the windows end."""
 
 
 class Means(NamedTuple):
@@ -87,15 +82,29 @@ def _largest(values: FloatArray, rank: IntArray | int) -> FloatArray:
     return largest[:, None]
 
 
-def accept_level(means: Means, upper: OfMean) -> FloatArray:
-    """A number that the upper bound of `j*` never goes below, shape `(rows, 1)`."""
-    floor = upper(np.maximum(means.low, means.next_best))
-    level: FloatArray = np.where(means.boundary, floor, np.inf).min(axis=1, keepdims=True)
-    return level
+def levels(rule: RacingRule, means: Means, T_end: IntArray) -> tuple[FloatArray, FloatArray]:
+    """The accept and the reject level less `epsilon`, with slack, shape `(rows, 1)`; no count exceeds `T_end`."""
+    accept = rule.upper(means.next_best, T_end) - (rule.epsilon + SLACK)
+    reject = rule.lower(means.last_good, T_end) - (rule.epsilon - SLACK)
+    return accept, reject
 
 
-def reject_level(means: Means, lower: OfMean) -> FloatArray:
-    """A number that the lower bound of `j'` never exceeds, shape `(rows, 1)`."""
-    ceiling = lower(np.minimum(means.high, means.last_good))
-    level: FloatArray = np.where(means.boundary, ceiling, -np.inf).max(axis=1, keepdims=True)
-    return level
+def suspects(rule: RacingRule, means: Means, T_end: IntArray) -> BoolArray:
+    """Who could be identified in the windows, shape `(rows, d)`; those that do not survive mean nothing."""
+    accept, reject = levels(rule, means, T_end)
+    return rule.above(means.high, T_end, accept) | rule.below(means.low, T_end, reject)
+
+
+def first_suspect_round(rule: RacingRule) -> int:
+    """The smallest count at which a rule could fire, whatever the means."""
+
+    def quiet(T: int) -> bool:
+        return bool(rule.lower(1.0, T) <= rule.upper(0.0, T) - rule.epsilon)
+
+    low, high = 0, 1
+    while quiet(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if quiet(middle) else (low, middle)
+    return high

@@ -1,35 +1,28 @@
 """One entry for all engines: pick the fastest that is exact for a learner and run trials with it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, cast
+from types import MappingProxyType
+from typing import Any, Literal
 
 import numpy as np
 
+from cascadebai_cli.engines import lockstep, lucb, skip_ahead
 from cascadebai_cli.engines.jobs import Job, Runs, in_order
-from cascadebai_cli.engines.lockstep import run_lockstep
-from cascadebai_cli.engines.lucb import run_lucb
-from cascadebai_cli.engines.outcomes import RandomOutcomes
+from cascadebai_cli.engines.outcomes import Outcomes, RandomOutcomes
 from cascadebai_cli.engines.planned import run_planned
 from cascadebai_cli.engines.reference import run_reference
-from cascadebai_cli.engines.reward_table import RandomTable, TableShape
+from cascadebai_cli.engines.reward_table import RandomTable, RewardTable, TableShape
 from cascadebai_cli.engines.run import Run
-from cascadebai_cli.engines.skip_ahead import run_skip_ahead
 from cascadebai_cli.engines.stacks import RandomStack
 from cascadebai_cli.engines.walk import run_walk
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.learners.kl_lucb import KLLucb
 from cascadebai_cli.learners.protocol import Learner
-from cascadebai_cli.learners.racing import RacingLearner, RacingRule, RadiusRule
-from cascadebai_cli.learners.track_and_stop import TrackAndStop
-from cascadebai_cli.model.feedback import FEEDBACKS
+from cascadebai_cli.model.feedback import Cascading, SemiBandit
 from cascadebai_cli.model.instance import FloatArray
 
 EngineName = Literal["auto", "reference", "skip-ahead", "lockstep", "planned", "walk"]
-
-ENGINE_VERSION = 1
-"""Raised whenever an engine draws its random numbers differently: rows of different versions do not mix."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +40,67 @@ class Trial:
     table: TableShape | None = None
 
 
+@dataclass(frozen=True)
+class Engine:
+    """A way to run trials.
+
+    Args:
+        version: raised whenever it draws its random numbers differently: rows of different versions do not mix.
+        source: what it reads the outcomes of a trial from.
+        run: runs jobs.
+        rows: trials that run best side by side; 1 if they run one after the other.
+        by_steps: whether the time of a trial goes with its steps, when it runs beside others.
+    """
+
+    version: int
+    source: Callable[[Trial], Any]
+    run: Callable[[Sequence[Job[Any]]], Runs]
+    rows: int = 1
+    by_steps: bool = False
+
+
+def _stack(trial: Trial) -> RandomStack:
+    return RandomStack(trial.weights, trial.rng)
+
+
+def _outcomes(trial: Trial) -> Outcomes | RewardTable:
+    if trial.table is None:
+        return RandomOutcomes(trial.weights, trial.rng)
+    return RandomTable(trial.weights, trial.rng, trial.table)
+
+
+def _one_by_one(run: Callable[[Job[Any]], Run]) -> Callable[[Sequence[Job[Any]]], Runs]:
+    return lambda jobs: ((place, run(job)) for place, job in enumerate(jobs))
+
+
+def _by_reference(job: Job[Any]) -> Run:
+    return run_reference(job.learner, job.stack, Cascading() if job.cascading else SemiBandit(), job.max_steps)
+
+
+def _by_walk(job: Job[Any]) -> Run:
+    return run_walk(job.learner.rule, job.stack, job.max_steps)
+
+
+def _in_lockstep(jobs: Sequence[Job[Any]]) -> Runs:
+    """Each learner by the engine that is made for it."""
+    for made, run in ((True, lucb.run_lucb), (False, lockstep.run_lockstep)):
+        places = [place for place, job in enumerate(jobs) if isinstance(job.learner, KLLucb) == made]
+        for place, done in run([jobs[i] for i in places]):
+            yield places[place], done
+
+
+ENGINES: Mapping[str, Engine] = MappingProxyType(
+    {
+        "reference": Engine(1, _outcomes, _one_by_one(_by_reference)),
+        "walk": Engine(1, _outcomes, _one_by_one(_by_walk)),
+        "skip-ahead": Engine(2, _outcomes, skip_ahead.run_skip_ahead, skip_ahead.ROWS),
+        "lockstep": Engine(1, _stack, _in_lockstep, lockstep.ROWS, by_steps=True),
+        "planned": Engine(1, _stack, _one_by_one(run_planned)),
+    }
+)
+"""Name -> engine; how it is spelled in a config, but for `auto`."""
+
+
 def resolve_engine(
     engine: EngineName, learner: Learner, feedback: str = "cascading", table: TableShape | None = None
 ) -> EngineName:
@@ -61,34 +115,27 @@ def resolve_engine(
             f"{name} with r > 1 shows an item more than once in a list, which cascading feedback "
             "does not define; use r: 1 or feedback: semi-bandit"
         )
-    skips = isinstance(learner, RacingLearner) and shows_least_observed(learner)
+    exact = getattr(learner, "engines", ())
     if table is not None:
-        return _engine_for_table(engine, learner, name, skips and feedback == "cascading")
+        return _engine_for_table(engine, learner, name, "skip-ahead" in exact and feedback == "cascading")
     if engine == "walk":
         raise ConfigError("engine walk needs rewards from a table, such as rewards: {rows: 100000}; use engine: auto")
     if engine == "auto":
-        return _fastest(learner, skips)
-    if engine == "planned" and not isinstance(learner, TrackAndStop):
+        best: EngineName = exact[0] if exact else "reference"
+        return best
+    if engine == "planned" and engine not in exact:
         raise ConfigError(f"engine planned cannot run {name}: it is made for track-and-stop; use engine: auto")
-    if engine == "lockstep" and not runs_in_lockstep(learner):
+    if engine == "lockstep" and engine not in exact:
         raise ConfigError(
             f"engine lockstep cannot run {name}: it is made for CascadeBAI, its display "
             "orders and KL-LUCB++; use engine: auto"
         )
-    if engine == "skip-ahead" and not skips:
+    if engine == "skip-ahead" and engine not in exact:
         raise ConfigError(
             f"engine skip-ahead cannot run {name}: it needs a racing learner that shows the "
             "least observed survivors; use engine: auto"
         )
     return engine
-
-
-def _fastest(learner: Learner, skips: bool) -> EngineName:
-    if skips:
-        return "skip-ahead"
-    if isinstance(learner, TrackAndStop):
-        return "planned"
-    return "lockstep" if runs_in_lockstep(learner) else "reference"
 
 
 def _engine_for_table(engine: EngineName, learner: Learner, name: str, walks: bool) -> EngineName:
@@ -107,21 +154,6 @@ def _engine_for_table(engine: EngineName, learner: Learner, name: str, walks: bo
     if engine == "auto":
         return "walk" if walks else "reference"
     return engine
-
-
-def shows_least_observed(learner: RacingLearner) -> bool:
-    """Whether lists are in ascending order of `T`, so that items are observed in a cyclic sweep."""
-    select = type(learner).select
-    return select is RacingLearner.select or (select is CascadeBAI.select and getattr(learner, "order", "T") == "T")
-
-
-def runs_in_lockstep(learner: Learner) -> bool:
-    """Whether the learner is KL-LUCB++, or CascadeBAI with a radius and its own selection and bookkeeping."""
-    made = type(learner)
-    if made is KLLucb:
-        return True
-    own = isinstance(learner, CascadeBAI) and isinstance(learner.rule, RadiusRule)
-    return own and made.select is CascadeBAI.select and made.observe is RacingLearner.observe
 
 
 def simulate(
@@ -159,48 +191,13 @@ def simulate_block(
         trials: weights, generators and tables, all with tables of the same kind or all without.
         feedback, engine, max_steps: as for `simulate`.
     """
-    if trials and resolve_engine(engine, make_learner(), feedback, trials[0].table) == "lockstep":
-        return in_order(
-            run_side_by_side([lockstep_job(make_learner(), trial, feedback, max_steps) for trial in trials])
-        )
-    return [_simulate_one(make_learner(), trial, feedback, engine, max_steps) for trial in trials]
+    jobs = [new_job(make_learner(), trial, feedback, engine, max_steps) for trial in trials]
+    return in_order(jobs[0][0].run([job for _, job in jobs])) if jobs else []
 
 
-SideBySide = Job[CascadeBAI | KLLucb]
-
-
-def lockstep_job(learner: Learner, trial: Trial, feedback: str, max_steps: int | None) -> SideBySide:
-    """The trial for `run_side_by_side`."""
-    assert isinstance(learner, CascadeBAI | KLLucb)
-    return Job(learner, RandomStack(trial.weights, trial.rng), feedback == "cascading", max_steps)
-
-
-def run_side_by_side(jobs: Sequence[SideBySide]) -> Runs:
-    """Run trials of any cells and learners that run in lockstep; each run is the same whatever the others are."""
-    lucb = [place for place, job in enumerate(jobs) if isinstance(job.learner, KLLucb)]
-    others = [place for place, job in enumerate(jobs) if isinstance(job.learner, CascadeBAI)]
-    for place, run in run_lockstep([cast(Job[CascadeBAI], jobs[i]) for i in others]):
-        yield others[place], run
-    for place, run in run_lucb([cast(Job[KLLucb], jobs[i]) for i in lucb]):
-        yield lucb[place], run
-
-
-def _simulate_one(learner: Learner, trial: Trial, feedback: str, engine: EngineName, max_steps: int | None) -> Run:
-    resolved = resolve_engine(engine, learner, feedback, trial.table)
-    if trial.table is not None:
-        table = RandomTable(trial.weights, trial.rng, trial.table)
-        if resolved == "walk":
-            return run_walk(_rule(learner), table, max_steps)
-        return run_reference(learner, table, FEEDBACKS[feedback], max_steps)
-    if resolved == "planned":
-        assert isinstance(learner, TrackAndStop)
-        return run_planned(Job(learner, RandomStack(trial.weights, trial.rng), feedback == "cascading", max_steps))
-    outcomes = RandomOutcomes(trial.weights, trial.rng)
-    if resolved == "skip-ahead":
-        return run_skip_ahead(_rule(learner), outcomes, feedback == "cascading", max_steps)
-    return run_reference(learner, outcomes, FEEDBACKS[feedback], max_steps)
-
-
-def _rule(learner: Learner) -> RacingRule:
-    assert isinstance(learner, RacingLearner)
-    return learner.rule
+def new_job(
+    learner: Learner, trial: Trial, feedback: str, engine: EngineName, max_steps: int | None
+) -> tuple[Engine, Job[Learner]]:
+    """A trial as its engine takes it, and that engine."""
+    made = ENGINES[resolve_engine(engine, learner, feedback, trial.table)]
+    return made, Job(learner, made.source(trial), feedback == "cascading", max_steps)

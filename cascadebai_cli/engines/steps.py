@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cascadebai_cli.engines.places import Path
-from cascadebai_cli.engines.proofs import SLACK, mean_bounds
+from cascadebai_cli.engines.proofs import levels, mean_bounds
 from cascadebai_cli.learners.racing import RacingRule
 from cascadebai_cli.model.instance import BoolArray, FloatArray, IntArray
 
@@ -105,8 +105,7 @@ class Steps:
         T = counts_of(self.seen(borders), self.d)
         means = mean_bounds(T[:-1], sums[:-1], T[1:], sums[1:], self.k)
         most = T[1:, :1]  # no count is larger
-        accept = self.rule.upper(means.next_best, most) - (self.rule.epsilon + SLACK)
-        reject = self.rule.lower(means.last_good, most) - (self.rule.epsilon - SLACK)
+        accept, reject = levels(self.rule, means, most)
         mask = self.rule.above(means.high, most, accept) | self.rule.below(means.low, most, reject)
         return Suspects(mask, accept, reject)
 

@@ -12,7 +12,7 @@ import sys
 import numpy as np
 
 from cascadebai_cli.engines.places import Places
-from cascadebai_cli.engines.quiet import first_suspect_round
+from cascadebai_cli.engines.proofs import first_suspect_round
 from cascadebai_cli.engines.reward_table import RewardTable
 from cascadebai_cli.engines.run import Run, run_of
 from cascadebai_cli.engines.steps import Firing, Steps, counts_of

@@ -3,7 +3,7 @@
 BatRac(K) of the paper is `b = K, r = 1`; BatRac(1) is `b = 1, r = 1`.
 """
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, replace
 from functools import cached_property
 from typing import ClassVar, Literal
 
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.racing import RacingLearner, RadiusRule
 from cascadebai_cli.learners.radius import IteratedLogRadius, batch_racing_radius
-from cascadebai_cli.model.instance import BoolArray, FloatArray
+from cascadebai_cli.model.instance import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,15 @@ class BatchRacingRule(RadiusRule):
     def radius(self, T: ArrayLike) -> FloatArray:
         """`2 sqrt( ln( log2(2T) / omega ) / T )`, `omega = sqrt(delta / (6 L))`; inf for `T = 0`."""
         return self._radius(T)
+
+    @property
+    def kind(self) -> tuple[object, ...]:
+        """Class and everything but `K` and the batch."""
+        return type(self), *astuple(replace(self, K=1, b=1, r=1))
+
+    def blur(self, T: IntArray) -> FloatArray:
+        """Bounds are ranked, whose radii differ by that of one observation more."""
+        return self.radius(T) - self.radius(T + 1)
 
     def identify(self, mean: FloatArray, lower: FloatArray, upper: FloatArray, k: int) -> tuple[BoolArray, BoolArray]:
         """Accept above the (k+1)-th largest upper bound, reject below the k-th largest lower bound."""

@@ -1,6 +1,6 @@
 """Algorithm 1, CascadeBAI(epsilon, delta, K)."""
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -47,6 +47,11 @@ class Racing(RacingRule):
         reject = upper < pick(lower, j_prime) - self.epsilon
         accept = (lower > pick(upper, j_star) - self.epsilon) & ~reject
         return accept, reject
+
+    @property
+    def kind(self) -> tuple[object, ...]:
+        """Class and everything but `K`."""
+        return type(self), *astuple(replace(self, K=1))
 
 
 @dataclass(frozen=True)
@@ -111,6 +116,15 @@ class CascadeBAI(RacingLearner):
         else:
             _refuse_options(confidence, sigma, order)
             super().__init__(KLCascadeRule(L, K, delta, epsilon))
+
+    @property
+    def engines(self) -> tuple[str, ...]:
+        """Skip-ahead in the order of Algorithm 1, lockstep with its radius in any order."""
+        made = type(self)
+        if made.select is not CascadeBAI.select or made.observe is not RacingLearner.observe:
+            return ()
+        skips = ("skip-ahead",) if self.order == "T" else ()
+        return (*skips, "lockstep") if isinstance(self.rule, RadiusRule) else skips
 
     def select(self) -> list[int]:
         """The least observed survivors, in the display order; ties keep the order of `RacingLearner.select`."""

@@ -89,6 +89,11 @@ class KLLucb:
         self.boundary = self._boundary()
 
     @property
+    def engines(self) -> tuple[str, ...]:
+        """Lockstep, but not for a class derived from this one."""
+        return ("lockstep",) if type(self) is KLLucb else ()
+
+    @property
     def mean(self) -> FloatArray:
         """Empirical means, 0 for items that were not observed."""
         return np.asarray(self.S / np.maximum(self.T, 1))

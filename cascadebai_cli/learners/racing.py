@@ -61,8 +61,18 @@ class RacingRule(ABC):
 
         `k` items are still to be accepted, `1 <= k < d`. The engines that skip rely on this: if no count exceeds
         `T`, an item may be accepted only if its lower bound exceeds `upper(m, T) - epsilon` for the (k+1)-th
-        largest mean `m`, and rejected only if its upper bound is below `lower(m, T) - epsilon` for the k-th.
+        largest mean `m`, and rejected only if its upper bound is below `lower(m, T) - epsilon` for the k-th. Who is
+        identified changes nothing if means and bounds of -inf, of no item, stand in between.
         """
+
+    @property
+    @abstractmethod
+    def kind(self) -> tuple[object, ...]:
+        """Rules of equal kind have the same bounds and identify alike; they may differ in `K` and `batch`."""
+
+    def blur(self, T: IntArray) -> FloatArray:
+        """Means that differ by more rank alike wherever `identify` ranks items of counts `t` and `t + 1`, `t >= T`."""
+        return np.zeros(np.shape(T))
 
 
 class RadiusRule(RacingRule):
@@ -166,6 +176,13 @@ class RacingLearner:
         self.race = Race(rule.L, rule.K, rule.closes)
         self.T: IntArray = np.zeros(rule.L, np.int64)
         self.S: IntArray = np.zeros(rule.L, np.int64)
+
+    @property
+    def engines(self) -> tuple[str, ...]:
+        """Fast engines that are exact for it, the best first; a class that shows or counts in its own way has none."""
+        made = type(self)
+        own = made.select is RacingLearner.select and made.observe is RacingLearner.observe
+        return ("skip-ahead",) if own else ()
 
     @property
     def finished(self) -> bool:

@@ -41,6 +41,7 @@ class TrackAndStop:
         epsilon: must be 0.
 
     Attributes:
+        engines: the fast engine that is exact for it.
         T, S: observations and clicks of each item.
         blocks: lists planned up to the end of the stretch.
         steps: lists shown before this stretch.
@@ -49,6 +50,8 @@ class TrackAndStop:
     Raises:
         ConfigError: for `epsilon > 0`.
     """
+
+    engines = ("planned",)
 
     def __init__(self, L: int, K: int, delta: float, epsilon: float = 0.0) -> None:
         refuse_tolerance("track-and-stop", epsilon)

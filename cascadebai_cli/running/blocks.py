@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
+from typing import NamedTuple
 
-from cascadebai_cli.engines.lockstep import ROWS
+from cascadebai_cli.engines.simulate import ENGINES
 from cascadebai_cli.model.instance import IntArray
 from cascadebai_cli.running.worker import Block, BlockResult, runs_side_by_side
 from cascadebai_cli.study.cells import Cell
@@ -85,17 +86,13 @@ def _block(cells: Sequence[Cell], missing: Sequence[IntArray], index: int, trial
 def _dealt(
     cells: Sequence[Cell], missing: Sequence[IntArray], together: Sequence[int], workers: int
 ) -> Iterator[list[Block]]:
-    """Tasks of up to `ROWS` trials that run side by side: those of equal L and K, dealt out evenly to the workers.
+    """Tasks of as many trials as their engine runs best side by side, dealt out evenly to the workers.
 
     A task takes as long as its longest trial, so every worker gets its share of each cell.
     """
-
-    def size_of(index: int) -> tuple[int, int]:
-        return cells[index].L, cells[index].K
-
-    for _, kind in groupby(sorted(together, key=size_of), size_of):
-        trials = [(index, int(trial)) for index in kind for trial in missing[index]]
-        rounds = -(-len(trials) // (ROWS * workers))
+    for kind, group in groupby(sorted(together, key=lambda index: _kind(cells[index])), lambda i: _kind(cells[i])):
+        trials = [(index, int(trial)) for index in group for trial in missing[index]]
+        rounds = -(-len(trials) // (ENGINES[kind.engine].rows * workers))
         size = -(-len(trials) // rounds)
         for start in range(0, len(trials), size):
             for worker in range(workers):
@@ -104,3 +101,17 @@ def _dealt(
                         _block(cells, missing, index, [trial for _, trial in mine])
                         for index, mine in groupby(hand, key=lambda pair: pair[0])
                     ]
+
+
+class _Kind(NamedTuple):
+    """Cells of equal kind run side by side."""
+
+    engine: str
+    L: int
+    others: tuple[float | str, ...]
+
+
+def _kind(cell: Cell) -> _Kind:
+    """Skip-ahead takes any `K` together if the bounds are the same, lockstep any bounds if `K` is."""
+    skips = cell.runs_with == "skip-ahead"
+    return _Kind(cell.runs_with, cell.L, (cell.learner, cell.delta, cell.epsilon) if skips else (cell.K,))

@@ -6,7 +6,7 @@ import threading
 import time
 import traceback
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import NamedTuple
 
@@ -15,10 +15,10 @@ import numpy as np
 from cascadebai_cli.engines.jobs import in_order
 from cascadebai_cli.engines.run import Run
 from cascadebai_cli.engines.simulate import (
-    ENGINE_VERSION,
+    ENGINES,
+    Engine,
     Trial,
-    lockstep_job,
-    run_side_by_side,
+    new_job,
     simulate,
 )
 from cascadebai_cli.errors import CascadeError
@@ -48,6 +48,11 @@ class Block(NamedTuple):
     twice: bool = False
 
 
+def engine_versions() -> dict[str, int]:
+    """Version of each engine of this program."""
+    return {name: engine.version for name, engine in ENGINES.items()}
+
+
 @dataclass(frozen=True)
 class Settings:
     """What is the same for all blocks of a sweep.
@@ -56,13 +61,13 @@ class Settings:
         seed: the root seed.
         fail_fast: whether a block ends at its first trial that raises.
         with_items: whether finished trials carry the items found.
-        engine_version: of the parent; a worker of another version refuses.
+        engine_versions: of the parent; a worker with others refuses.
     """
 
     seed: int
     fail_fast: bool = False
     with_items: bool = False
-    engine_version: int = ENGINE_VERSION
+    engine_versions: Mapping[str, int] = field(default_factory=engine_versions)
 
 
 class NotRepeatable(CascadeError):
@@ -109,9 +114,9 @@ def run_blocks(settings: Settings, blocks: list[Block]) -> list[BlockResult]:
     Raises:
         CascadeError: if this process has another version of the engines than the parent.
     """
-    if settings.engine_version != ENGINE_VERSION:
+    if settings.engine_versions != engine_versions():
         raise CascadeError(
-            f"a worker has engine version {ENGINE_VERSION}, the sweep {settings.engine_version}; "
+            f"a worker has the engine versions {engine_versions()}, the sweep {settings.engine_versions}; "
             "install the same cascadebai on all machines"
         )
     from threadpoolctl import threadpool_limits
@@ -123,29 +128,35 @@ def run_blocks(settings: Settings, blocks: list[Block]) -> list[BlockResult]:
 
 def runs_side_by_side(cell: Cell) -> bool:
     """Whether many trials of the cell run faster together than one after the other."""
-    return cell.runs_with == "lockstep"
+    return ENGINES[cell.runs_with].rows > 1
 
 
 def _side_by_side(seed: int, blocks: Sequence[Block]) -> Ready:
     """Trials of all blocks that gain by it, run together; none if one of them raises, so that it is run alone."""
-    trials = [(b.position, b.cell, t) for b in blocks if runs_side_by_side(b.cell) for t in b.trials]
+    ready: dict[tuple[int, int], Done] = {}
+    for name in {block.cell.runs_with for block in blocks if runs_side_by_side(block.cell)}:
+        mine = [block for block in blocks if block.cell.runs_with == name]
+        try:
+            ready |= _together(seed, ENGINES[name], [(b.position, b.cell, t) for b in mine for t in b.trials])
+        except Exception:
+            continue
+    return ready
+
+
+def _together(seed: int, engine: Engine, trials: Sequence[tuple[int, Cell, int]]) -> Ready:
+    """Trials, given with the position of their cell, run side by side by one engine."""
     start = time.perf_counter()
-    try:
-        prepared = [_prepared(seed, cell, trial) for _, cell, trial in trials]
-        runs = in_order(
-            run_side_by_side(
-                [
-                    lockstep_job(_learner(seed, cell, trial), made, cell.feedback, cell.most_steps)
-                    for (_, cell, trial), (made, _) in zip(trials, prepared, strict=True)
-                ]
-            )
-        )
-    except Exception:
-        return {}
-    pace = (time.perf_counter() - start) / max(1, sum(run.steps for run in runs))
+    prepared = [_prepared(seed, cell, trial) for _, cell, trial in trials]
+    jobs = [
+        new_job(_learner(seed, cell, trial), made, cell.feedback, cell.engine, cell.most_steps)[1]
+        for (_, cell, trial), (made, _) in zip(trials, prepared, strict=True)
+    ]
+    runs = in_order(engine.run(jobs))
+    shares = np.array([run.steps if engine.by_steps else 1 for run in runs], np.float64)
+    seconds = (time.perf_counter() - start) * shares / max(1.0, shares.sum())
     return {
-        (position, trial): (run, _items(run, permutation), pace * run.steps)
-        for (position, _, trial), (_, permutation), run in zip(trials, prepared, runs, strict=True)
+        (position, trial): (run, _items(run, permutation), float(share))
+        for (position, _, trial), (_, permutation), run, share in zip(trials, prepared, runs, seconds, strict=True)
     }
 
 

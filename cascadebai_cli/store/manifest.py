@@ -13,11 +13,11 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
 import cascadebai_cli
-from cascadebai_cli.engines.simulate import ENGINE_VERSION
+from cascadebai_cli.engines.simulate import ENGINES
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.plugins import plugin_code
 from cascadebai_cli.store.files import reading, write_atomically
@@ -46,6 +46,10 @@ MAKERS = ("git", "versions", "machine", "end")
 PACKAGES = ("numpy", "scipy", "pandas", "statsmodels", "joblib", "pydantic")
 
 
+def _of_each_engine(value: object) -> object:
+    return dict.fromkeys(ENGINES, value) if isinstance(value, int) else value
+
+
 class Manifest(BaseModel):
     """Where the rows of a directory come from.
 
@@ -53,7 +57,7 @@ class Manifest(BaseModel):
         config: the resolved study, as JSON.
         config_hash: SHA-256 of it.
         seed: root seed.
-        engine_version: of the engines that made the rows.
+        engine_version: of each engine that made rows; once it was one number for all.
         versions, git, machine: what made the rows; no `git` outside a repository.
         start, end: times in UTC; no `end` before the tables were written.
         complete: whether all trials had been run when the tables were written.
@@ -68,7 +72,7 @@ class Manifest(BaseModel):
     config: dict[str, Any]
     config_hash: str
     seed: Annotated[int, Field(ge=0)]
-    engine_version: int
+    engine_version: Annotated[dict[str, int], BeforeValidator(_of_each_engine)]
     versions: dict[str, Any]
     git: dict[str, Any] | None
     machine: dict[str, Any]
@@ -79,6 +83,11 @@ class Manifest(BaseModel):
     tables: dict[str, str] = Field(default_factory=dict)
     cells: dict[str, dict[str, Any]]
     parts: list[dict[str, Any]] = Field(default_factory=list)
+
+    @property
+    def engines(self) -> set[str]:
+        """Names of the engines that the cells run with."""
+        return {str(content.get("engine")) for content in self.cells.values()}
 
 
 class GridCell(BaseModel):
@@ -161,7 +170,7 @@ def new_manifest(config: dict[str, Any], seed: int, cells: Sequence[Cell]) -> Ma
         config=config,
         config_hash=hash_of(config),
         seed=seed,
-        engine_version=ENGINE_VERSION,
+        engine_version={name: ENGINES[name].version for name in sorted({cell.runs_with for cell in cells})},
         versions=_versions(),
         git=_git(Path(cascadebai_cli.__file__).parent),
         machine=_machine(),

@@ -36,6 +36,12 @@ def merged_manifest(parts: Sequence[Part]) -> Manifest:
         update={
             "config": config,
             "config_hash": hash_of(config),
+            "engine_version": {
+                engine: number
+                for manifest in manifests
+                for engine, number in manifest.engine_version.items()
+                if engine in manifest.engines
+            },
             "start": min(manifest.start for manifest in manifests),
             "end": None,
             "complete": False,

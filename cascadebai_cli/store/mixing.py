@@ -61,11 +61,13 @@ def _differences(old: Manifest, new: Manifest, cell_ids: Sequence[str]) -> Itera
 
 
 def maker_differences(old: Manifest, new: Manifest, places: Places = HERE) -> Iterator[str]:
-    """How the seeds and the engines of two sweeps differ."""
-    for key in ("seed", "engine_version"):
-        one, other = getattr(old, key), getattr(new, key)
+    """How the seeds of two sweeps differ, and the versions of the engines that both need."""
+    if old.seed != new.seed:
+        yield f"seed is {old.seed} {places.one} and {new.seed} {places.other}"
+    for engine in sorted(old.engines & new.engines):
+        one, other = old.engine_version.get(engine), new.engine_version.get(engine)
         if one != other:
-            yield f"{key} is {one} {places.one} and {other} {places.other}"
+            yield f"engine {engine} has version {one} {places.one} and {other} {places.other}"
 
 
 def _cell_differences(

@@ -10,7 +10,7 @@ import pandas as pd
 
 from cascadebai_cli.analysis.agreement import compare_means, moved, same_numbers
 from cascadebai_cli.analysis.fits import fits_table
-from cascadebai_cli.engines.simulate import ENGINE_VERSION
+from cascadebai_cli.engines.simulate import ENGINES
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.running.runner import Backend
 from cascadebai_cli.store.directory import Results
@@ -127,11 +127,13 @@ def _check(artefact: Baseline, means: _Means, watch: Watch) -> list[str]:
 
 def _remark_on_versions(artefact: Baseline, watch: Watch) -> None:
     manifest = artefact.results.manifest
-    there = {"numpy": manifest.versions.get("numpy"), "engine": manifest.engine_version}
-    for name, here in (("numpy", version("numpy")), ("engine", ENGINE_VERSION)):
-        if there[name] != here:
+    pairs: list[tuple[str, object, object]] = [("numpy", manifest.versions.get("numpy"), version("numpy"))]
+    for engine in sorted({cell.runs_with for cell in artefact.cells}):
+        pairs.append((f"engine {engine}", manifest.engine_version.get(engine), ENGINES[engine].version))
+    for name, there, here in pairs:
+        if there != here:
             watch.warn(
-                f"{artefact.name}: {name} {there[name]} in the reference, {here} here: rows may differ for that reason"
+                f"{artefact.name}: {name} {there} in the reference, {here} here: rows may differ for that reason"
             )
 
 

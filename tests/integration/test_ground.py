@@ -21,15 +21,15 @@ def config(tmp_path: Path) -> Path:
 
 def after_trial(number: int, do, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let something happen to the directory in the middle of a sweep."""
-    real, calls = worker.run_trial, []
+    real, calls = worker._prepared, []
 
-    def run_trial(*arguments):
+    def prepared(*arguments):
         calls.append(1)
         if len(calls) == number:
             do()
         return real(*arguments)
 
-    monkeypatch.setattr(worker, "run_trial", run_trial)
+    monkeypatch.setattr(worker, "_prepared", prepared)
 
 
 # The directory under the path

@@ -289,7 +289,7 @@ def test_a_full_disk_is_an_error_and_what_is_there_goes_on_later(config, tmp_pat
     program = limit + "from cascadebai_cli.cli.app import main; main()"
     manifest = (tmp_path / "expected" / "manifest.json").stat().st_size
     arguments = ["sweep", str(config), "--out", str(out), "--backend", "sequential", "--trials", "200"]
-    process = start(words=[sys.executable, "-c", program, str(manifest + 500), *arguments])
+    process = start(words=[sys.executable, "-c", program, str(manifest + 20_000), *arguments])
     _, err = process.communicate(timeout=60)
     assert process.returncode == 1
     assert err.splitlines()[-1].startswith(f"error: cannot write to {out / 'trials.journal'}: File too large; trials")
@@ -389,14 +389,14 @@ def test_collect_writes_the_tables_of_what_is_there(config, tmp_path):
 
 
 def fail_at(monkeypatch, trial: int) -> None:
-    real = worker.run_trial
+    real = worker._prepared
 
-    def run_trial(seed, cell, number):
+    def prepared(seed, cell, number):
         if number == trial and cell.K == 2:
             raise ZeroDivisionError("by hand")
         return real(seed, cell, number)
 
-    monkeypatch.setattr(worker, "run_trial", run_trial)
+    monkeypatch.setattr(worker, "_prepared", prepared)
 
 
 def test_a_failed_trial_is_told_with_the_command_that_repeats_it_and_runs_again_later(

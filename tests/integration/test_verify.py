@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from sweeps import call, refusal
 
-import cascadebai_cli.engines.stretch as stretch
+import cascadebai_cli.engines.counting as counting
 import cascadebai_cli.learners.cascadebai as algorithm
 import cascadebai_cli.running.worker as worker
 from cascadebai_cli.engines.simulate import EngineName
@@ -89,10 +89,8 @@ def larger_radius(patch: pytest.MonkeyPatch) -> None:
 def longer_steps(patch: pytest.MonkeyPatch) -> None:
     """Quiet stretches are cut one observation too late."""
     for name in ("cuts_at_clicks", "cuts_at_skips"):
-        exact = getattr(stretch, name)
-        patch.setattr(
-            stretch, name, lambda at, length, offset, batch, exact=exact: exact(at, length, offset, batch + 1)
-        )
+        exact = getattr(counting, name)
+        patch.setattr(counting, name, lambda *given, exact=exact: exact(*given[:-1], given[-1] + 1))
 
 
 def larger_batch(patch: pytest.MonkeyPatch) -> None:
@@ -199,7 +197,7 @@ def test_another_numpy_is_pointed_out(copy: Path) -> None:
     assert result.code == 0
     told = result.err
     assert "small: numpy 1.0 in the reference" in told
-    assert "small: engine 0 in the reference" in told
+    assert "small: engine skip-ahead 0 in the reference" in told
 
 
 @pytest.mark.parametrize(

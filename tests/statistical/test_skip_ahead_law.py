@@ -12,6 +12,7 @@ import pytest
 from cases import mostly_slow
 from scipy import stats
 
+from cascadebai_cli.engines.jobs import Job, in_order
 from cascadebai_cli.engines.outcomes import RandomOutcomes
 from cascadebai_cli.engines.reference import run_reference
 from cascadebai_cli.engines.skip_ahead import run_skip_ahead
@@ -34,20 +35,17 @@ def sample(run, instance, seed):
     """Statistics of `TRIALS` runs, shape `(TRIALS, 4)`."""
     weights, K = INSTANCES[instance]
     rule = CascadeRule(len(weights), K, 0.1, sigma=0.2)
-    rows = []
-    for trial in range(TRIALS):
-        rng = np.random.default_rng([seed, trial])
-        outcome = run(rule, RandomOutcomes(np.asarray(weights), rng), CAP)
-        rows.append((outcome.steps, outcome.observations, [*outcome.accepted, -1][0], max(outcome.counts)))
-    return np.array(rows)
+    outcomes = [RandomOutcomes(np.asarray(weights), np.random.default_rng([seed, trial])) for trial in range(TRIALS)]
+    runs = run(rule, outcomes, CAP)
+    return np.array([(run.steps, run.observations, [*run.accepted, -1][0], max(run.counts)) for run in runs])
 
 
 def reference(rule, outcomes, cap):
-    return run_reference(RacingLearner(rule), outcomes, Cascading(), cap)
+    return [run_reference(RacingLearner(rule), source, Cascading(), cap) for source in outcomes]
 
 
 def skip_ahead(rule, outcomes, cap):
-    return run_skip_ahead(rule, outcomes, max_steps=cap)
+    return in_order(run_skip_ahead([Job(RacingLearner(rule), source, True, cap) for source in outcomes]))
 
 
 def p_values(one, other):
@@ -103,18 +101,14 @@ def test_no_more_errors_than_delta():
     """One-sided binomial test on an instance with tight gaps, at the risk that was asked for."""
     weights = np.array([0.6, 0.5, 0.45, 0.4, 0.3])
     rule = CascadeRule(5, 2, 0.1)
-    wrong = sum(
-        sorted(run_skip_ahead(rule, RandomOutcomes(weights, np.random.default_rng([3, t]))).recommendation) != [0, 1]
-        for t in range(300)
-    )
+    outcomes = [RandomOutcomes(weights, np.random.default_rng([3, trial])) for trial in range(300)]
+    wrong = sum(sorted(run.recommendation) != [0, 1] for run in skip_ahead(rule, outcomes, None))
     assert stats.binomtest(wrong, 300, 0.1, alternative="greater").pvalue > 0.001
 
 
 def test_too_small_a_radius_makes_more_errors_than_delta():
     weights = np.array([0.6, 0.5, 0.45, 0.4, 0.3])
     rule = replace(CascadeRule(5, 2, 0.1), sigma=0.05)
-    wrong = sum(
-        sorted(run_skip_ahead(rule, RandomOutcomes(weights, np.random.default_rng([3, t]))).recommendation) != [0, 1]
-        for t in range(300)
-    )
+    outcomes = [RandomOutcomes(weights, np.random.default_rng([3, trial])) for trial in range(300)]
+    wrong = sum(sorted(run.recommendation) != [0, 1] for run in skip_ahead(rule, outcomes, None))
     assert stats.binomtest(wrong, 300, 0.1, alternative="greater").pvalue < 0.001

@@ -1,10 +1,12 @@
 """Tasks hold every missing trial once, and about a second of work."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from cascadebai_cli.engines.simulate import ENGINES
 from cascadebai_cli.running import blocks as blocks_module
 from cascadebai_cli.running.blocks import TASK_SECONDS, BlockQueue
 from cascadebai_cli.running.worker import BlockResult
@@ -12,6 +14,7 @@ from cascadebai_cli.study.config import load_study
 
 CONFIG = """\
 seed: 1
+engine: reference
 L: 5
 K: [1, 2, 3]
 instances:
@@ -99,27 +102,33 @@ instances:
 learners:
   - {name: T, algorithm: cascadebai}
   - {name: U, algorithm: cascadebai, order: U}
+  - {name: P, algorithm: track-and-stop}
 """
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
 @pytest.mark.parametrize("rows", [4, 7, 1000])
 def test_trials_side_by_side_are_dealt_out_evenly(tmp_path, monkeypatch, workers, rows):
-    monkeypatch.setattr(blocks_module, "ROWS", rows)
+    monkeypatch.setattr(blocks_module, "ENGINES", {name: replace(each, rows=rows) for name, each in ENGINES.items()})
     path = tmp_path / "study.yaml"
     path.write_text(SIDE_BY_SIDE)
     cells = load_study(path).cells
-    missing = [np.arange(0, 2 * n, 2) for n in (3, 0, 1, 2, 10, 5, 20, 0)]
-    tasks = drain(BlockQueue(cells, missing, workers), [0.1] * 8)
+    missing = [np.arange(0, 2 * n, 2) for n in (3, 0, 1, 2, 10, 5, 20, 0, 4, 0, 1, 9)]
+    tasks = drain(BlockQueue(cells, missing, workers), [0.1] * len(cells))
     assert sorted(trials_of(tasks)) == [(i, t) for i, trials in enumerate(missing) for t in trials.tolist()]
-    dealt = [task for task in tasks if cells[task[0].position].learner == "U"]
+    dealt = [task for task in tasks if cells[task[0].position].learner != "P"]
     assert tasks[-len(dealt) :] == dealt
     sizes = {}
     for task in dealt:
         assert len({block.position for block in task}) == len(task)
-        (kind,) = {(cells[block.position].L, cells[block.position].K) for block in task}
+        (kind,) = {kind_of(cells[block.position]) for block in task}
         sizes.setdefault(kind, []).append(sum(len(block.trials) for block in task))
     assert max(map(max, sizes.values())) <= rows
     for kind, counts in sizes.items():
         assert max(counts) - min(counts) <= 1 + workers, kind
         assert len(counts) <= workers * -(-sum(counts) // (rows * workers)), kind
+
+
+def kind_of(cell):
+    """What the cells of a task have in common: skip-ahead takes several `K` together."""
+    return (cell.learner, cell.L, cell.K if cell.learner == "U" else None)

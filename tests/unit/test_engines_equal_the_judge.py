@@ -16,18 +16,22 @@ from problems import (
     by_lucb,
     by_reference,
     by_skip_ahead,
+    by_skip_ahead_together,
     by_walk,
     judge,
     learner,
     of_algorithm1,
+    of_algorithm1_alike,
     of_algorithm1_by_time,
     of_batrac,
+    of_batrac_alike,
     of_display_orders,
     of_kl_lucb,
 )
 from rounding import Undecided
 
 from cascadebai_cli.engines.leap import leap
+from cascadebai_cli.engines.rows import Sizes
 from cascadebai_cli.learners.batrac import BatRac
 from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.learners.kl_lucb import KLLucb
@@ -36,7 +40,7 @@ MANY = pytest.mark.parametrize("share", [0.2, pytest.param(1, marks=pytest.mark.
 """Few problems by default, all of them if slow tests run."""
 RARE = 0.01
 """Share of the problems that may hang on rounding."""
-SMALL = {"ROWS": 2, "DIVIDE": 2, "STORED": 400}
+SMALL = Sizes(few=1, stored=400, groups=2, ahead=3, windows=2, divide=1, grow=1, moments=2, chunk=30)
 
 
 class Court:
@@ -76,12 +80,12 @@ def one_by_one(kind, problems, examples, *engines):
 
 @MANY
 def test_algorithm1(share):
-    one_by_one(CascadeBAI, of_algorithm1, int(share * 300), by_skip_ahead, partial(by_skip_ahead, **SMALL))
+    one_by_one(CascadeBAI, of_algorithm1, int(share * 300), by_skip_ahead, partial(by_skip_ahead, sizes=SMALL))
 
 
 @MANY
 def test_batch_racing(share):
-    one_by_one(BatRac, of_batrac, int(share * 200), by_skip_ahead, partial(by_skip_ahead, **SMALL))
+    one_by_one(BatRac, of_batrac, int(share * 200), by_skip_ahead, partial(by_skip_ahead, sizes=SMALL))
 
 
 @MANY
@@ -110,6 +114,18 @@ def side_by_side(kind, problems, examples, *engines):
 
     every_engine_is_right()
     court.could_decide_nearly_all()
+
+
+@MANY
+def test_algorithm1_side_by_side(share):
+    small, pairs = partial(by_skip_ahead_together, sizes=SMALL), partial(by_skip_ahead_together, rows=2)
+    side_by_side(CascadeBAI, of_algorithm1_alike, int(share * 120), by_skip_ahead_together, small, pairs)
+
+
+@MANY
+def test_batch_racing_side_by_side(share):
+    small = partial(by_skip_ahead_together, sizes=SMALL)
+    side_by_side(BatRac, of_batrac_alike, int(share * 80), by_skip_ahead_together, small)
 
 
 @MANY

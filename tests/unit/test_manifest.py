@@ -6,8 +6,9 @@ import re
 import pytest
 from sweeps import CONFIG
 
+from cascadebai_cli.engines.simulate import ENGINES
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.store.manifest import earlier_manifest, new_manifest, read_manifest, write_manifest
+from cascadebai_cli.store.manifest import Manifest, earlier_manifest, new_manifest, read_manifest, write_manifest
 from cascadebai_cli.store.mixing import refuse_mixing
 from cascadebai_cli.study.config import load_study
 
@@ -98,9 +99,21 @@ def test_another_place_of_the_same_data_is_not_a_difference(tmp_path):
 
 def test_rows_of_another_engine_version_are_refused(tmp_path):
     new = manifest_of(tmp_path, BASE)
-    old = new.model_copy(update={"engine_version": 0})
-    with pytest.raises(ConfigError, match=f"engine_version is 0 there and {new.engine_version} here"):
+    (here,) = new.engine_version.values()
+    old = new.model_copy(update={"engine_version": {"skip-ahead": 0}})
+    with pytest.raises(ConfigError, match=f"engine skip-ahead has version 0 there and {here} here"):
         refuse_mixing(tmp_path, old, new, list(old.cells))
+
+
+def test_rows_of_an_engine_outlive_a_new_version_of_another(tmp_path):
+    new = manifest_of(tmp_path, BASE)
+    old = new.model_copy(update={"engine_version": {**new.engine_version, "lockstep": 0}})
+    refuse_mixing(tmp_path, old, new, list(old.cells))
+
+
+def test_one_number_was_the_version_of_all_engines(tmp_path):
+    new = manifest_of(tmp_path, BASE).model_dump()
+    assert set(Manifest.model_validate({**new, "engine_version": 1}).engine_version) == set(ENGINES)
 
 
 def test_pulls_that_repeat_an_item_go_into_a_sweep_of_semi_bandit_feedback(tmp_path):

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cascadebai_cli.engines.proofs import SLACK, accept_level, mean_bounds, reject_level
+from cascadebai_cli.engines.proofs import levels, mean_bounds
 from cascadebai_cli.learners.cascadebai import CascadeRule, KLCascadeRule
 
 
@@ -41,9 +41,9 @@ def test_nobody_is_identified_who_was_no_suspect(window):
     T, S, news, alive, k, rule, seed = window
     T_end, S_end = T + [len(new) for new in news], S + [sum(new) for new in news]
     means = mean_bounds(T[None], S[None], T_end[None], S_end[None], k, alive[None])
-    accept = accept_level(means, lambda mean: rule.upper(mean, T_end)) - rule.epsilon - SLACK
-    reject = reject_level(means, lambda mean: rule.lower(mean, T_end)) - rule.epsilon + SLACK
-    may_accept, may_reject = rule.above(means.high, T_end, accept)[0], rule.below(means.low, T_end, reject)[0]
+    most = T_end[alive].max(keepdims=True)[None]
+    accept, reject = levels(rule, means, most)
+    may_accept, may_reject = rule.above(means.high, most, accept)[0], rule.below(means.low, most, reject)[0]
     for t, s in moments(T, S, news, seed):
         mean = s / np.maximum(t, 1)
         assert (means.low[0] <= mean)[alive].all()
@@ -55,16 +55,6 @@ def test_nobody_is_identified_who_was_no_suspect(window):
         assert (may_accept[alive] | ~(lower > upper[ranked[k]] - rule.epsilon)[alive]).all()
         assert (may_accept[alive] | ~accepted).all()
         assert (may_reject[alive] | ~rejected).all()
-
-
-def test_equal_counts_need_no_boundary():
-    """Where all counts end alike, the level is the bound at the rank itself."""
-    rng = np.random.default_rng(2)
-    T, T_end, rule = np.full((50, 1), 30), np.full((50, 1), 40), CascadeRule(8, 3, 0.1)
-    S = rng.integers(0, 31, (50, 8))
-    means = mean_bounds(T, S, T_end, S + rng.integers(0, 11, (50, 8)), 3)
-    assert (accept_level(means, lambda mean: rule.upper(mean, T_end)) == rule.upper(means.next_best, T_end)).all()
-    assert (reject_level(means, lambda mean: rule.lower(mean, T_end)) == rule.lower(means.last_good, T_end)).all()
 
 
 @settings(max_examples=300)

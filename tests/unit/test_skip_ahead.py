@@ -4,19 +4,24 @@ import numpy as np
 import pytest
 from cases import mostly_slow
 
-from cascadebai_cli.engines.outcomes import TableOutcomes
+from cascadebai_cli.engines.jobs import Job, in_order
+from cascadebai_cli.engines.outcomes import RandomOutcomes, TableOutcomes
 from cascadebai_cli.engines.reference import run_reference
-from cascadebai_cli.engines.skip_ahead import group_size, run_skip_ahead
+from cascadebai_cli.engines.skip_ahead import run_skip_ahead
 from cascadebai_cli.learners.cascadebai import CascadeBAI, KLCascadeRule
 from cascadebai_cli.learners.racing import RacingLearner
 from cascadebai_cli.model.feedback import Cascading, SemiBandit
+
+
+def skip_ahead(learner, table, cascading=True, cap=None):
+    return in_order(run_skip_ahead([Job(learner, TableOutcomes(table), cascading, cap)]))[0]
 
 
 def both_runs(arguments, table, cascading, cap):
     learner = CascadeBAI(**arguments)
     feedback = Cascading() if cascading else SemiBandit()
     expected = run_reference(learner, TableOutcomes(table), feedback, cap)
-    found = run_skip_ahead(CascadeBAI(**arguments).rule, TableOutcomes(table), cascading, cap)
+    found = skip_ahead(CascadeBAI(**arguments), table, cascading, cap)
     return expected, found
 
 
@@ -58,21 +63,35 @@ def test_bounds_of_the_wrong_count_are_noticed():
     for _ in range(20):
         table = rng.random((5, 4000)) < np.array([[0.7], [0.6], [0.3], [0.2], [0.1]])
         wrong = run_reference(RacingLearner(Twin(5, 2, 0.1)), TableOutcomes(table), Cascading(), 4000)
-        right = run_skip_ahead(KLCascadeRule(5, 2, 0.1), TableOutcomes(table), True, 4000)
+        right = skip_ahead(CascadeBAI(5, 2, 0.1, confidence="kl"), table, True, 4000)
         differences += wrong.steps != right.steps
     assert differences > 10
 
 
 def test_cap_equal_to_the_stopping_time_is_no_cap():
     table = np.random.default_rng(3).random((4, 5000)) < np.array([[0.8], [0.5], [0.3], [0.1]])
-    rule = CascadeBAI(4, 2, 0.1, sigma=0.1).rule
-    free = run_skip_ahead(rule, TableOutcomes(table))
-    at = run_skip_ahead(rule, TableOutcomes(table), max_steps=free.steps)
-    before = run_skip_ahead(rule, TableOutcomes(table), max_steps=free.steps - 1)
+    learner = CascadeBAI(4, 2, 0.1, sigma=0.1)
+    free = skip_ahead(learner, table)
+    at = skip_ahead(learner, table, cap=free.steps)
+    before = skip_ahead(learner, table, cap=free.steps - 1)
     assert at == free
     assert (before.status, before.steps) == ("capped", free.steps - 1)
 
 
-@pytest.mark.parametrize(("rounds", "size"), [(1, 1), (255, 1), (256, 16), (4095, 16), (4096, 256), (100_000, 4096)])
-def test_group_size(rounds, size):
-    assert group_size(rounds) == size
+WEIGHTS = [0.7] * 3 + [0.5] * 4 + [0.2] * 9
+
+
+def random_jobs(seeds):
+    """Trials of cells with their own K, cap and feedback."""
+    for seed in seeds:
+        learner = CascadeBAI(16, (3, 7)[seed % 2], 0.1, sigma=0.2)
+        outcomes = RandomOutcomes(np.array(WEIGHTS), np.random.default_rng(seed))
+        yield Job(learner, outcomes, seed % 3 > 0, 400 if seed % 4 == 0 else None)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 7, 200])
+def test_a_run_does_not_depend_on_the_rows_beside_it(rows):
+    alone = [in_order(run_skip_ahead(list(random_jobs([seed]))))[0] for seed in range(24)]
+    assert in_order(run_skip_ahead(list(random_jobs(range(24))), rows=rows)) == alone
+    backwards = in_order(run_skip_ahead(list(random_jobs(range(23, -1, -1))), rows=rows))
+    assert backwards[::-1] == alone

@@ -1,0 +1,103 @@
+"""Skip-ahead where nobody is identified: steps are only counted."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cascadebai_cli.engines.keys import cuts_at_clicks, cuts_at_skips, joined, positions, step_ends
+from cascadebai_cli.engines.rows import Block, Mode
+from cascadebai_cli.model.instance import BoolArray, IntArray
+
+
+def count_steps(block: Block, at: IntArray, to: IntArray) -> None:
+    """Go to the begin of the rounds `to` in rows in which nobody is identified before; at the cap a row is over."""
+    rows = block.rows
+    ahead = to > rows.round[at]
+    at, to = at[ahead], to[ahead]
+    if len(at) == 0:
+        return
+    steps, offset, met = _cuts(block, at, to)
+    capped = rows.steps[at] + steps >= rows.cap[at]
+    for row, end in zip(at[capped].tolist(), to[capped].tolist(), strict=True):
+        _stop_at_cap(block, row, end)
+    free = at[~capped]
+    rows.steps[free] += steps[~capped]
+    rows.offset[free], rows.met[free] = offset[~capped], met[~capped]
+    rows.round[free], rows.column[free] = to[~capped], 0
+
+
+def _cuts(block: Block, at: IntArray, to: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Steps that end from where rows stand to the begin of the rounds `to`, offsets there, and keys before."""
+    rows = block.rows
+    d, batch, offset = rows.d[at], rows.batch[at], rows.offset[at]
+    passed = (rows.alive[at] & (np.arange(block.width) < rows.column[at][:, None])).sum(axis=1)
+    length = (to - rows.round[at]) * d - passed
+    steps, rest = np.divmod(offset + length, batch)
+    parts, met = _next_keys(block, at, to)
+    chunk = np.cumsum([len(part) for part in parts]) // block.sizes.chunk
+    chunk = np.where(rows.cascading[at] & (batch > 1), 2 * chunk + rows.clicks[at], -1)
+    for number in np.unique(chunk[chunk >= 0]):
+        some = np.flatnonzero(chunk == number)
+        count = cuts_at_clicks if number % 2 else cuts_at_skips
+        places = _places(block, at[some], [parts[i] for i in some], passed[some])
+        steps[some], rest[some] = count(*places, length[some], offset[some], batch[some])
+    return steps, rest, met
+
+
+def _next_keys(block: Block, at: IntArray, to: IntArray) -> tuple[list[IntArray], IntArray]:
+    """Keys from where rows stand to the begin of the rounds `to`, and how many keys lie before there."""
+    rows, parts, met = block.rows, [], np.zeros_like(at)
+    begin = (rows.round[at] << block.shift) | rows.column[at]
+    for i, borders in enumerate(zip(begin.tolist(), (to << block.shift).tolist(), strict=True)):
+        keys = rows.keys[at[i]]
+        first, met[i] = positions(keys, borders)
+        parts.append(keys[first : met[i]])
+    return parts, met
+
+
+def _places(block: Block, at: IntArray, parts: Sequence[IntArray], passed: IntArray) -> tuple[IntArray, IntArray]:
+    """Keys as places among the observations of the survivors from where their rows stand on, and how many a row."""
+    keys, count = joined(parts)
+    dead = np.iinfo(keys.dtype).min
+    alive, d = block.rows.alive[at], block.rows.d[at].astype(keys.dtype)
+    place: IntArray = np.cumsum(alive, axis=1) - (1 + passed + block.rows.round[at] * d)[:, None]
+    place[~alive] = dead
+    row = np.repeat(np.arange(len(at), dtype=np.int32) << block.shift, count)
+    found = place.astype(keys.dtype).ravel().take(row | (keys & (block.width - 1)))
+    kept = found > dead
+    found += (keys >> block.shift) * np.repeat(d, count)
+    if kept.all():
+        return found, count
+    return found[kept], np.diff(np.append(0, np.cumsum(kept))[np.cumsum(count)], prepend=0)
+
+
+def outcomes_of_round(block: Block, at: IntArray) -> tuple[BoolArray, BoolArray]:
+    """Clicks of the round in which rows stand, and who is still to be observed in it, both of shape `(rows, width)`."""
+    rows, width = block.rows, block.width
+    keys, count = joined(
+        [rows.keys[row][a : a + width] for row, a in zip(at.tolist(), rows.met[at].tolist(), strict=True)]
+    )
+    cell = np.repeat(np.arange(len(at)) << block.shift, count) | (keys & (width - 1))
+    clicks = np.repeat(~rows.clicks[at], width)
+    clicks[cell[(keys >> block.shift) == np.repeat(rows.round[at], count)]] ^= True
+    return clicks.reshape(-1, width), rows.alive[at] & (np.arange(width) >= rows.column[at][:, None])
+
+
+def ends_of_round(block: Block, at: IntArray, clicks: BoolArray, observed: BoolArray) -> BoolArray:
+    """Where steps end in the rest of the round in which rows stand."""
+    rows = block.rows
+    return step_ends(clicks & rows.cascading[at][:, None], observed, rows.offset[at], rows.batch[at])
+
+
+def _stop_at_cap(block: Block, row: int, end: int) -> None:
+    """Find the round before `end` in which the cap is reached, and end there."""
+    rows, at = block.rows, np.array([row])
+    low, high = int(rows.round[row]), end
+    while high - low > 1:
+        middle = (low + high) // 2
+        steps, _, _ = _cuts(block, at, np.array([middle]))
+        low, high = (low, middle) if rows.steps[row] + steps[0] >= rows.cap[row] else (middle, high)
+    count_steps(block, at, np.array([low]))
+    ends = np.flatnonzero(ends_of_round(block, at, *outcomes_of_round(block, at))[0])
+    rows.column[row] = ends[rows.cap[row] - rows.steps[row] - 1] + 1
+    rows.steps[row], rows.mode[row] = rows.cap[row], Mode.OVER

@@ -1,0 +1,124 @@
+"""Outcomes of a stretch of rounds as sorted keys, and where steps cut the sweep through them.
+
+In a round every survivor is observed once, in the order of the items. Of each row only the *rarer* outcome is kept, as
+keys `round << shift | item` in ascending order, which is the order in which they are met.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from cascadebai_cli.model.instance import BoolArray, IntArray
+
+MOST_KEYS = 2**52
+"""Rounds times width of a stretch stay below this, so that quotients of numbers of observations are exact."""
+
+
+def key_type(rounds: int, shift: int) -> type[np.signedinteger[Any]]:
+    """The type of the keys of a stretch: as small as possible, for speed."""
+    return np.int32 if rounds << shift < 2**31 else np.int64
+
+
+def group_sums(keys: IntArray, shift: int, size: int, groups: int, clicks: bool) -> IntArray:
+    """Clicks of each item in the first 0, 1, ..., `groups` groups of `size` rounds, a power of two.
+
+    Returns:
+        shape `(groups + 1, 2 ** shift)`.
+    """
+    width = 1 << shift
+    cell = ((keys >> (shift + size.bit_length() - 1)) << shift) | (keys & (width - 1))
+    rare = np.bincount(cell, minlength=groups * width).reshape(groups, width)
+    sums: np.ndarray = np.zeros((groups + 1, width), keys.dtype)
+    np.cumsum(rare if clicks else size - rare, axis=0, out=sums[1:])
+    return sums
+
+
+def positions(keys: IntArray, borders: Sequence[int]) -> list[int]:
+    """How many keys lie before each border; a search for another type would copy all keys."""
+    found: list[int] = np.searchsorted(keys, np.array(borders, keys.dtype)).tolist()
+    return found
+
+
+def joined(parts: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
+    """Arrays one after the other, and the length of each."""
+    return np.concatenate(parts), np.array([len(part) for part in parts])
+
+
+def cuts_at_clicks(
+    at: IntArray, count: IntArray, length: IntArray, offset: IntArray, batch: IntArray
+) -> tuple[IntArray, IntArray]:
+    """Steps that end in the next observations of some rows, of which the clicks are given.
+
+    A step ends at a click or at its `batch`-th observation.
+
+    Args:
+        at: places of the clicks among the observations of their row, ascending in each, one row after the other.
+        count: number of clicks of each row.
+        length: number of observations of each row.
+        offset: observations of the step in progress that lie before them, fewer than the batch.
+        batch: most observations of a step of each row.
+
+    Returns:
+        number of steps that end, and observations of the step then in progress.
+    """
+    stop = np.cumsum(count)
+    some = np.flatnonzero(count)
+    first = (stop - count)[some]
+    gap = np.empty_like(at)
+    np.subtract(at[1:], at[:-1], out=gap[1:])
+    gap[first] = at[first] + 1 + offset[some]
+    rest = length + offset
+    rest[some] = length[some] - 1 - at[stop[some] - 1]
+    steps = count + rest // batch
+    gap -= 1
+    steps[some] += _full_batches(gap, first, count[some], batch[some])
+    return steps, rest % batch
+
+
+def cuts_at_skips(
+    at: IntArray, count: IntArray, length: IntArray, offset: IntArray, batch: IntArray
+) -> tuple[IntArray, IntArray]:
+    """The same with the places of the skips: every click ends a step, and so does every `batch`-th skip of a run."""
+    stop = np.cumsum(count)
+    some = np.flatnonzero(count)
+    first = (stop - count)[some]
+    begins = np.empty(len(at), bool)
+    np.not_equal(at[1:] - at[:-1], 1, out=begins[1:])
+    begins[first] = True
+    begin = np.flatnonzero(begins)
+    run = np.diff(begin, append=len(at))
+    head = np.searchsorted(begin, first)
+    run[head] += np.where(at[first] == 0, offset[some], 0)
+    runs = np.diff(head, append=len(begin))
+    steps, rest = length - count, np.where(length > 0, 0, offset)
+    steps[some] += _full_batches(run, head, runs, batch[some])
+    last = run[head + runs - 1] % batch[some]
+    rest[some] = np.where(at[stop[some] - 1] == length[some] - 1, last, 0)
+    return steps, rest
+
+
+def _full_batches(values: IntArray, first: IntArray, count: IntArray, batch: IntArray) -> IntArray:
+    """Sum of `values // batch` of each row, which has `count > 0` of them from `first` on.
+
+    Numbers below 2**53 have rounded quotients whose whole part is exact, and they are faster.
+    """
+    if len(first) == 0:
+        return first
+    full = np.floor(values / np.repeat(batch.astype(np.float64), count))
+    return np.add.reduceat(full, first).astype(np.int64)
+
+
+def step_ends(clicks: BoolArray, observed: BoolArray, offset: IntArray, batch: IntArray) -> BoolArray:
+    """Where steps end in a part of a round, shape `(rows, columns)`.
+
+    Args:
+        clicks: the columns at which a click ends the step.
+        observed: the columns that are observed at all.
+        offset, batch: as for `cuts_at_clicks`.
+    """
+    place = np.cumsum(observed, axis=1, dtype=np.int32) - np.int32(1)
+    since = np.where(clicks & observed, place, np.int32(-1) - offset[:, None].astype(np.int32))
+    np.maximum.accumulate(since, axis=1, out=since)
+    ends: BoolArray = observed & ((place - since) % batch[:, None].astype(np.int32) == 0)
+    return ends
