@@ -6,7 +6,7 @@ CASCADEBAI := $(BIN)/cascadebai
 STAMP := $(VENV)/.installed
 JOBS ?= -1
 
-.PHONY: help install smoke reproduce test test-all baseline tables verify bench check format clean
+.PHONY: help install smoke reproduce test test-all baseline tables verify bench check check-lowest format clean
 
 help: ## Show this list.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -51,10 +51,13 @@ check: $(STAMP) ## Lint and check the types.
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+check-lowest: ## Try the lowest versions that pyproject.toml allows, in a virtual environment of their own.
+	$(PYTHON) .ci/lowest.py --venv $(VENV)-lowest
+
 format: $(STAMP) ## Format the code.
 	$(BIN)/ruff check --fix --exit-zero .
 	$(BIN)/ruff format .
 
 clean: ## Remove the virtual environment and caches; results stay.
-	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*
+	rm -rf $(VENV) $(VENV)-lowest build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,12 +1,21 @@
 """The scaling fits of a whole study, as tables to keep and to print."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import nan
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from cascadebai_cli.analysis.scaling import MIN_POINTS, FloatArray, ScalingFit, fit_models, fit_scaling, log_log_slope
+from cascadebai_cli.analysis.scaling import (
+    MIN_POINTS,
+    FloatArray,
+    ScalingFit,
+    Slope,
+    fit_models,
+    fit_scaling,
+    log_log_slope,
+)
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.store.directory import Results
 from cascadebai_cli.store.schema import FIT_COLUMNS, MODEL_COLUMNS, SERIES
@@ -103,7 +112,8 @@ def _model_rows(results: Results, key: Row, points: pd.DataFrame) -> list[Row]:
 
 
 def _slope(K: FloatArray, steps: FloatArray) -> Row:
-    slope = log_log_slope(K, steps)
+    # a learner that needs no step has no slope
+    slope = log_log_slope(K, steps) if steps.min() > 0 else Slope(nan, nan, nan)
     return {"loglog_slope": slope.value, "loglog_low": slope.low, "loglog_high": slope.high}
 
 

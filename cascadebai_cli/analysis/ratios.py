@@ -38,10 +38,12 @@ def ratio_of_means(a: Mean, b: Mean, level: float = 0.95) -> Ratio:
     """`a / b` for independent positive means, by the delta method on the logarithm with Welch's degrees of freedom.
 
     On the log scale the interval cannot reach below 0, and `b / a` has the reciprocal interval. Relative standard
-    errors are a few per cent here, where this and Fieller's interval agree.
+    errors are a few per cent here, where this and Fieller's interval agree. A mean of 0 steps has no ratio: all NaN.
     """
     from scipy.special import stdtrit
 
+    if not (a.value > 0 and b.value > 0):
+        return Ratio(math.nan, math.nan, math.nan)
     value = a.value / b.value
     parts = [(mean.se / mean.value) ** 2 for mean in (a, b)]
     variance = sum(parts)

@@ -8,7 +8,7 @@ import typer
 
 from cascadebai_cli import __version__
 from cascadebai_cli.cli.bounds import bounds
-from cascadebai_cli.cli.console import tell
+from cascadebai_cli.cli.console import prepare_streams, tell
 from cascadebai_cli.cli.fit import fit
 from cascadebai_cli.cli.merge import merge
 from cascadebai_cli.cli.plan import plan
@@ -44,6 +44,7 @@ def root(
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command line, that of the process by default, and exit; our errors become one line on stderr."""
+    prepare_streams()
     try:
         app(arguments, prog_name="cascadebai")
     except CascadeError as error:

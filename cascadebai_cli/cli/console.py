@@ -1,23 +1,30 @@
-"""What a user sees while trials run: a bar on a terminal, a plain line now and then otherwise; all on stderr."""
+"""What a user reads: results on stdout, messages on stderr, whatever these can show."""
 
+import os
 import sys
-import threading
-import time
 from collections.abc import Sequence
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
 
 import typer
 
+from cascadebai_cli.cli.progress import Progress
 from cascadebai_cli.text.clean import for_terminal
-from cascadebai_cli.text.numbers import count, duration
 
-if TYPE_CHECKING:
-    from rich.progress import Progress as Bar
 
-    from cascadebai_cli.running.worker import BlockResult
+def prepare_streams() -> None:
+    """Letters that the encoding of a stream lacks stand as `\\u4e00`; a stream that is closed swallows what it gets.
 
-LINE_SECONDS = 10.0
+    Without the latter the next file to be opened would become stdout, and what others print would go into it.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, "w", encoding="utf-8"))  # noqa: SIM115 - to the end of the process
+        elif reconfigure := getattr(getattr(sys, name), "reconfigure", None):
+            reconfigure(errors="backslashreplace")
 
 
 def tell(text: str) -> None:
@@ -45,92 +52,21 @@ class Terminal:
 
     def __init__(self, *, quiet: bool = False) -> None:
         self._quiet = quiet
+        self._progress: Progress | None = None
 
     def warn(self, text: str) -> None:
         """A line that is always shown."""
-        tell(text)
+        if self._progress:
+            self._progress.tell(for_terminal(text))
+        else:
+            tell(text)
 
     def remark(self, text: str) -> None:
         """A line for those who want to follow."""
         if not self._quiet:
-            tell(text)
+            self.warn(text)
 
-    def trials(self, missing: Sequence[int]) -> "Progress":
+    def trials(self, missing: Sequence[int]) -> Progress:
         """A bar or lines."""
-        return Progress(missing, quiet=self._quiet)
-
-
-class Progress:
-    """Counts trials and cells as results come in, and shows them.
-
-    Args:
-        missing: number of trials to run of each cell.
-        quiet: show nothing.
-        every: seconds between two lines where there is no terminal.
-    """
-
-    def __init__(self, missing: Sequence[int], *, quiet: bool = False, every: float = LINE_SECONDS) -> None:
-        self.trials, self.cells = sum(missing), sum(trials > 0 for trials in missing)
-        self.done = self.cells_done = self.steps = 0
-        self._left = list(missing)
-        self._quiet, self._every = quiet or self.trials == 0, every
-        self._start = self._latest = time.monotonic()
-        self._ended = threading.Event()
-        self._bar: Bar | None = None
-
-    def update(self, result: "BlockResult") -> None:
-        """Count the trials of a block; failed ones count as done."""
-        trials = len(result.finished) + len(result.failed)
-        self._left[result.position] -= trials
-        self.cells_done += self._left[result.position] == 0
-        self.done += trials
-        self._latest = time.monotonic()
-        self.steps += sum(row.steps for row in result.finished)
-        if self._bar:
-            self._bar.update(self._bar.task_ids[0], completed=self.done, text=self.line())
-
-    def line(self) -> str:
-        """Where we are, in one line."""
-        seconds = max(time.monotonic() - self._start, 1e-9)
-        return (
-            f"{count(self.done)} of {count(self.trials)} trials, "
-            f"{count(self.cells_done)} of {count(self.cells)} cells, "
-            f"{self.steps / seconds:.2g} steps/s, time left {self._time_left()}"
-        )
-
-    def _time_left(self) -> str:
-        """At the pace so far, unless long trials are running of which that says nothing."""
-        if not self.done:
-            return "unknown"
-        now = time.monotonic()
-        seconds, silent = now - self._start, now - self._latest
-        if silent > max(LINE_SECONDS, seconds / 2):
-            return f"unknown (no trial ended for {duration(silent)})"
-        return duration(seconds * (self.trials - self.done) / self.done)
-
-    def __enter__(self) -> Self:
-        if not self._quiet and sys.stderr.isatty():
-            self._bar = _bar(self.trials, self.line())
-            self._bar.start()
-        elif not self._quiet:
-            threading.Thread(target=self._speak, daemon=True).start()
-        return self
-
-    def _speak(self) -> None:
-        while not self._ended.wait(self._every):
-            tell(self.line())
-
-    def __exit__(self, kind: type[BaseException] | None, error: Any, trace: TracebackType | None) -> None:
-        self._ended.set()
-        if self._bar:
-            self._bar.stop()
-
-
-def _bar(trials: int, text: str) -> "Bar":
-    from rich.console import Console
-    from rich.progress import BarColumn, TextColumn
-    from rich.progress import Progress as Bar
-
-    bar = Bar(BarColumn(bar_width=20), TextColumn("{task.fields[text]}", markup=False), console=Console(stderr=True))
-    bar.add_task("", total=trials, text=text)
-    return bar
+        self._progress = Progress(missing, tell, quiet=self._quiet)
+        return self._progress

@@ -71,10 +71,10 @@ def sweep(
     if dry_run:
         _print_missing(work.missing(request))
     elif collect:
-        _print_tables(work.collect(request), quiet, shard)
+        _print_tables(work.collect(request), quiet, shard, "a sweep without --collect runs them")
     else:
         done = work.sweep(request, backend=place, fresh=fresh, fail_fast=fail_fast, watch=watch)
-        _print_tables(done, quiet, shard)
+        _print_tables(done, quiet, shard, "the same command runs them again")
 
 
 def _print_missing(found: "Missing") -> None:
@@ -89,8 +89,8 @@ def _print_missing(found: "Missing") -> None:
     )
 
 
-def _print_tables(done: "Swept", quiet: bool, shard: str | None) -> None:
-    """Say where the tables are; end with exit code 1 if trials are missing."""
+def _print_tables(done: "Swept", quiet: bool, shard: str | None, remedy: str) -> None:
+    """Say where the tables are; end with exit code 1 if trials are missing, and say what `remedy` is."""
     if not quiet:
         say(f"tables: {done.directory}/trials.csv, summary.csv, timings.csv")
         if shard is None:
@@ -98,5 +98,5 @@ def _print_tables(done: "Swept", quiet: bool, shard: str | None) -> None:
         else:
             say(f"next:   cascadebai merge {done.directory} ... --out DIR, with the directories of the other shards")
     if done.missing:
-        tell(f"{count(done.missing)} trials are missing; a sweep without --collect runs them")
+        tell(f"{count(done.missing)} trials are missing; {remedy}")
     end_with(not done.missing)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from cascadebai_cli.errors import CascadeError, ConfigError
 from cascadebai_cli.model.instance import IntArray
@@ -23,7 +23,26 @@ BackendName = Literal["loky", "dask", "sequential"]
 
 Work = Callable[[list[Block]], list[BlockResult]]
 TaskRunner = Callable[[Work, Iterator[list[Block]]], Generator[list[BlockResult], None, None]]
-Tell = Callable[[str], None]
+
+
+class Listener(Protocol):
+    """Takes sentences, from any thread: what must be known, and what may be."""
+
+    def warn(self, text: str) -> None:
+        """What must be known."""
+
+    def remark(self, text: str) -> None:
+        """What may be of interest."""
+
+
+class _Deaf:
+    def warn(self, text: str) -> None:
+        pass
+
+    remark = warn
+
+
+DEAF = _Deaf()
 
 SAFE_PATH = "PYTHONSAFEPATH"
 ADDRESS = re.compile(r"[a-z]+://(\[[^\]/]+\]|[^\s/:]+):[0-9]{1,5}")
@@ -71,7 +90,7 @@ def run_missing(
     missing: Sequence[IntArray],
     settings: Settings,
     backend: Backend,
-    tell: Tell = lambda text: None,
+    listener: Listener = DEAF,
 ) -> Generator[BlockResult, None, None]:
     """Run trials and yield the results of blocks as they are done, in any order.
 
@@ -80,13 +99,16 @@ def run_missing(
         missing: trials to run of each cell.
         settings: seed and what to do about failures.
         backend: where to run them.
-        tell: takes a sentence when nothing ends for long, from any thread.
+        listener: is told when nothing ends for long.
 
     Raises:
         CascadeError: if the backend breaks: a worker was killed or has other code, the scheduler cannot be reached.
     """
     work = partial(run_checked, code_of(cells), settings)
-    with _task_runner(backend, sum(map(len, missing)), tell) as (workers, run), Patience(cells, tell) as patience:
+    with (
+        _task_runner(backend, sum(map(len, missing)), listener) as (workers, run),
+        Patience(cells, listener.remark) as patience,
+    ):
         queue = BlockQueue(cells, missing, workers)
         with closing(run(work, patience.hand_out(queue))) as stream:
             for results in stream:
@@ -97,10 +119,10 @@ def run_missing(
 
 
 @contextmanager
-def _task_runner(backend: Backend, trials: int, tell: Tell) -> Iterator[tuple[int, TaskRunner]]:
+def _task_runner(backend: Backend, trials: int, listener: Listener) -> Iterator[tuple[int, TaskRunner]]:
     """Number of workers, and a function of the work and the tasks that yields the results."""
     if backend.name == "dask":
-        with _dask(backend, tell) as started:
+        with _dask(backend, listener) as started:
             yield started
         return
     workers = _processes(backend)
@@ -144,12 +166,12 @@ def _loky(workers: int) -> Iterator[tuple[int, TaskRunner]]:
 
 
 @contextmanager
-def _dask(backend: Backend, tell: Tell) -> Iterator[tuple[int, TaskRunner]]:
+def _dask(backend: Backend, listener: Listener) -> Iterator[tuple[int, TaskRunner]]:
     address = str(backend.scheduler)
     with connected(address) as client:
 
         def run(work: Work, tasks: Iterator[list[Block]]) -> Generator[list[BlockResult], None, None]:
-            return run_tasks(client, address, work, tasks, tell)
+            return run_tasks(client, address, work, tasks, listener.warn)
 
         yield cores(client), run
 

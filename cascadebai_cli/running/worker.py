@@ -71,7 +71,19 @@ class Settings:
 
 
 class NotRepeatable(CascadeError):
-    """A learner of one's own whose rows nobody could make again; the sweep ends."""
+    """A learner of one's own whose rows nobody could make again; the sweep ends.
+
+    Args:
+        text: the sentence.
+        algorithm: its name.
+    """
+
+    def __init__(self, text: str, algorithm: str) -> None:
+        super().__init__(text, algorithm)
+        self.algorithm = algorithm
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class Failed(NamedTuple):
@@ -196,7 +208,8 @@ def _refuse_another(seed: int, cell: Cell, trial: int, done: Done) -> None:
             f"{cell.spec.algorithm}: trial {trial} of {cell.label} ends after {done[0].steps} steps and, run again, "
             f"after {again[0].steps}, or finds other items: it draws random numbers of its own, or keeps something "
             "from one trial to the next; let its constructor take rng, the generator of the trial, and draw from "
-            "that alone"
+            "that alone",
+            cell.spec.algorithm,
         )
 
 

@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Iterator
+from errno import EBUSY, EXDEV
 from itertools import count
 from pathlib import Path
 
-from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.errors import CascadeError, ConfigError
 from cascadebai_cli.store.files import make_directory, reading, writing_to
 from cascadebai_cli.store.lock import only_writer
 from cascadebai_cli.store.schema import FAILURES, JOURNAL, MANIFEST, SUMMARY, TIMINGS, TRIALS
@@ -59,9 +60,21 @@ def move_aside(directory: Path) -> Path | None:
         raise ConfigError(f"{directory} is to be moved, but you are in it; run the same command from outside")
     with only_writer(directory), writing_to(directory):
         target = next(path for path in _beside(place) if not path.exists())
-        place.rename(target)
+        _rename(place, target)
     make_directory(place)
     return target
+
+
+def _rename(place: Path, target: Path) -> None:
+    try:
+        place.rename(target)
+    except OSError as error:
+        if error.errno not in (EBUSY, EXDEV):
+            raise
+        raise CascadeError(
+            f"{place} cannot be renamed ({error.strerror}), as it is a mount point or in use; move its files yourself, "
+            "or name another directory with --out"
+        ) from error
 
 
 def _beside(place: Path) -> Iterator[Path]:

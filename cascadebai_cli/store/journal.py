@@ -5,7 +5,7 @@ Whatever moment a process is killed, every complete line is read again and no ot
 
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from cascadebai_cli.model.instance import BoolArray, IntArray
 from cascadebai_cli.store.codes import CODES
-from cascadebai_cli.store.files import open_to_write, reading, writing_to
+from cascadebai_cli.store.files import open_to_write, reading, replace_file, writing_to
 from cascadebai_cli.store.schema import JOURNAL, Row
 
 SYNC_SECONDS = 1.0
@@ -104,6 +104,17 @@ def read_journal(directory: Path) -> Stored:
     else:
         rows = np.empty(0, ROW)
     return Stored(tuple(reader.cells), each_once(rows), reader.damaged, reader.size)
+
+
+def withdraw(directory: Path, cell_ids: Collection[str]) -> None:
+    """Take the rows of some cells out of the journal.
+
+    Raises:
+        CascadeError: if it cannot be written anew; then it is as it was.
+    """
+    path, stored = directory / JOURNAL, read_journal(directory)
+    with writing_to(path):
+        replace_file(path, (encode(row) for row in stored if row.cell_id not in cell_ids))
 
 
 def each_once(rows: NDArray[Any]) -> NDArray[Any]:

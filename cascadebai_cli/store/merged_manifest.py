@@ -85,6 +85,11 @@ def _facts(manifest: Manifest) -> Iterator[tuple[tuple[Any, ...], Mapping[str, A
 
 def _ordered(grids: Sequence[Sequence[GridCell]]) -> Iterator[GridCell]:
     """All cells, each once, in the order in which a config of all of them would have them."""
+    number = len({cell.cell_id for cell in chain(*grids)})
+    for grid in grids:
+        if len(grid) == number:
+            yield from grid
+            return
     names = dict.fromkeys(cell.instance for cell in chain(*grids))
     for name in names:
         parts = [[cell for cell in grid if cell.instance == name] for grid in grids]

@@ -111,7 +111,7 @@ def _checks(t: pd.DataFrame) -> Iterator[tuple[str, "pd.Series[bool]", str]]:
     yield "n", _whole(t["n"], 1), "a whole number from 1 on"
     yield "n_capped", _whole(t["n_capped"], 0) & (t["n_capped"] <= t["n"]), "a whole number from 0 to n"
     for name in ("mean_steps", "mean_observations"):
-        yield name, t[name].between(0, float("inf"), inclusive="neither"), "a positive number"
+        yield name, t[name].between(0, float("inf"), inclusive="left"), "a number from 0 on"
     low, mean, high = t["ci_low"], t["mean_steps"], t["ci_high"]
     yield "ci_low", (low <= mean) | low.isna(), "at most mean_steps"
     yield "ci_high", (high >= mean) | high.isna(), "at least mean_steps"

@@ -14,6 +14,21 @@ ALL_DIGITS: dict[str, Any] = {} if _PANDAS >= (3, 1) else {"float_precision": "r
 """For `read_csv`: before pandas 3.1 the last digit of a number may differ without it, later ones warn of it."""
 
 
+LONGEST_HEADER = 100_000
+"""Bytes of a header: a table of somebody else may have a million columns, which takes long to read."""
+
+
+def refuse_long_header(path: Path, remedy: str) -> None:
+    """Refuse a table whose header is too long.
+
+    Raises:
+        ConfigError: if it is.
+    """
+    with reading(path) as file:
+        if len(file.readline(LONGEST_HEADER)) == LONGEST_HEADER:
+            raise ConfigError(f"{path}: the header has {LONGEST_HEADER} bytes or more, so no sweep wrote it; {remedy}")
+
+
 def read_table(path: Path, columns: Columns, remedy: str) -> pd.DataFrame:
     """A CSV file; words stay text, and an empty field is missing.
 
@@ -25,6 +40,7 @@ def read_table(path: Path, columns: Columns, remedy: str) -> pd.DataFrame:
     Raises:
         ConfigError: if it is missing, cannot be read or is not such a table.
     """
+    refuse_long_header(path, remedy)
     words = {name: str for name, kind in columns.items() if kind is str}
     try:
         with reading(path) as file:

@@ -15,7 +15,7 @@ from cascadebai_cli.store.codes import CODES
 from cascadebai_cli.store.files import AGAIN, reading, write_atomically
 from cascadebai_cli.store.journal import Stored
 from cascadebai_cli.store.schema import CELL, MOST_COUNT, OUTCOME, STATUSES, TRIAL_COLUMNS, TRIALS, Row
-from cascadebai_cli.store.tables import ALL_DIGITS
+from cascadebai_cli.store.tables import ALL_DIGITS, refuse_long_header
 from cascadebai_cli.study.messages import show
 
 CHUNK = 20_000
@@ -146,6 +146,7 @@ def read_trials(path: Path, chunk: int = CHUNK) -> Iterator[pd.DataFrame]:
 
 
 def _checked(path: Path, chunk: int) -> Iterator[pd.DataFrame]:
+    refuse_long_header(path, AGAIN)
     try:
         with reading(path) as file, pd.read_csv(file, chunksize=chunk, **_FORMAT) as parts:
             for part in parts:

@@ -166,7 +166,7 @@ SMALLEST_RISK = 1e-30
 """Of smaller risks the KL bounds come too close to 1 for floating-point numbers; nobody needs them."""
 
 Risk = Annotated[float, Field(ge=SMALLEST_RISK, lt=1)]
-Tolerance = Annotated[float, Field(ge=0)]
+Tolerance = Annotated[float, Field(ge=0, lt=1)]
 
 Risks = Annotated[
     tuple[Risk, ...],
@@ -184,4 +184,4 @@ Tolerances = Annotated[
     AfterValidator(_distinct),
     BeforeValidator(_as_list),
 ]
-"""Numbers that are 0 or larger: one or a list."""
+"""Numbers from 0 on and below 1, from where on all items are good enough: one or a list."""

@@ -29,7 +29,9 @@ def number(value: float) -> str:
 
 
 def digits(value: float) -> str:
-    """Three significant digits, zeros included, without a power of ten down to 0.001."""
+    """Three significant digits, zeros included, without a power of ten down to 0.001; a dash if unknown."""
+    if is_missing(value):
+        return NO_NUMBER
     return f"{value:.0f}" if abs(value) >= 100 else f"{value:#.3g}"
 
 
@@ -44,8 +46,8 @@ def share(value: float) -> str:
 
 
 def exponent(value: float) -> str:
-    """Three decimals, as for the slope on a log-log scale."""
-    return f"{value:.3f}"
+    """Three decimals, as for the slope on a log-log scale; a dash if unknown."""
+    return NO_NUMBER if is_missing(value) else f"{value:.3f}"
 
 
 def p_value(value: float) -> str:

@@ -1,6 +1,6 @@
 """A study and its directory: what is there, what is missing, and running that under one lock."""
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,10 +9,10 @@ from pathlib import Path
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.instance import IntArray
 from cascadebai_cli.running.interrupts import one_interrupt
-from cascadebai_cli.running.runner import Backend, run_missing
-from cascadebai_cli.running.worker import BlockResult, Settings
+from cascadebai_cli.running.runner import DEAF, Backend, Listener, run_missing
+from cascadebai_cli.running.worker import BlockResult, NotRepeatable, Settings
 from cascadebai_cli.store.aside import refuse_foreign
-from cascadebai_cli.store.journal import Journal, Stored, read_journal
+from cascadebai_cli.store.journal import Journal, Stored, read_journal, withdraw
 from cascadebai_cli.store.lock import Held, only_writer
 from cascadebai_cli.store.manifest import MAKERS, Manifest, earlier_manifest, new_manifest, write_manifest
 from cascadebai_cli.store.mixing import refuse_mixing
@@ -107,7 +107,7 @@ class OpenSweep:
         return int((self.stored.rows["trial"] >= self.sweep.study.trials).sum())
 
     def run(
-        self, backend: Backend, *, fail_fast: bool = False, tell: Callable[[str], None] = lambda text: None
+        self, backend: Backend, *, fail_fast: bool = False, listener: Listener = DEAF
     ) -> Generator[BlockResult, None, None]:
         """Run what is missing; rows are in the journal before their block is yielded.
 
@@ -121,8 +121,14 @@ class OpenSweep:
             return
         write_manifest(self.sweep.directory, self._manifest)
         settings = Settings(self.sweep.study.seed, fail_fast)
+        try:
+            yield from self._run(run_missing(self.sweep.cells, self.missing, settings, backend, listener), fail_fast)
+        except NotRepeatable as error:
+            self._withdraw(error.algorithm)
+            raise
+
+    def _run(self, results: Generator[BlockResult, None, None], fail_fast: bool) -> Generator[BlockResult, None, None]:
         journal = Journal(self.sweep.directory, self.stored.size)
-        results = run_missing(self.sweep.cells, self.missing, settings, backend, tell)
         with one_interrupt(), closing(journal), closing(results):
             for result in results:
                 self.held.check()
@@ -130,6 +136,12 @@ class OpenSweep:
                 yield result
                 if fail_fast and result.failed:
                     return
+
+    def _withdraw(self, algorithm: str) -> None:
+        """Take out the rows of a learner whose rows mean nothing, else they would forbid to sweep with a better one."""
+        self.held.check()
+        withdraw(self.sweep.directory, {cell.cell_id for cell in self.sweep.cells if cell.spec.algorithm == algorithm})
+        self.collect(self.sweep.study.trials)
 
     def collect(self, trials: int | None) -> int:
         """Write the tables from the journal and close the manifest.

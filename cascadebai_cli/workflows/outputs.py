@@ -33,15 +33,28 @@ def write_bytes(path: Path, content: bytes, *, through: bool = True) -> None:
     try:
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        path.parent.mkdir(parents=True, exist_ok=True)
+        _make_parent(path)
         if through and path.exists() and not path.is_file():
             path.write_bytes(content)
         else:
             replace_file(path, [content])
     except OSError as error:
-        raise CascadeError(
-            f"{path} cannot be written ({error.strerror}); free some space or choose another place"
-        ) from error
+        raise CascadeError(f"{path} cannot be written ({error.strerror}); {_remedy(error)}") from error
+
+
+def _make_parent(path: Path) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise NotADirectoryError(errno.ENOTDIR, f"{path.parent} is not a directory") from None
+
+
+def _remedy(error: OSError) -> str:
+    if error.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", None)):
+        return "free some space or choose another place"
+    if error.errno == errno.EPIPE:
+        return "who was to read it has ended; choose another place"
+    return "choose another place"
 
 
 def write_table(path: Path, table: pd.DataFrame, *, through: bool = True) -> None:

@@ -118,7 +118,7 @@ def run(
     with one_interrupt(), watch.trials([len(numbers)] * len(cells)) as progress:
         for position, cell in enumerate(cells):
             start, rows = time.monotonic(), []
-            with closing(run_missing([cell], [numbers], settings, backend or Backend(), watch.remark)) as results:
+            with closing(run_missing([cell], [numbers], settings, backend or Backend(), watch)) as results:
                 for result in results:
                     placed = result._replace(position=position)
                     rows += placed.finished

@@ -150,7 +150,7 @@ def _simulate(opened: OpenSweep, backend: Backend, failures: Failures, fail_fast
     failures.clear()
     with (
         watch.trials(counts) as progress,
-        closing(opened.run(backend, fail_fast=fail_fast, tell=watch.remark)) as results,
+        closing(opened.run(backend, fail_fast=fail_fast, listener=watch)) as results,
     ):
         try:
             for result in results:

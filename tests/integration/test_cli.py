@@ -192,11 +192,12 @@ def test_run_does_not_print_a_whole_grid(config):
 def test_a_line_now_and_then_where_there_is_no_terminal(capsys):
     import time
 
-    from cascadebai_cli.cli.console import Progress
+    from cascadebai_cli.cli.console import tell
+    from cascadebai_cli.cli.progress import Progress
     from cascadebai_cli.running.worker import BlockResult, Failed
     from cascadebai_cli.store.schema import Row
 
-    with Progress([2, 1, 0], every=0.05) as progress:
+    with Progress([2, 1, 0], tell, every=0.05) as progress:
         progress.update(BlockResult(0, [Row("0" * 16, 0, "stopped", 500, 9, True, 0.1)], []))
         time.sleep(0.2)
         progress.update(BlockResult(0, [], [Failed(1, "E: x", "")]))

@@ -56,6 +56,14 @@ def test_five_shards_in_five_directories_give_the_bytes_of_one_sweep(config, tmp
     assert "merged from" in (tmp_path / "page.html").read_text()
 
 
+def test_shards_of_a_grid_in_any_order_give_the_bytes_of_one_sweep(config, tmp_path):
+    learners = "[{name: a, algorithm: cascadebai, K: [3, 1]}, {name: b, algorithm: batrac, b: 2, K: [2, 1]}]"
+    config.write_text(CONFIG.format(trials=3).replace("K: [1, 2]\n", f"learners: {learners}\n"))
+    assert sweep(config, tmp_path / "whole").code == 0
+    assert merged(*shards(config, tmp_path, 2)[::-1], out=tmp_path / "all").code == 0
+    assert tables(tmp_path / "all") == tables(tmp_path / "whole")
+
+
 def test_a_sweep_goes_on_from_what_was_merged(config, tmp_path, whole):
     first, second, _ = shards(config, tmp_path, 3)
     code, _, err = merged(first, second, out=tmp_path / "all")

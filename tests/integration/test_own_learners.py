@@ -230,3 +230,50 @@ def test_the_command_that_repeats_a_trial_holds_the_cap(tmp_path, learner):
     name = learner("class Mine(Own):\n    def observe(self, shown, outcomes): 1 / 0\n")
     result = run(tmp_path, name, "--max-steps", 9)
     assert "--max-steps 9 --trial 0" in result.err
+
+
+# Learners that need no step, and those that are refused when rows are there already
+
+IDLE = """\
+class Mine(Own):
+    def __init__(self, L, K, delta, epsilon):
+        super().__init__(L, K, delta, epsilon)
+        self.finished = True
+"""
+
+
+@pytest.mark.parametrize("kind", ["scaling", "curves", "bars"])
+def test_a_learner_that_needs_no_step(tmp_path, learner, kind):
+    config = write_config(tmp_path, trials=3, extra=f"plot: {{kind: {kind}}}\n")
+    config.write_text(config.read_text().replace("K: [1, 2]", "K: [1, 2, 3]"))
+    out = tmp_path / "out"
+    assert sweep(config, out, "--plugin", learner(IDLE)).code == 0
+    for words in (["fit", out], ["plot", out], ["report", out, "--out", tmp_path / "page.html"]):
+        assert call(*words).code == 0, words
+    assert sweep(config, out, "--plugin", f"mine_{tmp_path.name}:Mine").code == 0
+
+
+@pytest.mark.parametrize("epsilon", ["1", "[0, 1.5]", "1e300"])
+def test_a_tolerance_for_which_all_items_are_good_enough_is_refused(tmp_path, epsilon):
+    config = write_config(tmp_path, extra=f"epsilon: {epsilon}\n")
+    assert "write a value less than 1" in refusal("sweep", config, "--out", tmp_path / "out")
+
+
+def test_after_a_learner_was_refused_the_sweep_goes_on_with_a_better_one(tmp_path):
+    """Two processes, as a class is imported once in each."""
+    good = DRAWS.format(argument=", rng", set="self.rng = rng", draw="self.rng.random()")
+    counts = "0 if self.K == 1 else SEEN.append(0) or 9 / (len(SEEN) + 9 * self.n + 1)"
+    bad = DRAWS.format(argument="", set="self.n = len(SEEN)", draw=counts)
+    config = write_config(tmp_path)
+    words = ("sweep", config, "--out", "out", "--n-jobs", 1, "--plugin", "mine:Mine")
+    (tmp_path / "mine.py").write_text(SHELL + bad)
+    done = finished(*words, folder=tmp_path)
+    assert (done.returncode, "draw from that alone" in done.stderr) == (1, True), done.stderr
+    assert " Mine" not in (tmp_path / "out" / "trials.csv").read_text()
+    kept = (tmp_path / "out" / "trials.journal").read_bytes()
+    (tmp_path / "mine.py").write_text(SHELL + good)
+    done = finished(*words, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out" / "trials.journal").read_bytes().startswith(kept)
+    assert finished(*words[:2], "--out", "other", *words[4:], folder=tmp_path).returncode == 0
+    assert tables(tmp_path / "out") == tables(tmp_path / "other")

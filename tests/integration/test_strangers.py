@@ -1,11 +1,12 @@
 """What no sweep made is neither written to nor moved; what somebody has edited is not believed."""
 
+import errno
 import json
 import os
 from pathlib import Path
 
 import pytest
-from sweeps import call, sweep, tables, write_config
+from sweeps import call, refusal, sweep, tables, write_config
 
 from cascadebai_cli.store import aside
 
@@ -197,3 +198,38 @@ def test_a_file_without_the_column_is_answered_with_a_few_names(tmp_path: Path) 
     assert code == 2
     assert len(err) < 1000
     assert err.endswith("and 9993 more\n")
+
+
+# Mount points, and tables of a million columns
+
+
+def test_a_directory_that_cannot_be_renamed_is_left_as_it_is(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a mount point; what `rename` says of one is put in its place here."""
+    out = tmp_path / "out"
+    assert sweep(config, out).code == 0
+    before = files(out)
+
+    def busy(self: Path, target: Path) -> Path:
+        raise OSError(errno.EBUSY, "Device or resource busy", str(self))
+
+    monkeypatch.setattr(Path, "rename", busy)
+    for _ in range(2):
+        code, _, err = sweep(config, out, "--fresh")
+        assert code == 1
+        assert "is a mount point or in use; move its files yourself, or name another directory with --out" in err
+    assert files(out) == before
+    assert sorted(os.listdir(tmp_path)) == ["out", config.name]
+
+
+@pytest.mark.parametrize("name", ["summary.csv", "trials.csv"])
+def test_a_table_of_very_many_columns_is_refused_by_its_header(config: Path, tmp_path: Path, name: str) -> None:
+    out = tmp_path / "out"
+    assert sweep(config, out).code == 0
+    manifest = json.loads((out / "manifest.json").read_text())
+    (out / "manifest.json").write_text(json.dumps({**manifest, "rows_sha256": None, "tables": {}}))
+    header = ",".join(f"column{i}" for i in range(20_000))
+    (out / name).write_text(f"{header}\n{header}\n")
+    verb = ["verify", "--reference", tmp_path] if name == "trials.csv" else ["fit", out]
+    assert f"{out / name}: the header has 100000 bytes or more, so no sweep wrote it" in refusal(*verb)

@@ -206,10 +206,10 @@ def test_no_data_file_is_opened_because_a_manifest_names_it(directory: Path) -> 
         ("epsilon", "-1", "-1.0 is not a number from 0 on"),
         ("n", "0", "0 is not a whole number from 1 on"),
         ("n_capped", "21", "21 is not a whole number from 0 to n"),
-        ("mean_steps", "inf", "inf is not a positive number"),
+        ("mean_steps", "inf", "inf is not a number from 0 on"),
         ("ci_low", "1e30", "1e+30 is not at most mean_steps"),
         ("ci_high", "-1", "-1.0 is not at least mean_steps"),
-        ("mean_observations", "0", "0.0 is not a positive number"),
+        ("mean_observations", "-1", "-1.0 is not a number from 0 on"),
         ("error_rate", "5", "5.0 is not a number from 0 to 1"),
     ],
 )

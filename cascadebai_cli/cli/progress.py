@@ -1,0 +1,111 @@
+"""What a user sees while trials run: a bar on a terminal, a plain line now and then otherwise; all on stderr."""
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from cascadebai_cli.text.numbers import count, duration
+
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bar
+
+    from cascadebai_cli.running.worker import BlockResult
+
+LINE_SECONDS = 10.0
+NO_BARS = ("dumb", "unknown")
+"""Kinds of terminals that cannot draw over what is there."""
+
+
+class Progress:
+    """Counts trials and cells as results come in, and shows them.
+
+    Args:
+        missing: number of trials to run of each cell.
+        tell: prints a line.
+        quiet: show nothing.
+        every: seconds between two lines where there is no bar.
+    """
+
+    def __init__(
+        self, missing: Sequence[int], tell: Callable[[str], None], *, quiet: bool = False, every: float = LINE_SECONDS
+    ) -> None:
+        self.trials, self.cells = sum(missing), sum(trials > 0 for trials in missing)
+        self.done = self.cells_done = self.steps = 0
+        self._left = list(missing)
+        self._tell, self._quiet, self._every = tell, quiet or self.trials == 0, every
+        self._start = self._latest = time.monotonic()
+        self._ended = threading.Event()
+        self._bar: Bar | None = None
+
+    def update(self, result: "BlockResult") -> None:
+        """Count the trials of a block; failed ones count as done."""
+        trials = len(result.finished) + len(result.failed)
+        self._left[result.position] -= trials
+        self.cells_done += self._left[result.position] == 0
+        self.done += trials
+        self._latest = time.monotonic()
+        self.steps += sum(row.steps for row in result.finished)
+        if self._bar:
+            self._bar.update(self._bar.task_ids[0], completed=self.done, text=self.line())
+
+    def line(self) -> str:
+        """Where we are, in one line."""
+        seconds = max(time.monotonic() - self._start, 1e-9)
+        return (
+            f"{count(self.done)} of {count(self.trials)} trials, "
+            f"{count(self.cells_done)} of {count(self.cells)} cells, "
+            f"{self.steps / seconds:.2g} steps/s, time left {self._time_left()}"
+        )
+
+    def tell(self, text: str) -> None:
+        """Print a line, above the bar if there is one."""
+        if self._bar:
+            self._bar.console.print(text, markup=False, highlight=False, soft_wrap=True)
+        else:
+            self._tell(text)
+
+    def _time_left(self) -> str:
+        """At the pace so far, unless long trials are running of which that says nothing."""
+        if not self.done:
+            return "unknown"
+        now = time.monotonic()
+        seconds, silent = now - self._start, now - self._latest
+        if silent > max(LINE_SECONDS, seconds / 2):
+            return f"unknown (no trial ended for {duration(silent)})"
+        return duration(seconds * (self.trials - self.done) / self.done)
+
+    def __enter__(self) -> Self:
+        if self._quiet:
+            return self
+        if sys.stderr.isatty() and os.environ.get("TERM") not in NO_BARS:
+            self._bar = _bar(self.trials, self.line())
+            self._bar.start()
+        else:
+            threading.Thread(target=self._speak, daemon=True).start()
+        return self
+
+    def _speak(self) -> None:
+        while not self._ended.wait(self._every):
+            self._tell(self.line())
+
+    def __exit__(self, kind: type[BaseException] | None, error: Any, trace: TracebackType | None) -> None:
+        self._ended.set()
+        if self._bar:
+            # what a terminal prints of Ctrl-C moves the bar, so that it cannot be drawn over
+            self._bar.live.transient = kind is KeyboardInterrupt
+            self._bar.stop()
+            self._bar = None
+
+
+def _bar(trials: int, text: str) -> "Bar":
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn
+    from rich.progress import Progress as Bar
+
+    bar = Bar(BarColumn(bar_width=20), TextColumn("{task.fields[text]}", markup=False), console=Console(stderr=True))
+    bar.add_task("", total=trials, text=text)
+    return bar
