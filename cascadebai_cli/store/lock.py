@@ -2,13 +2,13 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from errno import EACCES, EAGAIN, EINVAL, ENOLCK, ENOSYS, EOPNOTSUPP
 from pathlib import Path
 
 from cascadebai_cli.errors import CascadeError
-from cascadebai_cli.store.files import make_directory, open_to_write, writing_to
-from cascadebai_cli.store.owner import owning
+from cascadebai_cli.store.files import make_directory, open_to_write, reading, writing_to
+from cascadebai_cli.store.owner import gone, owning, this_process
 from cascadebai_cli.store.schema import LOCK
 
 NO_LOCKS = (EINVAL, ENOLCK, ENOSYS, EOPNOTSUPP)
@@ -21,10 +21,11 @@ class Held:
     Args:
         directory: the directory.
         handle: of its open lock file, which makes sure that no other file has its identity.
+        predecessor: number of the process that held it before and was killed, if there was one.
     """
 
-    def __init__(self, directory: Path, handle: int) -> None:
-        self.directory, self._lock = directory, os.fstat(handle)
+    def __init__(self, directory: Path, handle: int, predecessor: int | None = None) -> None:
+        self.directory, self.predecessor, self._lock = directory, predecessor, os.fstat(handle)
 
     @property
     def lost(self) -> str | None:
@@ -62,11 +63,27 @@ def only_writer(directory: Path) -> Iterator[Held]:
         handle = open_to_write(directory / LOCK)
     try:
         with owning(directory) if not _locked(handle, directory) else _nothing():
-            held = Held(directory, handle)
+            with reading(directory / LOCK) as file:
+                predecessor = gone(file.read(1000).decode(errors="replace"))
+            held = Held(directory, handle, predecessor)
             held.check()
-            yield held
+            with _signed(handle, directory):
+                yield held
     finally:
         os.close(handle)
+
+
+@contextmanager
+def _signed(handle: int, directory: Path) -> Iterator[None]:
+    """The name of this process stands in the lock file while it works, so that another one knows who was killed."""
+    with writing_to(directory / LOCK):
+        os.ftruncate(handle, 0)
+        os.write(handle, this_process().encode())
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            os.ftruncate(handle, 0)
 
 
 @contextmanager

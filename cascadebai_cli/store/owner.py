@@ -11,6 +11,19 @@ from cascadebai_cli.store.files import open_to_write, reading, writing_to
 from cascadebai_cli.store.schema import OWNER
 
 
+def this_process() -> str:
+    """Machine and number of this process, as a file holds them."""
+    return f"{platform.node()} {os.getpid()}"
+
+
+def gone(text: str) -> int | None:
+    """The number of the process that a text names, if it was one of this machine and is gone."""
+    host, _, process = text.rpartition(" ")
+    if host != platform.node() or not process.isdecimal() or _alive(int(process)):
+        return None
+    return int(process)
+
+
 @contextmanager
 def owning(directory: Path) -> Iterator[None]:
     """Own the directory; what a process of this machine that is gone has left is taken over.
@@ -18,7 +31,7 @@ def owning(directory: Path) -> Iterator[None]:
     Raises:
         CascadeError: if another process owns it, or it cannot be written to.
     """
-    path, mine = directory / OWNER, f"{platform.node()} {os.getpid()}"
+    path, mine = directory / OWNER, this_process()
     if _left(path):
         path.unlink(missing_ok=True)
     try:
@@ -36,8 +49,7 @@ def owning(directory: Path) -> Iterator[None]:
 
 def _left(path: Path) -> bool:
     """Whether the owner was a process of this machine, which is gone."""
-    host, _, process = _owner(path).rpartition(" ")
-    return host == platform.node() and process.isdecimal() and not _alive(int(process))
+    return gone(_owner(path)) is not None
 
 
 def _owner(path: Path) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.instance import IntArray
 from cascadebai_cli.running.interrupts import one_interrupt
+from cascadebai_cli.running.leftovers import remove_leftovers
 from cascadebai_cli.running.runner import DEAF, Backend, Listener, run_missing
 from cascadebai_cli.running.worker import BlockResult, NotRepeatable, Settings
 from cascadebai_cli.store.aside import refuse_foreign
@@ -83,6 +84,8 @@ class Sweep:
         """
         refuse_foreign(self.directory)
         with only_writer(self.directory) as held:
+            if held.predecessor is not None:
+                remove_leftovers(held.predecessor)
             yield OpenSweep(self, self.stored(), held)
 
 

@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import signal
+import tempfile
 import time
 from pathlib import Path
 
@@ -159,3 +161,35 @@ def test_a_cap_that_was_asked_for_is_none(tmp_path: Path) -> None:
     config = write_config(tmp_path, trials=1, extra="max_steps: 10\n")
     assert sweep(config, tmp_path / "out").code == 0
     assert b"capped" in (tmp_path / "out" / "trials.csv").read_bytes()
+
+
+# What a sweep that was killed left in shared memory
+
+
+def leftovers(process: int) -> list[str]:
+    folders = (Path("/dev/shm"), Path(tempfile.gettempdir()))
+    return [path.name for folder in folders for path in folder.glob(f"*[-_]{process}[-_]*")]
+
+
+@pytest.mark.skipif(not Path("/dev/shm").is_dir(), reason="no shared memory that can be looked at")
+def test_the_next_sweep_removes_what_a_killed_one_left_and_nothing_else(config: Path, tmp_path: Path) -> None:
+    config.write_text(config.read_text().replace("trials: 6", "trials: 400").replace("0.1}", "0.7}"))
+    process = start("sweep", config, "--out", tmp_path / "out", "--n-jobs", 2)
+    while not leftovers(process.pid):
+        time.sleep(0.02)
+        assert process.poll() is None
+    time.sleep(0.5)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+    left = leftovers(process.pid)
+    assert left
+    other = Path("/dev/shm") / f"sem.loky-{process.pid}0-test"
+    other.touch()
+    try:
+        assert sweep(config, tmp_path / "elsewhere", "--trials", 1).code == 0
+        assert leftovers(process.pid) == left
+        assert sweep(config, tmp_path / "out", "--trials", 1).code == 0
+        assert leftovers(process.pid) == []
+        assert other.exists()
+    finally:
+        other.unlink()

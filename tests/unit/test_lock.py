@@ -41,6 +41,21 @@ def test_a_second_writer_is_refused_and_let_in_later(tmp_path: Path) -> None:
         assert held.lost is None
 
 
+@pytest.mark.parametrize(
+    "text", ["elsewhere 1", "", "\xff", f"{platform.node()} {os.getpid()}", f"{platform.node()} -1"]
+)
+def test_a_predecessor_is_known_only_if_it_was_killed_on_this_machine(tmp_path: Path, text: str) -> None:
+    (tmp_path / ".lock").write_text(text)
+    with only_writer(tmp_path) as held:
+        assert held.predecessor is None
+    killed = gone()
+    (tmp_path / ".lock").write_text(f"{platform.node()} {killed}")
+    with only_writer(tmp_path) as held:
+        assert held.predecessor == killed
+        assert (tmp_path / ".lock").read_text() == f"{platform.node()} {os.getpid()}"
+    assert (tmp_path / ".lock").read_text() == ""
+
+
 def test_without_locks_a_second_writer_is_refused_by_name_and_let_in_later(tmp_path: Path, no_locks: None) -> None:
     with only_writer(tmp_path):
         assert f"belongs to process {os.getpid()} on {platform.node()}" in refused(tmp_path)
