@@ -88,7 +88,7 @@ def published_lines() -> dict[str, Line]:
     lines: dict[str, Line] = {}
     for entry in load_study(CONFIGS / "table1.yaml").instances:
         if entry.fit and entry.fit.published:
-            lines[entry.name] = _line(entry.fit.model, entry.fit.published.c1 or 0, entry.fit.published.c2 or 0)
+            lines[entry.name] = _line(entry.fit.model[0], entry.fit.published.c1 or 0, entry.fit.published.c2 or 0)
     return lines
 
 

@@ -1,29 +1,31 @@
 """The slope that a bound itself would give: what Table 1 says in words, as a number."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
 
 from cascadebai_cli.analysis.bounds import Row, bounds_of_results
-from cascadebai_cli.analysis.fits import curves_of, fit_block
+from cascadebai_cli.analysis.curves import Curve, curves_of
+from cascadebai_cli.analysis.fits import PLACE, columns_of, named_fit, tail
 from cascadebai_cli.analysis.scaling import ScalingFit, fit_scaling
+from cascadebai_cli.analysis.varying import names_of
 from cascadebai_cli.store.directory import Results
-from cascadebai_cli.store.schema import BOUND_FIT_COLUMNS, SERIES
+from cascadebai_cli.store.schema import BOUND_FIT_COLUMNS
 from cascadebai_cli.text.numbers import coefficient, share
-from cascadebai_cli.text.table import Table, table_of
+from cascadebai_cli.text.table import Table
 
 
-def bound_slope(cells: pd.DataFrame, model: str) -> ScalingFit | None:
+def bound_slope(cells: pd.DataFrame, model: str, x: str = "K") -> ScalingFit | None:
     """Fit `model` to the upper bounds of cells, as `fit_scaling` fits it to their mean steps.
 
     The bound is a worst case, so its `c1` is the larger one. Where the bound is tight in `K`, as the paper
     concludes from its fits, the model fits the bound as well, and both `c1` differ by the same factor as the values.
 
     Args:
-        cells: columns `K, upper`, one row a value of `K`.
-        model: a key of `scaling.MODELS`.
+        cells: the axis and `upper`, one row a value of the axis.
+        model: the regressor.
+        x: name of the axis.
 
     Returns:
         The fit, `None` if a cell has no finite upper bound.
@@ -32,33 +34,33 @@ def bound_slope(cells: pd.DataFrame, model: str) -> ScalingFit | None:
         ConfigError: as `fit_scaling`.
     """
     upper = cells["upper"].to_numpy(dtype=float)
-    return fit_scaling(cells["K"].to_numpy(), upper, model) if np.isfinite(upper).all() else None
+    return fit_scaling(cells[x].to_numpy(), upper, model, x) if np.isfinite(upper).all() else None
 
 
 def slopes_table(results: Results) -> pd.DataFrame:
-    """Measured and promised slope of each curve that the config fits and that has an upper bound at every `K`.
+    """Measured and promised slope of each curve that the config fits and that has an upper bound at every point.
 
     Raises:
         ConfigError: if a named model cannot be fitted.
     """
     table = bounds_of_results(results)
-    return pd.DataFrame(list(_slopes(results, table)) if len(table) else [], columns=list(BOUND_FIT_COLUMNS))
+    rows = list(_slopes(results, table)) if len(table) else []
+    return pd.DataFrame(rows, columns=columns_of(BOUND_FIT_COLUMNS, rows))
 
 
 def _slopes(results: Results, table: pd.DataFrame) -> Iterator[Row]:
-    for key, cells in curves_of(table):
-        block = fit_block(results, key)
-        promised = bound_slope(cells, block.model) if block else None
-        if promised:
-            measured = fit_scaling(cells["K"].to_numpy(), cells["mean_steps"].to_numpy(), promised.model)
-            yield _row(results, key, measured, promised)
+    for curve in curves_of(results, table):
+        for model in curve.fit.models if curve.fit else ():
+            promised = bound_slope(curve.points, model, curve.x)
+            if promised:
+                yield _row(results, curve, named_fit(curve, model), promised)
 
 
-def _row(results: Results, key: Mapping[str, Any], measured: ScalingFit, promised: ScalingFit) -> Row:
+def _row(results: Results, curve: Curve, measured: ScalingFit, promised: ScalingFit) -> Row:
     return {
         "study": results.name,
-        "instance": key["instance"],
-        "learner": key["learner"],
+        "instance": curve.key["instance"],
+        "learner": curve.key["learner"],
         "model": promised.model,
         "c1": measured.c1,
         "r2": measured.r2,
@@ -66,8 +68,7 @@ def _row(results: Results, key: Mapping[str, Any], measured: ScalingFit, promise
         "bound_c2": promised.c2,
         "bound_r2": promised.r2,
         "bound_over_measured": promised.c1 / measured.c1 if measured.c1 else None,
-        **{name: key[name] for name in SERIES[2:]},
-        "rows_sha256": results.rows_sha256,
+        **tail(results, curve),
     }
 
 
@@ -77,18 +78,10 @@ def slopes_printed(slopes: pd.DataFrame) -> Table:
     Args:
         slopes: as from `slopes_table`.
     """
-    header = ["instance", "learner", "model", "c1 measured", "R^2", "c1 of the upper bound", "R^2 of it", "ratio"]
+    names = names_of(slopes, (*PLACE, "model"), always=("instance", "model"))
+    columns = {"c1": coefficient, "r2": share, "bound_c1": coefficient, "bound_r2": share}
+    columns["bound_over_measured"] = coefficient
     rows = [
-        [
-            str(row["instance"]),
-            str(row["learner"]),
-            str(row["model"]),
-            coefficient(row["c1"]),
-            share(row["r2"]),
-            coefficient(row["bound_c1"]),
-            share(row["bound_r2"]),
-            coefficient(row["bound_over_measured"]),
-        ]
-        for row in slopes.to_dict("records")
+        [*names.texts(row), *(show(row[name]) for name, show in columns.items())] for row in slopes.to_dict("records")
     ]
-    return table_of(header, rows, words=3)
+    return names.table(["c1 measured", "R^2", "c1 of the upper bound", "R^2 of it", "ratio"], rows)

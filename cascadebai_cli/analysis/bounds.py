@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from cascadebai_cli.analysis.varying import names_of
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.registry import LearnerSpec
 from cascadebai_cli.model.instance import Instance
@@ -14,7 +15,7 @@ from cascadebai_cli.store.schema import POINT, SUMMARY
 from cascadebai_cli.study.instances import TwoLevel
 from cascadebai_cli.study.learners import LearnerEntry
 from cascadebai_cli.text.numbers import NO_NUMBER, is_missing, number
-from cascadebai_cli.text.table import Table, table_of
+from cascadebai_cli.text.table import Table
 from cascadebai_cli.theory.cell import CellBounds, cell_bounds
 from cascadebai_cli.theory.lower import lower_bound
 from cascadebai_cli.theory.quantities import PRINTED_CONSTANT, exact_constant
@@ -118,21 +119,13 @@ def learner_bounds(
 
 def bounds_printed(table: pd.DataFrame) -> Table:
     """The table to print; of the names and sizes only those that tell the cells apart, and `K`."""
-    names = [name for name in POINT if name == "K" or table[name].nunique() > 1]
+    names = names_of(table, POINT, always=("K",))
     sharp = {"sharp": "sharp", "measured_over_sharp": "measured/sharp"} if "sharp" in table else {}
     header = ["lower", "measured", "upper", "measured/lower", "upper/measured", "dominating", "source"]
-    lines = [
-        [*_names(row, names), *(number(row[name]) for name in sharp), *_line(row)] for row in table.to_dict("records")
+    rows = [
+        [*names.texts(row), *(number(row[name]) for name in sharp), *_line(row)] for row in table.to_dict("records")
     ]
-    return table_of([*names, *sharp.values(), *header], lines, words=_words(names))
-
-
-def _words(names: list[str]) -> int:
-    return sum(name in ("instance", "learner") for name in names)
-
-
-def _names(row: Mapping[Any, Any], names: list[str]) -> list[str]:
-    return [str(row[name]) for name in names]
+    return names.table([*sharp.values(), *header], rows)
 
 
 def _line(row: Mapping[Any, Any]) -> list[str]:

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 
 from cascadebai_cli.analysis.bounds import bounds_of_results
-from cascadebai_cli.analysis.fits import curves_of, fit_block
-from cascadebai_cli.analysis.scaling import fit_scaling
+from cascadebai_cli.analysis.curves import curves_of
+from cascadebai_cli.analysis.fits import best_named
 from cascadebai_cli.store.directory import Results
 from cascadebai_cli.store.schema import POINT
 
@@ -37,9 +37,7 @@ def _shown(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
 
 def _with_fit(results: Results) -> pd.DataFrame:
     table = results.summary.assign(fitted=np.nan)
-    for key, points in curves_of(results.summary):
-        block = fit_block(results, key)
-        if block:
-            fit = fit_scaling(points["K"].to_numpy(), points["mean_steps"].to_numpy(), block.model)
-            table.loc[points.index, "fitted"] = fit.predict(points["K"].to_numpy())
+    for curve in curves_of(results):
+        if curve.fit:
+            table.loc[curve.points.index, "fitted"] = best_named(curve).predict(curve.values)
     return table

@@ -1,129 +1,134 @@
 """The scaling fits of a whole study, as tables to keep and to print."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from math import nan
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from cascadebai_cli.analysis.scaling import (
-    MIN_POINTS,
-    FloatArray,
-    ScalingFit,
-    Slope,
-    fit_models,
-    fit_scaling,
-    log_log_slope,
-)
+from cascadebai_cli.analysis.curves import Curve, curves_of
+from cascadebai_cli.analysis.regressors import models_of
+from cascadebai_cli.analysis.scaling import MIN_POINTS, ScalingFit, Slope, fit_models, fit_scaling, log_log_slope
+from cascadebai_cli.analysis.varying import names_of
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.store.directory import Results
-from cascadebai_cli.store.schema import FIT_COLUMNS, MODEL_COLUMNS, SERIES
-from cascadebai_cli.study.instance_entry import Coefficients, Fit
+from cascadebai_cli.store.schema import FIT_COLUMNS, MODEL_COLUMNS, SERIES, Columns
+from cascadebai_cli.study.fit import Coefficients
 from cascadebai_cli.text.numbers import coefficient, difference, exponent, p_value, share
-from cascadebai_cli.text.table import Table, table_of
+from cascadebai_cli.text.table import Table, noted
 
 ESTIMATES = ("c1", "c1_se", "c2", "c2_se", "r2", "p_value", "n_points")
 PUBLISHED = ("c1", "c2", "r2", "p_value")
 CURVE_POINTS = 201
 
+PLACE = ("instance", "learner", "x", "L", "K", "delta", "epsilon")
+"""What tells the curves of a table apart."""
+
 Row = dict[str, Any]
 
 
 def fits_table(results: Results) -> pd.DataFrame:
-    """`fits.csv`: for each instance and learner the model that the config names.
+    """`fits.csv`: for each curve the models that the config names.
 
     Raises:
         ConfigError: if a named model cannot be fitted, naming the instance.
     """
-    rows = []
-    for key, points in curves_of(results.summary):
-        block = fit_block(results, key)
-        if block:
-            rows.append(_fit_row(results, key, points, block))
-    return pd.DataFrame(rows, columns=list(FIT_COLUMNS))
+    curves = list(curves_of(results))
+    rows = [_fit_row(results, curve, model) for curve in curves if curve.fit for model in curve.fit.models]
+    return pd.DataFrame(rows, columns=columns_of(FIT_COLUMNS, rows))
 
 
 def models_table(results: Results) -> pd.DataFrame:
-    """`models.csv`: every model for each instance and learner with enough values of `K`, the best by AIC flagged."""
-    rows = []
-    for key, points in curves_of(results.summary):
-        if points["K"].nunique() >= MIN_POINTS:
-            rows += _model_rows(results, key, points)
-    return pd.DataFrame(rows, columns=list(MODEL_COLUMNS))
+    """`models.csv`: every usual model for each curve with enough points, the best by AIC flagged."""
+    curves = [curve for curve in curves_of(results) if curve.points[curve.x].nunique() >= MIN_POINTS]
+    rows = [row for curve in curves for row in _model_rows(results, curve)]
+    return pd.DataFrame(rows, columns=columns_of(MODEL_COLUMNS, rows))
 
 
 def fitted_curves(results: Results) -> pd.DataFrame:
-    """The named model on a fine grid of `K` with its 95 % band: `SERIES` columns, `K, fitted, low, high`."""
+    """The named model, the best of several, on a fine grid of the axis with its 95 % band.
+
+    Returns:
+        what is the same along a curve, the axis under its name, `fitted, low, high`.
+    """
     parts = []
-    for key, points in curves_of(results.summary):
-        block = fit_block(results, key)
-        if block:
-            K = np.linspace(points["K"].min(), points["K"].max(), CURVE_POINTS)
-            fit = _named_fit(key, points, block)
-            low, high = fit.band(K)
-            parts.append(pd.DataFrame({**key, "K": K, "fitted": fit.predict(K), "low": low, "high": high}))
-    return (
-        pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*SERIES, "K", "fitted", "low", "high"])
-    )
+    for curve in curves_of(results):
+        if curve.fit:
+            fit = best_named(curve)
+            grid = np.linspace(curve.values.min(), curve.values.max(), CURVE_POINTS)
+            low, high = fit.band(grid)
+            fine = {**curve.key, curve.x: grid, "fitted": fit.predict(grid), "low": low, "high": high}
+            parts.append(pd.DataFrame(fine))
+    none = pd.DataFrame(columns=[*SERIES, "K", "fitted", "low", "high"])
+    return pd.concat(parts, ignore_index=True) if parts else none
 
 
-def curves_of(summary: pd.DataFrame) -> Iterator[tuple[Row, pd.DataFrame]]:
-    """The cells that make one curve over `K`, curve by curve: (values of `SERIES`, rows sorted by `K`)."""
-    for values, points in summary.groupby(list(SERIES), sort=False):
-        yield dict(zip(SERIES, values, strict=True)), points.sort_values("K", kind="stable")
+def best_named(curve: Curve) -> ScalingFit:
+    """The model that the config names; of several the one with the smallest AIC.
+
+    Raises:
+        ConfigError: if one cannot be fitted, naming the curve.
+    """
+    models = curve.fit.models if curve.fit else ()
+    return min((named_fit(curve, model) for model in models), key=_aic)
 
 
-def fit_block(results: Results, key: Mapping[str, Any]) -> Fit | None:
-    """The `fit` entry of an instance, `None` if it has none."""
-    entry = results.instances.get(str(key["instance"]))
-    return entry.fit if entry else None
-
-
-def _named_fit(key: Row, points: pd.DataFrame, block: Fit) -> ScalingFit:
+def named_fit(curve: Curve, model: str) -> ScalingFit:
+    """One model fitted to a curve; errors as for `best_named`."""
     try:
-        return fit_scaling(points["K"].to_numpy(), points["mean_steps"].to_numpy(), block.model)
+        return fit_scaling(curve.values, curve.steps, model, curve.x)
     except ConfigError as error:
-        raise ConfigError(f"{key['instance']}, {key['learner']}: {error}") from error
+        raise ConfigError(f"{curve.name}: {error}") from error
 
 
-def _fit_row(results: Results, key: Row, points: pd.DataFrame, block: Fit) -> Row:
-    fit = _named_fit(key, points, block)
-    K, steps = points["K"].to_numpy(), points["mean_steps"].to_numpy()
-    best = min(fit_models(K, steps), key=lambda other: other.aic)
-    published = block.published or Coefficients()
+def _aic(fit: ScalingFit) -> float:
+    return fit.aic
+
+
+def _fit_row(results: Results, curve: Curve, model: str) -> Row:
+    fit = named_fit(curve, model)
+    best = min(fit_models(curve.values, curve.steps, curve.x), key=_aic)
+    published = (curve.fit.published if curve.fit else None) or Coefficients()
     return {
-        **_head(results, key, fit),
+        **_head(results, curve, fit),
         **{f"published_{name}": getattr(published, name) for name in PUBLISHED},
         "best_model": best.model,
-        **_slope(K, steps),
-        **_tail(results, key),
+        **_slope(curve),
+        **tail(results, curve),
     }
 
 
-def _model_rows(results: Results, key: Row, points: pd.DataFrame) -> list[Row]:
-    K, steps = points["K"].to_numpy(), points["mean_steps"].to_numpy()
-    fits, slope = fit_models(K, steps), _slope(K, steps)
-    best = min(fits, key=lambda fit: fit.aic)
+def _model_rows(results: Results, curve: Curve) -> list[Row]:
+    fits, slope = fit_models(curve.values, curve.steps, curve.x), _slope(curve)
+    best = min(fits, key=_aic)
     return [
-        {**_head(results, key, fit), "aic": fit.aic, "best": int(fit is best), **slope, **_tail(results, key)}
+        {**_head(results, curve, fit), "aic": fit.aic, "best": int(fit is best), **slope, **tail(results, curve)}
         for fit in fits
     ]
 
 
-def _slope(K: FloatArray, steps: FloatArray) -> Row:
+def _slope(curve: Curve) -> Row:
     # a learner that needs no step has no slope
-    slope = log_log_slope(K, steps) if steps.min() > 0 else Slope(nan, nan, nan)
+    known = curve.steps.min() > 0
+    slope = log_log_slope(curve.values, curve.steps, curve.x) if known else Slope(np.nan, np.nan, np.nan)
     return {"loglog_slope": slope.value, "loglog_low": slope.low, "loglog_high": slope.high}
 
 
-def _head(results: Results, key: Row, fit: ScalingFit) -> Row:
-    names = {"study": results.name, "instance": key["instance"], "learner": key["learner"], "model": fit.model}
+def _head(results: Results, curve: Curve, fit: ScalingFit) -> Row:
+    names = {"study": results.name, **{name: curve.key[name] for name in ("instance", "learner")}, "model": fit.model}
     return {**names, **{name: getattr(fit, name) for name in ESTIMATES}}
 
 
-def _tail(results: Results, key: Row) -> Row:
-    return {**{name: key[name] for name in ("L", "delta", "epsilon")}, "rows_sha256": results.rows_sha256}
+def tail(results: Results, curve: Curve) -> Row:
+    """Where on the grid a curve lies; of another axis than `K`, its name and `K`, too."""
+    further = {} if curve.x == "K" else {"x": curve.x, "K": curve.key.get("K")}
+    place = {name: curve.key.get(name) for name in ("L", "delta", "epsilon")}
+    return {**place, "rows_sha256": results.rows_sha256, **further}
+
+
+def columns_of(usual: Columns, rows: Sequence[Row]) -> list[str]:
+    """The usual columns, and those that only some studies have."""
+    return [*usual, *dict.fromkeys(name for row in rows for name in row if name not in usual)]
 
 
 def fits_printed(fits: pd.DataFrame) -> Table:
@@ -132,54 +137,56 @@ def fits_printed(fits: pd.DataFrame) -> Table:
     Args:
         fits: as from `fits_table`.
     """
-    header = ["instance", "learner", "model", "source", "c1", "se", "c2", "se", "R^2", "p-value", "points", "c1 diff."]
-    rows: list[list[str]] = []
-    for row in fits.to_dict("records"):
-        rows.append(_our_line(row))
-        if pd.notna(row["published_c1"]):
-            rows.append(_published_line(row))
+    names = names_of(fits.rename(columns={"n_points": "points"}), (*PLACE, "points"), always=("instance",))
     known = bool(fits["published_c1"].notna().any())
-    return table_of(header, rows, words=4) if known else table_of(header[:-1], [row[:-1] for row in rows], words=4)
+    header = ["model", *(["source"] if known else []), "c1", "se", "c2", "se", "R^2", "p-value", "c1 diff."]
+    rows: list[list[str]] = []
+    for row in fits.rename(columns={"n_points": "points"}).to_dict("records"):
+        rows.append([*names.texts(row), *_our_line(row, known)])
+        if pd.notna(row["published_c1"]):
+            rows.append([*("" for _ in names.varying), *_published_line(row)])
+    if not known:
+        header, rows = header[:-1], [row[:-1] for row in rows]
+    return noted(names.table(header, rows, words=("model", "source")), "mean steps = c1 model + c2")
 
 
-def _our_line(row: Mapping[Any, Any]) -> list[str]:
-    names = [str(row["instance"]), str(row["learner"]), f"c1 {row['model']} + c2", "here"]
+def _our_line(row: Mapping[Any, Any], known: bool) -> list[str]:
+    start = [row["model"], *(["here"] if known else [])]
     estimates = [coefficient(row[name]) for name in ("c1", "c1_se", "c2", "c2_se")]
-    quality = [share(row["r2"]), p_value(row["p_value"]), str(row["n_points"])]
-    return [*names, *estimates, *quality, difference(row["c1"], row["published_c1"])]
+    return [*start, *estimates, share(row["r2"]), p_value(row["p_value"]), difference(row["c1"], row["published_c1"])]
 
 
 def _published_line(row: Mapping[Any, Any]) -> list[str]:
     c1, c2 = coefficient(row["published_c1"]), coefficient(row["published_c2"])
-    quality = [share(row["published_r2"]), p_value(row["published_p_value"])]
-    return ["", "", "", "published", c1, "", c2, "", *quality, "", ""]
+    return ["", "published", c1, "", c2, "", share(row["published_r2"]), p_value(row["published_p_value"]), ""]
 
 
 def models_printed(models: pd.DataFrame) -> Table:
-    """For each instance and learner by how much each model's AIC is above the smallest, and the log-log slope.
+    """For each curve by how much each model's AIC is above the smallest, and the log-log slope.
 
     Args:
         models: as from `models_table`.
     """
-    curves = list(models.groupby(["instance", "learner", "L", "delta", "epsilon"], sort=False))
-    names = list(dict.fromkeys(models["model"]))
-    header = [
-        "instance",
-        "learner",
-        "smallest AIC",
-        *(f"AIC {name}" for name in names),
-        "log-log slope",
-        "95 % interval",
+    names = names_of(models, PLACE, always=("instance",))
+    axes = list(models["x"].fillna("K").unique()) if "x" in models else ["K"]
+    usual = [list(models_of(x)) for x in axes]
+    header = [*models_of(axes[0] if len(axes) == 1 else "x"), "slope", "95 % interval"]
+    groups = [name for name in PLACE if name in models]
+    rows = [
+        [*names.texts(curve.iloc[0].to_dict()), *_models_line(curve, usual)]
+        for _, curve in models.groupby(groups, sort=False, dropna=False)
     ]
-    return table_of(header, [_models_line(curve, names) for _, curve in curves], words=3)
+    return noted(names.table(header, rows), "AIC of each model above the smallest AIC; slope on a log-log scale")
 
 
-def _models_line(curve: pd.DataFrame, names: Sequence[str]) -> list[str]:
+def _models_line(curve: pd.DataFrame, usual: Sequence[Sequence[str]]) -> list[str]:
     best = curve[curve["best"] == 1].iloc[0]
     # Points exactly on every curve have an AIC of -inf each.
     above = {
         row["model"]: row["aic"] - best["aic"] if row["aic"] > best["aic"] else 0.0 for row in curve.to_dict("records")
     }
+    texts = {name: "best" if name == best["model"] else f"+{value:.1f}" for name, value in above.items()}
+    models = next(names for names in usual if best["model"] in names)
     slope, low, high = (exponent(best[name]) for name in ("loglog_slope", "loglog_low", "loglog_high"))
-    differences = ["best" if name == best["model"] else f"+{above[name]:.1f}" for name in names]
-    return [best["instance"], best["learner"], best["model"], *differences, slope, f"{low} to {high}"]
+    interval = [slope, f"{low} to {high}"] if pd.notna(best["loglog_slope"]) else ["", ""]
+    return [*(texts.get(name, "") for name in models), *interval]

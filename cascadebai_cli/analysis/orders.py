@@ -1,12 +1,12 @@
 """Which display orders do as well as Algorithm 1, and which do not (Figures 1 and 4)."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import pandas as pd
 
 from cascadebai_cli.store.directory import Results
 from cascadebai_cli.store.schema import ORDER_COLUMNS, SETTING
+from cascadebai_cli.text.table import Table, noted, table_of
 
 CLOSE = 0.05
 """Means that differ by no more than this share count as equal."""
@@ -48,18 +48,16 @@ def _row(results: Results, name: str, rows: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def orders_printed(orders: pd.DataFrame) -> str:
-    """One sentence an order.
+def orders_printed(orders: pd.DataFrame) -> Table:
+    """How many settings there are of each kind, a line an order.
 
     Args:
         orders: as from `orders_table`.
     """
-    return "\n".join(_sentence(row) for row in orders.to_dict("records"))
-
-
-def _sentence(row: Mapping[Any, Any]) -> str:
-    return (
-        f"{row['learner']}: within {100 * CLOSE:g} % of {row['compared_with']} in {row['within']} of "
-        f"{row['settings']} settings, better in {row['better']}, worse by up to {FAR:g}x in {row['worse']}, by more "
-        f"in {row['much_worse']}; trials reached the cap in {row['capped']}"
-    )
+    close = f"{100 * CLOSE:g} %"
+    header = ["learner", f"better by {close}", f"within {close}", f"worse up to {FAR:g}x", "worse than that", "capped"]
+    columns = ("better", "within", "worse", "much_worse", "capped")
+    lines = [[row["learner"], *(str(row[name]) for name in columns)] for row in orders.to_dict("records")]
+    compared, settings = orders["compared_with"].iloc[0], orders["settings"].iloc[0]
+    above = f"settings, out of {settings}, in which the mean steps are so far from those of {compared}"
+    return noted(table_of(header, lines), above)

@@ -7,10 +7,11 @@ from typing import Any
 
 import pandas as pd
 
+from cascadebai_cli.analysis.varying import names_of
 from cascadebai_cli.store.directory import Results
 from cascadebai_cli.store.schema import RATIO_COLUMNS, SETTING
 from cascadebai_cli.text.numbers import digits, is_missing, percent
-from cascadebai_cli.text.table import Table, table_of
+from cascadebai_cli.text.table import Table
 
 SHOWN = 3
 """Values of `K` in the printed table: the first, the middle and the last."""
@@ -91,10 +92,11 @@ def ratios_printed(ratios: pd.DataFrame) -> Table:
     Args:
         ratios: as from `ratios_table`.
     """
-    header = ["instance", "steps of", "K", "wrong trials", "ratio", "95 % interval"]
+    names = names_of(ratios, SETTING, always=("instance", "K"))
+    header = ["steps of", "wrong trials", "ratio", "95 % interval"]
     curves = ratios.groupby(["instance", "other", "L", "delta", "epsilon"], sort=False)
-    rows = [_line(row) for _, curve in curves for row in _thinned(curve.sort_values("K").to_dict("records"))]
-    return table_of(header, rows, words=2)
+    thinned = [row for _, curve in curves for row in _thinned(curve.sort_values("K").to_dict("records"))]
+    return names.table(header, [[*names.texts(row), *_line(row)] for row in thinned], words=("steps of",))
 
 
 def _thinned(rows: Sequence[Any]) -> Sequence[Any]:
@@ -104,5 +106,4 @@ def _thinned(rows: Sequence[Any]) -> Sequence[Any]:
 def _line(row: Mapping[str, Any]) -> list[str]:
     interval = f"{digits(row['ratio_low'])} to {digits(row['ratio_high'])}" if not is_missing(row["ratio_low"]) else ""
     wrong = " / ".join(percent(row[name]) for name in ("error_rate", "other_error_rate"))
-    names = [row["instance"], f"{row['learner']} / {row['other']}", str(row["K"])]
-    return [*names, wrong, digits(row["ratio"]), interval]
+    return [f"{row['learner']} / {row['other']}", wrong, digits(row["ratio"]), interval]

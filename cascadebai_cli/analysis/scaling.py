@@ -1,41 +1,39 @@
-"""How the mean number of steps grows with `K`: ordinary least squares as in Tables 1 and 2."""
+"""How the mean number of steps grows with `K`, or another axis: ordinary least squares as in Tables 1 and 2."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 from statsmodels.regression.linear_model import OLS
 
+from cascadebai_cli.analysis.regressors import MODELS, FloatArray, models_of, regressor
 from cascadebai_cli.errors import ConfigError
 
-FloatArray = NDArray[np.float64]
-
-MODELS: Mapping[str, Callable[[FloatArray], FloatArray]] = MappingProxyType(
-    {"K": np.positive, "K^2": np.square, "sqrt(K)": np.sqrt, "log(K)": np.log}
-)
-"""Name of a model -> its regressor; the model is `c1 * regressor(K) + c2`."""
+__all__ = ["MIN_POINTS", "MODELS", "ScalingFit", "Slope", "fit_models", "fit_scaling", "log_log_slope"]
 
 MIN_POINTS = 3
 """Two points lie on every line: without a third there is no error to estimate."""
+LEAST = {"K": 1, "L": 1}
+"""Smallest value of an axis."""
 
 
 @dataclass(frozen=True, eq=False)
 class ScalingFit:
-    """`mean steps = c1 * regressor(K) + c2`, fitted by ordinary least squares.
+    """`mean steps = c1 * regressor(x) + c2`, fitted by ordinary least squares.
 
     Args:
-        model: a key of `MODELS`.
+        model: the regressor as a formula in the axis.
         c1, c2: slope and constant, in steps.
         c1_se, c2_se: their standard errors.
         r2: coefficient of determination; NaN if all means are equal.
         p_value: F-test against the constant model; NaN if all means are equal.
-        n_points: number of values of `K`.
+        n_points: number of values of the axis.
         aic: Akaike's criterion, comparable between models of the same points.
         covariance: of `(c1, c2)`, shape `(2, 2)`.
+        x: name of the axis.
     """
 
     model: str
@@ -48,46 +46,49 @@ class ScalingFit:
     n_points: int
     aic: float
     covariance: FloatArray
+    x: str = "K"
 
-    def predict(self, K: ArrayLike) -> FloatArray:
-        """Fitted mean steps at `K`, of the same shape."""
-        return np.asarray(_design(np.asarray(K, dtype=float), self.model) @ [self.c1, self.c2])
+    def predict(self, values: ArrayLike) -> FloatArray:
+        """Fitted mean steps at values of the axis, of the same shape."""
+        return np.asarray(_design(np.asarray(values, dtype=float), self.model, self.x) @ [self.c1, self.c2])
 
-    def band(self, K: ArrayLike, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
-        """Pointwise confidence limits of the fitted mean at `K`, lower and upper."""
-        x = _design(np.asarray(K, dtype=float), self.model)
-        spread = np.sqrt(np.einsum("ki,ij,kj->k", x, self.covariance, x))
+    def band(self, values: ArrayLike, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
+        """Pointwise confidence limits of the fitted mean at values of the axis, lower and upper."""
+        design = _design(np.asarray(values, dtype=float), self.model, self.x)
+        spread = np.sqrt(np.einsum("ki,ij,kj->k", design, self.covariance, design))
         spread *= stats.t.ppf((1 + level) / 2, self.n_points - 2)
-        fitted = self.predict(K)
+        fitted = self.predict(values)
         return fitted - spread, fitted + spread
 
 
 @dataclass(frozen=True)
 class Slope:
-    """Slope of `log(mean steps)` on `log(K)`, that is the exponent of a power law, with its 95 % interval."""
+    """Slope of `log(mean steps)` on that of the axis, the exponent of a power law, with its 95 % interval."""
 
     value: float
     low: float
     high: float
 
 
-def fit_scaling(K: ArrayLike, mean_steps: ArrayLike, model: str) -> ScalingFit:
-    """Fit one model to one point a value of `K`.
+def fit_scaling(values: ArrayLike, mean_steps: ArrayLike, model: str, x: str = "K") -> ScalingFit:
+    """Fit one model to one point a value of the axis.
 
     Args:
-        K: shape `(n,)`, with at least 3 different values.
+        values: of the axis, shape `(n,)`, at least 3 different ones.
         mean_steps: shape `(n,)`.
-        model: a key of `MODELS`.
+        model: the regressor, a formula in the axis.
+        x: name of the axis.
 
     Raises:
         ConfigError: if the model is not known, or the points do not determine it.
     """
-    if model not in MODELS:
-        raise ConfigError(f"fit: model: {model} is not known; use one of {', '.join(MODELS)}")
-    x, y = _checked(K, mean_steps)
+    at, y = _checked(values, mean_steps, x)
+    design = _design(at, model, x)
     if np.all(y == y[0]):
-        return _constant(model, y)
-    found = _ols(y, _design(x, model))
+        return _constant(model, y, x)
+    if np.ptp(design[:, 0]) == 0:
+        raise ConfigError(f"fit: model: {model} is the same at every {x}; name one that varies")
+    found = _ols(y, design)
     return ScalingFit(
         model=model,
         c1=float(found.params[0]),
@@ -99,49 +100,61 @@ def fit_scaling(K: ArrayLike, mean_steps: ArrayLike, model: str) -> ScalingFit:
         n_points=len(y),
         aic=float(found.aic),
         covariance=np.asarray(found.cov_params(), dtype=float),
+        x=x,
     )
 
 
-def fit_models(K: ArrayLike, mean_steps: ArrayLike) -> list[ScalingFit]:
-    """All of `MODELS`, fitted to the same points."""
-    return [fit_scaling(K, mean_steps, model) for model in MODELS]
+def fit_models(values: ArrayLike, mean_steps: ArrayLike, x: str = "K") -> list[ScalingFit]:
+    """All of the usual models of an axis that have a value at every point, fitted to the same points."""
+    return list(_fits(values, mean_steps, x))
 
 
-def log_log_slope(K: ArrayLike, mean_steps: ArrayLike) -> Slope:
-    """Exponent `b` of `mean steps ~ K^b` by least squares on logarithms.
+def _fits(values: ArrayLike, mean_steps: ArrayLike, x: str) -> Iterator[ScalingFit]:
+    at, y = _checked(values, mean_steps, x)
+    for model, regressor_of in models_of(x).items():
+        with np.errstate(divide="ignore"):
+            finite = bool(np.isfinite(regressor_of(at)).all())  # epsilon may be 0
+        if finite:
+            yield fit_scaling(at, y, model, x)
+
+
+def log_log_slope(values: ArrayLike, mean_steps: ArrayLike, x: str = "K") -> Slope:
+    """Exponent `b` of `mean steps ~ x^b` by least squares on logarithms; nan if the axis holds a 0.
 
     Raises:
         ConfigError: as `fit_scaling`, or if a mean is not positive.
     """
-    x, y = _checked(K, mean_steps)
+    at, y = _checked(values, mean_steps, x)
     if y.min() <= 0:
         raise ConfigError(f"a log-log slope needs positive means, not {y.min():g} steps")
     if np.all(y == y[0]):
         return Slope(0.0, 0.0, 0.0)
-    found = _ols(np.log(y), _design(x, "log(K)"))
+    if at.min() <= 0:
+        return Slope(np.nan, np.nan, np.nan)
+    found = _ols(np.log(y), _design(at, f"log({x})", x))
     low, high = found.conf_int(alpha=0.05)[0]
     return Slope(float(found.params[0]), float(low), float(high))
 
 
-def _checked(K: ArrayLike, mean_steps: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    x, y = np.asarray(K, dtype=float), np.asarray(mean_steps, dtype=float)
-    if x.shape != y.shape or x.ndim != 1:
-        raise ConfigError(f"K of shape {x.shape} and means of shape {y.shape} do not pair up")
-    if not (np.isfinite(x) & np.isfinite(y)).all():
-        raise ConfigError("K and the mean steps must be finite numbers")
-    if x.size and x.min() <= 0:
-        raise ConfigError(f"K is {x.min():g}, but must be at least 1")
-    distinct = len(np.unique(x))
+def _checked(values: ArrayLike, mean_steps: ArrayLike, x: str) -> tuple[FloatArray, FloatArray]:
+    at, y = np.asarray(values, dtype=float), np.asarray(mean_steps, dtype=float)
+    if at.shape != y.shape or at.ndim != 1:
+        raise ConfigError(f"{x} of shape {at.shape} and means of shape {y.shape} do not pair up")
+    if not (np.isfinite(at) & np.isfinite(y)).all():
+        raise ConfigError(f"{x} and the mean steps must be finite numbers")
+    if x in LEAST and at.size and at.min() < LEAST[x]:
+        raise ConfigError(f"{x} is {at.min():g}, but must be at least {LEAST[x]}")
+    distinct = len(np.unique(at))
     if distinct < MIN_POINTS:
         raise ConfigError(
-            f"a fit needs at least {MIN_POINTS} values of K, not {distinct}; "
+            f"a fit needs at least {MIN_POINTS} values of {x}, not {distinct}; "
             "add some to the config, or run its sweep to the end"
         )
-    return x, y
+    return at, y
 
 
-def _design(K: FloatArray, model: str) -> FloatArray:
-    return np.column_stack([MODELS[model](K), np.ones_like(K)])
+def _design(values: FloatArray, model: str, x: str) -> FloatArray:
+    return np.column_stack([regressor(model, x)(values), np.ones_like(values)])
 
 
 def _ols(y: FloatArray, design: FloatArray) -> Any:
@@ -153,7 +166,7 @@ def _ols(y: FloatArray, design: FloatArray) -> Any:
     return results
 
 
-def _constant(model: str, y: FloatArray) -> ScalingFit:
+def _constant(model: str, y: FloatArray, x: str) -> ScalingFit:
     # Nothing varies, so there is no share of the variance to explain; rounding would invent one.
     nan, none = float("nan"), np.zeros((2, 2))
-    return ScalingFit(model, 0.0, 0.0, float(y[0]), 0.0, nan, nan, len(y), -float("inf"), none)
+    return ScalingFit(model, 0.0, 0.0, float(y[0]), 0.0, nan, nan, len(y), -float("inf"), none, x)

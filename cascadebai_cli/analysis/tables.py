@@ -26,10 +26,10 @@ class StudyTable:
 
     file: str
     rows: pd.DataFrame
-    printed: Table | str
+    printed: Table
 
 
-Printer = Callable[[pd.DataFrame], Table | str]
+Printer = Callable[[pd.DataFrame], Table]
 
 
 def tables_of(results: Results) -> Iterator[StudyTable]:

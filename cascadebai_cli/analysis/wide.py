@@ -93,7 +93,7 @@ def chosen_cells(cells: pd.DataFrame, plot: Plot) -> pd.DataFrame:
     """
     for column, values in (("instance", plot.instances), ("learner", plot.learners), *plot.where.items()):
         if values:
-            cells = cells[_matching(cells, column, values)]
+            cells = cells[matching(cells, column, values)]
     for column, names in (("learner", plot.learners), ("instance", plot.instances)):
         first = [*plot.order, *names]
         rank = {name: i for i, name in reversed(list(enumerate(first)))}
@@ -101,7 +101,12 @@ def chosen_cells(cells: pd.DataFrame, plot: Plot) -> pd.DataFrame:
     return cells.reset_index(drop=True)
 
 
-def _matching(cells: pd.DataFrame, column: str, values: Sequence[object]) -> "pd.Series[bool]":
+def matching(cells: pd.DataFrame, column: str, values: Sequence[object]) -> "pd.Series[bool]":
+    """Which cells have one of the values in a column.
+
+    Raises:
+        ConfigError: if a value is in no cell.
+    """
     texts = cells[column].astype(str)
     found = pd.Series(False, index=cells.index)
     for value in values:

@@ -15,12 +15,13 @@ from cascadebai_cli.cli.plan import plan
 from cascadebai_cli.cli.plot import plot
 from cascadebai_cli.cli.report import report
 from cascadebai_cli.cli.run import run
+from cascadebai_cli.cli.summary import summary
 from cascadebai_cli.cli.sweep import sweep
 from cascadebai_cli.cli.verify import verify
 from cascadebai_cli.errors import INTERRUPTED, CascadeError
 
 app = typer.Typer(name="cascadebai", no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
-for verb in (run, sweep, merge, fit, plot, plan, bounds, report, verify):
+for verb in (run, sweep, merge, summary, fit, plot, plan, bounds, report, verify):
     app.command()(verb)
 
 

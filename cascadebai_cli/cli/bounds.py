@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from cascadebai_cli.cli.console import Terminal, say
-from cascadebai_cli.cli.options import Config, path_of
+from cascadebai_cli.cli.options import Config, Format, path_of
 
 
 def bounds(
@@ -30,6 +30,7 @@ def bounds(
         bool,
         typer.Option("--sharp", help="The sharp lower bound as well; seconds for each instance of many weights."),
     ] = False,
+    form: Format = "text",
 ) -> None:
     """Print the lower and the upper bound on the number of steps, and how far the measured mean is from both.
 
@@ -38,4 +39,4 @@ def bounds(
     from cascadebai_cli.workflows import bounds as work
 
     bounded = work.bounds(config, results=results, csv=csv, printed=printed, sharp=sharp, watch=Terminal())
-    say(bounded.printed)
+    say(work.in_format([bounded.table], form))

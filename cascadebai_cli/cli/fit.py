@@ -5,11 +5,12 @@ from typing import Annotated
 import typer
 
 from cascadebai_cli.cli.console import Terminal, end_with, say
-from cascadebai_cli.cli.options import ResultDirectory
+from cascadebai_cli.cli.options import Format, ResultDirectory
 
 
 def fit(
     directory: ResultDirectory,
+    form: Format = "text",
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Write the files, print no table.")] = False,
 ) -> None:
     """Fit the mean number of steps against K, compare learners, and print the published values beside ours.
@@ -22,5 +23,5 @@ def fit(
 
     done = work.fit(directory, watch=Terminal())
     if not quiet:
-        say("\n\n".join(str(table.printed) for table in done.tables))
+        say(work.in_format(done.tables, form))
     end_with(done.whole)

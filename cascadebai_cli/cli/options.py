@@ -29,6 +29,8 @@ Settings = Annotated[
     ),
 ]
 BackendName = Literal["loky", "dask", "sequential"]
+FormatName = Literal["text", "markdown", "latex", "csv", "json"]
+Format = Annotated[FormatName, typer.Option("--format", help="How tables are printed; csv and json hold all columns.")]
 
 
 def path_of(name: str) -> Callable[[str], Path]:

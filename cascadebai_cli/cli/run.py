@@ -29,7 +29,7 @@ def run(
     n_jobs: Jobs = -1,
     quiet: Quiet = False,
 ) -> None:
-    """Run one cell of a study, or a few, and print what came out."""
+    """Run one cell of a study, or a few, and print what came out; of several a table at the end."""
     from cascadebai_cli.workflows import run as work
 
     done = work.run(
@@ -41,4 +41,6 @@ def run(
         watch=Terminal(quiet=quiet),
         each=lambda cell: say(cell_report(cell)),
     )
+    if done.table and len(done.cells) > 1:
+        say(f"\n{done.table}")
     end_with(not done.failed)

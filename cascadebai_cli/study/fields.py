@@ -83,13 +83,14 @@ def _file_name(name: str) -> str:
     return name
 
 
-def _as_list(value: object) -> object:
+def as_list(value: object) -> object:
+    """One value is a list of one."""
     return value if isinstance(value, list | tuple) else [value]
 
 
 def range_as_list(value: object) -> object:
     """One value is a list of one, and a range the list of its points."""
-    return points(value) if isinstance(value, dict) else _as_list(value)
+    return points(value) if isinstance(value, dict) else as_list(value)
 
 
 def points(span: dict[str, Any]) -> list[int]:
@@ -173,7 +174,7 @@ Risks = Annotated[
     List,
     AfterValidator(not_empty),
     AfterValidator(_distinct),
-    BeforeValidator(_as_list),
+    BeforeValidator(as_list),
 ]
 """Numbers from `SMALLEST_RISK` on and below 1: one or a list."""
 
@@ -182,6 +183,6 @@ Tolerances = Annotated[
     List,
     AfterValidator(not_empty),
     AfterValidator(_distinct),
-    BeforeValidator(_as_list),
+    BeforeValidator(as_list),
 ]
 """Numbers from 0 on and below 1, from where on all items are good enough: one or a list."""

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 
@@ -11,35 +11,12 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.families import Items
 from cascadebai_cli.model.formula import evaluate
 from cascadebai_cli.study.fields import Entry, Risks, Sizes, Text, Tolerances
+from cascadebai_cli.study.fit import Fit
 from cascadebai_cli.study.messages import mistake
 from cascadebai_cli.study.zipped import Zip
 
-ScalingModel = Literal["K", "K^2", "sqrt(K)", "log(K)"]
 ItemsAt = Callable[[int, int], Items]
 """`items_at(L, K)` gives the items at a point of the grid; `L` is 0 for families that bring their own."""
-
-
-class Coefficients(Entry):
-    """Known values of a fit `c1 f(K) + c2`, to stand beside ours."""
-
-    c1: float | None = None
-    c2: float | None = None
-    r2: float | None = None
-    p_value: float | None = None
-
-
-class Fit(Entry):
-    """Which regressor the mean steps of an instance are fitted on.
-
-    Attributes:
-        model: the regressor.
-        published: the values printed in the paper.
-        prior: values that were obtained before, by another program.
-    """
-
-    model: ScalingModel
-    published: Coefficients | None = None
-    prior: Coefficients | None = None
 
 
 class InstanceEntry(Entry):

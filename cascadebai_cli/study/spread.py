@@ -36,6 +36,11 @@ def spread_out(document: Document) -> Document:
     return document
 
 
+def as_place(name: str, option: str, value: object) -> str:
+    """A name with the place of an option again where its value was filled in."""
+    return name.replace(_word(value), f"{{{option}}}")
+
+
 def _spread(document: Document, key: str) -> Document:
     entries = document.data.get(key)
     if not isinstance(entries, list):

@@ -8,10 +8,11 @@ from pydantic_core import PydanticCustomError
 
 from cascadebai_cli.engines.reward_table import TableShape
 from cascadebai_cli.engines.simulate import EngineName
-from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.document import KeyPath
 from cascadebai_cli.study.fields import (
+    AXES,
     DEFAULT_RISKS,
     DEFAULT_TOLERANCES,
     MOST_ROWS,
@@ -30,7 +31,7 @@ from cascadebai_cli.study.fields import (
 )
 from cascadebai_cli.study.grid import cells_of
 from cascadebai_cli.study.instances import AnyInstance
-from cascadebai_cli.study.learners import LearnerEntry
+from cascadebai_cli.study.learners import LearnerEntry, option_values
 from cascadebai_cli.study.messages import mistake, show, within
 from cascadebai_cli.study.plot import Plot, refuse_unknown_words
 from cascadebai_cli.study.zipped import Zip
@@ -103,6 +104,15 @@ class Study(Entry):
     def cells(self) -> tuple[Cell, ...]:
         """All cells, in the order instance, learner, L, K, delta, epsilon; none of a study that is not to be run."""
         return self._cells
+
+    @model_validator(mode="after")
+    def _check_axes(self) -> "Study":
+        options = dict.fromkeys(name for entry in self.learners for name in option_values(entry))
+        for i, entry in enumerate(self.instances):
+            if entry.fit and entry.fit.x not in (*AXES, *options):
+                text = f"{show(entry.fit.x)} is no number of the grid and no option of a learner"
+                raise mistake(f"{text}; {suggest(entry.fit.x, (*AXES, *options))}", "instances", i, "fit", "x")
+        return self
 
     @model_validator(mode="after")
     def _make_cells(self, info: ValidationInfo) -> "Study":

@@ -65,6 +65,17 @@ _FORMATS = MappingProxyType(
 )
 
 
+WORDS = ("study", "instance", "learner", "other", "model", "x")
+"""Columns of names, which are set flush left."""
+
+
+def value_text(value: Any) -> str:
+    """A name or a number of the grid; a dash where there is none."""
+    if isinstance(value, str):
+        return value
+    return NO_NUMBER if is_missing(value) else parameter(value)
+
+
 def heading(column: str) -> str:
     """Heading of a column."""
     return HEADINGS.get(column, column)

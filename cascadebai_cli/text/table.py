@@ -1,11 +1,29 @@
 """A table of texts, and the formats in which it can be printed."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import NamedTuple
 
 from cascadebai_cli.text.clean import for_table
+
+_LATEX = MappingProxyType(
+    {
+        **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        "\\": r"\textbackslash{}",
+        "<": r"\textless{}",
+        ">": r"\textgreater{}",
+        "|": r"\textbar{}",
+        "[": "{[}",
+        "*": "{*}",
+        "\N{MINUS SIGN}": "$-$",
+        "\N{SUPERSCRIPT TWO}": r"\textsuperscript{2}",
+    }
+)
+"""Sign -> how LaTeX sets it."""
 
 
 class Column(NamedTuple):
@@ -22,10 +40,12 @@ class Table:
     Args:
         columns: one or more.
         rows: one text a column.
+        above: a line above it, empty for none.
     """
 
     columns: Sequence[Column]
     rows: Sequence[Sequence[str]]
+    above: str = field(default="", kw_only=True)
 
     @property
     def header(self) -> list[str]:
@@ -41,12 +61,18 @@ def table_of(header: Sequence[str], rows: Sequence[Sequence[str]], *, words: int
     return Table([Column(heading, i < words) for i, heading in enumerate(header)], rows)
 
 
+def noted(table: Table, note: str) -> Table:
+    """The table with a note behind the line above it."""
+    return replace(table, above=f"{table.above}; {note}" if table.above else note)
+
+
 def as_text(table: Table) -> str:
     """Aligned columns with a rule under the header."""
     rows = _cleaned(table)
     widths = [max(map(len, texts)) for texts in zip(table.header, *rows, strict=True)]
     lines = [table.header, ["-" * width for width in widths], *rows]
-    return "\n".join(_aligned(line, table.columns, widths) for line in lines)
+    above = [for_table(table.above)] if table.above else []
+    return "\n".join([*above, *(_aligned(line, table.columns, widths) for line in lines)])
 
 
 def _cleaned(table: Table) -> list[list[str]]:
@@ -65,8 +91,25 @@ def as_markdown(table: Table) -> str:
     """A table of Markdown; a bar in a cell is a bar."""
     rule = ["---" if column.words else "---:" for column in table.columns]
     lines = [table.header, rule, *([text.replace("|", "\\|") for text in row] for row in _cleaned(table))]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    above = [for_table(table.above), ""] if table.above else []
+    return "\n".join([*above, *(f"| {' | '.join(line)} |" for line in lines)])
 
 
-FORMATS: Mapping[str, Callable[[Table], str]] = MappingProxyType({"text": as_text, "markdown": as_markdown})
+def as_latex(table: Table) -> str:
+    """A `tabular` with the rules of `booktabs`; whatever is special to LaTeX is set as it is."""
+    kinds = "".join("l" if column.words else "r" for column in table.columns)
+    header, *rows = [rf"{' & '.join(map(_in_latex, line))} \\" for line in [table.header, *_cleaned(table)]]
+    above = [rf"{_in_latex(for_table(table.above))}\par\medskip"] if table.above else []
+    begin = [rf"\begin{{tabular}}{{{kinds}}}", r"\toprule", header, r"\midrule"]
+    return "\n".join([*above, *begin, *rows, r"\bottomrule", r"\end{tabular}"])
+
+
+def _in_latex(text: str) -> str:
+    signs = "".join(_LATEX.get(sign, sign) for sign in re.sub(r"^-(?=[0-9.])", "\N{MINUS SIGN}", text))
+    return re.sub(r"\\textasciicircum\{\}([0-9.]+)", r"\\textsuperscript{\1}", signs)
+
+
+FORMATS: Mapping[str, Callable[[Table], str]] = MappingProxyType(
+    {"text": as_text, "markdown": as_markdown, "latex": as_latex}
+)
 """Name of a format -> how to print a table in it."""

@@ -8,22 +8,24 @@ import pandas as pd
 
 from cascadebai_cli.analysis.bounds import bounds_printed, bounds_row, learner_bounds, outside, with_measured
 from cascadebai_cli.analysis.sharp import with_sharp
+from cascadebai_cli.analysis.tables import StudyTable
 from cascadebai_cli.store.directory import load_results
-from cascadebai_cli.store.schema import BOUND_COLUMNS, CELL, SUMMARY
+from cascadebai_cli.store.schema import BOUND_COLUMNS, BOUNDS, CELL, SUMMARY
 from cascadebai_cli.study.cells import Cell
-from cascadebai_cli.text.table import Table
 from cascadebai_cli.workflows.outputs import write_table
+from cascadebai_cli.workflows.printing import in_format
 from cascadebai_cli.workflows.results import warn_of_gaps
 from cascadebai_cli.workflows.studies import read_study
 from cascadebai_cli.workflows.watch import SILENT, Watch
 
+__all__ = ["Bounded", "bounds", "in_format"]
+
 
 @dataclass(frozen=True, eq=False)
 class Bounded:
-    """Bounds and measured means, one row a cell, and what a reader wants to see of them."""
+    """Bounds and measured means, one row a cell."""
 
-    rows: pd.DataFrame
-    printed: Table
+    table: StudyTable
 
 
 def bounds(
@@ -57,7 +59,7 @@ def bounds(
         watch.warn(f"warning: {sentence}")
     if csv:
         write_table(csv, table)
-    return Bounded(table, bounds_printed(table))
+    return Bounded(StudyTable(BOUNDS, table, bounds_printed(table)))
 
 
 def _promised(cells: Sequence[Cell], printed: bool) -> pd.DataFrame:

@@ -7,8 +7,11 @@ from cascadebai_cli.analysis.tables import StudyTable, tables_of
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.store.directory import load_results
 from cascadebai_cli.workflows.outputs import write_table
+from cascadebai_cli.workflows.printing import in_format
 from cascadebai_cli.workflows.results import is_whole, warn_of_gaps
 from cascadebai_cli.workflows.watch import SILENT, Watch
+
+__all__ = ["Fitted", "fit", "in_format"]
 
 
 @dataclass(frozen=True)
@@ -20,7 +23,11 @@ class Fitted:
 
 
 def fit(directory: Path, *, watch: Watch = SILENT) -> Fitted:
-    """Fit the mean number of steps against K and compare learners, as the config of a result directory says.
+    """Fit the mean number of steps against K or another axis, and compare learners, as a config says.
+
+    Args:
+        directory: that of a sweep.
+        watch: takes the remarks.
 
     Raises:
         ConfigError: if the directory is not that of a sweep, or there is nothing to fit.
@@ -29,7 +36,10 @@ def fit(directory: Path, *, watch: Watch = SILENT) -> Fitted:
     results = load_results(directory)
     tables = tuple(tables_of(results))
     if not tables:
-        raise ConfigError(f"{directory}: nothing to fit: no instance has 3 values of K; add some to the config")
+        raise ConfigError(
+            f"{directory}: nothing to fit: no instance has 3 values of K, or of what varies instead; add some to the "
+            "config"
+        )
     warn_of_gaps(results, watch)
     for table in tables:
         write_table(directory / table.file, table.rows, through=False)

@@ -1,6 +1,6 @@
 """Write one page about some result directories."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from cascadebai_cli.analysis.claims import claims_of
 from cascadebai_cli.analysis.figure_data import figure_data
 from cascadebai_cli.analysis.provenance import provenance, settings
 from cascadebai_cli.analysis.tables import tables_of
+from cascadebai_cli.analysis.varying import names_of
 from cascadebai_cli.report.content import PageTable, Picture, Section
 from cascadebai_cli.report.page import render_page
 from cascadebai_cli.store.directory import Results, capped_trials, load_results, missing_trials
@@ -32,7 +33,9 @@ CAPTIONS = {
     ORDERS: "In how many settings each display order does as well as Algorithm 1",
 }
 """Tables of `fit` that the page shows."""
-LEFT_OUT = ("study", "L", "delta", "epsilon", "rows_sha256", "best_model", "loglog_low", "loglog_high", "published_r2")
+NUMBERS = ("L", "K", "delta", "epsilon")
+"""Columns that a table shows if they vary, and names in its caption if not."""
+LEFT_OUT = ("study", "rows_sha256", "best_model", "loglog_low", "loglog_high", "published_r2")
 
 
 @dataclass(frozen=True)
@@ -116,7 +119,10 @@ def _tables(results: Results) -> Iterator[PageTable]:
     """The tables that `fit` writes and readers want; the ratios of learners are as many as the points."""
     for table in tables_of(results):
         if table.file in CAPTIONS:
-            yield _table(CAPTIONS[table.file], table.rows, f"{results.name}_{table.file}", LEFT_OUT)
+            names = names_of(table.rows, NUMBERS)
+            caption = CAPTIONS[table.file] + (f" ({names.above})" if names.above else "")
+            left_out = {*LEFT_OUT, *NUMBERS} - set(names.varying)
+            yield _table(caption, table.rows, f"{results.name}_{table.file}", left_out)
 
 
 def _times(results: Results) -> PageTable | None:
@@ -124,7 +130,7 @@ def _times(results: Results) -> PageTable | None:
     return None if table.empty else _table("Seconds on one core", table)
 
 
-def _table(caption: str, rows: pd.DataFrame, file: str = "", left_out: Sequence[str] = ()) -> PageTable:
+def _table(caption: str, rows: pd.DataFrame, file: str = "", left_out: Collection[str] = ()) -> PageTable:
     """A table of numbers as one of texts, with all numbers in full as a file."""
     shown = [str(name) for name in rows if name not in left_out]
     columns = [Column(heading(name), not pd.api.types.is_numeric_dtype(rows[name])) for name in shown]

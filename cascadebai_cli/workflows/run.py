@@ -11,14 +11,18 @@ from typing import Any
 
 import numpy as np
 
+from cascadebai_cli.analysis.cells_table import cells_printed
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.running.interrupts import one_interrupt
 from cascadebai_cli.running.runner import Backend, run_missing
 from cascadebai_cli.running.worker import Settings
 from cascadebai_cli.store.intervals import binomial_interval
 from cascadebai_cli.store.schema import Row
+from cascadebai_cli.store.summary import summarise
+from cascadebai_cli.store.trials import trials_table
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.text.numbers import parameter
+from cascadebai_cli.text.table import Table
 from cascadebai_cli.workflows.failures import Failures, Repeat
 from cascadebai_cli.workflows.studies import NOTHING, Given, read_study
 from cascadebai_cli.workflows.watch import SILENT, Watch
@@ -79,9 +83,10 @@ class CellRun:
 
 @dataclass(frozen=True)
 class Ran:
-    """The cells of which a trial ended, and how many trials raised."""
+    """The cells of which a trial ended, the same as a table, none if there are none, and how many trials raised."""
 
     cells: tuple[CellRun, ...]
+    table: Table | None
     failed: int
 
 
@@ -114,7 +119,7 @@ def run(
     cells = _chosen(study.cells, asdict(choice))
     numbers = np.arange(study.trials) if trial is None else np.array([trial])
     failures = Failures(cells, watch, Repeat(config, study.seed, given.words))
-    settings, done = Settings(study.seed, with_items=True), []
+    settings, done, ended = Settings(study.seed, with_items=True), [], list[Row]()
     with one_interrupt(), watch.trials([len(numbers)] * len(cells)) as progress:
         for position, cell in enumerate(cells):
             start, rows = time.monotonic(), []
@@ -125,11 +130,13 @@ def run(
                     progress.update(placed)
                     failures.update(placed)
             if rows:
+                ended += sorted(rows)
                 done.append(_cell_run(cell, sorted(rows), time.monotonic() - start))
                 if each:
                     each(done[-1])
     failures.conclude()
-    return Ran(tuple(done), failures.count)
+    table = cells_printed(summarise(trials_table(cells, ended))) if ended else None
+    return Ran(tuple(done), table, failures.count)
 
 
 def _chosen(cells: Sequence[Cell], wanted: dict[str, Any]) -> list[Cell]:

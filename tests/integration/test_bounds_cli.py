@@ -52,7 +52,7 @@ def write_summary(config: Path, directory: Path, steps: float) -> None:
 def test_a_line_a_cell_with_the_statement_that_applies(config: Path, tmp_path: Path) -> None:
     result = call("bounds", config, "--csv", tmp_path / "b.csv")
     assert result.code == 0
-    assert len(result.out.splitlines()) == 2 + 5
+    assert len(result.out.splitlines()) == 1 + 2 + 5
     assert "no measured steps: results/small has no summary.csv" in result.err
     table = pd.read_csv(tmp_path / "b.csv")
     assert list(table["source"]) == ["two-level", "two-level", "theorem", "theorem", "many optimal"]

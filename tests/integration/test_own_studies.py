@@ -1,10 +1,12 @@
 """Studies of one's own on the command line: values given there, families of one's own, tables of what varies."""
 
+import json
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
-from sweeps import call, finished
+from sweeps import call, finished, refusal, sweep
 
 from cascadebai_cli.study.config import load_study, setting
 from cascadebai_cli.study.own_family import family_code, load_family
@@ -92,3 +94,123 @@ def test_other_code_of_a_family_does_not_mix_with_rows_of_the_old_one(stranger: 
     called = finished("sweep", "small.yaml", "--out", stranger, folder=tmp_path)
     assert called.returncode == 2
     assert "weights_code is " in called.stderr
+
+
+GRID = """\
+seed: 1
+trials: 4
+L: 6
+K: 2
+delta: [0.3, 0.1, 0.02]
+instances:
+  - {name: two, family: two_level, w_star: 0.9, w_prime: 0.1}
+learners:
+  - {name: "CascadeBAI {sigma}", algorithm: cascadebai, sigma: [0.25, 0.5]}
+  - {name: other, algorithm: cascadebai, confidence: kl, delta: 0.1}
+"""
+
+
+@pytest.fixture(scope="module")
+def grid(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory whose cells differ in delta and in options of the learners."""
+    folder = tmp_path_factory.mktemp("grid")
+    (folder / "grid.yaml").write_text(GRID)
+    assert sweep(folder / "grid.yaml", folder / "grid").code == 0
+    return folder / "grid"
+
+
+def test_summary_prints_what_varies_and_says_the_rest_above(grid: Path) -> None:
+    lines = call("summary", grid).out.splitlines()
+    assert lines[0] == "instance = two, L = 6, K = 2, epsilon = 0, trials = 4"
+    head = [
+        "learner",
+        "delta",
+        "sigma",
+        "confidence",
+        "mean",
+        "steps",
+        "95",
+        "%",
+        "interval",
+        "wrong",
+        "95",
+        "%",
+        "interval",
+    ]
+    assert lines[1].split() == head
+    assert [line.split()[:4] for line in lines[3:]] == [
+        ["CascadeBAI", "0.25", "0.3", "0.25"],
+        ["CascadeBAI", "0.25", "0.1", "0.25"],
+        ["CascadeBAI", "0.25", "0.02", "0.25"],
+        ["CascadeBAI", "0.5", "0.3", "0.5"],
+        ["CascadeBAI", "0.5", "0.1", "0.5"],
+        ["CascadeBAI", "0.5", "0.02", "0.5"],
+        ["other", "0.1", "0.5", "kl"],
+    ]
+
+
+def test_summary_chooses_and_sorts(grid: Path) -> None:
+    out = call(
+        "summary", grid, "--where", "sigma=0.5", "--where", "delta=1e-1,0.3", "--sort", "-delta", "--format", "json"
+    ).out
+    cells = json.loads(out)["summary"]
+    assert [(cell["learner"], cell["delta"]) for cell in cells] == [
+        ("CascadeBAI 0.5", 0.3),
+        ("CascadeBAI 0.5", 0.1),
+        ("other", 0.1),
+    ]
+    assert cells[0]["mean_steps"] == pd.read_csv(grid / "summary.csv")["mean_steps"][3]
+    assert {"sigma", "confidence", "error_high"} < set(cells[0])
+    assert call("summary", grid, "--where", "K=2", "--format", "csv").out.count("\n") == 8
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--where", "dleta=0.1"), "--where dleta: there is no such column; did you mean delta?"),
+        (("--where", "delta=0.2"), "delta: 0.2 is in no cell; did you mean 0.02?"),
+        (("--where", "delta"), "--where delta: names no column and value; write COLUMN=VALUE, such as delta=0.1"),
+        (("--sort", "-mean_step"), "--sort mean_step: there is no such column; did you mean mean_steps?"),
+    ],
+)
+def test_a_choice_of_no_cells_is_refused(arguments: tuple[str, ...], sentence: str, grid: Path) -> None:
+    assert refusal("summary", grid, *arguments) == f"{sentence}\n"
+
+
+def test_fit_prints_every_format(grid: Path) -> None:
+    text = call("fit", grid).out
+    assert "instance = two" not in text
+    assert text.splitlines()[1].split()[:3] == ["instance", "learner", "delta"]
+    assert call("fit", grid, "--format", "markdown").out.count("| two |") == 2
+    assert call("fit", grid, "--format", "latex").out.count(r"\begin{tabular}") == 1
+    models = json.loads(call("fit", grid, "--format", "json").out)["models"]
+    assert [row["x"] for row in models] == ["delta"] * 8
+    assert call("fit", grid, "--format", "csv").out == (grid / "models.csv").read_text()
+
+
+def test_bounds_print_every_format(grid: Path) -> None:
+    config = grid.parent / "grid.yaml"
+    rows = json.loads(call("bounds", config, "--results", grid, "--format", "json").out)["bounds"]
+    assert [row["delta"] for row in rows] == [0.3, 0.1, 0.02, 0.3, 0.1, 0.02, 0.1]
+    assert call("bounds", config, "--results", grid, "--format", "latex").out.count(r" \\") == 8
+
+
+def test_run_ends_with_a_table_of_what_varies(grid: Path) -> None:
+    out = call("run", grid.parent / "grid.yaml", "--learner", "CascadeBAI 0.5", "--n-jobs", 1, "--quiet").out
+    lines = out.splitlines()[-6:]
+    assert lines[0] == "instance = two, learner = CascadeBAI 0.5, L = 6, K = 2, epsilon = 0, trials = 4"
+    assert [line.split()[0] for line in lines[1:]] == ["delta", "-----", "0.3", "0.1", "0.02"]
+
+
+def test_the_report_tells_rows_apart_that_differ_in_delta_only(grid: Path, tmp_path: Path) -> None:
+    config = tmp_path / "fitted.yaml"
+    config.write_text(
+        GRID.replace("w_prime: 0.1}", "w_prime: 0.1, fit: {x: delta, model: log(x)}}").replace(", delta: 0.1}", "}")
+    )
+    assert sweep(config, tmp_path / "d").code == 0
+    assert call("report", tmp_path / "d", "-o", tmp_path / "r.html").code == 0
+    page = (tmp_path / "r.html").read_text()
+    assert (
+        "Fit of the model that the config names to the mean steps, beside the published one (L = 6, K = 2, epsilon = 0)"
+        in page
+    )

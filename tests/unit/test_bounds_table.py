@@ -119,16 +119,17 @@ def test_a_mean_outside_its_bounds_is_named():
 
 def test_text_has_a_line_a_cell_and_only_names_that_differ():
     lines = str(bounds_printed(table_of(500.0, capped=2))).splitlines()
-    assert lines[0].split()[:4] == ["K", "lower", "measured", "upper"]
-    assert ">= 500" in lines[2]
-    assert lines[2].split()[-1] == "two-level"
+    assert lines[0] == "instance = x, learner = y, L = 10, delta = 0.1, epsilon = 0"
+    assert lines[1].split()[:4] == ["K", "lower", "measured", "upper"]
+    assert ">= 500" in lines[3]
+    assert lines[3].split()[-1] == "two-level"
 
 
 def test_cells_without_a_bound_or_a_mean_show_a_dash():
     rows = [row(), row(cell_id="b", instance="z", epsilon=0.2)]
     none = bounds_row(learner_bounds(two_level_instance(10, 3, 0.6, 0.2, 0.2), 0.1, "own", {}))
     table = with_measured(pd.DataFrame([rows[0] | bounds_row(cell_bounds(TWO, 0.1)), rows[1] | none]), None)
-    assert str(bounds_printed(table)).splitlines()[3].split() == ["z", "3", "0.2", *["-"] * 7]
+    assert str(bounds_printed(table)).splitlines()[4].split() == ["z", "3", "0.2", *["-"] * 7]
 
 
 def test_slopes_stand_beside_the_measured_ones(results):

@@ -158,7 +158,7 @@ BAD_VALUES = [
         "w_star: 3/K\n",
         "11: w_star: 3/K = 1.5 at K = 2, L = 8 is outside [0, 1]; a weight is the probability of a click",
     ),
-    (LAST, LAST + "\n    fit: {model: K**2}", "13: model: 'K**2' is not known; did you mean K^2?"),
+    (LAST, LAST + "\n    fit: {model: k^2}", "13: model: k**2 uses k, which is not known; did you mean K?"),
     (LAST, LAST + "\n    fit: {model: K, publisched: {c1: 3}}", "13: publisched: unknown key; did you mean published?"),
     (LAST, LAST + "\n    fit: K", "13: fit: 'K' is not a mapping; write keys and values"),
     (LAST, LAST + "\n    K: 9", "13: K: 9 is not less than L = 8 of 'two'; choose a smaller K or more items"),
@@ -563,7 +563,7 @@ def test_table1_is_the_grid_of_the_paper():
     assert len(cells) * study.trials == 4100
     assert {(c.L, c.delta, c.epsilon) for c in cells} == {(128, 0.1, 0.0)}
     assert [(c.instance, c.K) for c in cells] == [(f"setting {i}", K) for i in range(1, 6) for K in range(20, 61)]
-    assert [i.fit.model for i in study.instances] == ["K", "K^2", "K", "K", "K^2"]
+    assert [i.fit.models for i in study.instances] == [("K",), ("K^2",), ("K",), ("K",), ("K^2",)]
 
 
 def test_new_yorker_has_the_finalists_and_all_captions():

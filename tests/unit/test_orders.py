@@ -41,15 +41,13 @@ def test_panels_count_as_settings_of_their_own(tmp_path: Path) -> None:
     assert orders["within"].tolist() == [40, 8, 0]
 
 
-def test_one_sentence_an_order(tmp_path: Path) -> None:
+def test_one_line_an_order(tmp_path: Path) -> None:
     config = scaling_config(5, K=[16], learners=learners())
     orders = orders_table(load_results(write_results(tmp_path / "r", config, steps, spread=0.0, cap=10**7)))
-    assert orders_printed(orders).splitlines()[1:] == [
-        "mixed: within 5 % of T in 1 of 5 settings, better in 1, worse by up to 2x in 2, by more in 1; "
-        "trials reached the cap in 0",
-        "stuck: within 5 % of T in 0 of 5 settings, better in 1, worse by up to 2x in 1, by more in 3; "
-        "trials reached the cap in 3",
-    ]
+    printed = orders_printed(orders)
+    assert printed.above == "settings, out of 5, in which the mean steps are so far from those of T"
+    assert printed.header == ["learner", "better by 5 %", "within 5 %", "worse up to 2x", "worse than that", "capped"]
+    assert printed.rows[1:] == [["mixed", "1", "1", "2", "1", "0"], ["stuck", "1", "0", "1", "3", "3"]]
 
 
 def test_a_single_learner_has_nothing_to_be_compared_with(tmp_path: Path) -> None:

@@ -97,11 +97,11 @@ def test_cascadebai_is_compared_with_each_other_learner(results: Results) -> Non
 def test_printed_at_the_first_middle_and_last_K(results: Results) -> None:
     ratios = ratios_table(results)
     lines = str(ratios_printed(ratios)).splitlines()
-    assert len(lines) == 2 + 2 * 2 * 3
+    assert lines[0] == "L = 128, delta = 0.1, epsilon = 0"
+    assert len(lines) == 1 + 2 + 2 * 2 * 3
     first = ratios.iloc[0]
-    assert lines[2].startswith("setting 1  CascadeBAI / BatRac(K)")
-    assert lines[2].split()[-8:] == [
-        "20",
+    assert lines[3].startswith("setting 1  20  CascadeBAI / BatRac(K)")
+    assert lines[3].split()[-7:] == [
         "0%",
         "/",
         "0%",
@@ -110,7 +110,7 @@ def test_printed_at_the_first_middle_and_last_K(results: Results) -> None:
         "to",
         f"{first['ratio_high']:.2f}",
     ]
-    assert [line.split()[5] for line in lines[2:8]] == ["20", "40", "60"] * 2
+    assert [line.split()[2] for line in lines[3:9]] == ["20", "40", "60"] * 2
 
 
 def test_a_cell_without_the_main_learner_is_left_out(results: Results) -> None:

@@ -130,7 +130,7 @@ def test_value_of_another_kind_in_the_manifest(directory: Path, key: str, value:
         ("learners", [{}], "learners.0.name: missing"),
         ("instances.1.fit", "K", "instances.1.fit: 'K' is not a mapping"),
         ("instances.1.fit", {}, "instances.1.fit.model: missing"),
-        ("instances.1.fit.model", "L", "instances.1.fit.model: 'L' is not known"),
+        ("instances.1.fit.model", "L", "instances.1.fit.model: L uses L, which is not known"),
         ("instances.1.fit.published", "x", "instances.1.fit.published: 'x' is not a mapping"),
         ("instances.1.fit.published.c1", "x", "instances.1.fit.published.c1: 'x' is not a number"),
         ("learners.0.sigma", "x", "learners.0.sigma: 'x' is not a number"),

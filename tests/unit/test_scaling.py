@@ -121,7 +121,7 @@ MORE = "add some to the config, or run its sweep to the end"
 @pytest.mark.parametrize(
     ("points", "means", "model", "sentence"),
     [
-        ([20, 21, 22], [1, 2, 3], "K^3", "fit: model: K^3 is not known; use one of K, K^2, sqrt(K), log(K)"),
+        ([20, 21, 22], [1, 2, 3], "k", "k uses k, which is not known; did you mean K?"),
         ([20, 21], [1, 2], "K", f"a fit needs at least 3 values of K, not 2; {MORE}"),
         ([20, 20, 21, 21], [1, 2, 3, 4], "K", f"a fit needs at least 3 values of K, not 2; {MORE}"),
         ([], [], "K", f"a fit needs at least 3 values of K, not 0; {MORE}"),

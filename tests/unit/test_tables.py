@@ -79,12 +79,15 @@ def test_too_few_values_of_K_name_the_instance(tmp_path: Path) -> None:
 
 def test_printed_table_sets_published_below_ours(results: Results) -> None:
     lines = str(fits_printed(fits_table(results))).splitlines()
-    header = "instance learner model source c1 se c2 se R^2 p-value points c1 diff."
-    assert " ".join(lines[0].split()) == header
-    assert len(lines) == 2 + 2 * 5
-    assert "here" in lines[2]
-    assert lines[3].split() == ["published", "23802.95", "1.00", "0.9987", "1.00e-58"]
-    assert all(line.endswith("%") for line in lines[2::2])
+    assert (
+        lines[0] == "learner = CascadeBAI, L = 128, delta = 0.1, epsilon = 0, points = 41; mean steps = c1 model + c2"
+    )
+    header = "instance model source c1 se c2 se R^2 p-value c1 diff."
+    assert " ".join(lines[1].split()) == header
+    assert len(lines) == 1 + 2 + 2 * 5
+    assert "here" in lines[3]
+    assert lines[4].split() == ["published", "23802.95", "1.00", "0.9987", "1.00e-58"]
+    assert all(line.endswith("%") for line in lines[3::2])
     assert max(map(len, lines)) <= 130
 
 
@@ -92,7 +95,7 @@ def test_without_published_values_nothing_is_compared(tmp_path: Path) -> None:
     config = scaling_config(1, K=[20, 30, 40])
     config["instances"][0]["fit"]["published"] = None
     text = str(fits_printed(fits_table(load_results(write_results(tmp_path / "r", config)))))
-    assert len(text.splitlines()) == 3
+    assert len(text.splitlines()) == 1 + 3
     assert "diff" not in text
     assert "published" not in text
 
@@ -100,24 +103,21 @@ def test_without_published_values_nothing_is_compared(tmp_path: Path) -> None:
 def test_printed_difference_is_that_of_c1(results: Results) -> None:
     fits = fits_table(results)
     expected = f"{100 * (fits['c1'][0] / 23802.95 - 1):+.1f} %"
-    assert str(fits_printed(fits)).splitlines()[2].endswith(expected)
+    assert str(fits_printed(fits)).splitlines()[3].endswith(expected)
 
 
 def test_printed_models_name_the_smallest_aic(results: Results) -> None:
     models = models_table(results)
     lines = str(models_printed(models)).splitlines()
-    assert len(lines) == 2 + 5
+    assert len(lines) == 1 + 2 + 5
+    assert lines[0].endswith("AIC of each model above the smallest AIC; slope on a log-log scale")
     first = models[models["instance"] == "setting 1"].set_index("model")
     above = first["aic"] - first["aic"]["K"]
     slope = first.loc["K", ["loglog_slope", "loglog_low", "loglog_high"]]
-    assert (
-        lines[2].split()[-9:]
-        == [
-            "CascadeBAI",
-            *["K", "best", f"+{above['K^2']:.1f}", f"+{above['sqrt(K)']:.1f}", f"+{above['log(K)']:.1f}"],
-            *[f"{slope['loglog_slope']:.3f}", f"{slope['loglog_low']:.3f}", "to", f"{slope['loglog_high']:.3f}"],
-        ][-9:]
-    )
+    assert lines[3].split()[-8:] == [
+        *["best", f"+{above['K^2']:.1f}", f"+{above['sqrt(K)']:.1f}", f"+{above['log(K)']:.1f}"],
+        *[f"{slope['loglog_slope']:.3f}", f"{slope['loglog_low']:.3f}", "to", f"{slope['loglog_high']:.3f}"],
+    ]
 
 
 def test_equal_means_are_printed(tmp_path: Path) -> None:

@@ -1,12 +1,15 @@
 """Numbers and tables as text."""
 
 import math
+import shutil
+import subprocess
+from dataclasses import replace
 
 import pytest
 
 from cascadebai_cli.text import numbers
 from cascadebai_cli.text.columns import cell_text, heading
-from cascadebai_cli.text.table import FORMATS, as_markdown, table_of
+from cascadebai_cli.text.table import FORMATS, as_latex, as_markdown, table_of
 
 HEADER = ["name", "x"]
 ROWS = [["a|b", "1.5"], ["longer", "10.0"]]
@@ -24,13 +27,44 @@ def test_a_bar_in_markdown_is_a_bar():
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_format_prints_every_text(name):
-    printed = FORMATS[name](table_of(HEADER, [["a", "1.5"], ["longer", ""]])).splitlines()
-    assert len(printed) == 2 + 2
-    assert [[word for word in line.split() if word != "|"] for line in (printed[0], *printed[2:])] == [
-        HEADER,
-        ["a", "1.5"],
-        ["longer"],
+    table = replace(table_of(HEADER, [["a", "1.5"], ["longer", ""]]), above="L = 8")
+    printed = FORMATS[name](table).splitlines()
+    lines = [[word for word in line.split() if word not in ("|", "&", r"\\")] for line in printed]
+    assert [line for line in lines if line in (HEADER, ["a", "1.5"], ["longer"])] == [HEADER, ["a", "1.5"], ["longer"]]
+    assert printed[0].startswith("L = 8")
+
+
+def test_signs_that_are_special_to_latex_are_set_as_they_are():
+    printed = as_latex(table_of(["50 % & more", "K^2"], [[r"a_b $x$ #1 {~} \n", "-1.5"], ["[*] a|b <c>", "x-1"]]))
+    assert printed.splitlines() == [
+        r"\begin{tabular}{lr}",
+        r"\toprule",
+        r"50 \% \& more & K\textsuperscript{2} \\",
+        r"\midrule",
+        r"a\_b \$x\$ \#1 \{\textasciitilde{}\} \textbackslash{}n & $-$1.5 \\",
+        r"{[}{*}] a\textbar{}b \textless{}c\textgreater{} & x-1 \\",
+        r"\bottomrule",
+        r"\end{tabular}",
     ]
+
+
+BOOKTABS = (
+    r"\IfFileExists{booktabs.sty}{\usepackage{booktabs}}"
+    r"{\let\toprule\hline\let\midrule\hline\let\bottomrule\hline}"
+)
+"""Small installations of LaTeX lack the package; its rules stand where lines may."""
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex")
+def test_latex_compiles(tmp_path):
+    signs = "".join(map(chr, range(32, 127)))
+    table = replace(table_of(["name", "R²"], [[signs, "-1.5"], ["[x] *", ">= 3,000"], ["* ü", ""]]), above=signs)
+    page = rf"\documentclass{{article}}{BOOKTABS}\begin{{document}}" + f"\n{as_latex(table)}\n" + r"\end{document}"
+    (tmp_path / "page.tex").write_text(page, encoding="utf-8")
+    words = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "page.tex"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert (tmp_path / "page.pdf").exists()
 
 
 def test_a_row_that_is_too_short_is_a_mistake():

@@ -1,0 +1,64 @@
+"""`fit` of an instance: what its mean steps are fitted on."""
+
+import re
+from typing import Annotated
+
+from pydantic import BeforeValidator, model_validator
+
+from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.model.formula import parse
+from cascadebai_cli.study.fields import Entry, List, Text, as_list
+from cascadebai_cli.study.messages import mistake
+
+ANY = "x"
+"""What a model may call the axis, whichever it is."""
+
+
+class Coefficients(Entry):
+    """Known values of a fit `c1 f(K) + c2`, to stand beside ours."""
+
+    c1: float | None = None
+    c2: float | None = None
+    r2: float | None = None
+    p_value: float | None = None
+
+
+class Fit(Entry):
+    """Which regressor the mean steps of an instance are fitted on.
+
+    Attributes:
+        x: the axis: a number of the grid, or an option of learners that are alike apart from it.
+        model: the regressors, formulas in the axis, which they may call `x`; `^` is a power.
+        published: the values printed in the paper.
+        prior: values that were obtained before, by another program.
+    """
+
+    x: Text = "K"
+    model: Annotated[tuple[Text, ...], List, BeforeValidator(as_list)]
+    published: Coefficients | None = None
+    prior: Coefficients | None = None
+
+    @model_validator(mode="after")
+    def _check_models(self) -> "Fit":
+        for model in self.model:
+            try:
+                parse(formula_of(model, self.x), [self.x])
+            except ConfigError as error:
+                raise mistake(str(error), "model") from None
+        if len(self.model) != 1 and (self.published or self.prior or not self.model):
+            raise mistake("known values belong to one model; name exactly one", "model")
+        return self
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models with the name of the axis in place of `x`."""
+        return tuple(_named(model, self.x) for model in self.model)
+
+
+def formula_of(model: str, x: str) -> str:
+    """A model as a formula in its axis."""
+    return _named(model, x).replace("^", "**")
+
+
+def _named(model: str, x: str) -> str:
+    return re.sub(rf"\b{ANY}\b", x, model)
