@@ -1,19 +1,27 @@
-"""Keep finished results as the reference: `python -m experiments.reference [NAME ...]`.
+"""Keep finished results as the reference: `python -m experiments.reference [--take-up] [NAME ...]`.
 
 Copies what `cascadebai verify`, the tables of experiments/README.md and the pictures of the tests need from
-results/NAME to results/reference/NAME.
+results/NAME to results/reference/NAME. With `--take-up` the other way round: the rows of the reference whose engines draw
+as they did become the journal of results/NAME, so that a sweep makes only those of engines that have changed.
 """
 
 import argparse
 import shutil
 import sys
+from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
-from cascadebai_cli.errors import CascadeError
+from cascadebai_cli.engines.simulate import ENGINES
+from cascadebai_cli.errors import CascadeError, ConfigError
 from cascadebai_cli.store.directory import load_results, missing_trials
+from cascadebai_cli.store.journal import Journal, read_journal
 from cascadebai_cli.store.manifest import Manifest, write_manifest
 from cascadebai_cli.store.schema import BOUND_FITS, BOUNDS, FITS, MODELS, ORDERS, RATIOS, SUMMARY, TRIALS
 from cascadebai_cli.store.timings import times_of, write_times
+from cascadebai_cli.store.trials import read_rows
+from cascadebai_cli.text.numbers import count
 from experiments.artefacts import ARTEFACTS, REFERENCE, RESULTS
 
 TABLES = (
@@ -43,6 +51,42 @@ def keep(directory: Path, target: Path) -> list[str]:
     return missing_trials(results)
 
 
+def take_up(source: Path, target: Path) -> int:
+    """Begin a result directory with the rows of a reference whose engines still have the same version.
+
+    The reference keeps no time of a single trial: each gets the mean of its instance and learner.
+
+    Returns:
+        number of rows.
+
+    Raises:
+        ConfigError: if the reference is damaged, or `target` is there already.
+    """
+    if target.exists():
+        raise ConfigError(f"{target} is there already; move it away")
+    results = load_results(source)
+    manifest = results.manifest
+    cells = {cell_id: content for cell_id, content in manifest.cells.items() if _is_up_to_date(manifest, content)}
+    times = times_of(source, results.summary).set_index(["instance", "learner"])["mean_seconds"]
+    rows = (
+        row._replace(seconds=float(times[cells[row.cell_id]["instance"], cells[row.cell_id]["learner"]]))
+        for row in read_rows(source / TRIALS)
+        if row.cell_id in cells
+    )
+    target.mkdir(parents=True)
+    with closing(Journal(target, 0)) as journal:
+        journal.append(rows)
+    engines = {content["engine"] for content in cells.values()}
+    versions = {name: number for name, number in manifest.engine_version.items() if name in engines}
+    write_manifest(target, manifest.model_copy(update={"cells": cells, "engine_version": versions}))
+    return len(read_journal(target).rows)
+
+
+def _is_up_to_date(manifest: Manifest, content: Mapping[str, Any]) -> bool:
+    engine = content["engine"]
+    return manifest.engine_version.get(engine) == ENGINES[engine].version
+
+
 def _without_name(manifest: Manifest) -> Manifest:
     machine = {key: value for key, value in manifest.machine.items() if key != "node"}
     return manifest.model_copy(update={"machine": machine})
@@ -55,9 +99,14 @@ def main() -> None:
         "names", nargs="*", metavar="NAME", help="directories below results; all that are there if none"
     )
     everything = [*(one.name for one in ARTEFACTS), "beyond", "published_weights", "published_rewards"]
-    names = parser.parse_args().names or [name for name in everything if (RESULTS / name).is_dir()]
+    parser.add_argument("--take-up", action="store_true", help="begin results/NAME with what still holds of them")
+    given = parser.parse_args()
+    names = given.names or [name for name in everything if (RESULTS / name).is_dir()]
     for name in names:
         try:
+            if given.take_up:
+                print(f"{RESULTS / name}: {count(take_up(REFERENCE / name, RESULTS / name))} rows")
+                continue
             unfinished = keep(RESULTS / name, REFERENCE / name)
         except CascadeError as error:
             sys.exit(f"error: {error}")

@@ -1,0 +1,34 @@
+"""Taking up a reference: a sweep goes on from the rows that still hold."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cascadebai_cli.engines.simulate import ENGINES
+from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.store.journal import read_journal
+from cascadebai_cli.store.manifest import read_manifest
+from cascadebai_cli.store.schema import TRIALS
+from cascadebai_cli.store.trials import read_rows
+from experiments import reference
+from experiments.artefacts import REFERENCE
+
+BEYOND = REFERENCE / "beyond"
+
+
+def test_rows_of_engines_that_have_not_changed_are_taken_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    manifest = read_manifest(BEYOND)
+    newer = {"skip-ahead": replace(ENGINES["skip-ahead"], version=99)}
+    older = {"lockstep": replace(ENGINES["lockstep"], version=manifest.engine_version["lockstep"])}
+    monkeypatch.setattr(reference, "ENGINES", {**ENGINES, **newer, **older})
+    target = tmp_path / "beyond"
+    number = reference.take_up(BEYOND, target)
+    kept = {cell_id for cell_id, content in manifest.cells.items() if content["engine"] == "lockstep"}
+    stored = read_journal(target)
+    assert set(stored.cell_ids) == kept == set(read_manifest(target).cells)
+    before = {(row.cell_id, row.trial): row.outcome for row in read_rows(BEYOND / TRIALS) if row.cell_id in kept}
+    assert {(row.cell_id, row.trial): row.outcome for row in stored} == before
+    assert number == len(before) > 0
+    with pytest.raises(ConfigError, match="is there already"):
+        reference.take_up(BEYOND, target)
