@@ -1,8 +1,8 @@
 """Keep finished results as the reference: `python -m experiments.reference [--take-up] [NAME ...]`.
 
 Copies what `cascadebai verify`, the tables of experiments/README.md and the pictures of the tests need from
-results/NAME to results/reference/NAME. With `--take-up` the other way round: the rows of the reference whose engines draw
-as they did become the journal of results/NAME, so that a sweep makes only those of engines that have changed.
+results/NAME to results/reference/NAME. With `--take-up` the other way round: the rows of the reference whose engines
+draw as they did become the journal of results/NAME, so that a sweep makes only those of engines that have changed.
 """
 
 import argparse
