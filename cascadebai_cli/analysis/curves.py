@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from cascadebai_cli.analysis.regressors import FloatArray
+from cascadebai_cli.analysis.scaling import MIN_POINTS
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.store.directory import Results
 from cascadebai_cli.store.schema import POINT
@@ -14,6 +15,7 @@ from cascadebai_cli.study.fields import AXES
 from cascadebai_cli.study.fit import Fit
 from cascadebai_cli.study.learners import LearnerEntry, option_values
 from cascadebai_cli.study.spread import as_place
+from cascadebai_cli.text.columns import value_text
 
 FAMILY = "learner family"
 """Column of what learners have in common that differ in one option."""
@@ -46,22 +48,39 @@ class Curve:
         return self.points[self.x].to_numpy(dtype=float)
 
     @property
+    def is_long_enough(self) -> bool:
+        """Whether it has points enough for a fit."""
+        return bool(self.points[self.x].nunique() >= MIN_POINTS)
+
+    @property
+    def n_capped(self) -> int:
+        """Trials that reached the cap."""
+        return int(self.points["n_capped"].sum())
+
+    @property
+    def limits(self) -> str:
+        """Where there are some."""
+        return f"{self.x} = {', '.join(map(value_text, self.points.loc[self.points['n_capped'] > 0, self.x]))}"
+
+    @property
     def steps(self) -> FloatArray:
         """Mean steps at each of them."""
         return self.points["mean_steps"].to_numpy(dtype=float)
 
 
-def curves_of(results: Results, table: pd.DataFrame | None = None) -> Iterator[Curve]:
+def curves_of(results: Results, table: pd.DataFrame | None = None, *, allow_capped: bool = False) -> Iterator[Curve]:
     """The curves of a table with the columns of `summary.csv`, which is that of the results by default.
 
-    The axis is the one that `fit` of the instance names; without it `K`, or what varies in its place.
+    The axis is the one that `fit` of the instance names; without it `K`, or what varies in its place. A mean with
+    trials that reached the cap is a lower limit: its curve is left out, unless that is allowed.
     """
     cells = results.summary if table is None else table
     for _, part in cells.groupby("instance", sort=False):
         entry = results.instances.get(str(part["instance"].iloc[0]))
         fit = entry.fit if entry else None
         x = fit.x if fit else _axis(part)
-        yield from _curves(results, part if x in AXES else _by_option(results, part, x), x, fit)
+        found = _curves(results, part if x in AXES else _by_option(results, part, x), x, fit)
+        yield from (curve for curve in found if allow_capped or not curve.n_capped)
 
 
 def _curves(results: Results, cells: pd.DataFrame, x: str, fit: Fit | None) -> Iterator[Curve]:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from cascadebai_cli.analysis.curves import Curve, curves_of
 from cascadebai_cli.analysis.regressors import models_of
-from cascadebai_cli.analysis.scaling import MIN_POINTS, ScalingFit, Slope, fit_models, fit_scaling, log_log_slope
+from cascadebai_cli.analysis.scaling import ScalingFit, Slope, fit_models, fit_scaling, log_log_slope
 from cascadebai_cli.analysis.varying import names_of
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.store.directory import Results
@@ -24,36 +24,55 @@ CURVE_POINTS = 201
 PLACE = ("instance", "learner", "x", "L", "K", "delta", "epsilon")
 """What tells the curves of a table apart."""
 
+HEADING = {"n_capped": "capped"}
+"""Column of the trials that reached the cap, in tables of fits to lower limits -> its heading."""
+
 Row = dict[str, Any]
 
 
-def fits_table(results: Results) -> pd.DataFrame:
+def fits_table(results: Results, *, allow_capped: bool = False) -> pd.DataFrame:
     """`fits.csv`: for each curve the models that the config names.
+
+    Args:
+        results: of a sweep.
+        allow_capped: fit curves whose means are partly lower limits as well; a column `n_capped` marks them.
 
     Raises:
         ConfigError: if a named model cannot be fitted, naming the instance.
     """
-    curves = list(curves_of(results))
+    curves = list(curves_of(results, allow_capped=allow_capped))
     rows = [_fit_row(results, curve, model) for curve in curves if curve.fit for model in curve.fit.models]
     return pd.DataFrame(rows, columns=columns_of(FIT_COLUMNS, rows))
 
 
-def models_table(results: Results) -> pd.DataFrame:
+def models_table(results: Results, *, allow_capped: bool = False) -> pd.DataFrame:
     """`models.csv`: every usual model for each curve with enough points, the best by AIC flagged."""
-    curves = [curve for curve in curves_of(results) if curve.points[curve.x].nunique() >= MIN_POINTS]
+    curves = [curve for curve in curves_of(results, allow_capped=allow_capped) if curve.is_long_enough]
     rows = [row for curve in curves for row in _model_rows(results, curve)]
     return pd.DataFrame(rows, columns=columns_of(MODEL_COLUMNS, rows))
 
 
+def unfitted(results: Results) -> list[str]:
+    """One sentence for each curve that is not fitted because of its lower limits."""
+    curves = curves_of(results, allow_capped=True)
+    return [
+        f"{curve.name}: no fit, since the means at {curve.limits} are lower limits; --allow-capped fits them too"
+        for curve in curves
+        if curve.n_capped and (curve.fit or curve.is_long_enough)
+    ]
+
+
 def fitted_curves(results: Results) -> pd.DataFrame:
     """The named model, the best of several, on a fine grid of the axis with its 95 % band.
+
+    Curves with too few points for a fit are left out, as those with lower limits are.
 
     Returns:
         what is the same along a curve, the axis under its name, `fitted, low, high`.
     """
     parts = []
     for curve in curves_of(results):
-        if curve.fit:
+        if curve.fit and curve.is_long_enough:
             fit = best_named(curve)
             grid = np.linspace(curve.values.min(), curve.values.max(), CURVE_POINTS)
             low, high = fit.band(grid)
@@ -123,7 +142,8 @@ def tail(results: Results, curve: Curve) -> Row:
     """Where on the grid a curve lies; of another axis than `K`, its name and `K`, too."""
     further = {} if curve.x == "K" else {"x": curve.x, "K": curve.key.get("K")}
     place = {name: curve.key.get(name) for name in ("L", "delta", "epsilon")}
-    return {**place, "rows_sha256": results.rows_sha256, **further}
+    capped = {"n_capped": curve.n_capped} if curve.n_capped else {}
+    return {**place, "rows_sha256": results.rows_sha256, **further, **capped}
 
 
 def columns_of(usual: Columns, rows: Sequence[Row]) -> list[str]:
@@ -137,11 +157,12 @@ def fits_printed(fits: pd.DataFrame) -> Table:
     Args:
         fits: as from `fits_table`.
     """
-    names = names_of(fits.rename(columns={"n_points": "points"}), (*PLACE, "points"), always=("instance",))
+    fits = fits.rename(columns={"n_points": "points", **HEADING})
+    names = names_of(fits, (*PLACE, *HEADING.values(), "points"), always=("instance", *HEADING.values()))
     known = bool(fits["published_c1"].notna().any())
     header = ["model", *(["source"] if known else []), "c1", "se", "c2", "se", "R^2", "p-value", "c1 diff."]
     rows: list[list[str]] = []
-    for row in fits.rename(columns={"n_points": "points"}).to_dict("records"):
+    for row in fits.to_dict("records"):
         rows.append([*names.texts(row), *_our_line(row, known)])
         if pd.notna(row["published_c1"]):
             rows.append([*("" for _ in names.varying), *_published_line(row)])
@@ -167,7 +188,8 @@ def models_printed(models: pd.DataFrame) -> Table:
     Args:
         models: as from `models_table`.
     """
-    names = names_of(models, PLACE, always=("instance",))
+    models = models.rename(columns=HEADING)
+    names = names_of(models, (*PLACE, *HEADING.values()), always=("instance", *HEADING.values()))
     axes = list(models["x"].fillna("K").unique()) if "x" in models else ["K"]
     usual = [list(models_of(x)) for x in axes]
     header = [*models_of(axes[0] if len(axes) == 1 else "x"), "slope", "95 % interval"]

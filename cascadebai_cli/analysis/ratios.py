@@ -75,8 +75,17 @@ def _rows(results: Results, main: str) -> Iterator[dict[str, Any]]:
             yield {**names, **_compared(ours or {}, theirs), "rows_sha256": results.rows_sha256}
 
 
+def _bounded(ratio: Ratio, ours_is_limit: bool, theirs_is_limit: bool) -> Ratio:
+    """What is known if a mean is a lower limit: the ratio is at least, or at most, so large, or nothing."""
+    return Ratio(
+        math.nan if ours_is_limit and theirs_is_limit else ratio.value,
+        math.nan if theirs_is_limit else ratio.low,
+        math.nan if ours_is_limit else ratio.high,
+    )
+
+
 def _compared(ours: Mapping[Any, Any], theirs: Mapping[Any, Any]) -> dict[str, Any]:
-    ratio = ratio_of_means(_mean(ours), _mean(theirs))
+    ratio = _bounded(ratio_of_means(_mean(ours), _mean(theirs)), ours["n_capped"] > 0, theirs["n_capped"] > 0)
     capped = int(ours["n_capped"] + theirs["n_capped"])
     errors = {"error_rate": ours.get("error_rate"), "other_error_rate": theirs.get("error_rate")}
     return {"ratio": ratio.value, "ratio_low": ratio.low, "ratio_high": ratio.high, "n_capped": capped, **errors}
@@ -104,6 +113,16 @@ def _thinned(rows: Sequence[Any]) -> Sequence[Any]:
 
 
 def _line(row: Mapping[str, Any]) -> list[str]:
-    interval = f"{digits(row['ratio_low'])} to {digits(row['ratio_high'])}" if not is_missing(row["ratio_low"]) else ""
+    ends = [row["ratio_low"], row["ratio_high"]]
+    interval = "" if any(map(is_missing, ends)) else " to ".join(map(digits, ends))
     wrong = " / ".join(percent(row[name]) for name in ("error_rate", "other_error_rate"))
-    return [f"{row['learner']} / {row['other']}", wrong, digits(row["ratio"]), interval]
+    return [f"{row['learner']} / {row['other']}", wrong, _ratio_text(row), interval]
+
+
+def _ratio_text(row: Mapping[str, Any]) -> str:
+    """The ratio, or the side on which it is bounded."""
+    if is_missing(row["ratio"]):
+        return "unknown"
+    one_sided = row["n_capped"] > 0 and is_missing(row["ratio_low"]) != is_missing(row["ratio_high"])
+    side = "" if not one_sided else "<= " if is_missing(row["ratio_low"]) else ">= "
+    return side + digits(row["ratio"])

@@ -32,20 +32,24 @@ class StudyTable:
 Printer = Callable[[pd.DataFrame], Table]
 
 
-def tables_of(results: Results) -> Iterator[StudyTable]:
+def tables_of(results: Results, *, allow_capped: bool = False) -> Iterator[StudyTable]:
     """The tables of a study that have a row.
+
+    Args:
+        results: of a sweep.
+        allow_capped: fit curves with trials that reached the cap as well.
 
     Raises:
         ConfigError: if a named model cannot be fitted.
     """
-    for file, rows, printer in _all_of(results):
+    for file, rows, printer in _all_of(results, allow_capped):
         if not rows.empty:
             yield StudyTable(file, rows, printer(rows))
 
 
-def _all_of(results: Results) -> Iterator[tuple[str, pd.DataFrame, Printer]]:
-    yield FITS, fits_table(results), fits_printed
-    yield MODELS, models_table(results), models_printed
+def _all_of(results: Results, allow_capped: bool) -> Iterator[tuple[str, pd.DataFrame, Printer]]:
+    yield FITS, fits_table(results, allow_capped=allow_capped), fits_printed
+    yield MODELS, models_table(results, allow_capped=allow_capped), models_printed
     yield BOUND_FITS, slopes_table(results), slopes_printed
     if results.plot_kind == "curves":
         yield RATIOS, ratios_table(results), ratios_printed

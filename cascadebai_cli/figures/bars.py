@@ -1,10 +1,12 @@
 """Mean steps as grouped bars on a log axis, as in Figures 1 and 4."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
@@ -12,32 +14,35 @@ from matplotlib.ticker import NullFormatter
 
 from cascadebai_cli.figures.chart import Chart, Panel, Series
 from cascadebai_cli.figures.layout import Format, Page, add_legend, fitted
-from cascadebai_cli.figures.lines import spread
-from cascadebai_cli.figures.looks import ORDERS
+from cascadebai_cli.figures.looks import LOOKS, ORDERS
+from cascadebai_cli.figures.marks import ARROW_POINTS, CROSS, LIMIT_LABEL, draw_arrows, mark_handles, spread
 from cascadebai_cli.figures.scales import bottom_of_bars, is_log
 from cascadebai_cli.figures.style import new_figure
-from cascadebai_cli.text.numbers import count
+from cascadebai_cli.text.numbers import count, is_missing
 
 GROUP_WIDTH = 0.84
 """Share of a group's place that its bars take."""
 HATCH = "//////"
 PAGE_HEIGHT = 9.4
-OTHERS = ("#0072B2", "#E69F00", "#C44E00", "#007E5C", "#CC79A7", "#56B4E9", "#999999")
-"""Colours of learners that differ in more than their display order; these are labelled by name."""
+PLAIN, WITH_ARROWS, WITH_CROSSES = 3, 6, 20
+"""So many times the tallest bar is the end of the axis, for what stands on bars."""
+DARK = 0.5
+"""Lightness below which a hatch is white."""
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """Points for the text, with one panel or with many."""
+    """Points for the text, with one panel or with many, and how what stands over a bar is turned."""
 
     title: float
     group: float
     count: float
     line: float
+    rotation: float
 
 
-SINGLE = Sizes(title=9, group=8, count=6.5, line=0.7)
-GRID = Sizes(title=7.5, group=5.5, count=4, line=0.5)
+SINGLE = Sizes(title=9, group=8, count=6.5, line=0.7, rotation=0)
+GRID = Sizes(title=7.5, group=5.5, count=5.5, line=0.5, rotation=90)
 FORM_SINGLE = Format(columns=1, panel_height=2.2, rest=(1.0, 1.0))
 FORM_GRID = Format(columns=2, panel_height=1.05, rest=(1.0, 1.0), per_page=16)
 
@@ -48,6 +53,14 @@ class BarLook:
 
     label: str
     color: str
+    hatch: str = ""
+
+    @property
+    def edge(self) -> str:
+        """Colour of the hatch, which is that of the edge."""
+        red, green, blue = to_rgb(self.color)
+        is_dark = 0.3 * red + 0.59 * green + 0.11 * blue < DARK
+        return "white" if self.hatch and is_dark else "black"
 
 
 def form_of(panels: int) -> Format:
@@ -62,7 +75,7 @@ def draw_bars(chart: Chart, page: Page, panels: Sequence[Panel]) -> Figure:
     figure, frames = _grid(page)
     for axes, panel in zip(frames, panels, strict=True):
         _draw_panel(axes, panel, looks, sizes)
-        axes.set_title(", ".join(panel.title), pad=3, fontsize=sizes.title)
+        axes.set_title(", ".join(panel.title), pad=3, fontsize=sizes.title, y=1.0)
         if chart.cap:
             axes.axhline(chart.cap, color="black", linewidth=0.6, linestyle=":", zorder=1)
     _label_groups(figure, frames, chart, page, sizes)
@@ -77,7 +90,7 @@ def bar_looks(chart: Chart) -> list[BarLook]:
     known = [orders.get(number) for number in range(len(chart.lines))]
     if len(set(known)) == len(known) and set(known) <= set(ORDERS) and not chart.plot.labels:
         return [BarLook(*ORDERS[str(order)]) for order in known]
-    return [BarLook(label, OTHERS[i % len(OTHERS)]) for i, label in enumerate(chart.lines)]
+    return [BarLook(label, look.color, look.hatch) for label, look in zip(chart.lines, LOOKS, strict=False)]
 
 
 def _order(series: Series) -> str | None:
@@ -103,15 +116,29 @@ def _draw_panel(axes: Axes, panel: Panel, looks: Sequence[BarLook], sizes: Sizes
 
 def _draw_bars(axes: Axes, points: pd.DataFrame, width: float, look: BarLook, sizes: Sizes) -> None:
     at, heights = points["x"], points["y"]
-    drawn = axes.bar(at, heights, width, color=look.color, edgecolor="black", linewidth=0.3, zorder=2)
+    drawn = axes.bar(
+        at, heights, width, color=look.color, edgecolor=look.edge, linewidth=0.3, hatch=look.hatch, zorder=2
+    )
     axes.errorbar(at, heights, yerr=spread(points), fmt="none", ecolor="black", elinewidth=sizes.line, zorder=4)
-    tops = points["high"].fillna(heights)
-    for patch, x, n, is_limit, top in zip(drawn, at, points["n_capped"], points["is_limit"], tops, strict=True):
-        if is_limit:
+    draw_arrows(axes, points)
+    for patch, row in zip(drawn, points.to_dict("records"), strict=True):
+        if row["is_limit"] and not look.hatch:
             patch.set_hatch(HATCH)
-            axes.annotate(
-                f"{n:g}", (x, top), (0, 1), textcoords="offset points", ha="center", va="bottom", fontsize=sizes.count
-            )
+        _annotate(axes, row, sizes)
+
+
+def _annotate(axes: Axes, row: Mapping[Any, Any], sizes: Sizes) -> None:
+    """How many trials reached the cap, in the bar, and a cross over one that was wrong too often."""
+    text: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "fontsize": sizes.count}
+    if row["is_limit"]:
+        number, box = f"{row['n_capped']:g}", {"facecolor": "white", "edgecolor": "none", "pad": 0.4}
+        axes.annotate(
+            number, (row["x"], row["y"]), (0, -1.5), va="top", rotation=sizes.rotation, bbox=box, zorder=4, **text
+        )
+    if row["is_wrong"]:
+        above = row["y"] if row["is_limit"] or is_missing(row["high"]) else row["high"]
+        offset = ARROW_POINTS if row["is_limit"] else 0
+        axes.annotate(CROSS, (row["x"], above), (0, offset), va="bottom", **text)
 
 
 def _label_groups(figure: Figure, frames: Sequence[Axes], chart: Chart, page: Page, sizes: Sizes) -> None:
@@ -134,7 +161,7 @@ def _label_y(figure: Figure, frames: Sequence[Axes], chart: Chart) -> None:
         for axes in frames:
             axes.set_yscale("log")
             axes.yaxis.set_minor_formatter(NullFormatter())
-        frames[0].set_ylim(bottom_of_bars(values.min()), values.max() * 3)
+        frames[0].set_ylim(bottom_of_bars(values.min()), values.max() * _room(chart.points))
     label = f"{chart.y.label} (steps)" if chart.y.column == "steps" else chart.y.label
     if len(chart.panels) == 1:
         frames[0].set_ylabel(label)
@@ -142,13 +169,19 @@ def _label_y(figure: Figure, frames: Sequence[Axes], chart: Chart) -> None:
         figure.supylabel(label, fontsize=9)
 
 
+def _room(points: pd.DataFrame) -> int:
+    return WITH_CROSSES if points["is_wrong"].any() else WITH_ARROWS if points["is_limit"].any() else PLAIN
+
+
 def _add_legend(figure: Figure, page: Page, chart: Chart, looks: Sequence[BarLook]) -> None:
     handles: list[Patch | Line2D] = [
-        Patch(facecolor=look.color, edgecolor="black", linewidth=0.3, label=look.label) for look in looks
+        Patch(facecolor=look.color, edgecolor=look.edge, linewidth=0.3, label=look.label, hatch=look.hatch)
+        for look in looks
     ]
-    if chart.points["is_limit"].any():
-        label = "trials reached the cap (number above the bar)"
-        handles.append(Patch(facecolor="white", edgecolor="black", linewidth=0.3, hatch=HATCH, label=label))
+    for mark in mark_handles(chart.points):
+        if mark.get_label() == LIMIT_LABEL:
+            mark.set_label("lower limit: so many trials reached the cap")
+        handles.append(mark)
     if chart.cap:
         label = f"cap, {_steps(chart.cap)} steps"
         handles.append(Line2D([], [], color="black", linewidth=0.6, linestyle=":", label=label))

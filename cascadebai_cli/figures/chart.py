@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import pandas as pd
@@ -44,7 +45,7 @@ class Panel:
     key: Mapping[str, Any]
     series: tuple[Series, ...]
 
-    @property
+    @cached_property
     def points(self) -> pd.DataFrame:
         """The points of all series."""
         return pd.concat([series.points for series in self.series], ignore_index=True)
@@ -86,7 +87,7 @@ class Chart:
     lines: Sequence[str]
     cap: int | None = None
 
-    @property
+    @cached_property
     def points(self) -> pd.DataFrame:
         """The points of all panels, in the order in which they are drawn."""
         return pd.concat([panel.points for panel in self.panels], ignore_index=True)

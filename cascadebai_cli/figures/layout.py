@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from cascadebai_cli.figures.style import COLUMN_WIDTH, TEXT_WIDTH, new_figure, panel_letter
 from cascadebai_cli.study.plot import Plot
 
-TITLE_SHARE = 0.92
+TITLE_SHARE = 0.86
 """Share of the width of a panel that its title may take."""
 SPARE = 0.1
 """Inches of the panels that a legend may take."""
@@ -148,7 +148,7 @@ def fitted_title(figure: Figure, letter: str, parts: Sequence[str], width: float
     lines = [letter]
     for part in parts:
         glue = " " if lines == [letter] else ", "
-        for piece in fitted(figure, part, size, width):
+        for piece in fitted(figure, part, size, width - text_width(figure, f"{letter} ", size)):
             longer = f"{lines[-1]}{glue}{piece}" if lines[-1] else piece
             if lines == [letter] or text_width(figure, longer, size) <= width:
                 lines[-1] = longer

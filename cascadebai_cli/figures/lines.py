@@ -1,8 +1,8 @@
 """Panels of points and lines: means against a number, their fit, and the bounds around them."""
 
 from collections.abc import Sequence
-from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from cascadebai_cli.figures.chart import Chart, Panel, Series
 from cascadebai_cli.figures.layout import Format, Page, add_legend, empty_page
 from cascadebai_cli.figures.looks import LOOKS, MEASURED, POINTS, Look
+from cascadebai_cli.figures.marks import draw_arrows, draw_crosses, mark_handles, spread
 from cascadebai_cli.figures.scales import set_scales
 
 FORMATS = {
@@ -21,6 +22,8 @@ FIT, BAND = "red", "cyan"
 SCALING_LABELS = ("mean over the trials, with its 95 % interval", "fitted curve", "95 % confidence band of the fit")
 UPPER, LOWER, BETWEEN = "#b22222", "#2e7d32", "0.93"
 MEASURED_LABEL = "measured mean"
+LEAST_OPEN = 3.2
+"""Points that a marker needs for one to see that it is open."""
 UPPER_LABEL = r"upper bound (probability $1 - \delta$)"
 LOWER_LABEL = "lower bound (any algorithm, mean)"
 
@@ -31,7 +34,7 @@ def draw_lines(chart: Chart, page: Page, panels: Sequence[Panel]) -> Figure:
     for i, (axes, panel) in enumerate(zip(places, panels, strict=True)):
         _draw_panel(axes, panel, chart)
         set_scales(axes, panel, chart, named=chart.plot.kind != "bounds" or i % page.columns == 0)
-        axes.set_title(page.title(figure, i, panel.title))
+        axes.set_title(page.title(figure, i, panel.title), y=1.0)
     _draw_legend(figure, page, chart)
     return figure
 
@@ -58,6 +61,7 @@ def look_of(chart: Chart, series: Series) -> Look:
 
 def _draw_series(axes: Axes, series: Series, look: Look, zorder: float) -> None:
     points = series.points
+    measured = [int(i) for i in np.flatnonzero(~points["is_limit"])]
     axes.errorbar(
         points["x"],
         points["y"],
@@ -68,16 +72,32 @@ def _draw_series(axes: Axes, series: Series, look: Look, zorder: float) -> None:
         markersize=look.size,
         markerfacecolor=look.color if look.filled else "white",
         markeredgewidth=0 if look.filled else 0.6,
+        markevery=measured,
         linewidth=0.8,
         elinewidth=0.6 if look.dash == "none" else 0.7,
         label=series.label or SCALING_LABELS[0],
         zorder=zorder,
     )
+    _draw_marks(axes, points, look, zorder)
 
 
-def spread(points: pd.DataFrame) -> list[Any]:
-    """Lengths of the interval below and above each point, 0 where there is none."""
-    return [(points["y"] - points["low"]).fillna(0), (points["high"] - points["y"]).fillna(0)]
+def _draw_marks(axes: Axes, points: pd.DataFrame, look: Look, zorder: float) -> None:
+    """Lower limits have an open marker and an arrow."""
+    limits = points[points["is_limit"]]
+    if len(limits):
+        axes.plot(
+            limits["x"],
+            limits["y"],
+            look.marker,
+            linestyle="none",
+            markersize=max(look.size, LEAST_OPEN),
+            markerfacecolor="white",
+            markeredgecolor=look.color,
+            markeredgewidth=0.7,
+            zorder=zorder + 0.01,
+        )
+    draw_arrows(axes, points, look.color, zorder)
+    draw_crosses(axes, points)
 
 
 def _draw_fit(axes: Axes, curve: pd.DataFrame) -> None:
@@ -93,9 +113,17 @@ def _draw_between(axes: Axes, series: Series) -> None:
     x = points["x"]
     axes.fill_between(x, points["lower"], points["upper"], color=BETWEEN, linewidth=0)
     axes.plot(x, points["upper"], color=UPPER, label=UPPER_LABEL)
+    solid = points[~points["is_limit"]]
     axes.plot(
-        x, points["y"], look.marker, color=look.color, markersize=look.size, markeredgewidth=0, label=MEASURED_LABEL
+        solid["x"],
+        solid["y"],
+        look.marker,
+        color=look.color,
+        markersize=look.size,
+        markeredgewidth=0,
+        label=MEASURED_LABEL,
     )
+    _draw_marks(axes, points, look, zorder=2)
     axes.plot(x, points["lower"], color=LOWER, linestyle="--", label=LOWER_LABEL)
 
 
@@ -105,6 +133,8 @@ def _draw_legend(figure: Figure, page: Page, chart: Chart) -> None:
     order = [*chart.lines, *SCALING_LABELS, UPPER_LABEL, MEASURED_LABEL, LOWER_LABEL]
     labels = [label for label in order if label in found]
     handles = [found[label] for label in labels]
+    marks = mark_handles(chart.points)
+    handles, labels = [*handles, *marks], [*labels, *(str(mark.get_label()) for mark in marks)]
     if not page.rest:
         place = figure.add_subplot(page.rows, page.columns, page.rows * page.columns)
         place.axis("off")

@@ -19,13 +19,22 @@ class Look(NamedTuple):
 
 
 LOOKS = (
-    Look("#0072B2", "o", 2.4),
-    Look("#D55E00", "s", 2.6, hatch="...."),
-    Look("#009E73", "^", 4.4, filled=False, hatch="\\\\\\\\"),
-    Look("#CC79A7", "D", 4.0, filled=False, hatch="xxxx"),
-    Look("#000000", "v", 2.6, hatch="||||"),
+    Look("#0072B2", "o", 2.4, hatch="\\\\\\"),
+    Look("#D55E00", "s", 2.6, hatch="..."),
+    Look("#009E73", "^", 4.4, filled=False, hatch="xxx"),
+    Look("#CC79A7", "D", 4.0, filled=False, dash="--", hatch="---"),
+    Look("#000000", "v", 2.6),
+    Look("#E69F00", "P", 4.4, dash="-.", hatch="|||"),
+    Look("#56B4E9", "X", 4.4, dash=":", hatch="+++"),
+    Look("#882255", ">", 4.4, filled=False, dash="--", hatch="ooo"),
+    Look("#332288", "<", 3.4, dash=(0, (5, 1, 1, 1, 1, 1)), hatch="***"),
+    Look("#999933", "p", 4.8, filled=False, dash=":", hatch="OO"),
+    Look("#B0B0B0", "*", 5.0, dash=(0, (3, 1, 1, 1)), hatch="\\\\|||"),
+    Look("#6B4C2A", "h", 4.8, filled=False, hatch="xx--"),
 )
-"""One for each learner; the colours are those of Okabe and Ito, for all kinds of colour vision."""
+"""One for each line of a panel. No two share a marker or a hatch; colours that are hard to tell apart in grey or with
+colour-blind eyes differ in the dash or in whether the marker is filled as well (a test computes it). The first ones are
+those of Okabe and Ito."""
 
 POINTS = Look("blue", dash="none")
 """Of means that stand beside a fit."""

@@ -11,7 +11,7 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.figures.chart import Axis, Chart, Panel, Series
 from cascadebai_cli.figures.deal import Deal, deal, varying
 from cascadebai_cli.figures.labels import Labels
-from cascadebai_cli.store.schema import SERIES
+from cascadebai_cli.store.schema import POINT
 from cascadebai_cli.study.plot import GRID, Measure, Plot
 from cascadebai_cli.text.numbers import count
 
@@ -50,24 +50,32 @@ def chart_of(cells: pd.DataFrame, plot: Plot, labels: Labels, cap: int | None = 
 
 
 def with_fits(chart: Chart, fits: pd.DataFrame) -> Chart:
-    """The chart with the fitted curves of those series whose cells differ in `K` only.
+    """The chart with the fitted curves of those series whose cells are the points of one.
 
     Args:
         chart: a figure.
-        fits: `SERIES`, `K, fitted, low, high` on a fine grid.
+        fits: what is the same along a curve, its axis under its name, `fitted, low, high`.
     """
-    if (chart.x.column, chart.y.column) != ("K", "steps"):
+    x = chart.x.column
+    if chart.y.column != "steps" or x not in fits:
         return chart
-    known = {values: curve.rename(columns={"K": "x"}) for values, curve in fits.groupby(list(SERIES), sort=False)}
-    return replace(chart, panels=[_fitted(panel, known) for panel in chart.panels])
+    # An option varies with the learner: it is the place of the learner then.
+    names = [name for name in POINT if name != x and (x in GRID or name != "learner")]
+    # No number of steps is below 0.
+    curves = fits[fits[x].notna()].rename(columns={x: "x"}).assign(low=fits["low"].clip(lower=0))
+    known = {_shared(curve, names): curve for _, curve in curves.groupby(names, sort=False, dropna=False)}
+    return replace(chart, panels=[_fitted(panel, known, names) for panel in chart.panels])
 
 
-def _fitted(panel: Panel, known: Mapping[Any, pd.DataFrame]) -> Panel:
-    return replace(panel, series=tuple(replace(one, fit=known.get(_series_key(one.points))) for one in panel.series))
+def _fitted(panel: Panel, known: Mapping[Any, pd.DataFrame], names: Sequence[str]) -> Panel:
+    series = (replace(one, fit=known.get(_shared(one.points, names))) for one in panel.series)
+    return replace(panel, series=tuple(series))
 
 
-def _series_key(points: pd.DataFrame) -> tuple[Any, ...] | None:
-    return None if varying(points, SERIES) else tuple(points[name].iloc[0] for name in SERIES)
+def _shared(rows: pd.DataFrame, names: Sequence[str]) -> tuple[Any, ...]:
+    """The values that all rows have in common, `None` where they have none."""
+    firsts = [rows[name].iloc[0] if name in rows and rows[name].nunique() == 1 else None for name in names]
+    return tuple(firsts)
 
 
 def refuse_too_many(cells: pd.DataFrame, plot: Plot) -> None:

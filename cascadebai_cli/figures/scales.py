@@ -4,13 +4,15 @@ import math
 
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import MaxNLocator, NullFormatter
+from matplotlib.ticker import LogFormatterSciNotation, MaxNLocator, NullFormatter
 
 from cascadebai_cli.figures.chart import Chart, Panel
 from cascadebai_cli.figures.style import label_steps
 
 LOG_FROM = 10.0
 """Panels of curves whose largest mean exceeds this many times the smallest get a log axis."""
+LEAST_LABELS = 2
+"""Powers of ten on a logarithmic axis; where there are fewer, steps between them get labels."""
 LOG_X_FROM = 30.0
 """The same for the horizontal axis; `K` stays linear, as in the paper."""
 UNITS = {"steps": "steps", "observations": "", "error_rate": "", "steps_per_lower_bound": ""}
@@ -44,8 +46,16 @@ def set_scales(axes: Axes, panel: Panel, chart: Chart, *, named: bool = True) ->
         axes.yaxis.set_minor_formatter(NullFormatter())
         if named:
             axes.set_ylabel(f"{chart.y.label} ({unit})" if unit else chart.y.label)
+        if _labelled_ticks(axes) < LEAST_LABELS:
+            axes.yaxis.set_minor_formatter(LogFormatterSciNotation(minor_thresholds=(2, 0.5)))
     else:
+        axes.set_ylim(bottom=max(axes.get_ylim()[0], 0))
         label_steps(axes, float(points["y"].max()), chart.y.label, unit)
+
+
+def _labelled_ticks(axes: Axes) -> int:
+    low, high = map(math.log10, axes.get_ylim())
+    return math.floor(high) - math.ceil(low) + 1
 
 
 def _set_x(axes: Axes, chart: Chart, values: "pd.Series[float]") -> None:

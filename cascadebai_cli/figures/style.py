@@ -81,7 +81,7 @@ def styled(function: Callable[P, T]) -> Callable[P, T]:
 
 def new_figure(width: float, height: float) -> Figure:
     """An empty figure of `width` x `height` inches that arranges its panels itself and needs no display."""
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure = Figure(figsize=(width, height), layout="constrained", dpi=PNG_DPI)
     FigureCanvasAgg(figure)
     return figure
 
@@ -107,7 +107,17 @@ def render_pages(
     for page in pages:
         set_fonts(page)
     with style_of(own), no_warnings_of_glyphs():
+        for page in pages:
+            _settle(page)
         return [_pdf(pages, metadata)] if format == "pdf" else [_image(page, format, metadata) for page in pages]
+
+
+def _settle(page: Figure) -> None:
+    """Arrange the panels for good: the same in each format, and matplotlib does not do it again for each."""
+    engine = page.get_layout_engine()
+    if engine is not None and page.axes:
+        engine.execute(page)
+        page.set_layout_engine(None)
 
 
 def _pdf(pages: Sequence[Figure], metadata: dict[str, Any]) -> bytes:

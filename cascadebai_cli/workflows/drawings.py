@@ -15,6 +15,7 @@ from cascadebai_cli.figures.own_style import read_style
 from cascadebai_cli.figures.panels import chart_of, refuse_too_many, with_fits
 from cascadebai_cli.figures.schematic import draw_schematic
 from cascadebai_cli.figures.style import render_pages
+from cascadebai_cli.figures.words import wrong_in_words
 from cascadebai_cli.store.directory import Results
 from cascadebai_cli.study.plot import Plot
 
@@ -27,10 +28,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Drawing:
-    """The pages of a figure, and the settings of a user that went into them."""
+    """The pages of a figure.
+
+    Attributes:
+        pages: one or more.
+        chart: what they show; none of a schematic.
+        own: settings of a user that went into them.
+    """
 
     pages: "Sequence[Figure]"
+    chart: "Chart | None"
     own: Mapping[str, Any]
+
+    @property
+    def caption(self) -> str:
+        """What signs in the figure mean, as a sentence without its full stop; empty if there are none to explain."""
+        return wrong_in_words(self.chart) if self.chart else ""
 
     def files(self, format: str, studies: Sequence[Results]) -> list[bytes]:
         """The figure as files, one a page but for a PDF."""
@@ -46,9 +59,10 @@ def drawing(studies: Sequence[Results], plot: Plot) -> Drawing:
         ConfigError: as for `chart`, or if the file of the style is not usable.
     """
     if plot.kind == "schematic":
-        return Drawing([draw_schematic()], {})
+        return Drawing([draw_schematic()], None, {})
     own = read_style(Path(plot.style)) if plot.style else {}
-    return Drawing(draw(chart(studies, plot), own), own)
+    shown = chart(studies, plot)
+    return Drawing(draw(shown, own), shown, own)
 
 
 def chart(studies: Sequence[Results], plot: Plot) -> "Chart":

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from cascadebai_cli.analysis.fits import unfitted
 from cascadebai_cli.analysis.tables import StudyTable, tables_of
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.store.directory import load_results
@@ -22,11 +23,12 @@ class Fitted:
     whole: bool
 
 
-def fit(directory: Path, *, watch: Watch = SILENT) -> Fitted:
+def fit(directory: Path, *, allow_capped: bool = False, watch: Watch = SILENT) -> Fitted:
     """Fit the mean number of steps against K or another axis, and compare learners, as a config says.
 
     Args:
-        directory: that of a sweep.
+        directory: of a sweep.
+        allow_capped: fit means with trials that reached the cap as well, and mark the fit; they are lower limits.
         watch: takes the remarks.
 
     Raises:
@@ -34,13 +36,18 @@ def fit(directory: Path, *, watch: Watch = SILENT) -> Fitted:
         CascadeError: if a table cannot be written.
     """
     results = load_results(directory)
-    tables = tuple(tables_of(results))
+    tables = tuple(tables_of(results, allow_capped=allow_capped))
+    refused = [] if allow_capped else unfitted(results)
+    if not tables and refused:
+        raise ConfigError(f"{directory}: {refused[0]}")
     if not tables:
         raise ConfigError(
             f"{directory}: nothing to fit: no instance has 3 values of K, or of what varies instead; add some to the "
             "config"
         )
     warn_of_gaps(results, watch)
+    for sentence in refused:
+        watch.warn(f"warning: {directory}: {sentence}")
     for table in tables:
         write_table(directory / table.file, table.rows, through=False)
     return Fitted(tables, is_whole(results))

@@ -53,6 +53,8 @@ def plot(
         warn_of_gaps(results, watch)
     drawn = drawing(studies, asked)
     warn_of_letters(drawn.pages, ", ".join(results.name for results in studies), watch)
+    if drawn.caption:
+        watch.warn(f"for the caption: {drawn.caption}")
     written = []
     for file in files:
         for path, content in zip(_pages(file), drawn.files(file.suffix[1:], studies), strict=False):

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from synthetic import Cell, scaling_config, write_results
 
 from cascadebai_cli.figures.looks import ORDERS
+from cascadebai_cli.figures.marks import ARROW
 from cascadebai_cli.figures.style import render
 from cascadebai_cli.store.directory import Results, load_results
 
@@ -82,13 +83,15 @@ def test_capped_bars_are_hatched_and_numbered(results: Results) -> None:
     }
     assert hatched == STUCK
     assert [text.get_text() for text in axes.texts] == ["5", "5", "5"]
+    arrows = [line for line in axes.get_lines() if line.get_marker() is ARROW]
+    assert sum(len(line.get_xdata()) for line in arrows) == 3
 
 
 def test_legend_names_the_orders_and_the_cap(results: Results) -> None:
     (legend,) = draw(results).legends
     assert [text.get_text() for text in legend.get_texts()] == [
         *(label for label, _ in ORDERS.values()),
-        "trials reached the cap (number above the bar)",
+        "lower limit: so many trials reached the cap",
         "cap, $10^{7}$ steps",
     ]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from sweeps import call, refusal
-from synthetic import scaling_config, write_results
+from synthetic import Cell, MeanSteps, planted_steps, scaling_config, write_results
 
 
 @pytest.fixture
@@ -86,12 +86,39 @@ def test_an_unfinished_sweep_is_used_but_pointed_out(verb: str, directory: Path)
     assert result.out
 
 
-@pytest.mark.parametrize("verb", ["fit", "plot"])
-def test_capped_trials_are_pointed_out(verb: str, tmp_path: Path) -> None:
+def test_capped_trials_are_pointed_out(tmp_path: Path) -> None:
     directory = write_results(tmp_path / "r", scaling_config(1, K=[20, 30, 40]), cap=700_000)
-    result = call(verb, directory)
+    result = call("plot", directory)
     assert result.code == 0
     assert "setting 1, CascadeBAI: 20 of 20 trials at K = 40 reached the cap and count with it" in result.err
+
+
+def test_lower_limits_are_not_fitted_unless_that_is_allowed(tmp_path: Path) -> None:
+    directory = write_results(tmp_path / "r", scaling_config(2, K=[20, 30, 40]), cap=700_000)
+    sentence = "no fit, since the means at K = 20, 30, 40 are lower limits; --allow-capped fits them too"
+    assert f"{directory}: setting 1, CascadeBAI: {sentence.replace('20, 30, 40', '40')}" in refusal("fit", directory)
+    allowed = call("fit", directory, "--allow-capped")
+    assert allowed.code == 0
+    assert "capped" in allowed.out.splitlines()[1]
+    assert list(pd.read_csv(directory / "fits.csv")["n_capped"]) == [20, 60]
+
+
+def test_fits_of_lower_limits_are_left_out_beside_others(tmp_path: Path) -> None:
+    directory = write_results(tmp_path / "r", scaling_config(2, K=[20, 30, 40]), cap=5_000_000)
+    result = call("fit", directory)
+    assert result.code == 0
+    assert list(pd.read_csv(directory / "fits.csv")["instance"]) == ["setting 1"]
+    assert "n_capped" not in pd.read_csv(directory / "fits.csv")
+    assert "setting 2, CascadeBAI: no fit, since the means at K = 20, 30, 40 are lower limits" in result.err
+
+
+def test_a_ratio_of_limits_says_which_side_it_bounds(tmp_path: Path) -> None:
+    def steps(cell: Cell) -> float:
+        return 1e5 if cell["learner"] == "CascadeBAI" else 4e5
+
+    for cap, ratio in ((None, "0.25"), (2 * 10**5, "<= 0.5"), (10**4, "unknown")):
+        directory = curves_study(tmp_path / str(cap), steps, cap)
+        assert ratio in call("fit", directory).out
 
 
 def test_fit_with_nothing_to_fit_says_so(tmp_path: Path) -> None:
@@ -102,9 +129,12 @@ def test_fit_with_nothing_to_fit_says_so(tmp_path: Path) -> None:
     assert not (directory / "fits.csv").exists()
 
 
-def curves_study(directory: Path) -> Path:
+def curves_study(directory: Path, mean: MeanSteps = planted_steps, cap: int | None = None) -> Path:
     learners = [{"name": "CascadeBAI", "algorithm": "cascadebai"}, {"name": "BatRac(K)", "algorithm": "batrac"}]
-    return write_results(directory, scaling_config(2, K=[20, 30], learners=learners, plot={"kind": "curves"}))
+    config = scaling_config(2, K=[20, 30], learners=learners, plot={"kind": "curves"})
+    for instance in config["instances"]:
+        del instance["fit"]
+    return write_results(directory, config, mean, cap=cap)
 
 
 def bars_study(directory: Path) -> Path:
@@ -125,7 +155,7 @@ def test_other_kinds_have_their_own_table_and_figure(
     directory = study(tmp_path / "r")
     manifest = json.loads((directory / "manifest.json").read_text())
     for instance in manifest["config"]["instances"]:
-        del instance["fit"]
+        instance.pop("fit", None)
     (directory / "manifest.json").write_text(json.dumps(manifest))
     result = call("fit", directory)
     assert printed in result.out
