@@ -5,6 +5,7 @@ from itertools import pairwise
 from typing import Any
 
 from cascadebai_cli.store.directory import Results
+from cascadebai_cli.study.enough import Enough
 from cascadebai_cli.study.fields import Entry
 from cascadebai_cli.text.numbers import count, parameter
 
@@ -21,13 +22,20 @@ def settings(results: Results) -> Facts:
         "K": spans(results.summary["K"].unique().tolist()),
         "delta": ", ".join(map(parameter, study.delta)),
         "epsilon": ", ".join(map(parameter, study.epsilon)),
-        "trials a cell": str(study.trials),
+        "trials a cell": _trials(study.trials),
         "cap on the steps": count(study.max_steps) if study.max_steps else "none",
         "order of the items": study.order,
         "engine": study.engine,
     }
     facts |= {f"instance {name}": _words(entry) for name, entry in results.instances.items()}
     return facts | {f"learner {name}": _words(entry) for name, entry in results.learners.items()}
+
+
+def _trials(trials: int | Enough) -> str:
+    if isinstance(trials, int):
+        return count(trials)
+    aims = trials.model_dump(exclude_none=True)
+    return ", ".join(f"{name.replace('_', ' ')} {parameter(value)}" for name, value in aims.items())
 
 
 def provenance(results: Results) -> Facts:

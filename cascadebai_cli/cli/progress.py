@@ -33,13 +33,27 @@ class Progress:
     def __init__(
         self, missing: Sequence[int], tell: Callable[[str], None], *, quiet: bool = False, every: float = LINE_SECONDS
     ) -> None:
-        self.trials, self.cells = sum(missing), sum(trials > 0 for trials in missing)
-        self.done = self.cells_done = self.steps = 0
-        self._left = list(missing)
+        self.trials = self.done = self.steps = self.cells_done = 0
+        self._left, self._known = [0] * len(missing), set[int]()
+        self.expect(missing)
         self._tell, self._quiet, self._every = tell, quiet or self.trials == 0, every
         self._start = self._latest = time.monotonic()
         self._ended = threading.Event()
         self._bar: Bar | None = None
+
+    def expect(self, missing: Sequence[int]) -> None:
+        """Count so many more trials of each cell as to be done."""
+        for position, trials in enumerate(missing):
+            if trials:
+                self.trials += trials
+                self.cells_done -= position in self._known and self._left[position] == 0
+                self._known.add(position)
+                self._left[position] += trials
+
+    @property
+    def cells(self) -> int:
+        """Cells that had or have trials to run."""
+        return len(self._known)
 
     def update(self, result: "BlockResult") -> None:
         """Count the trials of a block; failed ones count as done."""
@@ -50,7 +64,7 @@ class Progress:
         self._latest = time.monotonic()
         self.steps += sum(row.steps for row in result.finished)
         if self._bar:
-            self._bar.update(self._bar.task_ids[0], completed=self.done, text=self.line())
+            self._bar.update(self._bar.task_ids[0], completed=self.done, total=self.trials, text=self.line())
 
     def line(self) -> str:
         """Where we are, in one line."""

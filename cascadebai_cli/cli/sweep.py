@@ -22,7 +22,7 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.text.numbers import count, duration
 
 if TYPE_CHECKING:
-    from cascadebai_cli.workflows.sweep import Missing, Swept
+    from cascadebai_cli.workflows.sweep import Missing, Request, Swept
 
 
 def sweep(
@@ -49,6 +49,7 @@ def sweep(
         typer.Option(metavar="N/OF", help="Run this part of the trials only, such as 2/5; `merge` joins the parts."),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list what is missing.")] = False,
+    status: Annotated[bool, typer.Option("--status", help="Only list the cells and how far each is.")] = False,
     collect: Annotated[bool, typer.Option("--collect", help="Only write the tables from what is there.")] = False,
     fail_fast: Annotated[
         bool, typer.Option("--fail-fast/--keep-going", help="Whether to stop at the first trial that fails.")
@@ -62,14 +63,16 @@ def sweep(
     """
     from cascadebai_cli.workflows import sweep as work
 
-    if fresh + dry_run + collect > 1:
-        raise ConfigError("--fresh, --dry-run and --collect exclude each other; give one of them")
+    if fresh + dry_run + status + collect > 1:
+        raise ConfigError("--fresh, --dry-run, --status and --collect exclude each other; give one of them")
     place = work.Backend(backend, n_jobs, scheduler)
     part = {"shard": work.shard_of(shard)} if shard is not None else {}
     request = work.Request(config, out, work.Given(trials, seed, max_steps, plugin or (), settings or ()), **part)
     watch = Terminal(quiet=quiet)
     if dry_run:
         _print_missing(work.missing(request))
+    elif status:
+        _print_status(request)
     elif collect:
         _print_tables(work.collect(request), quiet, shard, "a sweep without --collect runs them")
     else:
@@ -78,15 +81,24 @@ def sweep(
 
 
 def _print_missing(found: "Missing") -> None:
-    for cell, trials in found.cells:
-        say(f"{cell.cell_id}  {trials} of {found.trials} trials missing: {cell.label}")
+    for cell, trials, wanted in found.cells:
+        say(f"{cell.cell_id}  {trials} of {wanted} trials missing: {cell.label}")
     if found.seconds is not None:
         say(f"about {duration(found.seconds)} on one core, if a trial takes as long as those that are there did")
-    trials = sum(trials for _, trials in found.cells)
+    trials = sum(trials for _, trials, _ in found.cells)
     say(
         f"{count(trials)} of {count(found.wanted)} trials are missing, "
         f"in {count(len(found.cells))} of {count(found.of_cells)} cells"
     )
+
+
+def _print_status(request: "Request") -> None:
+    from cascadebai_cli.workflows.status import status
+
+    found = status(request)
+    say(found.table)
+    left = "" if found.seconds is None else f"; about {duration(found.seconds)} left on one core"
+    say(f"{count(found.cells)} cells, {count(found.done)} of them done{left if found.done < found.cells else ''}")
 
 
 def _print_tables(done: "Swept", quiet: bool, shard: str | None, remedy: str) -> None:

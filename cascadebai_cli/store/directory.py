@@ -13,6 +13,7 @@ from cascadebai_cli.store.manifest import Manifest, read_manifest
 from cascadebai_cli.store.schema import MANIFEST, SUMMARY, TRIALS
 from cascadebai_cli.store.summary import read_summary
 from cascadebai_cli.study.config import Study, stored_study
+from cascadebai_cli.study.enough import first_of
 from cascadebai_cli.study.instances import AnyInstance
 from cascadebai_cli.study.learners import LearnerEntry
 
@@ -95,7 +96,7 @@ def _refuse_changed(directory: Path, manifest: Manifest) -> None:
 def missing_trials(results: Results) -> list[str]:
     """One sentence for each way in which the sweep is not finished; empty if it is."""
     sentences = []
-    wanted = results.study.trials
+    wanted = first_of(results.study.trials)
     done = results.summary.loc[results.summary["n"] >= wanted, "cell_id"]
     cells = set(results.manifest.cells) | set(results.summary["cell_id"])
     short = len(cells - set(done))

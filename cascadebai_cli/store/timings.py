@@ -11,15 +11,16 @@ from cascadebai_cli.store.journal import Stored
 from cascadebai_cli.store.schema import TIMES, TIMES_COLUMNS, TIMING_COLUMNS, TIMINGS, Columns
 from cascadebai_cli.store.tables import read_table
 from cascadebai_cli.store.trials import InGrid, rows_below
+from cascadebai_cli.store.wanted import Limits
 
 
-def write_timings(directory: Path, cells: Sequence[InGrid], stored: Stored, trials: int | None = None) -> str:
+def write_timings(directory: Path, cells: Sequence[InGrid], stored: Stored, limits: Limits | None = None) -> str:
     """Write `timings.csv`, the wall time of each trial; arguments and result as for `write_trials`."""
     header = ",".join(TIMING_COLUMNS) + "\n"
     rows = (
         f"{cell.cell_id},{row['trial']},{row['seconds']:.6f}\n"
         for cell in cells
-        for row in rows_below(stored, cell, trials)
+        for row in rows_below(stored, cell, limits)
     )
     return write_atomically(directory / TIMINGS, chain([header], rows))
 

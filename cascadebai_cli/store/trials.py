@@ -16,6 +16,7 @@ from cascadebai_cli.store.files import AGAIN, reading, write_atomically
 from cascadebai_cli.store.journal import Stored
 from cascadebai_cli.store.schema import CELL, MOST_COUNT, OUTCOME, STATUSES, TRIAL_COLUMNS, TRIALS, Row
 from cascadebai_cli.store.tables import ALL_DIGITS, refuse_long_header
+from cascadebai_cli.store.wanted import Limits
 from cascadebai_cli.study.messages import show
 
 CHUNK = 20_000
@@ -60,34 +61,34 @@ def holds_rows(directory: Path) -> bool:
         return len(file.readlines(2 * len(",".join(TRIAL_COLUMNS)))) > 1
 
 
-def write_trials(directory: Path, cells: Sequence[InGrid], stored: Stored, trials: int | None = None) -> str:
+def write_trials(directory: Path, cells: Sequence[InGrid], stored: Stored, limits: Limits | None = None) -> str:
     """Write `trials.csv`, one row a finished trial, sorted by cell of the grid and trial.
 
     Args:
         directory: the result directory.
         cells: cells in the order of the grid; rows of other cells are left out.
         stored: the rows.
-        trials: leave out trials with this number and above.
+        limits: leave out trials with these numbers and above, none by default.
 
     Returns:
         SHA-256 of the file, in hexadecimal.
     """
-    return write_atomically(directory / TRIALS, _lines(cells, stored, trials))
+    return write_atomically(directory / TRIALS, _lines(cells, stored, limits))
 
 
-def _lines(cells: Sequence[InGrid], stored: Stored, trials: int | None) -> Iterator[str]:
+def _lines(cells: Sequence[InGrid], stored: Stored, limits: Limits | None) -> Iterator[str]:
     yield ",".join(TRIAL_COLUMNS) + "\n"
     for cell in cells:
         start = cell_fields(cell)
-        rows = rows_below(stored, cell, trials)
+        rows = rows_below(stored, cell, limits)
         for fields in zip(*(CODES[name].texts(rows[name]) for name in OUTCOME), strict=True):
             yield ",".join((start, *fields)) + "\n"
 
 
-def rows_below(stored: Stored, cell: InGrid, trials: int | None) -> NDArray[Any]:
-    """Rows of a cell, without those of the trials from number `trials` on."""
+def rows_below(stored: Stored, cell: InGrid, limits: Limits | None) -> NDArray[Any]:
+    """Rows of a cell, without those of the trials from the number of its limit on."""
     rows = stored.of(cell.cell_id)
-    return rows if trials is None else rows[rows["trial"] < trials]
+    return rows if limits is None else rows[rows["trial"] < limits[cell.cell_id]]
 
 
 def cell_values(cell: InGrid) -> dict[str, Any]:

@@ -9,9 +9,10 @@ from cascadebai_cli.store.schema import SUMMARY, TIMINGS
 from cascadebai_cli.store.summary import write_summary
 from cascadebai_cli.store.timings import write_timings
 from cascadebai_cli.store.trials import InGrid, write_trials
+from cascadebai_cli.store.wanted import Limits, limits_of, trials_of
 
 
-def write_tables(held: Held, manifest: Manifest, cells: Sequence[InGrid], stored: Stored, shown: int | None) -> bool:
+def write_tables(held: Held, manifest: Manifest, cells: Sequence[InGrid], stored: Stored, shown: Limits | None) -> bool:
     """Write the tables and close the manifest.
 
     Args:
@@ -19,7 +20,7 @@ def write_tables(held: Held, manifest: Manifest, cells: Sequence[InGrid], stored
         manifest: of its sweep.
         cells: in the order of the grid.
         stored: the rows.
-        shown: trials with this number and above stay out of the tables; none do by default.
+        shown: trials with these numbers and above stay out of the tables; none do by default.
 
     Returns:
         whether no trial of the config is missing.
@@ -35,7 +36,8 @@ def write_tables(held: Held, manifest: Manifest, cells: Sequence[InGrid], stored
         SUMMARY: write_summary(held.directory),
     }
     held.check()
-    complete = not any(len(stored.missing(cell.cell_id, manifest.config["trials"])) for cell in cells)
+    limits = limits_of(trials_of(manifest.config), stored, (cell.cell_id for cell in cells))
+    complete = not any(len(stored.missing(cell_id, trials)) for cell_id, trials in limits.items())
     end = {"end": manifest.end or now(), "complete": complete, "rows_sha256": digest, "tables": tables}
     write_manifest(held.directory, manifest.model_copy(update=end))
     return complete

@@ -29,7 +29,17 @@ def merged_config(configs: Sequence[tuple[Path, Config]]) -> dict[str, Any]:
     first, config = configs[0][0], dict(configs[0][1])
     for path, other in configs[1:]:
         config = _joined(config, other, f"{path} cannot be merged: ", (first, path))
-    return {**config, "trials": max(other["trials"] for _, other in configs)}
+    return {**config, "trials": _trials([(path, other["trials"]) for path, other in configs])}
+
+
+def _trials(found: Sequence[tuple[Path, Any]]) -> Any:
+    """The largest number, or the rule that all have."""
+    if all(isinstance(trials, int) for _, trials in found):
+        return max(trials for _, trials in found)
+    for path, trials in found:
+        if trials != found[0][1]:
+            raise ConfigError(f"{path} cannot be merged: trials is {show(trials)} there and not in {found[0][0]}")
+    return found[0][1]
 
 
 def _joined(one: Config, other: Config, at: str, places: tuple[Path, Path]) -> dict[str, Any]:

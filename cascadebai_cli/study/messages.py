@@ -12,6 +12,9 @@ from cascadebai_cli.errors import suggest
 from cascadebai_cli.study.document import KeyPath
 from cascadebai_cli.text.clean import for_table
 
+NUMBER, RULE = "number", "rule"
+"""Tags of a number, and of what may stand in its place."""
+
 
 def mistake(text: str, *at: str | int) -> PydanticCustomError:
     """An error to raise in a validator: a whole sentence, about the value or about what lies `at` inside it."""
@@ -41,18 +44,20 @@ def _path_of(error: ErrorDetails, data: Any) -> KeyPath:
     """Keys from the top of `data` to the mistake, without the tags by which pydantic names a family or a type."""
     path: list[str | int] = []
     for part in error["loc"]:
-        if isinstance(data, Mapping) and part not in data and _is_family(part, data.get("family")):
+        if isinstance(data, Mapping) and part not in data and _is_tag(part, data.get("family")):
             continue
-        if isinstance(part, str) and isinstance(data, str | float | int):
+        if isinstance(part, str) and (data is None or isinstance(data, str | float | int)):
             continue
         path.append(part)
         data = _inside(data, part)
     return (*path, *_further(error))
 
 
-def _is_family(tag: object, family: object) -> bool:
-    """Whether a tag is that of a family; a name of one's own has a colon as its tag has."""
-    return tag == family or (isinstance(tag, str) and ":" in tag and isinstance(family, str) and ":" in family)
+def _is_tag(tag: object, family: object) -> bool:
+    """Whether a part of a path is none of the config; a family of one's own has a colon as its tag has."""
+    return tag in (NUMBER, RULE, family) or (
+        isinstance(tag, str) and ":" in tag and isinstance(family, str) and ":" in family
+    )
 
 
 def show(value: object) -> str:

@@ -11,12 +11,12 @@ from cascadebai_cli.engines.simulate import EngineName
 from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.document import KeyPath
+from cascadebai_cli.study.enough import FIRST, Trials
 from cascadebai_cli.study.fields import (
     AXES,
     DEFAULT_RISKS,
     DEFAULT_TOLERANCES,
     MOST_ROWS,
-    MOST_TRIALS,
     Entry,
     FeedbackName,
     FileName,
@@ -71,7 +71,7 @@ class Study(Entry):
     Attributes:
         study: name, the stem of the file by default.
         seed: root seed of all trials.
-        trials: number of trials a cell.
+        trials: number of trials a cell, or when it is enough.
         zip: values of them that go in pairs, in place of lists of their own.
         order: whether each trial meets the items in a permutation of its own.
         max_steps: cap on the steps of a trial.
@@ -81,7 +81,7 @@ class Study(Entry):
     study: FileName
     title: Text | None = None
     seed: Annotated[int, Field(ge=0)]
-    trials: Annotated[int, Field(ge=1, le=MOST_TRIALS)] = 20
+    trials: Trials = FIRST
     L: Sizes | None = None
     K: Sizes | None = None
     delta: Risks = DEFAULT_RISKS

@@ -15,6 +15,7 @@ from cascadebai_cli.store.merged_manifest import merged_manifest
 from cascadebai_cli.store.merged_rows import merged_rows
 from cascadebai_cli.store.schema import JOURNAL
 from cascadebai_cli.store.trials import CHUNK
+from cascadebai_cli.store.wanted import limits_of, trials_of
 from cascadebai_cli.store.write_all import write_tables
 from cascadebai_cli.text.numbers import count
 from cascadebai_cli.workflows.watch import SILENT, Watch
@@ -57,8 +58,9 @@ def merge(directories: Sequence[Path], *, out: Path, watch: Watch = SILENT) -> M
             rows = iter(stored)
             while chunk := list(islice(rows, CHUNK)):
                 journal.append(chunk)
-        write_tables(held, manifest, cells, stored, None)
-    missing = sum(len(stored.missing(cell.cell_id, manifest.config["trials"])) for cell in cells)
+        limits = limits_of(trials_of(manifest.config), stored, (cell.cell_id for cell in cells))
+        write_tables(held, manifest, cells, stored, None if isinstance(manifest.config["trials"], int) else limits)
+    missing = sum(len(stored.missing(cell_id, trials)) for cell_id, trials in limits.items())
     return Merged(out, len(stored.rows), missing)
 
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+import numpy as np
+
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.instance import IntArray
 from cascadebai_cli.running.interrupts import one_interrupt
@@ -19,9 +21,11 @@ from cascadebai_cli.store.manifest import MAKERS, Manifest, earlier_manifest, ne
 from cascadebai_cli.store.mixing import refuse_mixing
 from cascadebai_cli.store.schema import JOURNAL, TRIALS
 from cascadebai_cli.store.trials import holds_rows
+from cascadebai_cli.store.wanted import Limits, limits_of
 from cascadebai_cli.store.write_all import write_tables
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.config import Study
+from cascadebai_cli.study.enough import most_of
 from cascadebai_cli.workflows.shards import WHOLE, Shard
 
 STAYS = ("start", "parts", "rows_sha256", "tables")
@@ -64,15 +68,19 @@ class Sweep:
         return stored
 
     def missing(self, stored: Stored) -> list[IntArray]:
-        """Trials to run of each cell."""
+        """Trials to run of each cell; where these tell whether it is enough, there may be more behind them."""
+        limits = self.limits(stored)
         return [
-            self.shard.takes(i, stored.missing(cell.cell_id, self.study.trials)) for i, cell in enumerate(self.cells)
+            self.shard.takes(i, stored.missing(cell.cell_id, limits[cell.cell_id])) for i, cell in enumerate(self.cells)
         ]
 
-    @property
-    def wanted(self) -> int:
-        """Number of trials that the directory is to hold in the end."""
-        return sum(self.shard.share(i, self.study.trials) for i in range(len(self.cells)))
+    def limits(self, stored: Stored) -> Limits:
+        """The number of trials of each cell, as far as the rows tell."""
+        return limits_of(self.study.trials, stored, (cell.cell_id for cell in self.cells))
+
+    def wanted(self, stored: Stored) -> int:
+        """Number of trials that the directory is to hold, as far as its rows tell."""
+        return sum(self.shard.share(i, trials) for i, trials in enumerate(self.limits(stored).values()))
 
     @contextmanager
     def opened(self) -> Iterator["OpenSweep"]:
@@ -101,13 +109,29 @@ class OpenSweep:
     def __init__(self, sweep: Sweep, stored: Stored, held: Held) -> None:
         self.sweep, self.stored, self.held = sweep, stored, held
         self.missing = sweep.missing(stored)
+        self._failed: set[tuple[int, int]] = set()
         grows = any(map(len, self.missing))
         self._manifest = _continued(sweep.manifest, earlier_manifest(sweep.directory), grows)
 
     @property
     def rows_beyond(self) -> int:
         """Rows of the journal with trials that are not asked for."""
-        return int((self.stored.rows["trial"] >= self.sweep.study.trials).sum())
+        limits = self.sweep.limits(self.stored)
+        here = [limits.get(cell_id, most_of(self.sweep.study.trials)) for cell_id in self.stored.cell_ids]
+        return int((self.stored.rows["trial"] >= np.array(here, np.int64)[self.stored.rows["cell"]]).sum())
+
+    def advance(self) -> bool:
+        """Take in what has been run; `missing` is then what else it takes, and nothing that has failed.
+
+        Returns:
+            whether there is anything.
+        """
+        self.stored = read_journal(self.sweep.directory)
+        self.missing = [
+            np.array([trial for trial in trials.tolist() if (i, trial) not in self._failed], dtype=np.int64)
+            for i, trials in enumerate(self.sweep.missing(self.stored))
+        ]
+        return any(map(len, self.missing))
 
     def run(
         self, backend: Backend, *, fail_fast: bool = False, listener: Listener = DEAF
@@ -136,6 +160,7 @@ class OpenSweep:
             for result in results:
                 self.held.check()
                 journal.append(result.finished)
+                self._failed |= {(result.position, failed.trial) for failed in result.failed}
                 yield result
                 if fail_fast and result.failed:
                     return
@@ -144,20 +169,21 @@ class OpenSweep:
         """Take out the rows of a learner whose rows mean nothing, else they would forbid to sweep with a better one."""
         self.held.check()
         withdraw(self.sweep.directory, {cell.cell_id for cell in self.sweep.cells if cell.spec.algorithm == algorithm})
-        self.collect(self.sweep.study.trials)
+        self.collect(asked_only=True)
 
-    def collect(self, trials: int | None) -> int:
+    def collect(self, *, asked_only: bool) -> int:
         """Write the tables from the journal and close the manifest.
 
         Args:
-            trials: trials with this number and above stay out of the tables.
+            asked_only: whether trials beyond those that are asked for stay out of the tables.
 
         Returns:
             number of trials that are missing.
         """
         self.held.check()
         stored = read_journal(self.sweep.directory)
-        write_tables(self.held, self._manifest, self.sweep.cells, stored, trials)
+        limits = self.sweep.limits(stored) if asked_only else None
+        write_tables(self.held, self._manifest, self.sweep.cells, stored, limits)
         return sum(map(len, self.sweep.missing(stored)))
 
 

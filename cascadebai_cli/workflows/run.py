@@ -21,6 +21,7 @@ from cascadebai_cli.store.schema import Row
 from cascadebai_cli.store.summary import summarise
 from cascadebai_cli.store.trials import trials_table
 from cascadebai_cli.study.cells import Cell
+from cascadebai_cli.study.enough import first_of
 from cascadebai_cli.text.numbers import parameter
 from cascadebai_cli.text.table import Table
 from cascadebai_cli.workflows.failures import Failures, Repeat
@@ -105,7 +106,7 @@ def run(
     Args:
         config: the study.
         choice: at most `MOST_CELLS` of its cells.
-        given: in place of values of the config.
+        given: in place of values of the config; where that says when trials are enough, the first ones are run.
         trial: run only the trial of this number, as a sweep does.
         backend: where trials run; all cores by default.
         watch: follows the trials.
@@ -117,7 +118,7 @@ def run(
     """
     study = read_study(config, given)
     cells = _chosen(study.cells, asdict(choice))
-    numbers = np.arange(study.trials) if trial is None else np.array([trial])
+    numbers = np.arange(first_of(study.trials)) if trial is None else np.array([trial])
     failures = Failures(cells, watch, Repeat(config, study.seed, given.words))
     settings, done, ended = Settings(study.seed, with_items=True), [], list[Row]()
     with one_interrupt(), watch.trials([len(numbers)] * len(cells)) as progress:

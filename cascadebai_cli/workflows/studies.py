@@ -6,6 +6,7 @@ from pathlib import Path
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.study.config import Override, Study, load_study, own_learner, setting
+from cascadebai_cli.study.enough import most_of
 from cascadebai_cli.study.fields import MOST_TRIALS
 from cascadebai_cli.text.numbers import count
 
@@ -80,8 +81,9 @@ def check_rows(study: Study) -> None:
     Raises:
         ConfigError: if there are.
     """
-    if study.trials * len(study.cells) > MOST_ROWS:
+    most = most_of(study.trials)
+    if most * len(study.cells) > MOST_ROWS:
         raise ConfigError(
-            f"{count(study.trials)} trials of {count(len(study.cells))} cells are more than {count(MOST_ROWS)} rows; "
+            f"{count(most)} trials of {count(len(study.cells))} cells are more than {count(MOST_ROWS)} rows; "
             "run fewer trials or cells"
         )

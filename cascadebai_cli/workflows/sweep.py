@@ -14,7 +14,7 @@ from cascadebai_cli.workflows.failures import Failures, Repeat
 from cascadebai_cli.workflows.open_sweep import OpenSweep, Sweep
 from cascadebai_cli.workflows.shards import WHOLE, Shard, shard_of
 from cascadebai_cli.workflows.studies import NOTHING, Given, check_rows, read_study
-from cascadebai_cli.workflows.watch import SILENT, Watch
+from cascadebai_cli.workflows.watch import SILENT, Counter, Watch
 
 __all__ = ["Backend", "Given", "Missing", "Request", "Swept", "collect", "missing", "shard_of", "sweep"]
 
@@ -43,6 +43,10 @@ class Request:
         """
         study = read_study(self.config, self.given)
         check_rows(study)
+        if self.shard.of > 1 and not isinstance(study.trials, int):
+            raise ConfigError(
+                f"--shard {self.shard}: only all trials of a cell tell when they are enough; give --trials"
+            )
         return Sweep(study, self.out or self._default_out(), self.shard)
 
     def _default_out(self) -> Path:
@@ -64,16 +68,14 @@ class Missing:
     """What a sweep would run.
 
     Attributes:
-        cells: cells that lack trials, and how many each.
+        cells: cells that lack trials, how many each, and how many it is to have.
         of_cells: number of cells of the grid.
-        trials: trials wanted of each cell.
         wanted: number of trials wanted of all cells.
         seconds: time of one core, at the pace of the trials that are there; `None` if nothing tells.
     """
 
-    cells: tuple[tuple[Cell, int], ...]
+    cells: tuple[tuple[Cell, int, int], ...]
     of_cells: int
-    trials: int
     wanted: int
     seconds: float | None
 
@@ -87,9 +89,11 @@ def missing(request: Request) -> Missing:
     task = request.sweep()
     stored = task.stored()
     counts = [len(trials) for trials in task.missing(stored)]
-    cells = tuple((cell, trials) for cell, trials in zip(task.cells, counts, strict=True) if trials)
+    limits = task.limits(stored)
+    found = zip(task.cells, counts, strict=True)
+    cells = tuple((cell, trials, limits[cell.cell_id]) for cell, trials in found if trials)
     seconds = float(stored.rows["seconds"].mean()) * sum(counts) if cells and len(stored.rows) else None
-    return Missing(cells, len(task.cells), task.study.trials, task.wanted, seconds)
+    return Missing(cells, len(task.cells), task.wanted(stored), seconds)
 
 
 def collect(request: Request) -> Swept:
@@ -103,7 +107,8 @@ def collect(request: Request) -> Swept:
     if not (task.directory / JOURNAL).exists():
         raise ConfigError(f"{task.directory} holds no {JOURNAL} to collect from; sweep first, or give another --out")
     with task.opened() as opened:
-        return Swept(task.directory, opened.collect(request.given.trials))
+        asked = request.given.trials is not None or not isinstance(task.study.trials, int)
+        return Swept(task.directory, opened.collect(asked_only=asked))
 
 
 def sweep(
@@ -136,7 +141,7 @@ def sweep(
     try:
         with task.opened() as opened:
             _simulate(opened, backend or Backend(), failures, fail_fast, watch)
-            left = opened.collect(task.study.trials)
+            left = opened.collect(asked_only=True)
     except KeyboardInterrupt:
         watch.warn(f"interrupted; finished trials are kept in {task.directory}: the same command goes on from there")
         raise
@@ -148,28 +153,35 @@ def _simulate(opened: OpenSweep, backend: Backend, failures: Failures, fail_fast
     counts = [len(trials) for trials in opened.missing]
     _announce(opened, sum(counts), watch)
     failures.clear()
-    with (
-        watch.trials(counts) as progress,
-        closing(opened.run(backend, fail_fast=fail_fast, listener=watch)) as results,
-    ):
+    with watch.trials(counts) as progress:
         try:
-            for result in results:
-                progress.update(result)
-                failures.update(result)
+            _run(opened, backend, failures, fail_fast, progress, watch)
+            while not (fail_fast and failures.count) and opened.advance():
+                progress.expect([len(trials) for trials in opened.missing])
+                _run(opened, backend, failures, fail_fast, progress, watch)
         except KeyboardInterrupt:
             opened.held.check()
             raise
 
 
+def _run(
+    opened: OpenSweep, backend: Backend, failures: Failures, fail_fast: bool, progress: Counter, watch: Watch
+) -> None:
+    with closing(opened.run(backend, fail_fast=fail_fast, listener=watch)) as results:
+        for result in results:
+            progress.update(result)
+            failures.update(result)
+
+
 def _announce(opened: OpenSweep, to_run: int, watch: Watch) -> None:
-    wanted = opened.sweep.wanted
+    wanted = opened.sweep.wanted(opened.stored)
     if opened.stored.damaged:
         watch.remark(f"{opened.stored.damaged} damaged lines of the journal are left out; their trials run again")
     extra = opened.rows_beyond
     if extra:
         watch.remark(
-            f"{count(extra)} rows of trials from number {opened.sweep.study.trials} on are kept in the journal and not "
-            "shown in the tables; more --trials show them"
+            f"{count(extra)} rows of trials beyond those that are asked for are kept in the journal and not shown in "
+            "the tables; more --trials show them"
         )
     if to_run < wanted:
         watch.remark(f"{count(wanted - to_run)} of {count(wanted)} trials are there already, {count(to_run)} to run")

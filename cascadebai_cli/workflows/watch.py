@@ -14,6 +14,9 @@ class Counter(Protocol):
     def update(self, result: "BlockResult") -> None:
         """Some more trials are done."""
 
+    def expect(self, missing: Sequence[int]) -> None:
+        """So many more trials of each cell are about to run."""
+
 
 class Watch(Protocol):
     """Follows a workflow."""
@@ -30,6 +33,9 @@ class Watch(Protocol):
 
 class _Deaf:
     def update(self, result: "BlockResult") -> None:
+        pass
+
+    def expect(self, missing: Sequence[int]) -> None:
         pass
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from sweeps import call, finished, refusal, sweep
+from sweeps import call, finished, refusal, sweep, tables
 
 from cascadebai_cli.study.config import load_study, setting
 from cascadebai_cli.study.own_family import family_code, load_family
@@ -214,3 +214,78 @@ def test_the_report_tells_rows_apart_that_differ_in_delta_only(grid: Path, tmp_p
         "Fit of the model that the config names to the mean steps, beside the published one (L = 6, K = 2, epsilon = 0)"
         in page
     )
+
+
+ENOUGH = "trials: {relative_error: 0.05, at_most: 60, at_least: 5}"
+
+
+@pytest.fixture(scope="module")
+def enough(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory of a study whose cells get as many trials as they need."""
+    folder = tmp_path_factory.mktemp("enough")
+    (folder / "study.yaml").write_text(GRID.replace("trials: 4", ENOUGH))
+    assert sweep(folder / "study.yaml", folder / "d").code == 0
+    return folder / "d"
+
+
+def test_every_cell_gets_the_trials_that_it_needs(enough: Path) -> None:
+    cells = pd.read_csv(enough / "summary.csv")
+    half = (cells["ci_high"] - cells["ci_low"]) / 2 / cells["mean_steps"]
+    assert ((half <= 0.05) | (cells["n"] == 60)).all()
+    assert cells["n"].between(5, 60).all()
+    assert cells["n"].nunique() > 1
+    assert json.loads((enough / "manifest.json").read_text())["complete"]
+    assert call("summary", enough).err == ""
+
+
+def test_the_rows_are_the_same_for_any_number_of_jobs_and_after_interruptions(enough: Path, tmp_path: Path) -> None:
+    config = enough.parent / "study.yaml"
+    assert call("sweep", config, "--out", tmp_path / "two", "--n-jobs", 2, "--quiet").code == 0
+    assert tables(tmp_path / "two") == tables(enough)
+    assert sweep(config, tmp_path / "steps", "--trials", 9).code == 0
+    assert sweep(config, tmp_path / "steps").code == 0
+    assert tables(tmp_path / "steps") == tables(enough)
+    assert sweep(config, tmp_path / "more", "--trials", 80).code == 0
+    again = sweep(config, tmp_path / "more")
+    assert again.code == 0
+    assert tables(tmp_path / "more") == tables(enough)
+
+
+def test_a_trial_that_fails_does_not_keep_a_sweep_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    name = f"failing_{tmp_path.name}"
+    (tmp_path / f"{name}.py").write_text(
+        "from cascadebai_cli.learners.batrac import BatRac\n\n\nclass Failing(BatRac):\n"
+        "    def observe(self, shown, outcomes):\n        raise ValueError('no')\n"
+    )
+    (tmp_path / "s.yaml").write_text(
+        GRID.replace("trials: 4", ENOUGH).replace(
+            "- {name: other, algorithm: cascadebai, confidence: kl, delta: 0.1}",
+            f"- {{name: bad, algorithm: '{name}:Failing', delta: 0.1}}",
+        )
+    )
+    done = sweep(tmp_path / "s.yaml", tmp_path / "d")
+    assert done.code == 1
+    assert "5 trials failed" in done.err
+    assert "5 trials are missing" in done.err
+
+
+def test_shards_cannot_tell_when_it_is_enough(enough: Path, tmp_path: Path) -> None:
+    sentence = refusal("sweep", enough.parent / "study.yaml", "--shard", "1/2", "--out", tmp_path / "d")
+    assert sentence.startswith("--shard 1/2: only all trials of a cell tell when they are enough")
+
+
+def test_status_lists_every_cell(enough: Path, tmp_path: Path) -> None:
+    config = enough.parent / "study.yaml"
+    assert sweep(config, tmp_path / "d", "--trials", 6).code == 0
+    before = tables(tmp_path / "d")
+    lines = call("sweep", config, "--out", tmp_path / "d", "--status").out.splitlines()
+    assert lines[0] == "instance = two, L = 6, K = 2, epsilon = 0"
+    assert lines[1].split()[:6] == ["learner", "delta", "done", "of", "capped", "wrong"]
+    cells = pd.read_csv(tmp_path / "d" / "summary.csv")
+    half = (cells["ci_high"] - cells["ci_low"]) / 2 / cells["mean_steps"]
+    assert [line[23:].split()[0] for line in lines[3:10]] == ["6"] * 7
+    assert f"{100 * half[0]:.1f}%" in lines[3]
+    assert lines[-1].startswith("7 cells, ")
+    assert tables(tmp_path / "d") == before

@@ -62,8 +62,8 @@ def silent(capfd: pytest.CaptureFixture[str]) -> Iterator[None]:
 
 def test_a_sweep_tells_what_is_missing_and_then_that_nothing_is(request_: Request) -> None:
     before = missing(request_)
-    assert [trials for _, trials in before.cells] == [6] * 7
-    assert (before.of_cells, before.trials, before.seconds) == (7, 6, None)
+    assert [trials for _, trials, _ in before.cells] == [6] * 7
+    assert (before.of_cells, before.wanted, before.seconds) == (7, 42, None)
     notes = Notes()
     done = sweep(request_, backend=HERE, watch=notes)
     assert (done.directory, done.missing) == (request_.out, 0)
