@@ -1,10 +1,12 @@
 """Intervals for a proportion and for a mean."""
 
 import math
+from functools import lru_cache
 
 from scipy.special import betaincinv, stdtrit
 
 
+@lru_cache(maxsize=4096)
 def binomial_interval(successes: int, n: int, level: float = 0.95) -> tuple[float, float]:
     """Exact interval of Clopper and Pearson (1934) for a proportion.
 
@@ -21,6 +23,7 @@ def binomial_interval(successes: int, n: int, level: float = 0.95) -> tuple[floa
     return low, high
 
 
+@lru_cache(maxsize=4096)
 def t_quantile(n: int, level: float = 0.95) -> float:
     """Standard errors on either side of the mean of `n` values that make its t interval; nan below two values."""
     return float(stdtrit(n - 1, (1 + level) / 2)) if n > 1 else math.nan

@@ -69,12 +69,18 @@ class Stored:
     def _places(self) -> dict[str, int]:
         return {cell_id: i for i, cell_id in enumerate(self.cell_ids)}
 
+    @cached_property
+    def _starts(self) -> list[int]:
+        """Where the rows of each cell begin, and the end of all."""
+        starts: list[int] = np.searchsorted(self.rows["cell"], np.arange(len(self.cell_ids) + 1)).tolist()
+        return starts
+
     def of(self, cell_id: str) -> NDArray[Any]:
         """Rows of one cell, sorted by trial."""
         if cell_id not in self._places:
             return self.rows[:0]
-        low, high = np.searchsorted(self.rows["cell"], self._places[cell_id] + np.arange(2))
-        part: NDArray[Any] = self.rows[low:high]
+        place = self._places[cell_id]
+        part: NDArray[Any] = self.rows[self._starts[place] : self._starts[place + 1]]
         return part
 
     def __iter__(self) -> Iterator[Row]:
@@ -87,7 +93,10 @@ class Stored:
 
     def missing(self, cell_id: str, trials: int) -> IntArray:
         """Trials below `trials` that a cell lacks, ascending."""
-        return np.setdiff1d(np.arange(trials), self.of(cell_id)["trial"], assume_unique=True)
+        there = self.of(cell_id)["trial"]
+        lacking = np.ones(trials, dtype=bool)
+        lacking[there[there < trials]] = False
+        return np.flatnonzero(lacking)
 
 
 def read_journal(directory: Path) -> Stored:

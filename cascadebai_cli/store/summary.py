@@ -4,9 +4,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.model.instance import FloatArray
 from cascadebai_cli.store.files import AGAIN, write_atomically
 from cascadebai_cli.store.intervals import binomial_interval, t_quantile
 from cascadebai_cli.store.schema import CELL, SUMMARY, SUMMARY_COLUMNS, TRIALS
@@ -52,13 +54,26 @@ def _table(rows: Iterable[dict[str, Any]]) -> pd.DataFrame:
 
 
 def _rows(trials: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    for _, part in trials.groupby("cell_id", sort=False):
-        yield {**{name: part[name].iloc[0] for name in CELL}, **_statistics(part)}
+    """One row a cell; the columns are arrays, as a table for each of many cells takes its time."""
+    codes, _ = pd.factorize(trials["cell_id"])
+    order = np.argsort(codes, kind="stable")
+    starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+    heads: list[dict[Any, Any]] = trials.iloc[order[starts]][list(CELL)].to_dict("records")
+    steps, observations = (trials[name].to_numpy(dtype=float)[order] for name in ("steps", "observations"))
+    stopped = (trials["status"] == "stopped").to_numpy(dtype=bool)[order]
+    wrong = (trials["correct"] == 0).fillna(False).to_numpy(dtype=bool)[order] & stopped
+    for head, start, end in zip(heads, starts, [*starts[1:], len(order)], strict=True):
+        cell = slice(start, end)
+        yield {
+            **head,
+            **_means(steps[cell], observations[cell]),
+            **_errors(int(stopped[cell].sum()), int(wrong[cell].sum()), end - start),
+        }
 
 
-def _statistics(part: pd.DataFrame) -> dict[str, Any]:
-    n, steps = len(part), part["steps"].astype(float)
-    mean, sd = float(steps.mean()), float(steps.std(ddof=1))
+def _means(steps: FloatArray, observations: FloatArray) -> dict[str, Any]:
+    n, mean = len(steps), float(steps.sum() / len(steps))
+    sd = float(np.sqrt(((mean - steps) ** 2).sum() / (n - 1))) if n > 1 else float("nan")
     se = sd / n**0.5
     half = t_quantile(n) * se
     return {
@@ -68,17 +83,14 @@ def _statistics(part: pd.DataFrame) -> dict[str, Any]:
         "se_steps": se,
         "ci_low": mean - half,
         "ci_high": mean + half,
-        "mean_observations": float(part["observations"].mean()),
-        "n_capped": int((part["status"] == "capped").sum()),
-        **_errors(part),
+        "mean_observations": float(observations.sum() / n),
     }
 
 
-def _errors(part: pd.DataFrame) -> dict[str, float]:
-    stopped = part[part["status"] == "stopped"]
-    n, wrong = len(stopped), int((stopped["correct"] == 0).sum())
-    low, high = binomial_interval(wrong, n)
-    return {"error_rate": wrong / n if n else float("nan"), "error_low": low, "error_high": high}
+def _errors(stopped: int, wrong: int, n: int) -> dict[str, float]:
+    low, high = binomial_interval(wrong, stopped)
+    rate = wrong / stopped if stopped else float("nan")
+    return {"n_capped": n - stopped, "error_rate": rate, "error_low": low, "error_high": high}
 
 
 def read_summary(path: Path) -> pd.DataFrame:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 
 from cascadebai_cli.engines.reward_table import TableShape
 from cascadebai_cli.engines.simulate import EngineName, resolve_engine
@@ -72,7 +73,7 @@ class Cell:
         """Whether the learner is a class of one's own."""
         return is_own(self.spec.algorithm)
 
-    @property
+    @cached_property
     def runs_with(self) -> EngineName:
         """The engine that runs it.
 

@@ -3,6 +3,8 @@
 import inspect
 import json
 from collections.abc import Mapping
+from functools import lru_cache
+from types import MappingProxyType
 from typing import Annotated, Any
 
 from pydantic import (
@@ -93,12 +95,13 @@ class LearnerEntry(Entry):
         return self.spec.is_algorithm_1 and self.feedback in (None, "cascading")
 
 
+@lru_cache(maxsize=64)
 def options_of(algorithm: str) -> Mapping[str, inspect.Parameter]:
     """Parameters of an algorithm beyond those that the grid sets; none for an unknown algorithm."""
     made = find_algorithm(algorithm)
     if made is None:
-        return {}
-    return {k: p for k, p in parameters(made).items() if k not in _OF_THE_GRID and p.kind in _NAMED}
+        return MappingProxyType({})
+    return MappingProxyType({k: p for k, p in parameters(made).items() if k not in _OF_THE_GRID and p.kind in _NAMED})
 
 
 def non_default_options(algorithm: str, given: Mapping[str, Any]) -> dict[str, Any]:
