@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from cascadebai_cli.analysis.bounds import bounds_of_results, outside
+from cascadebai_cli.analysis.curves import curves_of
 from cascadebai_cli.analysis.fits import fits_table
 from cascadebai_cli.analysis.order_claims import order_claims
 from cascadebai_cli.analysis.verdicts import AGREES, FAILS, HIGHER, HOLDS, LOWER, NEARLY, OPEN, Claim, sentence_holds
@@ -25,6 +26,11 @@ SIMILAR = 1.5
 """Means within this factor of each other count as similar; learners of another kind differ by a factor of K."""
 
 
+def claims_of_config(results: Results) -> list[Claim]:
+    """The claims that a config has: those of the paper if it says so, else those on the values that it carries."""
+    return claims_of(results) if results.study.claims == "paper" else list(_scaling(results))
+
+
 def claims_of(results: Results) -> list[Claim]:
     """All claims that a study can be held to, those of its figure first."""
     by_kind = {"scaling": _scaling, "curves": _curves, "bars": order_claims}
@@ -33,6 +39,10 @@ def claims_of(results: Results) -> list[Claim]:
 
 
 def _scaling(results: Results) -> Iterator[Claim]:
+    for curve in curves_of(results, allow_capped=True):
+        if curve.n_capped and curve.fit and curve.fit.published:
+            claim = f"mean steps grow as c1 {curve.fit.models[0]} + c2"
+            yield Claim(curve.name, claim, "", f"not known: the means at {curve.limits} are lower limits", OPEN)
     for row in fits_table(results).to_dict("records"):
         if pd.notna(row["published_c1"]):
             yield _growth(row)

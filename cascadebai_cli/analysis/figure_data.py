@@ -32,7 +32,11 @@ def figure_data(results: Results, kind: str) -> pd.DataFrame:
 
 def _shown(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     names = [name for name in POINT if name in ("instance", "K") or table[name].nunique() > 1]
-    return table[[*names, *columns]].reset_index(drop=True)
+    rank = {name: {value: i for i, value in enumerate(dict.fromkeys(table[name]))} for name in ("instance", "learner")}
+    ordered = table.sort_values(
+        list(POINT), key=lambda column: column.map(rank[column.name]) if column.name in rank else column, kind="stable"
+    )
+    return ordered[[*names, *columns]].reset_index(drop=True)
 
 
 def _with_fit(results: Results) -> pd.DataFrame:

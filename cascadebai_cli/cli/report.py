@@ -8,8 +8,6 @@ import typer
 from cascadebai_cli.cli.console import Terminal, end_with, say
 from cascadebai_cli.cli.options import path_of, some_path
 
-TITLE = "Best arm identification for cascading bandits: the paper and this run"
-
 
 def report(
     directories: Annotated[
@@ -18,11 +16,15 @@ def report(
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", parser=some_path, help="The page.")] = Path(
         "report.html"
     ),
-    title: Annotated[str, typer.Option(help="Heading of the page.")] = TITLE,
+    title: Annotated[str | None, typer.Option(help="Heading of the page; that of the studies if not given.")] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN=VALUE,...", help="Only cells with one of these values; repeatable."),
+    ] = None,
 ) -> None:
     """Write one page with claims, figures, their data, settings and run times; it needs no network and no script."""
     from cascadebai_cli.workflows import report as work
 
-    done = work.report(directories, out=out, title=title, watch=Terminal())
+    done = work.report(directories, out=out, title=title, where=where or (), watch=Terminal())
     say(done.file)
     end_with(done.whole)

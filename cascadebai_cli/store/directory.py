@@ -16,6 +16,7 @@ from cascadebai_cli.study.config import Study, stored_study
 from cascadebai_cli.study.enough import first_of
 from cascadebai_cli.study.instances import AnyInstance
 from cascadebai_cli.study.learners import LearnerEntry
+from cascadebai_cli.study.plot import Kind
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +43,7 @@ class Results:
         return self.study.study
 
     @property
-    def plot_kind(self) -> str:
+    def plot_kind(self) -> Kind:
         """What the study's figure shows."""
         return self.study.plot.kind
 

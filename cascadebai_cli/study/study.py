@@ -1,7 +1,7 @@
 """A study: what a config says, checked, and the grid of cells that it spans."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, PrivateAttr, ValidationInfo, model_validator
 from pydantic_core import PydanticCustomError
@@ -76,6 +76,7 @@ class Study(Entry):
         order: whether each trial meets the items in a permutation of its own.
         max_steps: cap on the steps of a trial.
         rewards: the table that rewards are read from; independent rewards by default.
+        claims: whether the report holds the study against what the paper says of it.
     """
 
     study: FileName
@@ -97,6 +98,7 @@ class Study(Entry):
         LearnerEntry(**DEFAULT_LEARNER),
     )
     plot: Plot = Plot()
+    claims: Literal["paper"] | None = None
 
     _cells: tuple[Cell, ...] = PrivateAttr(default=())
 

@@ -42,7 +42,7 @@ class Drawing:
 
     @property
     def caption(self) -> str:
-        """What signs in the figure mean, as a sentence without its full stop; empty if there are none to explain."""
+        """Which points have a cross, as a sentence without its full stop; empty if none has."""
         return wrong_in_words(self.chart) if self.chart else ""
 
     def files(self, format: str, studies: Sequence[Results]) -> list[bytes]:

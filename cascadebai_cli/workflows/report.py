@@ -1,30 +1,35 @@
 """Write one page about some result directories."""
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from cascadebai_cli import __version__
 from cascadebai_cli.analysis.bounds import bounds_of_results
-from cascadebai_cli.analysis.captions import TITLES, alternative
-from cascadebai_cli.analysis.claims import claims_of
+from cascadebai_cli.analysis.cells_table import cells_table, chosen
+from cascadebai_cli.analysis.claims import claims_of_config
 from cascadebai_cli.analysis.figure_data import figure_data
 from cascadebai_cli.analysis.provenance import provenance, settings
 from cascadebai_cli.analysis.tables import tables_of
 from cascadebai_cli.analysis.varying import names_of
+from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.figures.words import alternative, title_of
 from cascadebai_cli.report.content import PageTable, Picture, Section
 from cascadebai_cli.report.page import render_page
 from cascadebai_cli.store.directory import Results, capped_trials, load_results, missing_trials
 from cascadebai_cli.store.schema import BOUND_FITS, FITS, ORDERS
 from cascadebai_cli.store.timings import times_of
-from cascadebai_cli.study.plot import Plot
+from cascadebai_cli.study.plot import Kind, Plot
 from cascadebai_cli.text.columns import cell_text, heading
+from cascadebai_cli.text.numbers import NO_NUMBER, count
 from cascadebai_cli.text.table import Column
-from cascadebai_cli.workflows.drawings import drawing
+from cascadebai_cli.workflows.drawings import Drawing, drawing
 from cascadebai_cli.workflows.outputs import table_bytes, warn_of_letters, write_bytes
 from cascadebai_cli.workflows.results import is_whole, warn_of_gaps
+from cascadebai_cli.workflows.summary import condition
 from cascadebai_cli.workflows.watch import SILENT, Watch
 
 CAPTIONS = {
@@ -38,6 +43,11 @@ NUMBERS = ("L", "K", "delta", "epsilon")
 LEFT_OUT = ("study", "rows_sha256", "best_model", "loglog_low", "loglog_high", "published_r2")
 
 
+MEAN, INTERVAL = "mean_steps", ("sd_steps", "ci_low", "ci_high")
+MOST_CELLS = 5_000
+OF_THE_PAPER = "Best arm identification for cascading bandits: the paper and this run"
+
+
 @dataclass(frozen=True)
 class Reported:
     """The page, and whether no trial of its studies is missing."""
@@ -46,25 +56,51 @@ class Reported:
     whole: bool
 
 
-def report(directories: Sequence[Path], *, out: Path, title: str, watch: Watch = SILENT) -> Reported:
+def report(
+    directories: Sequence[Path],
+    *,
+    out: Path,
+    title: str | None = None,
+    where: Sequence[str] = (),
+    watch: Watch = SILENT,
+) -> Reported:
     """One page with claims, figures, their data, settings and run times.
 
     Args:
         directories: of sweeps.
         out: the page.
-        title: its heading.
+        title: its heading; by default it is made of those of the studies.
+        where: `COLUMN=VALUE[,VALUE...]` each; it is about the cells that agree with all of them.
         watch: takes the remarks.
 
     Raises:
-        ConfigError: if a directory is not that of a sweep.
+        ConfigError: if a directory is not that of a sweep, or has too many cells for a page.
         CascadeError: if the page cannot be written.
     """
-    studies = [load_results(directory) for directory in directories]
+    studies = [_chosen(load_results(directory), where) for directory in directories]
     for results in studies:
         warn_of_gaps(results, watch)
-    page = render_page(title, __version__, _claims(studies), list(_numbered(studies, watch)))
+    page = render_page(title or _title(studies), __version__, _claims(studies), list(_numbered(studies, watch)))
     write_bytes(out, page.encode())
     return Reported(out, all(map(is_whole, studies)))
+
+
+def _chosen(results: Results, where: Sequence[str]) -> Results:
+    if where:
+        cells = chosen(cells_table(results), dict(map(condition, where)))
+        results = replace(results, summary=results.summary[results.summary["cell_id"].isin(cells["cell_id"])])
+    if len(results.summary) > MOST_CELLS:
+        raise ConfigError(
+            f"{results.directory} has {count(len(results.summary))} cells, more than the {count(MOST_CELLS)} that a "
+            "page holds; choose with --where, such as --where K=2"
+        )
+    return results
+
+
+def _title(studies: Sequence[Results]) -> str:
+    if all(results.study.claims == "paper" for results in studies):
+        return OF_THE_PAPER
+    return "; ".join(dict.fromkeys(results.study.title or results.name for results in studies))
 
 
 def _numbered(studies: Sequence[Results], watch: Watch) -> Iterator[Section]:
@@ -76,43 +112,71 @@ def _numbered(studies: Sequence[Results], watch: Watch) -> Iterator[Section]:
 
 def _claims(studies: Sequence[Results]) -> PageTable:
     columns = [Column(name) for name in ("study and instance", "claim", "published", "here", "verdict")]
-    rows = [(f"{results.name}, {claim.where}", *claim[1:]) for results in studies for claim in claims_of(results)]
-    return PageTable(columns, rows, "What the paper says, what came out here, and how the two compare")
+    rows = [
+        (f"{results.name}, {claim.where}", *claim[1:]) for results in studies for claim in claims_of_config(results)
+    ]
+    return PageTable(columns, rows, "What is claimed, what came out here, and how the two compare")
 
 
 def _section(results: Results, name: str, watch: Watch) -> Section:
+    pictures, refusals = _pictures(results, watch)
     return Section(
         title=results.study.title or results.name,
         name=name,
-        remarks=[*missing_trials(results), *capped_trials(results)],
-        pictures=list(_pictures(results, watch)),
-        tables=list(_tables(results)),
+        remarks=[*missing_trials(results), *capped_trials(results), *refusals],
+        pictures=pictures,
+        tables=[*([_data(results, results.plot_kind)] if refusals else []), *_tables(results)],
         settings=settings(results),
         provenance=provenance(results),
         times=_times(results),
     )
 
 
-def _pictures(results: Results, watch: Watch) -> Iterator[Picture]:
+def _pictures(results: Results, watch: Watch) -> tuple[list[Picture], list[str]]:
+    """The figures that `plot` draws, page by page, and why one could not be drawn."""
+    pictures: list[Picture] = []
+    refusals: list[str] = []
     for kind in _kinds(results):
-        asked = results.study.plot if kind == results.plot_kind else Plot(kind=kind)  # type: ignore[arg-type]
-        drawn = drawing([results], asked)
+        asked = results.study.plot if kind == results.plot_kind else Plot(kind=kind)
+        try:
+            drawn = drawing([results], asked)
+        except ConfigError as error:
+            refusals.append(f"no figure: {error}")
+            continue
         warn_of_letters(drawn.pages, results.name, watch)
-        for number, svg in enumerate(drawn.files("svg", [results])):
-            data = None if number else _data(results, kind)
-            yield Picture(TITLES[kind], alternative(results, kind), svg, data)
+        pictures += _pages(drawn, results, kind)
+    return pictures, list(dict.fromkeys(refusals))
 
 
-def _kinds(results: Results) -> list[str]:
+def _pages(drawn: Drawing, results: Results, kind: Kind) -> Iterator[Picture]:
+    title = ". ".join(filter(None, [title_of(drawn.chart), _capital(drawn.caption)]))
+    files = drawn.files("svg", [results])
+    for number, svg in enumerate(files, 1):
+        page = f" (page {number} of {len(files)})" if len(files) > 1 else ""
+        data = _data(_drawn(results, drawn), kind) if drawn.chart and number == 1 else None
+        yield Picture(title + page, alternative(drawn.chart), svg, data)
+
+
+def _drawn(results: Results, drawn: Drawing) -> Results:
+    """The cells of a figure."""
+    ids = set(drawn.chart.points["cell_id"]) if drawn.chart else set()
+    return replace(results, summary=results.summary[results.summary["cell_id"].isin(ids)])
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _kinds(results: Results) -> list[Kind]:
     """The study's own figure and, where the theorems say something about it, what they say."""
     bounds = bounds_of_results(results)
     bounded = not bounds.empty and bounds["upper"].notna().any()
-    return [results.plot_kind, *(["bounds", "schematic"] if bounded and results.plot_kind == "scaling" else [])]
+    further: list[Kind] = ["bounds", "schematic"] if bounded and results.plot_kind == "scaling" else []
+    return [results.plot_kind, *further]
 
 
-def _data(results: Results, kind: str) -> PageTable | None:
-    table = figure_data(results, kind)
-    return None if table.empty else _table("One row a point or bar", table, f"{results.name}_{kind}.csv")
+def _data(results: Results, kind: str) -> PageTable:
+    return _table("One row a point or bar", figure_data(results, kind), f"{results.name}_{kind}.csv")
 
 
 def _tables(results: Results) -> Iterator[PageTable]:
@@ -134,5 +198,12 @@ def _table(caption: str, rows: pd.DataFrame, file: str = "", left_out: Collectio
     """A table of numbers as one of texts, with all numbers in full as a file."""
     shown = [str(name) for name in rows if name not in left_out]
     columns = [Column(heading(name), not pd.api.types.is_numeric_dtype(rows[name])) for name in shown]
-    texts = [[cell_text(name, row[name]) for name in shown] for row in rows.to_dict("records")]
+    texts = [[_text(name, row) for name in shown] for row in rows.to_dict("records")]
     return PageTable(columns, texts, caption, table_bytes(rows).decode() if file else "", file)
+
+
+def _text(name: str, row: Mapping[Any, Any]) -> str:
+    """A value; that of a mean with trials that reached the cap is a lower limit, and has no interval."""
+    if not row.get("n_capped", 0) or name not in (MEAN, *INTERVAL):
+        return cell_text(name, row[name])
+    return f">= {cell_text(name, row[name])}" if name == MEAN else NO_NUMBER

@@ -40,12 +40,17 @@ def summary(
         ConfigError: if the directory is not that of a sweep, or a column or a value is not known.
     """
     results = load_results(directory)
-    rows = ordered(chosen(cells_table(results), dict(map(_condition, where))), sort)
+    rows = ordered(chosen(cells_table(results), dict(map(condition, where))), sort)
     warn_of_gaps(results, watch)
     return Summarised(StudyTable(SUMMARY, rows, cells_printed(rows)), is_whole(results))
 
 
-def _condition(text: str) -> tuple[str, list[object]]:
+def condition(text: str) -> tuple[str, list[object]]:
+    """Column and values of `COLUMN=VALUE[,VALUE...]`.
+
+    Raises:
+        ConfigError: if it is not of that form.
+    """
     column, equals, values = text.partition("=")
     if not (column and equals and values):
         raise ConfigError(f"--where {text}: names no column and value; write COLUMN=VALUE, such as delta=0.1")

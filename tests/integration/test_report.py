@@ -3,10 +3,11 @@
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
-from sweeps import call
+from sweeps import call, refusal
 from synthetic import scaling_config, write_results
 
 VOID = {"meta", "link", "img", "br", "hr", "input"}
@@ -50,6 +51,8 @@ def studies(folder: Path) -> list[Path]:
     bars = scaling_config(2, study="figure1", L=[64], K=[16], learners=orders, plot={"kind": "bars"}, max_steps=9**6)
     for instance in (*curves["instances"], *bars["instances"]):
         del instance["fit"]
+    for config in (fits, curves, bars):
+        config["claims"] = "paper"
     return [
         write_results(folder / "table1", fits),
         write_results(folder / "figure2", curves),
@@ -152,6 +155,53 @@ def test_an_unfinished_study_is_reported_and_pointed_out(tmp_path: Path) -> None
     assert result.code == 1
     assert "the sweep is not complete" in result.err
     assert "Note:</strong> the sweep is not complete" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+def own_study(folder: Path, **changes: Any) -> Path:
+    config = scaling_config(1, study="mine", K=[30, 10, 20], title="Mine", **{"trials": 3, **changes})
+    del config["instances"][0]["fit"]
+    return write_results(folder / "mine", config, lambda cell: 1e5 * cell["K"], cap=2_500_000)
+
+
+def test_the_page_of_a_study_of_ones_own_speaks_of_it(tmp_path: Path) -> None:
+    assert call("report", own_study(tmp_path), "-o", tmp_path / "page.html").code == 0
+    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "<h1>Mine</h1>" in text
+    assert "paper" not in text.split("<body>")[1].lower()
+    assert 'id="claims"' not in text
+    assert [float(k) for k in re.findall(r"<td>(10|20|30)</td>", text)][:3] == [10, 20, 30]
+
+
+def test_lower_limits_are_printed_as_such(tmp_path: Path) -> None:
+    assert call("report", own_study(tmp_path), "-o", tmp_path / "page.html").code == 0
+    page = Page((tmp_path / "page.html").read_text(encoding="utf-8"))
+    assert ">= 2,500,000" in " ".join(page.text)
+    assert "to at least 2,500,000 steps at K = 30" in page.of("img")[0]["alt"]
+
+
+def test_a_figure_that_cannot_be_chosen_is_a_remark_and_the_numbers_are_there(tmp_path: Path) -> None:
+    directory = own_study(tmp_path, epsilon=[0.0, 0.05])
+    assert call("report", directory, "-o", tmp_path / "page.html").code == 0
+    page = Page((tmp_path / "page.html").read_text(encoding="utf-8"))
+    assert "no figure: K (3 values) and epsilon (2 values) vary" in " ".join(page.text)
+    assert "One row a point or bar" in page.text
+    assert call("report", directory, "--where", "epsilon=0", "-o", tmp_path / "page.html").code == 0
+    assert "no figure" not in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_more_cells_than_a_page_holds_are_refused(tmp_path: Path) -> None:
+    directory = own_study(tmp_path, trials=1, L=list(range(64, 64 + 1700)))
+    sentence = "mine has 5,100 cells, more than the 5,000 that a page holds; choose with --where, such as --where K=2"
+    assert sentence in refusal("report", directory, "-o", tmp_path / "page.html")
+    assert not (tmp_path / "page.html").exists()
+
+
+def test_the_pages_of_a_figure_follow_one_another(tmp_path: Path) -> None:
+    config = scaling_config(1, K=[10, 20], epsilon=[0.01 * i for i in range(8)], plot={"kind": "curves", "x": "K"})
+    del config["instances"][0]["fit"]
+    assert call("report", write_results(tmp_path / "r", config), "-o", tmp_path / "page.html").code == 0
+    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert text.index("(page 1 of 2)") < text.index("(page 2 of 2)")
 
 
 def test_no_directory_no_page(tmp_path: Path) -> None:
