@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cascadebai_cli.engines.jobs import Job, Runs, run_in_blocks
-from cascadebai_cli.engines.run import Run
+from cascadebai_cli.engines.run import Run, Status
 from cascadebai_cli.engines.stacks import Stack
 from cascadebai_cli.learners.glr import pairs_apart, told_apart
 from cascadebai_cli.learners.kl_lucb import KLLucb, LucbRule
@@ -256,12 +256,9 @@ class _Block:
         over = stopped | (self.steps >= self.cap)
         for row in np.flatnonzero(over).tolist():
             best = by_mean(np.where(self.inside[row], self.mean[row], -np.inf))[: self.rule.K]
-            self.results[int(self.ids[row])] = Run(
-                steps=self.steps,
-                status="stopped" if stopped[row] else "capped",
-                observations=int(self.ahead.T.reshape(-1, self.rule.L)[row].sum()),
-                recommendation=tuple(self.pool[row, best].tolist()),
-            )
+            status: Status = "stopped" if stopped[row] else "capped"
+            items, T = tuple(self.pool[row, best].tolist()), self.ahead.T.reshape(-1, self.rule.L)[row]
+            self.results[int(self.ids[row])] = Run(self.steps, status, int(T.sum()), items, (), (), tuple(T.tolist()))
         going = np.flatnonzero(~over)
         self.ahead.keep(going)
         for name in ("ids", "pool", "mean", "lower", "upper", "clicks", "inside", "fresh", "cap", "cascading"):

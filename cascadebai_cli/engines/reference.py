@@ -3,6 +3,7 @@
 from cascadebai_cli.engines.outcomes import Outcomes
 from cascadebai_cli.engines.reward_table import RewardTable
 from cascadebai_cli.engines.run import Run, Status, run_of
+from cascadebai_cli.learners.kl_lucb import KLLucb
 from cascadebai_cli.learners.protocol import Learner
 from cascadebai_cli.learners.racing import RacingLearner
 from cascadebai_cli.model.feedback import Draw, Feedback
@@ -31,4 +32,5 @@ def _result(learner: Learner, steps: int, observations: int) -> Run:
     if isinstance(learner, RacingLearner):
         return run_of(learner.race, steps, learner.T)
     status: Status = "stopped" if learner.finished else "capped"
-    return Run(steps, status, observations, tuple(learner.recommendation))
+    counts = tuple(learner.T.tolist()) if isinstance(learner, KLLucb) else ()
+    return Run(steps, status, observations, tuple(learner.recommendation), counts=counts)

@@ -20,7 +20,7 @@ class Run:
         recommendation: the items returned; of a capped run, what the learner would return now.
         accepted: items in the order of acceptance (empty for learners that do not race).
         rejected: items in the order of rejection, those of one step in the order of the list of items.
-        counts: number of observations of each item while it survived, length `L`.
+        counts: number of observations of each item while it survived, length `L`; of racing learners and KL-LUCB++.
     """
 
     steps: int
