@@ -20,6 +20,7 @@ MODULES = sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py"))
 _STUDY = {"study", "engines", "learners", "model"}
 ALLOWED = {
     "text": set(),
+    "logs": set(),
     "model": set(),
     "theory": {"model"},
     "learners": {"theory", "model"},
@@ -30,7 +31,7 @@ ALLOWED = {
     "analysis": {"store", "theory", *_STUDY},
     "figures": {"store", "theory", *_STUDY},
     "report": set(),
-    "workflows": {"report", "analysis", "figures", "running", "store", "theory", *_STUDY},
+    "workflows": {"report", "analysis", "figures", "running", "store", "theory", "logs", *_STUDY},
     "cli": {"workflows"},
 }
 FOR_TYPES = {"cli": {"running"}}

@@ -1,0 +1,216 @@
+"""A log of clicks and views, in any of the layouts in which they are kept."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.logs.faults import Faults
+from cascadebai_cli.logs.numbers import clicks_of, fault_of_number, numbers_of
+from cascadebai_cli.logs.sheet import Sheet, sheet_of
+from cascadebai_cli.logs.source import shown, text_of
+
+Numbers = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a log is laid out.
+
+    Attributes:
+        items: column of the items' names.
+        clicks: column of the numbers of clicks, or, for events, of whether it was a click.
+        views: column of how often an item was looked at.
+        position: column of the position at which it was shown, if that is to be corrected for.
+        event: whether each row is one view of one item.
+        wide: whether each column is an item and each row a page view, with 0, 1, or nothing in a cell.
+        separator: between the values of a row; found out if `None`.
+    """
+
+    items: str | None = None
+    clicks: str | None = None
+    views: str | None = None
+    position: str | None = None
+    event: bool = False
+    wide: bool = False
+    separator: str | None = None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that are read.
+
+        Raises:
+            ConfigError: if one is missing, or one too many is named.
+        """
+        named = {"--items": self.items, "--clicks": self.clicks, "--views": self.views, "--position": self.position}
+        needed = [] if self.wide else ["--items", "--clicks"] if self.event else ["--items", "--clicks", "--views"]
+        refused = list(named) if self.wide else ["--views"] if self.event else []
+        kind = "--wide" if self.wide else "--event" if self.event else "a log of counts"
+        if self.wide and self.event:
+            raise ConfigError("--wide and --event: a log has one of these layouts; name one")
+        for option, column in named.items():
+            if column is None and option in needed:
+                raise ConfigError(f"{kind} needs {option} COLUMN; name the column")
+            if column is not None and option in refused:
+                raise ConfigError(f"{kind} has no column {option} {column}; leave it away")
+        return tuple(dict.fromkeys(column for column in named.values() if column is not None))
+
+
+@dataclass(frozen=True, eq=False)
+class Log:
+    """What a log holds.
+
+    Attributes:
+        name: of the file, for messages.
+        names: of the items, in the order in which the file has them first.
+        clicks, views: of each item, shape `(L,)`.
+        notes: sentences on what was done to the file.
+        cells: columns `item` (from 0), `position`, `clicks`, `views`, one row an item and position; `None` without.
+    """
+
+    name: str
+    names: tuple[str, ...]
+    clicks: Numbers
+    views: Numbers
+    notes: tuple[str, ...]
+    cells: pd.DataFrame | None = None
+
+
+def read_log(path: Path, layout: Layout) -> Log:
+    """Read a log; rows of one item are summed.
+
+    Raises:
+        ConfigError: if it is not usable: one sentence, with the first ten of the rows that are wrong.
+    """
+    columns = layout.columns
+    text, remarks = text_of(path)
+    sheet = sheet_of(text, shown(path), columns, layout.separator)
+    if layout.wide:
+        return _wide(sheet, remarks)
+    read = _events if layout.event else _counts
+    table, notes = read(sheet, layout)
+    return _summed(sheet, table, [*remarks, *sheet.notes, *notes, *_hints(sheet, layout)], layout)
+
+
+def _wide(sheet: Sheet, remarks: list[str]) -> Log:
+    faults = Faults(sheet)
+    names = tuple(map(str, sheet.rows.columns))
+    if len(set(names)) < len(names):
+        raise ConfigError(f"{sheet.name}: two columns have the same name; give each item a name of its own")
+    values = pd.DataFrame({name: _marks(faults, name) for name in names})
+    faults.answer("write 0, 1 or nothing, and keep only the columns of items")
+    _refuse_few(sheet.name, values.shape[1])
+    notes = (*remarks, *sheet.notes)
+    return Log(sheet.name, names, values.sum().to_numpy(float), values.notna().sum().to_numpy(float), notes)
+
+
+def _marks(faults: Faults, column: str) -> "pd.Series[float]":
+    """1 for a click, 0 for none, NaN where the item was not shown."""
+    texts = faults.texts(column)
+    values = clicks_of(texts)
+    faults.add((texts != "") & values.isna(), lambda row: f"{column} {texts[row]!r} is neither 0 nor 1")
+    return values
+
+
+def _events(sheet: Sheet, layout: Layout) -> tuple[pd.DataFrame, list[str]]:
+    faults = Faults(sheet)
+    items, clicks = faults.texts(str(layout.items)), faults.texts(str(layout.clicks))
+    value = clicks_of(clicks)
+    faults.add(value.isna(), lambda row: f"{layout.clicks} {clicks[row]!r} is neither 0 nor 1")
+    table = pd.DataFrame({"name": items, "clicks": value, "views": 1.0})
+    return _with_position(faults, table, layout), []
+
+
+def _counts(sheet: Sheet, layout: Layout) -> tuple[pd.DataFrame, list[str]]:
+    faults = Faults(sheet)
+    table = pd.DataFrame({"name": faults.texts(str(layout.items))})
+    notes = []
+    for key, column in (("clicks", str(layout.clicks)), ("views", str(layout.views))):
+        texts = faults.texts(column)
+        table[key], note = numbers_of(texts)
+        notes += [note] if note else []
+        _add_number_faults(faults, column, texts, table[key])
+    more = table["clicks"] > table["views"]
+    faults.add(more, _excess(faults, layout))
+    return _with_position(faults, table, layout), notes
+
+
+def _add_number_faults(faults: Faults, column: str, texts: "pd.Series[str]", values: "pd.Series[float]") -> None:
+    faults.add(~np.isfinite(values), lambda row: f"{column} {fault_of_number(texts[row])}")
+    faults.add(values < 0, lambda row: f"{column} {texts[row]} must be 0 or larger; correct or remove the row")
+
+
+def _excess(faults: Faults, layout: Layout) -> Callable[[int], str]:
+    clicks, views = faults.texts(str(layout.clicks)), faults.texts(str(layout.views))
+    remedy = "correct the row or name the right columns"
+    return lambda row: f"{layout.clicks} {clicks[row]} exceeds {layout.views} {views[row]}; {remedy}"
+
+
+def _with_position(faults: Faults, table: pd.DataFrame, layout: Layout) -> pd.DataFrame:
+    """The table with the positions, once all that is wrong with the file has been answered."""
+    faults.add(table["name"] == "", lambda row: f"{layout.items} is empty; give the item a name")
+    if layout.position is not None:
+        texts = faults.texts(layout.position)
+        faults.add(texts == "", lambda row: f"{layout.position} is empty; write a position")
+        table["position"] = texts
+    faults.answer("")
+    return table
+
+
+def _summed(sheet: Sheet, table: pd.DataFrame, notes: list[str], layout: Layout) -> Log:
+    table, total = _without_total(table, layout)
+    several = int(table["name"].duplicated().sum())
+    if several and not layout.event and layout.position is None:
+        notes.append(f"{len(table):,} rows name {table['name'].nunique():,} items; rows of one item are summed")
+    item, names = pd.factorize(table["name"])
+    _refuse_few(sheet.name, len(names))
+    sums = table[["clicks", "views"]].groupby(item).sum()
+    cells = None
+    if layout.position is not None:
+        places = table.assign(item=item)
+        cells = places.groupby(["item", "position"], sort=False, as_index=False)[["clicks", "views"]].sum()
+    return Log(
+        sheet.name,
+        tuple(map(str, names)),
+        sums["clicks"].to_numpy(float),
+        sums["views"].to_numpy(float),
+        (*notes, *total),
+        cells,
+    )
+
+
+def _without_total(table: pd.DataFrame, layout: Layout) -> tuple[pd.DataFrame, list[str]]:
+    """Reports end with a row of sums, which is no item."""
+    if layout.event or len(table) < 4:
+        return table, []
+    last, above = table.iloc[-1], table.iloc[:-1]
+    counts = ["clicks", "views"]
+    if last["views"] > 0 and (last[counts] == above[counts].sum()).all():
+        return above, [f"the last row, {last['name']}, is the sum of the others and is left out"]
+    return table, []
+
+
+def _refuse_few(name: str, items: int) -> None:
+    if items < 2:
+        raise ConfigError(f"{name} has {'1 item' if items else 'no items'} below the header; at least 2 are needed")
+
+
+def _hints(sheet: Sheet, layout: Layout) -> list[str]:
+    """A column that looks like a position, where none is named."""
+    if layout.position is not None:
+        return []
+    others = [column for column in sheet.rows.columns if column not in layout.columns]
+    likely = [column for column in others if column.lower().strip("_ ") in POSITIONS]
+    return [
+        f"column {column} looks like a position: items shown higher are looked at more, and --position {column} "
+        "corrects the rates for that"
+        for column in likely[:1]
+    ]
+
+
+POSITIONS = {"position", "pos", "rank", "slot", "place", "avg position", "avg. position", "average position"}
+"""Names of columns that hold where an item was shown."""

@@ -1,0 +1,145 @@
+"""A text becomes rows of texts under a header; pandas splits them."""
+
+import io
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from cascadebai_cli.errors import ConfigError
+
+SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "bar": "|", "space": " "}
+HEADER_LINES = 20
+"""Lines among which a header is looked for, below titles."""
+FEW: dict[str, Any] = {
+    "dtype": str,
+    "keep_default_na": False,
+    "na_filter": True,
+    "index_col": False,
+    "skipinitialspace": True,
+}
+MORE_VALUES = 50
+"""So many values beyond the header a row may have and still be counted as one row that is wrong."""
+
+Lengths: TypeAlias = "pd.Series[int]"
+
+
+@dataclass(frozen=True, eq=False)
+class Sheet:
+    """Rows of texts.
+
+    Attributes:
+        name: of the file.
+        rows: texts, its index the number of the line of each row; empty where a row is too short.
+        too_long: how many values each row has that has more than the header, else 0.
+        notes: what was noticed.
+    """
+
+    name: str
+    rows: pd.DataFrame
+    too_long: Lengths
+    notes: tuple[str, ...]
+
+
+def sheet_of(text: str, name: str, columns: Sequence[str], separator: str | None) -> Sheet:
+    """Split a text.
+
+    Args:
+        text: with a header among its first lines, after a line `sep=;` if there is one.
+        name: of the file, for messages.
+        columns: names that the header must have; any header if empty.
+        separator: between the values, found out if `None`.
+
+    Raises:
+        ConfigError: if it is no table with such a header.
+    """
+    if text.lstrip()[:1] in ("{", "[") and text.rstrip()[-1:] in ("}", "]"):
+        raise ConfigError(f"{name} is JSON; give a CSV file")
+    lines = text.splitlines()[: HEADER_LINES + 1]
+    first = 0
+    if lines and lines[0].strip().strip('"').lower().startswith("sep=") and separator is None:
+        separator, first = lines[0].strip().strip('"')[4:5] or "\t", 1
+    separator = NAMED.get(separator, separator) if separator else None
+    if separator is not None and len(separator) != 1:
+        raise ConfigError(f"--sep {separator!r} is not one character; give one such as ';', or tab")
+    sep, line, header = _header(lines, first, columns, separator, name)
+    rows, too_long = _rows(text, sep, line, header, name)
+    note = f"the header is on line {line + 1}; the lines above it are left out"
+    return Sheet(name, rows, too_long, (note,) if line > first else ())
+
+
+def _header(
+    lines: Sequence[str], first: int, columns: Sequence[str], separator: str | None, name: str
+) -> tuple[str, int, list[str]]:
+    """Separator, number of the line, and names of the columns."""
+    candidates = [separator] if separator else list(SEPARATORS)
+    for line in range(first, len(lines)):
+        found = [(sep, line, _cells(lines[line], sep)) for sep in candidates if lines[line].strip()]
+        fitting = [one for one in found if set(columns) <= set(one[2])]
+        if fitting:
+            best = max(fitting, key=lambda one: len(one[2]))
+            _refuse_twins(best[2], columns, f"{name}:{line + 1}")
+            return best
+    where = f"{name}:{first + 1}"
+    shown = max((_cells(lines[first], sep) for sep in candidates), key=len) if len(lines) > first else []
+    if not any(shown):
+        raise ConfigError(f"{where}: no header row; name the columns on the first line")
+    missing = next(column for column in columns if column not in shown)
+    raise ConfigError(f"{where}: no column {missing!r}; the columns are {some(shown)}")
+
+
+def _cells(line: str, separator: str) -> list[str]:
+    try:
+        frame = pd.read_csv(io.StringIO(line), sep=separator, header=None, **FEW)
+    except (pd.errors.ParserError, pd.errors.EmptyDataError):
+        return []
+    return [str(value).strip() for value in frame.iloc[0]]
+
+
+def _refuse_twins(header: Sequence[str], columns: Sequence[str], where: str) -> None:
+    for column in columns:
+        if list(header).count(column) > 1:
+            raise ConfigError(f"{where}: more than one column {column!r}; the columns are {some(header)}")
+
+
+def some(columns: Sequence[str], most: int = 8) -> str:
+    """A few names, each at most as long as one that somebody would type."""
+    shown = ", ".join(column if len(column) <= 40 else f"{column[:37]}..." for column in columns[:most])
+    return shown + (f" and {len(columns) - most} more" if len(columns) > most else "")
+
+
+def _rows(text: str, separator: str, line: int, header: Sequence[str], name: str) -> tuple[pd.DataFrame, Lengths]:
+    """The rows below the header, without empty ones, and how many values those have that have too many."""
+    width = len(header)
+    options = {"sep": separator, "header": None, "skiprows": line + 1, **FEW, "skip_blank_lines": False}
+    try:
+        rows = _split(text, width, options)
+    except pd.errors.EmptyDataError:
+        rows = pd.DataFrame(columns=range(width), dtype=str)
+    except pd.errors.ParserError as error:
+        reason = str(error).removeprefix("Error tokenizing data. C error: ").strip().lower()
+        raise ConfigError(f"{name} is not separated text ({reason}); check the quotes of that row") from None
+    rows = rows.fillna("")
+    breaks = rows.apply(lambda column: column.str.count("\n")).sum(axis=1).cumsum()
+    rows.index = pd.Index((breaks + np.arange(len(rows)) + line + 2).astype(int))
+    filled = rows.apply(lambda column: column.str.strip() != "")
+    places = np.arange(1, rows.shape[1] + 1) * (np.arange(rows.shape[1]) >= width)
+    lengths = (filled * places).max(axis=1).astype(int)
+    kept, rows = filled.any(axis=1), rows.iloc[:, :width]
+    rows.columns = pd.Index(header)
+    return rows[kept], lengths[kept]
+
+
+def _split(text: str, width: int, options: dict[str, Any]) -> pd.DataFrame:
+    """Rows of as many texts as the header has, or of a few more if one row has more."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        try:
+            rows: pd.DataFrame = pd.read_csv(io.StringIO(text), names=range(width), **options)
+        except (pd.errors.ParserWarning, pd.errors.ParserError):
+            rows = pd.read_csv(io.StringIO(text), names=range(width + MORE_VALUES), **options)
+        return rows
