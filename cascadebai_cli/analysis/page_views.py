@@ -1,25 +1,27 @@
-"""How many page views a learner took in simulated runs."""
+"""How many page views a learner takes, from simulated runs and from how hard all possible truths are."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from cascadebai_cli.text.numbers import count
-from cascadebai_cli.text.table import Table, table_of
+from cascadebai_cli.model.instance import FloatArray
+
+LEVELS = (0.05, 0.5, 0.95)
 
 
 @dataclass(frozen=True)
 class PageViews:
-    """Quantiles of the page views of one learner; infinite where the runs were given up.
+    """Page views of one learner.
 
     Attributes:
         learner: its name.
-        low, median, high: 5, 50 and 95 % quantiles.
+        low, median, high: 5, 50 and 95 % quantiles; infinite for a learner that did not end in most of its runs.
         cap: page views after which runs were given up.
         n: number of runs.
-        right: share of the runs that ended with `K` items that are good enough, out of those that ended.
+        right: number of the runs that ended with `K` items that are good enough.
         capped: number of runs that were given up.
+        ratios: page views of each run over its effort, those of runs that were given up being at least so large.
     """
 
     learner: str
@@ -28,35 +30,53 @@ class PageViews:
     high: float
     cap: int
     n: int
-    right: float
+    right: int
     capped: int
+    ratios: tuple[float, ...]
+
+    @property
+    def ended(self) -> bool:
+        """Whether most of the runs ended, so that something is known."""
+        return 2 * self.capped < self.n
+
+    def expected(self, efforts: FloatArray) -> tuple[float, float, float]:
+        """5, 50 and 95 % quantiles of page views for truths of these efforts, shape `(D,)`."""
+        return quantiles(np.multiply.outer(efforts, self.ratios)) if self.ended else (np.inf, np.inf, np.inf)
 
 
-def page_views(learner: str, steps: Sequence[int], correct: Sequence[bool | None], cap: int) -> PageViews:
-    """Quantiles of runs, `correct` being `None` for those that were given up.
+def quantiles(values: FloatArray) -> tuple[float, float, float]:
+    """5, 50 and 95 %, each one of the values."""
+    low, median, high = np.quantile(values, LEVELS, method="inverted_cdf")
+    return float(low), float(median), float(high)
 
-    A quantile is the smallest count that as large a share of the runs did not exceed, so that it is one of the counts.
+
+def page_views(
+    learner: str,
+    steps: Sequence[int],
+    correct: Sequence[bool | None],
+    cap: int,
+    efforts: FloatArray,
+    all_efforts: FloatArray,
+) -> PageViews:
+    """Page views over all possible truths, of which a few were simulated.
+
+    A run takes its effort times a ratio that varies little; the ratios of the runs are put on the efforts of all
+    truths. The ratio of a run that was given up is taken for the median of the others, or more if it is more already.
+
+    Args:
+        learner: its name.
+        steps: page views of each run.
+        correct: whether it ended right; `None` if it was given up.
+        cap: page views after which runs were given up.
+        efforts: of the truths that were simulated, one a run.
+        all_efforts: of all truths, shape `(D,)`.
     """
-    ended = [right for right in correct if right is not None]
-    counts = np.where([right is None for right in correct], np.inf, np.asarray(steps, dtype=np.float64))
-    low, median, high = np.quantile(counts, [0.05, 0.5, 0.95], method="inverted_cdf")
-    right = sum(ended) / len(ended) if ended else float("nan")
-    return PageViews(learner, low, median, high, cap, len(steps), right, len(steps) - len(ended))
-
-
-def page_views_printed(rows: Sequence[PageViews]) -> Table:
-    """Table of the learners."""
-    lines = [
-        [row.learner, *(_count(value, row.cap) for value in (row.median, row.low, row.high)), _right(row)]
-        for row in rows
-    ]
-    return table_of(["learner", "median page views", "5 %", "95 %", "runs that ended right"], lines)
-
-
-def _count(value: float, cap: int) -> str:
-    return count(value) if np.isfinite(value) else f"over {count(cap)}"
-
-
-def _right(row: PageViews) -> str:
-    ended = row.n - row.capped
-    return f"{round(row.right * ended)} of {ended}" if ended else "none ended"
+    capped = np.array([right is None for right in correct])
+    ratios = np.asarray(steps, dtype=np.float64) / efforts
+    if capped.any() and not capped.all():
+        ratios = np.where(capped, np.maximum(ratios, np.median(ratios[~capped])), ratios)
+    known = PageViews(
+        learner, 0, 0, 0, cap, len(steps), sum(map(bool, correct)), int(capped.sum()), tuple(map(float, ratios))
+    )
+    low, median, high = known.expected(all_efforts)
+    return PageViews(learner, low, median, high, cap, known.n, known.right, known.capped, known.ratios)

@@ -1,84 +1,76 @@
 """`cascadebai plan`: from a log of clicks and views to the number of page views that a test will take."""
 
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from cascadebai_cli.cli.console import Terminal, end_with, say
-from cascadebai_cli.cli.options import Jobs, Quiet
-from cascadebai_cli.text.numbers import count
-
-if TYPE_CHECKING:
-    from cascadebai_cli.workflows.plan import Plan, Question
+from cascadebai_cli.cli.options import Jobs, Quiet, path_of, some_path
+from cascadebai_cli.cli.plan_report import plan_in_words, question_in_words
 
 
 def plan(
-    file: Annotated[Path, typer.Argument(metavar="FILE.csv", help="One row an item, with a header row.")],
-    items: Annotated[str, typer.Option(metavar="COLUMN", help="Column of the items' names.")],
-    clicks: Annotated[str, typer.Option(metavar="COLUMN", help="Column of the numbers of clicks.")],
-    views: Annotated[str, typer.Option(metavar="COLUMN", help="Column of how often the item was looked at.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", parser=path_of("FILE"), help="The log, as CSV; - is stdin.")],
+    items: Annotated[str | None, typer.Option(metavar="COLUMN", help="Column of the items' names.")] = None,
+    clicks: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of the numbers of clicks; of 0 and 1 with --event.")
+    ] = None,
+    views: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of how often an item was looked at, not just served.")
+    ] = None,
+    event: Annotated[bool, typer.Option("--event", help="Each row is one view of one item.")] = False,
+    wide: Annotated[
+        bool,
+        typer.Option("--wide", help="Each column is an item, each row a page view: 1 click, 0 none, empty unseen."),
+    ] = False,
+    sep: Annotated[str | None, typer.Option(help="Between values, such as ';' or tab; found out if not given.")] = None,
     K: Annotated[int, typer.Option("-K", min=1, help="Number of items to find and to show on a page.")] = 5,
     delta: Annotated[float, typer.Option(help="Largest probability of a wrong answer.")] = 0.05,
-    epsilon: Annotated[float, typer.Option(help="Items so much below w(K) are good enough as well.")] = 0.0,
-    trials: Annotated[
-        int | None, typer.Option(min=2, help="Simulated runs of each learner; 20, or fewer for over 1000 items.")
+    epsilon: Annotated[
+        float | None, typer.Option(help="Items so much below w(K) are good enough; chosen from a table if not given.")
     ] = None,
+    truth: Annotated[
+        Literal["posterior", "mean"],
+        typer.Option(help="Rates of a run: drawn from what the log leaves open, or the expected ones."),
+    ] = "posterior",
+    learner: Annotated[
+        list[str] | None,
+        typer.Option(help="kl-lucb++, cascadebai-kl or cascadebai; repeatable; the first two if not given."),
+    ] = None,
+    trials: Annotated[
+        int | None,
+        typer.Option(min=2, help="Simulated runs of each learner; as many as half a minute allows, up to 40."),
+    ] = None,
+    per_day: Annotated[float | None, typer.Option(metavar="N", help="Page views a day, to know the days.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Root seed.")] = 0,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="The plot, .pdf, .png or .svg; results/plan_NAME.png if not given."),
+        typer.Option(metavar="DIR", parser=some_path, help="What is written; results/plan_NAME_K5 if not given."),
     ] = None,
+    form: Annotated[Literal["text", "json"], typer.Option("--format", help="What is printed.")] = "text",
     n_jobs: Jobs = -1,
     quiet: Quiet = False,
 ) -> None:
-    """Tell from measured clicks how many page views it takes to find the best K items.
+    """Tell from measured clicks how many page views it takes to find the best K items, and what that costs.
 
-    The measured rates are shrunk towards their mean and taken for the truth; then each learner is run on pages that
-    show K items and are read from the top to the first click.
+    Each simulated run draws the rates from what the log leaves open; a page shows K items and is read from the top
+    to the first click.
     """
-    from cascadebai_cli.workflows import plan as work
+    from cascadebai_cli.workflows import plan_files as work
 
+    watch = Terminal(quiet=quiet)
     done = work.plan(
         file,
-        work.Columns(items, clicks, views),
-        K,
-        delta=delta,
-        epsilon=epsilon,
-        trials=trials,
-        seed=seed,
-        out=out,
+        work.Layout(items, clicks, views, event=event, wide=wide, separator=sep),
+        work.Wanted(K, delta, epsilon, truth, seed),
+        work.Effort(learner or (), trials, per_day),
         backend=work.Backend(n_jobs=n_jobs),
-        watch=Terminal(quiet=quiet),
-        begin=lambda question: say(_summary(question)),
+        watch=watch,
+        begin=lambda question: None if form == "json" else say(question_in_words(question)),
     )
     end_with(not done.failed)
-    say(_answer(done))
-    say(f"plot: {done.picture}")
-
-
-def _summary(question: "Question") -> str:
-    problem, shrunk = question.problem, question.shrunk
-    K, w = problem.K, problem.sorted_weights
-    good = f", {problem.K_prime} items are good enough" if problem.epsilon > 0 else ""
-    return (
-        f"{question.file}: {count(problem.L)} items, {count(sum(question.clicks))} clicks in "
-        f"{count(sum(question.views))} views\n"
-        f"rates are shrunk towards their mean {shrunk.mean:.4g}, which counts as {shrunk.strength:.3g} more views of "
-        "each item: the best raw rates owe something to luck\n"
-        f"K = {K}, delta = {question.delta:g}, epsilon = {problem.epsilon:g}: "
-        f"w({K}) = {w[K - 1]:.4g}, w({K + 1}) = {w[K]:.4g}{good}\n"
-    )
-
-
-def _answer(done: "Plan") -> str:
-    bound = done.question.bound
-    known = f"{count(bound)} page views on average" if bound == bound else "not known for epsilon > 0"
-    parts = [
-        done.learners_printed,
-        f"of {done.trials} simulated runs of each learner; lower bound for any learner: {known}",
-        "",
-        f"items found by {done.learners[0].learner}:",
-        done.items_printed,
-    ]
-    return "\n".join(map(str, parts))
+    written = work.write_plan(done, out, watch)
+    say(json.dumps(work.as_json(done), indent=2, ensure_ascii=False) if form == "json" else plan_in_words(done))
+    watch.remark(f"written: {written}")

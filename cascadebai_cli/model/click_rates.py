@@ -56,17 +56,6 @@ def read_click_rates(file: ClickRateFile) -> tuple[tuple[str, ...], tuple[float,
     return tuple(items), tuple(items.values())
 
 
-def read_click_counts(file: ClickRateFile) -> tuple[tuple[str, ...], tuple[float, ...], tuple[float, ...]]:
-    """Names, clicks and views of the first `top` rows of a file of counts.
-
-    Raises:
-        ConfigError: as `read_click_rates`.
-    """
-    items = _read_items(file, _counts)
-    clicks, views = zip(*items.values(), strict=True)
-    return tuple(items), clicks, views
-
-
 def _read_items(file: ClickRateFile, read: Callable[[ClickRateFile, Row, str], Value]) -> dict[str, Value]:
     """What `read` makes of each row, by the name of the item."""
     lines: dict[str, int] = {}

@@ -60,7 +60,7 @@ class Settings:
     Args:
         seed: the root seed.
         fail_fast: whether a block ends at its first trial that raises.
-        with_items: whether finished trials carry the items found.
+        with_items: whether finished trials carry the items found and the clicks expected.
         engine_versions: of the parent; a worker with others refuses.
     """
 
@@ -227,8 +227,14 @@ def _row(settings: Settings, cell: Cell, problem: Instance, trial: int, done: Do
             "max_steps"
         )
     correct = None if run.status == "capped" else problem.is_correct(items)
-    shown = items if settings.with_items else ()
-    return Row(cell.cell_id, trial, run.status, run.steps, run.observations, correct, seconds, shown)
+    found = Row(cell.cell_id, trial, run.status, run.steps, run.observations, correct, seconds)
+    return found._replace(items=items, clicks=_clicks(settings, cell, trial, run)) if settings.with_items else found
+
+
+def _clicks(settings: Settings, cell: Cell, trial: int, run: Run) -> float:
+    """Clicks that the observations of a run bring on average; those after the one that ends a page are none."""
+    made, _ = _prepared(settings.seed, cell, trial)
+    return float(made.weights @ np.array(run.counts)) if run.counts else float("nan")
 
 
 def run_trial(seed: int, cell: Cell, trial: int) -> tuple[Run, tuple[int, ...]]:

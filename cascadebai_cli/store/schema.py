@@ -153,6 +153,7 @@ class Row(NamedTuple):
         correct: whether the items found are all epsilon-optimal; `None` for a capped trial.
         seconds: wall time; nan in rows of `trials.csv`, which does not hold it.
         items: the items found, as indices into the weights of the cell; empty if not asked for, and never stored.
+        clicks: clicks on survivors expected from the observations of the run; nan if not asked for, and never stored.
     """
 
     cell_id: str
@@ -163,6 +164,7 @@ class Row(NamedTuple):
     correct: bool | None
     seconds: float = float("nan")
     items: tuple[int, ...] = ()
+    clicks: float = float("nan")
 
     @property
     def outcome(self) -> tuple[str | int | bool | None, ...]:

@@ -2,28 +2,54 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
-from cascadebai_cli.analysis.click_log import Shrinkage, shrink, suggested_epsilon
+import numpy as np
+
+from cascadebai_cli.analysis.page_views import quantiles
+from cascadebai_cli.analysis.tolerances import Tolerance, best_of, tolerance, tolerances
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.model.click_rates import ClickRateFile, read_click_counts
-from cascadebai_cli.model.instance import Instance
+from cascadebai_cli.logs.read import Layout, Log, read_log
+from cascadebai_cli.model.instance import FloatArray
+from cascadebai_cli.model.rates import Rates, rates_of
 from cascadebai_cli.study.fields import SMALLEST_RISK
 from cascadebai_cli.text.numbers import count
-from cascadebai_cli.theory.lower import lower_bound
+
+Truth = Literal["posterior", "mean"]
 
 MOST_ITEMS = 20_000
-MOST_BYTES = 100 * 2**20
 MOST_NEEDED = 1_000_000
-"""Page views beyond which a plan is not simulated but refused: rates that are nearly tied."""
+"""Page views that a test may take; a tolerance is chosen with which it mostly takes fewer."""
+DRAWS, FEWEST_DRAWS, NUMBERS = 400, 50, 1_000_000
+"""Draws of all click probabilities: 400, but fewer than a million numbers, and 50 at least."""
+SHARP = 8.0
+"""Page views of the sharpest learner over the effort, about."""
 
 
 @dataclass(frozen=True)
-class Columns:
-    """Columns of a log: names of the items, numbers of clicks, and how often each was looked at."""
+class Wanted:
+    """What is to be found.
 
-    items: str
-    clicks: str
-    views: str
+    Args:
+        K, delta: as in the paper.
+        epsilon: the tolerance; chosen if `None`.
+        truth: whether each run draws its click probabilities from what the log leaves open, or takes the expected.
+        seed: root seed.
+    """
+
+    K: int
+    delta: float = 0.05
+    epsilon: float | None = None
+    truth: Truth = "posterior"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not SMALLEST_RISK <= self.delta < 1:
+            raise ConfigError(
+                f"--delta {self.delta:g} is no probability; give one between {SMALLEST_RISK:g} and 1, such as 0.05"
+            )
+        if self.epsilon is not None and not 0 <= self.epsilon < 1:
+            raise ConfigError(f"--epsilon {self.epsilon:g} is no tolerance; give 0 or more, and less than 1")
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,76 +58,96 @@ class Question:
 
     Attributes:
         file: the log.
-        names, clicks, views: of the items, in the order of the file.
-        shrunk: their rates.
-        problem: the instance with these rates.
-        delta: largest probability of a wrong answer.
-        bound: page views that any learner needs on average; nan for `epsilon > 0`.
+        log: what it holds.
+        rates: what it says about the click probabilities.
+        wanted: what is to be found.
+        beliefs: draws of the click probabilities, shape `(D, L)`.
+        truths: what runs are simulated with, the same or the expected ones, shape `(D, L)` or `(1, L)`.
+        exact: no tolerance.
+        table: tolerances relative to `w(K)`.
+        planned: the tolerance that is planned for.
+        own: the items that the log ranks first, shape `(K,)`.
     """
 
     file: Path
-    names: tuple[str, ...]
-    clicks: tuple[float, ...]
-    views: tuple[float, ...]
-    shrunk: Shrinkage
-    problem: Instance
-    delta: float
-    bound: float
+    log: Log
+    rates: Rates
+    wanted: Wanted
+    beliefs: FloatArray
+    truths: FloatArray
+    exact: Tolerance
+    table: tuple[Tolerance, ...]
+    planned: Tolerance
+    own: tuple[int, ...]
+
+    @property
+    def K(self) -> int:
+        """Number of items to find."""
+        return self.wanted.K
+
+    @property
+    def L(self) -> int:
+        """Number of items."""
+        return len(self.log.names)
+
+    @property
+    def guess(self) -> tuple[float, float, float]:
+        """5, 50 and 95 % quantiles of the page views of a sharp learner, by the bounds."""
+        return quantiles(SHARP * self.planned.efforts)
+
+    @property
+    def chances(self) -> FloatArray:
+        """Chance of each item to be among the best `K`, shape `(L,)`."""
+        best = np.argpartition(-self.beliefs, self.K - 1, axis=1)[:, : self.K]
+        return np.bincount(best.ravel(), minlength=self.L) / len(self.beliefs)
+
+    @property
+    def own_right(self) -> float:
+        """Chance that the items that the log ranks first are the best `K`."""
+        others = np.delete(self.beliefs, self.own, axis=1)
+        return float((self.beliefs[:, self.own].min(axis=1) > others.max(axis=1)).mean())
 
 
-def question_of(file: Path, columns: Columns, K: int, delta: float, epsilon: float) -> Question:
+def question_of(file: Path, layout: Layout, wanted: Wanted) -> Question:
     """Read a log.
 
     Raises:
-        ConfigError: if the file or a value is not usable, or the items are tied or nearly so.
+        ConfigError: if the file or a value is not usable.
     """
-    names, clicks, views = _read(file, columns)
-    shrunk = shrink(clicks, views)
-    problem = _problem(shrunk, K, delta, epsilon)
-    bound = lower_bound(problem, delta)
-    _refuse_near_ties(problem, bound)
-    return Question(file, names, clicks, views, shrunk, problem, delta, bound)
+    log = read_log(file, layout)
+    _refuse(log, wanted.K)
+    rates = rates_of(log.clicks, log.views)
+    rng = np.random.default_rng([wanted.seed, len(log.names)])
+    beliefs = rates.draw(rng, int(np.clip(NUMBERS // len(log.names), FEWEST_DRAWS, DRAWS)))
+    truths = beliefs if wanted.truth == "posterior" else rates.expected[None, :]
+    exact = tolerance(truths, wanted.K, wanted.delta, 0.0)
+    table = tolerances(truths, wanted.K, wanted.delta, np.sort(rates.expected)[-wanted.K])
+    planned = _planned(wanted, truths, exact, table)
+    return Question(file, log, rates, wanted, beliefs, truths, exact, table, planned, _own(log, rates, wanted.K))
 
 
-def _read(path: Path, columns: Columns) -> tuple[tuple[str, ...], tuple[float, ...], tuple[float, ...]]:
-    if not path.is_file():
-        raise ConfigError(f"{path} is not a file; name a CSV file with one row an item")
-    if path.stat().st_size > MOST_BYTES:
-        raise ConfigError(f"{path} has more than {MOST_BYTES >> 20} MB; keep one row an item and the columns needed")
-    log = ClickRateFile(path, clicks=columns.clicks, views=columns.views, item=columns.items)
-    names, clicks, views = read_click_counts(log)
-    if len(names) > MOST_ITEMS:
+def _refuse(log: Log, K: int) -> None:
+    L = len(log.names)
+    if L > MOST_ITEMS:
         raise ConfigError(
-            f"{path} has {count(len(names))} items, {count(MOST_ITEMS)} is the most; "
-            "keep those that might be among the best"
+            f"{log.name} has {count(L)} items, {count(MOST_ITEMS)} is the most; keep those that might be among the best"
         )
-    return names, clicks, views
+    if L <= K:
+        raise ConfigError(f"-K {K} is not less than the {L} items of the file; choose a smaller K")
+    if not log.clicks.any():
+        raise ConfigError(f"{log.name} has no clicks, so that it says nothing about rates; name the right columns")
 
 
-def _problem(shrunk: Shrinkage, K: int, delta: float, epsilon: float) -> Instance:
-    if not SMALLEST_RISK <= delta < 1:
-        raise ConfigError(
-            f"--delta {delta:g} is no probability; give one between {SMALLEST_RISK:g} and 1, such as 0.05"
-        )
-    if len(shrunk.rates) <= K:
-        raise ConfigError(f"-K {K} is not less than the {len(shrunk.rates)} items of the file; choose a smaller K")
-    if not 0 <= epsilon < 1:
-        raise ConfigError(f"--epsilon {epsilon:g} is no tolerance; give 0 or more, and less than 1")
-    ordered = sorted(shrunk.rates.tolist(), reverse=True)
-    if epsilon == 0 and ordered[K - 1] <= ordered[K]:
-        tied = sum(rate == ordered[K] for rate in ordered)
-        raise ConfigError(
-            f"{tied} items are tied at w({K}) = {ordered[K]:.4g}, so nothing can tell which are the best {K}; "
-            f"accept near misses with --epsilon {suggested_epsilon(ordered[K]):g}, or choose another K"
-        )
-    return Instance(shrunk.rates, K, epsilon)
+def _planned(wanted: Wanted, truths: FloatArray, exact: Tolerance, table: tuple[Tolerance, ...]) -> Tolerance:
+    """The tolerance asked for, if that can end; else none if that does; else the best of the table."""
+    if wanted.epsilon:
+        return tolerance(truths, wanted.K, wanted.delta, wanted.epsilon)
+    if wanted.epsilon == 0 and np.isfinite(exact.efforts).all():
+        return exact
+    return best_of((exact, *table) if wanted.epsilon is None else table, MOST_NEEDED, SHARP)
 
 
-def _refuse_near_ties(problem: Instance, bound: float) -> None:
-    if bound > MOST_NEEDED:
-        K, w = problem.K, problem.sorted_weights
-        raise ConfigError(
-            f"w({K}) = {w[K - 1]:.6g} and w({K + 1}) = {w[K]:.6g} are nearly tied: every learner needs more than "
-            f"{count(bound)} page views on average; accept near misses with "
-            f"--epsilon {suggested_epsilon(w[K - 1]):g}, or choose another K"
-        )
+def _own(log: Log, rates: Rates, K: int) -> tuple[int, ...]:
+    """The items of the highest raw rates, those without views last."""
+    raw = np.divide(log.clicks, log.views, out=np.full(len(log.views), -1.0), where=log.views > 0)
+    return tuple(np.lexsort((-rates.expected, -raw))[:K].tolist())

@@ -1,95 +1,112 @@
 """`cascadebai plan`: from a click log to page views, and one sentence for every bad file."""
 
+import json
+
+import pandas as pd
 import pytest
 from sweeps import call
 
 HEADER = "ad,clicks,views\n"
 GOOD = HEADER + "".join(f"ad {i},{c},1000\n" for i, c in enumerate([600, 550, 200, 150, 100, 90, 80]))
+COLUMNS = ("--items", "ad", "--clicks", "clicks", "--views", "views")
 
 
-def plan(folder, content, *more, K=2):
+def plan(folder, content, *more, K=2, columns=COLUMNS):
     path = folder / "log.csv"
-    if isinstance(content, bytes):
-        path.write_bytes(content)
-    elif content is not None:
+    if content is not None:
         path.write_text(content, encoding="utf-8")
-    columns = ("--items", "ad", "--clicks", "clicks", "--views", "views")
-    return call("plan", path, *columns, "-K", K, "--n-jobs", 1, "--quiet", "--out", folder / "plot.png", *more)
+    return call("plan", path, *columns, "-K", K, "--n-jobs", 1, "--quiet", "--out", folder / "plan", *more)
+
+
+def cells_of(out, start):
+    """The cells of the line of a table that begins so."""
+    line = next(line for line in out.splitlines() if line.startswith(start + "  "))
+    return [cell.strip() for cell in line.split("  ") if cell.strip()]
 
 
 def test_answers_in_page_views(tmp_path):
-    result = plan(tmp_path, GOOD, "--trials", 12)
+    learners = ("--learner", "cascadebai", "--learner", "cascadebai-kl", "--learner", "kl-lucb++")
+    result = plan(tmp_path, GOOD, "--trials", 6, *learners)
     assert result.code == 0
     out = result.out
     assert "7 items, 1,770 clicks in 7,000 views" in out
-    rows = {line.split("  ")[0]: line.split() for line in out.splitlines()}
-    medians = [int(rows[name][-6].replace(",", "")) for name in ("KL-LUCB++", "CascadeBAI, KL bounds", "CascadeBAI")]
+    medians = [
+        int(cells_of(out, name)[1].replace(",", "")) for name in ("KL-LUCB++", "CascadeBAI, KL bounds", "CascadeBAI")
+    ]
     assert medians == sorted(medians)
     assert medians[2] > 5 * medians[0]
-    bound = int(out.split("lower bound for any learner: ")[1].split()[0].replace(",", ""))
-    assert 0 < bound < medians[0]
-    found = out.split("items found by KL-LUCB++:")[1]
-    assert found.index("ad 0") < found.index("ad 1")
-    assert found.count("12 of 12") == 2
-    assert (tmp_path / "plot.png").read_bytes().startswith(b"\x89PNG")
+    assert out.index("ad 0") < out.index("ad 1")
+    assert out.count("6 of 6") == 5
+    assert "is right already: 100%" in out
 
 
-def test_same_answer_again(tmp_path):
-    texts = []
-    for _ in range(2):
-        result = plan(tmp_path, GOOD, "--trials", 3)
-        assert result.code == 0
-        texts.append(result.out)
-    assert texts[0] == texts[1]
+def test_what_it_leaves(tmp_path):
+    result = plan(tmp_path, GOOD, "--trials", 3, "--format", "json", "--per-day", 100)
+    content = json.loads(result.out)
+    folder = tmp_path / "plan"
+    assert json.loads((folder / "plan.json").read_text()) == content
+    assert content["asked"]["K"] == 2
+    assert content["learners"][0]["days"]["median"] == content["learners"][0]["page_views"]["median"] / 100
+    items = pd.read_csv(folder / "items.csv")
+    assert (len(items), items["chance"].sum()) == (7, pytest.approx(2))
+    runs = pd.read_csv(folder / "page_views.csv")
+    assert runs["learner"].value_counts().to_dict() == {"kl-lucb++": 3, "cascadebai-kl": 3}
+    assert (runs["clicks"] > 0).all()
+    assert (folder / "page_views.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_byte_order_mark_is_no_problem(tmp_path):
-    result = plan(tmp_path, GOOD.encode("utf-8-sig"), "--trials", 2)
-    assert result.code == 0
-    assert "7 items" in result.out
+def test_same_answer_again_and_another_one_is_not_overwritten(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "log.csv").write_text(GOOD)
+    words = ("plan", "log.csv", *COLUMNS, "--n-jobs", 1, "--trials", 2, "--epsilon", 0.3, "--learner", "kl-lucb++")
+    first = call(*words, "-K", 2)
+    assert first.err.endswith("written: results/plan_log_K2\n")
+    assert call(*words, "-K", 2).out == first.out
+    assert call(*words, "-K", 2, "--seed", 1).err.endswith("written: results/plan_log_K2_2\n")
+    assert call(*words, "-K", 3).err.endswith("written: results/plan_log_K3\n")
+    other = call(*words, "-K", 3, "--out", "results/plan_log_K2")
+    assert (other.code, "holds another plan" in other.err) == (2, True)
 
 
-def test_a_tie_proposes_an_epsilon_that_works(tmp_path):
+def test_a_tie_is_planned_for(tmp_path, monkeypatch):
+    monkeypatch.setattr("cascadebai_cli.workflows.plan_runs.SECONDS", 0.1)
     tied = HEADER + "a,500,1000\nb,300,1000\nc,300,1000\nd,100,1000\n"
-    result = plan(tmp_path, tied)
-    assert result.code == 2
-    error = result.err
-    assert "2 items are tied at w(2) = 0.3, so nothing can tell which are the best 2" in error
-    assert "--epsilon 0.03" in error
-    result = plan(tmp_path, tied, "--epsilon", 0.03, "--trials", 2)
+    for more in ((), ("--truth", "mean"), ("--truth", "mean", "--epsilon", 0)):
+        result = plan(tmp_path, tied, "--trials", 2, "--out", tmp_path / "-".join(["out", *map(str, more)]), *more)
+        assert result.code == 0
+        assert "w(2) and w(3) are closer than the log can tell" in result.out
+    assert "epsilon = 0.03" in plan(tmp_path, tied, "--trials", 2, "--epsilon", 0.03).out
+
+
+def test_a_learner_that_does_not_end_is_last_and_names_no_items(tmp_path, monkeypatch):
+    monkeypatch.setattr("cascadebai_cli.workflows.plan_runs.SECONDS", 0.004)
+    result = plan(tmp_path, GOOD, "--trials", 3)
     assert result.code == 0
-    out = result.out
-    assert "3 items are good enough" in out
-    assert "not known for epsilon > 0" in out
+    rows = [line for line in result.out.splitlines() if line.startswith(("KL-LUCB++  ", "CascadeBAI, KL bounds  "))]
+    assert rows[0].startswith("CascadeBAI")
+    assert "more than" in rows[1]
+    result = plan(tmp_path, GOOD, "--trials", 3, "--learner", "kl-lucb++", "--out", tmp_path / "alone")
+    assert "no learner ended" in result.out
+    assert " of 0" not in result.out
+    assert json.loads((tmp_path / "alone" / "plan.json").read_text())["learners"][0]["page_views"]["median"] is None
 
 
-def test_a_near_tie_says_what_it_would_take(tmp_path):
-    near = HEADER + "a,500000,1000000\nb,300001,1000000\nc,300000,1000000\nd,100000,1000000\n"
-    result = plan(tmp_path, near)
-    assert result.code == 2
-    error = result.err
-    assert "nearly tied: every learner needs more than" in error
-    assert "--epsilon 0.03" in error
+def test_items_without_views_are_planned_for(tmp_path):
+    result = plan(tmp_path, GOOD + "new,0,0\n", "--trials", 2)
+    assert result.code == 0
+    assert "1 items have none" in result.out
+    assert cells_of(result.out, "new")[1:3] == ["0", "0"]
 
-
-HUGE = HEADER + "a,5,10\n" + "b" * 200_000 + ",3,10\n"
 
 BAD = {
     "missing column": ("ad,clicks,seen\na,1,2\nb,1,2\n", "no column 'views'; the columns are ad, clicks, seen"),
     "more clicks than views": (HEADER + "a,1,2\nb,9,5\n", "log.csv:3: clicks 9 exceeds views 5; correct the row"),
-    "empty": ("", "log.csv:1: no header row; name the columns on the first line"),
     "NaN": (HEADER + "a,nan,5\nb,1,5\n", "log.csv:2: clicks nan is not a finite number; correct or remove the row"),
-    "text": (HEADER + "a,many,5\nb,1,5\n", "log.csv:2: clicks 'many' is not a number; write one such as 12"),
-    "duplicate": (HEADER + "a,1,5\nb,2,5\na,3,5\n", "log.csv:4: item 'a' is already on line 2; give each item one row"),
-    "one row": (HEADER + "a,1,5\n", "log.csv has 1 row below the header; at least 2 items are needed"),
-    "byte order mark of UTF-16": (GOOD.encode("utf-16"), "log.csv is not UTF-8 text; save it as CSV in UTF-8"),
-    "semicolons": (GOOD.replace(",", ";"), "the columns are separated by semicolons; save the file with commas"),
     "huge number": (HEADER + "a,1,1e999\nb,1,5\n", "log.csv:2: views 1e999 is not a finite number"),
-    "huge field": (HUGE, "log.csv:3: not comma-separated text (field larger than field limit"),
-    "no views": (HEADER + "a,0,0\nb,1,5\n", "log.csv:2: views 0 must be larger than 0; correct or remove the row"),
-    "ragged": (HEADER + "a,1\nb,1,5\n", "log.csv:2: 2 values for 3 columns; give one value a column"),
+    "no clicks": (HEADER + "a,0,9\nb,0,5\nc,0,5\n", "log.csv has no clicks, so that it says nothing about rates"),
     "too few items": (HEADER + "a,1,5\nb,3,5\n", "-K 2 is not less than the 2 items of the file; choose a smaller K"),
-    "no file": (None, "log.csv is not a file; name a CSV file with one row an item"),
+    "too many items": (HEADER + "".join(f"{i},1,2\n" for i in range(20_001)), "20,001 items, 20,000 is the most"),
+    "no file": (None, "log.csv is not a file; name a CSV file, or - for what comes through a pipe"),
 }
 
 
@@ -97,19 +114,11 @@ BAD = {
 def test_a_bad_file_is_one_sentence(tmp_path, case):
     content, sentence = BAD[case]
     result = plan(tmp_path, content)
-    assert result.code == 2
-    assert result.out == ""
+    assert (result.code, result.out) == (2, "")
     assert sentence in result.err
     assert result.err.startswith("error: ")
     assert result.err.count("\n") == 1
-    assert not (tmp_path / "plot.png").exists()
-
-
-def test_too_many_items(tmp_path):
-    rows = "".join(f"{i},1,2\n" for i in range(20_001))
-    result = plan(tmp_path, HEADER + rows)
-    assert result.code == 2
-    assert "20,001 items, 20,000 is the most; keep those that might be among the best" in result.err
+    assert not (tmp_path / "plan").exists()
 
 
 @pytest.mark.parametrize(
@@ -119,7 +128,9 @@ def test_too_many_items(tmp_path):
         (("--delta", 1e-320), "is no probability; give one between 1e-30 and 1"),
         (("--trials", 10**21), f"--trials {10**21} is too large; give 10000000 or less"),
         (("--epsilon", -0.1), "--epsilon -0.1 is no tolerance; give 0 or more"),
-        (("--out", "plot.gif"), "format '.gif' is not known; use .pdf, .png or .svg"),
+        (("--learner", "kl-lucb"), "--learner kl-lucb is not known; did you mean kl-lucb++?"),
+        (("--per-day", 0), "--per-day 0: no test would end; give the page views of a day"),
+        (("--event",), "--event has no column --views views; leave it away"),
     ],
 )
 def test_a_bad_option_is_one_sentence(tmp_path, more, sentence):

@@ -13,7 +13,7 @@ from cascadebai_cli.running.runner import Backend
 from cascadebai_cli.running.worker import BlockResult
 from cascadebai_cli.workflows.bounds import bounds
 from cascadebai_cli.workflows.fit import fit
-from cascadebai_cli.workflows.plan import Columns, plan
+from cascadebai_cli.workflows.plan import Effort, Layout, Wanted, plan
 from cascadebai_cli.workflows.plot import plot
 from cascadebai_cli.workflows.report import report
 from cascadebai_cli.workflows.run import Choice, run
@@ -114,14 +114,12 @@ def test_a_plan_asks_before_it_answers(tmp_path: Path) -> None:
     log = tmp_path / "log.csv"
     log.write_text("ad,clicks,views\n" + "".join(f"ad {i},{900 - 100 * i},1000\n" for i in range(6)))
     asked = []
-    done = plan(
-        log, Columns("ad", "clicks", "views"), 2, trials=2, out=tmp_path / "p.png", backend=HERE, begin=asked.append
-    )
+    layout = Layout("ad", "clicks", "views")
+    done = plan(log, layout, Wanted(2), Effort(trials=2), backend=HERE, begin=asked.append)
     assert asked == [done.question]
-    assert done.question.problem.L == 6
+    assert done.question.L == 6
     assert [item.name for item in done.items[:2]] == ["ad 0", "ad 1"]
-    assert [views.n for views in done.learners] == [2, 2, 2]
-    assert done.picture.exists()
+    assert [learner.views.n for learner in done.learners] == [2, 2]
 
 
 def test_a_sweep_is_its_own_baseline(request_: Request) -> None:

@@ -1,73 +1,82 @@
-"""Shrinkage of click rates and quantiles of page views."""
+"""Tolerances, page views over all possible truths, and the cost of a test."""
 
 import math
 
 import numpy as np
 import pytest
 
-from cascadebai_cli.analysis.click_log import shrink, suggested_epsilon
-from cascadebai_cli.analysis.page_views import page_views, page_views_printed
+from cascadebai_cli.analysis.cost import click_chance, cost
+from cascadebai_cli.analysis.page_views import page_views
+from cascadebai_cli.analysis.tolerances import best_of, tolerance, tolerances
+from cascadebai_cli.model.instance import Instance
+from cascadebai_cli.theory.effort import effort
+from cascadebai_cli.theory.lower import lower_bound
+
+TRUTHS = np.array([[0.5, 0.4, 0.3, 0.1], [0.5, 0.31, 0.3, 0.1]])
 
 
-def test_planted_beta_comes_back():
-    rng = np.random.default_rng(1)
-    w = rng.beta(3, 17, 4000)
-    views = rng.integers(5, 200, 4000)
-    clicks = rng.binomial(views, w)
-    found = shrink(clicks, views)
-    assert found.mean == pytest.approx(0.15, rel=0.03)
-    assert found.strength == pytest.approx(20, rel=0.1)
-    raw, shrunk = np.mean((clicks / views - w) ** 2), np.mean((found.rates - w) ** 2)
-    assert shrunk < 0.8 * raw
+@pytest.mark.parametrize("K", [1, 2, 3])
+def test_the_effort_without_a_tolerance_is_the_lower_bound(K):
+    w = np.array([0.1, 0.6, 0.3, 0.35])
+    assert effort(w, K, 0.05, 0.0) == pytest.approx(lower_bound(Instance(w, K), 0.05))
 
 
-def test_by_hand():
-    """Raw rates 0.1 and 0.5 of 10 views: mean 0.3, variance 0.08, so rho = (0.08 / 0.21 - 0.1) / 0.9."""
-    rho = (0.08 / 0.21 - 0.1) / 0.9
-    strength = 1 / rho - 1
-    found = shrink([1, 5], [10, 10])
-    assert found.strength == pytest.approx(strength)
-    assert found.rates == pytest.approx(
-        [(1 + 0.3 * strength) / (10 + strength), (5 + 0.3 * strength) / (10 + strength)]
-    )
+def test_a_tolerance_saves_effort_and_a_tie_is_endless_without():
+    w = np.array([0.5, 0.3, 0.3, 0.1])
+    efforts = [effort(w, 2, 0.05, epsilon) for epsilon in (0, 0.01, 0.05, 0.3)]
+    assert efforts[0] == math.inf
+    assert efforts == sorted(efforts, reverse=True)
+    assert efforts[1] / efforts[2] == pytest.approx(25, rel=0.2)
 
 
-def test_few_views_are_shrunk_more():
-    found = shrink([1, 40, 300, 30], [2, 100, 600, 600])
-    assert found.rates[0] < 0.5
-    assert abs(found.rates[2] - 0.5) < abs(found.rates[0] - 0.5)
+def test_a_tolerance_beyond_all_rates_is_for_nothing():
+    assert effort(np.array([0.5, 0.3, 0.1]), 1, 0.05, 0.9) == pytest.approx(0, abs=10)
 
 
-@pytest.mark.parametrize(
-    ("clicks", "views"),
-    [([5, 5, 5], [10, 10, 10]), ([0, 0], [3, 9]), ([9, 9], [9, 9]), ([0, 1, 0], [1, 1, 1]), ([50, 51], [100, 100])],
-)
-def test_rates_that_differ_no_more_than_by_chance_are_all_the_mean(clicks, views):
-    found = shrink(clicks, views)
-    assert found.strength == math.inf
-    assert found.rates.tolist() == [found.mean] * len(clicks)
+def test_good_enough_items_of_each_truth():
+    assert tolerance(TRUTHS, 2, 0.05, 0.0).good.tolist() == [2, 2]
+    assert tolerance(TRUTHS, 2, 0.05, 0.1).good.tolist() == [3, 3]
+    assert tolerance(TRUTHS, 2, 0.05, 0.02).good.tolist() == [2, 3]
 
 
-def test_rates_0_and_1_stay_in_range():
-    found = shrink([0, 100, 0, 100], [100, 100, 100, 100])
-    assert ((found.rates >= 0) & (found.rates <= 1)).all()
-    assert found.strength == 0
+def test_the_best_tolerance_is_the_smallest_that_ends():
+    table = tolerances(TRUTHS, 2, 0.05, 0.35)
+    assert [one.epsilon for one in table] == pytest.approx([0.0035, 0.007, 0.0175, 0.035, 0.07])
+    hardest = [one.efforts.max() for one in table]
+    assert best_of(table, hardest[2] * 8.01, 8) is table[2]
+    assert best_of(table, 1, 8) is table[-1]
 
 
-@pytest.mark.parametrize(("rate", "epsilon"), [(0.3, 0.03), (0.123, 0.01), (0.86, 0.09), (0, 0.001), (1, 0.1)])
-def test_suggested_epsilon(rate, epsilon):
-    assert suggested_epsilon(rate) == epsilon
+def test_page_views_are_ratios_on_all_efforts():
+    found = page_views("x", [200, 300], [True, False], 1000, np.array([100.0, 100.0]), np.array([100.0, 1000.0]))
+    assert (found.low, found.median, found.high) == (200, 300, 3000)
+    assert (found.n, found.right, found.capped, found.ended) == (2, 1, 0, True)
 
 
-def test_quantiles_are_counts_that_occurred():
-    row = page_views("x", list(range(1, 21)), [True] * 19 + [False], 100)
-    assert (row.low, row.median, row.high) == (1, 10, 19)
-    assert (row.n, row.capped, row.right) == (20, 0, 0.95)
+def test_runs_with_one_truth_are_their_own_quantiles():
+    steps = list(range(1, 21))
+    found = page_views("x", steps, [True] * 20, 100, np.full(20, 7.0), np.array([7.0]))
+    assert (found.low, found.median, found.high) == pytest.approx((1, 10, 19))
 
 
-def test_runs_that_were_given_up_count_as_more_than_the_cap():
-    row = page_views("slow", [10, 20, 50, 50], [True, True, None, None], 50)
-    assert (row.low, row.median, row.high) == (10, 20, math.inf)
-    assert "over 50" in str(page_views_printed([row]))
-    assert "2 of 2" in str(page_views_printed([row]))
-    assert "none ended" in str(page_views_printed([page_views("never", [50, 50], [None, None], 50)]))
+def test_a_run_that_was_given_up_counts_at_least_as_far_as_it_went():
+    efforts = np.array([10.0, 10.0, 10.0, 50.0])
+    found = page_views("x", [20, 30, 100, 100], [True, True, None, True], 100, efforts, efforts)
+    assert found.ratios == (2, 3, 10, 2)
+    assert found.ended
+    found = page_views("x", [20, 30, 60, 100], [True, True, True, None], 100, np.array([10.0, 10, 20, 100]), efforts)
+    assert found.ratios == (2, 3, 3, 3)
+
+
+def test_a_learner_that_mostly_did_not_end_says_nothing():
+    found = page_views("slow", [50, 50, 10], [None, None, True], 50, np.ones(3), np.ones(3))
+    assert not found.ended
+    assert found.median == math.inf
+
+
+def test_cost_by_hand():
+    truths = np.array([[0.5, 0.2, 0.1], [0.5, 0.2, 0.1]])
+    assert click_chance(truths[:, :2]) == pytest.approx([0.6, 0.6])
+    found = cost([100, 200], [40, 90], truths, 2, [0, 2])
+    assert found.against_best == pytest.approx((20, 20, 30))
+    assert found.against_own == pytest.approx((15, 15, 20))

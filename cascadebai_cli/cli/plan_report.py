@@ -1,0 +1,143 @@
+"""A plan in words."""
+
+from typing import TYPE_CHECKING
+
+from cascadebai_cli.text.numbers import count, exact, number, percent, share
+from cascadebai_cli.text.table import Table, table_of
+
+if TYPE_CHECKING:
+    from cascadebai_cli.workflows.plan import Plan, Question
+
+MOST_SHOWN = 30
+"""Items that are listed; `items.csv` has all."""
+
+Range = tuple[float, float, float]
+
+
+def question_in_words(question: "Question") -> str:
+    """What the log says, and how hard the question is by the bounds; known before anything is simulated."""
+    log, rates, test = question.log, question.rates, question.rates.homogeneity
+    strength = "more than any number of" if rates.strength == float("inf") else f"{rates.strength:.3g}"
+    unseen = int((log.views == 0).sum())
+    lines = [
+        f"{log.name}: {count(question.L)} items, {exact(float(log.clicks.sum()))} clicks in "
+        f"{exact(float(log.views.sum()))} views"
+        + (f"; {count(unseen)} items have none and get what the others have on average" if unseen else ""),
+        *log.notes,
+        f"rates: mean {rates.mean:.4g}, which counts as {strength} more views of each item (beta-binomial, maximum "
+        "likelihood)",
+        f"are all rates equal? chi-square {number(test.chi_square)} at {count(test.degrees)} degrees of freedom, "
+        f"p = {test.p_value:.2g}",
+        f"chance that what the log ranks first, K = {question.K}, is right already: {percent(question.own_right)}",
+        f"{_tolerance_in_words(question)}; by the bounds a test takes some {_spread(question.guess)} page views",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _tolerance_in_words(question: "Question") -> str:
+    planned, K = question.planned, question.K
+    start = f"K = {K}, delta = {question.wanted.delta:g}, epsilon = {planned.epsilon:.3g}"
+    if planned.relative != planned.relative:
+        return start
+    return (
+        f"w({K}) and w({K + 1}) are closer than the log can tell: {start}, {percent(planned.relative)} of w({K}), is "
+        "planned for"
+    )
+
+
+def plan_in_words(done: "Plan") -> str:
+    """What the runs say."""
+    parts = [str(_learners(done)), _left_out(done)]
+    if done.question.wanted.epsilon is None:
+        parts += ["", "what a tolerance would do:", str(_tolerances(done))]
+    parts += ["", _cost(done), "the items that may be among the best:", str(_items(done))]
+    return "\n".join(parts)
+
+
+def _learners(done: "Plan") -> Table:
+    per_day = done.effort.per_day
+    rows = []
+    for one in done.learners:
+        views = one.views
+        spread = (views.median, views.low, views.high)
+        row = [views.learner, *_counts(spread, views.cap, views.ended)]
+        if per_day:
+            row += _counts(tuple(value / per_day for value in spread), views.cap / per_day, views.ended)
+        rows.append([*row, f"{views.right} of {views.n - views.capped}" if views.ended else "-"])
+    days = ["days", "5 %", "95 %"] if per_day else []
+    return table_of(["learner", "page views", "5 %", "95 %", *days, "runs that ended right"], rows)
+
+
+def _counts(values: tuple[float, ...], cap: float, ended: bool) -> list[str]:
+    if not ended:
+        return [f"more than {_number(cap)}", "", ""]
+    return [_number(value) if value < float("inf") else "no end" for value in values]
+
+
+def _number(value: float) -> str:
+    return count(round(value)) if value >= 10 else f"{value:.2g}"
+
+
+def _left_out(done: "Plan") -> str:
+    runs = ", ".join(f"{one.views.n} of {one.views.learner}" for one in done.learners)
+    capped = [
+        f"{one.views.capped} of {one.views.learner} given up after {count(one.views.cap)} page views"
+        for one in done.learners
+        if one.views.capped
+    ]
+    many = len(done.question.truths)
+    of = f"put on {count(many)} draws of the rates" if many > 1 else "all with the expected rates"
+    return f"simulated runs: {runs}, {of}" + "".join(f"; {text}" for text in capped)
+
+
+def _tolerances(done: "Plan") -> Table:
+    question, first = done.question, done.learners[0].views
+    rows = []
+    for one in (question.exact, *question.table):
+        low, good, high = one.good_range
+        spread = first.expected(one.efforts)
+        rows.append(
+            [
+                "none" if one.epsilon == 0 else f"{percent(one.relative)} of w({question.K})",
+                f"{one.epsilon:.3g}",
+                f"{count(good)} ({count(low)} to {count(high)})",
+                *_counts((spread[1], spread[0], spread[2]), first.cap, first.ended),
+                "planned" if one is question.planned else "",
+            ]
+        )
+    header = ["tolerance", "epsilon", "items good enough", f"page views, {first.learner}", "5 %", "95 %", ""]
+    return table_of(header, rows)
+
+
+def _cost(done: "Plan") -> str:
+    if done.cost is None:
+        return "no learner ended in most of its runs, so that none finds items: allow a larger --epsilon\n"
+    K, first = done.question.K, done.learners[0].views.learner
+    return (
+        f"clicks lost in a test with {first}: {_spread(done.cost.against_best)} against always showing the best {K}, "
+        f"{_spread(done.cost.against_own)} against always showing what the log ranks first\n"
+    )
+
+
+def _spread(values: Range) -> str:
+    """The median, and 5 to 95 %."""
+    low, median, high = (count(round(value)) if abs(value) < float("inf") else "no end" for value in values)
+    return f"{median} ({low} to {high})"
+
+
+def _items(done: "Plan") -> Table:
+    ended = sum(row.status == "stopped" for row in done.learners[0].rows)
+    rows = [
+        [
+            item.name,
+            exact(item.clicks),
+            exact(item.views),
+            share(item.rate),
+            f"{share(item.low)} to {share(item.high)}",
+            percent(item.chance),
+            "-" if item.found_in is None else f"{item.found_in} of {ended}",
+        ]
+        for item in done.shown[:MOST_SHOWN]
+    ]
+    header = ["item", "clicks", "views", "rate", "5 to 95 %", f"among the best {done.question.K}", "found in runs"]
+    return table_of(header, rows)
