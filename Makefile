@@ -6,7 +6,7 @@ CASCADEBAI := $(BIN)/cascadebai
 STAMP := $(VENV)/.installed
 JOBS ?= -1
 
-.PHONY: help install smoke reproduce test test-all baseline tables verify bench check check-lowest format clean
+.PHONY: help install smoke reproduce test test-all baseline figures tables verify bench check check-lowest format clean
 
 help: ## Show this list.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -36,6 +36,9 @@ test-all: $(STAMP) ## Run all tests, and print what they cover.
 baseline: $(STAMP) ## Draw the pictures anew that the tests compare with; look at them before committing.
 	rm -f tests/figures/baseline/*.png
 	$(BIN)/python -m pytest tests/figures/test_pictures.py::test_picture --mpl-generate-path=tests/figures/baseline
+
+figures: $(STAMP) ## Draw the pictures of docs/figures.md anew; look at them before committing.
+	$(BIN)/python -m experiments.figures
 
 tables: $(STAMP) ## Write the numbers of README.md and experiments/README.md from results/reference.
 	$(BIN)/python -m experiments.write_tables

@@ -1,6 +1,6 @@
 """Mean steps as grouped bars on a log axis, as in Figures 1 and 4."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,11 +13,12 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import NullFormatter
 
 from cascadebai_cli.figures.chart import Chart, Panel, Series
-from cascadebai_cli.figures.layout import Format, Page, add_legend, fitted
+from cascadebai_cli.figures.layout import TITLE_SHARE, Format, Page, add_legend, fitted, fitted_title
 from cascadebai_cli.figures.looks import LOOKS, ORDERS
 from cascadebai_cli.figures.marks import ARROW_POINTS, CROSS, LIMIT_LABEL, draw_arrows, mark_handles, spread
 from cascadebai_cli.figures.scales import bottom_of_bars, is_log
 from cascadebai_cli.figures.style import new_figure
+from cascadebai_cli.study.plot import NAMES
 from cascadebai_cli.text.numbers import count, is_missing
 
 GROUP_WIDTH = 0.84
@@ -26,23 +27,24 @@ HATCH = "//////"
 PAGE_HEIGHT = 9.4
 PLAIN, WITH_ARROWS, WITH_CROSSES = 3, 6, 20
 """So many times the tallest bar is the end of the axis, for what stands on bars."""
+TWO_DIGITS = 10.0
+"""Points that they take in a figure with one panel, with the gap between two groups."""
 DARK = 0.5
 """Lightness below which a hatch is white."""
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """Points for the text, with one panel or with many, and how what stands over a bar is turned."""
+    """Points for the text, with one panel or with many."""
 
     title: float
     group: float
     count: float
     line: float
-    rotation: float
 
 
-SINGLE = Sizes(title=9, group=8, count=6.5, line=0.7, rotation=0)
-GRID = Sizes(title=7.5, group=5.5, count=5.5, line=0.5, rotation=90)
+SINGLE = Sizes(title=9, group=8, count=6.5, line=0.7)
+GRID = Sizes(title=7.5, group=5.5, count=5.5, line=0.5)
 FORM_SINGLE = Format(columns=1, panel_height=2.2, rest=(1.0, 1.0))
 FORM_GRID = Format(columns=2, panel_height=1.05, rest=(1.0, 1.0), per_page=16)
 
@@ -74,10 +76,11 @@ def draw_bars(chart: Chart, page: Page, panels: Sequence[Panel]) -> Figure:
     looks = bar_looks(chart)
     figure, frames = _grid(page)
     for axes, panel in zip(frames, panels, strict=True):
-        _draw_panel(axes, panel, looks, sizes)
-        axes.set_title(", ".join(panel.title), pad=3, fontsize=sizes.title, y=1.0)
-        if chart.cap:
-            axes.axhline(chart.cap, color="black", linewidth=0.6, linestyle=":", zorder=1)
+        _draw_panel(axes, panel, looks, sizes, _rotation(chart, page))
+        title = fitted_title(figure, "", panel.title, TITLE_SHARE * page.width / page.columns)
+        axes.set_title(title, pad=3, fontsize=sizes.title, y=1.0)
+        if _has_cap(chart):
+            axes.axhline(chart.cap or 0, color="black", linewidth=0.6, linestyle=":", zorder=1)
     _label_groups(figure, frames, chart, page, sizes)
     _label_y(figure, frames, chart)
     _add_legend(figure, page, chart, looks)
@@ -106,12 +109,25 @@ def _grid(page: Page) -> tuple[Figure, list[Axes]]:
     return figure, frames[: page.panels]
 
 
-def _draw_panel(axes: Axes, panel: Panel, looks: Sequence[BarLook], sizes: Sizes) -> None:
+def _rotation(chart: Chart, page: Page) -> float:
+    """How numbers in bars are turned: upright where a bar is wide enough for two digits."""
+    bars = len(chart.x.groups) * len(chart.lines)
+    return 0 if 72 * page.width / page.columns / bars > TWO_DIGITS else 90
+
+
+def _has_cap(chart: Chart) -> bool:
+    """Whether the cap lies on the axis of the steps."""
+    is_there = chart.cap is not None and chart.cap <= chart.points["y"].max() * _room(chart.points)
+    return is_there and chart.y.column == "steps"
+
+
+def _draw_panel(axes: Axes, panel: Panel, looks: Sequence[BarLook], sizes: Sizes, rotation: float) -> None:
     width = GROUP_WIDTH / len(looks)
     for series in panel.series:
         shift = (series.number - (len(looks) - 1) / 2) * width
         points = series.points.assign(x=series.points["x"] + shift)
         _draw_bars(axes, points, width, looks[series.number], sizes)
+        _annotate(axes, points, sizes, rotation)
 
 
 def _draw_bars(axes: Axes, points: pd.DataFrame, width: float, look: BarLook, sizes: Sizes) -> None:
@@ -121,24 +137,21 @@ def _draw_bars(axes: Axes, points: pd.DataFrame, width: float, look: BarLook, si
     )
     axes.errorbar(at, heights, yerr=spread(points), fmt="none", ecolor="black", elinewidth=sizes.line, zorder=4)
     draw_arrows(axes, points)
-    for patch, row in zip(drawn, points.to_dict("records"), strict=True):
-        if row["is_limit"] and not look.hatch:
+    for patch, is_limit in zip(drawn, points["is_limit"], strict=True):
+        if is_limit and not look.hatch:
             patch.set_hatch(HATCH)
-        _annotate(axes, row, sizes)
 
 
-def _annotate(axes: Axes, row: Mapping[Any, Any], sizes: Sizes) -> None:
+def _annotate(axes: Axes, points: pd.DataFrame, sizes: Sizes, rotation: float) -> None:
     """How many trials reached the cap, in the bar, and a cross over one that was wrong too often."""
     text: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "fontsize": sizes.count}
-    if row["is_limit"]:
-        number, box = f"{row['n_capped']:g}", {"facecolor": "white", "edgecolor": "none", "pad": 0.4}
-        axes.annotate(
-            number, (row["x"], row["y"]), (0, -1.5), va="top", rotation=sizes.rotation, bbox=box, zorder=4, **text
-        )
-    if row["is_wrong"]:
+    box = {"facecolor": "white", "edgecolor": "none", "pad": 0.4}
+    for row in points[points["is_limit"]].to_dict("records"):
+        place = (row["x"], row["y"])
+        axes.annotate(f"{row['n_capped']:g}", place, (0, -1.5), va="top", rotation=rotation, bbox=box, zorder=4, **text)
+    for row in points[points["is_wrong"]].to_dict("records"):
         above = row["y"] if row["is_limit"] or is_missing(row["high"]) else row["high"]
-        offset = ARROW_POINTS if row["is_limit"] else 0
-        axes.annotate(CROSS, (row["x"], above), (0, offset), va="bottom", **text)
+        axes.annotate(CROSS, (row["x"], above), (0, ARROW_POINTS if row["is_limit"] else 0), va="bottom", **text)
 
 
 def _label_groups(figure: Figure, frames: Sequence[Axes], chart: Chart, page: Page, sizes: Sizes) -> None:
@@ -146,9 +159,12 @@ def _label_groups(figure: Figure, frames: Sequence[Axes], chart: Chart, page: Pa
     width = page.width / page.columns / len(names)
     labels = ["\n".join(_broken(figure, name, sizes, width)) for name in names]
     for i, axes in enumerate(frames):
-        axes.set_xticks(range(len(labels)), labels, fontsize=sizes.group)
+        size = sizes.group if chart.x.column in NAMES else "medium"
+        axes.set_xticks(range(len(labels)), labels, fontsize=size)
         axes.tick_params(axis="x", length=0, labelbottom=i + page.columns >= len(frames))
         axes.set_xlim(-0.5, len(labels) - 0.5)
+        if chart.x.column not in NAMES and i + page.columns >= len(frames):
+            axes.set_xlabel(chart.x.label)
 
 
 def _broken(figure: Figure, name: str, sizes: Sizes, width: float) -> list[str]:
@@ -182,7 +198,7 @@ def _add_legend(figure: Figure, page: Page, chart: Chart, looks: Sequence[BarLoo
         if mark.get_label() == LIMIT_LABEL:
             mark.set_label("lower limit: so many trials reached the cap")
         handles.append(mark)
-    if chart.cap:
+    if chart.cap and _has_cap(chart):
         label = f"cap, {_steps(chart.cap)} steps"
         handles.append(Line2D([], [], color="black", linewidth=0.6, linestyle=":", label=label))
     add_legend(figure, page, handles, [str(handle.get_label()) for handle in handles], 3, columnspacing=1.5)

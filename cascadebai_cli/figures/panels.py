@@ -12,8 +12,8 @@ from cascadebai_cli.figures.chart import Axis, Chart, Panel, Series
 from cascadebai_cli.figures.deal import Deal, deal, varying
 from cascadebai_cli.figures.labels import Labels
 from cascadebai_cli.store.schema import POINT
-from cascadebai_cli.study.plot import GRID, Measure, Plot
-from cascadebai_cli.text.numbers import count
+from cascadebai_cli.study.plot import GRID, NAMES, Measure, Plot
+from cascadebai_cli.text.numbers import count, parameter
 
 MOST_PANELS = 240
 MOST_LINES = 12
@@ -43,6 +43,8 @@ def chart_of(cells: pd.DataFrame, plot: Plot, labels: Labels, cap: int | None = 
     refuse_too_many(cells, plot)
     dealt = deal(cells, plot)
     axis, points = _with_x(_with_y(cells, plot.y), dealt.x, labels)
+    if plot.kind == "bars" and not axis.groups:
+        axis, points = _grouped(axis, points)
     lines = _lines(points, dealt.lines)
     panels = [_panel(part, values, dealt, lines, labels) for values, part in _parts(points, dealt.panels)]
     names = [labels.line(key, dealt.lines) for key in lines]
@@ -127,7 +129,7 @@ def _why(measure: Measure) -> str:
 
 def _with_x(points: pd.DataFrame, column: str, labels: Labels) -> tuple[Axis, pd.DataFrame]:
     values = points[column]
-    if column in ("instance", "learner", "algorithm", "directory"):
+    if column in NAMES:
         names = list(dict.fromkeys(values))
         places = values.map({name: float(i) for i, name in enumerate(names)})
         return Axis(column, labels.column(column), groups=labels.groups(column, names)), points.assign(x=places)
@@ -140,6 +142,13 @@ def _with_x(points: pd.DataFrame, column: str, labels: Labels) -> tuple[Axis, pd
         )
     whole = bool((numbers % 1 == 0).all())
     return Axis(column, labels.column(column), is_whole=whole), points.assign(x=numbers)
+
+
+def _grouped(axis: Axis, points: pd.DataFrame) -> tuple[Axis, pd.DataFrame]:
+    """Numbers as places of an axis of bars."""
+    values = sorted(set(points["x"]))
+    places = points["x"].map({value: float(i) for i, value in enumerate(values)})
+    return replace(axis, is_whole=False, groups=tuple(map(parameter, values))), points.assign(x=places)
 
 
 def _lines(points: pd.DataFrame, names: Sequence[str]) -> list[Mapping[str, Any]]:

@@ -20,6 +20,8 @@ GRID = ("instance", "learner", "L", "K", "delta", "epsilon")
 """Columns that span the grid of every study."""
 DERIVED = ("algorithm", "gap", "w_star", "w_prime", "directory")
 """Columns that follow from them."""
+NAMES = ("instance", "learner", "algorithm", "directory")
+"""Columns that hold names."""
 NOTHING = "none"
 WIDEST, NARROWEST, MOST_COLUMNS, MOST_ON_A_PAGE = 40, 1, 12, 64
 
