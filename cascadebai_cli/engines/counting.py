@@ -34,6 +34,7 @@ def _cuts(block: Block, at: IntArray, to: IntArray) -> tuple[IntArray, IntArray,
     length = (to - rows.round[at]) * d - passed
     steps, rest = np.divmod(offset + length, batch)
     parts, met = _next_keys(block, at, to)
+    counted = np.array([0 if rows.clicks[row] else _shorten(block, row, parts, i) for i, row in enumerate(at.tolist())])
     chunk = np.cumsum([len(part) for part in parts]) // block.sizes.chunk
     chunk = np.where(rows.cascading[at] & (batch > 1), 2 * chunk + rows.clicks[at], -1)
     for number in np.unique(chunk[chunk >= 0]):
@@ -41,7 +42,28 @@ def _cuts(block: Block, at: IntArray, to: IntArray) -> tuple[IntArray, IntArray,
         count = cuts_at_clicks if number % 2 else cuts_at_skips
         places = _places(block, at[some], [parts[i] for i in some], passed[some])
         steps[some], rest[some] = count(*places, length[some], offset[some], batch[some])
+        steps[some] -= counted[some]
     return steps, rest, met
+
+
+def _shorten(block: Block, row: int, parts: list[IntArray], place: int) -> int:
+    """Leave only the end of a row's keys, of skips, if no step ends without a click.
+
+    Such a step observes `batch` different items, one after the other and all of them skipped, so that as many keys lie
+    less than a round apart; those of the step in progress lie before.
+
+    Returns:
+        how many skips of survivors were left out: at each of the other observations there a step ends.
+    """
+    keys, rows, width = parts[place], block.rows, block.width
+    batch, rest = int(rows.batch[row]), int(rows.batch[row] - rows.offset[row])
+    if not 1 < batch <= rows.d[row] or len(keys) < block.sizes.shorten * batch:
+        return 0
+    begin = (int(rows.round[row]) << block.shift) + int(rows.column[row])
+    if keys[rest - 1] < begin + width or (keys[batch - 1 :] - keys[: 1 - batch]).min() < width:
+        return 0
+    parts[place] = keys[-batch:]
+    return int(np.count_nonzero(rows.alive[row].take(keys[:-batch] & (width - 1))))
 
 
 def _next_keys(block: Block, at: IntArray, to: IntArray) -> tuple[list[IntArray], IntArray]:

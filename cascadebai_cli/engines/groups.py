@@ -1,11 +1,13 @@
 """Skip-ahead where only numbers of clicks are looked at: groups of rounds, and windows in one of them."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from cascadebai_cli.engines.keys import joined, positions
 from cascadebai_cli.engines.proofs import Means, mean_bounds, suspects
 from cascadebai_cli.engines.rows import Block, Focus, Mode
-from cascadebai_cli.model.instance import BoolArray, IntArray
+from cascadebai_cli.model.instance import BoolArray, FloatArray, IntArray
 
 
 def look_at_groups(block: Block, at: IntArray) -> None:
@@ -31,9 +33,8 @@ def look_at_groups(block: Block, at: IntArray) -> None:
     if len(hot):
         everybody = np.broadcast_to(np.arange(block.width), (len(hot), block.width))
         stop = start[hot] + rows.size[row[hot]]
-        found = Means(*(part[hot] for part in means))
         rows.group.above[row[hot]] = 0
-        _attend(block, row[hot], rows.group, everybody, found, suspected[hot], T[hot], stop)
+        _attend(block, row[hot], rows.group, everybody, means.of(hot), suspected[hot], T[hot], stop)
         rows.base[row[hot]] = before[hot]
         _enter(block, row[hot], start[hot])
 
@@ -71,9 +72,12 @@ def _enter(block: Block, at: IntArray, start: IntArray) -> None:
     inside = rows.round[at] >= start
     rows.look[at] = np.where(inside, rows.round[at], start)
     rows.ahead[at] = 1
+    rows.focus.stop[at] = 0
     _widen(block, at)
-    now = (inside & (rows.column[at] > 0)) | (rows.size[at] == 1)
-    rows.mode[at] = np.where(now, Mode.STEPS, Mode.GROUP)
+    now = at[(inside & (rows.column[at] > 0)) | (rows.size[at] == 1)]
+    rows.focus.copy(now, rows.group)
+    rows.focus.stop[now] = rows.look[now] + 1
+    rows.mode[now] = Mode.STEPS
     for row, begin in zip(at.tolist(), start.tolist(), strict=True):
         keys = rows.keys[row]
         a, b = positions(keys, (begin << block.shift, (begin + int(rows.size[row])) << block.shift))
@@ -81,65 +85,89 @@ def _enter(block: Block, at: IntArray, start: IntArray) -> None:
 
 
 def _widen(block: Block, at: IntArray) -> None:
-    """Look at all items that matter in the group."""
+    """Look at all items that matter in the group, from round `look` on."""
     rows = block.rows
-    rows.focus.copy(at, rows.group)
+    rows.mode[at] = Mode.GROUP
     rows.level[at] = np.maximum(np.log2(rows.size[at]).astype(np.int64) - block.sizes.divide, 0)
 
 
-def look_at_rounds(block: Block, at: IntArray) -> None:
-    """Pass the next windows in the group that is looked into, up to the first in which somebody may be identified."""
-    rows, focus, n = block.rows, block.rows.focus, block.sizes.windows
+def look_at_group(block: Block, at: IntArray) -> None:
+    """Pass the next windows of the group; restrict the focus to the first in which somebody may be identified."""
+    rows, group = block.rows, block.rows.group
+    found, windows = _look(block, at, group)
+    if found.any():
+        at = at[found]
+        rows.focus.above[at] = group.above[at]
+        _attend(block, at, rows.focus, *windows)
+
+
+def look_at_window(block: Block, at: IntArray) -> None:
+    """Pass the next windows of the focus, up to the first in which somebody may be identified."""
+    _look(block, at, block.rows.focus)
+
+
+class Found(NamedTuple):
+    """Windows in which somebody may be identified, as `_attend` takes them."""
+
+    items: IntArray
+    means: Means
+    suspected: BoolArray
+    T: IntArray
+    stop: IntArray
+
+
+def _look(block: Block, at: IntArray, focus: Focus) -> tuple[BoolArray, Found]:
+    """Pass the next windows; which rows have found one, and what."""
+    rows, n, row = block.rows, block.sizes.windows, np.arange(len(at))
     m, level, stop = int(focus.matter[at].max()), rows.level[at], focus.stop[at]
     items = focus.items[at, :m]
-    alive = rows.alive[at[:, None], items] & (np.arange(m) < focus.matter[at][:, None])
+    alive = (rows.alive[at[:, None], items] & (np.arange(m) < focus.matter[at][:, None]))[:, None]
     border = np.minimum(rows.look[at][:, None] + (np.arange(n + 1) << level[:, None]), stop[:, None])
-    S, T = clicks_before(block, at, border, m), (rows.T[at][:, None] + border)[:, :, None]
-    k, every = rows.k[at] - focus.above[at], np.repeat(np.arange(len(at)), n)
-    T_end = T[:, 1:].reshape(-1, 1)
-    means = mean_bounds(
-        T[:, :-1].reshape(-1, 1), S[:, :-1].reshape(-1, m), T_end, S[:, 1:].reshape(-1, m), k[every], alive[every]
-    )
-    suspected = suspects(block.rule, means, T_end) & alive[every]
-    hot = suspected.any(axis=1).reshape(-1, n) & (border[:, :-1] < stop[:, None])
-    found, window = hot.any(axis=1), hot.argmax(axis=1)
-    rows.look[at] = border[np.arange(len(at)), np.where(found, window, n)]
+    S, T = clicks_before(block, at, focus, border), (rows.T[at][:, None] + border)[:, :, None]
+    k = (rows.k[at] - focus.above[at])[:, None]
+    means = mean_bounds(T[:, :-1], S[:, :-1], T[:, 1:], S[:, 1:], k, alive)
+    suspected = suspects(block.rule, means, T[:, 1:]) & alive
+    hot = suspected.any(axis=2) & (border[:, :-1] < stop[:, None])
+    found, window = np.any(hot, axis=1), hot.argmax(axis=1)
+    rows.look[at] = border[row, np.where(found, window, n)]
     rows.level[at] = np.where(found, np.maximum(level - block.sizes.divide, 0), level + block.sizes.grow)
-    rows.mode[at[found]] = np.where(level[found] == 0, Mode.STEPS, Mode.WINDOW)
     go_on(block, at[~found])
-    wide = np.flatnonzero(found & (stop == rows.group.stop[at]))
-    if len(wide):
-        of = wide * n + window[wide]
-        part = Means(*(array[of] for array in means))
-        until = border[wide, window[wide] + 1]
-        _attend(block, at[wide], focus, items[wide], part, suspected[of], T[wide, window[wide]], until)
+    rows.mode[at[found]] = np.where(level[found] == 0, Mode.STEPS, Mode.WINDOW)
+    row, window = row[found], window[found]
+    first = row, window
+    return found, Found(items[row], means.of(first), suspected[first], T[first], border[row, window + 1])
 
 
-def clicks_before(block: Block, at: IntArray, border: IntArray, m: int) -> IntArray:
-    """Clicks of the items that matter before the rounds `border` of their group, shape `(rows, borders, m)`.
+def clicks_before(block: Block, at: IntArray, focus: Focus, border: IntArray) -> FloatArray:
+    """Clicks of the items of a focus before the rounds `border` of their group, shape `(rows, borders, m)`.
 
     All borders but the first of a row lie `2 ** level` rounds apart, or at the end of what is looked at.
     """
-    rows, focus, n = block.rows, block.rows.focus, border.shape[1]
+    rows, n, m = block.rows, border.shape[1], int(focus.matter[at].max())
     keys, count = joined(rows.own[at].tolist())
     row = np.repeat(np.arange(len(at)), count)
     place = focus.place[at[row], keys & (block.width - 1)]
-    ahead = (keys >> block.shift) - np.repeat(border[:, 0], count)
-    window = np.clip((ahead >> np.repeat(rows.level[at], count)) + 1, 0, n)
+    ahead = (keys >> block.shift) - border[row, 0]
+    window = np.minimum(np.maximum((ahead >> rows.level[at[row]]) + 1, 0), n)
     cell = (row * (n + 1) + window) * m + place
-    rare = np.bincount(cell[place >= 0], minlength=len(at) * (n + 1) * m).reshape(len(at), n + 1, m)
-    rare = rare[:, :n].cumsum(axis=1)
+    sums = (
+        np.bincount(cell[place >= 0], minlength=len(at) * (n + 1) * m).reshape(len(at), n + 1, m)[:, :n].astype(float)
+    )
+    clicks = rows.clicks[at]
+    sums *= np.where(clicks, 1.0, -1.0)[:, None, None]
+    sums[:, 0] += rows.base[at[:, None], focus.items[at, :m]]
+    for i in range(1, n):  # faster than a cumulated sum
+        sums[:, i] += sums[:, i - 1]
     rounds = border - (rows.group.stop[at] - rows.size[at])[:, None]
-    base = rows.base[at[:, None], focus.items[at, :m]]
-    clicks: IntArray = base[:, None] + np.where(rows.clicks[at][:, None, None], rare, rounds[:, :, None] - rare)
-    return clicks
+    sums += np.where(clicks[:, None], 0, rounds)[:, :, None]
+    return sums
 
 
 def go_on(block: Block, at: IntArray) -> None:
     """What comes next for rows in which nobody else can be identified before round `look`."""
     rows = block.rows
-    within = rows.look[at] < rows.group.stop[at]
-    passed = within & (rows.look[at] >= rows.focus.stop[at])
-    _widen(block, at[passed])
-    inside = np.where(rows.focus.stop[at] == rows.group.stop[at], Mode.GROUP, Mode.WINDOW)
-    rows.mode[at] = np.where(within, inside, np.where(rows.look[at] < rows.rounds[at], Mode.GROUPS, Mode.STRETCH))
+    inside, within = rows.look[at] < rows.focus.stop[at], rows.look[at] < rows.group.stop[at]
+    _widen(block, at[within & ~inside & (rows.mode[at] != Mode.GROUP)])
+    rows.mode[at[inside]] = Mode.WINDOW
+    beyond = at[~within]
+    rows.mode[beyond] = np.where(rows.look[beyond] < rows.rounds[beyond], Mode.GROUPS, Mode.STRETCH)

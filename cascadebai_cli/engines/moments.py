@@ -100,12 +100,12 @@ def _moments(block: Block, rest: Rest) -> Moments:
     border = np.concatenate([np.zeros_like(first), np.where(valid, items, block.width)], axis=1)
     border = np.concatenate([border, np.full((len(at), seen.shape[1]), block.width)], axis=1)
     begin = np.maximum(border[n, seen], rows.column[at][:, None])
-    before = clicks_before(block, at, rows.round[at][:, None], m)[:, 0]
+    before = clicks_before(block, at, focus, rows.round[at][:, None])[:, 0]
     new, T = rest.clicks[n, items], (rows.T[at] + rows.round[at])[:, None]
     k = rows.k[at] - focus.above[at]
     observed = np.arange(m) < seen[:, :, None]
     count = T[:, None] + observed
-    mean = (before[:, None] + (new[:, None] & observed)) / np.maximum(count, 1)
+    mean = (before[:, None] + (new[:, None] & observed)) / np.maximum(count, 1).astype(float)
     accept, reject = _judge(block, mean, count, k, alive)
     return Moments(items, begin, border[n, seen + 1], mean, accept, reject)
 

@@ -26,7 +26,7 @@ whose `low` is below `next_best` leaves `next_best`, and `last_good` stays or fa
 safe side, and nobody joins the boundary: what was proven for this window, or in the same way for a later one, holds.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,12 +38,12 @@ SLACK = 1e-11
 
 
 class Means(NamedTuple):
-    """Bounds of the means in some windows, a row a window.
+    """Bounds of the means in some windows.
 
     Attributes:
-        low, high: smallest and largest mean of each item, shape `(rows, d)`; -1 for those that do not survive.
-        next_best: the (k+1)-th largest `low`, shape `(rows, 1)`.
-        last_good: the k-th largest `high`, shape `(rows, 1)`.
+        low, high: smallest and largest mean of each item, shape `(..., d)`; negative for those that do not survive.
+        next_best: the (k+1)-th largest `low`, shape `(..., 1)`.
+        last_good: the k-th largest `high`, shape `(..., 1)`.
     """
 
     low: FloatArray
@@ -51,46 +51,58 @@ class Means(NamedTuple):
     next_best: FloatArray
     last_good: FloatArray
 
+    def of(self, windows: Any) -> "Means":
+        """Those of some windows, given by an index."""
+        return Means(*(part[windows] for part in self))
+
     @property
     def boundary(self) -> BoolArray:
-        """Who may have the k-th or the (k+1)-th largest mean, shape `(rows, d)`."""
+        """Who may have the k-th or the (k+1)-th largest mean, shape `(..., d)`."""
         return (self.high >= self.next_best) & (self.low <= self.last_good)
 
 
 def mean_bounds(
-    T: IntArray, S: IntArray, T_end: IntArray, S_end: IntArray, k: IntArray | int, alive: BoolArray | None = None
+    T: IntArray,
+    S: IntArray | FloatArray,
+    T_end: IntArray,
+    S_end: IntArray | FloatArray,
+    k: IntArray | int,
+    alive: BoolArray | None = None,
 ) -> Means:
     """Bounds of the means between two states.
 
     Args:
-        T, S: counts and clicks when the windows begin, shape `(rows, d)`; `(rows, 1)` for equal counts.
+        T, S: counts and clicks when the windows begin, shape `(..., d)`; `(..., 1)` for equal counts.
         T_end, S_end: the same when they end.
-        k: items still to be accepted, one number or shape `(rows,)`; less than the number of survivors.
-        alive: the survivors, all by default.
+        k: items still to be accepted, broadcast to shape `(...)`; less than the number of survivors.
+        alive: the survivors, broadcast to shape `(..., d)`, all by default.
     """
-    low = S / np.maximum(S + (T_end - S_end), 1)
-    high = S_end / np.maximum(S_end + (T - S), 1)
+    before, after = np.asarray(S, np.float64), np.asarray(S_end, np.float64)  # many times faster to divide
+    low = before / np.maximum(before + (T_end - after), 1)
+    high = after / np.maximum(after + (T - before), 1)
     if alive is not None:
-        low, high = np.where(alive, low, -1.0), np.where(alive, high, -1.0)
-    return Means(low, high, _largest(low, np.add(k, 1)), _largest(high, k))
+        absent = np.where(alive, 0.0, 2.0)
+        low -= absent
+        high -= absent
+    return Means(low, high, _largest(low, np.add(k, 1)), _largest(high, np.asarray(k)))
 
 
-def _largest(values: FloatArray, rank: IntArray | int) -> FloatArray:
-    """The `rank`-th largest value of each row, from 1 on, shape `(rows, 1)`."""
-    d = values.shape[1]
-    largest: FloatArray = np.sort(values, axis=1)[np.arange(len(values)), d - np.asarray(rank)]
-    return largest[:, None]
+def _largest(values: FloatArray, rank: IntArray) -> FloatArray:
+    """The `rank`-th largest value of each row, from 1 on, shape `(..., 1)`."""
+    place = np.broadcast_to(values.shape[-1] - rank, values.shape[:-1])
+    largest: FloatArray = np.take_along_axis(np.sort(values, axis=-1), place[..., None], axis=-1)
+    return largest
 
 
 def levels(rule: RacingRule, means: Means, T_end: IntArray) -> tuple[FloatArray, FloatArray]:
-    """The accept and the reject level less `epsilon`, with slack, shape `(rows, 1)`; no count exceeds `T_end`."""
+    """The accept and the reject level less `epsilon`, with slack, shape `(..., 1)`; no count exceeds `T_end`."""
     accept = rule.upper(means.next_best, T_end) - (rule.epsilon + SLACK)
     reject = rule.lower(means.last_good, T_end) - (rule.epsilon - SLACK)
     return accept, reject
 
 
 def suspects(rule: RacingRule, means: Means, T_end: IntArray) -> BoolArray:
-    """Who could be identified in the windows, shape `(rows, d)`; those that do not survive mean nothing."""
+    """Who could be identified in the windows, shape `(..., d)`; those that do not survive mean nothing."""
     accept, reject = levels(rule, means, T_end)
     return rule.above(means.high, T_end, accept) | rule.below(means.low, T_end, reject)
 

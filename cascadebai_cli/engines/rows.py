@@ -153,6 +153,7 @@ class Sizes:
         windows: windows in a group that are looked at together.
         divide, grow: binary logarithms of how much narrower and wider they get.
         moments: moments of a round that are looked at together.
+        shorten: batches of skips among which it pays to see that none of them is a step.
         chunk: keys of which steps are counted together, so that they stay in the cache.
     """
 
@@ -164,6 +165,7 @@ class Sizes:
     divide: int = 4
     grow: int = 2
     moments: int = 16
+    shorten: int = 16
     chunk: int = 1 << 15
 
 

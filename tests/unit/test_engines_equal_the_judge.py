@@ -40,7 +40,7 @@ MANY = pytest.mark.parametrize("share", [0.2, pytest.param(1, marks=pytest.mark.
 """Few problems by default, all of them if slow tests run."""
 RARE = 0.01
 """Share of the problems that may hang on rounding."""
-SMALL = Sizes(few=1, stored=400, groups=2, ahead=3, windows=2, divide=1, grow=1, moments=2, chunk=30)
+SMALL = Sizes(few=1, stored=400, groups=2, ahead=3, windows=2, divide=1, grow=1, moments=2, shorten=1, chunk=30)
 
 
 class Court:
