@@ -46,8 +46,8 @@ tables: $(STAMP) ## Write the numbers of README.md and experiments/README.md fro
 verify: $(STAMP) ## Compare this code with results/reference: bit for bit, and by statistics.
 	$(CASCADEBAI) verify --n-jobs $(JOBS)
 
-bench: $(STAMP) ## Measure the engines; JSON goes to results/benchmark.json.
-	$(BIN)/python experiments/benchmark.py --json results/benchmark.json
+bench: $(STAMP) ## Measure the engines; JSON goes to results/benchmark.json; AGAINST=commit for its numbers beside these.
+	$(BIN)/python experiments/benchmark.py --json results/benchmark.json $(if $(AGAINST),--against $(AGAINST))
 
 check: $(STAMP) ## Lint and check the types.
 	$(BIN)/ruff check .

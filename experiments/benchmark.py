@@ -1,19 +1,26 @@
-"""How fast the engines are: `make bench`, or `python experiments/benchmark.py [--quick] [--json FILE]`.
+"""How fast the engines are: `make bench`, or `python experiments/benchmark.py`, with `--quick`, `--against`, `--json`.
 
 Seeds are fixed, so every run simulates the same steps. Rates are steps a second of processor time of one process.
 Ratios are taken between runs that alternate with the reference engine, since times depend on the machine and on what
-else it does.
+else it does. With `--against COMMIT` every part is measured with the package of that commit too, in turn with this one,
+and its numbers stand in `before` of each row.
 """
 
 import argparse
+import io
 import json
+import os
 import resource
+import subprocess
 import sys
+import tarfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -33,6 +40,12 @@ SETTINGS: dict[int, Callable[[int], tuple[float, float]]] = {
 DELTA = 0.1
 REFERENCE_STEPS = 3_000
 """Steps of the stretch that the reference engine runs."""
+TOGETHER = 100
+"""Trials of one measurement of skip-ahead, which runs them side by side."""
+MEASURED = ("steps_per_second", "trials_per_second", "seconds_per_trial", "ratio_to_reference", "mean_steps")
+"""What is kept of another commit."""
+
+Row = dict[str, object]
 
 
 def two_level(L: int, K: int, w_star: float, w_prime: float) -> FloatArray:
@@ -47,10 +60,16 @@ def trials_of(weights: FloatArray, count: int) -> list[Trial]:
 
 
 def measure(
-    weights: FloatArray, K: int, count: int, engine: EngineName, cap: int | None = None, **options: object
+    weights: FloatArray,
+    K: int,
+    count: int,
+    engine: EngineName,
+    cap: int | None = None,
+    algorithm: str = "cascadebai",
+    **options: object,
 ) -> tuple[float, list[Run]]:
     """Seconds of processor time for `count` trials, and their runs."""
-    make = partial(LearnerSpec("cascadebai", options).build, len(weights), K, DELTA, 0.0)
+    make = partial(LearnerSpec(algorithm, options).build, len(weights), K, DELTA, 0.0)
     trials = trials_of(weights, count)
     start = time.process_time()
     runs = simulate_block(make, trials, engine=engine, max_steps=cap)
@@ -62,13 +81,13 @@ def rate(seconds: float, runs: Sequence[Run]) -> float:
     return sum(run.steps for run in runs) / seconds
 
 
-def skip_ahead_rows(Ks: Sequence[int], pairs: int) -> list[dict[str, object]]:
+def skip_ahead_rows(Ks: Sequence[int], pairs: int) -> list[Row]:
     """Skip-ahead on whole runs, beside the reference on the first steps of the same instance."""
     rows = []
     for setting, weights_of in SETTINGS.items():
         for K in Ks:
             weights = two_level(128, K, *weights_of(K))
-            fast = [measure(weights, K, 4, "skip-ahead") for _ in range(pairs)]
+            fast = [measure(weights, K, TOGETHER, "skip-ahead") for _ in range(pairs)]
             slow = [measure(weights, K, 1, "reference", REFERENCE_STEPS) for _ in range(pairs)]
             ratios = [rate(*a) / rate(*b) for a, b in zip(fast, slow, strict=True)]
             seconds, runs = sorted(fast, key=lambda pair: pair[0])[pairs // 2]
@@ -86,7 +105,7 @@ def skip_ahead_rows(Ks: Sequence[int], pairs: int) -> list[dict[str, object]]:
     return rows
 
 
-def lockstep_rows(counts: Sequence[int], cap: int, pairs: int) -> list[dict[str, object]]:
+def lockstep_rows(counts: Sequence[int], cap: int, pairs: int) -> list[Row]:
     """Lockstep with more and more rows, display order -U, beside the reference; L = 64, K = 16, setting 1."""
     weights, rows = two_level(64, 16, *SETTINGS[1](16)), []
     for count in counts:
@@ -106,7 +125,7 @@ def lockstep_rows(counts: Sequence[int], cap: int, pairs: int) -> list[dict[str,
     return rows
 
 
-def growth(name: str, instances: Sequence[tuple[object, FloatArray, int]]) -> list[dict[str, object]]:
+def growth(name: str, instances: Sequence[tuple[object, FloatArray, int]]) -> list[Row]:
     """Steps and time of skip-ahead over a series of instances `(label, weights, K)`."""
     rows = []
     for label, weights, K in instances:
@@ -116,11 +135,34 @@ def growth(name: str, instances: Sequence[tuple[object, FloatArray, int]]) -> li
     return rows
 
 
-def growth_rows(sizes: Sequence[int], gaps: Sequence[float]) -> list[dict[str, object]]:
+def growth_rows(sizes: Sequence[int], gaps: Sequence[float]) -> list[Row]:
     """A halved gap means four times the steps; more items mean more decisions."""
     halved = [(gap, two_level(128, 20, 0.1 + gap, 0.1), 20) for gap in gaps]
     longer = [(L, two_level(L, 20, 0.3, 0.1), 20) for L in sizes]
     return growth("gap", halved) + growth("L", longer)
+
+
+def leap_rows(cap: int) -> list[Row]:
+    """Nine runs that never see some item until the cap: display order U; L = 64, K = 16, setting 2."""
+    weights = two_level(64, 16, *SETTINGS[2](16))
+    seconds, runs = measure(weights, 16, 9, "lockstep", cap, order="U")
+    return [{"engine": "lockstep", "rows": len(runs), "cap": cap, "steps_per_second": rate(seconds, runs)}]
+
+
+def kl_lucb_rows(cap: int, pairs: int) -> list[Row]:
+    """KL-LUCB++, the first steps of 20 trials on each setting; L = 128, K = 20."""
+    rows: list[Row] = []
+    for setting, weights_of in SETTINGS.items():
+        weights = two_level(128, 20, *weights_of(20))
+        tries = [measure(weights, 20, 20, "lockstep", cap, algorithm="kl-lucb++") for _ in range(pairs)]
+        rows.append(
+            {
+                "learner": "KL-LUCB++",
+                "setting": setting,
+                "steps_per_second": rate(*min(tries, key=lambda tried: tried[0])),
+            }
+        )
+    return rows
 
 
 def peak_memory() -> float:
@@ -129,34 +171,66 @@ def peak_memory() -> float:
     return peak / (2**20 if sys.platform == "darwin" else 2**10)
 
 
-def run_benchmark(quick: bool) -> dict[str, object]:
-    """All measurements."""
+def parts(quick: bool) -> Mapping[str, Callable[[], list[Row]]]:
+    """Name of each part -> what measures it."""
     pairs = 1 if quick else 3
-    skip_ahead = skip_ahead_rows([20] if quick else [20, 60], pairs)
-    grown = growth_rows([128, 1024] if quick else [128, 1024, 8192], [0.1, 0.05] if quick else [0.1, 0.05, 0.025])
-    memory = peak_memory()
-    lockstep = lockstep_rows([20, 200] if quick else [20, 200, 2000], 2_000 if quick else 20_000, pairs)
+    sizes, gaps = ([128, 1024], [0.1, 0.05]) if quick else ([128, 1024, 8192], [0.1, 0.05, 0.025])
     return {
-        "numpy": np.__version__,
-        "skip_ahead": skip_ahead,
-        "growth": grown,
-        "lockstep": lockstep,
-        "peak_memory_MiB": {"skip-ahead": memory, "with lockstep": peak_memory()},
+        "skip_ahead": partial(skip_ahead_rows, [20] if quick else [20, 60], pairs),
+        "growth": partial(growth_rows, sizes, gaps),
+        "lockstep": partial(lockstep_rows, [20, 200] if quick else [20, 200, 2000], 2_000 if quick else 20_000, pairs),
+        "leap": partial(leap_rows, 100_000 if quick else 3_000_000),
+        "kl_lucb": partial(kl_lucb_rows, 300 if quick else 3_000, pairs),
     }
 
 
-def report(result: dict[str, object]) -> str:
+@contextmanager
+def package_of(commit: str) -> Iterator[Path]:
+    """A folder that holds the package as it was in a commit."""
+    command = ["git", "archive", "--format=tar", commit, "cascadebai_cli"]
+    archive = subprocess.run(command, check=True, capture_output=True, cwd=Path(__file__).parents[1]).stdout
+    with TemporaryDirectory() as folder, tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+        tar.extractall(folder, filter="data")
+        yield Path(folder)
+
+
+def run_part(name: str, quick: bool, package: Path | None = None) -> tuple[list[Row], float]:
+    """Rows of a part and the peak memory in MiB, measured in a process of its own."""
+    command = [sys.executable, __file__, "--part", name, *(["--quick"] if quick else [])]
+    paths = [str(package)] if package else []
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([*paths, os.environ.get("PYTHONPATH", "")]).strip(":")}
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, env=environment)
+    rows, memory = json.loads(done.stdout)
+    return rows, memory
+
+
+def run_benchmark(quick: bool, before: Path | None = None) -> dict[str, object]:
+    """All measurements, those of another package beside them."""
+    result: dict[str, object] = {"numpy": np.__version__}
+    memory: dict[str, float] = {}
+    for name in parts(quick):
+        old = run_part(name, quick, before)[0] if before else []
+        rows, memory[name] = run_part(name, quick)
+        for row, was in zip(rows, old, strict=False):
+            row["before"] = {key: was[key] for key in MEASURED if key in was}
+        result[name] = rows
+    return {**result, "peak_memory_MiB": memory}
+
+
+def report(result: Mapping[str, object]) -> str:
     """The measurements as aligned text."""
     lines = []
-    for part in ("skip_ahead", "lockstep", "growth"):
+    for part in parts(quick=True):
         rows = result[part]
         assert isinstance(rows, list)
         heads = list(rows[0])
         lines += [str(table_of(heads, [[_cell(row[head]) for head in heads] for row in rows], words=0)), ""]
-    return "\n".join([*lines, f"peak memory in MiB: {result['peak_memory_MiB']}"])
+    return "\n".join([*lines, f"peak memory in MiB: {_cell(result['peak_memory_MiB'])}"])
 
 
 def _cell(value: object) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_cell(each)}" for key, each in value.items())
     return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
@@ -164,9 +238,19 @@ def main() -> None:
     """Parse the arguments, measure, print, and write JSON if asked to."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="fewer instances, each measured once")
+    parser.add_argument("--against", metavar="COMMIT", help="measure the package of this commit too, in turn")
     parser.add_argument("--json", type=Path, help="also write the measurements to this file")
+    parser.add_argument("--part", choices=list(parts(quick=True)), help="measure one part, print its rows as JSON")
     arguments = parser.parse_args()
-    result = run_benchmark(arguments.quick)
+    if arguments.part:
+        rows = parts(arguments.quick)[arguments.part]()
+        print(json.dumps([rows, peak_memory()]))
+        return
+    if arguments.against:
+        with package_of(arguments.against) as before:
+            result = {"against": arguments.against, **run_benchmark(arguments.quick, before)}
+    else:
+        result = run_benchmark(arguments.quick)
     print(report(result))
     if arguments.json:
         arguments.json.write_text(json.dumps(result, indent=1) + "\n")

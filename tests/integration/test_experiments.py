@@ -16,7 +16,7 @@ from sweeps import ROOT, call, environment
 from synthetic import scaling_config, write_results
 
 from cascadebai_cli.study.config import load_study
-from experiments import reference, reproduce, write_tables
+from experiments import benchmark, reference, reproduce, write_tables
 from experiments.artefacts import ARTEFACTS, Artefact
 
 STUDY = """\
@@ -220,3 +220,14 @@ def test_reference_and_configs_are_of_one_mind(monkeypatch: pytest.MonkeyPatch) 
         if path.exists():
             cells = {cell.cell_id for cell in load_study(artefact.config).cells}
             assert set(json.loads(path.read_text())["cells"]) == cells, artefact.name
+
+
+def test_the_benchmark_keeps_the_numbers_of_another_commit_beside_these(monkeypatch: pytest.MonkeyPatch) -> None:
+    def run_part(name: str, quick: bool, package: Path | None = None) -> tuple[list[benchmark.Row], float]:
+        return [{"setting": 1, "steps_per_second": 2.0 if package is None else 1.0}], 50.0
+
+    monkeypatch.setattr(benchmark, "run_part", run_part)
+    result = benchmark.run_benchmark(True, Path("elsewhere"))
+    assert result["leap"] == [{"setting": 1, "steps_per_second": 2.0, "before": {"steps_per_second": 1.0}}]
+    assert "before" not in benchmark.run_benchmark(True)["leap"][0]  # type: ignore[index]
+    assert "steps_per_second 1" in benchmark.report(result)
