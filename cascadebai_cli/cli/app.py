@@ -1,7 +1,8 @@
 """The command line: verbs, exit codes, and errors as one line."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Annotated
 
 import typer
@@ -20,9 +21,31 @@ from cascadebai_cli.cli.sweep import sweep
 from cascadebai_cli.cli.verify import verify
 from cascadebai_cli.errors import INTERRUPTED, CascadeError
 
-app = typer.Typer(name="cascadebai", no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
-for verb in (run, sweep, merge, summary, fit, plot, plan, bounds, report, verify):
-    app.command()(verb)
+EXAMPLES: Mapping[Callable[..., None], str] = MappingProxyType(
+    {
+        run: "run configs/smoke.yaml --instance 'setting 1' --K 6 --trials 100",
+        sweep: "sweep configs/table1.yaml --set delta=0.05 --out results/table1_005",
+        merge: "merge results/part1 results/part2 --out results/whole",
+        summary: "summary results/table1 --where K=20,60 --sort -mean_steps --format markdown",
+        fit: "fit results/table1 --format latex",
+        plot: "plot results/table1 --instances 'setting 1' --width column --out figure3.pdf",
+        plan: "plan clicks.csv --items item --clicks clicks --views views -K 4",
+        bounds: "bounds configs/table1.yaml --format csv",
+        report: "report results/table1 results/figure2 --out report.html",
+        verify: "verify --only table1",
+    }
+)
+"""Verb -> an example of it, in the order of the help."""
+
+app = typer.Typer(
+    name="cascadebai",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for verb, example in EXAMPLES.items():
+    app.command(epilog=f"Example: cascadebai {example}")(verb)
 
 
 def _show_version(wanted: bool) -> None:

@@ -6,14 +6,12 @@ from typing import Annotated
 import typer
 
 from cascadebai_cli.cli.console import Terminal, end_with, say, tell
-from cascadebai_cli.cli.options import Quiet, path_of, some_path
+from cascadebai_cli.cli.options import Quiet, ResultDirectories, some_path
 from cascadebai_cli.text.numbers import count
 
 
 def merge(
-    directories: Annotated[
-        list[Path], typer.Argument(metavar="DIR...", parser=path_of("DIR"), help="Directories of sweeps.")
-    ],
+    directories: ResultDirectories,
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="DIR", parser=some_path, help="A new directory for all rows.")
     ],

@@ -6,9 +6,10 @@ from typing import Annotated, Literal
 
 import typer
 
+from cascadebai_cli.cli.completion import configs, result_directories
 from cascadebai_cli.errors import ConfigError
 
-Config = Annotated[Path, typer.Argument(metavar="CONFIG", help="A study, as YAML.")]
+Config = Annotated[Path, typer.Argument(metavar="CONFIG", autocompletion=configs, help="A study, as YAML.")]
 Trials = Annotated[int | None, typer.Option("--trials", min=1, help="Trials a cell, instead of those of CONFIG.")]
 Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Root seed, instead of that of CONFIG.")]
 MaxSteps = Annotated[
@@ -49,4 +50,15 @@ def path_of(name: str) -> Callable[[str], Path]:
 
 
 some_path = path_of("--out")
-ResultDirectory = Annotated[Path, typer.Argument(metavar="DIR", parser=path_of("DIR"), help="Directory of a sweep.")]
+ResultDirectory = Annotated[
+    Path,
+    typer.Argument(
+        metavar="DIR", parser=path_of("DIR"), autocompletion=result_directories, help="Directory of a sweep."
+    ),
+]
+ResultDirectories = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="DIR...", parser=path_of("DIR"), autocompletion=result_directories, help="Directories of sweeps."
+    ),
+]

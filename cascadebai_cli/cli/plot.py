@@ -6,8 +6,9 @@ from typing import Annotated, Any
 
 import typer
 
+from cascadebai_cli.cli.completion import kinds
 from cascadebai_cli.cli.console import Terminal, end_with, say
-from cascadebai_cli.cli.options import path_of, some_path
+from cascadebai_cli.cli.options import ResultDirectories, path_of, some_path
 from cascadebai_cli.errors import ConfigError
 
 WIDTHS = ("column", "text")
@@ -18,9 +19,7 @@ def _word(metavar: str, help: str) -> Any:
 
 
 def plot(
-    directories: Annotated[
-        list[Path], typer.Argument(metavar="DIR...", parser=path_of("DIR"), help="Directories of sweeps.")
-    ],
+    directories: ResultDirectories,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -33,7 +32,10 @@ def plot(
         Path | None,
         typer.Option(metavar="FILE", parser=path_of("--config"), help="Draw what `plot` of this YAML file says."),
     ] = None,
-    kind: Annotated[str | None, _word("KIND", "scaling, curves, bars, bounds or schematic.")] = None,
+    kind: Annotated[
+        str | None,
+        typer.Option(metavar="KIND", autocompletion=kinds, help="scaling, curves, bars, bounds or schematic."),
+    ] = None,
     x: Annotated[
         str | None, _word("COLUMN", "K, L, delta, epsilon, gap, or an option of a learner, such as sigma.")
     ] = None,

@@ -5,6 +5,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from math import inf
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from cascadebai_cli.running.worker import BlockResult
 
 LINE_SECONDS = 10.0
+LONGEST_BAR = 20
+"""Columns; on a narrow terminal a sixth of it."""
 NO_BARS = ("dumb", "unknown")
 """Kinds of terminals that cannot draw over what is there."""
 
@@ -64,16 +67,24 @@ class Progress:
         self._latest = time.monotonic()
         self.steps += sum(row.steps for row in result.finished)
         if self._bar:
-            self._bar.update(self._bar.task_ids[0], completed=self.done, total=self.trials, text=self.line())
+            self._bar.update(self._bar.task_ids[0], completed=self.done, total=self.trials, text=self._bar_line())
 
-    def line(self) -> str:
-        """Where we are, in one line."""
+    def line(self, width: float = inf) -> str:
+        """Where we are, in one line; what matters least goes first where it is too long."""
         seconds = max(time.monotonic() - self._start, 1e-9)
-        return (
-            f"{count(self.done)} of {count(self.trials)} trials, "
-            f"{count(self.cells_done)} of {count(self.cells)} cells, "
-            f"{self.steps / seconds:.2g} steps/s, time left {self._time_left()}"
+        trials = f"{count(self.done)} of {count(self.trials)} trials"
+        cells = f"{count(self.cells_done)} of {count(self.cells)} cells"
+        left = f"time left {self._time_left()}"
+        lines = (
+            f"{trials}, {cells}, {self.steps / seconds:.2g} steps/s, {left}",
+            f"{trials}, {cells}, {left}",
+            f"{trials}, {left}",
         )
+        return next((line for line in lines if len(line) <= width), left)
+
+    def _bar_line(self) -> str:
+        """What fits behind the bar."""
+        return self.line(self._bar.console.width - _bar_width(self._bar.console.width) - 1) if self._bar else ""
 
     def tell(self, text: str) -> None:
         """Print a line, above the bar if there is one."""
@@ -96,7 +107,8 @@ class Progress:
         if self._quiet:
             return self
         if sys.stderr.isatty() and os.environ.get("TERM") not in NO_BARS:
-            self._bar = _bar(self.trials, self.line())
+            self._bar = _bar(self.trials)
+            self._bar.update(self._bar.task_ids[0], text=self._bar_line())
             self._bar.start()
         else:
             threading.Thread(target=self._speak, daemon=True).start()
@@ -115,11 +127,17 @@ class Progress:
             self._bar = None
 
 
-def _bar(trials: int, text: str) -> "Bar":
+def _bar(trials: int) -> "Bar":
     from rich.console import Console
     from rich.progress import BarColumn, TextColumn
     from rich.progress import Progress as Bar
 
-    bar = Bar(BarColumn(bar_width=20), TextColumn("{task.fields[text]}", markup=False), console=Console(stderr=True))
-    bar.add_task("", total=trials, text=text)
+    console = Console(stderr=True)
+    text = TextColumn("{task.fields[text]}", markup=False)
+    bar = Bar(BarColumn(bar_width=_bar_width(console.width)), text, console=console)
+    bar.add_task("", total=trials, text="")
     return bar
+
+
+def _bar_width(columns: int) -> int:
+    return min(LONGEST_BAR, columns // 6)

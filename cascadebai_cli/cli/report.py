@@ -6,13 +6,11 @@ from typing import Annotated
 import typer
 
 from cascadebai_cli.cli.console import Terminal, end_with, say
-from cascadebai_cli.cli.options import path_of, some_path
+from cascadebai_cli.cli.options import ResultDirectories, some_path
 
 
 def report(
-    directories: Annotated[
-        list[Path], typer.Argument(metavar="DIR...", parser=path_of("DIR"), help="Directories of sweeps.")
-    ],
+    directories: ResultDirectories,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", parser=some_path, help="The page.")] = Path(
         "report.html"
     ),

@@ -5,14 +5,17 @@ from typing import Annotated
 import typer
 
 from cascadebai_cli.cli.cell_report import cell_report
+from cascadebai_cli.cli.completion import names_in
 from cascadebai_cli.cli.console import Terminal, end_with, say
 from cascadebai_cli.cli.options import Config, Jobs, MaxSteps, Plugins, Quiet, Seed, Settings, Trials
 
 
 def run(
     config: Config,
-    instance: Annotated[str | None, typer.Option(help="Only this instance.")] = None,
-    learner: Annotated[str | None, typer.Option(help="Only this learner.")] = None,
+    instance: Annotated[
+        str | None, typer.Option(autocompletion=names_in("instances"), help="Only this instance.")
+    ] = None,
+    learner: Annotated[str | None, typer.Option(autocompletion=names_in("learners"), help="Only this learner.")] = None,
     L: Annotated[int | None, typer.Option("--L", help="Only this number of items.")] = None,
     K: Annotated[int | None, typer.Option("--K", help="Only this number of items to find.")] = None,
     delta: Annotated[float | None, typer.Option(help="Only this risk.")] = None,

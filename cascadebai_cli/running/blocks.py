@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from cascadebai_cli.engines.simulate import ENGINES
 from cascadebai_cli.model.instance import IntArray
+from cascadebai_cli.running.hardness import hardness
 from cascadebai_cli.running.worker import Block, BlockResult, runs_side_by_side
 from cascadebai_cli.study.cells import Cell
 
@@ -18,9 +19,10 @@ LARGEST_TASK = 20_000
 class BlockQueue:
     """An iterator of tasks: lists of blocks of trials.
 
-    Trials that run one after the other come first, in the order of the grid. Their tasks are sized by the time that
-    the last trials of the same instance and learner took; the first task of an instance and learner is one trial.
-    Towards the end tasks get smaller so that all workers end together. Trials that run faster side by side follow.
+    Trials that run one after the other come first, those of the hardest cells before others. Their tasks are sized by
+    the time that the last trials of the same instance and learner took; the first task of an instance and learner is
+    one trial. Towards the end tasks get smaller so that all workers end together. Trials that run faster side by side
+    follow, in the same order.
 
     Args:
         cells: the cells of the grid.
@@ -33,12 +35,14 @@ class BlockQueue:
         self._groups = [(cell.instance, cell.learner) for cell in cells]
         self._cells, self._missing = cells, missing
         to_run = [index for index, trials in enumerate(missing) if len(trials)]
-        together = {index for index in to_run if runs_side_by_side(cells[index])}
-        self._open = [index for index in to_run if index not in together][::-1]
+        to_run.sort(key=lambda index: -hardness(cells[index]))
+        together = [index for index in to_run if runs_side_by_side(cells[index])]
+        known = set(together)
+        self._open = [index for index in to_run if index not in known][::-1]
         self.left = sum(len(missing[index]) for index in self._open)
         self._next = 0
         self._pace: dict[tuple[str, str], float] = {}
-        self._side_by_side = _dealt(cells, missing, sorted(together), workers)
+        self._side_by_side = _dealt(cells, missing, together, workers)
 
     def learn(self, result: BlockResult) -> None:
         """Take in how long the trials of a block took."""
@@ -90,7 +94,10 @@ def _dealt(
 
     A task takes as long as its longest trial, so every worker gets its share of each cell.
     """
-    for kind, group in groupby(sorted(together, key=lambda index: _kind(cells[index])), lambda i: _kind(cells[i])):
+    groups: dict[_Kind, list[int]] = {}
+    for index in together:
+        groups.setdefault(_kind(cells[index]), []).append(index)
+    for kind, group in groups.items():
         trials = [(index, int(trial)) for index in group for trial in missing[index]]
         rounds = -(-len(trials) // (ENGINES[kind.engine].rows * workers))
         size = -(-len(trials) // rounds)

@@ -143,7 +143,10 @@ def sweep(
             _simulate(opened, backend or Backend(), failures, fail_fast, watch)
             left = opened.collect(asked_only=True)
     except KeyboardInterrupt:
-        watch.warn(f"interrupted; finished trials are kept in {task.directory}: the same command goes on from there")
+        watch.warn(
+            f"interrupted; finished trials are kept in {task.directory}: the same command goes on from there, with "
+            "--collect it only makes tables of them"
+        )
         raise
     failures.conclude()
     return Swept(task.directory, left)

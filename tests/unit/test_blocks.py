@@ -4,11 +4,14 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
+from sweeps import ROOT
 
 from cascadebai_cli.engines.simulate import ENGINES
 from cascadebai_cli.running import blocks as blocks_module
 from cascadebai_cli.running.blocks import TASK_SECONDS, BlockQueue
+from cascadebai_cli.running.hardness import hardness
 from cascadebai_cli.running.worker import BlockResult
 from cascadebai_cli.study.config import load_study
 
@@ -47,10 +50,12 @@ def trials_of(tasks):
 
 @pytest.mark.parametrize("workers", [1, 2, 7])
 @pytest.mark.parametrize("pace", [1e-5, 0.01, 0.3, 5.0])
-def test_every_missing_trial_is_given_out_once_in_order(cells, workers, pace):
+def test_every_missing_trial_is_given_out_once_the_hardest_cells_first(cells, workers, pace):
     missing = [np.arange(40), np.array([], int), np.array([3, 7, 8]), np.arange(5), np.arange(100), np.array([0])]
     tasks = drain(BlockQueue(cells, missing, workers), [pace] * 6)
-    assert trials_of(tasks) == [(cell, trial) for cell, trials in enumerate(missing) for trial in trials.tolist()]
+    order = sorted(range(6), key=lambda position: -hardness(cells[position]))
+    assert order != sorted(order)
+    assert trials_of(tasks) == [(position, trial) for position in order for trial in missing[position].tolist()]
 
 
 def test_nothing_missing_is_no_task(cells):
@@ -132,3 +137,14 @@ def test_trials_side_by_side_are_dealt_out_evenly(tmp_path, monkeypatch, workers
 def kind_of(cell):
     """What the cells of a task have in common: skip-ahead takes several `K` together."""
     return (cell.learner, cell.L, cell.K if cell.learner == "U" else None)
+
+
+@pytest.mark.parametrize("name", ["table1", "figure2", "beyond"])
+def test_the_guess_of_the_steps_puts_the_cells_of_a_learner_in_about_the_right_order(name):
+    steps = pd.read_csv(ROOT / f"results/reference/{name}/summary.csv").set_index("cell_id")["mean_steps"]
+    cells = load_study(ROOT / f"configs/{name}.yaml").cells
+    found = pd.DataFrame([(cell.learner, hardness(cell), steps[cell.cell_id]) for cell in cells])
+    for learner, rows in found.groupby(0):
+        assert rows[1].corr(rows[2], method="spearman") > 0.9, learner
+    if name == "figure2":
+        assert found[1].corr(found[2], method="spearman") > 0.95

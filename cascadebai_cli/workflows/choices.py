@@ -1,0 +1,28 @@
+"""What a user may choose from, before anything is done: for completion in a shell."""
+
+from pathlib import Path
+from typing import Literal, get_args
+
+from cascadebai_cli.errors import CascadeError
+from cascadebai_cli.store.schema import MANIFEST
+from cascadebai_cli.study.document import load_yaml
+from cascadebai_cli.study.plot import Kind
+from cascadebai_cli.study.spread import spread_out
+
+KINDS: tuple[str, ...] = get_args(Kind)
+"""Kinds of figures."""
+
+
+def names_in(config: Path, key: Literal["instances", "learners"]) -> list[str]:
+    """Names of the entries under a key of a config; none if it cannot be read."""
+    try:
+        entries = spread_out(load_yaml(config)).data.get(key)
+    except CascadeError:
+        return []
+    listed = entries if isinstance(entries, list) else []
+    return [str(entry["name"]) for entry in listed if isinstance(entry, dict) and "name" in entry]
+
+
+def is_result_directory(path: Path) -> bool:
+    """Whether a sweep has written there."""
+    return (path / MANIFEST).exists()
