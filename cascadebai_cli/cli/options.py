@@ -1,5 +1,6 @@
 """Options that several verbs share."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Literal
@@ -34,6 +35,10 @@ FormatName = Literal["text", "markdown", "latex", "csv", "json"]
 Format = Annotated[FormatName, typer.Option("--format", help="How tables are printed; csv and json hold all columns.")]
 
 
+LONGEST_PATH = 4095
+"""Bytes; no system has a longer one."""
+
+
 def path_of(name: str) -> Callable[[str], Path]:
     """Parser of the path of an option or an argument.
 
@@ -44,6 +49,8 @@ def path_of(name: str) -> Callable[[str], Path]:
     def parse(text: str) -> Path:
         if not text:
             raise ConfigError(f"{name} is empty; name a file or a directory{way_out}")
+        if "\0" in str(text) or len(os.fsencode(text)) > LONGEST_PATH:  # a default is a path already
+            raise ConfigError(f"{name} {text[:20]}... is no path: too long, or with a zero byte; name a shorter one")
         return Path(text)
 
     return parse

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.model.text_file import read_text
 
 Row = dict[str, str]
 Value = TypeVar("Value")
@@ -87,7 +88,7 @@ def _first_rows(file: ClickRateFile) -> Iterator[tuple[int, Row]]:
 
 def _read(file: ClickRateFile) -> str:
     try:
-        return file.path.read_bytes().decode("utf-8-sig")
+        return read_text(file.path)
     except FileNotFoundError:
         raise ConfigError(f"{file.shown} does not exist; a path in a config counts from its folder") from None
     except UnicodeDecodeError:

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 import yaml
 
 from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.model.text_file import read_text
 
 KeyPath = tuple[str | int, ...]
 """Keys and list positions from the top of a document to a value."""
@@ -138,7 +139,7 @@ def _put(node: Any, path: KeyPath, value: Any) -> tuple[Any, KeyPath]:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_bytes().decode("utf-8-sig")
+        return read_text(path)
     except FileNotFoundError:
         raise ConfigError(f"{path}: there is no such file; name a config such as configs/smoke.yaml") from None
     except UnicodeDecodeError:

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from sweeps import call, command, environment, finished
+from sweeps import call, command, environment, finished, refusal
 
 from cascadebai_cli import __version__
 
@@ -223,3 +223,9 @@ def test_durations(seconds, text):
     from cascadebai_cli.text.numbers import duration
 
     assert duration(seconds) == text
+
+
+@pytest.mark.parametrize("text", ["a" * 5000, "é" * 2048])
+@pytest.mark.parametrize("verb", ["fit", "plot", "report"])
+def test_what_can_be_no_path(verb, text):
+    assert refusal(verb, text).startswith(f"DIR {text[:20]}... is no path")
