@@ -20,10 +20,13 @@ def plan(
     views: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="Column of how often an item was looked at, not just served.")
     ] = None,
+    position: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column of where an item was shown, to correct the rates for.")
+    ] = None,
     event: Annotated[bool, typer.Option("--event", help="Each row is one view of one item.")] = False,
     wide: Annotated[
         bool,
-        typer.Option("--wide", help="Each column is an item, each row a page view: 1 click, 0 none, empty unseen."),
+        typer.Option("--wide", help="Each column is an item, each row a page view: 1, 0, or empty if unseen."),
     ] = False,
     sep: Annotated[str | None, typer.Option(help="Between values, such as ';' or tab; found out if not given.")] = None,
     K: Annotated[int, typer.Option("-K", min=1, help="Number of items to find and to show on a page.")] = 5,
@@ -41,7 +44,7 @@ def plan(
     ] = None,
     trials: Annotated[
         int | None,
-        typer.Option(min=2, help="Simulated runs of each learner; as many as half a minute allows, up to 40."),
+        typer.Option(min=2, help="Simulated runs of each learner; up to 40 in half a minute if not given."),
     ] = None,
     per_day: Annotated[float | None, typer.Option(metavar="N", help="Page views a day, to know the days.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Root seed.")] = 0,
@@ -63,7 +66,7 @@ def plan(
     watch = Terminal(quiet=quiet)
     done = work.plan(
         file,
-        work.Layout(items, clicks, views, event=event, wide=wide, separator=sep),
+        work.Layout(items, clicks, views, position, event=event, wide=wide, separator=sep),
         work.Wanted(K, delta, epsilon, truth, seed),
         work.Effort(learner or (), trials, per_day),
         backend=work.Backend(n_jobs=n_jobs),

@@ -1,5 +1,6 @@
 """What a log of clicks and views asks: which items there are, and how hard it is to tell the best ones."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -14,6 +15,7 @@ from cascadebai_cli.model.instance import FloatArray
 from cascadebai_cli.model.rates import Rates, rates_of
 from cascadebai_cli.study.fields import SMALLEST_RISK
 from cascadebai_cli.text.numbers import count
+from cascadebai_cli.workflows.corrected import corrected
 
 Truth = Literal["posterior", "mean"]
 
@@ -67,6 +69,7 @@ class Question:
         table: tolerances relative to `w(K)`.
         planned: the tolerance that is planned for.
         own: the items that the log ranks first, shape `(K,)`.
+        seen: position -> chance that it is looked at; empty without positions.
     """
 
     file: Path
@@ -79,6 +82,7 @@ class Question:
     table: tuple[Tolerance, ...]
     planned: Tolerance
     own: tuple[int, ...]
+    seen: Mapping[str, float]
 
     @property
     def K(self) -> int:
@@ -114,8 +118,17 @@ def question_of(file: Path, layout: Layout, wanted: Wanted) -> Question:
     Raises:
         ConfigError: if the file or a value is not usable.
     """
-    log = read_log(file, layout)
+    return ask(read_log(file, layout), file, wanted)
+
+
+def ask(log: Log, file: Path, wanted: Wanted) -> Question:
+    """The same for a log that was read already.
+
+    Raises:
+        ConfigError: if a value is not usable.
+    """
     _refuse(log, wanted.K)
+    log, seen = corrected(log)
     rates = rates_of(log.clicks, log.views)
     rng = np.random.default_rng([wanted.seed, len(log.names)])
     beliefs = rates.draw(rng, int(np.clip(NUMBERS // len(log.names), FEWEST_DRAWS, DRAWS)))
@@ -123,7 +136,7 @@ def question_of(file: Path, layout: Layout, wanted: Wanted) -> Question:
     exact = tolerance(truths, wanted.K, wanted.delta, 0.0)
     table = tolerances(truths, wanted.K, wanted.delta, np.sort(rates.expected)[-wanted.K])
     planned = _planned(wanted, truths, exact, table)
-    return Question(file, log, rates, wanted, beliefs, truths, exact, table, planned, _own(log, rates, wanted.K))
+    return Question(file, log, rates, wanted, beliefs, truths, exact, table, planned, _own(log, rates, wanted.K), seen)
 
 
 def _refuse(log: Log, K: int) -> None:

@@ -125,6 +125,7 @@ def as_json(done: Plan) -> dict[str, Any]:
             **asdict(rates.homogeneity),
             "own_top_right": question.own_right,
         },
+        "examination": dict(question.seen),
         "epsilon": question.planned.epsilon,
         "tolerances": [_tolerance(one, first) for one in (question.exact, *question.table)],
         "learners": [_learner(one, done.effort.per_day) for one in done.learners],

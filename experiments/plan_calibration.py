@@ -1,0 +1,139 @@
+"""Is `plan` calibrated? Logs are made from known rates, and a test is run with the rates that made them.
+
+    python -m experiments.plan_calibration --cases 300
+
+Two questions: does the 5 to 95 % range of page views hold those of the real run, and of the items that are among
+the best `K` with a chance of 30 %, are 30 % among them?
+"""
+
+import argparse
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from cascadebai_cli.engines.simulate import Trial, simulate
+from cascadebai_cli.logs.read import Log
+from cascadebai_cli.model.instance import FloatArray
+from cascadebai_cli.running.runner import Backend
+from cascadebai_cli.store.intervals import binomial_interval
+from cascadebai_cli.text.numbers import count, percent
+from cascadebai_cli.text.table import as_markdown, table_of
+from cascadebai_cli.workflows.click_log import Wanted, ask
+from cascadebai_cli.workflows.plan_runs import CANDIDATES, simulated
+from cascadebai_cli.workflows.watch import SILENT
+
+K = 5
+SIZES = (50, 50, 50, 200, 200, 1000)
+"""Numbers of items, in turn; and now and then `LARGEST`."""
+LARGEST, EVERY = 5000, 40
+EDGES = (0.0, 0.01, 0.05, 0.2, 0.4, 0.6, 0.8, 0.95, 0.99, 1.0)
+LEARNER, TRIALS = "cascadebai-kl", 6
+
+
+def two_level(L: int, rng: np.random.Generator) -> FloatArray:
+    """`K` items of one rate, the others of a smaller one."""
+    high = rng.uniform(0.05, 0.5)
+    return np.repeat([high, high * rng.uniform(0.4, 0.8)], [K, L - K])
+
+
+def zipf(L: int, rng: np.random.Generator) -> FloatArray:
+    """Rates that fall with a power of the rank."""
+    return np.asarray(rng.uniform(0.1, 0.6) / np.arange(1, L + 1) ** rng.uniform(0.3, 1.0))
+
+
+def beta(L: int, rng: np.random.Generator) -> FloatArray:
+    """Rates of a beta law."""
+    mean, strength = rng.uniform(0.02, 0.3), rng.uniform(5, 100)
+    return np.asarray(rng.beta(mean * strength, (1 - mean) * strength, L))
+
+
+FAMILIES: Mapping[str, Callable[[int, np.random.Generator], FloatArray]] = {
+    "two-level": two_level,
+    "Zipf": zipf,
+    "beta": beta,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One log, what the plan says, and what happened."""
+
+    family: str
+    L: int
+    covered: bool
+    chances: FloatArray
+    among: FloatArray
+
+
+def cases(number: int, seconds: float, seed: int) -> Iterator[Case]:
+    """So many cases, or as many as begin within so many seconds."""
+    start = time.monotonic()
+    for case in range(number):
+        if time.monotonic() - start > seconds:
+            return
+        family = list(FAMILIES)[case % len(FAMILIES)]
+        L = LARGEST if case % EVERY == EVERY - 1 else SIZES[(case // len(FAMILIES)) % len(SIZES)]
+        yield one_case(family, L, np.random.default_rng([seed, case]))
+
+
+def one_case(family: str, L: int, rng: np.random.Generator) -> Case:
+    """Make a log, plan from it, and run the test."""
+    w = FAMILIES[family](L, rng)
+    views = np.floor(10 ** rng.uniform(1, 6, L))
+    clicks = rng.binomial(views.astype(int), w).astype(float)
+    log = Log("made", tuple(map(str, range(L))), clicks, views, ())
+    question = ask(log, Path("made.csv"), Wanted(K, seed=int(rng.integers(2**31))))
+    found = simulated(question, [LEARNER], TRIALS, Backend("sequential"), SILENT)
+    assert found is not None
+    views_of = found[0].views
+    real = simulate(
+        lambda: CANDIDATES[LEARNER].spec.build(L, K, question.wanted.delta, question.planned.epsilon),
+        Trial(w[rng.permutation(L)], rng),
+        max_steps=views_of.cap,
+    )
+    best = np.zeros(L)
+    best[np.argsort(-w, kind="stable")[:K]] = 1
+    return Case(family, L, views_of.low <= real.steps <= views_of.high, question.chances, best)
+
+
+def coverage(done: list[Case]) -> str:
+    """A row for each family and size, and one for all."""
+    groups = {name: [case for case in done if case.family == name] for name in FAMILIES}
+    groups |= {f"{count(L)} items": [case for case in done if case.L == L] for L in sorted({case.L for case in done})}
+    rows = []
+    for name, group in {**groups, "all": done}.items():
+        inside = sum(case.covered for case in group)
+        low, high = binomial_interval(inside, len(group))
+        rows.append([name, str(len(group)), percent(inside / len(group)), f"{percent(low)} to {percent(high)}"])
+    return as_markdown(table_of(["logs", "cases", "real run inside 5 to 95 %", "95 % interval"], rows))
+
+
+def reliability(done: list[Case]) -> str:
+    """Items by the chance that the plan gives them."""
+    chances, among = (np.concatenate([getattr(case, name) for case in done]) for name in ("chances", "among"))
+    place = np.clip(np.searchsorted(EDGES, chances, side="right") - 1, 0, len(EDGES) - 2)
+    rows = []
+    for i in range(len(EDGES) - 1):
+        mine = place == i
+        if mine.any():
+            row = [f"{percent(EDGES[i])} to {percent(EDGES[i + 1])}", count(int(mine.sum()))]
+            rows.append([*row, percent(float(chances[mine].mean()), 1), percent(float(among[mine].mean()), 1)])
+    return as_markdown(table_of(["chance", "items", "mean chance", "among the best"], rows))
+
+
+def main() -> None:
+    """Print both tables as Markdown."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--cases", type=int, default=300)
+    parser.add_argument("--seconds", type=float, default=3600, help="time after which no new case begins")
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    done = list(cases(given.cases, given.seconds, given.seed))
+    print(coverage(done), reliability(done), sep="\n\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+"""The position-based model: planted examination comes back, and where it cannot be known that is said."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.logs.read import Log
+from cascadebai_cli.model.positions import Shown, examination, groups_of, looked_at
+from cascadebai_cli.workflows.corrected import corrected
+
+THETA = np.array([1.0, 0.6, 0.4, 0.15])
+
+
+def planted(L=30, views=5000, largest=0.5, seed=1):
+    """Items at all positions, good ones more at the top."""
+    rng = np.random.default_rng(seed)
+    w = np.sort(rng.uniform(0.02, largest, L))[::-1]
+    item, position = (grid.ravel() for grid in np.meshgrid(np.arange(L), np.arange(4), indexing="ij"))
+    share = np.where((item < L // 2) == (position < 2), 0.9, 0.1)
+    n = (views * share).astype(float)
+    clicks = rng.binomial(n.astype(int), THETA[position] * w[item]).astype(float)
+    return w, Shown(item, position, clicks, n)
+
+
+@pytest.mark.parametrize("largest", [0.06, 0.5, 0.98])
+def test_planted_examination_comes_back(largest):
+    w, shown = planted(largest=largest)
+    theta, found = examination(shown)
+    assert theta == pytest.approx(THETA, rel=0.08)
+    assert found == pytest.approx(w, rel=0.2, abs=0.01)
+    raw = shown.by_item(shown.clicks) / shown.by_item(shown.views)
+    assert np.abs(found - w).mean() < np.abs(raw - w).mean() / 4
+
+
+def test_it_is_the_largest_likelihood():
+    _, shown = planted(L=6, views=300)
+    theta, w = examination(shown)
+
+    def height(theta, w):
+        p = theta[shown.position] * w[shown.item]
+        return (shown.clicks * np.log(p) + (shown.views - shown.clicks) * np.log1p(-p)).sum()
+
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        moved = np.minimum(theta * np.exp(rng.normal(0, 0.02, 4)), 1), w * np.exp(rng.normal(0, 0.02, 6))
+        assert height(*moved) < height(theta, w) + 1e-6
+
+
+def test_views_that_were_looked_at():
+    shown = Shown(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([1.0, 0, 8]), np.array([10.0, 20, 10]))
+    assert looked_at(shown, [1, 0.5]).tolist() == [20, 8]
+
+
+def test_positions_that_share_no_clicked_item_are_apart():
+    item, position = np.array([0, 0, 1, 2]), np.array([0, 1, 2, 2])
+    clicks, views = np.array([1.0, 0, 1, 1]), np.ones(4) * 5
+    groups = groups_of(Shown(item, position, clicks, views))
+    assert groups[0] == groups[1] != groups[2]
+
+
+def log_of(cells):
+    table = pd.DataFrame(cells, columns=["item", "position", "clicks", "views"])
+    sums = table.groupby("item")[["clicks", "views"]].sum().to_numpy(float).T
+    return Log("log.csv", tuple("abc"[: sums.shape[1]]), *sums, (), table)
+
+
+def test_a_log_with_positions_is_corrected_and_says_so():
+    log, seen = corrected(log_of([(0, "10", 20, 100), (0, "2", 40, 100), (1, "2", 10, 100), (1, "10", 5, 100)]))
+    assert list(seen) == ["2", "10"]
+    assert seen == pytest.approx({"2": 1, "10": 0.5}, rel=0.01)
+    assert log.views == pytest.approx([150, 150], rel=0.01)
+    assert "2 1, 10 0.5" in log.notes[-1]
+
+
+def test_what_cannot_be_known_is_said():
+    with pytest.raises(ConfigError, match=r"no clicked item was shown both at position 1 and, by steps, at position 2"):
+        corrected(log_of([(0, "1", 5, 9), (1, "2", 3, 9)]))
+
+
+def test_a_log_without_positions_stays():
+    log = Log("log.csv", ("a", "b"), np.ones(2), np.ones(2) * 3, ())
+    assert corrected(log) == (log, {})
