@@ -4,11 +4,19 @@ Written from what `cascadebai_cli.learners.kl` and `kl_lucb` say in words, not f
 """
 
 import math
+from collections.abc import Callable
 from functools import cache
 
 from algorithm1 import Interval, Items, Rewards, Verdict
 
 HALVINGS = 100
+UNITS = 2**42
+"""Bounds of KL-LUCB++ are whole multiples of one of so many parts, rounded outward; guarded ones need no rounding."""
+
+
+def rounded(outward: Callable[[float], int], bound: float) -> float:
+    """A lower bound by `math.floor`, an upper one by `math.ceil`."""
+    return outward(bound * UNITS) / UNITS
 
 
 def divergence(p: float, q: float) -> float:

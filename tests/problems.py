@@ -4,20 +4,21 @@ A learner runs with its own bounds, or, if its arguments have a `scale`, with th
 program computes to the last bit: then ties are frequent, and broken the same way or not at all.
 """
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 from algorithm1 import Interval, Verdict, around_the_mean, bat_rac, batch_racing_interval, cascade_bai, cascade_interval
 from hypothesis import strategies as st
-from kl_lucb_judge import kl_interval, kl_lucb, kl_lucb_interval
+from kl_lucb_judge import kl_interval, kl_lucb, kl_lucb_interval, rounded
 from rounding import guarded
 
-from cascadebai_cli.engines import lockstep, lucb, reward_table, steps
+from cascadebai_cli.engines import lockstep, lucb, lucb_rows, reward_table, steps
 from cascadebai_cli.engines.jobs import Job, in_order
 from cascadebai_cli.engines.outcomes import TableOutcomes
 from cascadebai_cli.engines.reference import run_reference
@@ -30,7 +31,7 @@ from cascadebai_cli.engines.walk import run_walk
 from cascadebai_cli.learners.batrac import BatchRacingRule, BatRac
 from cascadebai_cli.learners.cascadebai import CascadeBAI, CascadeRule
 from cascadebai_cli.learners.display import ORDERS
-from cascadebai_cli.learners.kl_lucb import KLLucb, LucbRule
+from cascadebai_cli.learners.kl_lucb import UNIT, KLLucb, LucbRule
 from cascadebai_cli.model.feedback import Cascading, SemiBandit
 
 
@@ -84,10 +85,10 @@ class ExactLucbRule(ExactRadius, LucbRule):
     scale: float = 1.0
 
     def lower(self, mean, T):
-        return np.maximum(mean - self.radius(T), 0.0)
+        return np.floor(np.maximum(mean - self.radius(T), 0.0) / UNIT) * UNIT
 
     def upper(self, mean, T):
-        return np.minimum(mean + self.radius(T), 1.0)
+        return np.ceil(np.minimum(mean + self.radius(T), 1.0) / UNIT) * UNIT
 
 
 EXACT = {CascadeRule: ExactCascadeRule, BatchRacingRule: ExactBatchRacingRule, LucbRule: ExactLucbRule}
@@ -149,7 +150,7 @@ def _kl_lucb(problem: Problem, L, K, delta, epsilon=0.0, scale=None) -> Verdict:
 
 def _clipped(scale) -> Interval:
     inner = around_the_mean(lambda T: scale / T)
-    return lambda S, T: (max(inner(S, T)[0], 0.0), min(inner(S, T)[1], 1.0))
+    return lambda S, T: (rounded(math.floor, max(inner(S, T)[0], 0.0)), rounded(math.ceil, min(inner(S, T)[1], 1.0)))
 
 
 # The engines.
@@ -191,8 +192,9 @@ def by_lockstep(block, **sizes) -> list[Run]:
         return in_order(lockstep.run_lockstep([_job(*pair) for pair in block]))
 
 
-def by_lucb(block, **sizes) -> list[Run]:
-    with patched(lucb, **sizes):
+def by_lucb(block, windows: Mapping[str, int] = MappingProxyType({}), **sizes) -> list[Run]:
+    """The same for KL-LUCB++; `windows` are sizes of `lucb_rows`."""
+    with patched(lucb, **sizes), patched(lucb_rows, **windows):
         return in_order(lucb.run_lucb([_job(*pair) for pair in block]))
 
 

@@ -27,6 +27,11 @@ from cascadebai_cli.learners.kl import kl_lower, kl_upper
 from cascadebai_cli.learners.racing import by_mean
 from cascadebai_cli.model.instance import BoolArray, FloatArray, IntArray
 
+UNIT = 2.0**-42
+"""Bounds are whole multiples of it, rounded outward, so that their differences are exact and equals are equal."""
+MOST_ITEMS = 2**17
+"""An item and a bound of so many share a whole number in the lockstep engine."""
+
 
 @dataclass(frozen=True)
 class LucbRule:
@@ -57,11 +62,11 @@ class LucbRule:
 
     def lower(self, mean: ArrayLike, T: ArrayLike) -> FloatArray:
         """Lower confidence bound, at the risk `delta / (2 (L - K))`: at most `L - K` of them matter."""
-        return kl_lower(mean, T, self.delta / (2 * (self.L - self.K)))
+        return np.floor(kl_lower(mean, T, self.delta / (2 * (self.L - self.K))) / UNIT) * UNIT
 
     def upper(self, mean: ArrayLike, T: ArrayLike) -> FloatArray:
         """Upper confidence bound, at the risk `delta / (2 K)`: `K` of them matter."""
-        return kl_upper(mean, T, self.delta / (2 * self.K))
+        return np.ceil(kl_upper(mean, T, self.delta / (2 * self.K)) / UNIT) * UNIT
 
 
 class Boundary(NamedTuple):
@@ -90,8 +95,8 @@ class KLLucb:
 
     @property
     def engines(self) -> tuple[str, ...]:
-        """Lockstep, but not for a class derived from this one."""
-        return ("lockstep",) if type(self) is KLLucb else ()
+        """Lockstep, but not for a class derived from this one, nor for very many items."""
+        return ("lockstep",) if type(self) is KLLucb and self.rule.L <= MOST_ITEMS else ()
 
     @property
     def mean(self) -> FloatArray:
@@ -104,7 +109,7 @@ class KLLucb:
         if self.rule.stopping == "glr":
             return told_apart(self.T, self.S, self.rule.K, self.rule.delta)
         _, weakest, rival = self.boundary
-        return bool(self.lower[weakest] > self.upper[rival] - self.rule.epsilon)
+        return bool(self.upper[rival] - self.lower[weakest] < self.rule.epsilon)
 
     @property
     def recommendation(self) -> tuple[int, ...]:

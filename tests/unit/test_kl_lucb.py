@@ -1,17 +1,23 @@
 """KL-LUCB++ decision by decision, and its engine in long runs and beside other rows."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from cases import mostly_slow
+from problems import patched
 
 from cascadebai_cli.engines import lucb
 from cascadebai_cli.engines.jobs import Job, in_order
-from cascadebai_cli.engines.lucb import first_largest, run_lucb
+from cascadebai_cli.engines.lucb import run_lucb
+from cascadebai_cli.engines.lucb_first_round import first_round, may_end_early
+from cascadebai_cli.engines.lucb_rows import ranked
 from cascadebai_cli.engines.outcomes import TableOutcomes
 from cascadebai_cli.engines.reference import run_reference
 from cascadebai_cli.engines.stacks import RandomStack, TableStack
+from cascadebai_cli.learners.glr import best_means
 from cascadebai_cli.learners.kl import kl_lower, kl_upper
-from cascadebai_cli.learners.kl_lucb import KLLucb
+from cascadebai_cli.learners.kl_lucb import UNIT, KLLucb, LucbRule
 from cascadebai_cli.learners.protocol import Learner
 from cascadebai_cli.model.feedback import Cascading, SemiBandit
 
@@ -33,6 +39,20 @@ def test_bounds_share_the_risk():
     learner = after([10, 10, 10, 10, 10], [9, 8, 3, 2, 1], 2)
     assert learner.upper == pytest.approx(kl_upper(np.array([9, 8, 3, 2, 1]) / 10, 10, 0.1 / 4))
     assert learner.lower == pytest.approx(kl_lower(np.array([9, 8, 3, 2, 1]) / 10, 10, 0.1 / 6))
+
+
+def test_bounds_are_rounded_outward_to_whole_units():
+    """So sums of them are exact, in the engine as in the learner."""
+    T, S = np.meshgrid(np.arange(1, 200), np.arange(0, 200), indexing="ij")
+    T, S = T[S <= T], S[S <= T]
+    rule = LucbRule(5, 2, 0.1)
+    upper, lower = rule.upper(S / T, T), rule.lower(S / T, T)
+    for bound in (upper, lower):
+        assert (bound / UNIT == np.rint(bound / UNIT)).all()
+    over, under = upper - kl_upper(S / T, T, 0.1 / 4), kl_lower(S / T, T, 0.1 / 6) - lower
+    for excess in (over, under):
+        assert excess.min() >= 0
+        assert 0.1 * UNIT < excess.max() < UNIT
 
 
 def test_every_item_once_the_least_observed_first():
@@ -93,19 +113,37 @@ def test_a_row_does_not_depend_on_those_beside_it():
     assert len({run.steps for run in together}) > 1
 
 
-@pytest.mark.parametrize(
-    ("K", "smallest", "pool"), mostly_slow([(3, 64, 4), (3, 1, 2), (2, 1, 2), (1, 1, 3)], [(3, 1, 2)])
-)
-def test_equals_the_reference_in_a_long_run(monkeypatch, K, smallest, pool):
-    monkeypatch.setattr(lucb, "SMALLEST_POOL", smallest)
-    monkeypatch.setattr(lucb, "POOL", pool)
-    monkeypatch.setattr(lucb, "WORTH", 1)
+@pytest.mark.parametrize(("K", "long"), mostly_slow([(3, 0), (3, 64), (2, 64), (1, 0)], [(3, 64), (1, 0)]))
+def test_equals_the_reference_in_a_long_run(K, long):
     w = np.array([0.5, 0.45, 0.40, 0.3, 0.3, 0.2, 0.2, 0.2, 0.2, 0.1, 0.1, 0.1])
     table = np.random.default_rng(8).random((12, 20_000)) < w[:, None]
     trial = ((12, K, 0.1, 0.02), table, True, 20_000)
-    run = in_order(run_lucb([job(trial)]))[0]
+    with patched(lucb, LONG=long):
+        run = in_order(run_lucb([job(trial)]))[0]
     assert run == by_reference(trial)
     assert (run.status, run.steps > 500) == ("stopped", True)
+
+
+@pytest.mark.parametrize("w", [0.0, 0.1, 0.5, 0.9, 1.0])
+@pytest.mark.parametrize("cascading", [True, False])
+@pytest.mark.parametrize("cap", [3, None])
+@pytest.mark.parametrize("epsilon", [0.0, 0.9995])
+def test_first_round_is_that_of_the_learner(w, cascading, cap, epsilon):
+    for seed in range(10):
+        table = np.random.default_rng(seed).random((11, 2)) < w
+        learner, outcomes, steps = KLLucb(11, 4, 0.1, epsilon), TableOutcomes(table), 0
+        while learner.T.min() == 0 and not learner.finished and steps != cap:
+            shown = learner.select()
+            learner.observe(shown, (SemiBandit(), Cascading())[cascading].reveal(shown, outcomes.next))
+            steps += 1
+        found = first_round(job(((11, 4, 0.1, epsilon), table, cascading, cap)))
+        assert found.steps == steps
+        assert (found.T.tolist(), found.S.tolist()) == (learner.T.tolist(), learner.S.tolist())
+
+
+def test_only_a_huge_tolerance_may_end_the_first_round():
+    assert not may_end_early(LucbRule(4, 2, 0.1, 0.8))
+    assert may_end_early(LucbRule(4, 2, 0.1, 0.999))
 
 
 def test_bounds_of_the_wrong_risk_are_noticed():
@@ -120,8 +158,15 @@ def test_bounds_of_the_wrong_risk_are_noticed():
     assert wrong != by_reference(((4, 1, 0.1, 0.0), table, True, None))
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 4])
-def test_first_of_equals(n):
-    values = np.array([[1.0, 3.0, 3.0, 0.0], [2.0, 2.0, 2.0, 2.0], [0.0, 1.0, 2.0, np.inf]])
-    expected = [sorted(np.argsort(-row, kind="stable")[:n].tolist()) for row in values]
-    assert first_largest(values, n).tolist() == expected
+@pytest.mark.parametrize("K", [1, 2, 3])
+def test_levels_tell_who_may_change_sides(K):
+    """Of equal means the first item ranks higher: a mean reaches the level if with it `J` might be another one."""
+    for mean in ([0.1, 0.3, 0.3, 0.0], [0.2, 0.2, 0.2, 0.2], [0.0, 0.1, 0.2, 0.9], [0.3, 0.0, 0.3, 0.3]):
+        (inside,), (level,) = ranked(np.array([mean]), K)
+        assert inside.tolist() == best_means(np.array(mean), K).tolist()
+        for item, other in product(range(4), [0.0, 0.1, 0.2, 0.25, 0.3, 1.0]):
+            moved = np.array(mean)
+            moved[item] = other
+            if (best_means(moved, K) != inside).any():
+                assert (-other if inside[item] else other) >= level[item]
+        assert ((np.where(inside, -1, 1) * mean) < level).all()

@@ -7,7 +7,7 @@ from cases import mostly_slow
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from cascadebai_cli.engines import lucb
+from cascadebai_cli.engines import lucb, lucb_rows
 from cascadebai_cli.engines.jobs import Job, in_order
 from cascadebai_cli.engines.lucb import run_lucb
 from cascadebai_cli.engines.outcomes import TableOutcomes
@@ -45,15 +45,14 @@ def by_reference(trial):
     return run_reference(learner(trial), TableOutcomes(table), (SemiBandit(), Cascading())[cascading], cap)
 
 
-@pytest.mark.parametrize("pools", mostly_slow([False, True], [True]))
+@pytest.mark.parametrize("short", mostly_slow([False, True], [True]))
 @settings(max_examples=30)
 @given(block=blocks())
-def test_engine_equals_reference(block, pools):
+def test_engine_equals_reference(block, short):
     with pytest.MonkeyPatch.context() as patch:
-        if pools:
-            patch.setattr(lucb, "SMALLEST_POOL", 1)
-            patch.setattr(lucb, "POOL", 2)
-            patch.setattr(lucb, "WORTH", 1)
+        if short:
+            patch.setattr(lucb_rows, "DEEPEST", 2)
+            patch.setattr(lucb, "LONG", 0)
         found = in_order(run_lucb([Job(learner(trial), TableStack(trial[0]), trial[3], trial[4]) for trial in block]))
     for trial, run in zip(block, found, strict=True):
         event(run.status)

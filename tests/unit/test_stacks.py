@@ -27,6 +27,21 @@ def test_pieces_make_the_whole(make):
         start += int(rng.integers(3000))
 
 
+@pytest.mark.parametrize("bits", [np.random.PCG64, np.random.PCG64DXSM])
+@pytest.mark.parametrize("start", [0, 1, KEPT, KEPT + 1, 3 * KEPT, 15_001])
+def test_it_can_be_read_from_anywhere_on(bits, start):
+    """What is skipped is drawn by nobody, and what follows is the same."""
+
+    def stack():
+        return RandomStack(WEIGHTS, np.random.Generator(bits(5)))
+
+    whole, later = stack().peek(1, 0, 20_000), stack()
+    assert (later.peek(1, start, 700) == whole[start : start + 700]).all()
+    back = max(0, start - KEPT)
+    assert (later.peek(1, back, 100) == whole[back : back + 100]).all()
+    assert (later.peek(1, start + 2 * KEPT, 9) == whole[start + 2 * KEPT :][:9]).all()
+
+
 def test_items_do_not_depend_on_each_other():
     one, other = random_stack(), random_stack()
     for item in (0, 2):
