@@ -9,8 +9,23 @@ from cascadebai_cli.learners.protocol import Learner
 
 AnyLearner = TypeVar("AnyLearner", bound=Learner, covariant=True)
 
-Runs = Iterator[tuple[int, Run]]
+
+@dataclass(frozen=True)
+class Paused:
+    """A run that has not ended: its learner stands where it is after `steps` steps, and can go on from there."""
+
+    steps: int
+
+
+Runs = Iterator[tuple[int, Run | Paused]]
 """What an engine makes of a sequence of jobs: place of a job in it and its run, in the order in which runs end."""
+Enough = Callable[[], bool]
+"""Whether an engine that can stop between two steps shall do so, and pause the runs that have not ended."""
+
+
+def never() -> bool:
+    """Runs go on to their end."""
+    return False
 
 
 @dataclass(frozen=True)
@@ -18,16 +33,18 @@ class Job(Generic[AnyLearner]):
     """One trial.
 
     Attributes:
-        learner: a fresh learner.
+        learner: a fresh learner, or one whose run was paused.
         stack: where its outcomes come from, in the form that the engine reads.
         cascading: whether a click ends a step.
         max_steps: cap on the steps, none by default.
+        steps: steps that the learner has made.
     """
 
     learner: AnyLearner
     stack: Any
     cascading: bool = True
     max_steps: int | None = None
+    steps: int = 0
 
 
 def run_in_blocks(
@@ -35,18 +52,19 @@ def run_in_blocks(
     kind: Callable[[Job[AnyLearner]], tuple[object, ...]],
     most: int,
     run: Callable[[Sequence[Job[AnyLearner]]], Runs],
+    enough: Enough = never,
 ) -> Runs:
-    """Run jobs of equal `kind` side by side, at most `most` at a time."""
+    """Run jobs of equal `kind` side by side, at most `most` at a time; those whose turn has not come are paused."""
     groups: dict[tuple[object, ...], list[int]] = {}
     for place, job in enumerate(jobs):
         groups.setdefault(kind(job), []).append(place)
     for members in groups.values():
         for start in range(0, len(members), most):
-            part = members[start : start + most]
-            for place, done in run([jobs[i] for i in part]):
-                yield part[place], done
+            part = [jobs[i] for i in members[start : start + most]]
+            done = enumerate(Paused(job.steps) for job in part) if enough() else run(part)
+            yield from ((members[start + place], run_or_pause) for place, run_or_pause in done)
 
 
 def in_order(runs: Runs) -> list[Run]:
-    """All runs, in the order of the jobs."""
-    return [run for _, run in sorted(runs, key=lambda pair: pair[0])]
+    """All runs, in the order of the jobs; none is paused."""
+    return [run for _, run in sorted(runs, key=lambda pair: pair[0]) if isinstance(run, Run)]

@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from cascadebai_cli.engines.lookahead import radius_rule
 from cascadebai_cli.engines.stacks import Stack
 from cascadebai_cli.engines.windows import Window, proven_quiet
 from cascadebai_cli.learners.cascadebai import CascadeBAI
-from cascadebai_cli.learners.racing import RadiusRule
 from cascadebai_cli.model.instance import BoolArray, FloatArray, IntArray
 
 SHRINK = 8
@@ -90,7 +90,7 @@ def _quiet(state: State, observed: IntArray) -> bool:
     alive[learner.race.survivors] = True
     T_end, S_end = T + observed, state.S + clicks_of(state, observed)
     rows = (alive[None], T[None], state.S[None], T_end[None], S_end[None])
-    window = Window(*rows, _rule(state).radius(T_end)[None])
+    window = Window(*rows, radius_rule(state.learner).radius(T_end)[None])
     return bool(proven_quiet(window, np.array([learner.race.k]), np.array([learner.rule.epsilon]))[0])
 
 
@@ -100,11 +100,6 @@ def clicks_of(state: State, observed: IntArray) -> IntArray:
     for item in np.flatnonzero(observed).tolist():
         clicks[item] = state.stack.peek(item, int(state.T[item]), int(observed[item])).sum()
     return clicks
-
-
-def _rule(state: State) -> RadiusRule:
-    assert isinstance(state.learner.rule, RadiusRule)
-    return state.learner.rule
 
 
 def _outlook(state: State, items: IntArray, n: int) -> Outlook:
@@ -122,7 +117,7 @@ def _values(state: State, items: IntArray, clicks: BoolArray) -> FloatArray:
     S = np.empty(T.shape)
     S[0], S[1:] = state.S[items], state.S[items] + np.cumsum(clicks, axis=0)
     display = state.learner.display
-    radius = _rule(state).radius(T) if display.width else np.zeros(1)
+    radius = radius_rule(state.learner).radius(T) if display.width else np.zeros(1)
     return display.values(S / np.maximum(T, 1), radius)
 
 

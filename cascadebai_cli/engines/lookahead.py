@@ -6,10 +6,15 @@ either: they are computed in bulk, and a step only moves a pointer.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from cascadebai_cli.engines.stacks import Stack
+from cascadebai_cli.engines.jobs import Job
+from cascadebai_cli.engines.row_state import RowState, objects
+from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.learners.display import DisplayOrder
 from cascadebai_cli.learners.racing import RadiusRule
 from cascadebai_cli.model.instance import BoolArray, FloatArray, IntArray
@@ -18,50 +23,46 @@ NEVER = 2e300
 """Value of a click that does not happen: larger than what any item is sorted by."""
 
 
-class Lookahead:
+@dataclass
+class Lookahead(RowState):
     """Outcomes ahead of the places of a block of rows.
 
     Each item has two *banks* of `depth` outcomes: it reads one, while the other one is free or already filled with
     what follows. Free banks are filled for many items of a row at once.
 
-    Args:
-        stacks: source of each row.
-        rules: rule of each row, for its radius.
+    Attributes:
+        L: number of items.
+        depth: outcomes in a bank.
+        stack: source of each row, shape `(rows,)`.
+        rule: rule of each row, for its radius.
         display: sign and width of the display order of each row, shape `(rows, 2)`.
         cascading: whether a click ends a step of the row.
-        depth: outcomes in a bank.
-
-    Attributes:
-        at: pointer of each place into the following three, of shape `(rows, 2, depth + 1, L)`: items that were
+        at: pointer of each item into `values`, `ends` and `sums`, of shape `(rows, 2, depth + 1, L)`: items that were
             observed equally often lie side by side, which the cache rewards. An observation moves a pointer by `L`.
+        stop: where the window of each item ends, a value of `at`.
+        bank: bank that each item reads, shape `(rows, L)`.
+        T0, S0: observations and clicks of each item at the beginning of its banks, shape `(rows, 2, L)`.
+        filled: whether the bank holds outcomes that were not read, shape `(rows, 2, L)`.
         values: what the item is sorted by, after each number of observations.
         ends: whether the next outcome is a click that ends the step.
         sums: clicks since the beginning of the bank.
-        T0, S0: observations and clicks of each item at the beginning of its banks, shape `(rows, 2, L)`.
-        filled: whether the bank holds outcomes that were not read, shape `(rows, 2, L)`.
-        bank: bank that each item reads, shape `(rows, L)`.
     """
 
-    def __init__(
-        self,
-        stacks: Sequence[Stack],
-        rules: Sequence[RadiusRule],
-        display: IntArray,
-        cascading: BoolArray,
-        depth: int,
-    ) -> None:
-        rows, self.L, self.depth = len(stacks), rules[0].L, depth
-        same = {rule: rule for rule in rules}
-        self.stacks = list(stacks)
-        self.rules = [same[rule] for rule in rules]
-        self.display, self.cascading = display, cascading
-        banks, outcomes = (rows, 2, self.L), (rows, 2, depth + 1, self.L)
-        self.T0, self.S0 = np.full(banks, -depth), np.zeros(banks, np.int64)
-        self.filled = np.zeros(banks, bool)
-        self.bank = np.ones((rows, self.L), np.int64)
-        self.values, self.ends = np.zeros(outcomes), np.zeros(outcomes, bool)
-        self.sums = np.zeros(outcomes, np.uint16)
-        self.at: IntArray = (self._starts(np.arange(rows)) + depth * self.L).ravel()
+    L: int
+    depth: int
+    stack: NDArray[Any]
+    rule: NDArray[Any]
+    display: IntArray
+    cascading: BoolArray
+    at: IntArray
+    stop: IntArray
+    bank: IntArray
+    T0: IntArray
+    S0: IntArray
+    filled: BoolArray
+    values: FloatArray
+    ends: BoolArray
+    sums: NDArray[np.uint16]
 
     def _starts(self, rows: IntArray) -> IntArray:
         """Pointers of the items of `rows` at the beginning of the banks that they read, shape `(rows, L)`."""
@@ -71,20 +72,14 @@ class Lookahead:
 
     def keep(self, rows: IntArray) -> None:
         """Forget all rows but these."""
-        slots = self.slots(rows)
-        self.stacks = [self.stacks[row] for row in rows]
-        self.rules = [self.rules[row] for row in rows]
-        for name in ("display", "cascading", "T0", "S0", "filled", "bank", "values", "ends", "sums"):
-            setattr(self, name, getattr(self, name)[rows])
-        self.at = (self._starts(np.arange(len(rows))) + slots * self.L).ravel()
-
-    def pointers(self, rows: IntArray) -> IntArray:
-        """`at` of the items of `rows`, shape `(rows, L)`."""
-        return self.at.reshape(-1, self.L)[rows]
+        super().keep(rows)
+        moved = (rows - np.arange(len(rows)))[:, None] * (2 * (self.depth + 1) * self.L)
+        self.at -= moved
+        self.stop -= moved
 
     def slots(self, rows: IntArray) -> IntArray:
         """Outcomes read of those in the bank, shape `(rows, L)`."""
-        slots: IntArray = (self.pointers(rows) - self._starts(rows)) // self.L
+        slots: IntArray = (self.at[rows] - self._starts(rows)) // self.L
         return slots
 
     def counts(self, rows: IntArray, slots: IntArray) -> tuple[IntArray, IntArray]:
@@ -94,7 +89,7 @@ class Lookahead:
 
     def radius(self, rows: IntArray, T: IntArray) -> FloatArray:
         """Radius of each item of `rows` after `T` observations, shape `(rows, L)`."""
-        rules = [self.rules[row] for row in rows]
+        rules = self.rule[rows].tolist()
         distinct = list({id(rule): rule for rule in rules}.values())
         if len(distinct) == 1:
             known: FloatArray = distinct[0].radius(T)
@@ -123,7 +118,7 @@ class Lookahead:
             self._fill(row, bank, np.flatnonzero(free), whole=bool((free | ~alive[i]).all()))
         self.bank[rows[spent_rows], items] = banks
         self.filled[rows[spent_rows], 1 - banks, items] = False
-        self.at[rows[spent_rows] * self.L + items] = self._starts(rows)[spent_rows, items]
+        self.at[rows[spent_rows], items] = self._starts(rows)[spent_rows, items]
 
     def _fill(self, row: int, bank: int, items: IntArray, whole: bool) -> None:
         """Read what follows the bank that the items read now.
@@ -147,7 +142,7 @@ class Lookahead:
             T = T0 + np.arange(self.depth + 1)[:, None]
             mean = S0.astype(np.float64) + sums
             mean /= np.maximum(T0.astype(np.float64) + np.arange(self.depth + 1.0)[:, None], 1)
-            radius = self.rules[row].radius(T) if order.width else np.zeros(1)
+            radius = self.rule[row].radius(T) if order.width else np.zeros(1)
             self.values[row, bank][:, into] = order.values(mean, radius)
 
     def _read(self, row: int, items: IntArray, T0: IntArray, columns: IntArray) -> BoolArray:
@@ -155,7 +150,7 @@ class Lookahead:
         clicks = np.zeros((len(columns), self.depth + 1), bool)
         places = np.searchsorted(columns, items)
         for place, item, start in zip(places.tolist(), items.tolist(), T0.tolist(), strict=True):
-            clicks[place, 1:] = self.stacks[row].peek(item, start, self.depth)
+            clicks[place, 1:] = self.stack[row].peek(item, start, self.depth)
         return np.ascontiguousarray(clicks.T)
 
     def move(self, row: int, T: IntArray, S: IntArray, items: IntArray) -> None:
@@ -165,4 +160,37 @@ class Lookahead:
         self.S0[row, bank, items] = S[items]
         self.sums[row, bank, -1, items] = 0
         self.filled[row, :, items] = False
-        self.at.reshape(-1, self.L)[row, items] = self._starts(np.array([row]))[0, items] + self.depth * self.L
+        self.at[row, items] = self._starts(np.array([row]))[0, items] + self.depth * self.L
+
+
+def look_ahead(jobs: Sequence[Job[CascadeBAI]], depth: int) -> Lookahead:
+    """Nothing is read yet of what follows the observations that the learners have made."""
+    rows, L = len(jobs), jobs[0].learner.rule.L
+    same: dict[RadiusRule, RadiusRule] = {}
+    outcomes = (rows, 2, depth + 1, L)
+    ahead = Lookahead(
+        L=L,
+        depth=depth,
+        stack=objects([job.stack for job in jobs]),
+        rule=objects([same.setdefault(rule, rule) for rule in (radius_rule(job.learner) for job in jobs)]),
+        display=np.array([job.learner.display for job in jobs]),
+        cascading=np.array([job.cascading for job in jobs]),
+        at=np.zeros((rows, L), np.int64),
+        stop=np.zeros((rows, L), np.int64),
+        bank=np.ones((rows, L), np.int64),
+        T0=np.zeros((rows, 2, L), np.int64),
+        S0=np.zeros((rows, 2, L), np.int64),
+        filled=np.zeros((rows, 2, L), bool),
+        values=np.zeros(outcomes),
+        ends=np.zeros(outcomes, bool),
+        sums=np.zeros(outcomes, np.uint16),
+    )
+    for row, job in enumerate(jobs):
+        ahead.move(row, job.learner.T, job.learner.S, np.arange(L))
+    return ahead
+
+
+def radius_rule(learner: CascadeBAI) -> RadiusRule:
+    """Its rule, whose bounds are a radius apart."""
+    assert isinstance(learner.rule, RadiusRule)
+    return learner.rule

@@ -20,12 +20,18 @@ second never above `lower(last_good, T')`, the *reject level*, whoever `j*` and 
 some moment only if `lower(high_i, T') > accept level - epsilon`, and rejected only if `upper(low_i, T') < reject level
 - epsilon`: then it is a *suspect*. Without one, nobody is identified in the window, its ends included.
 
+*Unequal counts.* Where counts end far apart, at `T'_i` of their own, that would prove little. As `j*` is of the
+boundary and has at least the mean `max(low_j*, next_best)`, its upper bound is at least the smallest
+`upper(max(low_j, next_best), T'_j)` of all `j` of the boundary: that is the accept level then. The reject level is the
+largest `lower(min(high_j, last_good), T'_j)`.
+
 *Removals.* Let the others go on after some items were removed. Taking out an accepted item lowers `k` by one. If its
 `high` exceeds `last_good`, then `last_good` stays; `next_best` stays or grows in any case. Taking out a rejected item
 whose `low` is below `next_best` leaves `next_best`, and `last_good` stays or falls. So both levels stay or move to the
 safe side, and nobody joins the boundary: what was proven for this window, or in the same way for a later one, holds.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,6 +41,9 @@ from cascadebai_cli.model.instance import BoolArray, FloatArray, IntArray
 
 SLACK = 1e-11
 """Far above the rounding of bounds, far below a difference that matters: a closer comparison proves nothing."""
+
+OfMean = Callable[[FloatArray], FloatArray]
+"""A confidence bound as a function of means."""
 
 
 class Means(NamedTuple):
@@ -98,6 +107,14 @@ def levels(rule: RacingRule, means: Means, T_end: IntArray) -> tuple[FloatArray,
     """The accept and the reject level less `epsilon`, with slack, shape `(..., 1)`; no count exceeds `T_end`."""
     accept = rule.upper(means.next_best, T_end) - (rule.epsilon + SLACK)
     reject = rule.lower(means.last_good, T_end) - (rule.epsilon - SLACK)
+    return accept, reject
+
+
+def levels_of_boundary(means: Means, upper: OfMean, lower: OfMean) -> tuple[FloatArray, FloatArray]:
+    """The accept and the reject level with slack, shape `(rows, 1)`, from bounds at the counts at which windows end."""
+    floor, ceiling = upper(np.maximum(means.low, means.next_best)), lower(np.minimum(means.high, means.last_good))
+    accept: FloatArray = np.where(means.boundary, floor, np.inf).min(axis=1, keepdims=True) - SLACK
+    reject: FloatArray = np.where(means.boundary, ceiling, -np.inf).max(axis=1, keepdims=True) + SLACK
     return accept, reject
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from cases import mostly_slow
 
-from cascadebai_cli.engines import lockstep, windows
+from cascadebai_cli.engines import lockstep, proofs
 from cascadebai_cli.engines.jobs import Job, in_order
 from cascadebai_cli.engines.leap import leap
 from cascadebai_cli.engines.lockstep import run_lockstep
@@ -148,7 +148,7 @@ def test_a_missed_decision_is_noticed():
     """The comparison can fail: with a proof that always succeeds decisions come late."""
     block = [long_trial("-mean", seed, weights=[0.9, 0.8, 0.2, 0.1], K=2) for seed in range(10)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(windows, "GUARD", -1.0)
+        patch.setattr(proofs, "SLACK", -1.0)
         late = by_lockstep(block)
     differences = sum(a != b for a, b in zip(late, map(by_reference, block), strict=True))
     assert differences > 5

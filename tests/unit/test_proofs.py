@@ -1,10 +1,11 @@
 """The lemma of the engines that skip, against every moment of small windows played through."""
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cascadebai_cli.engines.proofs import levels, mean_bounds
+from cascadebai_cli.engines.proofs import levels, levels_of_boundary, mean_bounds
 from cascadebai_cli.learners.cascadebai import CascadeRule, KLCascadeRule
 
 
@@ -35,15 +36,27 @@ def moments(T, S, news, seed):
         yield T, S
 
 
+def by_the_largest_count(rule, means, T_end, alive):
+    """Who may be accepted, and who rejected."""
+    most = T_end[alive].max(keepdims=True)[None]
+    accept, reject = levels(rule, means, most)
+    return rule.above(means.high, most, accept)[0], rule.below(means.low, most, reject)[0]
+
+
+def by_the_boundary(rule, means, T_end, alive):
+    bounds = (lambda mean: rule.upper(mean, T_end), lambda mean: rule.lower(mean, T_end))
+    accept, reject = (level - rule.epsilon for level in levels_of_boundary(means, *bounds))
+    return rule.above(means.high, T_end, accept)[0], rule.below(means.low, T_end, reject)[0]
+
+
+@pytest.mark.parametrize("proof", [by_the_largest_count, by_the_boundary])
 @settings(max_examples=400)
 @given(windows())
-def test_nobody_is_identified_who_was_no_suspect(window):
+def test_nobody_is_identified_who_was_no_suspect(proof, window):
     T, S, news, alive, k, rule, seed = window
     T_end, S_end = T + [len(new) for new in news], S + [sum(new) for new in news]
     means = mean_bounds(T[None], S[None], T_end[None], S_end[None], k, alive[None])
-    most = T_end[alive].max(keepdims=True)[None]
-    accept, reject = levels(rule, means, most)
-    may_accept, may_reject = rule.above(means.high, most, accept)[0], rule.below(means.low, most, reject)[0]
+    may_accept, may_reject = proof(rule, means, T_end, alive)
     for t, s in moments(T, S, news, seed):
         mean = s / np.maximum(t, 1)
         assert (means.low[0] <= mean)[alive].all()
