@@ -121,7 +121,7 @@ def judge(kind, problem: Problem) -> Run:
         recommendation=verdict.output,
         accepted=verdict.accepted,
         rejected=verdict.rejected,
-        counts=() if kind is KLLucb else verdict.counts,
+        counts=verdict.counts,
     )
 
 
