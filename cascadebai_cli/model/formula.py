@@ -5,6 +5,7 @@ import math
 import operator
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
 from types import MappingProxyType
@@ -69,8 +70,8 @@ class Function:
 FUNCTIONS: Mapping[str, Function] = MappingProxyType(
     {
         "sqrt": Function(math.sqrt, r"\sqrt{%s}"),
-        "log": Function(math.log, r"\log(%s)", most=2),
-        "exp": Function(math.exp, r"\exp(%s)"),
+        "log": Function(lambda *x: _rounded(math.log(*x)), r"\log(%s)", most=2),
+        "exp": Function(lambda x: _rounded(math.exp(x)), r"\exp(%s)"),
         "min": Function(min, r"\min(%s)", fewest=2, most=math.inf),
         "max": Function(max, r"\max(%s)", fewest=2, most=math.inf),
     }
@@ -103,7 +104,8 @@ def evaluate(formula: str | float, names: Mapping[str, float], rng: np.random.Ge
     """Value of a formula.
 
     Args:
-        formula: a number, or text with the names, `+ - * / **`, and `sqrt log exp min max`.
+        formula: a number, or text with the names, `+ - * / **`, and `sqrt log exp min max`. What `log`, `exp` and
+            powers that are not whole give is rounded to 13 significant digits; the rest is exact to the last bit.
         names: values of the names, such as `K` and `L`.
         rng: for a formula that may draw: `uniform(low, high)`, `beta(a, b)`.
 
@@ -211,10 +213,16 @@ def _value(node: Node, names: Mapping[str, float], rng: np.random.Generator | No
 
 
 def _power(base: float, exponent: float) -> float:
-    """Small powers of whole numbers exactly, others as floats, which overflow instead of growing for ever."""
-    if isinstance(base, int) and isinstance(exponent, int) and abs(base) < 2**53 and 0 <= exponent <= 16:
-        return int(base**exponent)
-    return math.pow(base, exponent)
+    """Small whole powers exactly, others as rounded floats, which overflow instead of growing for ever."""
+    if abs(base) < 2**53 and abs(exponent) <= 16 and exponent == int(exponent):
+        exact = Fraction(base) ** int(exponent)
+        return int(exact) if isinstance(base, int) and exponent >= 0 else float(exact)
+    return _rounded(math.pow(base, exponent))
+
+
+def _rounded(value: float) -> float:
+    """To 13 significant digits: machines differ in the last of 16, and ids of cells, seeds and rows follow from it."""
+    return float(f"{value:.12e}")
 
 
 _OPERATIONS: Mapping[str, Callable[[float, float], float]] = MappingProxyType(
