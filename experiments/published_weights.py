@@ -69,11 +69,10 @@ def measure(
     weights = two_level(L, K, w_star, w_prime).weights
     build = partial(LearnerSpec().build, L, K, problem["delta"], 0.0)
     words = hashlib.sha256(stream.encode()).hexdigest()[:16]
-    steps = []
-    for number in range(problem["trials"]):
-        rng = trial_generator(problem["seed"], words, number)
-        trial = Trial(weights[_order(place, L, rng)], rng)
-        steps.append(simulate_block(build, [trial], max_steps=None if cap is None else int(cap))[0].steps)
+    rngs = [trial_generator(problem["seed"], words, number) for number in range(problem["trials"])]
+    trials = [Trial(weights[_order(place, L, rng)], rng) for rng in rngs]
+    runs = simulate_block(build, trials, max_steps=None if cap is None else int(cap))
+    steps = [run.steps for run in runs]
     return Means(float(np.mean(steps)), float(np.std(steps, ddof=1)), len(steps))
 
 
