@@ -35,6 +35,8 @@ CLOSE = 2e-4
 """Error of an exponent at which the search ends; the noise of the means is larger."""
 FAR = 3.0
 """Runs that take this many times the steps that are looked for are stopped: their pair is no candidate."""
+APART = 0.01
+"""Least distance of two exponents from which the slope of the mean is taken: nearer ones differ by noise alone."""
 
 Config = Mapping[str, Any]
 Line = Callable[[int], float]
@@ -137,7 +139,7 @@ def _error(tried: Mapping[float, Means], x: float) -> float:
     if math.isnan(x):
         return math.nan
     near = sorted(tried, key=lambda other: abs(other - x))
-    far = next(other for other in near if abs(other - near[0]) > 10 * CLOSE)
+    far = next(other for other in near if abs(other - near[0]) > APART)
     slope = math.log(tried[far].mean / tried[near[0]].mean) / (far - near[0])
     return abs(tried[near[0]].relative_error / slope)
 
