@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 HOLDS, NEARLY, FAILS = "holds", "nearly", "fails"
 AGREES, LOWER, HIGHER, OPEN = "agrees", "lower", "higher", "open"
+UNDECIDED = "not decided at this size"
 
 
 class Claim(NamedTuple):
@@ -15,7 +16,7 @@ class Claim(NamedTuple):
         published: the value in the paper, empty if it only has words.
         ours: the value here.
         verdict: `holds`, `nearly` or `fails` for a sentence, `agrees`, `lower` or `higher` for a number, `open`
-            without data.
+            without data; `UNDECIDED` where more trials, or more steps a trial, could turn it round.
     """
 
     where: str
@@ -23,8 +24,3 @@ class Claim(NamedTuple):
     published: str
     ours: str
     verdict: str
-
-
-def sentence_holds(holds: bool) -> str:
-    """The verdict on a sentence."""
-    return HOLDS if holds else FAILS
