@@ -21,15 +21,16 @@ def question_in_words(question: "Question") -> str:
     unseen = int((log.views == 0).sum())
     lines = [
         f"{log.name}: {count(question.L)} items, {exact(float(log.clicks.sum()))} clicks in "
-        f"{exact(float(log.views.sum()))} views"
-        + (f"; {count(unseen)} items have none and get what the others have on average" if unseen else ""),
+        f"{exact(round(float(log.views.sum()), 1))} views"
+        + (f"; {count(unseen)} of the items have none and get the rates that the others have" if unseen else ""),
         *log.notes,
         f"rates: mean {rates.mean:.4g}, which counts as {strength} more views of each item (beta-binomial, maximum "
         "likelihood)",
         f"are all rates equal? chi-square {number(test.chi_square)} at {count(test.degrees)} degrees of freedom, "
         f"p = {test.p_value:.2g}",
         f"chance that what the log ranks first, K = {question.K}, is right already: {percent(question.own_right)}",
-        f"{_tolerance_in_words(question)}; by the bounds a test takes some {_spread(question.guess)} page views",
+        _tolerance_in_words(question),
+        f"by the bounds a test takes some {_spread(question.guess)} page views",
     ]
     return "\n".join(lines) + "\n"
 
@@ -131,7 +132,7 @@ def _items(done: "Plan") -> Table:
         [
             item.name,
             exact(item.clicks),
-            exact(item.views),
+            exact(round(item.views, 1)),
             share(item.rate),
             f"{share(item.low)} to {share(item.high)}",
             percent(item.chance),

@@ -47,7 +47,7 @@ DEFAULT = ("kl-lucb++", "cascadebai-kl")
 MOST_TRIALS, FEWEST_TRIALS = 40, 4
 SECONDS = 36.0
 """Processor time of all runs, by the estimates below, which were measured; with start and end 30 s on two cores."""
-SKIPPED_STEPS = 10**8
+SKIPPED_STEPS = 10**10
 """Page views after which a run is given up that is skipped through."""
 TIE = 1e-12
 """Tolerance of a run without one whose truth is tied: it does not end, but it can be run."""
