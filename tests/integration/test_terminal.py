@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from cases import mostly_slow
 from sweeps import call, command, environment, start, sweep, write_config
 
 pty = pytest.importorskip("pty")
@@ -106,7 +107,7 @@ def test_failed_trials_stand_above_the_bar(tmp_path: Path) -> None:
     assert shown.lines[-1] == "24 trials are missing; the same command runs them again"
 
 
-@pytest.mark.parametrize("columns", [100, 40])
+@pytest.mark.parametrize("columns", mostly_slow([100, 40], [40]))
 def test_ctrl_c_does_not_leave_the_bar_twice(tmp_path: Path, columns: int) -> None:
     (tmp_path / "study.yaml").write_text(LONG)
     words = ("sweep", "study.yaml", "--out", "out", "--n-jobs", 1)
@@ -116,6 +117,7 @@ def test_ctrl_c_does_not_leave_the_bar_twice(tmp_path: Path, columns: int) -> No
     assert "interrupted; finished trials are kept in out" in "".join(shown.lines).replace("\n", "")
 
 
+@pytest.mark.slow
 def test_a_dumb_terminal_gets_plain_lines(tmp_path: Path) -> None:
     (tmp_path / "study.yaml").write_text(LONG)
     words = ("sweep", "study.yaml", "--out", "out", "--n-jobs", 1)
@@ -142,7 +144,7 @@ instances: [{name: 漢字 ü, family: two_level, w_star: 0.9, w_prime: 0.1, L: 4
 """
 
 
-@pytest.mark.parametrize("encoding", ["cp1252", "iso8859-1", "utf-8"])
+@pytest.mark.parametrize("encoding", mostly_slow(["cp1252", "iso8859-1", "utf-8"], ["cp1252"]))
 def test_letters_that_an_encoding_lacks(tmp_path: Path, encoding: str) -> None:
     (tmp_path / "study.yaml").write_text(NAMES, encoding="utf-8")
     env = {**environment(), "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
@@ -155,7 +157,7 @@ def test_letters_that_an_encoding_lacks(tmp_path: Path, encoding: str) -> None:
         assert ("漢字 ü" if encoding == "utf-8" else r"\u6f22\u5b57") in done.stdout.decode(encoding)
 
 
-@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("closed", mostly_slow(["<&-", ">&-", "2>&-", "<&- >&- 2>&-"], ["<&- >&- 2>&-"]))
 def test_closed_streams(tmp_path: Path, closed: str) -> None:
     config = write_config(tmp_path)
     line = " ".join(command("sweep", config, "--out", tmp_path / "out", "--n-jobs", 2))
@@ -170,7 +172,7 @@ def test_closed_streams(tmp_path: Path, closed: str) -> None:
     assert call("sweep", config, "--out", tmp_path / "out", "--dry-run").out.startswith("0 of 24 trials")
 
 
-@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+@pytest.mark.parametrize("closed", mostly_slow([">&-", "2>&-", ">&- 2>&-"], ["2>&-"]))
 @pytest.mark.parametrize("words", [("--help",), ("--version",), ("nothing",), ("sweep",), ("fit", "nowhere")])
 def test_nothing_to_say_to(closed: str, words: tuple[str, ...]) -> None:
     line = " ".join(command(*words))
