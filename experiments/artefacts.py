@@ -1,6 +1,6 @@
 """Every artefact of the paper that rests on data, in the order of cost, and its reduced form.
 
-Figure 3 is two panels of Figure 5 and rests on the same rows as Tables 1 and 2; the schematic of the lower bound
+Figure 3 is two panels of Figure 5 and is drawn from the rows of Tables 1 and 2; the schematic of the lower bound
 needs none and is drawn beside them.
 """
 
@@ -25,6 +25,7 @@ class Artefact:
         fast_seconds: reduced size, about, on two cores.
         fast: keys of the config with other values for the reduced size.
         further: kinds of figures beside its own.
+        figures: names of configs that make further figures of it.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Artefact:
     fast_seconds: float
     fast: Mapping[str, Any] = field(default_factory=dict)
     further: Sequence[str] = ()
+    figures: Sequence[str] = ()
 
     @property
     def config(self) -> Path:
@@ -50,6 +52,7 @@ ARTEFACTS = (
         fast_seconds=12,
         fast={"trials": 5, "K": {"from": 20, "to": 60, "step": 10}},
         further=("bounds", "schematic"),
+        figures=("figure3",),
     ),
     Artefact(
         "figure2",

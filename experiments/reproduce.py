@@ -16,7 +16,7 @@ from typing import Any
 
 import yaml
 
-from experiments.artefacts import ARTEFACTS, FAST, RESULTS, Artefact
+from experiments.artefacts import ARTEFACTS, CONFIGS, FAST, RESULTS, Artefact
 
 INCOMPLETE, INTERRUPTED = 1, 130
 NOTICEABLE = 0.1
@@ -80,6 +80,8 @@ def commands(artefact: Artefact, config: Path, directory: Path, n_jobs: int) -> 
     yield ["plot", str(directory)]
     for kind in artefact.further:
         yield ["plot", str(directory), "--kind", kind]
+    for name in artefact.figures:
+        yield ["plot", str(directory), "--config", str(CONFIGS / f"{name}.yaml")]
     yield ["bounds", str(config), "--results", str(directory), "--csv", str(directory / "bounds.csv")]
 
 

@@ -50,8 +50,15 @@ def _scaling(results: Results) -> Iterator[Claim]:
     noise = {(curve.key["instance"], curve.key["learner"]): _noise(curve) for curve in curves_of(results)}
     for row in fits_table(results).to_dict("records"):
         if pd.notna(row["published_c1"]):
-            yield _growth(row, noise.get((row["instance"], row["learner"]), 0.0))
-            yield _slope(row)
+            known = noise.get((row["instance"], row["learner"]), 0.0)
+            for found in (_growth(row, known), _slope(row)):
+                yield found._replace(where=_curve_name(results, row))
+
+
+def _curve_name(results: Results, row: Mapping[Any, Any]) -> str:
+    """The instance, and the learner if there are several."""
+    several = results.summary["learner"].nunique() > 1
+    return f"{row['instance']}, {row['learner']}" if several else str(row["instance"])
 
 
 def _noise(curve: Curve) -> float:

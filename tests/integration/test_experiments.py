@@ -86,6 +86,13 @@ def test_the_driver_ends_with_a_report_and_goes_on_where_it_was(
     assert (directory / "trials.csv").read_bytes() == rows
 
 
+def test_figure_3_is_drawn_from_the_rows_of_table_1() -> None:
+    table1 = next(artefact for artefact in ARTEFACTS if artefact.name == "table1")
+    run = list(reproduce.commands(table1, table1.config, Path("results/table1"), 1))
+    assert ["plot", "results/table1", "--config", "configs/figure3.yaml"] in run
+    assert all((ROOT / command[3]).exists() for command in run if "--config" in command)
+
+
 def test_the_fast_run_has_its_own_place(tiny: Artefact, monkeypatch: pytest.MonkeyPatch) -> None:
     run: list[list[str]] = []
     monkeypatch.setattr(reproduce, "_run", lambda command: run.append(command) or 0)
