@@ -120,7 +120,7 @@ def test_a_worker_with_other_sources_of_this_package(tmp_path, cluster):
 def test_a_cluster_that_goes_away(tmp_path, cluster):
     config = write_config(tmp_path, extra="learners: [{name: Mine, algorithm: where_own:Mine, stops: false}]\n")
     cluster.add_worker()
-    command = [sys.executable, "-m", "cascadebai_cli", "sweep", str(config), *cluster.options("out")]
+    command = [sys.executable, "-m", "cascadebai_cli", "sweep", str(config), *cluster.options("out"), "--quiet"]
     log = tmp_path / "log"
     with log.open("w") as file:
         process = subprocess.Popen(command, env=environment(), cwd=tmp_path, stdout=file, stderr=file)
