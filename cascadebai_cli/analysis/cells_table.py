@@ -65,7 +65,8 @@ def cells_printed(cells: pd.DataFrame) -> Table:
     """
     further = [str(name) for name in cells if name not in (*SUMMARY_COLUMNS, *DERIVED)]
     options = [name for name in further if not _in_names(cells, name)]
-    varying = [name for name in options if cells[name].nunique(dropna=False) > 1]
+    # learners that do not have an option do not make it vary
+    varying = [name for name in options if cells[name].nunique() > 1]
     shown = cells.rename(columns={"n": "trials"})
     names = names_of(shown, [*POINT, *varying, "trials"])
     capped = ["capped"] if (cells["n_capped"] > 0).any() else []

@@ -12,7 +12,7 @@ from cascadebai_cli.analysis.scaling import ScalingFit, Slope, fit_models, fit_s
 from cascadebai_cli.analysis.varying import names_of
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.store.directory import Results
-from cascadebai_cli.store.schema import FIT_COLUMNS, MODEL_COLUMNS, SERIES, Columns
+from cascadebai_cli.store.schema import FIT_COLUMNS, MODEL_COLUMNS, POINT, Columns
 from cascadebai_cli.study.fit import Coefficients
 from cascadebai_cli.text.numbers import coefficient, difference, exponent, p_value, share
 from cascadebai_cli.text.table import Table, noted
@@ -68,7 +68,7 @@ def fitted_curves(results: Results) -> pd.DataFrame:
     Curves with too few points for a fit are left out, as those with lower limits are.
 
     Returns:
-        what is the same along a curve, the axis under its name, `fitted, low, high`.
+        `POINT` where it is the same along a curve, the axis under its name, `fitted, low, high`.
     """
     parts = []
     for curve in curves_of(results):
@@ -76,9 +76,16 @@ def fitted_curves(results: Results) -> pd.DataFrame:
             fit = best_named(curve)
             grid = np.linspace(curve.values.min(), curve.values.max(), CURVE_POINTS)
             low, high = fit.band(grid)
-            fine = {**curve.key, curve.x: grid, "fitted": fit.predict(grid), "low": low, "high": high}
+            fine = {
+                **dict.fromkeys(POINT),
+                **curve.key,
+                curve.x: grid,
+                "fitted": fit.predict(grid),
+                "low": low,
+                "high": high,
+            }
             parts.append(pd.DataFrame(fine))
-    none = pd.DataFrame(columns=[*SERIES, "K", "fitted", "low", "high"])
+    none = pd.DataFrame(columns=[*POINT, "fitted", "low", "high"])
     return pd.concat(parts, ignore_index=True) if parts else none
 
 

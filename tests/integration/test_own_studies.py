@@ -289,3 +289,23 @@ def test_status_lists_every_cell(enough: Path, tmp_path: Path) -> None:
     assert f"{100 * half[0]:.1f}%" in lines[3]
     assert lines[-1].startswith("7 cells, ")
     assert tables(tmp_path / "d") == before
+
+
+def test_an_option_that_only_some_learners_have_does_not_vary_for_that(grid: Path, tmp_path: Path) -> None:
+    config = tmp_path / "few.yaml"
+    batrac = "  - {name: single, algorithm: batrac, b: 1, feedback: semi-bandit}\n"
+    config.write_text(
+        GRID.partition("learners:")[0] + "learners:\n  - {name: CascadeBAI, algorithm: cascadebai}\n" + batrac
+    )
+    assert sweep(config, tmp_path / "d").code == 0
+    assert call("summary", tmp_path / "d").out.splitlines()[1].split()[:3] == ["learner", "delta", "mean"]
+
+
+def test_a_fit_over_values_that_go_in_pairs_is_drawn(grid: Path, tmp_path: Path) -> None:
+    config = tmp_path / "zipped.yaml"
+    fitted = GRID.partition("learners:")[0].replace("w_prime: 0.1}", "w_prime: 0.1, fit: {model: K}}")
+    pairs = "zip: {K: [1, 2, 3], delta: [0.3, 0.2, 0.1]}\n"
+    config.write_text(fitted.replace("K: 2\ndelta: [0.3, 0.1, 0.02]\n", pairs))
+    assert sweep(config, tmp_path / "d").code == 0
+    assert call("plot", tmp_path / "d", "--format", "svg").code == 0
+    assert "points = 3" in call("fit", tmp_path / "d").out.splitlines()[0]
