@@ -47,6 +47,11 @@ class Job(Generic[AnyLearner]):
     steps: int = 0
 
 
+def block_size(L: int, rows: int, entries: int) -> int:
+    """How many trials of `L` items make a block: no more than `rows`, nor than have `entries` items together."""
+    return max(1, min(rows, entries // L))
+
+
 def run_in_blocks(
     jobs: Sequence[Job[AnyLearner]],
     kind: Callable[[Job[AnyLearner]], tuple[object, ...]],

@@ -1,5 +1,6 @@
 """One entry for all engines: pick the fastest that is exact for a learner and run trials with it."""
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -8,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from cascadebai_cli.engines import lockstep, lucb, skip_ahead
-from cascadebai_cli.engines.jobs import Job, Runs, in_order
+from cascadebai_cli.engines.jobs import Job, Runs, block_size, in_order
 from cascadebai_cli.engines.outcomes import Outcomes, RandomOutcomes
 from cascadebai_cli.engines.planned import run_planned
 from cascadebai_cli.engines.reference import run_reference
@@ -49,6 +50,7 @@ class Engine:
         source: what it reads the outcomes of a trial from.
         run: runs jobs.
         rows: trials that run best side by side; 1 if they run one after the other.
+        entries: items that these trials have together, at most.
         by_steps: whether the time of a trial goes with its steps, when it runs beside others.
     """
 
@@ -56,7 +58,12 @@ class Engine:
     source: Callable[[Trial], Any]
     run: Callable[[Sequence[Job[Any]]], Runs]
     rows: int = 1
+    entries: int = sys.maxsize
     by_steps: bool = False
+
+    def block(self, L: int) -> int:
+        """How many trials of `L` items run best side by side."""
+        return block_size(L, self.rows, self.entries)
 
 
 def _stack(trial: Trial) -> RandomStack:
@@ -93,7 +100,7 @@ ENGINES: Mapping[str, Engine] = MappingProxyType(
     {
         "reference": Engine(1, _outcomes, _one_by_one(_by_reference)),
         "walk": Engine(1, _outcomes, _one_by_one(_by_walk)),
-        "skip-ahead": Engine(2, _outcomes, skip_ahead.run_skip_ahead, skip_ahead.ROWS),
+        "skip-ahead": Engine(2, _outcomes, skip_ahead.run_skip_ahead, skip_ahead.ROWS, skip_ahead.ENTRIES),
         "lockstep": Engine(1, _stack, _in_lockstep, lockstep.ROWS, by_steps=True),
         "planned": Engine(1, _stack, _one_by_one(run_planned)),
     }

@@ -32,7 +32,7 @@ from functools import partial
 import numpy as np
 
 from cascadebai_cli.engines.groups import look_at_group, look_at_groups, look_at_window
-from cascadebai_cli.engines.jobs import Job, Runs, run_in_blocks
+from cascadebai_cli.engines.jobs import Job, Runs, block_size, run_in_blocks
 from cascadebai_cli.engines.moments import step_through
 from cascadebai_cli.engines.proofs import first_suspect_round
 from cascadebai_cli.engines.rows import Block, Focus, Mode, Sizes, new_block
@@ -43,6 +43,8 @@ from cascadebai_cli.model.instance import IntArray
 
 ROWS = 200
 """Trials of one block at most."""
+ENTRIES = 50_000
+"""Items of all its trials at most, for the memory that it takes."""
 PADDING = 600
 """Items that do not matter in a call, looked at because they do in another row, that cost as much as another call."""
 
@@ -50,7 +52,8 @@ PADDING = 600
 def run_skip_ahead(jobs: Sequence[Job[RacingLearner]], sizes: Sizes | None = None, rows: int = ROWS) -> Runs:
     """Run trials of any cells, those with rules of one kind side by side; no run depends on the others."""
     sizes = sizes or Sizes()
-    return run_in_blocks(jobs, lambda job: job.learner.rule.kind, rows, lambda part: _run(new_block(part, sizes)))
+    most = block_size(max((job.learner.rule.L for job in jobs), default=1), rows, ENTRIES)
+    return run_in_blocks(jobs, lambda job: job.learner.rule.kind, most, lambda part: _run(new_block(part, sizes)))
 
 
 def _run(block: Block) -> Runs:

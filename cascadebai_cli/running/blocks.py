@@ -99,7 +99,7 @@ def _dealt(
         groups.setdefault(_kind(cells[index]), []).append(index)
     for kind, group in groups.items():
         trials = [(index, int(trial)) for index in group for trial in missing[index]]
-        rounds = -(-len(trials) // (ENGINES[kind.engine].rows * workers))
+        rounds = -(-len(trials) // (ENGINES[kind.engine].block(kind.L) * workers))
         size = -(-len(trials) // rounds)
         for start in range(0, len(trials), size):
             for worker in range(workers):

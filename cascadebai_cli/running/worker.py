@@ -140,7 +140,7 @@ def run_blocks(settings: Settings, blocks: list[Block]) -> list[BlockResult]:
 
 def runs_side_by_side(cell: Cell) -> bool:
     """Whether many trials of the cell run faster together than one after the other."""
-    return ENGINES[cell.runs_with].rows > 1
+    return ENGINES[cell.runs_with].block(cell.L) > 1
 
 
 def _side_by_side(seed: int, blocks: Sequence[Block]) -> Ready:

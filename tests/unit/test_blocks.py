@@ -148,3 +148,10 @@ def test_the_guess_of_the_steps_puts_the_cells_of_a_learner_in_about_the_right_o
         assert rows[1].corr(rows[2], method="spearman") > 0.9, learner
     if name == "figure2":
         assert found[1].corr(found[2], method="spearman") > 0.95
+
+
+def test_blocks_of_long_lists_have_fewer_trials():
+    engine = ENGINES["skip-ahead"]
+    assert engine.block(128) == engine.rows
+    assert 1 < engine.block(8192) < engine.rows / 20
+    assert engine.block(10**6) == 1
