@@ -63,11 +63,13 @@ def run_in_blocks(
     groups: dict[tuple[object, ...], list[int]] = {}
     for place, job in enumerate(jobs):
         groups.setdefault(kind(job), []).append(place)
+    begun = False
     for members in groups.values():
         for start in range(0, len(members), most):
             part = [jobs[i] for i in members[start : start + most]]
-            done = enumerate(Paused(job.steps) for job in part) if enough() else run(part)
+            done = enumerate(Paused(job.steps) for job in part) if begun and enough() else run(part)
             yield from ((members[start + place], run_or_pause) for place, run_or_pause in done)
+            begun = True
 
 
 def in_order(runs: Runs) -> list[Run]:

@@ -68,23 +68,34 @@ class _Block:
 
     def run(self, enough: Enough) -> Runs:
         """Run all rows to their end, or until it is enough."""
-        while True:
-            self._look_at(np.flatnonzero(self.rows.parked & (self.rows.job >= 0)))
-            yield from self.ended
-            self.ended = []
-            self._drop_finished()
-            going = np.flatnonzero(self.rows.job >= 0)
-            if len(going) == 0:
-                return
-            if enough():
-                yield from [(int(self.rows.job[row]), self._paused(row)) for row in going.tolist()]
-                return
+        self._start()
+        yield from self._handed_back()
+        while len(going := np.flatnonzero(self.rows.job >= 0)):
+            self._drop_finished(going)
             self._advance()
+            self._look_at(np.flatnonzero(self.rows.parked & (self.rows.job >= 0)))
+            yield from self._handed_back()
+            if enough():
+                yield from self._paused()
+                return
+
+    def _handed_back(self) -> list[tuple[int, Run]]:
+        ended, self.ended = self.ended, []
+        return ended
+
+    def _start(self) -> None:
+        """Let rows make a step: with the state in which they begin the rules were at work already."""
+        rows = np.arange(len(self.rows))
+        self.ahead.turn(rows, self.rows.alive)
+        self._fit_keys()
+        for row in np.flatnonzero(self.rows.steps >= self.rows.cap).tolist():
+            self._finish(row, "capped")
+        self._open(np.flatnonzero(self.rows.job >= 0), 1)
 
     # Steps.
 
     def _advance(self) -> None:
-        """Step the rows that are not parked until some more are worth attending to."""
+        """Step the rows that are not parked until some more are worth looking at."""
         rows, ahead = self.rows, self.ahead
         running = len(rows) - int(rows.parked.sum())
         waiting, enough = 0, min(running, 1 + len(rows) // 8)
@@ -288,17 +299,18 @@ class _Block:
         self.rows.job[row] = -1
         self.ahead.stack[row].forget()
 
-    def _paused(self, row: int) -> Paused:
-        """Bring the learner up to date."""
-        learner = self._learner(row)
-        D = learner.race.survivors
-        learner.T[D], learner.S[D] = (counts[D] for counts in self._counts(row))
-        self.ahead.stack[row].forget()
-        return Paused(int(self.rows.steps[row]))
+    def _paused(self) -> Runs:
+        """Bring the learners of all rows up to date."""
+        self._park(np.flatnonzero(self.rows.job >= 0), self.now)
+        for row in np.flatnonzero(self.rows.job >= 0).tolist():
+            learner = self._learner(row)
+            D = learner.race.survivors
+            learner.T[D], learner.S[D] = (counts[D] for counts in self._counts(row))
+            self.ahead.stack[row].forget()
+            yield int(self.rows.job[row]), Paused(int(self.rows.steps[row]))
 
-    def _drop_finished(self) -> None:
+    def _drop_finished(self, going: IntArray) -> None:
         """Forget finished rows once they are a quarter of all."""
-        going = np.flatnonzero(self.rows.job >= 0)
-        if 0 < len(going) <= 0.75 * len(self.rows):
+        if len(going) <= 0.75 * len(self.rows):
             self.ahead.keep(going)
             self.rows.keep(going)

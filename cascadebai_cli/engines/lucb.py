@@ -5,7 +5,7 @@ items that are nearest to the boundary of `J`, orders them by how often they wer
 looked at; all of it works on whole numbers in which the item breaks ties (`lucb_rows`).
 
 A row is *parked* when an item reaches its level or the end of its window, when the row may stop, and at its cap. Parked
-rows are attended to a few together.
+rows are looked at a few together.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ from dataclasses import astuple
 
 import numpy as np
 
-from cascadebai_cli.engines.jobs import Job, Runs, run_in_blocks
+from cascadebai_cli.engines.jobs import Enough, Job, Paused, Runs, never, run_in_blocks
 from cascadebai_cli.engines.lucb_rows import new_rows
 from cascadebai_cli.engines.run import Run, Status
 from cascadebai_cli.learners.glr import pairs_apart, told_apart
@@ -31,16 +31,18 @@ FAR = np.int64(1) << 62
 """Farther from the boundary than any item."""
 
 
-def run_lucb(jobs: Sequence[Job[KLLucb]]) -> Runs:
+def run_lucb(jobs: Sequence[Job[KLLucb]], enough: Enough = never) -> Runs:
     """Run trials, those of equal rules side by side."""
-    return run_in_blocks(jobs, lambda job: astuple(job.learner.rule), ROWS, lambda part: _Block(part).run())
+    return run_in_blocks(
+        jobs, lambda job: astuple(job.learner.rule), ROWS, lambda part: _Block(part).run(enough), enough
+    )
 
 
 class _Block:
     """Rows that advance together; `now` counts the steps of the block."""
 
     def __init__(self, jobs: Sequence[Job[KLLucb]]) -> None:
-        self.rule = jobs[0].learner.rule
+        self.jobs, self.rule = jobs, jobs[0].learner.rule
         self.rows = new_rows(jobs)
         self.near = min(max(self.rule.K, 2), self.rule.L - self.rule.K)
         self.low = (1 << self.rows.bits) - 1
@@ -51,20 +53,25 @@ class _Block:
     def _resize(self) -> None:
         self.first = np.arange(len(self.rows)) * self.rule.L
 
-    def run(self) -> Runs:
-        """Run all rows to their end."""
+    def run(self, enough: Enough) -> Runs:
+        """Run all rows to their end, or until it is enough."""
         yield from self._go_on(np.arange(len(self.rows)))
         while len(going := np.flatnonzero(self.rows.job >= 0)):
             if len(going) <= 0.75 * len(self.rows):
                 self.rows.keep(going)
                 self._resize()
             self._advance()
-            yield from self._attend(np.flatnonzero(~self.rows.running & (self.rows.job >= 0)))
+            parked = np.flatnonzero(~self.rows.running & (self.rows.job >= 0))
+            self.rows.update(parked)
+            yield from self._go_on(parked)
+            if enough():
+                yield from self._paused()
+                return
 
     # Steps.
 
     def _advance(self) -> None:
-        """Step the rows that are not parked until some more are worth attending to."""
+        """Step the rows that are not parked until some more are worth looking at."""
         rows = self.rows
         last = np.where(rows.running, rows.since + rows.cap - rows.steps, FAR)
         waiting, enough = 0, 1 + np.count_nonzero(rows.running) // PATIENCE
@@ -151,11 +158,7 @@ class _Block:
         self.rows.steps[rows] += self.now - self.rows.since[rows]
         return len(rows)
 
-    # Attention to parked rows.
-
-    def _attend(self, rows: IntArray) -> Iterator[tuple[int, Run]]:
-        self.rows.update(rows)
-        yield from self._go_on(rows)
+    # What becomes of parked rows.
 
     def _go_on(self, rows: IntArray) -> Iterator[tuple[int, Run]]:
         """Let rows go on, or end those that stop or have reached their cap."""
@@ -175,9 +178,20 @@ class _Block:
                 stops[i] = told_apart(T[i], np.rint(np.abs(mean[i]) * T[i]), self.rule.K, self.rule.delta)
         return stops
 
+    def _paused(self) -> Runs:
+        """Bring the learners of all rows up to date."""
+        rows, going = self.rows, np.flatnonzero(self.rows.job >= 0)
+        self._park(going)
+        for row in going.tolist():
+            learner = self.jobs[rows.job[row]].learner
+            learner.take_place(rows.T[row], np.rint(np.abs(rows.mean[row]) * rows.T[row]).astype(np.int64))
+            rows.stack[row].forget()
+            yield int(rows.job[row]), Paused(int(rows.steps[row]))
+
     def _end(self, row: int, status: Status) -> tuple[int, Run]:
         rows = self.rows
         job, rows.job[row], rows.running[row] = int(rows.job[row]), -1, False
+        rows.stack[row].forget()
         mean = np.where(rows.inside[row], np.abs(rows.mean[row]), -np.inf)
         return job, Run(
             steps=int(rows.steps[row]),

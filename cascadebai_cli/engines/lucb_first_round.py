@@ -24,7 +24,9 @@ class FirstRound(NamedTuple):
 
 
 def first_round(job: Job[KLLucb]) -> FirstRound:
-    """Show lists until every item was observed, the learner stops, or its cap is reached."""
+    """Show lists until every item was observed, the learner stops, or its cap is reached; once only."""
+    if job.steps:
+        return FirstRound(job.steps, job.learner.T.copy(), job.learner.S.copy())
     return _step_by_step(job) if may_end_early(job.learner.rule) else _at_once(job)
 
 

@@ -33,7 +33,7 @@ SHALLOWEST, DEEPEST = 4, 8
 SHORTEST = 16
 """Outcomes that are read at once at least, if the window holds them."""
 SPARE = 8
-"""A window with fewer outcomes left is read on as soon as its row is attended to."""
+"""A window with fewer outcomes left is read on as soon as its row is looked at."""
 AT_ONCE = 4096
 """States computed at once: their arrays fit into the cache."""
 NO_CAP = np.iinfo(np.int64).max // 2

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from cascadebai_cli.engines import lockstep, lucb, skip_ahead
-from cascadebai_cli.engines.jobs import Job, Runs, block_size, in_order
+from cascadebai_cli.engines.jobs import Enough, Job, Runs, block_size, in_order, never
 from cascadebai_cli.engines.outcomes import Outcomes, RandomOutcomes
 from cascadebai_cli.engines.planned import run_planned
 from cascadebai_cli.engines.reference import run_reference
@@ -48,7 +48,7 @@ class Engine:
     Args:
         version: raised whenever it draws its random numbers differently: rows of different versions do not mix.
         source: what it reads the outcomes of a trial from.
-        run: runs jobs.
+        run: runs jobs; if it can stop in between, it pauses runs once it is enough.
         rows: trials that run best side by side; 1 if they run one after the other.
         entries: items that these trials have together, at most.
         by_steps: whether the time of a trial goes with its steps, when it runs beside others.
@@ -56,7 +56,7 @@ class Engine:
 
     version: int
     source: Callable[[Trial], Any]
-    run: Callable[[Sequence[Job[Any]]], Runs]
+    run: Callable[[Sequence[Job[Any]], Enough], Runs]
     rows: int = 1
     entries: int = sys.maxsize
     by_steps: bool = False
@@ -76,8 +76,8 @@ def _outcomes(trial: Trial) -> Outcomes | RewardTable:
     return RandomTable(trial.weights, trial.rng, trial.table)
 
 
-def _one_by_one(run: Callable[[Job[Any]], Run]) -> Callable[[Sequence[Job[Any]]], Runs]:
-    return lambda jobs: ((place, run(job)) for place, job in enumerate(jobs))
+def _one_by_one(run: Callable[[Job[Any]], Run]) -> Callable[[Sequence[Job[Any]], Enough], Runs]:
+    return lambda jobs, enough: ((place, run(job)) for place, job in enumerate(jobs))
 
 
 def _by_reference(job: Job[Any]) -> Run:
@@ -88,11 +88,16 @@ def _by_walk(job: Job[Any]) -> Run:
     return run_walk(job.learner.rule, job.stack, job.max_steps)
 
 
-def _in_lockstep(jobs: Sequence[Job[Any]]) -> Runs:
+def _skipping_ahead(jobs: Sequence[Job[Any]], enough: Enough) -> Runs:
+    """To their end: it cannot stop in between."""
+    return skip_ahead.run_skip_ahead(jobs)
+
+
+def _in_lockstep(jobs: Sequence[Job[Any]], enough: Enough) -> Runs:
     """Each learner by the engine that is made for it."""
     for made, run in ((True, lucb.run_lucb), (False, lockstep.run_lockstep)):
         places = [place for place, job in enumerate(jobs) if isinstance(job.learner, KLLucb) == made]
-        for place, done in run([jobs[i] for i in places]):
+        for place, done in run([jobs[i] for i in places], enough):
             yield places[place], done
 
 
@@ -100,7 +105,7 @@ ENGINES: Mapping[str, Engine] = MappingProxyType(
     {
         "reference": Engine(1, _outcomes, _one_by_one(_by_reference)),
         "walk": Engine(1, _outcomes, _one_by_one(_by_walk)),
-        "skip-ahead": Engine(2, _outcomes, skip_ahead.run_skip_ahead, skip_ahead.ROWS, skip_ahead.ENTRIES),
+        "skip-ahead": Engine(2, _outcomes, _skipping_ahead, skip_ahead.ROWS, skip_ahead.ENTRIES),
         "lockstep": Engine(1, _stack, _in_lockstep, lockstep.ROWS, by_steps=True),
         "planned": Engine(1, _stack, _one_by_one(run_planned)),
     }
@@ -199,7 +204,7 @@ def simulate_block(
         feedback, engine, max_steps: as for `simulate`.
     """
     jobs = [new_job(make_learner(), trial, feedback, engine, max_steps) for trial in trials]
-    return in_order(jobs[0][0].run([job for _, job in jobs])) if jobs else []
+    return in_order(jobs[0][0].run([job for _, job in jobs], never)) if jobs else []
 
 
 def new_job(

@@ -88,8 +88,11 @@ class KLLucb:
 
     def __init__(self, L: int, K: int, delta: float, epsilon: float = 0.0, stopping: str = "bounds") -> None:
         self.rule = LucbRule(L, K, delta, epsilon, stopping)
-        self.T: IntArray = np.zeros(L, np.int64)
-        self.S: IntArray = np.zeros(L, np.int64)
+        self.take_place(np.zeros(L, np.int64), np.zeros(L, np.int64))
+
+    def take_place(self, T: IntArray, S: IntArray) -> None:
+        """Go on as one that has seen these counts and clicks, shape `(L,)`."""
+        self.T, self.S = T.copy(), S.copy()
         self.lower, self.upper = self.rule.lower(self.mean, self.T), self.rule.upper(self.mean, self.T)
         self.boundary = self._boundary()
 

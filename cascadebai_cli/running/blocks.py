@@ -1,15 +1,20 @@
 """Cutting a sweep into tasks: about a second of work each, or as many trials as run well side by side."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple
 
+import numpy as np
+
 from cascadebai_cli.engines.simulate import ENGINES
 from cascadebai_cli.model.instance import IntArray
 from cascadebai_cli.running.hardness import hardness
-from cascadebai_cli.running.worker import Block, BlockResult, runs_side_by_side
+from cascadebai_cli.running.worker import Begun, Block, BlockResult, runs_side_by_side
 from cascadebai_cli.study.cells import Cell
+
+Place = tuple[int, int]
+"""Position of a cell, and number of a trial."""
 
 TASK_SECONDS = 1.0
 LARGEST_TASK = 20_000
@@ -22,7 +27,7 @@ class BlockQueue:
     Trials that run one after the other come first, those of the hardest cells before others. Their tasks are sized by
     the time that the last trials of the same instance and learner took; the first task of an instance and learner is
     one trial. Towards the end tasks get smaller so that all workers end together. Trials that run faster side by side
-    follow, in the same order.
+    follow, in the same order; those that come back paused are dealt out again once all tasks are done.
 
     Args:
         cells: the cells of the grid.
@@ -42,13 +47,23 @@ class BlockQueue:
         self.left = sum(len(missing[index]) for index in self._open)
         self._next = 0
         self._pace: dict[tuple[str, str], float] = {}
-        self._side_by_side = _dealt(cells, missing, together, workers)
+        self._begun: dict[Place, Begun] = {}
+        self._side_by_side = _dealt(cells, missing, together, workers, {})
 
     def learn(self, result: BlockResult) -> None:
-        """Take in how long the trials of a block took."""
+        """Take in how long the trials of a block took, and which were paused."""
+        self._begun |= {(result.position, begun.trial): begun for begun in result.paused}
         if result.finished:
             seconds = sum(row.seconds for row in result.finished)
             self._pace[self._groups[result.position]] = seconds / len(result.finished)
+
+    def deal_again(self) -> bool:
+        """Deal out the paused trials; whether there are any."""
+        begun, self._begun = self._begun, {}
+        trials = [np.array(sorted(trial for at, trial in begun if at == index)) for index in range(len(self._cells))]
+        together = sorted({index for index, _ in begun})
+        self._side_by_side = _dealt(self._cells, trials, together, self.workers, begun)
+        return bool(begun)
 
     def __iter__(self) -> Iterator[list[Block]]:
         return self
@@ -79,16 +94,20 @@ class BlockQueue:
         if self._next >= len(self._missing[index]):
             self._open.pop()
             self._next = 0
-        return _block(self._cells, self._missing, index, trials)
+        twice = self._cells[index].is_own and trials[0] == self._missing[index][0]
+        return _block(self._cells, index, trials)._replace(twice=bool(twice))
 
 
-def _block(cells: Sequence[Cell], missing: Sequence[IntArray], index: int, trials: Sequence[int] | IntArray) -> Block:
-    first = cells[index].is_own and trials[0] == missing[index][0]
-    return Block(replace(cells[index], items=()), index, tuple(map(int, trials)), twice=bool(first))
+def _block(cells: Sequence[Cell], index: int, trials: Sequence[int] | IntArray) -> Block:
+    return Block(replace(cells[index], items=()), index, tuple(map(int, trials)))
 
 
 def _dealt(
-    cells: Sequence[Cell], missing: Sequence[IntArray], together: Sequence[int], workers: int
+    cells: Sequence[Cell],
+    missing: Sequence[IntArray],
+    together: Sequence[int],
+    workers: int,
+    begun: Mapping[Place, Begun],
 ) -> Iterator[list[Block]]:
     """Tasks of as many trials as their engine runs best side by side, dealt out evenly to the workers.
 
@@ -104,10 +123,13 @@ def _dealt(
         for start in range(0, len(trials), size):
             for worker in range(workers):
                 if hand := trials[start + worker : start + size : workers]:
-                    yield [
-                        _block(cells, missing, index, [trial for _, trial in mine])
-                        for index, mine in groupby(hand, key=lambda pair: pair[0])
-                    ]
+                    yield [_block_of(cells, list(mine), begun) for _, mine in groupby(hand, key=lambda pair: pair[0])]
+
+
+def _block_of(cells: Sequence[Cell], places: Sequence[Place], begun: Mapping[Place, Begun]) -> Block:
+    """Trials of one cell."""
+    block = _block(cells, places[0][0], [trial for _, trial in places])
+    return block._replace(begun=tuple(begun[place] for place in places if place in begun))
 
 
 class _Kind(NamedTuple):

@@ -38,9 +38,11 @@ class Patience:
             yield blocks
 
     def take_back(self, result: BlockResult) -> None:
-        """Some trials have ended."""
-        self._out[result.position] -= len(result.finished) + len(result.failed)
-        self._heard.set()
+        """Some trials have ended, or were paused."""
+        ended = len(result.finished) + len(result.failed)
+        self._out[result.position] -= ended + len(result.paused)
+        if ended or not result.paused:
+            self._heard.set()
 
     def __enter__(self) -> Self:
         threading.Thread(target=self._listen, daemon=True).start()

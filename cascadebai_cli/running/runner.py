@@ -110,12 +110,15 @@ def run_missing(
         Patience(cells, listener.remark) as patience,
     ):
         queue = BlockQueue(cells, missing, workers)
-        with closing(run(work, patience.hand_out(queue))) as stream:
-            for results in stream:
-                for result in results:
-                    queue.learn(result)
-                    patience.take_back(result)
-                yield from results
+        left = True
+        while left:
+            with closing(run(work, patience.hand_out(queue))) as stream:
+                for results in stream:
+                    for result in results:
+                        queue.learn(result)
+                        patience.take_back(result)
+                    yield from results
+            left = queue.deal_again()
 
 
 @contextmanager

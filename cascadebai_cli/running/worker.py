@@ -5,14 +5,14 @@ import signal
 import threading
 import time
 import traceback
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from cascadebai_cli.engines.jobs import in_order
+from cascadebai_cli.engines.jobs import Enough, Job, Paused
 from cascadebai_cli.engines.run import Run
 from cascadebai_cli.engines.simulate import (
     ENGINES,
@@ -28,8 +28,24 @@ from cascadebai_cli.running.seeds import learner_generator, trial_generator
 from cascadebai_cli.store.schema import Row
 from cascadebai_cli.study.cells import Cell
 
+HAND_BACK_SECONDS = 20.0
 WATCH_SECONDS = 0.2
 """How often a worker looks whether its parent still lives."""
+
+
+class Begun(NamedTuple):
+    """A trial that was paused; it goes on in any process.
+
+    Attributes:
+        trial: its number.
+        learner: as it stands after `steps` steps.
+        seconds: that these took.
+    """
+
+    trial: int
+    learner: Learner
+    steps: int
+    seconds: float
 
 
 class Block(NamedTuple):
@@ -40,12 +56,14 @@ class Block(NamedTuple):
         position: place of the cell in the grid.
         trials: numbers of the trials.
         twice: whether the first of them is run twice, to see that it can be repeated.
+        begun: those of them that were paused.
     """
 
     cell: Cell
     position: int
     trials: tuple[int, ...]
     twice: bool = False
+    begun: tuple[Begun, ...] = ()
 
 
 def engine_versions() -> dict[str, int]:
@@ -62,12 +80,14 @@ class Settings:
         fail_fast: whether a block ends at its first trial that raises.
         with_items: whether finished trials carry the items found and the clicks expected.
         engine_versions: of the parent; a worker with others refuses.
+        seconds: after which trials that run side by side are handed back, those that have not ended paused.
     """
 
     seed: int
     fail_fast: bool = False
     with_items: bool = False
     engine_versions: Mapping[str, int] = field(default_factory=engine_versions)
+    seconds: float = HAND_BACK_SECONDS
 
 
 class NotRepeatable(CascadeError):
@@ -96,8 +116,8 @@ class Failed(NamedTuple):
 
 Done = tuple[Run, tuple[int, ...], float]
 """A run, the items found and the seconds it took."""
-Ready = Mapping[tuple[int, int], Done]
-"""Position of the cell and number of the trial -> the trial."""
+Ready = Mapping[tuple[int, int], Done | Begun]
+"""Position of the cell and number of the trial -> the trial, which has ended or was paused."""
 
 
 class BlockResult(NamedTuple):
@@ -106,6 +126,7 @@ class BlockResult(NamedTuple):
     position: int
     finished: list[Row]
     failed: list[Failed]
+    paused: tuple[Begun, ...] = ()
 
 
 def enter(parent: int) -> None:
@@ -134,7 +155,7 @@ def run_blocks(settings: Settings, blocks: list[Block]) -> list[BlockResult]:
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1):
-        ready = _side_by_side(settings.seed, blocks)
+        ready = _side_by_side(settings, blocks)
         return [run_block(settings, block, ready) for block in blocks]
 
 
@@ -143,33 +164,54 @@ def runs_side_by_side(cell: Cell) -> bool:
     return ENGINES[cell.runs_with].block(cell.L) > 1
 
 
-def _side_by_side(seed: int, blocks: Sequence[Block]) -> Ready:
+def _side_by_side(settings: Settings, blocks: Sequence[Block]) -> Ready:
     """Trials of all blocks that gain by it, run together; none if one of them raises, so that it is run alone."""
-    ready: dict[tuple[int, int], Done] = {}
+    end = time.monotonic() + settings.seconds
+    ready: dict[tuple[int, int], Done | Begun] = {}
     for name in {block.cell.runs_with for block in blocks if runs_side_by_side(block.cell)}:
         mine = [block for block in blocks if block.cell.runs_with == name]
         try:
-            ready |= _together(seed, ENGINES[name], [(b.position, b.cell, t) for b in mine for t in b.trials])
+            ready |= _together(settings.seed, ENGINES[name], mine, lambda: time.monotonic() >= end)
         except Exception:
             continue
     return ready
 
 
-def _together(seed: int, engine: Engine, trials: Sequence[tuple[int, Cell, int]]) -> Ready:
-    """Trials, given with the position of their cell, run side by side by one engine."""
+class _Made(NamedTuple):
+    """A trial to run: its job, which item of the cell is in each place, and the seconds that it took so far."""
+
+    trial: int
+    job: Job[Learner]
+    permutation: IntArray
+    seconds: float
+
+
+def _made(seed: int, block: Block) -> Iterator[_Made]:
+    begun, cell = {one.trial: one for one in block.begun}, block.cell
+    for trial in block.trials:
+        made, permutation = _prepared(seed, cell, trial)
+        _, learner, steps, seconds = begun.get(trial) or Begun(trial, _learner(seed, cell, trial), 0, 0.0)
+        _, job = new_job(learner, made, cell.feedback, cell.engine, cell.most_steps)
+        yield _Made(trial, replace(job, steps=steps), permutation, seconds)
+
+
+def _together(seed: int, engine: Engine, blocks: Sequence[Block], enough: Enough) -> Ready:
+    """The trials of blocks, run side by side by one engine until all have ended or it is enough."""
     start = time.perf_counter()
-    prepared = [_prepared(seed, cell, trial) for _, cell, trial in trials]
-    jobs = [
-        new_job(_learner(seed, cell, trial), made, cell.feedback, cell.engine, cell.most_steps)[1]
-        for (_, cell, trial), (made, _) in zip(trials, prepared, strict=True)
-    ]
-    runs = in_order(engine.run(jobs))
-    shares = np.array([run.steps if engine.by_steps else 1 for run in runs], np.float64)
-    seconds = (time.perf_counter() - start) * shares / max(1.0, shares.sum())
+    made = [(block.position, one) for block in blocks for one in _made(seed, block)]
+    ran = dict(engine.run([one.job for _, one in made], enough))
+    shares = [ran[i].steps - one.job.steps if engine.by_steps else 1 for i, (_, one) in enumerate(made)]
+    pace = (time.perf_counter() - start) / max(1, sum(shares))
     return {
-        (position, trial): (run, _items(run, permutation), float(share))
-        for (position, _, trial), (_, permutation), run, share in zip(trials, prepared, runs, seconds, strict=True)
+        (position, one.trial): _taken_back(one, ran[i], one.seconds + pace * shares[i])
+        for i, (position, one) in enumerate(made)
     }
+
+
+def _taken_back(made: _Made, run: Run | Paused, seconds: float) -> Done | Begun:
+    if isinstance(run, Paused):
+        return Begun(made.trial, made.job.learner, run.steps, seconds)
+    return run, _items(run, made.permutation), seconds
 
 
 def run_block(settings: Settings, block: Block, ready: Ready | None = None) -> BlockResult:
@@ -178,16 +220,19 @@ def run_block(settings: Settings, block: Block, ready: Ready | None = None) -> B
     Args:
         settings: what is the same for all blocks.
         block: the trials.
-        ready: trials that were run already, with their seconds.
+        ready: trials that were run already, with their seconds, or paused.
 
     Raises:
         NotRepeatable: if the trial that is run twice does not end twice in the same way.
     """
-    result = BlockResult(block.position, [], [])
+    known = {trial: (ready or {}).get((block.position, trial)) for trial in block.trials}
+    result = BlockResult(block.position, [], [], tuple(one for one in known.values() if isinstance(one, Begun)))
     problem = block.cell.problem
-    for trial in block.trials:
+    for trial, one in known.items():
+        if isinstance(one, Begun):
+            continue
         try:
-            done = (ready or {}).get((block.position, trial)) or _timed(settings.seed, block.cell, trial)
+            done = one or _timed(settings.seed, block.cell, trial)
             if block.twice and trial == block.trials[0]:
                 _refuse_another(settings.seed, block.cell, trial, done)
             result.finished.append(_row(settings, block.cell, problem, trial, done))
