@@ -3,6 +3,8 @@
 Draws results/reference/published_rewards/lines.png from the committed rows.
 """
 
+import argparse
+
 import numpy as np
 
 from cascadebai_cli.figures.side_by_side import draw_side_by_side
@@ -16,6 +18,7 @@ NAME = "published_rewards"
 
 def main() -> None:
     """Draw and keep."""
+    argparse.ArgumentParser(description="Draw Table 2 with independent rewards and with a table.").parse_args()
     independent, reuse = (load_results(REFERENCE / name) for name in ("table1", NAME))
     K = np.arange(20, 61)
     figure = draw_side_by_side(

@@ -31,7 +31,12 @@ MOST = 0.5
 
 
 def claims_of_config(results: Results) -> list[Claim]:
-    """The claims that a config has: those of the paper if it says so, else those on the values that it carries."""
+    """The claims that a config has: those of the paper if it says so, else those on the values that it carries.
+
+    None where rewards come from a table that is used again: claims are about independent ones.
+    """
+    if not results.study.independent:
+        return []
     return claims_of(results) if results.study.claims == "paper" else list(_scaling(results))
 
 
@@ -144,6 +149,10 @@ def _errors(results: Results) -> Iterator[Claim]:
     yield _right(summary[~main], f"{others} are right with probability at least")
 
 
+def _per_cent(share: float) -> str:
+    return f"{100 * share:.2g}" if share < 0.995 else "100"
+
+
 def _right(summary: pd.DataFrame, words: str) -> Claim:
     """Fails if some cell errs significantly more often than its delta, at 5 % over all cells.
 
@@ -157,7 +166,7 @@ def _right(summary: pd.DataFrame, words: str) -> Claim:
     stopped = cells["stopped"].to_numpy()
     wrong = (cells["error_rate"] * cells["stopped"]).round().astype(int).to_numpy()
     low, high = binomial_interval(int(wrong.sum()), int(stopped.sum()))
-    interval = f"95 % interval {100 * low:.2g} to {100 * high:.2g} %"
+    interval = f"95 % interval {_per_cent(low)} to {_per_cent(high)} %"
     ours = f"{count(wrong.sum())} of {count(stopped.sum())} trials wrong ({interval})"
     level = 1 - 0.1 / len(cells)
     lowest = np.array(

@@ -26,6 +26,7 @@ def settings(results: Results) -> Facts:
         "cap on the steps": count(study.max_steps) if study.max_steps else "none",
         "order of the items": study.order,
         "engine": study.engine,
+        "rewards": str(study.rewards or "independent"),
     }
     facts |= {f"instance {name}": _words(entry) for name, entry in results.instances.items()}
     return facts | {f"learner {name}": _words(entry) for name, entry in results.learners.items()}

@@ -35,6 +35,7 @@ from cascadebai_cli.study.learners import LearnerEntry, option_values
 from cascadebai_cli.study.messages import mistake, show, within
 from cascadebai_cli.study.plot import Plot, refuse_unknown_words
 from cascadebai_cli.study.zipped import Zip
+from cascadebai_cli.text.numbers import count
 
 DEFAULT_LEARNER: dict[str, Any] = {"name": "CascadeBAI", "algorithm": "cascadebai"}
 """The only learner of a config that names none."""
@@ -50,6 +51,10 @@ class Rewards(Entry):
 
     rows: Annotated[int, Field(ge=1, le=MOST_ROWS)]
     reuse: bool = True
+
+    def __str__(self) -> str:
+        again = "is used again" if self.reuse else "is drawn anew each time round"
+        return f"from a table of {count(self.rows)} rows that {again}"
 
     @property
     def shape(self) -> TableShape:
@@ -106,6 +111,11 @@ class Study(Entry):
     def cells(self) -> tuple[Cell, ...]:
         """All cells, in the order instance, learner, L, K, delta, epsilon; none of a study that is not to be run."""
         return self._cells
+
+    @property
+    def independent(self) -> bool:
+        """Whether no reward is used twice, as theorems and claims suppose."""
+        return self.rewards is None or not self.rewards.reuse
 
     @model_validator(mode="after")
     def _check_axes(self) -> "Study":

@@ -51,11 +51,14 @@ def bounds(
         ConfigError: if the config or the result directory is not usable.
         CascadeError: if the table cannot be written.
     """
-    cells = read_study(config).cells
+    study = read_study(config)
+    cells = study.cells
     table = with_measured(_promised(cells, printed), _measured(results, config, watch))[list(BOUND_COLUMNS)]
     if sharp:
         table = with_sharp(table, cells)
-    for sentence in outside(table):
+    if not study.independent:
+        watch.warn(f"warning: rewards are {study.rewards}; the bounds are about independent ones")
+    for sentence in outside(table) if study.independent else []:
         watch.warn(f"warning: {sentence}")
     if csv:
         write_table(csv, table)

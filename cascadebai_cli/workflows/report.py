@@ -123,13 +123,19 @@ def _section(results: Results, name: str, watch: Watch) -> Section:
     return Section(
         title=results.study.title or results.name,
         name=name,
-        remarks=[*missing_trials(results), *capped_trials(results), *refusals],
+        remarks=[*_reuse(results), *missing_trials(results), *capped_trials(results), *refusals],
         pictures=pictures,
         tables=[*([_data(results, results.plot_kind)] if refusals else []), *_tables(results)],
         settings=settings(results),
         provenance=provenance(results),
         times=_times(results),
     )
+
+
+def _reuse(results: Results) -> list[str]:
+    if results.study.independent:
+        return []
+    return [f"Rewards are {results.study.rewards}: claims and bounds, which are about independent ones, do not apply."]
 
 
 def _pictures(results: Results, watch: Watch) -> tuple[list[Picture], list[str]]:
