@@ -42,7 +42,9 @@ def test_a_second_writer_is_refused_and_let_in_later(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["elsewhere 1", "", "\xff", f"{platform.node()} {os.getpid()}", f"{platform.node()} -1"]
+    "text",
+    ["elsewhere 1", "", "\xff", f"{platform.node()} {os.getpid()}", f"{platform.node()} -1"],
+    ids=["another machine", "empty", "no text", "alive", "no process"],
 )
 def test_a_predecessor_is_known_only_if_it_was_killed_on_this_machine(tmp_path: Path, text: str) -> None:
     (tmp_path / ".lock").write_text(text)
