@@ -76,7 +76,9 @@ def test_a_learner_that_cannot_be_repeated_is_refused(tmp_path, learner, set_, d
 
 
 def test_the_first_trial_that_is_run_is_looked_at(tmp_path, learner):
-    name = learner(DRAWS.format(argument="", set="pass", draw="random.random()"))
+    """Two random runs may be as long as one another, these cannot."""
+    counts = "SEEN.append(0) or 9 / (len(SEEN) + 9 * self.n + 1)"
+    name = learner(DRAWS.format(argument="", set="self.n = len(SEEN)", draw=counts))
     assert "trial 2 of" in run(tmp_path, name, "--trial", 2, "--K", 1, "--instance", "wide").err
 
 
