@@ -140,7 +140,7 @@ def test_a_top_up_that_was_interrupted_leaves_tables_that_are_believed(
 ) -> None:
     out = tmp_path / "out"
     assert sweep(config, out, "--trials", 2).code == 0
-    monkeypatch.setattr("cascadebai_cli.workflows.open_sweep.OpenSweep.collect", lambda *_: 1 / 0)
+    monkeypatch.setattr("cascadebai_cli.workflows.open_sweep.OpenSweep.collect", lambda *_, **__: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         sweep(config, out, "--trials", 6)
     assert "not the one that the sweep wrote" not in call("plot", out, "--out", tmp_path / "a.svg").err
@@ -155,7 +155,7 @@ def test_rows_that_are_kept_and_not_shown_are_remarked_on(config: Path, tmp_path
     assert call(*options).code == 0
     code, _, err = call(*options, "--trials", 2)
     assert code == 0
-    assert "16 rows of trials from number 2 on are kept in the journal and not shown in the tables" in err
+    assert "16 rows of trials beyond those that are asked for are kept in the journal and not shown in the" in err
     assert "not shown" not in call(*options).err
 
 
