@@ -62,7 +62,7 @@ def _rows(trials: pd.DataFrame) -> Iterator[dict[str, Any]]:
     steps, observations = (trials[name].to_numpy(dtype=float)[order] for name in ("steps", "observations"))
     stopped = (trials["status"] == "stopped").to_numpy(dtype=bool)[order]
     wrong = (trials["correct"] == 0).fillna(False).to_numpy(dtype=bool)[order] & stopped
-    for head, start, end in zip(heads, starts, [*starts[1:], len(order)], strict=True):
+    for head, start, end in zip(heads, starts, [*starts, len(order)][1:], strict=True):
         cell = slice(start, end)
         yield {
             **head,

@@ -191,8 +191,10 @@ def test_ctrl_c_ends_with_130_and_one_line_on_how_to_go_on(long_run, tmp_path):
         psutil.Process(member).send_signal(signal.SIGINT)  # as a terminal does
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    kept = f"finished trials are kept in {tmp_path / 'out'}: the same command goes on from there"
-    assert err.splitlines() == [f"interrupted; {kept}"]
+    assert err.splitlines() == [
+        f"interrupted; finished trials are kept in {tmp_path / 'out'}: the same command goes on from there, with "
+        "--collect it only makes tables of them"
+    ]
     assert out == ""
     assert_gone(workers)
 
@@ -207,8 +209,10 @@ def test_ctrl_c_while_the_workers_start_is_as_quiet(long_run, tmp_path, seconds)
     os.killpg(process.pid, signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    kept = f"finished trials are kept in {tmp_path / 'out'}: the same command goes on from there"
-    assert err.splitlines() == [f"interrupted; {kept}"]
+    assert err.splitlines() == [
+        f"interrupted; finished trials are kept in {tmp_path / 'out'}: the same command goes on from there, with "
+        "--collect it only makes tables of them"
+    ]
 
 
 @pytest.mark.slow
@@ -408,7 +412,7 @@ def test_a_failed_trial_is_told_with_the_command_that_repeats_it_and_runs_again_
         result = sweep(config, out)
         assert result.code == 1
     err = result.err.splitlines()
-    assert err[0].startswith("trial 3 of wide, CascadeBAI: L = 6, K = 2, delta = 0.2, epsilon = 0 (cell ")
+    assert err[0].startswith("trial 3 of low, high, CascadeBAI: L = 6, K = 2, delta = 0.2, epsilon = 0 (cell ")
     assert "failed: ZeroDivisionError: by hand; repeat it with: cascadebai run " in err[0]
     assert err[2].startswith("2 trials failed")
     assert "in run_trial" in (out / "failures.log").read_text()
