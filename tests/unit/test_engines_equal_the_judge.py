@@ -144,6 +144,6 @@ def test_display_orders(share):
 
 @MANY
 def test_kl_lucb(share):
-    short = partial(by_lucb, windows={"SHALLOWEST": 1, "DEEPEST": 1, "AT_ONCE": 5}, PATIENCE=1, LONG=0)
+    short = partial(by_lucb, windows={"SHALLOWEST": 1, "DEEPEST": 1, "AT_ONCE": 5}, PATIENCE=2, LONG=0)
     small = partial(by_lucb, windows={"DEEPEST": 3, "SHORTEST": 3, "SPARE": 2}, ROWS=2)
     side_by_side(KLLucb, of_kl_lucb, int(share * 80), by_lucb, short, small)
