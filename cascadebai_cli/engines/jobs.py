@@ -28,6 +28,10 @@ def never() -> bool:
     return False
 
 
+NO_CAP = (2**63 - 1) // 2
+"""More steps than any run makes; twice as many can still be counted."""
+
+
 @dataclass(frozen=True)
 class Job(Generic[AnyLearner]):
     """One trial.
@@ -45,6 +49,11 @@ class Job(Generic[AnyLearner]):
     cascading: bool = True
     max_steps: int | None = None
     steps: int = 0
+
+    @property
+    def cap(self) -> int:
+        """The cap as a number, `NO_CAP` if there is none."""
+        return NO_CAP if self.max_steps is None else self.max_steps
 
 
 def block_size(L: int, rows: int, entries: int) -> int:

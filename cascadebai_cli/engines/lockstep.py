@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cascadebai_cli.engines.jobs import Enough, Job, Paused, Runs, never, run_in_blocks
+from cascadebai_cli.engines.jobs import NO_CAP, Enough, Job, Paused, Runs, never, run_in_blocks
 from cascadebai_cli.engines.leap import State, clicks_of, leap
-from cascadebai_cli.engines.lockstep_rows import NO_CAP, new_rows
+from cascadebai_cli.engines.lockstep_rows import new_rows
 from cascadebai_cli.engines.lookahead import NEVER, look_ahead
 from cascadebai_cli.engines.run import Run, Status
 from cascadebai_cli.engines.windows import Window, proven_quiet

@@ -13,8 +13,6 @@ from cascadebai_cli.engines.row_state import RowState, objects
 from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.model.instance import BoolArray, FloatArray, IntArray
 
-NO_CAP = np.iinfo(np.int64).max // 2
-
 
 @dataclass
 class Rows(RowState):
@@ -80,7 +78,7 @@ def new_rows(jobs: Sequence[Job[CascadeBAI]], shift: int, size: int, aim: int, p
         job=np.arange(rows),
         learner=objects(learners),
         epsilon=np.array([learner.rule.epsilon for learner in learners]),
-        cap=np.array([NO_CAP if job.max_steps is None else job.max_steps for job in jobs]),
+        cap=np.array([job.cap for job in jobs]),
         k=np.array([learner.race.k for learner in learners]),
         steps=np.array([job.steps for job in jobs]),
         since=np.zeros(rows, np.int64),

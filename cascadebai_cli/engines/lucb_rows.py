@@ -36,7 +36,6 @@ SPARE = 8
 """A window with fewer outcomes left is read on as soon as its row is looked at."""
 AT_ONCE = 4096
 """States computed at once: their arrays fit into the cache."""
-NO_CAP = np.iinfo(np.int64).max // 2
 
 
 @dataclass
@@ -158,7 +157,7 @@ def new_rows(jobs: Sequence[Job[KLLucb]]) -> Rows:
         job=np.arange(rows),
         stack=objects([job.stack for job in jobs]),
         cascading=np.array([job.cascading for job in jobs]),
-        cap=np.array([NO_CAP if job.max_steps is None else job.max_steps for job in jobs]),
+        cap=np.array([job.cap for job in jobs]),
         steps=np.array([start.steps for start in starts]),
         since=np.zeros(rows, np.int64),
         running=np.zeros(rows, bool),

@@ -15,10 +15,12 @@ class RowState:
     """A record of arrays with an entry a row, which are filtered together; what is no array is the same for all."""
 
     def keep(self, rows: IntArray) -> None:
-        """Forget all rows but these."""
+        """Forget all rows but these, in the records that are part of it too."""
         for field in fields(self):
             value = getattr(self, field.name)
-            if isinstance(value, np.ndarray):
+            if isinstance(value, RowState):
+                value.keep(rows)
+            elif isinstance(value, np.ndarray):
                 setattr(self, field.name, value[rows])
 
 

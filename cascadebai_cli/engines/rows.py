@@ -9,10 +9,10 @@ import numpy as np
 
 from cascadebai_cli.engines.jobs import Job
 from cascadebai_cli.engines.outcomes import Outcomes
+from cascadebai_cli.engines.row_state import RowState
 from cascadebai_cli.learners.racing import RacingLearner, RacingRule
 from cascadebai_cli.model.instance import BoolArray, FloatArray, IntArray
 
-NO_CAP = np.iinfo(np.int64).max // 2
 OF_ITEM = {"of_item": True}
 AnyRecord = TypeVar("AnyRecord", bound="_Record")
 
@@ -29,7 +29,7 @@ class Mode(IntEnum):
 
 
 @dataclass
-class _Record:
+class _Record(RowState):
     """Arrays with one entry a row, or one a row and item: shape `(rows, width)`."""
 
     @classmethod
@@ -43,15 +43,6 @@ class _Record:
             for part in fields(cls)
         }
         return cls(**arrays)
-
-    def keep(self, rows: BoolArray) -> None:
-        """Drop all other rows."""
-        for part in fields(self):
-            value = getattr(self, part.name)
-            if isinstance(value, _Record):
-                value.keep(rows)
-            else:
-                setattr(self, part.name, value[rows])
 
     def copy(self: AnyRecord, at: IntArray, other: AnyRecord) -> None:
         """Take over some rows of another record."""
@@ -201,7 +192,7 @@ def new_block(jobs: Sequence[Job[RacingLearner]], sizes: Sizes) -> Block:
     rows.id[:] = np.arange(len(jobs))
     rows.rule[:] = rules
     rows.cascading[:] = [job.cascading for job in jobs]
-    rows.cap[:] = [NO_CAP if job.max_steps is None else job.max_steps for job in jobs]
+    rows.cap[:] = [job.cap for job in jobs]
     rows.k[:] = [rule.K for rule in rules]
     rows.d[:] = rules[0].L
     rows.batch[:] = [rule.batch(rule.L) for rule in rules]

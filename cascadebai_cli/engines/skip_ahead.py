@@ -73,7 +73,7 @@ def _run(block: Block) -> Runs:
         if over.any():
             for row in np.flatnonzero(over).tolist():
                 yield int(rows.id[row]), _result(block, row)
-            rows.keep(~over)
+            rows.keep(np.flatnonzero(~over))
 
 
 def _in_parts(serve: Callable[[Block, IntArray], None], focus: Focus, block: Block, at: IntArray) -> None:

@@ -126,6 +126,11 @@ def withdraw(directory: Path, cell_ids: Collection[str]) -> None:
         replace_file(path, (encode(row) for row in stored if row.cell_id not in cell_ids))
 
 
+def seconds_of(trials: int, rows: NDArray[Any]) -> float | None:
+    """Time of one core for so many trials, at the pace of these rows; `None` if there are none."""
+    return float(rows["seconds"].mean()) * trials if len(rows) else None
+
+
 def each_once(rows: NDArray[Any]) -> NDArray[Any]:
     """Sorted by cell and trial; of rows of the same trial the one written first stays."""
     rows = rows[np.lexsort((rows["trial"], rows["cell"]))]

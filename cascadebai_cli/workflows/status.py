@@ -7,14 +7,15 @@ from typing import Any
 import pandas as pd
 
 from cascadebai_cli.analysis.varying import names_of
-from cascadebai_cli.store.journal import Stored
-from cascadebai_cli.store.schema import POINT
+from cascadebai_cli.store.journal import Stored, seconds_of
+from cascadebai_cli.store.schema import POINT, STATUSES
 from cascadebai_cli.store.wanted import relative_half_width
 from cascadebai_cli.text.numbers import NO_NUMBER, count, duration, is_missing, percent
 from cascadebai_cli.text.table import Table
 from cascadebai_cli.workflows.open_sweep import Sweep
 from cascadebai_cli.workflows.sweep import Request
 
+CAPPED = STATUSES.index("capped")
 HEADER = ("done", "of", "capped", "wrong", "half width", "time left")
 
 
@@ -40,7 +41,7 @@ def status(request: Request) -> Status:
     names = names_of(cells, POINT)
     rows = [[*names.texts(row), *_texts(row)] for row in cells.to_dict("records")]
     left = cells["of"] - cells["done"]
-    seconds = float(stored.rows["seconds"].mean()) * int(left.sum()) if len(stored.rows) else None
+    seconds = seconds_of(int(left.sum()), stored.rows)
     return Status(names.table(HEADER, rows), len(cells), int((left == 0).sum()), seconds)
 
 
@@ -59,10 +60,10 @@ def _numbers(task: Sweep, stored: Stored) -> Iterator[tuple[object, dict[str, An
             {
                 "done": of - len(missing),
                 "of": of,
-                "capped": int((here["status"] == 1).sum()),
+                "capped": int((here["status"] == CAPPED).sum()),
                 "wrong": int((here["correct"] == 0).sum()),
                 "half_width": relative_half_width(here["steps"]),
-                "seconds": float(here["seconds"].mean()) * len(missing) if len(here) else None,
+                "seconds": seconds_of(len(missing), here),
             },
         )
 

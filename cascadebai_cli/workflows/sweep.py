@@ -7,6 +7,7 @@ from pathlib import Path
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.running.runner import Backend
 from cascadebai_cli.store.aside import move_aside
+from cascadebai_cli.store.journal import seconds_of
 from cascadebai_cli.store.schema import FAILURES, JOURNAL
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.text.numbers import count
@@ -92,7 +93,7 @@ def missing(request: Request) -> Missing:
     limits = task.limits(stored)
     found = zip(task.cells, counts, strict=True)
     cells = tuple((cell, trials, limits[cell.cell_id]) for cell, trials in found if trials)
-    seconds = float(stored.rows["seconds"].mean()) * sum(counts) if cells and len(stored.rows) else None
+    seconds = seconds_of(sum(counts), stored.rows) if cells else None
     return Missing(cells, len(task.cells), task.wanted(stored), seconds)
 
 

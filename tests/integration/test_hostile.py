@@ -61,8 +61,11 @@ def nested(depth: int) -> str:
     return "[" * depth + "]" * depth
 
 
-@pytest.mark.parametrize("depth", [300, 100_000])
-@pytest.mark.parametrize("key", ["config", "cells", "machine", "title"])
+DEEP = [(key, depth) for key in ("config", "cells", "machine", "title") for depth in (300, 100_000)]
+DEEP.remove(("machine", 300))  # which is read, as anything may stand there
+
+
+@pytest.mark.parametrize(("key", "depth"), DEEP)
 def test_a_manifest_that_is_nested_deeply(study: Path, key: str, depth: int) -> None:
     path = study / "manifest.json"
     text = path.read_text()
@@ -70,8 +73,7 @@ def test_a_manifest_that_is_nested_deeply(study: Path, key: str, depth: int) -> 
         path.write_text(text.replace('"title": null', f'"title": {nested(depth)}', 1))
     else:
         path.write_text(text.replace(f'"{key}": {{', f'"{key}": {{"x": {nested(depth)}, ', 1))
-    if (key, depth) != ("machine", 300):
-        answers(study)
+    answers(study)
 
 
 @pytest.mark.parametrize("key", ["study", "title"])
