@@ -1,7 +1,7 @@
 """How many page views a learner takes, from simulated runs and from how hard all possible truths are."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -79,4 +79,4 @@ def page_views(
         learner, 0, 0, 0, cap, len(steps), sum(map(bool, correct)), int(capped.sum()), tuple(map(float, ratios))
     )
     low, median, high = known.expected(all_efforts)
-    return PageViews(learner, low, median, high, cap, known.n, known.right, known.capped, known.ratios)
+    return replace(known, low=low, median=median, high=high)

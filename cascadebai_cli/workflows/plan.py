@@ -73,7 +73,6 @@ class Plan:
         learners: the runs of each learner, the fastest first, those that did not end last.
         items: all items, the likeliest to be among the best first.
         cost: of the first learner; `None` if that did not end.
-        failed: whether a run raised; then nothing else is known.
     """
 
     question: Question
