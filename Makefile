@@ -27,7 +27,7 @@ smoke: $(STAMP) ## Sweep, fit and plot a small study in seconds.
 reproduce: $(STAMP) ## Reproduce the paper and write results/report.html; FAST=1 for all of it at a reduced size.
 	$(BIN)/python -m experiments.reproduce $(if $(filter-out 0,$(FAST)),--fast) --n-jobs $(JOBS)
 
-test: $(STAMP) ## Run the tests but for the slow ones, in 6 minutes on two cores.
+test: $(STAMP) ## Run the tests but for the slow ones, in 6 to 8 minutes on two cores.
 	$(BIN)/python -m pytest -n auto -m "not slow"
 
 test-all: $(STAMP) ## Run all tests, and print what they cover.
