@@ -14,7 +14,7 @@ from cascadebai_cli.text.numbers import count, duration
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
-    from cascadebai_cli.running.worker import BlockResult
+    from cascadebai_cli.running.work import BlockResult
 
 LINE_SECONDS = 10.0
 LONGEST_BAR = 20

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cascadebai_cli.engines.jobs import NO_CAP, Enough, Job, Paused, Runs, never, run_in_blocks
+from cascadebai_cli.engines.jobs import Enough, Job, Paused, Runs, never, run_in_blocks
 from cascadebai_cli.engines.leap import State, clicks_of, leap
-from cascadebai_cli.engines.lockstep_rows import new_rows
+from cascadebai_cli.engines.lockstep_rows import LONGEST_LEAP, new_rows
 from cascadebai_cli.engines.lookahead import NEVER, look_ahead
 from cascadebai_cli.engines.run import Run, Status
 from cascadebai_cli.engines.windows import Window, proven_quiet
@@ -30,12 +30,6 @@ ROWS = 256
 """Rows of one block at most: more are no faster, as the state does not fit into the cache, and take more memory."""
 LARGEST_KEY = np.iinfo(np.int32).max
 """Keys beyond it take 64 bits."""
-SHORTEST_LEAP, LONGEST_LEAP = 1 << 10, 1 << 16
-"""Steps that a leap aims at."""
-WORTHWHILE = 256
-"""Steps from which on a leap is cheaper than stepping."""
-LONGEST_PAUSE = 1 << 12
-"""Steps after which a row that might be stuck tries to leap again."""
 
 
 def run_lockstep(jobs: Sequence[Job[CascadeBAI]], enough: Enough = never) -> Runs:
@@ -62,7 +56,7 @@ class _Block:
         self.L, self.K = jobs[0].learner.rule.L, jobs[0].learner.rule.K
         self.shift = (self.L - 1).bit_length()
         self.ahead = look_ahead(jobs, _depth(len(jobs), self.L))
-        self.rows = new_rows(jobs, self.shift, size=self.ahead.depth, aim=SHORTEST_LEAP, pause=2 * WORTHWHILE)
+        self.rows = new_rows(jobs, self.shift, self.ahead.depth)
         self.ended: list[tuple[int, Run]] = []
         self.now = 0
 
@@ -99,7 +93,7 @@ class _Block:
         rows, ahead = self.rows, self.ahead
         running = len(rows) - int(rows.parked.sum())
         waiting, enough = 0, min(running, 1 + len(rows) // 8)
-        until = self._until()
+        until = rows.until()
         next_end = int(until.min())
         values, clicks, stop, keys = rows.value.ravel(), rows.click.ravel(), ahead.stop.ravel(), rows.key.ravel()
         at, next_value, next_ends = ahead.at.ravel(), ahead.values.ravel(), ahead.ends.ravel()
@@ -131,13 +125,6 @@ class _Block:
                 waiting += self._park(np.unique(place[ended] // self.L), now)
         self.now = now
         self._park(np.flatnonzero(until <= now), now)
-
-    def _until(self) -> IntArray:
-        """Steps of the block at which each row that is not parked reaches its cap, or tries to leap."""
-        rows = self.rows
-        soon = (rows.pause == WORTHWHILE) & (rows.retry > rows.steps)
-        until = np.where(soon, np.minimum(rows.cap, rows.retry), rows.cap)
-        return np.where(rows.parked, NO_CAP, rows.since + until - rows.steps)
 
     def _park(self, rows: IntArray, now: int) -> int:
         state = self.rows
@@ -214,32 +201,21 @@ class _Block:
         state, ordered = self.rows, np.sort(self.rows.key[rows], axis=1) >> self.shift
         settled = ordered[:, self.K - 2] < ordered[:, self.K - 1] if self.K > 1 else True
         few = state.alive[rows].sum(axis=1) <= self.K
-        due = (state.steps[rows] >= state.retry[rows]) & (state.steps[rows] < state.cap[rows] - WORTHWHILE)
         ordered_by_value = self.ahead.cascading[rows] & (self.ahead.display[rows, 0] != 0)
-        return np.asarray(due & ordered_by_value & (few | settled))
+        return np.asarray(state.may_leap(rows) & ordered_by_value & (few | settled))
 
     def _leap(self, row: int) -> None:
         """Leap as long as it is worthwhile."""
         T, S = self._counts(row)
         start, state = T.copy(), State(self._learner(row), self.ahead.stack[row], T, S)
-        while True:
-            aim = min(int(self.rows.aim[row]), int(self.rows.cap[row] - self.rows.steps[row]) - 1)
+        worthwhile = True
+        while worthwhile:
+            aim = self.rows.next_aim(row)
             steps, observed = leap(state, aim)
             S += clicks_of(state, observed)
             T += observed
-            self.rows.steps[row] += steps
-            self._aim(row, aim, steps)
-            if steps < WORTHWHILE:
-                break
+            worthwhile = self.rows.leapt(row, aim, steps)
         self._moved(row, T, S, start < T)
-
-    def _aim(self, row: int, aim: int, steps: int) -> None:
-        """Aim further after a full leap, less far after one that failed, and wait after one at the shortest aim."""
-        far = LONGEST_LEAP if 2 * steps > aim else aim // 2 if 8 * steps < aim else aim
-        self.rows.aim[row] = max(SHORTEST_LEAP, min(far, 2 * aim))
-        worthwhile = steps >= WORTHWHILE
-        self.rows.pause[row] = WORTHWHILE if worthwhile else min(2 * self.rows.pause[row], LONGEST_PAUSE)
-        self.rows.retry[row] = self.rows.steps[row] + self.rows.pause[row]
 
     def _moved(self, row: int, T: IntArray, S: IntArray, moved: BoolArray) -> None:
         items = np.flatnonzero(moved)

@@ -1,4 +1,4 @@
-"""The rows of a block of the lockstep engine."""
+"""The rows of a block of the lockstep engine, and when each of them tries to leap."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,11 +7,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cascadebai_cli.engines.jobs import Job
+from cascadebai_cli.engines.jobs import NO_CAP, Job
 from cascadebai_cli.engines.lookahead import NEVER
 from cascadebai_cli.engines.row_state import RowState, objects
 from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.model.instance import BoolArray, FloatArray, IntArray
+
+SHORTEST_LEAP, LONGEST_LEAP = 1 << 10, 1 << 16
+"""Steps that a leap aims at."""
+WORTHWHILE = 256
+"""Steps from which on a leap is cheaper than stepping."""
+LONGEST_PAUSE = 1 << 12
+"""Steps after which a row that might be stuck tries to leap again."""
 
 
 @dataclass
@@ -65,13 +72,42 @@ class Rows(RowState):
         dead, items = np.nonzero(~self.alive)
         self.key[dead, items] = _last_key(self.key, shift) + items
 
+    def until(self) -> IntArray:
+        """Steps of the block at which each row that is not parked reaches its cap, or tries to leap."""
+        soon = (self.pause == WORTHWHILE) & (self.retry > self.steps)
+        until = np.where(soon, np.minimum(self.cap, self.retry), self.cap)
+        return np.where(self.parked, NO_CAP, self.since + until - self.steps)
+
+    def may_leap(self, rows: IntArray) -> BoolArray:
+        """Whether the time has come for the next leap of rows, and the cap is far enough."""
+        is_due: BoolArray = self.steps[rows] >= self.retry[rows]
+        return is_due & (self.steps[rows] < self.cap[rows] - WORTHWHILE)
+
+    def next_aim(self, row: int) -> int:
+        """Steps that the next leap of a row aims at, so that it ends before the cap."""
+        return min(int(self.aim[row]), int(self.cap[row] - self.steps[row]) - 1)
+
+    def leapt(self, row: int, aim: int, steps: int) -> bool:
+        """A row made `steps` steps by a leap that aimed at `aim`; whether that was worthwhile.
+
+        The next one aims further after a full leap, less far after one that failed, and waits after one that was not
+        worthwhile at the shortest aim.
+        """
+        far = LONGEST_LEAP if 2 * steps > aim else aim // 2 if 8 * steps < aim else aim
+        worthwhile = steps >= WORTHWHILE
+        self.steps[row] += steps
+        self.aim[row] = max(SHORTEST_LEAP, min(far, 2 * aim))
+        self.pause[row] = WORTHWHILE if worthwhile else min(2 * self.pause[row], LONGEST_PAUSE)
+        self.retry[row] = self.steps[row] + self.pause[row]
+        return worthwhile
+
 
 def _last_key(key: NDArray[Any], shift: int) -> int:
     return int(np.iinfo(key.dtype).max) >> shift << shift
 
 
-def new_rows(jobs: Sequence[Job[CascadeBAI]], shift: int, size: int, aim: int, pause: int) -> Rows:
-    """Rows that stand where their learners do, all parked, with keys of 64 bits, and a `size`, `aim` and `pause`."""
+def new_rows(jobs: Sequence[Job[CascadeBAI]], shift: int, size: int) -> Rows:
+    """Rows that stand where their learners do, all parked, with keys of 64 bits and a `size`."""
     rows, L = len(jobs), jobs[0].learner.rule.L
     learners = [job.learner for job in jobs]
     made = Rows(
@@ -84,9 +120,9 @@ def new_rows(jobs: Sequence[Job[CascadeBAI]], shift: int, size: int, aim: int, p
         since=np.zeros(rows, np.int64),
         parked=np.ones(rows, bool),
         size=np.full(rows, size),
-        aim=np.full(rows, aim),
+        aim=np.full(rows, SHORTEST_LEAP),
         retry=np.zeros(rows, np.int64),
-        pause=np.full(rows, pause),
+        pause=np.full(rows, 2 * WORTHWHILE),
         alive=np.ones((rows, L), bool),
         key=(np.array([learner.T for learner in learners]) << shift) | np.arange(L),
         value=np.full((rows, L), np.inf),

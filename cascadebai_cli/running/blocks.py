@@ -10,7 +10,8 @@ import numpy as np
 from cascadebai_cli.engines.simulate import ENGINES
 from cascadebai_cli.model.instance import IntArray
 from cascadebai_cli.running.hardness import hardness
-from cascadebai_cli.running.worker import Begun, Block, BlockResult, runs_side_by_side
+from cascadebai_cli.running.work import Begun, Block, BlockResult
+from cascadebai_cli.running.worker import runs_side_by_side
 from cascadebai_cli.study.cells import Cell
 
 Place = tuple[int, int]

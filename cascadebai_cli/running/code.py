@@ -8,7 +8,8 @@ from pathlib import Path
 import cascadebai_cli
 from cascadebai_cli.errors import CascadeError
 from cascadebai_cli.learners.plugins import plugin_code
-from cascadebai_cli.running.worker import Block, BlockResult, Settings, run_blocks
+from cascadebai_cli.running.work import Block, BlockResult, Settings
+from cascadebai_cli.running.worker import run_blocks
 from cascadebai_cli.study.cells import Cell
 
 

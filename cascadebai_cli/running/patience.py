@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import Self
 
-from cascadebai_cli.running.worker import Block, BlockResult
+from cascadebai_cli.running.work import Block, BlockResult
 from cascadebai_cli.study.cells import Cell
 
 SILENT_SECONDS = 60.0

@@ -16,7 +16,8 @@ from cascadebai_cli.running.cluster import connected, cores, run_tasks
 from cascadebai_cli.running.code import code_of, run_checked
 from cascadebai_cli.running.interrupts import interrupts_held
 from cascadebai_cli.running.patience import Patience
-from cascadebai_cli.running.worker import Block, BlockResult, Settings, enter
+from cascadebai_cli.running.work import Block, BlockResult, Settings
+from cascadebai_cli.running.worker import enter
 from cascadebai_cli.study.cells import Cell
 
 BackendName = Literal["loky", "dask", "sequential"]

@@ -11,7 +11,7 @@ import numpy as np
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.own_code import is_own
 from cascadebai_cli.running.runner import Backend, run_missing
-from cascadebai_cli.running.worker import Settings
+from cascadebai_cli.running.work import Settings
 from cascadebai_cli.store.directory import Results, load_results
 from cascadebai_cli.store.files import AGAIN
 from cascadebai_cli.store.schema import MANIFEST, TRIALS, Row

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cascadebai_cli.running.worker import BlockResult
+from cascadebai_cli.running.work import BlockResult
 from cascadebai_cli.store.files import open_to_write, writing_to
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.workflows.watch import Watch

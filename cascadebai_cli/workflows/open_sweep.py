@@ -13,7 +13,7 @@ from cascadebai_cli.model.instance import IntArray
 from cascadebai_cli.running.interrupts import one_interrupt
 from cascadebai_cli.running.leftovers import remove_leftovers
 from cascadebai_cli.running.runner import DEAF, Backend, Listener, run_missing
-from cascadebai_cli.running.worker import BlockResult, NotRepeatable, Settings
+from cascadebai_cli.running.work import BlockResult, NotRepeatable, Settings
 from cascadebai_cli.store.aside import refuse_foreign
 from cascadebai_cli.store.journal import Journal, Stored, read_journal, withdraw
 from cascadebai_cli.store.lock import Held, only_writer

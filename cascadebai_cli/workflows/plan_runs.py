@@ -12,7 +12,7 @@ from cascadebai_cli.learners.registry import LearnerSpec
 from cascadebai_cli.model.instance import IntArray
 from cascadebai_cli.running.interrupts import one_interrupt
 from cascadebai_cli.running.runner import Backend, run_missing
-from cascadebai_cli.running.worker import Settings
+from cascadebai_cli.running.work import Settings
 from cascadebai_cli.store.schema import Row
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.workflows.click_log import Question

@@ -15,7 +15,7 @@ from cascadebai_cli.analysis.cells_table import cells_printed
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.running.interrupts import one_interrupt
 from cascadebai_cli.running.runner import Backend, run_missing
-from cascadebai_cli.running.worker import Settings
+from cascadebai_cli.running.work import Settings
 from cascadebai_cli.store.intervals import binomial_interval
 from cascadebai_cli.store.schema import Row
 from cascadebai_cli.store.summary import summarise

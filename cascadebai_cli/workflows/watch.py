@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from cascadebai_cli.running.worker import BlockResult
+    from cascadebai_cli.running.work import BlockResult
 
 
 class Counter(Protocol):

@@ -194,7 +194,7 @@ def test_a_line_now_and_then_where_there_is_no_terminal(capsys):
 
     from cascadebai_cli.cli.console import tell
     from cascadebai_cli.cli.progress import Progress
-    from cascadebai_cli.running.worker import BlockResult, Failed
+    from cascadebai_cli.running.work import BlockResult, Failed
     from cascadebai_cli.store.schema import Row
 
     with Progress([2, 1, 0], tell, every=0.05) as progress:

@@ -10,7 +10,7 @@ from sweeps import write_config
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.running.runner import Backend
-from cascadebai_cli.running.worker import BlockResult
+from cascadebai_cli.running.work import BlockResult
 from cascadebai_cli.workflows.bounds import bounds
 from cascadebai_cli.workflows.fit import fit
 from cascadebai_cli.workflows.plan import Effort, Layout, Wanted, plan

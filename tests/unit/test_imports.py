@@ -118,7 +118,7 @@ def test_the_rule_catches_a_wrong_import(part, source):
 
 
 def test_what_only_a_type_checker_reads_may_come_from_further_down():
-    assert violations("cli", "if TYPE_CHECKING:\n    from cascadebai_cli.running.worker import BlockResult") == []
+    assert violations("cli", "if TYPE_CHECKING:\n    from cascadebai_cli.running.work import BlockResult") == []
 
 
 # --- circles --------------------------------------------------------------------------------------------------------

@@ -5,8 +5,9 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 from cases import mostly_slow
+from problems import patched
 
-from cascadebai_cli.engines import lockstep, proofs
+from cascadebai_cli.engines import lockstep, lockstep_rows, proofs
 from cascadebai_cli.engines.jobs import Job, in_order
 from cascadebai_cli.engines.leap import leap
 from cascadebai_cli.engines.lockstep import run_lockstep
@@ -31,14 +32,6 @@ def job(trial):
 
 def by_lockstep(block):
     return in_order(run_lockstep([job(trial) for trial in block]))
-
-
-@contextmanager
-def patched(**values):
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in values.items():
-            patch.setattr(lockstep, name, value)
-        yield
 
 
 STUCK = {
@@ -69,14 +62,15 @@ def eager_leaps():
         lengths.append(result[0])
         return result
 
-    with patched(WORTHWHILE=2, SHORTEST_LEAP=16, LONGEST_PAUSE=4, leap=noted):
+    sizes = {"WORTHWHILE": 2, "SHORTEST_LEAP": 16, "LONGEST_PAUSE": 4}
+    with patched(lockstep_rows, **sizes), patched(lockstep, leap=noted):
         yield lengths
 
 
 @pytest.mark.parametrize("order", ORDERS)
 def test_equals_reference_when_keys_grow_to_64_bits(order):
     trial = long_trial(order, seed=1)
-    with patched(_depth=lambda rows, L: 16, LARGEST_KEY=1500):
+    with patched(lockstep, _depth=lambda rows, L: 16, LARGEST_KEY=1500):
         assert by_lockstep([trial, trial]) == [by_reference(trial)] * 2
 
 
@@ -123,7 +117,7 @@ def test_a_run_does_not_depend_on_the_other_rows():
         run for order in ORDERS for seed in range(3) for run in in_order(run_lockstep(random_jobs([order], [seed])))
     ]
     assert together == alone
-    with patched(_depth=lambda rows, L: 7, ROWS=5):
+    with patched(lockstep, _depth=lambda rows, L: 7, ROWS=5):
         assert in_order(run_lockstep(random_jobs(ORDERS, range(3)))) == alone
     assert len({run.steps for run in together}) > 5
 

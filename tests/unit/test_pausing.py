@@ -18,7 +18,7 @@ from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.learners.display import ORDERS
 from cascadebai_cli.learners.kl_lucb import KLLucb
 from cascadebai_cli.running.runner import Backend, run_missing
-from cascadebai_cli.running.worker import Settings
+from cascadebai_cli.running.work import Settings
 from cascadebai_cli.study.config import load_study
 
 

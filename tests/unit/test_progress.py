@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from cascadebai_cli.cli.progress import Progress
-from cascadebai_cli.running.worker import BlockResult
+from cascadebai_cli.running.work import BlockResult
 
 
 def done(position: int, trials: int) -> BlockResult:
