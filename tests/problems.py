@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from kl_lucb_judge import kl_interval, kl_lucb, kl_lucb_interval, rounded
 from rounding import guarded
 
-from cascadebai_cli.engines import lockstep, lucb, lucb_rows, reward_table, steps
+from cascadebai_cli.engines import lockstep, lockstep_rows, lucb, lucb_rows, reward_table, steps
 from cascadebai_cli.engines.jobs import Job, in_order
 from cascadebai_cli.engines.outcomes import TableOutcomes
 from cascadebai_cli.engines.reference import run_reference
@@ -186,9 +186,9 @@ def by_walk(made, problem: Problem, block=reward_table.BLOCK, **sizes) -> Run:
         return run_walk(made.rule, GivenTable(problem.table), problem.cap)
 
 
-def by_lockstep(block, **sizes) -> list[Run]:
-    """Runs of the problems, each given with its learner."""
-    with patched(lockstep, **sizes):
+def by_lockstep(block, leaps: Mapping[str, int] = MappingProxyType({}), **sizes) -> list[Run]:
+    """Runs of the problems, each given with its learner; `leaps` are sizes of `lockstep_rows`."""
+    with patched(lockstep, **sizes), patched(lockstep_rows, **leaps):
         return in_order(lockstep.run_lockstep([_job(*pair) for pair in block]))
 
 

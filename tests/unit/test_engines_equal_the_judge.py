@@ -137,7 +137,8 @@ def test_display_orders(share):
         leaps.append(leap(state, steps))
         return leaps[-1]
 
-    eager = partial(by_lockstep, WORTHWHILE=2, SHORTEST_LEAP=16, LONGEST_PAUSE=4, leap=noted)
+    sizes = {"WORTHWHILE": 2, "SHORTEST_LEAP": 16, "LONGEST_PAUSE": 4}
+    eager = partial(by_lockstep, leaps=sizes, leap=noted)
     side_by_side(CascadeBAI, of_display_orders, int(share * 120), by_lockstep, short, eager)
     assert sum(steps > 0 for steps, _ in leaps) > 50 * share
 
