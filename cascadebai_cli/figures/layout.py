@@ -172,7 +172,9 @@ def add_legend(
     """A legend below the panels, in as many columns as fit, at most `columns`; the page grows if it needs more room."""
     size: float = mpl.rcParams["legend.fontsize"]
     texts = ["\n".join(fitted(figure, label, size, page.width - HANDLE_WIDTH)) for label in labels]
-    for number in range(min(columns, len(texts)), 0, -1):
+    for most in range(min(columns, len(texts)), 0, -1):
+        # as few columns as make no further row: 8 entries stand as 4 and 4, not as 7 and 1
+        number = math.ceil(len(texts) / math.ceil(len(texts) / most))
         legend = figure.legend(handles, texts, loc="outside lower center", ncols=number, **options)
         if legend.get_window_extent().width <= figure.bbox.width or number == 1:
             break

@@ -14,6 +14,8 @@ CENTRED_ARROW = Path([(0, -1), (0, 1), (-0.6, 0.2), (0, 1), (0.6, 0.2)], [1, 2, 
 """The same for a legend."""
 ARROW_POINTS = 7.0
 """Its length, from the point to its tip."""
+ROOM = 0.12
+"""Share of the height of a panel that is left above and below its points, so that an arrow stays in it."""
 CROSS = "\N{MULTIPLICATION SIGN}"
 LIMIT_LABEL = "lower limit: trials reached the cap"
 WRONG_LABEL = r"wrong more often than $\delta$"
@@ -24,6 +26,7 @@ def draw_arrows(axes: Axes, points: pd.DataFrame, color: str = INK, zorder: floa
     """An arrow on each lower limit."""
     limits = points[points["is_limit"]]
     if len(limits):
+        axes.margins(y=ROOM)
         axes.plot(limits["x"], limits["y"], **_arrow(color), zorder=zorder, clip_on=False)
 
 

@@ -11,7 +11,7 @@ from sweeps import call
 from synthetic import planted_steps, scaling_config, write_results
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.figures.marks import ARROW, LIMIT_LABEL, WRONG_LABEL
+from cascadebai_cli.figures.marks import ARROW, ARROW_POINTS, LIMIT_LABEL, WRONG_LABEL
 from cascadebai_cli.figures.style import panel_letter
 from cascadebai_cli.store.directory import Results, load_results
 
@@ -79,6 +79,13 @@ def test_a_legend_takes_as_many_columns_as_fit_and_the_page_grows(tmp_path: Path
     assert drawn.figure(results, width="column", height=3).get_figheight() == 3
 
 
+@pytest.mark.parametrize(("learners", "columns"), [(5, 5), (8, 4), (9, 5)])
+def test_the_rows_of_a_legend_are_about_as_long(learners: int, columns: int, tmp_path: Path) -> None:
+    named = [{"name": f"learner {i}", "algorithm": "cascadebai", "sigma": 0.1 + i} for i in range(learners)]
+    (legend,) = drawn.figure(study(tmp_path, learners=named), width="text").legends
+    assert legend._ncols == columns
+
+
 def test_more_lines_than_looks_are_refused(tmp_path: Path) -> None:
     learners = [{"name": f"learner {i}", "algorithm": "cascadebai", "sigma": 0.1 + i} for i in range(13)]
     with pytest.raises(ConfigError, match="13 lines in one panel are more than the 12 that can be told apart; choose"):
@@ -119,6 +126,15 @@ def test_lower_limits_have_open_markers_with_arrows_and_no_interval(tmp_path: Pa
     assert curve[0].get_markevery() == [0]
     assert [segment[0][1] == segment[1][1] for segment in curve[2][0].get_segments()] == [False, True, True]
     assert LIMIT_LABEL in [text.get_text() for text in page.legends[0].get_texts()]
+
+
+@pytest.mark.parametrize("log", ["none", "y"])
+def test_arrows_stay_below_the_title(log: str, tmp_path: Path) -> None:
+    page = drawn.figure(study(tmp_path, cap=500_000), log=log)
+    page.draw_without_rendering()
+    (axes,) = page.axes
+    highest = axes.transData.transform((40, 500_000))[1] + ARROW_POINTS * page.dpi / 72
+    assert highest < axes.get_window_extent().y1
 
 
 def test_what_was_wrong_too_often_has_a_cross_and_is_named(tmp_path: Path) -> None:
