@@ -35,7 +35,7 @@ from cascadebai_cli.workflows.watch import SILENT, Watch
 CAPTIONS = {
     FITS: "Fit of the model that the config names to the mean steps, beside the published one",
     BOUND_FITS: "The same model fitted to the upper bound",
-    ORDERS: "In how many settings each display order does as well as Algorithm 1",
+    ORDERS: "In how many settings each display order does as well as Algorithm 1, but for those that limits leave open",
 }
 """Tables of `fit` that the page shows."""
 NUMBERS = ("L", "K", "delta", "epsilon")

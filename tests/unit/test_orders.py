@@ -34,6 +34,28 @@ def test_settings_are_counted_by_how_far_the_means_are(tmp_path: Path) -> None:
     assert set(orders["compared_with"]) == {"T"}
 
 
+def test_a_setting_that_lower_limits_leave_open_is_not_counted(tmp_path: Path) -> None:
+    config = scaling_config(5, K=[16], learners=learners(), plot={"kind": "bars"})
+    orders = orders_table(load_results(write_results(tmp_path / "r", config, steps, spread=0.0, cap=150_000)))
+    counts = orders.set_index("learner")[["better", "within", "worse", "much_worse", "capped"]]
+    assert counts.loc["mixed"].tolist() == [1, 1, 0, 0, 3]
+    assert counts.loc["stuck"].tolist() == [1, 0, 1, 0, 3]
+    printed = orders_printed(orders)
+    assert printed.header[-2:] == ["not known", "capped"]
+    assert [row[-2:] for row in printed.rows] == [["0", "0"], ["3", "3"], ["3", "3"]]
+
+
+def test_nothing_is_within_a_limit_of_the_main_learner(tmp_path: Path) -> None:
+    config = scaling_config(5, K=[16], learners=learners(), plot={"kind": "bars"})
+    orders = orders_table(load_results(write_results(tmp_path / "r", config, steps, spread=0.0, cap=100_000)))
+    assert orders.set_index("learner").loc["mixed", ["better", "within", "worse", "much_worse"]].tolist() == [
+        1,
+        0,
+        0,
+        0,
+    ]
+
+
 def test_panels_count_as_settings_of_their_own(tmp_path: Path) -> None:
     config = scaling_config(5, K=[16, 8], L=[64, 128], epsilon=[0.0, 0.05], learners=learners())
     orders = orders_table(load_results(write_results(tmp_path / "r", config, steps, spread=0.0)))
