@@ -103,13 +103,21 @@ def render_pages(
         rows_sha256: hash of the rows that the figure shows, kept there too.
         own: settings of matplotlib that go over the shared style.
     """
-    metadata = _metadata(format, title, f"rows_sha256={rows_sha256}")
+    described = f"rows_sha256={rows_sha256}"
     for page in pages:
         set_fonts(page)
     with style_of(own), no_warnings_of_glyphs():
         for page in pages:
             _settle(page)
-        return [_pdf(pages, metadata)] if format == "pdf" else [_image(page, format, metadata) for page in pages]
+        if format == "pdf":
+            return [_pdf(pages, _metadata(format, title, described))]
+        marks = [described, *(f"{described}{page_mark(number)}" for number in range(2, len(pages) + 1))]
+        return [_image(page, format, _metadata(format, title, mark)) for page, mark in zip(pages, marks, strict=True)]
+
+
+def page_mark(number: int) -> str:
+    """End of the metadata of a further page, by which whoever draws a shorter figure knows those of the one before."""
+    return f"; page={number};"
 
 
 def _settle(page: Figure) -> None:

@@ -1,6 +1,6 @@
 """Draw a figure of one or more result directories."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from cascadebai_cli.store.directory import Results, load_results
 from cascadebai_cli.study.plot import FORMATS
 from cascadebai_cli.workflows.drawings import drawing
 from cascadebai_cli.workflows.outputs import warn_of_letters, write_bytes
+from cascadebai_cli.workflows.pages import page_files, remove_later_pages
 from cascadebai_cli.workflows.results import is_whole, warn_of_gaps
 from cascadebai_cli.workflows.watch import SILENT, Watch
 from cascadebai_cli.workflows.words import plot_words
@@ -55,11 +56,14 @@ def plot(
     warn_of_letters(drawn.pages, ", ".join(results.name for results in studies), watch)
     if drawn.caption:
         watch.warn(f"for the caption: {drawn.caption}")
-    written = []
+    written: list[Path] = []
     for file in files:
-        for path, content in zip(_pages(file), drawn.files(file.suffix[1:], studies), strict=False):
+        pages = dict(zip(page_files(file), drawn.files(file.suffix[1:], studies), strict=False))
+        for path, content in pages.items():
             write_bytes(path, content, through=out is not None)
-            written.append(path)
+        if gone := remove_later_pages(file, len(pages)):
+            watch.remark(f"pages of an earlier figure are removed: {', '.join(map(str, gone))}")
+        written += pages
     return Plotted(tuple(written), all(map(is_whole, studies)))
 
 
@@ -86,12 +90,3 @@ def _files(out: Path, name: str, formats: Sequence[str], words: Mapping[str, Any
     if "format" in words and out.suffix[1:] not in words["format"]:
         raise ConfigError(f"--format: {out} ends in {out.suffix}; leave --format out, or give a directory")
     return (out,)
-
-
-def _pages(file: Path) -> Iterator[Path]:
-    """Names of the files of the pages: `figure.png`, `figure-2.png`, ..."""
-    yield file
-    number = 2
-    while True:
-        yield file.with_stem(f"{file.stem}-{number}")
-        number += 1

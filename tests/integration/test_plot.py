@@ -27,6 +27,21 @@ def test_nine_panels_take_two_pages(directory: Path, tmp_path: Path) -> None:
     assert (tmp_path / "table1.pdf").read_bytes().count(b"/Type /Page ") == 2
 
 
+@pytest.mark.parametrize("format", ["png", "svg"])
+def test_pages_of_a_longer_figure_before_go_and_nothing_else_does(format: str, directory: Path) -> None:
+    small = ("--format", format, "--where", "epsilon=0", "--instances", "setting 1", "--width", "column")
+    call("plot", directory, "--format", format, "--per-page", 3)
+    (directory / f"table1-4.{format}").write_bytes((directory / f"table1.{format}").read_bytes())  # a figure of its own
+    (directory / f"table1-2-2.{format}").write_text("notes")
+    done = call("plot", directory, *small)
+    assert done.err == (
+        f"pages of an earlier figure are removed: {directory}/table1-2.{format}, {directory}/table1-3.{format}\n"
+    )
+    left = sorted(path.name for path in directory.glob(f"*.{format}"))
+    assert left == [f"table1-2-2.{format}", f"table1-4.{format}", f"table1.{format}"]
+    assert call("plot", directory, *small).err == ""
+
+
 def test_a_flag_wins_over_the_config(directory: Path) -> None:
     few = ("--where", "epsilon=0,0.05", "--instances", "setting 1", "--learners", "one", "--per-page", 1)
     assert names(call("plot", directory, *few).out) == ["table1.svg", "table1-2.svg"]
