@@ -1,6 +1,6 @@
 """The cells of one or more studies with everything that a figure may speak of, as one table."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -8,9 +8,9 @@ import pandas as pd
 
 from cascadebai_cli.analysis.bounds import bounds_of_results
 from cascadebai_cli.errors import ConfigError, suggest
-from cascadebai_cli.model.formula import evaluate
 from cascadebai_cli.store.directory import Results
-from cascadebai_cli.study.instances import AnyInstance, Explicit, Linear, TwoLevel
+from cascadebai_cli.store.manifest import GAP
+from cascadebai_cli.study.instances import TwoLevel
 from cascadebai_cli.study.learners import option_values
 from cascadebai_cli.study.plot import DERIVED, GRID, Plot
 
@@ -51,7 +51,7 @@ def _wide(results: Results, number: int) -> pd.DataFrame:
     return summary.assign(
         **{STUDY: number},
         directory=str(results.directory),
-        gap=gaps(summary, results.instances),
+        gap=_gaps(results),
         algorithm=summary["learner"].map({name: entry.algorithm for name, entry in entries.items()}),
         **{
             option: summary["learner"].map({name: given.get(option) for name, given in values.items()})
@@ -60,29 +60,13 @@ def _wide(results: Results, number: int) -> pd.DataFrame:
     )
 
 
-def gaps(cells: pd.DataFrame, instances: Mapping[str, AnyInstance]) -> "pd.Series[float]":
-    """`w(K) - w(K+1)` of each cell; NaN for click rates from a file, which a summary does not hold."""
-    parts = [_gaps(part, instances.get(str(name))) for name, part in cells.groupby("instance", sort=False)]
-    return pd.concat(parts).reindex(cells.index)
-
-
-def _gaps(cells: pd.DataFrame, entry: AnyInstance | None) -> "pd.Series[float]":
-    width = cells["w_star"] - cells["w_prime"]
-    if isinstance(entry, TwoLevel):
-        return width
-    if isinstance(entry, Linear):
-        return width / (cells["L"] - 1)
-    if isinstance(entry, Explicit):
-        return pd.Series([_gap(entry, L, K) for L, K in zip(cells["L"], cells["K"], strict=True)], cells.index)
-    return pd.Series(np.nan, cells.index)
-
-
-def _gap(entry: Explicit, L: int, K: int) -> float:
-    try:
-        weights = sorted((float(evaluate(w, {"K": K, "L": L})) for w in entry.weights), reverse=True)
-        return weights[K - 1] - weights[K]
-    except (ConfigError, IndexError):
-        return float("nan")
+def _gaps(results: Results) -> "pd.Series[float]":
+    """`w(K) - w(K+1)` of each cell, from the manifest; from older ones NaN but for two-level instances."""
+    cells = results.summary
+    stored = {cell_id: content.get(GAP) for cell_id, content in results.manifest.cells.items()}
+    two_level = {name: isinstance(entry, TwoLevel) for name, entry in results.instances.items()}
+    width = (cells["w_star"] - cells["w_prime"]).where(cells["instance"].map(two_level).eq(True))
+    return pd.to_numeric(cells["cell_id"].map(stored), errors="coerce").astype(float).fillna(width)
 
 
 def chosen_cells(cells: pd.DataFrame, plot: Plot) -> pd.DataFrame:

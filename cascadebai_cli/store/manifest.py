@@ -43,6 +43,8 @@ _KINDS = {
 """What pydantic did not find -> what is right, in words."""
 MAKERS = ("git", "versions", "machine", "end")
 """Keys of the manifest that say how the rows were made."""
+GAP = "gap"
+"""Key of what follows from the weights of a cell and `K`; older manifests lack it."""
 PACKAGES = ("numpy", "scipy", "pandas", "statsmodels", "joblib", "pydantic")
 
 
@@ -147,6 +149,7 @@ def content(cell: Cell) -> dict[str, Any]:
         **cell.spec.options,
         "w_star": cell.w_star,
         "w_prime": cell.w_prime,
+        GAP: cell.gap,
         "weights": hashlib.sha256(cell.weights.astype("<f8").tobytes()).hexdigest()[:16],
         "feedback": cell.feedback,
         "order": cell.order,

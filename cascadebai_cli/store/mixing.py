@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.store.manifest import Manifest
+from cascadebai_cli.store.manifest import GAP, Manifest
 from cascadebai_cli.store.schema import MANIFEST, POINT
 
 
@@ -83,7 +83,7 @@ def _cell_differences(
 
 
 def _changed(before: Mapping[str, Any], after: Mapping[str, Any], keys: Sequence[str] | None = None) -> list[str]:
-    return [key for key in keys or {**before, **after} if before.get(key) != after.get(key)]
+    return [key for key in keys or {**before, **after} if key != GAP and before.get(key) != after.get(key)]
 
 
 def content_differences(

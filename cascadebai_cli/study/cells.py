@@ -5,6 +5,8 @@ import json
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 
+import numpy as np
+
 from cascadebai_cli.engines.reward_table import TableShape
 from cascadebai_cli.engines.simulate import EngineName, resolve_engine
 from cascadebai_cli.learners.own_code import is_own
@@ -98,6 +100,13 @@ class Cell:
     def w_prime(self) -> float:
         """The smallest weight."""
         return float(self.weights.min())
+
+    @property
+    def gap(self) -> float:
+        """`w(K) - w(K+1)`."""
+        above, below = self.L - self.K, self.L - self.K - 1
+        ascending = np.partition(self.weights, (below, above))
+        return float(ascending[above] - ascending[below])
 
     @property
     def names(self) -> str:

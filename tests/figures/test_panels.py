@@ -85,8 +85,13 @@ def test_the_gap_on_the_axis_joins_instances(tmp_path: Path) -> None:
     np.testing.assert_allclose(panel.series[0].points["x"], [0.1, 0.2, 0.4])
 
 
-def test_the_gap_of_click_rates_from_a_file_is_not_known(tmp_path: Path) -> None:
+def test_the_gap_of_any_instance_is_in_the_manifest_and_unknown_in_older_ones(tmp_path: Path) -> None:
     instances = [{"name": "setting 1", "family": "csv", "path": "x.csv", "rate": "r"}]
+    config = scaling_config(1, trials=2, K=[20, 30, 40], instances=instances, plot={"kind": "curves"})
+    cells = {f"{i:016x}": {"gap": gap} for i, gap in enumerate((0.1, 0.3, 0.2))}
+    known = write_results(tmp_path / "known", config, cells=cells)
+    (panel,) = drawn.data(load_results(known), x="gap").panels
+    assert list(panel.series[0].points["x"]) == [0.1, 0.2, 0.3]
     with pytest.raises(ConfigError, match="x: gap is no number for learner CascadeBAI on instance setting 1"):
         drawn.data(study(tmp_path / "r", instances=instances), x="gap")
 

@@ -64,6 +64,14 @@ def test_shards_of_a_grid_in_any_order_give_the_bytes_of_one_sweep(config, tmp_p
     assert tables(tmp_path / "all") == tables(tmp_path / "whole")
 
 
+def test_a_shard_from_before_gaps_were_kept_is_merged(config, tmp_path, whole):
+    first, second = shards(config, tmp_path, 2)
+    cells = json.loads((first / "manifest.json").read_text())["cells"]
+    edited(first, cells={key: {**content, "gap": None} for key, content in cells.items()})
+    assert merged(first, second, out=tmp_path / "all").code == 0
+    assert tables(tmp_path / "all") == whole
+
+
 def test_a_sweep_goes_on_from_what_was_merged(config, tmp_path, whole):
     first, second, _ = shards(config, tmp_path, 3)
     code, _, err = merged(first, second, out=tmp_path / "all")

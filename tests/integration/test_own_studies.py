@@ -75,6 +75,12 @@ def test_reading_results_imports_no_family(verb: str, stranger: Path, tmp_path: 
     assert not trace(tmp_path).exists()
 
 
+def test_the_gaps_of_families_of_ones_own_are_known(stranger: Path) -> None:
+    cells = json.loads(call("summary", stranger, "--format", "json").out)["summary"]
+    assert [cell["gap"] for cell in cells] == pytest.approx([0.45, 0.15, 0.8, 0.8])
+    assert call("plot", stranger, "--x", "gap", "--instances", "steep", "--format", "svg").code == 0
+
+
 def test_verify_skips_a_family_that_nobody_has_named(stranger: Path, tmp_path: Path) -> None:
     arguments = ("verify", "--reference", stranger.parent, "--n-jobs", 1, "--seed", 3, "--trials", 5)
     name = f"family_{tmp_path.name}:steep"

@@ -42,7 +42,8 @@ def test_a_cell_carries_what_a_trial_needs():
     assert c.weights.tolist() == [0.5, 0.5] + 6 * [0.25]
     assert c.items == tuple("12345678")
     assert (c.order, c.max_steps, c.engine, c.feedback) == ("as_given", 10, "reference", "semi-bandit")
-    assert (c.problem.w_star, c.problem.w_prime, c.problem.K_prime) == (0.5, 0.25, 2)
+    assert (c.problem.w_star, c.problem.w_prime, c.problem.K_prime, c.gap) == (0.5, 0.25, 2, 0.25)
+    assert dataclasses.replace(c, L=4, weights=np.array([0.1, 0.9, 0.25, 0.5])).gap == 0.25
     assert c.spec.algorithm == "cascadebai"
 
 

@@ -80,6 +80,15 @@ def test_nothing_else_is_named_than_what_differs(tmp_path):
     assert str(error.value) == text + "use --fresh to move it aside and start over, or another --out"
 
 
+def test_a_manifest_from_before_gaps_were_kept_differs_in_nothing_for_that(tmp_path):
+    new = manifest_of(tmp_path, BASE.replace("seed: 5", "seed: 5\nmax_steps: 7"))
+    old = manifest_of(tmp_path, BASE)
+    assert all(content.pop("gap") > 0 for content in old.cells.values())
+    with pytest.raises(ConfigError) as error:
+        refuse_mixing(tmp_path, old, new, list(old.cells))
+    assert "config: max_steps is none there and 7 here; use" in str(error.value)
+
+
 def test_changed_content_of_a_data_file_is_refused(tmp_path):
     text = "seed: 1\nK: 1\ninstances: [{name: mine, family: csv, path: rates.csv, item: item, rate: rate}]\n"
     (tmp_path / "rates.csv").write_text("item,rate\na,0.9\nb,0.5\nc,0.1\n")
