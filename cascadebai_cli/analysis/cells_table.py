@@ -9,7 +9,7 @@ from cascadebai_cli.analysis.varying import names_of
 from cascadebai_cli.analysis.wide import STUDY, matching, wide_table
 from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.store.directory import Results
-from cascadebai_cli.store.schema import POINT, SUMMARY_COLUMNS
+from cascadebai_cli.store.schema import BUDGET_STATISTICS, PLACE, SUMMARY_COLUMNS
 from cascadebai_cli.study.plot import DERIVED
 from cascadebai_cli.text.columns import value_text
 from cascadebai_cli.text.numbers import NO_NUMBER, is_missing, number, percent
@@ -63,15 +63,26 @@ def cells_printed(cells: pd.DataFrame) -> Table:
     Args:
         cells: as from `cells_table`.
     """
-    further = [str(name) for name in cells if name not in (*SUMMARY_COLUMNS, *DERIVED)]
+    further = [str(name) for name in cells if name not in (*SUMMARY_COLUMNS, *BUDGET_STATISTICS, *DERIVED)]
     options = [name for name in further if not _in_names(cells, name)]
     # learners that do not have an option do not make it vary
     varying = [name for name in options if cells[name].nunique() > 1]
     shown = cells.rename(columns={"n": "trials"})
-    names = names_of(shown, [*POINT, *varying, "trials"])
+    names = names_of(shown, [*PLACE, *varying, "trials"])
     capped = ["capped"] if (cells["n_capped"] > 0).any() else []
-    rows = [[*names.texts(row), *_line(row, bool(capped))] for row in shown.to_dict("records")]
-    return names.table(["mean steps", "95 % interval", *capped, "wrong", "95 % interval"], rows)
+    right = ["right", "95 % interval"] if "mean_right" in cells else []
+    rows = [
+        [*names.texts(row), *_line(row, bool(capped)), *(_right(row) if right else [])]
+        for row in shown.to_dict("records")
+    ]
+    return names.table(["mean steps", "95 % interval", *capped, "wrong", "95 % interval", *right], rows)
+
+
+def _right(row: Mapping[Any, Any]) -> list[str]:
+    """Mean number of right items of those found."""
+    if is_missing(row["right_low"]):
+        return [f"{row['mean_right']:.2f}", NO_NUMBER]
+    return [f"{row['mean_right']:.2f}", f"{row['right_low']:.2f} to {row['right_high']:.2f}"]
 
 
 def _in_names(cells: pd.DataFrame, option: str) -> bool:

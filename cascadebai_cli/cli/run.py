@@ -20,6 +20,7 @@ def run(
     K: Annotated[int | None, typer.Option("--K", help="Only this number of items to find.")] = None,
     delta: Annotated[float | None, typer.Option(help="Only this risk.")] = None,
     epsilon: Annotated[float | None, typer.Option(help="Only this tolerance.")] = None,
+    budget: Annotated[int | None, typer.Option(help="Only this number of steps, of a study with budgets.")] = None,
     cell_id: Annotated[str | None, typer.Option("--cell", metavar="ID", help="Only the cell of this id.")] = None,
     trials: Trials = None,
     trial: Annotated[
@@ -37,7 +38,7 @@ def run(
 
     done = work.run(
         config,
-        work.Choice(instance, learner, L, K, delta, epsilon, cell_id),
+        work.Choice(instance, learner, L, K, delta, epsilon, budget, cell_id),
         given=work.Given(trials, seed, max_steps, plugin or (), settings or ()),
         trial=trial,
         backend=work.Backend(n_jobs=n_jobs),

@@ -42,6 +42,7 @@ class Job(Generic[AnyLearner]):
         cascading: whether a click ends a step.
         max_steps: cap on the steps, none by default.
         steps: steps that the learner has made.
+        answers: whether the learner is asked for its items at the cap.
     """
 
     learner: AnyLearner
@@ -49,6 +50,7 @@ class Job(Generic[AnyLearner]):
     cascading: bool = True
     max_steps: int | None = None
     steps: int = 0
+    answers: bool = False
 
     @property
     def cap(self) -> int:

@@ -15,7 +15,7 @@ from cascadebai_cli.engines.jobs import Enough, Job, Paused, Runs, never, run_in
 from cascadebai_cli.engines.leap import State, clicks_of, leap
 from cascadebai_cli.engines.lockstep_rows import LONGEST_LEAP, new_rows
 from cascadebai_cli.engines.lookahead import NEVER, look_ahead
-from cascadebai_cli.engines.run import Run, Status
+from cascadebai_cli.engines.run import Run, run_of
 from cascadebai_cli.engines.windows import Window, proven_quiet
 from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.model.instance import BoolArray, IntArray
@@ -83,7 +83,7 @@ class _Block:
         self.ahead.turn(rows, self.rows.alive)
         self._fit_keys()
         for row in np.flatnonzero(self.rows.steps >= self.rows.cap).tolist():
-            self._finish(row, "capped")
+            self._finish(row)
         self._open(np.flatnonzero(self.rows.job >= 0), 1)
 
     # Steps.
@@ -231,13 +231,12 @@ class _Block:
         for row in rows[~self._quiet(rows, 0)].tolist():
             self._identify(row)
         for row in rows[(self.rows.job[rows] >= 0) & (self.rows.steps[rows] >= self.rows.cap[rows])].tolist():
-            self._finish(row, "capped")
+            self._finish(row)
 
     def _identify(self, row: int) -> None:
         """Lines 11 to 17 of Algorithm 1, by the learner's own rule."""
-        learner = self._learner(row)
+        learner = self._up_to_date(row)
         D = learner.race.survivors
-        learner.T[D], learner.S[D] = (counts[D] for counts in self._counts(row))
         T = learner.T[D]
         mean = learner.S[D] / np.maximum(T, 1)
         accept, reject = learner.rule.identify(
@@ -248,10 +247,17 @@ class _Block:
         learner.race.settle(accept, reject, mean)
         self.rows.remove(row, D[accept | reject], self.shift)
         if learner.race.finished:
-            self._finish(row, "stopped")
+            self._finish(row)
 
     def _learner(self, row: int) -> CascadeBAI:
         learner: CascadeBAI = self.rows.learner[row]
+        return learner
+
+    def _up_to_date(self, row: int) -> CascadeBAI:
+        """The learner, with the counts and clicks of its survivors."""
+        learner = self._learner(row)
+        D = learner.race.survivors
+        learner.T[D], learner.S[D] = (counts[D] for counts in self._counts(row))
         return learner
 
     def _counts(self, row: int) -> tuple[IntArray, IntArray]:
@@ -259,19 +265,9 @@ class _Block:
         T, S = self.ahead.counts(rows, self.ahead.slots(rows))
         return T[0], S[0]
 
-    def _finish(self, row: int, status: Status) -> None:
-        race, T = self._learner(row).race, self._learner(row).T
-        T[race.survivors] = self._counts(row)[0][race.survivors]
-        run = Run(
-            steps=int(self.rows.steps[row]),
-            status=status,
-            observations=int(T.sum()),
-            recommendation=race.recommendation,
-            accepted=tuple(race.accepted),
-            rejected=tuple(race.rejected),
-            counts=tuple(T.tolist()),
-        )
-        self.ended.append((int(self.rows.job[row]), run))
+    def _finish(self, row: int) -> None:
+        learner = self._up_to_date(row)
+        self.ended.append((int(self.rows.job[row]), run_of(learner.race, int(self.rows.steps[row]), learner.T)))
         self.rows.job[row] = -1
         self.ahead.stack[row].forget()
 
@@ -279,9 +275,7 @@ class _Block:
         """Bring the learners of all rows up to date."""
         self._park(np.flatnonzero(self.rows.job >= 0), self.now)
         for row in np.flatnonzero(self.rows.job >= 0).tolist():
-            learner = self._learner(row)
-            D = learner.race.survivors
-            learner.T[D], learner.S[D] = (counts[D] for counts in self._counts(row))
+            self._up_to_date(row)
             self.ahead.stack[row].forget()
             yield int(self.rows.job[row]), Paused(int(self.rows.steps[row]))
 

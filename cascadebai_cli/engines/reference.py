@@ -5,7 +5,7 @@ from cascadebai_cli.engines.reward_table import RewardTable
 from cascadebai_cli.engines.run import Run, Status, run_of
 from cascadebai_cli.learners.kl_lucb import KLLucb
 from cascadebai_cli.learners.protocol import Learner
-from cascadebai_cli.learners.racing import RacingLearner
+from cascadebai_cli.learners.racing import LeastObservedFirst
 from cascadebai_cli.model.feedback import Draw, Feedback
 
 
@@ -29,7 +29,7 @@ def _draw(outcomes: Outcomes | RewardTable, step: int) -> Draw:
 
 
 def _result(learner: Learner, steps: int, observations: int) -> Run:
-    if isinstance(learner, RacingLearner):
+    if isinstance(learner, LeastObservedFirst):
         return run_of(learner.race, steps, learner.T)
     status: Status = "stopped" if learner.finished else "capped"
     counts = tuple(learner.T.tolist()) if isinstance(learner, KLLucb) else ()

@@ -17,7 +17,7 @@ class Run:
         steps: number of lists shown, the time complexity; the cap if `status` is `capped`.
         status: `stopped` if the learner stopped by itself, `capped` if `max_steps` ended the run.
         observations: number of outcomes of survivors that were observed.
-        recommendation: the items returned; of a capped run, what the learner would return now.
+        recommendation: the items returned; of a capped run what the learner would return now, if it was to be asked.
         accepted: items in the order of acceptance (empty for learners that do not race).
         rejected: items in the order of rejection, those of one step in the order of the list of items.
         counts: number of observations of each item while it survived, length `L`; of racing learners and KL-LUCB++.

@@ -9,8 +9,10 @@ from typing import Any, Literal
 import numpy as np
 
 from cascadebai_cli.engines import lockstep, lucb, skip_ahead
+from cascadebai_cli.engines.answers import Counted, answering, ask, ask_after_skipping
 from cascadebai_cli.engines.jobs import Enough, Job, Runs, block_size, in_order, never
 from cascadebai_cli.engines.outcomes import Outcomes, RandomOutcomes
+from cascadebai_cli.engines.phases import run_phases
 from cascadebai_cli.engines.planned import run_planned
 from cascadebai_cli.engines.reference import run_reference
 from cascadebai_cli.engines.reward_table import RandomTable, RewardTable, TableShape
@@ -23,7 +25,7 @@ from cascadebai_cli.learners.protocol import Learner
 from cascadebai_cli.model.feedback import Cascading, SemiBandit
 from cascadebai_cli.model.instance import FloatArray
 
-EngineName = Literal["auto", "reference", "skip-ahead", "lockstep", "planned", "walk"]
+EngineName = Literal["auto", "reference", "skip-ahead", "lockstep", "planned", "walk", "phases"]
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,7 @@ class Engine:
         rows: trials that run best side by side; 1 if they run one after the other.
         entries: items that these trials have together, at most.
         by_steps: whether the time of a trial goes with its steps, when it runs beside others.
+        forgets: whether it forgets clicks, which are counted as they are drawn if a learner is to be asked at its cap.
     """
 
     version: int
@@ -60,6 +63,7 @@ class Engine:
     rows: int = 1
     entries: int = sys.maxsize
     by_steps: bool = False
+    forgets: bool = False
 
     def block(self, L: int) -> int:
         """How many trials of `L` items run best side by side."""
@@ -95,7 +99,7 @@ def _skipping_ahead(jobs: Sequence[Job[Any]], enough: Enough) -> Runs:
 
 def _in_lockstep(jobs: Sequence[Job[Any]], enough: Enough) -> Runs:
     """Each learner by the engine that is made for it."""
-    for made, run in ((True, lucb.run_lucb), (False, lockstep.run_lockstep)):
+    for made, run in ((True, lucb.run_lucb), (False, answering(lockstep.run_lockstep, ask))):
         places = [place for place, job in enumerate(jobs) if isinstance(job.learner, KLLucb) == made]
         for place, done in run([jobs[i] for i in places], enough):
             yield places[place], done
@@ -103,11 +107,19 @@ def _in_lockstep(jobs: Sequence[Job[Any]], enough: Enough) -> Runs:
 
 ENGINES: Mapping[str, Engine] = MappingProxyType(
     {
-        "reference": Engine(1, _outcomes, _one_by_one(_by_reference)),
+        "reference": Engine(1, _outcomes, answering(_one_by_one(_by_reference), ask)),
         "walk": Engine(1, _outcomes, _one_by_one(_by_walk)),
-        "skip-ahead": Engine(2, _outcomes, _skipping_ahead, skip_ahead.ROWS, skip_ahead.ENTRIES),
+        "skip-ahead": Engine(
+            2,
+            _outcomes,
+            answering(_skipping_ahead, ask_after_skipping),
+            skip_ahead.ROWS,
+            skip_ahead.ENTRIES,
+            forgets=True,
+        ),
         "lockstep": Engine(1, _stack, _in_lockstep, lockstep.ROWS, by_steps=True),
         "planned": Engine(1, _stack, _one_by_one(run_planned)),
+        "phases": Engine(1, _outcomes, answering(_one_by_one(run_phases), ask)),
     }
 )
 """Name -> engine; how it is spelled in a config, but for `auto`."""
@@ -137,6 +149,8 @@ def resolve_engine(
         return best
     if engine == "planned" and engine not in exact:
         raise ConfigError(f"engine planned cannot run {name}: it is made for track-and-stop; use engine: auto")
+    if engine == "phases" and engine not in exact:
+        raise ConfigError(f"engine phases cannot run {name}: it is made for uniform and sar; use engine: auto")
     if engine == "lockstep" and engine not in exact:
         raise ConfigError(
             f"engine lockstep cannot run {name}: it is made for CascadeBAI, its display "
@@ -154,7 +168,7 @@ def _engine_for_table(engine: EngineName, learner: Learner, name: str, walks: bo
     """Rewards that are indexed by time cannot be known ahead of the steps, which most engines need."""
     if getattr(learner, "repeats", False):
         raise ConfigError(f"{name} with r > 1 asks an item twice in a step, for which a table has one reward; use r: 1")
-    if engine in ("skip-ahead", "lockstep", "planned"):
+    if engine in ("skip-ahead", "lockstep", "planned", "phases"):
         raise ConfigError(
             f"engine {engine} cannot read rewards from a table, which ties them to steps; use engine: auto"
         )
@@ -175,6 +189,7 @@ def simulate(
     feedback: str = "cascading",
     engine: EngineName = "auto",
     max_steps: int | None = None,
+    answers: bool = False,
 ) -> Run:
     """Run one trial.
 
@@ -184,8 +199,11 @@ def simulate(
         feedback: a key of `FEEDBACKS`.
         engine: which engine; every choice has the same law, not the same random numbers.
         max_steps: cap on the number of lists shown, none by default.
+        answers: whether the recommendation of a capped run is what the learner answers then.
     """
-    return simulate_block(make_learner, [trial], feedback=feedback, engine=engine, max_steps=max_steps)[0]
+    return simulate_block(
+        make_learner, [trial], feedback=feedback, engine=engine, max_steps=max_steps, answers=answers
+    )[0]
 
 
 def simulate_block(
@@ -195,21 +213,29 @@ def simulate_block(
     feedback: str = "cascading",
     engine: EngineName = "auto",
     max_steps: int | None = None,
+    answers: bool = False,
 ) -> list[Run]:
     """Run trials, side by side where the engine can; each run is the same as if it were the only one.
 
     Args:
         make_learner: builds a fresh learner.
         trials: weights, generators and tables, all with tables of the same kind or all without.
-        feedback, engine, max_steps: as for `simulate`.
+        feedback, engine, max_steps, answers: as for `simulate`.
     """
-    jobs = [new_job(make_learner(), trial, feedback, engine, max_steps) for trial in trials]
+    jobs = [new_job(make_learner(), trial, feedback, engine, max_steps, answers) for trial in trials]
     return in_order(jobs[0][0].run([job for _, job in jobs], never)) if jobs else []
 
 
 def new_job(
-    learner: Learner, trial: Trial, feedback: str, engine: EngineName, max_steps: int | None
+    learner: Learner,
+    trial: Trial,
+    feedback: str,
+    engine: EngineName,
+    max_steps: int | None,
+    answers: bool = False,
 ) -> tuple[Engine, Job[Learner]]:
     """A trial as its engine takes it, and that engine."""
     made = ENGINES[resolve_engine(engine, learner, feedback, trial.table)]
-    return made, Job(learner, made.source(trial), feedback == "cascading", max_steps)
+    source = made.source(trial)
+    stack = Counted(source, len(trial.weights)) if answers and made.forgets else source
+    return made, Job(learner, stack, feedback == "cascading", max_steps, answers=answers)

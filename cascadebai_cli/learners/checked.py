@@ -57,12 +57,7 @@ class Checked:
     @property
     def recommendation(self) -> tuple[int, ...]:
         """The `K` items returned once `finished`; before that none, as nothing is asked of it."""
-        if not self.finished:
-            return ()
-        items = self._items(self._learner.recommendation)
-        if items is None or len(items) != self._K:
-            raise self._refusal("recommendation", self._learner.recommendation, f"it has {self._K}")
-        return tuple(items)
+        return self._best("recommendation") if self.finished else ()
 
     def select(self) -> Sequence[int]:
         """The list to show."""
@@ -71,6 +66,14 @@ class Checked:
         if not items or len(items) > self._K:
             raise self._refusal("select", shown, f"a list has 1 to {self._K}")
         return items
+
+    def _best(self, part: str) -> tuple[int, ...]:
+        """The `K` items that are named by a part."""
+        answer: Any = getattr(self._learner, part)
+        items = self._items(answer)
+        if items is None or len(items) != self._K:
+            raise self._refusal(part, answer, f"it has {self._K}")
+        return tuple(items)
 
     def _items(self, answer: Any) -> list[int] | None:
         """Different items as numbers of Python's own; `None` if the answer is anything else."""
@@ -86,6 +89,15 @@ class Checked:
         return CascadeError(
             f"{self.name}: {part} returned {_shown(answer)}; {what} different items, each from 0 to {self._L - 1}"
         )
+
+
+class CheckedAnswering(Checked):
+    """One that can be asked at any time."""
+
+    @property
+    def answer(self) -> tuple[int, ...]:
+        """The `K` items that it would return now."""
+        return self._best("answer")
 
 
 def _shown(answer: object) -> str:

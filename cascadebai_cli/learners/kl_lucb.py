@@ -119,6 +119,11 @@ class KLLucb:
         """`J`, in descending order of mean."""
         return tuple(by_mean(self.mean)[: self.rule.K].tolist())
 
+    @property
+    def answer(self) -> tuple[int, ...]:
+        """The items to name now: `J`."""
+        return self.recommendation
+
     def select(self) -> list[int]:
         """The items nearest to the boundary in ascending order of `T`; at first those that were least observed."""
         by_count: list[int] = np.argsort(self.T, kind="stable").tolist()

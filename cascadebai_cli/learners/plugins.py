@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from cascadebai_cli.errors import CascadeError, ConfigError
-from cascadebai_cli.learners.checked import PARTS, Checked, refuse_incomplete
+from cascadebai_cli.learners.checked import PARTS, Checked, CheckedAnswering, refuse_incomplete
 from cascadebai_cli.learners.own_code import in_words, own_hash, own_module
-from cascadebai_cli.learners.protocol import Learner
+from cascadebai_cli.learners.protocol import Learner, can_answer
 from cascadebai_cli.learners.racing import RacingLearner
 from cascadebai_cli.learners.sources import OURS
 
@@ -67,7 +67,11 @@ def build_plugin(name: str, make_rng: MakeGenerator, *, L: int, K: int, **others
     except (Exception, SystemExit) as error:
         raise ConfigError(f"{name}: {in_words(error)}; it is made with L, K, delta, epsilon and its options") from error
     refuse_incomplete(learner, name)
-    return learner if _runs_our_way(learner) else Checked(learner, name, L, K)
+    if _runs_our_way(learner):
+        ours: Learner = learner
+        return ours
+    checked = CheckedAnswering if can_answer(learner) else Checked
+    return checked(learner, name, L, K)
 
 
 def _runs_our_way(learner: object) -> bool:

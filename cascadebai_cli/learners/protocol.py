@@ -1,6 +1,7 @@
 """What every engine asks of a learner."""
 
 from collections.abc import Sequence
+from inspect import getattr_static
 from typing import Protocol, runtime_checkable
 
 
@@ -28,3 +29,17 @@ class Learner(Protocol):
     def observe(self, shown: Sequence[int], outcomes: Sequence[int]) -> None:
         """Take in the outcomes (1 a click, 0 a skip) of the first `len(outcomes)` items shown."""
         ...
+
+
+class Answering(Learner, Protocol):
+    """A learner that can be asked at any time, as a budget of steps needs it."""
+
+    @property
+    def answer(self) -> tuple[int, ...]:
+        """The `K` items that it would return now."""
+        ...
+
+
+def can_answer(learner: Learner) -> bool:
+    """Whether a learner is `Answering`; nothing is asked of it."""
+    return getattr_static(learner, "answer", None) is not None

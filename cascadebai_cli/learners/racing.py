@@ -2,7 +2,8 @@
 
 A racing learner is a *rule* (frozen: how many items a step shows, the radius, who is identified from means and
 counts) and a *race* (who survives, who was accepted and rejected, in which order). The rule and the race are all
-that the fast engines need; `RacingLearner` adds the step-by-step bookkeeping of the reference engine.
+that the fast engines need; `RacingLearner` adds the step-by-step bookkeeping of the reference engine, which it shares
+with every learner that is `LeastObservedFirst`.
 """
 
 from abc import ABC, abstractmethod
@@ -115,6 +116,15 @@ class Race:
         """The first `K` accepted; if the rejections ended the race, the accepted and the survivors."""
         return tuple([*self.accepted, *self.survivors.tolist()][: self.K])
 
+    def answer(self, mean: FloatArray) -> tuple[int, ...]:
+        """The `K` items to name now: the accepted, then the survivors of the largest means, ties by number.
+
+        Args:
+            mean: empirical means of all items, shape `(L,)`.
+        """
+        best = self.survivors[by_mean(mean[self.survivors])]
+        return tuple([*self.accepted, *best.tolist()][: self.K])
+
     def settle(self, accept: BoolArray, reject: BoolArray, mean: FloatArray) -> None:
         """Remove the masked survivors; those accepted together enter in descending order of mean.
 
@@ -164,25 +174,27 @@ def pick(values: FloatArray, index: IntArray) -> FloatArray:
     return picked.reshape(*values.shape[:-1], 1)
 
 
-class RacingLearner:
-    """A racing rule run step by step, counts and sums kept per item.
+class LeastObservedFirst(ABC):
+    """A learner that shows the least observed survivors, counts and sums kept per item.
+
+    Args:
+        L: number of items.
+        K: number of items to find.
+        closes: as for `RacingRule`.
 
     Attributes:
-        repeats: whether one list may hold an item more than once.
+        race: who survives.
+        T, S: observations and clicks of each item.
     """
 
-    def __init__(self, rule: RacingRule) -> None:
-        self.rule, self.repeats = rule, False
-        self.race = Race(rule.L, rule.K, rule.closes)
-        self.T: IntArray = np.zeros(rule.L, np.int64)
-        self.S: IntArray = np.zeros(rule.L, np.int64)
+    def __init__(self, L: int, K: int, closes: bool = False) -> None:
+        self.race = Race(L, K, closes)
+        self.T: IntArray = np.zeros(L, np.int64)
+        self.S: IntArray = np.zeros(L, np.int64)
 
-    @property
-    def engines(self) -> tuple[str, ...]:
-        """Fast engines that are exact for it, the best first; a class that shows or counts in its own way has none."""
-        made = type(self)
-        own = made.select is RacingLearner.select and made.observe is RacingLearner.observe
-        return ("skip-ahead",) if own else ()
+    @abstractmethod
+    def _batch(self, survivors: int) -> int:
+        """Largest number of observations of a step with that many survivors."""
 
     @property
     def finished(self) -> bool:
@@ -194,6 +206,11 @@ class RacingLearner:
         """The items found."""
         return self.race.recommendation
 
+    @property
+    def answer(self) -> tuple[int, ...]:
+        """The items to name now."""
+        return self.race.answer(self.S / np.maximum(self.T, 1))
+
     def select(self) -> list[int]:
         """The least observed survivors in ascending order of `T`, ties in the order of `D`; over again in a long list.
 
@@ -201,13 +218,39 @@ class RacingLearner:
         """
         D = self.race.survivors
         order = np.argsort(self.T[D], kind="stable")
-        return np.resize(D[order], self.rule.batch(len(D))).tolist()
+        return np.resize(D[order], self._batch(len(D))).tolist()
 
     def observe(self, shown: Sequence[int], outcomes: Sequence[int]) -> None:
-        """Update counts and sums, then accept and reject from the state at the end of the step."""
+        """Update counts and sums."""
         for item, outcome in zip(shown, outcomes, strict=False):
             self.T[item] += 1
             self.S[item] += outcome
+
+
+class RacingLearner(LeastObservedFirst):
+    """A racing rule run step by step.
+
+    Attributes:
+        repeats: whether one list may hold an item more than once.
+    """
+
+    def __init__(self, rule: RacingRule) -> None:
+        super().__init__(rule.L, rule.K, rule.closes)
+        self.rule, self.repeats = rule, False
+
+    @property
+    def engines(self) -> tuple[str, ...]:
+        """Fast engines that are exact for it, the best first; a class that shows or counts in its own way has none."""
+        made = type(self)
+        own = made.select is RacingLearner.select and made.observe is RacingLearner.observe
+        return ("skip-ahead",) if own else ()
+
+    def _batch(self, survivors: int) -> int:
+        return self.rule.batch(survivors)
+
+    def observe(self, shown: Sequence[int], outcomes: Sequence[int]) -> None:
+        """Update counts and sums, then accept and reject from the state at the end of the step."""
+        super().observe(shown, outcomes)
         D = self.race.survivors
         mean = self.S[D] / np.maximum(self.T[D], 1)
         lower, upper = self.rule.lower(mean, self.T[D]), self.rule.upper(mean, self.T[D])

@@ -7,16 +7,34 @@ from typing import Any
 
 from cascadebai_cli.learners.batrac import BatRac
 from cascadebai_cli.learners.cascadebai import CascadeBAI
+from cascadebai_cli.learners.fixed_budget import SuccessiveAcceptsRejects, Uniform
 from cascadebai_cli.learners.kl_lucb import KLLucb
 from cascadebai_cli.learners.own_code import is_own
-from cascadebai_cli.learners.plugins import MakeGenerator, build_plugin, load_plugin, same_generator
+from cascadebai_cli.learners.plugins import MakeGenerator, build_plugin, load_plugin, parameters, same_generator
 from cascadebai_cli.learners.protocol import Learner
 from cascadebai_cli.learners.track_and_stop import TrackAndStop
 
 ALGORITHMS: Mapping[str, Callable[..., Learner]] = MappingProxyType(
-    {"cascadebai": CascadeBAI, "batrac": BatRac, "kl-lucb++": KLLucb, "track-and-stop": TrackAndStop}
+    {
+        "cascadebai": CascadeBAI,
+        "batrac": BatRac,
+        "kl-lucb++": KLLucb,
+        "track-and-stop": TrackAndStop,
+        "uniform": Uniform,
+        "sar": SuccessiveAcceptsRejects,
+    }
 )
 """Algorithm name -> class taking `(L, K, delta, epsilon, **options)`."""
+
+
+BUDGET = "budget"
+"""Parameter of a learner that knows when it will be asked."""
+
+
+def knows_budget(name: str) -> bool:
+    """Whether what a known algorithm does depends on the budget."""
+    made = find_algorithm(name)
+    return made is not None and BUDGET in parameters(made)
 
 
 def find_algorithm(name: str) -> Callable[..., Learner] | None:
@@ -49,9 +67,19 @@ class LearnerSpec:
         changed = any(self.options.get(name, value) != value for name, value in _OF_THE_PAPER.items())
         return self.algorithm == "cascadebai" and not changed
 
-    def build(self, L: int, K: int, delta: float, epsilon: float, make_rng: MakeGenerator = same_generator) -> Learner:
+    def build(
+        self,
+        L: int,
+        K: int,
+        delta: float,
+        epsilon: float,
+        make_rng: MakeGenerator = same_generator,
+        budget: int | None = None,
+    ) -> Learner:
         """A fresh learner; `make_rng` makes the generator of one that draws, another one for each trial."""
         arguments = {"L": L, "K": K, "delta": delta, "epsilon": epsilon, **self.options}
+        if budget is not None and knows_budget(self.algorithm):
+            arguments[BUDGET] = budget
         if is_own(self.algorithm):
             return build_plugin(self.algorithm, make_rng, **arguments)
         return ALGORITHMS[self.algorithm](**arguments)

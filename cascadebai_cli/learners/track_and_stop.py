@@ -68,6 +68,11 @@ class TrackAndStop:
         """The `K` largest means, in descending order."""
         return tuple(by_mean(self.S / np.maximum(self.T, 1))[: self.K].tolist())
 
+    @property
+    def answer(self) -> tuple[int, ...]:
+        """The items to name now."""
+        return self.recommendation
+
     def select(self) -> list[int]:
         """The list of the present block."""
         return list(self.blocks[self._block].items)

@@ -84,6 +84,10 @@ class Instance:
         """`K' = #{i: w(i) >= w(K) - epsilon}`, at least `K`."""
         return int(self.epsilon_optimal.sum())
 
+    def right(self, items: Iterable[int]) -> int:
+        """How many different epsilon-optimal items are among `items`."""
+        return int(self.epsilon_optimal[sorted(set(items))].sum())
+
     def is_correct(self, items: Iterable[int]) -> bool:
         """Whether `items` are `K` distinct epsilon-optimal items."""
         chosen = sorted(set(items))

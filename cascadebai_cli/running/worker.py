@@ -100,7 +100,7 @@ def _made(seed: int, block: Block) -> Iterator[_Made]:
     for trial in block.trials:
         made, permutation = _prepared(seed, cell, trial)
         _, learner, steps, seconds = begun.get(trial) or Begun(trial, _learner(seed, cell, trial), 0, 0.0)
-        _, job = new_job(learner, made, cell.feedback, cell.engine, cell.most_steps)
+        _, job = new_job(learner, made, cell.feedback, cell.engine, cell.most_steps, cell.answers)
         yield _Made(trial, replace(job, steps=steps), permutation, seconds)
 
 
@@ -175,13 +175,15 @@ def _timed(seed: int, cell: Cell, trial: int) -> Done:
 
 def _row(settings: Settings, cell: Cell, problem: Instance, trial: int, done: Done) -> Row:
     run, items, seconds = done
-    if run.status == "capped" and run.steps != cell.max_steps:
+    if run.status == "capped" and run.steps not in (cell.max_steps, cell.budget):
         raise CascadeError(
             f"no end after {run.steps:,} steps, and more cannot be counted; choose a larger gap or epsilon, or a "
             "max_steps"
         )
-    correct = None if run.status == "capped" else problem.is_correct(items)
-    found = Row(cell.cell_id, trial, run.status, run.steps, run.observations, correct, seconds)
+    status = "answered" if cell.answers else run.status
+    correct = None if status == "capped" else problem.is_correct(items)
+    right = problem.right(items) if cell.answers else None
+    found = Row(cell.cell_id, trial, status, run.steps, run.observations, correct, seconds, right)
     return found._replace(items=items, clicks=_clicks(settings, cell, trial, run)) if settings.with_items else found
 
 
@@ -199,17 +201,19 @@ def run_trial(seed: int, cell: Cell, trial: int) -> tuple[Run, tuple[int, ...]]:
     """
     made, permutation = _prepared(seed, cell, trial)
     make = partial(_learner, seed, cell, trial)
-    run = simulate(make, made, feedback=cell.feedback, engine=cell.engine, max_steps=cell.most_steps)
+    run = simulate(
+        make, made, feedback=cell.feedback, engine=cell.engine, max_steps=cell.most_steps, answers=cell.answers
+    )
     return run, _items(run, permutation)
 
 
 def _learner(seed: int, cell: Cell, trial: int) -> Learner:
-    return cell.build(partial(learner_generator, seed, cell.cell_id, trial))
+    return cell.build(partial(learner_generator, seed, cell.path_id, trial))
 
 
 def _prepared(seed: int, cell: Cell, trial: int) -> tuple[Trial, IntArray]:
     """The trial, and which item of the cell is in each place of it."""
-    rng = trial_generator(seed, cell.cell_id, trial)
+    rng = trial_generator(seed, cell.path_id, trial)
     permutation = rng.permutation(cell.L) if cell.order == "random" else np.arange(cell.L)
     return Trial(cell.weights[permutation], rng, cell.rewards), permutation
 

@@ -56,9 +56,17 @@ _FLAG = Code(
     lambda flag: -1 if flag is None else int(flag),
     _FLAGS.__getitem__,
 )
+_OPTIONAL = Code(
+    np.int64,
+    lambda text: _count(text) if text else None,
+    lambda number: "" if number is None else str(number),
+    lambda number: -1 if number is None else number,
+    lambda packed: None if packed < 0 else packed,
+)
 _SECONDS = Code(np.float64, float, "{:.6f}".format)
 
 CODES: Mapping[str, Code] = MappingProxyType(
-    {name: {int: _COUNT, str: _STATUS, bool: _FLAG}[kind] for name, kind in OUTCOME.items()} | {"seconds": _SECONDS}
+    {name: {int: _COUNT, str: _STATUS, bool: _FLAG}[kind] for name, kind in OUTCOME.items()}
+    | {"seconds": _SECONDS, "right": _OPTIONAL}
 )
-"""What the journal keeps of a trial, in the order of the fields of `Row`."""
+"""What the journal keeps of a trial, in the order of the fields of `Row`; the last one only where there is a budget."""

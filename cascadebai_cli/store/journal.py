@@ -33,7 +33,8 @@ _UNPACK = tuple((place, code.unpack) for place, code in enumerate(CODES.values()
 
 def encode(row: Row) -> bytes:
     """The line of the journal: fields, checksum, end of line."""
-    line = ",".join([row.cell_id, *(text(row[place]) for place, text in _TEXT)])
+    kept = _TEXT if row.right is not None else _TEXT[:-1]
+    line = ",".join([row.cell_id, *(text(row[place]) for place, text in kept)])
     return f"{line},{crc32(line.encode()):08x}\n".encode()
 
 
@@ -44,7 +45,9 @@ def decode(line: bytes) -> Row | None:
         return None
     try:
         cell_id, *values = text.decode().split(",")
-        return Row(cell_id, *(read(value) for read, value in zip(_READ, values, strict=True)))
+        if len(values) < len(_READ) - 1:
+            return None
+        return Row(cell_id, *(read(value) for read, value in zip(_READ, values, strict=False)))
     except (ValueError, KeyError):
         return None
 

@@ -107,6 +107,7 @@ class GridCell(BaseModel):
     w_prime: float
     delta: float
     epsilon: float
+    budget: int | None = None
 
 
 def grid_of(directory: Path, manifest: Manifest) -> list[GridCell]:
@@ -155,6 +156,7 @@ def content(cell: Cell) -> dict[str, Any]:
         "order": cell.order,
         "max_steps": cell.max_steps,
         "engine": cell.runs_with,
+        **({"budget": cell.budget} if cell.answers else {}),
         **({"rewards": asdict(cell.rewards)} if cell.rewards else {}),
         **({"weights_code": cell.weights_code} if cell.weights_code else {}),
         **({"code": plugin_code(cell.spec.algorithm)} if cell.is_own else {}),

@@ -8,7 +8,7 @@ from typing import Any
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.store.manifest import MAKERS, GridCell, Manifest, grid_of, hash_of
 from cascadebai_cli.store.mixing import Places, content_differences, maker_differences
-from cascadebai_cli.store.schema import MANIFEST, POINT
+from cascadebai_cli.store.schema import MANIFEST, PLACE
 from cascadebai_cli.study.config import stored_study
 from cascadebai_cli.study.merged_config import merged_config
 
@@ -77,7 +77,7 @@ def _facts(manifest: Manifest) -> Iterator[tuple[tuple[Any, ...], Mapping[str, A
     files = {entry["name"] for entry in manifest.config["instances"] if entry.get("path")}
     for cell_id, content in manifest.cells.items():
         yield ("cell", cell_id), {"engine": content.get("engine")}
-        yield ("point", *(content.get(key) for key in POINT)), content
+        yield ("point", *(content.get(key) for key in PLACE)), content
         yield ("learner", content.get("learner")), {"code": content.get("code")}
         if (instance := content.get("instance")) in files:
             yield ("file", instance, content.get("L")), {"instance": instance, "weights": content.get("weights")}
@@ -99,7 +99,7 @@ def _ordered(grids: Sequence[Sequence[GridCell]]) -> Iterator[GridCell]:
 def _sorted(parts: Sequence[Sequence[GridCell]]) -> list[GridCell]:
     """The cells of one instance."""
     cells = {cell.cell_id: cell for part in parts[::-1] for cell in part}
-    ranks = [(key, _ranks([[getattr(cell, key) for cell in part] for part in parts])) for key in POINT]
+    ranks = [(key, _ranks([[getattr(cell, key) for cell in part] for part in parts])) for key in PLACE]
     return sorted(cells.values(), key=lambda cell: [rank[getattr(cell, key)] for key, rank in ranks])
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.store.manifest import GAP, Manifest
-from cascadebai_cli.store.schema import MANIFEST, POINT
+from cascadebai_cli.store.schema import MANIFEST, PLACE
 
 
 class Places(NamedTuple):
@@ -74,8 +74,8 @@ def _cell_differences(
     before: Mapping[str, Any], cells: Sequence[Mapping[str, Any]], config: Mapping[str, Any]
 ) -> Iterator[str]:
     """How a cell that is gone differs from the nearest one of the new config."""
-    near = min(cells, key=lambda after: (len(_changed(before, after, POINT)), len(_changed(before, after))))
-    place = _changed(before, near, POINT)
+    near = min(cells, key=lambda after: (len(_changed(before, after, PLACE)), len(_changed(before, after))))
+    place = _changed(before, near, PLACE)
     for key in place:
         yield f"{key} {_shown(before.get(key))} is there and not here"
     if not place:

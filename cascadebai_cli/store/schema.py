@@ -36,7 +36,9 @@ CELL = _columns(
 """A cell; each is an attribute of `study.cells.Cell`."""
 OUTCOME = _columns(trial=int, status=str, steps=int, observations=int, correct=bool)
 """What a trial came to; each is a field of `Row`, in the same order."""
-SAME = tuple(name for name in OUTCOME if name != "trial")
+BUDGET = _columns(budget=int, right=int)
+"""What the rows of a study with a budget have besides: the attribute of the cell, and the field of `Row`."""
+SAME = (*(name for name in OUTCOME if name != "trial"), "right")
 """What must be the same whenever and wherever a trial is run."""
 STATISTICS = _columns(
     n=int,
@@ -52,6 +54,8 @@ STATISTICS = _columns(
     error_high=float,
 )
 """What the trials of a cell came to together."""
+BUDGET_STATISTICS = _columns(budget=int, mean_right=float, right_low=float, right_high=float)
+"""And those of a cell with a budget."""
 
 TRIAL_COLUMNS: Columns = MappingProxyType({**CELL, **OUTCOME})
 TIMING_COLUMNS = _columns(cell_id=str, trial=int, seconds=float)
@@ -134,13 +138,15 @@ SHARP_COLUMNS = _columns(T_star=float, gap=float, sharp=float, measured_over_sha
 
 POINT = ("instance", "learner", "L", "K", "delta", "epsilon")
 """What tells the cells of one study apart."""
+PLACE = (*POINT, "budget")
+"""The same where there may be a budget."""
 SERIES = ("instance", "learner", "L", "delta", "epsilon")
 """Cells that agree in these columns make one curve over `K`."""
 SETTING = ("instance", "L", "K", "delta", "epsilon")
 """Cells that agree in these columns differ in the learner only."""
 
 
-STATUSES = ("stopped", "capped")
+STATUSES = ("stopped", "capped", "answered")
 MOST_COUNT = 2**63 - 1
 """Largest number of a trial, of steps or of observations."""
 
@@ -151,6 +157,7 @@ class Row(NamedTuple):
     Attributes:
         status: one of `STATUSES`.
         correct: whether the items found are all epsilon-optimal; `None` for a capped trial.
+        right: how many of them are, of a trial with a budget.
         seconds: wall time; nan in rows of `trials.csv`, which does not hold it.
         items: the items found, as indices into the weights of the cell; empty if not asked for, and never stored.
         clicks: clicks on survivors expected from the observations of the run; nan if not asked for, and never stored.
@@ -163,6 +170,7 @@ class Row(NamedTuple):
     observations: int
     correct: bool | None
     seconds: float = float("nan")
+    right: int | None = None
     items: tuple[int, ...] = ()
     clicks: float = float("nan")
 

@@ -11,7 +11,7 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.instance import FloatArray
 from cascadebai_cli.store.files import AGAIN, write_atomically
 from cascadebai_cli.store.intervals import binomial_interval, t_quantile
-from cascadebai_cli.store.schema import CELL, SUMMARY, SUMMARY_COLUMNS, TRIALS
+from cascadebai_cli.store.schema import BUDGET_STATISTICS, CELL, SUMMARY, SUMMARY_COLUMNS, TRIALS
 from cascadebai_cli.store.tables import read_table
 from cascadebai_cli.store.trials import CHUNK, read_trials
 
@@ -37,20 +37,22 @@ def summarise_file(path: Path, chunk: int = CHUNK) -> pd.DataFrame:
 def summarise(trials: pd.DataFrame) -> pd.DataFrame:
     """Statistics of each cell, in the order in which the cells appear.
 
-    Steps of capped trials count with the cap; the error rate is that of the trials that stopped. Intervals are
-    95 %: t for the mean, exact binomial for the error rate.
+    Steps of capped trials count with the cap; the error rate is that of the trials that stopped or were
+    asked. Intervals are 95 %: t for the mean, exact binomial for the error rate.
 
     Args:
         trials: as `trials.csv`.
 
     Returns:
-        the columns `SUMMARY_COLUMNS`.
+        the columns `SUMMARY_COLUMNS`, and `BUDGET_STATISTICS` where there is a budget.
     """
     return _table(_rows(trials))
 
 
 def _table(rows: Iterable[dict[str, Any]]) -> pd.DataFrame:
-    return pd.DataFrame(list(rows), columns=list(SUMMARY_COLUMNS))
+    found = list(rows)
+    further = BUDGET_STATISTICS if found and "budget" in found[0] else ()
+    return pd.DataFrame(found, columns=[*SUMMARY_COLUMNS, *further])
 
 
 def _rows(trials: pd.DataFrame) -> Iterator[dict[str, Any]]:
@@ -60,31 +62,40 @@ def _rows(trials: pd.DataFrame) -> Iterator[dict[str, Any]]:
     starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
     heads: list[dict[Any, Any]] = trials.iloc[order[starts]][list(CELL)].to_dict("records")
     steps, observations = (trials[name].to_numpy(dtype=float)[order] for name in ("steps", "observations"))
-    stopped = (trials["status"] == "stopped").to_numpy(dtype=bool)[order]
+    stopped = (trials["status"] != "capped").to_numpy(dtype=bool)[order]
     wrong = (trials["correct"] == 0).fillna(False).to_numpy(dtype=bool)[order] & stopped
+    budget, right = (trials[name].to_numpy()[order] if name in trials else None for name in ("budget", "right"))
     for head, start, end in zip(heads, starts, [*starts, len(order)][1:], strict=True):
         cell = slice(start, end)
         yield {
             **head,
             **_means(steps[cell], observations[cell]),
             **_errors(int(stopped[cell].sum()), int(wrong[cell].sum()), end - start),
+            **({} if budget is None or right is None else _right(int(budget[start]), right[cell].astype(float))),
         }
 
 
+def _right(budget: int, right: FloatArray) -> dict[str, Any]:
+    mean, _, _, low, high = _mean(right)
+    return {"budget": budget, "mean_right": mean, "right_low": low, "right_high": high}
+
+
 def _means(steps: FloatArray, observations: FloatArray) -> dict[str, Any]:
-    n, mean = len(steps), float(steps.sum() / len(steps))
-    sd = float(np.sqrt(((mean - steps) ** 2).sum() / (n - 1))) if n > 1 else float("nan")
-    se = sd / n**0.5
-    half = t_quantile(n) * se
+    n, names = len(steps), ("mean_steps", "sd_steps", "se_steps", "ci_low", "ci_high")
     return {
         "n": n,
-        "mean_steps": mean,
-        "sd_steps": sd,
-        "se_steps": se,
-        "ci_low": mean - half,
-        "ci_high": mean + half,
+        **dict(zip(names, _mean(steps), strict=True)),
         "mean_observations": float(observations.sum() / n),
     }
+
+
+def _mean(values: FloatArray) -> tuple[float, float, float, float, float]:
+    """Mean, standard deviation, standard error and the ends of the interval."""
+    n, mean = len(values), float(values.sum() / len(values))
+    sd = float(np.sqrt(((mean - values) ** 2).sum() / (n - 1))) if n > 1 else float("nan")
+    se = sd / n**0.5
+    half = t_quantile(n) * se
+    return mean, sd, se, mean - half, mean + half
 
 
 def _errors(stopped: int, wrong: int, n: int) -> dict[str, float]:
@@ -127,6 +138,9 @@ def _checks(t: pd.DataFrame) -> Iterator[tuple[str, "pd.Series[bool]", str]]:
     low, mean, high = t["ci_low"], t["mean_steps"], t["ci_high"]
     yield "ci_low", (low <= mean) | low.isna(), "at most mean_steps"
     yield "ci_high", (high >= mean) | high.isna(), "at least mean_steps"
+    if "budget" in t:
+        yield "budget", _whole(t["budget"], 1), "a whole number from 1 on"
+        yield "mean_right", t["mean_right"].between(0, t["K"]), "a number from 0 to K"
     yield "error_rate", t["error_rate"].between(0, 1) | t["error_rate"].isna(), "a number from 0 to 1"
 
 

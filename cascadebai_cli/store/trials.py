@@ -4,6 +4,7 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import repeat
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -14,7 +15,7 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.store.codes import CODES
 from cascadebai_cli.store.files import AGAIN, reading, write_atomically
 from cascadebai_cli.store.journal import Stored
-from cascadebai_cli.store.schema import CELL, MOST_COUNT, OUTCOME, STATUSES, TRIAL_COLUMNS, TRIALS, Row
+from cascadebai_cli.store.schema import BUDGET, CELL, MOST_COUNT, OUTCOME, STATUSES, TRIAL_COLUMNS, TRIALS, Row
 from cascadebai_cli.store.tables import ALL_DIGITS, refuse_long_header
 from cascadebai_cli.store.wanted import Limits
 from cascadebai_cli.study.messages import show
@@ -32,7 +33,7 @@ _RIGHT: dict[type, tuple[Callable[[str], object], str]] = {
 _STATUS = (STATUSES.__contains__, " or ".join(STATUSES))
 _TYPES = {str: str, int: "int64", float: "float64", bool: "Int8"}
 _FORMAT: dict[str, Any] = {
-    "dtype": {name: _TYPES[kind] for name, kind in TRIAL_COLUMNS.items()},
+    "dtype": {name: _TYPES[kind] for name, kind in {**TRIAL_COLUMNS, **BUDGET}.items()},
     "keep_default_na": False,
     "na_values": {name: [""] for name, kind in OUTCOME.items() if kind is bool},
     "index_col": False,
@@ -46,6 +47,10 @@ class InGrid(Protocol):
     @property
     def cell_id(self) -> str:
         """Its id."""
+
+    @property
+    def budget(self) -> int | None:
+        """Steps after which its learner is asked."""
 
 
 def holds_rows(directory: Path) -> bool:
@@ -77,11 +82,15 @@ def write_trials(directory: Path, cells: Sequence[InGrid], stored: Stored, limit
 
 
 def _lines(cells: Sequence[InGrid], stored: Stored, limits: Limits | None) -> Iterator[str]:
-    yield ",".join(TRIAL_COLUMNS) + "\n"
+    further = tuple(BUDGET) if any(cell.budget is not None for cell in cells) else ()
+    yield ",".join((*TRIAL_COLUMNS, *further)) + "\n"
     for cell in cells:
         start = cell_fields(cell)
         rows = rows_below(stored, cell, limits)
-        for fields in zip(*(CODES[name].texts(rows[name]) for name in OUTCOME), strict=True):
+        texts = {name: CODES[name].texts(rows[name]) for name in OUTCOME}
+        if further:
+            texts |= {"budget": repeat(str(cell.budget), len(rows)), "right": CODES["right"].texts(rows["right"])}
+        for fields in zip(*texts.values(), strict=True):
             yield ",".join((start, *fields)) + "\n"
 
 
@@ -110,16 +119,19 @@ def trials_table(cells: Iterable[InGrid], rows: Iterable[Row]) -> pd.DataFrame:
         cells: their cells.
         rows: the trials, those of a cell one after the other.
     """
-    known = {cell.cell_id: cell_values(cell) for cell in cells}
-    return pd.DataFrame([{**known[row.cell_id], **row._asdict()} for row in rows], columns=list(TRIAL_COLUMNS))
+    cells = list(cells)
+    columns = [*TRIAL_COLUMNS, *(BUDGET if any(cell.budget is not None for cell in cells) else ())]
+    known = {cell.cell_id: {**cell_values(cell), "budget": cell.budget} for cell in cells}
+    return pd.DataFrame([{**known[row.cell_id], **row._asdict()} for row in rows], columns=columns)
 
 
 def read_rows(path: Path) -> Iterator[Row]:
     """The rows of `trials.csv`; errors as for `read_trials`."""
-    names = ("cell_id", *OUTCOME)
     for table in read_trials(path):
-        for cell_id, *values in zip(*(table[name] for name in names), strict=True):
-            yield Row(cell_id, *map(_plain, OUTCOME.values(), values))
+        right = table["right"].tolist() if "right" in table else [None] * len(table)
+        columns = (table[name] for name in ("cell_id", *OUTCOME))
+        for (cell_id, *values), found in zip(zip(*columns, strict=True), right, strict=True):
+            yield Row(cell_id, *map(_plain, OUTCOME.values(), values))._replace(right=found)
 
 
 def _plain(kind: type, value: Any) -> Any:
@@ -163,7 +175,7 @@ def _is_right(part: pd.DataFrame) -> bool:
     if not set(TRIAL_COLUMNS) <= set(part):
         return False
     allowed = {str: STATUSES, bool: [0, 1, pd.NA]}
-    counts = part[[name for name, kind in OUTCOME.items() if kind is int]]
+    counts = part[[name for name, kind in (*OUTCOME.items(), *BUDGET.items()) if kind is int and name in part]]
     known = (part[name].isin(allowed[kind]).all() for name, kind in OUTCOME.items() if kind in allowed)
     # old pandas gives numbers beyond 64 bits another type than it is told
     return bool(all(known) and (counts.dtypes == "int64").all() and (counts.to_numpy() >= 0).all())
@@ -186,7 +198,7 @@ def _fault(path: Path) -> str | None:
 
 
 def _faults(row: Mapping[str, str]) -> Iterator[str]:
-    for name, kind in TRIAL_COLUMNS.items():
+    for name, kind in (*TRIAL_COLUMNS.items(), *((name, kind) for name, kind in BUDGET.items() if name in row)):
         right, what = _STATUS if name == "status" else _RIGHT[kind]
         if not right(row[name]):
             yield f"{name}: {show(row[name])} is not {what}"

@@ -9,10 +9,11 @@ import numpy as np
 
 from cascadebai_cli.engines.reward_table import TableShape
 from cascadebai_cli.engines.simulate import EngineName, resolve_engine
+from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.own_code import is_own
 from cascadebai_cli.learners.plugins import MakeGenerator, plugin_code, same_generator
-from cascadebai_cli.learners.protocol import Learner
-from cascadebai_cli.learners.registry import LearnerSpec
+from cascadebai_cli.learners.protocol import Learner, can_answer
+from cascadebai_cli.learners.registry import LearnerSpec, knows_budget
 from cascadebai_cli.model.instance import FloatArray, Instance
 from cascadebai_cli.study.fields import FeedbackName, OrderName
 from cascadebai_cli.study.learners import non_default_options
@@ -23,7 +24,7 @@ COUNTABLE = 10**17
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """One point of the grid: instance x learner x L x K x delta x epsilon.
+    """One point of the grid: instance x learner x L x K x delta x epsilon x budget.
 
     Attributes:
         study, instance, learner: names.
@@ -55,11 +56,22 @@ class Cell:
     max_steps: int | None
     engine: EngineName
     rewards: TableShape | None = None
+    budget: int | None = None
     weights_code: str | None = None
     cell_id: str = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "cell_id", _content_hash(self))
+        object.__setattr__(self, "cell_id", _content_hash(self, self.budget))
+
+    @cached_property
+    def path_id(self) -> str:
+        """What its random numbers are made from: the same for all budgets, unless the learner knows the budget."""
+        return self.cell_id if knows_budget(self.spec.algorithm) else _content_hash(self, None)
+
+    @property
+    def answers(self) -> bool:
+        """Whether the learner is asked for its items when the budget is spent."""
+        return self.budget is not None
 
     @property
     def problem(self) -> Instance:
@@ -68,7 +80,7 @@ class Cell:
 
     def build(self, make_rng: MakeGenerator = same_generator) -> Learner:
         """A fresh learner; `make_rng` makes the generator of one that draws."""
-        return self.spec.build(self.L, self.K, self.delta, self.epsilon, make_rng)
+        return self.spec.build(self.L, self.K, self.delta, self.epsilon, make_rng, self.budget)
 
     @property
     def is_own(self) -> bool:
@@ -82,14 +94,31 @@ class Cell:
         Raises:
             ConfigError: if the engine asked for cannot, or the learner refuses the problem.
         """
-        return resolve_engine(self.engine, self.build(), self.feedback, self.rewards)
+        learner = self.build()
+        self._refuse_budget(learner)
+        return resolve_engine(self.engine, learner, self.feedback, self.rewards)
+
+    def _refuse_budget(self, learner: Learner) -> None:
+        """A budget needs an answer, and who never stops a budget."""
+        if self.answers and not can_answer(learner):
+            raise ConfigError(
+                "a budget asks for the items before the learner has stopped; give the class a property answer, "
+                "the K items that it would return now, or leave budget out"
+            )
+        if self.answers and self.rewards is not None:
+            raise ConfigError("a budget needs independent rewards; leave rewards out, or budget")
+        if self.answers and self.max_steps is not None:
+            raise ConfigError("a budget ends a run as max_steps does; leave one of the two out")
+        if not self.answers and self.max_steps is None and getattr(learner, "endless", False):
+            raise ConfigError(f"{self.spec.algorithm} never stops by itself; write for example budget: 20000")
 
     @property
     def most_steps(self) -> int:
-        """Steps after which a trial ends in any case: `max_steps`, or as many as can be counted."""
+        """Steps after which a trial ends in any case: budget, `max_steps`, or as many as can be counted."""
         batch = self.spec.options.get("b")
         countable = COUNTABLE // max(self.K, batch if isinstance(batch, int) else 1)
-        return countable if self.max_steps is None else min(self.max_steps, countable)
+        given = self.max_steps if self.budget is None else self.budget
+        return countable if given is None else min(given, countable)
 
     @property
     def w_star(self) -> float:
@@ -121,10 +150,11 @@ class Cell:
     @property
     def point(self) -> str:
         """The numbers of the grid in words."""
-        return f"L = {self.L}, K = {self.K}, delta = {self.delta:g}, epsilon = {self.epsilon:g}"
+        budget = f", budget = {self.budget}" if self.answers else ""
+        return f"L = {self.L}, K = {self.K}, delta = {self.delta:g}, epsilon = {self.epsilon:g}{budget}"
 
 
-def _content_hash(cell: Cell) -> str:
+def _content_hash(cell: Cell, budget: int | None) -> str:
     # -0.0 is the same problem as 0.0, with other bytes
     weights = (cell.weights + 0.0).astype("<f8")
     content = {
@@ -138,6 +168,8 @@ def _content_hash(cell: Cell) -> str:
         "order": cell.order,
         "max_steps": cell.max_steps,
     }
+    if budget is not None:
+        content["budget"] = budget
     if cell.rewards is not None:
         content["rewards"] = asdict(cell.rewards)
     if cell.weights_code is not None:

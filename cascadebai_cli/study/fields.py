@@ -1,6 +1,7 @@
 """Types of the values in a config."""
 
 from dataclasses import dataclass
+from itertools import count, takewhile
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -14,6 +15,8 @@ MOST_POINTS = 100_000
 """Points of one axis of a grid, and cells of one instance."""
 MOST_WEIGHTS = 20_000_000
 """Weights of all points of one instance, 160 MB."""
+SLOWEST_GROWTH = 1.01
+"""Of budgets that grow."""
 MOST_ROWS = 10_000_000
 """Rows of a table of rewards: 160 MB for 128 items."""
 MOST_TRIALS = 10_000_000
@@ -21,7 +24,9 @@ MOST_TRIALS = 10_000_000
 LONGEST_NAME = 200
 """Bytes of a file name that are left for the name of a study."""
 AXES = ("L", "K", "delta", "epsilon")
-"""Numbers that span a grid, the last one varying fastest."""
+"""Numbers that span every grid, the last one varying fastest."""
+ALL_AXES = (*AXES, "budget")
+"""All that may, in the same order."""
 DEFAULT_RISKS, DEFAULT_TOLERANCES = (0.1,), (0.0,)
 
 FeedbackName = Literal["cascading", "semi-bandit"]
@@ -93,24 +98,49 @@ def range_as_list(value: object) -> object:
     return points(value) if isinstance(value, dict) else as_list(value)
 
 
+def growth_as_list(value: object) -> object:
+    """One value is a list of one, and a growth the list of its points."""
+    return growing(value) if isinstance(value, dict) else as_list(value)
+
+
+def growing(span: dict[str, Any]) -> list[int]:
+    """`{from: 500, to: 16000, times: 2}`, rounded to whole numbers, up to `to`.
+
+    Raises:
+        PydanticCustomError: as for `points`.
+    """
+    first, last = _ends(span, "times")
+    times = span.get("times", 2)
+    if type(times) not in (int, float) or not SLOWEST_GROWTH <= times < float("inf"):
+        raise mistake(f"{show(times)} is no growth; write a number from {SLOWEST_GROWTH}, such as 2", "times")
+    values = takewhile(lambda value: value <= last, (round(first * times**i) for i in count()))
+    return list(dict.fromkeys(values))
+
+
 def points(span: dict[str, Any]) -> list[int]:
     """`{from: 20, to: 60, step: 1}`, both ends included.
 
     Raises:
         PydanticCustomError: if a key is missing or unknown, or a value makes no range.
     """
-    for key in span:
-        if key not in ("from", "to", "step"):
-            raise mistake(f"unknown key; {suggest(key, ('from', 'to', 'step'))}", key)
-    for key in ("from", "to"):
-        if key not in span:
-            raise mistake("missing; write for example {from: 20, to: 60}", key)
-    first, last, step = (_whole(span, key) for key in ("from", "to", "step"))
-    if last < first:
-        raise mistake(f"{last} is less than from: {first}; exchange the two", "to")
+    (first, last), step = _ends(span, "step"), _whole(span, "step")
     if (last - first) // step >= MOST_POINTS:
         raise mistake(f"{last} makes more than {MOST_POINTS} points; write a larger step or a smaller range", "to")
     return list(range(first, last + 1, step))
+
+
+def _ends(span: dict[str, Any], further: str) -> tuple[int, int]:
+    """`from` and `to` of a span with one further key."""
+    for key in span:
+        if key not in ("from", "to", further):
+            raise mistake(f"unknown key; {suggest(key, ('from', 'to', further))}", key)
+    for key in ("from", "to"):
+        if key not in span:
+            raise mistake("missing; write for example {from: 20, to: 60}", key)
+    first, last = _whole(span, "from"), _whole(span, "to")
+    if last < first:
+        raise mistake(f"{last} is less than from: {first}; exchange the two", "to")
+    return first, last
 
 
 def _whole(span: dict[str, Any], key: str) -> int:
@@ -162,6 +192,12 @@ Sizes = Annotated[
     tuple[Size, ...], List, AfterValidator(not_empty), AfterValidator(_distinct), BeforeValidator(range_as_list)
 ]
 """Whole numbers: one, a list, or `{from, to, step}`."""
+
+Budget = Annotated[int, Field(ge=1, le=10**12)]
+Budgets = Annotated[
+    tuple[Budget, ...], List, AfterValidator(not_empty), AfterValidator(_distinct), BeforeValidator(growth_as_list)
+]
+"""Numbers of steps: one, a list, or `{from, to, times}`."""
 
 SMALLEST_RISK = 1e-30
 """Of smaller risks the KL bounds come too close to 1 for floating-point numbers; nobody needs them."""

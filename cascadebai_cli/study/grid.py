@@ -15,7 +15,7 @@ from cascadebai_cli.model.families import Items
 from cascadebai_cli.model.instance import Instance
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.document import KeyPath
-from cascadebai_cli.study.fields import AXES, DEFAULT_RISKS, DEFAULT_TOLERANCES, MOST_POINTS, MOST_WEIGHTS
+from cascadebai_cli.study.fields import ALL_AXES, DEFAULT_RISKS, DEFAULT_TOLERANCES, MOST_POINTS, MOST_WEIGHTS
 from cascadebai_cli.study.instance_entry import ItemsAt
 from cascadebai_cli.study.instances import AnyInstance
 from cascadebai_cli.study.learners import LearnerEntry
@@ -24,7 +24,7 @@ from cascadebai_cli.study.messages import mistake, within
 if TYPE_CHECKING:
     from cascadebai_cli.study.study import Study
 
-DEFAULTS = {"L": None, "K": None, "delta": DEFAULT_RISKS, "epsilon": DEFAULT_TOLERANCES}
+DEFAULTS = {"L": None, "K": None, "budget": None, "delta": DEFAULT_RISKS, "epsilon": DEFAULT_TOLERANCES}
 
 
 class Point(NamedTuple):
@@ -34,10 +34,11 @@ class Point(NamedTuple):
     K: int
     delta: float
     epsilon: float
+    budget: int | None = None
 
 
 def cells_of(study: "Study", folder: Path) -> Iterator[Cell]:
-    """All cells, in the order instance, learner, L, K, delta, epsilon.
+    """All cells, in the order instance, learner, L, K, delta, epsilon, budget.
 
     Raises:
         PydanticCustomError: at the first point of the grid that makes no problem, with its key path.
@@ -88,8 +89,8 @@ class _Part:
     def _axes(self, j: int) -> list[_Axis]:
         """What spans the grid of learner number `j`."""
         zipped = self._zipped(j)
-        free = [self._axis(name, j) for name in AXES if not any(name in axis.at for axis in zipped)]
-        return sorted([*zipped, *free], key=lambda axis: min(map(AXES.index, axis.at)))
+        free = [self._axis(name, j) for name in ALL_AXES if not any(name in axis.at for axis in zipped)]
+        return sorted([*zipped, *free], key=lambda axis: min(map(ALL_AXES.index, axis.at)))
 
     def _zipped(self, j: int) -> list[_Axis]:
         """One axis for the values that go in pairs, if any do."""
@@ -116,6 +117,8 @@ class _Part:
         if name == "L" and not self.entry.needs_L:
             return _Axis([{"L": 0}], {"L": self._at("L")})
         values, path = next(((values, path) for values, path in self._sources(name, j) if values), (None, ()))
+        if values is None and name == "budget":
+            return _Axis([{"budget": None}], {"budget": ()})
         if values is None:
             where = "in the instance or at the top"
             raise mistake(f"'{self.entry.name}' has no {name}; write {name} {where}", "instances", self.i)
@@ -171,6 +174,7 @@ class _Part:
             K=point.K,
             delta=point.delta,
             epsilon=point.epsilon,
+            budget=point.budget,
             weights=items.weights,
             weights_code=self.entry.code,
             items=items.names,

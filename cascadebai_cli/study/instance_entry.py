@@ -10,7 +10,7 @@ import numpy as np
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.families import Items
 from cascadebai_cli.model.formula import evaluate
-from cascadebai_cli.study.fields import Entry, Risks, Sizes, Text, Tolerances
+from cascadebai_cli.study.fields import Budgets, Entry, Risks, Sizes, Text, Tolerances
 from cascadebai_cli.study.fit import Fit
 from cascadebai_cli.study.messages import mistake
 from cascadebai_cli.study.zipped import Zip
@@ -20,7 +20,7 @@ ItemsAt = Callable[[int, int], Items]
 
 
 class InstanceEntry(Entry):
-    """Keys of all families; `K`, `L`, `delta`, `epsilon`, `zip` override those of the study."""
+    """Keys of all families; `K`, `L`, `delta`, `epsilon`, `budget`, `zip` override those of the study."""
 
     needs_L: ClassVar[bool] = False
 
@@ -28,6 +28,7 @@ class InstanceEntry(Entry):
     K: Sizes | None = None
     delta: Risks | None = None
     epsilon: Tolerances | None = None
+    budget: Budgets | None = None
     zip: Zip | None = None
     fit: Fit | None = None
 

@@ -7,7 +7,7 @@ from typing import Any
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.study.messages import show
 
-AXES = ("L", "K", "delta", "epsilon")
+AXES = ("L", "K", "delta", "epsilon", "budget")
 """Keys whose values span the grid, at the top and in each instance."""
 NAMED = ("instances", "learners")
 """Keys that hold entries with names."""

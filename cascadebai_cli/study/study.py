@@ -17,6 +17,7 @@ from cascadebai_cli.study.fields import (
     DEFAULT_RISKS,
     DEFAULT_TOLERANCES,
     MOST_ROWS,
+    Budgets,
     Entry,
     FeedbackName,
     FileName,
@@ -71,12 +72,13 @@ def _distinct_names(entries: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 class Study(Entry):
-    """What a config says; `K`, `L`, `delta`, `epsilon` span a grid with the instances and the learners.
+    """What a config says; `K`, `L`, `delta`, `epsilon`, `budget` span a grid with the instances and the learners.
 
     Attributes:
         study: name, the stem of the file by default.
         seed: root seed of all trials.
         trials: number of trials a cell, or when it is enough.
+        budget: steps after which learners are asked for the items, in place of running until they stop.
         zip: values of them that go in pairs, in place of lists of their own.
         order: whether each trial meets the items in a permutation of its own.
         max_steps: cap on the steps of a trial.
@@ -92,6 +94,7 @@ class Study(Entry):
     K: Sizes | None = None
     delta: Risks = DEFAULT_RISKS
     epsilon: Tolerances = DEFAULT_TOLERANCES
+    budget: Budgets | None = None
     zip: Zip | None = None
     order: OrderName = "random"
     max_steps: Annotated[int, Field(ge=1, le=10**18)] | None = None
@@ -109,7 +112,7 @@ class Study(Entry):
 
     @property
     def cells(self) -> tuple[Cell, ...]:
-        """All cells, in the order instance, learner, L, K, delta, epsilon; none of a study that is not to be run."""
+        """All cells, in the order instance, learner, L, K, delta, epsilon, budget; none of a study only read."""
         return self._cells
 
     @property
@@ -131,6 +134,7 @@ class Study(Entry):
         context = context_of(info)
         if context.runs:
             self._cells = tuple(cells_of(self, context.folder))
+            _refuse_half_a_budget(self._cells)
             _refuse_twins(self, self._cells)
             for cell in self._cells:
                 _check_learner(self, cell)
@@ -139,6 +143,14 @@ class Study(Entry):
             except PydanticCustomError as error:
                 raise within(error, "plot") from None
         return self
+
+
+def _refuse_half_a_budget(cells: Sequence[Cell]) -> None:
+    """Means of steps and chances of an error make no common table."""
+    without = [cell for cell in cells if not cell.answers]
+    if 0 < len(without) < len(cells):
+        text = f"'{without[0].instance}' has no budget, but others have; give all instances one, or none"
+        raise mistake(text, "budget")
 
 
 def _refuse_twins(study: Study, cells: Sequence[Cell]) -> None:

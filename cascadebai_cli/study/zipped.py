@@ -4,7 +4,17 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, model_validator
 
-from cascadebai_cli.study.fields import AXES, Entry, List, Risk, Size, Tolerance, range_as_list
+from cascadebai_cli.study.fields import (
+    ALL_AXES,
+    Budget,
+    Entry,
+    List,
+    Risk,
+    Size,
+    Tolerance,
+    growth_as_list,
+    range_as_list,
+)
 from cascadebai_cli.study.messages import mistake, show
 
 _Sizes = Annotated[tuple[Size, ...], List, BeforeValidator(range_as_list)]
@@ -17,17 +27,18 @@ class Zip(Entry):
     K: _Sizes | None = None
     delta: Annotated[tuple[Risk, ...], List] | None = None
     epsilon: Annotated[tuple[Tolerance, ...], List] | None = None
+    budget: Annotated[tuple[Budget, ...], List, BeforeValidator(growth_as_list)] | None = None
 
     @property
     def values(self) -> dict[str, tuple[Any, ...]]:
         """The lists that are given, by name."""
-        return {name: getattr(self, name) for name in AXES if getattr(self, name) is not None}
+        return {name: getattr(self, name) for name in ALL_AXES if getattr(self, name) is not None}
 
     @model_validator(mode="after")
     def _pair_up(self) -> "Zip":
         lengths = {name: len(values) for name, values in self.values.items()}
         if len(lengths) < 2:
-            raise mistake("pairs nothing; give lists of two or more of L, K, delta and epsilon")
+            raise mistake("pairs nothing; give lists of two or more of L, K, delta, epsilon and budget")
         if len(set(lengths.values())) > 1 or not all(lengths.values()):
             found = ", ".join(f"{number} of {name}" for name, number in lengths.items())
             raise mistake(f"the lists have different lengths or none ({found}); write as many values of each")

@@ -21,7 +21,7 @@ from cascadebai_cli.study.config import stored_study
 from cascadebai_cli.text.numbers import count
 
 MOST_STEPS: Mapping[str, float] = MappingProxyType(
-    {"skip-ahead": float("inf"), "walk": 2e6, "lockstep": 1e5, "planned": 1e5, "reference": 2e4}
+    {"skip-ahead": float("inf"), "walk": 2e6, "lockstep": 1e5, "planned": 1e5, "phases": 1e7, "reference": 2e4}
 )
 """Engine -> longest trials that are run again: a few long ones would take as long as the sweep did."""
 MOST_CELLS = 40
@@ -134,7 +134,7 @@ def watched(baseline: Baseline) -> list[int]:
     for position, trials in baseline.rows.items():
         cell = baseline.cells[position]
         if np.mean([row.steps for row in trials.values()]) <= most_steps(cell):
-            key = (cell.instance, cell.learner, cell.L, cell.delta, cell.epsilon)
+            key = (cell.instance, cell.learner, cell.L, cell.delta, cell.epsilon, cell.budget)
             curves.setdefault(key, []).append(position)
     found = sorted({places[i] for places in curves.values() for i in (0, len(places) // 2, -1)})
     return evenly(found, MOST_CELLS)

@@ -43,6 +43,7 @@ class Choice:
     K: int | None = None
     delta: float | None = None
     epsilon: float | None = None
+    budget: int | None = None
     cell_id: str | None = None
 
 
@@ -78,7 +79,7 @@ class CellRun:
 
     @property
     def stopped(self) -> int:
-        """How many trials stopped before the cap."""
+        """How many trials stopped before the cap, or were asked for their items."""
         return self.trials - self.capped
 
 
@@ -146,11 +147,12 @@ def _chosen(cells: Sequence[Cell], wanted: dict[str, Any]) -> list[Cell]:
     for key, value in wanted.items():
         if value is None:
             continue
-        there = list(dict.fromkeys(getattr(cell, key) for cell in left))
+        there = [value for value in dict.fromkeys(getattr(cell, key) for cell in left) if value is not None]
         left = [cell for cell in left if getattr(cell, key) == value]
         if not left:
             name = "id" if key == "cell_id" else key
-            raise ConfigError(f"no cell has {name} {value}; choose from {_listed(there)}")
+            remedy = f"choose from {_listed(there)}" if there else f"leave --{key} out"
+            raise ConfigError(f"no cell has {name} {value}; {remedy}")
     if len(left) > MOST_CELLS:
         raise ConfigError(
             f"{len(left)} cells are too many to print, {MOST_CELLS} is the most; choose some with "
@@ -160,7 +162,7 @@ def _chosen(cells: Sequence[Cell], wanted: dict[str, Any]) -> list[Cell]:
 
 
 def _choices(cells: Sequence[Cell]) -> str:
-    keys = ("instance", "learner", "L", "K", "delta", "epsilon")
+    keys = ("instance", "learner", "L", "K", "delta", "epsilon", "budget")
     values = {f"--{key}": list(dict.fromkeys(getattr(cell, key) for cell in cells)) for key in keys}
     return ", ".join(f"{flag} ({_listed(there)})" for flag, there in values.items() if len(there) > 1)
 
@@ -172,7 +174,7 @@ def _listed(values: Sequence[Any]) -> str:
 
 def _cell_run(cell: Cell, rows: Sequence[Row], seconds: float) -> CellRun:
     steps = [row.steps for row in rows]
-    stopped = [row for row in rows if row.status == "stopped"]
+    stopped = [row for row in rows if row.status != "capped"]
     wrong = sum(not row.correct for row in stopped)
     found, found_in = _found(cell, stopped)
     return CellRun(

@@ -8,7 +8,7 @@ import pandas as pd
 
 from cascadebai_cli.analysis.varying import names_of
 from cascadebai_cli.store.journal import Stored, seconds_of
-from cascadebai_cli.store.schema import POINT, STATUSES
+from cascadebai_cli.store.schema import PLACE, STATUSES
 from cascadebai_cli.store.wanted import relative_half_width
 from cascadebai_cli.text.numbers import NO_NUMBER, count, duration, is_missing, percent
 from cascadebai_cli.text.table import Table
@@ -38,7 +38,7 @@ def status(request: Request) -> Status:
     task = request.sweep()
     stored = task.stored()
     cells = pd.DataFrame([{**_place(cell), **numbers} for cell, numbers in _numbers(task, stored)])
-    names = names_of(cells, POINT)
+    names = names_of(cells, PLACE)
     rows = [[*names.texts(row), *_texts(row)] for row in cells.to_dict("records")]
     left = cells["of"] - cells["done"]
     seconds = seconds_of(int(left.sum()), stored.rows)
@@ -46,7 +46,7 @@ def status(request: Request) -> Status:
 
 
 def _place(cell: object) -> dict[str, Any]:
-    return {name: getattr(cell, name) for name in POINT}
+    return {name: getattr(cell, name) for name in PLACE}
 
 
 def _numbers(task: Sweep, stored: Stored) -> Iterator[tuple[object, dict[str, Any]]]:

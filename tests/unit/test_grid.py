@@ -157,7 +157,7 @@ BAD_ZIPS = [
         ("{K: [2, 4], delta: [0.1]}",),
         "3: zip: the lists have different lengths or none (2 of K, 1 of delta); write as many values of each",
     ),
-    (("{K: [2, 4]}",), "3: zip: pairs nothing; give lists of two or more of L, K, delta and epsilon"),
+    (("{K: [2, 4]}",), "3: zip: pairs nothing; give lists of two or more of L, K, delta, epsilon and budget"),
     (("{K: [2, 2], delta: [0.1, 0.1]}",), "3: K: [2, 0.1] is listed twice; leave one out"),
     (("{K: [2, 4], dleta: [0.1, 0.2]}",), "3: dleta: unknown key; did you mean delta?"),
     (("{K: [2, 9], delta: [0.1, 0.2]}",), "3: K: 9 is not less than L = 8 of 'two'; choose a smaller K or more items"),

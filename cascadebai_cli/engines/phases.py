@@ -1,0 +1,95 @@
+"""The engine of learners that decide after a given number of steps: a whole phase is counted at once.
+
+Such a learner goes round the survivors; a *round* observes every survivor once, in the order of the items. Steps only
+cut this sweep: after each click, and after a full list without one. So the place of the sweep at which a phase ends
+follows from the clicks in it alone, and the counts and clicks of the items from that place. An item that is decided is
+left out of the rounds that were drawn ahead; the rest of them is as it was.
+"""
+
+import numpy as np
+
+from cascadebai_cli.engines.jobs import Job
+from cascadebai_cli.engines.outcomes import Outcomes
+from cascadebai_cli.engines.run import Run, run_of
+from cascadebai_cli.learners.fixed_budget import Uniform
+from cascadebai_cli.model.instance import BoolArray, IntArray
+
+FEWEST = 64
+"""Rounds drawn at once at least; later half as many as there were before. No run depends on the cap."""
+MOST = 2**22
+"""Outcomes drawn at once at most."""
+
+
+def run_phases(job: Job[Uniform]) -> Run:
+    """Run one trial; for the same outcomes what the reference engine returns."""
+    learner, sweep = job.learner, _Sweep(job)
+    while not learner.finished and learner.steps < job.cap:
+        sweep.show(learner.next_end(job.cap) - learner.steps)
+        learner.decide()
+    return run_of(learner.race, learner.steps, learner.T)
+
+
+class _Sweep:
+    """Where the sweep through the survivors is.
+
+    Attributes:
+        drawn: rounds drawn so far.
+        ahead: outcomes of the rounds that are not over, shape `(rounds, L)`.
+        column: the item to be observed next.
+    """
+
+    def __init__(self, job: Job[Uniform]) -> None:
+        self.learner, self.cascading = job.learner, job.cascading
+        self.outcomes: Outcomes = job.stack
+        self.L = job.learner.race.L
+        self.drawn, self.column = 0, 0
+        self.ahead: BoolArray = np.zeros((0, self.L), bool)
+
+    def show(self, steps: int) -> None:
+        """Make so many steps, in which nobody is decided."""
+        D = self.learner.race.survivors
+        batch = min(self.learner.race.K, len(D))
+        while steps > 0:
+            skipped = int(np.searchsorted(D, self.column))
+            clicks = self.ahead[:, D].ravel()[skipped:]
+            made, seen = cut(clicks if self.cascading else np.zeros_like(clicks), batch, steps)
+            self._observe(D, skipped + seen)
+            steps -= made
+            self.learner.steps += made
+            if steps > 0:
+                self._draw()
+
+    def _observe(self, D: IntArray, place: int) -> None:
+        """Take in the outcomes of the survivors before a place of the sweep from the begin of this round on."""
+        rounds, passed = divmod(place, len(D))
+        begun = int(np.searchsorted(D, self.column))
+        self.learner.T[D] += rounds + (np.arange(len(D)) < passed) - (np.arange(len(D)) < begun)
+        for items, sign, row in ((D[:begun], -1, 0), (D[:passed], 1, rounds)):
+            if len(items):
+                self.learner.S[items] += sign * self.ahead[row, items]
+        self.learner.S[D] += self.ahead[:rounds, D].sum(axis=0)
+        self.ahead, self.column = self.ahead[rounds:], int(D[passed])
+
+    def _draw(self) -> None:
+        """Draw further rounds."""
+        rounds, shift = min(max(FEWEST, self.drawn // 2), max(1, MOST // self.L)), (self.L - 1).bit_length()
+        keys, are_clicks = self.outcomes.stretch(np.arange(self.L), self.drawn, rounds, shift)
+        fresh = np.full((rounds, self.L), not are_clicks)
+        fresh[keys >> shift, keys & ((1 << shift) - 1)] = are_clicks
+        self.ahead, self.drawn = np.concatenate([self.ahead, fresh]), self.drawn + rounds
+
+
+def cut(clicks: BoolArray, batch: int, steps: int) -> tuple[int, int]:
+    """How many of `steps` steps end in these observations, and how many observations they have.
+
+    Args:
+        clicks: outcomes of the survivors in the order in which they are observed, from the begin of a step on.
+        batch: most observations of a step.
+        steps: steps to make, one or more.
+    """
+    at = np.append(-1, np.flatnonzero(clicks))
+    ended = np.append(0, np.cumsum((np.diff(at) - 1) // batch + 1))
+    before = int(np.searchsorted(ended, steps, side="right")) - 1
+    left = len(clicks) - int(at[before]) - 1
+    full = min(steps - int(ended[before]), left // batch)
+    return int(ended[before]) + full, int(at[before]) + 1 + full * batch

@@ -1,0 +1,112 @@
+"""Learners for a budget of steps in place of a risk: look at all items equally, or at fewer and fewer of them.
+
+*What is proved.* Survivors are shown least observed first, so their counts never differ by more than one. A step
+observes its first item whatever is clicked; hence in `n` steps with `D` survivors each is observed at least
+`floor(n / D)` times more. The n-th observation of an item is Bernoulli(w(i)) whatever decided that there is one, so
+what is proved for so many pulls one at a time holds for as many steps (`theory.budget`).
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+
+import numpy as np
+
+from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.learners.racing import LeastObservedFirst, by_mean
+from cascadebai_cli.model.instance import ROUNDING, FloatArray
+
+
+class Uniform(LeastObservedFirst):
+    """Look at all items equally. It never stops by itself.
+
+    Args:
+        L: number of items.
+        K: number of items to find and length of the list.
+        delta, epsilon: of no effect.
+
+    Attributes:
+        engines: the fast engine that is exact for it.
+        ends: steps after which an item is decided, ascending; more than one where a phase has no step; none here.
+        steps: lists shown.
+    """
+
+    engines = ("phases",)
+    endless = True
+
+    def __init__(self, L: int, K: int, delta: float = 0.1, epsilon: float = 0.0) -> None:
+        super().__init__(L, K)
+        self.ends: Sequence[int] = ()
+        self.steps = 0
+
+    def _batch(self, survivors: int) -> int:
+        return min(self.race.K, survivors)
+
+    def observe(self, shown: Sequence[int], outcomes: Sequence[int]) -> None:
+        """Update counts and sums, and decide when it is time."""
+        super().observe(shown, outcomes)
+        self.steps += 1
+        self.decide()
+
+    def next_end(self, cap: int) -> int:
+        """The first step after those made at whose end an item is decided, or the cap if that comes first."""
+        place = bisect_right(self.ends, self.steps)
+        return min(self.ends[place], cap) if place < len(self.ends) else cap
+
+    def decide(self) -> None:
+        """Accept or reject an item for each phase that ends with this step."""
+        for _ in range(bisect_left(self.ends, self.steps), bisect_right(self.ends, self.steps)):
+            if not self.finished:
+                self._end_phase()
+
+    def _end_phase(self) -> None:
+        """Accept the best survivor or reject the worst, whichever mean is farther from the other side of the boundary.
+
+        Gaps that are equal but for rounding are equal, and then the worst is rejected.
+        """
+        D, k = self.race.survivors, self.race.k
+        mean: FloatArray = self.S[D] / np.maximum(self.T[D], 1)
+        ranked = by_mean(mean)
+        ahead, behind = mean[ranked[0]] - mean[ranked[k]], mean[ranked[k - 1]] - mean[ranked[-1]]
+        accepts = bool(ahead > behind + ROUNDING)
+        decided = np.arange(len(D)) == ranked[0 if accepts else -1]
+        self.race.settle(decided & accepts, decided & (not accepts), mean)
+
+
+class SuccessiveAcceptsRejects(Uniform):
+    """SAR of Bubeck, Wang and Viswanathan (2013, Figure 2), with steps in place of pulls.
+
+    Phase `j = 1, ..., L - 1` has `L + 1 - j` survivors and `(n_j - n_{j-1}) (L + 1 - j)` steps, where
+    `n_j = ceil((N - L) / (logbar(L) (L + 1 - j)))`, `n_0 = 0` and `logbar(L) = 1/2 + 1/2 + 1/3 + ... + 1/L`; so each
+    survivor is observed `n_j` times or more by its end, and there are no more than `N` steps. Then the item with the
+    largest empirical gap is decided: the best one is accepted or the worst one rejected.
+
+    Args:
+        L, K, delta, epsilon: as for `Uniform`.
+        budget: number of steps, `N`.
+
+    Raises:
+        ConfigError: if there is no budget, or it leaves no phase a step.
+    """
+
+    endless = False
+
+    def __init__(self, L: int, K: int, delta: float = 0.1, epsilon: float = 0.0, budget: int | None = None) -> None:
+        super().__init__(L, K)
+        if budget is None:
+            raise ConfigError("sar needs to know when it is asked; write for example budget: 20000")
+        if budget <= L:
+            raise ConfigError(f"budget is {budget}, but sar needs more steps than there are items, L = {L}")
+        self.ends = phase_ends(L, budget)
+
+
+def log_bar(L: int) -> float:
+    """`1/2 + 1/2 + 1/3 + ... + 1/L`."""
+    return float(0.5 + (1 / np.arange(2, L + 1)).sum())
+
+
+def phase_ends(L: int, budget: int) -> tuple[int, ...]:
+    """Steps after which the phases `1, ..., L - 1` of `SuccessiveAcceptsRejects` end, ascending."""
+    survivors = np.arange(L, 1, -1)
+    # a whole number stays what it is however it was rounded
+    least = np.ceil((budget - L) / (log_bar(L) * survivors) - ROUNDING).astype(np.int64)
+    return tuple(np.cumsum(np.diff(least, prepend=0) * survivors).tolist())

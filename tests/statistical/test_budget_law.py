@@ -1,0 +1,90 @@
+"""Same law: with its own randomness the engine of phases agrees with the reference, and wrong twins do not.
+
+Seeds are fixed. The threshold is shared among all comparisons, as in `test_lockstep_law`.
+"""
+
+from functools import partial
+
+import numpy as np
+import pytest
+from cases import mostly_slow
+from scipy import stats
+
+from cascadebai_cli.engines import phases
+from cascadebai_cli.engines.jobs import Job
+from cascadebai_cli.engines.outcomes import RandomOutcomes
+from cascadebai_cli.engines.phases import run_phases
+from cascadebai_cli.engines.reference import run_reference
+from cascadebai_cli.learners.fixed_budget import SuccessiveAcceptsRejects, Uniform
+from cascadebai_cli.model.feedback import Cascading
+
+BUDGET = 400
+CASES = {
+    "uniform, low": (Uniform, [0.2] * 3 + [0.05] * 9, 3),
+    "uniform, high": (Uniform, [0.95] * 3 + [0.8] * 7, 3),
+    "sar, mixture": (partial(SuccessiveAcceptsRejects, budget=BUDGET), np.linspace(0.95, 0.05, 8), 3),
+    "sar, high": (partial(SuccessiveAcceptsRejects, budget=BUDGET), [0.95] * 3 + [0.8] * 7, 3),
+}
+STATISTICS = ("steps", "observations", "right", "smallest count", "largest count")
+THRESHOLD = 0.001 / (len(CASES) * len(STATISTICS))
+TRIALS = 300
+
+
+def statistics(case, run):
+    """Statistics of the trials of a case, shape `(TRIALS, 5)`."""
+    make, weights, K = CASES[case]
+    rows = []
+    for trial in range(TRIALS):
+        learner, w = make(len(weights), K), np.asarray(weights, dtype=float)
+        done = run(learner, RandomOutcomes(w, np.random.default_rng([run is not by_reference, trial])))
+        right = len(set(range(K)) & set(learner.answer))
+        rows.append((done.steps, done.observations, right, min(done.counts), max(done.counts)))
+    return np.array(rows)
+
+
+def by_reference(learner, outcomes):
+    return run_reference(learner, outcomes, Cascading(), BUDGET)
+
+
+def by_phases(learner, outcomes):
+    return run_phases(Job(learner, outcomes, True, BUDGET))
+
+
+def p_values(one, other):
+    return np.array([stats.ks_2samp(a, b, method="asymp").pvalue for a, b in zip(one.T, other.T, strict=True)])
+
+
+@pytest.fixture(scope="module", params=mostly_slow(CASES, ["uniform, low", "sar, high"]))
+def judged(request):
+    return request.param, statistics(request.param, by_reference)
+
+
+def test_same_law(judged):
+    case, expected = judged
+    found = p_values(expected, statistics(case, by_phases))
+    assert (found > THRESHOLD).all(), dict(zip(STATISTICS, found, strict=True))
+
+
+@pytest.mark.parametrize("judged", mostly_slow(["uniform, low", "sar, mixture"], ["uniform, low"]), indirect=True)
+def test_lists_that_are_an_item_too_long_are_caught(judged, monkeypatch):
+    case, expected = judged
+    monkeypatch.setattr(phases, "cut", lambda clicks, batch, steps: cut(clicks, batch + 1, steps))
+    assert p_values(expected, statistics(case, by_phases)).min() < THRESHOLD
+
+
+def test_a_click_that_does_not_end_its_step_is_caught(judged, monkeypatch):
+    case, expected = judged
+    monkeypatch.setattr(phases, "cut", lambda clicks, batch, steps: cut(np.zeros_like(clicks), batch, steps))
+    assert p_values(expected, statistics(case, by_phases)).min() < THRESHOLD
+
+
+def test_phases_that_are_a_tenth_too_short_are_caught(monkeypatch):
+    case = "sar, high"
+    expected = statistics(case, by_reference)
+    _, weights, K = CASES[case]
+    short = partial(SuccessiveAcceptsRejects, budget=BUDGET - BUDGET // 10)
+    monkeypatch.setitem(CASES, case, (short, weights, K))
+    assert p_values(expected, statistics(case, by_phases)).min() < THRESHOLD
+
+
+cut = phases.cut

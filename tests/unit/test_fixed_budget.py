@@ -1,0 +1,162 @@
+"""Runs with a budget are what the judge says, in every engine; one path serves all budgets."""
+
+from itertools import pairwise
+
+import budget_judge
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from problems import SEEDS, WEIGHTS
+
+from cascadebai_cli.engines import phases
+from cascadebai_cli.engines.answers import Counted
+from cascadebai_cli.engines.jobs import Job, in_order, never
+from cascadebai_cli.engines.outcomes import RandomOutcomes, TableOutcomes
+from cascadebai_cli.engines.phases import run_phases
+from cascadebai_cli.engines.reference import run_reference
+from cascadebai_cli.engines.simulate import ENGINES, Trial, simulate
+from cascadebai_cli.engines.stacks import TableStack
+from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.learners.batrac import BatRac
+from cascadebai_cli.learners.cascadebai import CascadeBAI
+from cascadebai_cli.learners.fixed_budget import SuccessiveAcceptsRejects, Uniform, phase_ends
+from cascadebai_cli.learners.kl_lucb import KLLucb
+from cascadebai_cli.learners.track_and_stop import TrackAndStop
+from cascadebai_cli.model.feedback import Cascading, SemiBandit
+
+MANY = pytest.mark.parametrize("examples", [100, pytest.param(2000, marks=pytest.mark.slow)])
+
+
+@st.composite
+def problems(draw, longest=400):
+    """Weights, `K`, a budget that SAR can use, rewards and whether a click ends a step."""
+    w = np.array(draw(WEIGHTS))
+    K, budget = draw(st.integers(1, len(w) - 1)), draw(st.integers(len(w) + 1, longest))
+    table = np.random.default_rng(draw(SEEDS)).random((len(w), budget)) < w[:, None]
+    return K, budget, table, draw(st.booleans())
+
+
+def made(kind, L, K, budget):
+    return kind(L, K, budget=budget) if kind is SuccessiveAcceptsRejects else kind(L, K)
+
+
+@MANY
+@pytest.mark.parametrize(
+    ("kind", "judge"), [(Uniform, budget_judge.uniform), (SuccessiveAcceptsRejects, budget_judge.sar)]
+)
+def test_reference_and_phases_are_what_the_judge_says(kind, judge, examples):
+    @settings(max_examples=examples)
+    @given(problems(), st.sampled_from([1, 2, 5, 64]))
+    def equal(problem, rounds):
+        K, budget, table, cascading = problem
+        expected = judge(table.astype(int).tolist(), K, budget, cascading)
+        one, other = (made(kind, len(table), K, budget) for _ in range(2))
+        run = run_reference(one, TableOutcomes(table), Cascading() if cascading else SemiBandit(), budget)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(phases, "FEWEST", rounds)
+            assert run_phases(Job(other, TableOutcomes(table), cascading, budget)) == run
+        for learner in (one, other):
+            found = (run.steps, learner.answer, run.accepted, run.rejected, run.counts)
+            assert budget_judge.Asked(*found) == expected
+
+    equal()
+
+
+RACING = {
+    "lil": lambda L, K: CascadeBAI(L, K, 0.1, sigma=0.05),
+    "kl": lambda L, K: CascadeBAI(L, K, 0.6, confidence="kl"),
+    "U": lambda L, K: CascadeBAI(L, K, 0.1, sigma=0.05, order="U"),
+    "batrac": lambda L, K: BatRac(L, K, 0.9, b=K),
+}
+
+
+@pytest.mark.parametrize("name", RACING)
+def test_the_answer_of_every_engine_is_the_accepted_and_the_best_means(name):
+    asked = []
+
+    @settings(max_examples=60)
+    @given(problems())
+    def equal(problem):
+        K, cap, table, cascading = problem
+        for engine in ("reference", *RACING[name](3, 1).engines):
+            learner, outcomes = RACING[name](len(table), K), TableOutcomes(table)
+            stack = {"lockstep": TableStack(table), "skip-ahead": Counted(outcomes, len(table))}.get(engine, outcomes)
+            (run,) = in_order(ENGINES[engine].run([Job(learner, stack, cascading, cap, answers=True)], never))
+            judged = budget_judge.answer(table.astype(int).tolist(), K, run.accepted, run.rejected, run.counts)
+            assert run.status == "stopped" or run.recommendation == judged, engine
+            asked.append(run.status == "capped" and run.recommendation != tuple(range(K)))
+
+    equal()
+    assert sum(asked) > 20
+
+
+@pytest.mark.parametrize("make", [KLLucb, TrackAndStop])
+def test_the_answer_of_a_learner_that_ranks_all_items(make):
+    rng = np.random.default_rng(8)
+    for _ in range(5):
+        table = rng.random((6, 300)) < rng.random(6)[:, None]
+        learner = make(6, 2, 0.01)
+        run = run_reference(learner, TableOutcomes(table), Cascading(), 200)
+        counts = learner.T.tolist()
+        judged = budget_judge.answer(table.astype(int).tolist(), 2, (), (), counts)
+        assert learner.answer == judged == run.recommendation
+        other = make(6, 2, 0.01)
+        (engine,) = other.engines
+        job = Job(other, TableStack(table), True, 200, answers=True)
+        assert in_order(ENGINES[engine].run([job], never))[0].recommendation == judged
+
+
+MADE = {
+    "uniform": Uniform,
+    "CascadeBAI": lambda L, K: CascadeBAI(L, K, 0.1, sigma=0.1),
+    "CascadeBAI, order U": lambda L, K: CascadeBAI(L, K, 0.1, sigma=0.1, order="U"),
+    "KL-LUCB++": lambda L, K: KLLucb(L, K, 0.1),
+    "track-and-stop": lambda L, K: TrackAndStop(L, K, 0.1),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_a_run_with_a_smaller_budget_is_the_beginning_of_a_longer_one(name):
+    """The run with a budget, and the learner that was led along the same lists, agree at every budget."""
+    w = np.array([0.7, 0.5, 0.45, 0.2, 0.1])
+    runs = [
+        simulate(lambda: MADE[name](5, 2), Trial(w, np.random.default_rng(3)), max_steps=budget, answers=True)
+        for budget in (50, 150, 450, 1350)
+    ]
+    for shorter, longer in pairwise(runs):
+        assert shorter.accepted == longer.accepted[: len(shorter.accepted)]
+        assert shorter.observations < longer.observations or longer.status == "stopped"
+        assert all(a <= b for a, b in zip(shorter.counts, longer.counts, strict=True))
+
+
+def test_what_was_drawn_for_a_longer_budget_was_drawn_for_a_shorter_one():
+    """Answers of uniform looking at some budgets are those of one learner that goes on."""
+    w = np.linspace(0.9, 0.1, 12)
+    going = Uniform(12, 4)
+    outcomes = RandomOutcomes(w, np.random.default_rng(5))
+    sweep = phases._Sweep(Job(going, outcomes, True, 10_000))
+    for budget in (37, 1000, 10_000):
+        sweep.show(budget - going.steps)
+        alone = Uniform(12, 4)
+        run_phases(Job(alone, RandomOutcomes(w, np.random.default_rng(5)), True, budget))
+        assert going.answer == alone.answer
+        assert (going.T == alone.T).all()
+        assert (going.S == alone.S).all()
+
+
+@pytest.mark.parametrize("L", [2, 3, 7, 40])
+@pytest.mark.parametrize("spare", [1, 10, 11, 1000])
+def test_phases_have_the_lengths_of_the_paper_and_fit_into_the_budget(L, spare):
+    ends = phase_ends(L, L + spare)
+    assert list(np.diff(ends, prepend=0)) == budget_judge.phase_lengths(L, L + spare)
+    assert ends[-1] <= L + spare
+
+
+@pytest.mark.parametrize(
+    ("budget", "text"),
+    [(None, "sar needs to know when it is asked"), (5, "budget is 5, but sar needs more steps than there are items")],
+)
+def test_sar_refuses_what_it_cannot_use(budget, text):
+    with pytest.raises(ConfigError, match=text):
+        SuccessiveAcceptsRejects(5, 2, budget=budget)
