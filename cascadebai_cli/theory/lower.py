@@ -8,14 +8,14 @@ from cascadebai_cli.theory.quantities import Values, mu_tilde
 
 
 def confidence_factor(delta: Values) -> FloatArray:
-    """`KL(1 - delta, delta)`, 0 from `delta = 1/2` on.
+    """`KL(1 - delta, delta) = (1 - 2 delta) ln((1 - delta) / delta)`, 0 from `delta = 1/2` on.
 
     The theorem prints the smaller `ln(1 / (2.4 delta))`; its proof and [cor:conf_lowbd_two_prob] have this one,
     which is used. The event behind it has probability at least `1 - delta` in one instance and at most `delta`
     in the other, which says nothing for `delta >= 1/2`.
     """
     d = np.minimum(delta, 0.5)
-    return divergence(1 - d, d)
+    return np.asarray((1 - 2 * d) * (np.log1p(-d) - np.log(d)))
 
 
 def observations_needed(instance: Instance) -> float:

@@ -322,6 +322,11 @@ def test_factor_is_at_least_the_printed_one(delta):
     assert confidence_factor(delta) >= printed_confidence_factor(delta)
 
 
+@pytest.mark.parametrize("delta", [1e-17, 1e-24, 1e-300])
+def test_factor_of_a_risk_that_1_minus_delta_does_not_show(delta):
+    assert confidence_factor(delta) == pytest.approx(-log(delta), rel=1e-15)
+
+
 def test_factor_says_nothing_from_one_half_on():
     assert confidence_factor([0.5, 0.7, 0.99]).tolist() == [0, 0, 0]
     assert printed_confidence_factor(0.5) == 0
