@@ -31,6 +31,10 @@ Settings = Annotated[
     ),
 ]
 BackendName = Literal["loky", "dask", "sequential"]
+Average = Annotated[
+    str | None,
+    typer.Option(metavar="OPTION", help="Take the mean over instances that differ in it only, such as replicate."),
+]
 FormatName = Literal["text", "markdown", "latex", "csv", "json"]
 Format = Annotated[FormatName, typer.Option("--format", help="How tables are printed; csv and json hold all columns.")]
 

@@ -8,7 +8,7 @@ import typer
 
 from cascadebai_cli.cli.completion import kinds
 from cascadebai_cli.cli.console import Terminal, end_with, say
-from cascadebai_cli.cli.options import ResultDirectories, path_of, some_path
+from cascadebai_cli.cli.options import Average, ResultDirectories, path_of, some_path
 from cascadebai_cli.errors import ConfigError
 
 WIDTHS = ("column", "text")
@@ -47,6 +47,7 @@ def plot(
     where: Annotated[
         list[str] | None, _word("COLUMN=VALUE", "Cells to be drawn, as in delta=0.1 or K=2,4; repeatable.")
     ] = None,
+    average: Average = None,
     log: Annotated[str | None, _word("AXES", "x, y, x,y or none; chosen by the values if not given.")] = None,
     width: Annotated[str | None, _word("WIDTH", "column (3.25 inches), text (6.75), or inches.")] = None,
     columns: Annotated[int | None, _word("N", "Panels side by side.")] = None,
@@ -74,6 +75,7 @@ def plot(
         "instances": instances,
         "learners": learners,
         "where": {key: [_scalar(one) for one in text.split(",")] for key, text in _pairs("--where", where)},
+        "average": average,
         "log": _listed(log),
         "width": width if width is None or width in WIDTHS else _scalar(width),
         "columns": columns,

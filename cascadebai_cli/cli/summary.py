@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from cascadebai_cli.cli.console import Terminal, end_with, say
-from cascadebai_cli.cli.options import Format, ResultDirectory
+from cascadebai_cli.cli.options import Average, Format, ResultDirectory
 
 
 def summary(
@@ -17,6 +17,7 @@ def summary(
     sort: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN", help="Sort by it, -COLUMN for the largest first; repeatable.")
     ] = None,
+    average: Average = None,
     form: Format = "text",
 ) -> None:
     """Print the cells of a sweep: mean steps and error rate, each with its 95 % interval.
@@ -25,6 +26,6 @@ def summary(
     """
     from cascadebai_cli.workflows import summary as work
 
-    done = work.summary(directory, where=where or (), sort=sort or (), watch=Terminal())
+    done = work.summary(directory, where=where or (), sort=sort or (), average=average, watch=Terminal())
     say(work.in_format([done.table], form))
     end_with(done.whole)

@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from cascadebai_cli.figures.chart import Chart, Panel, Series
+from cascadebai_cli.figures.labels import plain
 from cascadebai_cli.figures.layout import Format, Page, add_legend, empty_page
 from cascadebai_cli.figures.looks import LOOKS, MEASURED, POINTS, Look
 from cascadebai_cli.figures.marks import draw_arrows, draw_crosses, mark_handles, spread
@@ -19,7 +20,8 @@ FORMATS = {
     "bounds": Format(columns=3, panel_height=2.0, rest=(0.25, 0.75), legend_inside=True),
 }
 FIT, BAND = "red", "cyan"
-SCALING_LABELS = ("mean over the trials, with its 95 % interval", "fitted curve", "95 % confidence band of the fit")
+MEAN_LABEL = "mean over {}, with its 95 % interval"
+FIT_LABELS = ("fitted curve", "95 % confidence band of the fit")
 UPPER, LOWER, BETWEEN = "#b22222", "#2e7d32", "0.93"
 MEASURED_LABEL = "measured mean"
 LEAST_OPEN = 3.2
@@ -46,7 +48,7 @@ def _draw_panel(axes: Axes, panel: Panel, chart: Chart) -> None:
         else:
             # The first line is what the figure is about: it lies on top, but below a fit.
             base = 1 if chart.plot.kind == "scaling" else 2
-            _draw_series(axes, series, look_of(chart, series), base + 1 - series.number / len(chart.lines))
+            _draw_series(axes, series, chart, base + 1 - series.number / len(chart.lines))
         if series.fit is not None:
             _draw_fit(axes, series.fit)
 
@@ -59,8 +61,12 @@ def look_of(chart: Chart, series: Series) -> Look:
     return look._replace(dash="none") if chart.plot.kind == "scaling" else look
 
 
-def _draw_series(axes: Axes, series: Series, look: Look, zorder: float) -> None:
-    points = series.points
+def _mean_label(chart: Chart) -> str:
+    return MEAN_LABEL.format(plain(chart.plot.average or "the trials"))
+
+
+def _draw_series(axes: Axes, series: Series, chart: Chart, zorder: float) -> None:
+    points, look = series.points, look_of(chart, series)
     measured = [int(i) for i in np.flatnonzero(~points["is_limit"])]
     axes.errorbar(
         points["x"],
@@ -75,7 +81,7 @@ def _draw_series(axes: Axes, series: Series, look: Look, zorder: float) -> None:
         markevery=measured,
         linewidth=0.8,
         elinewidth=0.6 if look.dash == "none" else 0.7,
-        label=series.label or SCALING_LABELS[0],
+        label=series.label or _mean_label(chart),
         zorder=zorder,
     )
     _draw_marks(axes, points, look, zorder)
@@ -103,9 +109,9 @@ def _draw_marks(axes: Axes, points: pd.DataFrame, look: Look, zorder: float) -> 
 def _draw_fit(axes: Axes, curve: pd.DataFrame) -> None:
     # A band narrower than the curve's own line would hide it: so the curve is the thinner one, and on top.
     for side in ("low", "high"):
-        label = SCALING_LABELS[2] if side == "low" else None
+        label = FIT_LABELS[1] if side == "low" else None
         axes.plot(curve["x"], curve[side], color=BAND, linewidth=1.3, linestyle="--", zorder=3, label=label)
-    axes.plot(curve["x"], curve["fitted"], color=FIT, linewidth=0.7, zorder=4, label=SCALING_LABELS[1])
+    axes.plot(curve["x"], curve["fitted"], color=FIT, linewidth=0.7, zorder=4, label=FIT_LABELS[0])
 
 
 def _draw_between(axes: Axes, series: Series) -> None:
@@ -130,7 +136,7 @@ def _draw_between(axes: Axes, series: Series) -> None:
 def _draw_legend(figure: Figure, page: Page, chart: Chart) -> None:
     pairs = [pair for axes in figure.axes for pair in zip(*axes.get_legend_handles_labels(), strict=True)]
     found = {label: handle for handle, label in pairs}
-    order = [*chart.lines, *SCALING_LABELS, UPPER_LABEL, MEASURED_LABEL, LOWER_LABEL]
+    order = [*chart.lines, _mean_label(chart), *FIT_LABELS, UPPER_LABEL, MEASURED_LABEL, LOWER_LABEL]
     labels = [label for label in order if label in found]
     handles = [found[label] for label in labels]
     marks = mark_handles(chart.points)

@@ -28,6 +28,11 @@ def title_of(chart: Chart | None) -> str:
     """What a figure shows; without a chart it is the schematic."""
     if chart is None:
         return SCHEMATIC_TITLE
+    average = chart.plot.average
+    return _title(chart) + (f", averaged over {average}, with the intervals of these means" if average else "")
+
+
+def _title(chart: Chart) -> str:
     what, x = MEASURES[chart.y.column][0], chart.x.column
     if chart.plot.kind == "bounds":
         return f"Measured mean steps between the lower and the upper bound, against {x}"

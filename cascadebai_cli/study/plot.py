@@ -5,7 +5,8 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field, SerializerFunctionWrapHandler, model_serializer
 
-from cascadebai_cli.errors import suggest
+from cascadebai_cli.errors import ConfigError, suggest
+from cascadebai_cli.study.alike import alike, refuse_unknown_option
 from cascadebai_cli.study.fields import Entry, List, Text, not_empty
 from cascadebai_cli.study.instances import AnyInstance
 from cascadebai_cli.study.learners import LearnerEntry, option_values
@@ -67,6 +68,7 @@ class Plot(Entry):
         panels, lines: columns whose values make a panel or a line of their own; what else varies makes panels.
         instances, learners: those that are drawn, all by default.
         where: column -> values that are drawn.
+        average: option of instances, such as `replicate`: those that differ in it only are drawn as their mean.
         log: axes that are logarithmic; chosen by the range of the values by default.
         width: `column` (3.25 inches), `text` (6.75), or inches.
         columns: panels side by side.
@@ -88,6 +90,7 @@ class Plot(Entry):
     where: Annotated[dict[str, Annotated[tuple[Value, ...], List]], BeforeValidator(_values)] = Field(
         default_factory=dict
     )
+    average: Text | None = None
     log: Annotated[tuple[Literal["x", "y"], ...] | None, List, BeforeValidator(_list)] = None
     width: Annotated[Literal["column", "text"] | float, BeforeValidator(_width)] | None = None
     columns: Annotated[int, Field(ge=1, le=MOST_COLUMNS)] | None = None
@@ -120,8 +123,13 @@ def refuse_unknown_words(plot: Plot, instances: Sequence[AnyInstance], learners:
     Raises:
         PydanticCustomError: for the first one, with the nearest one that is there.
     """
-    columns = known_columns(learners)
-    for words, known, key in _words(plot, columns, [e.name for e in instances], [e.name for e in learners]):
+    if plot.average:
+        try:
+            refuse_unknown_option(instances, plot.average)
+        except ConfigError as error:
+            raise mistake(str(error), "average") from None
+    columns, names = known_columns(learners), list(alike(instances, plot.average))
+    for words, known, key in _words(plot, columns, names, [entry.name for entry in learners]):
         for word in words:
             if word not in known:
                 raise mistake(f"{show(word)} is not known; {suggest(word, known)}", *key)

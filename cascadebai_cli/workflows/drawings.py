@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cascadebai_cli.analysis.averages import averaged
 from cascadebai_cli.analysis.fits import fitted_curves
 from cascadebai_cli.analysis.together import told_apart
 from cascadebai_cli.analysis.wide import chosen_cells, chosen_results, wide_table, with_bounds
@@ -77,7 +78,7 @@ def chart(studies: Sequence[Results], plot: Plot) -> "Chart":
     """
     import pandas as pd
 
-    together = told_apart(studies)
+    together = tuple(averaged(results, plot.average) for results in told_apart(studies))
     cells = chosen_cells(wide_table(together), plot)
     refuse_too_many(cells, plot)
     chosen = chosen_results(together, cells)

@@ -3,11 +3,12 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from cascadebai_cli import __version__
+from cascadebai_cli.analysis.averages import averaged
 from cascadebai_cli.analysis.bounds import bounds_of_results
 from cascadebai_cli.analysis.cells_table import cells_table, chosen
 from cascadebai_cli.analysis.claims import claims_of_config
@@ -32,10 +33,13 @@ from cascadebai_cli.workflows.results import is_whole, warn_of_gaps
 from cascadebai_cli.workflows.summary import condition
 from cascadebai_cli.workflows.watch import SILENT, Watch
 
+if TYPE_CHECKING:
+    from cascadebai_cli.figures.chart import Chart
+
 CAPTIONS = {
-    FITS: "Fit of the model that the config names to the mean steps, beside the published one",
+    FITS: "Fit of the model that the config names to the mean steps",
     BOUND_FITS: "The same model fitted to the upper bound",
-    ORDERS: "In how many settings each display order does as well as Algorithm 1, but for those that limits leave open",
+    ORDERS: "In how many settings each learner does as well as the one beside it, but for those that limits leave open",
 }
 """Tables of `fit` that the page shows."""
 NUMBERS = ("L", "K", "delta", "epsilon")
@@ -159,14 +163,14 @@ def _pages(drawn: Drawing, results: Results, kind: Kind) -> Iterator[Picture]:
     files = drawn.files("svg", [results])
     for number, svg in enumerate(files, 1):
         page = f" (page {number} of {len(files)})" if len(files) > 1 else ""
-        data = _data(_drawn(results, drawn), kind) if drawn.chart and number == 1 else None
+        data = _data(_drawn(results, drawn.chart), kind) if drawn.chart and number == 1 else None
         yield Picture(title + page, alternative(drawn.chart), svg, data)
 
 
-def _drawn(results: Results, drawn: Drawing) -> Results:
+def _drawn(results: Results, chart: "Chart") -> Results:
     """The cells of a figure."""
-    ids = set(drawn.chart.points["cell_id"]) if drawn.chart else set()
-    return replace(results, summary=results.summary[results.summary["cell_id"].isin(ids)])
+    shown = averaged(results, chart.plot.average)
+    return replace(shown, summary=shown.summary[shown.summary["cell_id"].isin(set(chart.points["cell_id"]))])
 
 
 def _capital(text: str) -> str:
@@ -190,9 +194,16 @@ def _tables(results: Results) -> Iterator[PageTable]:
     for table in tables_of(results):
         if table.file in CAPTIONS:
             names = names_of(table.rows, NUMBERS)
-            caption = CAPTIONS[table.file] + (f" ({names.above})" if names.above else "")
-            left_out = {*LEFT_OUT, *NUMBERS} - set(names.varying)
+            known = _published(table.rows)
+            caption = CAPTIONS[table.file] + (", beside the published one" if any(known.values()) else "")
+            caption += f" ({names.above})" if names.above else ""
+            left_out = {*LEFT_OUT, *NUMBERS, *(name for name in known if not known[name])} - set(names.varying)
             yield _table(caption, table.rows, f"{results.name}_{table.file}", left_out)
+
+
+def _published(rows: pd.DataFrame) -> dict[str, bool]:
+    """Columns of published values, and whether there are any."""
+    return {str(name): bool(rows[name].notna().any()) for name in rows if str(name).startswith("published_")}
 
 
 def _times(results: Results) -> PageTable | None:

@@ -1,0 +1,60 @@
+"""Means over instances that are alike but for one option, such as the draws of a family of random weights."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from math import sqrt
+from typing import Any
+
+import pandas as pd
+
+from cascadebai_cli.store.directory import Results
+from cascadebai_cli.store.intervals import binomial_interval, t_quantile
+from cascadebai_cli.store.schema import POINT
+from cascadebai_cli.study.alike import alike
+
+
+def averaged(results: Results, option: str | None) -> Results:
+    """The results with one instance in place of all that differ in an option only; the same ones without an option.
+
+    A cell is then the mean of the means of theirs, each counting once, with the t interval of these means, so that it
+    says how far instances differ; errors are those of all their trials. Its id is that of all cells, with `+`.
+    """
+    if option is None:
+        return results
+    families = alike(results.study.instances, option)
+    names = {entry.name: name for name, entries in families.items() for entry in entries}
+    summary = results.summary.assign(instance=results.summary["instance"].map(lambda name: names.get(name, name)))
+    several = {name for name, entries in families.items() if len(entries) > 1}
+    rows = list(_rows(summary, several))
+    entries = tuple(found[0].model_copy(update={"name": name}) for name, found in families.items())
+    study = results.study.model_copy(update={"instances": entries})
+    return replace(results, study=study, summary=pd.DataFrame(rows, columns=list(summary)))
+
+
+def _rows(summary: pd.DataFrame, several: set[str]) -> Iterator[dict[Any, Any]]:
+    for point, cells in summary.groupby(list(POINT), sort=False):
+        yield _mean(cells) if point[0] in several else cells.iloc[0].to_dict()
+
+
+def _mean(cells: pd.DataFrame) -> dict[Any, Any]:
+    """One row for cells that are alike."""
+    sd = float(cells["mean_steps"].std())
+    mean, se = float(cells["mean_steps"].mean()), sd / sqrt(len(cells))
+    half = t_quantile(len(cells)) * se
+    stopped = cells["n"] - cells["n_capped"]
+    wrong = int((cells["error_rate"].fillna(0) * stopped).round().sum())
+    low, high = binomial_interval(wrong, int(stopped.sum()))
+    return {
+        **cells.iloc[0].to_dict(),
+        **cells[["w_star", "w_prime", "mean_observations"]].mean().to_dict(),
+        **cells[["n", "n_capped"]].sum().to_dict(),
+        "cell_id": "+".join(cells["cell_id"]),
+        "mean_steps": mean,
+        "sd_steps": sd,
+        "se_steps": se,
+        "ci_low": mean - half,
+        "ci_high": mean + half,
+        "error_rate": wrong / stopped.sum() if stopped.any() else float("nan"),
+        "error_low": low,
+        "error_high": high,
+    }

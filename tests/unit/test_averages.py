@@ -1,0 +1,112 @@
+"""Means over instances that are alike but for one option."""
+
+from pathlib import Path
+from typing import Any
+
+import drawn
+import numpy as np
+import pytest
+from scipy import stats
+from sweeps import call, refusal
+from synthetic import Cell, scaling_config, write_results
+
+from cascadebai_cli.analysis.averages import averaged
+from cascadebai_cli.store.directory import Results, load_results
+from cascadebai_cli.study.alike import alike
+
+FACTORS = [1.0, 2.0, 6.0]
+
+
+def draws(name: str, high: float, number: int = 3) -> list[dict[str, Any]]:
+    formulas = {"family": "random", "w_star": f"uniform(0.5, {high})", "w_prime": 0.1}
+    return [{"name": f"{name} {i}", **formulas, "replicate": i} for i in range(1, number + 1)]
+
+
+def steps(cell: Cell) -> float:
+    last = str(cell["instance"])[-1]
+    return 1000.0 * cell["K"] * (FACTORS[int(last) - 1] if last.isdigit() else 1.0)
+
+
+def study(folder: Path, **changes: Any) -> Results:
+    two = {"name": "two", "family": "two_level", "w_star": 0.5, "w_prime": 0.1}
+    plot = {"kind": "curves", "average": "replicate"}
+    instances = [*draws("easy draw", 0.9), *draws("hard draw", 0.6), two]
+    words = {"K": [2, 4], "trials": 3, "instances": instances, "plot": plot, **changes}
+    return load_results(write_results(folder, scaling_config(1, **words), steps, spread=0.0))
+
+
+def names(instances: list[dict[str, Any]], folder: Path, option: str = "replicate") -> dict[str, int]:
+    found = alike(study(folder, instances=instances, plot={"kind": "curves"}).study.instances, option)
+    return {name: len(entries) for name, entries in found.items()}
+
+
+def test_instances_that_differ_in_the_option_only_go_together(tmp_path: Path) -> None:
+    assert names([*draws("easy draw", 0.9), *draws("hard draw", 0.6, 1)], tmp_path) == {
+        "easy draw": 3,
+        "hard draw 1": 1,
+    }
+
+
+def test_a_value_that_is_elsewhere_in_the_name_too_is_left_there(tmp_path: Path) -> None:
+    assert names(draws("2 weights, draw", 0.9), tmp_path) == {"2 weights, draw": 3}
+
+
+def test_names_without_the_option_or_taken_by_others_become_a_range(tmp_path: Path) -> None:
+    named = [{**entry, "name": name} for entry, name in zip(draws("", 0.9), "abc", strict=True)]
+    assert names(named, tmp_path / "a") == {"a to c": 3}
+    other = {"name": "draw", "family": "explicit", "weights": [0.5, 0.1]}
+    assert names([other, *draws("draw", 0.9)], tmp_path / "b") == {"draw": 1, "draw 1 to draw 3": 3}
+
+
+def test_each_instance_counts_once_and_the_interval_is_that_of_their_means(tmp_path: Path) -> None:
+    results = study(tmp_path)
+    rows = averaged(results, "replicate").summary
+    assert rows["instance"].tolist() == ["easy draw"] * 2 + ["hard draw"] * 2 + ["two"] * 2
+    means = 2000 * np.array(FACTORS)
+    low, high = stats.t.interval(0.95, 2, means.mean(), stats.sem(means))
+    np.testing.assert_allclose(rows.loc[0, ["mean_steps", "ci_low", "ci_high"]].astype(float), [6000, low, high])
+    assert rows.loc[0, ["n", "n_capped", "error_rate"]].tolist() == [9, 0, 0]
+    assert rows.loc[0, "error_high"] == pytest.approx(1 - 0.025 ** (1 / 9))
+    assert rows.loc[0, "cell_id"] == "+".join(results.summary["cell_id"][[0, 2, 4]])
+    assert rows.iloc[4].to_dict() == results.summary.iloc[12].to_dict()
+
+
+def test_a_mean_with_a_lower_limit_is_one(tmp_path: Path) -> None:
+    results = study(tmp_path)
+    results.summary.loc[0, ["n_capped", "error_rate"]] = [3, np.nan]
+    rows = averaged(results, "replicate").summary
+    assert rows.loc[0, ["n", "n_capped", "error_rate"]].tolist() == [9, 3, 0]
+    point = drawn.data(results).panels[0].points.iloc[0]
+    assert (point["is_limit"], point["y"]) == (True, 6000)
+
+
+def test_a_figure_has_a_panel_for_all_draws_together(tmp_path: Path) -> None:
+    results = study(tmp_path)
+    assert [panel.title for panel in drawn.data(results).panels][:2] == [("easy draw",), ("hard draw",)]
+    chosen = drawn.data(results, instances=["hard draw"], labels={"hard draw": "ours"})
+    assert [panel.title for panel in chosen.panels] == [("ours",)]
+    page = drawn.figure(results, kind="scaling", instances=["two"])
+    assert [text.get_text() for text in page.legends[0].get_texts()] == ["mean over replicate, with its 95 % interval"]
+
+
+def test_summary_and_report_show_the_averages(tmp_path: Path) -> None:
+    directory = study(tmp_path).directory
+    lines = call("summary", directory, "--average", "replicate", "--where", "instance=hard draw").out.splitlines()
+    assert lines[0].endswith("; means over replicate, each value once, with the interval of their means")
+    assert len(lines) == 5
+    assert "6,000" in lines[3]
+    assert call("report", directory, "-o", tmp_path / "r.html").code == 0
+    page = (tmp_path / "r.html").read_text()
+    assert "averaged over replicate" in page
+    assert "The numbers in this figure (6 rows)" in page
+
+
+def test_an_option_that_no_instance_has_is_refused(tmp_path: Path) -> None:
+    directory = study(tmp_path / "a").directory
+    assert refusal("summary", directory, "--average", "replicat") == (
+        "--average: 'replicat' is no option of an instance; did you mean replicate?\n"
+    )
+    none = study(tmp_path / "b", instances=[{"name": "x", "family": "explicit", "weights": [0.5, 0.1]}], plot={})
+    assert refusal("plot", none.directory, "--average", "replicate") == (
+        "--average 'replicate' is no option of an instance; draws have replicate, and families of your own their keys\n"
+    )
