@@ -14,19 +14,17 @@ from typing import Any
 import numpy as np
 import pytest
 from algorithm1 import Interval, Verdict, around_the_mean, bat_rac, batch_racing_interval, cascade_bai, cascade_interval
+from given import GivenTable, TableOutcomes, TableStack
 from hypothesis import strategies as st
 from kl_lucb_judge import kl_interval, kl_lucb, kl_lucb_interval, rounded
 from rounding import guarded
 
 from cascadebai_cli.engines import lockstep, lockstep_rows, lucb, lucb_rows, reward_table, steps
 from cascadebai_cli.engines.jobs import Job, in_order
-from cascadebai_cli.engines.outcomes import TableOutcomes
 from cascadebai_cli.engines.reference import run_reference
-from cascadebai_cli.engines.reward_table import GivenTable
 from cascadebai_cli.engines.rows import Sizes
 from cascadebai_cli.engines.run import Run
 from cascadebai_cli.engines.skip_ahead import run_skip_ahead
-from cascadebai_cli.engines.stacks import TableStack
 from cascadebai_cli.engines.walk import run_walk
 from cascadebai_cli.learners.batrac import BatchRacingRule, BatRac
 from cascadebai_cli.learners.cascadebai import CascadeBAI, CascadeRule

@@ -1,13 +1,12 @@
 """Sources of outcomes: the n-th observation of item `i` is Bernoulli(`w(i)`), whatever the learner does.
 
-Both sources offer the same two views of this stack of rewards: `next`, one outcome at a time, and `stretch`, the
+A source offers two views of this stack of rewards: `next`, one outcome at a time, and `stretch`, the
 next `n` outcomes of several items at once, kept as the keys of the rarer outcome.
 """
 
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from cascadebai_cli.engines.keys import key_type
 from cascadebai_cli.model.instance import BoolArray, FloatArray, IntArray
@@ -111,33 +110,3 @@ class RandomOutcomes:
         np.not_equal(keys[1:], keys[:-1], out=fresh[1:])
         once: IntArray = keys[np.flatnonzero(fresh)]
         return once
-
-
-class TableOutcomes:
-    """Outcomes read from a table, the same for every engine: for tests and for replaying a log.
-
-    Args:
-        table: `table[item, n]` is the (n+1)-th outcome of `item`, shape `(L, N)`; every outcome that the learner
-            meets must lie in it.
-    """
-
-    def __init__(self, table: ArrayLike) -> None:
-        self.table = np.asarray(table, dtype=bool)
-        self.used = np.zeros(len(self.table), np.int64)
-
-    def next(self, item: int) -> int:
-        """The next unread entry of the item's row."""
-        self.used[item] += 1
-        return int(self.table[item, self.used[item] - 1])
-
-    def rarity(self, items: IntArray) -> float:
-        """Every outcome may be stored."""
-        return 1.0
-
-    def stretch(self, items: IntArray, start: int, rounds: int, shift: int) -> Stretch:
-        """Columns `start` to `start + rounds` of the rows `items`; entries beyond the table are skips."""
-        bits = self.table[items, start : start + rounds].T
-        bits = np.pad(bits, ((0, rounds - len(bits)), (0, 0)))
-        clicks = bool(bits.mean() <= 0.5)
-        at, place = np.nonzero(bits == clicks)
-        return Stretch(((at << shift) | items[place]).astype(key_type(rounds, shift)), clicks)

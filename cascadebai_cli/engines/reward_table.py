@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from cascadebai_cli.model.instance import BoolArray, FloatArray
 
@@ -114,20 +114,3 @@ class RandomTable(RewardTable):
             clicks = np.tile(clicks, -(-rows // new))
             self._packed.append(np.packbits(clicks, axis=1))
         return clicks
-
-
-class GivenTable(RewardTable):
-    """A table that is given: for tests and for replaying a log.
-
-    Args:
-        table: `table[t, i]` is the outcome of item `i` at step `t + 1`, shape `(rows, L)`; used again and again.
-    """
-
-    def __init__(self, table: ArrayLike) -> None:
-        self.table = np.asarray(table, dtype=bool)
-        super().__init__(TableShape(len(self.table)), self.table.shape[1])
-
-    def clicks(self, place: Place) -> BoolArray:
-        """Rows of the table."""
-        rows = np.arange(place.rows) + place.block * self.size
-        return self.table[rows % len(self.table)].T

@@ -3,7 +3,6 @@
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from cascadebai_cli.model.instance import BoolArray, FloatArray
 
@@ -72,22 +71,3 @@ class RandomStack:
         fresh = stream.random(max(missing, AT_ONCE)) < self.weights[item]
         self._known[item] = np.concatenate([known[drop:], fresh])
         return self._known[item]
-
-
-class TableStack:
-    """Outcomes read from a table; what lies beyond it is a skip.
-
-    Args:
-        table: `table[item, n]` is the (n+1)-th outcome of `item`, shape `(L, N)`.
-    """
-
-    def __init__(self, table: ArrayLike) -> None:
-        self.table = np.asarray(table, dtype=bool)
-
-    def peek(self, item: int, start: int, n: int) -> BoolArray:
-        """Entries of the item's row."""
-        part = self.table[item, start : start + n]
-        return np.pad(part, (0, n - len(part)))
-
-    def forget(self) -> None:
-        """The table belongs to others."""

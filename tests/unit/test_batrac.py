@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from algorithm1 import least_pulled
+from given import TableOutcomes
 
-from cascadebai_cli.engines.outcomes import TableOutcomes
 from cascadebai_cli.engines.reference import run_reference
 from cascadebai_cli.engines.simulate import Trial, resolve_engine, simulate
 from cascadebai_cli.errors import ConfigError

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from given import TableOutcomes
 
-from cascadebai_cli.engines.outcomes import TableOutcomes
 from cascadebai_cli.engines.reference import run_reference
 from cascadebai_cli.learners.cascadebai import CascadeBAI, CascadeRule
 from cascadebai_cli.learners.protocol import Learner

@@ -5,6 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 from cases import mostly_slow
+from given import TableOutcomes, TableStack
 from problems import patched
 
 from cascadebai_cli.engines import lucb
@@ -12,9 +13,8 @@ from cascadebai_cli.engines.jobs import Job, in_order
 from cascadebai_cli.engines.lucb import run_lucb
 from cascadebai_cli.engines.lucb_first_round import first_round, may_end_early
 from cascadebai_cli.engines.lucb_rows import ranked
-from cascadebai_cli.engines.outcomes import TableOutcomes
 from cascadebai_cli.engines.reference import run_reference
-from cascadebai_cli.engines.stacks import RandomStack, TableStack
+from cascadebai_cli.engines.stacks import RandomStack
 from cascadebai_cli.learners.glr import best_means
 from cascadebai_cli.learners.kl import kl_lower, kl_upper
 from cascadebai_cli.learners.kl_lucb import UNIT, KLLucb, LucbRule

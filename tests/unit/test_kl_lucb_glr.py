@@ -4,15 +4,14 @@ import numpy as np
 import pytest
 import track_and_stop as judge
 from cases import mostly_slow
+from given import TableOutcomes, TableStack
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from cascadebai_cli.engines import lucb, lucb_rows
 from cascadebai_cli.engines.jobs import Job, in_order
 from cascadebai_cli.engines.lucb import run_lucb
-from cascadebai_cli.engines.outcomes import TableOutcomes
 from cascadebai_cli.engines.reference import run_reference
-from cascadebai_cli.engines.stacks import TableStack
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.kl_lucb import KLLucb
 from cascadebai_cli.model.feedback import Cascading, SemiBandit

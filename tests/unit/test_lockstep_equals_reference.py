@@ -5,15 +5,15 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 from cases import mostly_slow
+from given import TableOutcomes, TableStack
 from problems import patched
 
 from cascadebai_cli.engines import lockstep, lockstep_rows, proofs
 from cascadebai_cli.engines.jobs import Job, in_order
 from cascadebai_cli.engines.leap import leap
 from cascadebai_cli.engines.lockstep import run_lockstep
-from cascadebai_cli.engines.outcomes import TableOutcomes
 from cascadebai_cli.engines.reference import run_reference
-from cascadebai_cli.engines.stacks import RandomStack, TableStack
+from cascadebai_cli.engines.stacks import RandomStack
 from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.learners.display import ORDERS
 from cascadebai_cli.model.feedback import Cascading, SemiBandit

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from given import TableOutcomes
 from scipy import stats
 
-from cascadebai_cli.engines.outcomes import RandomOutcomes, TableOutcomes
+from cascadebai_cli.engines.outcomes import RandomOutcomes
 
 
 def bits_of(outcomes, items, start, rounds):

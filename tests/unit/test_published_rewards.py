@@ -4,10 +4,11 @@ are what they say."""
 import numpy as np
 import pytest
 import yaml
+from given import GivenTable
 from sweeps import ROOT
 
 from cascadebai_cli.engines.reference import run_reference
-from cascadebai_cli.engines.reward_table import GivenTable, TableShape
+from cascadebai_cli.engines.reward_table import TableShape
 from cascadebai_cli.learners.cascadebai import CascadeBAI, CascadeRule
 from cascadebai_cli.model.feedback import Cascading
 from experiments import published_rewards

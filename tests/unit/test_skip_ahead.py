@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 from cases import mostly_slow
+from given import TableOutcomes
 
 from cascadebai_cli.engines.jobs import Job, in_order
-from cascadebai_cli.engines.outcomes import RandomOutcomes, TableOutcomes
+from cascadebai_cli.engines.outcomes import RandomOutcomes
 from cascadebai_cli.engines.reference import run_reference
 from cascadebai_cli.engines.skip_ahead import run_skip_ahead
 from cascadebai_cli.learners.cascadebai import CascadeBAI, KLCascadeRule

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from given import TableStack
 
-from cascadebai_cli.engines.stacks import KEPT, RandomStack, TableStack
+from cascadebai_cli.engines.stacks import KEPT, RandomStack
 
 WEIGHTS = np.array([0.0, 0.3, 1.0])
 

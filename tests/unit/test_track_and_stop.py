@@ -5,14 +5,13 @@ import math
 import numpy as np
 import pytest
 import track_and_stop as judge
+from given import TableOutcomes, TableStack
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from cascadebai_cli.engines.jobs import Job
-from cascadebai_cli.engines.outcomes import TableOutcomes
 from cascadebai_cli.engines.planned import run_planned
 from cascadebai_cli.engines.reference import run_reference
-from cascadebai_cli.engines.stacks import TableStack
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners import track_and_stop
 from cascadebai_cli.learners.glr import told_apart

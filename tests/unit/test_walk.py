@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from given import GivenTable
 
 from cascadebai_cli.engines.reference import run_reference
-from cascadebai_cli.engines.reward_table import GivenTable, RandomTable, TableShape
+from cascadebai_cli.engines.reward_table import RandomTable, TableShape
 from cascadebai_cli.engines.walk import run_walk
 from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.model.feedback import Cascading
