@@ -24,6 +24,7 @@ from cascadebai_cli.figures.quantiles import draw_quantiles
 from cascadebai_cli.figures.style import render
 from cascadebai_cli.learners.display import ORDERS
 from cascadebai_cli.learners.registry import LearnerSpec
+from cascadebai_cli.model.feedback import FeedbackName
 from cascadebai_cli.running.seeds import trial_generator
 from cascadebai_cli.text.numbers import change, count, p_value
 from cascadebai_cli.text.table import table_of
@@ -54,7 +55,7 @@ class Case(NamedTuple):
     instance: str
     label: str
     learner: LearnerSpec
-    feedback: str
+    feedback: FeedbackName
     engine: EngineName
 
     @property

@@ -22,7 +22,7 @@ from cascadebai_cli.engines.walk import run_walk
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.kl_lucb import KLLucb
 from cascadebai_cli.learners.protocol import Learner
-from cascadebai_cli.model.feedback import Cascading, SemiBandit
+from cascadebai_cli.model.feedback import Cascading, FeedbackName, SemiBandit
 from cascadebai_cli.model.instance import FloatArray
 
 EngineName = Literal["auto", "reference", "skip-ahead", "lockstep", "planned", "walk", "phases"]
@@ -126,7 +126,7 @@ ENGINES: Mapping[str, Engine] = MappingProxyType(
 
 
 def resolve_engine(
-    engine: EngineName, learner: Learner, feedback: str = "cascading", table: TableShape | None = None
+    engine: EngineName, learner: Learner, feedback: FeedbackName = "cascading", table: TableShape | None = None
 ) -> EngineName:
     """The engine that will run: `auto` becomes the fastest one that is exact for the learner.
 
@@ -186,7 +186,7 @@ def simulate(
     make_learner: Callable[[], Learner],
     trial: Trial,
     *,
-    feedback: str = "cascading",
+    feedback: FeedbackName = "cascading",
     engine: EngineName = "auto",
     max_steps: int | None = None,
     answers: bool = False,
@@ -196,7 +196,7 @@ def simulate(
     Args:
         make_learner: builds a fresh learner.
         trial: weights and generator.
-        feedback: a key of `FEEDBACKS`.
+        feedback: what is observed of a list.
         engine: which engine; every choice has the same law, not the same random numbers.
         max_steps: cap on the number of lists shown, none by default.
         answers: whether the recommendation of a capped run is what the learner answers then.
@@ -210,7 +210,7 @@ def simulate_block(
     make_learner: Callable[[], Learner],
     trials: Sequence[Trial],
     *,
-    feedback: str = "cascading",
+    feedback: FeedbackName = "cascading",
     engine: EngineName = "auto",
     max_steps: int | None = None,
     answers: bool = False,
@@ -229,7 +229,7 @@ def simulate_block(
 def new_job(
     learner: Learner,
     trial: Trial,
-    feedback: str,
+    feedback: FeedbackName,
     engine: EngineName,
     max_steps: int | None,
     answers: bool = False,

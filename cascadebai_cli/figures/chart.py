@@ -9,10 +9,6 @@ import pandas as pd
 
 from cascadebai_cli.study.plot import Plot
 
-POINT_COLUMNS = ("x", "y", "low", "high", "is_limit", "is_wrong")
-"""Of a series: where the point stands, its interval (NaN for none), whether trials reached the cap, so that `y` is a
-lower limit, and whether its recommendations were wrong more often than delta."""
-
 
 @dataclass(frozen=True, eq=False)
 class Series:
@@ -21,7 +17,9 @@ class Series:
     Attributes:
         label: what they are.
         number: of the line in the figure, from 0; gives the look.
-        points: `POINT_COLUMNS` and the columns of the cells, in the order of `x`.
+        points: in the order of `x`, with the columns of the cells: `x, y`, where the point stands; `low, high`, its
+            interval (NaN for none); `is_limit`, whether trials reached the cap, so that `y` is a lower limit;
+            `is_wrong`, whether its recommendations were wrong more often than delta.
         fit: `x, fitted, low, high` on a fine grid, none without a fit.
     """
 

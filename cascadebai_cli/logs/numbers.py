@@ -1,7 +1,6 @@
 """Numbers as spreadsheets write them."""
 
 import re
-from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
@@ -12,8 +11,6 @@ GROUPS = {sign: re.compile(rf"[-+]?[1-9]\d{{0,2}}(\{sign}\d{{3}})+$") for sign i
 """Numbers that have a comma, or a point, before every three digits."""
 YES = {"1", "1.0", "true", "yes", "y", "t"}
 NO = {"0", "0.0", "false", "no", "n", "f"}
-
-Fault = Callable[[str], str | None]
 
 
 def numbers_of(texts: "pd.Series[str]") -> tuple["pd.Series[float]", str | None]:

@@ -1,8 +1,9 @@
 """What the agent sees of a list that is shown (Section 2)."""
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Literal, Protocol
 
+FeedbackName = Literal["cascading", "semi-bandit"]
 Draw = Callable[[int], int]
 """`draw(item)` returns the next outcome of `item`: 1 a click, 0 a skip."""
 
@@ -40,6 +41,3 @@ class SemiBandit:
     def reveal(self, shown: Sequence[int], draw: Draw) -> list[int]:
         """Outcomes of all items shown."""
         return [draw(item) for item in shown]
-
-
-FEEDBACKS: dict[str, Feedback] = {f.name: f for f in (Cascading(), SemiBandit())}

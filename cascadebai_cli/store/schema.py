@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, get_args
+
+from cascadebai_cli.engines.run import Status
 
 MANIFEST, JOURNAL, LOCK, FAILURES = "manifest.json", "trials.journal", ".lock", "failures.log"
 OWNER = ".owner"
@@ -140,13 +142,11 @@ POINT = ("instance", "learner", "L", "K", "delta", "epsilon")
 """What tells the cells of one study apart."""
 PLACE = (*POINT, "budget")
 """The same where there may be a budget."""
-SERIES = ("instance", "learner", "L", "delta", "epsilon")
-"""Cells that agree in these columns make one curve over `K`."""
 SETTING = ("instance", "L", "K", "delta", "epsilon")
 """Cells that agree in these columns differ in the learner only."""
 
 
-STATUSES = ("stopped", "capped", "answered")
+STATUSES: tuple[str, ...] = (*get_args(Status), "answered")
 MOST_COUNT = 2**63 - 1
 """Largest number of a trial, of steps or of observations."""
 

@@ -14,8 +14,9 @@ from cascadebai_cli.learners.own_code import is_own
 from cascadebai_cli.learners.plugins import MakeGenerator, plugin_code, same_generator
 from cascadebai_cli.learners.protocol import Learner, can_answer
 from cascadebai_cli.learners.registry import LearnerSpec, knows_budget
+from cascadebai_cli.model.feedback import FeedbackName
 from cascadebai_cli.model.instance import FloatArray, Instance
-from cascadebai_cli.study.fields import FeedbackName, OrderName
+from cascadebai_cli.study.fields import OrderName
 from cascadebai_cli.study.learners import non_default_options
 
 COUNTABLE = 10**17

@@ -29,7 +29,6 @@ ALL_AXES = (*AXES, "budget")
 """All that may, in the same order."""
 DEFAULT_RISKS, DEFAULT_TOLERANCES = (0.1,), (0.0,)
 
-FeedbackName = Literal["cascading", "semi-bandit"]
 OrderName = Literal["random", "as_given"]
 
 

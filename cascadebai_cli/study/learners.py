@@ -20,7 +20,8 @@ from pydantic import (
 from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.learners.plugins import parameters
 from cascadebai_cli.learners.registry import ALGORITHMS, BUDGET, LearnerSpec, find_algorithm
-from cascadebai_cli.study.fields import Entry, FeedbackName, Risks, Sizes, Text, Tolerances, context_of
+from cascadebai_cli.model.feedback import FeedbackName
+from cascadebai_cli.study.fields import Entry, Risks, Sizes, Text, Tolerances, context_of
 from cascadebai_cli.study.messages import mistake, sentence, show
 
 _OF_THE_GRID = ("L", "K", "delta", "epsilon", BUDGET, "rng")

@@ -9,6 +9,7 @@ from pydantic_core import PydanticCustomError
 from cascadebai_cli.engines.reward_table import TableShape
 from cascadebai_cli.engines.simulate import EngineName
 from cascadebai_cli.errors import ConfigError, suggest
+from cascadebai_cli.model.feedback import FeedbackName
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.document import KeyPath
 from cascadebai_cli.study.enough import FIRST, Trials
@@ -19,7 +20,6 @@ from cascadebai_cli.study.fields import (
     MOST_ROWS,
     Budgets,
     Entry,
-    FeedbackName,
     FileName,
     List,
     OrderName,
