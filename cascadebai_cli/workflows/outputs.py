@@ -2,21 +2,12 @@
 
 import errno
 import os
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pandas as pd
 
 from cascadebai_cli.errors import CascadeError
-from cascadebai_cli.figures.fonts import set_fonts
 from cascadebai_cli.store.files import replace_file
-from cascadebai_cli.workflows.watch import Watch
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-MOST_LETTERS = 10
 
 
 def write_bytes(path: Path, content: bytes, *, through: bool = True) -> None:
@@ -64,16 +55,6 @@ def write_table(path: Path, table: pd.DataFrame, *, through: bool = True) -> Non
         CascadeError: if the file cannot be written.
     """
     write_bytes(path, table_bytes(table), through=through)
-
-
-def warn_of_letters(pages: "Sequence[Figure]", name: str, watch: Watch) -> None:
-    """Point out letters of a figure that no font has."""
-    if letters := "".join(dict.fromkeys("".join(map(set_fonts, pages)))):
-        shown = letters[:MOST_LETTERS] + ("..." if len(letters) > MOST_LETTERS else "")
-        watch.warn(
-            f"warning: {name}: no installed font has {shown}, so that boxes stand there; install a font for this "
-            "script, such as one of Noto"
-        )
 
 
 def table_bytes(table: pd.DataFrame) -> bytes:

@@ -17,7 +17,8 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.figures.page_views import draw_page_views
 from cascadebai_cli.figures.style import render
 from cascadebai_cli.logs.source import STDIN
-from cascadebai_cli.workflows.outputs import warn_of_letters, write_bytes, write_table
+from cascadebai_cli.workflows.letters import warn_of_letters
+from cascadebai_cli.workflows.outputs import write_bytes, write_table
 from cascadebai_cli.workflows.plan import Backend, Effort, Layout, Plan, Wanted, plan
 from cascadebai_cli.workflows.plan_runs import CANDIDATES, Simulated
 from cascadebai_cli.workflows.watch import SILENT, Watch

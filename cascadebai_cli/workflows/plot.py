@@ -9,7 +9,8 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.store.directory import Results, load_results
 from cascadebai_cli.study.plot import FORMATS
 from cascadebai_cli.workflows.drawings import drawing
-from cascadebai_cli.workflows.outputs import warn_of_letters, write_bytes
+from cascadebai_cli.workflows.letters import warn_of_letters
+from cascadebai_cli.workflows.outputs import write_bytes
 from cascadebai_cli.workflows.pages import page_files, remove_later_pages
 from cascadebai_cli.workflows.results import is_whole, warn_of_gaps
 from cascadebai_cli.workflows.watch import SILENT, Watch

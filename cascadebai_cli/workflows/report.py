@@ -28,7 +28,8 @@ from cascadebai_cli.text.columns import cell_text, heading
 from cascadebai_cli.text.numbers import NO_NUMBER, count
 from cascadebai_cli.text.table import Column
 from cascadebai_cli.workflows.drawings import Drawing, drawing
-from cascadebai_cli.workflows.outputs import table_bytes, warn_of_letters, write_bytes
+from cascadebai_cli.workflows.letters import warn_of_letters
+from cascadebai_cli.workflows.outputs import table_bytes, write_bytes
 from cascadebai_cli.workflows.results import is_whole, warn_of_gaps
 from cascadebai_cli.workflows.summary import condition
 from cascadebai_cli.workflows.watch import SILENT, Watch
