@@ -21,7 +21,9 @@ def rounded(outward: Callable[[float], int], bound: float) -> float:
 
 def divergence(p: float, q: float) -> float:
     """`kl(p, q)` of clicks with probabilities `p` and `q`."""
-    return sum(a * math.log(a / b) for a, b in ((p, q), (1 - p, 1 - q)) if a > 0)
+    clicks = p * math.log(p / q) if p > 0 else 0.0
+    skips = (1 - p) * math.log((1 - p) / (1 - q)) if p < 1 else 0.0
+    return clicks + skips
 
 
 def farthest(mean: float, end: float, level: float) -> float:

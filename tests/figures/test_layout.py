@@ -93,13 +93,18 @@ def test_more_lines_than_looks_are_refused(tmp_path: Path) -> None:
     assert len(drawn.pages(study(tmp_path / "b", learners=learners), panels="learner")) == 3
 
 
-@pytest.mark.parametrize("kind", ["scaling", "curves", "bars", "bounds"])
-def test_more_panels_than_anybody_looks_at_are_refused_at_once(kind: str, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    """A study of 2000 instances."""
     config = scaling_config(1, K=[20], trials=1, instances=explicit(*(f"{i} 1" for i in range(2000))))
-    results = load_results(write_results(tmp_path, config))
+    return load_results(write_results(tmp_path_factory.mktemp("many"), config))
+
+
+@pytest.mark.parametrize("kind", ["scaling", "curves", "bars", "bounds"])
+def test_more_panels_than_anybody_looks_at_are_refused_at_once(kind: str, many: Results) -> None:
     words = {"panels": "instance", "x": "K"}
     with pytest.raises(ConfigError, match=r"2,000 panels are more than 240.*choose with --where"):
-        drawn.pages(results, kind=kind, **words)
+        drawn.pages(many, kind=kind, **words)
 
 
 def test_whole_numbers_have_whole_ticks(tmp_path: Path) -> None:

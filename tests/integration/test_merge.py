@@ -4,6 +4,7 @@ import json
 import shutil
 
 import pytest
+from cases import mostly_slow
 from sweeps import CONFIG, call, finished, refusal, sweep, tables, write_config
 
 from cascadebai_cli.store.journal import encode, read_journal
@@ -151,7 +152,7 @@ def test_other_engines_are_refused(config, tmp_path):
     assert f"{b} cannot be merged: engine" in refusal("merge", a, b, "--out", tmp_path / "out")
 
 
-@pytest.mark.parametrize("sizes", ["K: [1, 2]", "K: 3"])
+@pytest.mark.parametrize("sizes", mostly_slow(["K: [1, 2]", "K: 3"], ["K: 3"]))
 def test_a_changed_plugin_is_refused_even_where_no_cell_is_common(tmp_path, monkeypatch, sizes):
     """Hashes of a plugin are those of the moment of its import, so that two processes are needed."""
     config = write_config(tmp_path, extra="learners: [{name: mine, algorithm: 'mine:Mine'}]\n")

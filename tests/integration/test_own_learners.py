@@ -1,6 +1,7 @@
 """What a learner of one's own may do wrong, and what is said about it."""
 
 import pytest
+from cases import mostly_slow
 from sweeps import call, finished, refusal, sweep, tables, write_config
 
 SHELL = """\
@@ -179,7 +180,7 @@ def test_a_class_that_is_no_learner_is_refused(tmp_path, learner, source, senten
         ("sys:flags", "sys is a part of Python or no file"),
         ("numpy:ndarray", "numpy:ndarray"),
         ("numpy.random:Generator", "numpy.random:Generator"),
-        ("pandas:DataFrame", "pandas:DataFrame"),
+        pytest.param("pandas:DataFrame", "pandas:DataFrame", marks=pytest.mark.slow),
         ("cascadebai_cli.learners.protocol:Learner", "Protocols cannot be instantiated"),
     ],
 )
@@ -244,7 +245,7 @@ class Mine(Own):
 """
 
 
-@pytest.mark.parametrize("kind", ["scaling", "curves", "bars"])
+@pytest.mark.parametrize("kind", mostly_slow(["scaling", "curves", "bars"], ["scaling"]))
 def test_a_learner_that_needs_no_step(tmp_path, learner, kind):
     config = write_config(tmp_path, trials=3, extra=f"plot: {{kind: {kind}}}\n")
     config.write_text(config.read_text().replace("K: [1, 2]", "K: [1, 2, 3]"))

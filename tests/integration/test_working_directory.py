@@ -1,6 +1,7 @@
 """Files in the working directory that are called like modules of others."""
 
 import pytest
+from cases import mostly_slow
 from sweeps import command, environment, finished, write_config
 
 SHADOWS = ("random", "queue", "numpy", "joblib", "typing", "threadpoolctl")
@@ -22,7 +23,7 @@ class Mine:
 """
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", mostly_slow([1, 2], [2]))
 def test_they_take_nobody_s_place_and_a_learner_beside_them_works(tmp_path, jobs):
     for name in SHADOWS:
         (tmp_path / f"{name}.py").write_text("raise SystemError('the wrong one')\n")

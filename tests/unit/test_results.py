@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from cases import mostly_slow
 from sweeps import call
 from synthetic import scaling_config, write_results
 
@@ -162,7 +163,10 @@ class Own:
 """
 
 
-@pytest.mark.parametrize("algorithm", ["antigravity:X", "stranger:Own", "stranger:nothing", "no such:module", "older"])
+ALGORITHMS = ["antigravity:X", "stranger:Own", "stranger:nothing", "no such:module", "older"]
+
+
+@pytest.mark.parametrize("algorithm", mostly_slow(ALGORITHMS, ["stranger:Own", "older"]))
 def test_nothing_is_imported_because_a_manifest_names_it(
     algorithm: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
