@@ -5,6 +5,7 @@ from itertools import pairwise
 import budget_judge
 import numpy as np
 import pytest
+from given import TableOutcomes, TableStack
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import SEEDS, WEIGHTS
@@ -12,11 +13,10 @@ from problems import SEEDS, WEIGHTS
 from cascadebai_cli.engines import phases
 from cascadebai_cli.engines.answers import Counted
 from cascadebai_cli.engines.jobs import Job, in_order, never
-from cascadebai_cli.engines.outcomes import RandomOutcomes, TableOutcomes
+from cascadebai_cli.engines.outcomes import RandomOutcomes
 from cascadebai_cli.engines.phases import run_phases
 from cascadebai_cli.engines.reference import run_reference
 from cascadebai_cli.engines.simulate import ENGINES, Trial, simulate
-from cascadebai_cli.engines.stacks import TableStack
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.batrac import BatRac
 from cascadebai_cli.learners.cascadebai import CascadeBAI
