@@ -34,6 +34,9 @@ def bounds(
 ) -> None:
     """Print the lower and the upper bound on the number of steps, and how far the measured mean is from both.
 
+    Of a study with budgets, print the bound on the chance of an error after each, and the budget that is enough for
+    delta by that bound.
+
     The lower bounds hold for the mean of any algorithm, the upper one for CascadeBAI with probability 1 - delta.
     """
     from cascadebai_cli.workflows import bounds as work

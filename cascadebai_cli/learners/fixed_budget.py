@@ -1,9 +1,6 @@
 """Learners for a budget of steps in place of a risk: look at all items equally, or at fewer and fewer of them.
 
-*What is proved.* Survivors are shown least observed first, so their counts never differ by more than one. A step
-observes its first item whatever is clicked; hence in `n` steps with `D` survivors each is observed at least
-`floor(n / D)` times more. The n-th observation of an item is Bernoulli(w(i)) whatever decided that there is one, so
-what is proved for so many pulls one at a time holds for as many steps (`theory.budget`).
+What is proved for them stands in `theory.budget`: bounds for so many pulls one at a time hold for as many steps.
 """
 
 from bisect import bisect_left, bisect_right
@@ -14,6 +11,7 @@ import numpy as np
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.racing import LeastObservedFirst, by_mean
 from cascadebai_cli.model.instance import ROUNDING, FloatArray
+from cascadebai_cli.theory.budget import least_observations
 
 
 class Uniform(LeastObservedFirst):
@@ -99,14 +97,6 @@ class SuccessiveAcceptsRejects(Uniform):
         self.ends = phase_ends(L, budget)
 
 
-def log_bar(L: int) -> float:
-    """`1/2 + 1/2 + 1/3 + ... + 1/L`."""
-    return float(0.5 + (1 / np.arange(2, L + 1)).sum())
-
-
 def phase_ends(L: int, budget: int) -> tuple[int, ...]:
     """Steps after which the phases `1, ..., L - 1` of `SuccessiveAcceptsRejects` end, ascending."""
-    survivors = np.arange(L, 1, -1)
-    # a whole number stays what it is however it was rounded
-    least = np.ceil((budget - L) / (log_bar(L) * survivors) - ROUNDING).astype(np.int64)
-    return tuple(np.cumsum(np.diff(least, prepend=0) * survivors).tolist())
+    return tuple(np.cumsum(np.diff(least_observations(L, budget), prepend=0) * np.arange(L, 1, -1)).tolist())

@@ -135,6 +135,29 @@ BOUND_COLUMNS = _columns(
     measured_over_lower=float,
     upper_over_measured=float,
 )
+BUDGET_BOUND_COLUMNS = _columns(
+    cell_id=str,
+    study=str,
+    instance=str,
+    learner=str,
+    L=int,
+    K=int,
+    delta=float,
+    epsilon=float,
+    w_star=float,
+    w_prime=float,
+    budget=int,
+    H=float,
+    H2=float,
+    bound=float,
+    enough=float,
+    n=int,
+    error_rate=float,
+    error_low=float,
+    error_high=float,
+    bound_over_measured=float,
+)
+"""The same of a study with a budget: bounds on the chance of an error."""
 SHARP_COLUMNS = _columns(T_star=float, gap=float, sharp=float, measured_over_sharp=float)
 """What `bounds --sharp` adds to them."""
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from cascadebai_cli.analysis.bounds import bounds_printed, bounds_row, learner_bounds, outside, with_measured
+from cascadebai_cli.analysis.budget_bounds import budget_bounds, budget_bounds_printed, too_often_wrong
 from cascadebai_cli.analysis.sharp import with_sharp
 from cascadebai_cli.analysis.tables import StudyTable
 from cascadebai_cli.store.directory import load_results
@@ -39,6 +40,8 @@ def bounds(
 ) -> Bounded:
     """The lower and the upper bound on the number of steps, and how far the measured mean is from both.
 
+    Of a study with budgets, the bound on the chance of an error.
+
     Args:
         config: the study.
         results: its sweep; `results/NAME OF CONFIG` by default, if there is one.
@@ -53,6 +56,8 @@ def bounds(
     """
     study = read_study(config)
     cells = study.cells
+    if cells[0].answers:
+        return _of_budgets(cells, _measured(results, config, watch), csv, watch)
     table = with_measured(_promised(cells, printed), _measured(results, config, watch))[list(BOUND_COLUMNS)]
     if sharp:
         table = with_sharp(table, cells)
@@ -63,6 +68,16 @@ def bounds(
     if csv:
         write_table(csv, table)
     return Bounded(StudyTable(BOUNDS, table, bounds_printed(table)))
+
+
+def _of_budgets(cells: Sequence[Cell], summary: pd.DataFrame | None, csv: Path | None, watch: Watch) -> Bounded:
+    """What is proved of the chance of an error after each budget."""
+    table = budget_bounds(cells, summary)
+    for sentence in too_often_wrong(table):
+        watch.warn(f"warning: {sentence}")
+    if csv:
+        write_table(csv, table)
+    return Bounded(StudyTable(BOUNDS, table, budget_bounds_printed(table)))
 
 
 def _promised(cells: Sequence[Cell], printed: bool) -> pd.DataFrame:

@@ -1,0 +1,105 @@
+"""How often the items that are named after `N` steps are not the `K` best: bounds with all their constants.
+
+*Steps and observations.* Uniform looking and SAR show the survivors least observed first, so that their counts differ
+by one at most. A step observes its first item whatever is clicked, so `n` steps with `D` survivors bring
+`floor(n / D)` observations or more to each. After `N` steps of uniform looking every item was observed
+`floor(N / L)` times; SAR gives phase `j` as many steps as keep `L + 1 - j` survivors busy for `n_j - n_{j-1}` rounds,
+so each of them was observed `n_j` times by its end.
+
+*Counts are random.* How often an item was observed may hang on its own outcomes: after a click the step is over. So the
+bounds must hold for all counts from `n` on at once. They do, with the constants of a fixed count: the mean of the first
+`t` outcomes is a martingale as `t` falls, so `exp(s mean)` is a submartingale, and by the inequality of Doob the chance
+that a mean reaches `c > w` at any `t >= n` is at most `E exp(s (mean_n - c))` for each `s > 0`: at best
+`exp(-n d(c, w))`, which is at most `exp(-2 n (c - w)^2)`. Likewise from above.
+
+*Uniform looking.* If all the best `K` have means above `c` and all items that are not good enough have means below it,
+none of these is named. So an error has at most the sum over both of `exp(-n d(c, w))`, for each `c` in between.
+
+*SAR* (Bubeck, Wang and Viswanathan, 2013, Theorem 1). Let `D(1) <= D(2) <= ...` be the gaps. As long as at the end of
+phase `j` all survivors' means are less than `D(L + 1 - j) / 4` off, for `j = 1, ..., L - 1`, every decision is right. A
+union over items and phases bounds the rest by the sum of `2 L exp(-n_j D(L + 1 - j)^2 / 8)`, which is at most
+`2 L^2 exp(-(N - L) / (8 logbar(L) H2))`. It knows no tolerance.
+"""
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from cascadebai_cli.model.divergence import divergence
+from cascadebai_cli.model.instance import FloatArray, Instance, IntArray
+
+LEVELS = 400
+"""Values of `c` that are tried; any of them gives a bound."""
+ROUNDING = 1e-14
+"""Relative; far above that of the few operations behind it."""
+FAR = 2**62
+"""More steps than anybody has."""
+
+
+def log_bar(L: int) -> float:
+    """`logbar(L) = 1/2 + 1/2 + 1/3 + ... + 1/L`."""
+    return float(0.5 + (1 / np.arange(2, L + 1)).sum())
+
+
+def least_observations(L: int, N: int) -> IntArray:
+    """`n_1 <= ... <= n_{L-1}`, `n_j = ceil((N - L) / (logbar(L) (L + 1 - j)))`; all 0 for `N <= L`."""
+    # a whole number stays what it is however it was rounded
+    share = max(N - L, 0) / (log_bar(L) * np.arange(L, 1, -1))
+    return np.asarray(np.ceil(share * (1 - ROUNDING))).astype(np.int64)
+
+
+def hardness(instance: Instance) -> float:
+    """`H`, the sum over items of `1 / gap^2`; inf if a gap is 0."""
+    with np.errstate(divide="ignore"):
+        return float((instance.gaps**-2.0).sum())
+
+
+def hardness_of_the_worst(instance: Instance) -> float:
+    """`H2`, the largest `i / D(i)^2`; between `H / (ln(L) + 1)` and `H`."""
+    with np.errstate(divide="ignore"):
+        return float((np.arange(1, instance.L + 1) / np.sort(instance.gaps) ** 2).max())
+
+
+def uniform_error(instance: Instance, N: int) -> float:
+    """Bound on the chance that `N` steps of uniform looking name an item that is not epsilon-optimal; at most 1."""
+    best = instance.sorted_weights[: instance.K]
+    bad = instance.weights[~instance.epsilon_optimal]
+    if len(bad) == 0:
+        return 0.0
+    c = np.linspace(bad.max(), best.min(), LEVELS + 2)[1:-1, None]
+    rates = np.concatenate([divergence(c, best), divergence(c, bad)], axis=1)
+    return min(1.0, float(_sum_of(rates, N // instance.L).min()))
+
+
+def _sum_of(rates: FloatArray, n: int) -> FloatArray:
+    # an infinite divergence is that of an item with w = 0 or w = 1: it never errs once it was seen
+    return np.exp(-n * rates).sum(axis=1) if n else np.full(len(rates), np.inf)
+
+
+def sar_error(instance: Instance, N: int) -> float:
+    """Bound on the chance that SAR errs with a budget of `N` steps; at most 1, `nan` with a tolerance."""
+    if instance.epsilon > 0:
+        return float("nan")
+    gaps = np.sort(instance.gaps)[1:][::-1]
+    exponents = least_observations(instance.L, N) * gaps**2 / 8
+    return min(1.0, float(2 * instance.L * np.exp(-exponents).sum()))
+
+
+ERRORS: dict[str, Callable[[Instance, int], float]] = {"uniform": uniform_error, "sar": sar_error}
+"""Learner -> bound on the chance of an error after `N` steps, which falls with `N`."""
+
+
+def enough(algorithm: str, instance: Instance, delta: float) -> float:
+    """The smallest budget at which the bound of a learner is below `delta`; `nan` if there is none."""
+    error = partial(ERRORS[algorithm], instance)
+    high = 1
+    while not error(high) < delta:
+        high *= 2
+        if high > FAR:
+            return float("nan")
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if error(middle) < delta else (middle, high)
+    return float(high)
