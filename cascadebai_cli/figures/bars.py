@@ -65,9 +65,9 @@ class BarLook:
         return "white" if self.hatch and is_dark else "black"
 
 
-def form_of(panels: int) -> Format:
-    """Sizes of a figure of so many panels."""
-    return FORM_SINGLE if panels == 1 else FORM_GRID
+def form_of_bars(chart: Chart) -> Format:
+    """Sizes of a figure of one panel, or of several."""
+    return FORM_SINGLE if len(chart.panels) == 1 else FORM_GRID
 
 
 def draw_bars(chart: Chart, page: Page, panels: Sequence[Panel]) -> Figure:

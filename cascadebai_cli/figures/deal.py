@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import pandas as pd
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.study.plot import GRID, Kind, Plot
+from cascadebai_cli.figures.kinds import KINDS
+from cascadebai_cli.study.plot import GRID, Plot
 
 NUMBERS = ("K", "L", "delta", "epsilon")
 """Columns of the grid that an axis may show without being asked for."""
-DEFAULT_LINES: dict[Kind, tuple[str, ...]] = {"curves": ("learner",), "bars": ("learner",)}
-BARS_PANELS = ("delta", "L", "K", "epsilon")
+PANELS_OF_GROUPS = ("delta", "L", "K", "epsilon")
 """In this order two values of epsilon stand side by side, as in the paper."""
 CARRIER = {"gap": "instance", "w_star": "instance", "w_prime": "instance", "directory": "learner"}
 """What a derived column varies with; an option varies with the learner."""
@@ -37,7 +37,7 @@ def deal(cells: pd.DataFrame, plot: Plot) -> Deal:
     """
     x = plot.x or _x(cells, plot)
     carried = {_carried(x), *followers(cells, x)}
-    default_lines = tuple(name for name in DEFAULT_LINES.get(plot.kind, ()) if name not in carried)
+    default_lines = tuple(name for name in KINDS[plot.kind].lines if name not in carried)
     if plot.panels is None:
         lines = default_lines if plot.lines is None else plot.lines
         lines = tuple(name for name in lines if name != x)
@@ -64,8 +64,8 @@ def followers(cells: pd.DataFrame, x: str) -> set[str]:
 
 
 def _x(cells: pd.DataFrame, plot: Plot) -> str:
-    if plot.kind == "bars":
-        return "instance"
+    if usual := KINDS[plot.kind].x:
+        return usual
     said = {*(plot.panels or ()), *(plot.lines or ())}
     within = cells.groupby(["instance", "learner"], sort=False)[list(NUMBERS)].nunique().max()
     found = [name for name in NUMBERS if name not in said and within[name] > 1]
@@ -85,8 +85,8 @@ def _carried(x: str) -> str:
 
 
 def _panels(cells: pd.DataFrame, plot: Plot, taken: Collection[str]) -> tuple[str, ...]:
-    if plot.kind == "bars":
+    if KINDS[plot.kind].grouped:
         further = [name for name in varying(cells, ("instance", "learner")) if name not in taken]
-        return (*further, *(name for name in BARS_PANELS if name not in taken))
+        return (*further, *(name for name in PANELS_OF_GROUPS if name not in taken))
     wanted = ["instance", *varying(cells, GRID[1:])]
     return tuple(name for name in wanted if name not in taken)

@@ -1,6 +1,6 @@
 """Panels of points and lines: means against a number, their fit, and the bounds around them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -13,8 +13,9 @@ from cascadebai_cli.figures.layout import Format, Page, add_legend, empty_page
 from cascadebai_cli.figures.looks import LOOKS, MEASURED, POINTS, Look
 from cascadebai_cli.figures.marks import draw_arrows, draw_crosses, mark_handles, spread
 from cascadebai_cli.figures.scales import set_scales
+from cascadebai_cli.study.plot import Kind
 
-FORMATS = {
+FORMATS: Mapping[Kind, Format] = {
     "scaling": Format(columns=2, panel_height=2.2, rest=(0.2, 0.6), centred=True),
     "curves": Format(columns=2, panel_height=2.4),
     "bounds": Format(columns=3, panel_height=2.0, rest=(0.25, 0.75), legend_inside=True),
@@ -30,9 +31,14 @@ UPPER_LABEL = r"upper bound (probability $1 - \delta$)"
 LOWER_LABEL = "lower bound (any algorithm, mean)"
 
 
+def form_of_lines(chart: Chart) -> Format:
+    """Sizes of a figure of its kind."""
+    return FORMATS[chart.plot.kind]
+
+
 def draw_lines(chart: Chart, page: Page, panels: Sequence[Panel]) -> Figure:
     """A page of panels of the kind `scaling`, `curves` or `bounds`."""
-    figure, places = empty_page(page, FORMATS[chart.plot.kind])
+    figure, places = empty_page(page, form_of_lines(chart))
     for i, (axes, panel) in enumerate(zip(places, panels, strict=True)):
         _draw_panel(axes, panel, chart)
         set_scales(axes, panel, chart, named=chart.plot.kind != "bounds" or i % page.columns == 0)

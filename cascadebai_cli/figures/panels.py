@@ -10,6 +10,7 @@ import pandas as pd
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.figures.chart import Axis, Chart, Panel, Series
 from cascadebai_cli.figures.deal import Deal, deal, varying
+from cascadebai_cli.figures.kinds import KINDS
 from cascadebai_cli.figures.labels import Labels
 from cascadebai_cli.store.schema import POINT
 from cascadebai_cli.study.plot import GRID, NAMES, Measure, Plot
@@ -43,7 +44,7 @@ def chart_of(cells: pd.DataFrame, plot: Plot, labels: Labels, cap: int | None = 
     refuse_too_many(cells, plot)
     dealt = deal(cells, plot)
     axis, points = _with_x(_with_y(cells, plot.y), dealt.x, labels)
-    if plot.kind == "bars" and not axis.groups:
+    if KINDS[plot.kind].grouped and not axis.groups:
         axis, points = _grouped(axis, points)
     lines = _lines(points, dealt.lines)
     panels = [_panel(part, values, dealt, lines, labels) for values, part in _parts(points, dealt.panels)]

@@ -7,14 +7,14 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import LogFormatterSciNotation, MaxNLocator, NullFormatter
 
 from cascadebai_cli.figures.chart import Chart, Panel
+from cascadebai_cli.figures.kinds import KINDS
 from cascadebai_cli.figures.style import label_steps
 
-LOG_FROM = 10.0
-"""Panels of curves whose largest mean exceeds this many times the smallest get a log axis."""
 LEAST_LABELS = 2
 """Powers of ten on a logarithmic axis; where there are fewer, steps between them get labels."""
 LOG_X_FROM = 30.0
-"""The same for the horizontal axis; `K` stays linear, as in the paper."""
+"""The largest value over the smallest from which on the horizontal axis is logarithmic; `K` stays linear, as in the
+paper."""
 UNITS = {"steps": "steps", "observations": "", "error_rate": "", "steps_per_lower_bound": ""}
 
 
@@ -27,7 +27,7 @@ def is_log(chart: Chart, axis: str, values: "pd.Series[float]") -> bool:
     span = values.max() / values.min()
     if axis == "x":
         return not chart.x.groups and chart.x.column != "K" and bool(span >= LOG_X_FROM)
-    return chart.plot.kind in ("bounds", "bars") or (chart.plot.kind == "curves" and bool(span > LOG_FROM))
+    return bool(span > KINDS[chart.plot.kind].log_from)
 
 
 def set_scales(axes: Axes, panel: Panel, chart: Chart, *, named: bool = True) -> None:

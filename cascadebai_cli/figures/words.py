@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from cascadebai_cli.figures.chart import Chart, Series
+from cascadebai_cli.figures.kinds import KINDS
 from cascadebai_cli.store.schema import POINT
 from cascadebai_cli.text.columns import value_text
 from cascadebai_cli.text.numbers import count, digits, number, percent
@@ -33,21 +34,17 @@ def title_of(chart: Chart | None) -> str:
 
 
 def _title(chart: Chart) -> str:
-    what, x = MEASURES[chart.y.column][0], chart.x.column
-    if chart.plot.kind == "bounds":
-        return f"Measured mean steps between the lower and the upper bound, against {x}"
-    if chart.plot.kind == "bars":
-        return f"{what} of each learner, a group of bars for each {x}"
-    if any(series.fit is not None for panel in chart.panels for series in panel.series):
-        return f"{what} against {x} with the fitted curve and its 95 % confidence band"
-    return f"{what} of each learner against {x}" if len(chart.lines) > 1 else f"{what} against {x}"
+    fitted = any(series.fit is not None for panel in chart.panels for series in panel.series)
+    of = " of each learner" if len(chart.lines) > 1 and not fitted else ""
+    title = KINDS[chart.plot.kind].title.format(what=MEASURES[chart.y.column][0], of=of, x=chart.x.column)
+    return title + (" with the fitted curve and its 95 % confidence band" if fitted else "")
 
 
 def alternative(chart: Chart | None) -> str:
     """What a figure shows, in a few sentences with its main numbers."""
     if chart is None:
         return f"{SCHEMATIC_TITLE}. {SCHEMATIC}"
-    describe = _groups if chart.plot.kind == "bars" else _curves
+    describe = _groups if KINDS[chart.plot.kind].grouped else _curves
     sentences = list(describe(chart))
     more = [f"And {count(len(sentences) - MOST_NAMED)} more."] if len(sentences) > MOST_NAMED else []
     return " ".join([f"{title_of(chart)}.", *sentences[:MOST_NAMED], *more])

@@ -11,6 +11,7 @@ from cascadebai_cli.analysis.together import told_apart
 from cascadebai_cli.analysis.wide import chosen_cells, chosen_results, wide_table, with_bounds
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.figures.draw import draw
+from cascadebai_cli.figures.kinds import KINDS
 from cascadebai_cli.figures.labels import Labels
 from cascadebai_cli.figures.own_style import read_style
 from cascadebai_cli.figures.panels import chart_of, refuse_too_many, with_fits
@@ -82,25 +83,25 @@ def chart(studies: Sequence[Results], plot: Plot) -> "Chart":
     cells = chosen_cells(wide_table(together), plot)
     refuse_too_many(cells, plot)
     chosen = chosen_results(together, cells)
-    if plot.kind == "bounds" or plot.y == "steps_per_lower_bound":
+    if KINDS[plot.kind].beside == "bounds" or plot.y == "steps_per_lower_bound":
         cells = _bounded(cells, together, plot)
     instances = {name: entry for results in chosen for name, entry in results.instances.items()}
     shown = {name: entry for name, entry in instances.items() if name in set(cells["instance"])}
     caps = {results.study.max_steps for results in chosen}
     found = chart_of(cells, plot, Labels(shown, plot.labels), caps.pop() if len(caps) == 1 else None)
-    if plot.kind != "scaling":
+    if KINDS[plot.kind].beside != "fit":
         return found
     return with_fits(found, pd.concat([fitted_curves(results) for results in chosen]))
 
 
 def _bounded(cells: "pd.DataFrame", studies: Sequence[Results], plot: Plot) -> "pd.DataFrame":
     table = with_bounds(cells, studies)
-    if plot.kind != "bounds":
+    if KINDS[plot.kind].beside != "bounds":
         return table
     bounded = table[table["upper"].notna() & table["learner"].isin([results.main_learner for results in studies])]
     if bounded.empty:
         raise ConfigError(
-            f"--kind: bounds needs CascadeBAI on a two_level instance, and {studies[0].directory} has none; "
+            f"--kind: {plot.kind} needs CascadeBAI on a two_level instance, and {studies[0].directory} has none; "
             "`cascadebai bounds CONFIG` prints the bounds of any instance"
         )
     return bounded
