@@ -6,7 +6,12 @@ from cascadebai_cli.text.clean import for_table
 from cascadebai_cli.text.numbers import count, duration, percent
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from cascadebai_cli.workflows.run import CellRun
+
+MOST_NAMED = 200
+"""Items that are named."""
 
 
 def cell_report(done: "CellRun") -> str:
@@ -18,10 +23,15 @@ def cell_report(done: "CellRun") -> str:
         "time": f"{duration(done.seconds)} for {_trials(done)}, {duration(done.trial_seconds)} a trial",
     }
     if done.found:
-        lines[f"items found in {done.found_in} of {_trials(done)}"] = ", ".join(map(for_table, done.found))
+        lines[f"items found in {done.found_in} of {_trials(done)}"] = _names(done.found)
     width = max(map(len, lines))
     text = [f"  {name.ljust(width)}  {value}" for name, value in lines.items()]
     return "\n".join([f"{done.cell.label} (cell {done.cell.cell_id})", *text])
+
+
+def _names(items: "Sequence[str]") -> str:
+    more = len(items) - MOST_NAMED
+    return ", ".join(map(for_table, items[:MOST_NAMED])) + (f" and {count(more)} more" if more > 0 else "")
 
 
 def _trials(done: "CellRun") -> str:

@@ -63,6 +63,11 @@ def block_size(L: int, rows: int, entries: int) -> int:
     return max(1, min(rows, entries // L))
 
 
+def largest_block(jobs: Sequence[Job[Any]], rows: int, entries: int) -> int:
+    """`block_size` for the longest lists of items of the jobs."""
+    return block_size(max((job.learner.rule.L for job in jobs), default=1), rows, entries)
+
+
 def run_in_blocks(
     jobs: Sequence[Job[AnyLearner]],
     kind: Callable[[Job[AnyLearner]], tuple[object, ...]],

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cascadebai_cli.engines.jobs import Enough, Job, Paused, Runs, never, run_in_blocks
+from cascadebai_cli.engines.jobs import Enough, Job, Paused, Runs, largest_block, never, run_in_blocks
 from cascadebai_cli.engines.leap import State, clicks_of, leap
 from cascadebai_cli.engines.lockstep_rows import LONGEST_LEAP, new_rows
 from cascadebai_cli.engines.lookahead import NEVER, look_ahead
@@ -28,6 +28,12 @@ GROWTH = 4
 """Windows are tried in sizes that differ by this factor."""
 ROWS = 256
 """Rows of one block at most: more are no faster, as the state does not fit into the cache, and take more memory."""
+SHALLOWEST = 32
+"""Outcomes in a bank at least."""
+OUTCOME_BYTES = 2 * 11
+"""Of an outcome in both banks."""
+ENTRIES = MEMORY // (OUTCOME_BYTES * SHALLOWEST)
+"""Items of all its rows at most, for the memory that it takes."""
 LARGEST_KEY = np.iinfo(np.int32).max
 """Keys beyond it take 64 bits."""
 
@@ -37,16 +43,16 @@ def run_lockstep(jobs: Sequence[Job[CascadeBAI]], enough: Enough = never) -> Run
     return run_in_blocks(
         jobs,
         lambda job: (job.learner.rule.L, job.learner.rule.K),
-        ROWS,
+        largest_block(jobs, ROWS, ENTRIES),
         lambda part: _Block(part).run(enough),
         enough,
     )
 
 
 def _depth(rows: int, L: int) -> int:
-    """Outcomes in a bank so that all fit into `MEMORY`, 11 bytes each: a power of two from 32 to `DEEPEST`."""
-    fitting = MEMORY // (2 * 11 * rows * L)
-    return int(min(DEEPEST, max(32, 2 ** (fitting.bit_length() - 1 if fitting else 0))))
+    """Outcomes in a bank so that all fit into `MEMORY`: a power of two from `SHALLOWEST` to `DEEPEST`."""
+    fitting = MEMORY // (OUTCOME_BYTES * rows * L)
+    return int(min(DEEPEST, max(SHALLOWEST, 2 ** (fitting.bit_length() - 1 if fitting else 0))))
 
 
 class _Block:

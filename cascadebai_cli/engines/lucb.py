@@ -13,8 +13,8 @@ from dataclasses import astuple
 
 import numpy as np
 
-from cascadebai_cli.engines.jobs import Enough, Job, Paused, Runs, never, run_in_blocks
-from cascadebai_cli.engines.lucb_rows import new_rows
+from cascadebai_cli.engines.jobs import Enough, Job, Paused, Runs, largest_block, never, run_in_blocks
+from cascadebai_cli.engines.lucb_rows import ENTRIES, new_rows
 from cascadebai_cli.engines.run import Run, Status
 from cascadebai_cli.learners.glr import pairs_apart, told_apart
 from cascadebai_cli.learners.kl_lucb import UNIT, KLLucb
@@ -33,8 +33,9 @@ FAR = np.int64(1) << 62
 
 def run_lucb(jobs: Sequence[Job[KLLucb]], enough: Enough = never) -> Runs:
     """Run trials, those of equal rules side by side."""
+    most = largest_block(jobs, ROWS, ENTRIES)
     return run_in_blocks(
-        jobs, lambda job: astuple(job.learner.rule), ROWS, lambda part: _Block(part).run(enough), enough
+        jobs, lambda job: astuple(job.learner.rule), most, lambda part: _Block(part).run(enough), enough
     )
 
 

@@ -30,6 +30,9 @@ MEMORY = 128 * 2**20
 """Bytes for the windows of one block."""
 SHALLOWEST, DEEPEST = 4, 8
 """A window has at least 2 to the power of the first, at most 2 to the power of the second states."""
+STATE_BYTES = 16
+ENTRIES = MEMORY // (STATE_BYTES << SHALLOWEST)
+"""Items of all rows at most, for the memory that they take."""
 SHORTEST = 16
 """Outcomes that are read at once at least, if the window holds them."""
 SPARE = 8
@@ -147,7 +150,7 @@ def new_rows(jobs: Sequence[Job[KLLucb]]) -> Rows:
     rule, rows = jobs[0].learner.rule, len(jobs)
     starts = [first_round(job) for job in jobs]
     items = (rows, rule.L)
-    fitting = max(1, MEMORY // (16 * rows * rule.L)).bit_length() - 1
+    fitting = max(1, MEMORY // (STATE_BYTES * rows * rule.L)).bit_length() - 1
     depth = min(DEEPEST, max(SHALLOWEST, fitting))
     T = np.array([start.T for start in starts])
     made = Rows(

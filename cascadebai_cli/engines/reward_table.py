@@ -33,6 +33,16 @@ class TableShape:
     rows: int
     reuse: bool = True
 
+    def memory(self, L: int, steps: int) -> int:
+        """Bytes that the rows of so many steps take, if they are kept."""
+        size = block_rows(L)
+        return -(-min(self.rows, steps) // size) * L * -(-size // 8) if self.reuse else 0
+
+
+def block_rows(L: int) -> int:
+    """Rows of a block of `L` items."""
+    return max(1, min(BLOCK, ENTRIES // L))
+
 
 class Place(NamedTuple):
     """Where a step finds its row.
@@ -59,7 +69,7 @@ class RewardTable(ABC):
     """
 
     def __init__(self, shape: TableShape, L: int) -> None:
-        self.shape, self.size = shape, max(1, min(BLOCK, ENTRIES // L))
+        self.shape, self.size = shape, block_rows(L)
         # Rows of a short table are repeated, so that a block holds many times round.
         self._rows = shape.rows * max(1, self.size // shape.rows) if shape.reuse else sys.maxsize
 

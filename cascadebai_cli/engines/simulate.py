@@ -50,6 +50,7 @@ class Engine:
     Args:
         version: raised whenever it draws its random numbers differently: rows of different versions do not mix.
         source: what it reads the outcomes of a trial from.
+        item_bytes: that a trial takes for each of its items, at most and about.
         run: runs jobs; if it can stop in between, it pauses runs once it is enough.
         rows: trials that run best side by side; 1 if they run one after the other.
         entries: items that these trials have together, at most.
@@ -59,6 +60,7 @@ class Engine:
 
     version: int
     source: Callable[[Trial], Any]
+    item_bytes: int
     run: Callable[[Sequence[Job[Any]], Enough], Runs]
     rows: int = 1
     entries: int = sys.maxsize
@@ -68,6 +70,10 @@ class Engine:
     def block(self, L: int) -> int:
         """How many trials of `L` items run best side by side."""
         return block_size(L, self.rows, self.entries)
+
+    def memory(self, L: int, table: TableShape | None, steps: int) -> int:
+        """Bytes that a trial of `L` items and at most so many steps takes, about."""
+        return L * self.item_bytes + (table.memory(L, steps) if table else 0)
 
 
 def _stack(trial: Trial) -> RandomStack:
@@ -107,19 +113,20 @@ def _in_lockstep(jobs: Sequence[Job[Any]], enough: Enough) -> Runs:
 
 ENGINES: Mapping[str, Engine] = MappingProxyType(
     {
-        "reference": Engine(1, _outcomes, answering(_one_by_one(_by_reference), ask)),
-        "walk": Engine(1, _outcomes, _one_by_one(_by_walk)),
+        "reference": Engine(1, _outcomes, 250, answering(_one_by_one(_by_reference), ask)),
+        "walk": Engine(1, _outcomes, 4_000, _one_by_one(_by_walk)),
         "skip-ahead": Engine(
             2,
             _outcomes,
+            3_000,
             answering(_skipping_ahead, ask_after_skipping),
             skip_ahead.ROWS,
             skip_ahead.ENTRIES,
             forgets=True,
         ),
-        "lockstep": Engine(1, _stack, _in_lockstep, lockstep.ROWS, by_steps=True),
-        "planned": Engine(1, _stack, _one_by_one(run_planned)),
-        "phases": Engine(1, _outcomes, answering(_one_by_one(run_phases), ask)),
+        "lockstep": Engine(1, _stack, 5_000, _in_lockstep, lockstep.ROWS, lockstep.ENTRIES, by_steps=True),
+        "planned": Engine(1, _stack, 20_000, _one_by_one(run_planned)),
+        "phases": Engine(1, _outcomes, 500, answering(_one_by_one(run_phases), ask)),
     }
 )
 """Name -> engine; how it is spelled in a config, but for `auto`."""

@@ -32,7 +32,7 @@ from functools import partial
 import numpy as np
 
 from cascadebai_cli.engines.groups import look_at_group, look_at_groups, look_at_window
-from cascadebai_cli.engines.jobs import Job, Runs, block_size, run_in_blocks
+from cascadebai_cli.engines.jobs import Job, Runs, largest_block, run_in_blocks
 from cascadebai_cli.engines.moments import step_through
 from cascadebai_cli.engines.proofs import first_suspect_round
 from cascadebai_cli.engines.rows import Block, Focus, Mode, Sizes, new_block
@@ -52,7 +52,7 @@ PADDING = 600
 def run_skip_ahead(jobs: Sequence[Job[RacingLearner]], sizes: Sizes | None = None, rows: int = ROWS) -> Runs:
     """Run trials of any cells, those with rules of one kind side by side; no run depends on the others."""
     sizes = sizes or Sizes()
-    most = block_size(max((job.learner.rule.L for job in jobs), default=1), rows, ENTRIES)
+    most = largest_block(jobs, rows, ENTRIES)
     return run_in_blocks(jobs, lambda job: job.learner.rule.kind, most, lambda part: _run(new_block(part, sizes)))
 
 

@@ -32,6 +32,9 @@ from cascadebai_cli.learners.racing import by_mean
 from cascadebai_cli.model.divergence import evidence
 from cascadebai_cli.model.instance import BoolArray, FloatArray, IntArray
 
+AT_ONCE = 2**16
+"""Pairs that are looked at together, about."""
+
 
 def refuse_tolerance(name: str, epsilon: float) -> None:
     """Refuse `epsilon > 0`.
@@ -60,8 +63,11 @@ def told_apart(T: IntArray, S: IntArray, K: int, delta: float) -> bool:
     if T.min() == 0:
         return False
     mean, inside = S / T, best_means(S / np.maximum(T, 1), K)
-    a, b = inside, ~inside
-    return bool(pairs_apart(T[a, None], mean[a, None], T[b], mean[b], K * (len(T) - K), delta).all())
+    b, pairs = ~inside, K * (len(T) - K)
+    # the weakest first, as they tell soonest, and never all pairs at once
+    weakest_first, step = by_mean(mean)[:K][::-1], max(1, AT_ONCE // (len(T) - K))
+    parts = (weakest_first[first : first + step] for first in range(0, K, step))
+    return all(bool(pairs_apart(T[a, None], mean[a, None], T[b], mean[b], pairs, delta).all()) for a in parts)
 
 
 def pairs_apart(

@@ -5,6 +5,7 @@ Pure functions apart from `from_csv`, which reads one file. Formulas in `K` and 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -58,4 +59,10 @@ def from_csv(file: ClickRateFile) -> Items:
 
 
 def _numbered(weights: FloatArray) -> Items:
-    return Items(tuple(str(i + 1) for i in range(len(weights))), weights)
+    return Items(_numbers((len(weights) - 1).bit_length())[: len(weights)], weights)
+
+
+@cache
+def _numbers(bits: int) -> tuple[str, ...]:
+    """`"1", "2", ...`, so many that texts are shared by lists of about equal length."""
+    return tuple(map(str, range(1, (1 << bits) + 1)))

@@ -15,6 +15,7 @@ from cascadebai_cli.running.blocks import BlockQueue
 from cascadebai_cli.running.cluster import connected, cores, run_tasks
 from cascadebai_cli.running.code import code_of, run_checked
 from cascadebai_cli.running.interrupts import interrupts_held
+from cascadebai_cli.running.memory import refuse_too_large
 from cascadebai_cli.running.patience import Patience
 from cascadebai_cli.running.work import Block, BlockResult, Settings
 from cascadebai_cli.running.worker import enter
@@ -103,8 +104,17 @@ def run_missing(
         listener: is told when nothing ends for long.
 
     Raises:
+        ConfigError: at once, if the trials need more memory than this machine has, unless a cluster runs them.
         CascadeError: if the backend breaks: a worker was killed or has other code, the scheduler cannot be reached.
     """
+    if backend.name != "dask":
+        refuse_too_large(cells, missing, _processes(backend))
+    return _run_missing(cells, missing, settings, backend, listener)
+
+
+def _run_missing(
+    cells: Sequence[Cell], missing: Sequence[IntArray], settings: Settings, backend: Backend, listener: Listener
+) -> Generator[BlockResult, None, None]:
     work = partial(run_checked, code_of(cells), settings)
     with (
         _task_runner(backend, sum(map(len, missing)), listener) as (workers, run),

@@ -17,6 +17,8 @@ MOST_WEIGHTS = 20_000_000
 """Weights of all points of one instance, 160 MB."""
 SLOWEST_GROWTH = 1.01
 """Of budgets that grow."""
+MOST_ITEMS_OF_CELLS = 100_000_000
+"""Items of the cells of one instance: each of these hashes its weights, and makes its learner once, before a trial."""
 MOST_ROWS = 10_000_000
 """Rows of a table of rewards: 160 MB for 128 items."""
 MOST_TRIALS = 10_000_000

@@ -15,7 +15,14 @@ from cascadebai_cli.model.families import Items
 from cascadebai_cli.model.instance import Instance
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.document import KeyPath
-from cascadebai_cli.study.fields import ALL_AXES, DEFAULT_RISKS, DEFAULT_TOLERANCES, MOST_POINTS, MOST_WEIGHTS
+from cascadebai_cli.study.fields import (
+    ALL_AXES,
+    DEFAULT_RISKS,
+    DEFAULT_TOLERANCES,
+    MOST_ITEMS_OF_CELLS,
+    MOST_POINTS,
+    MOST_WEIGHTS,
+)
 from cascadebai_cli.study.instance_entry import ItemsAt
 from cascadebai_cli.study.instances import AnyInstance
 from cascadebai_cli.study.learners import LearnerEntry
@@ -79,6 +86,8 @@ class _Part:
             for L, K in dict.fromkeys(point[:2] for point in mine):
                 if (L, K) not in self.made:
                     self.made[L, K] = self._items(items_at, L, K, at["K"])
+        items = sum(len(self.made[point.L, point.K].weights) for _, mine, _ in points for point in mine)
+        self._at_most(items, MOST_ITEMS_OF_CELLS, "items in all its cells together")
         for L, K, epsilon in dict.fromkeys((p.L, p.K, p.epsilon) for _, mine, _ in points for p in mine):
             with self._located():
                 Instance(self.made[L, K].weights, K, epsilon)

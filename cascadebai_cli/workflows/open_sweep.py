@@ -141,15 +141,17 @@ class OpenSweep:
         Without anything to run nothing is touched: no backend has to answer, and the manifest stays complete.
 
         Raises:
+            ConfigError: if the trials need more memory than there is.
             CascadeError: if rows cannot be written or the backend breaks, earlier rows are kept; or if the directory
                 is not there any more.
         """
         if not any(map(len, self.missing)):
             return
-        write_manifest(self.sweep.directory, self._manifest)
         settings = Settings(self.sweep.study.seed, fail_fast)
+        results = run_missing(self.sweep.cells, self.missing, settings, backend, listener)
+        write_manifest(self.sweep.directory, self._manifest)
         try:
-            yield from self._run(run_missing(self.sweep.cells, self.missing, settings, backend, listener), fail_fast)
+            yield from self._run(results, fail_fast)
         except NotRepeatable as error:
             self._withdraw(error.algorithm)
             raise
