@@ -1,7 +1,7 @@
 """Rows of a summary and the words of a plot become panels of series: the data, before anything is drawn."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import drawn
 import numpy as np
@@ -9,7 +9,10 @@ import pytest
 from synthetic import scaling_config, write_results
 
 from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.figures.draw import DRAWERS
+from cascadebai_cli.figures.kinds import KINDS
 from cascadebai_cli.store.directory import Results, load_results
+from cascadebai_cli.study.plot import Kind
 
 TWO = [{"name": name, "algorithm": "cascadebai", "sigma": sigma} for name, sigma in (("half", 0.5), ("one", 1.0))]
 
@@ -23,6 +26,10 @@ def study(folder: Path, settings: int = 1, **changes: Any) -> Results:
 def eighteen(tmp_path: Path) -> Results:
     """Three instances, two learners, three epsilons, three K."""
     return study(tmp_path / "eighteen", 3, learners=TWO, epsilon=[0.0, 0.05, 0.1])
+
+
+def test_every_kind_that_shows_cells_is_known_and_drawn() -> None:
+    assert set(KINDS) == set(DRAWERS) == set(get_args(Kind)) - {"schematic"}
 
 
 def shape(chart: Any) -> list[tuple[str, list[str]]]:
