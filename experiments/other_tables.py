@@ -14,8 +14,8 @@ from cascadebai_cli.text.numbers import count, number, percent, share
 from experiments.artefacts import REFERENCE
 from experiments.markdown import NOT_YET, table
 
-BOUNDS, SLOPES = REFERENCE / "table1" / schema.BOUNDS, REFERENCE / "table1" / schema.BOUND_FITS
-BEYOND = REFERENCE / "beyond" / schema.RATIOS
+BOUNDS, SLOPES = REFERENCE / "table1" / schema.BOUNDS_CSV, REFERENCE / "table1" / schema.BOUND_FITS_CSV
+BEYOND = REFERENCE / "beyond" / schema.RATIOS_CSV
 BENCHMARK = REFERENCE / "benchmark.json"
 
 
@@ -48,7 +48,7 @@ def beyond() -> str:
     if not BEYOND.exists():
         return NOT_YET
     ratios = read_table(BEYOND, schema.RATIO_COLUMNS, AGAIN)
-    steps = read_summary(BEYOND.with_name(schema.SUMMARY)).set_index(["instance", "learner", "K"])["mean_steps"]
+    steps = read_summary(BEYOND.with_name(schema.SUMMARY_CSV)).set_index(["instance", "learner", "K"])["mean_steps"]
     header = ["instance", "K", "learner", "mean steps", "times fewer than CascadeBAI", "95 % interval", "wrong trials"]
     ends = ratios[ratios["K"].isin((ratios["K"].min(), ratios["K"].max()))]
     return table(header, [_saved(row, steps) for row in ends.to_dict("records")], numbers=4)

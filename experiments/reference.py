@@ -18,14 +18,23 @@ from cascadebai_cli.errors import CascadeError, ConfigError
 from cascadebai_cli.store.directory import load_results, missing_trials
 from cascadebai_cli.store.journal import Journal, read_journal
 from cascadebai_cli.store.manifest import Manifest, write_manifest
-from cascadebai_cli.store.schema import BOUND_FITS, BOUNDS, FITS, MODELS, ORDERS, RATIOS, SUMMARY, TRIALS
+from cascadebai_cli.store.schema import (
+    BOUND_FITS_CSV,
+    BOUNDS_CSV,
+    FITS_CSV,
+    MODELS_CSV,
+    ORDERS_CSV,
+    RATIOS_CSV,
+    SUMMARY_CSV,
+    TRIALS_CSV,
+)
 from cascadebai_cli.store.timings import times_of, write_times
 from cascadebai_cli.store.trials import read_rows
 from cascadebai_cli.text.numbers import count
 from experiments.artefacts import ARTEFACTS, REFERENCE, RESULTS
 
 TABLES = (
-    *(TRIALS, SUMMARY, FITS, MODELS, BOUND_FITS, RATIOS, ORDERS, BOUNDS),
+    *(TRIALS_CSV, SUMMARY_CSV, FITS_CSV, MODELS_CSV, BOUND_FITS_CSV, RATIOS_CSV, ORDERS_CSV, BOUNDS_CSV),
     *("solved.csv", "pairs.csv", "quoted.csv", "places.csv"),  # of published_weights
     *("sizes.csv", "changes.csv", "lesson.csv"),  # of published_rewards
 )
@@ -70,7 +79,7 @@ def take_up(source: Path, target: Path) -> int:
     times = times_of(source, results.summary).set_index(["instance", "learner"])["mean_seconds"]
     rows = (
         row._replace(seconds=float(times[cells[row.cell_id]["instance"], cells[row.cell_id]["learner"]]))
-        for row in read_rows(source / TRIALS)
+        for row in read_rows(source / TRIALS_CSV)
         if row.cell_id in cells
     )
     target.mkdir(parents=True)

@@ -11,7 +11,7 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.registry import LearnerSpec
 from cascadebai_cli.model.instance import Instance
 from cascadebai_cli.store.directory import Results
-from cascadebai_cli.store.schema import POINT, SUMMARY
+from cascadebai_cli.store.schema import POINT, SUMMARY_CSV
 from cascadebai_cli.study.instances import TwoLevel
 from cascadebai_cli.study.learners import LearnerEntry
 from cascadebai_cli.text.numbers import NO_NUMBER, is_missing, number
@@ -87,7 +87,7 @@ def _bounds(results: Results, cell: Mapping[Any, Any], learner: LearnerEntry) ->
     try:
         instance = two_level_instance(cell["L"], cell["K"], cell["w_star"], cell["w_prime"], cell["epsilon"])
     except ConfigError as error:
-        raise ConfigError(f"{results.directory / SUMMARY}: {cell['instance']}: {error}") from error
+        raise ConfigError(f"{results.directory / SUMMARY_CSV}: {cell['instance']}: {error}") from error
     feedback = learner.feedback or results.study.feedback
     return learner_bounds(instance, cell["delta"], learner.algorithm, learner.spec.options, feedback)
 

@@ -10,7 +10,7 @@ from cascadebai_cli.analysis.fits import fits_printed, fits_table, models_printe
 from cascadebai_cli.analysis.orders import orders_printed, orders_table
 from cascadebai_cli.analysis.ratios import ratios_printed, ratios_table
 from cascadebai_cli.store.directory import Results
-from cascadebai_cli.store.schema import BOUND_FITS, FITS, MODELS, ORDERS, RATIOS
+from cascadebai_cli.store.schema import BOUND_FITS_CSV, FITS_CSV, MODELS_CSV, ORDERS_CSV, RATIOS_CSV
 from cascadebai_cli.text.table import Table
 
 
@@ -48,10 +48,10 @@ def tables_of(results: Results, *, allow_capped: bool = False) -> Iterator[Study
 
 
 def _all_of(results: Results, allow_capped: bool) -> Iterator[tuple[str, pd.DataFrame, Printer]]:
-    yield FITS, fits_table(results, allow_capped=allow_capped), fits_printed
-    yield MODELS, models_table(results, allow_capped=allow_capped), models_printed
-    yield BOUND_FITS, slopes_table(results), slopes_printed
+    yield FITS_CSV, fits_table(results, allow_capped=allow_capped), fits_printed
+    yield MODELS_CSV, models_table(results, allow_capped=allow_capped), models_printed
+    yield BOUND_FITS_CSV, slopes_table(results), slopes_printed
     if results.plot_kind == "curves":
-        yield RATIOS, ratios_table(results), ratios_printed
+        yield RATIOS_CSV, ratios_table(results), ratios_printed
     if results.plot_kind == "bars":
-        yield ORDERS, orders_table(results), orders_printed
+        yield ORDERS_CSV, orders_table(results), orders_printed

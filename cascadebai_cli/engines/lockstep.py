@@ -44,7 +44,7 @@ def run_lockstep(jobs: Sequence[Job[CascadeBAI]], enough: Enough = never) -> Run
         jobs,
         lambda job: (job.learner.rule.L, job.learner.rule.K),
         largest_block(jobs, ROWS, ENTRIES),
-        lambda part: _Block(part).run(enough),
+        lambda part: _Lockstep(part).run(enough),
         enough,
     )
 
@@ -55,7 +55,7 @@ def _depth(rows: int, L: int) -> int:
     return int(min(DEEPEST, max(SHALLOWEST, 2 ** (fitting.bit_length() - 1 if fitting else 0))))
 
 
-class _Block:
+class _Lockstep:
     """Rows that advance together; `now` counts the steps of the block."""
 
     def __init__(self, jobs: Sequence[Job[CascadeBAI]]) -> None:

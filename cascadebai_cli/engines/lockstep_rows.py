@@ -22,7 +22,7 @@ LONGEST_PAUSE = 1 << 12
 
 
 @dataclass
-class Rows(RowState):
+class LockstepRows(RowState):
     """Where each row is. The first group has shape `(rows,)`, the second `(rows, L)`.
 
     Attributes:
@@ -106,11 +106,11 @@ def _last_key(key: NDArray[Any], shift: int) -> int:
     return int(np.iinfo(key.dtype).max) >> shift << shift
 
 
-def new_rows(jobs: Sequence[Job[CascadeBAI]], shift: int, size: int) -> Rows:
+def new_rows(jobs: Sequence[Job[CascadeBAI]], shift: int, size: int) -> LockstepRows:
     """Rows that stand where their learners do, all parked, with keys of 64 bits and a `size`."""
     rows, L = len(jobs), jobs[0].learner.rule.L
     learners = [job.learner for job in jobs]
-    made = Rows(
+    made = LockstepRows(
         job=np.arange(rows),
         learner=objects(learners),
         epsilon=np.array([learner.rule.epsilon for learner in learners]),

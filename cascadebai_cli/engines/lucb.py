@@ -35,11 +35,11 @@ def run_lucb(jobs: Sequence[Job[KLLucb]], enough: Enough = never) -> Runs:
     """Run trials, those of equal rules side by side."""
     most = largest_block(jobs, ROWS, ENTRIES)
     return run_in_blocks(
-        jobs, lambda job: astuple(job.learner.rule), most, lambda part: _Block(part).run(enough), enough
+        jobs, lambda job: astuple(job.learner.rule), most, lambda part: _Lucb(part).run(enough), enough
     )
 
 
-class _Block:
+class _Lucb:
     """Rows that advance together; `now` counts the steps of the block."""
 
     def __init__(self, jobs: Sequence[Job[KLLucb]]) -> None:

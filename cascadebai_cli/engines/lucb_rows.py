@@ -42,7 +42,7 @@ AT_ONCE = 4096
 
 
 @dataclass
-class Rows(RowState):
+class LucbRows(RowState):
     """Rows of one rule that advance together.
 
     Attributes:
@@ -145,7 +145,7 @@ class Rows(RowState):
         self.end.ravel()[places], self.used.ravel()[places] = T + n, False
 
 
-def new_rows(jobs: Sequence[Job[KLLucb]]) -> Rows:
+def new_rows(jobs: Sequence[Job[KLLucb]]) -> LucbRows:
     """Rows after their first round, with their windows read."""
     rule, rows = jobs[0].learner.rule, len(jobs)
     starts = [first_round(job) for job in jobs]
@@ -153,7 +153,7 @@ def new_rows(jobs: Sequence[Job[KLLucb]]) -> Rows:
     fitting = max(1, MEMORY // (STATE_BYTES * rows * rule.L)).bit_length() - 1
     depth = min(DEEPEST, max(SHALLOWEST, fitting))
     T = np.array([start.T for start in starts])
-    made = Rows(
+    made = LucbRows(
         rule=rule,
         bits=rule.L.bit_length() + 1,
         depth=depth,

@@ -14,7 +14,7 @@ from matplotlib.ticker import NullFormatter
 
 from cascadebai_cli.figures.chart import Chart, Panel, Series
 from cascadebai_cli.figures.layout import TITLE_SHARE, Format, Page, add_legend, fitted, fitted_title
-from cascadebai_cli.figures.looks import LOOKS, ORDERS
+from cascadebai_cli.figures.looks import LOOKS, ORDER_LOOKS
 from cascadebai_cli.figures.marks import ARROW_POINTS, CROSS, LIMIT_LABEL, draw_arrows, mark_handles, spread
 from cascadebai_cli.figures.scales import bottom_of_bars, is_log
 from cascadebai_cli.figures.style import new_figure
@@ -91,8 +91,8 @@ def bar_looks(chart: Chart) -> list[BarLook]:
     """Label and colour of each line: those of the paper if the lines are display orders, else names and others."""
     orders = {series.number: _order(series) for panel in chart.panels for series in panel.series}
     known = [orders.get(number) for number in range(len(chart.lines))]
-    if len(set(known)) == len(known) and set(known) <= set(ORDERS) and not chart.plot.labels:
-        return [BarLook(*ORDERS[str(order)]) for order in known]
+    if len(set(known)) == len(known) and set(known) <= set(ORDER_LOOKS) and not chart.plot.labels:
+        return [BarLook(*ORDER_LOOKS[str(order)]) for order in known]
     return [BarLook(label, look.color, look.hatch) for label, look in zip(chart.lines, LOOKS, strict=False)]
 
 

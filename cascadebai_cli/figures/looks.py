@@ -41,7 +41,7 @@ POINTS = Look("blue", dash="none")
 MEASURED = Look("blue", size=2.5, dash="none")
 """Of means that stand between bounds."""
 
-ORDERS: Mapping[str, tuple[str, str]] = MappingProxyType(
+ORDER_LOOKS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "T": (r"ascending $T_t(i)$ (Algorithm 1)", "#0072B2"),
         "mean": (r"ascending $\hat{\mu}_t(i)$", "#E69F00"),

@@ -38,7 +38,7 @@ INSIDE = 1e-3
 """A level keeps off 0 and 1 by this part of the distance of the boundary."""
 
 
-class Block(NamedTuple):
+class RepeatedList(NamedTuple):
     """One list and how often it is shown in a row."""
 
     items: tuple[int, ...]
@@ -114,7 +114,7 @@ def _weights(theta: float, inside: BoolArray, distance: FloatArray) -> FloatArra
     return np.where(inside, above, np.maximum(theta - distance, INSIDE * theta))
 
 
-def blocks(plan: Plan, T: IntArray, reading: Reading, sizes: Sequence[int], before: int) -> list[Block]:
+def blocks(plan: Plan, T: IntArray, reading: Reading, sizes: Sequence[int], before: int) -> list[RepeatedList]:
     """Lists of items for blocks of the given numbers of steps, in the proportions of the mixture.
 
     Multiples of the golden ratio spread evenly over the shares: rare lists have their turn however often mixtures
@@ -133,7 +133,7 @@ def blocks(plan: Plan, T: IntArray, reading: Reading, sizes: Sequence[int], befo
         chosen = int(np.searchsorted(ends[:-1], number * GOLDEN % 1, side="right"))
         items = _standing(plan, plan.mixture.lists[chosen], expected * per_look)
         expected[items] += size * np.concatenate([[1.0], np.cumprod(1 - reading.mean[items])[:-1]])
-        made.append(Block(tuple(items), size))
+        made.append(RepeatedList(tuple(items), size))
     return made
 
 

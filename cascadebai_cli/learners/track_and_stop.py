@@ -19,7 +19,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from cascadebai_cli.learners.glr import refuse_tolerance, told_apart
-from cascadebai_cli.learners.list_plans import Block, Plan, blocks, plan, read
+from cascadebai_cli.learners.list_plans import Plan, RepeatedList, blocks, plan, read
 from cascadebai_cli.learners.racing import by_mean
 from cascadebai_cli.model.instance import IntArray
 
@@ -95,10 +95,10 @@ class TrackAndStop:
         self._block = 0
         self.blocks = [] if self.finished else self._next_blocks()
 
-    def _next_blocks(self) -> list[Block]:
+    def _next_blocks(self) -> list[RepeatedList]:
         if self.T.min() < max(1, np.sqrt(self.T.mean())):
             least = np.argsort(self.T, kind="stable")[: self.K]
-            return [Block(tuple(least.tolist()), 1)]
+            return [RepeatedList(tuple(least.tolist()), 1)]
         reading = read(self.T, self.S, self.K, self._plan.theta if self._plan else np.nan)
         if self._plan is None or self.steps >= self._renewal:
             self._plan, self._renewal = plan(self.T, reading, self.steps), RENEWAL * self.steps

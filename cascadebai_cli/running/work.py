@@ -7,7 +7,7 @@ from typing import NamedTuple
 from cascadebai_cli.engines.simulate import ENGINES
 from cascadebai_cli.errors import CascadeError
 from cascadebai_cli.learners.protocol import Learner
-from cascadebai_cli.store.schema import Row
+from cascadebai_cli.store.schema import TrialRow
 from cascadebai_cli.study.cells import Cell
 
 HAND_BACK_SECONDS = 20.0
@@ -98,6 +98,6 @@ class BlockResult(NamedTuple):
     """What became of the trials of one block."""
 
     position: int
-    finished: list[Row]
+    finished: list[TrialRow]
     failed: list[Failed]
     paused: tuple[Begun, ...] = ()

@@ -26,7 +26,7 @@ from cascadebai_cli.learners.protocol import Learner
 from cascadebai_cli.model.instance import Instance, IntArray
 from cascadebai_cli.running.seeds import learner_generator, trial_generator
 from cascadebai_cli.running.work import Begun, Block, BlockResult, Failed, NotRepeatable, Settings, engine_versions
-from cascadebai_cli.store.schema import Row
+from cascadebai_cli.store.schema import TrialRow
 from cascadebai_cli.study.cells import Cell
 
 WATCH_SECONDS = 0.2
@@ -173,7 +173,7 @@ def _timed(seed: int, cell: Cell, trial: int) -> Done:
     return run, items, time.perf_counter() - start
 
 
-def _row(settings: Settings, cell: Cell, problem: Instance, trial: int, done: Done) -> Row:
+def _row(settings: Settings, cell: Cell, problem: Instance, trial: int, done: Done) -> TrialRow:
     run, items, seconds = done
     if run.status == "capped" and run.steps not in (cell.max_steps, cell.budget):
         raise CascadeError(
@@ -183,7 +183,7 @@ def _row(settings: Settings, cell: Cell, problem: Instance, trial: int, done: Do
     status = "answered" if cell.answers else run.status
     correct = None if status == "capped" else problem.is_correct(items)
     right = problem.right(items) if cell.answers else None
-    found = Row(cell.cell_id, trial, status, run.steps, run.observations, correct, seconds, right)
+    found = TrialRow(cell.cell_id, trial, status, run.steps, run.observations, correct, seconds, right)
     return found._replace(items=items, clicks=_clicks(settings, cell, trial, run)) if settings.with_items else found
 
 

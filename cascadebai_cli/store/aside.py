@@ -9,9 +9,9 @@ from pathlib import Path
 from cascadebai_cli.errors import CascadeError, ConfigError
 from cascadebai_cli.store.files import make_directory, reading, writing_to
 from cascadebai_cli.store.lock import only_writer
-from cascadebai_cli.store.schema import FAILURES, JOURNAL, MANIFEST, SUMMARY, TIMINGS, TRIALS
+from cascadebai_cli.store.schema import FAILURES, JOURNAL, MANIFEST, SUMMARY_CSV, TIMINGS_CSV, TRIALS_CSV
 
-WRITTEN = (MANIFEST, JOURNAL, TRIALS, SUMMARY, TIMINGS, FAILURES)
+WRITTEN = (MANIFEST, JOURNAL, TRIALS_CSV, SUMMARY_CSV, TIMINGS_CSV, FAILURES)
 """What a sweep writes, and what would be lost if the files of these names were somebody else's."""
 MARKS = {"config", "config_hash", "engine_version"}
 """Keys that all manifests of sweeps have, and nobody else's."""

@@ -69,4 +69,4 @@ CODES: Mapping[str, Code] = MappingProxyType(
     {name: {int: _COUNT, str: _STATUS, bool: _FLAG}[kind] for name, kind in OUTCOME.items()}
     | {"seconds": _SECONDS, "right": _OPTIONAL}
 )
-"""What the journal keeps of a trial, in the order of the fields of `Row`; the last one only where there is a budget."""
+"""What the journal keeps of a trial, in the order of `TrialRow`; the last one only where there is a budget."""

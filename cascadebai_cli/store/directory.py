@@ -10,7 +10,7 @@ import pandas as pd
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.store.files import sha256_of
 from cascadebai_cli.store.manifest import Manifest, read_manifest
-from cascadebai_cli.store.schema import MANIFEST, SUMMARY, TRIALS
+from cascadebai_cli.store.schema import MANIFEST, SUMMARY_CSV, TRIALS_CSV
 from cascadebai_cli.store.summary import read_summary
 from cascadebai_cli.study.config import Study, stored_study
 from cascadebai_cli.study.enough import first_of
@@ -78,15 +78,15 @@ def load_results(directory: Path) -> Results:
     return Results(
         directory=directory,
         study=stored_study(manifest.config, directory / MANIFEST),
-        summary=read_summary(directory / SUMMARY),
+        summary=read_summary(directory / SUMMARY_CSV),
         manifest=manifest,
-        rows_sha256=manifest.rows_sha256 or sha256_of(directory / TRIALS) or "unknown",
+        rows_sha256=manifest.rows_sha256 or sha256_of(directory / TRIALS_CSV) or "unknown",
     )
 
 
 def _refuse_changed(directory: Path, manifest: Manifest) -> None:
     """What somebody has edited would go unnoticed into everything that is made from it."""
-    for name, written in {TRIALS: manifest.rows_sha256, **manifest.tables}.items():
+    for name, written in {TRIALS_CSV: manifest.rows_sha256, **manifest.tables}.items():
         if written and sha256_of(directory / name) not in (None, written):
             raise ConfigError(
                 f"{directory / name} is not the one that the sweep wrote; "

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from cascadebai_cli.model.instance import BoolArray, IntArray
 from cascadebai_cli.store.codes import CODES
 from cascadebai_cli.store.files import open_to_write, reading, replace_file, writing_to
-from cascadebai_cli.store.schema import JOURNAL, Row
+from cascadebai_cli.store.schema import JOURNAL, TrialRow
 
 SYNC_SECONDS = 1.0
 """What the system has taken survives a killed process at once, a power cut after this time."""
@@ -31,14 +31,14 @@ _PACK = tuple((place, code.pack) for place, code in enumerate(CODES.values(), st
 _UNPACK = tuple((place, code.unpack) for place, code in enumerate(CODES.values(), start=1) if code.unpack)
 
 
-def encode(row: Row) -> bytes:
+def encode(row: TrialRow) -> bytes:
     """The line of the journal: fields, checksum, end of line."""
     kept = _TEXT if row.right is not None else _TEXT[:-1]
     line = ",".join([row.cell_id, *(text(row[place]) for place, text in kept)])
     return f"{line},{crc32(line.encode()):08x}\n".encode()
 
 
-def decode(line: bytes) -> Row | None:
+def decode(line: bytes) -> TrialRow | None:
     """The row of a line, or `None` if the line is torn or damaged, or holds what no sweep writes."""
     text, _, checksum = line.rpartition(b",")
     if not line.endswith(b"\n") or checksum.strip() != b"%08x" % crc32(text):
@@ -47,7 +47,7 @@ def decode(line: bytes) -> Row | None:
         cell_id, *values = text.decode().split(",")
         if len(values) < len(_READ) - 1:
             return None
-        return Row(cell_id, *(read(value) for read, value in zip(_READ, values, strict=False)))
+        return TrialRow(cell_id, *(read(value) for read, value in zip(_READ, values, strict=False)))
     except (ValueError, KeyError):
         return None
 
@@ -86,13 +86,13 @@ class Stored:
         part: NDArray[Any] = self.rows[self._starts[place] : self._starts[place + 1]]
         return part
 
-    def __iter__(self) -> Iterator[Row]:
+    def __iter__(self) -> Iterator[TrialRow]:
         """The rows, one after the other."""
         for packed in map(np.void.item, self.rows):
             values = [self.cell_ids[packed[0]], *packed[1:]]
             for place, unpack in _UNPACK:
                 values[place] = unpack(values[place])
-            yield Row(*values)
+            yield TrialRow(*values)
 
     def missing(self, cell_id: str, trials: int) -> IntArray:
         """Trials below `trials` that a cell lacks, ascending."""
@@ -164,7 +164,7 @@ class _Reader:
             else:
                 yield self._compact(row)
 
-    def _compact(self, row: Row) -> tuple[Any, ...]:
+    def _compact(self, row: TrialRow) -> tuple[Any, ...]:
         values: list[Any] = [self.cells.setdefault(row.cell_id, len(self.cells)), *row[1 : 1 + len(CODES)]]
         for place, pack in _PACK:
             values[place] = pack(values[place])
@@ -190,7 +190,7 @@ class Journal:
             os.lseek(self._handle, size, os.SEEK_SET)
         self._synced = time.monotonic()
 
-    def append(self, rows: Iterable[Row]) -> None:
+    def append(self, rows: Iterable[TrialRow]) -> None:
         """Add rows; after an error the journal ends where it ended before.
 
         Raises:

@@ -9,11 +9,11 @@ from cascadebai_cli.engines.run import Status
 MANIFEST, JOURNAL, LOCK, FAILURES = "manifest.json", "trials.journal", ".lock", "failures.log"
 OWNER = ".owner"
 """Stands for the lock on file systems without locks."""
-TRIALS, TIMINGS, SUMMARY = "trials.csv", "timings.csv", "summary.csv"
-TIMES = "times.csv"
+TRIALS_CSV, TIMINGS_CSV, SUMMARY_CSV = "trials.csv", "timings.csv", "summary.csv"
+TIMES_CSV = "times.csv"
 """What is kept of `timings.csv` in a reference."""
-FITS, MODELS, BOUND_FITS = "fits.csv", "models.csv", "bound_fits.csv"
-RATIOS, ORDERS, BOUNDS = "ratios.csv", "orders.csv", "bounds.csv"
+FITS_CSV, MODELS_CSV, BOUND_FITS_CSV = "fits.csv", "models.csv", "bound_fits.csv"
+RATIOS_CSV, ORDERS_CSV, BOUNDS_CSV = "ratios.csv", "orders.csv", "bounds.csv"
 
 Columns = Mapping[str, type]
 """Name of a column -> type of its values; `bool` stands as 1 or 0, and as nothing where it does not apply."""
@@ -37,9 +37,9 @@ CELL = _columns(
 )
 """A cell; each is an attribute of `study.cells.Cell`."""
 OUTCOME = _columns(trial=int, status=str, steps=int, observations=int, correct=bool)
-"""What a trial came to; each is a field of `Row`, in the same order."""
+"""What a trial came to; each is a field of `TrialRow`, in the same order."""
 BUDGET = _columns(budget=int, right=int)
-"""What the rows of a study with a budget have besides: the attribute of the cell, and the field of `Row`."""
+"""What the rows of a study with a budget have besides: the attribute of the cell, and the field of `TrialRow`."""
 SAME = (*(name for name in OUTCOME if name != "trial"), "right")
 """What must be the same whenever and wherever a trial is run."""
 STATISTICS = _columns(
@@ -174,7 +174,7 @@ MOST_COUNT = 2**63 - 1
 """Largest number of a trial, of steps or of observations."""
 
 
-class Row(NamedTuple):
+class TrialRow(NamedTuple):
     """One finished trial, from the worker to the tables.
 
     Attributes:

@@ -11,7 +11,7 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.instance import FloatArray
 from cascadebai_cli.store.files import AGAIN, write_atomically
 from cascadebai_cli.store.intervals import binomial_interval, t_quantile
-from cascadebai_cli.store.schema import BUDGET_STATISTICS, CELL, SUMMARY, SUMMARY_COLUMNS, TRIALS
+from cascadebai_cli.store.schema import BUDGET_STATISTICS, CELL, SUMMARY_COLUMNS, SUMMARY_CSV, TRIALS_CSV
 from cascadebai_cli.store.tables import read_table
 from cascadebai_cli.store.trials import CHUNK, read_trials
 
@@ -21,12 +21,12 @@ MOST = 2**53
 
 def write_summary(directory: Path) -> str:
     """Write `summary.csv` from `trials.csv`, give its SHA-256; errors as for `summarise_file` and for writing."""
-    return write_atomically(directory / SUMMARY, [summary_text(directory)])
+    return write_atomically(directory / SUMMARY_CSV, [summary_text(directory)])
 
 
 def summary_text(directory: Path) -> str:
     """What `summary.csv` holds if it follows from `trials.csv`; errors as for `summarise_file`."""
-    return summarise_file(directory / TRIALS).to_csv(index=False, lineterminator="\n")
+    return summarise_file(directory / TRIALS_CSV).to_csv(index=False, lineterminator="\n")
 
 
 def summarise_file(path: Path, chunk: int = CHUNK) -> pd.DataFrame:

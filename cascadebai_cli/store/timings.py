@@ -8,7 +8,7 @@ import pandas as pd
 
 from cascadebai_cli.store.files import write_atomically
 from cascadebai_cli.store.journal import Stored
-from cascadebai_cli.store.schema import TIMES, TIMES_COLUMNS, TIMING_COLUMNS, TIMINGS, Columns
+from cascadebai_cli.store.schema import TIMES_COLUMNS, TIMES_CSV, TIMING_COLUMNS, TIMINGS_CSV, Columns
 from cascadebai_cli.store.tables import read_table
 from cascadebai_cli.store.trials import InGrid, rows_below
 from cascadebai_cli.store.wanted import Limits
@@ -22,13 +22,13 @@ def write_timings(directory: Path, cells: Sequence[InGrid], stored: Stored, limi
         for cell in cells
         for row in rows_below(stored, cell, limits)
     )
-    return write_atomically(directory / TIMINGS, chain([header], rows))
+    return write_atomically(directory / TIMINGS_CSV, chain([header], rows))
 
 
 def write_times(directory: Path, times: pd.DataFrame) -> None:
     """Write `times.csv`, as from `times_of`."""
     text = times.to_csv(index=False, float_format="%.6g", lineterminator="\n")
-    write_atomically(directory / TIMES, [text])
+    write_atomically(directory / TIMES_CSV, [text])
 
 
 def times_of(directory: Path, summary: pd.DataFrame) -> pd.DataFrame:
@@ -44,7 +44,7 @@ def times_of(directory: Path, summary: pd.DataFrame) -> pd.DataFrame:
     Raises:
         ConfigError: if the file is damaged.
     """
-    timings, times = directory / TIMINGS, directory / TIMES
+    timings, times = directory / TIMINGS_CSV, directory / TIMES_CSV
     if timings.exists():
         return _times(summary, _read(timings, TIMING_COLUMNS))
     return _read(times, TIMES_COLUMNS) if times.exists() else pd.DataFrame(columns=list(TIMES_COLUMNS))

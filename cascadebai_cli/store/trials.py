@@ -15,7 +15,7 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.store.codes import CODES
 from cascadebai_cli.store.files import AGAIN, reading, write_atomically
 from cascadebai_cli.store.journal import Stored
-from cascadebai_cli.store.schema import BUDGET, CELL, MOST_COUNT, OUTCOME, STATUSES, TRIAL_COLUMNS, TRIALS, Row
+from cascadebai_cli.store.schema import BUDGET, CELL, MOST_COUNT, OUTCOME, STATUSES, TRIAL_COLUMNS, TRIALS_CSV, TrialRow
 from cascadebai_cli.store.tables import ALL_DIGITS, refuse_long_header
 from cascadebai_cli.store.wanted import Limits
 from cascadebai_cli.study.messages import show
@@ -59,7 +59,7 @@ def holds_rows(directory: Path) -> bool:
     Raises:
         ConfigError: if it is there but cannot be read.
     """
-    path = directory / TRIALS
+    path = directory / TRIALS_CSV
     if not path.exists():
         return False
     with reading(path) as file:
@@ -78,7 +78,7 @@ def write_trials(directory: Path, cells: Sequence[InGrid], stored: Stored, limit
     Returns:
         SHA-256 of the file, in hexadecimal.
     """
-    return write_atomically(directory / TRIALS, _lines(cells, stored, limits))
+    return write_atomically(directory / TRIALS_CSV, _lines(cells, stored, limits))
 
 
 def _lines(cells: Sequence[InGrid], stored: Stored, limits: Limits | None) -> Iterator[str]:
@@ -112,7 +112,7 @@ def cell_fields(cell: InGrid) -> str:
     return text.getvalue()
 
 
-def trials_table(cells: Iterable[InGrid], rows: Iterable[Row]) -> pd.DataFrame:
+def trials_table(cells: Iterable[InGrid], rows: Iterable[TrialRow]) -> pd.DataFrame:
     """What `trials.csv` would hold of trials that are in memory.
 
     Args:
@@ -125,13 +125,13 @@ def trials_table(cells: Iterable[InGrid], rows: Iterable[Row]) -> pd.DataFrame:
     return pd.DataFrame([{**known[row.cell_id], **row._asdict()} for row in rows], columns=columns)
 
 
-def read_rows(path: Path) -> Iterator[Row]:
+def read_rows(path: Path) -> Iterator[TrialRow]:
     """The rows of `trials.csv`; errors as for `read_trials`."""
     for table in read_trials(path):
         right = table["right"].tolist() if "right" in table else [None] * len(table)
         columns = (table[name] for name in ("cell_id", *OUTCOME))
         for (cell_id, *values), found in zip(zip(*columns, strict=True), right, strict=True):
-            yield Row(cell_id, *map(_plain, OUTCOME.values(), values))._replace(right=found)
+            yield TrialRow(cell_id, *map(_plain, OUTCOME.values(), values))._replace(right=found)
 
 
 def _plain(kind: type, value: Any) -> Any:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from cascadebai_cli.store.journal import Stored
 from cascadebai_cli.store.lock import Held
 from cascadebai_cli.store.manifest import Manifest, now, write_manifest
-from cascadebai_cli.store.schema import SUMMARY, TIMINGS
+from cascadebai_cli.store.schema import SUMMARY_CSV, TIMINGS_CSV
 from cascadebai_cli.store.summary import write_summary
 from cascadebai_cli.store.timings import write_timings
 from cascadebai_cli.store.trials import InGrid, write_trials
@@ -32,8 +32,8 @@ def write_tables(held: Held, manifest: Manifest, cells: Sequence[InGrid], stored
     digest = write_trials(held.directory, cells, stored, shown)
     held.check()
     tables = {
-        TIMINGS: write_timings(held.directory, cells, stored, shown),
-        SUMMARY: write_summary(held.directory),
+        TIMINGS_CSV: write_timings(held.directory, cells, stored, shown),
+        SUMMARY_CSV: write_summary(held.directory),
     }
     held.check()
     limits = limits_of(trials_of(manifest.config), stored, (cell.cell_id for cell in cells))

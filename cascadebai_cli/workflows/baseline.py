@@ -14,7 +14,7 @@ from cascadebai_cli.running.runner import Backend, run_missing
 from cascadebai_cli.running.work import Settings
 from cascadebai_cli.store.directory import Results, load_results
 from cascadebai_cli.store.files import AGAIN
-from cascadebai_cli.store.schema import MANIFEST, TRIALS, Row
+from cascadebai_cli.store.schema import MANIFEST, TRIALS_CSV, TrialRow
 from cascadebai_cli.store.trials import read_rows
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.config import stored_study
@@ -27,7 +27,7 @@ MOST_STEPS: Mapping[str, float] = MappingProxyType(
 MOST_CELLS = 40
 """Cells of one baseline that are looked at."""
 TRIALS_A_CELL = 2
-Rows = Mapping[int, Mapping[int, Row]]
+TrialRows = Mapping[int, Mapping[int, TrialRow]]
 """Position of a cell in the grid -> number of a trial -> the trial."""
 
 
@@ -47,7 +47,7 @@ class Baseline:
 
     results: Results
     cells: Sequence[Cell]
-    rows: Rows
+    rows: TrialRows
     strangers: Sequence[str]
     plugins: Collection[str] = ()
     skipped: Mapping[str, str] = field(default_factory=dict)
@@ -76,8 +76,8 @@ def load_baseline(directory: Path, folder: Path, plugins: Collection[str] = ()) 
     Raises:
         ConfigError: if a file is missing or damaged, or the config is not valid any more.
     """
-    if not all((directory / name).exists() for name in (MANIFEST, TRIALS)):
-        raise ConfigError(f"{directory} needs {MANIFEST} and {TRIALS} to be a reference; copy them from a sweep")
+    if not all((directory / name).exists() for name in (MANIFEST, TRIALS_CSV)):
+        raise ConfigError(f"{directory} needs {MANIFEST} and {TRIALS_CSV} to be a reference; copy them from a sweep")
     results = load_results(directory)
     own = _own_code(results)
     skipped = {entry: name for entry, name in own.items() if name not in plugins}
@@ -88,15 +88,15 @@ def load_baseline(directory: Path, folder: Path, plugins: Collection[str] = ()) 
         for key, cell in results.manifest.cells.items()
         if {("learners", cell.get("learner")), ("instances", cell.get("instance"))} & set(skipped)
     }
-    rows: dict[int, dict[int, Row]] = {}
+    rows: dict[int, dict[int, TrialRow]] = {}
     strangers: dict[str, None] = {}
-    for row in read_rows(directory / TRIALS):
+    for row in read_rows(directory / TRIALS_CSV):
         if row.cell_id in places:
             rows.setdefault(places[row.cell_id], {})[row.trial] = row
         elif row.cell_id not in left_out:
             strangers[row.cell_id] = None
     if not (rows or strangers or skipped):
-        raise ConfigError(f"{directory / TRIALS}: no trial; {AGAIN}")
+        raise ConfigError(f"{directory / TRIALS_CSV}: no trial; {AGAIN}")
     words = {f"{key[:-1]} '{name}'": code for (key, name), code in skipped.items()}
     return Baseline(results, cells, rows, tuple(strangers), frozenset(own.values()), words)
 
@@ -117,7 +117,7 @@ def _cells(results: Results, skipped: Collection[tuple[str, str]], folder: Path)
     return () if nobody else stored_study(config, results.directory / MANIFEST, folder).cells
 
 
-def outcome_text(row: Row) -> str:
+def outcome_text(row: TrialRow) -> str:
     """What a trial came to, in words."""
     right = {None: "", True: ", right", False: ", wrong"}[row.correct]
     return f"{row.status} after {count(row.steps)} steps, {count(row.observations)} observations{right}"
@@ -159,7 +159,7 @@ def fixed_trials(baseline: Baseline, positions: Iterable[int]) -> dict[int, list
 
 def run_again(
     cells: Sequence[Cell], trials: Mapping[int, Sequence[int]], seed: int, backend: Backend
-) -> tuple[Rows, list[str]]:
+) -> tuple[TrialRows, list[str]]:
     """Run trials of some cells.
 
     Args:
@@ -172,7 +172,7 @@ def run_again(
         the trials, and one line for each trial that raised.
     """
     missing = [np.array(trials.get(position, []), dtype=np.int64) for position in range(len(cells))]
-    rows: dict[int, dict[int, Row]] = {position: {} for position in trials}
+    rows: dict[int, dict[int, TrialRow]] = {position: {} for position in trials}
     raised = []
     with closing(run_missing(cells, missing, Settings(seed), backend)) as results:
         for result in results:

@@ -11,7 +11,7 @@ from cascadebai_cli.analysis.budget_bounds import budget_bounds, budget_bounds_p
 from cascadebai_cli.analysis.sharp import with_sharp
 from cascadebai_cli.analysis.tables import StudyTable
 from cascadebai_cli.store.directory import load_results
-from cascadebai_cli.store.schema import BOUND_COLUMNS, BOUNDS, CELL, SUMMARY
+from cascadebai_cli.store.schema import BOUND_COLUMNS, BOUNDS_CSV, CELL, SUMMARY_CSV
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.workflows.outputs import write_table
 from cascadebai_cli.workflows.printing import in_format
@@ -67,7 +67,7 @@ def bounds(
         watch.warn(f"warning: {sentence}")
     if csv:
         write_table(csv, table)
-    return Bounded(StudyTable(BOUNDS, table, bounds_printed(table)))
+    return Bounded(StudyTable(BOUNDS_CSV, table, bounds_printed(table)))
 
 
 def _of_budgets(cells: Sequence[Cell], summary: pd.DataFrame | None, csv: Path | None, watch: Watch) -> Bounded:
@@ -77,7 +77,7 @@ def _of_budgets(cells: Sequence[Cell], summary: pd.DataFrame | None, csv: Path |
         watch.warn(f"warning: {sentence}")
     if csv:
         write_table(csv, table)
-    return Bounded(StudyTable(BOUNDS, table, budget_bounds_printed(table)))
+    return Bounded(StudyTable(BOUNDS_CSV, table, budget_bounds_printed(table)))
 
 
 def _promised(cells: Sequence[Cell], printed: bool) -> pd.DataFrame:
@@ -95,8 +95,8 @@ def _promised(cells: Sequence[Cell], printed: bool) -> pd.DataFrame:
 def _measured(directory: Path | None, config: Path, watch: Watch) -> pd.DataFrame | None:
     """`summary.csv` of the sweep, if there is one; a directory that was asked for has to be one."""
     usual = Path("results") / config.stem
-    if directory is None and not (usual / SUMMARY).exists():
-        watch.warn(f"no measured steps: {usual} has no {SUMMARY}; `cascadebai sweep {config}` makes it")
+    if directory is None and not (usual / SUMMARY_CSV).exists():
+        watch.warn(f"no measured steps: {usual} has no {SUMMARY_CSV}; `cascadebai sweep {config}` makes it")
         return None
     results = load_results(directory or usual)
     warn_of_gaps(results, watch)

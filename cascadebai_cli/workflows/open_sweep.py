@@ -19,7 +19,7 @@ from cascadebai_cli.store.journal import Journal, Stored, read_journal, withdraw
 from cascadebai_cli.store.lock import Held, only_writer
 from cascadebai_cli.store.manifest import MAKERS, Manifest, earlier_manifest, new_manifest, write_manifest
 from cascadebai_cli.store.mixing import refuse_mixing
-from cascadebai_cli.store.schema import JOURNAL, TRIALS
+from cascadebai_cli.store.schema import JOURNAL, TRIALS_CSV
 from cascadebai_cli.store.trials import holds_rows
 from cascadebai_cli.store.wanted import Limits, limits_of
 from cascadebai_cli.store.write_all import write_tables
@@ -61,8 +61,8 @@ class Sweep:
         stored = read_journal(self.directory)
         if stored.size == 0 and holds_rows(self.directory):
             raise ConfigError(
-                f"{self.directory} holds a {TRIALS} but no {JOURNAL} to go on from; use --fresh to move it aside and "
-                "start over, or another --out"
+                f"{self.directory} holds a {TRIALS_CSV} but no {JOURNAL} to go on from; use --fresh to move it aside "
+                "and start over, or another --out"
             )
         refuse_mixing(self.directory, earlier_manifest(self.directory), self.manifest, stored.cell_ids)
         return stored

@@ -13,7 +13,7 @@ from cascadebai_cli.model.instance import IntArray
 from cascadebai_cli.running.interrupts import one_interrupt
 from cascadebai_cli.running.runner import Backend, run_missing
 from cascadebai_cli.running.work import Settings
-from cascadebai_cli.store.schema import Row
+from cascadebai_cli.store.schema import TrialRow
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.workflows.click_log import Question
 from cascadebai_cli.workflows.failures import Failures
@@ -66,7 +66,7 @@ class Simulated:
 
     key: str
     views: PageViews
-    rows: tuple[Row, ...]
+    rows: tuple[TrialRow, ...]
     truths: IntArray
 
 
@@ -144,9 +144,9 @@ def _cell(question: Question, candidate: Candidate, truth: int, cap: int) -> Cel
 
 def _run(
     cells: Sequence[Cell], missing: Sequence[IntArray], settings: Settings, backend: Backend, watch: Watch
-) -> list[list[Row]] | None:
+) -> list[list[TrialRow]] | None:
     """The runs of each cell; `None` if one raised."""
-    rows: list[list[Row]] = [[] for _ in cells]
+    rows: list[list[TrialRow]] = [[] for _ in cells]
     failures = Failures(cells, watch)
     with (
         one_interrupt(),
@@ -160,7 +160,7 @@ def _run(
     return None if failures.count else [sorted(done) for done in rows]
 
 
-def _simulated(question: Question, key: str, runs: Sequence[tuple[int, Row]], cap: int) -> Simulated:
+def _simulated(question: Question, key: str, runs: Sequence[tuple[int, TrialRow]], cap: int) -> Simulated:
     truths = np.array([truth for truth, _ in runs])
     rows = tuple(row for _, row in runs)
     efforts = question.planned.efforts

@@ -17,7 +17,7 @@ from cascadebai_cli.running.interrupts import one_interrupt
 from cascadebai_cli.running.runner import Backend, run_missing
 from cascadebai_cli.running.work import Settings
 from cascadebai_cli.store.intervals import binomial_interval
-from cascadebai_cli.store.schema import Row
+from cascadebai_cli.store.schema import TrialRow
 from cascadebai_cli.store.summary import summarise
 from cascadebai_cli.store.trials import trials_table
 from cascadebai_cli.study.cells import Cell
@@ -121,7 +121,7 @@ def run(
     cells = _chosen(study.cells, asdict(choice))
     numbers = np.arange(first_of(study.trials)) if trial is None else np.array([trial])
     failures = Failures(cells, watch, Repeat(config, study.seed, given.words))
-    settings, done, ended = Settings(study.seed, with_items=True), [], list[Row]()
+    settings, done, ended = Settings(study.seed, with_items=True), [], list[TrialRow]()
     with one_interrupt(), watch.trials([len(numbers)] * len(cells)) as progress:
         for position, cell in enumerate(cells):
             start, rows = time.monotonic(), []
@@ -172,7 +172,7 @@ def _listed(values: Sequence[Any]) -> str:
     return ", ".join(names) if len(names) <= 6 else f"{', '.join(names[:3])}, ... {names[-1]}"
 
 
-def _cell_run(cell: Cell, rows: Sequence[Row], seconds: float) -> CellRun:
+def _cell_run(cell: Cell, rows: Sequence[TrialRow], seconds: float) -> CellRun:
     steps = [row.steps for row in rows]
     stopped = [row for row in rows if row.status != "capped"]
     wrong = sum(not row.correct for row in stopped)
@@ -197,7 +197,7 @@ def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
 
-def _found(cell: Cell, stopped: Sequence[Row]) -> tuple[tuple[str, ...], int]:
+def _found(cell: Cell, stopped: Sequence[TrialRow]) -> tuple[tuple[str, ...], int]:
     """The set found most often, best item first, and how often."""
     sets = Counter(frozenset(row.items) for row in stopped)
     if not sets:

@@ -20,7 +20,7 @@ HEADER = ("done", "of", "capped", "wrong", "half width", "time left")
 
 
 @dataclass(frozen=True)
-class Status:
+class SweepStatus:
     """The cells as a table, how many there are, and how many of them have all their trials as far as these tell."""
 
     table: Table
@@ -29,7 +29,7 @@ class Status:
     seconds: float | None
 
 
-def status(request: Request) -> Status:
+def status(request: Request) -> SweepStatus:
     """How far the sweep of a request is; nothing is written.
 
     Raises:
@@ -42,7 +42,7 @@ def status(request: Request) -> Status:
     rows = [[*names.texts(row), *_texts(row)] for row in cells.to_dict("records")]
     left = cells["of"] - cells["done"]
     seconds = seconds_of(int(left.sum()), stored.rows)
-    return Status(names.table(HEADER, rows), len(cells), int((left == 0).sum()), seconds)
+    return SweepStatus(names.table(HEADER, rows), len(cells), int((left == 0).sum()), seconds)
 
 
 def _place(cell: object) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from cascadebai_cli.analysis.cells_table import cells_printed, cells_table, chos
 from cascadebai_cli.analysis.tables import StudyTable
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.store.directory import Results, load_results
-from cascadebai_cli.store.schema import SUMMARY
+from cascadebai_cli.store.schema import SUMMARY_CSV
 from cascadebai_cli.study.alike import refuse_unknown_option
 from cascadebai_cli.study.document import read_value
 from cascadebai_cli.text.table import noted
@@ -56,7 +56,7 @@ def summary(
     printed = cells_printed(rows)
     if average:
         printed = noted(printed, f"means over {average}, each value once, with the interval of their means")
-    return Summarised(StudyTable(SUMMARY, rows, printed), is_whole(results))
+    return Summarised(StudyTable(SUMMARY_CSV, rows, printed), is_whole(results))
 
 
 def _check_option(results: Results, option: str) -> None:

@@ -14,14 +14,14 @@ from cascadebai_cli.engines.simulate import ENGINES
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.running.runner import Backend
 from cascadebai_cli.store.directory import Results
-from cascadebai_cli.store.schema import FIT_COLUMNS, FITS, MANIFEST, SUMMARY
+from cascadebai_cli.store.schema import FIT_COLUMNS, FITS_CSV, MANIFEST, SUMMARY_CSV
 from cascadebai_cli.store.summary import summarise, summary_text
 from cascadebai_cli.store.tables import read_table
 from cascadebai_cli.store.trials import trials_table
 from cascadebai_cli.text.numbers import change, count
 from cascadebai_cli.workflows.baseline import (
     Baseline,
-    Rows,
+    TrialRows,
     fixed_trials,
     load_baseline,
     outcome_text,
@@ -140,9 +140,9 @@ def _remark_on_versions(artefact: Baseline, watch: Watch) -> None:
 def _check_tables(artefact: Baseline) -> Iterator[str]:
     """The summary must follow from the rows, the fits from the summary."""
     results = artefact.results
-    if summary_text(results.directory).encode() != (results.directory / SUMMARY).read_bytes():
+    if summary_text(results.directory).encode() != (results.directory / SUMMARY_CSV).read_bytes():
         yield "tables: summary.csv is not what trials.csv gives"
-    if (results.directory / FITS).exists() and not _same_fits(results):
+    if (results.directory / FITS_CSV).exists() and not _same_fits(results):
         yield "tables: fits.csv is not what summary.csv gives"
     for cell_id in artefact.strangers[:MOST_SHOWN]:
         yield f"tables: cell {cell_id} of trials.csv is not made by the config any more"
@@ -151,7 +151,7 @@ def _check_tables(artefact: Baseline) -> Iterator[str]:
 def _same_fits(results: Results) -> bool:
     """Apart from rounding, which linear algebra does in its own way on each machine."""
     remedy = f"`cascadebai fit {results.directory}` writes it"
-    return same_numbers(read_table(results.directory / FITS, FIT_COLUMNS, remedy), fits_table(results))
+    return same_numbers(read_table(results.directory / FITS_CSV, FIT_COLUMNS, remedy), fits_table(results))
 
 
 def _check_rows(artefact: Baseline, means: _Means, watch: Watch) -> Iterator[str]:
@@ -212,7 +212,7 @@ def _groups(artefact: Baseline) -> Mapping[str, list[str]]:
     return {name: members for name, members in groups.items() if len(members) > 1}
 
 
-def _summary(artefact: Baseline, rows: Rows) -> pd.DataFrame:
+def _summary(artefact: Baseline, rows: TrialRows) -> pd.DataFrame:
     return summarise(trials_table(artefact.cells, (row for trials in rows.values() for row in trials.values())))
 
 

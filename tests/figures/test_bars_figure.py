@@ -13,7 +13,7 @@ from matplotlib.container import BarContainer
 from matplotlib.figure import Figure
 from synthetic import Cell, scaling_config, write_results
 
-from cascadebai_cli.figures.looks import ORDERS
+from cascadebai_cli.figures.looks import ORDER_LOOKS
 from cascadebai_cli.figures.marks import ARROW
 from cascadebai_cli.figures.style import render
 from cascadebai_cli.store.directory import Results, load_results
@@ -28,7 +28,7 @@ def steps(cell: Cell) -> float:
 
 
 def study(directory: Path, **changes: Any) -> Results:
-    learners = [{"name": order, "algorithm": "cascadebai", "order": order} for order in ORDERS]
+    learners = [{"name": order, "algorithm": "cascadebai", "order": order} for order in ORDER_LOOKS]
     config = {
         "L": [64],
         "K": [16],
@@ -59,10 +59,10 @@ def test_seven_bars_a_setting_on_a_log_axis(results: Results) -> None:
     assert axes.get_yscale() == "log"
     assert axes.get_title() == r"$L = 64,\ K = 16,\ \delta = 0.1,\ \epsilon = 0$"
     assert len(groups(axes)) == 7
-    for order, bars in zip(ORDERS, groups(axes), strict=True):
+    for order, bars in zip(ORDER_LOOKS, groups(axes), strict=True):
         rows = results.summary[results.summary["learner"] == order]
         assert [bar.get_height() for bar in bars] == list(rows["mean_steps"])
-        assert {to_hex(bar.get_facecolor()).upper() for bar in bars} == {ORDERS[order][1]}
+        assert {to_hex(bar.get_facecolor()).upper() for bar in bars} == {ORDER_LOOKS[order][1]}
 
 
 def test_bars_of_a_setting_stand_side_by_side(results: Results) -> None:
@@ -77,7 +77,7 @@ def test_capped_bars_are_hatched_and_numbered(results: Results) -> None:
     (axes,) = draw(results).axes
     hatched = {
         (f"setting {i + 1}", order)
-        for order, bars in zip(ORDERS, groups(axes), strict=True)
+        for order, bars in zip(ORDER_LOOKS, groups(axes), strict=True)
         for i, bar in enumerate(bars)
         if bar.get_hatch()
     }
@@ -90,7 +90,7 @@ def test_capped_bars_are_hatched_and_numbered(results: Results) -> None:
 def test_legend_names_the_orders_and_the_cap(results: Results) -> None:
     (legend,) = draw(results).legends
     assert [text.get_text() for text in legend.get_texts()] == [
-        *(label for label, _ in ORDERS.values()),
+        *(label for label, _ in ORDER_LOOKS.values()),
         "lower limit: so many trials reached the cap",
         "cap, $10^{7}$ steps",
     ]

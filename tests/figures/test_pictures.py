@@ -82,7 +82,7 @@ def test_the_comparison_is_silent_without_a_fault(name: str, tmp_path: Path) -> 
         ("scaling", lines, "FIT", "darkred"),
         ("scaling", lines, "BAND", "darkcyan"),
         ("curves", lines, "LOOKS", tuple(look._replace(color="#0072B3") for look in looks.LOOKS)),
-        ("bars", bars, "ORDERS", {**bars.ORDERS, "-U": (bars.ORDERS["-U"][0], "#F0B490")}),
+        ("bars", bars, "ORDER_LOOKS", {**bars.ORDER_LOOKS, "-U": (bars.ORDER_LOOKS["-U"][0], "#F0B490")}),
         ("bounds", lines, "LOWER", "#2e7d40"),
         ("schematic", schematic, "OPTIMAL", "#8fce93"),
     ],

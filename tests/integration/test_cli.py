@@ -195,10 +195,10 @@ def test_a_line_now_and_then_where_there_is_no_terminal(capsys):
     from cascadebai_cli.cli.console import tell
     from cascadebai_cli.cli.progress import Progress
     from cascadebai_cli.running.work import BlockResult, Failed
-    from cascadebai_cli.store.schema import Row
+    from cascadebai_cli.store.schema import TrialRow
 
     with Progress([2, 1, 0], tell, every=0.05) as progress:
-        progress.update(BlockResult(0, [Row("0" * 16, 0, "stopped", 500, 9, True, 0.1)], []))
+        progress.update(BlockResult(0, [TrialRow("0" * 16, 0, "stopped", 500, 9, True, 0.1)], []))
         time.sleep(0.2)
         progress.update(BlockResult(0, [], [Failed(1, "E: x", "")]))
         time.sleep(0.2)

@@ -9,7 +9,7 @@ from cascadebai_cli.engines.simulate import ENGINES
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.store.journal import read_journal
 from cascadebai_cli.store.manifest import read_manifest
-from cascadebai_cli.store.schema import TRIALS
+from cascadebai_cli.store.schema import TRIALS_CSV
 from cascadebai_cli.store.trials import read_rows
 from experiments import reference
 from experiments.artefacts import REFERENCE
@@ -27,7 +27,7 @@ def test_rows_of_engines_that_have_not_changed_are_taken_up(tmp_path: Path, monk
     kept = {cell_id for cell_id, content in manifest.cells.items() if content["engine"] == "lockstep"}
     stored = read_journal(target)
     assert set(stored.cell_ids) == kept == set(read_manifest(target).cells)
-    before = {(row.cell_id, row.trial): row.outcome for row in read_rows(BEYOND / TRIALS) if row.cell_id in kept}
+    before = {(row.cell_id, row.trial): row.outcome for row in read_rows(BEYOND / TRIALS_CSV) if row.cell_id in kept}
     assert {(row.cell_id, row.trial): row.outcome for row in stored} == before
     assert number == len(before) > 0
     with pytest.raises(ConfigError, match="is there already"):

@@ -15,20 +15,20 @@ from cascadebai_cli.study.cells import Cell
 
 REFERENCE = Path(cascadebai_cli.__file__).parents[1] / "results" / "reference"
 COLUMNS = {
-    schema.TRIALS: schema.TRIAL_COLUMNS,
-    schema.SUMMARY: schema.SUMMARY_COLUMNS,
-    schema.TIMES: schema.TIMES_COLUMNS,
-    schema.FITS: schema.FIT_COLUMNS,
-    schema.MODELS: schema.MODEL_COLUMNS,
-    schema.BOUND_FITS: schema.BOUND_FIT_COLUMNS,
-    schema.RATIOS: schema.RATIO_COLUMNS,
-    schema.ORDERS: schema.ORDER_COLUMNS,
-    schema.BOUNDS: schema.BOUND_COLUMNS,
+    schema.TRIALS_CSV: schema.TRIAL_COLUMNS,
+    schema.SUMMARY_CSV: schema.SUMMARY_COLUMNS,
+    schema.TIMES_CSV: schema.TIMES_COLUMNS,
+    schema.FITS_CSV: schema.FIT_COLUMNS,
+    schema.MODELS_CSV: schema.MODEL_COLUMNS,
+    schema.BOUND_FITS_CSV: schema.BOUND_FIT_COLUMNS,
+    schema.RATIOS_CSV: schema.RATIO_COLUMNS,
+    schema.ORDERS_CSV: schema.ORDER_COLUMNS,
+    schema.BOUNDS_CSV: schema.BOUND_COLUMNS,
 }
 
 
 def test_the_journal_keeps_the_first_fields_of_a_row_in_their_order() -> None:
-    assert schema.Row._fields[: 1 + len(CODES)] == ("cell_id", *CODES)
+    assert schema.TrialRow._fields[: 1 + len(CODES)] == ("cell_id", *CODES)
 
 
 @pytest.mark.parametrize("name", COLUMNS)
@@ -51,5 +51,5 @@ def test_every_column_of_a_fresh_table_gets_its_values(directory: Path) -> None:
 
 
 def test_a_cell_and_a_row_have_what_their_columns_are_called() -> None:
-    assert set(schema.OUTCOME) < set(schema.Row._fields)
+    assert set(schema.OUTCOME) < set(schema.TrialRow._fields)
     assert all(hasattr(Cell, name) or name in Cell.__dataclass_fields__ for name in schema.CELL)

@@ -10,12 +10,12 @@ import pytest
 from cascadebai_cli.errors import CascadeError
 from cascadebai_cli.store.files import write_atomically
 from cascadebai_cli.store.journal import JOURNAL, Journal, decode, encode, read_journal
-from cascadebai_cli.store.schema import Row
+from cascadebai_cli.store.schema import TrialRow
 
 ROWS = [
-    Row("00112233445566aa", 0, "stopped", 12345678901, 99, True, 0.25),
-    Row("00112233445566aa", 1, "capped", 10, 20, None, 1.5),
-    Row("ffeeddccbbaa0011", 0, "stopped", 7, 8, False, 0.001),
+    TrialRow("00112233445566aa", 0, "stopped", 12345678901, 99, True, 0.25),
+    TrialRow("00112233445566aa", 1, "capped", 10, 20, None, 1.5),
+    TrialRow("ffeeddccbbaa0011", 0, "stopped", 7, 8, False, 0.001),
 ]
 
 
