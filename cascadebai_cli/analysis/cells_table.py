@@ -20,7 +20,8 @@ ERROR_ENDS = ("error_low", "error_high")
 
 def cells_table(results: Results) -> pd.DataFrame:
     """`summary.csv` with gaps, algorithms and the options of the learners, in the order of the grid."""
-    return wide_table([results]).drop(columns=[STUDY, "directory"])
+    without = [] if results.has_budget else ["budget"]
+    return wide_table([results]).drop(columns=[STUDY, "directory", *without])
 
 
 def chosen(cells: pd.DataFrame, conditions: Mapping[str, Sequence[object]]) -> pd.DataFrame:

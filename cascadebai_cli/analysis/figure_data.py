@@ -12,6 +12,7 @@ from cascadebai_cli.store.directory import Results
 from cascadebai_cli.store.schema import POINT
 
 MEASURED = ["n", "mean_steps", "sd_steps", "ci_low", "ci_high", "n_capped"]
+ERRORS = ["budget", "n", "error_rate", "error_low", "error_high", "mean_right"]
 BOUNDS = ["lower", "mean_steps", "upper", "upper_over_measured"]
 
 
@@ -27,7 +28,7 @@ def figure_data(results: Results, kind: str) -> pd.DataFrame:
         return _shown(table[table["learner"] == results.main_learner], BOUNDS)
     if kind == "scaling":
         return _shown(_with_fit(results), [*MEASURED, "fitted"])
-    return _shown(results.summary, MEASURED)
+    return _shown(results.summary, ERRORS if kind == "error" else MEASURED)
 
 
 def _shown(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:

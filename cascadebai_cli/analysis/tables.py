@@ -6,11 +6,12 @@ from dataclasses import dataclass
 import pandas as pd
 
 from cascadebai_cli.analysis.bound_slopes import slopes_printed, slopes_table
+from cascadebai_cli.analysis.budgets import budgets_printed, budgets_table
 from cascadebai_cli.analysis.fits import fits_printed, fits_table, models_printed, models_table
 from cascadebai_cli.analysis.orders import orders_printed, orders_table
 from cascadebai_cli.analysis.ratios import ratios_printed, ratios_table
 from cascadebai_cli.store.directory import Results
-from cascadebai_cli.store.schema import BOUND_FITS_CSV, FITS_CSV, MODELS_CSV, ORDERS_CSV, RATIOS_CSV
+from cascadebai_cli.store.schema import BOUND_FITS_CSV, BUDGETS_CSV, FITS_CSV, MODELS_CSV, ORDERS_CSV, RATIOS_CSV
 from cascadebai_cli.text.table import Table
 
 
@@ -48,6 +49,9 @@ def tables_of(results: Results, *, allow_capped: bool = False) -> Iterator[Study
 
 
 def _all_of(results: Results, allow_capped: bool) -> Iterator[tuple[str, pd.DataFrame, Printer]]:
+    if results.has_budget:
+        yield BUDGETS_CSV, budgets_table(results), budgets_printed
+        return
     yield FITS_CSV, fits_table(results, allow_capped=allow_capped), fits_printed
     yield MODELS_CSV, models_table(results, allow_capped=allow_capped), models_printed
     yield BOUND_FITS_CSV, slopes_table(results), slopes_printed

@@ -7,7 +7,7 @@ from typing import Literal
 import pandas as pd
 
 from cascadebai_cli.store.directory import Results
-from cascadebai_cli.store.schema import POINT
+from cascadebai_cli.store.schema import PLACE
 from cascadebai_cli.study.fields import Entry
 
 Column = Literal["instance", "learner"]
@@ -27,7 +27,7 @@ def told_apart(studies: Sequence[Results]) -> tuple[Results, ...]:
 
 
 def _clashing(studies: Sequence[Results], column: Column) -> Iterator[str]:
-    points = pd.concat([results.summary[list(POINT)] for results in studies])
+    points = pd.concat([results.summary.reindex(columns=PLACE) for results in studies])
     repeated = set(points.loc[points.duplicated(), "learner"]) if column == "learner" else set()
     for name in dict.fromkeys(name for results in studies for name in _entries(results, column)):
         entries = [found[name] for found in (_entries(results, column) for results in studies) if name in found]

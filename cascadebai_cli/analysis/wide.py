@@ -50,6 +50,7 @@ def _wide(results: Results, number: int) -> pd.DataFrame:
     options = dict.fromkeys(option for given in values.values() for option in given if option not in (*GRID, *DERIVED))
     return summary.assign(
         **{STUDY: number},
+        budget=summary["budget"] if results.has_budget else np.nan,
         directory=str(results.directory),
         gap=_gaps(results),
         algorithm=summary["learner"].map({name: entry.algorithm for name, entry in entries.items()}),

@@ -34,7 +34,7 @@ def plot(
     ] = None,
     kind: Annotated[
         str | None,
-        typer.Option(metavar="KIND", autocompletion=kinds, help="scaling, curves, bars, bounds or schematic."),
+        typer.Option(metavar="KIND", autocompletion=kinds, help="scaling, curves, bars, bounds, error or schematic."),
     ] = None,
     x: Annotated[
         str | None, _word("COLUMN", "K, L, delta, epsilon, gap, or an option of a learner, such as sigma.")

@@ -29,7 +29,7 @@ class Drawer(NamedTuple):
 
 _LINES = Drawer(form_of_lines, draw_lines)
 DRAWERS: Mapping[Kind, Drawer] = MappingProxyType(
-    {"scaling": _LINES, "curves": _LINES, "bounds": _LINES, "bars": Drawer(form_of_bars, draw_bars)}
+    {"scaling": _LINES, "curves": _LINES, "error": _LINES, "bounds": _LINES, "bars": Drawer(form_of_bars, draw_bars)}
 )
 """Those of the kinds of `kinds.KINDS`."""
 

@@ -36,6 +36,7 @@ KINDS: Mapping[Kind, FigureKind] = MappingProxyType(
     {
         "scaling": FigureKind(AGAINST, beside="fit"),
         "curves": FigureKind(AGAINST, lines=("learner",), log_from=10.0),
+        "error": FigureKind(AGAINST, x="budget", lines=("learner",), log_from=0.0),
         "bars": FigureKind(
             "{what} of each learner, a group of bars for each {x}",
             x="instance",

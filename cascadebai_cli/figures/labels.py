@@ -18,6 +18,7 @@ MEASURES = {
     "steps": "time complexity",
     "observations": "observations",
     "error_rate": "error rate",
+    "right": "right items",
     "steps_per_lower_bound": "steps / lower bound",
 }
 PRIME = "\N{PRIME}"
@@ -65,6 +66,8 @@ class Labels:
         """A column, for an axis."""
         if name in self.given:
             return self.given[name]
+        if name == "budget":
+            return "page views"
         if name == "gap":
             return "gap $w(K) - w(K+1)$"
         return f"${SYMBOLS[name]}$" if name in SYMBOLS else plain(name.replace("_", " "))

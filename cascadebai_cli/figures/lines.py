@@ -11,13 +11,14 @@ from cascadebai_cli.figures.chart import Chart, Panel, Series
 from cascadebai_cli.figures.labels import plain
 from cascadebai_cli.figures.layout import Format, Page, add_legend, empty_page
 from cascadebai_cli.figures.looks import LOOKS, MEASURED, POINTS, Look
-from cascadebai_cli.figures.marks import draw_arrows, draw_crosses, mark_handles, spread
+from cascadebai_cli.figures.marks import draw_arrows, draw_crosses, draw_down_arrows, mark_handles, spread
 from cascadebai_cli.figures.scales import set_scales
 from cascadebai_cli.study.plot import Kind
 
 FORMATS: Mapping[Kind, Format] = {
     "scaling": Format(columns=2, panel_height=2.2, rest=(0.2, 0.6), centred=True),
     "curves": Format(columns=2, panel_height=2.4),
+    "error": Format(columns=3, panel_height=2.0, per_page=9),
     "bounds": Format(columns=3, panel_height=2.0, rest=(0.25, 0.75), legend_inside=True),
 }
 FIT, BAND = "red", "cyan"
@@ -37,7 +38,7 @@ def form_of_lines(chart: Chart) -> Format:
 
 
 def draw_lines(chart: Chart, page: Page, panels: Sequence[Panel]) -> Figure:
-    """A page of panels of the kind `scaling`, `curves` or `bounds`."""
+    """A page of panels of the kind `scaling`, `curves`, `error` or `bounds`."""
     figure, places = empty_page(page, form_of_lines(chart))
     for i, (axes, panel) in enumerate(zip(places, panels, strict=True)):
         _draw_panel(axes, panel, chart)
@@ -76,7 +77,7 @@ def _draw_series(axes: Axes, series: Series, chart: Chart, zorder: float) -> Non
     measured = [int(i) for i in np.flatnonzero(~points["is_limit"])]
     axes.errorbar(
         points["x"],
-        points["y"],
+        points["y"].where(~points["is_ceiling"]),
         yerr=spread(points),
         color=look.color,
         marker=look.marker,
@@ -94,8 +95,8 @@ def _draw_series(axes: Axes, series: Series, chart: Chart, zorder: float) -> Non
 
 
 def _draw_marks(axes: Axes, points: pd.DataFrame, look: Look, zorder: float) -> None:
-    """Lower limits have an open marker and an arrow."""
-    limits = points[points["is_limit"]]
+    """Limits have an open marker and an arrow."""
+    limits = points[points["is_limit"] | points["is_ceiling"]]
     if len(limits):
         axes.plot(
             limits["x"],
@@ -109,6 +110,7 @@ def _draw_marks(axes: Axes, points: pd.DataFrame, look: Look, zorder: float) -> 
             zorder=zorder + 0.01,
         )
     draw_arrows(axes, points, look.color, zorder)
+    draw_down_arrows(axes, points, look.color, zorder)
     draw_crosses(axes, points)
 
 
@@ -158,4 +160,4 @@ def _draw_legend(figure: Figure, page: Page, chart: Chart) -> None:
 def _legend_columns(chart: Chart, page: Page) -> int:
     if chart.plot.kind == "bounds":
         return page.columns
-    return 99 if chart.plot.kind == "curves" else 3 if page.lettered else 1
+    return 99 if chart.plot.kind in ("curves", "error") else 3 if page.lettered else 1

@@ -24,6 +24,7 @@ COLUMNS: Mapping[Measure, tuple[str, str | None, str | None]] = {
     "steps": ("mean_steps", "ci_low", "ci_high"),
     "observations": ("mean_observations", None, None),
     "error_rate": ("error_rate", "error_low", "error_high"),
+    "right": ("mean_right", "right_low", "right_high"),
     "steps_per_lower_bound": ("mean_steps", "ci_low", "ci_high"),
 }
 """What is measured -> the columns of its value and its interval."""
@@ -107,6 +108,8 @@ def refuse_too_many(cells: pd.DataFrame, plot: Plot) -> None:
 
 def _with_y(cells: pd.DataFrame, measure: Measure) -> pd.DataFrame:
     value, low, high = COLUMNS[measure]
+    if value not in cells:
+        raise ConfigError(f"y: {measure} is known of studies with a budget, and this is none")
     scale = 1 / cells["lower"] if measure == "steps_per_lower_bound" else 1.0
     nothing = pd.Series(np.nan, cells.index)
     points = cells.assign(
@@ -114,8 +117,10 @@ def _with_y(cells: pd.DataFrame, measure: Measure) -> pd.DataFrame:
         low=(cells[low] * scale).clip(lower=0) if low else nothing,
         high=cells[high] * scale if high else nothing,
         is_limit=(cells["n_capped"] > 0) & (measure != "error_rate"),
-        is_wrong=cells["error_rate"] > cells["delta"],
+        is_wrong=(cells["error_rate"] > cells["delta"]) & cells["budget"].isna(),
     )
+    points = points.assign(is_ceiling=points["budget"].notna() & (measure == "error_rate") & (points["y"] == 0))
+    points["y"] = points["y"].where(~points["is_ceiling"], points["high"])
     points = points[np.isfinite(points["y"].astype(float))]
     if points.empty:
         raise ConfigError(f"y: no cell has a value of {measure}{_why(measure)}")

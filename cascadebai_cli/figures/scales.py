@@ -4,18 +4,19 @@ import math
 
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import LogFormatterSciNotation, MaxNLocator, NullFormatter
+from matplotlib.ticker import LogFormatterSciNotation, MaxNLocator, NullFormatter, NullLocator
 
 from cascadebai_cli.figures.chart import Chart, Panel
 from cascadebai_cli.figures.kinds import KINDS
 from cascadebai_cli.figures.style import label_steps
+from cascadebai_cli.text.numbers import count
 
 LEAST_LABELS = 2
 """Powers of ten on a logarithmic axis; where there are fewer, steps between them get labels."""
 LOG_X_FROM = 30.0
 """The largest value over the smallest from which on the horizontal axis is logarithmic; `K` stays linear, as in the
 paper."""
-UNITS = {"steps": "steps", "observations": "", "error_rate": "", "steps_per_lower_bound": ""}
+UNITS = {"steps": "steps", "observations": "", "error_rate": "", "right": "", "steps_per_lower_bound": ""}
 
 
 def is_log(chart: Chart, axis: str, values: "pd.Series[float]") -> bool:
@@ -26,8 +27,9 @@ def is_log(chart: Chart, axis: str, values: "pd.Series[float]") -> bool:
         return axis in chart.plot.log
     span = values.max() / values.min()
     if axis == "x":
-        return not chart.x.groups and chart.x.column != "K" and bool(span >= LOG_X_FROM)
-    return bool(span > KINDS[chart.plot.kind].log_from)
+        far = chart.x.column == "budget" or (chart.x.column != "K" and bool(span >= LOG_X_FROM))
+        return far and not chart.x.groups
+    return bool(span > KINDS[chart.plot.kind].log_from) and chart.y.column != "right"
 
 
 def set_scales(axes: Axes, panel: Panel, chart: Chart, *, named: bool = True) -> None:
@@ -64,11 +66,20 @@ def _set_x(axes: Axes, chart: Chart, values: "pd.Series[float]") -> None:
         axes.set_xticks(range(len(chart.x.groups)), list(chart.x.groups))
     elif is_log(chart, "x", chart.points["x"]):
         axes.set_xscale("log")
-        if chart.x.is_whole:
+        if chart.x.column == "budget":
+            _set_budgets(axes, values)
+        elif chart.x.is_whole:
             axes.set_xticks(sorted(set(values)), [f"{value:g}" for value in sorted(set(values))])
             axes.xaxis.set_minor_formatter(NullFormatter())
     elif chart.x.is_whole:
         axes.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=True))
+
+
+def _set_budgets(axes: Axes, values: "pd.Series[float]") -> None:
+    """Every second budget, the last one included, has a label."""
+    budgets = sorted(set(values))
+    axes.set_xticks(budgets, [count(value) if i % 2 == 0 else "" for i, value in enumerate(budgets[::-1])][::-1])
+    axes.xaxis.set_minor_locator(NullLocator())
 
 
 def bottom_of_bars(smallest: float) -> float:

@@ -14,6 +14,7 @@ MEASURES: Mapping[str, tuple[str, str]] = {
     "steps": ("Mean steps", "steps"),
     "observations": ("Mean observations", "observations"),
     "error_rate": ("Share of wrong recommendations", "wrong"),
+    "right": ("Mean number of right items", "right items"),
     "steps_per_lower_bound": ("Mean steps over the lower bound", "times the lower bound"),
 }
 """What is measured -> the same as the beginning of a title, and behind a number."""
@@ -81,8 +82,10 @@ def _one(series: Series, name: str) -> bool:
 
 
 def _value(row: Mapping[Any, Any], chart: Chart) -> str:
-    shown = {"error_rate": percent, "steps_per_lower_bound": digits}.get(chart.y.column, number)(row["y"])
-    return f"{'at least ' if row['is_limit'] else ''}{shown} {MEASURES[chart.y.column][1]}"
+    as_text = {"error_rate": percent, "right": digits, "steps_per_lower_bound": digits}.get(chart.y.column, number)
+    shown = as_text(row["y"])
+    limit = "at least " if row["is_limit"] else "at most " if row["is_ceiling"] else ""
+    return f"{limit}{shown} {MEASURES[chart.y.column][1]}"
 
 
 def _place(row: Mapping[Any, Any], chart: Chart) -> str:

@@ -43,6 +43,11 @@ class Results:
         return self.study.study
 
     @property
+    def has_budget(self) -> bool:
+        """Whether learners were asked after a budget of steps."""
+        return "budget" in self.summary
+
+    @property
     def plot_kind(self) -> Kind:
         """What the study's figure shows."""
         return self.study.plot.kind

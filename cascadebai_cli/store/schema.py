@@ -13,6 +13,7 @@ TRIALS_CSV, TIMINGS_CSV, SUMMARY_CSV = "trials.csv", "timings.csv", "summary.csv
 TIMES_CSV = "times.csv"
 """What is kept of `timings.csv` in a reference."""
 FITS_CSV, MODELS_CSV, BOUND_FITS_CSV = "fits.csv", "models.csv", "bound_fits.csv"
+BUDGETS_CSV = "budgets.csv"
 RATIOS_CSV, ORDERS_CSV, BOUNDS_CSV = "ratios.csv", "orders.csv", "bounds.csv"
 
 Columns = Mapping[str, type]
@@ -135,6 +136,21 @@ BOUND_COLUMNS = _columns(
     measured_over_lower=float,
     upper_over_measured=float,
 )
+BUDGET_COLUMNS = _columns(
+    study=str,
+    instance=str,
+    learner=str,
+    L=int,
+    K=int,
+    delta=float,
+    epsilon=float,
+    n=int,
+    smallest=int,
+    largest=int,
+    **{f"{end}_{level}": float for level in (10, 5, 1) for end in ("budget", "low", "high")},
+    rows_sha256=str,
+)
+"""Budgets at which the error rate falls below 10, 5 and 1 %, with the ends of their intervals."""
 BUDGET_BOUND_COLUMNS = _columns(
     cell_id=str,
     study=str,

@@ -3,7 +3,14 @@
 from collections.abc import Collection, Iterator, Sequence
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import AfterValidator, BeforeValidator, Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.study.alike import alike, refuse_unknown_option
@@ -12,13 +19,13 @@ from cascadebai_cli.study.instances import AnyInstance
 from cascadebai_cli.study.learners import LearnerEntry, option_values
 from cascadebai_cli.study.messages import mistake, show
 
-Kind = Literal["scaling", "curves", "bars", "bounds", "schematic"]
-Measure = Literal["steps", "observations", "error_rate", "steps_per_lower_bound"]
+Kind = Literal["scaling", "curves", "bars", "bounds", "error", "schematic"]
+Measure = Literal["steps", "observations", "error_rate", "right", "steps_per_lower_bound"]
 Format = Literal["pdf", "png", "svg"]
 
 FORMATS: tuple[str, ...] = get_args(Format)
-GRID = ("instance", "learner", "L", "K", "delta", "epsilon")
-"""Columns that span the grid of every study."""
+GRID = ("instance", "learner", "L", "K", "delta", "epsilon", "budget")
+"""Columns that span the grid of a study."""
 DERIVED = ("algorithm", "gap", "w_star", "w_prime", "directory")
 """Columns that follow from them."""
 NAMES = ("instance", "learner", "algorithm", "directory")
@@ -62,7 +69,8 @@ class Plot(Entry):
     """What is drawn from the cells of a study, and how it looks.
 
     Attributes:
-        kind: `scaling` (means and the fit), `curves` (a line a learner), `bars`, `bounds`, `schematic`.
+        kind: `scaling` (means and the fit), `curves` (a line a learner), `bars`, `bounds`, `error` (chance of an error
+            against the budget), `schematic`.
         x: column on the horizontal axis; if it is not said, what varies, if that is one thing.
         y: what is measured.
         panels, lines: columns whose values make a panel or a line of their own; what else varies makes panels.
@@ -103,6 +111,12 @@ class Plot(Entry):
 
     def __hash__(self) -> int:
         return hash(self.model_dump_json())
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_errors(cls, data: Any) -> Any:
+        """The kind `error` measures errors if nothing else is said."""
+        return {"y": "error_rate", **data} if isinstance(data, dict) and data.get("kind") == "error" else data
 
     @model_serializer(mode="wrap")
     def _said(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:

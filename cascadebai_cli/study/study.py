@@ -120,6 +120,15 @@ class Study(Entry):
         """Whether no reward is used twice, as theorems and claims suppose."""
         return self.rewards is None or not self.rewards.reuse
 
+    @model_validator(mode="before")
+    @classmethod
+    def _plot_of_errors(cls, data: Any) -> Any:
+        """With a budget the figure shows errors, unless the config says something else."""
+        if not isinstance(data, dict) or not _has_budget(data):
+            return data
+        plot = data.get("plot") or {}
+        return {**data, "plot": {"kind": "error", **plot}} if isinstance(plot, dict) else data
+
     @model_validator(mode="after")
     def _check_axes(self) -> "Study":
         options = dict.fromkeys(name for entry in self.learners for name in option_values(entry))
@@ -143,6 +152,13 @@ class Study(Entry):
             except PydanticCustomError as error:
                 raise within(error, "plot") from None
         return self
+
+
+def _has_budget(data: dict[str, Any]) -> bool:
+    entries = data.get("instances")
+    parts = [data, *(entry for entry in entries if isinstance(entry, dict))] if isinstance(entries, list) else [data]
+    zips = [part["zip"] for part in parts if isinstance(part.get("zip"), dict)]
+    return any(part.get("budget") is not None for part in (*parts, *zips))
 
 
 def _refuse_half_a_budget(cells: Sequence[Cell]) -> None:

@@ -21,7 +21,7 @@ from cascadebai_cli.figures.words import alternative, title_of
 from cascadebai_cli.report.content import PageTable, Picture, Section
 from cascadebai_cli.report.page import render_page
 from cascadebai_cli.store.directory import Results, capped_trials, load_results, missing_trials
-from cascadebai_cli.store.schema import BOUND_FITS_CSV, FITS_CSV, ORDERS_CSV
+from cascadebai_cli.store.schema import BOUND_FITS_CSV, BUDGETS_CSV, FITS_CSV, ORDERS_CSV
 from cascadebai_cli.store.timings import times_of
 from cascadebai_cli.study.plot import Kind, Plot
 from cascadebai_cli.text.columns import cell_text, heading
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 CAPTIONS = {
     FITS_CSV: "Fit of the model that the config names to the mean steps",
     BOUND_FITS_CSV: "The same model fitted to the upper bound",
+    BUDGETS_CSV: "Budgets at which errors fall below 10, 5 and 1 %; inf: beyond the largest, 0: below the smallest",
     ORDERS_CSV: "In how many settings each learner does as well as the one beside it, but for those that limits leave "
     "open",
 }

@@ -29,7 +29,7 @@ TOLERANCE = 0.1
 
 def pictures() -> dict[str, tuple[Path, str]]:
     """Name of a picture -> result directory and kind of the figure."""
-    fixed = {kind: (DATA / kind, kind) for kind in ("scaling", "curves", "bars")}
+    fixed = {kind: (DATA / kind, kind) for kind in ("scaling", "curves", "bars", "error")}
     fixed |= {kind: (DATA / "scaling", kind) for kind in ("bounds", "schematic")}
     for manifest in sorted(REFERENCE.glob("*/manifest.json")):
         kind = load_results(manifest.parent).plot_kind

@@ -114,7 +114,7 @@ def test_plot_of_a_kind_leaves_the_figure_of_the_study_alone(directory: Path, ki
 
 
 def test_plot_refuses_a_kind_that_is_not_known(directory: Path) -> None:
-    sentence = "--kind 'pie' is not known; use one of scaling, curves, bars, bounds, sch"
+    sentence = "--kind 'pie' is not known; use one of scaling, curves, bars, bounds, err"
     assert refusal("plot", directory, "--kind", "pie").startswith(sentence)
 
 

@@ -1,0 +1,89 @@
+"""The budget at which a learner errs seldom enough."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cascadebai_cli.analysis.varying import names_of
+from cascadebai_cli.model.instance import FloatArray
+from cascadebai_cli.store.directory import Results
+from cascadebai_cli.store.schema import BUDGET_COLUMNS, POINT
+from cascadebai_cli.text.numbers import NO_NUMBER, count
+from cascadebai_cli.text.table import Table
+
+LEVELS = (10, 5, 1)
+"""In percent."""
+ENDS = {"budget": "error_rate", "low": "error_low", "high": "error_high"}
+"""Column of the budget -> what falls below the level there."""
+
+
+def budgets_table(results: Results) -> pd.DataFrame:
+    """One row for each learner on each instance, with the columns `BUDGET_COLUMNS`.
+
+    A budget is where the error rate falls below the level and stays there; `low` and `high` are where the ends of its
+    95 % interval do. Inf stands for beyond the largest budget, 0 for below the smallest.
+    """
+    return pd.DataFrame(_rows(results), columns=list(BUDGET_COLUMNS))
+
+
+def _rows(results: Results) -> Iterator[dict[str, Any]]:
+    for values, cells in results.summary.groupby(list(POINT), sort=False):
+        points = cells.sort_values("budget")
+        budgets, n = points["budget"].to_numpy(dtype=float), int(points["n"].min())
+        yield {
+            "study": results.name,
+            **dict(zip(POINT, values, strict=True)),
+            "n": n,
+            "smallest": int(budgets[0]),
+            "largest": int(budgets[-1]),
+            **{
+                f"{end}_{level}": falls_below(budgets, points[rate].to_numpy(dtype=float), level / 100, 1 / (2 * n))
+                for level in LEVELS
+                for end, rate in ENDS.items()
+            },
+            "rows_sha256": results.rows_sha256,
+        }
+
+
+def falls_below(budgets: FloatArray, rates: FloatArray, level: float, least: float) -> float:
+    """The budget from which on rates are below a level: between two budgets their logarithms go straight.
+
+    Args:
+        budgets: ascending, shape `(n,)`.
+        rates: at each of them.
+        level: the level.
+        least: stands for a rate of 0, of which there is no logarithm.
+    """
+    above = np.flatnonzero(rates >= level)
+    if len(above) == 0:
+        return 0.0
+    last = int(above[-1])
+    if last == len(rates) - 1:
+        return float("inf")
+    before, after = np.log(np.maximum(rates[last : last + 2], min(least, level / 2)))
+    share = (before - np.log(level)) / (before - after)
+    return float(budgets[last] + share * (budgets[last + 1] - budgets[last]))
+
+
+def budgets_printed(table: pd.DataFrame) -> Table:
+    """The table to print."""
+    names = names_of(table, POINT)
+    header = [heading for level in LEVELS for heading in (f"below {level} %", "95 % interval")]
+    rows = [
+        [*names.texts(row), *(text for level in LEVELS for text in _texts(row, level))]
+        for row in table.to_dict("records")
+    ]
+    return names.table(header, rows)
+
+
+def _texts(row: Mapping[Any, Any], level: int) -> tuple[str, str]:
+    value, low, high = (_text(row[f"{end}_{level}"], row) for end in ENDS)
+    return value, NO_NUMBER if low == high else f"{low} to {high}"
+
+
+def _text(budget: float, row: Mapping[Any, Any]) -> str:
+    if np.isinf(budget):
+        return f"> {count(row['largest'])}"
+    return count(budget) if budget else f"< {count(row['smallest'])}"
