@@ -10,6 +10,8 @@ from cascadebai_cli.analysis.bounds import bounds_of_results
 from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.store.directory import Results
 from cascadebai_cli.store.manifest import GAP
+from cascadebai_cli.store.schema import BOUNDS
+from cascadebai_cli.store.tables import read_table
 from cascadebai_cli.study.instances import TwoLevel
 from cascadebai_cli.study.learners import option_values
 from cascadebai_cli.study.plot import DERIVED, GRID, Plot
@@ -42,6 +44,24 @@ def with_bounds(cells: pd.DataFrame, studies: Sequence[Results]) -> pd.DataFrame
     if not found:
         return cells.assign(lower=np.nan, upper=np.nan)
     return cells.merge(pd.concat(found), on=["cell_id", STUDY], how="left")
+
+
+def with_sharp_bounds(cells: pd.DataFrame, studies: Sequence[Results]) -> pd.DataFrame:
+    """The cells with `sharp`, which `bounds --sharp --csv` has written beside the results.
+
+    Raises:
+        ConfigError: if it has not.
+    """
+    parts = [_sharp_bounds(results).assign(**{STUDY: number}) for number, results in enumerate(studies)]
+    return cells.merge(pd.concat(parts), on=["cell_id", STUDY], how="left")
+
+
+def _sharp_bounds(results: Results) -> pd.DataFrame:
+    path = results.directory / BOUNDS
+    command = f"`cascadebai bounds CONFIG --sharp --results {results.directory} --csv {path}` writes it"
+    if not path.exists():
+        raise ConfigError(f"{path} is missing; {command}")
+    return read_table(path, {"cell_id": str, "sharp": float}, command)[["cell_id", "sharp"]]
 
 
 def _wide(results: Results, number: int) -> pd.DataFrame:

@@ -39,7 +39,9 @@ def plot(
     x: Annotated[
         str | None, _word("COLUMN", "K, L, delta, epsilon, gap, or an option of a learner, such as sigma.")
     ] = None,
-    y: Annotated[str | None, _word("WHAT", "steps, observations, error_rate or steps_per_lower_bound.")] = None,
+    y: Annotated[
+        str | None, _word("WHAT", "steps, observations, error_rate, steps_per_lower_bound or _sharp_bound.")
+    ] = None,
     panels: Annotated[str | None, _word("COLUMNS", "What makes panels: names between commas, or none.")] = None,
     lines: Annotated[str | None, _word("COLUMNS", "What makes lines: the same.")] = None,
     instances: Annotated[list[str] | None, _word("NAME", "An instance to be drawn; repeatable.")] = None,

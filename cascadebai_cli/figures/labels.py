@@ -20,6 +20,7 @@ MEASURES = {
     "error_rate": "error rate",
     "right": "right items",
     "steps_per_lower_bound": "steps / lower bound",
+    "steps_per_sharp_bound": "steps / sharp lower bound",
 }
 PRIME = "\N{PRIME}"
 """STIX has a well placed prime of its own; as a superscript it would float high above the letter."""

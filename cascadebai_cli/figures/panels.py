@@ -26,15 +26,18 @@ COLUMNS: Mapping[Measure, tuple[str, str | None, str | None]] = {
     "error_rate": ("error_rate", "error_low", "error_high"),
     "right": ("mean_right", "right_low", "right_high"),
     "steps_per_lower_bound": ("mean_steps", "ci_low", "ci_high"),
+    "steps_per_sharp_bound": ("mean_steps", "ci_low", "ci_high"),
 }
 """What is measured -> the columns of its value and its interval."""
+OVER: Mapping[str, str] = {"steps_per_lower_bound": "lower", "steps_per_sharp_bound": "sharp"}
+"""What is measured -> the column that it is divided by."""
 
 
 def chart_of(cells: pd.DataFrame, plot: Plot, labels: Labels, cap: int | None = None) -> Chart:
     """The panels of a figure.
 
     Args:
-        cells: the cells that are drawn, as from `wide_table`; with `lower` where `y` needs it.
+        cells: the cells that are drawn, as from `wide_table`; with the bound that `y` needs.
         plot: what is asked for.
         labels: what stands for names and columns.
         cap: number of steps at which trials were stopped.
@@ -110,7 +113,7 @@ def _with_y(cells: pd.DataFrame, measure: Measure) -> pd.DataFrame:
     value, low, high = COLUMNS[measure]
     if value not in cells:
         raise ConfigError(f"y: {measure} is known of studies with a budget, and this is none")
-    scale = 1 / cells["lower"] if measure == "steps_per_lower_bound" else 1.0
+    scale = 1 / cells[OVER[measure]] if measure in OVER else 1.0
     nothing = pd.Series(np.nan, cells.index)
     points = cells.assign(
         y=cells[value] * scale,
@@ -130,7 +133,10 @@ def _with_y(cells: pd.DataFrame, measure: Measure) -> pd.DataFrame:
 def _why(measure: Measure) -> str:
     if measure == "error_rate":
         return ": no trial stopped before the cap"
-    return ": a lower bound is known on two_level instances, and none of these is" if "bound" in measure else ""
+    return {
+        "steps_per_lower_bound": ": a lower bound is known on two_level instances, and none of these is",
+        "steps_per_sharp_bound": ": the sharp bound is known for epsilon = 0 only",
+    }.get(measure, "")
 
 
 def _with_x(points: pd.DataFrame, column: str, labels: Labels) -> tuple[Axis, pd.DataFrame]:

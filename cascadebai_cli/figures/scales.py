@@ -16,7 +16,8 @@ LEAST_LABELS = 2
 LOG_X_FROM = 30.0
 """The largest value over the smallest from which on the horizontal axis is logarithmic; `K` stays linear, as in the
 paper."""
-UNITS = {"steps": "steps", "observations": "", "error_rate": "", "right": "", "steps_per_lower_bound": ""}
+UNITS = {"steps": "steps"}
+"""What is measured -> its unit, if it has one."""
 
 
 def is_log(chart: Chart, axis: str, values: "pd.Series[float]") -> bool:
@@ -42,7 +43,7 @@ def set_scales(axes: Axes, panel: Panel, chart: Chart, *, named: bool = True) ->
     """
     points = panel.points
     _set_x(axes, chart, points["x"])
-    unit = UNITS[chart.y.column]
+    unit = UNITS.get(chart.y.column, "")
     if is_log(chart, "y", points["y"]):
         axes.set_yscale("log")
         axes.yaxis.set_minor_formatter(NullFormatter())

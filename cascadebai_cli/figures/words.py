@@ -16,6 +16,7 @@ MEASURES: Mapping[str, tuple[str, str]] = {
     "error_rate": ("Share of wrong recommendations", "wrong"),
     "right": ("Mean number of right items", "right items"),
     "steps_per_lower_bound": ("Mean steps over the lower bound", "times the lower bound"),
+    "steps_per_sharp_bound": ("Mean steps over the sharp lower bound", "times the sharp lower bound"),
 }
 """What is measured -> the same as the beginning of a title, and behind a number."""
 SCHEMATIC_TITLE = "The optimal items of each instance behind the lower bound"
@@ -82,7 +83,7 @@ def _one(series: Series, name: str) -> bool:
 
 
 def _value(row: Mapping[Any, Any], chart: Chart) -> str:
-    as_text = {"error_rate": percent, "right": digits, "steps_per_lower_bound": digits}.get(chart.y.column, number)
+    as_text = {"error_rate": percent, "steps": number, "observations": number}.get(chart.y.column, digits)
     shown = as_text(row["y"])
     limit = "at least " if row["is_limit"] else "at most " if row["is_ceiling"] else ""
     return f"{limit}{shown} {MEASURES[chart.y.column][1]}"

@@ -20,7 +20,7 @@ from cascadebai_cli.study.learners import LearnerEntry, option_values
 from cascadebai_cli.study.messages import mistake, show
 
 Kind = Literal["scaling", "curves", "bars", "bounds", "error", "schematic"]
-Measure = Literal["steps", "observations", "error_rate", "right", "steps_per_lower_bound"]
+Measure = Literal["steps", "observations", "error_rate", "right", "steps_per_lower_bound", "steps_per_sharp_bound"]
 Format = Literal["pdf", "png", "svg"]
 
 FORMATS: tuple[str, ...] = get_args(Format)

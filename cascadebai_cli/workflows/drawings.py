@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from cascadebai_cli.analysis.averages import averaged
 from cascadebai_cli.analysis.fits import fitted_curves
 from cascadebai_cli.analysis.together import told_apart
-from cascadebai_cli.analysis.wide import chosen_cells, chosen_results, wide_table, with_bounds
+from cascadebai_cli.analysis.wide import chosen_cells, chosen_results, wide_table, with_bounds, with_sharp_bounds
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.figures.draw import draw
 from cascadebai_cli.figures.kinds import KINDS
@@ -85,6 +85,8 @@ def chart(studies: Sequence[Results], plot: Plot) -> "Chart":
     chosen = chosen_results(together, cells)
     if KINDS[plot.kind].beside == "bounds" or plot.y == "steps_per_lower_bound":
         cells = _bounded(cells, together, plot)
+    elif plot.y == "steps_per_sharp_bound":
+        cells = with_sharp_bounds(cells, together)
     instances = {name: entry for results in chosen for name, entry in results.instances.items()}
     shown = {name: entry for name, entry in instances.items() if name in set(cells["instance"])}
     caps = {results.study.max_steps for results in chosen}

@@ -128,6 +128,24 @@ def test_steps_per_lower_bound(tmp_path: Path) -> None:
     np.testing.assert_allclose(panel.points["low"] * panel.points["lower"], panel.points["ci_low"])
 
 
+def test_steps_per_sharp_bound_are_over_what_bounds_has_written(tmp_path: Path) -> None:
+    results = study(tmp_path / "r")
+    path = tmp_path / "r" / "bounds.csv"
+    with pytest.raises(ConfigError, match=r"bounds\.csv is missing; `cascadebai bounds CONFIG --sharp "):
+        drawn.data(results, y="steps_per_sharp_bound")
+    cells = results.summary[["cell_id"]].assign(sharp=[10.0, 20.0, 40.0])
+    cells.drop(columns="sharp").to_csv(path, index=False)
+    with pytest.raises(ConfigError, match=r"column sharp is missing; `cascadebai bounds CONFIG --sharp "):
+        drawn.data(results, y="steps_per_sharp_bound")
+    cells[::-1].to_csv(path, index=False)
+    (panel,) = drawn.data(results, y="steps_per_sharp_bound").panels
+    np.testing.assert_allclose(panel.points["y"] * [10, 20, 40], panel.points["mean_steps"])
+    np.testing.assert_allclose(panel.points["high"] * [10, 20, 40], panel.points["ci_high"])
+    cells.assign(sharp=np.nan).to_csv(path, index=False)
+    with pytest.raises(ConfigError, match="the sharp bound is known for epsilon = 0 only"):
+        drawn.data(results, y="steps_per_sharp_bound")
+
+
 def test_order_and_choice_of_learners(eighteen: Results) -> None:
     assert list(drawn.data(eighteen, x="K", order="one").lines) == ["one", "half"]
     assert list(drawn.data(eighteen, x="K", learners=["one", "half"]).lines) == ["one", "half"]
