@@ -11,8 +11,8 @@ def track_and_stop(table, K, delta, mixture, cascading=True, cap=10**9):
     """Run on `table[item][n]`, the (n+1)-th outcome of an item; steps, whether it stopped, answer, counts, clicks."""
     L = len(table)
     T, S = [0] * L, [0] * L
-    steps = blocks = 0
-    plan, renewal = None, 0.0
+    steps = 0
+    plan, renewal, listed = None, 0.0, []
     while steps < cap:
         if min(T) < 1 or min(T) < math.sqrt(sum(T) / L):
             stretch = [sorted(range(L), key=lambda i: T[i])[:K]]
@@ -20,11 +20,8 @@ def track_and_stop(table, K, delta, mixture, cascading=True, cap=10**9):
             theta = plan[3] if plan else math.nan
             if plan is None or steps >= renewal:
                 plan, renewal = mixture(T, S, K, steps, theta), 1.25 * steps
-            length = max(1, steps // 32)
-            count = min(32, length)
-            sizes = [(i + 1) * length // count - i * length // count for i in range(count)]
-            stretch = planned(T, S, K, plan, theta, sizes, blocks)
-            blocks += count
+                listed, due = [0] * len(plan[1]), [math.ceil(share * 0.3 * steps) for share in plan[2]]
+            stretch = planned(T, S, K, plan, theta, max(1, steps // 32), listed, due)
         for shown in stretch:
             if steps == cap:
                 return steps, False, best(T, S, K), T, S
@@ -70,8 +67,8 @@ def may_stop(T, S, K, delta):
     return True
 
 
-def planned(T, S, K, plan, theta, sizes, before):
-    """One list for each step of the stretch."""
+def planned(T, S, K, plan, theta, length, listed, due):
+    """One list for each step of the stretch; `listed` counts how often each list was shown."""
     level, lists, shares, _ = plan
     L = len(T)
     mean = [(S[i] + 0.5) / (T[i] + 1) for i in range(L)]
@@ -86,26 +83,17 @@ def planned(T, S, K, plan, theta, sizes, before):
         per_look.append(d(above if i in chosen else below, theta))
     expected = [float(t) for t in T]
     stretch = []
-    for number, size in enumerate(sizes, start=before + 1):
-        shown = list_of_items(
-            lists[at(shares, number)], level, [e * g for e, g in zip(expected, per_look, strict=True)]
-        )
+    while len(stretch) < length:
+        turn = min(range(len(lists)), key=lambda j: listed[j] / shares[j])
+        size = min(length - len(stretch), math.ceil(length / 32), due[turn])
+        listed[turn] += size
+        shown = list_of_items(lists[turn], level, [e * g for e, g in zip(expected, per_look, strict=True)])
         reached = 1.0
         for item in shown:
             expected[item] += size * reached
             reached *= 1 - mean[item]
         stretch += [shown] * size
     return stretch
-
-
-def at(shares, number):
-    """Which list has the multiple of the golden ratio in its share."""
-    position, end = number * ((math.sqrt(5) - 1) / 2) % 1, 0.0
-    for index, share in enumerate(shares[:-1]):
-        end += share
-        if position < end:
-            return index
-    return len(shares) - 1
 
 
 def list_of_items(shown, level, evidence):

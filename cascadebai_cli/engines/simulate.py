@@ -125,7 +125,7 @@ ENGINES: Mapping[str, Engine] = MappingProxyType(
             forgets=True,
         ),
         "lockstep": Engine(1, _stack, 5_000, _in_lockstep, lockstep.ROWS, lockstep.ENTRIES, by_steps=True),
-        "planned": Engine(1, _stack, 20_000, _one_by_one(run_planned)),
+        "planned": Engine(2, _stack, 20_000, _one_by_one(run_planned)),
         "phases": Engine(1, _outcomes, 500, answering(_one_by_one(run_phases), ask)),
     }
 )

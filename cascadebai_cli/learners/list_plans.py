@@ -9,12 +9,12 @@ for what was observed too seldom by bad luck or for wrong means.
 Means are read with care. They are `(S + 1/2) / (T + 1)`, never 0 or 1. An item counts as at least one standard
 deviation away from the boundary `theta`, which lies half way between the items of `J` and the others: near the stop
 this binds nobody, before it no near tie takes all lists, and a tie divides by nothing. Items on one side at nearly the
-same distance are one *level* of the mixture; within a level the item with the least evidence for its side goes first.
-Once there is a mixture, `theta` is the pooled mean of the pair that it leaves hardest to tell apart, which is where the
+same distance are one *level* of the mixture; within a level the item with the least evidence for its side goes first,
+and the level counts as observed no better than this one, since one item that lags behind delays the stop for all. Once
+there is a mixture, `theta` is the pooled mean of the pair that it leaves hardest to tell apart, which is where the
 evidence of both sides is weighed.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -24,7 +24,7 @@ from cascadebai_cli.learners.glr import best_means
 from cascadebai_cli.model.divergence import divergence
 from cascadebai_cli.model.instance import BoolArray, FloatArray, IntArray
 from cascadebai_cli.theory.lists import Levels, Lists
-from cascadebai_cli.theory.maximin import Contest, Mixture, maximin
+from cascadebai_cli.theory.maximin import Contest, maximin
 
 AHEAD = 0.3
 """How far a mixture looks ahead, in units of the lists shown so far."""
@@ -32,8 +32,6 @@ TOLERANCE = 0.05
 """Relative gap of a mixture."""
 RATIO = 1.3
 """Distances from the boundary of one level differ by this factor at most."""
-GOLDEN = (5**0.5 - 1) / 2
-"""Its multiples modulo 1 fill the unit interval most evenly."""
 INSIDE = 1e-3
 """A level keeps off 0 and 1 by this part of the distance of the boundary."""
 
@@ -82,12 +80,16 @@ class Plan:
 
     Attributes:
         level: number of the level of each item, shape `(L,)`.
-        mixture: lists of levels and their shares.
+        lists: lists of levels, the most frequent one first.
+        shares: of each list.
+        due: steps of each list as far as the mixture looks ahead, rounded up.
         theta: the pooled mean of the two levels that the mixture leaves hardest to tell apart.
     """
 
     level: IntArray
-    mixture: Mixture
+    lists: tuple[Levels, ...]
+    shares: FloatArray
+    due: IntArray
     theta: float
 
 
@@ -103,10 +105,14 @@ def plan(T: IntArray, reading: Reading, lists: int) -> Plan:
     inside = average(reading.inside.astype(float)) > 0
     weights = _weights(reading.theta, inside, average(reading.distance**-2.0) ** -0.5)
     shown = Lists(average(reading.mean), sizes, int(reading.inside.sum()))
-    contest = Contest(weights, inside, shown, average(T / (AHEAD * lists)))
+    least = np.full(len(sizes), np.inf)
+    np.minimum.at(least, level, T * reading.per_look)
+    contest = Contest(weights, inside, shown, least / divergence(weights, reading.theta) / (AHEAD * lists))
     mixture = maximin(contest, TOLERANCE)
     g, x = contest.evidence(contest.looks(mixture.rates))
-    return Plan(level, mixture, float(x.flat[g.argmin()]))
+    order = np.argsort(-mixture.shares, kind="stable")
+    due = np.ceil(mixture.shares[order] * AHEAD * lists).astype(np.int64)
+    return Plan(level, tuple(mixture.lists[i] for i in order), mixture.shares[order], due, float(x.flat[g.argmin()]))
 
 
 def _weights(theta: float, inside: BoolArray, distance: FloatArray) -> FloatArray:
@@ -114,26 +120,31 @@ def _weights(theta: float, inside: BoolArray, distance: FloatArray) -> FloatArra
     return np.where(inside, above, np.maximum(theta - distance, INSIDE * theta))
 
 
-def blocks(plan: Plan, T: IntArray, reading: Reading, sizes: Sequence[int], before: int) -> list[RepeatedList]:
-    """Lists of items for blocks of the given numbers of steps, in the proportions of the mixture.
+def blocks(plan: Plan, shown: IntArray, T: IntArray, reading: Reading, steps: int, most: int) -> list[RepeatedList]:
+    """Lists of items for the next steps, in the proportions of the mixture.
 
-    Multiples of the golden ratio spread evenly over the shares: rare lists have their turn however often mixtures
-    change. Which items stand for their level is decided block by block from the counts to be expected.
+    The list that was shown least for its share is next, so each has its turn before one has a second: an item far away
+    that needs a few looks more gets them at once, or all others would wait for it. No block is longer than what is due
+    of its list. Which items stand for their level is decided block by block from the counts to be expected.
 
     Args:
         plan: the mixture.
+        shown: how often each of its lists was shown; these steps are added.
         T: observations of each item so far.
         reading: what is known about the items.
-        sizes: number of steps of each block.
-        before: number of blocks made before.
+        steps: number of steps of all blocks.
+        most: largest number of steps of a block.
     """
-    ends, per_look, expected = plan.mixture.shares.cumsum(), reading.per_look, T.astype(float)
+    per_look, expected = reading.per_look, T.astype(float)
     made = []
-    for number, size in enumerate(sizes, start=before + 1):
-        chosen = int(np.searchsorted(ends[:-1], number * GOLDEN % 1, side="right"))
-        items = _standing(plan, plan.mixture.lists[chosen], expected * per_look)
+    while steps:
+        chosen = int(np.argmin(shown / plan.shares))
+        size = min(steps, most, int(plan.due[chosen]))
+        items = _standing(plan, plan.lists[chosen], expected * per_look)
         expected[items] += size * np.concatenate([[1.0], np.cumprod(1 - reading.mean[items])[:-1]])
         made.append(RepeatedList(tuple(items), size))
+        shown[chosen] += size
+        steps -= size
     return made
 
 

@@ -6,7 +6,8 @@ counts at its beginning:
 1. *Forced exploration.* While an item was observed less often than the root of the average count (or never), the `K`
    least observed items are shown once, the least observed one first, so that it is observed for certain.
 2. *Tracking.* Otherwise a stretch has one step, or one part in `STRETCH` of the steps made so far: blocks of one list
-   each, in the proportions of the mixture, which is made anew whenever the steps have grown by the factor `RENEWAL`.
+   each, none longer than one part in `BLOCKS` of it, in the proportions of the mixture, which is made anew whenever the
+   steps have grown by the factor `RENEWAL`.
 3. *Stopping.* At the end of each stretch, by `glr.told_apart`, which errs with probability at most `delta` whatever is
    shown and whenever it is asked.
 
@@ -26,7 +27,7 @@ from cascadebai_cli.model.instance import IntArray
 STRETCH = 32
 """A stretch is one part in so many of the steps made before it."""
 BLOCKS = 32
-"""Blocks of a stretch at most."""
+"""A block is one part in so many of a stretch at most."""
 RENEWAL = 1.25
 """Growth of the number of steps after which the mixture is made anew."""
 
@@ -60,7 +61,8 @@ class TrackAndStop:
         self.S: IntArray = np.zeros(L, np.int64)
         self.steps, self.finished = 0, False
         self._plan: Plan | None = None
-        self._renewal, self._planned, self._block, self._shown = 0.0, 0, 0, 0
+        self._listed: IntArray = np.zeros(0, np.int64)
+        self._renewal, self._block, self._shown = 0.0, 0, 0
         self.blocks = self._next_blocks()
 
     @property
@@ -102,12 +104,6 @@ class TrackAndStop:
         reading = read(self.T, self.S, self.K, self._plan.theta if self._plan else np.nan)
         if self._plan is None or self.steps >= self._renewal:
             self._plan, self._renewal = plan(self.T, reading, self.steps), RENEWAL * self.steps
-        sizes = _sizes(max(1, self.steps // STRETCH))
-        self._planned += len(sizes)
-        return blocks(self._plan, self.T, reading, sizes, self._planned - len(sizes))
-
-
-def _sizes(steps: int) -> list[int]:
-    """Steps divided into at most `BLOCKS` blocks as equal as can be."""
-    count = min(steps, BLOCKS)
-    return [(i + 1) * steps // count - i * steps // count for i in range(count)]
+            self._listed = np.zeros(len(self._plan.lists), np.int64)
+        steps = max(1, self.steps // STRETCH)
+        return blocks(self._plan, self._listed, self.T, reading, steps, -(-steps // BLOCKS))

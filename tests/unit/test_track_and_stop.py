@@ -41,7 +41,7 @@ def mixture(T, S, K, steps, theta):
     """The package's mixture, the only thing that the judge is given."""
     counts, clicks = np.array(T), np.array(S)
     made = track_and_stop.plan(counts, read(counts, clicks, K, theta), steps)
-    return made.level.tolist(), made.mixture.lists, made.mixture.shares.tolist(), made.theta
+    return made.level.tolist(), made.lists, made.shares.tolist(), made.theta
 
 
 @st.composite
