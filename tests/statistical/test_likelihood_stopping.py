@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cascadebai_cli.learners.glr import threshold
+from cascadebai_cli.learners.glr import pairs_apart, threshold
 from cascadebai_cli.model.divergence import evidence
 
 TRIALS, ROUNDS = 2000, 400
@@ -47,3 +47,38 @@ def test_a_threshold_without_the_mixtures_is_noticed():
 
     failures = wrong_stops(2, 1, 0.5, 0.3, too_low)
     assert stats.binomtest(failures, TRIALS, 0.3, alternative="greater").pvalue < 1e-3
+
+
+ITEMS, WEIGHT, FIRST, LAST, HUNTS = 3000, 0.2, 40, 1000, 100
+
+
+def wrong_hunts(pairs, delta, seed=5):
+    """Trials in which a hunt for luck ends, of items that are all alike but for the first, which is hardly better.
+
+    Each of the others gets `FIRST` looks, until the mean of one at some time is so high that it would be told apart from
+    items of `LAST` looks whose means are somewhat too high; there its looks end, all others get `LAST`, and the run
+    stops if all are told apart. So as many items as there are have one chance each, and the answer is wrong.
+    """
+    rng = np.random.default_rng(seed)
+    t = np.arange(1.0, FIRST + 1)
+    high = WEIGHT + 3 * np.sqrt(WEIGHT * (1 - WEIGHT) / LAST)
+    wrong = 0
+    for _ in range(HUNTS):
+        clicks = (rng.random((ITEMS, FIRST)) < WEIGHT).cumsum(axis=1)
+        lucky = (clicks > high * t) & pairs_apart(t, clicks / t, np.float64(LAST), high, pairs, delta)
+        lucky[0] = False
+        if lucky.any():
+            item = int(lucky.any(axis=1).argmax())
+            time = int(lucky[item].argmax())
+            rest = np.delete(clicks[:, -1], item) + rng.binomial(LAST - FIRST, WEIGHT, ITEMS - 1)
+            mean = clicks[item, time] / t[time]
+            apart = pairs_apart(t[time], mean, np.float64(LAST), rest / LAST, pairs, delta)
+            wrong += bool((apart & (rest / LAST < mean)).all())
+    return wrong
+
+
+def test_a_threshold_without_the_pairs_is_noticed():
+    """Whatever is shown: a sampler that hunts for luck among many items errs too often if these are not paid for."""
+    delta = 0.3
+    assert stats.binomtest(wrong_hunts(1, delta), HUNTS, delta, alternative="greater").pvalue < 1e-3
+    assert stats.binomtest(wrong_hunts(ITEMS - 1, delta), HUNTS, delta, alternative="greater").pvalue > 1e-3
