@@ -55,9 +55,9 @@ ITEMS, WEIGHT, FIRST, LAST, HUNTS = 3000, 0.2, 40, 1000, 100
 def wrong_hunts(pairs, delta, seed=5):
     """Trials in which a hunt for luck ends, of items that are all alike but for the first, which is hardly better.
 
-    Each of the others gets `FIRST` looks, until the mean of one at some time is so high that it would be told apart from
-    items of `LAST` looks whose means are somewhat too high; there its looks end, all others get `LAST`, and the run
-    stops if all are told apart. So as many items as there are have one chance each, and the answer is wrong.
+    Each of the others gets `FIRST` looks, until at some time the mean of one is so high that it would be told apart
+    from items of `LAST` looks whose means are somewhat too high; there its looks end, all others get `LAST`, and the
+    run stops if all are told apart. So as many items as there are have one chance each, and the answer is wrong.
     """
     rng = np.random.default_rng(seed)
     t = np.arange(1.0, FIRST + 1)
