@@ -10,7 +10,7 @@ from cascadebai_cli.analysis.bounds import bounds_of_results
 from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.store.directory import Results
 from cascadebai_cli.store.manifest import GAP
-from cascadebai_cli.store.schema import BOUNDS
+from cascadebai_cli.store.schema import BOUNDS_CSV
 from cascadebai_cli.store.tables import read_table
 from cascadebai_cli.study.instances import TwoLevel
 from cascadebai_cli.study.learners import option_values
@@ -57,7 +57,7 @@ def with_sharp_bounds(cells: pd.DataFrame, studies: Sequence[Results]) -> pd.Dat
 
 
 def _sharp_bounds(results: Results) -> pd.DataFrame:
-    path = results.directory / BOUNDS
+    path = results.directory / BOUNDS_CSV
     command = f"`cascadebai bounds CONFIG --sharp --results {results.directory} --csv {path}` writes it"
     if not path.exists():
         raise ConfigError(f"{path} is missing; {command}")
