@@ -1,6 +1,6 @@
 """Trials for the engines that run many of them side by side."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -43,6 +43,7 @@ class Job(Generic[AnyLearner]):
         max_steps: cap on the steps, none by default.
         steps: steps that the learner has made.
         answers: whether the learner is asked for its items at the cap.
+        path: jobs of an equal path differ in their cap alone; none for a job that shares its path with no other.
     """
 
     learner: AnyLearner
@@ -51,6 +52,7 @@ class Job(Generic[AnyLearner]):
     max_steps: int | None = None
     steps: int = 0
     answers: bool = False
+    path: Hashable = None
 
     @property
     def cap(self) -> int:

@@ -184,13 +184,18 @@ class _Lucb:
         rows, going = self.rows, np.flatnonzero(self.rows.job >= 0)
         self._park(going)
         for row in going.tolist():
-            learner = self.jobs[rows.job[row]].learner
-            learner.take_place(rows.T[row], np.rint(np.abs(rows.mean[row]) * rows.T[row]).astype(np.int64))
+            self._bring_up_to_date(row)
             rows.stack[row].forget()
             yield int(rows.job[row]), Paused(int(rows.steps[row]))
 
+    def _bring_up_to_date(self, row: int) -> None:
+        rows, learner = self.rows, self.jobs[self.rows.job[row]].learner
+        learner.take_place(rows.T[row], np.rint(np.abs(rows.mean[row]) * rows.T[row]).astype(np.int64))
+
     def _end(self, row: int, status: Status) -> tuple[int, Run]:
         rows = self.rows
+        if status == "capped":
+            self._bring_up_to_date(row)
         job, rows.job[row], rows.running[row] = int(rows.job[row]), -1, False
         rows.stack[row].forget()
         mean = np.where(rows.inside[row], np.abs(rows.mean[row]), -np.inf)

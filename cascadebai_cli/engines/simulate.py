@@ -12,6 +12,7 @@ from cascadebai_cli.engines import lockstep, lucb, skip_ahead
 from cascadebai_cli.engines.answers import Counted, answering, ask, ask_after_skipping
 from cascadebai_cli.engines.jobs import Enough, Job, Runs, block_size, in_order, never
 from cascadebai_cli.engines.outcomes import Outcomes, RandomOutcomes
+from cascadebai_cli.engines.paths import along_paths
 from cascadebai_cli.engines.phases import run_phases
 from cascadebai_cli.engines.planned import run_planned
 from cascadebai_cli.engines.reference import run_reference
@@ -124,7 +125,7 @@ ENGINES: Mapping[str, Engine] = MappingProxyType(
             skip_ahead.ENTRIES,
             forgets=True,
         ),
-        "lockstep": Engine(1, _stack, 5_000, _in_lockstep, lockstep.ROWS, lockstep.ENTRIES, by_steps=True),
+        "lockstep": Engine(1, _stack, 5_000, along_paths(_in_lockstep), lockstep.ROWS, lockstep.ENTRIES, by_steps=True),
         "planned": Engine(2, _stack, 20_000, _one_by_one(run_planned)),
         "phases": Engine(1, _outcomes, 500, answering(_one_by_one(run_phases), ask)),
     }

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
+from itertools import chain, groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -118,13 +118,24 @@ def _dealt(
     for index in together:
         groups.setdefault(_kind(cells[index]), []).append(index)
     for kind, group in groups.items():
-        trials = [(index, int(trial)) for index in group for trial in missing[index]]
-        rounds = -(-len(trials) // (ENGINES[kind.engine].block(kind.L) * workers))
-        size = -(-len(trials) // rounds)
-        for start in range(0, len(trials), size):
+        paths = _paths(cells, missing, group)
+        rounds = -(-len(paths) // (ENGINES[kind.engine].block(kind.L) * workers))
+        size = -(-len(paths) // rounds)
+        rank = {index: i for i, index in enumerate(group)}
+        for start in range(0, len(paths), size):
             for worker in range(workers):
-                if hand := trials[start + worker : start + size : workers]:
-                    yield [_block_of(cells, list(mine), begun) for _, mine in groupby(hand, key=lambda pair: pair[0])]
+                if hand := paths[start + worker : start + size : workers]:
+                    places = sorted(chain(*hand), key=lambda place: rank[place[0]])
+                    yield [_block_of(cells, list(mine), begun) for _, mine in groupby(places, key=lambda pair: pair[0])]
+
+
+def _paths(cells: Sequence[Cell], missing: Sequence[IntArray], group: Sequence[int]) -> list[list[Place]]:
+    """The trials of a group of cells, those together that are asked at several budgets of the same run."""
+    paths: dict[tuple[str, int], list[Place]] = {}
+    for index in group:
+        for trial in missing[index].tolist():
+            paths.setdefault((cells[index].path_id, trial), []).append((index, trial))
+    return list(paths.values())
 
 
 def _block_of(cells: Sequence[Cell], places: Sequence[Place], begun: Mapping[Place, Begun]) -> Block:

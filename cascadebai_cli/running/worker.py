@@ -101,7 +101,8 @@ def _made(seed: int, block: Block) -> Iterator[_Made]:
         made, permutation = _prepared(seed, cell, trial)
         _, learner, steps, seconds = begun.get(trial) or Begun(trial, _learner(seed, cell, trial), 0, 0.0)
         _, job = new_job(learner, made, cell.feedback, cell.engine, cell.most_steps, cell.answers)
-        yield _Made(trial, replace(job, steps=steps), permutation, seconds)
+        path = (cell.path_id, trial) if cell.answers and not steps else None
+        yield _Made(trial, replace(job, steps=steps, path=path), permutation, seconds)
 
 
 def _together(seed: int, engine: Engine, blocks: Sequence[Block], enough: Enough) -> Ready:

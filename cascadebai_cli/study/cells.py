@@ -67,7 +67,8 @@ class Cell:
     @cached_property
     def path_id(self) -> str:
         """What its random numbers are made from: the same for all budgets, unless the learner knows the budget."""
-        return self.cell_id if knows_budget(self.spec.algorithm) else _content_hash(self, None)
+        shared = self.answers and not knows_budget(self.spec.algorithm)
+        return _content_hash(self, None) if shared else self.cell_id
 
     @property
     def answers(self) -> bool:
