@@ -69,7 +69,7 @@ def _shorten(block: Block, row: int, parts: list[IntArray], place: int) -> int:
 def _next_keys(block: Block, at: IntArray, to: IntArray) -> tuple[list[IntArray], IntArray]:
     """Keys from where rows stand to the begin of the rounds `to`, and how many keys lie before there."""
     rows, parts, met = block.rows, [], np.zeros_like(at)
-    begin = (rows.round[at] << block.shift) | rows.column[at]
+    begin = (rows.round[at] << block.shift) + rows.column[at]
     for i, borders in enumerate(zip(begin.tolist(), (to << block.shift).tolist(), strict=True)):
         keys = rows.keys[at[i]]
         first, met[i] = positions(keys, borders)
@@ -105,10 +105,15 @@ def outcomes_of_round(block: Block, at: IntArray) -> tuple[BoolArray, BoolArray]
     return clicks.reshape(-1, width), rows.alive[at] & (np.arange(width) >= rows.column[at][:, None])
 
 
-def ends_of_round(block: Block, at: IntArray, clicks: BoolArray, observed: BoolArray) -> BoolArray:
-    """Where steps end in the rest of the round in which rows stand."""
+def steps_of_round(block: Block, at: IntArray) -> IntArray:
+    """Steps that end before each item in the rest of the round in which rows stand, shape `(rows, width + 1)`."""
     rows = block.rows
-    return step_ends(clicks & rows.cascading[at][:, None], observed, rows.offset[at], rows.batch[at])
+    ended: IntArray = np.zeros((len(at), block.width + 1), np.int32)
+    if len(at):
+        clicks, observed = outcomes_of_round(block, at)
+        ends = step_ends(clicks & rows.cascading[at][:, None], observed, rows.offset[at], rows.batch[at])
+        np.cumsum(ends, axis=1, out=ended[:, 1:])
+    return ended
 
 
 def _stop_at_cap(block: Block, row: int, end: int) -> None:
@@ -120,6 +125,5 @@ def _stop_at_cap(block: Block, row: int, end: int) -> None:
         steps, _, _ = _cuts(block, at, np.array([middle]))
         low, high = (low, middle) if rows.steps[row] + steps[0] >= rows.cap[row] else (middle, high)
     count_steps(block, at, np.array([low]))
-    ends = np.flatnonzero(ends_of_round(block, at, *outcomes_of_round(block, at))[0])
-    rows.column[row] = ends[rows.cap[row] - rows.steps[row] - 1] + 1
+    rows.column[row] = np.searchsorted(steps_of_round(block, at)[0], rows.cap[row] - rows.steps[row])
     rows.steps[row], rows.mode[row] = rows.cap[row], Mode.OVER

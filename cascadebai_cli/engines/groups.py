@@ -12,8 +12,8 @@ from cascadebai_cli.model.instance import BoolArray, FloatArray, IntArray
 
 def look_at_groups(block: Block, at: IntArray) -> None:
     """Pass the next groups of the rows `at`, up to the first in which somebody may be identified; enter that."""
-    rows, size = block.rows, block.rows.size[at]
-    first, groups = rows.look[at] // size, rows.rounds[at] // size
+    rows, size, look, since = block.rows, block.rows.size[at], block.rows.look[at], block.rows.since[at]
+    first, groups = look // size, rows.rounds[at] // size
     count = np.minimum(rows.ahead[at], groups - first)
     of = np.repeat(np.arange(len(at)), count)
     row, group = at[of], (first - np.cumsum(count) + count)[of] + np.arange(len(of))
@@ -25,7 +25,7 @@ def look_at_groups(block: Block, at: IntArray) -> None:
     T_end, alive = T + rows.size[row][:, None], rows.alive[row]
     means = mean_bounds(T, before, T_end, rows.S[row] + sums[begin + 1], rows.k[row], alive)
     suspected = suspects(block.rule, means, T_end) & alive
-    rows.look[at] = (first + count) * size
+    rows.look[at], rows.since[at] = (first + count) * size, 0
     rows.ahead[at] = np.minimum(2 * rows.ahead[at], block.sizes.ahead)
     rows.mode[at] = np.where(first + count < groups, Mode.GROUPS, Mode.STRETCH)
     hot = np.flatnonzero(suspected.any(axis=1))
@@ -36,6 +36,9 @@ def look_at_groups(block: Block, at: IntArray) -> None:
         rows.group.above[row[hot]] = 0
         _attend(block, row[hot], rows.group, everybody, means.of(hot), suspected[hot], T[hot], stop)
         rows.base[row[hot]] = before[hot]
+        inside = look[of[hot]] >= start[hot]
+        rows.look[row[hot]] = np.where(inside, look[of[hot]], start[hot])
+        rows.since[row[hot]] = np.where(inside, since[of[hot]], 0)
         _enter(block, row[hot], start[hot])
 
 
@@ -69,14 +72,12 @@ def _attend(
 def _enter(block: Block, at: IntArray, start: IntArray) -> None:
     """Begin to look into groups that begin at the rounds `start`, where rows may stand in the midst of it."""
     rows = block.rows
-    inside = rows.round[at] >= start
-    rows.look[at] = np.where(inside, rows.round[at], start)
     rows.ahead[at] = 1
     rows.focus.stop[at] = 0
     _widen(block, at)
-    now = at[(inside & (rows.column[at] > 0)) | (rows.size[at] == 1)]
+    now = at[(rows.since[at] > 0) | (rows.size[at] == 1)]
     rows.focus.copy(now, rows.group)
-    rows.focus.stop[now] = rows.look[now] + 1
+    rows.focus.stop[now], rows.level[now] = rows.look[now] + 1, 0
     rows.mode[now] = Mode.STEPS
     for row, begin in zip(at.tolist(), start.tolist(), strict=True):
         keys = rows.keys[row]

@@ -6,34 +6,15 @@ evaluated once a moment, and an item is identified at the first end of a step at
 next moment.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
-from cascadebai_cli.engines.counting import count_steps, ends_of_round, outcomes_of_round
+from cascadebai_cli.engines.counting import count_steps, steps_of_round
 from cascadebai_cli.engines.groups import clicks_before, go_on
 from cascadebai_cli.engines.keys import positions
 from cascadebai_cli.engines.rows import Block, Focus, Mode
 from cascadebai_cli.model.instance import BoolArray, FloatArray, IntArray
-
-
-@dataclass(frozen=True)
-class Rest:
-    """What is left of a round.
-
-    Attributes:
-        at: the rows.
-        clicks: clicks of all items in the round, shape `(rows, width)`.
-        observed: who is still to be observed, same shape.
-        ends: whether a step ends after an item, same shape.
-        ended: steps that end before an item, shape `(rows, width + 1)`.
-    """
-
-    at: IntArray
-    clicks: BoolArray
-    observed: BoolArray
-    ends: BoolArray
-    ended: IntArray
 
 
 @dataclass(frozen=True)
@@ -54,60 +35,43 @@ class Moments:
     accept: BoolArray
     reject: BoolArray
 
+    @property
+    def fire(self) -> BoolArray:
+        """Whether somebody would be identified, shape `(rows, moments)`."""
+        return np.any(self.accept | self.reject, axis=2)
+
+    def of(self, rows: IntArray) -> "Moments":
+        """Those of some rows."""
+        return Moments(*(getattr(self, part.name)[rows] for part in fields(self)))
+
 
 def step_through(block: Block, at: IntArray) -> None:
     """Go on in round `look`: to the next step at which somebody is identified, or past some moments, or to its end."""
-    rows = block.rows
-    count_steps(block, at, rows.look[at])
-    at = at[rows.mode[at] != Mode.OVER]
-    if len(at) == 0:
-        return
-    rest = _rest(block, at)
-    moments = _moments(block, rest)
-    n = np.arange(len(at))
-    begin, end = rest.ended[n[:, None], moments.begin], rest.ended[n[:, None], moments.end]
-    fires = (moments.accept | moments.reject).any(axis=2) & (end > begin)
-    fired, which = fires.any(axis=1), fires.argmax(axis=1)
-    made = np.where(fired, begin[n, which] + 1, rest.ended[n, moments.end[:, -1]])
-    left = rows.cap[at] - rows.steps[at]
-    capped = (made > left) | (~fired & (made == left))
-    made = np.minimum(made, left)
-    stop = np.where(fired | capped, (rest.ended[:, 1:] >= made[:, None]).argmax(axis=1) + 1, moments.end[:, -1])
-    _move(block, rest, made, stop)
-    fired &= ~capped
-    rows.mode[at[capped]] = Mode.OVER
-    if fired.any():
-        _identify(block, at[fired], moments, np.flatnonzero(fired), which[fired])
-    _leave_round(block, rest)
+    rows, moments = block.rows, _moments(block, at)
+    rows.since[at] = moments.end[:, -1]
+    hot = np.flatnonzero(moments.fire.any(axis=1))
+    if len(hot):
+        _find_step(block, at[hot], moments.of(hot))
+    _leave_round(block, at[(rows.since[at] == block.width) & (rows.mode[at] != Mode.OVER)])
 
 
-def _rest(block: Block, at: IntArray) -> Rest:
-    clicks, observed = outcomes_of_round(block, at)
-    ends = ends_of_round(block, at, clicks, observed)
-    ended: np.ndarray = np.zeros((len(at), block.width + 1), np.int32)
-    np.cumsum(ends, axis=1, out=ended[:, 1:])
-    return Rest(at, clicks, observed, ends, ended)
-
-
-def _moments(block: Block, rest: Rest) -> Moments:
+def _moments(block: Block, at: IntArray) -> Moments:
     """The next moments, and who would be identified in the states that begin with them."""
-    rows, focus, at = block.rows, block.rows.focus, rest.at
+    rows, focus, since = block.rows, block.rows.focus, block.rows.since[at][:, None]
     m, n = int(focus.matter[at].max()), np.arange(len(at))[:, None]
     items, valid = focus.items[at, :m], np.arange(m) < focus.matter[at][:, None]
     alive = rows.alive[at[:, None], items] & valid
-    first = (valid & (items < rows.column[at][:, None])).sum(axis=1)[:, None]
+    first = (valid & (items < since)).sum(axis=1)[:, None]
     seen = first + np.arange(min(block.sizes.moments, m + 1))
-    border = np.concatenate([np.zeros_like(first), np.where(valid, items, block.width)], axis=1)
-    border = np.concatenate([border, np.full((len(at), seen.shape[1]), block.width)], axis=1)
-    begin = np.maximum(border[n, seen], rows.column[at][:, None])
-    before = clicks_before(block, at, focus, rows.round[at][:, None])[:, 0]
-    new, T = rest.clicks[n, items], (rows.T[at] + rows.round[at])[:, None]
-    k = rows.k[at] - focus.above[at]
+    border = np.full((len(at), 1 + m + seen.shape[1]), block.width)
+    border[:, 0], border[:, 1 : m + 1] = 0, np.where(valid, items, block.width)
+    clicks = clicks_before(block, at, focus, rows.look[at][:, None] + np.arange(2))
+    before, new = clicks[:, :1], (clicks[:, 1] - clicks[:, 0])[:, None]
     observed = np.arange(m) < seen[:, :, None]
-    count = T[:, None] + observed
-    mean = (before[:, None] + (new[:, None] & observed)) / np.maximum(count, 1).astype(float)
-    accept, reject = _judge(block, mean, count, k, alive)
-    return Moments(items, begin, border[n, seen + 1], mean, accept, reject)
+    count = (rows.T[at] + rows.look[at])[:, None, None] + observed
+    mean = (before + new * observed) / np.maximum(count, 1)
+    accept, reject = _judge(block, mean, count, rows.k[at] - focus.above[at], alive)
+    return Moments(items, np.maximum(border[n, seen], since), border[n, seen + 1], mean, accept, reject)
 
 
 def _judge(
@@ -123,22 +87,31 @@ def _judge(
     return accept & alive, reject & alive
 
 
-def _move(block: Block, rest: Rest, made: IntArray, stop: IntArray) -> None:
-    """Let rows stand before item `stop` of their round, once `made` more steps have ended."""
-    rows, at = block.rows, rest.at
-    passed = np.arange(block.width) < stop[:, None]
-    observed = np.cumsum(rest.observed & passed, axis=1, dtype=np.int32)
-    in_last_steps = observed[:, -1] - np.where(rest.ends & passed, observed, 0).max(axis=1)
-    rows.offset[at] = np.where(made > 0, 0, rows.offset[at]) + in_last_steps
-    rows.steps[at] += made
-    rows.column[at] = stop
-
-
-def _identify(block: Block, at: IntArray, moments: Moments, row: IntArray, which: IntArray) -> None:
-    """Remove who is identified in rows `at` in the states `which` of `moments`, in which these are the rows `row`."""
+def _find_step(block: Block, at: IntArray, moments: Moments) -> None:
+    """Go to the first step at whose end somebody is identified, if there is one before the last of the moments ends."""
     rows = block.rows
-    accept, reject = moments.accept[row, which], moments.reject[row, which]
-    mean, items = moments.mean[row, which], moments.items[row]
+    count_steps(block, at, rows.look[at])
+    going = np.flatnonzero(rows.mode[at] != Mode.OVER)
+    ended = steps_of_round(block, at[going])
+    n, moments = np.arange(len(going))[:, None], moments.of(going)
+    begin, end = ended[n, moments.begin], ended[n, moments.end]
+    fires = moments.fire & (end > begin)
+    fired = np.flatnonzero(fires.any(axis=1))
+    at, ended, which = at[going][fired], ended[fired], fires[fired].argmax(axis=1)
+    made, left = begin[fired, which] + 1, rows.cap[at] - rows.steps[at]
+    rows.column[at] = rows.since[at] = (ended >= np.minimum(made, left)[:, None]).argmax(axis=1)
+    rows.steps[at] += np.minimum(made, left)
+    rows.offset[at] = 0
+    rows.mode[at[made > left]] = Mode.OVER
+    some = np.flatnonzero(made <= left)
+    if len(some):
+        _identify(block, at[some], moments.of(fired[some]), which[some])
+
+
+def _identify(block: Block, at: IntArray, moments: Moments, which: IntArray) -> None:
+    """Remove who is identified in the states `which` of `moments`."""
+    rows, items, n = block.rows, moments.items, np.arange(len(at))
+    accept, reject, mean = moments.accept[n, which], moments.reject[n, which], moments.mean[n, which]
     safe = _stays(rows.focus, at, items, accept, reject) & _stays(rows.group, at, items, accept, reject)
     of, place = np.nonzero(accept)
     ranked = np.lexsort((place, -mean[of, place], of))
@@ -180,7 +153,7 @@ def _remove(block: Block, at: IntArray, accept: BoolArray, reject: BoolArray, it
 def _accept_all(block: Block, row: int) -> None:
     """Accept all survivors, in descending order of their means."""
     rows, survivors = block.rows, np.flatnonzero(block.rows.alive[row])
-    here = (int(rows.round[row]) << block.shift) | int(rows.column[row])
+    here = (int(rows.round[row]) << block.shift) + int(rows.column[row])
     keys = rows.keys[row]
     rare = np.bincount(keys[: positions(keys, (here,))[0]] & (block.width - 1), minlength=block.width)[survivors]
     observed = rows.round[row] + (survivors < rows.column[row])
@@ -191,15 +164,11 @@ def _accept_all(block: Block, row: int) -> None:
     rows.alive[row], rows.k[row], rows.d[row] = False, 0, 0
 
 
-def _leave_round(block: Block, rest: Rest) -> None:
-    """Let rows that have passed a whole round stand at the begin of the next."""
+def _leave_round(block: Block, at: IntArray) -> None:
+    """Let rows look at what follows a round that they have passed."""
     rows = block.rows
-    gone = (rows.column[rest.at] == block.width) & (rows.mode[rest.at] != Mode.OVER)
-    at = rest.at[gone]
-    rows.met[at] += (rest.clicks[gone] == rows.clicks[at][:, None]).sum(axis=1)
-    rows.round[at] += 1
-    rows.column[at] = 0
-    rows.look[at], rows.level[at] = rows.round[at], 0
+    rows.look[at] += 1
+    rows.since[at] = rows.level[at] = 0
     unsafe = rows.mode[at] == Mode.GROUPS
     back = at[unsafe]
     rows.mode[back] = np.where(rows.look[back] < rows.rounds[back], Mode.GROUPS, Mode.STRETCH)

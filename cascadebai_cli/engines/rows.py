@@ -91,7 +91,7 @@ class Rows(_Record):
         rounds, keys, clicks: length of the stretch, its rarer outcomes (`keys`), and whether these are clicks.
         size, sums: rounds of a group of the stretch, a power of two, and clicks before each group.
         ahead: groups to look at next.
-        look: round before which nobody else can be identified.
+        look, since: round, and item in it, before which nobody else can be identified.
         group, focus: items that matter in the group that is looked into, and in the part of it at hand.
         base, own: clicks before the group, and the keys of its items that matter.
         level: windows of `2 ** level` rounds are looked at next.
@@ -123,6 +123,7 @@ class Rows(_Record):
     sums: np.ndarray
     ahead: IntArray
     look: IntArray
+    since: IntArray
     group: Focus
     focus: Focus
     base: IntArray = field(metadata=OF_ITEM)
