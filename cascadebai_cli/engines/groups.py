@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cascadebai_cli.engines.keys import joined, positions
+from cascadebai_cli.engines.keys import joined, true_places
 from cascadebai_cli.engines.proofs import Means, mean_bounds, suspects
 from cascadebai_cli.engines.rows import Block, Focus, Mode
 from cascadebai_cli.model.instance import BoolArray, FloatArray, IntArray
@@ -19,11 +19,10 @@ def look_at_groups(block: Block, at: IntArray) -> None:
     row, group = at[of], (first - np.cumsum(count) + count)[of] + np.arange(len(of))
     sums = np.concatenate([rows.sums[i][a : a + n + 1] for i, a, n in zip(at, first, count, strict=True)])
     begin = np.arange(len(of)) + of  # a row has one border more than groups
-    before = rows.S[row] + sums[begin]
-    start = group * rows.size[row]
+    before, alive, start = sums[begin], rows.alive[row], group * rows.size[row]
     T = (rows.T[row] + start)[:, None]
-    T_end, alive = T + rows.size[row][:, None], rows.alive[row]
-    means = mean_bounds(T, before, T_end, rows.S[row] + sums[begin + 1], rows.k[row], alive)
+    T_end = T + rows.size[row][:, None]
+    means = mean_bounds(T, before, T_end, sums[begin + 1], rows.k[row], alive)
     suspected = suspects(block.rule, means, T_end) & alive
     rows.look[at], rows.since[at] = (first + count) * size, 0
     rows.ahead[at] = np.minimum(2 * rows.ahead[at], block.sizes.ahead)
@@ -60,7 +59,7 @@ def _attend(
     focus.stop[at] = stop
     focus.above[at] += (alive & ~matter & (means.low - blur > means.last_good)).sum(axis=1)
     focus.matter[at] = count = matter.sum(axis=1)
-    of, column = np.nonzero(matter)
+    of, column = true_places(matter)
     row, item = at[of], items[of, column]
     place = np.arange(len(of)) - np.repeat(np.cumsum(count) - count, count)
     focus.place[at] = -1
@@ -79,10 +78,22 @@ def _enter(block: Block, at: IntArray, start: IntArray) -> None:
     rows.focus.copy(now, rows.group)
     rows.focus.stop[now], rows.level[now] = rows.look[now] + 1, 0
     rows.mode[now] = Mode.STEPS
-    for row, begin in zip(at.tolist(), start.tolist(), strict=True):
-        keys = rows.keys[row]
-        a, b = positions(keys, (begin << block.shift, (begin + int(rows.size[row])) << block.shift))
-        rows.own[row] = keys[a:b][rows.group.place[row, keys[a:b] & (block.width - 1)] >= 0]
+    _take_keys(block, at, start // rows.size[at])
+
+
+def _take_keys(block: Block, at: IntArray, group: IntArray) -> None:
+    """Pick the keys of the items that matter in their group."""
+    rows, place = block.rows, block.rows.group.place
+    parts = []
+    for row, number in zip(at.tolist(), group.tolist(), strict=True):
+        begin, end = rows.starts[row][number : number + 2]
+        parts.append(rows.keys[row][begin:end])
+    keys, count = joined(parts)
+    ends = np.cumsum(count)
+    own = place.ravel().take(np.repeat(at << block.shift, count) | (keys & (block.width - 1))) >= 0
+    keys, stops = keys[own], np.append(0, np.cumsum(own))[ends].tolist()
+    for row, begin, end in zip(at.tolist(), [0, *stops], stops):
+        rows.own[row] = keys[begin:end]
 
 
 def _widen(block: Block, at: IntArray) -> None:
@@ -119,8 +130,9 @@ class Found(NamedTuple):
 
 def _look(block: Block, at: IntArray, focus: Focus) -> tuple[BoolArray, Found]:
     """Pass the next windows; which rows have found one, and what."""
-    rows, n, row = block.rows, block.sizes.windows, np.arange(len(at))
+    rows, row = block.rows, np.arange(len(at))
     m, level, stop = int(focus.matter[at].max()), rows.level[at], focus.stop[at]
+    n = min(block.sizes.windows, int((stop - rows.look[at] - 1 >> level).max()) + 1)
     items = focus.items[at, :m]
     alive = (rows.alive[at[:, None], items] & (np.arange(m) < focus.matter[at][:, None]))[:, None]
     border = np.minimum(rows.look[at][:, None] + (np.arange(n + 1) << level[:, None]), stop[:, None])

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cascadebai_cli.model.instance import BoolArray, IntArray
+from cascadebai_cli.model.instance import BoolArray, FloatArray, IntArray
 
 MOST_KEYS = 2**52
 """Rounds times width of a stretch stay below this, so that quotients of numbers of observations are exact."""
@@ -20,16 +20,16 @@ def key_type(rounds: int, shift: int) -> type[np.signedinteger[Any]]:
     return np.int32 if rounds << shift < 2**31 else np.int64
 
 
-def group_sums(keys: IntArray, shift: int, size: int, groups: int, clicks: bool) -> IntArray:
+def group_sums(keys: IntArray, shift: int, size: int, groups: int, clicks: bool) -> FloatArray:
     """Clicks of each item in the first 0, 1, ..., `groups` groups of `size` rounds, a power of two.
 
     Returns:
-        shape `(groups + 1, 2 ** shift)`.
+        whole numbers, shape `(groups + 1, 2 ** shift)`.
     """
     width = 1 << shift
     cell = ((keys >> (shift + size.bit_length() - 1)) << shift) | (keys & (width - 1))
     rare = np.bincount(cell, minlength=groups * width).reshape(groups, width)
-    sums: np.ndarray = np.zeros((groups + 1, width), keys.dtype)
+    sums: np.ndarray = np.zeros((groups + 1, width))
     np.cumsum(rare if clicks else size - rare, axis=0, out=sums[1:])
     return sums
 
@@ -38,6 +38,13 @@ def positions(keys: IntArray, borders: Sequence[int]) -> list[int]:
     """How many keys lie before each border; a search for another type would copy all keys."""
     found: list[int] = np.searchsorted(keys, np.array(borders, keys.dtype)).tolist()
     return found
+
+
+def true_places(mask: BoolArray) -> tuple[IntArray, IntArray]:
+    """Row and column of every entry of a mask, many times faster than `np.nonzero`."""
+    flat = np.flatnonzero(mask)
+    row = flat // mask.shape[1]
+    return row, flat - row * mask.shape[1]
 
 
 def joined(parts: Sequence[IntArray]) -> tuple[IntArray, IntArray]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from cascadebai_cli.engines.counting import count_steps, steps_of_round
 from cascadebai_cli.engines.groups import clicks_before, go_on
-from cascadebai_cli.engines.keys import positions
+from cascadebai_cli.engines.keys import positions, true_places
 from cascadebai_cli.engines.rows import Block, Focus, Mode
 from cascadebai_cli.model.instance import BoolArray, FloatArray, IntArray
 
@@ -113,10 +113,10 @@ def _identify(block: Block, at: IntArray, moments: Moments, which: IntArray) -> 
     rows, items, n = block.rows, moments.items, np.arange(len(at))
     accept, reject, mean = moments.accept[n, which], moments.reject[n, which], moments.mean[n, which]
     safe = _stays(rows.focus, at, items, accept, reject) & _stays(rows.group, at, items, accept, reject)
-    of, place = np.nonzero(accept)
+    of, place = true_places(accept)
     ranked = np.lexsort((place, -mean[of, place], of))
     _enter_lists(rows.accepted, at[of][ranked], items[of, place][ranked])
-    of, place = np.nonzero(reject)
+    of, place = true_places(reject)
     _enter_lists(rows.rejected, at[of], items[of, place])
     _remove(block, at, accept, reject, items)
     for closing in at[(rows.d[at] == rows.k[at]) & (rows.k[at] > 0) & block.rule.closes].tolist():
@@ -141,7 +141,7 @@ def _enter_lists(lists: np.ndarray, row: IntArray, item: IntArray) -> None:
 
 def _remove(block: Block, at: IntArray, accept: BoolArray, reject: BoolArray, items: IntArray) -> None:
     rows = block.rows
-    of, place = np.nonzero(accept | reject)
+    of, place = true_places(accept | reject)
     row, item = at[of], items[of, place]
     rows.counts[row, item] = rows.T[row] + rows.round[row] + (item < rows.column[row])
     rows.alive[row, item] = False

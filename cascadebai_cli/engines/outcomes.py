@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from cascadebai_cli.engines.keys import key_type
+from cascadebai_cli.engines.keys import key_type, true_places
 from cascadebai_cli.model.instance import BoolArray, FloatArray, IntArray
 
 DENSE_RATE = 0.11
@@ -71,7 +71,7 @@ class RandomOutcomes:
         clicks = bool(w.mean() <= 0.5)
         rate = w if clicks else 1 - w
         if rate.mean() > DENSE_RATE:
-            at, place = np.nonzero(self._dense(rate, rounds))
+            at, place = true_places(self._dense(rate, rounds))
             return Stretch(((at << shift) | items[place]).astype(key_type(rounds, shift)), clicks)
         return Stretch(self._sparse(rate, items, rounds, shift), clicks)
 
@@ -103,7 +103,7 @@ class RandomOutcomes:
         keys <<= shift
         keys |= np.repeat(items.astype(keys.dtype), points)
         if often.any():
-            at, place = np.nonzero(self.rng.random((rounds, int(often.sum()))) < rate[often])
+            at, place = true_places(self.rng.random((rounds, int(often.sum()))) < rate[often])
             keys = np.concatenate([keys, ((at << shift) | items[often][place]).astype(keys.dtype)])
         keys.sort()
         fresh = np.ones(len(keys), bool)

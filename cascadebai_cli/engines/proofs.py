@@ -86,9 +86,9 @@ def mean_bounds(
         k: items still to be accepted, broadcast to shape `(...)`; less than the number of survivors.
         alive: the survivors, broadcast to shape `(..., d)`, all by default.
     """
-    before, after = np.asarray(S, np.float64), np.asarray(S_end, np.float64)  # many times faster to divide
-    low = before / np.maximum(before + (T_end - after), 1)
-    high = after / np.maximum(after + (T - before), 1)
+    T, T_end, S, S_end = (np.asarray(part, np.float64) for part in (T, T_end, S, S_end))  # many times faster to divide
+    low = S / np.maximum(S + (T_end - S_end), 1)
+    high = S_end / np.maximum(S_end + (T - S), 1)
     if alive is not None:
         absent = np.where(alive, 0.0, 2.0)
         low -= absent
@@ -98,9 +98,9 @@ def mean_bounds(
 
 def _largest(values: FloatArray, rank: IntArray) -> FloatArray:
     """The `rank`-th largest value of each row, from 1 on, shape `(..., 1)`."""
-    place = np.broadcast_to(values.shape[-1] - rank, values.shape[:-1])
-    largest: FloatArray = np.take_along_axis(np.sort(values, axis=-1), place[..., None], axis=-1)
-    return largest
+    place: IntArray = np.zeros(values.shape[:-1], np.int64)
+    place += np.arange(1, place.size + 1).reshape(place.shape) * values.shape[-1] - rank
+    return np.sort(values, axis=-1).ravel()[place][..., None]
 
 
 def levels(rule: RacingRule, means: Means, T_end: IntArray) -> tuple[FloatArray, FloatArray]:

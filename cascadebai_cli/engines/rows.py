@@ -89,7 +89,7 @@ class Rows(_Record):
         round, column, met: where it stands, and keys of the stretch before that round.
         T, S: count of every survivor, and their clicks, when the stretch began.
         rounds, keys, clicks: length of the stretch, its rarer outcomes (`keys`), and whether these are clicks.
-        size, sums: rounds of a group of the stretch, a power of two, and clicks before each group.
+        size, sums, starts: rounds of a group of the stretch, a power of two, clicks and keys before each group.
         ahead: groups to look at next.
         look, since: round, and item in it, before which nobody else can be identified.
         group, focus: items that matter in the group that is looked into, and in the part of it at hand.
@@ -121,6 +121,7 @@ class Rows(_Record):
     clicks: BoolArray
     size: IntArray
     sums: np.ndarray
+    starts: np.ndarray
     ahead: IntArray
     look: IntArray
     since: IntArray

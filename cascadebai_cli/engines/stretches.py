@@ -3,7 +3,7 @@
 import numpy as np
 
 from cascadebai_cli.engines.counting import count_steps
-from cascadebai_cli.engines.keys import MOST_KEYS, group_sums
+from cascadebai_cli.engines.keys import MOST_KEYS, group_sums, positions
 from cascadebai_cli.engines.rows import Block, Mode
 from cascadebai_cli.learners.racing import RacingRule
 from cascadebai_cli.model.instance import FloatArray, IntArray
@@ -18,7 +18,7 @@ def next_stretch(block: Block, at: IntArray, quiet_until: int) -> None:
     count_steps(block, at, rows.rounds[at])
     at = at[rows.mode[at] != Mode.OVER]
     for row in at.tolist():
-        rows.S[row] += rows.sums[row][-1]
+        rows.S[row] = rows.sums[row][-1]
     rows.T[at] += rows.rounds[at]
     rows.round[at] = rows.column[at] = rows.met[at] = rows.look[at] = 0
     for row, rounds in zip(at.tolist(), _horizon(block, at, quiet_until).tolist(), strict=True):
@@ -60,4 +60,6 @@ def _draw(block: Block, row: int, rounds: float) -> None:
     rows.rounds[row], rows.size[row] = groups * size, size
     stretch = outcomes.stretch(survivors, int(rows.T[row]), groups * size, block.shift)
     rows.keys[row], rows.clicks[row] = stretch
-    rows.sums[row] = group_sums(stretch.keys, block.shift, size, groups, stretch.clicks)
+    rows.sums[row] = rows.S[row] + group_sums(stretch.keys, block.shift, size, groups, stretch.clicks)
+    starts = positions(stretch.keys, range(0, groups * size << block.shift, size << block.shift))
+    rows.starts[row] = [*starts, len(stretch.keys)]

@@ -91,6 +91,14 @@ class RadiusRule(RacingRule):
         """`mean + C(T)`."""
         return np.add(mean, self.radius(T))
 
+    def above(self, mean: ArrayLike, T: ArrayLike, level: ArrayLike) -> BoolArray:
+        """Whether `lower(mean, T) > level`, but for rounding."""
+        return np.greater(mean, np.add(level, self.radius(T)))
+
+    def below(self, mean: ArrayLike, T: ArrayLike, level: ArrayLike) -> BoolArray:
+        """Whether `upper(mean, T) < level`, but for rounding."""
+        return np.less(mean, np.subtract(level, self.radius(T)))
+
 
 class Race:
     """Who survives, who was accepted and who was rejected, in the order in which it happened."""
