@@ -49,21 +49,29 @@ def _cuts(block: Block, at: IntArray, to: IntArray) -> tuple[IntArray, IntArray,
 def _shorten(block: Block, row: int, parts: list[IntArray], place: int) -> int:
     """Leave only the end of a row's keys, of skips, if no step ends without a click.
 
-    Such a step observes `batch` different items, one after the other and all of them skipped, so that as many keys lie
-    less than a round apart; those of the step in progress lie before.
+    Such a step observes `batch` different items, one after the other and all of them skipped, so that as many keys
+    lie no further apart than these items; those of the step in progress lie before.
 
     Returns:
         how many skips of survivors were left out: at each of the other observations there a step ends.
     """
-    keys, rows, width = parts[place], block.rows, block.width
+    keys, rows = parts[place], block.rows
     batch, rest = int(rows.batch[row]), int(rows.batch[row] - rows.offset[row])
     if not 1 < batch <= rows.d[row] or len(keys) < block.sizes.shorten * batch:
         return 0
     begin = (int(rows.round[row]) << block.shift) + int(rows.column[row])
-    if keys[rest - 1] < begin + width or (keys[batch - 1 :] - keys[: 1 - batch]).min() < width:
+    nearest = min(keys[rest - 1] - begin, (keys[batch - 1 :] - keys[: 1 - batch]).min())
+    if nearest < block.width and nearest < _reach(rows.alive[row], batch):
         return 0
     parts[place] = keys[-batch:]
-    return int(np.count_nonzero(rows.alive[row].take(keys[:-batch] & (width - 1))))
+    return int(np.count_nonzero(rows.alive[row].take(keys[:-batch] & (block.width - 1))))
+
+
+def _reach(alive: BoolArray, batch: int) -> int:
+    """Between a survivor and the one `batch` observations later lie fewer keys; there are as many survivors or more."""
+    survivors = np.flatnonzero(alive)
+    later = np.append(survivors[batch:], survivors[:batch] + len(alive))
+    return int((later - survivors).max())
 
 
 def _next_keys(block: Block, at: IntArray, to: IntArray) -> tuple[list[IntArray], IntArray]:
