@@ -70,7 +70,7 @@ def _shorten(block: Block, row: int, parts: list[IntArray], place: int) -> int:
 def _reach(alive: BoolArray, batch: int) -> int:
     """Between a survivor and the one `batch` observations later lie fewer keys; there are as many survivors or more."""
     survivors = np.flatnonzero(alive)
-    later = np.append(survivors[batch:], survivors[:batch] + len(alive))
+    later = np.concatenate([survivors[batch:], survivors[:batch] + len(alive)])
     return int((later - survivors).max())
 
 

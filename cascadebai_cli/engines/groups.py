@@ -132,7 +132,7 @@ def _look(block: Block, at: IntArray, focus: Focus) -> tuple[BoolArray, Found]:
     """Pass the next windows; which rows have found one, and what."""
     rows, row = block.rows, np.arange(len(at))
     m, level, stop = int(focus.matter[at].max()), rows.level[at], focus.stop[at]
-    n = min(block.sizes.windows, int((stop - rows.look[at] - 1 >> level).max()) + 1)
+    n = min(block.sizes.windows, 1 + int(((stop - rows.look[at] - 1) >> level).max()))
     items = focus.items[at, :m]
     alive = (rows.alive[at[:, None], items] & (np.arange(m) < focus.matter[at][:, None]))[:, None]
     border = np.minimum(rows.look[at][:, None] + (np.arange(n + 1) << level[:, None]), stop[:, None])
@@ -158,14 +158,12 @@ def clicks_before(block: Block, at: IntArray, focus: Focus, border: IntArray) ->
     """
     rows, n, m = block.rows, border.shape[1], int(focus.matter[at].max())
     keys, count = joined(rows.own[at].tolist())
-    row = np.repeat(np.arange(len(at)), count)
-    place = focus.place[at[row], keys & (block.width - 1)]
-    ahead = (keys >> block.shift) - border[row, 0]
-    window = np.minimum(np.maximum((ahead >> rows.level[at[row]]) + 1, 0), n)
-    cell = (row * (n + 1) + window) * m + place
-    sums = (
-        np.bincount(cell[place >= 0], minlength=len(at) * (n + 1) * m).reshape(len(at), n + 1, m)[:, :n].astype(float)
-    )
+    place = focus.place.ravel().take(np.repeat(at << block.shift, count) | (keys & (block.width - 1)))
+    ahead = (keys >> block.shift) - np.repeat(border[:, 0], count)
+    window = np.minimum(np.maximum((ahead >> np.repeat(rows.level[at], count)) + 1, 0), n)
+    cell = (np.repeat(np.arange(len(at)) * (n + 1), count) + window) * m + place
+    met = np.bincount(cell[place >= 0], minlength=len(at) * (n + 1) * m)
+    sums = met.reshape(len(at), n + 1, m)[:, :n].astype(float)
     clicks = rows.clicks[at]
     sums *= np.where(clicks, 1.0, -1.0)[:, None, None]
     sums[:, 0] += rows.base[at[:, None], focus.items[at, :m]]
