@@ -1,5 +1,6 @@
 """Skip-ahead where only numbers of clicks are looked at: groups of rounds, and windows in one of them."""
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -84,15 +85,11 @@ def _enter(block: Block, at: IntArray, start: IntArray) -> None:
 def _take_keys(block: Block, at: IntArray, group: IntArray) -> None:
     """Pick the keys of the items that matter in their group."""
     rows, place = block.rows, block.rows.group.place
-    parts = []
-    for row, number in zip(at.tolist(), group.tolist(), strict=True):
-        begin, end = rows.starts[row][number : number + 2]
-        parts.append(rows.keys[row][begin:end])
-    keys, count = joined(parts)
-    ends = np.cumsum(count)
+    borders = [rows.starts[row][i : i + 2] for row, i in zip(at.tolist(), group.tolist(), strict=True)]
+    keys, count = joined([rows.keys[row][slice(*each)] for row, each in zip(at.tolist(), borders, strict=True)])
     own = place.ravel().take(np.repeat(at << block.shift, count) | (keys & (block.width - 1))) >= 0
-    keys, stops = keys[own], np.append(0, np.cumsum(own))[ends].tolist()
-    for row, begin, end in zip(at.tolist(), [0, *stops], stops):
+    keys, stops = keys[own], np.append(0, np.cumsum(own))[np.cumsum(count)].tolist()
+    for row, (begin, end) in zip(at.tolist(), pairwise([0, *stops]), strict=True):
         rows.own[row] = keys[begin:end]
 
 

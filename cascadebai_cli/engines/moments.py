@@ -38,7 +38,7 @@ class Moments:
     @property
     def fire(self) -> BoolArray:
         """Whether somebody would be identified, shape `(rows, moments)`."""
-        return np.any(self.accept | self.reject, axis=2)
+        return np.asarray((self.accept | self.reject).any(axis=2))
 
     def of(self, rows: IntArray) -> "Moments":
         """Those of some rows."""

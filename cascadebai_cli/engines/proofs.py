@@ -86,9 +86,9 @@ def mean_bounds(
         k: items still to be accepted, broadcast to shape `(...)`; less than the number of survivors.
         alive: the survivors, broadcast to shape `(..., d)`, all by default.
     """
-    T, T_end, S, S_end = (np.asarray(part, np.float64) for part in (T, T_end, S, S_end))  # many times faster to divide
-    low = S / np.maximum(S + (T_end - S_end), 1)
-    high = S_end / np.maximum(S_end + (T - S), 1)
+    first, before, last, after = (np.asarray(part, np.float64) for part in (T, S, T_end, S_end))  # to divide faster
+    low = before / np.maximum(before + (last - after), 1)
+    high = after / np.maximum(after + (first - before), 1)
     if alive is not None:
         absent = np.where(alive, 0.0, 2.0)
         low -= absent
