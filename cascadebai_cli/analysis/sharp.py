@@ -6,6 +6,7 @@ from functools import lru_cache
 import numpy as np
 import pandas as pd
 
+from cascadebai_cli.learners.own_code import is_own
 from cascadebai_cli.model.instance import Instance
 from cascadebai_cli.store.schema import SHARP_COLUMNS
 from cascadebai_cli.study.cells import Cell
@@ -20,7 +21,7 @@ def with_sharp(table: pd.DataFrame, cells: Sequence[Cell]) -> pd.DataFrame:
 
     Args:
         table: one row a cell, in the order of `cells`, with `mean_steps`.
-        cells: the cells; `nan` where `epsilon > 0`.
+        cells: the cells; `nan` where `epsilon > 0`, or a step may observe an item twice.
     """
     known = [_bound(cell) for cell in cells]
     values = [
@@ -36,10 +37,18 @@ def with_sharp(table: pd.DataFrame, cells: Sequence[Cell]) -> pd.DataFrame:
 
 def _bound(cell: Cell) -> SharpBound | None:
     """The bound for lists as long as those of the cell's learner."""
-    if cell.epsilon > 0:
+    M = _shown(cell)
+    if cell.epsilon > 0 or M is None:
         return None
-    shown = len(set(cell.build().select()))
-    return _found(tuple(cell.problem.weights.tolist()), cell.K, cell.feedback == "semi-bandit", shown)
+    return _found(tuple(cell.problem.weights.tolist()), cell.K, cell.feedback == "semi-bandit", M)
+
+
+def _shown(cell: Cell) -> int | None:
+    """Items of a step: of code of one's own as many as it may show, `None` where one of them may be observed twice."""
+    if is_own(cell.spec.algorithm):
+        return cell.K
+    learner = cell.build()
+    return None if getattr(learner, "repeats", False) else len(learner.select())
 
 
 @lru_cache(KEPT)

@@ -47,7 +47,7 @@ def bounds(
         results: its sweep; `results/NAME OF CONFIG` by default, if there is one.
         csv: file for the table, none by default.
         printed: constant 216 in T-bar, as printed, instead of 256 sigma^2.
-        sharp: add the sharp lower bound, `nan` where `epsilon > 0`.
+        sharp: add the sharp lower bound, `nan` where it is not known (`with_sharp`).
         watch: takes the remarks.
 
     Raises:

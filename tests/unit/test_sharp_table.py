@@ -19,6 +19,15 @@ learners:
   - {name: one, algorithm: cascadebai}
   - {name: pairs, algorithm: batrac, b: 2, feedback: semi-bandit}
 """
+PAIRS = ("{name: pairs, algorithm: batrac, b: 2, feedback: semi-bandit}", "{name: own, algorithm: growing:Growing}")
+GROWING = """
+from cascadebai_cli.learners.cascadebai import CascadeBAI
+
+class Growing(CascadeBAI):
+    def select(self):
+        shown = super().select()
+        return shown if self.T.any() else shown[:1]
+"""
 
 
 @pytest.fixture
@@ -47,3 +56,21 @@ def test_a_tolerance_has_no_sharp_bound(tmp_path):
     cells = read_study(path).cells
     rows = with_sharp(pd.DataFrame({"mean_steps": [1.0] * len(cells)}), cells)
     assert rows[["T_star", "gap", "sharp", "measured_over_sharp"]].isna().all(axis=None)
+
+
+def test_a_batch_that_observes_an_item_twice_has_no_sharp_bound(tmp_path):
+    path = tmp_path / "study.yaml"
+    path.write_text(STUDY.replace("SOUGHT", "K: 1").replace("b: 2,", "b: 2, r: 2,"))
+    cells = read_study(path).cells
+    known = with_sharp(pd.DataFrame({"mean_steps": [1.0] * len(cells)}), cells)["sharp"].notna()
+    assert known.tolist() == [cell.learner == "one" for cell in cells]
+
+
+def test_a_learner_of_ones_own_may_show_longer_lists_than_its_first(tmp_path, monkeypatch):
+    (tmp_path / "growing.py").write_text(GROWING)
+    monkeypatch.syspath_prepend(tmp_path)
+    path = tmp_path / "study.yaml"
+    path.write_text(STUDY.replace("SOUGHT", "K: 2").replace("0.2, 0.2]", "0.5, 0.2]").replace(*PAIRS))
+    cells = read_study(path).cells
+    rows = with_sharp(pd.DataFrame({"mean_steps": [1.0] * len(cells)}), cells)
+    assert rows["T_star"].nunique() == 1
