@@ -22,7 +22,6 @@ FORMATS: Mapping[Kind, Format] = {
     "bounds": Format(columns=3, panel_height=2.0, rest=(0.25, 0.75), legend_inside=True),
 }
 FIT, BAND = "red", "cyan"
-MEAN_LABEL = "mean over {}, with its 95 % interval"
 FIT_LABELS = ("fitted curve", "95 % confidence band of the fit")
 UPPER, LOWER, BETWEEN = "#b22222", "#2e7d32", "0.93"
 MEASURED_LABEL = "measured mean"
@@ -69,7 +68,8 @@ def look_of(chart: Chart, series: Series) -> Look:
 
 
 def _mean_label(chart: Chart) -> str:
-    return MEAN_LABEL.format(plain(chart.plot.average or "the trials"))
+    interval = ", with its 95 % interval" if chart.points["low"].notna().any() else ""
+    return f"mean over {plain(chart.plot.average or 'the trials')}{interval}"
 
 
 def _draw_series(axes: Axes, series: Series, chart: Chart, zorder: float) -> None:

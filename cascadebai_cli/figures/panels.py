@@ -203,7 +203,8 @@ def _refuse_twins(rows: pd.DataFrame, dealt: Deal) -> None:
     pair = twins[twins["x"] == twins["x"].iloc[0]]
     names = [name for name in varying(pair, [*GRID, "directory"]) if name != dealt.x]
     value = pair[names[0]].iloc[0] if names else ""
+    verbs = ("vary", "are", "them") if len(names) > 1 else ("varies", "is", "it")
     raise ConfigError(
-        f"{' and '.join(names)} vary at {dealt.x} = {pair[dealt.x].iloc[0]} and are neither x, panels nor lines; add "
-        f"them to --panels or --lines, or choose one value, as with --where {names[0] if names else 'K'}={value}"
+        f"{' and '.join(names)} {verbs[0]} at {dealt.x} = {pair[dealt.x].iloc[0]} and {verbs[1]} neither x, panels nor "
+        f"lines; add {verbs[2]} to --panels or --lines, or choose one value, as with --where {names[0] if names else 'K'}={value}"
     )

@@ -9,13 +9,15 @@ from matplotlib.ticker import LogFormatterSciNotation, MaxNLocator, NullFormatte
 from cascadebai_cli.figures.chart import Chart, Panel
 from cascadebai_cli.figures.kinds import KINDS
 from cascadebai_cli.figures.style import label_steps
-from cascadebai_cli.text.numbers import count
+from cascadebai_cli.text.numbers import count, parameter
 
 LEAST_LABELS = 2
 """Powers of ten on a logarithmic axis; where there are fewer, steps between them get labels."""
 LOG_X_FROM = 30.0
 """The largest value over the smallest from which on the horizontal axis is logarithmic; `K` stays linear, as in the
 paper."""
+BESIDE = 0.4
+"""Of an axis of names beside the first and the last one, in their distances."""
 UNITS = {"steps": "steps"}
 """What is measured -> its unit, if it has one."""
 
@@ -63,14 +65,18 @@ def _labelled_ticks(axes: Axes) -> int:
 
 def _set_x(axes: Axes, chart: Chart, values: "pd.Series[float]") -> None:
     axes.set_xlabel(chart.x.label)
+    there = sorted(set(values))
     if chart.x.groups:
         axes.set_xticks(range(len(chart.x.groups)), list(chart.x.groups))
+        axes.set_xlim(-BESIDE, len(chart.x.groups) - 1 + BESIDE)
+    elif len(there) == 1:
+        axes.set_xticks(there, [parameter(there[0])])
     elif is_log(chart, "x", chart.points["x"]):
         axes.set_xscale("log")
         if chart.x.column == "budget":
             _set_budgets(axes, values)
         elif chart.x.is_whole:
-            axes.set_xticks(sorted(set(values)), [f"{value:g}" for value in sorted(set(values))])
+            axes.set_xticks(there, [parameter(value) for value in there])
             axes.xaxis.set_minor_formatter(NullFormatter())
     elif chart.x.is_whole:
         axes.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=True))

@@ -112,6 +112,24 @@ def test_whole_numbers_have_whole_ticks(tmp_path: Path) -> None:
     assert all(tick == round(tick) for tick in axes.get_xticks())
 
 
+@pytest.mark.parametrize(("x", "shown"), [("K", "20"), ("L", "128"), ("delta", "1e-30")])
+def test_a_single_value_has_one_tick(x: str, shown: str, tmp_path: Path) -> None:
+    (axes,) = drawn.figure(study(tmp_path, K=[20], delta=[1e-30]), x=x).axes
+    assert [label.get_text() for label in axes.get_xticklabels()] == [shown]
+
+
+def test_names_on_an_axis_stand_apart_from_its_ends(tmp_path: Path) -> None:
+    learners = [{"name": name, "algorithm": "cascadebai", "sigma": 0.5 + i} for i, name in enumerate("abc")]
+    (axes,) = drawn.figure(study(tmp_path, learners=learners, K=[20]), x="learner").axes
+    assert axes.get_xlim() == (-0.4, 2.4)
+
+
+def test_a_mean_without_interval_is_not_said_to_have_one(tmp_path: Path) -> None:
+    words = {"kind": "scaling", "panels": "instance"}
+    page = drawn.figure(study(tmp_path), y="observations", **words)
+    assert [text.get_text() for text in page.legends[0].get_texts()] == ["mean over the trials"]
+
+
 def test_a_logarithmic_axis_has_at_least_two_labels(tmp_path: Path) -> None:
     config = scaling_config(1, K=[20, 30], trials=2)
     results = load_results(write_results(tmp_path, config, lambda cell: 100.0 * cell["K"]))

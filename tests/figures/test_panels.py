@@ -107,7 +107,7 @@ def test_two_cells_at_one_place_are_refused_with_what_differs(eighteen: Results)
     with pytest.raises(ConfigError) as error:
         drawn.data(eighteen, x="K", panels="instance", lines="learner")
     assert str(error.value) == (
-        "epsilon vary at K = 20 and are neither x, panels nor lines; add them to --panels or --lines, or choose one "
+        "epsilon varies at K = 20 and is neither x, panels nor lines; add it to --panels or --lines, or choose one "
         "value, as with --where epsilon=0.0"
     )
 
