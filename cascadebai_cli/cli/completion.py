@@ -35,10 +35,16 @@ def names_in(key: Literal["instances", "learners"]) -> Callable[[typer.Context, 
     def complete(context: typer.Context, incomplete: str) -> list[str]:
         from cascadebai_cli.workflows.choices import names_in
 
-        config = context.params.get("config")
+        config = context.params.get("config") or _typed_config(context)
         return [name for name in names_in(Path(str(config)), key) if name.startswith(incomplete)] if config else []
 
     return complete
+
+
+def _typed_config(context: typer.Context) -> str | None:
+    """The config among the words: behind an option that waits for its value arguments are not parsed."""
+    words = context.parent.args if context.parent else []
+    return next((word for word in words if Path(word).suffix in SUFFIXES), None)
 
 
 def _paths(incomplete: str) -> Iterator[tuple[str, Path]]:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cascadebai_cli.cli.completion import kinds
+from cascadebai_cli.cli.completion import configs, kinds
 from cascadebai_cli.cli.console import Terminal, end_with, say
 from cascadebai_cli.cli.options import Average, ResultDirectories, path_of, some_path
 from cascadebai_cli.errors import ConfigError
@@ -30,7 +30,12 @@ def plot(
     ] = None,
     config: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", parser=path_of("--config"), help="Draw what `plot` of this YAML file says."),
+        typer.Option(
+            metavar="FILE",
+            parser=path_of("--config"),
+            autocompletion=configs,
+            help="Draw what `plot` of this YAML file says.",
+        ),
     ] = None,
     kind: Annotated[
         str | None,

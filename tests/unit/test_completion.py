@@ -8,7 +8,7 @@ import pytest
 import typer
 from sweeps import call
 
-from cascadebai_cli.cli.app import EXAMPLES, app
+from cascadebai_cli.cli.app import EXAMPLES, app, main
 
 CONFIG = """\
 seed: 1
@@ -51,6 +51,28 @@ def test_names_of_the_config_are_offered(folder: Path) -> None:
     assert offered("run", "instance", "ot", config="study.yaml") == ["other"]
     assert offered("run", "learner", "", config="nothing.yaml") == []
     assert offered("run", "learner", "") == []
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("run study.yaml --learner ", ["sigma 0.25", "sigma 1"]),
+        ("run --K 2 study.yaml --instance o", ["one", "other"]),
+        ("run --instance ", []),
+        ("plot results/swept --kind s", ["scaling", "schematic"]),
+        ("plot results/swept --config ", ["results/", "study.yaml"]),
+        ("sweep st", ["study.yaml"]),
+    ],
+)
+def test_a_shell_gets_them(
+    words: str, expected: list[str], folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("_CASCADEBAI_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", f"cascadebai {words}")
+    monkeypatch.setenv("COMP_CWORD", str(len(shlex.split(words)) + words.endswith(" ")))
+    with pytest.raises(SystemExit):
+        main([])
+    assert [line for line in capsys.readouterr().out.splitlines() if line] == expected
 
 
 def test_kinds_are_offered() -> None:
