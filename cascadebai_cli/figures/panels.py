@@ -1,5 +1,6 @@
 """Rows of `summary.csv` and the words of a plot -> a chart; nothing is drawn here."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -202,9 +203,9 @@ def _refuse_twins(rows: pd.DataFrame, dealt: Deal) -> None:
         return
     pair = twins[twins["x"] == twins["x"].iloc[0]]
     names = [name for name in varying(pair, [*GRID, "directory"]) if name != dealt.x]
-    value = pair[names[0]].iloc[0] if names else ""
+    choice = shlex.quote(f"{names[0]}={pair[names[0]].iloc[0]}" if names else "K=2")
     verbs = ("vary", "are", "them") if len(names) > 1 else ("varies", "is", "it")
     raise ConfigError(
         f"{' and '.join(names)} {verbs[0]} at {dealt.x} = {pair[dealt.x].iloc[0]} and {verbs[1]} neither x, panels nor "
-        f"lines; add {verbs[2]} to --panels or --lines, or choose one value, as with --where {names[0] if names else 'K'}={value}"
+        f"lines; add {verbs[2]} to --panels or --lines, or choose one value, as with --where {choice}"
     )
