@@ -129,9 +129,9 @@ def ask(log: Log, file: Path, wanted: Wanted) -> Question:
     """
     _refuse(log, wanted.K)
     log, seen = corrected(log)
-    rates = rates_of(log.clicks, log.views)
-    rng = np.random.default_rng([wanted.seed, len(log.names)])
-    beliefs = rates.draw(rng, int(np.clip(NUMBERS // len(log.names), FEWEST_DRAWS, DRAWS)))
+    draws = int(np.clip(NUMBERS // len(log.names), FEWEST_DRAWS, DRAWS))
+    rates = rates_of(log.clicks, log.views, draws, wanted.seed)
+    beliefs = rates.draw(np.random.default_rng([wanted.seed, len(log.names)]))
     truths = beliefs if wanted.truth == "posterior" else rates.expected[None, :]
     exact = tolerance(truths, wanted.K, wanted.delta, 0.0)
     table = tolerances(truths, wanted.K, wanted.delta, np.sort(rates.expected)[-wanted.K])

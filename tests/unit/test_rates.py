@@ -54,7 +54,7 @@ def test_rates_that_differ_no_more_than_by_chance(clicks, views):
     found = rates_of(clicks, views)
     assert found.strength == math.inf
     assert found.homogeneity.p_value > 0.5
-    drawn = found.draw(np.random.default_rng(0), 500)
+    drawn = found.draw(np.random.default_rng(0))
     assert (np.diff(drawn, axis=1) != 0).all()
 
 
@@ -68,9 +68,9 @@ def test_homogeneity_is_the_chi_square_of_the_table():
 
 
 def test_draws_have_the_posterior_mean_and_interval():
-    found = rates_of([3, 10, 40, 0, 8], [10, 20, 50, 0, 100])
-    drawn = found.draw(np.random.default_rng(3), 40_000)
-    assert drawn.mean(axis=0) == pytest.approx(found.expected, abs=0.004)
+    found = rates_of([3, 10, 40, 0, 8], [10, 20, 50, 0, 100], draws=4_000)
+    drawn = found.draw(np.random.default_rng(3))
+    assert drawn.mean(axis=0) == pytest.approx(found.expected, abs=0.01)
     inside = ((drawn >= found.interval()[0]) & (drawn <= found.interval()[1])).mean(axis=0)
     assert ((inside > 0.8) & (inside < 0.95)).all()
 
@@ -82,6 +82,5 @@ def test_draws_have_the_posterior_mean_and_interval():
 def test_extremes(clicks, views):
     found = rates_of(clicks, views)
     assert np.isfinite(found.expected).all()
-    assert found.chances.sum() == pytest.approx(1)
-    drawn = found.draw(np.random.default_rng(0), 100)
+    drawn = found.draw(np.random.default_rng(0))
     assert ((drawn >= 0) & (drawn <= 1)).all()
