@@ -124,7 +124,7 @@ def judge(kind, problem: Problem) -> Run:
 
 
 def _cascadebai(
-    problem: Problem, L, K, delta, epsilon=0.0, sigma=0.5, confidence="lil", order="T", scale=None
+    problem: Problem, L, K, delta, epsilon=0.0, sigma=0.5, confidence="lil", order="T", list_length=None, scale=None
 ) -> Verdict:
     if scale is not None:
         interval = around_the_mean(lambda T: scale / T)
@@ -132,7 +132,9 @@ def _cascadebai(
         interval = guarded(kl_interval(delta / L, delta / L), exact=(0.0, 1.0))
     else:
         interval = guarded(cascade_interval(L, delta, sigma))
-    return cascade_bai(problem.rewards, K, interval, epsilon, order=order, by_time=problem.by_time, **problem.rules)
+    return cascade_bai(
+        problem.rewards, K, interval, epsilon, order=order, by_time=problem.by_time, M=list_length, **problem.rules
+    )
 
 
 def _batrac(problem: Problem, L, K, delta, b, r=1, scale=None) -> Verdict:
@@ -141,9 +143,9 @@ def _batrac(problem: Problem, L, K, delta, b, r=1, scale=None) -> Verdict:
     return bat_rac(problem.rewards, K, interval, b, r, **problem.rules)
 
 
-def _kl_lucb(problem: Problem, L, K, delta, epsilon=0.0, scale=None) -> Verdict:
+def _kl_lucb(problem: Problem, L, K, delta, epsilon=0.0, list_length=None, scale=None) -> Verdict:
     interval = guarded(kl_lucb_interval(L, K, delta), exact=(0.0, 1.0)) if scale is None else _clipped(scale)
-    return kl_lucb(problem.rewards, K, interval, epsilon, **problem.rules)
+    return kl_lucb(problem.rewards, K, interval, epsilon, M=list_length, **problem.rules)
 
 
 def _clipped(scale) -> Interval:
@@ -211,13 +213,15 @@ EXACT_RADII = st.sampled_from([0.0, 0.25, 1.0, 3.0, 10.0]).map(lambda scale: {"s
 SMALL_RADII = st.sampled_from([0.001, 0.02, 0.05, 0.1, 0.2, 0.5]).map(lambda sigma: {"sigma": sigma})
 KL_BOUNDS = st.just({"confidence": "kl"})
 EPSILONS = st.sampled_from([0.0, 0.0, 0.02, 0.25, 0.5, 2.0])
+LENGTHS = st.none() | st.integers(1, 11)
+"""Items shown at once: `K`, or fewer, more, or more than there are."""
 SEEDS = st.integers(0, 2**32)
 DELTAS = st.sampled_from([0.01, 0.1, 0.6])
 
 
 def of_algorithm1(w):
     """CascadeBAI in its own order, with any bounds."""
-    return _problems(w, 1000, st.one_of(SMALL_RADII, KL_BOUNDS, EXACT_RADII), epsilon=EPSILONS)
+    return _problems(w, 1000, st.one_of(SMALL_RADII, KL_BOUNDS, EXACT_RADII), epsilon=EPSILONS, list_length=LENGTHS)
 
 
 @st.composite
@@ -251,7 +255,9 @@ def _alike(problems, equal, bounds):
 
 def of_display_orders(w):
     """CascadeBAI in any order."""
-    return _problems(w, 500, SMALL_RADII | EXACT_RADII, epsilon=EPSILONS, order=st.sampled_from(list(ORDERS)))
+    return _problems(
+        w, 500, SMALL_RADII | EXACT_RADII, epsilon=EPSILONS, order=st.sampled_from(list(ORDERS)), list_length=LENGTHS
+    )
 
 
 def of_batrac(w):
@@ -262,7 +268,7 @@ def of_batrac(w):
 
 def of_kl_lucb(w):
     """KL-LUCB++."""
-    return _problems(w, 500, st.just({}) | EXACT_RADII, epsilon=EPSILONS)
+    return _problems(w, 500, st.just({}) | EXACT_RADII, epsilon=EPSILONS, list_length=LENGTHS)
 
 
 @st.composite

@@ -1,25 +1,25 @@
 """Track-and-stop, step by step in plain Python: the judge of the learner and of its engine.
 
-Shares nothing with the package. The optimal mixture is an argument, `mixture(T, S, K, steps, theta)`, since any would
-do for the guarantee; `theory` is judged elsewhere.
+Shares nothing with the package. The optimal mixture is an argument, `mixture(T, S, K, steps, theta, M)`, since any
+would do for the guarantee; `theory` is judged elsewhere.
 """
 
 import math
 
 
-def track_and_stop(table, K, delta, mixture, cascading=True, cap=10**9):
+def track_and_stop(table, K, delta, mixture, cascading=True, cap=10**9, M=None):
     """Run on `table[item][n]`, the (n+1)-th outcome of an item; steps, whether it stopped, answer, counts, clicks."""
-    L = len(table)
+    L, M = len(table), K if M is None else M
     T, S = [0] * L, [0] * L
     steps = 0
     plan, renewal, listed = None, 0.0, []
     while steps < cap:
         if min(T) < 1 or min(T) < math.sqrt(sum(T) / L):
-            stretch = [sorted(range(L), key=lambda i: T[i])[:K]]
+            stretch = [sorted(range(L), key=lambda i: T[i])[:M]]
         else:
             theta = plan[3] if plan else math.nan
             if plan is None or steps >= renewal:
-                plan, renewal = mixture(T, S, K, steps, theta), 1.25 * steps
+                plan, renewal = mixture(T, S, K, steps, theta, M), 1.25 * steps
                 listed, due = [0] * len(plan[1]), [math.ceil(share * 0.3 * steps) for share in plan[2]]
             stretch = planned(T, S, K, plan, theta, max(1, steps // 32), listed, due)
         for shown in stretch:

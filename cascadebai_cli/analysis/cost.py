@@ -14,7 +14,7 @@ class Cost:
     """Clicks that a test loses until it ends: 5, 50 and 95 % quantiles over runs.
 
     Attributes:
-        against_best: beside always showing the best `K` items.
+        against_best: beside always showing the best items.
         against_own: beside always showing the items that the log ranks first; negative where the test gains.
     """
 
@@ -22,17 +22,16 @@ class Cost:
     against_own: tuple[float, float, float]
 
 
-def cost(steps: Sequence[int], clicks: Sequence[float], truths: FloatArray, K: int, own: Sequence[int]) -> Cost:
+def cost(steps: Sequence[int], clicks: Sequence[float], truths: FloatArray, own: Sequence[int]) -> Cost:
     """The cost of runs.
 
     Args:
         steps, clicks: page views of each run, and the clicks that they bring on average.
         truths: click probabilities of each run, shape `(n, L)`.
-        K: number of items on a page.
-        own: the items that the log ranks first.
+        own: the items that the log ranks first, as many as a page shows.
     """
     pages = np.asarray(steps, dtype=np.float64)
-    best = np.sort(truths, axis=1)[:, -K:]
+    best = np.sort(truths, axis=1)[:, -len(own) :]
     lost = [pages * click_chance(shown) - np.asarray(clicks) for shown in (best, truths[:, list(own)])]
     return Cost(quantiles(lost[0]), quantiles(lost[1]))
 

@@ -41,17 +41,19 @@ class Tolerance:
         return bool(factor * np.quantile(self.efforts, BOUNDARY, method="inverted_cdf") <= page_views)
 
 
-def tolerance(truths: FloatArray, K: int, delta: float, epsilon: float, relative: float = float("nan")) -> Tolerance:
-    """What `epsilon` means for each truth, click probabilities of shape `(D, L)`."""
+def tolerance(
+    truths: FloatArray, K: int, delta: float, epsilon: float, *, M: int, relative: float = float("nan")
+) -> Tolerance:
+    """What `epsilon` means for each truth, click probabilities of shape `(D, L)`, with `M` items on a page."""
     kth = np.partition(truths, -K, axis=1)[:, -K]
     good = (truths >= kth[:, None] - epsilon - ROUNDING * (epsilon > 0)).sum(axis=1)
-    efforts = [effort(w, K, delta, epsilon) for w in truths]
+    efforts = [effort(w, K, delta, epsilon, M) for w in truths]
     return Tolerance(relative, epsilon, good.astype(np.float64), np.array(efforts))
 
 
-def tolerances(truths: FloatArray, K: int, delta: float, w_K: float) -> tuple[Tolerance, ...]:
+def tolerances(truths: FloatArray, K: int, delta: float, w_K: float, *, M: int) -> tuple[Tolerance, ...]:
     """The tolerances of the table, the smallest first; `w_K` is the expected `w(K)`."""
-    return tuple(tolerance(truths, K, delta, share * w_K, share) for share in RELATIVE)
+    return tuple(tolerance(truths, K, delta, share * w_K, M=M, relative=share) for share in RELATIVE)
 
 
 def best_of(choices: Sequence[Tolerance], page_views: float, factor: float) -> Tolerance:

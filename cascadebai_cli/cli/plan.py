@@ -29,7 +29,10 @@ def plan(
         typer.Option("--wide", help="Each column is an item, each row a page view: 1, 0, or empty if unseen."),
     ] = False,
     sep: Annotated[str | None, typer.Option(help="Between values, such as ';' or tab; found out if not given.")] = None,
-    K: Annotated[int, typer.Option("-K", min=1, help="Number of items to find and to show on a page.")] = 5,
+    K: Annotated[int, typer.Option("-K", min=1, help="Number of items to find.")] = 5,
+    page_size: Annotated[
+        int | None, typer.Option(metavar="M", min=1, help="Number of items on a page; K if not given.")
+    ] = None,
     delta: Annotated[float, typer.Option(help="Largest probability of a wrong answer.")] = 0.05,
     epsilon: Annotated[
         float | None, typer.Option(help="Items so much below w(K) are good enough; chosen from a table if not given.")
@@ -58,8 +61,8 @@ def plan(
 ) -> None:
     """Tell from measured clicks how many page views it takes to find the best K items, and what that costs.
 
-    Each simulated run draws the rates from what the log leaves open; a page shows K items and is read from the top
-    to the first click.
+    Each simulated run draws the rates from what the log leaves open; a page is read from the top to the first
+    click.
     """
     from cascadebai_cli.workflows import plan_files as work
 
@@ -67,7 +70,7 @@ def plan(
     done = work.plan(
         file,
         work.Layout(items, clicks, views, position, event=event, wide=wide, separator=sep),
-        work.Wanted(K, delta, epsilon, truth, seed),
+        work.Wanted(K, delta, epsilon, truth, seed, page_size),
         work.Effort(learner or (), trials, per_day),
         backend=work.Backend(n_jobs=n_jobs),
         watch=watch,

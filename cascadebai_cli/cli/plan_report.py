@@ -37,7 +37,8 @@ def question_in_words(question: "Question") -> str:
 
 def _tolerance_in_words(question: "Question") -> str:
     planned, K = question.planned, question.K
-    start = f"K = {K}, delta = {question.wanted.delta:g}, epsilon = {planned.epsilon:.3g}"
+    shown = f", {count(question.M)} on a page" if question.M != K else ""
+    start = f"K = {K}{shown}, delta = {question.wanted.delta:g}, epsilon = {planned.epsilon:.3g}"
     if planned.relative != planned.relative:
         return start
     return (
@@ -113,9 +114,9 @@ def _tolerances(done: "Plan") -> Table:
 def _cost(done: "Plan") -> str:
     if done.cost is None:
         return "no learner ended in most of its runs, so that none finds items: allow a larger --epsilon\n"
-    K, first = done.question.K, done.learners[0].views.learner
+    M, first = done.question.M, done.learners[0].views.learner
     return (
-        f"clicks lost in a test with {first}: {_spread(done.cost.against_best)} against always showing the best {K}, "
+        f"clicks lost in a test with {first}: {_spread(done.cost.against_best)} against always showing the best {M}, "
         f"{_spread(done.cost.against_own)} against always showing what the log ranks first\n"
     )
 

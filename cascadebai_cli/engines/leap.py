@@ -65,12 +65,13 @@ def places_of(state: State) -> list[IntArray]:
 
     None if more than one place changes hands, or the front is not observed in a cycle.
     """
-    D, K = state.learner.race.survivors, state.learner.rule.K
+    D = state.learner.race.survivors
+    M = state.learner.rule.batch(len(D))
     ordered = D[np.argsort(state.T[D], kind="stable")]
-    laggards, front = (ordered, ordered[:0]) if len(D) <= K else (ordered[: K - 1], ordered[K - 1 :])
+    laggards, front = (ordered, ordered[:0]) if len(D) <= M else (ordered[: M - 1], ordered[M - 1 :])
     if len(front) and not _takes_turns(state.T, laggards, front):
         return []
-    values = _values(state, ordered[:K], np.zeros((0, len(ordered[:K])), bool))[0]
+    values = _values(state, ordered[:M], np.zeros((0, M), bool))[0]
     turns = [np.array([item]) for item in laggards.tolist()] + ([front] if len(front) else [])
     return [turns[rank] for rank in np.argsort(values, kind="stable")]
 

@@ -39,10 +39,10 @@ LARGEST_KEY = np.iinfo(np.int32).max
 
 
 def run_lockstep(jobs: Sequence[Job[CascadeBAI]], enough: Enough = never) -> Runs:
-    """Run trials of any cells, those of equal `L` and `K` side by side; no run depends on the others."""
+    """Run trials of any cells, those of equal `L` and `M` side by side; no run depends on the others."""
     return run_in_blocks(
         jobs,
-        lambda job: (job.learner.rule.L, job.learner.rule.K),
+        lambda job: (job.learner.rule.L, _list_length(job)),
         largest_block(jobs, ROWS, ENTRIES),
         lambda part: _Lockstep(part).run(enough),
         enough,
@@ -55,11 +55,15 @@ def _depth(rows: int, L: int) -> int:
     return int(min(DEEPEST, max(SHALLOWEST, 2 ** (fitting.bit_length() - 1 if fitting else 0))))
 
 
+def _list_length(job: Job[CascadeBAI]) -> int:
+    return job.learner.rule.batch(job.learner.rule.L)
+
+
 class _Lockstep:
     """Rows that advance together; `now` counts the steps of the block."""
 
     def __init__(self, jobs: Sequence[Job[CascadeBAI]]) -> None:
-        self.L, self.K = jobs[0].learner.rule.L, jobs[0].learner.rule.K
+        self.L, self.M = jobs[0].learner.rule.L, _list_length(jobs[0])
         self.shift = (self.L - 1).bit_length()
         self.ahead = look_ahead(jobs, _depth(len(jobs), self.L))
         self.rows = new_rows(jobs, self.shift, self.ahead.depth)
@@ -103,16 +107,16 @@ class _Lockstep:
         next_end = int(until.min())
         values, clicks, stop, keys = rows.value.ravel(), rows.click.ravel(), ahead.stop.ravel(), rows.key.ravel()
         at, next_value, next_ends = ahead.at.ravel(), ahead.values.ravel(), ahead.ends.ravel()
-        key, K, ordered = rows.key, self.K, np.empty_like(rows.key)
+        key, M, ordered = rows.key, self.M, np.empty_like(rows.key)
         item, observed = key.dtype.type((1 << self.shift) - 1), key.dtype.type(1 << self.shift)
-        start, columns = np.arange(len(rows))[:, None] * self.L, np.arange(K, dtype=np.int16)
-        shown, corner = np.empty((len(rows), K), np.int64), np.arange(len(rows)) * K
+        start, columns = np.arange(len(rows))[:, None] * self.L, np.arange(M, dtype=np.int16)
+        shown, corner = np.empty((len(rows), M), np.int64), np.arange(len(rows)) * M
         L, now = self.L, self.now
         while waiting < enough and now < next_end:
             now += 1
             np.copyto(ordered, key)
             ordered.sort(axis=1)
-            np.add(ordered[:, :K] & item, start, out=shown)
+            np.add(ordered[:, :M] & item, start, out=shown)
             value, click = values[shown], clicks[shown]
             first = click.argmin(axis=1)
             last = click.ravel()[corner + first][:, None]
@@ -205,8 +209,8 @@ class _Lockstep:
     def _stuck(self, rows: IntArray) -> BoolArray:
         """Rows in which a leap is worth a try: the list, or all of it but one place, cannot change soon."""
         state, ordered = self.rows, np.sort(self.rows.key[rows], axis=1) >> self.shift
-        settled = ordered[:, self.K - 2] < ordered[:, self.K - 1] if self.K > 1 else True
-        few = state.alive[rows].sum(axis=1) <= self.K
+        settled = ordered[:, self.M - 2] < ordered[:, self.M - 1] if self.M > 1 else True
+        few = state.alive[rows].sum(axis=1) <= self.M
         ordered_by_value = self.ahead.cascading[rows] & (self.ahead.display[rows, 0] != 0)
         return np.asarray(state.may_leap(rows) & ordered_by_value & (few | settled))
 

@@ -45,7 +45,7 @@ class _Lucb:
     def __init__(self, jobs: Sequence[Job[KLLucb]]) -> None:
         self.jobs, self.rule = jobs, jobs[0].learner.rule
         self.rows = new_rows(jobs)
-        self.near = min(max(self.rule.K, 2), self.rule.L - self.rule.K)
+        self.near = min(max(self.rule.M, 2), self.rule.L - self.rule.K)
         self.low = (1 << self.rows.bits) - 1
         self.stop_above = -int(np.ceil(self.rule.epsilon / UNIT)) - 1
         self.now = 0
@@ -118,7 +118,7 @@ class _Lucb:
         return item
 
     def _shown(self, outside: IntArray, inside: IntArray) -> IntArray:
-        """The items shown, in order: `T << bits | item << 1 | click`, shape `(rows, K)`."""
+        """The items shown, in order: `T << bits | item << 1 | click`, shape `(rows, M)`."""
         rows, m = self.rows, outside.shape[1]
         distance = np.empty((len(rows), m + self.rule.K), np.int64)
         np.add(outside, inside[:, :1] & ~self.low, out=distance[:, :m])
@@ -126,16 +126,16 @@ class _Lucb:
         distance[:, 0] -= FAR
         distance[:, m] -= FAR
         distance.sort(axis=1)
-        nearest = distance[:, : max(self.rule.K, 2)] & self.low
+        nearest = distance[:, : max(self.rule.M, 2)] & self.low
         turn = (rows.T.ravel()[self.first[:, None] + (nearest >> 1)] << rows.bits) | nearest
         turn.sort(axis=1)
-        return turn[:, : self.rule.K]
+        return turn[:, : self.rule.M]
 
     def _looked_at(self, shown: IntArray) -> IntArray:
         """Places of the items up to the first click, of the rows that are not parked."""
         ends = shown & 1
         ends[:, -1] = 1
-        looked_at = np.arange(self.rule.K) <= ends.argmax(axis=1)[:, None]
+        looked_at = np.arange(self.rule.M) <= ends.argmax(axis=1)[:, None]
         looked_at &= self.rows.running[:, None]
         places: IntArray = (self.first[:, None] + self._item(shown))[looked_at]
         return places

@@ -40,11 +40,11 @@ def may_end_early(rule: LucbRule) -> bool:
 
 def _at_once(job: Job[KLLucb]) -> FirstRound:
     """Items are observed in order, those of which the last list has room for a second time; clicks end lists."""
-    L, K = job.learner.rule.L, job.learner.rule.K
-    outcomes = np.array([job.stack.peek(item, 0, 2) for item in range(L)]).T.ravel()[: L + K]
-    place = np.arange(L + K)
-    click = np.where(outcomes & job.cascading, place, L + K)
-    ends = np.minimum(np.minimum.accumulate(click[::-1])[::-1], place + K - 1).tolist()
+    L, M = job.learner.rule.L, job.learner.rule.M
+    outcomes = np.array([job.stack.peek(item, 0, 2) for item in range(L)]).T.ravel()[: L + M]
+    place = np.arange(L + M)
+    click = np.where(outcomes & job.cascading, place, L + M)
+    ends = np.minimum(np.minimum.accumulate(click[::-1])[::-1], place + M - 1).tolist()
     seen = steps = 0
     while seen < L and (job.max_steps is None or steps < job.max_steps):
         seen, steps = ends[seen] + 1, steps + 1

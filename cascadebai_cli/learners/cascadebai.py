@@ -1,6 +1,6 @@
 """Algorithm 1, CascadeBAI(epsilon, delta, K)."""
 
-from dataclasses import astuple, dataclass, replace
+from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.display import OrderName, display_order
 from cascadebai_cli.learners.kl import KLRule
+from cascadebai_cli.learners.list_length import check_list_length
 from cascadebai_cli.learners.racing import RacingLearner, RacingRule, RadiusRule, boundary, pick
 from cascadebai_cli.learners.radius import IteratedLogRadius, cascade_radius
 from cascadebai_cli.model.instance import BoolArray, FloatArray
@@ -23,19 +24,24 @@ class Racing(RacingRule):
 
     Args:
         L: number of items.
-        K: number of items to find and length of the list.
+        K: number of items to find.
         delta: risk, in `(0, 1)`.
         epsilon: tolerance, 0 or larger.
+        list_length: `M`, the number of items shown at once; `K` if `None`.
     """
 
     L: int
     K: int
     delta: float
     epsilon: float = 0.0
+    list_length: int | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        check_list_length(self.list_length)
 
     def batch(self, survivors: int) -> int:
-        """`min(K, |D|)`."""
-        return min(self.K, survivors)
+        """`min(M, |D|)`."""
+        return min(self.list_length or self.K, survivors)
 
     def identify(self, mean: FloatArray, lower: FloatArray, upper: FloatArray, k: int) -> tuple[BoolArray, BoolArray]:
         """Lines 14 to 17: compare with the items of the (k+1)-th and the k-th largest mean.
@@ -50,8 +56,8 @@ class Racing(RacingRule):
 
     @property
     def kind(self) -> tuple[object, ...]:
-        """Class and everything but `K`."""
-        return type(self), *astuple(replace(self, K=1))
+        """Class and everything but `K` and `M`."""
+        return type(self), *astuple(replace(self, K=1, list_length=1))
 
 
 @dataclass(frozen=True)
@@ -95,6 +101,7 @@ class CascadeBAI(RacingLearner):
         sigma: as for `CascadeRule`, with its radius only.
         order: how the least observed survivors are ordered in the list, a key of `display.ORDERS`.
         confidence: `lil` for the radius of Algorithm 1, `kl` for the sharper bounds of `KLCascadeRule`.
+        list_length: as for `Racing`.
 
     Raises:
         ConfigError: if there is no such order or confidence, or the options do not fit together.
@@ -109,13 +116,14 @@ class CascadeBAI(RacingLearner):
         sigma: float = 0.5,
         order: OrderName = "T",
         confidence: Confidence = "lil",
+        list_length: int | None = None,
     ) -> None:
         self.order, self.display = order, display_order(order)
         if confidence == "lil":
-            super().__init__(CascadeRule(L, K, delta, epsilon, sigma))
+            super().__init__(CascadeRule(L, K, delta, epsilon, sigma, list_length=list_length))
         else:
             _refuse_options(confidence, sigma, order)
-            super().__init__(KLCascadeRule(L, K, delta, epsilon))
+            super().__init__(KLCascadeRule(L, K, delta, epsilon, list_length=list_length))
 
     @property
     def engines(self) -> tuple[str, ...]:

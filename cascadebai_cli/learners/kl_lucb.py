@@ -1,7 +1,7 @@
 """KL-LUCB++ for cascading feedback: show the items that stand in the way of stopping.
 
 After KL-LUCB (Kaufmann and Kalyanakrishnan, 2013) and LUCB++ (Simchowitz, Jamieson and Recht, 2017), which observe the
-weakest of the seemingly best `K` items and its strongest rival at each step; a list has room for `K - 2` more.
+weakest of the seemingly best `K` items and its strongest rival at each step; a list of `M` has room for `M - 2` more.
 
 Why this stays (epsilon, delta, K)-PAC under cascading feedback: whether an item of a list is looked at depends on the
 outcomes of the items before it, and what is shown on the past, never on the item's own next outcome. So the n-th
@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.glr import refuse_tolerance, told_apart
 from cascadebai_cli.learners.kl import kl_lower, kl_upper
+from cascadebai_cli.learners.list_length import check_list_length
 from cascadebai_cli.learners.racing import by_mean
 from cascadebai_cli.model.instance import BoolArray, FloatArray, IntArray
 
@@ -39,10 +40,11 @@ class LucbRule:
 
     Args:
         L: number of items.
-        K: number of items to find and length of the list.
+        K: number of items to find.
         delta: risk, in `(0, 1)`.
         epsilon: tolerance, 0 or larger; 0 for `glr`.
         stopping: `bounds` to stop once the bounds part, `glr` once likelihood ratios tell all pairs apart.
+        list_length: `M`, the number of items shown at once; `K` if `None`.
 
     Raises:
         ConfigError: for another `stopping`, or `glr` with a tolerance.
@@ -53,12 +55,19 @@ class LucbRule:
     delta: float
     epsilon: float = 0.0
     stopping: str = "bounds"
+    list_length: int | None = None
 
     def __post_init__(self) -> None:
+        check_list_length(self.list_length)
         if self.stopping == "glr":
             refuse_tolerance("kl-lucb++ with stopping: glr", self.epsilon)
         elif self.stopping != "bounds":
             raise ConfigError(f"stopping is {self.stopping!r}, but must be bounds or glr")
+
+    @property
+    def M(self) -> int:
+        """Length of the list, no more than there are items."""
+        return min(self.list_length or self.K, self.L)
 
     def lower(self, mean: ArrayLike, T: ArrayLike) -> FloatArray:
         """Lower confidence bound, at the risk `delta / (2 (L - K))`: at most `L - K` of them matter."""
@@ -86,8 +95,16 @@ class Boundary(NamedTuple):
 class KLLucb:
     """KL-LUCB++ step by step; arguments as for `LucbRule`. Ties go to the item that comes first."""
 
-    def __init__(self, L: int, K: int, delta: float, epsilon: float = 0.0, stopping: str = "bounds") -> None:
-        self.rule = LucbRule(L, K, delta, epsilon, stopping)
+    def __init__(
+        self,
+        L: int,
+        K: int,
+        delta: float,
+        epsilon: float = 0.0,
+        stopping: str = "bounds",
+        list_length: int | None = None,
+    ) -> None:
+        self.rule = LucbRule(L, K, delta, epsilon, stopping, list_length)
         self.take_place(np.zeros(L, np.int64), np.zeros(L, np.int64))
 
     def take_place(self, T: IntArray, S: IntArray) -> None:
@@ -128,7 +145,7 @@ class KLLucb:
         """The items nearest to the boundary in ascending order of `T`; at first those that were least observed."""
         by_count: list[int] = np.argsort(self.T, kind="stable").tolist()
         near = set(by_count) if self.T.min() == 0 else self._nearest()
-        return [item for item in by_count if item in near][: self.rule.K]
+        return [item for item in by_count if item in near][: self.rule.M]
 
     def _boundary(self) -> Boundary:
         inside = np.zeros(self.rule.L, bool)
@@ -138,11 +155,11 @@ class KLLucb:
         return Boundary(inside, weakest, rival)
 
     def _nearest(self) -> set[int]:
-        """The weakest item, its rival and the `K - 2` whose bounds overlap most with those across the boundary."""
+        """The weakest item, its rival and the `M - 2` whose bounds overlap most with those across the boundary."""
         inside, weakest, rival = self.boundary
         overlap = np.where(inside, self.upper[rival] - self.lower, self.upper - self.lower[weakest])
         overlap[[weakest, rival]] = np.inf
-        return set(np.argsort(-overlap, kind="stable")[: max(self.rule.K, 2)].tolist())
+        return set(np.argsort(-overlap, kind="stable")[: max(self.rule.M, 2)].tolist())
 
     def observe(self, shown: Sequence[int], outcomes: Sequence[int]) -> None:
         """Update counts, sums and bounds of the items that were observed."""

@@ -93,8 +93,8 @@ class Plan:
     theta: float
 
 
-def plan(T: IntArray, reading: Reading, lists: int) -> Plan:
-    """The mixture for the present means, after `lists` lists."""
+def plan(T: IntArray, reading: Reading, lists: int, M: int) -> Plan:
+    """The mixture of lists of `M` items for the present means, after `lists` lists."""
     near = np.where(reading.inside, reading.distance[reading.inside].min(), reading.distance[~reading.inside].min())
     band = np.floor(np.log(reading.distance / near) / np.log(RATIO)).astype(np.int64)
     _, level, sizes = np.unique(2 * band + reading.inside, return_inverse=True, return_counts=True)
@@ -104,7 +104,7 @@ def plan(T: IntArray, reading: Reading, lists: int) -> Plan:
 
     inside = average(reading.inside.astype(float)) > 0
     weights = _weights(reading.theta, inside, average(reading.distance**-2.0) ** -0.5)
-    shown = Lists(average(reading.mean), sizes, int(reading.inside.sum()))
+    shown = Lists(average(reading.mean), sizes, M)
     least = np.full(len(sizes), np.inf)
     np.minimum.at(least, level, T * reading.per_look)
     contest = Contest(weights, inside, shown, least / divergence(weights, reading.theta) / (AHEAD * lists))

@@ -46,7 +46,7 @@ def find_algorithm(name: str) -> Callable[..., Learner] | None:
     return load_plugin(name) if is_own(name) else ALGORITHMS.get(name)
 
 
-_OF_THE_PAPER = {"order": "T", "confidence": "lil"}
+_OF_THE_PAPER = {"order": "T", "confidence": "lil", "list_length": None}
 
 
 @dataclass(frozen=True)

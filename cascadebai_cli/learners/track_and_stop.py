@@ -3,8 +3,8 @@
 After Garivier and Kaufmann (2016). The run is divided into *stretches*, each planned ahead (`list_plans`) from the
 counts at its beginning:
 
-1. *Forced exploration.* While an item was observed less often than the root of the average count (or never), the `K`
-   least observed items are shown once, the least observed one first, so that it is observed for certain.
+1. *Forced exploration.* While an item was observed less often than the root of the average count (or never), the least
+   observed items are shown once, the least observed one first, so that it is observed for certain.
 2. *Tracking.* Otherwise a stretch has one step, or one part in `STRETCH` of the steps made so far: blocks of one list
    each, none longer than one part in `BLOCKS` of it, in the proportions of the mixture, which is made anew whenever the
    steps have grown by the factor `RENEWAL`.
@@ -20,6 +20,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from cascadebai_cli.learners.glr import refuse_tolerance, told_apart
+from cascadebai_cli.learners.list_length import check_list_length
 from cascadebai_cli.learners.list_plans import Plan, RepeatedList, blocks, plan, read
 from cascadebai_cli.learners.racing import by_mean
 from cascadebai_cli.model.instance import IntArray
@@ -37,9 +38,10 @@ class TrackAndStop:
 
     Args:
         L: number of items.
-        K: number of items to find and length of the list.
+        K: number of items to find.
         delta: risk, in `(0, 1)`.
         epsilon: must be 0.
+        list_length: `M`, the number of items shown at once; `K` if `None`.
 
     Attributes:
         engines: the fast engine that is exact for it.
@@ -54,9 +56,10 @@ class TrackAndStop:
 
     engines = ("planned",)
 
-    def __init__(self, L: int, K: int, delta: float, epsilon: float = 0.0) -> None:
+    def __init__(self, L: int, K: int, delta: float, epsilon: float = 0.0, list_length: int | None = None) -> None:
         refuse_tolerance("track-and-stop", epsilon)
-        self.L, self.K, self.delta = L, K, delta
+        check_list_length(list_length)
+        self.L, self.K, self.M, self.delta = L, K, min(list_length or K, L), delta
         self.T: IntArray = np.zeros(L, np.int64)
         self.S: IntArray = np.zeros(L, np.int64)
         self.steps, self.finished = 0, False
@@ -99,11 +102,11 @@ class TrackAndStop:
 
     def _next_blocks(self) -> list[RepeatedList]:
         if self.T.min() < max(1, np.sqrt(self.T.mean())):
-            least = np.argsort(self.T, kind="stable")[: self.K]
+            least = np.argsort(self.T, kind="stable")[: self.M]
             return [RepeatedList(tuple(least.tolist()), 1)]
         reading = read(self.T, self.S, self.K, self._plan.theta if self._plan else np.nan)
         if self._plan is None or self.steps >= self._renewal:
-            self._plan, self._renewal = plan(self.T, reading, self.steps), RENEWAL * self.steps
+            self._plan, self._renewal = plan(self.T, reading, self.steps, self.M), RENEWAL * self.steps
             self._listed = np.zeros(len(self._plan.lists), np.int64)
         steps = max(1, self.steps // STRETCH)
         return blocks(self._plan, self._listed, self.T, reading, steps, -(-steps // BLOCKS))

@@ -7,7 +7,7 @@ from cascadebai_cli.model.instance import FloatArray
 from cascadebai_cli.theory.lower import confidence_factor
 
 
-def effort(weights: FloatArray, K: int, delta: float, epsilon: float) -> float:
+def effort(weights: FloatArray, K: int, delta: float, epsilon: float, M: int | None = None) -> float:
     """Steps of the order of what a sharp learner takes.
 
     For `epsilon = 0` it is the lower bound [thm:lb_fix_conf_dep], infinite for a tie. With a tolerance nothing is
@@ -17,6 +17,7 @@ def effort(weights: FloatArray, K: int, delta: float, epsilon: float) -> float:
     Args:
         weights: click probabilities, shape `(L,)`, in any order.
         K, delta, epsilon: as in the paper.
+        M: items shown at once, `K` by default.
     """
     w = np.sort(weights)[::-1]
     best, others = w[:K], w[K:]
@@ -28,9 +29,9 @@ def effort(weights: FloatArray, K: int, delta: float, epsilon: float) -> float:
     )
     with np.errstate(divide="ignore"):
         needed = float((1 / divergences).sum())
-    return float(confidence_factor(delta)) * needed / _most_looked_at(w[::-1][:K])
+    return float(confidence_factor(delta)) * needed / _most_looked_at(w[::-1][: M or K])
 
 
 def _most_looked_at(poorest: FloatArray) -> float:
-    """`mu~_K`: expected observations of a list of the `K` poorest items."""
+    """`mu~`: expected observations of a list of the poorest items."""
     return float(np.cumprod(np.concatenate([[1.0], 1 - poorest[:-1]])).sum())

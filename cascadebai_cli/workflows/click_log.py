@@ -37,6 +37,7 @@ class Wanted:
         epsilon: the tolerance; chosen if `None`.
         truth: whether each run draws its click probabilities from what the log leaves open, or takes the expected.
         seed: root seed.
+        page_size: number of items on a page, `K` if `None`.
     """
 
     K: int
@@ -44,6 +45,12 @@ class Wanted:
     epsilon: float | None = None
     truth: Truth = "posterior"
     seed: int = 0
+    page_size: int | None = None
+
+    @property
+    def shown(self) -> int:
+        """Number of items on a page, if there are as many."""
+        return self.page_size or self.K
 
     def __post_init__(self) -> None:
         if not SMALLEST_RISK <= self.delta < 1:
@@ -68,7 +75,7 @@ class Question:
         exact: no tolerance.
         table: tolerances relative to `w(K)`.
         planned: the tolerance that is planned for.
-        own: the items that the log ranks first, shape `(K,)`.
+        ranked: the items as the log ranks them, shape `(L,)`.
         seen: position -> chance that it is looked at; empty without positions.
     """
 
@@ -81,13 +88,28 @@ class Question:
     exact: Tolerance
     table: tuple[Tolerance, ...]
     planned: Tolerance
-    own: tuple[int, ...]
+    ranked: tuple[int, ...]
     seen: Mapping[str, float]
 
     @property
     def K(self) -> int:
         """Number of items to find."""
         return self.wanted.K
+
+    @property
+    def M(self) -> int:
+        """Number of items on a page."""
+        return min(self.wanted.shown, self.L)
+
+    @property
+    def own(self) -> tuple[int, ...]:
+        """The `K` items that the log ranks first."""
+        return self.ranked[: self.K]
+
+    @property
+    def page(self) -> tuple[int, ...]:
+        """The items that the log ranks first, as many as a page shows."""
+        return self.ranked[: self.M]
 
     @property
     def L(self) -> int:
@@ -133,10 +155,10 @@ def ask(log: Log, file: Path, wanted: Wanted) -> Question:
     rates = rates_of(log.clicks, log.views, draws, wanted.seed)
     beliefs = rates.draw(np.random.default_rng([wanted.seed, len(log.names)]))
     truths = beliefs if wanted.truth == "posterior" else rates.expected[None, :]
-    exact = tolerance(truths, wanted.K, wanted.delta, 0.0)
-    table = tolerances(truths, wanted.K, wanted.delta, np.sort(rates.expected)[-wanted.K])
+    exact = _tolerance(wanted, truths, 0.0)
+    table = tolerances(truths, wanted.K, wanted.delta, np.sort(rates.expected)[-wanted.K], M=wanted.shown)
     planned = _planned(wanted, truths, exact, table)
-    return Question(file, log, rates, wanted, beliefs, truths, exact, table, planned, _own(log, rates, wanted.K), seen)
+    return Question(file, log, rates, wanted, beliefs, truths, exact, table, planned, _ranked(log, rates), seen)
 
 
 def _refuse(log: Log, K: int) -> None:
@@ -154,13 +176,17 @@ def _refuse(log: Log, K: int) -> None:
 def _planned(wanted: Wanted, truths: FloatArray, exact: Tolerance, table: tuple[Tolerance, ...]) -> Tolerance:
     """The tolerance asked for, if that can end; else none if that does; else the best of the table."""
     if wanted.epsilon:
-        return tolerance(truths, wanted.K, wanted.delta, wanted.epsilon)
+        return _tolerance(wanted, truths, wanted.epsilon)
     if wanted.epsilon == 0 and np.isfinite(exact.efforts).all():
         return exact
     return best_of((exact, *table) if wanted.epsilon is None else table, MOST_NEEDED, SHARP)
 
 
-def _own(log: Log, rates: Rates, K: int) -> tuple[int, ...]:
-    """The items of the highest raw rates, those without views last."""
+def _tolerance(wanted: Wanted, truths: FloatArray, epsilon: float) -> Tolerance:
+    return tolerance(truths, wanted.K, wanted.delta, epsilon, M=wanted.shown)
+
+
+def _ranked(log: Log, rates: Rates) -> tuple[int, ...]:
+    """The items of the highest raw rates first, those without views last."""
     raw = np.divide(log.clicks, log.views, out=np.full(len(log.views), -1.0), where=log.views > 0)
-    return tuple(np.lexsort((-rates.expected, -raw))[:K].tolist())
+    return tuple(np.lexsort((-rates.expected, -raw)).tolist())

@@ -158,4 +158,4 @@ def _cost(question: Question, first: Simulated | None) -> Cost | None:
     ended = [place for place, row in enumerate(first.rows) if row.status == "stopped"]
     rows = [first.rows[place] for place in ended]
     truths = question.truths[first.truths[ended]]
-    return cost([row.steps for row in rows], [row.clicks for row in rows], truths, question.K, question.own)
+    return cost([row.steps for row in rows], [row.clicks for row in rows], truths, question.page)

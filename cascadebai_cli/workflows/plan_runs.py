@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -35,6 +35,10 @@ class Candidate:
     spec: LearnerSpec
     factor: float
     by_steps: bool = False
+
+    def shown(self, M: int, K: int) -> LearnerSpec:
+        """What runs on pages of `M` items."""
+        return self.spec if M == K else replace(self.spec, options={**self.spec.options, "list_length": M})
 
 
 CANDIDATES: Mapping[str, Candidate] = {
@@ -134,7 +138,7 @@ def _cell(question: Question, candidate: Candidate, truth: int, cap: int) -> Cel
         epsilon=epsilon,
         weights=question.truths[truth],
         items=question.log.names,
-        spec=candidate.spec,
+        spec=candidate.shown(question.M, question.K),
         feedback="cascading",
         order="random",
         max_steps=cap,

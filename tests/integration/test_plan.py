@@ -68,6 +68,18 @@ def test_same_answer_again_and_another_one_is_not_overwritten(tmp_path, monkeypa
     assert (other.code, "holds another plan" in other.err) == (2, True)
 
 
+@pytest.mark.parametrize("M", [1, 3, 9])
+def test_a_page_of_another_size(tmp_path, monkeypatch, M):
+    monkeypatch.setattr("cascadebai_cli.workflows.plan_runs.SECONDS", 0.1)
+    log = HEADER + "a,500,1000\nb,300,1000\nc,200,1000\nd,100,1000\n"
+    result = plan(tmp_path, log, "--trials", 2, "--page-size", M, "--epsilon", 0.05, "--out", tmp_path / "out")
+    assert result.code == 0
+    shown = min(M, 4)
+    assert f"K = 2, {shown} on a page" in result.out
+    assert f"always showing the best {shown}," in result.out
+    assert json.loads((tmp_path / "out" / "plan.json").read_text())["asked"]["page_size"] == M
+
+
 def test_a_tie_is_planned_for(tmp_path, monkeypatch):
     monkeypatch.setattr("cascadebai_cli.workflows.plan_runs.SECONDS", 0.1)
     tied = HEADER + "a,500,1000\nb,300,1000\nc,300,1000\nd,100,1000\n"

@@ -20,6 +20,7 @@ from cascadebai_cli.learners.protocol import Learner
 from cascadebai_cli.learners.track_and_stop import TrackAndStop
 from cascadebai_cli.model.feedback import Cascading, SemiBandit
 
+LENGTHS = st.none() | st.integers(1, 8)
 WEIGHTS = st.one_of(st.sampled_from([0.0, 0.5, 1.0]), st.floats(0, 1), st.floats(0, 0.1), st.floats(0.9, 1))
 
 
@@ -28,19 +29,19 @@ def _mixtures_made_once():
     """The judge, the reference and the engine ask for the same mixtures, which take long to find."""
     made = {}
 
-    def kept(T, reading, lists):
-        key = (T.tobytes(), reading.mean.tobytes(), reading.theta, int(reading.inside.sum()), lists)
-        return made.setdefault(key, None) or made.__setitem__(key, plan(T, reading, lists)) or made[key]
+    def kept(T, reading, lists, M):
+        key = (T.tobytes(), reading.mean.tobytes(), reading.theta, int(reading.inside.sum()), lists, M)
+        return made.setdefault(key, None) or made.__setitem__(key, plan(T, reading, lists, M)) or made[key]
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(track_and_stop, "plan", kept)
         yield
 
 
-def mixture(T, S, K, steps, theta):
+def mixture(T, S, K, steps, theta, M):
     """The package's mixture, the only thing that the judge is given."""
     counts, clicks = np.array(T), np.array(S)
-    made = track_and_stop.plan(counts, read(counts, clicks, K, theta), steps)
+    made = track_and_stop.plan(counts, read(counts, clicks, K, theta), steps, min(M, len(T)))
     return made.level.tolist(), made.lists, made.shares.tolist(), made.theta
 
 
@@ -49,24 +50,24 @@ def trials(draw):
     w = np.array(draw(st.lists(WEIGHTS, min_size=2, max_size=6)))
     K, delta, cap = draw(st.integers(1, len(w) - 1)), draw(st.sampled_from([1e-6, 0.1, 0.6])), draw(st.integers(0, 300))
     table = np.random.default_rng(draw(st.integers(0, 2**32))).random((len(w), cap)) < w[:, None]
-    return table, K, delta, draw(st.booleans()), cap
+    return table, K, delta, draw(st.booleans()), cap, draw(LENGTHS)
 
 
 def by_reference(trial):
-    table, K, delta, cascading, cap = trial
-    learner = TrackAndStop(len(table), K, delta)
+    table, K, delta, cascading, cap, M = trial
+    learner = TrackAndStop(len(table), K, delta, list_length=M)
     return run_reference(learner, TableOutcomes(table), (SemiBandit(), Cascading())[cascading], cap), learner
 
 
 def by_engine(trial):
-    table, K, delta, cascading, cap = trial
-    learner = TrackAndStop(len(table), K, delta)
+    table, K, delta, cascading, cap, M = trial
+    learner = TrackAndStop(len(table), K, delta, list_length=M)
     return run_planned(Job(learner, TableStack(table), cascading, cap)), learner
 
 
-def long_trial(w, K, delta=0.1, cascading=True, cap=6000, seed=1):
+def long_trial(w, K, delta=0.1, cascading=True, cap=6000, seed=1, M=None):
     table = np.random.default_rng(seed).random((len(w), cap)) < np.array(w)[:, None]
-    return table, K, delta, cascading, cap
+    return table, K, delta, cascading, cap, M
 
 
 LONG = {
@@ -97,9 +98,14 @@ def test_equals_the_judge_in_long_runs(name, cascading):
     assert run.steps == 3000 if tied else run.steps > 20
 
 
+@pytest.mark.parametrize("M", [1, 3, 9])
+def test_lists_of_another_length(M):
+    assert check(long_trial(*LONG["two levels"], cap=3000, M=M)).status == "stopped"
+
+
 def check(trial):
-    table, K, delta, cascading, cap = trial
-    steps, stopped, answer, T, S = judge.track_and_stop(table.tolist(), K, delta, mixture, cascading, cap)
+    table, K, delta, cascading, cap, M = trial
+    steps, stopped, answer, T, S = judge.track_and_stop(table.tolist(), K, delta, mixture, cascading, cap, M)
     run, learner = by_reference(trial)
     assert (run.steps, run.status) == (steps, "stopped" if stopped else "capped")
     assert (learner.T.tolist(), learner.S.tolist(), run.recommendation) == (T, S, tuple(answer))
