@@ -16,7 +16,7 @@ from cascadebai_cli.model.instance import BoolArray, FloatArray, IntArray
 COMPONENTS = 6
 SMALLEST_COUNT = 0.05
 """Least `s m` and `s (1 - m)`, so that draws are no zeros and ones."""
-BURN_IN, THIN = 400, 4
+BURN_IN, THIN = 300, 2
 """Sweeps before the first law, and between two."""
 STEPS = 5
 """Metropolis steps of each component in a sweep."""
