@@ -36,14 +36,14 @@ class Checked:
     Args:
         learner: the learner.
         name: for messages.
-        L, K: numbers of items, and of those to find.
+        L, K, M: numbers of items, of those to find, and of those in a list at most.
 
     Raises:
         CascadeError: at every value that breaks the protocol.
     """
 
-    def __init__(self, learner: Learner, name: str, L: int, K: int) -> None:
-        self._learner, self.name, self._L, self._K = learner, name, L, K
+    def __init__(self, learner: Learner, name: str, L: int, K: int, M: int) -> None:
+        self._learner, self.name, self._L, self._K, self._M = learner, name, L, K, M
         self.observe: Callable[[Sequence[int], Sequence[int]], None] = learner.observe
 
     @property
@@ -63,8 +63,8 @@ class Checked:
         """The list to show."""
         shown: Any = self._learner.select()
         items = None if isinstance(shown, _UNORDERED) else self._items(shown)
-        if not items or len(items) > self._K:
-            raise self._refusal("select", shown, f"a list has 1 to {self._K}")
+        if not items or len(items) > self._M:
+            raise self._refusal("select", shown, f"a list has 1 to {self._M}")
         return items
 
     def _best(self, part: str) -> tuple[int, ...]:

@@ -14,6 +14,7 @@ import numpy as np
 from cascadebai_cli.errors import CascadeError, ConfigError
 from cascadebai_cli.learners.checked import PARTS, Checked, CheckedAnswering, refuse_incomplete
 from cascadebai_cli.learners.own_code import in_words, own_hash, own_module
+from cascadebai_cli.learners.list_length import check_list_length
 from cascadebai_cli.learners.protocol import Learner, can_answer
 from cascadebai_cli.learners.racing import RacingLearner
 from cascadebai_cli.learners.sources import OURS
@@ -52,12 +53,13 @@ def build_plugin(name: str, make_rng: MakeGenerator, *, L: int, K: int, **others
     Args:
         name: `module:Class`.
         make_rng: makes its generator, if its constructor takes `rng`.
-        L, K, others: further arguments of the constructor.
+        L, K, others: further arguments of the constructor; `list_length` is how many items its lists may have, else `K`.
 
     Raises:
         ConfigError: if it cannot be made, or does not follow the protocol.
     """
-    made = load_plugin(name)
+    made, M = load_plugin(name), others.get("list_length")
+    check_list_length(M)
     try:
         if "rng" in parameters(made):
             others["rng"] = make_rng()
@@ -71,7 +73,7 @@ def build_plugin(name: str, make_rng: MakeGenerator, *, L: int, K: int, **others
         ours: Learner = learner
         return ours
     checked = CheckedAnswering if can_answer(learner) else Checked
-    return checked(learner, name, L, K)
+    return checked(learner, name, L, K, min(M or K, L))
 
 
 def _runs_our_way(learner: object) -> bool:

@@ -153,7 +153,7 @@ LISTS = """\
 class Own:
     finished, recommendation = False, ()
 
-    def __init__(self, L, K, delta, epsilon, first: int = 0, items: int = 1, times: int = 1):
+    def __init__(self, L, K, delta, epsilon, first: int = 0, items: int = 1, times: int = 1, list_length=None):
         self.shown = list(range(first, first + items)) * times
 
     def select(self):
@@ -183,6 +183,14 @@ def test_lists_that_are_none_fail(tmp_path, own, options, returned):
     assert result.code == 1
     found = result.err
     assert f"{own}_lists:Own: select returned {returned}; a list has 1 to 2 different items, each from 0 to 5" in found
+
+
+@pytest.mark.parametrize(("M", "part"), [(3, "recommendation"), (2, "select")])
+def test_lists_may_be_as_long_as_list_length(tmp_path, own, M, part):
+    (tmp_path / f"{own}_lists.py").write_text(LISTS)
+    learner = f"{{name: mine, algorithm: '{own}_lists:Own', items: 3, list_length: {M}}}"
+    result = call("run", write_config(tmp_path, trials=1, extra=f"learners:\n  - {learner}\n"), "--K", 2, "--n-jobs", 1)
+    assert f"{own}_lists:Own: {part} returned" in result.err
 
 
 def test_the_engine_that_cannot_run_it_is_named(tmp_path, own):
