@@ -21,6 +21,7 @@ from cascadebai_cli.store.manifest import Manifest, write_manifest
 from cascadebai_cli.store.schema import (
     BOUND_FITS_CSV,
     BOUNDS_CSV,
+    BUDGETS_CSV,
     FITS_CSV,
     MODELS_CSV,
     ORDERS_CSV,
@@ -34,7 +35,7 @@ from cascadebai_cli.text.numbers import count
 from experiments.artefacts import ARTEFACTS, REFERENCE, RESULTS
 
 TABLES = (
-    *(TRIALS_CSV, SUMMARY_CSV, FITS_CSV, MODELS_CSV, BOUND_FITS_CSV, RATIOS_CSV, ORDERS_CSV, BOUNDS_CSV),
+    *(TRIALS_CSV, SUMMARY_CSV, FITS_CSV, MODELS_CSV, BOUND_FITS_CSV, RATIOS_CSV, ORDERS_CSV, BOUNDS_CSV, BUDGETS_CSV),
     *("solved.csv", "pairs.csv", "quoted.csv", "places.csv"),  # of published_weights
     *("sizes.csv", "changes.csv", "lesson.csv"),  # of published_rewards
 )
@@ -107,7 +108,7 @@ def main() -> None:
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help="directories below results; all that are there if none"
     )
-    everything = [*(one.name for one in ARTEFACTS), "beyond", "published_weights", "published_rewards"]
+    everything = [*(one.name for one in ARTEFACTS), "beyond", "budget", "published_weights", "published_rewards"]
     parser.add_argument("--take-up", action="store_true", help="begin results/NAME with what still holds of them")
     given = parser.parse_args()
     names = given.names or [name for name in everything if (RESULTS / name).is_dir()]

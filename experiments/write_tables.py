@@ -23,11 +23,16 @@ from cascadebai_cli.store.directory import Results, load_results, missing_trials
 from cascadebai_cli.store.schema import MANIFEST
 from cascadebai_cli.store.timings import times_of
 from cascadebai_cli.text.numbers import change, coefficient, count, difference, p_value, share
-from experiments import other_tables, reward_tables, weight_tables
+from experiments import budget_tables, other_tables, reward_tables, weight_tables
 from experiments.artefacts import ARTEFACTS, REFERENCE, Artefact
 from experiments.markdown import NOT_YET, plain, table
 
-DOCUMENTS = (Path("README.md"), Path("experiments/README.md"), Path("experiments/published_numbers.md"))
+DOCUMENTS = (
+    Path("README.md"),
+    Path("experiments/README.md"),
+    Path("experiments/published_numbers.md"),
+    Path("docs/budget.md"),
+)
 MARKED = re.compile(r"(<!-- begin: (?P<name>[\w-]+) -->)(?P<text>.*?)(<!-- end: (?P=name) -->)", re.DOTALL)
 
 
@@ -156,6 +161,7 @@ BLOCKS: Mapping[str, Callable[[], str | None]] = {
     **weight_tables.BLOCKS,
     **reward_tables.BLOCKS,
     **other_tables.BLOCKS,
+    **budget_tables.BLOCKS,
 }
 """Name of a marked place -> what is written there, `None` to leave what is there.
 

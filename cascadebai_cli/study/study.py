@@ -12,7 +12,7 @@ from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.model.feedback import FeedbackName
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.document import KeyPath
-from cascadebai_cli.study.enough import FIRST, Trials
+from cascadebai_cli.study.enough import FIRST, Enough, Trials
 from cascadebai_cli.study.fields import (
     AXES,
     DEFAULT_RISKS,
@@ -144,6 +144,7 @@ class Study(Entry):
         if context.runs:
             self._cells = tuple(cells_of(self, context.folder))
             _refuse_half_a_budget(self._cells)
+            _refuse_aims_at_steps(self)
             _refuse_twins(self, self._cells)
             for cell in self._cells:
                 _check_learner(self, cell)
@@ -167,6 +168,12 @@ def _refuse_half_a_budget(cells: Sequence[Cell]) -> None:
     if 0 < len(without) < len(cells):
         text = f"'{without[0].instance}' has no budget, but others have; give all instances one, or none"
         raise mistake(text, "budget")
+
+
+def _refuse_aims_at_steps(study: Study) -> None:
+    """A budget fixes the steps: they never become better known."""
+    if study.cells[0].answers and isinstance(study.trials, Enough) and study.trials.relative_error is not None:
+        raise mistake("a budget fixes the steps that this is about; use max_errors", "trials", "relative_error")
 
 
 def _refuse_twins(study: Study, cells: Sequence[Cell]) -> None:

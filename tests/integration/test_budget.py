@@ -13,7 +13,6 @@ from cascadebai_cli.study.config import load_study
 
 CONFIG = """\
 seed: 5
-trials: 6
 {top}
 instances:
   - {{name: ramp, family: linear, L: 8, K: 3, w_max: 0.9, w_min: 0.2{instance}}}
@@ -27,7 +26,8 @@ BUDGETS = "{from: 100, to: 450, times: 2}"
 
 def write(folder, top=f"budget: {BUDGETS}", instance=""):
     path = folder / "study.yaml"
-    path.write_text(CONFIG.format(top=top, instance=instance))
+    trials = "" if "trials" in top else "trials: 6\n"
+    path.write_text(CONFIG.format(top=trials + top, instance=instance))
     return path
 
 
@@ -81,7 +81,7 @@ def test_one_path_serves_all_budgets_unless_the_learner_knows_them(tmp_path):
 def test_the_path_is_that_of_the_same_cell_without_a_budget(tmp_path):
     plain = CONFIG.replace("  - {{name: uniform, algorithm: uniform}}\n  - {{name: sar, algorithm: sar}}\n", "")
     path = tmp_path / "plain.yaml"
-    path.write_text(plain.format(top="", instance=""))
+    path.write_text(plain.format(top="trials: 6", instance=""))
     (without,) = load_study(path).cells
     asked = [cell for cell in load_study(write(tmp_path)).cells if cell.learner == "CascadeBAI"]
     assert {cell.path_id for cell in asked} == {without.cell_id}
@@ -141,6 +141,11 @@ def test_verify_runs_answers_again_bit_for_bit(tmp_path):
         ("budget: {from: 9, to: 50, times: 1}", "", "times: 1 is no growth; write a number from 1.01"),
         ("budget: {from: 9, to: 50, step: 1}", "", "step: unknown key"),
         ("budget: 0", "", "budget: 0 is too small"),
+        (
+            "budget: 90\ntrials: {relative_error: 0.1, at_most: 9, at_least: 2}",
+            "",
+            "relative_error: a budget fixes the steps that this is about; use max_errors",
+        ),
         ("", ", budget: 0", "budget: 0 is too small"),
     ],
 )
@@ -152,7 +157,7 @@ def test_a_grid_of_which_a_part_has_a_budget_is_refused(tmp_path):
     text = CONFIG.replace("  - {{name: uniform, algorithm: uniform}}\n  - {{name: sar, algorithm: sar}}\n", "")
     other = "  - {{name: other, family: linear, L: 8, K: 3, w_max: 1, w_min: 0}}\nlearners:"
     config = tmp_path / "study.yaml"
-    config.write_text(text.replace("learners:", other).format(top="", instance=", budget: 200"))
+    config.write_text(text.replace("learners:", other).format(top="trials: 6", instance=", budget: 200"))
     assert "'other' has no budget, but others have; give all instances one, or none" in refusal("sweep", config)
 
 
