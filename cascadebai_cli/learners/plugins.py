@@ -13,8 +13,8 @@ import numpy as np
 
 from cascadebai_cli.errors import CascadeError, ConfigError
 from cascadebai_cli.learners.checked import PARTS, Checked, CheckedAnswering, refuse_incomplete
-from cascadebai_cli.learners.own_code import in_words, own_hash, own_module
 from cascadebai_cli.learners.list_length import check_list_length
+from cascadebai_cli.learners.own_code import in_words, own_hash, own_module
 from cascadebai_cli.learners.protocol import Learner, can_answer
 from cascadebai_cli.learners.racing import RacingLearner
 from cascadebai_cli.learners.sources import OURS
@@ -53,7 +53,7 @@ def build_plugin(name: str, make_rng: MakeGenerator, *, L: int, K: int, **others
     Args:
         name: `module:Class`.
         make_rng: makes its generator, if its constructor takes `rng`.
-        L, K, others: further arguments of the constructor; `list_length` is how many items its lists may have, else `K`.
+        L, K, others: further arguments of the constructor; `list_length`, else `K`, is the most of a list.
 
     Raises:
         ConfigError: if it cannot be made, or does not follow the protocol.
