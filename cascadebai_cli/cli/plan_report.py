@@ -32,6 +32,9 @@ def question_in_words(question: "Question") -> str:
         _tolerance_in_words(question),
         f"by the bounds a test takes some {_spread(question.guess)} page views",
     ]
+    least = question.least
+    if least is not None:
+        lines.append(f"were these the rates, no learner could do with fewer than {count(least)} page views on average")
     return "\n".join(lines) + "\n"
 
 

@@ -11,10 +11,11 @@ from cascadebai_cli.analysis.page_views import quantiles
 from cascadebai_cli.analysis.tolerances import Tolerance, best_of, tolerance, tolerances
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.logs.read import Layout, Log, read_log
-from cascadebai_cli.model.instance import FloatArray
+from cascadebai_cli.model.instance import FloatArray, Instance
 from cascadebai_cli.model.rates import Rates, rates_of
 from cascadebai_cli.study.fields import SMALLEST_RISK
 from cascadebai_cli.text.numbers import count
+from cascadebai_cli.theory.sharp import sharp_bound
 from cascadebai_cli.workflows.corrected import corrected
 
 Truth = Literal["posterior", "mean"]
@@ -24,6 +25,8 @@ MOST_NEEDED = 1_000_000
 """Page views that a test may take; a tolerance is chosen with which it mostly takes fewer."""
 DRAWS, FEWEST_DRAWS, NUMBERS = 400, 50, 1_000_000
 """Draws of all click probabilities: 400, but fewer than a million numbers, and 50 at least."""
+MOST_RATES = 64
+"""Different rates for which the sharp bound is worked out."""
 SHARP = 8.0
 """Page views of the sharpest learner over the effort, about."""
 
@@ -120,6 +123,18 @@ class Question:
     def guess(self) -> tuple[float, float, float]:
         """5, 50 and 95 % quantiles of the page views of a sharp learner, by the bounds."""
         return quantiles(SHARP * self.planned.efforts)
+
+    @property
+    def least(self) -> float | None:
+        """Page views that any learner needs on average, were the rates the expected ones, by the sharp bound.
+
+        `None` with a tolerance, which it is not known for, with too many rates to be quick, or a tie that has no end.
+        """
+        rates, K = self.rates.expected, self.K
+        ranked = np.sort(rates)[::-1]
+        if self.planned.epsilon > 0 or len(np.unique(rates)) > MOST_RATES or ranked[K - 1] == ranked[K]:
+            return None
+        return sharp_bound(Instance(rates, K), M=self.M).steps(self.wanted.delta)
 
     @property
     def chances(self) -> FloatArray:

@@ -1,6 +1,7 @@
 """`cascadebai plan`: from a click log to page views, and one sentence for every bad file."""
 
 import json
+import re
 
 import pandas as pd
 import pytest
@@ -38,6 +39,15 @@ def test_answers_in_page_views(tmp_path):
     assert out.index("ad 0") < out.index("ad 1")
     assert out.count("6 of 6") == 5
     assert "is right already: 100%" in out
+    least = re.search(
+        r"^were these the rates, no learner could do with fewer than (\d+) page views on average$", out, re.M
+    )
+    assert least is not None
+    assert medians[0] / 50 < int(least[1]) < medians[0]
+
+
+def test_no_bound_is_said_with_a_tolerance(tmp_path):
+    assert "no learner could" not in plan(tmp_path, GOOD, "--trials", 2, "--epsilon", 0.05).out
 
 
 def test_what_it_leaves(tmp_path):
