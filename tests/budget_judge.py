@@ -41,12 +41,12 @@ def phase_lengths(L: int, budget: int) -> list[int]:
     return [(n[k] - n[k - 1]) * (L + 1 - k) for k in range(1, L)]
 
 
-def look(rewards, K: int, steps: int, ends: Sequence[int], cascading: bool) -> Asked:
-    """Show the least observed survivors for `steps` steps; an item is decided at each of `ends`."""
+def look(rewards, K: int, M: int, steps: int, ends: Sequence[int], cascading: bool) -> Asked:
+    """Show the `M` least observed survivors for `steps` steps; an item is decided at each of `ends`."""
     L = len(rewards)
     T, D, A, R, t = [0] * L, list(range(L)), [], [], 0
     while t < steps and len(A) < K and len(R) < L - K:
-        for i in sorted(D, key=lambda i: T[i])[:K]:
+        for i in sorted(D, key=lambda i: T[i])[:M]:
             T[i] += 1
             if rewards[i][T[i] - 1] and cascading:
                 break
@@ -68,11 +68,11 @@ def decide(rewards, K: int, T, D: list[int], A: list[int], R: list[int]) -> None
     D.remove(order[0] if order[0] in A else order[-1])
 
 
-def uniform(rewards, K: int, budget: int, cascading: bool = True) -> Asked:
-    return look(rewards, K, budget, (), cascading)
+def uniform(rewards, K: int, M: int, budget: int, cascading: bool = True) -> Asked:
+    return look(rewards, K, M, budget, (), cascading)
 
 
-def sar(rewards, K: int, budget: int, cascading: bool = True) -> Asked:
+def sar(rewards, K: int, M: int, budget: int, cascading: bool = True) -> Asked:
     lengths = phase_lengths(len(rewards), budget)
     ends = [sum(lengths[: k + 1]) for k in range(len(lengths))]
-    return look(rewards, K, budget, ends, cascading)
+    return look(rewards, K, M, budget, ends, cascading)

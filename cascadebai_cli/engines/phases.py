@@ -48,7 +48,7 @@ class _Sweep:
     def show(self, steps: int) -> None:
         """Make so many steps, in which nobody is decided."""
         D = self.learner.race.survivors
-        batch = min(self.learner.race.K, len(D))
+        batch = min(self.learner.M, len(D))
         while steps > 0:
             skipped = int(np.searchsorted(D, self.column))
             clicks = self.ahead[:, D].ravel()[skipped:]

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.learners.list_length import check_list_length
 from cascadebai_cli.learners.racing import LeastObservedFirst, by_mean
 from cascadebai_cli.model.instance import ROUNDING, FloatArray
 from cascadebai_cli.theory.budget import least_observations
@@ -19,25 +20,33 @@ class Uniform(LeastObservedFirst):
 
     Args:
         L: number of items.
-        K: number of items to find and length of the list.
+        K: number of items to find.
         delta, epsilon: of no effect.
+        list_length: `M`, the number of items shown at once; `K` if `None`.
 
     Attributes:
         engines: the fast engine that is exact for it.
         ends: steps after which an item is decided, ascending; more than one where a phase has no step; none here.
         steps: lists shown.
+
+    Raises:
+        ConfigError: if `list_length` is no number of items.
     """
 
     engines = ("phases",)
     endless = True
 
-    def __init__(self, L: int, K: int, delta: float = 0.1, epsilon: float = 0.0) -> None:
+    def __init__(
+        self, L: int, K: int, delta: float = 0.1, epsilon: float = 0.0, list_length: int | None = None
+    ) -> None:
         super().__init__(L, K)
+        check_list_length(list_length)
+        self.M = list_length or K
         self.ends: Sequence[int] = ()
         self.steps = 0
 
     def _batch(self, survivors: int) -> int:
-        return min(self.race.K, survivors)
+        return min(self.M, survivors)
 
     def observe(self, shown: Sequence[int], outcomes: Sequence[int]) -> None:
         """Update counts and sums, and decide when it is time."""
@@ -79,7 +88,7 @@ class SuccessiveAcceptsRejects(Uniform):
     largest empirical gap is decided: the best one is accepted or the worst one rejected.
 
     Args:
-        L, K, delta, epsilon: as for `Uniform`.
+        L, K, delta, epsilon, list_length: as for `Uniform`.
         budget: number of steps, `N`.
 
     Raises:
@@ -88,8 +97,16 @@ class SuccessiveAcceptsRejects(Uniform):
 
     endless = False
 
-    def __init__(self, L: int, K: int, delta: float = 0.1, epsilon: float = 0.0, budget: int | None = None) -> None:
-        super().__init__(L, K)
+    def __init__(
+        self,
+        L: int,
+        K: int,
+        delta: float = 0.1,
+        epsilon: float = 0.0,
+        list_length: int | None = None,
+        budget: int | None = None,
+    ) -> None:
+        super().__init__(L, K, list_length=list_length)
         if budget is None:
             raise ConfigError("sar needs to know when it is asked; write for example budget: 20000")
         if budget <= L:

@@ -37,8 +37,9 @@ def problems(draw, longest=400):
     return K, budget, table, draw(st.booleans())
 
 
-def made(kind, L, K, budget):
-    return kind(L, K, budget=budget) if kind is SuccessiveAcceptsRejects else kind(L, K)
+def made(kind, L, K, M, budget):
+    known = {"budget": budget} if kind is SuccessiveAcceptsRejects else {}
+    return kind(L, K, list_length=M, **known)
 
 
 @MANY
@@ -47,11 +48,11 @@ def made(kind, L, K, budget):
 )
 def test_reference_and_phases_are_what_the_judge_says(kind, judge, examples):
     @settings(max_examples=examples)
-    @given(problems(), st.sampled_from([1, 2, 5, 64]))
-    def equal(problem, rounds):
+    @given(problems(), st.none() | st.integers(1, 10), st.sampled_from([1, 2, 5, 64]))
+    def equal(problem, M, rounds):
         K, budget, table, cascading = problem
-        expected = judge(table.astype(int).tolist(), K, budget, cascading)
-        one, other = (made(kind, len(table), K, budget) for _ in range(2))
+        expected = judge(table.astype(int).tolist(), K, M or K, budget, cascading)
+        one, other = (made(kind, len(table), K, M, budget) for _ in range(2))
         run = run_reference(one, TableOutcomes(table), Cascading() if cascading else SemiBandit(), budget)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(phases, "FEWEST", rounds)
