@@ -16,7 +16,7 @@ from cascadebai_cli.learners.protocol import Learner, can_answer
 from cascadebai_cli.learners.registry import LearnerSpec, knows_budget
 from cascadebai_cli.model.feedback import FeedbackName
 from cascadebai_cli.model.instance import FloatArray, Instance
-from cascadebai_cli.study.fields import OrderName
+from cascadebai_cli.study.fields import PermutationName
 from cascadebai_cli.study.learners import non_default_options
 
 COUNTABLE = 10**17
@@ -53,7 +53,7 @@ class Cell:
     items: tuple[str, ...]
     spec: LearnerSpec
     feedback: FeedbackName
-    order: OrderName
+    order: PermutationName
     max_steps: int | None
     engine: EngineName
     rewards: TableShape | None = None

@@ -31,7 +31,7 @@ ALL_AXES = (*AXES, "budget")
 """All that may, in the same order."""
 DEFAULT_RISKS, DEFAULT_TOLERANCES = (0.1,), (0.0,)
 
-OrderName = Literal["random", "as_given"]
+PermutationName = Literal["random", "as_given"]
 
 
 @dataclass(frozen=True)

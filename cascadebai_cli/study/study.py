@@ -22,7 +22,7 @@ from cascadebai_cli.study.fields import (
     Entry,
     FileName,
     List,
-    OrderName,
+    PermutationName,
     Risks,
     Sizes,
     Text,
@@ -96,7 +96,7 @@ class Study(Entry):
     epsilon: Tolerances = DEFAULT_TOLERANCES
     budget: Budgets | None = None
     zip: Zip | None = None
-    order: OrderName = "random"
+    order: PermutationName = "random"
     max_steps: Annotated[int, Field(ge=1, le=10**18)] | None = None
     engine: EngineName = "auto"
     feedback: FeedbackName = "cascading"
