@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from cases import mostly_slow
 from sweeps import ROOT, call, environment
 from synthetic import scaling_config, write_results
 
@@ -126,7 +127,7 @@ def test_the_clock_learns_the_pace() -> None:
     assert clock.left(["c"]) == "20.0 h"
 
 
-@pytest.mark.parametrize("module", ["reproduce", "reference", "write_tables"])
+@pytest.mark.parametrize("module", mostly_slow(["reproduce", "reference", "write_tables"], ["reference"]))
 def test_scripts_explain_themselves(module: str) -> None:
     words = [sys.executable, "-m", f"experiments.{module}", "--help"]
     found = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=True, env=environment())

@@ -162,17 +162,13 @@ def long_run(tmp_path_factory):
     return config, folder / "expected"
 
 
-@pytest.mark.parametrize(
-    ("number", "times"),
-    [
-        (signal.SIGKILL, 1),
-        pytest.param(signal.SIGKILL, 20, marks=pytest.mark.slow),
-        pytest.param(signal.SIGINT, 5, marks=pytest.mark.slow),
-    ],
-)
-def test_interrupted_at_random_moments_it_ends_as_if_nothing_had_happened(long_run, tmp_path, number, times):
+KILLS = [(signal.SIGKILL, 1, 0), *((signal.SIGKILL, 5, seed) for seed in range(1, 5)), (signal.SIGINT, 5, 0)]
+
+
+@pytest.mark.parametrize(("number", "times", "seed"), mostly_slow(KILLS, KILLS[:1]))
+def test_interrupted_at_random_moments_it_ends_as_if_nothing_had_happened(long_run, tmp_path, number, times, seed):
     config, expected = long_run
-    out, moments = tmp_path / "out", random.Random(int(number))
+    out, moments = tmp_path / "out", random.Random(f"{number} {seed}")
     for _ in range(times):
         process, workers = started_on(config, out)
         time.sleep(moments.uniform(0, 0.7))

@@ -173,13 +173,15 @@ def test_closed_streams(tmp_path: Path, closed: str) -> None:
 
 
 @pytest.mark.parametrize("closed", mostly_slow([">&-", "2>&-", ">&- 2>&-"], ["2>&-"]))
-@pytest.mark.parametrize("words", [("--help",), ("--version",), ("nothing",), ("sweep",), ("fit", "nowhere")])
-def test_nothing_to_say_to(closed: str, words: tuple[str, ...]) -> None:
-    line = " ".join(command(*words))
+@pytest.mark.parametrize(
+    "words", mostly_slow(["--help", "--version", "nothing", "sweep", "fit nowhere"], ["--help", "sweep"])
+)
+def test_nothing_to_say_to(closed: str, words: str) -> None:
+    line = " ".join(command(*words.split()))
     done = subprocess.run(
         ["sh", "-c", f"{line} {closed}"], env=environment(), capture_output=True, text=True, timeout=60
     )
-    assert done.returncode == (0 if words[0].startswith("--") else 2)
+    assert done.returncode == (0 if words.startswith("--") else 2)
     assert "Traceback" not in done.stderr
 
 

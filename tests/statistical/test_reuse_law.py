@@ -55,7 +55,7 @@ def independent(request):
     return request.param, with_independent_rewards(request.param)
 
 
-@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("name", mostly_slow(SHAPES, ["drawn anew"]))
 def test_same_law(independent, name):
     case, expected = independent
     assert (p_values(expected, with_table(case, SHAPES[name])) > THRESHOLD).all()

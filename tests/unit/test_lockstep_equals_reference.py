@@ -93,7 +93,7 @@ LONG = {
 }
 
 
-@pytest.mark.parametrize("case", mostly_slow(LONG, ["two levels, high", "K = 1"]))
+@pytest.mark.parametrize("case", mostly_slow(LONG, ["two levels, high"]))
 @pytest.mark.parametrize("order", ORDERS)
 def test_equals_reference_in_long_runs(case, order):
     block = [long_trial(order, seed, **LONG[case]) for seed in range(2)]

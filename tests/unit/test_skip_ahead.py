@@ -90,7 +90,7 @@ def random_jobs(seeds):
         yield Job(learner, outcomes, seed % 3 > 0, 400 if seed % 4 == 0 else None)
 
 
-@pytest.mark.parametrize("rows", [1, 2, 7, 200])
+@pytest.mark.parametrize("rows", mostly_slow([1, 2, 7, 200], [7]))
 def test_a_run_does_not_depend_on_the_rows_beside_it(rows):
     alone = [in_order(run_skip_ahead(list(random_jobs([seed]))))[0] for seed in range(24)]
     assert in_order(run_skip_ahead(list(random_jobs(range(24))), rows=rows)) == alone

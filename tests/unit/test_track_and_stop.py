@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import track_and_stop as judge
+from cases import mostly_slow
 from given import TableOutcomes, TableStack
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
@@ -89,7 +90,7 @@ def test_equals_the_judge_and_the_engine_equals_both(trial):
 
 
 @pytest.mark.parametrize("name", LONG)
-@pytest.mark.parametrize("cascading", [True, False])
+@pytest.mark.parametrize("cascading", mostly_slow([True, False], [True]))
 def test_equals_the_judge_in_long_runs(name, cascading):
     w, K = LONG[name]
     run = check(long_trial(w, K, cascading=cascading, cap=3000))
