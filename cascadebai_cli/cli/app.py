@@ -1,5 +1,7 @@
 """The command line: verbs, exit codes, and errors as one line."""
 
+import errno
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
@@ -37,6 +39,8 @@ EXAMPLES: Mapping[Callable[..., None], str] = MappingProxyType(
 )
 """Verb -> an example of it, in the order of the help."""
 
+LIMITS = (errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM)
+
 app = typer.Typer(
     name="cascadebai",
     no_args_is_help=True,
@@ -69,6 +73,7 @@ def root(
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command line, that of the process by default, and exit; our errors become one line on stderr."""
     prepare_streams()
+    os.environ["MPLBACKEND"] = "agg"  # figures are files: what is set for windows, or no backend at all, does not count
     try:
         app(arguments, prog_name="cascadebai")
     except CascadeError as error:
@@ -83,7 +88,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _explained(error: OSError) -> str:
-    """Commands explain most files themselves; what has no name is a full or broken stdout."""
+    """Commands explain most files themselves; what has no name is a limit of the machine, or a broken stdout."""
+    if error.errno in LIMITS:
+        return f"{error.strerror}: this machine allows no more; raise its limit (ulimit), or use a smaller --n-jobs"
     if error.filename is None:
         return f"{error.strerror or error}; the output could not be written, send it to another place"
     return f"{error.filename}: {error.strerror or error}; give a place that may be read and written"

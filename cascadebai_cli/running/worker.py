@@ -25,6 +25,7 @@ from cascadebai_cli.errors import CascadeError
 from cascadebai_cli.learners.protocol import Learner
 from cascadebai_cli.model.instance import Instance, IntArray
 from cascadebai_cli.running.seeds import learner_generator, trial_generator
+from cascadebai_cli.running.surroundings import as_before, said
 from cascadebai_cli.running.work import Begun, Block, BlockResult, Failed, NotRepeatable, Settings, engine_versions
 from cascadebai_cli.store.schema import TrialRow
 from cascadebai_cli.study.cells import Cell
@@ -142,15 +143,15 @@ def run_block(settings: Settings, block: Block, ready: Ready | None = None) -> B
         if isinstance(one, Begun):
             continue
         try:
-            done = one or _timed(settings.seed, block.cell, trial)
-            if block.twice and trial == block.trials[0]:
-                _refuse_another(settings.seed, block.cell, trial, done)
+            with as_before():
+                done = one or _timed(settings.seed, block.cell, trial)
+                if block.twice and trial == block.trials[0]:
+                    _refuse_another(settings.seed, block.cell, trial, done)
             result.finished.append(_row(settings, block.cell, problem, trial, done))
-        except NotRepeatable:
+        except (NotRepeatable, KeyboardInterrupt):
             raise
-        except (Exception, SystemExit) as error:
-            line = f"{type(error).__name__}: {error}".splitlines()[0]
-            result.failed.append(Failed(trial, line, traceback.format_exc()))
+        except BaseException as error:  # of a learner of one's own, such as SystemExit
+            result.failed.append(Failed(trial, said(error), traceback.format_exc()))
             if settings.fail_fast:
                 break
     return result

@@ -1,5 +1,6 @@
 """The command line as a user meets it: exit codes, messages, what is imported."""
 
+import errno
 import re
 import subprocess
 import sys
@@ -229,3 +230,13 @@ def test_durations(seconds, text):
 @pytest.mark.parametrize("verb", ["fit", "plot", "report"])
 def test_what_can_be_no_path(verb, text):
     assert refusal(verb, text).startswith(f"DIR {text[:20]}... is no path")
+
+
+def test_a_limit_of_the_machine_is_not_taken_for_a_full_disk(monkeypatch):
+    def too_many(*_, **__):
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr("cascadebai_cli.workflows.run.run", too_many)
+    code, out, err = call("run", "configs/smoke.yaml")
+    assert (code, out) == (1, "")
+    assert err.startswith("error: Too many open files: this machine allows no more; raise its limit")

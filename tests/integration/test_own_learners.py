@@ -280,3 +280,45 @@ def test_after_a_learner_was_refused_the_sweep_goes_on_with_a_better_one(tmp_pat
     assert (tmp_path / "out" / "trials.journal").read_bytes().startswith(kept)
     assert finished(*words[:2], "--out", "other", *words[4:], folder=tmp_path).returncode == 0
     assert tables(tmp_path / "out") == tables(tmp_path / "other")
+
+
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        ("raise BaseException('odd')", "BaseException: odd"),
+        ("raise GeneratorExit", "GeneratorExit"),
+        ("raise MemoryError", "MemoryError"),
+        ("raise Unprintable", "Unprintable"),
+        ("raise ValueError('one\\ntwo')", "ValueError: one"),
+    ],
+)
+def test_whatever_a_learner_raises_is_one_line(learner, tmp_path, source, line):
+    shown = "class Unprintable(Exception):\n    def __str__(self):\n        raise RuntimeError\n\n\n"
+    name = learner(f"{shown}class Mine(Own):\n    def select(self):\n        {source}\n")
+    code, _, err = run(tmp_path, name, "--K", 1, "--instance", "wide", "--quiet")
+    assert code == 1
+    assert err.count(f" failed: {line}; repeat it with: ") == err.count("\n") - 1 == 3
+
+
+def test_the_directory_that_a_learner_changes_to_is_left_again(learner, tmp_path):
+    name = learner("class Mine(Own):\n    def select(self):\n        import os; os.chdir('/')\n        return [0]\n")
+    config = write_config(tmp_path, trials=3)
+    assert call("sweep", config.name, "--plugin", name, "--out", "out", "--n-jobs", 1, "--quiet").code == 0
+
+
+FORKS = """\
+class Mine(Own):
+    def select(self):
+        import os
+        child = os.fork()
+        if child:
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
+        return [0]
+"""
+
+
+def test_a_process_that_a_learner_forks_ends_with_its_trial(learner, tmp_path):
+    name = learner(FORKS)
+    words = ("sweep", write_config(tmp_path, trials=1), "--out", "out", "--plugin", name, "--n-jobs", 1, "--quiet")
+    done = finished(*words, folder=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
