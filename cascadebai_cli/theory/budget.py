@@ -16,9 +16,16 @@ that a mean reaches `c > w` at any `t >= n` is at most `E exp(s (mean_n - c))` f
 none of these is named. So an error has at most the sum over both of `exp(-n d(c, w))`, for each `c` in between.
 
 *SAR* (Bubeck, Wang and Viswanathan, 2013, Theorem 1). Let `D(1) <= D(2) <= ...` be the gaps. As long as at the end of
-phase `j` all survivors' means are less than `D(L + 1 - j) / 4` off, for `j = 1, ..., L - 1`, every decision is right. A
-union over items and phases bounds the rest by the sum of `2 L exp(-n_j D(L + 1 - j)^2 / 8)`, which is at most
-`2 L^2 exp(-(N - L) / (8 logbar(L) H2))`. It knows no tolerance.
+phase `j` all survivors' means are less than `e = D(L + 1 - j) / 4` off, for `j = 1, ..., L - 1`, every decision is
+right. For let it be so up to phase `j`, which has `d = L + 1 - j` survivors, among them `k` good ones, the weakest of
+weight `g`, and bad ones, the strongest of weight `b < g`; let `X(r)` be their r-th largest mean. All `k` good means
+are above `g - e`, so `X(k) > g - e`; one of the `k + 1` largest means is that of a bad item, so `X(k + 1) < b + e`.
+Of any `d` items one has a gap of `D(d) = 4 e` or more, and then so has the best or the worst of them. In the first
+case `X(1) - X(k + 1) > 4 e - 2 e`, in the second `X(k) - X(d) > 2 e`. Now let a bad item have the mean `X(1)`. A good
+one stands behind the k-th then, so `X(k + 1) > g - e` and `X(1) - X(k + 1) < b + e - (g - e) < 2 e`, although `X(1)`
+is not less than the mean of the best: it is the second case, and this item is not accepted. In the same way no good
+item is rejected. A union over items and phases bounds the chance of larger deviations by the sum of `2 L exp(-n_j D(L
++ 1 - j)^2 / 8)`, at most `2 L^2 exp(-(N - L) / (8 logbar(L) H2))`. It knows no tolerance.
 """
 
 from collections.abc import Callable
