@@ -83,7 +83,11 @@ def fit_scaling(values: ArrayLike, mean_steps: ArrayLike, model: str, x: str = "
         ConfigError: if the model is not known, or the points do not determine it.
     """
     at, y = _checked(values, mean_steps, x)
-    design = _design(at, model, x)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        design = _design(at, model, x)
+    if not np.isfinite(design).all():
+        first = at[~np.isfinite(design).all(axis=1)][0]
+        raise ConfigError(f"{model} has no value at {x} = {first:g}; change the formula, or leave {first:g} out")
     if np.all(y == y[0]):
         return _constant(model, y, x)
     if np.ptp(design[:, 0]) == 0:

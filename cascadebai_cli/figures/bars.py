@@ -10,13 +10,12 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.ticker import NullFormatter
 
 from cascadebai_cli.figures.chart import Chart, Panel, Series
 from cascadebai_cli.figures.layout import TITLE_SHARE, Format, Page, add_legend, fitted, fitted_title
 from cascadebai_cli.figures.looks import LOOKS, ORDER_LOOKS
 from cascadebai_cli.figures.marks import ARROW_POINTS, CROSS, LIMIT_LABEL, draw_arrows, mark_handles, spread
-from cascadebai_cli.figures.scales import bottom_of_bars, is_log
+from cascadebai_cli.figures.scales import bottom_of_bars, is_log, label_powers
 from cascadebai_cli.figures.style import new_figure
 from cascadebai_cli.study.plot import NAMES
 from cascadebai_cli.text.numbers import count, is_missing
@@ -176,8 +175,9 @@ def _label_y(figure: Figure, frames: Sequence[Axes], chart: Chart) -> None:
     if is_log(chart, "y", values):
         for axes in frames:
             axes.set_yscale("log")
-            axes.yaxis.set_minor_formatter(NullFormatter())
         frames[0].set_ylim(bottom_of_bars(values.min()), values.max() * _room(chart.points))
+        for axes in frames:
+            label_powers(axes)
     label = f"{chart.y.label} (steps)" if chart.y.column == "steps" else chart.y.label
     if len(chart.panels) == 1:
         frames[0].set_ylabel(label)

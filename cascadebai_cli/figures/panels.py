@@ -135,7 +135,8 @@ def _why(measure: Measure) -> str:
     if measure == "error_rate":
         return ": no trial stopped before the cap"
     return {
-        "steps_per_lower_bound": ": a lower bound is known on two_level instances, and none of these is",
+        "steps_per_lower_bound": ": a lower bound above 0 is known on two_level instances with weights between 0 and "
+        "1, and none of these is one",
         "steps_per_sharp_bound": ": the sharp bound is known for epsilon = 0 only",
     }.get(measure, "")
 

@@ -1,6 +1,7 @@
 """Scales, ticks and labels of axes."""
 
 import math
+from collections.abc import Sequence
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -16,6 +17,8 @@ LEAST_LABELS = 2
 LOG_X_FROM = 30.0
 """The largest value over the smallest from which on the horizontal axis is logarithmic; `K` stays linear, as in the
 paper."""
+LABEL_SHARE = 0.08
+"""Of a logarithmic axis, at least, between two labels."""
 BESIDE = 0.4
 """Of an axis of names beside the first and the last one, in their distances."""
 UNITS = {"steps": "steps"}
@@ -48,19 +51,19 @@ def set_scales(axes: Axes, panel: Panel, chart: Chart, *, named: bool = True) ->
     unit = UNITS.get(chart.y.column, "")
     if is_log(chart, "y", points["y"]):
         axes.set_yscale("log")
-        axes.yaxis.set_minor_formatter(NullFormatter())
+        label_powers(axes)
         if named:
             axes.set_ylabel(f"{chart.y.label} ({unit})" if unit else chart.y.label)
-        if _labelled_ticks(axes) < LEAST_LABELS:
-            axes.yaxis.set_minor_formatter(LogFormatterSciNotation(minor_thresholds=(2, 0.5)))
     else:
         axes.set_ylim(bottom=max(axes.get_ylim()[0], 0))
         label_steps(axes, float(points["y"].max()), chart.y.label, unit)
 
 
-def _labelled_ticks(axes: Axes) -> int:
+def label_powers(axes: Axes) -> None:
+    """Labels for the powers of ten of a vertical logarithmic axis, and for steps between them where there are few."""
     low, high = map(math.log10, axes.get_ylim())
-    return math.floor(high) - math.ceil(low) + 1
+    few = math.floor(high) - math.ceil(low) + 1 < LEAST_LABELS
+    axes.yaxis.set_minor_formatter(LogFormatterSciNotation(minor_thresholds=(2, 0.5)) if few else NullFormatter())
 
 
 def _set_x(axes: Axes, chart: Chart, values: "pd.Series[float]") -> None:
@@ -76,10 +79,21 @@ def _set_x(axes: Axes, chart: Chart, values: "pd.Series[float]") -> None:
         if chart.x.column == "budget":
             _set_budgets(axes, values)
         elif chart.x.is_whole:
-            axes.set_xticks(there, [parameter(value) for value in there])
-            axes.xaxis.set_minor_formatter(NullFormatter())
+            axes.set_xticks(there, _spaced(there))
+            axes.xaxis.set_minor_locator(NullLocator())
     elif chart.x.is_whole:
         axes.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=True))
+
+
+def _spaced(values: Sequence[float]) -> list[str]:
+    """Labels of values on a logarithmic axis, empty where they would stand too close behind one another."""
+    least = LABEL_SHARE * math.log(values[-1] / values[0])
+    labels, last = [], -math.inf
+    for value in values:
+        has_room = math.log(value) - last >= least
+        labels.append(parameter(value) if has_room else "")
+        last = math.log(value) if has_room else last
+    return labels
 
 
 def _set_budgets(axes: Axes, values: "pd.Series[float]") -> None:

@@ -1,6 +1,7 @@
 """Figures that hold up: pages, letters, titles, legends, ticks, signs."""
 
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -116,6 +117,22 @@ def test_whole_numbers_have_whole_ticks(tmp_path: Path) -> None:
 def test_a_single_value_has_one_tick(x: str, shown: str, tmp_path: Path) -> None:
     (axes,) = drawn.figure(study(tmp_path, K=[20], delta=[1e-30]), x=x).axes
     assert [label.get_text() for label in axes.get_xticklabels()] == [shown]
+
+
+def test_whole_numbers_on_a_logarithmic_axis_have_labels_that_do_not_touch(tmp_path: Path) -> None:
+    page = drawn.figure(study(tmp_path, K=[1], L=list(range(2, 81))), x="L")
+    page.draw_without_rendering()
+    boxes = [label.get_window_extent() for label in page.axes[0].get_xticklabels() if label.get_text()]
+    assert page.axes[0].get_xscale() == "log"
+    assert len(boxes) > 5
+    assert all(one.x1 < other.x0 for one, other in pairwise(boxes))
+
+
+def test_bars_within_one_power_of_ten_have_labels(tmp_path: Path) -> None:
+    results = load_results(write_results(tmp_path, scaling_config(1, K=[20], trials=2), lambda _: 300.0))
+    (axes,) = drawn.figure(results, kind="bars").axes
+    axes.figure.draw_without_rendering()
+    assert len([label for label in axes.yaxis.get_ticklabels(which="both") if label.get_text()]) >= 2
 
 
 def test_names_on_an_axis_stand_apart_from_its_ends(tmp_path: Path) -> None:

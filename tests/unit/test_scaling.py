@@ -136,6 +136,12 @@ def test_what_cannot_be_fitted_is_refused(points: list[int], means: list[float],
     assert str(caught.value) == sentence
 
 
+def test_a_model_without_a_value_at_a_point_is_refused() -> None:
+    with pytest.raises(ConfigError) as caught:
+        fit_scaling([0, 0.1, 0.2], [1, 2, 4], "log(epsilon)", "epsilon")
+    assert str(caught.value) == "log(epsilon) has no value at epsilon = 0; change the formula, or leave 0 out"
+
+
 def test_log_log_slope_needs_positive_means() -> None:
     with pytest.raises(ConfigError, match="a log-log slope needs positive means, not 0 steps"):
         log_log_slope([1, 2, 3], [0, 1, 2])
