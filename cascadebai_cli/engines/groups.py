@@ -151,13 +151,15 @@ def _look(block: Block, at: IntArray, focus: Focus) -> tuple[BoolArray, Found]:
 def clicks_before(block: Block, at: IntArray, focus: Focus, border: IntArray) -> FloatArray:
     """Clicks of the items of a focus before the rounds `border` of their group, shape `(rows, borders, m)`.
 
-    All borders but the first of a row lie `2 ** level` rounds apart, or at the end of what is looked at.
+    All borders but the first of a row lie `2 ** level` rounds apart, or at the end of what is looked at: so the last
+    window may be cut short, and keys of the group lie behind it.
     """
     rows, n, m = block.rows, border.shape[1], int(focus.matter[at].max())
     keys, count = joined(rows.own[at].tolist())
     place = focus.place.ravel().take(np.repeat(at << block.shift, count) | (keys & (block.width - 1)))
     ahead = (keys >> block.shift) - np.repeat(border[:, 0], count)
     window = np.minimum(np.maximum((ahead >> np.repeat(rows.level[at], count)) + 1, 0), n)
+    window[ahead >= np.repeat(border[:, -1] - border[:, 0], count)] = n
     cell = (np.repeat(np.arange(len(at)) * (n + 1), count) + window) * m + place
     met = np.bincount(cell[place >= 0], minlength=len(at) * (n + 1) * m)
     sums = met.reshape(len(at), n + 1, m)[:, :n].astype(float)

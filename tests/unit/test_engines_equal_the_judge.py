@@ -8,7 +8,8 @@ from collections import Counter
 from functools import partial
 
 import pytest
-from hypothesis import event, given, settings
+from cases import mostly_slow
+from hypothesis import event, given, seed, settings
 from hypothesis import strategies as st
 from problems import (
     WEIGHTS,
@@ -36,8 +37,8 @@ from cascadebai_cli.learners.batrac import BatRac
 from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.learners.kl_lucb import KLLucb
 
-MANY = pytest.mark.parametrize("share", [0.2, pytest.param(1, marks=pytest.mark.slow)])
-"""Few problems by default, all of them if slow tests run."""
+MANY = pytest.mark.parametrize("part", mostly_slow(range(1, 6), [1]))
+"""Parts of the problems: one by default, all of them if slow tests run."""
 RARE = 0.01
 """Share of the problems that may hang on rounding."""
 SMALL = Sizes(few=1, stored=400, groups=2, ahead=3, windows=2, divide=1, grow=1, moments=2, shorten=1, chunk=30)
@@ -63,9 +64,10 @@ class Court:
         assert self.problems[True] <= max(1, RARE * self.problems.total())
 
 
-def one_by_one(kind, problems, examples, *engines):
+def one_by_one(part, kind, problems, examples, *engines):
     court = Court(kind)
 
+    @seed(part)
     @settings(max_examples=examples)
     @given(WEIGHTS.flatmap(problems))
     def every_engine_is_right(problem):
@@ -79,20 +81,20 @@ def one_by_one(kind, problems, examples, *engines):
 
 
 @MANY
-def test_algorithm1(share):
-    one_by_one(CascadeBAI, of_algorithm1, int(share * 300), by_skip_ahead, partial(by_skip_ahead, sizes=SMALL))
+def test_algorithm1(part):
+    one_by_one(part, CascadeBAI, of_algorithm1, 60, by_skip_ahead, partial(by_skip_ahead, sizes=SMALL))
 
 
 @MANY
-def test_batch_racing(share):
-    one_by_one(BatRac, of_batrac, int(share * 200), by_skip_ahead, partial(by_skip_ahead, sizes=SMALL))
+def test_batch_racing(part):
+    one_by_one(part, BatRac, of_batrac, 40, by_skip_ahead, partial(by_skip_ahead, sizes=SMALL))
 
 
 @MANY
-def test_rewards_by_time(share):
+def test_rewards_by_time(part):
     short = partial(by_walk, block=5, FEW=1, DIVIDE=2, TOGETHER=2)
     long = partial(by_walk, block=40, FEW=6, DIVIDE=2, TOGETHER=2)
-    one_by_one(CascadeBAI, of_algorithm1_by_time, int(share * 300), by_walk, short, long)
+    one_by_one(part, CascadeBAI, of_algorithm1_by_time, 60, by_walk, short, long)
 
 
 def blocks(problems):
@@ -100,9 +102,10 @@ def blocks(problems):
     return WEIGHTS.flatmap(lambda w: st.lists(problems(w), min_size=1, max_size=5))
 
 
-def side_by_side(kind, problems, examples, *engines):
+def side_by_side(part, kind, problems, examples, *engines):
     court = Court(kind)
 
+    @seed(part)
     @settings(max_examples=examples)
     @given(blocks(problems))
     def every_engine_is_right(block):
@@ -117,19 +120,19 @@ def side_by_side(kind, problems, examples, *engines):
 
 
 @MANY
-def test_algorithm1_side_by_side(share):
+def test_algorithm1_side_by_side(part):
     small, pairs = partial(by_skip_ahead_together, sizes=SMALL), partial(by_skip_ahead_together, rows=2)
-    side_by_side(CascadeBAI, of_algorithm1_alike, int(share * 120), by_skip_ahead_together, small, pairs)
+    side_by_side(part, CascadeBAI, of_algorithm1_alike, 24, by_skip_ahead_together, small, pairs)
 
 
 @MANY
-def test_batch_racing_side_by_side(share):
+def test_batch_racing_side_by_side(part):
     small = partial(by_skip_ahead_together, sizes=SMALL)
-    side_by_side(BatRac, of_batrac_alike, int(share * 80), by_skip_ahead_together, small)
+    side_by_side(part, BatRac, of_batrac_alike, 16, by_skip_ahead_together, small)
 
 
 @MANY
-def test_display_orders(share):
+def test_display_orders(part):
     short = partial(by_lockstep, _depth=lambda rows, L: 1 + 7 * L * rows % 40, ROWS=2)
     leaps = []
 
@@ -139,12 +142,12 @@ def test_display_orders(share):
 
     sizes = {"WORTHWHILE": 2, "SHORTEST_LEAP": 16, "LONGEST_PAUSE": 4}
     eager = partial(by_lockstep, leaps=sizes, leap=noted)
-    side_by_side(CascadeBAI, of_display_orders, int(share * 120), by_lockstep, short, eager)
-    assert sum(steps > 0 for steps, _ in leaps) > 50 * share
+    side_by_side(part, CascadeBAI, of_display_orders, 24, by_lockstep, short, eager)
+    assert sum(steps > 0 for steps, _ in leaps) > 10
 
 
 @MANY
-def test_kl_lucb(share):
+def test_kl_lucb(part):
     short = partial(by_lucb, windows={"SHALLOWEST": 1, "DEEPEST": 1, "AT_ONCE": 5}, PATIENCE=2, LONG=0)
     small = partial(by_lucb, windows={"DEEPEST": 3, "SHORTEST": 3, "SPARE": 2}, ROWS=2)
-    side_by_side(KLLucb, of_kl_lucb, int(share * 80), by_lucb, short, small)
+    side_by_side(part, KLLucb, of_kl_lucb, 16, by_lucb, short, small)

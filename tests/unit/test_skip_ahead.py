@@ -8,14 +8,15 @@ from given import TableOutcomes
 from cascadebai_cli.engines.jobs import Job, in_order
 from cascadebai_cli.engines.outcomes import RandomOutcomes
 from cascadebai_cli.engines.reference import run_reference
+from cascadebai_cli.engines.rows import Sizes
 from cascadebai_cli.engines.skip_ahead import run_skip_ahead
 from cascadebai_cli.learners.cascadebai import CascadeBAI, KLCascadeRule
 from cascadebai_cli.learners.racing import RacingLearner
 from cascadebai_cli.model.feedback import Cascading, SemiBandit
 
 
-def skip_ahead(learner, table, cascading=True, cap=None):
-    return in_order(run_skip_ahead([Job(learner, TableOutcomes(table), cascading, cap)]))[0]
+def skip_ahead(learner, table, cascading=True, cap=None, sizes=None):
+    return in_order(run_skip_ahead([Job(learner, TableOutcomes(table), cascading, cap)], sizes))[0]
 
 
 def both_runs(arguments, table, cascading, cap):
@@ -96,3 +97,23 @@ def test_a_run_does_not_depend_on_the_rows_beside_it(rows):
     assert in_order(run_skip_ahead(list(random_jobs(range(24))), rows=rows)) == alone
     backwards = in_order(run_skip_ahead(list(random_jobs(range(23, -1, -1))), rows=rows))
     assert backwards[::-1] == alone
+
+
+CUT_SHORT = """\
+000110000111110100100100010110110100011010010111
+111111110111111101111110111110011001011110110111
+010100111000110001111111001011100111010101100110
+000100001011001011111001011110001001111001101000
+010001100010101011001111110110101111010111010001
+011100010001100011000010001010001001000101011000
+"""
+
+
+def test_of_a_window_that_is_cut_short_only_its_own_clicks_count():
+    """With a few small windows, the last of a focus ends before its `2 ** level` rounds, and the run at its end."""
+    table = np.array([[int(bit) for bit in row] for row in CUT_SHORT.split()])
+    arguments = {"L": 6, "K": 3, "delta": 0.1, "epsilon": 0.02, "sigma": 0.05}
+    expected = run_reference(CascadeBAI(**arguments), TableOutcomes(table), SemiBandit(), 48)
+    sizes = Sizes(few=1, groups=2, windows=2, divide=1)
+    assert expected.steps == 45
+    assert skip_ahead(CascadeBAI(**arguments), table, False, 48, sizes) == expected
