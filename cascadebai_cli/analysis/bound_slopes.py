@@ -50,7 +50,7 @@ def slopes_table(results: Results) -> pd.DataFrame:
 
 def _slopes(results: Results, table: pd.DataFrame) -> Iterator[Row]:
     for curve in curves_of(results, table):
-        for model in curve.fit.models if curve.fit else ():
+        for model in curve.models:
             promised = bound_slope(curve.points, model, curve.x)
             if promised:
                 yield _row(results, curve, named_fit(curve, model), promised)

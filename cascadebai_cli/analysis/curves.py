@@ -53,6 +53,11 @@ class Curve:
         return bool(self.points[self.x].nunique() >= MIN_POINTS)
 
     @property
+    def models(self) -> tuple[str, ...]:
+        """The models that the config names; none with too few points for a fit."""
+        return self.fit.models if self.fit and self.is_long_enough else ()
+
+    @property
     def n_capped(self) -> int:
         """Trials that reached the cap."""
         return int(self.points["n_capped"].sum())

@@ -43,6 +43,6 @@ def _shown(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
 def _with_fit(results: Results) -> pd.DataFrame:
     table = results.summary.assign(fitted=np.nan)
     for curve in curves_of(results):
-        if curve.fit:
+        if curve.models:
             table.loc[curve.points.index, "fitted"] = best_named(curve).predict(curve.values)
     return table

@@ -8,7 +8,7 @@ import pandas as pd
 
 from cascadebai_cli.analysis.curves import Curve, curves_of
 from cascadebai_cli.analysis.regressors import models_of
-from cascadebai_cli.analysis.scaling import ScalingFit, Slope, fit_models, fit_scaling, log_log_slope
+from cascadebai_cli.analysis.scaling import MIN_POINTS, ScalingFit, Slope, fit_models, fit_scaling, log_log_slope
 from cascadebai_cli.analysis.varying import names_of
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.store.directory import Results
@@ -31,7 +31,7 @@ Row = dict[str, Any]
 
 
 def fits_table(results: Results, *, allow_capped: bool = False) -> pd.DataFrame:
-    """`fits.csv`: for each curve the models that the config names.
+    """`fits.csv`: for each curve with enough points the models that the config names.
 
     Args:
         results: of a sweep.
@@ -41,7 +41,7 @@ def fits_table(results: Results, *, allow_capped: bool = False) -> pd.DataFrame:
         ConfigError: if a named model cannot be fitted, naming the instance.
     """
     curves = list(curves_of(results, allow_capped=allow_capped))
-    rows = [_fit_row(results, curve, model) for curve in curves if curve.fit for model in curve.fit.models]
+    rows = [_fit_row(results, curve, model) for curve in curves for model in curve.models]
     return pd.DataFrame(rows, columns=columns_of(FIT_COLUMNS, rows))
 
 
@@ -52,14 +52,21 @@ def models_table(results: Results, *, allow_capped: bool = False) -> pd.DataFram
     return pd.DataFrame(rows, columns=columns_of(MODEL_COLUMNS, rows))
 
 
-def unfitted(results: Results) -> list[str]:
-    """One sentence for each curve that is not fitted because of its lower limits."""
-    curves = curves_of(results, allow_capped=True)
-    return [
-        f"{curve.name}: no fit, since the means at {curve.limits} are lower limits; --allow-capped fits them too"
-        for curve in curves
-        if curve.n_capped and (curve.fit or curve.is_long_enough)
-    ]
+def unfitted(results: Results, *, allow_capped: bool = False) -> list[str]:
+    """One sentence for each curve that is not fitted: it has lower limits, or a model and too few points."""
+    return [why for curve in curves_of(results, allow_capped=True) if (why := _why_not(curve, allow_capped))]
+
+
+def _why_not(curve: Curve, allow_capped: bool) -> str:
+    if curve.fit and not curve.is_long_enough:
+        number = curve.points[curve.x].nunique()
+        return (
+            f"{curve.name}: no fit: it takes {MIN_POINTS} values of {curve.x}, not {number}; add some to the config, "
+            "or run its sweep to the end"
+        )
+    if allow_capped or not (curve.n_capped and curve.is_long_enough):
+        return ""
+    return f"{curve.name}: no fit, since the means at {curve.limits} are lower limits; --allow-capped fits them too"
 
 
 def fitted_curves(results: Results) -> pd.DataFrame:
@@ -72,7 +79,7 @@ def fitted_curves(results: Results) -> pd.DataFrame:
     """
     parts = []
     for curve in curves_of(results):
-        if curve.fit and curve.is_long_enough:
+        if curve.models:
             fit = best_named(curve)
             grid = np.linspace(curve.values.min(), curve.values.max(), CURVE_POINTS)
             low, high = fit.band(grid)
@@ -95,8 +102,7 @@ def best_named(curve: Curve) -> ScalingFit:
     Raises:
         ConfigError: if one cannot be fitted, naming the curve.
     """
-    models = curve.fit.models if curve.fit else ()
-    return min((named_fit(curve, model) for model in models), key=_aic)
+    return min((named_fit(curve, model) for model in curve.models), key=_aic)
 
 
 def named_fit(curve: Curve, model: str) -> ScalingFit:

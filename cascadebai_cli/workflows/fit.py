@@ -37,7 +37,7 @@ def fit(directory: Path, *, allow_capped: bool = False, watch: Watch = SILENT) -
     """
     results = load_results(directory)
     tables = tuple(tables_of(results, allow_capped=allow_capped))
-    refused = [] if allow_capped else unfitted(results)
+    refused = unfitted(results, allow_capped=allow_capped)
     if not tables and refused:
         raise ConfigError(f"{directory}: {refused[0]}")
     if not tables:

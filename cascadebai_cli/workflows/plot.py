@@ -85,7 +85,7 @@ def _name(studies: Sequence[Results], config: Path | None, words: Mapping[str, A
 
 def _files(out: Path, name: str, formats: Sequence[str], words: Mapping[str, Any]) -> tuple[Path, ...]:
     if out.is_dir() or not out.suffix:
-        return tuple(out / f"{name}.{format}" for format in formats)
+        return tuple(out / f"{name}.{format}" for format in dict.fromkeys(formats))
     if out.suffix[1:] not in FORMATS:
         raise ConfigError(f"--out: {out}: format {out.suffix} is not known; use .pdf, .png or .svg, or a directory")
     if "format" in words and out.suffix[1:] not in words["format"]:

@@ -189,6 +189,12 @@ def test_a_figure_that_cannot_be_chosen_is_a_remark_and_the_numbers_are_there(tm
     assert "no figure" not in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 
+def test_a_part_of_a_fitted_study_that_is_too_small_for_its_fit_is_reported(tmp_path: Path) -> None:
+    directory = write_results(tmp_path / "r", scaling_config(2, trials=2, K=[20, 30, 40], claims="paper"))
+    assert call("report", directory, "--where", "K=20", "-o", tmp_path / "r.html").code == 0
+    assert "Fit of the model" not in (tmp_path / "r.html").read_text()
+
+
 def test_more_cells_than_a_page_holds_are_refused(tmp_path: Path) -> None:
     directory = own_study(tmp_path, trials=1, L=list(range(64, 64 + 1700)))
     sentence = "mine has 5,100 cells, more than the 5,000 that a page holds; choose with --where, such as --where K=2"
