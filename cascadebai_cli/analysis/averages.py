@@ -9,7 +9,7 @@ import pandas as pd
 
 from cascadebai_cli.store.directory import Results
 from cascadebai_cli.store.intervals import binomial_interval, t_quantile
-from cascadebai_cli.store.schema import POINT
+from cascadebai_cli.store.schema import PLACE
 from cascadebai_cli.study.alike import alike
 
 
@@ -32,15 +32,12 @@ def averaged(results: Results, option: str | None) -> Results:
 
 
 def _rows(summary: pd.DataFrame, several: set[str]) -> Iterator[dict[Any, Any]]:
-    for point, cells in summary.groupby(list(POINT), sort=False):
+    for point, cells in summary.groupby([name for name in PLACE if name in summary], sort=False):
         yield _mean(cells) if point[0] in several else cells.iloc[0].to_dict()
 
 
 def _mean(cells: pd.DataFrame) -> dict[Any, Any]:
     """One row for cells that are alike."""
-    sd = float(cells["mean_steps"].std())
-    mean, se = float(cells["mean_steps"].mean()), sd / sqrt(len(cells))
-    half = t_quantile(len(cells)) * se
     stopped = cells["n"] - cells["n_capped"]
     wrong = int((cells["error_rate"].fillna(0) * stopped).round().sum())
     low, high = binomial_interval(wrong, int(stopped.sum()))
@@ -48,13 +45,18 @@ def _mean(cells: pd.DataFrame) -> dict[Any, Any]:
         **cells.iloc[0].to_dict(),
         **cells[["w_star", "w_prime", "mean_observations"]].mean().to_dict(),
         **cells[["n", "n_capped"]].sum().to_dict(),
+        **_interval(cells["mean_steps"], "mean_steps", "ci"),
+        **(_interval(cells["mean_right"], "mean_right", "right") if "mean_right" in cells else {}),
         "cell_id": "+".join(cells["cell_id"]),
-        "mean_steps": mean,
-        "sd_steps": sd,
-        "se_steps": se,
-        "ci_low": mean - half,
-        "ci_high": mean + half,
+        "sd_steps": cells["mean_steps"].std(),
+        "se_steps": cells["mean_steps"].sem(),
         "error_rate": wrong / stopped.sum() if stopped.any() else float("nan"),
         "error_low": low,
         "error_high": high,
     }
+
+
+def _interval(values: "pd.Series[float]", name: str, ends: str) -> dict[str, float]:
+    """The mean of some values under its name, and its t interval."""
+    mean, half = float(values.mean()), t_quantile(len(values)) * float(values.std()) / sqrt(len(values))
+    return {name: mean, f"{ends}_low": mean - half, f"{ends}_high": mean + half}

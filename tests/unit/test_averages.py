@@ -1,10 +1,12 @@
 """Means over instances that are alike but for one option."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import drawn
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 from sweeps import call, refusal
@@ -78,6 +80,18 @@ def test_a_mean_with_a_lower_limit_is_one(tmp_path: Path) -> None:
     assert rows.loc[0, ["n", "n_capped", "error_rate"]].tolist() == [9, 3, 0]
     point = drawn.data(results).panels[0].points.iloc[0]
     assert (point["is_limit"], point["y"]) == (True, 6000)
+
+
+def test_budgets_stay_apart_and_right_items_have_an_interval_of_their_means(tmp_path: Path) -> None:
+    results = study(tmp_path, K=[2], instances=draws("draw", 0.9))
+    twice = [
+        results.summary.assign(budget=budget, mean_right=[0.5, 1.0, 1.5], right_low=0.0, right_high=2.0)
+        for budget in (9, 18)
+    ]
+    rows = averaged(replace(results, summary=pd.concat(twice)), "replicate").summary
+    assert rows[["budget", "mean_right"]].to_numpy().tolist() == [[9, 1.0], [18, 1.0]]
+    low, high = stats.t.interval(0.95, 2, 1.0, stats.sem([0.5, 1.0, 1.5]))
+    np.testing.assert_allclose(rows.loc[0, ["right_low", "right_high"]].astype(float), [low, high])
 
 
 def test_a_figure_has_a_panel_for_all_draws_together(tmp_path: Path) -> None:
