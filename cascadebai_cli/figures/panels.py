@@ -15,7 +15,7 @@ from cascadebai_cli.figures.kinds import KINDS
 from cascadebai_cli.figures.labels import Labels
 from cascadebai_cli.store.schema import POINT
 from cascadebai_cli.study.plot import GRID, NAMES, Measure, Plot
-from cascadebai_cli.text.numbers import count, parameter
+from cascadebai_cli.text.numbers import count, is_missing, parameter
 
 MOST_PANELS = 240
 MOST_LINES = 12
@@ -171,12 +171,13 @@ def _lines(points: pd.DataFrame, names: Sequence[str]) -> list[Mapping[str, Any]
 
 
 def _parts(points: pd.DataFrame, names: Sequence[str]) -> list[tuple[tuple[Any, ...], pd.DataFrame]]:
-    """Rows that agree in some columns, in the order in which the values of each appear."""
+    """Rows that agree in some columns, in the order in which the values of each appear; no value is `None`."""
     if not names:
         return [((), points)]
-    place = {name: {value: i for i, value in enumerate(dict.fromkeys(points[name]))} for name in names}
-    parts = list(points.groupby(list(names), sort=False, dropna=False))
-    return sorted(parts, key=lambda part: [place[name][part[1][name].iloc[0]] for name in names])
+    codes = [pd.Series(pd.factorize(points[name], use_na_sentinel=False)[0], points.index) for name in names]
+    grouped = points.groupby(list(names), sort=False, dropna=False)
+    parts = [(tuple(None if is_missing(value) else value for value in values), part) for values, part in grouped]
+    return sorted(parts, key=lambda part: [code[part[1].index[0]] for code in codes])
 
 
 def _panel(

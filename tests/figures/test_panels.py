@@ -152,6 +152,13 @@ def test_order_and_choice_of_learners(eighteen: Results) -> None:
     assert drawn.data(eighteen, x="K", order="setting 2").panels[0].title[0].startswith("$w^{*} = 1 - 1/K^{2}$")
 
 
+def test_an_option_that_only_some_learners_have_makes_lines(tmp_path: Path) -> None:
+    learners = [*TWO, {"name": "other", "algorithm": "batrac", "b": 1}, {"name": "last", "algorithm": "batrac", "b": 2}]
+    chart = drawn.data(study(tmp_path / "r", learners=learners), lines=["b", "learner"], panels="none")
+    assert chart.lines == ["no b, half", "no b, one", "b = 1, other", "b = 2, last"]
+    assert [series.label for series in chart.panels[0].series] == chart.lines
+
+
 def test_labels_stand_for_names_and_columns(eighteen: Results) -> None:
     labels = {"half": "ours ($\\sigma = 1/2$)", "setting 1": "small $5", "K": "length", "steps": "cost"}
     chart = drawn.data(eighteen, x="K", where={"epsilon": 0}, labels=labels)
