@@ -39,7 +39,7 @@ baseline: $(STAMP) ## Draw the pictures anew that the tests compare with; look a
 	rm -f tests/figures/baseline/*.png
 	$(BIN)/python -m pytest tests/figures/test_pictures.py::test_picture --mpl-generate-path=tests/figures/baseline
 
-figures: $(STAMP) ## Draw the pictures of docs/figures.md anew; look at them before committing.
+figures: $(STAMP) ## Draw the pictures of docs anew; look at them before committing.
 	$(BIN)/python -m experiments.figures
 
 tables: $(STAMP) ## Write the numbers of README.md and experiments/README.md from results/reference.

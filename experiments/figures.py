@@ -1,4 +1,4 @@
-"""Draw the pictures of docs/figures.md: `python -m experiments.figures`.
+"""Draw the pictures of docs/figures.md and docs/sharp.md: `python -m experiments.figures`.
 
 Each stands behind a block of YAML whose first line names the directories it is drawn from.
 """
@@ -19,7 +19,8 @@ from cascadebai_cli.workflows.drawings import drawing
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-PAGE = Path("docs/figures.md")
+FOLDER = Path("docs")
+PAGES = ("figures.md", "sharp.md")
 BLOCK = re.compile(
     r"```yaml\n# (?P<directories>[^\n]*)\n(?P<config>.*?)```\n\n!\[[^\]]*\]\((?P<file>[^)]*)\)", re.DOTALL
 )
@@ -29,7 +30,7 @@ DPI = 110
 
 @dataclass(frozen=True)
 class Example:
-    """A picture of the page: what it is drawn from, and where it lies beside the page."""
+    """A picture of a page: what it is drawn from, and where it lies beside the page."""
 
     directories: tuple[Path, ...]
     plot: Plot
@@ -42,11 +43,12 @@ class Example:
         return page
 
 
-def examples(page: Path = PAGE) -> Iterator[Example]:
-    """The pictures of the page."""
-    for block in BLOCK.finditer(page.read_text(encoding="utf-8")):
-        plot = Plot.model_validate(yaml.safe_load(block["config"])["plot"])
-        yield Example(tuple(map(Path, block["directories"].split())), plot, Path(block["file"]))
+def examples(root: Path = Path()) -> Iterator[Example]:
+    """The pictures of the pages below `root`."""
+    for page in PAGES:
+        for block in BLOCK.finditer((root / FOLDER / page).read_text(encoding="utf-8")):
+            plot = Plot.model_validate(yaml.safe_load(block["config"])["plot"])
+            yield Example(tuple(map(Path, block["directories"].split())), plot, Path(block["file"]))
 
 
 def write(figure: "Figure", path: Path) -> None:
@@ -57,7 +59,7 @@ def write(figure: "Figure", path: Path) -> None:
 def main() -> None:
     """Draw all of them."""
     for example in examples():
-        write(example.figure(Path()), PAGE.parent / example.file)
+        write(example.figure(Path()), FOLDER / example.file)
 
 
 if __name__ == "__main__":

@@ -108,7 +108,8 @@ def main() -> None:
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help="directories below results; all that are there if none"
     )
-    everything = [*(one.name for one in ARTEFACTS), "beyond", "budget", "published_weights", "published_rewards"]
+    others = ("beyond", "sharp", "budget", "published_weights", "published_rewards")
+    everything = [*(one.name for one in ARTEFACTS), *others]
     parser.add_argument("--take-up", action="store_true", help="begin results/NAME with what still holds of them")
     given = parser.parse_args()
     names = given.names or [name for name in everything if (RESULTS / name).is_dir()]

@@ -23,7 +23,7 @@ from cascadebai_cli.store.directory import Results, load_results, missing_trials
 from cascadebai_cli.store.schema import MANIFEST
 from cascadebai_cli.store.timings import times_of
 from cascadebai_cli.text.numbers import change, coefficient, count, difference, p_value, share
-from experiments import budget_tables, other_tables, reward_tables, weight_tables
+from experiments import budget_tables, other_tables, reward_tables, sharp_tables, weight_tables
 from experiments.artefacts import ARTEFACTS, REFERENCE, Artefact
 from experiments.markdown import NOT_YET, plain, table
 
@@ -32,6 +32,7 @@ DOCUMENTS = (
     Path("experiments/README.md"),
     Path("experiments/published_numbers.md"),
     Path("docs/budget.md"),
+    Path("docs/sharp.md"),
 )
 MARKED = re.compile(r"(<!-- begin: (?P<name>[\w-]+) -->)(?P<text>.*?)(<!-- end: (?P=name) -->)", re.DOTALL)
 
@@ -160,6 +161,7 @@ BLOCKS: Mapping[str, Callable[[], str | None]] = {
     "runs": runs,
     **weight_tables.BLOCKS,
     **reward_tables.BLOCKS,
+    **sharp_tables.BLOCKS,
     **other_tables.BLOCKS,
     **budget_tables.BLOCKS,
 }

@@ -27,13 +27,12 @@ TOLERANCE = 0.1
 """Root mean square of the differences of the colour values, 0 to 255; pinned versions differ by 0."""
 
 
-def pictures() -> dict[str, tuple[Path, str]]:
-    """Name of a picture -> result directory and kind of the figure."""
-    fixed = {kind: (DATA / kind, kind) for kind in ("scaling", "curves", "bars", "error")}
-    fixed |= {kind: (DATA / "scaling", kind) for kind in ("bounds", "schematic")}
+def pictures() -> dict[str, tuple[Path, Plot]]:
+    """Name of a picture -> result directory and what is drawn of it."""
+    fixed = {kind: (DATA / kind, Plot(kind=kind)) for kind in ("scaling", "curves", "bars", "error")}
+    fixed |= {kind: (DATA / "scaling", Plot(kind=kind)) for kind in ("bounds", "schematic")}
     for manifest in sorted(REFERENCE.glob("*/manifest.json")):
-        kind = load_results(manifest.parent).plot_kind
-        fixed[f"reference_{manifest.parent.name}"] = (manifest.parent, kind)
+        fixed[f"reference_{manifest.parent.name}"] = (manifest.parent, load_results(manifest.parent).study.plot)
     return fixed
 
 
@@ -42,8 +41,8 @@ KINDS = [name for name in PICTURES if not name.startswith("reference_")]
 
 
 def draw(name: str) -> Figure:
-    directory, kind = PICTURES[name]
-    (page,) = drawing([load_results(directory)], Plot(kind=kind)).pages
+    directory, plot = PICTURES[name]
+    (page,) = drawing([load_results(directory)], plot).pages
     return page
 
 

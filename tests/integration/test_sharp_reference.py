@@ -1,0 +1,48 @@
+"""What docs/sharp.md rests on: the committed study of all learners beside the sharp lower bound."""
+
+import pytest
+from scipy import stats
+from sweeps import ROOT
+
+from cascadebai_cli.store.schema import SUMMARY_CSV
+from cascadebai_cli.store.summary import read_summary
+from cascadebai_cli.store.tables import read_table
+from experiments.sharp_tables import COLUMNS, SHARP
+
+GRADED = ("graded, high", "graded, half", "graded, low")
+
+
+@pytest.fixture(scope="module")
+def bounds():
+    return read_table(ROOT / SHARP, COLUMNS, "")
+
+
+@pytest.fixture(scope="module")
+def summary():
+    return read_summary((ROOT / SHARP).with_name(SUMMARY_CSV))
+
+
+def test_every_bound_is_certified(bounds):
+    assert len(bounds) == 180
+    assert (bounds["gap"] <= 1e-3).all()
+
+
+def test_no_mean_is_below_the_bound_by_more_than_noise(bounds, summary):
+    cells = bounds.merge(summary[["cell_id", "ci_high", "n_capped"]], on="cell_id", suffixes=("", "_"))
+    assert len(cells) == len(bounds)
+    assert (cells["n_capped"] == 0).all()
+    assert (cells["ci_high"] >= cells["sharp"]).all()
+
+
+@pytest.mark.parametrize(("delta", "most"), [(1e-12, 2), (1e-24, 1.5)])
+def test_track_and_stop_comes_near_the_bound_on_graded_instances(delta, most, bounds):
+    mine = (bounds["learner"] == "track-and-stop") & bounds["instance"].isin(GRADED) & (bounds["delta"] == delta)
+    factors = bounds.loc[mine, "measured_over_sharp"]
+    assert len(factors) == len(GRADED)
+    assert factors.max() <= most
+
+
+def test_no_learner_errs_more_often_than_delta(summary):
+    for row in summary.to_dict("records"):
+        wrong = round(row["error_rate"] * row["n"])
+        assert stats.binomtest(wrong, row["n"], row["delta"], alternative="greater").pvalue > 1e-3 / len(summary)
