@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from math import sqrt
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from cascadebai_cli.store.directory import Results
-from cascadebai_cli.store.intervals import binomial_interval, t_quantile
+from cascadebai_cli.store.intervals import binomial_interval, mean_interval
 from cascadebai_cli.store.schema import PLACE
 from cascadebai_cli.study.alike import alike
 
@@ -57,6 +57,6 @@ def _mean(cells: pd.DataFrame) -> dict[Any, Any]:
 
 
 def _interval(values: "pd.Series[float]", name: str, ends: str) -> dict[str, float]:
-    """The mean of some values under its name, and its t interval."""
-    mean, half = float(values.mean()), t_quantile(len(values)) * float(values.std()) / sqrt(len(values))
-    return {name: mean, f"{ends}_low": mean - half, f"{ends}_high": mean + half}
+    """The mean of some values under its name, and its interval."""
+    mean = mean_interval(np.asarray(values, dtype=np.float64))
+    return {name: mean.value, f"{ends}_low": mean.low, f"{ends}_high": mean.high}

@@ -10,7 +10,7 @@ import pandas as pd
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.instance import FloatArray
 from cascadebai_cli.store.files import AGAIN, write_atomically
-from cascadebai_cli.store.intervals import binomial_interval, t_quantile
+from cascadebai_cli.store.intervals import binomial_interval, mean_interval
 from cascadebai_cli.store.schema import BUDGET_STATISTICS, CELL, SUMMARY_COLUMNS, SUMMARY_CSV, TRIALS_CSV
 from cascadebai_cli.store.tables import read_table
 from cascadebai_cli.store.trials import CHUNK, read_trials
@@ -76,26 +76,17 @@ def _rows(trials: pd.DataFrame) -> Iterator[dict[str, Any]]:
 
 
 def _right(budget: int, right: FloatArray) -> dict[str, Any]:
-    mean, _, _, low, high = _mean(right)
-    return {"budget": budget, "mean_right": mean, "right_low": low, "right_high": high}
+    mean = mean_interval(right)
+    return {"budget": budget, "mean_right": mean.value, "right_low": mean.low, "right_high": mean.high}
 
 
 def _means(steps: FloatArray, observations: FloatArray) -> dict[str, Any]:
     n, names = len(steps), ("mean_steps", "sd_steps", "se_steps", "ci_low", "ci_high")
     return {
         "n": n,
-        **dict(zip(names, _mean(steps), strict=True)),
+        **dict(zip(names, mean_interval(steps), strict=True)),
         "mean_observations": float(observations.sum() / n),
     }
-
-
-def _mean(values: FloatArray) -> tuple[float, float, float, float, float]:
-    """Mean, standard deviation, standard error and the ends of the interval."""
-    n, mean = len(values), float(values.sum() / len(values))
-    sd = float(np.sqrt(((mean - values) ** 2).sum() / (n - 1))) if n > 1 else float("nan")
-    se = sd / n**0.5
-    half = t_quantile(n) * se
-    return mean, sd, se, mean - half, mean + half
 
 
 def _errors(stopped: int, wrong: int, n: int) -> dict[str, float]:

@@ -6,12 +6,12 @@ that is a little too narrow; the stages are few, so that this is little.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from math import ceil, inf, sqrt
+from math import ceil, inf
 from typing import Any
 
 from numpy.typing import NDArray
 
-from cascadebai_cli.store.intervals import t_quantile
+from cascadebai_cli.store.intervals import relative_half_width
 from cascadebai_cli.store.journal import Stored
 from cascadebai_cli.study.enough import Enough
 
@@ -62,13 +62,3 @@ def _needed(aims: Enough, rows: NDArray[Any]) -> Iterator[float]:
     if aims.max_errors is not None:
         errors = int((rows["correct"] == 0).sum())
         yield n * max(1.0, aims.max_errors / errors if errors else inf)
-
-
-def relative_half_width(steps: NDArray[Any]) -> float:
-    """Half width of the 95 % t interval of a mean over the mean; nan below two values.
-
-    Sums of whole numbers are exact, so that no decision hangs on the order of an addition.
-    """
-    n, total = len(steps), sum(map(int, steps))
-    squares = n * sum(int(value) ** 2 for value in steps) - total**2
-    return t_quantile(n) * sqrt(squares / (n - 1)) / total if n > 1 and squares else 0.0 if n > 1 else float("nan")

@@ -7,9 +7,9 @@ from typing import Any
 import pandas as pd
 
 from cascadebai_cli.analysis.varying import names_of
+from cascadebai_cli.store.intervals import relative_half_width
 from cascadebai_cli.store.journal import Stored, seconds_of
 from cascadebai_cli.store.schema import PLACE, STATUSES
-from cascadebai_cli.store.wanted import relative_half_width
 from cascadebai_cli.text.numbers import NO_NUMBER, count, duration, is_missing, percent
 from cascadebai_cli.text.table import Table
 from cascadebai_cli.workflows.open_sweep import Sweep
