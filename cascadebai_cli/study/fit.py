@@ -1,12 +1,13 @@
 """`fit` of an instance: what its mean steps are fitted on."""
 
 import re
+from collections.abc import Iterable
 from typing import Annotated
 
 from pydantic import BeforeValidator, model_validator
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.model.formula import parse
+from cascadebai_cli.model.formula import evaluate, parse
 from cascadebai_cli.study.fields import Entry, List, Text, as_list
 from cascadebai_cli.study.messages import mistake
 
@@ -48,6 +49,19 @@ class Fit(Entry):
         if len(self.model) != 1 and (self.published or self.prior or not self.model):
             raise mistake("known values belong to one model; name exactly one", "model")
         return self
+
+    def refuse_valueless(self, values: Iterable[float]) -> None:
+        """Refuse a model that has no value somewhere on the axis.
+
+        Raises:
+            PydanticCustomError: with the model and the first such value.
+        """
+        for value in values:
+            for model in self.model:
+                try:
+                    evaluate(formula_of(model, self.x), {self.x: value})
+                except ConfigError as error:
+                    raise mistake(str(error), "model") from None
 
     @property
     def models(self) -> tuple[str, ...]:

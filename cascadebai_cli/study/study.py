@@ -146,6 +146,7 @@ class Study(Entry):
             _refuse_half_a_budget(self._cells)
             _refuse_aims_at_steps(self)
             _refuse_twins(self, self._cells)
+            _refuse_valueless_fits(self)
             for cell in self._cells:
                 _check_learner(self, cell)
             try:
@@ -174,6 +175,19 @@ def _refuse_aims_at_steps(study: Study) -> None:
     """A budget fixes the steps: they never become better known."""
     if study.cells[0].answers and isinstance(study.trials, Enough) and study.trials.relative_error is not None:
         raise mistake("a budget fixes the steps that this is about; use max_errors", "trials", "relative_error")
+
+
+def _refuse_valueless_fits(study: Study) -> None:
+    """A model that has no value at a cell is refused before anything runs."""
+    cells: dict[str, list[Cell]] = {}
+    for cell in study.cells:
+        cells.setdefault(cell.instance, []).append(cell)
+    for i, entry in enumerate(study.instances):
+        if entry.fit and entry.fit.x in AXES:
+            try:
+                entry.fit.refuse_valueless(dict.fromkeys(getattr(cell, entry.fit.x) for cell in cells[entry.name]))
+            except PydanticCustomError as error:
+                raise within(error, "instances", i, "fit") from None
 
 
 def _refuse_twins(study: Study, cells: Sequence[Cell]) -> None:

@@ -160,6 +160,11 @@ BAD_VALUES = [
     ),
     (LAST, LAST + "\n    fit: {model: k^2}", "13: model: k**2 uses k, which is not known; did you mean K?"),
     (LAST, LAST + "\n    fit: {model: K, publisched: {c1: 3}}", "13: publisched: unknown key; did you mean published?"),
+    (
+        LAST,
+        LAST + "\n    fit: {x: epsilon, model: [x, log(x)]}",
+        "13: model: log(epsilon) has no value at epsilon = 0.0; change the formula",
+    ),
     (LAST, LAST + "\n    fit: K", "13: fit: 'K' is not a mapping; write keys and values"),
     (LAST, LAST + "\n    K: 9", "13: K: 9 is not less than L = 8 of 'two'; choose a smaller K or more items"),
     (
