@@ -1,9 +1,13 @@
 """Stopping by likelihood ratios errs seldom enough, whatever is shown: tight instances, looked at after each round."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy import stats
 
+from cascadebai_cli.engines.simulate import Trial, simulate_block
+from cascadebai_cli.learners import track_and_stop
 from cascadebai_cli.learners.glr import pairs_apart, threshold
 from cascadebai_cli.model.divergence import evidence
 
@@ -37,6 +41,17 @@ TIGHT = [(2, 1, 0.5, None), (2, 1, 0.05, None), (5, 2, 0.3, None), (4, 1, 0.1, [
 def test_errs_at_most_delta(L, K, weight, shares):
     failures = wrong_stops(L, K, weight, 0.3, threshold, shares)
     assert stats.binomtest(failures, TRIALS, 0.3, alternative="greater").pvalue > 1e-3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("weights", "K"), [((0.5, 0.4), 1), ((0.97, 0.9, 0.8), 2), ((0.25, 0.2, 0.15), 1)])
+def test_track_and_stop_errs_at_most_delta(weights, K, monkeypatch):
+    """With mixtures that are made anew less often, which is quicker and changes no promise."""
+    monkeypatch.setattr(track_and_stop, "RENEWAL", 8)
+    trials = [Trial(np.array(weights), np.random.default_rng([17, trial])) for trial in range(500)]
+    runs = simulate_block(partial(track_and_stop.TrackAndStop, len(weights), K, 0.1), trials)
+    failures = sum(sorted(run.recommendation) != list(range(K)) for run in runs)
+    assert stats.binomtest(failures, len(runs), 0.1, alternative="greater").pvalue > 1e-3
 
 
 def test_a_threshold_without_the_mixtures_is_noticed():
