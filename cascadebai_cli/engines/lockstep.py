@@ -26,7 +26,7 @@ DEEPEST = 512
 """Outcomes in a bank at most."""
 GROWTH = 4
 """Windows are tried in sizes that differ by this factor."""
-ROWS = 256
+ROWS = 192
 """Rows of one block at most: more are no faster, as the state does not fit into the cache, and take more memory."""
 SHALLOWEST = 32
 """Outcomes in a bank at least."""
