@@ -27,6 +27,7 @@ from cascadebai_cli.model.instance import Instance, IntArray
 from cascadebai_cli.running.seeds import learner_generator, trial_generator
 from cascadebai_cli.running.surroundings import as_before, said
 from cascadebai_cli.running.work import Begun, Block, BlockResult, Failed, NotRepeatable, Settings, engine_versions
+from cascadebai_cli.store.row import row_of
 from cascadebai_cli.store.schema import TrialRow
 from cascadebai_cli.study.cells import Cell
 
@@ -177,15 +178,7 @@ def _timed(seed: int, cell: Cell, trial: int) -> Done:
 
 def _row(settings: Settings, cell: Cell, problem: Instance, trial: int, done: Done) -> TrialRow:
     run, items, seconds = done
-    if run.status == "capped" and run.steps not in (cell.max_steps, cell.budget):
-        raise CascadeError(
-            f"no end after {run.steps:,} steps, and more cannot be counted; choose a larger gap or epsilon, or a "
-            "max_steps"
-        )
-    status = "answered" if cell.answers else run.status
-    correct = None if status == "capped" else problem.is_correct(items)
-    right = problem.right(items) if cell.answers else None
-    found = TrialRow(cell.cell_id, trial, status, run.steps, run.observations, correct, seconds, right)
+    found = row_of(cell, problem, trial, run, items, seconds)
     return found._replace(items=items, clicks=_clicks(settings, cell, trial, run)) if settings.with_items else found
 
 
