@@ -1,10 +1,13 @@
 """`plot` as a user calls it: words of a config, flags over them, pages, several directories."""
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from sweeps import ROOT, call, finished, refusal
 from synthetic import scaling_config, write_results
+
+from cascadebai_cli.study.plot import Kind
 
 LEARNERS = [{"name": "half", "algorithm": "cascadebai"}, {"name": "one", "algorithm": "cascadebai", "sigma": 1.0}]
 
@@ -127,3 +130,8 @@ def test_what_is_set_for_windows_does_not_count(
     monkeypatch.setenv("MPLBACKEND", "nonsense")
     done = finished("plot", directory, "--out", tmp_path / "a.svg")
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_help_of_kind_names_every_kind() -> None:
+    shown = call("plot", "--help").out
+    assert [kind for kind in get_args(Kind) if kind not in shown] == []
