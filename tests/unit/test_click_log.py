@@ -34,13 +34,13 @@ def test_a_tolerance_beyond_all_rates_is_for_nothing():
 
 
 def test_good_enough_items_of_each_truth():
-    assert tolerance(TRUTHS, 2, 0.05, 0.0).good.tolist() == [2, 2]
-    assert tolerance(TRUTHS, 2, 0.05, 0.1).good.tolist() == [3, 3]
-    assert tolerance(TRUTHS, 2, 0.05, 0.02).good.tolist() == [2, 3]
+    assert tolerance(TRUTHS, 2, 0.05, 0.0, M=2).good.tolist() == [2, 2]
+    assert tolerance(TRUTHS, 2, 0.05, 0.1, M=2).good.tolist() == [3, 3]
+    assert tolerance(TRUTHS, 2, 0.05, 0.02, M=2).good.tolist() == [2, 3]
 
 
 def test_the_best_tolerance_is_the_smallest_that_ends():
-    table = tolerances(TRUTHS, 2, 0.05, 0.35)
+    table = tolerances(TRUTHS, 2, 0.05, 0.35, M=2)
     assert [one.epsilon for one in table] == pytest.approx([0.0035, 0.007, 0.0175, 0.035, 0.07])
     hardest = [one.efforts.max() for one in table]
     assert best_of(table, hardest[2] * 8.01, 8) is table[2]
@@ -77,6 +77,6 @@ def test_a_learner_that_mostly_did_not_end_says_nothing():
 def test_cost_by_hand():
     truths = np.array([[0.5, 0.2, 0.1], [0.5, 0.2, 0.1]])
     assert click_chance(truths[:, :2]) == pytest.approx([0.6, 0.6])
-    found = cost([100, 200], [40, 90], truths, 2, [0, 2])
+    found = cost([100, 200], [40, 90], truths, [0, 2])
     assert found.against_best == pytest.approx((20, 20, 30))
     assert found.against_own == pytest.approx((15, 15, 20))

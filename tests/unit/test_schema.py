@@ -32,6 +32,9 @@ OF_BUDGETS = {
     schema.BOUNDS_CSV: schema.BUDGET_BOUND_COLUMNS,
 }
 """The same of a study with budgets."""
+OF_SHARP = {schema.BOUNDS_CSV: {**schema.BOUND_COLUMNS, **schema.SHARP_COLUMNS}}
+"""The same of `bounds --sharp --csv`."""
+OWN = {"budget": OF_BUDGETS, "sharp": OF_SHARP}
 
 
 def test_the_journal_keeps_the_first_fields_of_a_row_in_their_order() -> None:
@@ -43,7 +46,7 @@ def test_the_columns_of_every_committed_table_and_no_other(name: str) -> None:
     paths = sorted(REFERENCE.glob(f"*/{name}"))
     assert paths
     for path in paths:
-        columns = {**COLUMNS, **OF_BUDGETS}[name] if path.parent.name == "budget" else COLUMNS[name]
+        columns = {**COLUMNS, **OWN.get(path.parent.name, {})}[name]
         assert list(read_table(path, columns, "")) == list(columns), path
 
 
