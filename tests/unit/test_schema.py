@@ -32,8 +32,11 @@ OF_BUDGETS = {
     schema.BOUNDS_CSV: schema.BUDGET_BOUND_COLUMNS,
 }
 """The same of a study with budgets."""
-OF_SHARP = {schema.BOUNDS_CSV: {**schema.BOUND_COLUMNS, **schema.SHARP_COLUMNS}}
-"""The same of `bounds --sharp --csv`."""
+OF_SHARP = {
+    schema.BOUNDS_CSV: {**schema.BOUND_COLUMNS, **schema.SHARP_COLUMNS},
+    schema.MODELS_CSV: {**schema.MODEL_COLUMNS, "x": str, "K": int},
+}
+"""The same of `bounds --sharp --csv`, and of fits against something else than `K`."""
 OWN = {"budget": OF_BUDGETS, "sharp": OF_SHARP}
 
 
