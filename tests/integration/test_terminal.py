@@ -56,7 +56,8 @@ def on_a_terminal(*words: object, folder: Path, kind: str = "xterm", columns: in
     process, terminal = pty.fork()
     if process == 0:
         os.chdir(folder)
-        os.execve(sys.executable, command(*words), {**environment(), "TERM": kind})
+        own = {name: value for name, value in environment().items() if name not in ("COLUMNS", "LINES")}
+        os.execve(sys.executable, command(*words), {**own, "TERM": kind})
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
     written, end = "", time.monotonic() + 60
     while time.monotonic() < end:
