@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from cascadebai_cli.analysis.varying import names_of
@@ -50,9 +49,8 @@ def with_measured(bounds: pd.DataFrame, summary: pd.DataFrame | None) -> pd.Data
     source = pd.DataFrame(columns=["cell_id", *MEASURED]) if summary is None else summary
     table = bounds.merge(source[["cell_id", *MEASURED]], on="cell_id", how="left")
     numbers = table[["lower", "upper", "mean_steps"]].astype(float)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        table["measured_over_lower"] = numbers["mean_steps"] / numbers["lower"]
-        table["upper_over_measured"] = numbers["upper"] / numbers["mean_steps"]
+    table["measured_over_lower"] = numbers["mean_steps"] / numbers["lower"].where(numbers["lower"] != 0)
+    table["upper_over_measured"] = numbers["upper"] / numbers["mean_steps"].where(numbers["mean_steps"] != 0)
     return table.astype({"upper": float, "mean_steps": float, "upper_general": float, "upper_two_level": float})
 
 
@@ -112,7 +110,11 @@ def learner_bounds(
         printed: take the constant 216 as printed, instead of `256 sigma^2`.
     """
     if not LearnerSpec(algorithm, options).is_algorithm_1 or feedback != "cascading":
-        return CellBounds(lower_bound(instance, delta, semi_bandit=feedback == "semi-bandit"))
+        shown = options.get("list_length") or options.get("b")
+        M = shown if isinstance(shown, int) else instance.K
+        # more than one look at an item: no list of different items bounds what a step observes, its length does
+        counted = feedback == "semi-bandit" or (M > instance.K and options.get("r", 1) != 1)
+        return CellBounds(lower_bound(instance, delta, semi_bandit=counted, M=M))
     constant = PRINTED_CONSTANT if printed else exact_constant(options.get("sigma", 0.5))
     return cell_bounds(instance, delta, constant)
 

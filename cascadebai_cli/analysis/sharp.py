@@ -30,8 +30,7 @@ def with_sharp(table: pd.DataFrame, cells: Sequence[Cell]) -> pd.DataFrame:
     ]
     *of_bound, over = SHARP_COLUMNS
     added = pd.DataFrame(values, columns=of_bound, index=table.index, dtype=float)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        added[over] = table["mean_steps"].astype(float) / added["sharp"]
+    added[over] = table["mean_steps"].astype(float) / added["sharp"].where(added["sharp"] != 0)
     return pd.concat([table, added], axis=1)
 
 

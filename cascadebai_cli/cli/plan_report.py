@@ -44,9 +44,10 @@ def _tolerance_in_words(question: "Question") -> str:
     start = f"K = {K}{shown}, delta = {question.wanted.delta:g}, epsilon = {planned.epsilon:.3g}"
     if planned.relative != planned.relative:
         return start
+    none = "with --epsilon 0 some runs would not end: " if question.wanted.epsilon == 0 else ""
     return (
-        f"w({K}) and w({K + 1}) are closer than the log can tell: {start}, {percent(planned.relative)} of w({K}), is "
-        "planned for"
+        f"{none}w({K}) and w({K + 1}) are closer than the log can tell: {start}, {percent(planned.relative)} of w({K}), "
+        "is planned for"
     )
 
 

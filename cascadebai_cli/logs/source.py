@@ -41,6 +41,8 @@ def text_of(path: Path) -> tuple[str, list[str]]:
 
 def _content(path: Path) -> bytes:
     if path == STDIN:
+        if sys.stdin is None:
+            raise ConfigError("- is stdin, which is closed; name a CSV file")
         return _plain(sys.stdin.buffer)
     if not path.is_file():
         raise ConfigError(f"{path} is not a file; name a CSV file, or - for what comes through a pipe")

@@ -4,11 +4,11 @@ import numpy as np
 
 from cascadebai_cli.model.divergence import divergence
 from cascadebai_cli.model.instance import FloatArray
-from cascadebai_cli.theory.lower import confidence_factor
+from cascadebai_cli.theory.lower import confidence_factor, most_looked_at
 
 
 def effort(weights: FloatArray, K: int, delta: float, epsilon: float, M: int | None = None) -> float:
-    """Steps of the order of what a sharp learner takes.
+    """Steps of the order of what a sharp learner takes, 1 at least.
 
     For `epsilon = 0` it is the lower bound [thm:lb_fix_conf_dep], infinite for a tie. With a tolerance nothing is
     proved; each item then need not be told from its rival any better than to `epsilon`: `w(K+1)` becomes
@@ -29,9 +29,4 @@ def effort(weights: FloatArray, K: int, delta: float, epsilon: float, M: int | N
     )
     with np.errstate(divide="ignore"):
         needed = float((1 / divergences).sum())
-    return float(confidence_factor(delta)) * needed / _most_looked_at(w[::-1][: M or K])
-
-
-def _most_looked_at(poorest: FloatArray) -> float:
-    """`mu~`: expected observations of a list of the poorest items."""
-    return float(np.cumprod(np.concatenate([[1.0], 1 - poorest[:-1]])).sum())
+    return max(1.0, float(confidence_factor(delta)) * needed / most_looked_at(w[::-1][: M or K]))

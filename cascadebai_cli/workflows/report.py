@@ -94,8 +94,13 @@ def report(
 
 def _chosen(results: Results, where: Sequence[str]) -> Results:
     if where:
-        cells = chosen(cells_table(results), dict(map(condition, where)))
-        results = replace(results, summary=results.summary[results.summary["cell_id"].isin(cells["cell_id"])])
+        cells = set(chosen(cells_table(results), dict(map(condition, where)))["cell_id"])
+        about = {cell_id: content for cell_id, content in results.manifest.cells.items() if cell_id in cells}
+        results = replace(
+            results,
+            summary=results.summary[results.summary["cell_id"].isin(cells)],
+            manifest=results.manifest.model_copy(update={"cells": about}),
+        )
     if len(results.summary) > MOST_CELLS:
         raise ConfigError(
             f"{results.directory} has {count(len(results.summary))} cells, more than the {count(MOST_CELLS)} that a "

@@ -97,6 +97,7 @@ def test_a_tie_is_planned_for(tmp_path, monkeypatch):
         result = plan(tmp_path, tied, "--trials", 2, "--out", tmp_path / "-".join(["out", *map(str, more)]), *more)
         assert result.code == 0
         assert "w(2) and w(3) are closer than the log can tell" in result.out
+        assert ("with --epsilon 0 some runs would not end" in result.out) == ("--epsilon" in more)
     assert "epsilon = 0.03" in plan(tmp_path, tied, "--trials", 2, "--epsilon", 0.03).out
 
 
@@ -159,3 +160,17 @@ def test_a_bad_option_is_one_sentence(tmp_path, more, sentence):
     result = plan(tmp_path, GOOD, *more)
     assert result.code == 2
     assert sentence in result.err
+
+
+@pytest.mark.parametrize("options", [("--delta", 0.999999), ("--epsilon", 0.99)])
+def test_a_test_that_needs_hardly_a_page_is_planned(tmp_path, monkeypatch, options):
+    monkeypatch.setattr("cascadebai_cli.workflows.plan_runs.SECONDS", 0.1)
+    result = plan(tmp_path, GOOD, "--trials", 2, "--out", tmp_path / "out", *options)
+    assert result.code == 0
+    assert "a test takes some 8 (8 to 8) page views" in result.out
+
+
+def test_a_separator_that_ends_a_line_is_refused(tmp_path):
+    result = plan(tmp_path, GOOD, "--sep", "\n")
+    assert result.code == 2
+    assert "--sep" in result.err

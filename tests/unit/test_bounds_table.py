@@ -56,6 +56,9 @@ def test_sigma_and_the_printed_constant_scale_t_bar():
     assert learner_bounds(TWO, 0.1, "cascadebai", {}, printed=True) == cell_bounds(TWO, 0.1, PRINTED_CONSTANT)
 
 
+SHORT = {"list_length": 2, "b": 2}
+
+
 @pytest.mark.parametrize(
     ("algorithm", "options", "feedback"),
     [("batrac", {"b": 3}, "semi-bandit"), ("cascadebai", {"order": "U_desc"}, "cascading"), ("own", {}, "cascading")],
@@ -65,6 +68,25 @@ def test_other_learners_have_a_lower_bound_only(algorithm, options, feedback):
     assert bounds.lower == lower_bound(TWO, 0.1, semi_bandit=feedback == "semi-bandit")
     assert bounds.upper is None
     assert bounds_row(bounds) == {**dict.fromkeys(bounds_row(bounds)), "lower": bounds.lower}
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "options", "feedback"),
+    [
+        ("kl-lucb++", {"list_length": 40}, "cascading"),
+        ("kl-lucb++", {"list_length": 40}, "semi-bandit"),
+        ("batrac", {"b": 40}, "semi-bandit"),
+        ("batrac", {"b": 40, "r": 2}, "cascading"),
+    ],
+)
+def test_longer_lists_have_a_smaller_lower_bound(algorithm, options, feedback):
+    """The theorem is for lists of `K`: a list of 40 brings more observations a step."""
+    of_K = learner_bounds(TWO, 0.1, algorithm, {}, feedback).lower
+    longer, shorter = (
+        learner_bounds(TWO, 0.1, algorithm, {**options, **fewer}, feedback).lower for fewer in ({}, SHORT)
+    )
+    assert 0 < longer < of_K
+    assert shorter == of_K
 
 
 def test_bounds_of_results_are_those_of_the_cells(results):
