@@ -46,8 +46,8 @@ def _tolerance_in_words(question: "Question") -> str:
         return start
     none = "with --epsilon 0 some runs would not end: " if question.wanted.epsilon == 0 else ""
     return (
-        f"{none}w({K}) and w({K + 1}) are closer than the log can tell: {start}, {percent(planned.relative)} of w({K}), "
-        "is planned for"
+        f"{none}w({K}) and w({K + 1}) are closer than the log can tell: {start}, "
+        f"{percent(planned.relative)} of w({K}), is planned for"
     )
 
 
