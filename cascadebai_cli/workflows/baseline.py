@@ -21,7 +21,7 @@ from cascadebai_cli.study.config import stored_study
 from cascadebai_cli.text.numbers import count
 
 MOST_STEPS: Mapping[str, float] = MappingProxyType(
-    {"skip-ahead": float("inf"), "walk": 2e6, "lockstep": 1e5, "planned": 5e3, "phases": 1e7, "reference": 2e4}
+    {"skip-ahead": float("inf"), "walk": 2e6, "lockstep": 1e5, "planned": 1e3, "phases": 1e7, "reference": 2e4}
 )
 """Engine -> longest trials that are run again: a few long ones would take as long as the sweep did."""
 MOST_CELLS = 40
