@@ -109,12 +109,10 @@ def learner_bounds(
         feedback: `cascading` or `semi-bandit`.
         printed: take the constant 216 as printed, instead of `256 sigma^2`.
     """
-    if not LearnerSpec(algorithm, options).is_algorithm_1 or feedback != "cascading":
-        shown = options.get("list_length") or options.get("b")
-        M = shown if isinstance(shown, int) else instance.K
-        # more than one look at an item: no list of different items bounds what a step observes, its length does
-        counted = feedback == "semi-bandit" or (M > instance.K and options.get("r", 1) != 1)
-        return CellBounds(lower_bound(instance, delta, semi_bandit=counted, M=M))
+    spec = LearnerSpec(algorithm, options)
+    if not spec.is_algorithm_1 or feedback != "cascading":
+        M = spec.most_shown(instance.K)
+        return CellBounds(lower_bound(instance, delta, semi_bandit=feedback == "semi-bandit", M=M))
     constant = PRINTED_CONSTANT if printed else exact_constant(options.get("sigma", 0.5))
     return cell_bounds(instance, delta, constant)
 

@@ -45,7 +45,7 @@ def _bound(cell: Cell) -> SharpBound | None:
 def _shown(cell: Cell) -> int | None:
     """Items of a step: of code of one's own as many as it may show, `None` where one of them may be observed twice."""
     if is_own(cell.spec.algorithm):
-        return cell.spec.options.get("list_length") or cell.K
+        return cell.spec.most_shown(cell.K)
     learner = cell.build()
     return None if getattr(learner, "repeats", False) else len(learner.select())
 

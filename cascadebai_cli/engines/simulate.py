@@ -133,6 +133,17 @@ ENGINES: Mapping[str, Engine] = MappingProxyType(
 """Name -> engine; how it is spelled in a config, but for `auto`."""
 
 
+MADE_FOR: Mapping[str, str] = MappingProxyType(
+    {
+        "planned": "is made for track-and-stop",
+        "phases": "is made for uniform and sar",
+        "lockstep": "is made for CascadeBAI, its display orders and KL-LUCB++",
+        "skip-ahead": "needs a racing learner that shows the least observed survivors",
+    }
+)
+"""Engine that is exact for some learners only, and knows outcomes ahead of the steps -> which ones, in words."""
+
+
 def resolve_engine(
     engine: EngineName, learner: Learner, feedback: FeedbackName = "cascading", table: TableShape | None = None
 ) -> EngineName:
@@ -155,20 +166,8 @@ def resolve_engine(
     if engine == "auto":
         best: EngineName = exact[0] if exact else "reference"
         return best
-    if engine == "planned" and engine not in exact:
-        raise ConfigError(f"engine planned cannot run {name}: it is made for track-and-stop; use engine: auto")
-    if engine == "phases" and engine not in exact:
-        raise ConfigError(f"engine phases cannot run {name}: it is made for uniform and sar; use engine: auto")
-    if engine == "lockstep" and engine not in exact:
-        raise ConfigError(
-            f"engine lockstep cannot run {name}: it is made for CascadeBAI, its display "
-            "orders and KL-LUCB++; use engine: auto"
-        )
-    if engine == "skip-ahead" and engine not in exact:
-        raise ConfigError(
-            f"engine skip-ahead cannot run {name}: it needs a racing learner that shows the "
-            "least observed survivors; use engine: auto"
-        )
+    if engine in MADE_FOR and engine not in exact:
+        raise ConfigError(f"engine {engine} cannot run {name}: it {MADE_FOR[engine]}; use engine: auto")
     return engine
 
 
@@ -176,7 +175,7 @@ def _engine_for_table(engine: EngineName, learner: Learner, name: str, walks: bo
     """Rewards that are indexed by time cannot be known ahead of the steps, which most engines need."""
     if getattr(learner, "repeats", False):
         raise ConfigError(f"{name} with r > 1 asks an item twice in a step, for which a table has one reward; use r: 1")
-    if engine in ("skip-ahead", "lockstep", "planned", "phases"):
+    if engine in MADE_FOR:
         raise ConfigError(
             f"engine {engine} cannot read rewards from a table, which ties them to steps; use engine: auto"
         )

@@ -67,6 +67,11 @@ class LearnerSpec:
         changed = any(self.options.get(name, value) != value for name, value in _OF_THE_PAPER.items())
         return self.algorithm == "cascadebai" and not changed
 
+    def most_shown(self, K: int) -> int:
+        """Items of a list at most: `b` of BatRac, else `list_length`, else `K`."""
+        shown = self.options.get("b" if self.algorithm == "batrac" else "list_length")
+        return shown if isinstance(shown, int) else K
+
     def build(
         self,
         L: int,

@@ -34,7 +34,7 @@ class Law:
 
     def weights(self, clicks: FloatArray, views: FloatArray) -> FloatArray:
         """Chance of each component given an item's counts, shape `(L, T)`."""
-        heights = _likelihood(clicks[:, None], views[:, None], self.a, self.b)
+        heights = log_likelihood(clicks[:, None], views[:, None], self.a, self.b)
         with np.errstate(divide="ignore"):
             heights += np.log(self.chances)
         chances = np.exp(heights - heights.max(axis=1, keepdims=True))
@@ -91,7 +91,7 @@ class _Base:
 
     @classmethod
     def of(cls, clicks: FloatArray, views: FloatArray) -> "_Base":
-        pooled = (clicks.sum() + 0.5) / (views.sum() + 1)
+        pooled = pooled_rate(clicks, views)
         odds = logit((clicks + pooled) / (views + 1))
         typical = float(np.median(views))
         return cls(clicks, views, float(logit(pooled)), max(1.0, float(odds.std())), typical, float(1000 * views.max()))
@@ -124,7 +124,7 @@ class _Base:
         middles, logs = places
         before = -0.5 * ((middles - self.middle) / self.spread) ** 2 + logs
         before -= 2 * np.log(np.exp(logs) + self.typical)
-        terms = _likelihood(self.clicks, self.views, a[owner], b[owner])
+        terms = log_likelihood(self.clicks, self.views, a[owner], b[owner])
         return np.where(self._possible(a, b), before + np.bincount(owner, terms, COMPONENTS), -np.inf)
 
 
@@ -133,6 +133,11 @@ def _counts(places: FloatArray) -> tuple[FloatArray, FloatArray]:
     return strength * expit(places[0]), strength * expit(-places[0])
 
 
-def _likelihood(clicks: FloatArray, views: FloatArray, a: FloatArray, b: FloatArray) -> FloatArray:
+def log_likelihood(clicks: FloatArray, views: FloatArray, a: FloatArray | float, b: FloatArray | float) -> FloatArray:
     """Log of the chance of the counts, but for binomial coefficients."""
     return np.asarray(betaln(clicks + a, views - clicks + b) - betaln(a, b))
+
+
+def pooled_rate(clicks: FloatArray, views: FloatArray) -> float:
+    """The rate of all items together, never 0 or 1."""
+    return float((clicks.sum() + 0.5) / (views.sum() + 1))

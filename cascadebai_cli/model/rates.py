@@ -10,11 +10,11 @@ from itertools import islice
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import minimize
-from scipy.special import betaln, expit, logit
+from scipy.special import expit, logit
 from scipy.stats import chi2
 
 from cascadebai_cli.model.instance import FloatArray
-from cascadebai_cli.model.mixture import SMALLEST_COUNT, drawn, laws
+from cascadebai_cli.model.mixture import SMALLEST_COUNT, drawn, laws, log_likelihood, pooled_rate
 
 SAMPLE = 1000
 """Items from which laws are estimated, where there are more."""
@@ -106,7 +106,7 @@ def homogeneity(clicks: FloatArray, views: FloatArray) -> Homogeneity:
 def _likeliest(clicks: FloatArray, views: FloatArray) -> tuple[float, float]:
     """Mean and strength of the likeliest beta law; the strength is infinite if none is strong enough."""
     pairs, items = np.unique(np.stack([clicks, views]), axis=1, return_counts=True)
-    pooled = (clicks.sum() + 0.5) / (views.sum() + 1)
+    middle = logit(pooled_rate(clicks, views))
     low, high = np.log(2 * SMALLEST_COUNT), np.log(1000 * views.max())
 
     def lack(place: FloatArray) -> float:
@@ -114,14 +114,14 @@ def _likeliest(clicks: FloatArray, views: FloatArray) -> tuple[float, float]:
         a, b = strength * mean, strength * (1 - mean)
         if min(a, b) < SMALLEST_COUNT:
             return 1e300
-        return -float(items @ (betaln(pairs[0] + a, pairs[1] - pairs[0] + b) - betaln(a, b)))
+        return -float(items @ log_likelihood(pairs[0], pairs[1], a, b))
 
-    starts = [np.array([logit(pooled), log]) for log in np.linspace(low, high, 15)]
+    starts = [np.array([middle, log]) for log in np.linspace(low, high, 15)]
     found = minimize(
         lack,
         min(starts, key=lack),
         method="Nelder-Mead",
-        bounds=[(logit(pooled) - 5, logit(pooled) + 5), (low, high)],
+        bounds=[(middle - 5, middle + 5), (low, high)],
         options={"xatol": 1e-6, "fatol": 1e-7},
     )
     mean, strength = float(expit(found.x[0])), float(np.exp(found.x[1]))

@@ -4,7 +4,7 @@ import numpy as np
 
 from cascadebai_cli.model.divergence import divergence
 from cascadebai_cli.model.instance import FloatArray
-from cascadebai_cli.theory.lower import confidence_factor, most_looked_at
+from cascadebai_cli.theory.lower import confidence_factor
 
 
 def effort(weights: FloatArray, K: int, delta: float, epsilon: float, M: int | None = None) -> float:
@@ -29,4 +29,9 @@ def effort(weights: FloatArray, K: int, delta: float, epsilon: float, M: int | N
     )
     with np.errstate(divide="ignore"):
         needed = float((1 / divergences).sum())
-    return max(1.0, float(confidence_factor(delta)) * needed / most_looked_at(w[::-1][: M or K]))
+    return max(1.0, float(confidence_factor(delta)) * needed / _most_looked_at(w[::-1][: M or K]))
+
+
+def _most_looked_at(poorest: FloatArray) -> float:
+    """`mu~`: expected observations of a list of the poorest items."""
+    return float(np.cumprod(np.concatenate([[1.0], 1 - poorest[:-1]])).sum())

@@ -29,11 +29,6 @@ def observations_needed(instance: Instance) -> float:
     return float((1 / divergences).sum())
 
 
-def most_looked_at(poorest: FloatArray) -> float:
-    """`mu~`: expected observations of a list of the poorest items, in ascending order of weight; no list has more."""
-    return float(np.cumprod(np.concatenate([[1.0], 1 - poorest[:-1]])).sum())
-
-
 def lower_bound(instance: Instance, delta: float, *, semi_bandit: bool = False, M: int = 0) -> float:
     """Expected steps that every `(delta, K)`-PAC algorithm needs; `nan` for `epsilon > 0`, which has no bound.
 
@@ -47,10 +42,6 @@ def lower_bound(instance: Instance, delta: float, *, semi_bandit: bool = False, 
     """
     if instance.epsilon > 0:
         return float("nan")
-    if semi_bandit:
-        per_step = float(max(M, instance.K))
-    elif M > instance.K:
-        per_step = most_looked_at(instance.sorted_weights[::-1][:M])
-    else:
-        per_step = float(mu_tilde(instance)[-1])
+    longest = max(M, instance.K)
+    per_step = float(longest) if semi_bandit else float(mu_tilde(instance, longest)[-1])
     return float(confidence_factor(delta)) * observations_needed(instance) / per_step

@@ -27,9 +27,9 @@ def mu(instance: Instance) -> FloatArray:
     return np.asarray(np.cumsum(survival(instance.sorted_weights[: instance.K])))
 
 
-def mu_tilde(instance: Instance) -> FloatArray:
-    """`mu~_1, ..., mu~_K`: most expected observations, the `k` worst items, worst first (Section 4.2)."""
-    return np.asarray(np.cumsum(survival(instance.sorted_weights[::-1][: instance.K])))
+def mu_tilde(instance: Instance, M: int | None = None) -> FloatArray:
+    """`mu~_1, ..., mu~_M`: most expected observations, the `k` worst items, worst first (Section 4.2, for `K`)."""
+    return np.asarray(np.cumsum(survival(instance.sorted_weights[::-1][: M or instance.K])))
 
 
 def v(k: Values, w_prime: Values) -> FloatArray:
