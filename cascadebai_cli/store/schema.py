@@ -69,6 +69,7 @@ _FIT = _columns(c1=float, c1_se=float, c2=float, c2_se=float, r2=float, p_value=
 _SLOPE = _columns(loglog_slope=float, loglog_low=float, loglog_high=float)
 _SOURCE = _columns(L=int, delta=float, epsilon=float, rows_sha256=str)
 _PUBLISHED = _columns(published_c1=float, published_c2=float, published_r2=float, published_p_value=float)
+_POINT = _columns(instance=str, learner=str, L=int, K=int, delta=float, epsilon=float)
 _CURVE = _columns(study=str, instance=str, learner=str, model=str)
 
 FIT_COLUMNS = _columns(**_CURVE, **_FIT, **_PUBLISHED, best_model=str, **_SLOPE, **_SOURCE)
@@ -115,12 +116,7 @@ ORDER_COLUMNS = _columns(
 BOUND_COLUMNS = _columns(
     cell_id=str,
     study=str,
-    instance=str,
-    learner=str,
-    L=int,
-    K=int,
-    delta=float,
-    epsilon=float,
+    **_POINT,
     w_star=float,
     w_prime=float,
     lower=float,
@@ -138,12 +134,7 @@ BOUND_COLUMNS = _columns(
 )
 BUDGET_COLUMNS = _columns(
     study=str,
-    instance=str,
-    learner=str,
-    L=int,
-    K=int,
-    delta=float,
-    epsilon=float,
+    **_POINT,
     n=int,
     smallest=int,
     largest=int,
@@ -154,12 +145,7 @@ BUDGET_COLUMNS = _columns(
 BUDGET_BOUND_COLUMNS = _columns(
     cell_id=str,
     study=str,
-    instance=str,
-    learner=str,
-    L=int,
-    K=int,
-    delta=float,
-    epsilon=float,
+    **_POINT,
     w_star=float,
     w_prime=float,
     budget=int,
@@ -177,7 +163,7 @@ BUDGET_BOUND_COLUMNS = _columns(
 SHARP_COLUMNS = _columns(T_star=float, gap=float, sharp=float, measured_over_sharp=float)
 """What `bounds --sharp` adds to them."""
 
-POINT = ("instance", "learner", "L", "K", "delta", "epsilon")
+POINT = tuple(_POINT)
 """What tells the cells of one study apart."""
 PLACE = (*POINT, "budget")
 """The same where there may be a budget."""
