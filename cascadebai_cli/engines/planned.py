@@ -11,15 +11,16 @@ from cascadebai_cli.learners.track_and_stop import TrackAndStop
 
 
 def run_planned(job: Job[TrackAndStop]) -> Run:
-    """Run one trial; for the same outcomes what the reference engine returns."""
-    learner, steps = job.learner, 0
-    cap = np.iinfo(np.int64).max if job.max_steps is None else job.max_steps
-    while not learner.finished and steps < cap:
+    """Run one trial, from where the learner stands; for the same outcomes what the reference engine returns."""
+    learner, steps = job.learner, job.steps
+    while not learner.finished and steps < job.cap:
+        end = learner.steps
         for items, repeats in learner.blocks:
-            shown = min(repeats, cap - steps)
+            end += repeats
+            shown = max(0, min(end, job.cap) - steps)
             _show(learner, job.stack, items, shown, job.cascading)
             steps += shown
-        if steps == learner.steps + sum(block.repeats for block in learner.blocks):
+        if steps == end:
             learner.end_stretch()
     status: Status = "stopped" if learner.finished else "capped"
     return Run(steps, status, int(learner.T.sum()), learner.recommendation)

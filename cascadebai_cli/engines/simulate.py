@@ -57,6 +57,7 @@ class Engine:
         entries: items that these trials have together, at most.
         by_steps: whether the time of a trial goes with its steps, when it runs beside others.
         forgets: whether it forgets clicks, which are counted as they are drawn if a learner is to be asked at its cap.
+        shares_paths: whether jobs of one path make their steps once.
     """
 
     version: int
@@ -67,6 +68,7 @@ class Engine:
     entries: int = sys.maxsize
     by_steps: bool = False
     forgets: bool = False
+    shares_paths: bool = False
 
     def block(self, L: int) -> int:
         """How many trials of `L` items run best side by side."""
@@ -125,8 +127,17 @@ ENGINES: Mapping[str, Engine] = MappingProxyType(
             skip_ahead.ENTRIES,
             forgets=True,
         ),
-        "lockstep": Engine(1, _stack, 5_000, along_paths(_in_lockstep), lockstep.ROWS, lockstep.ENTRIES, by_steps=True),
-        "planned": Engine(2, _stack, 20_000, _one_by_one(run_planned)),
+        "lockstep": Engine(
+            1,
+            _stack,
+            5_000,
+            along_paths(_in_lockstep),
+            lockstep.ROWS,
+            lockstep.ENTRIES,
+            by_steps=True,
+            shares_paths=True,
+        ),
+        "planned": Engine(2, _stack, 20_000, along_paths(_one_by_one(run_planned)), shares_paths=True),
         "phases": Engine(1, _outcomes, 500, answering(_one_by_one(run_phases), ask)),
     }
 )

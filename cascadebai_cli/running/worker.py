@@ -71,8 +71,9 @@ def run_blocks(settings: Settings, blocks: list[Block]) -> list[BlockResult]:
 
 
 def runs_side_by_side(cell: Cell) -> bool:
-    """Whether many trials of the cell run faster together than one after the other."""
-    return ENGINES[cell.runs_with].block(cell.L) > 1
+    """Whether trials of the cell run faster together, or with those of other budgets, than one after the other."""
+    engine = ENGINES[cell.runs_with]
+    return engine.block(cell.L) > 1 or (cell.answers and engine.shares_paths)
 
 
 def _side_by_side(settings: Settings, blocks: Sequence[Block]) -> Ready:

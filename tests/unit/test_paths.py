@@ -10,6 +10,7 @@ from cascadebai_cli.engines.jobs import Paused, in_order, never
 from cascadebai_cli.engines.simulate import ENGINES, Trial, new_job
 from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.learners.kl_lucb import KLLucb
+from cascadebai_cli.learners.track_and_stop import TrackAndStop
 from cascadebai_cli.running.runner import Backend, run_missing
 from cascadebai_cli.running.work import Settings
 from cascadebai_cli.running.worker import run_trial
@@ -19,7 +20,9 @@ MADE = {
     "order U": lambda: CascadeBAI(9, 3, 0.1, sigma=0.05, order="U"),
     "KL-LUCB++": lambda: KLLucb(9, 3, 0.1),
     "KL-LUCB++, glr": lambda: KLLucb(9, 3, 0.1, stopping="glr"),
+    "track-and-stop": lambda: TrackAndStop(9, 3, 0.1),
 }
+PAUSED = [name for name in MADE if name != "track-and-stop"]  # whose engine runs each job to its end
 W = np.array([0.9] * 3 + [0.5] * 6)
 CAPS = (40, 7, 120, 300, 2000)
 
@@ -30,14 +33,18 @@ def jobs(name, together, trials=3):
     for trial in range(trials):
         for cap in CAPS:
             outcomes = Trial(W, np.random.default_rng(trial))
-            _, job = new_job(MADE[name](), outcomes, "cascading", "lockstep", cap, answers=True)
+            _, job = new_job(MADE[name](), outcomes, "cascading", "auto", cap, answers=True)
             found.append(replace(job, path=trial if together else None))
     return found
 
 
+def engine(name):
+    return ENGINES[MADE[name]().engines[0]]
+
+
 @pytest.mark.parametrize("name", MADE)
 def test_runs_along_a_path_end_as_each_on_its_own(name):
-    run = ENGINES["lockstep"].run
+    run = engine(name).run
     together = in_order(run(jobs(name, True), never))
     assert together == in_order(run(jobs(name, False), never))
     assert {one.status for one in together} == {"stopped", "capped"}
@@ -59,7 +66,7 @@ def test_steps_of_a_path_are_made_once(monkeypatch):
     assert len(caps) > 2
 
 
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("name", PAUSED)
 def test_a_job_that_is_paused_on_the_path_of_another_begins_anew(name):
     expected = in_order(ENGINES["lockstep"].run(jobs(name, False), never))
     found, left = {}, dict(enumerate(jobs(name, True)))
@@ -93,6 +100,7 @@ learners:
   - {name: LUCB, algorithm: kl-lucb++}
   - {name: U, algorithm: cascadebai, order: U, sigma: 0.1}
   - {name: T, algorithm: cascadebai, sigma: 0.1}
+  - {name: track, algorithm: track-and-stop}
   - {name: uniform, algorithm: uniform}
 """
 
