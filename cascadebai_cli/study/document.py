@@ -77,10 +77,14 @@ class Document:
         return self.lines.get(path, 1)
 
     def message(self, path: KeyPath, text: str) -> str:
-        """`file:line: key: text` or `option text`, on one line whatever the text quotes."""
-        option = next((self.options[path[:n]] for n in range(len(path), 0, -1) if path[:n] in self.options), None)
-        key = next((f"{part}: " for part in reversed(path) if isinstance(part, str)), "")
-        line = f"{option} {text}" if option else f"{self.source}:{self.line(path)}: {key}{text}"
+        """`file:line: key: text` or `option key: text`, on one line whatever the text quotes.
+
+        An option speaks of the whole value that it gave; a key is named if it lies inside that value.
+        """
+        given = next((path[:n] for n in range(len(path), 0, -1) if path[:n] in self.options), ())
+        key = next((f"{part}: " for part in reversed(path[len(given) :]) if isinstance(part, str)), "")
+        where = self.options[given] if given else f"{self.source}:{self.line(path)}:"
+        line = f"{where} {key}{text}"
         return "".join(c if c.isprintable() else " " for c in line)
 
 

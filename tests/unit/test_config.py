@@ -546,7 +546,7 @@ def test_a_further_learner_stands_beside_the_default_one(load):
         ),
         (
             Override("--plugin", ("learners", END), OWN | {"sigma": 0}),
-            "--plugin 0 is too small; write a value larger than 0",
+            "--plugin sigma: 0 is too small; write a value larger than 0",
         ),
     ],
     ids=str,
