@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 FLOOR = re.compile(r"([\w.-]+)(?:\[[\w,-]+\])?>=([\w.]+)")
-TOOLS = ("hypothesis", "psutil", "pytest", "pytest-cov", "pytest-mpl", "pytest-xdist")
+TOOLS = ("hypothesis", "jsonschema", "psutil", "pytest", "pytest-cov", "pytest-mpl", "pytest-xdist")
 
 
 def floors(pyproject: Path) -> dict[str, str]:

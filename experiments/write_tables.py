@@ -23,6 +23,7 @@ from cascadebai_cli.store.directory import Results, load_results, missing_trials
 from cascadebai_cli.store.schema import MANIFEST
 from cascadebai_cli.store.timings import times_of
 from cascadebai_cli.text.numbers import change, coefficient, count, difference, p_value, share
+from cascadebai_cli.workflows import schema
 from experiments import budget_tables, other_tables, reward_tables, sharp_tables, weight_tables
 from experiments.artefacts import ARTEFACTS, REFERENCE, Artefact
 from experiments.markdown import NOT_YET, plain, table
@@ -34,6 +35,8 @@ DOCUMENTS = (
     Path("docs/budget.md"),
     Path("docs/sharp.md"),
 )
+SCHEMAS = {Path(f"docs/{kind}.schema.json"): kind for kind in schema.SCHEMAS}
+"""File -> the kind of document that it describes."""
 MARKED = re.compile(r"(<!-- begin: (?P<name>[\w-]+) -->)(?P<text>.*?)(<!-- end: (?P=name) -->)", re.DOTALL)
 
 
@@ -189,10 +192,18 @@ def filled(text: str, source: str = "") -> str:
     return MARKED.sub(written, text)
 
 
-def outdated() -> list[Path]:
-    """Documents that are not what this module would write."""
+def written() -> dict[Path, str]:
+    """What each file should hold."""
     texts = {path: path.read_text(encoding="utf-8") for path in DOCUMENTS if path.exists()}
-    return [path for path, text in texts.items() if filled(text, str(path)) != text]
+    schemas = {path: schema.schema_text(kind) + "\n" for path, kind in SCHEMAS.items()}
+    return {path: filled(text, str(path)) for path, text in texts.items()} | schemas
+
+
+def outdated() -> dict[Path, str]:
+    """Files that are not what this module would write, and that."""
+    return {
+        path: text for path, text in written().items() if not path.exists() or path.read_text(encoding="utf-8") != text
+    }
 
 
 def main() -> None:
@@ -201,10 +212,10 @@ def main() -> None:
     parser.add_argument("--check", action="store_true", help="write nothing; exit code 1 if a document is outdated")
     check = parser.parse_args().check
     found = outdated()
-    for path in found:
+    for path, text in found.items():
         print(f"{path} is outdated" if check else f"{path} written")
         if not check:
-            path.write_text(filled(path.read_text(encoding="utf-8"), str(path)), encoding="utf-8")
+            path.write_text(text, encoding="utf-8")
     sys.exit(1 if check and found else 0)
 
 

@@ -92,3 +92,8 @@ def finished(*arguments: object, folder: Path | None = None) -> "subprocess.Comp
 def tables(directory: Path) -> tuple[bytes, bytes]:
     """What must be the same to the byte."""
     return (directory / "trials.csv").read_bytes(), (directory / "summary.csv").read_bytes()
+
+
+def weights(L: int, K: int, power: float = 1.0) -> list[float]:
+    """A family of one's own, for configs that name `sweeps:weights`."""
+    return [(i + 1) ** -power for i in range(L)]

@@ -18,6 +18,7 @@ from cascadebai_cli.cli.plan import plan
 from cascadebai_cli.cli.plot import plot
 from cascadebai_cli.cli.report import report
 from cascadebai_cli.cli.run import run
+from cascadebai_cli.cli.schema import schema
 from cascadebai_cli.cli.summary import summary
 from cascadebai_cli.cli.sweep import sweep
 from cascadebai_cli.cli.verify import verify
@@ -35,6 +36,7 @@ EXAMPLES: Mapping[Callable[..., None], str] = MappingProxyType(
         bounds: "bounds configs/table1.yaml --format csv",
         report: "report results/table1 results/figure2 --out report.html",
         verify: "verify --only table1",
+        schema: "schema config",
     }
 )
 """Verb -> an example of it, in the order of the help."""

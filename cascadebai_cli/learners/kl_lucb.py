@@ -16,7 +16,7 @@ With `stopping: glr` the same items are shown, and the run stops by the likeliho
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -27,6 +27,8 @@ from cascadebai_cli.learners.kl import kl_lower, kl_upper
 from cascadebai_cli.learners.list_length import check_list_length
 from cascadebai_cli.learners.racing import by_mean
 from cascadebai_cli.model.instance import BoolArray, FloatArray, IntArray
+
+Stopping = Literal["bounds", "glr"]
 
 UNIT = 2.0**-42
 """Bounds are whole multiples of it, rounded outward, so that their differences are exact and equals are equal."""
@@ -54,7 +56,7 @@ class LucbRule:
     K: int
     delta: float
     epsilon: float = 0.0
-    stopping: str = "bounds"
+    stopping: Stopping = "bounds"
     list_length: int | None = None
 
     def __post_init__(self) -> None:
@@ -101,7 +103,7 @@ class KLLucb:
         K: int,
         delta: float,
         epsilon: float = 0.0,
-        stopping: str = "bounds",
+        stopping: Stopping = "bounds",
         list_length: int | None = None,
     ) -> None:
         self.rule = LucbRule(L, K, delta, epsilon, stopping, list_length)

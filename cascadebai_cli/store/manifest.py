@@ -23,7 +23,7 @@ from cascadebai_cli.learners.plugins import plugin_code
 from cascadebai_cli.store.files import reading, write_atomically
 from cascadebai_cli.store.schema import MANIFEST
 from cascadebai_cli.study.cells import Cell
-from cascadebai_cli.study.fields import FileName, Text
+from cascadebai_cli.study.fields import FileName, Text, says
 from cascadebai_cli.study.learners import default_options
 from cascadebai_cli.study.messages import show
 
@@ -53,38 +53,32 @@ def _of_each_engine(value: object) -> object:
 
 
 class Manifest(BaseModel):
-    """Where the rows of a directory come from.
-
-    Attributes:
-        config: the resolved study, as JSON.
-        config_hash: SHA-256 of it.
-        seed: root seed.
-        engine_version: of each engine that made rows; once it was one number for all.
-        versions, git, machine: what made the rows; no `git` outside a repository.
-        start, end: times in UTC; no `end` before the tables were written.
-        complete: whether all trials had been run when the tables were written.
-        rows_sha256: hash of the `trials.csv` that the other tables were made from; none before there is one.
-        tables: name of each other table -> its hash.
-        cells: id of each cell of the grid -> its `content`.
-        parts: what `MAKERS` were in each of the directories that were merged into this one.
-    """
+    """Where the rows of a directory come from."""
 
     model_config = ConfigDict(strict=True, frozen=True)
 
-    config: dict[str, Any]
-    config_hash: str
-    seed: Annotated[int, Field(ge=0)]
-    engine_version: Annotated[dict[str, int], BeforeValidator(_of_each_engine)]
-    versions: dict[str, Any]
-    git: dict[str, Any] | None
-    machine: dict[str, Any]
-    start: str
-    end: str | None
-    complete: bool
-    rows_sha256: str | None
-    tables: dict[str, str] = Field(default_factory=dict)
-    cells: dict[str, dict[str, Any]]
-    parts: list[dict[str, Any]] = Field(default_factory=list)
+    config: Annotated[dict[str, Any], says("The resolved study.")]
+    config_hash: Annotated[str, says("SHA-256 of it.")]
+    seed: Annotated[int, Field(ge=0), says("Root seed of all trials.")]
+    engine_version: Annotated[
+        dict[str, int],
+        BeforeValidator(_of_each_engine, json_schema_input_type=dict[str, int] | int),
+        says("Version of each engine that made rows; once it was one number for all."),
+    ]
+    versions: Annotated[dict[str, Any], says("Of this program, Python and the packages that made the rows.")]
+    git: Annotated[dict[str, Any] | None, says("Commit of the program, and whether it was changed; none elsewhere.")]
+    machine: Annotated[dict[str, Any], says("What made the rows.")]
+    start: Annotated[str, says("Time in UTC.")]
+    end: Annotated[str | None, says("Likewise; none before the tables were written.")]
+    complete: Annotated[bool, says("Whether all trials had been run when the tables were written.")]
+    rows_sha256: Annotated[
+        str | None, says("Hash of the `trials.csv` that the other tables were made from; none before there is one.")
+    ]
+    tables: Annotated[dict[str, str], says("Name of each other table and its hash.")] = Field(default_factory=dict)
+    cells: Annotated[dict[str, dict[str, Any]], says("Id of each cell and all that its rows depend on.")]
+    parts: Annotated[
+        list[dict[str, Any]], says("How the rows of each directory were made that was merged into this one.")
+    ] = Field(default_factory=list)
 
     @property
     def engines(self) -> set[str]:

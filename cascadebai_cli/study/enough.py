@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
-from cascadebai_cli.study.fields import MOST_TRIALS, Entry
+from cascadebai_cli.study.fields import MOST_TRIALS, Entry, says
 from cascadebai_cli.study.messages import NUMBER, RULE, mistake
 
 FIRST = 20
@@ -14,19 +14,17 @@ _Number = Annotated[int, Field(ge=1, le=MOST_TRIALS)]
 
 
 class Enough(Entry):
-    """Trials are added to a cell until each aim that is given is reached.
+    """Trials are added to a cell until each aim that is given is reached."""
 
-    Attributes:
-        relative_error: half width of the 95 % interval of the mean steps, as a share of the mean.
-        max_errors: trials that stopped with a wrong answer.
-        at_least: trials after which a cell is judged for the first time.
-        at_most: trials after which no more are added.
-    """
-
-    relative_error: Annotated[float, Field(gt=0, lt=1)] | None = None
-    max_errors: _Number | None = None
-    at_least: Annotated[int, Field(ge=2, le=MOST_TRIALS)] = FIRST
-    at_most: _Number
+    relative_error: Annotated[
+        Annotated[float, Field(gt=0, lt=1)] | None,
+        says("Until the 95 % interval of the mean steps is within this share of the mean.", "0.01"),
+    ] = None
+    max_errors: Annotated[_Number | None, says("Until so many trials stopped with a wrong answer.", "10")] = None
+    at_least: Annotated[
+        int, Field(ge=2, le=MOST_TRIALS), says("Trials after which a cell is judged for the first time.", "40")
+    ] = FIRST
+    at_most: Annotated[_Number, says("Trials after which no more are added.", "1000")]
 
     @model_validator(mode="after")
     def _check_aims(self) -> "Enough":

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from itertools import count, takewhile
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, model_validator
 
@@ -32,6 +32,11 @@ ALL_AXES = (*AXES, "budget")
 DEFAULT_RISKS, DEFAULT_TOLERANCES = (0.1,), (0.0,)
 
 PermutationName = Literal["random", "as_given"]
+
+
+def says(meaning: str, *examples: str) -> Any:
+    """What a key means, with values as they stand in a config: JSON Schema and docs/configs.md take it from here."""
+    return Field(description=meaning, examples=list(examples) or None)
 
 
 @dataclass(frozen=True)
@@ -175,7 +180,7 @@ def _formula(value: object) -> object:
     raise mistake(f"{show(value)} is neither a number nor a formula; write for example 0.5 or 1/K")
 
 
-Text = Annotated[str, Field(min_length=1), AfterValidator(_one_line)]
+Text = Annotated[str, Field(min_length=1, json_schema_extra={"pattern": r"^\S(.*\S)?$"}), AfterValidator(_one_line)]
 """One line of text."""
 
 FileName = Annotated[Text, AfterValidator(_file_name)]
@@ -187,16 +192,52 @@ Formula = Annotated[float | str, BeforeValidator(_formula)]
 List = Field(strict=False)
 """A list of the config, kept as a tuple."""
 
+Filled = Field(strict=False, json_schema_extra={"minItems": 1})
+"""The same, of one entry or more; `not_empty` sees to it."""
+
 Size = Annotated[int, Field(ge=1, le=MOST_ITEMS)]
 
+
+class Range(BaseModel):
+    """`{from: 20, to: 60, step: 2}`: whole numbers, both ends included; `points` reads it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    first: Annotated[int, Field(alias="from", ge=1)]
+    to: Annotated[int, Field(ge=1)]
+    step: Annotated[int, Field(ge=1)] = 1
+
+
+class Growth(BaseModel):
+    """`{from: 500, to: 16000, times: 2}`: each one `times` the one before; `growing` reads it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    first: Annotated[int, Field(alias="from", ge=1)]
+    to: Annotated[int, Field(ge=1)]
+    times: Annotated[float, Field(ge=SLOWEST_GROWTH)] = 2
+
+
+Item = TypeVar("Item")
+Several = Annotated[list[Item], Field(min_length=1, json_schema_extra={"uniqueItems": True})]
+"""How a list of values looks to an editor."""
+
 Sizes = Annotated[
-    tuple[Size, ...], List, AfterValidator(not_empty), AfterValidator(_distinct), BeforeValidator(range_as_list)
+    tuple[Size, ...],
+    List,
+    AfterValidator(not_empty),
+    AfterValidator(_distinct),
+    BeforeValidator(range_as_list, json_schema_input_type=Size | Several[Size] | Range),
 ]
 """Whole numbers: one, a list, or `{from, to, step}`."""
 
 Budget = Annotated[int, Field(ge=1, le=10**12)]
 Budgets = Annotated[
-    tuple[Budget, ...], List, AfterValidator(not_empty), AfterValidator(_distinct), BeforeValidator(growth_as_list)
+    tuple[Budget, ...],
+    List,
+    AfterValidator(not_empty),
+    AfterValidator(_distinct),
+    BeforeValidator(growth_as_list, json_schema_input_type=Budget | Several[Budget] | Growth),
 ]
 """Numbers of steps: one, a list, or `{from, to, times}`."""
 
@@ -211,7 +252,7 @@ Risks = Annotated[
     List,
     AfterValidator(not_empty),
     AfterValidator(_distinct),
-    BeforeValidator(as_list),
+    BeforeValidator(as_list, json_schema_input_type=Risk | Several[Risk]),
 ]
 """Numbers from `SMALLEST_RISK` on and below 1: one or a list."""
 
@@ -220,6 +261,6 @@ Tolerances = Annotated[
     List,
     AfterValidator(not_empty),
     AfterValidator(_distinct),
-    BeforeValidator(as_list),
+    BeforeValidator(as_list, json_schema_input_type=Tolerance | Several[Tolerance]),
 ]
 """Numbers from 0 on and below 1, from where on all items are good enough: one or a list."""

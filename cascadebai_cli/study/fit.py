@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterable
 from typing import Annotated
 
-from pydantic import BeforeValidator, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.formula import evaluate, parse
-from cascadebai_cli.study.fields import Entry, List, Text, as_list
+from cascadebai_cli.study.fields import Entry, List, Text, as_list, says
 from cascadebai_cli.study.messages import mistake
 
 ANY = "x"
@@ -18,26 +18,32 @@ ANY = "x"
 class Coefficients(Entry):
     """Known values of a fit `c1 f(K) + c2`, to stand beside ours."""
 
-    c1: float | None = None
-    c2: float | None = None
-    r2: float | None = None
-    p_value: float | None = None
+    c1: Annotated[float | None, says("Slope.", "23802.95")] = None
+    c2: Annotated[float | None, says("Intercept.", "67400.19")] = None
+    r2: Annotated[float | None, says("Share of the variance of the means that is explained.", "0.9988")] = None
+    p_value: Annotated[float | None, says("Of the slope.", "1.39e-58")] = None
 
 
 class Fit(Entry):
-    """Which regressor the mean steps of an instance are fitted on.
+    """Which regressor the mean steps of an instance are fitted on."""
 
-    Attributes:
-        x: the axis: a number of the grid, or an option of learners that are alike apart from it.
-        model: the regressors, formulas in the axis, which they may call `x`; `^` is a power.
-        published: the values printed in the paper.
-        prior: values that were obtained before, by another program.
-    """
-
-    x: Text = "K"
-    model: Annotated[tuple[Text, ...], List, BeforeValidator(as_list)]
-    published: Coefficients | None = None
-    prior: Coefficients | None = None
+    x: Annotated[
+        Text, says("Axis: a number of the grid, or an option of learners that are alike apart from it.", "delta")
+    ] = "K"
+    model: Annotated[
+        tuple[Text, ...],
+        List,
+        BeforeValidator(as_list, json_schema_input_type=Text | Annotated[list[Text], Field(min_length=1)]),
+        says(
+            "Regressor f of c1 f + c2, or several: formulas in the axis, which may be called x.",
+            "K^2",
+            "[log(x), sqrt(x)]",
+        ),
+    ]
+    published: Annotated[
+        Coefficients | None, says("Values printed in the paper, to stand beside ours.", "{c1: 23802.95, c2: 67400.19}")
+    ] = None
+    prior: Annotated[Coefficients | None, says("Values of another program, likewise.", "{c1: 21881.8}")] = None
 
     @model_validator(mode="after")
     def _check_models(self) -> "Fit":

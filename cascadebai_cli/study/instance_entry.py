@@ -3,14 +3,14 @@
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import numpy as np
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.families import Items
 from cascadebai_cli.model.formula import evaluate
-from cascadebai_cli.study.fields import Budgets, Entry, Risks, Sizes, Text, Tolerances
+from cascadebai_cli.study.fields import Budgets, Entry, Risks, Sizes, Text, Tolerances, says
 from cascadebai_cli.study.fit import Fit
 from cascadebai_cli.study.messages import mistake
 from cascadebai_cli.study.zipped import Zip
@@ -19,18 +19,21 @@ ItemsAt = Callable[[int, int], Items]
 """`items_at(L, K)` gives the items at a point of the grid; `L` is 0 for families that bring their own."""
 
 
+FAMILY = says("How the weights are made.")
+
+
 class InstanceEntry(Entry):
     """Keys of all families; `K`, `L`, `delta`, `epsilon`, `budget`, `zip` override those of the study."""
 
     needs_L: ClassVar[bool] = False
 
-    name: Text
-    K: Sizes | None = None
-    delta: Risks | None = None
-    epsilon: Tolerances | None = None
-    budget: Budgets | None = None
-    zip: Zip | None = None
-    fit: Fit | None = None
+    name: Annotated[Text, says("Name in tables and figures.", "setting 1")]
+    K: Annotated[Sizes | None, says("In place of the K of the study.", "4")] = None
+    delta: Annotated[Risks | None, says("In place of the delta of the study.", "0.05")] = None
+    epsilon: Annotated[Tolerances | None, says("In place of the epsilon of the study.", "0.05")] = None
+    budget: Annotated[Budgets | None, says("In place of the budget of the study.", "20000")] = None
+    zip: Annotated[Zip | None, says("In place of the zip of the study.", "{K: [2, 4], delta: [0.1, 0.05]}")] = None
+    fit: Annotated[Fit | None, says("What `cascadebai fit` fits the mean steps on.", "{model: K^2}")] = None
 
     @property
     def code(self) -> str | None:
@@ -58,7 +61,7 @@ class SizedEntry(InstanceEntry):
 
     needs_L: ClassVar[bool] = True
 
-    L: Sizes | None = None
+    L: Annotated[Sizes | None, says("In place of the L of the study.", "128")] = None
 
 
 def weight_of(

@@ -9,8 +9,8 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.own_code import is_own
 from cascadebai_cli.model import families
 from cascadebai_cli.model.click_rates import ClickRateFile
-from cascadebai_cli.study.fields import MOST_ITEMS, Formula, List, Text
-from cascadebai_cli.study.instance_entry import InstanceEntry, ItemsAt, SizedEntry, weight_of
+from cascadebai_cli.study.fields import MOST_ITEMS, Formula, Text, says
+from cascadebai_cli.study.instance_entry import FAMILY, InstanceEntry, ItemsAt, SizedEntry, weight_of
 from cascadebai_cli.study.item_formulas import ByFormula, Random
 from cascadebai_cli.study.messages import mistake, show
 from cascadebai_cli.study.own_family import OWN, Own
@@ -19,9 +19,9 @@ from cascadebai_cli.study.own_family import OWN, Own
 class TwoLevel(SizedEntry):
     """`K` items with `w_star`, `L - K` with `w_prime`."""
 
-    family: Literal["two_level"]
-    w_star: Formula
-    w_prime: Formula
+    family: Annotated[Literal["two_level"], FAMILY]
+    w_star: Annotated[Formula, says("Weight of the best K items: a number, or a formula in K and L.", "1/sqrt(K)")]
+    w_prime: Annotated[Formula, says("Weight of the others.", "1/K**2")]
 
     def family_in(self, folder: Path, seed: int) -> ItemsAt:
         """What gives the items at each point of the grid."""
@@ -31,9 +31,9 @@ class TwoLevel(SizedEntry):
 class Linear(SizedEntry):
     """`L` weights evenly spaced from `w_max` to `w_min`."""
 
-    family: Literal["linear"]
-    w_max: Formula
-    w_min: Formula
+    family: Annotated[Literal["linear"], FAMILY]
+    w_max: Annotated[Formula, says("The largest weight: a number, or a formula in K and L.", "0.5")]
+    w_min: Annotated[Formula, says("The smallest weight.", "0.1")]
 
     def family_in(self, folder: Path, seed: int) -> ItemsAt:
         """What gives the items at each point of the grid."""
@@ -49,8 +49,13 @@ def _enough(weights: tuple[str | float, ...]) -> tuple[str | float, ...]:
 class Explicit(InstanceEntry):
     """A list of weights."""
 
-    family: Literal["explicit"]
-    weights: Annotated[tuple[Formula, ...], List, AfterValidator(_enough)]
+    family: Annotated[Literal["explicit"], FAMILY]
+    weights: Annotated[
+        tuple[Formula, ...],
+        Field(strict=False, json_schema_extra={"minItems": 2}),
+        AfterValidator(_enough),
+        says("The weights, numbers or formulas in K and L.", "[0.9, 0.5, 0.4, 0.1]"),
+    ]
 
     def family_in(self, folder: Path, seed: int) -> ItemsAt:
         """What gives the items at each point of the grid."""
@@ -59,22 +64,15 @@ class Explicit(InstanceEntry):
 
 
 class Csv(InstanceEntry):
-    """Click rates of a file; `path` counts from the folder of the config.
+    """Click rates of a file, one row an item: `clicks` and `views`, or `rate`."""
 
-    Attributes:
-        clicks, views: columns of counts.
-        rate: column of rates, instead of counts.
-        item: column of names; items are numbered without it.
-        top: only the first rows, in the order of the file.
-    """
-
-    family: Literal["csv"]
-    path: Text
-    item: Text | None = None
-    clicks: Text | None = None
-    views: Text | None = None
-    rate: Text | None = None
-    top: Annotated[int, Field(ge=2)] | None = None
+    family: Annotated[Literal["csv"], FAMILY]
+    path: Annotated[Text, says("The file, from the folder of the config.", "clicks.csv")]
+    item: Annotated[Text | None, says("Column of names; without it items are numbered.", "id")] = None
+    clicks: Annotated[Text | None, says("Column of the numbers of clicks.", "clicks")] = None
+    views: Annotated[Text | None, says("Column of the numbers of views.", "views")] = None
+    rate: Annotated[Text | None, says("Column of rates, in place of the two.", "rate")] = None
+    top: Annotated[Annotated[int, Field(ge=2)] | None, says("Only so many rows, the first of the file.", "50")] = None
 
     @model_validator(mode="after")
     def _counts_or_rates(self) -> "Csv":

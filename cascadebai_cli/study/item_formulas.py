@@ -9,15 +9,15 @@ from pydantic import Field
 
 from cascadebai_cli.model import families
 from cascadebai_cli.model.families import Items
-from cascadebai_cli.study.fields import Formula
-from cascadebai_cli.study.instance_entry import ItemsAt, SizedEntry, weight_of
+from cascadebai_cli.study.fields import Formula, says
+from cascadebai_cli.study.instance_entry import FAMILY, ItemsAt, SizedEntry, weight_of
 
 
 class ByFormula(SizedEntry):
     """Item `i` has the weight that a formula in `i`, `K` and `L` gives."""
 
-    family: Literal["formula"]
-    weight: Formula
+    family: Annotated[Literal["formula"], FAMILY]
+    weight: Annotated[Formula, says("Weight of item i, from 1 to L: a formula in i, K and L.", "0.9 - 0.8*i/L")]
 
     def family_in(self, folder: Path, seed: int) -> ItemsAt:
         """What gives the items at each point of the grid."""
@@ -31,16 +31,17 @@ class Random(SizedEntry):
 
     The draws follow from the study's seed and `replicate` alone: the n-th item of either kind gets the same numbers
     at every `K`, `L` and formula, so that differences between points of a grid are not those of other draws.
-
-    Attributes:
-        w_star, w_prime: formulas in `i`, `K` and `L` that may use `uniform(low, high)` and `beta(a, b)`.
-        replicate: number of the draw.
     """
 
-    family: Literal["random"]
-    w_star: Formula
-    w_prime: Formula
-    replicate: Annotated[int, Field(ge=1)] = 1
+    family: Annotated[Literal["random"], FAMILY]
+    w_star: Annotated[
+        Formula,
+        says(
+            "Weights of K items: a formula in i, K and L with uniform(low, high) or beta(a, b).", '"uniform(0.4, 0.6)"'
+        ),
+    ]
+    w_prime: Annotated[Formula, says("Weights of the others, likewise.", "0.3 * beta(2, 5)")]
+    replicate: Annotated[int, Field(ge=1), says("Number of the draw.", "2")] = 1
 
     def family_in(self, folder: Path, seed: int) -> ItemsAt:
         """What gives the items at each point of the grid."""

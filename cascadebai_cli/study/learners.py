@@ -21,14 +21,12 @@ from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.learners.plugins import parameters
 from cascadebai_cli.learners.registry import ALGORITHMS, BUDGET, LearnerSpec, find_algorithm
 from cascadebai_cli.model.feedback import FeedbackName
-from cascadebai_cli.study.fields import Entry, Risks, Sizes, Text, Tolerances, context_of
+from cascadebai_cli.study.fields import Entry, Risks, Sizes, Text, Tolerances, context_of, says
 from cascadebai_cli.study.messages import mistake, sentence, show
+from cascadebai_cli.study.options import OPTIONS
 
 _OF_THE_GRID = ("L", "K", "delta", "epsilon", BUDGET, "rng")
 """What the program gives to a constructor; `rng` is the generator of the trial."""
-_POSITIVE = ("sigma",)
-_LARGEST = 1000
-"""Of a positive option: beyond it a run would take more steps than a number can count."""
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
@@ -63,12 +61,14 @@ class LearnerEntry(Entry):
 
     model_config = ConfigDict(extra="allow")
 
-    name: Text
-    algorithm: Annotated[str, AfterValidator(_algorithm)]
-    feedback: FeedbackName | None = None
-    K: Sizes | None = None
-    delta: Risks | None = None
-    epsilon: Tolerances | None = None
+    name: Annotated[Text, says("Name in tables and figures.", "sharper")]
+    algorithm: Annotated[
+        str, AfterValidator(_algorithm), says("What runs, or a class of your own, `module:Class`.", "kl-lucb++")
+    ]
+    feedback: Annotated[FeedbackName | None, says("In place of the feedback of the study.", "semi-bandit")] = None
+    K: Annotated[Sizes | None, says("In place of the K of study and instance.", "4")] = None
+    delta: Annotated[Risks | None, says("In place of the delta of study and instance.", "0.05")] = None
+    epsilon: Annotated[Tolerances | None, says("In place of the epsilon of study and instance.", "0")] = None
 
     @classmethod
     def known_keys(cls, data: dict[str, Any], info: ValidationInfo) -> list[str]:
@@ -153,22 +153,21 @@ def _checked_options(algorithm: str, given: Mapping[str, Any]) -> dict[str, Any]
 
 def _checked(parameter: inspect.Parameter, value: Any) -> Any:
     try:
-        checked = _adapter(parameter.annotation).validate_python(value)
+        checked = adapter_of(parameter).validate_python(value)
     except ValidationError as error:
         way_out = f", or {{{parameter.name}}} into the name for one learner a value" if isinstance(value, list) else ""
         raise mistake(sentence(error.errors()[0]) + way_out, parameter.name) from None
-    if parameter.name in _POSITIVE and checked <= 0:
-        raise mistake(f"{value} is too small; write a value larger than 0", parameter.name)
-    if parameter.name in _POSITIVE and checked > _LARGEST:
-        raise mistake(f"{value} is too large; write {_LARGEST} or less", parameter.name)
     return checked
 
 
-def _adapter(annotation: Any) -> TypeAdapter[Any]:
+def adapter_of(parameter: inspect.Parameter) -> TypeAdapter[Any]:
     """Checks values against an annotation; anything passes where there is none that can be understood."""
+    annotation = parameter.annotation
     understood = annotation is not inspect.Parameter.empty and not isinstance(annotation, str)
+    limits = OPTIONS[parameter.name].limits if parameter.name in OPTIONS else None
+    made: Any = annotation if understood else Any
+    made = made if limits is None else Annotated[made, limits]
     try:
-        config = ConfigDict(strict=True, allow_inf_nan=False, arbitrary_types_allowed=True)
-        return TypeAdapter(annotation if understood else Any, config=config)
+        return TypeAdapter(made, config=ConfigDict(strict=True, allow_inf_nan=False, arbitrary_types_allowed=True))
     except PydanticUserError:
         return TypeAdapter(annotation)  # a type with a config of its own

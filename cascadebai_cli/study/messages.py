@@ -105,6 +105,10 @@ def _not_a_mapping(value: object, _: Mapping[str, Any]) -> str:
     return f"{show(value)} is not a mapping; write keys and values"
 
 
+def _plain(number: float) -> str:
+    return f"{number:.12g}" if isinstance(number, float) else str(number)
+
+
 def _not_whole(value: object, _: Mapping[str, Any]) -> str:
     whole = isinstance(value, float) and value.is_integer()
     remedy = f"{value:.0f}" if whole else "one without quotes or decimals"
@@ -127,7 +131,7 @@ _SENTENCES: dict[str, Callable[[Any, Mapping[str, Any]], str]] = {
     "greater_than": lambda v, c: f"{show(v)} is too small; write a value larger than {c['gt']:g}",
     "greater_than_equal": lambda v, c: f"{show(v)} is too small; write {c['ge']:g} or more",
     "less_than": lambda v, c: f"{show(v)} is too large; write a value less than {c['lt']:g}",
-    "less_than_equal": lambda v, c: f"{show(v)} is too large; write {c['le']} or less",
+    "less_than_equal": lambda v, c: f"{show(v)} is too large; write {_plain(c['le'])} or less",
     "literal_error": lambda v, c: _one_of(v, c["expected"]),
     "union_tag_invalid": lambda v, c: _one_of(v["family"], c["expected_tags"]),
     "union_tag_not_found": _no_family,

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import AfterValidator, ConfigDict, ValidationInfo
+from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.own_code import in_words, own_hash, own_module
 from cascadebai_cli.model import families
 from cascadebai_cli.model.families import Items
 from cascadebai_cli.model.instance import FloatArray
-from cascadebai_cli.study.fields import context_of
+from cascadebai_cli.study.fields import context_of, says
 from cascadebai_cli.study.instance_entry import ItemsAt, SizedEntry
 from cascadebai_cli.study.messages import mistake
 
@@ -38,7 +38,12 @@ class Own(SizedEntry):
 
     model_config = ConfigDict(extra="allow")
 
-    family: Annotated[str, AfterValidator(_importable)]
+    family: Annotated[
+        str,
+        Field(json_schema_extra={"pattern": ":"}),
+        AfterValidator(_importable),
+        says("A function of your own, `module:function`.", "my_weights:zipf"),
+    ]
 
     @classmethod
     def known_keys(cls, data: dict[str, Any], info: ValidationInfo) -> list[str]:

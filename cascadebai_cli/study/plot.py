@@ -14,7 +14,7 @@ from pydantic import (
 
 from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.study.alike import alike, refuse_unknown_option
-from cascadebai_cli.study.fields import Entry, List, Text, not_empty
+from cascadebai_cli.study.fields import Entry, List, Text, not_empty, says
 from cascadebai_cli.study.instances import AnyInstance
 from cascadebai_cli.study.learners import LearnerEntry, option_values
 from cascadebai_cli.study.messages import mistake, show
@@ -59,55 +59,77 @@ def _values(value: object) -> object:
     return {key: tuple(_list(chosen)) for key, chosen in value.items()}
 
 
-Words = Annotated[tuple[Text, ...], List, BeforeValidator(_list)]
+_Given = Text | list[Text] | None
+Axis = Literal["x", "y"]
+Inches = Annotated[float, Field(ge=NARROWEST, le=WIDEST)]
+Words = Annotated[tuple[Text, ...], List, BeforeValidator(_list, json_schema_input_type=_Given)]
 """One word or a list of them."""
-Choice = Annotated[tuple[Text, ...] | None, List, BeforeValidator(_list)]
+Choice = Annotated[tuple[Text, ...] | None, List, BeforeValidator(_list, json_schema_input_type=_Given)]
 """The same, or `none`; `None` is what nobody has said."""
 
 
 class Plot(Entry):
-    """What is drawn from the cells of a study, and how it looks.
+    """What is drawn from the cells of a study, and how it looks."""
 
-    Attributes:
-        kind: `scaling` (means and the fit), `curves` (a line a learner), `bars`, `bounds`, `error` (chance of an error
-            against the budget), `schematic`.
-        x: column on the horizontal axis; if it is not said, what varies, if that is one thing.
-        y: what is measured.
-        panels, lines: columns whose values make a panel or a line of their own; what else varies makes panels.
-        instances, learners: those that are drawn, all by default.
-        where: column -> values that are drawn.
-        average: option of instances, such as `replicate`: those that differ in it only are drawn as their mean.
-        log: axes that are logarithmic; chosen by the range of the values by default.
-        width: `column` (3.25 inches), `text` (6.75), or inches.
-        columns: panels side by side.
-        height: of a full page, in inches.
-        per_page: panels of a page.
-        labels: name or column -> what stands for it in the figure; `$...$` is set as mathematics.
-        order: names that come first, in this order.
-        style: a file of matplotlib settings that go over those of the program.
-        format: of the files.
-    """
-
-    kind: Kind = "scaling"
-    x: Text | None = None
-    y: Measure = "steps"
-    panels: Choice = None
-    lines: Choice = None
-    instances: Words = ()
-    learners: Words = ()
-    where: Annotated[dict[str, Annotated[tuple[Value, ...], List]], BeforeValidator(_values)] = Field(
-        default_factory=dict
-    )
-    average: Text | None = None
-    log: Annotated[tuple[Literal["x", "y"], ...] | None, List, BeforeValidator(_list)] = None
-    width: Annotated[Literal["column", "text"] | float, BeforeValidator(_width)] | None = None
-    columns: Annotated[int, Field(ge=1, le=MOST_COLUMNS)] | None = None
-    height: Annotated[float, Field(ge=NARROWEST, le=WIDEST)] | None = None
-    per_page: Annotated[int, Field(ge=1, le=MOST_ON_A_PAGE)] | None = None
-    labels: dict[str, Text] = Field(default_factory=dict)
-    order: Words = ()
-    style: Text | None = None
-    format: Annotated[tuple[Format, ...], List, AfterValidator(not_empty), BeforeValidator(_list)] = ("pdf", "png")
+    kind: Annotated[
+        Kind,
+        says(
+            "`scaling` (means and the fit), `curves` (a line a learner), `bars`, `bounds`, `error` (chance of an error "
+            "against the budget), `schematic`.",
+            "curves",
+        ),
+    ] = "scaling"
+    x: Annotated[
+        Text | None,
+        says("Column on the horizontal axis; if it is left out, what varies, if that is one thing.", "delta"),
+    ] = None
+    y: Annotated[Measure, says("What is measured.", "observations")] = "steps"
+    panels: Annotated[Choice, says("Columns whose values make panels, or none.", "instance", "none")] = None
+    lines: Annotated[
+        Choice, says("Columns whose values make lines, or none; what else varies makes panels.", "[learner, K]")
+    ] = None
+    instances: Annotated[Words, says("Those that are drawn; all if left out.", "[setting 1, setting 2]")] = ()
+    learners: Annotated[Words, says("Those that are drawn; all if left out.", "CascadeBAI")] = ()
+    where: Annotated[
+        dict[str, Annotated[tuple[Value, ...], List]],
+        BeforeValidator(_values, json_schema_input_type=dict[str, Value | Annotated[list[Value], Field(min_length=1)]]),
+        says("Column and the values of it that are drawn.", "{K: [20, 40], delta: 0.1}"),
+    ] = Field(default_factory=dict)
+    average: Annotated[
+        Text | None, says("Option of instances: those that differ in it only are drawn as their mean.", "replicate")
+    ] = None
+    log: Annotated[
+        tuple[Literal["x", "y"], ...] | None,
+        List,
+        BeforeValidator(_list, json_schema_input_type=Axis | list[Axis] | Literal["none"] | None),
+        says("Logarithmic axes, or none; chosen by the values if left out.", "[x, y]", "none"),
+    ] = None
+    width: Annotated[
+        Annotated[
+            Literal["column", "text"] | float,
+            BeforeValidator(_width, json_schema_input_type=Literal["column", "text"] | Inches),
+        ]
+        | None,
+        says("`column` (3.25 inches), `text` (6.75), or inches.", "column", "5"),
+    ] = None
+    columns: Annotated[Annotated[int, Field(ge=1, le=MOST_COLUMNS)] | None, says("Panels side by side.", "2")] = None
+    height: Annotated[Inches | None, says("Height of a full page, in inches.", "2.4")] = None
+    per_page: Annotated[Annotated[int, Field(ge=1, le=MOST_ON_A_PAGE)] | None, says("Panels of a page.", "9")] = None
+    labels: Annotated[
+        dict[str, Text],
+        says("Name or column and what stands for it; `$...$` is set as mathematics.", "{setting 1: small weights}"),
+    ] = Field(default_factory=dict)
+    order: Annotated[Words, says("Names that come first, in this order.", "[KL-LUCB++]")] = ()
+    style: Annotated[
+        Text | None, says("A file of matplotlib settings that go over those of the program.", "mine.mplstyle")
+    ] = None
+    format: Annotated[
+        tuple[Format, ...],
+        List,
+        AfterValidator(not_empty),
+        BeforeValidator(_list, json_schema_input_type=Format | Annotated[list[Format], Field(min_length=1)]),
+        says("Of the files.", "[pdf, svg]"),
+    ] = ("pdf", "png")
 
     def __hash__(self) -> int:
         return hash(self.model_dump_json())

@@ -21,7 +21,7 @@ from cascadebai_cli.study.fields import (
     Budgets,
     Entry,
     FileName,
-    List,
+    Filled,
     PermutationName,
     Risks,
     Sizes,
@@ -29,6 +29,7 @@ from cascadebai_cli.study.fields import (
     Tolerances,
     context_of,
     not_empty,
+    says,
 )
 from cascadebai_cli.study.grid import cells_of
 from cascadebai_cli.study.instances import AnyInstance
@@ -43,15 +44,14 @@ DEFAULT_LEARNER: dict[str, Any] = {"name": "CascadeBAI", "algorithm": "cascadeba
 
 
 class Rewards(Entry):
-    """A table of rewards, one row a step; behind its last row it begins anew (`engines.reward_table`).
+    """A table of rewards, one row a step; behind its last row it begins anew (`engines.reward_table`)."""
 
-    Attributes:
-        rows: its rows.
-        reuse: whether the same table is used again; else another one is drawn each time round.
-    """
-
-    rows: Annotated[int, Field(ge=1, le=MOST_ROWS)]
-    reuse: bool = True
+    rows: Annotated[
+        int, Field(ge=1, le=MOST_ROWS), says("Rows of the table; step t reads row (t - 1) mod rows.", "100000")
+    ]
+    reuse: Annotated[
+        bool, says("Whether the same table is used again, or another one drawn each time round.", "false")
+    ] = True
 
     def __str__(self) -> str:
         again = "is used again" if self.reuse else "is drawn anew each time round"
@@ -72,41 +72,66 @@ def _distinct_names(entries: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 class Study(Entry):
-    """What a config says; `K`, `L`, `delta`, `epsilon`, `budget` span a grid with the instances and the learners.
+    """What a config says; `K`, `L`, `delta`, `epsilon`, `budget` span a grid with the instances and the learners."""
 
-    Attributes:
-        study: name, the stem of the file by default.
-        seed: root seed of all trials.
-        trials: number of trials a cell, or when it is enough.
-        budget: steps after which learners are asked for the items, in place of running until they stop.
-        zip: values of them that go in pairs, in place of lists of their own.
-        order: whether each trial meets the items in a permutation of its own.
-        max_steps: cap on the steps of a trial.
-        rewards: the table that rewards are read from; independent rewards by default.
-        claims: whether the report holds the study against what the paper says of it.
-    """
-
-    study: FileName
-    title: Text | None = None
-    seed: Annotated[int, Field(ge=0)]
-    trials: Trials = FIRST
-    L: Sizes | None = None
-    K: Sizes | None = None
-    delta: Risks = DEFAULT_RISKS
-    epsilon: Tolerances = DEFAULT_TOLERANCES
-    budget: Budgets | None = None
-    zip: Zip | None = None
-    order: PermutationName = "random"
-    max_steps: Annotated[int, Field(ge=1, le=10**18)] | None = None
-    engine: EngineName = "auto"
-    feedback: FeedbackName = "cascading"
-    rewards: Rewards | None = None
-    instances: Annotated[tuple[AnyInstance, ...], List, AfterValidator(not_empty), AfterValidator(_distinct_names)]
-    learners: Annotated[tuple[LearnerEntry, ...], List, AfterValidator(not_empty), AfterValidator(_distinct_names)] = (
-        LearnerEntry(**DEFAULT_LEARNER),
+    study: Annotated[FileName, says("Name of the study; figures are named after it.", "mine")]
+    title: Annotated[Text | None, says("A line about it, for the report.", "Mean steps against K")] = None
+    seed: Annotated[int, Field(ge=0), says("Root seed of all trials.", "1")]
+    trials: Annotated[
+        Trials, says("Trials of each cell, or when there are enough.", "20", "{relative_error: 0.01, at_most: 1000}")
+    ] = FIRST
+    L: Annotated[Sizes | None, says("Number of items.", "64", "[64, 128]")] = None
+    K: Annotated[Sizes | None, says("Number of items to find, less than L.", "4", "{from: 20, to: 60, step: 2}")] = None
+    delta: Annotated[Risks, says("Largest probability of a wrong answer.", "0.05", "[0.1, 1e-3]")] = DEFAULT_RISKS
+    epsilon: Annotated[Tolerances, says("Items at most so much below w(K) are good enough.", "0.05")] = (
+        DEFAULT_TOLERANCES
     )
-    plot: Plot = Plot()
-    claims: Literal["paper"] | None = None
+    budget: Annotated[
+        Budgets | None,
+        says(
+            "Steps after which learners are asked for the items, in place of running until they stop.",
+            "20000",
+            "{from: 500, to: 8000, times: 2}",
+        ),
+    ] = None
+    zip: Annotated[
+        Zip | None, says("Values that go in pairs, in place of each with each.", "{K: [2, 4], delta: [0.1, 0.05]}")
+    ] = None
+    order: Annotated[
+        PermutationName,
+        says("Whether each trial meets the items in an order of its own, or in that of the config.", "as_given"),
+    ] = "random"
+    max_steps: Annotated[
+        Annotated[int, Field(ge=1, le=10**18)] | None,
+        says("Cap on the steps of a trial; one that reaches it is `capped`.", "10_000_000"),
+    ] = None
+    engine: Annotated[EngineName, says("What runs the trials; `auto` is the fastest that is exact.", "reference")] = (
+        "auto"
+    )
+    feedback: Annotated[
+        FeedbackName, says("What a step shows: the list up to the first click, or all of it.", "semi-bandit")
+    ] = "cascading"
+    rewards: Annotated[
+        Rewards | None, says("A table that rewards are read from; without it they are independent.", "{rows: 100000}")
+    ] = None
+    instances: Annotated[
+        tuple[AnyInstance, ...],
+        Filled,
+        AfterValidator(not_empty),
+        AfterValidator(_distinct_names),
+        says("Click probabilities, by family.", "[{name: ramp, family: linear, w_max: 0.5, w_min: 0.1}]"),
+    ]
+    learners: Annotated[
+        tuple[LearnerEntry, ...],
+        Filled,
+        AfterValidator(not_empty),
+        AfterValidator(_distinct_names),
+        says("What is run, by algorithm.", "[{name: KL-LUCB++, algorithm: kl-lucb++}]"),
+    ] = (LearnerEntry(**DEFAULT_LEARNER),)
+    plot: Annotated[Plot, says("What `cascadebai plot` draws.", "{kind: curves}")] = Plot()
+    claims: Annotated[
+        Literal["paper"] | None, says("Whether the report holds the study against the claims of the paper.", "paper")
+    ] = None
 
     _cells: tuple[Cell, ...] = PrivateAttr(default=())
 

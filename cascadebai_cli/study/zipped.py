@@ -8,26 +8,35 @@ from cascadebai_cli.study.fields import (
     ALL_AXES,
     Budget,
     Entry,
+    Growth,
     List,
+    Range,
     Risk,
+    Several,
     Size,
     Tolerance,
     growth_as_list,
     range_as_list,
+    says,
 )
 from cascadebai_cli.study.messages import mistake, show
 
-_Sizes = Annotated[tuple[Size, ...], List, BeforeValidator(range_as_list)]
+_Sizes = Annotated[
+    tuple[Size, ...], List, BeforeValidator(range_as_list, json_schema_input_type=Size | Several[Size] | Range)
+]
+_Budgets = Annotated[
+    tuple[Budget, ...], List, BeforeValidator(growth_as_list, json_schema_input_type=Budget | Several[Budget] | Growth)
+]
 
 
 class Zip(Entry):
     """Lists of equal length; the first values make one point, the second ones another, and so on."""
 
-    L: _Sizes | None = None
-    K: _Sizes | None = None
-    delta: Annotated[tuple[Risk, ...], List] | None = None
-    epsilon: Annotated[tuple[Tolerance, ...], List] | None = None
-    budget: Annotated[tuple[Budget, ...], List, BeforeValidator(growth_as_list)] | None = None
+    L: Annotated[_Sizes | None, says("Number of items.", "[64, 128]")] = None
+    K: Annotated[_Sizes | None, says("Number of items to find.", "[2, 4]")] = None
+    delta: Annotated[Annotated[tuple[Risk, ...], List] | None, says("Risks.", "[0.1, 0.05]")] = None
+    epsilon: Annotated[Annotated[tuple[Tolerance, ...], List] | None, says("Tolerances.", "[0, 0.05]")] = None
+    budget: Annotated[_Budgets | None, says("Numbers of steps.", "[500, 1000]")] = None
 
     @property
     def values(self) -> dict[str, tuple[Any, ...]]:

@@ -204,7 +204,7 @@ def test_an_unknown_place_is_refused() -> None:
 def test_documents_are_what_the_reference_gives(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     write_tables.results_of.cache_clear()
-    assert write_tables.outdated() == [], "run: make tables"
+    assert list(write_tables.outdated()) == [], "run: make tables"
     for path in write_tables.DOCUMENTS:
         assert write_tables.MARKED.search(path.read_text(encoding="utf-8")), f"{path} has no marked place"
 
@@ -215,9 +215,9 @@ def test_a_number_changed_by_hand_is_noticed(tmp_path: Path, monkeypatch: pytest
     copy = tmp_path / "README.md"
     shutil.copy("experiments/README.md", copy)
     monkeypatch.setattr(write_tables, "DOCUMENTS", (copy,))
-    assert write_tables.outdated() == []
+    assert list(write_tables.outdated()) == []
     copy.write_text(copy.read_text().replace("| table1", "| tabel1", 1))
-    assert write_tables.outdated() == [copy]
+    assert list(write_tables.outdated()) == [copy]
 
 
 def test_reference_and_configs_are_of_one_mind(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,144 @@
+"""JSON Schema of a config, made from the models that validate it; what hangs on several keys together only they know.
+
+It refuses nothing that they take. An entry with `{option}` in its name may list the values of that option.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.json_schema import GenerateJsonSchema
+
+from cascadebai_cli.learners.registry import ALGORITHMS
+from cascadebai_cli.study.document import read_value
+from cascadebai_cli.study.fields import Range
+from cascadebai_cli.study.learners import LearnerEntry, adapter_of, default_options, options_of
+from cascadebai_cli.study.options import OPTIONS
+from cascadebai_cli.study.own_family import Own
+from cascadebai_cli.study.study import Study
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+Schema = dict[str, Any]
+
+
+class _Plain(GenerateJsonSchema):
+    """Without a title at each key, which says its name again."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+
+def schema_of(model: type[BaseModel], title: str) -> Schema:
+    """JSON Schema of a model."""
+    return {"$schema": DIALECT, **model.model_json_schema(schema_generator=_Plain), "title": title}
+
+
+def config_schema() -> Schema:
+    """JSON Schema of a config."""
+    schema = schema_of(Study, "A study of cascadebai")
+    definitions = schema["$defs"]
+    schema["required"].remove("study")  # by default the name of the file
+    definitions[Range.__name__] = _Plain().generate(Range.__pydantic_core_schema__)
+    learner = definitions.pop(LearnerEntry.__name__)
+    definitions.update({name: _learner(learner, name) for name in ALGORITHMS})
+    definitions["module:Class"] = _own(learner, "algorithm")
+    definitions["module:function"] = _own(definitions.pop(Own.__name__), "family")
+    _choose(schema["properties"]["instances"]["items"], {Own.__name__: "module:function"})
+    schema["properties"]["learners"]["items"] = {"anyOf": [_ref(name) for name in (*ALGORITHMS, "module:Class")]}
+    for name in _entries(schema):
+        definitions[name] = _spread(name, definitions[name])
+    read: Schema = _with_examples(schema)
+    return read
+
+
+def learner_options(algorithm: str) -> Mapping[str, Schema]:
+    """Option of an algorithm of this program -> its JSON Schema."""
+    defaults = default_options(algorithm)
+    return {
+        name: {
+            **adapter_of(parameter).json_schema(),
+            **({"default": defaults[name]} if name in defaults else {}),
+            "description": OPTIONS[name].meaning,
+            "examples": [OPTIONS[name].example],
+        }
+        for name, parameter in options_of(algorithm).items()
+    }
+
+
+def _ref(name: str) -> Schema:
+    """A reference to a definition, or into one."""
+    return {"$ref": f"#/$defs/{name}"}
+
+
+def _learner(entry: Schema, algorithm: str) -> Schema:
+    """The entry of one algorithm with its options."""
+    chosen = {**entry["properties"]["algorithm"], "const": algorithm}
+    properties = {**entry["properties"], "algorithm": chosen, **learner_options(algorithm)}
+    return {**entry, "properties": properties, "additionalProperties": False}
+
+
+def _own(entry: Schema, chooser: str) -> Schema:
+    """An entry that names code of one's own, whose options only that knows; or several, by its name."""
+    one = {**entry["properties"][chooser], "pattern": ":"}
+    meaning = {key: one.pop(key) for key in ("description", "examples")}
+    several = {"type": "array", "items": {"type": "string"}, "minItems": 1}
+    properties = {**entry["properties"], chooser: {"anyOf": [one, several], **meaning}}
+    return {**entry, "properties": properties, "additionalProperties": True}
+
+
+def _choose(union: Schema, renamed: Mapping[str, str]) -> None:
+    """References of a union by their new names; one of them fits, and editors take `anyOf` the better way."""
+    names = [part["$ref"].rpartition("/")[2] for part in union.pop("oneOf")]
+    union["anyOf"] = [_ref(renamed.get(name, name)) for name in names]
+
+
+def _entries(schema: Schema) -> Iterator[str]:
+    """Names of the entries of instances and learners."""
+    for key in ("instances", "learners"):
+        for part in schema["properties"][key]["items"]["anyOf"]:
+            yield part["$ref"].rpartition("/")[2]
+
+
+OUTSIDE = ("description", "default", "examples")
+
+
+def _spread(name: str, entry: Schema) -> Schema:
+    """An entry whose keys may be lists where its name has their place, and only there."""
+    keys = [key for key in entry["properties"] if key != "name"]
+    listed = {key: _one_or_several(entry["properties"][key], _place_of(name, key)) for key in keys}
+    only = [_only_with_place(key, _place_of(name, key)) for key in keys]
+    return {**entry, "properties": {**entry["properties"], **listed}, "allOf": only}
+
+
+def _place_of(name: str, key: str) -> Schema:
+    """A reference to one value of a key, where `_one_or_several` puts it."""
+    return _ref(f"{name}/properties/{key}/anyOf/0")
+
+
+def _one_or_several(key: Schema, one: Schema) -> Schema:
+    value = {part: content for part, content in key.items() if part not in OUTSIDE}
+    several = {"type": "array", "items": one, "minItems": 1}
+    return {"anyOf": [value, several, _ref(Range.__name__)], **{part: key[part] for part in OUTSIDE if part in key}}
+
+
+def _only_with_place(key: str, one: Schema) -> Schema:
+    """Without `{key}` in the name a key has one value."""
+    place = {"properties": {"name": {"pattern": rf"\{{{key}\}}"}}}
+    return {"if": place, "else": {"properties": {key: one}}}
+
+
+def _with_examples(node: Any) -> Any:
+    """The schema with its examples, which stand there as text of a config, as values."""
+    if isinstance(node, list):
+        return [_with_examples(part) for part in node]
+    if not isinstance(node, dict):
+        return node
+    return {key: _values(part) if _are_examples(key, part) else _with_examples(part) for key, part in node.items()}
+
+
+def _are_examples(key: str, part: Any) -> bool:
+    return key == "examples" and isinstance(part, list)
+
+
+def _values(texts: list[str]) -> list[Any]:
+    return [read_value(text) for text in texts]
