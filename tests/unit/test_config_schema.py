@@ -62,9 +62,7 @@ VALID = [
     ("L: 8, K: 2, w_star", "fit: {model: K, published: {c1: 1}}, w_star"),
     of_instance("{name: b, family: explicit, weights: [0.9, 1/K**2, 0.1, 0], K: 1}"),
     of_instance("{name: c, family: formula, weight: 0.9 - 0.8*i/L}"),
-    of_instance(
-        '{name: "d {replicate}", family: random, replicate: [1, 2], w_star: 1, w_prime: "uniform(0, 0.3)"}'
-    ),
+    of_instance('{name: "d {replicate}", family: random, replicate: [1, 2], w_star: 1, w_prime: "uniform(0, 0.3)"}'),
     of_instance("{name: e, family: 'sweeps:weights', power: 2}"),
     of_instance('{name: "f {w_star}", family: two_level, w_star: [0.5, 2/3], w_prime: 0.01}'),
     of_learner('{name: "s {sigma}", algorithm: cascadebai, sigma: [0.25, 1]}'),
