@@ -11,8 +11,10 @@ import typer
 
 from cascadebai_cli import __version__
 from cascadebai_cli.cli.bounds import bounds
+from cascadebai_cli.cli.check import check
 from cascadebai_cli.cli.console import prepare_streams, tell
 from cascadebai_cli.cli.fit import fit
+from cascadebai_cli.cli.init import init
 from cascadebai_cli.cli.merge import merge
 from cascadebai_cli.cli.plan import plan
 from cascadebai_cli.cli.plot import plot
@@ -26,6 +28,8 @@ from cascadebai_cli.errors import INTERRUPTED, CascadeError
 
 EXAMPLES: Mapping[Callable[..., None], str] = MappingProxyType(
     {
+        init: "init mine.yaml --from clicks.csv",
+        check: "check configs/smoke.yaml --set trials=100",
         run: "run configs/smoke.yaml --instance 'setting 1' --K 6 --trials 100",
         sweep: "sweep configs/table1.yaml --set delta=0.05 --out results/table1_005",
         merge: "merge results/part1 results/part2 --out results/whole",

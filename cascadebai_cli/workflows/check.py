@@ -1,0 +1,149 @@
+"""What a study would run: its grid, the steps that the bounds expect, and the time by a pilot."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from cascadebai_cli.analysis.bounds import learner_bounds
+from cascadebai_cli.analysis.provenance import spans
+from cascadebai_cli.analysis.tables import StudyTable
+from cascadebai_cli.analysis.varying import names_of
+from cascadebai_cli.running.interrupts import one_interrupt
+from cascadebai_cli.study.cells import Cell
+from cascadebai_cli.study.config import Study
+from cascadebai_cli.study.enough import first_of, most_of
+from cascadebai_cli.study.fields import ALL_AXES
+from cascadebai_cli.text.numbers import NO_NUMBER, count, duration, is_missing, number, parameter
+from cascadebai_cli.text.table import Table, noted
+from cascadebai_cli.workflows.pilot import paces
+from cascadebai_cli.workflows.printing import in_format
+from cascadebai_cli.workflows.studies import NOTHING, Given, check_rows, read_study
+
+__all__ = ["Checked", "Given", "check", "in_format"]
+
+NAMES = ("instance", "learner", *ALL_AXES, "engine")
+LONGEST = 20
+"""Of the values of an axis in words."""
+
+
+@dataclass(frozen=True, eq=False)
+class Checked:
+    """What a sweep of a study would run.
+
+    Attributes:
+        table: a row for each instance and learner.
+        cells: number of cells of the grid.
+        trials: the fewest and the most trials of all of them.
+        seconds: expected time on one core for the fewest, `None` without a pilot.
+        at_least: whether some trial of the pilot did not end, so that it takes longer.
+    """
+
+    table: StudyTable
+    cells: int
+    trials: tuple[int, int]
+    seconds: float | None
+    at_least: bool
+
+    @property
+    def summary(self) -> str:
+        """The same in a line."""
+        fewest, most = self.trials
+        trials = count(fewest) if fewest == most else f"{count(fewest)} to {count(most)}"
+        time = (
+            ""
+            if self.seconds is None
+            else f"; {'more than' if self.at_least else 'about'} {duration(self.seconds)} on one core"
+        )
+        return f"valid: {count(self.cells)} cells, {trials} trials{time}"
+
+
+def check(config: Path, *, given: Given = NOTHING, pilot: float = 5.0) -> Checked:
+    """Validate a study and tell what it would run; nothing is written.
+
+    Args:
+        config: the study.
+        given: in place of values of it.
+        pilot: seconds for trials that tell the time, about; 0 for none.
+
+    Raises:
+        ConfigError: if the config is not usable.
+        CascadeError: if a trial of the pilot fails.
+    """
+    study = read_study(config, given)
+    check_rows(study)
+    parts = _parts(study.cells)
+    with one_interrupt():
+        rows = pd.DataFrame([_row(study, part, pilot / len(parts)) for part in parts])
+    cells = len(study.cells)
+    seconds = float(rows["seconds"].sum()) if pilot else None
+    trials = cells * first_of(study.trials), cells * most_of(study.trials)
+    return Checked(StudyTable("check.csv", rows, _printed(rows)), cells, trials, seconds, not rows["ended"].all())
+
+
+def _parts(cells: Sequence[Cell]) -> list[list[Cell]]:
+    """The cells of each instance and learner."""
+    parts: dict[tuple[str, str], list[Cell]] = {}
+    for cell in cells:
+        parts.setdefault((cell.instance, cell.learner), []).append(cell)
+    return list(parts.values())
+
+
+def _row(study: Study, cells: Sequence[Cell], seconds: float) -> dict[str, Any]:
+    trials = first_of(study.trials)
+    tried = paces(cells, trials, study.seed, seconds) if seconds else []
+    return {
+        "instance": cells[0].instance,
+        "learner": cells[0].learner,
+        **{name: _values([getattr(cell, name) for cell in cells]) for name in ALL_AXES},
+        "engine": cells[0].runs_with,
+        "cells": len(cells),
+        "trials": len(cells) * trials,
+        **_bounds(cells),
+        "steps": _mean([one.steps for one in tried]),
+        "seconds": trials * sum(one.seconds for one in tried),
+        "ended": all(one.ended for one in tried),
+    }
+
+
+def _values(values: Sequence[float | None]) -> str | None:
+    """The values of an axis in short."""
+    known = list(dict.fromkeys(value for value in values if value is not None))
+    if not known:
+        return None
+    whole = [value for value in known if isinstance(value, int)]
+    text = spans(whole) if len(whole) == len(known) else ", ".join(map(parameter, known))
+    return text if len(text) <= LONGEST else f"{parameter(known[0])} to {parameter(known[-1])}"
+
+
+def _bounds(cells: Sequence[Cell]) -> dict[str, float | None]:
+    """Mean bounds on the steps of a trial; none where a budget ends it."""
+    if cells[0].answers:
+        return {"lower": None, "upper": None}
+    found = [learner_bounds(c.problem, c.delta, c.spec.algorithm, c.spec.options, c.feedback) for c in cells]
+    uppers = [one.upper.steps for one in found if one.upper]
+    return {
+        "lower": _mean([one.lower for one in found]),
+        "upper": _mean(uppers) if len(uppers) == len(found) else None,
+    }
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def _printed(rows: pd.DataFrame) -> Table:
+    """Columns that vary, then what a trial is expected to take."""
+    names = names_of(rows, NAMES, always=("instance",))
+    lines = [[*names.texts(row), *_texts(row)] for row in rows.to_dict("records")]
+    table = names.table(["cells", "trials", "lower bound", "steps", "upper bound", "time"], lines, words=NAMES)
+    return noted(table, "steps of a trial by a pilot, between the bounds; time on one core")
+
+
+def _texts(row: dict[Any, Any]) -> list[str]:
+    more = "" if row["ended"] else "> "
+    steps = NO_NUMBER if is_missing(row["steps"]) else f"{more}{number(row['steps'])}"
+    time = NO_NUMBER if is_missing(row["steps"]) else f"{more}{duration(row['seconds'])}"
+    return [count(row["cells"]), count(row["trials"]), number(row["lower"]), steps, number(row["upper"]), time]

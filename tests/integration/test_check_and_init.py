@@ -1,0 +1,155 @@
+"""`check` tells what a config would run, `init` writes one to begin with."""
+
+import json
+from pathlib import Path
+
+import pytest
+from sweeps import ROOT, call, refusal, sweep
+
+from cascadebai_cli.store.tables import read_table
+from cascadebai_cli.study.config import load_study
+
+DATA = ROOT / "configs" / "data" / "new_yorker_caption_contest_508_round2.csv"
+OWN_AND_BUDGETS = """\
+seed: 1
+trials: {relative_error: 0.1, at_least: 4, at_most: 30}
+L: 6
+K: 2
+instances:
+  - {name: wide, family: two_level, w_star: 0.9, w_prime: 0.1}
+learners:
+  - {name: mine, algorithm: "experiments.uniform_kl:UniformKL"}
+  - {name: table, algorithm: batrac, feedback: semi-bandit}
+"""
+BUDGETS = """\
+seed: 1
+trials: 3
+budget: [20, 40, 80, 3000]
+L: 6
+K: 2
+instances:
+  - {name: wide, family: two_level, w_star: 0.9, w_prime: 0.1}
+learners:
+  - {name: uniform, algorithm: uniform}
+  - {name: sar, algorithm: sar}
+"""
+
+
+def rows_of(config: Path, *more: object) -> list[dict[str, object]]:
+    found: list[dict[str, object]] = json.loads(call("check", config, "--format", "json", *more).out)["check"]
+    return found
+
+
+def test_the_grid_is_told_and_nothing_written(config: Path) -> None:
+    before = sorted(config.parent.rglob("*"))
+    shown = call("check", config, "--pilot", "0.1")
+    assert shown.code == 0
+    assert "valid: 4 cells, 24 trials; about " in shown.out
+    assert "K = 1, 2" in shown.out
+    assert sorted(config.parent.rglob("*")) == before
+    assert [(row["cells"], row["trials"]) for row in rows_of(config, "--pilot", "0.1")] == [(2, 12), (2, 12)]
+
+
+def test_the_steps_of_the_pilot_lie_near_the_mean_of_the_sweep(config: Path, tmp_path: Path) -> None:
+    sweep(config, tmp_path / "r")
+    means = read_table(tmp_path / "r" / "summary.csv", {}, "").groupby("instance")["mean_steps"].mean()
+    for row in rows_of(config, "--pilot", "5"):
+        assert row["ended"]
+        assert row["steps"] == pytest.approx(means[row["instance"]], rel=0.5)
+        assert float(str(row["lower"])) < means[row["instance"]] < float(str(row["upper"]))
+
+
+def test_without_a_pilot_there_are_bounds_only(config: Path) -> None:
+    assert "on one core" not in call("check", config, "--pilot", "0").out.splitlines()[-1]
+    assert [row["steps"] for row in rows_of(config, "--pilot", "0")] == [None, None]
+
+
+def test_trials_that_the_pilot_cannot_end_are_a_lower_limit(tmp_path: Path) -> None:
+    hard = tmp_path / "hard.yaml"
+    hard.write_text(
+        "seed: 1\nL: 6\nK: 2\nlearners: [{name: u, algorithm: 'experiments.uniform_kl:UniformKL'}]\n"
+        "instances: [{name: close, family: two_level, w_star: 0.5, w_prime: 0.4999}]\n"
+    )
+    assert "; more than " in call("check", hard, "--pilot", "0.01").out
+    (row,) = rows_of(hard, "--pilot", "0.01")
+    assert not row["ended"]
+
+
+def test_learners_of_ones_own_budgets_and_trials_until_it_is_enough(tmp_path: Path) -> None:
+    path = tmp_path / "own.yaml"
+    path.write_text(OWN_AND_BUDGETS)
+    assert "valid: 2 cells, 8 to 60 trials" in call("check", path, "--pilot", "0.1").out
+    path.write_text(BUDGETS)
+    uniform, sar = rows_of(path, "--pilot", "1")
+    assert uniform["steps"] == pytest.approx((20 + 40 + 80 + 3000) / 4, rel=0.05)
+    assert uniform["lower"] is None
+    assert sar["engine"] == "phases"
+
+
+def test_what_is_wrong_is_refused_as_by_a_sweep(config: Path) -> None:
+    config.write_text(config.read_text().replace("K: [1, 2]", "K: [1, 6]"))
+    assert refusal("check", config) == refusal("sweep", config)
+    assert "--pilot" in call("check", config, "--pilot", "-1").err
+
+
+def test_a_starter_is_valid_and_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert "written: study.yaml" in call("init").out
+    text = Path("study.yaml").read_text()
+    keys = [line.split(":")[0].strip(" -") for line in text.splitlines() if ": " in line and " # " not in line]
+    assert set(keys) <= {"name", "algorithm", "confidence"}, "keys without a comment"
+    assert call("check", "study.yaml", "--pilot", "0").code == 0
+    assert sweep(Path("study.yaml"), Path("r"), "--trials", "2").code == 0
+    assert call("plot", "r").code == 0
+
+
+def test_a_starter_never_overwrites(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text("precious")
+    assert "is there already and stays as it is" in refusal("init", path)
+    assert path.read_text() == "precious"
+
+
+def test_a_starter_from_a_file_finds_its_columns(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    call("init", path, "--from", DATA)
+    (entry,) = load_study(path).instances
+    assert (entry.item, entry.clicks, entry.views, entry.K) == ("item", "funny", "ratings", (4,))
+    assert sweep(path, tmp_path / "r", "--trials", "2").code == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "item", "columns", "K"),
+    [
+        ("ad,impressions,clicks\na,100,50\nb,100,40\nc,100,2\n", "ad", ("clicks", "impressions", None), 2),
+        ("0,1\n3,9\n1,8\n", None, ("0", "1", None), 1),
+        ("word,ctr\nx: y,0.5\nz,0.25\n", "word", (None, None, "ctr"), 1),
+        ("name of it,Views 2024,#Clicks\na,10,5\nb,12,1\n", "name of it", ("#Clicks", "Views 2024", None), 1),
+    ],
+)
+def test_columns_of_all_kinds(
+    text: str, item: str | None, columns: tuple[str | None, ...], K: int, tmp_path: Path
+) -> None:
+    source = tmp_path / "a log: '1'.csv"
+    source.write_text(text)
+    path = tmp_path / "x.yaml"
+    assert call("init", path, "--from", source).code == 0
+    (entry,) = load_study(path).instances
+    assert (entry.item, (entry.clicks, entry.views, entry.rate), entry.K) == (item, columns, (K,))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (None, "there is no such file"),
+        ("", "cannot be read"),
+        ("a,b\nx,y\nz,w\n", "no two columns can be clicks and views"),
+        ("ad,rate\nx,0.5\ny,0.5\n", "the same rate"),
+    ],
+)
+def test_a_file_that_does_not_do_is_refused(text: str | None, words: str, tmp_path: Path) -> None:
+    source = tmp_path / "log.csv"
+    if text is not None:
+        source.write_text(text)
+    assert words in refusal("init", tmp_path / "x.yaml", "--from", source)
+    assert not (tmp_path / "x.yaml").exists()
