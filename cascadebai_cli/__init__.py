@@ -1,3 +1,39 @@
-"""Best arm identification for cascading bandits: exact simulation, fits and figures."""
+"""Best arm identification for cascading bandits: exact simulation, fits and figures.
 
-__version__ = "0.1.0"
+    import cascadebai_cli as cb
+
+    cb.simulate(cb.Instance([0.8, 0.7, 0.2, 0.1], K=2), trials=100)
+
+The names below are loaded when they are first used.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+__version__ = "1.0.0"
+__all__ = ["Instance", "Results", "load", "simulate", "sweep"]
+
+if TYPE_CHECKING:
+    from cascadebai_cli.api.results import Results, load
+    from cascadebai_cli.api.simulation import simulate
+    from cascadebai_cli.api.sweeping import sweep
+    from cascadebai_cli.model.instance import Instance
+else:
+    _HOMES = {
+        "Instance": "model.instance",
+        "Results": "api.results",
+        "load": "api.results",
+        "simulate": "api.simulation",
+        "sweep": "api.sweeping",
+    }
+
+    def __getattr__(name: str) -> Any:
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+        from importlib import import_module
+
+        value = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+        return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

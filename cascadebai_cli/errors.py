@@ -12,8 +12,11 @@ class CascadeError(Exception):
     exit_code = 1
 
 
-class ConfigError(CascadeError):
-    """A config, an argument or an input file is not usable; nothing was run or written."""
+class ConfigError(CascadeError, ValueError):
+    """A config, an argument or an input file is not usable; nothing was run or written.
+
+    A `ValueError`, as Python calls it: who catches those for other reasons lets this one pass.
+    """
 
     exit_code = 2
 

@@ -15,6 +15,7 @@ from cascadebai_cli.cli.check import check
 from cascadebai_cli.cli.console import prepare_streams, tell
 from cascadebai_cli.cli.fit import fit
 from cascadebai_cli.cli.init import init
+from cascadebai_cli.cli.interrupts import last_interrupt
 from cascadebai_cli.cli.merge import merge
 from cascadebai_cli.cli.plan import plan
 from cascadebai_cli.cli.plot import plot
@@ -81,7 +82,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     prepare_streams()
     os.environ["MPLBACKEND"] = "agg"  # figures are files: what is set for windows, or no backend at all, does not count
     try:
-        app(arguments, prog_name="cascadebai")
+        with last_interrupt():
+            app(arguments, prog_name="cascadebai")
     except CascadeError as error:
         tell(f"error: {error}")
         sys.exit(error.exit_code)

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from cascadebai_cli.cli.completion import configs, result_directories
-from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.errors import CascadeError, ConfigError
 
 Config = Annotated[Path, typer.Argument(metavar="CONFIG", autocompletion=configs, help="A study, as YAML.")]
 Trials = Annotated[int | None, typer.Option("--trials", min=1, help="Trials a cell, instead of those of CONFIG.")]
@@ -43,6 +43,12 @@ LONGEST_PATH = 4095
 """Bytes; no system has a longer one."""
 
 
+class NoPath(CascadeError):
+    """A text that is no path; a `ConfigError` is a `ValueError`, of which Typer makes a sentence of its own."""
+
+    exit_code = ConfigError.exit_code
+
+
 def path_of(name: str) -> Callable[[str], Path]:
     """Parser of the path of an option or an argument.
 
@@ -52,9 +58,9 @@ def path_of(name: str) -> Callable[[str], Path]:
 
     def parse(text: str) -> Path:
         if not text:
-            raise ConfigError(f"{name} is empty; name a file or a directory{way_out}")
+            raise NoPath(f"{name} is empty; name a file or a directory{way_out}")
         if "\0" in str(text) or len(os.fsencode(text)) > LONGEST_PATH:  # a default is a path already
-            raise ConfigError(f"{name} {text[:20]}... is no path: too long, or with a zero byte; name a shorter one")
+            raise NoPath(f"{name} {text[:20]}... is no path: too long, or with a zero byte; name a shorter one")
         return Path(text)
 
     return parse

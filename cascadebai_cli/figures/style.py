@@ -79,9 +79,29 @@ def styled(function: Callable[P, T]) -> Callable[P, T]:
     return wrapper
 
 
-def new_figure(width: float, height: float) -> Figure:
+class Picture(Figure):
+    """A figure that is saved with the settings of matplotlib with which it was made, whatever they are then."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._settings: dict[Any, Any] = dict(mpl.rcParams.copy())
+        del self._settings["backend"]
+
+    def savefig(self, fname: Any, **options: Any) -> None:
+        """Write the figure to a file; arguments as for `matplotlib.figure.Figure.savefig`."""
+        with mpl.rc_context(self._settings), no_warnings_of_glyphs():
+            super().savefig(fname, **options)
+
+    def _repr_png_(self) -> bytes:
+        """What a notebook shows, with or without pyplot."""
+        buffer = io.BytesIO()
+        self.savefig(buffer, format="png")
+        return buffer.getvalue()
+
+
+def new_figure(width: float, height: float) -> Picture:
     """An empty figure of `width` x `height` inches that arranges its panels itself and needs no display."""
-    figure = Figure(figsize=(width, height), layout="constrained", dpi=PNG_DPI)
+    figure = Picture(figsize=(width, height), layout="constrained", dpi=PNG_DPI)
     FigureCanvasAgg(figure)
     return figure
 

@@ -29,6 +29,8 @@ def text_of(path: Path) -> tuple[str, list[str]]:
     name = shown(path)
     try:
         content = _content(path)
+    except ConfigError:
+        raise
     except (OSError, EOFError, zlib.error, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise ConfigError(f"{name} cannot be read ({reason}); name a CSV file") from None

@@ -1,7 +1,9 @@
 """A problem instance: click probabilities, list length and tolerance (Section 2 of the paper)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from operator import index
+from typing import SupportsFloat, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,12 +18,13 @@ ROUNDING = 1e-12
 """0.8 - 0.1 is a little more than 0.7 in binary; an item of weight 0.7 is 0.1-optimal all the same."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class Instance:
     """`L` items with click probabilities `weights`, of which the best `K` are sought.
 
     Args:
-        weights: click probability of each item, shape `(L,)`, in any order, each in `[0, 1]`.
+        weights: click probability of each item, shape `(L,)`, in any order, each in `[0, 1]`; anything that is like an
+            array is taken, and copied.
         K: number of items to find and length of the list shown, `1 <= K < L`.
         epsilon: tolerance; items with `w(i) >= w(K) - epsilon` are good enough.
 
@@ -31,11 +34,17 @@ class Instance:
 
     weights: FloatArray
     K: int
-    epsilon: float = 0.0
+    epsilon: float
 
-    def __post_init__(self) -> None:
-        weights = _checked_weights(self.weights)
-        object.__setattr__(self, "weights", weights)
+    def __init__(
+        self, weights: ArrayLike | Iterable[SupportsFloat], K: SupportsIndex, epsilon: SupportsFloat = 0.0
+    ) -> None:
+        object.__setattr__(self, "weights", _checked_weights(weights))
+        object.__setattr__(self, "K", _whole(K))
+        object.__setattr__(self, "epsilon", _number(epsilon))
+        self._check_ranges()
+
+    def _check_ranges(self) -> None:
         if not 1 <= self.K < self.L:
             raise ConfigError(f"K is {self.K}, but must be at least 1 and less than L = {self.L}")
         if not (self.epsilon >= 0 and np.isfinite(self.epsilon)):
@@ -94,8 +103,22 @@ class Instance:
         return len(chosen) == self.K and bool(self.epsilon_optimal[chosen].all())
 
 
-def _checked_weights(values: ArrayLike) -> FloatArray:
-    weights = np.array(values, dtype=np.float64)
+def _whole(value: SupportsIndex) -> int:
+    try:
+        return index(value)
+    except TypeError:
+        raise ConfigError(f"K is {value!r}, but must be a whole number") from None
+
+
+def _number(value: SupportsFloat) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise ConfigError(f"epsilon is {value!r}, but must be a number") from None
+
+
+def _checked_weights(values: object) -> FloatArray:
+    weights = _numbers(values)
     if weights.ndim != 1 or len(weights) < 2:
         raise ConfigError(f"an instance needs a list of at least 2 weights, not shape {weights.shape}")
     bad = np.flatnonzero(~((weights >= 0) & (weights <= 1)))
@@ -103,3 +126,17 @@ def _checked_weights(values: ArrayLike) -> FloatArray:
         raise ConfigError(f"weight {weights[bad[0]]:g} of item {bad[0] + 1} is outside [0, 1]")
     weights.flags.writeable = False
     return weights
+
+
+def _numbers(values: object) -> FloatArray:
+    """A copy as an array; what is masked in an array is no number."""
+    if isinstance(values, Mapping):
+        raise ConfigError("an instance needs a list of weights, not a mapping; give its values()")
+    if isinstance(values, np.ma.MaskedArray):
+        values = values.filled(np.nan)
+    try:
+        listed = values if hasattr(values, "__array__") else list(values)  # type: ignore[call-overload]
+        return np.array(listed, dtype=np.float64)
+    except (TypeError, ValueError):
+        shown = repr(values) if len(repr(values)) <= 60 else f"{repr(values)[:57]}..."
+        raise ConfigError(f"an instance needs a list of weights, numbers in [0, 1], not {shown}") from None

@@ -1,37 +1,30 @@
 """Ctrl-C at a moment when it does no harm."""
 
-import os
 import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from cascadebai_cli.errors import INTERRUPTED
-
-PATIENCE = 15.0
-"""Seconds after which a process that cannot end its workers ends itself; they follow it."""
-
 
 @contextmanager
 def one_interrupt() -> Iterator[None]:
-    """The first Ctrl-C raises `KeyboardInterrupt`; more of them, until the process ends, disturb no tidying up."""
-    if not _in_main_thread():
+    """The first Ctrl-C raises `KeyboardInterrupt`; more of them, until the end of the block, disturb no tidying up.
+
+    Whoever has a way of their own to take Ctrl-C, as the command line has, keeps it.
+    """
+    if not _in_main_thread() or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
         return
-    before = signal.signal(signal.SIGINT, _interrupt)
+    signal.signal(signal.SIGINT, _interrupt)
     try:
         yield
     finally:
-        if signal.getsignal(signal.SIGINT) is _interrupt:
-            signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    last_resort = threading.Timer(PATIENCE, os._exit, [INTERRUPTED])
-    last_resort.daemon = True
-    last_resort.start()
     raise KeyboardInterrupt
 
 

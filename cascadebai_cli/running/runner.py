@@ -162,14 +162,15 @@ def _loky(workers: int) -> Iterator[tuple[int, TaskRunner]]:
     from joblib import parallel_config
     from joblib.externals.loky.process_executor import BrokenProcessPool
 
-    # loky replaces a worker that has grown by some hundred megabytes, which large blocks do; nothing is lost by it
-    warnings.filterwarnings("ignore", message="A worker stopped while some jobs were given to the executor")
     with (
+        warnings.catch_warnings(),
         _safe_path(),
         parallel_config(
             backend="loky", n_jobs=workers, inner_max_num_threads=1, initializer=enter, initargs=(os.getpid(),)
         ),
     ):
+        # loky replaces a worker that has grown by some hundred megabytes, which large blocks do; nothing is lost by it
+        warnings.filterwarnings("ignore", message="A worker stopped while some jobs were given to the executor")
         try:
             yield workers, _unordered
         except BrokenProcessPool as error:

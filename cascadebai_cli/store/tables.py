@@ -52,6 +52,8 @@ def read_table(path: Path, columns: Columns, remedy: str) -> pd.DataFrame:
                 low_memory=False,
                 **ALL_DIGITS,
             )
+    except ConfigError:
+        raise
     except ValueError as error:
         raise ConfigError(f"{path}: not a table ({str(error).strip()}); {remedy}") from error
     for name in columns:

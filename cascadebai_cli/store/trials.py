@@ -122,7 +122,13 @@ def trials_table(cells: Iterable[InGrid], rows: Iterable[TrialRow]) -> pd.DataFr
     cells = list(cells)
     columns = [*TRIAL_COLUMNS, *(BUDGET if any(cell.budget is not None for cell in cells) else ())]
     known = {cell.cell_id: {**cell_values(cell), "budget": cell.budget} for cell in cells}
-    return pd.DataFrame([{**known[row.cell_id], **row._asdict()} for row in rows], columns=columns)
+    table = pd.DataFrame([{**known[row.cell_id], **row._asdict()} for row in rows], columns=columns)
+    return table.astype({name: _FORMAT["dtype"][name] for name in columns})
+
+
+def all_trials(path: Path) -> pd.DataFrame:
+    """The whole of `trials.csv`; errors as for `read_trials`."""
+    return pd.concat(read_trials(path), ignore_index=True)
 
 
 def read_rows(path: Path) -> Iterator[TrialRow]:
@@ -167,6 +173,8 @@ def _checked(path: Path, chunk: int) -> Iterator[pd.DataFrame]:
                     raise ValueError("a value is out of range")
                 if len(part):
                     yield part
+    except ConfigError:
+        raise
     except (ValueError, OverflowError) as error:
         raise ConfigError(f"{path}{_fault(path) or f': not a table ({str(error).strip()})'}; {AGAIN}") from error
 

@@ -4,19 +4,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from pydantic import ValidationError
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.own_code import is_own
-from cascadebai_cli.study.document import END, Document, Override, load_yaml, read_value
+from cascadebai_cli.study.document import END, Document, KeyPath, Override, load_yaml, read_value
 from cascadebai_cli.study.fields import Context
 from cascadebai_cli.study.messages import mistakes
+from cascadebai_cli.study.plain import plain
 from cascadebai_cli.study.spread import spread_out
 from cascadebai_cli.study.study import DEFAULT_LEARNER, Study
 
-__all__ = ["Override", "Study", "load_study", "own_learner", "setting", "stored_study"]
+__all__ = ["Override", "Study", "load_study", "own_learner", "setting", "stored_study", "study_of"]
+
+
+NOTHING: Mapping[KeyPath, str] = MappingProxyType({})
 
 
 def load_study(path: Path | str, overrides: Sequence[Override] = ()) -> Study:
@@ -26,11 +31,34 @@ def load_study(path: Path | str, overrides: Sequence[Override] = ()) -> Study:
         ConfigError: one line `file:line: key: value and remedy`, or `option value and remedy`, for the first mistake.
     """
     path = Path(path)
-    document = load_yaml(path)
-    document = replace(document, data={"study": path.stem, "learners": [DEFAULT_LEARNER], **document.data})
+    return _validated(load_yaml(path), overrides, path.stem, path.parent)
+
+
+def study_of(
+    given: Mapping[str, Any],
+    overrides: Sequence[Override] = (),
+    name: str = "study",
+    called: Mapping[KeyPath, str] = NOTHING,
+) -> Study:
+    """The study of a config that is given as values of Python.
+
+    Args:
+        given: keys and values as a YAML file would have them; arrays and numbers of any kind are taken (`plain`).
+        overrides: values in place of these.
+        name: of the study, if it has none.
+        called: what a message about a value begins with, in place of the keys to it.
+
+    Raises:
+        ConfigError: `instances.0.name: value and remedy`, or `option value and remedy`, for the first mistake.
+    """
+    return _validated(Document("", plain(given), {}, called), overrides, name, Path())
+
+
+def _validated(document: Document, overrides: Sequence[Override], name: str, folder: Path) -> Study:
+    document = replace(document, data={"study": name, "learners": [DEFAULT_LEARNER], **document.data})
     document = spread_out(reduce(Document.with_override, overrides, document))
     try:
-        return Study.model_validate(document.data, context=Context(path.parent))
+        return Study.model_validate(document.data, context=Context(folder))
     except ValidationError as error:
         at, text = min(mistakes(error, document.data), key=lambda found: document.line(found[0]))
         raise ConfigError(document.message(at, text)) from None

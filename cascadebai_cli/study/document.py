@@ -40,10 +40,10 @@ class Override(NamedTuple):
 
 @dataclass(frozen=True)
 class Document:
-    """A YAML file.
+    """A YAML file, or values of Python that stand for one.
 
     Attributes:
-        source: its path as the user gave it.
+        source: its path as the user gave it; empty if it is no file.
         data: its content.
         lines: line of each key and list entry, from 1.
         options: option of each value that came from the command line.
@@ -65,7 +65,8 @@ class Document:
         except (LookupError, ValueError):
             dotted = ".".join(map(str, override.path))
             raise ConfigError(
-                f"{override.option} {dotted} leads nowhere in {self.source}; name a key or an entry that is there"
+                f"{override.option} {dotted} leads nowhere in {self.source or 'the study'}; name a key or an entry "
+                "that is there"
             ) from None
         lines = {key: line for key, line in self.lines.items() if key[: len(path)] != path}
         return replace(self, data=data, lines=lines, options={**self.options, path: override.option})
@@ -79,12 +80,16 @@ class Document:
     def message(self, path: KeyPath, text: str) -> str:
         """`file:line: key: text` or `option key: text`, on one line whatever the text quotes.
 
-        An option speaks of the whole value that it gave; a key is named if it lies inside that value.
+        An option speaks of the whole value that it gave; a key is named if it lies inside that value. Without a file it
+        is `instances.0.name: text`.
         """
         given = next((path[:n] for n in range(len(path), 0, -1) if path[:n] in self.options), ())
-        key = next((f"{part}: " for part in reversed(path[len(given) :]) if isinstance(part, str)), "")
-        where = self.options[given] if given else f"{self.source}:{self.line(path)}:"
-        line = f"{where} {key}{text}"
+        if given or self.source:
+            key = next((f"{part}: " for part in reversed(path[len(given) :]) if isinstance(part, str)), "")
+            where = f"{self.options[given] if given else f'{self.source}:{self.line(path)}:'} {key}"
+        else:
+            where = f"{'.'.join(map(str, _named(self.data, path)))}: " if path else ""
+        line = f"{where}{text}"
         return "".join(c if c.isprintable() else " " for c in line)
 
 
@@ -102,6 +107,8 @@ def load_yaml(path: Path) -> Document:
             raise ConfigError(f"{source}:1: no keys at the top; write lines such as seed: 1")
         lines = dict(_lines(node, (), source))
         return Document(source, loader.construct_document(node), lines)
+    except ConfigError:
+        raise
     except yaml.MarkedYAMLError as error:
         raise ConfigError(_not_yaml(source, error)) from None
     except yaml.YAMLError:
@@ -139,6 +146,18 @@ def _put(node: Any, path: KeyPath, value: Any) -> tuple[Any, KeyPath]:
         inner, below = _put(node[i] if part != END else {}, rest, value)
         return [*node[:i], inner, *node[i + 1 :]], (i, *below)
     raise LookupError
+
+
+def _named(data: Any, path: KeyPath) -> KeyPath:
+    """The path without the places of lists that were made of single values."""
+    for n, part in enumerate(path):
+        if isinstance(part, str):
+            data = data.get(part) if isinstance(data, dict) else None
+        elif isinstance(data, list):
+            data = data[part] if part < len(data) else None
+        else:
+            return path[:n]
+    return path
 
 
 def _text(path: Path) -> str:

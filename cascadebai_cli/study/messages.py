@@ -117,6 +117,7 @@ def _not_whole(value: object, _: Mapping[str, Any]) -> str:
 
 _SENTENCES: dict[str, Callable[[Any, Mapping[str, Any]], str]] = {
     "mistake": lambda _, c: str(c["text"]),
+    "value_error": lambda _, c: str(c["error"]),
     "missing": lambda _, c: "missing; add this key",
     "model_type": _not_a_mapping,
     "model_attributes_type": _not_a_mapping,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from cascadebai_cli.analysis.fits import unfitted
+from cascadebai_cli.analysis.fits import fits_table, unfitted
 from cascadebai_cli.analysis.tables import StudyTable, tables_of
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.store.directory import load_results
@@ -12,7 +12,7 @@ from cascadebai_cli.workflows.printing import in_format
 from cascadebai_cli.workflows.results import is_whole, warn_of_gaps
 from cascadebai_cli.workflows.watch import SILENT, Watch
 
-__all__ = ["Fitted", "fit", "in_format"]
+__all__ = ["Fitted", "fit", "fits_table", "in_format"]
 
 
 @dataclass(frozen=True)

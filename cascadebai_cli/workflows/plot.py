@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.store.directory import Results, load_results
-from cascadebai_cli.study.plot import FORMATS
+from cascadebai_cli.study.plot import FORMATS, MOST_ON_A_PAGE
 from cascadebai_cli.workflows.drawings import drawing
 from cascadebai_cli.workflows.letters import warn_of_letters
 from cascadebai_cli.workflows.outputs import write_bytes
@@ -15,6 +15,9 @@ from cascadebai_cli.workflows.pages import page_files, remove_later_pages
 from cascadebai_cli.workflows.results import is_whole, warn_of_gaps
 from cascadebai_cli.workflows.watch import SILENT, Watch
 from cascadebai_cli.workflows.words import plot_words
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,29 @@ def plot(
             watch.remark(f"pages of an earlier figure are removed: {', '.join(map(str, gone))}")
         written += pages
     return Plotted(tuple(written), all(map(is_whole, studies)))
+
+
+def figure(studies: Sequence[Results], words: Mapping[str, Any], watch: Watch = SILENT) -> "Figure":
+    """A figure on one page, as an object of matplotlib.
+
+    Args:
+        studies: all are drawn into the same panels.
+        words: keys of `study.plot.Plot` that take the place of those of the first study.
+        watch: takes the remarks.
+
+    Raises:
+        ConfigError: if the words do not make a figure of the studies, or it needs several pages.
+    """
+    asked = plot_words(studies, None, {"per_page": MOST_ON_A_PAGE, **words})
+    drawn = drawing(studies, asked)
+    if len(drawn.pages) > 1:
+        raise ConfigError(f"per_page: the figure has {len(drawn.pages)} pages; choose fewer panels with where")
+    for results in studies:
+        warn_of_gaps(results, watch)
+    warn_of_letters(drawn.pages, ", ".join(results.name for results in studies), watch)
+    if drawn.caption:
+        watch.warn(f"for the caption: {drawn.caption}")
+    return drawn.pages[0]
 
 
 def _distinct(directories: Sequence[Path]) -> Sequence[Path]:

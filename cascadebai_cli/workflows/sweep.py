@@ -17,7 +17,19 @@ from cascadebai_cli.workflows.shards import WHOLE, Shard, shard_of
 from cascadebai_cli.workflows.studies import NOTHING, Given, check_rows, read_study
 from cascadebai_cli.workflows.watch import SILENT, Counter, Watch
 
-__all__ = ["Backend", "Given", "Missing", "Request", "Swept", "collect", "missing", "shard_of", "sweep"]
+__all__ = [
+    "Backend",
+    "Given",
+    "Missing",
+    "Request",
+    "Sweep",
+    "Swept",
+    "collect",
+    "missing",
+    "shard_of",
+    "sweep",
+    "sweep_task",
+]
 
 
 @dataclass(frozen=True)
@@ -134,10 +146,32 @@ def sweep(
         CascadeError: if another process writes to the directory, it cannot be written to, or the backend breaks.
     """
     task = request.sweep()
+    repeat = Repeat(request.config, task.study.seed, request.given.words)
+    return sweep_task(task, backend=backend, fresh=fresh, fail_fast=fail_fast, repeat=repeat, watch=watch)
+
+
+def sweep_task(
+    task: Sweep,
+    *,
+    backend: Backend | None = None,
+    fresh: bool = False,
+    fail_fast: bool = False,
+    repeat: Repeat | None = None,
+    watch: Watch = SILENT,
+) -> Swept:
+    """`sweep` of a study that was read already.
+
+    Args:
+        task: the study, and its directory.
+        backend, fresh, fail_fast, watch: as for `sweep`.
+        repeat: how a trial that raises is run again, if there is a command that does.
+
+    Raises:
+        ConfigError, CascadeError: as `sweep` does.
+    """
     moved = move_aside(task.directory) if fresh else None
     if moved:
         watch.remark(f"the earlier result is now in {moved}")
-    repeat = Repeat(request.config, task.study.seed, request.given.words)
     failures = Failures(task.cells, watch, repeat, task.directory / FAILURES)
     try:
         with task.opened() as opened:

@@ -1,0 +1,1 @@
+"""What `import cascadebai_cli as cb` gives: functions and classes for scripts and notebooks."""

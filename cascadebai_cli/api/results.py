@@ -1,0 +1,134 @@
+"""The results of a sweep: its tables, and what is made of them."""
+
+import html
+import os
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from cascadebai_cli.api.watch import Onlooker
+from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.store.directory import load_results
+from cascadebai_cli.store.files import sha256_of
+from cascadebai_cli.store.schema import TRIALS_CSV
+from cascadebai_cli.store.trials import all_trials
+from cascadebai_cli.study.messages import show
+from cascadebai_cli.study.plain import plain
+from cascadebai_cli.text.numbers import count
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SHOWN = ("instance", "learner", "L", "K", "delta", "epsilon", "budget", "n", "mean_steps", "ci_low", "ci_high")
+"""Columns of the summary that a notebook shows, and those of errors behind them."""
+ERRORS = ("n_capped", "error_rate")
+
+
+class Results:
+    """What a sweep left in its directory; made by `sweep` and `load`.
+
+    Attributes:
+        directory: where the files are.
+        name: of the study.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self._stored = load_results(directory)
+        self.name = self._stored.name
+
+    @property
+    def summary(self) -> pd.DataFrame:
+        """`summary.csv`, one row a cell."""
+        return self._stored.summary.copy()
+
+    @cached_property
+    def trials(self) -> pd.DataFrame:
+        """`trials.csv`, one row a trial; it is read when it is first asked for.
+
+        Raises:
+            ValueError: if a later sweep has written it anew.
+        """
+        path = self.directory / TRIALS_CSV
+        if sha256_of(path) not in (None, self._stored.rows_sha256):
+            raise ConfigError(f"{path} has been written anew since; load the directory again")
+        return all_trials(path)
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """`manifest.json`: the config, seed, versions, machine and times."""
+        return self._stored.manifest.model_dump()
+
+    @property
+    def fits(self) -> pd.DataFrame:
+        """The curves of the study, fitted; no row where there are too few points."""
+        from cascadebai_cli.workflows.fit import fits_table
+
+        return fits_table(self._stored)
+
+    def fit(self, *, allow_capped: bool = False) -> pd.DataFrame:
+        """Fit the curves and compare the learners, and write the tables into the directory, as `cascadebai fit` does.
+
+        Args:
+            allow_capped: fit means with trials that reached the cap as well; they are lower limits.
+
+        Returns:
+            the table of the fits.
+
+        Raises:
+            ValueError: if there is nothing to fit.
+        """
+        from cascadebai_cli.workflows.fit import fit
+
+        return fit(self.directory, allow_capped=allow_capped, watch=Onlooker()).tables[0].rows
+
+    def plot(self, **words: Any) -> "Figure":
+        """Draw a figure.
+
+        Args:
+            words: those of `plot:` in a config, in place of its own: `kind`, `x`, `y`, `panels`, `lines`, `instances`,
+                `learners`, `where`, `average`, `log`, `width`, `columns`, `height`, `labels`, `order`, `style`.
+
+        Returns:
+            the figure on one page; nothing of it is registered with pyplot, and no setting of matplotlib is changed.
+
+        Raises:
+            ValueError: if the words do not make a figure of this study.
+        """
+        from cascadebai_cli.workflows.plot import figure
+
+        return figure([self._stored], plain(words), Onlooker())
+
+    def __repr__(self) -> str:
+        return f"<Results of {self._in_words}, in {self.directory}>"
+
+    def _repr_html_(self) -> str:
+        cells = self._stored.summary
+        table = cells[[name for name in (*SHOWN, *ERRORS) if name in cells]]
+        return (
+            f"<p>{html.escape(f'{self._in_words}, in {self.directory}')}</p>{table.to_html(max_rows=20, index=False)}"
+        )
+
+    @property
+    def _in_words(self) -> str:
+        cells = self._stored.summary
+        return f"{self.name}: {count(len(cells))} cells, {count(int(cells['n'].sum()))} trials"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Results, (self.directory,)
+
+
+def load(directory: str | os.PathLike[str]) -> Results:
+    """The results of a sweep; nothing that they name is imported or run.
+
+    Args:
+        directory: of `sweep`, or of `cascadebai sweep`.
+
+    Raises:
+        ValueError: if the directory or one of its files is missing, or not what a sweep writes.
+    """
+    if not isinstance(directory, str | os.PathLike):
+        raise ConfigError(f"{show(directory)} is no directory; name that of a sweep")
+    return Results(Path(directory))

@@ -1,0 +1,73 @@
+"""`sweep`: a study into a directory."""
+
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from cascadebai_cli.api.arguments import backend_of
+from cascadebai_cli.api.results import Results
+from cascadebai_cli.api.watch import Onlooker
+from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.study.config import Override, Study, load_study, study_of
+from cascadebai_cli.study.messages import show
+from cascadebai_cli.study.plain import plain
+from cascadebai_cli.workflows import sweep as work
+
+
+def sweep(
+    study: str | os.PathLike[str] | Mapping[str, Any] | Study,
+    out: str | os.PathLike[str] | None = None,
+    n_jobs: int = -1,
+    *,
+    fresh: bool = False,
+    progress: bool | None = None,
+    **keys: Any,
+) -> Results:
+    """Run all trials of a study that are missing, and give its tables.
+
+    Args:
+        study: a config: its path, or its keys and values.
+        out: directory of the results; what is there already is not run again. Without it they are kept for as long as
+            what this returns.
+        n_jobs: processes; -1 is one a core, 1 stays in this process.
+        fresh: move an earlier result aside and start over.
+        progress: whether to show a line on stderr in runs of some seconds; on a terminal and in a notebook, if `None`.
+        keys: keys of a config in place of those of the study, such as `trials=5`.
+
+    Raises:
+        ValueError: if the study is not usable, or the directory holds trials of another one; nothing has run.
+        CascadeError: if the directory cannot be written to, or the backend breaks.
+    """
+    if out is not None and not isinstance(out, str | os.PathLike):
+        raise ConfigError(f"out: {show(out)} is no directory; name one")
+    read, backend = _study(study, keys), backend_of(n_jobs)
+
+    def into(directory: Path) -> Results:
+        work.sweep_task(work.Sweep(read, directory), backend=backend, fresh=fresh, watch=Onlooker(progress))
+        return Results(directory)
+
+    if out is not None:
+        return into(Path(out))
+    directory = Path(tempfile.mkdtemp(prefix="cascadebai-"))
+    try:
+        results = into(directory)
+    except Exception:  # after Ctrl-C the finished trials stay
+        shutil.rmtree(directory, ignore_errors=True)
+        raise
+    weakref.finalize(results, shutil.rmtree, directory, ignore_errors=True)
+    return results
+
+
+def _study(study: object, keys: Mapping[str, Any]) -> Study:
+    overrides = [Override(f"{key}:", (key,), plain(value)) for key, value in keys.items()]
+    if isinstance(study, Mapping):
+        return study_of(study, overrides)
+    if isinstance(study, Study):
+        return study if study.cells and not overrides else study_of(study.model_dump(mode="json"), overrides)
+    if isinstance(study, str | os.PathLike):
+        return load_study(Path(study), overrides)
+    raise ConfigError(f"{show(study)} is no study; give the path of a config, or its keys and values")

@@ -1,0 +1,74 @@
+"""Counting trials as their results come in, and where we are in words."""
+
+import time
+from collections.abc import Sequence
+from math import inf
+from typing import TYPE_CHECKING
+
+from cascadebai_cli.text.numbers import count, duration
+
+if TYPE_CHECKING:
+    from cascadebai_cli.running.work import BlockResult
+
+LINE_SECONDS = 10.0
+"""Between two lines that tell where we are, where they cannot be written over."""
+
+
+class Tally:
+    """A `Counter` of trials and cells.
+
+    Args:
+        missing: number of trials to run of each cell.
+    """
+
+    def __init__(self, missing: Sequence[int]) -> None:
+        self.trials = self.done = self.steps = self.cells_done = 0
+        self._left, self._known = [0] * len(missing), set[int]()
+        self.expect(missing)
+        self._start = self._latest = time.monotonic()
+
+    def expect(self, missing: Sequence[int]) -> None:
+        """Count so many more trials of each cell as to be done."""
+        for position, trials in enumerate(missing):
+            if trials:
+                self.trials += trials
+                self.cells_done -= position in self._known and self._left[position] == 0
+                self._known.add(position)
+                self._left[position] += trials
+
+    @property
+    def cells(self) -> int:
+        """Cells that had or have trials to run."""
+        return len(self._known)
+
+    def update(self, result: "BlockResult") -> None:
+        """Count the trials of a block; failed ones count as done."""
+        trials = len(result.finished) + len(result.failed)
+        self._left[result.position] -= trials
+        self.cells_done += self._left[result.position] == 0
+        self.done += trials
+        self._latest = time.monotonic()
+        self.steps += sum(row.steps for row in result.finished)
+
+    def line(self, width: float = inf) -> str:
+        """Where we are, in one line; what matters least goes first where it is too long."""
+        seconds = max(time.monotonic() - self._start, 1e-9)
+        trials = f"{count(self.done)} of {count(self.trials)} trials"
+        cells = f"{count(self.cells_done)} of {count(self.cells)} cells"
+        left = f"time left {self._time_left()}"
+        lines = (
+            f"{trials}, {cells}, {self.steps / seconds:.2g} steps/s, {left}",
+            f"{trials}, {cells}, {left}",
+            f"{trials}, {left}",
+        )
+        return next((line for line in lines if len(line) <= width), left)
+
+    def _time_left(self) -> str:
+        """At the pace so far, unless long trials are running of which that says nothing."""
+        if not self.done:
+            return "unknown"
+        now = time.monotonic()
+        seconds, silent = now - self._start, now - self._latest
+        if silent > max(LINE_SECONDS, seconds / 2):
+            return f"unknown (no trial ended for {duration(silent)})"
+        return duration(seconds * (self.trials - self.done) / self.done)
