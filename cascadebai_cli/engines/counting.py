@@ -76,13 +76,10 @@ def _reach(alive: BoolArray, batch: int) -> int:
 
 def _next_keys(block: Block, at: IntArray, to: IntArray) -> tuple[list[IntArray], IntArray]:
     """Keys from where rows stand to the begin of the rounds `to`, and how many keys lie before there."""
-    rows, parts, met = block.rows, [], np.zeros_like(at)
-    begin = (rows.round[at] << block.shift) + rows.column[at]
-    for i, borders in enumerate(zip(begin.tolist(), (to << block.shift).tolist(), strict=True)):
-        keys = rows.keys[at[i]]
-        first, met[i] = positions(keys, borders)
-        parts.append(keys[first : met[i]])
-    return parts, met
+    rows, begin = block.rows, (block.rows.round[at] << block.shift) + block.rows.column[at]
+    borders, keys = np.stack([begin, to << block.shift], axis=1), rows.keys[at].tolist()
+    found = [positions(*each) for each in zip(keys, borders, strict=True)]
+    return [each[first:last] for each, (first, last) in zip(keys, found, strict=True)], np.array(found)[:, 1]
 
 
 def _places(block: Block, at: IntArray, parts: Sequence[IntArray], passed: IntArray) -> tuple[IntArray, IntArray]:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cascadebai_cli.engines.keys import joined, true_places
+from cascadebai_cli.engines.keys import joined, positions, true_places
 from cascadebai_cli.engines.proofs import Means, mean_bounds, suspects
 from cascadebai_cli.engines.rows import Block, Focus, Mode
 from cascadebai_cli.model.instance import BoolArray, FloatArray, IntArray
@@ -31,33 +31,43 @@ def look_at_groups(block: Block, at: IntArray) -> None:
     hot = np.flatnonzero(suspected.any(axis=1))
     hot = hot[np.diff(of[hot], prepend=-1) != 0]
     if len(hot):
+        begin, of, row = start[hot], of[hot], row[hot]
         everybody = np.broadcast_to(np.arange(block.width), (len(hot), block.width))
-        stop = start[hot] + rows.size[row[hot]]
-        rows.group.above[row[hot]] = 0
-        _attend(block, row[hot], rows.group, everybody, means.of(hot), suspected[hot], T[hot], stop)
-        rows.base[row[hot]] = before[hot]
-        inside = look[of[hot]] >= start[hot]
-        rows.look[row[hot]] = np.where(inside, look[of[hot]], start[hot])
-        rows.since[row[hot]] = np.where(inside, since[of[hot]], 0)
-        _enter(block, row[hot], start[hot])
+        rows.group.above[row] = 0
+        found = Found(everybody, means.of(hot), suspected[hot], T[hot], before[hot], begin, begin + rows.size[row])
+        _attend(block, row, rows.group, found)
+        inside = look[of] >= begin
+        rows.look[row], rows.since[row] = np.where(inside, look[of], begin), np.where(inside, since[of], 0)
+        _enter(block, row)
 
 
-def _attend(
-    block: Block,
-    at: IntArray,
-    focus: Focus,
-    items: IntArray,
-    means: Means,
-    suspected: BoolArray,
-    T: IntArray,
-    stop: IntArray,
-) -> None:
-    """Restrict the focus to the survivors that matter among `items`, in windows that begin at the counts `T`."""
-    blur = block.rule.blur(T)
+class Found(NamedTuple):
+    """Windows in which somebody may be identified.
+
+    Attributes:
+        items: items that are looked at, shape `(rows, m)`.
+        means: their bounds.
+        suspected: who may be identified.
+        T, clicks: counts, and clicks of each item, when the windows begin.
+        begin, stop: rounds of a window.
+    """
+
+    items: IntArray
+    means: Means
+    suspected: BoolArray
+    T: IntArray
+    clicks: FloatArray
+    begin: IntArray
+    stop: IntArray
+
+
+def _attend(block: Block, at: IntArray, focus: Focus, found: Found) -> None:
+    """Restrict the focus to the survivors that matter in the windows."""
+    items, means, blur = found.items, found.means, block.rule.blur(found.T)
     alive = (means.high >= 0) & block.rows.alive[at[:, None], items]
     boundary = (means.high + blur >= means.next_best) & (means.low - blur <= means.last_good)
-    matter = (boundary | suspected) & alive
-    focus.stop[at] = stop
+    matter = (boundary | found.suspected) & alive
+    focus.begin[at], focus.stop[at] = found.begin, found.stop
     focus.above[at] += (alive & ~matter & (means.low - blur > means.last_good)).sum(axis=1)
     focus.matter[at] = count = matter.sum(axis=1)
     of, column = true_places(matter)
@@ -67,11 +77,13 @@ def _attend(
     focus.items[row, place], focus.place[row, item] = item, place
     focus.low[row, item], focus.high[row, item] = means.low[of, column], means.high[of, column]
     focus.next_best[at], focus.last_good[at] = means.next_best[:, 0], means.last_good[:, 0]
+    focus.base[row, item] = found.clicks[of, column]
 
 
-def _enter(block: Block, at: IntArray, start: IntArray) -> None:
-    """Begin to look into groups that begin at the rounds `start`, where rows may stand in the midst of it."""
+def _enter(block: Block, at: IntArray) -> None:
+    """Begin to look into groups, where rows may stand in the midst of one."""
     rows = block.rows
+    _take_keys(block, at)
     rows.ahead[at] = 1
     rows.focus.stop[at] = 0
     _widen(block, at)
@@ -79,18 +91,18 @@ def _enter(block: Block, at: IntArray, start: IntArray) -> None:
     rows.focus.copy(now, rows.group)
     rows.focus.stop[now], rows.level[now] = rows.look[now] + 1, 0
     rows.mode[now] = Mode.STEPS
-    _take_keys(block, at, start // rows.size[at])
 
 
-def _take_keys(block: Block, at: IntArray, group: IntArray) -> None:
+def _take_keys(block: Block, at: IntArray) -> None:
     """Pick the keys of the items that matter in their group."""
     rows, place = block.rows, block.rows.group.place
+    group = rows.group.begin[at] // rows.size[at]
     borders = [rows.starts[row][i : i + 2] for row, i in zip(at.tolist(), group.tolist(), strict=True)]
     keys, count = joined([rows.keys[row][slice(*each)] for row, each in zip(at.tolist(), borders, strict=True)])
     own = place.ravel().take(np.repeat(at << block.shift, count) | (keys & (block.width - 1))) >= 0
     keys, stops = keys[own], np.append(0, np.cumsum(own))[np.cumsum(count)].tolist()
     for row, (begin, end) in zip(at.tolist(), pairwise([0, *stops]), strict=True):
-        rows.own[row] = keys[begin:end]
+        rows.group.keys[row] = keys[begin:end]
 
 
 def _widen(block: Block, at: IntArray) -> None:
@@ -103,26 +115,20 @@ def _widen(block: Block, at: IntArray) -> None:
 def look_at_group(block: Block, at: IntArray) -> None:
     """Pass the next windows of the group; restrict the focus to the first in which somebody may be identified."""
     rows, group = block.rows, block.rows.group
-    found, windows = _look(block, at, group)
-    if found.any():
-        at = at[found]
+    hot, windows = _look(block, at, group)
+    if hot.any():
+        at = at[hot]
         rows.focus.above[at] = group.above[at]
-        _attend(block, at, rows.focus, *windows)
+        _attend(block, at, rows.focus, windows)
+        borders = np.stack([windows.begin, windows.stop], axis=1) << block.shift
+        for row, keys, each in zip(at.tolist(), group.keys[at].tolist(), borders, strict=True):
+            first, last = positions(keys, each)
+            rows.focus.keys[row] = keys[first:last]
 
 
 def look_at_window(block: Block, at: IntArray) -> None:
     """Pass the next windows of the focus, up to the first in which somebody may be identified."""
     _look(block, at, block.rows.focus)
-
-
-class Found(NamedTuple):
-    """Windows in which somebody may be identified, as `_attend` takes them."""
-
-    items: IntArray
-    means: Means
-    suspected: BoolArray
-    T: IntArray
-    stop: IntArray
 
 
 def _look(block: Block, at: IntArray, focus: Focus) -> tuple[BoolArray, Found]:
@@ -145,17 +151,18 @@ def _look(block: Block, at: IntArray, focus: Focus) -> tuple[BoolArray, Found]:
     rows.mode[at[found]] = np.where(level[found] == 0, Mode.STEPS, Mode.WINDOW)
     row, window = row[found], window[found]
     first = row, window
-    return found, Found(items[row], means.of(first), suspected[first], T[first], border[row, window + 1])
+    begin, stop = border[row, window], border[row, window + 1]
+    return found, Found(items[row], means.of(first), suspected[first], T[first], S[first], begin, stop)
 
 
 def clicks_before(block: Block, at: IntArray, focus: Focus, border: IntArray) -> FloatArray:
-    """Clicks of the items of a focus before the rounds `border` of their group, shape `(rows, borders, m)`.
+    """Clicks of the items of a focus before the rounds `border` in it, shape `(rows, borders, m)`.
 
     All borders but the first of a row lie `2 ** level` rounds apart, or at the end of what is looked at: so the last
-    window may be cut short, and keys of the group lie behind it.
+    window may be cut short, and keys of the focus lie behind it.
     """
     rows, n, m = block.rows, border.shape[1], int(focus.matter[at].max())
-    keys, count = joined(rows.own[at].tolist())
+    keys, count = joined(focus.keys[at].tolist())
     place = focus.place.ravel().take(np.repeat(at << block.shift, count) | (keys & (block.width - 1)))
     ahead = (keys >> block.shift) - np.repeat(border[:, 0], count)
     window = np.minimum(np.maximum((ahead >> np.repeat(rows.level[at], count)) + 1, 0), n)
@@ -165,10 +172,10 @@ def clicks_before(block: Block, at: IntArray, focus: Focus, border: IntArray) ->
     sums = met.reshape(len(at), n + 1, m)[:, :n].astype(float)
     clicks = rows.clicks[at]
     sums *= np.where(clicks, 1.0, -1.0)[:, None, None]
-    sums[:, 0] += rows.base[at[:, None], focus.items[at, :m]]
+    sums[:, 0] += focus.base[at[:, None], focus.items[at, :m]]
     for i in range(1, n):  # faster than a cumulated sum
         sums[:, i] += sums[:, i - 1]
-    rounds = border - (rows.group.stop[at] - rows.size[at])[:, None]
+    rounds = border - focus.begin[at][:, None]
     sums += np.where(clicks[:, None], 0, rounds)[:, :, None]
     return sums
 

@@ -34,9 +34,9 @@ def group_sums(keys: IntArray, shift: int, size: int, groups: int, clicks: bool)
     return sums
 
 
-def positions(keys: IntArray, borders: Sequence[int]) -> list[int]:
+def positions(keys: IntArray, borders: IntArray) -> list[int]:
     """How many keys lie before each border; a search for another type would copy all keys."""
-    found: list[int] = np.searchsorted(keys, np.array(borders, keys.dtype)).tolist()
+    found: list[int] = keys.searchsorted(borders.astype(keys.dtype)).tolist()
     return found
 
 

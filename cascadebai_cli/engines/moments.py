@@ -99,7 +99,7 @@ def _find_step(block: Block, at: IntArray, moments: Moments) -> None:
     fired = np.flatnonzero(fires.any(axis=1))
     at, ended, which = at[going][fired], ended[fired], fires[fired].argmax(axis=1)
     made, left = begin[fired, which] + 1, rows.cap[at] - rows.steps[at]
-    rows.column[at] = rows.since[at] = (ended >= np.minimum(made, left)[:, None]).argmax(axis=1)
+    rows.column[at] = (ended >= np.minimum(made, left)[:, None]).argmax(axis=1)
     rows.steps[at] += np.minimum(made, left)
     rows.offset[at] = 0
     rows.mode[at[made > left]] = Mode.OVER
@@ -112,6 +112,7 @@ def _identify(block: Block, at: IntArray, moments: Moments, which: IntArray) -> 
     """Remove who is identified in the states `which` of `moments`."""
     rows, items, n = block.rows, moments.items, np.arange(len(at))
     accept, reject, mean = moments.accept[n, which], moments.reject[n, which], moments.mean[n, which]
+    rows.since[at] = np.where(_ends(block, at, moments, which), moments.end[:, -1], rows.column[at])
     safe = _stays(rows.focus, at, items, accept, reject) & _stays(rows.group, at, items, accept, reject)
     of, place = true_places(accept)
     ranked = np.lexsort((place, -mean[of, place], of))
@@ -125,6 +126,22 @@ def _identify(block: Block, at: IntArray, moments: Moments, which: IntArray) -> 
     rows.ahead[at] = 1
     over = (rows.k[at] <= 0) | (rows.d[at] <= rows.k[at]) | (rows.steps[at] >= rows.cap[at])
     rows.mode[at[over]] = Mode.OVER
+
+
+def _ends(block: Block, at: IntArray, moments: Moments, which: IntArray) -> BoolArray:
+    """Whether after the states `which` nobody else is identified at any of the moments.
+
+    So it is if those who are identified rank above or below the boundary all the time (`proofs`, ranks): without them
+    the rule finds the same `j*` and `j'`, and the others stay as they were judged.
+    """
+    rows, focus, items, n = block.rows, block.rows.focus, moments.items, np.arange(len(at))
+    accept, reject = moments.accept[n, which], moments.reject[n, which]
+    blur = block.rule.blur(rows.T[at] + rows.look[at])[:, None]
+    high, low = focus.high[at[:, None], items] + blur, focus.low[at[:, None], items] - blur
+    inside = (accept & (low <= focus.last_good[at][:, None])) | (reject & (high >= focus.next_best[at][:, None]))
+    later = np.arange(moments.begin.shape[1]) > which[:, None]
+    others = (moments.accept | moments.reject) & later[:, :, None] & ~(accept | reject)[:, None]
+    return np.logical_not(inside.any(axis=1) | others.any(axis=(1, 2)))
 
 
 def _stays(focus: Focus, at: IntArray, items: IntArray, accept: BoolArray, reject: BoolArray) -> BoolArray:
@@ -155,7 +172,9 @@ def _accept_all(block: Block, row: int) -> None:
     rows, survivors = block.rows, np.flatnonzero(block.rows.alive[row])
     here = (int(rows.round[row]) << block.shift) + int(rows.column[row])
     keys = rows.keys[row]
-    rare = np.bincount(keys[: positions(keys, (here,))[0]] & (block.width - 1), minlength=block.width)[survivors]
+    rare = np.bincount(keys[: positions(keys, np.array([here]))[0]] & (block.width - 1), minlength=block.width)[
+        survivors
+    ]
     observed = rows.round[row] + (survivors < rows.column[row])
     clicks = rows.S[row, survivors] + (rare if rows.clicks[row] else observed - rare)
     rows.counts[row, survivors] = rows.T[row] + observed

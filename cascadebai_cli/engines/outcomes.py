@@ -108,5 +108,5 @@ class RandomOutcomes:
         keys.sort()
         fresh = np.ones(len(keys), bool)
         np.not_equal(keys[1:], keys[:-1], out=fresh[1:])
-        once: IntArray = keys[np.flatnonzero(fresh)]
+        once: IntArray = keys[fresh]
         return once

@@ -55,14 +55,16 @@ class Focus(_Record):
     """The items that matter in some rounds: who may be identified in them, and the boundary (`proofs`).
 
     Attributes:
-        stop: round at which they end.
+        begin, stop: rounds at which they begin and end.
         matter: number of items that matter.
         items: which they are in the first `matter` places, in ascending order.
         place: of each item its place in `items`, -1 for those that do not matter.
         above: number of survivors that do not matter because they rank above the boundary.
         low, high, next_best, last_good: bounds of the means (`proofs.Means`).
+        base, keys: clicks before them of the items that matter, and keys in them, those of these items among them.
     """
 
+    begin: IntArray
     stop: IntArray
     matter: IntArray
     items: IntArray = field(metadata=OF_ITEM)
@@ -72,6 +74,8 @@ class Focus(_Record):
     high: FloatArray = field(metadata=OF_ITEM)
     next_best: FloatArray
     last_good: FloatArray
+    base: FloatArray = field(metadata=OF_ITEM)
+    keys: np.ndarray
 
 
 @dataclass
@@ -93,7 +97,6 @@ class Rows(_Record):
         ahead: groups to look at next.
         look, since: round, and item in it, before which nobody else can be identified.
         group, focus: items that matter in the group that is looked into, and in the part of it at hand.
-        base, own: clicks before the group, and the keys of its items that matter.
         level: windows of `2 ** level` rounds are looked at next.
     """
 
@@ -127,8 +130,6 @@ class Rows(_Record):
     since: IntArray
     group: Focus
     focus: Focus
-    base: IntArray = field(metadata=OF_ITEM)
-    own: np.ndarray
     level: IntArray
 
     def __len__(self) -> int:

@@ -61,5 +61,5 @@ def _draw(block: Block, row: int, rounds: float) -> None:
     stretch = outcomes.stretch(survivors, int(rows.T[row]), groups * size, block.shift)
     rows.keys[row], rows.clicks[row] = stretch
     rows.sums[row] = rows.S[row] + group_sums(stretch.keys, block.shift, size, groups, stretch.clicks)
-    starts = positions(stretch.keys, range(0, groups * size << block.shift, size << block.shift))
+    starts = positions(stretch.keys, np.arange(groups) * (size << block.shift))
     rows.starts[row] = [*starts, len(stretch.keys)]

@@ -54,6 +54,15 @@ def test_equals_reference_in_long_runs(case, seed):
     assert expected.steps > 100
 
 
+def test_several_are_identified_in_one_round_at_ends_of_different_steps():
+    """Who is found second is not overlooked; of these 20 runs some would differ."""
+    weights, arguments = np.arange(1, 10) / 10, {"L": 9, "K": 3, "delta": 0.6, "epsilon": 0.02, "sigma": 0.01}
+    for seed in range(20):
+        table = np.random.default_rng(seed).random((9, 400)) < weights[::-1, None]
+        expected, found = both_runs(arguments, table, True, 400)
+        assert found == expected
+
+
 def test_bounds_of_the_wrong_count_are_noticed():
     """The comparison can fail, with the sharper bounds too."""
 
