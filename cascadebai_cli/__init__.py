@@ -10,17 +10,21 @@ The names below are loaded when they are first used.
 from typing import TYPE_CHECKING, Any
 
 __version__ = "1.0.0"
-__all__ = ["Instance", "Results", "load", "simulate", "sweep"]
+__all__ = ["Instance", "Learner", "Results", "learner", "load", "simulate", "sweep"]
 
 if TYPE_CHECKING:
+    from cascadebai_cli.api.learners import learner
     from cascadebai_cli.api.results import Results, load
     from cascadebai_cli.api.simulation import simulate
     from cascadebai_cli.api.sweeping import sweep
+    from cascadebai_cli.learners.protocol import Learner
     from cascadebai_cli.model.instance import Instance
 else:
     _HOMES = {
         "Instance": "model.instance",
+        "Learner": "learners.protocol",
         "Results": "api.results",
+        "learner": "api.learners",
         "load": "api.results",
         "simulate": "api.simulation",
         "sweep": "api.sweeping",

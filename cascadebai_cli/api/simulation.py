@@ -6,8 +6,10 @@ from typing import Any
 import pandas as pd
 
 from cascadebai_cli.api.arguments import backend_of, refuse_other_than_instance
+from cascadebai_cli.api.learners import algorithm_of, name_of
 from cascadebai_cli.api.watch import Onlooker
 from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.learners.protocol import Learner
 from cascadebai_cli.model.instance import Instance
 from cascadebai_cli.study.config import study_of
 from cascadebai_cli.workflows import simulate as work
@@ -18,7 +20,7 @@ _NAMES = ("name", "algorithm")
 
 def simulate(
     instance: Instance,
-    learner: str = "cascadebai",
+    learner: str | type[Learner] = "cascadebai",
     trials: int = 20,
     seed: int = 1,
     delta: float = 0.1,
@@ -36,7 +38,8 @@ def simulate(
 
     Args:
         instance: the problem.
-        learner: `cascadebai`, `batrac`, `kl-lucb++`, `track-and-stop`, `uniform` or `sar`.
+        learner: `cascadebai`, `batrac`, `kl-lucb++`, `track-and-stop`, `uniform` or `sar`; a name that `cb.learner`
+            gave, a class, or `module:Class`.
         trials: how many; more of them begin with the same ones.
         seed: root seed; the same call gives the same rows, whatever the number of jobs.
         delta: largest probability of a wrong answer, in `(0, 1)`.
@@ -79,7 +82,7 @@ def simulate(
             "feedback": feedback,
             "engine": engine,
             "instances": [{"name": "instance", "family": "explicit", "weights": instance.weights}],
-            "learners": [{"name": learner, "algorithm": learner, **options}],
+            "learners": [{"name": name_of(learner), "algorithm": algorithm_of(learner), **options}],
             **{key: value for key, value in ran.items() if value is not None},
         },
         name="simulate",

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cascadebai_cli.api.arguments import backend_of
+from cascadebai_cli.api.learners import named_in_study
 from cascadebai_cli.api.results import Results
 from cascadebai_cli.api.watch import Onlooker
 from cascadebai_cli.errors import ConfigError
@@ -63,9 +64,9 @@ def sweep(
 
 
 def _study(study: object, keys: Mapping[str, Any]) -> Study:
-    overrides = [Override(f"{key}:", (key,), plain(value)) for key, value in keys.items()]
+    overrides = [Override(f"{key}:", (key,), plain(value)) for key, value in named_in_study(keys).items()]
     if isinstance(study, Mapping):
-        return study_of(study, overrides)
+        return study_of(named_in_study(study), overrides)
     if isinstance(study, Study):
         return study if study.cells and not overrides else study_of(study.model_dump(mode="json"), overrides)
     if isinstance(study, str | os.PathLike):

@@ -14,6 +14,7 @@ import numpy as np
 from cascadebai_cli.errors import CascadeError, ConfigError
 from cascadebai_cli.learners.checked import PARTS, Checked, CheckedAnswering, refuse_incomplete
 from cascadebai_cli.learners.list_length import check_list_length
+from cascadebai_cli.learners.live import PREFIX, live_class, live_code
 from cascadebai_cli.learners.own_code import in_words, own_hash, own_module
 from cascadebai_cli.learners.protocol import Learner, can_answer
 from cascadebai_cli.learners.racing import RacingLearner
@@ -30,11 +31,15 @@ def same_generator() -> np.random.Generator:
 
 @lru_cache(maxsize=32)
 def load_plugin(name: str) -> Callable[..., Learner]:
-    """The class of that name, `module:Class`.
+    """The class of that name, `module:Class`, or of a notebook (`live`).
 
     Raises:
         ConfigError: if there is none, or the module cannot be imported.
     """
+    if (known := live_class(name)) is not None:
+        return known
+    if name.startswith(PREFIX):
+        raise ConfigError(f"{name} is a class of a notebook or script that is not known here; put it into a module")
     module_name, _, class_name = name.partition(":")
     module = own_module(name, "folder.file:Class")
     made = getattr(module, class_name, None)
@@ -104,4 +109,4 @@ def parameters(made: Callable[..., Learner]) -> dict[str, inspect.Parameter]:
 @lru_cache(maxsize=32)
 def plugin_code(name: str) -> str:
     """Hash of all code that the class runs (`sources`): rows of an older version do not mix with newer ones."""
-    return own_hash(name, load_plugin(name).__module__)
+    return live_code(name) or own_hash(name, load_plugin(name).__module__)

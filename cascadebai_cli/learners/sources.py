@@ -32,14 +32,17 @@ class _File(NamedTuple):
     imports: tuple[str, ...]
 
 
-def code_hash(*modules: str) -> str:
+def code_hash(*modules: str, own: bool = True) -> str:
     """16 hexadecimal digits of a hash of the code that modules run.
 
-    Files of the same top-level packages count wherever they are, others unless they come with Python or a
-    distribution; of a distribution count name and version. Paths do not.
+    Files count unless they come with Python or a distribution, of which count name and version. Paths do not.
+
+    Args:
+        modules: names of the modules.
+        own: whether files of the same top-level packages count wherever they are.
     """
     parts: dict[str, str] = {}
-    tops, left = set(map(_top, modules)), list(modules)
+    tops, left = set(map(_top, modules)) if own else set(), list(modules)
     while left:
         name = left.pop()
         for spec in _specs(name):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import cascadebai_cli
 from cascadebai_cli.errors import CascadeError
+from cascadebai_cli.learners.live import sent_along, take_in
 from cascadebai_cli.learners.plugins import plugin_code
 from cascadebai_cli.running.work import Block, BlockResult, Settings
 from cascadebai_cli.running.worker import run_blocks
@@ -31,17 +32,20 @@ class Code:
 
     Args:
         plugins: learner of one's own -> hash of its code.
+        live: those of them that no process could import -> the class.
         version, package: of this package, and the hash of its sources.
     """
 
     plugins: Mapping[str, str]
+    live: Mapping[str, type]
     version: str = cascadebai_cli.__version__
     package: str = PACKAGE
 
 
 def code_of(cells: Sequence[Cell]) -> Code:
     """The code that runs these cells in this process."""
-    return Code({name: plugin_code(name) for name in {cell.spec.algorithm for cell in cells if cell.is_own}})
+    own = {cell.spec.algorithm for cell in cells if cell.is_own}
+    return Code({name: plugin_code(name) for name in own}, sent_along(own))
 
 
 def run_checked(code: Code, settings: Settings, blocks: list[Block]) -> list[BlockResult]:
@@ -55,6 +59,7 @@ def run_checked(code: Code, settings: Settings, blocks: list[Block]) -> list[Blo
             f"a worker holds other sources of cascadebai (version {cascadebai_cli.__version__}) than the sweep "
             f"(version {code.version}); install the same cascadebai on all machines and restart the workers"
         )
+    take_in(code.live)
     for name in {block.cell.spec.algorithm for block in blocks if block.cell.is_own}:
         if code.plugins[name] != plugin_code(name):
             raise CascadeError(

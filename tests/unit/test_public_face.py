@@ -37,8 +37,8 @@ def described(name: str, value: object) -> str:
     return f"{name}{'' if name in MADE_BY_FUNCTIONS else signature(value)}: {', '.join(members)}"
 
 
-MADE_BY_FUNCTIONS = ("Results",)
-"""Classes that users do not make."""
+MADE_BY_FUNCTIONS = ("Results", "Learner")
+"""Classes of which users make no objects."""
 
 
 def signature(value: object) -> str:
