@@ -1,9 +1,11 @@
 """Is `plan` calibrated? Logs are made from known rates, and a test is run with the rates that made them.
 
     python -m experiments.plan_calibration --cases 300
+    python -m experiments.plan_calibration --budget rows.csv --file 508 --cases 300
 
-Two questions: does the 5 to 95 % range of page views hold those of the real run, and of the items that are among
-the best `K` with a chance of 30 %, are 30 % among them?
+The second asks about `plan --budget` (`budget_calibration`); it goes on with the cases that are not in `rows.csv` yet.
+The first has two questions: does the 5 to 95 % range of page views hold those of the real run, and of the items that
+are among the best `K` with a chance of 30 %, are 30 % among them?
 """
 
 import argparse
@@ -13,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from cascadebai_cli.engines.simulate import Trial, simulate
 from cascadebai_cli.logs.read import Log
@@ -22,8 +25,10 @@ from cascadebai_cli.store.intervals import binomial_interval
 from cascadebai_cli.text.numbers import count, percent
 from cascadebai_cli.text.table import as_markdown, table_of
 from cascadebai_cli.workflows.click_log import Wanted, ask
-from cascadebai_cli.workflows.plan_runs import CANDIDATES, simulated
+from cascadebai_cli.workflows.plan_learners import CANDIDATES
+from cascadebai_cli.workflows.plan_runs import tested
 from cascadebai_cli.workflows.watch import SILENT
+from experiments import budget_calibration
 
 K = 5
 SIZES = (50, 50, 50, 200, 200, 1000)
@@ -86,11 +91,11 @@ def one_case(family: str, L: int, rng: np.random.Generator) -> Case:
     clicks = rng.binomial(views.astype(int), w).astype(float)
     log = Log("made", tuple(map(str, range(L))), clicks, views, ())
     question = ask(log, Path("made.csv"), Wanted(K, seed=int(rng.integers(2**31))))
-    found = simulated(question, [LEARNER], TRIALS, Backend("sequential"), SILENT)
+    found = tested(question, [LEARNER], TRIALS, Backend("sequential"), SILENT)
     assert found is not None
-    views_of = found[0].views
+    views_of = found.learners[0].views
     real = simulate(
-        lambda: CANDIDATES[LEARNER].spec.build(L, K, question.wanted.delta, question.planned.epsilon),
+        lambda: CANDIDATES[LEARNER].spec.build(L, K, question.wanted.risk, question.planned.epsilon),
         Trial(w[rng.permutation(L)], rng),
         max_steps=views_of.cap,
     )
@@ -124,13 +129,31 @@ def reliability(done: list[Case]) -> str:
     return as_markdown(table_of(["chance", "items", "mean chance", "among the best"], rows))
 
 
+def budgets(path: Path, file: str, number: int, seconds: float) -> str:
+    """The table of all cases in a file of rows, to which those are added that are missing and begin in time."""
+    rows = pd.read_csv(path, dtype={"file": str}) if path.exists() else pd.DataFrame(columns=["file", "case"])
+    known = set(rows.loc[rows["file"] == file, "case"])
+    end = time.monotonic() + seconds
+    for found in budget_calibration.cases(file, [case for case in range(number) if case not in known]):
+        rows = pd.concat([rows, budget_calibration.as_table(found)], ignore_index=True)
+        rows.to_csv(path, index=False)
+        if time.monotonic() > end:
+            break
+    return budget_calibration.reliability(rows)
+
+
 def main() -> None:
-    """Print both tables as Markdown."""
+    """Print the tables as Markdown."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", type=int, default=300)
     parser.add_argument("--seconds", type=float, default=3600, help="time after which no new case begins")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--budget", type=Path, metavar="ROWS", help="a CSV file of cases for plan --budget")
+    parser.add_argument("--file", choices=sorted(budget_calibration.SETTINGS), default="508")
     given = parser.parse_args()
+    if given.budget:
+        print(budgets(given.budget, given.file, given.cases, given.seconds))
+        return
     done = list(cases(given.cases, given.seconds, given.seed))
     print(coverage(done), reliability(done), sep="\n\n")
 

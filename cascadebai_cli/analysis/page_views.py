@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from cascadebai_cli.model.instance import FloatArray
+from cascadebai_cli.text.numbers import count, spread_in_words
 
 LEVELS = (0.05, 0.5, 0.95)
 
@@ -38,6 +39,11 @@ class PageViews:
     def ended(self) -> bool:
         """Whether most of the runs ended, so that something is known."""
         return 2 * self.capped < self.n
+
+    @property
+    def in_words(self) -> str:
+        """The median, and 5 to 95 %."""
+        return spread_in_words(self.low, self.median, self.high) if self.ended else f"more than {count(self.cap)}"
 
     def expected(self, efforts: FloatArray) -> tuple[float, float, float]:
         """5, 50 and 95 % quantiles of page views for truths of these efforts, shape `(D,)`."""

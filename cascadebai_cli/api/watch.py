@@ -3,7 +3,7 @@
 import sys
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -36,9 +36,9 @@ class Onlooker:
     def remark(self, text: str) -> None:
         """Says nothing."""
 
-    def trials(self, missing: Sequence[int]) -> "Line":
+    def trials(self, missing: Sequence[int], so_far: Callable[[], str] | None = None) -> "Line":
         """A line, written over and over."""
-        return Line(missing, self._shows)
+        return Line(missing, self._shows, so_far)
 
 
 class Line(Tally):
@@ -47,10 +47,11 @@ class Line(Tally):
     Args:
         missing: number of trials to run of each cell.
         shows: whether there is a line at all.
+        so_far: as for `Tally`.
     """
 
-    def __init__(self, missing: Sequence[int], shows: bool = True) -> None:
-        super().__init__(missing)
+    def __init__(self, missing: Sequence[int], shows: bool = True, so_far: Callable[[], str] | None = None) -> None:
+        super().__init__(missing, so_far)
         self._shows, self._written = shows and sys.stderr is not None, ""
         self._next = time.monotonic() + PATIENCE
 

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import typer
 
@@ -66,7 +66,7 @@ class Terminal:
         if not self._quiet:
             self.warn(text)
 
-    def trials(self, missing: Sequence[int]) -> Progress:
+    def trials(self, missing: Sequence[int], so_far: Callable[[], str] | None = None) -> Progress:
         """A bar or lines."""
-        self._progress = Progress(missing, tell, quiet=self._quiet)
+        self._progress = Progress(missing, tell, quiet=self._quiet, so_far=so_far)
         return self._progress

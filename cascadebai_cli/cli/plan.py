@@ -33,9 +33,20 @@ def plan(
     page_size: Annotated[
         int | None, typer.Option(metavar="M", min=1, help="Number of items on a page; K if not given.")
     ] = None,
-    delta: Annotated[float, typer.Option(help="Largest probability of a wrong answer.")] = 0.05,
+    delta: Annotated[
+        float | None,
+        typer.Option(help="Largest probability of a wrong answer; 0.05, or 0.001 with a budget, if not given."),
+    ] = None,
     epsilon: Annotated[
         float | None, typer.Option(help="Items so much below w(K) are good enough; chosen from a table if not given.")
+    ] = None,
+    budget: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Say how likely all K are right after N page views, in place of a guarantee."),
+    ] = None,
+    sure: Annotated[
+        float | None,
+        typer.Option(metavar="CHANCE", help="Say after how many page views all K are right with so large a chance."),
     ] = None,
     truth: Annotated[
         Literal["posterior", "mean"],
@@ -43,11 +54,14 @@ def plan(
     ] = "posterior",
     learner: Annotated[
         list[str] | None,
-        typer.Option(help="kl-lucb++, cascadebai-kl or cascadebai; repeatable; the first two if not given."),
+        typer.Option(
+            help="kl-lucb++, cascadebai-kl, cascadebai, and with a budget sar or uniform; repeatable; the first two, "
+            "with a budget sar and uniform too, if not given."
+        ),
     ] = None,
     trials: Annotated[
         int | None,
-        typer.Option(min=2, help="Simulated runs of each learner; up to 40 in half a minute if not given."),
+        typer.Option(min=2, help="Simulated runs of each learner; as many as half a minute allows if not given."),
     ] = None,
     per_day: Annotated[float | None, typer.Option(metavar="N", help="Page views a day, to know the days.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Root seed.")] = 0,
@@ -61,20 +75,28 @@ def plan(
 ) -> None:
     """Tell from measured clicks how many page views it takes to find the best K items, and what that costs.
 
+    With --budget or --sure: how likely it is that all K are right after so many page views.
+
     Each simulated run draws the rates from what the log leaves open; a page is read from the top to the first
     click.
     """
     from cascadebai_cli.workflows import plan_files as work
 
     watch = Terminal(quiet=quiet)
+
+    def begin(asked: work.Plan) -> None:
+        work.refuse_place(asked, out)
+        if form == "text":
+            say(question_in_words(asked.question))
+
     done = work.plan(
         file,
         work.Layout(items, clicks, views, position, event=event, wide=wide, separator=sep),
-        work.Wanted(K, delta, epsilon, truth, seed, page_size),
+        work.Wanted(K, delta, epsilon, truth, seed, page_size, budget, sure),
         work.Effort(learner or (), trials, per_day),
         backend=work.Backend(n_jobs=n_jobs),
         watch=watch,
-        begin=lambda question: None if form == "json" else say(question_in_words(question)),
+        begin=begin,
     )
     end_with(not done.failed)
     written = work.write_plan(done, out, watch)

@@ -2,16 +2,25 @@
 
 from typing import TYPE_CHECKING
 
-from cascadebai_cli.text.numbers import count, exact, number, percent, share
+from cascadebai_cli.cli.plan_budget_report import answers_in_words, truths_in_words
+from cascadebai_cli.text.numbers import (
+    NO_NUMBER,
+    count,
+    exact,
+    is_missing,
+    number,
+    percent,
+    quantity,
+    share,
+    spread_in_words,
+)
 from cascadebai_cli.text.table import Table, table_of
 
 if TYPE_CHECKING:
-    from cascadebai_cli.workflows.plan import Plan, Question
+    from cascadebai_cli.workflows.plan import Plan, Question, Test
 
 MOST_SHOWN = 30
 """Items that are listed; `items.csv` has all."""
-
-Range = tuple[float, float, float]
 
 
 def question_in_words(question: "Question") -> str:
@@ -29,8 +38,8 @@ def question_in_words(question: "Question") -> str:
         f"are all rates equal? chi-square {number(test.chi_square)} at {count(test.degrees)} degrees of freedom, "
         f"p = {test.p_value:.2g}",
         f"chance that what the log ranks first, K = {question.K}, is right already: {percent(question.own_right)}",
-        _tolerance_in_words(question),
-        f"by the bounds a test takes some {_spread(question.guess)} page views",
+        _wanted_in_words(question),
+        f"by the bounds a test takes some {spread_in_words(*question.guess)} page views",
     ]
     least = question.least
     if least is not None:
@@ -38,11 +47,10 @@ def question_in_words(question: "Question") -> str:
     return "\n".join(lines) + "\n"
 
 
-def _tolerance_in_words(question: "Question") -> str:
+def _wanted_in_words(question: "Question") -> str:
     planned, K = question.planned, question.K
-    shown = f", {count(question.M)} on a page" if question.M != K else ""
-    start = f"K = {K}{shown}, delta = {question.wanted.delta:g}, epsilon = {planned.epsilon:.3g}"
-    if planned.relative != planned.relative:
+    start = f"K = {K}{_page_in_words(question)}, delta = {question.wanted.risk:g}, epsilon = {planned.epsilon:.3g}"
+    if is_missing(planned.relative):
         return start
     none = "with --epsilon 0 some runs would not end: " if question.wanted.epsilon == 0 else ""
     return (
@@ -51,53 +59,58 @@ def _tolerance_in_words(question: "Question") -> str:
     )
 
 
+def _page_in_words(question: "Question") -> str:
+    M, asked = question.M, question.wanted.page_size
+    fewer = f", as there are no {count(asked)}" if asked and asked > M else ""
+    return f", {count(M)} on a page{fewer}" if M != question.K or fewer else ""
+
+
 def plan_in_words(done: "Plan") -> str:
     """What the runs say."""
-    parts = [str(_learners(done)), _left_out(done)]
+    parts = [answers_in_words(done, done.answers)] if done.answers else []
+    parts += _test_in_words(done, done.test) if done.test else []
+    return "\n".join([*parts, "the items that may be among the best:", str(_items(done))])
+
+
+def _test_in_words(done: "Plan", test: "Test") -> list[str]:
+    told = [str(_learners(done, test)), _left_out(done, test)]
     if done.question.wanted.epsilon is None:
-        parts += ["", "what a tolerance would do:", str(_tolerances(done))]
-    parts += ["", _cost(done), "the items that may be among the best:", str(_items(done))]
-    return "\n".join(parts)
+        told += ["", "what a tolerance would do:", str(_tolerances(done, test))]
+    return [*told, "", _cost(done, test)]
 
 
-def _learners(done: "Plan") -> Table:
+def _learners(done: "Plan", test: "Test") -> Table:
     per_day = done.effort.per_day
     rows = []
-    for one in done.learners:
+    for one in test.learners:
         views = one.views
         spread = (views.median, views.low, views.high)
         row = [views.learner, *_counts(spread, views.cap, views.ended)]
         if per_day:
             row += _counts(tuple(value / per_day for value in spread), views.cap / per_day, views.ended)
-        rows.append([*row, f"{views.right} of {views.n - views.capped}" if views.ended else "-"])
+        rows.append([*row, f"{views.right} of {views.n - views.capped}" if views.ended else NO_NUMBER])
     days = ["days", "5 %", "95 %"] if per_day else []
     return table_of(["learner", "page views", "5 %", "95 %", *days, "runs that ended right"], rows)
 
 
 def _counts(values: tuple[float, ...], cap: float, ended: bool) -> list[str]:
     if not ended:
-        return [f"more than {_number(cap)}", "", ""]
-    return [_number(value) if value < float("inf") else "no end" for value in values]
+        return [f"more than {quantity(cap)}", "", ""]
+    return [quantity(value) if value < float("inf") else "no end" for value in values]
 
 
-def _number(value: float) -> str:
-    return count(round(value)) if value >= 10 else f"{value:.2g}"
-
-
-def _left_out(done: "Plan") -> str:
-    runs = ", ".join(f"{one.views.n} of {one.views.learner}" for one in done.learners)
+def _left_out(done: "Plan", test: "Test") -> str:
+    runs = ", ".join(f"{one.views.n} of {one.views.learner}" for one in test.learners)
     capped = [
         f"{one.views.capped} of {one.views.learner} given up after {count(one.views.cap)} page views"
-        for one in done.learners
+        for one in test.learners
         if one.views.capped
     ]
-    many = len(done.question.truths)
-    of = f"put on {count(many)} draws of the rates" if many > 1 else "all with the expected rates"
-    return f"simulated runs: {runs}, {of}" + "".join(f"; {text}" for text in capped)
+    return f"simulated runs: {runs}, {truths_in_words(done.question)}" + "".join(f"; {text}" for text in capped)
 
 
-def _tolerances(done: "Plan") -> Table:
-    question, first = done.question, done.learners[0].views
+def _tolerances(done: "Plan", test: "Test") -> Table:
+    question, first = done.question, test.learners[0].views
     rows = []
     for one in (question.exact, *question.table):
         low, good, high = one.good_range
@@ -115,24 +128,18 @@ def _tolerances(done: "Plan") -> Table:
     return table_of(header, rows)
 
 
-def _cost(done: "Plan") -> str:
-    if done.cost is None:
+def _cost(done: "Plan", test: "Test") -> str:
+    if test.cost is None:
         return "no learner ended in most of its runs, so that none finds items: allow a larger --epsilon\n"
-    M, first = done.question.M, done.learners[0].views.learner
+    M, first = done.question.M, test.learners[0].views.learner
     return (
-        f"clicks lost in a test with {first}: {_spread(done.cost.against_best)} against always showing the best {M}, "
-        f"{_spread(done.cost.against_own)} against always showing what the log ranks first\n"
+        f"clicks lost in a test with {first}: {spread_in_words(*test.cost.against_best)} against always showing the "
+        f"best {M}, {spread_in_words(*test.cost.against_own)} against always showing what the log ranks first\n"
     )
 
 
-def _spread(values: Range) -> str:
-    """The median, and 5 to 95 %."""
-    low, median, high = (count(round(value)) if abs(value) < float("inf") else "no end" for value in values)
-    return f"{median} ({low} to {high})"
-
-
 def _items(done: "Plan") -> Table:
-    ended = sum(row.status == "stopped" for row in done.learners[0].rows)
+    named = done.outcome.named if done.outcome else 0
     rows = [
         [
             item.name,
@@ -141,7 +148,7 @@ def _items(done: "Plan") -> Table:
             share(item.rate),
             f"{share(item.low)} to {share(item.high)}",
             percent(item.chance),
-            "-" if item.found_in is None else f"{item.found_in} of {ended}",
+            NO_NUMBER if item.found_in is None else f"{item.found_in} of {named}",
         ]
         for item in done.shown[:MOST_SHOWN]
     ]

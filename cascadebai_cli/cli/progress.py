@@ -28,12 +28,19 @@ class Progress(Tally):
         tell: prints a line.
         quiet: show nothing.
         every: seconds between two lines where there is no bar.
+        so_far: as for `Tally`.
     """
 
     def __init__(
-        self, missing: Sequence[int], tell: Callable[[str], None], *, quiet: bool = False, every: float = LINE_SECONDS
+        self,
+        missing: Sequence[int],
+        tell: Callable[[str], None],
+        *,
+        quiet: bool = False,
+        every: float = LINE_SECONDS,
+        so_far: Callable[[], str] | None = None,
     ) -> None:
-        super().__init__(missing)
+        super().__init__(missing, so_far)
         self._tell, self._quiet, self._every = tell, quiet or self.trials == 0, every
         self._ended = threading.Event()
         self._bar: Bar | None = None

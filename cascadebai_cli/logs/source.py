@@ -20,6 +20,11 @@ def shown(path: Path) -> str:
     return "stdin" if path == STDIN else str(path)
 
 
+def file_name(path: Path) -> str:
+    """Name of a file without its folder."""
+    return "stdin" if path == STDIN else path.name
+
+
 def text_of(path: Path) -> tuple[str, list[str]]:
     """The text of a file, `-` being what comes through a pipe, and what was noticed about it.
 

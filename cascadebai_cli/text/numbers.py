@@ -1,5 +1,6 @@
 """Numbers as text: for each kind of number one way to print it."""
 
+from math import inf
 from typing import Any
 
 NO_NUMBER = "-"
@@ -68,6 +69,23 @@ def change(value: float, decimals: int = 1) -> str:
 def percent(value: float, decimals: int = 0) -> str:
     """A share in per cent; a dash where there is none."""
     return NO_NUMBER if is_missing(value) else f"{value:.{decimals}%}"
+
+
+def precise_percent(chance: float) -> str:
+    """A share in per cent, with more digits near 0 and 1, where they tell something: 62%, 95.2%, 99.93%."""
+    rest = min(chance, 1 - chance)
+    return percent(chance, 0 if rest >= 0.1 or rest <= 0 else 1 if rest >= 0.01 else 2)
+
+
+def quantity(value: float) -> str:
+    """A whole number from 10 on, else two digits."""
+    return count(round(value)) if value >= 10 else f"{value:.2g}"
+
+
+def spread_in_words(low: float, median: float, high: float) -> str:
+    """The median, and 5 to 95 %, as whole numbers."""
+    lowest, middle, highest = (count(round(x)) if abs(x) < inf else "no end" for x in (low, median, high))
+    return f"{middle} ({lowest} to {highest})"
 
 
 def difference(ours: float, theirs: float) -> str:

@@ -29,6 +29,10 @@ MOST_RATES = 64
 """Different rates for which the sharp bound is worked out."""
 SHARP = 8.0
 """Page views of the sharpest learner over the effort, about."""
+RISK, RISK_AT_BUDGET = 0.05, 0.001
+"""`delta` if none is given; with a budget there is no use in stopping early, and erring."""
+MOST_BUDGET = 10**15
+"""Page views that somebody may have."""
 
 
 @dataclass(frozen=True)
@@ -36,19 +40,37 @@ class Wanted:
     """What is to be found.
 
     Args:
-        K, delta: as in the paper.
-        epsilon: the tolerance; chosen if `None`.
+        K: number of items to find.
+        delta: as in the paper; `RISK`, or with a budget `RISK_AT_BUDGET`, if `None`.
+        epsilon: the tolerance; chosen if `None`, and 0 with a budget.
         truth: whether each run draws its click probabilities from what the log leaves open, or takes the expected.
         seed: root seed.
         page_size: number of items on a page, `K` if `None`.
+        budget: page views after which a learner is asked, if it has so many.
+        sure: chance that all `K` are right, for which the page views are wanted, if they are.
+
+    Raises:
+        ConfigError: if a value is outside its range.
     """
 
     K: int
-    delta: float = 0.05
+    delta: float | None = None
     epsilon: float | None = None
     truth: Truth = "posterior"
     seed: int = 0
     page_size: int | None = None
+    budget: int | None = None
+    sure: float | None = None
+
+    @property
+    def at_budget(self) -> bool:
+        """Whether page views are given or sought for an answer that is only likely, in place of a guarantee."""
+        return self.budget is not None or self.sure is not None
+
+    @property
+    def risk(self) -> float:
+        """`delta`."""
+        return self.delta if self.delta is not None else RISK_AT_BUDGET if self.at_budget else RISK
 
     @property
     def shown(self) -> int:
@@ -56,12 +78,20 @@ class Wanted:
         return self.page_size or self.K
 
     def __post_init__(self) -> None:
-        if not SMALLEST_RISK <= self.delta < 1:
+        if not SMALLEST_RISK <= self.risk < 1:
             raise ConfigError(
-                f"--delta {self.delta:g} is no probability; give one between {SMALLEST_RISK:g} and 1, such as 0.05"
+                f"--delta {self.risk:g} is out of range; give {SMALLEST_RISK:g} or more and less than 1, such as 0.05"
             )
         if self.epsilon is not None and not 0 <= self.epsilon < 1:
             raise ConfigError(f"--epsilon {self.epsilon:g} is no tolerance; give 0 or more, and less than 1")
+        if self.budget is not None and not 1 <= self.budget <= MOST_BUDGET:
+            raise ConfigError(
+                f"--budget {self.budget} is no number of page views; give a whole number from 1 to {MOST_BUDGET:g}"
+            )
+        if self.sure is not None and not 0 < self.sure < 1:
+            raise ConfigError(
+                f"--sure {self.sure:g} is no chance that can be reached; give one between 0 and 1, such as 0.95"
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +106,7 @@ class Question:
         beliefs: draws of the click probabilities, shape `(D, L)`.
         truths: what runs are simulated with, the same or the expected ones, shape `(D, L)` or `(1, L)`.
         exact: no tolerance.
-        table: tolerances relative to `w(K)`.
+        table: tolerances relative to `w(K)`; none with a budget.
         planned: the tolerance that is planned for.
         ranked: the items as the log ranks them, shape `(L,)`.
         seen: position -> chance that it is looked at; empty without positions.
@@ -120,6 +150,11 @@ class Question:
         return len(self.log.names)
 
     @property
+    def w_K(self) -> float:
+        """The expected `w(K)`."""
+        return float(np.sort(self.rates.expected)[-self.K])
+
+    @property
     def guess(self) -> tuple[float, float, float]:
         """5, 50 and 95 % quantiles of the page views of a sharp learner, by the bounds."""
         return quantiles(SHARP * self.planned.efforts)
@@ -132,9 +167,14 @@ class Question:
         """
         rates, K = self.rates.expected, self.K
         ranked = np.sort(rates)[::-1]
-        if self.planned.epsilon > 0 or len(np.unique(rates)) > MOST_RATES or ranked[K - 1] == ranked[K]:
+        if (
+            self.wanted.at_budget
+            or self.planned.epsilon > 0
+            or len(np.unique(rates)) > MOST_RATES
+            or ranked[K - 1] == ranked[K]
+        ):
             return None
-        return sharp_bound(Instance(rates, K), M=self.M).steps(self.wanted.delta)
+        return sharp_bound(Instance(rates, K), M=self.M).steps(self.wanted.risk)
 
     @property
     def chances(self) -> FloatArray:
@@ -171,7 +211,7 @@ def ask(log: Log, file: Path, wanted: Wanted) -> Question:
     beliefs = rates.draw(np.random.default_rng([wanted.seed, len(log.names)]))
     truths = beliefs if wanted.truth == "posterior" else rates.expected[None, :]
     exact = _tolerance(wanted, truths, 0.0)
-    table = tolerances(truths, wanted.K, wanted.delta, np.sort(rates.expected)[-wanted.K], M=wanted.shown)
+    table = _table(wanted, truths, rates)
     planned = _planned(wanted, truths, exact, table)
     return Question(file, log, rates, wanted, beliefs, truths, exact, table, planned, _ranked(log, rates), seen)
 
@@ -189,7 +229,9 @@ def _refuse(log: Log, K: int) -> None:
 
 
 def _planned(wanted: Wanted, truths: FloatArray, exact: Tolerance, table: tuple[Tolerance, ...]) -> Tolerance:
-    """The tolerance asked for, if that can end; else none if that does; else the best of the table."""
+    """The tolerance asked for, if that can end; else none if that does or need not; else the best of the table."""
+    if wanted.at_budget and not wanted.epsilon:
+        return exact
     if wanted.epsilon:
         return _tolerance(wanted, truths, wanted.epsilon)
     if wanted.epsilon == 0 and np.isfinite(exact.efforts).all():
@@ -197,8 +239,15 @@ def _planned(wanted: Wanted, truths: FloatArray, exact: Tolerance, table: tuple[
     return best_of((exact, *table) if wanted.epsilon is None else table, MOST_NEEDED, SHARP)
 
 
+def _table(wanted: Wanted, truths: FloatArray, rates: Rates) -> tuple[Tolerance, ...]:
+    """Tolerances to compare; none where an answer is only to be likely."""
+    if wanted.at_budget:
+        return ()
+    return tolerances(truths, wanted.K, wanted.risk, np.sort(rates.expected)[-wanted.K], M=wanted.shown)
+
+
 def _tolerance(wanted: Wanted, truths: FloatArray, epsilon: float) -> Tolerance:
-    return tolerance(truths, wanted.K, wanted.delta, epsilon, M=wanted.shown)
+    return tolerance(truths, wanted.K, wanted.risk, epsilon, M=wanted.shown)
 
 
 def _ranked(log: Log, rates: Rates) -> tuple[int, ...]:

@@ -1,25 +1,28 @@
-"""From a log of clicks and views to the number of page views that a test will take."""
+"""From a log of clicks and views to the page views that a test will take, or to how sure it is after so many."""
 
-from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
+from math import isfinite
 from pathlib import Path
 
 import numpy as np
 
-from cascadebai_cli.analysis.cost import Cost, cost
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.logs.read import Layout
 from cascadebai_cli.running.runner import Backend
 from cascadebai_cli.workflows.click_log import Question, Truth, Wanted, question_of
-from cascadebai_cli.workflows.plan_runs import Simulated, chosen, simulated
+from cascadebai_cli.workflows.plan_budget import Answers, answered
+from cascadebai_cli.workflows.plan_learners import chosen
+from cascadebai_cli.workflows.plan_runs import Test, tested
 from cascadebai_cli.workflows.studies import check_trials
 from cascadebai_cli.workflows.watch import SILENT, Watch
 
-__all__ = ["Backend", "Effort", "Item", "Layout", "Plan", "Question", "Truth", "Wanted", "plan"]
+__all__ = ["Answers", "Backend", "Effort", "Item", "Layout", "Plan", "Question", "Test", "Truth", "Wanted", "plan"]
 
 SHOWN = 0.05
 """Items whose chance to be among the best is as large are listed beside the best `K`."""
+SLOWEST, FASTEST = 1e-6, 1e15
+"""Page views of a day."""
 
 
 @dataclass(frozen=True)
@@ -27,9 +30,12 @@ class Effort:
     """What is simulated, and what for.
 
     Args:
-        learners: keys of `plan_runs.CANDIDATES`; the two best if empty.
-        trials: runs of each learner; as many as fit into half a minute, up to 40, if `None`.
+        learners: keys of `plan_learners.CANDIDATES`; the best ones if empty.
+        trials: runs of each learner; as many as fit into half a minute if `None`.
         per_day: page views a day, for the number of days.
+
+    Raises:
+        ConfigError: if a number is outside its range.
     """
 
     learners: Sequence[str] = ()
@@ -38,9 +44,14 @@ class Effort:
 
     def __post_init__(self) -> None:
         check_trials(self.trials)
-        object.__setattr__(self, "learners", chosen(self.learners))
-        if self.per_day is not None and not self.per_day > 0:
+        if self.per_day is None:
+            return
+        if not self.per_day > 0:
             raise ConfigError(f"--per-day {self.per_day:g}: no test would end; give the page views of a day")
+        if not (isfinite(self.per_day) and SLOWEST <= self.per_day <= FASTEST):
+            raise ConfigError(
+                f"--per-day {self.per_day:g} is no number of page views a day; give one from {SLOWEST:g} to {FASTEST:g}"
+            )
 
 
 @dataclass(frozen=True)
@@ -50,7 +61,7 @@ class Item:
     Attributes:
         rate, low, high: posterior mean of the click probability, and 5 and 95 % quantiles.
         chance: to be among the best `K`.
-        found_in: runs of the first learner that found it; `None` if that did not end.
+        found_in: runs of the first learner that named it; `None` if that did not end.
     """
 
     name: str
@@ -65,26 +76,34 @@ class Item:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """What a test will take.
+    """What a test will take, or what a budget leads to.
 
     Attributes:
         question: what was asked.
         effort: what was simulated.
-        learners: the runs of each learner, the fastest first, those that did not end last.
+        outcome: what came out; `None` if a run raised, so that nothing is known.
         items: all items, the likeliest to be among the best first.
-        cost: of the first learner; `None` if that did not end.
     """
 
     question: Question
     effort: Effort
-    learners: tuple[Simulated, ...] = ()
+    outcome: Test | Answers | None = None
     items: tuple[Item, ...] = ()
-    cost: Cost | None = field(default=None)
 
     @property
     def failed(self) -> bool:
         """Whether a run raised; then nothing is known."""
-        return not self.learners
+        return self.outcome is None
+
+    @property
+    def test(self) -> Test | None:
+        """What a test with a guarantee takes, if that was asked."""
+        return self.outcome if isinstance(self.outcome, Test) else None
+
+    @property
+    def answers(self) -> Answers | None:
+        """What a budget leads to, if that was asked."""
+        return self.outcome if isinstance(self.outcome, Answers) else None
 
     @property
     def shown(self) -> tuple[Item, ...]:
@@ -101,9 +120,9 @@ def plan(
     *,
     backend: Backend | None = None,
     watch: Watch = SILENT,
-    begin: Callable[[Question], None] | None = None,
+    begin: Callable[[Plan], None] | None = None,
 ) -> Plan:
-    """How many page views it takes to find the best `K` items.
+    """How many page views it takes to find the best `K` items, or how likely they are all right after so many.
 
     The click probabilities are drawn from what the log leaves open; for each draw, each learner is run on pages that
     show `K` items and are read from the top to the first click.
@@ -115,27 +134,26 @@ def plan(
         effort: what is simulated.
         backend: where runs are simulated; all cores by default.
         watch: follows the runs.
-        begin: takes what is asked, before it is simulated.
+        begin: takes what is asked, before it is simulated: a plan without an outcome.
 
     Raises:
         ConfigError: if the file or a value is not usable.
         CascadeError: if the backend breaks.
     """
-    effort = effort or Effort()
+    asked = effort or Effort()
+    effort = replace(asked, learners=chosen(asked.learners, at_budget=wanted.at_budget))
     question = question_of(file, layout, wanted)
     if begin:
-        begin(question)
-    learners = simulated(question, effort.learners, effort.trials, backend or Backend(), watch)
-    if learners is None:
-        return Plan(question, effort)
-    first = learners[0] if learners[0].views.ended else None
-    return Plan(question, effort, learners, _items(question, first), _cost(question, first))
+        begin(Plan(question, effort))
+    run = answered if wanted.at_budget else tested
+    outcome = run(question, effort.learners, effort.trials, backend or Backend(), watch)
+    return Plan(question, effort, outcome, _items(question, outcome) if outcome else ())
 
 
-def _items(question: Question, first: Simulated | None) -> tuple[Item, ...]:
+def _items(question: Question, outcome: Test | Answers) -> tuple[Item, ...]:
     log, rates, chances = question.log, question.rates.expected, question.chances
     low, high = question.rates.interval()
-    found = Counter(item for row in first.rows for item in row.items if row.status == "stopped") if first else None
+    found = outcome.found
     order = np.lexsort((-rates, -chances))
     return tuple(
         Item(
@@ -150,12 +168,3 @@ def _items(question: Question, first: Simulated | None) -> tuple[Item, ...]:
         )
         for i in order.tolist()
     )
-
-
-def _cost(question: Question, first: Simulated | None) -> Cost | None:
-    if first is None:
-        return None
-    ended = [place for place, row in enumerate(first.rows) if row.status == "stopped"]
-    rows = [first.rows[place] for place in ended]
-    truths = question.truths[first.truths[ended]]
-    return cost([row.steps for row in rows], [row.clicks for row in rows], truths, question.page)

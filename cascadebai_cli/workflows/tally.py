@@ -1,7 +1,7 @@
 """Counting trials as their results come in, and where we are in words."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -10,6 +10,8 @@ from cascadebai_cli.text.numbers import count, duration
 if TYPE_CHECKING:
     from cascadebai_cli.running.work import BlockResult
 
+SAY_SECONDS = 0.5
+"""Between two looks at what the trials that ended say."""
 LINE_SECONDS = 10.0
 """Between two lines that tell where we are, where they cannot be written over."""
 
@@ -19,13 +21,15 @@ class Tally:
 
     Args:
         missing: number of trials to run of each cell.
+        so_far: tells in a few words what the trials that ended say.
     """
 
-    def __init__(self, missing: Sequence[int]) -> None:
+    def __init__(self, missing: Sequence[int], so_far: Callable[[], str] | None = None) -> None:
         self.trials = self.done = self.steps = self.cells_done = 0
         self._left, self._known = [0] * len(missing), set[int]()
         self.expect(missing)
         self._start = self._latest = time.monotonic()
+        self._so_far, self._said, self._said_at = so_far, "", -inf
 
     def expect(self, missing: Sequence[int]) -> None:
         """Count so many more trials of each cell as to be done."""
@@ -56,12 +60,20 @@ class Tally:
         trials = f"{count(self.done)} of {count(self.trials)} trials"
         cells = f"{count(self.cells_done)} of {count(self.cells)} cells"
         left = f"time left {self._time_left()}"
+        said = self._what_they_say()
         lines = (
+            *([f"{trials}, {left}; so far: {said}", f"{left}; so far: {said}"] if said else []),
             f"{trials}, {cells}, {self.steps / seconds:.2g} steps/s, {left}",
             f"{trials}, {cells}, {left}",
             f"{trials}, {left}",
         )
         return next((line for line in lines if len(line) <= width), left)
+
+    def _what_they_say(self) -> str:
+        """What the trials that ended say, worked out now and then."""
+        if self._so_far and self.done and time.monotonic() - self._said_at > SAY_SECONDS:
+            self._said, self._said_at = self._so_far(), time.monotonic()
+        return self._said
 
     def _time_left(self) -> str:
         """At the pace so far, unless long trials are running of which that says nothing."""

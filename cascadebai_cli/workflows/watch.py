@@ -1,6 +1,6 @@
 """What a workflow tells while it works; whoever calls it decides what becomes of that."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Protocol
 
@@ -27,8 +27,10 @@ class Watch(Protocol):
     def remark(self, text: str) -> None:
         """Something that the user may want to know, in one sentence."""
 
-    def trials(self, missing: Sequence[int]) -> AbstractContextManager[Counter]:
-        """So many trials of each cell are about to run."""
+    def trials(
+        self, missing: Sequence[int], so_far: Callable[[], str] | None = None
+    ) -> AbstractContextManager[Counter]:
+        """So many trials of each cell are about to run; `so_far` tells in a few words what those that ended say."""
 
 
 class _Deaf:
@@ -48,7 +50,9 @@ class Silent:
     def remark(self, text: str) -> None:
         """Says nothing."""
 
-    def trials(self, missing: Sequence[int]) -> AbstractContextManager[Counter]:
+    def trials(
+        self, missing: Sequence[int], so_far: Callable[[], str] | None = None
+    ) -> AbstractContextManager[Counter]:
         """Counts nothing."""
         return nullcontext(_Deaf())
 

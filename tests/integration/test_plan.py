@@ -147,12 +147,26 @@ def test_a_bad_file_is_one_sentence(tmp_path, case):
 @pytest.mark.parametrize(
     ("more", "sentence"),
     [
-        (("--delta", 1), "--delta 1 is no probability; give one between 1e-30 and 1"),
-        (("--delta", 1e-320), "is no probability; give one between 1e-30 and 1"),
+        (("--delta", 1), "--delta 1 is out of range; give 1e-30 or more and less than 1, such as 0.05"),
+        (("--delta", 1e-300), "--delta 1e-300 is out of range; give 1e-30 or more"),
         (("--trials", 10**21), f"--trials {10**21} is too large; give 10000000 or less"),
         (("--epsilon", -0.1), "--epsilon -0.1 is no tolerance; give 0 or more"),
         (("--learner", "kl-lucb"), "--learner kl-lucb is not known; did you mean kl-lucb++?"),
         (("--per-day", 0), "--per-day 0: no test would end; give the page views of a day"),
+        (("--per-day", "inf"), "--per-day inf is no number of page views a day; give one from 1e-06 to 1e+15"),
+        (("--per-day", "nan"), "--per-day nan"),
+        (("--per-day", 1e-300), "--per-day 1e-300 is no number of page views a day"),
+        (("--budget", 0), "--budget"),
+        (("--budget", -3), "--budget"),
+        (("--budget", 2.5), "--budget"),
+        (("--budget", "inf"), "--budget"),
+        (("--budget", 10**18), f"--budget {10**18} is no number of page views; give a whole number from 1 to 1e+15"),
+        (("--sure", 0), "--sure 0 is no chance that can be reached; give one between 0 and 1, such as 0.95"),
+        (("--sure", 1), "--sure 1 is no chance that can be reached"),
+        (("--sure", 95), "--sure 95 is no chance that can be reached; give one between 0 and 1, such as 0.95"),
+        (("--sure", "nan"), "--sure nan is no chance that can be reached"),
+        (("--learner", "sar"), "--learner sar does not stop by itself; give the page views with --budget"),
+        (("--out", "/dev/null/plan"), "/dev/null/plan cannot be written (Not a directory); choose another --out"),
         (("--event",), "--event has no column --views views; leave it away"),
     ],
 )
@@ -160,6 +174,7 @@ def test_a_bad_option_is_one_sentence(tmp_path, more, sentence):
     result = plan(tmp_path, GOOD, *more)
     assert result.code == 2
     assert sentence in result.err
+    assert result.out == ""
 
 
 @pytest.mark.parametrize("options", [("--delta", 0.999999), ("--epsilon", 0.99)])

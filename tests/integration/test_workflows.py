@@ -1,6 +1,6 @@
 """The verbs from Python: typed results, nothing printed, and everything told to whoever watches."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import FrozenInstanceError
 from pathlib import Path
@@ -40,7 +40,7 @@ class Notes:
         self.remarks.append(text)
 
     @contextmanager
-    def trials(self, missing: Sequence[int]) -> Iterator["Notes"]:
+    def trials(self, missing: Sequence[int], so_far: Callable[[], str] | None = None) -> Iterator["Notes"]:
         self.missing = list(missing)
         yield self
 
@@ -116,10 +116,11 @@ def test_a_plan_asks_before_it_answers(tmp_path: Path) -> None:
     asked = []
     layout = Layout("ad", "clicks", "views")
     done = plan(log, layout, Wanted(2), Effort(trials=2), backend=HERE, begin=asked.append)
-    assert asked == [done.question]
+    assert [(one.question, one.outcome) for one in asked] == [(done.question, None)]
     assert done.question.L == 6
     assert [item.name for item in done.items[:2]] == ["ad 0", "ad 1"]
-    assert [learner.views.n for learner in done.learners] == [2, 2]
+    assert done.test is not None
+    assert [learner.views.n for learner in done.test.learners] == [2, 2]
 
 
 def test_a_sweep_is_its_own_baseline(request_: Request) -> None:

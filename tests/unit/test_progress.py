@@ -39,3 +39,12 @@ def test_trials_that_turn_out_to_be_needed_count_from_then_on() -> None:
     progress.update(done(0, 4))
     progress.update(done(2, 1))
     assert progress.line().startswith("10 of 10 trials, 3 of 3 cells")
+
+
+def test_what_trials_say_stands_before_what_matters_less() -> None:
+    progress = Progress([40], print, quiet=True, so_far=lambda: "some 300 page views")
+    assert "so far" not in progress.line()
+    progress.update(done(0, 10))
+    assert "10 of 40 trials" in progress.line()
+    assert progress.line().endswith("so far: some 300 page views")
+    assert "so far" not in progress.line(30)

@@ -1,0 +1,134 @@
+"""Is the chance that `plan --budget` states true? Called by `python -m experiments.plan_calibration --budget`.
+
+A truth is drawn from what a file in `configs/data/` leaves open, and a log like that file is made from it: the same
+items and views, new clicks. The plan is made from that log alone; then each learner runs once with the truth at every
+other budget of the plan, and names all of the best `K` or not.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from cascadebai_cli.engines.simulate import Trial, simulate
+from cascadebai_cli.logs.read import Layout, Log
+from cascadebai_cli.model.instance import FloatArray
+from cascadebai_cli.running.runner import Backend
+from cascadebai_cli.store.intervals import binomial_interval
+from cascadebai_cli.text.numbers import count, percent
+from cascadebai_cli.text.table import as_markdown, table_of
+from cascadebai_cli.workflows.click_log import Question, Wanted, ask, question_of
+from cascadebai_cli.workflows.plan_budget import answered
+from cascadebai_cli.workflows.plan_learners import CANDIDATES
+from cascadebai_cli.workflows.watch import SILENT
+
+NO_TEST = "no test"
+EDGES = (0.0, 0.05, 0.2, 0.4, 0.6, 0.8, 0.95, 1.0)
+FEWEST = 100
+"""Chances in a row from which on its deviation says something."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A file, what is asked about it, and of whom."""
+
+    file: str
+    K: int
+    budget: int
+    learners: tuple[str, ...]
+    trials: int
+
+
+SETTINGS = {
+    "508": Setting("new_yorker_caption_contest_508_round2.csv", 4, 16_000, ("kl-lucb++", "sar", "uniform"), 20),
+    "691": Setting("new_yorker_caption_contest_691.csv", 5, 800_000, ("uniform",), 20),
+}
+LAYOUT = Layout("item", "funny", "ratings")
+
+
+@dataclass(frozen=True)
+class Stated:
+    """A chance that a plan states, and whether it was so; `page_views` is 0 without a test."""
+
+    file: str
+    case: int
+    learner: str
+    page_views: int
+    chance: float
+    right: int
+
+
+def cases(name: str, numbers: Sequence[int]) -> Iterator[list[Stated]]:
+    """What each case states and what happened."""
+    setting = SETTINGS[name]
+    known = _known(name)
+    for case in numbers:
+        rng = np.random.default_rng([691, case])
+        w = known.beliefs[rng.integers(len(known.beliefs))]
+        clicks = rng.binomial(known.log.views.astype(int), w).astype(np.float64)
+        log = Log("made", known.log.names, clicks, known.log.views, ())
+        wanted = Wanted(setting.K, seed=int(rng.integers(2**31)), budget=setting.budget)
+        yield list(_stated(name, case, ask(log, Path("made.csv"), wanted), w, rng))
+
+
+@lru_cache
+def _known(name: str) -> Question:
+    setting = SETTINGS[name]
+    return question_of(Path("configs/data") / setting.file, LAYOUT, Wanted(setting.K, budget=setting.budget))
+
+
+def _stated(name: str, case: int, question: Question, w: FloatArray, rng: np.random.Generator) -> Iterator[Stated]:
+    setting = SETTINGS[name]
+    answers = answered(question, setting.learners, setting.trials, Backend("sequential"), SILENT)
+    assert answers is not None
+    best = set(np.argsort(-w, kind="stable")[: setting.K].tolist())
+    yield Stated(name, case, NO_TEST, 0, answers.own_right, int(set(question.own) == best))
+    for one in answers.learners:
+        for point in one.curve[::-2]:
+            found = _run(one.key, question, w, point.budget, rng)
+            yield Stated(name, case, one.name, point.budget, point.all_right, int(found == best))
+
+
+def _run(key: str, question: Question, w: FloatArray, budget: int, rng: np.random.Generator) -> set[int]:
+    """The items that a learner names after so many page views with the truth."""
+    spec, order = CANDIDATES[key].spec, rng.permutation(question.L)
+    run = simulate(
+        lambda: spec.build(question.L, question.K, question.wanted.risk, budget=budget, epsilon=0.0),
+        Trial(w[order], rng),
+        max_steps=budget,
+        answers=True,
+    )
+    return set(order[list(run.recommendation)].tolist())
+
+
+def as_table(found: Sequence[Stated]) -> pd.DataFrame:
+    """One row a chance."""
+    return pd.DataFrame([asdict(one) for one in found])
+
+
+def reliability(rows: pd.DataFrame) -> str:
+    """The chances of each learner on each file by their size, as Markdown, and the largest deviation in words."""
+    place = np.clip(np.searchsorted(EDGES, rows["chance"], side="right") - 1, 0, len(EDGES) - 2)
+    lines, largest = [], (0.0, "")
+    for (file, learner), group in rows.assign(place=place).groupby(["file", "learner"], sort=False):
+        for i in range(len(EDGES) - 1):
+            part = group[group["place"] == i]
+            if part.empty:
+                continue
+            n, right = len(part), int(part["right"].sum())
+            stated, happened = float(part["chance"].mean()), right / n
+            low, high = binomial_interval(right, n)
+            size = f"{percent(EDGES[i])} to {percent(EDGES[i + 1])}"
+            shown = [percent(stated, 1), percent(happened, 1), f"{percent(low)} to {percent(high)}"]
+            lines.append([str(file), str(learner), size, count(n), *shown])
+            if n >= FEWEST and abs(stated - happened) > largest[0]:
+                largest = abs(stated - happened), f"{learner} on {file}, chances of {size}"
+    header = ["file", "learner", "chance", "stated", "mean chance", "all were right", "95 % interval"]
+    table = as_markdown(table_of(header, lines))
+    many = rows.groupby("file", sort=False)["case"].nunique()
+    told = ", ".join(f"{count(int(n))} of {file}" for file, n in many.items())
+    end = f"Cases: {told}. Largest deviation of a row with {FEWEST} chances or more: {100 * largest[0]:.1f} points"
+    return f"{table}\n\n{end}, {largest[1]}."
