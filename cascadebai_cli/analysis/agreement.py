@@ -1,7 +1,11 @@
-"""Whether fresh means agree with those of a baseline, at a stated rate of false alarms."""
+"""Whether fresh trials agree with those of a baseline, at a stated rate of false alarms.
+
+Mean steps are compared, but not after a budget, which fixes them but for a few learners in a few trials: there it is
+how many trials are wrong.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -11,18 +15,24 @@ FALSE_ALARMS = 1e-3
 """Largest probability that any comparison of one call gives an alarm although nothing has moved."""
 
 
+Measure = Literal["mean steps", "error rate"]
+
+
 class Comparison(NamedTuple):
     """A cell, or several cells together.
 
     Attributes:
         what: which cells.
-        z: standard normal if nothing has moved; positive if fresh trials take more steps.
-        change: mean relative change of the mean steps.
+        z: standard normal if nothing has moved, or nearer to 0; positive if fresh trials take more steps, or are wrong
+            more often.
+        change: mean relative change of the mean steps, or mean difference of the error rates.
+        measure: which of them.
     """
 
     what: str
     z: float
     change: float
+    measure: Measure
 
     @property
     def p_value(self) -> float:
@@ -34,20 +44,16 @@ def compare_means(baseline: pd.DataFrame, fresh: pd.DataFrame, groups: Mapping[s
     """Compare each cell, and groups of cells together, which shows a small change that all of them share.
 
     Args:
-        baseline, fresh: rows of `summary.csv` of independent trials, with the same cells in column `cell_id`.
+        baseline, fresh: rows of `summary.csv` of independent trials, with the same cells in column `cell_id`, all with
+            a budget or none.
         groups: name -> cells.
     """
     both = baseline.merge(fresh, on="cell_id", suffixes=("_old", "_new"))
-    z = {row["cell_id"]: _z(row) for row in both.to_dict("records")}
-    change = dict(zip(both["cell_id"], both["mean_steps_new"] / both["mean_steps_old"] - 1, strict=True))
-    cells = [Comparison(cell, z[cell], change[cell]) for cell in z]
-    there = {name: [cell for cell in members if cell in z] for name, members in groups.items()}
-    together = [
-        Comparison(name, _pooled([z[cell] for cell in members]), float(np.mean([change[cell] for cell in members])))
-        for name, members in there.items()
-        if members
-    ]
-    return [*cells, *together]
+    measure: Measure = "error rate" if "budget_old" in both else "mean steps"
+    compared = _errors if measure == "error rate" else _steps
+    cells = {row["cell_id"]: Comparison(row["cell_id"], *compared(row), measure) for row in both.to_dict("records")}
+    there = {name: [cells[cell] for cell in members if cell in cells] for name, members in groups.items()}
+    return [*cells.values(), *(_pooled(name, members, measure) for name, members in there.items() if members)]
 
 
 def moved(comparisons: Iterable[Comparison], tests: int) -> list[Comparison]:
@@ -70,18 +76,29 @@ def same_numbers(one: pd.DataFrame, other: pd.DataFrame, tolerance: float = 1e-6
     return bool(np.allclose(ours, theirs, rtol=tolerance, atol=0, equal_nan=True))
 
 
-def _z(row: Mapping[Any, Any]) -> float:
-    """Welch's t of two means, as the standard normal value of the same tail probability."""
+def _steps(row: Mapping[Any, Any]) -> tuple[float, float]:
+    """Welch's t of two means, as the standard normal value of the same tail probability, and the relative change."""
     parts = [row["sd_steps_old"] ** 2 / row["n_old"], row["sd_steps_new"] ** 2 / row["n_new"]]
     difference, variance = row["mean_steps_new"] - row["mean_steps_old"], sum(parts)
+    change = difference / row["mean_steps_old"]
     if variance == 0:
-        return 0.0 if difference == 0 else float(np.copysign(np.inf, difference))
+        return 0.0 if difference == 0 else float(np.copysign(np.inf, difference)), change
     sizes = [row["n_old"], row["n_new"]]
     freedom = variance**2 / sum(part**2 / (n - 1) for part, n in zip(parts, sizes, strict=True))
     t = difference / np.sqrt(variance)
-    return float(np.copysign(stats.norm.isf(stats.t.sf(abs(t), freedom)), t))
+    return float(np.copysign(stats.norm.isf(stats.t.sf(abs(t), freedom)), t)), change
 
 
-def _pooled(z: Sequence[float]) -> float:
+def _errors(row: Mapping[Any, Any]) -> tuple[float, float]:
+    """Fisher's exact test of two error rates, likewise, and their difference; 0 if chance gives as much every time."""
+    new, old = (round(row[f"error_rate_{end}"] * row[f"n_{end}"]) for end in ("new", "old"))
+    fresh = stats.hypergeom(row["n_new"] + row["n_old"], new + old, row["n_new"])
+    more, fewer = fresh.sf(new - 1), fresh.cdf(new)
+    z = max(0.0, stats.norm.isf(min(more, fewer)))
+    return float(z if more < fewer else -z), row["error_rate_new"] - row["error_rate_old"]
+
+
+def _pooled(name: str, members: Sequence[Comparison], measure: Measure) -> Comparison:
     """Stouffer's sum: standard normal again."""
-    return float(np.sum(z) / np.sqrt(len(z)))
+    z = float(np.sum([one.z for one in members]) / np.sqrt(len(members)))
+    return Comparison(name, z, float(np.mean([one.change for one in members])), measure)

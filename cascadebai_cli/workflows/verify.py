@@ -190,7 +190,8 @@ def _check_means(artefact: Baseline, means: _Means, watch: Watch) -> Iterator[st
     )
     names = {artefact.cells[position].cell_id: _place(artefact, position) for position in positions}
     lines = [
-        f"{names.get(one.what, one.what)}: mean steps {change(one.change, 2)}, z = {one.z:.1f}, p = {one.p_value:.1g}"
+        f"{names.get(one.what, one.what)}: {one.measure} {change(one.change, 2)}, z = {one.z:.1f}, "
+        f"p = {one.p_value:.1g}"
         for one in moved(found, means.tests)
     ]
     # What is wrong everywhere stands behind the cells: it comes first.
@@ -203,8 +204,8 @@ def _place(artefact: Baseline, position: int) -> str:
 
 
 def _groups(artefact: Baseline) -> Mapping[str, list[str]]:
-    """The watched cells of each learner where there are several, and all of them."""
-    cells = [artefact.cells[position] for position in watched(artefact)]
+    """The watched cells of each learner where there are several, and all of them; of cells on one path the last."""
+    cells = list({artefact.cells[i].path_id: artefact.cells[i] for i in watched(artefact)}.values())
     groups = {"all watched cells": [cell.cell_id for cell in cells]}
     learners = list(dict.fromkeys(cell.learner for cell in cells))
     for learner in learners if len(learners) > 1 else []:

@@ -64,6 +64,39 @@ def test_means_without_spread_are_compared_exactly():
     assert moved(compare_means(same, other, {}), 1)[0].what == "1"
 
 
+def answered(rng, n, rates):
+    """Cells with a budget: steps hang on it, and few trials take fewer."""
+    steps = np.where(rng.random((len(rates), n)) < 1e-3, 1e3, 2e3)
+    wrong = rng.random((len(rates), n)) < np.array(rates)[:, None]
+    return summary(steps).assign(budget=2000, error_rate=wrong.mean(axis=1))
+
+
+RATES = [0.5, 0.2, 0.05, 0.01, 0.001, 0.0] * 3
+
+
+def test_answers_are_compared_by_their_errors_and_seldom_raise_an_alarm():
+    rng = np.random.default_rng(4)
+    groups = {"all": [f"{i}" for i in range(len(RATES))]}
+    level, rounds = 100 * FALSE_ALARMS, 300
+    old = answered(rng, 2000, RATES)
+    found = [compare_means(old, answered(rng, 20, RATES), groups) for _ in range(rounds)]
+    alarms = sum(min(c.p_value for c in one) < level / (len(RATES) + 1) for one in found)
+    assert stats.binomtest(alarms, rounds, level, alternative="greater").pvalue > 1e-3
+    assert {c.measure for one in found for c in one} == {"error rate"}
+    together = np.array([one[-1].z for one in found])
+    assert abs(together.mean()) < 0.3
+    assert 0.5 < together.std() < 1.1
+
+
+def test_answers_that_are_wrong_more_often_are_seen():
+    rng = np.random.default_rng(5)
+    groups = {"all": [f"{i}" for i in range(len(RATES))]}
+    worse = [0.3 + rate / 2 for rate in RATES]
+    found = moved(compare_means(answered(rng, 2000, RATES), answered(rng, 20, worse), groups), len(RATES) + 1)
+    assert found[-1].what == "all"
+    assert found[-1].z > 0 < found[-1].change
+
+
 @pytest.mark.parametrize(
     ("changes", "same"),
     [
