@@ -20,7 +20,7 @@ class Artefact:
     Args:
         name: stem of its config and name of its directory.
         shows: which parts of the paper.
-        claim: what the paper concludes from it.
+        claim: what the paper concludes from it; nothing if it is beyond the paper.
         seconds: full size, about, on two cores.
         fast_seconds: reduced size, about, on two cores.
         fast: keys of the config with other values for the reduced size.
@@ -79,3 +79,15 @@ ARTEFACTS = (
         fast={"trials": 2, "max_steps": 100_000, "L": [64], "delta": [0.1]},
     ),
 )
+
+BEYOND = (
+    Artefact(
+        "budget",
+        "beyond the paper: how often learners are wrong after a budget of steps",
+        "",
+        seconds=500,
+        fast_seconds=15,
+        fast={"trials": 20},
+    ),
+)
+"""What `make reproduce` makes beside them."""

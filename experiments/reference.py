@@ -32,7 +32,7 @@ from cascadebai_cli.store.schema import (
 from cascadebai_cli.store.timings import times_of, write_times
 from cascadebai_cli.store.trials import read_rows
 from cascadebai_cli.text.numbers import count
-from experiments.artefacts import ARTEFACTS, REFERENCE, RESULTS
+from experiments.artefacts import ARTEFACTS, BEYOND, REFERENCE, RESULTS
 
 TABLES = (
     *(TRIALS_CSV, SUMMARY_CSV, FITS_CSV, MODELS_CSV, BOUND_FITS_CSV, RATIOS_CSV, ORDERS_CSV, BOUNDS_CSV, BUDGETS_CSV),
@@ -108,8 +108,8 @@ def main() -> None:
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help="directories below results; all that are there if none"
     )
-    others = ("beyond", "sharp", "budget", "published_weights", "published_rewards")
-    everything = [*(one.name for one in ARTEFACTS), *others]
+    others = ("beyond", "sharp", "budget_tracking", "published_weights", "published_rewards")
+    everything = [*(one.name for one in (*ARTEFACTS, *BEYOND)), *others]
     parser.add_argument("--take-up", action="store_true", help="begin results/NAME with what still holds of them")
     given = parser.parse_args()
     names = given.names or [name for name in everything if (RESULTS / name).is_dir()]

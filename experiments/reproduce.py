@@ -1,10 +1,11 @@
-"""The whole paper: `python -m experiments.reproduce [--fast] [--n-jobs N] [NAME ...]`.
+"""The whole paper, and a study beyond it: `python -m experiments.reproduce [--fast] [--n-jobs N] [NAME ...]`.
 
 Sweeps, fits, bounds, figures and the report of every artefact, the cheap ones first. What is there already is not run
 again, so the same command goes on after an interruption.
 """
 
 import argparse
+import os
 import shlex
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from typing import Any
 
 import yaml
 
-from experiments.artefacts import ARTEFACTS, CONFIGS, FAST, RESULTS, Artefact
+from experiments.artefacts import ARTEFACTS, BEYOND, CONFIGS, FAST, RESULTS, Artefact
 
 INCOMPLETE, INTERRUPTED = 1, 130
 NOTICEABLE = 0.1
@@ -56,6 +57,9 @@ def reduced_config(artefact: Artefact, folder: Path) -> Path:
     if unknown:
         raise KeyError(f"{artefact.config} has no {', '.join(unknown)} to reduce")
     config |= artefact.fast
+    for instance in config["instances"]:
+        if "path" in instance:
+            instance["path"] = os.path.relpath(artefact.config.parent / instance["path"], folder)
     config["title"] = f"{config['title']}, reduced: {_changes(artefact.fast)}"
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / artefact.config.name
@@ -137,7 +141,8 @@ def _say(text: str) -> None:
 
 def main() -> None:
     """Read the command line and make what it asks for."""
-    names = [artefact.name for artefact in ARTEFACTS]
+    artefacts = sorted((*ARTEFACTS, *BEYOND), key=lambda one: one.seconds)
+    names = [artefact.name for artefact in artefacts]
     parser = argparse.ArgumentParser(description="Reproduce the paper, or some of its artefacts.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(names)}; all if none is given")
     parser.add_argument("--fast", action="store_true", help="at a reduced size, in a few minutes, into results/fast")
@@ -146,7 +151,7 @@ def main() -> None:
     for name in given.names:
         if name not in names:
             parser.error(f"{name} is not an artefact; choose from {', '.join(names)}")
-    chosen = [artefact for artefact in ARTEFACTS if not given.names or artefact.name in given.names]
+    chosen = [artefact for artefact in artefacts if not given.names or artefact.name in given.names]
     try:
         sys.exit(reproduce(chosen, given.fast, given.n_jobs))
     except KeyboardInterrupt:

@@ -18,7 +18,7 @@ from synthetic import scaling_config, write_results
 
 from cascadebai_cli.study.config import load_study
 from experiments import benchmark, reference, reproduce, write_tables
-from experiments.artefacts import ARTEFACTS, Artefact
+from experiments.artefacts import ARTEFACTS, BEYOND, Artefact
 
 STUDY = """\
 seed: 3
@@ -41,7 +41,7 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Artefact:
     return Artefact("tiny", "Table 0", "it is tiny", 60, 30, {"trials": 2}, ("bounds", "schematic"))
 
 
-@pytest.mark.parametrize("artefact", ARTEFACTS, ids=lambda artefact: artefact.name)
+@pytest.mark.parametrize("artefact", [*ARTEFACTS, *BEYOND], ids=lambda artefact: artefact.name)
 def test_every_artefact_has_a_config_and_a_smaller_one(
     artefact: Artefact, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -223,7 +223,7 @@ def test_a_number_changed_by_hand_is_noticed(tmp_path: Path, monkeypatch: pytest
 def test_reference_and_configs_are_of_one_mind(monkeypatch: pytest.MonkeyPatch) -> None:
     """A config that was changed after its reference was run makes other cells."""
     monkeypatch.chdir(ROOT)
-    for artefact in ARTEFACTS:
+    for artefact in (*ARTEFACTS, *BEYOND):
         path = write_tables.REFERENCE / artefact.name / "manifest.json"
         if path.exists():
             cells = {cell.cell_id for cell in load_study(artefact.config).cells}
