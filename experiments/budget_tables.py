@@ -15,13 +15,16 @@ from experiments.artefacts import REFERENCE
 from experiments.markdown import NOT_YET, table
 
 BUDGETS, BOUNDS = (REFERENCE / "budget" / name for name in (schema.BUDGETS_CSV, schema.BOUNDS_CSV))
+TRACKING = REFERENCE / "budget_tracking" / schema.BUDGETS_CSV
 
 
 def levels() -> str:
     """Budgets at which the error rate falls below 10, 5 and 1 %, with intervals."""
     if not BUDGETS.exists():
         return NOT_YET
-    rows = read_table(BUDGETS, schema.BUDGET_COLUMNS, AGAIN)
+    found = [read_table(path, schema.BUDGET_COLUMNS, AGAIN) for path in (BUDGETS, TRACKING) if path.exists()]
+    names = list(found[0]["instance"].unique())
+    rows = pd.concat(found).sort_values("instance", key=lambda column: column.map(names.index), kind="stable")
     header = ["instance", "learner", *(f"below {level} %" for level in LEVELS)]
     return table(header, [list(_levels(row)) for row in rows.to_dict("records")], numbers=3)
 
