@@ -10,10 +10,12 @@ The names below are loaded when they are first used.
 from typing import TYPE_CHECKING, Any
 
 __version__ = "1.0.0"
-__all__ = ["Instance", "Learner", "Results", "learner", "load", "simulate", "sweep"]
+__all__ = ["Instance", "Learner", "Plan", "Results", "bounds", "learner", "load", "plan", "simulate", "sweep"]
 
 if TYPE_CHECKING:
+    from cascadebai_cli.api.bounds import bounds
     from cascadebai_cli.api.learners import learner
+    from cascadebai_cli.api.planning import Plan, plan
     from cascadebai_cli.api.results import Results, load
     from cascadebai_cli.api.simulation import simulate
     from cascadebai_cli.api.sweeping import sweep
@@ -23,9 +25,12 @@ else:
     _HOMES = {
         "Instance": "model.instance",
         "Learner": "learners.protocol",
+        "Plan": "api.planning",
         "Results": "api.results",
+        "bounds": "api.bounds",
         "learner": "api.learners",
         "load": "api.results",
+        "plan": "api.planning",
         "simulate": "api.simulation",
         "sweep": "api.sweeping",
     }

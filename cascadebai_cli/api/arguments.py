@@ -1,12 +1,42 @@
-"""What several functions take."""
+"""Numbers of any kind as arguments, in sentences like those about a config."""
 
 from operator import index
 from typing import Any
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.model.instance import Instance
 from cascadebai_cli.study.messages import show
 from cascadebai_cli.workflows.simulate import Backend
+
+
+def whole(name: str, value: Any, least: int | None = None) -> int:
+    """A whole number of Python's own.
+
+    Raises:
+        ConfigError: if it is none, or less than `least`.
+    """
+    try:
+        number = index(value)
+    except TypeError:
+        raise ConfigError(
+            f"{name}: {show(value)} is not a whole number; write one without quotes or decimals"
+        ) from None
+    if least is not None and number < least:
+        raise ConfigError(f"{name}: {number} is too small; write {least} or more")
+    return number
+
+
+def real(name: str, value: Any) -> float:
+    """A number with decimals.
+
+    Raises:
+        ConfigError: if it is none.
+    """
+    try:
+        if not isinstance(value, str):
+            return float(value)
+    except (TypeError, ValueError):
+        pass
+    raise ConfigError(f"{name}: {show(value)} is not a number; write one such as 0.1")
 
 
 def backend_of(n_jobs: Any) -> Backend:
@@ -15,18 +45,4 @@ def backend_of(n_jobs: Any) -> Backend:
     Raises:
         ConfigError: if it is no such number.
     """
-    try:
-        number = index(n_jobs)
-    except TypeError:
-        raise ConfigError(f"n_jobs: {show(n_jobs)} is not a whole number; give one, or -1 for all cores") from None
-    return Backend(n_jobs=number)
-
-
-def refuse_other_than_instance(value: object) -> None:
-    """Refuse weights without the number of items to find.
-
-    Raises:
-        ConfigError: if it is no instance.
-    """
-    if not isinstance(value, Instance):
-        raise ConfigError(f"a {type(value).__name__} is no instance; write for example Instance(weights, K=2)")
+    return Backend(n_jobs=whole("n_jobs", n_jobs))

@@ -5,17 +5,12 @@ from typing import Any
 
 import pandas as pd
 
-from cascadebai_cli.api.arguments import backend_of, refuse_other_than_instance
-from cascadebai_cli.api.learners import algorithm_of, name_of
+from cascadebai_cli.api.arguments import backend_of
+from cascadebai_cli.api.single import single_study
 from cascadebai_cli.api.watch import Onlooker
-from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.protocol import Learner
 from cascadebai_cli.model.instance import Instance
-from cascadebai_cli.study.config import study_of
 from cascadebai_cli.workflows import simulate as work
-
-_OF_THE_INSTANCE = ("K", "L", "epsilon")
-_NAMES = ("name", "algorithm")
 
 
 def simulate(
@@ -64,28 +59,18 @@ def simulate(
         >>> cb.simulate(cb.Instance([0.8, 0.7, 0.1, 0.1], K=2), trials=3)["steps"].mean() > 0
         True
     """
-    refuse_other_than_instance(instance)
-    for name in options:
-        if name in _OF_THE_INSTANCE:
-            raise ConfigError(f"{name}: belongs to the instance; write for example Instance(weights, K=2, epsilon=0.1)")
-        if name in _NAMES:
-            raise ConfigError(f"{name}: is no option of a learner; name it with learner=...")
-    called = {"algorithm": "learner", "name": "learner", **{name: name for name in options}}
-    ran = {"budget": budget, "max_steps": max_steps, "rewards": rewards}
-    study = study_of(
-        {
-            "seed": seed,
-            "trials": trials,
-            "K": instance.K,
-            "delta": delta,
-            "epsilon": instance.epsilon,
-            "feedback": feedback,
-            "engine": engine,
-            "instances": [{"name": "instance", "family": "explicit", "weights": instance.weights}],
-            "learners": [{"name": name_of(learner), "algorithm": algorithm_of(learner), **options}],
-            **{key: value for key, value in ran.items() if value is not None},
-        },
-        name="simulate",
-        called={("learners", 0, key): f"{name}:" for key, name in called.items()},
+    study = single_study(
+        "simulate",
+        instance,
+        learner,
+        options,
+        seed=seed,
+        trials=trials,
+        delta=delta,
+        budget=budget,
+        max_steps=max_steps,
+        feedback=feedback,
+        engine=engine,
+        rewards=rewards,
     )
     return work.simulate(study, backend=backend_of(n_jobs), watch=Onlooker(progress))

@@ -88,7 +88,21 @@ def read_log(path: Path, layout: Layout) -> Log:
     """
     columns = layout.columns
     text, remarks = text_of(path)
-    sheet = sheet_of(text, shown(path), columns, layout.separator)
+    return _log(sheet_of(text, shown(path), columns, layout.separator), remarks, layout)
+
+
+def log_of(table: pd.DataFrame, layout: Layout, name: str = "table") -> Log:
+    """The log in a table of pandas, read as if it stood in a file; an index with a name is a column.
+
+    Raises:
+        ConfigError: as for a file, whose header is line 1.
+    """
+    columns = layout.columns
+    named = table.reset_index(allow_duplicates=True) if any(level is not None for level in table.index.names) else table
+    return _log(sheet_of(named.to_csv(index=False), name, columns, ","), [], layout)
+
+
+def _log(sheet: Sheet, remarks: list[str], layout: Layout) -> Log:
     if layout.wide:
         return _wide(sheet, remarks)
     read = _events if layout.event else _counts

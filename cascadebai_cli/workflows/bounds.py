@@ -19,7 +19,21 @@ from cascadebai_cli.workflows.results import warn_of_gaps
 from cascadebai_cli.workflows.studies import read_study
 from cascadebai_cli.workflows.watch import SILENT, Watch
 
-__all__ = ["Bounded", "bounds", "in_format"]
+__all__ = ["Bounded", "bounds", "in_format", "promised"]
+
+
+OF_STEPS = (
+    "lower",
+    "upper",
+    "source",
+    "dominating",
+    "upper_general",
+    "dominating_general",
+    "upper_two_level",
+)
+OF_BUDGETS = ("H", "H2", "bound", "enough")
+SHARP = ("T_star", "gap", "sharp")
+"""Columns that do not depend on what was measured."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +82,14 @@ def bounds(
     if csv:
         write_table(csv, table)
     return Bounded(StudyTable(BOUNDS_CSV, table, bounds_printed(table)))
+
+
+def promised(cells: Sequence[Cell], *, printed: bool = False, sharp: bool = False) -> pd.DataFrame:
+    """The bounds alone, one row a cell; arguments as for `bounds`."""
+    if cells[0].answers:
+        return budget_bounds(cells, None)[list(OF_BUDGETS)]
+    table = with_measured(_promised(cells, printed), None)
+    return with_sharp(table, cells)[[*OF_STEPS, *SHARP]] if sharp else table[list(OF_STEPS)]
 
 
 def _of_budgets(cells: Sequence[Cell], summary: pd.DataFrame | None, csv: Path | None, watch: Watch) -> Bounded:

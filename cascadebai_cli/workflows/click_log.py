@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
+import pandas as pd
 
 from cascadebai_cli.analysis.page_views import quantiles
 from cascadebai_cli.analysis.tolerances import Tolerance, best_of, tolerance, tolerances
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.logs.read import Layout, Log, read_log
+from cascadebai_cli.logs.read import Layout, Log, log_of, read_log
 from cascadebai_cli.model.instance import FloatArray, Instance
 from cascadebai_cli.model.rates import Rates, rates_of
 from cascadebai_cli.study.fields import SMALLEST_RISK
@@ -189,12 +190,15 @@ class Question:
         return float((self.beliefs[:, self.own].min(axis=1) > others.max(axis=1)).mean())
 
 
-def question_of(file: Path, layout: Layout, wanted: Wanted) -> Question:
+def question_of(file: Path | pd.DataFrame, layout: Layout, wanted: Wanted) -> Question:
     """Read a log.
 
     Raises:
         ConfigError: if the file or a value is not usable.
     """
+    if isinstance(file, pd.DataFrame):
+        log = log_of(file, layout)
+        return ask(log, Path(log.name), wanted)
     return ask(read_log(file, layout), file, wanted)
 
 

@@ -6,6 +6,7 @@ from math import isfinite
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.logs.read import Layout
@@ -113,7 +114,7 @@ class Plan:
 
 
 def plan(
-    file: Path,
+    file: Path | pd.DataFrame,
     layout: Layout,
     wanted: Wanted,
     effort: Effort | None = None,
@@ -128,7 +129,7 @@ def plan(
     show `K` items and are read from the top to the first click.
 
     Args:
-        file: the log, `-` for stdin.
+        file: the log, `-` for stdin, or a table that holds what a file would.
         layout: how it is laid out.
         wanted: what is to be found.
         effort: what is simulated.

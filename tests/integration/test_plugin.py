@@ -123,7 +123,7 @@ def test_a_broken_module_says_why(tmp_path, own):
 
 
 def test_the_same_name_twice(tmp_path, own):
-    with pytest.raises(ConfigError, match=r"^--plugin 'Own' is used twice; give each entry its own name$"):
+    with pytest.raises(ConfigError, match=r"^--plugin name: 'Own' is used twice; give each entry its own name$"):
         load_study(write_config(tmp_path), [own_learner(f"{own}:Own")] * 2)
 
 

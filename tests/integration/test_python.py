@@ -109,7 +109,7 @@ def test_more_trials_begin_with_the_same_ones_for_any_number_of_jobs() -> None:
         ({"trials": {"relative_error": 0.1, "at_most": 100}}, "trials: how many are enough is for a sweep to find out"),
         ({"K": 3}, "K: belongs to the instance; write for example Instance(weights, K=2, epsilon=0.1)"),
         ({"n_jobs": 0}, "--n-jobs 0: nobody would work; give a number from 1, or -1 for all cores"),
-        ({"n_jobs": "all"}, "n_jobs: 'all' is not a whole number; give one, or -1 for all cores"),
+        ({"n_jobs": "all"}, "n_jobs: 'all' is not a whole number; write one without quotes or decimals"),
     ],
 )
 def test_a_wrong_value_is_a_value_error_that_names_it(options: dict[str, object], sentence: str) -> None:

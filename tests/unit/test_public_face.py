@@ -37,7 +37,7 @@ def described(name: str, value: object) -> str:
     return f"{name}{'' if name in MADE_BY_FUNCTIONS else signature(value)}: {', '.join(members)}"
 
 
-MADE_BY_FUNCTIONS = ("Results", "Learner")
+MADE_BY_FUNCTIONS = ("Results", "Plan", "Learner")
 """Classes of which users make no objects."""
 
 

@@ -1,0 +1,132 @@
+"""`plan`: how many page views a test takes."""
+
+import html
+import os
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from cascadebai_cli.api.arguments import backend_of, real, whole
+from cascadebai_cli.api.watch import Onlooker
+from cascadebai_cli.errors import CascadeError, ConfigError
+from cascadebai_cli.study.messages import show
+from cascadebai_cli.text.numbers import count
+from cascadebai_cli.workflows import plan_files as work
+
+
+class Plan:
+    """How many page views it takes to find the best items of a log; made by `plan`."""
+
+    def __init__(self, done: work.Plan) -> None:
+        self._done = done
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """All numbers, as in `plan.json`."""
+        return work.as_json(self._done)
+
+    @property
+    def items(self) -> pd.DataFrame:
+        """One row an item, the likeliest to be among the best first: its counts, its rate, and how likely it is."""
+        return pd.DataFrame(list(map(asdict, self._done.items)))
+
+    @property
+    def learners(self) -> pd.DataFrame:
+        """One row a learner, the fastest first: page views, and how often it ended and was right."""
+        return pd.json_normalize(self.summary["learners"], sep="_")
+
+    def save(self, directory: str | os.PathLike[str]) -> Path:
+        """Write `plan.json`, the tables and the picture into a directory, as `cascadebai plan` does.
+
+        Raises:
+            ValueError: if it holds another plan.
+        """
+        return work.write_plan(self._done, Path(directory), Onlooker())
+
+    def __repr__(self) -> str:
+        return f"<Plan: {self._in_words}>"
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(self._in_words)}</p>{self.learners.to_html(index=False)}"
+
+    @property
+    def _in_words(self) -> str:
+        question = self._done.question
+        return f"the best {question.K} of {count(question.L)} items of {question.log.name}"
+
+
+def plan(
+    log: pd.DataFrame | str | os.PathLike[str],
+    *,
+    items: str | None = None,
+    clicks: str | None = None,
+    views: str | None = None,
+    position: str | None = None,
+    event: bool = False,
+    wide: bool = False,
+    K: int = 5,
+    page_size: int | None = None,
+    delta: float = 0.05,
+    epsilon: float | None = None,
+    truth: str = "posterior",
+    learner: str | Sequence[str] = (),
+    trials: int | None = None,
+    per_day: float | None = None,
+    seed: int = 0,
+    n_jobs: int = -1,
+    progress: bool | None = None,
+) -> Plan:
+    """Tell from measured clicks how many page views it takes to find the best `K` items, and what that costs.
+
+    Args:
+        log: a table, or the path of a CSV file.
+        items, clicks, views: columns of the names, and of how often each was clicked and looked at; rows of one item
+            are summed.
+        position: column of where an item was shown, to correct the rates for.
+        event: whether each row is one view of one item, with 0 or 1 in `clicks`.
+        wide: whether each column is an item and each row a page view: 1, 0, or missing if it was not seen.
+        K: number of items to find.
+        page_size: number of items on a page, `K` if `None`.
+        delta: largest probability of a wrong answer.
+        epsilon: items so much below `w(K)` are good enough; chosen if `None`.
+        truth: `posterior` draws the rates of each run from what the log leaves open, `mean` takes the expected ones.
+        learner: `kl-lucb++`, `cascadebai-kl`, `cascadebai`, or several of them; the first two if empty.
+        trials: simulated runs of each learner; up to 40 in half a minute if `None`.
+        per_day: page views a day, to know the days.
+        seed: root seed.
+        n_jobs: processes; -1 is one a core, 1 stays in this process.
+        progress: whether to show a line on stderr; on a terminal and in a notebook, if `None`.
+
+    Raises:
+        ValueError: if the log or a value is not usable.
+        CascadeError: if a run raises, or the backend breaks.
+    """
+    if not isinstance(log, pd.DataFrame | str | os.PathLike):
+        raise ConfigError(f"{show(log)} is no log; give a table, or the path of a CSV file")
+    if truth not in ("posterior", "mean"):
+        raise ConfigError(f"truth: {show(truth)} is not known; use one of posterior, mean")
+    done = work.plan(
+        log if isinstance(log, pd.DataFrame) else Path(log),
+        work.Layout(items, clicks, views, position, event=event, wide=wide),
+        work.Wanted(
+            whole("K", K, 1),
+            real("delta", delta),
+            None if epsilon is None else real("epsilon", epsilon),
+            "mean" if truth == "mean" else "posterior",
+            whole("seed", seed, 0),
+            None if page_size is None else whole("page_size", page_size, 1),
+        ),
+        work.Effort(
+            [learner] if isinstance(learner, str) else list(learner),
+            None if trials is None else whole("trials", trials, 2),
+            None if per_day is None else real("per_day", per_day),
+        ),
+        backend=backend_of(n_jobs),
+        watch=Onlooker(progress),
+    )
+    if done.failed:
+        raise CascadeError("a run failed, so that nothing is known")
+    return Plan(done)
