@@ -35,8 +35,13 @@ class Plan:
 
     @property
     def learners(self) -> pd.DataFrame:
-        """One row a learner, the fastest first: page views, and how often it ended and was right."""
-        return pd.json_normalize(self.summary["learners"], sep="_")
+        """One row a learner, the fastest first: page views, and how often it ended and was right.
+
+        With a budget, how likely it is right then.
+        """
+        found = self.summary
+        rows = found["learners"] if "learners" in found else found["at_budget"]
+        return pd.json_normalize([{key: row[key] for key in row if key != "curve"} for row in rows], sep="_")
 
     def save(self, directory: str | os.PathLike[str]) -> Path:
         """Write `plan.json`, the tables and the picture into a directory, as `cascadebai plan` does.
@@ -69,8 +74,10 @@ def plan(
     wide: bool = False,
     K: int = 5,
     page_size: int | None = None,
-    delta: float = 0.05,
+    delta: float | None = None,
     epsilon: float | None = None,
+    budget: int | None = None,
+    sure: float | None = None,
     truth: str = "posterior",
     learner: str | Sequence[str] = (),
     trials: int | None = None,
@@ -90,11 +97,14 @@ def plan(
         wide: whether each column is an item and each row a page view: 1, 0, or missing if it was not seen.
         K: number of items to find.
         page_size: number of items on a page, `K` if `None`.
-        delta: largest probability of a wrong answer.
+        delta: largest probability of a wrong answer; 0.05, or 0.001 with a budget, if `None`.
         epsilon: items so much below `w(K)` are good enough; chosen if `None`.
+        budget: say how likely all `K` are right after so many page views, in place of a guarantee.
+        sure: say after how many page views all `K` are right with so large a chance.
         truth: `posterior` draws the rates of each run from what the log leaves open, `mean` takes the expected ones.
-        learner: `kl-lucb++`, `cascadebai-kl`, `cascadebai`, or several of them; the first two if empty.
-        trials: simulated runs of each learner; up to 40 in half a minute if `None`.
+        learner: `kl-lucb++`, `cascadebai-kl`, `cascadebai`, with a budget `sar` or `uniform`, or several of them; the
+            best ones if empty.
+        trials: simulated runs of each learner; as many as half a minute allows if `None`.
         per_day: page views a day, to know the days.
         seed: root seed.
         n_jobs: processes; -1 is one a core, 1 stays in this process.
@@ -113,11 +123,13 @@ def plan(
         work.Layout(items, clicks, views, position, event=event, wide=wide),
         work.Wanted(
             whole("K", K, 1),
-            real("delta", delta),
+            None if delta is None else real("delta", delta),
             None if epsilon is None else real("epsilon", epsilon),
             "mean" if truth == "mean" else "posterior",
             whole("seed", seed, 0),
             None if page_size is None else whole("page_size", page_size, 1),
+            None if budget is None else whole("budget", budget),
+            None if sure is None else real("sure", sure),
         ),
         work.Effort(
             [learner] if isinstance(learner, str) else list(learner),

@@ -67,9 +67,19 @@ def test_page_views_as_rows_are_a_log() -> None:
     assert plans[0].items["clicks"].sum() == wide.to_numpy().sum()
 
 
+def test_a_plan_of_a_budget_says_how_likely_it_is_right(tmp_path: Path) -> None:
+    plan = cb.plan(LOG, **COLUMNS, **FEW, budget=np.int64(300), learner="sar")
+    assert plan.summary["asked"]["budget"] == 300
+    assert plan.learners["then_page_views"].tolist() == [300]
+    assert plan.learners["then_all_right_value"].between(0, 1).all()
+    assert (plan.save(tmp_path / "saved") / "plan.json").exists()
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
+        ({"budget": 0}, ("--budget", 0)),
+        ({"sure": 1}, ("--sure", 1)),
         ({"delta": 2}, ("--delta", 2)),
         ({"epsilon": -1}, ("--epsilon", -1)),
         ({"learner": "kl"}, ("--learner", "kl")),
