@@ -20,9 +20,10 @@ from cascadebai_cli.running.runner import Backend
 from cascadebai_cli.store.intervals import binomial_interval
 from cascadebai_cli.text.numbers import count, percent
 from cascadebai_cli.text.table import as_markdown, table_of
-from cascadebai_cli.workflows.click_log import Question, Wanted, ask, question_of
+from cascadebai_cli.workflows.click_log import Question, ask, question_of
 from cascadebai_cli.workflows.plan_budget import answered
 from cascadebai_cli.workflows.plan_learners import CANDIDATES
+from cascadebai_cli.workflows.plan_wanted import Wanted
 from cascadebai_cli.workflows.watch import SILENT
 
 NO_TEST = "no test"

@@ -24,9 +24,10 @@ from cascadebai_cli.running.runner import Backend
 from cascadebai_cli.store.intervals import binomial_interval
 from cascadebai_cli.text.numbers import count, percent
 from cascadebai_cli.text.table import as_markdown, table_of
-from cascadebai_cli.workflows.click_log import Wanted, ask
+from cascadebai_cli.workflows.click_log import ask
 from cascadebai_cli.workflows.plan_learners import CANDIDATES
 from cascadebai_cli.workflows.plan_runs import tested
+from cascadebai_cli.workflows.plan_wanted import Wanted
 from cascadebai_cli.workflows.watch import SILENT
 from experiments import budget_calibration
 

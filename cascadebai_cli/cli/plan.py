@@ -85,10 +85,11 @@ def plan(
     watch = Terminal(quiet=quiet)
 
     def begin(asked: work.Plan) -> None:
-        work.refuse_place(asked, out)
+        work.refuse_other(asked, out)
         if form == "text":
             say(question_in_words(asked.question))
 
+    work.refuse_unwritable(out)
     done = work.plan(
         file,
         work.Layout(items, clicks, views, position, event=event, wide=wide, separator=sep),

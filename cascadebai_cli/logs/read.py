@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -44,7 +45,7 @@ class Layout:
         """The columns that are read.
 
         Raises:
-            ConfigError: if one is missing, or one too many is named.
+            ConfigError: if one is missing, one too many is named, or one is named twice.
         """
         named = {"--items": self.items, "--clicks": self.clicks, "--views": self.views, "--position": self.position}
         needed = [] if self.wide else ["--items", "--clicks"] if self.event else ["--items", "--clicks", "--views"]
@@ -57,7 +58,11 @@ class Layout:
                 raise ConfigError(f"{kind} needs {option} COLUMN; name the column")
             if column is not None and option in refused:
                 raise ConfigError(f"{kind} has no column {option} {column}; leave it away")
-        return tuple(dict.fromkeys(column for column in named.values() if column is not None))
+        there = [(option, column) for option, column in named.items() if column is not None]
+        for (one, column), (other, same) in combinations(there, 2):
+            if column == same:
+                raise ConfigError(f"{one} {column} and {other} {same} are one column; name another one")
+        return tuple(column for _, column in there)
 
 
 @dataclass(frozen=True, eq=False)

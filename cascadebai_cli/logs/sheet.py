@@ -63,7 +63,7 @@ def sheet_of(text: str, name: str, columns: Sequence[str], separator: str | None
     first = 0
     if lines and lines[0].strip().strip('"').lower().startswith("sep=") and separator is None:
         separator, first = lines[0].strip().strip('"')[4:5] or "\t", 1
-    separator = NAMED.get(separator, separator) if separator else None
+    separator = NAMED.get(separator, separator) if separator is not None else None
     if separator is not None and (len(separator) != 1 or separator in '\r\n"'):
         raise ConfigError(f"--sep {separator!r} is not one character; give one such as ';', or tab")
     sep, line, header = _header(lines, first, columns, separator, name)

@@ -16,6 +16,8 @@ from cascadebai_cli.model.instance import BoolArray, FloatArray, IntArray
 COMPONENTS = 6
 SMALLEST_COUNT = 0.05
 """Least `s m` and `s (1 - m)`, so that draws are no zeros and ones."""
+STRONGEST = 1000.0
+"""Largest strength of a law over the most views of an item."""
 BURN_IN, THIN = 300, 2
 """Sweeps before the first law, and between two."""
 STEPS = 5
@@ -94,7 +96,9 @@ class _Base:
         pooled = pooled_rate(clicks, views)
         odds = logit((clicks + pooled) / (views + 1))
         typical = float(np.median(views))
-        return cls(clicks, views, float(logit(pooled)), max(1.0, float(odds.std())), typical, float(1000 * views.max()))
+        return cls(
+            clicks, views, float(logit(pooled)), max(1.0, float(odds.std())), typical, float(STRONGEST * views.max())
+        )
 
     def moved(self, places: FloatArray, owner: IntArray, counts: IntArray, rng: np.random.Generator) -> FloatArray:
         """Log odds of the means and logs of the strengths after some Metropolis steps, shape `(2, T)`."""

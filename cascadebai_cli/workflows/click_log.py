@@ -1,9 +1,8 @@
 """What a log of clicks and views asks: which items there are, and how hard it is to tell the best ones."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -13,15 +12,18 @@ from cascadebai_cli.analysis.tolerances import Tolerance, best_of, tolerance, to
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.logs.read import Layout, Log, log_of, read_log
 from cascadebai_cli.model.instance import FloatArray, Instance
-from cascadebai_cli.model.rates import Rates, rates_of
-from cascadebai_cli.study.fields import SMALLEST_RISK
+from cascadebai_cli.model.rates import Rates, first_draws, rates_of
 from cascadebai_cli.text.numbers import count
 from cascadebai_cli.theory.sharp import sharp_bound
 from cascadebai_cli.workflows.corrected import corrected
+from cascadebai_cli.workflows.plan_wanted import Wanted
 
-Truth = Literal["posterior", "mean"]
+Range = tuple[float, float, float]
+"""5, 50 and 95 % quantiles."""
 
 MOST_ITEMS = 20_000
+MOST_VIEWS = 1e11
+"""Of an item; rates so well known would drown in rounding."""
 MOST_NEEDED = 1_000_000
 """Page views that a test may take; a tolerance is chosen with which it mostly takes fewer."""
 DRAWS, FEWEST_DRAWS, NUMBERS = 400, 50, 1_000_000
@@ -30,69 +32,6 @@ MOST_RATES = 64
 """Different rates for which the sharp bound is worked out."""
 SHARP = 8.0
 """Page views of the sharpest learner over the effort, about."""
-RISK, RISK_AT_BUDGET = 0.05, 0.001
-"""`delta` if none is given; with a budget there is no use in stopping early, and erring."""
-MOST_BUDGET = 10**15
-"""Page views that somebody may have."""
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What is to be found.
-
-    Args:
-        K: number of items to find.
-        delta: as in the paper; `RISK`, or with a budget `RISK_AT_BUDGET`, if `None`.
-        epsilon: the tolerance; chosen if `None`, and 0 with a budget.
-        truth: whether each run draws its click probabilities from what the log leaves open, or takes the expected.
-        seed: root seed.
-        page_size: number of items on a page, `K` if `None`.
-        budget: page views after which a learner is asked, if it has so many.
-        sure: chance that all `K` are right, for which the page views are wanted, if they are.
-
-    Raises:
-        ConfigError: if a value is outside its range.
-    """
-
-    K: int
-    delta: float | None = None
-    epsilon: float | None = None
-    truth: Truth = "posterior"
-    seed: int = 0
-    page_size: int | None = None
-    budget: int | None = None
-    sure: float | None = None
-
-    @property
-    def at_budget(self) -> bool:
-        """Whether page views are given or sought for an answer that is only likely, in place of a guarantee."""
-        return self.budget is not None or self.sure is not None
-
-    @property
-    def risk(self) -> float:
-        """`delta`."""
-        return self.delta if self.delta is not None else RISK_AT_BUDGET if self.at_budget else RISK
-
-    @property
-    def shown(self) -> int:
-        """Number of items on a page, if there are as many."""
-        return self.page_size or self.K
-
-    def __post_init__(self) -> None:
-        if not SMALLEST_RISK <= self.risk < 1:
-            raise ConfigError(
-                f"--delta {self.risk:g} is out of range; give {SMALLEST_RISK:g} or more and less than 1, such as 0.05"
-            )
-        if self.epsilon is not None and not 0 <= self.epsilon < 1:
-            raise ConfigError(f"--epsilon {self.epsilon:g} is no tolerance; give 0 or more, and less than 1")
-        if self.budget is not None and not 1 <= self.budget <= MOST_BUDGET:
-            raise ConfigError(
-                f"--budget {self.budget} is no number of page views; give a whole number from 1 to {MOST_BUDGET:g}"
-            )
-        if self.sure is not None and not 0 < self.sure < 1:
-            raise ConfigError(
-                f"--sure {self.sure:g} is no chance that can be reached; give one between 0 and 1, such as 0.95"
-            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,7 +95,7 @@ class Question:
         return float(np.sort(self.rates.expected)[-self.K])
 
     @property
-    def guess(self) -> tuple[float, float, float]:
+    def guess(self) -> Range:
         """5, 50 and 95 % quantiles of the page views of a sharp learner, by the bounds."""
         return quantiles(SHARP * self.planned.efforts)
 
@@ -190,16 +129,27 @@ class Question:
         return float((self.beliefs[:, self.own].min(axis=1) > others.max(axis=1)).mean())
 
 
-def question_of(file: Path | pd.DataFrame, layout: Layout, wanted: Wanted) -> Question:
+def question_of(
+    file: Path | pd.DataFrame, layout: Layout, wanted: Wanted, guessed: Callable[[Range], None] | None = None
+) -> Question:
     """Read a log.
+
+    Args:
+        file: the log, `-` for stdin, or a table of it.
+        layout: how it is laid out.
+        wanted: what is to be found.
+        guessed: takes `Question.guess` at once, from the likeliest single law of the rates.
 
     Raises:
         ConfigError: if the file or a value is not usable.
     """
-    if isinstance(file, pd.DataFrame):
-        log = log_of(file, layout)
-        return ask(log, Path(log.name), wanted)
-    return ask(read_log(file, layout), file, wanted)
+    read = log_of(file, layout) if isinstance(file, pd.DataFrame) else read_log(file, layout)
+    log, seen = _checked(read, wanted)
+    if guessed:
+        truths = first_draws(log.clicks, log.views, FEWEST_DRAWS)
+        *_, planned = _tolerances(wanted, truths, truths.mean(axis=0))
+        guessed(quantiles(SHARP * planned.efforts))
+    return _question(log, seen, Path(log.name) if isinstance(file, pd.DataFrame) else file, wanted)
 
 
 def ask(log: Log, file: Path, wanted: Wanted) -> Question:
@@ -208,15 +158,21 @@ def ask(log: Log, file: Path, wanted: Wanted) -> Question:
     Raises:
         ConfigError: if a value is not usable.
     """
+    return _question(*_checked(log, wanted), file, wanted)
+
+
+def _checked(log: Log, wanted: Wanted) -> tuple[Log, dict[str, float]]:
+    """The log with corrected views, and the examination of its positions."""
     _refuse(log, wanted.K)
-    log, seen = corrected(log)
+    return corrected(log)
+
+
+def _question(log: Log, seen: Mapping[str, float], file: Path, wanted: Wanted) -> Question:
     draws = int(np.clip(NUMBERS // len(log.names), FEWEST_DRAWS, DRAWS))
     rates = rates_of(log.clicks, log.views, draws, wanted.seed)
     beliefs = rates.draw(np.random.default_rng([wanted.seed, len(log.names)]))
     truths = beliefs if wanted.truth == "posterior" else rates.expected[None, :]
-    exact = _tolerance(wanted, truths, 0.0)
-    table = _table(wanted, truths, rates)
-    planned = _planned(wanted, truths, exact, table)
+    exact, table, planned = _tolerances(wanted, truths, rates.expected)
     return Question(file, log, rates, wanted, beliefs, truths, exact, table, planned, _ranked(log, rates), seen)
 
 
@@ -228,6 +184,12 @@ def _refuse(log: Log, K: int) -> None:
         )
     if L <= K:
         raise ConfigError(f"-K {K} is not less than the {L} items of the file; choose a smaller K")
+    if (log.views > MOST_VIEWS).any():
+        i = int(log.views.argmax())
+        raise ConfigError(
+            f"{log.name}: item {log.names[i]} has {log.views[i]:g} views, {MOST_VIEWS:g} is the most; divide all "
+            "clicks and views by one number"
+        )
     if not log.clicks.any():
         raise ConfigError(f"{log.name} has no clicks, so that it says nothing about rates; name the right columns")
 
@@ -243,11 +205,13 @@ def _planned(wanted: Wanted, truths: FloatArray, exact: Tolerance, table: tuple[
     return best_of((exact, *table) if wanted.epsilon is None else table, MOST_NEEDED, SHARP)
 
 
-def _table(wanted: Wanted, truths: FloatArray, rates: Rates) -> tuple[Tolerance, ...]:
-    """Tolerances to compare; none where an answer is only to be likely."""
-    if wanted.at_budget:
-        return ()
-    return tolerances(truths, wanted.K, wanted.risk, np.sort(rates.expected)[-wanted.K], M=wanted.shown)
+def _tolerances(
+    wanted: Wanted, truths: FloatArray, expected: FloatArray
+) -> tuple[Tolerance, tuple[Tolerance, ...], Tolerance]:
+    """No tolerance, those to compare, none of them where an answer is only to be likely, and the one planned for."""
+    exact, w_K = _tolerance(wanted, truths, 0.0), np.sort(expected)[-wanted.K]
+    table = () if wanted.at_budget else tolerances(truths, wanted.K, wanted.risk, w_K, M=wanted.shown)
+    return exact, table, _planned(wanted, truths, exact, table)
 
 
 def _tolerance(wanted: Wanted, truths: FloatArray, epsilon: float) -> Tolerance:

@@ -19,6 +19,9 @@ def corrected(log: Log) -> tuple[Log, dict[str, float]]:
     if log.cells is None:
         return log, {}
     names = _in_order(log.cells["position"])
+    if len(names) == 1:
+        note = f"all rows have the position {names[0]}, so that nothing is to be corrected"
+        return replace(log, notes=(*log.notes, note)), {names[0]: 1.0}
     place = pd.Categorical(log.cells["position"], categories=names).codes.astype(np.int64)
     counts = log.cells[["clicks", "views"]].to_numpy(np.float64).T
     shown = Shown(log.cells["item"].to_numpy(np.int64), place, *counts)

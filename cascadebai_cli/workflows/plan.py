@@ -11,10 +11,12 @@ import pandas as pd
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.logs.read import Layout
 from cascadebai_cli.running.runner import Backend
-from cascadebai_cli.workflows.click_log import Question, Truth, Wanted, question_of
+from cascadebai_cli.text.numbers import spread_in_words
+from cascadebai_cli.workflows.click_log import Question, Range, question_of
 from cascadebai_cli.workflows.plan_budget import Answers, answered
 from cascadebai_cli.workflows.plan_learners import chosen
 from cascadebai_cli.workflows.plan_runs import Test, tested
+from cascadebai_cli.workflows.plan_wanted import Truth, Wanted
 from cascadebai_cli.workflows.studies import check_trials
 from cascadebai_cli.workflows.watch import SILENT, Watch
 
@@ -143,12 +145,16 @@ def plan(
     """
     asked = effort or Effort()
     effort = replace(asked, learners=chosen(asked.learners, at_budget=wanted.at_budget))
-    question = question_of(file, layout, wanted)
+    question = question_of(file, layout, wanted, lambda guess: watch.remark(_first_guess(guess)))
     if begin:
         begin(Plan(question, effort))
     run = answered if wanted.at_budget else tested
     outcome = run(question, effort.learners, effort.trials, backend or Backend(), watch)
     return Plan(question, effort, outcome, _items(question, outcome) if outcome else ())
+
+
+def _first_guess(guess: Range) -> str:
+    return f"first guess, by the bounds: a test takes some {spread_in_words(*guess)} page views"
 
 
 def _items(question: Question, outcome: Test | Answers) -> tuple[Item, ...]:

@@ -9,13 +9,15 @@ from functools import cached_property
 import numpy as np
 
 from cascadebai_cli.analysis.chances import Chance, Range, chance, needed
+from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.instance import ROUNDING, BoolArray
 from cascadebai_cli.running.runner import Backend
 from cascadebai_cli.store.schema import TrialRow
 from cascadebai_cli.text.numbers import count, percent
-from cascadebai_cli.workflows.click_log import MOST_BUDGET, SHARP, Question
+from cascadebai_cli.workflows.click_log import SHARP, Question
 from cascadebai_cli.workflows.plan_cells import Runs, cell_of, run_cells, spread
 from cascadebai_cli.workflows.plan_learners import CANDIDATES, SECONDS, Candidate
+from cascadebai_cli.workflows.plan_wanted import MOST_BUDGET
 from cascadebai_cli.workflows.watch import Watch
 
 MOST_RUNS, FEWEST_RUNS = 400, 20
@@ -111,6 +113,7 @@ def answered(
     """All learners at all budgets; `None` if a run raised."""
     wanted, budgets = question.wanted, _budgets(question)
     runs, lists = _sizes(question, keys, budgets, trials)
+    _refuse_nothing(question, lists)
     truths = Counter(spread(question, runs).tolist())
     places = [(key, budget, truth) for key in keys for budget in lists[key] for truth in truths]
     cells = [cell_of(question, CANDIDATES[key], truth, budget=budget) for key, budget, truth in places]
@@ -177,6 +180,20 @@ def _sizes(
     lists = {key: _fitting(CANDIDATES[key], question, budgets, share) for key in keys}
     each = sum(CANDIDATES[key].paced(question.w_K).asked(lists[key], question.L) for key in keys)
     return trials or int(np.clip(SECONDS / max(each, 1e-9), FEWEST_RUNS, MOST_RUNS)), lists
+
+
+def _refuse_nothing(question: Question, lists: Mapping[str, Sequence[int]]) -> None:
+    """No answer at all is none.
+
+    Raises:
+        ConfigError: if no learner can be simulated at any budget.
+    """
+    if any(lists.values()):
+        return
+    budget, L, name = question.wanted.budget, question.L, CANDIDATES[next(iter(lists))].name
+    if budget is not None and budget <= L:
+        raise ConfigError(f"--budget {budget}: {name} needs more page views than the {count(L)} items; give more")
+    raise ConfigError(f"{count(L)} items take {name} too long to simulate; give fewer --trials or another --learner")
 
 
 def _fitting(candidate: Candidate, question: Question, budgets: Sequence[int], seconds: float) -> tuple[int, ...]:

@@ -85,6 +85,7 @@ def test_a_page_of_another_size(tmp_path, monkeypatch, M):
     result = plan(tmp_path, log, "--trials", 2, "--page-size", M, "--epsilon", 0.05, "--out", tmp_path / "out")
     assert result.code == 0
     shown = min(M, 4)
+    assert ("as there are no 9" in result.out) == (M == 9)
     assert f"K = 2, {shown} on a page" in result.out
     assert f"always showing the best {shown}," in result.out
     assert json.loads((tmp_path / "out" / "plan.json").read_text())["asked"]["page_size"] == M
@@ -129,6 +130,10 @@ BAD = {
     "no clicks": (HEADER + "a,0,9\nb,0,5\nc,0,5\n", "log.csv has no clicks, so that it says nothing about rates"),
     "too few items": (HEADER + "a,1,5\nb,3,5\n", "-K 2 is not less than the 2 items of the file; choose a smaller K"),
     "too many items": (HEADER + "".join(f"{i},1,2\n" for i in range(20_001)), "20,001 items, 20,000 is the most"),
+    "a count beyond all": (
+        HEADER + "a,1,5\nb,3e14,1e15\nc,1,5\n",
+        "item b has 1e+15 views, 1e+11 is the most; divide all",
+    ),
     "no file": (None, "log.csv is not a file; name a CSV file, or - for what comes through a pipe"),
 }
 
@@ -166,7 +171,13 @@ def test_a_bad_file_is_one_sentence(tmp_path, case):
         (("--sure", 95), "--sure 95 is no chance that can be reached; give one between 0 and 1, such as 0.95"),
         (("--sure", "nan"), "--sure nan is no chance that can be reached"),
         (("--learner", "sar"), "--learner sar does not stop by itself; give the page views with --budget"),
-        (("--out", "/dev/null/plan"), "/dev/null/plan cannot be written (Not a directory); choose another --out"),
+        (
+            ("--out", "/dev/null/plan"),
+            "--out /dev/null/plan cannot be written (Not a directory); choose another directory",
+        ),
+        (("--views", "clicks"), "--clicks clicks and --views clicks are one column; name another one"),
+        (("--position", "ad"), "--items ad and --position ad are one column; name another one"),
+        (("--sep", ""), "--sep '' is not one character; give one such as ';', or tab"),
         (("--event",), "--event has no column --views views; leave it away"),
     ],
 )
@@ -189,3 +200,21 @@ def test_a_separator_that_ends_a_line_is_refused(tmp_path):
     result = plan(tmp_path, GOOD, "--sep", "\n")
     assert result.code == 2
     assert "--sep" in result.err
+
+
+def test_a_single_position_corrects_nothing(tmp_path):
+    log = "ad,slot,clicks,views\na,1,50,100\nb,1,20,100\nc,1,5,100\n"
+    result = plan(tmp_path, log, "--trials", 2, "--learner", "kl-lucb++", columns=(*COLUMNS, "--position", "slot"))
+    assert result.code == 0
+    assert "all rows have the position 1, so that nothing is to be corrected" in result.out
+
+
+def test_what_is_known_so_far_is_a_guess_that_gets_better(tmp_path):
+    """The rough law of the first guess is near what all laws together say."""
+    (tmp_path / "log.csv").write_text(GOOD)
+    words = ("plan", tmp_path / "log.csv", *COLUMNS, "-K", 2, "--n-jobs", 1, "--trials", 2, "--learner", "kl-lucb++")
+    result = call(*words, "--out", tmp_path / "plan")
+    first, later = (
+        int(re.search(r"takes some ([\d,]+)", text)[1].replace(",", "")) for text in (result.err, result.out)
+    )
+    assert first == pytest.approx(later, rel=0.5)

@@ -1,5 +1,6 @@
 """The verbs from Python: typed results, nothing printed, and everything told to whoever watches."""
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import FrozenInstanceError
@@ -115,7 +116,9 @@ def test_a_plan_asks_before_it_answers(tmp_path: Path) -> None:
     log.write_text("ad,clicks,views\n" + "".join(f"ad {i},{900 - 100 * i},1000\n" for i in range(6)))
     asked = []
     layout = Layout("ad", "clicks", "views")
-    done = plan(log, layout, Wanted(2), Effort(trials=2), backend=HERE, begin=asked.append)
+    notes = Notes()
+    done = plan(log, layout, Wanted(2), Effort(trials=2), backend=HERE, watch=notes, begin=asked.append)
+    assert re.fullmatch(r"first guess, by the bounds: a test takes some .* page views", notes.remarks[0])
     assert [(one.question, one.outcome) for one in asked] == [(done.question, None)]
     assert done.question.L == 6
     assert [item.name for item in done.items[:2]] == ["ad 0", "ad 1"]
