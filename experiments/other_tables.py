@@ -72,6 +72,15 @@ def speed() -> str:
     return table(header, rows, numbers=4)
 
 
+def speed_range() -> str:
+    """`21 to 34,679`: how many times as fast as the reference skip-ahead is on these settings."""
+    measured = _benchmark()
+    if measured is None:
+        return "many"
+    ratios = [row["ratio_to_reference"] for row in measured["skip_ahead"]]
+    return f"{number(min(ratios))} to {number(max(ratios))}"
+
+
 def lockstep_speed() -> str:
     """Lockstep with more and more rows beside the reference."""
     measured = _benchmark()
@@ -105,6 +114,7 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "bound-ratios": bound_ratios,
     "beyond": beyond,
     "speed": speed,
+    "speed-range": speed_range,
     "lockstep-speed": lockstep_speed,
     "growth": growth,
 }

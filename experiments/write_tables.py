@@ -24,7 +24,15 @@ from cascadebai_cli.store.schema import MANIFEST
 from cascadebai_cli.store.timings import times_of
 from cascadebai_cli.text.numbers import change, coefficient, count, difference, p_value, share
 from cascadebai_cli.workflows import schema
-from experiments import budget_tables, other_tables, reward_tables, sharp_tables, weight_tables
+from experiments import (
+    budget_tables,
+    config_page,
+    other_tables,
+    results_page,
+    reward_tables,
+    sharp_tables,
+    weight_tables,
+)
 from experiments.artefacts import ARTEFACTS, REFERENCE, Artefact
 from experiments.markdown import NOT_YET, plain, table
 
@@ -33,6 +41,11 @@ DOCUMENTS = (
     Path("experiments/README.md"),
     Path("experiments/published_numbers.md"),
     Path("docs/budget.md"),
+    Path("docs/configs.md"),
+    Path("docs/exactness.md"),
+    Path("docs/learners.md"),
+    Path("docs/paper.md"),
+    Path("docs/results.md"),
     Path("docs/sharp.md"),
 )
 SCHEMAS = {Path(f"docs/{kind}.schema.json"): kind for kind in schema.SCHEMAS}
@@ -167,6 +180,8 @@ BLOCKS: Mapping[str, Callable[[], str | None]] = {
     **sharp_tables.BLOCKS,
     **other_tables.BLOCKS,
     **budget_tables.BLOCKS,
+    **config_page.BLOCKS,
+    **results_page.BLOCKS,
 }
 """Name of a marked place -> what is written there, `None` to leave what is there.
 

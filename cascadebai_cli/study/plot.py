@@ -81,12 +81,28 @@ class Plot(Entry):
     ] = "scaling"
     x: Annotated[
         Text | None,
-        says("Column on the horizontal axis; if it is left out, what varies, if that is one thing.", "delta"),
+        says(
+            "Column on the horizontal axis: a number of the grid, gap, an option of a learner, or a name such as "
+            "learner; if it is left out, what varies, if that is one thing.",
+            "delta",
+        ),
     ] = None
-    y: Annotated[Measure, says("What is measured.", "observations")] = "steps"
-    panels: Annotated[Choice, says("Columns whose values make panels, or none.", "instance", "none")] = None
+    y: Annotated[
+        Measure,
+        says(
+            "What is measured; `right` in a study with a budget, `steps_per_sharp_bound` of `bounds --sharp`.",
+            "observations",
+        ),
+    ] = "steps"
+    panels: Annotated[Choice, says("Columns whose values make panels of their own, or none.", "instance", "none")] = (
+        None
+    )
     lines: Annotated[
-        Choice, says("Columns whose values make lines, or none; what else varies makes panels.", "[learner, K]")
+        Choice,
+        says(
+            "Columns whose values make lines, or none; what else varies makes panels, or lines if only panels is said.",
+            "[learner, K]",
+        ),
     ] = None
     instances: Annotated[Words, says("Those that are drawn; all if left out.", "[setting 1, setting 2]")] = ()
     learners: Annotated[Words, says("Those that are drawn; all if left out.", "CascadeBAI")] = ()
@@ -96,7 +112,11 @@ class Plot(Entry):
         says("Column and the values of it that are drawn.", "{K: [20, 40], delta: 0.1}"),
     ] = Field(default_factory=dict)
     average: Annotated[
-        Text | None, says("Option of instances: those that differ in it only are drawn as their mean.", "replicate")
+        Text | None,
+        says(
+            "Option of instances: those that differ in it only are drawn as one, with the interval of their means.",
+            "replicate",
+        ),
     ] = None
     log: Annotated[
         tuple[Literal["x", "y"], ...] | None,

@@ -1,0 +1,156 @@
+"""The tables of docs/configs.md: every key of a config with type, default, meaning and example, from the models."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from cascadebai_cli.learners.registry import ALGORITHMS
+from cascadebai_cli.study.instance_entry import SizedEntry
+from cascadebai_cli.study.schema import Schema, learner_options, schema_of
+from cascadebai_cli.study.study import Study
+from experiments.markdown import table
+
+HEADER = ["key", "what it may be", "if left out", "meaning", "example"]
+FAMILIES = ("TwoLevel", "Linear", "Explicit", "Csv", "ByFormula", "Random", "Own")
+SPANS = {"Range": "`{from, to, step}`", "Growth": "`{from, to, times}`"}
+MANY = 10**9
+"""Limits from here on are no more than what can be counted."""
+
+
+def _definitions() -> Mapping[str, Schema]:
+    schema = schema_of(Study, "")
+    return {"Study": schema, **schema["$defs"]}
+
+
+def keys_of(model: str) -> str:
+    """The keys of a model of a config."""
+    found = _definitions()[model]
+    return _table(found["properties"], set(found["required"]) - {"study"} if "required" in found else set())
+
+
+def instance_keys() -> str:
+    """The keys that all instances have."""
+    properties = _definitions()["TwoLevel"]["properties"]
+    return _table({key: properties[key] for key in SizedEntry.model_fields}, {"name"})
+
+
+def family_keys() -> str:
+    """The keys of each family beyond these."""
+    rows = []
+    for model in FAMILIES:
+        found = _definitions()[model]
+        own = {key: value for key, value in found["properties"].items() if key not in SizedEntry.model_fields}
+        family = own.pop("family")
+        name = family.get("const") or "module:function"
+        rows += [[f"`{name}`", *row] for row in _rows(own, set(found["required"]))] or [[f"`{name}`", *_function()]]
+    return table(["family", *HEADER], _once(rows))
+
+
+def _function() -> list[str]:
+    return ["its own", "what the function takes", "as the function says", "Options of a function of your own.", ""]
+
+
+def learner_keys() -> str:
+    """The options of each algorithm."""
+    rows = []
+    for algorithm in ALGORITHMS:
+        rows += [[f"`{algorithm}`", *row] for row in _rows(learner_options(algorithm), set())]
+    return table(["algorithm", *HEADER], _once(rows))
+
+
+def _once(rows: list[list[str]]) -> list[list[str]]:
+    """Rows with the first column where it changes."""
+    return [[row[0] if i == 0 or rows[i - 1][0] != row[0] else "", *row[1:]] for i, row in enumerate(rows)]
+
+
+def _table(properties: Mapping[str, Schema], required: set[str]) -> str:
+    return table(HEADER, list(_rows(properties, required)))
+
+
+def _rows(properties: Mapping[str, Schema], required: set[str]) -> Iterator[list[str]]:
+    for key, schema in properties.items():
+        examples = "<br>".join(f"`{text}`" for text in schema.get("examples", ()))
+        default = "" if key in required else _default(key, schema.get("default"))
+        yield [f"`{key}`", _words(schema), default or "needed", schema["description"], examples]
+
+
+def _default(key: str, value: Any) -> str:
+    if key == "study":
+        return "name of the file"
+    if key == "learners" and value:
+        return "Algorithm 1"
+    if value is None or value in ([], {}):
+        return "-"
+    if isinstance(value, dict):
+        return "as its keys"
+    return f"`{json.dumps(value[0] if isinstance(value, list) and len(value) == 1 else value)}`".replace('"', "")
+
+
+def _words(schema: Schema) -> str:
+    """What a schema allows, in words."""
+    parts = schema.get("anyOf") or schema.get("oneOf")
+    if parts and [part.get("type") for part in parts] == ["number", "string"]:
+        return "number, or formula"
+    if parts:
+        said = [
+            "a list of them" if part.get("type") == "array" and i else _words(part)
+            for i, part in enumerate(parts)
+            if part.get("type") != "null"
+        ]
+        return ", or ".join(dict.fromkeys(said))
+    if "$ref" in schema:
+        name = schema["$ref"].rpartition("/")[2]
+        return SPANS.get(name, "keys, see below")
+    if "enum" in schema or "const" in schema:
+        return ", ".join(f"`{value}`" for value in schema.get("enum", [schema.get("const")]))
+    return _PLAIN[schema.get("type", "")](schema)
+
+
+def _number(kind: str) -> Callable[[Schema], str]:
+    def words(schema: Schema) -> str:
+        limits = [
+            text.format(f"{schema[key]:,.10g}")
+            for key, text in _LIMITS.items()
+            if key in schema and abs(schema[key]) < MANY
+        ]
+        return " ".join([kind, *limits])
+
+    return words
+
+
+def _list(schema: Schema) -> str:
+    items = schema.get("items") or {}
+    simple = items.get("type") in _SIMPLE or _words(items) == "number, or formula"
+    return f"a list, each: {_words(items)}" if simple else "a list of entries, see below"
+
+
+_LIMITS = {
+    "minimum": "from {}",
+    "exclusiveMinimum": "above {}",
+    "maximum": "to {}",
+    "exclusiveMaximum": "to below {}",
+}
+_SIMPLE = ("integer", "number", "string")
+_PLAIN: Mapping[str, Callable[[Schema], str]] = {
+    "integer": _number("whole number"),
+    "number": _number("number"),
+    "string": lambda _: "text",
+    "boolean": lambda _: "`true`, `false`",
+    "array": _list,
+    "object": lambda _: "keys and values",
+    "": lambda _: "anything",
+}
+
+BLOCKS: Mapping[str, Callable[[], str]] = {
+    "config-study": lambda: keys_of("Study"),
+    "config-trials": lambda: keys_of("Enough"),
+    "config-zip": lambda: keys_of("Zip"),
+    "config-rewards": lambda: keys_of("Rewards"),
+    "config-instance": instance_keys,
+    "config-families": family_keys,
+    "config-learner": lambda: keys_of("LearnerEntry"),
+    "config-options": learner_keys,
+    "config-fit": lambda: keys_of("Fit"),
+    "config-coefficients": lambda: keys_of("Coefficients"),
+    "config-plot": lambda: keys_of("Plot"),
+}
