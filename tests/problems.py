@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from kl_lucb_judge import kl_interval, kl_lucb, kl_lucb_interval, rounded
 from rounding import guarded
 
-from cascadebai_cli.engines import lockstep, lockstep_rows, lucb, lucb_rows, reward_table, steps
+from cascadebai_cli.engines import lockstep, lockstep_rows, lucb, lucb_bounds, lucb_rows, reward_table, steps
 from cascadebai_cli.engines.jobs import Job, in_order
 from cascadebai_cli.engines.reference import run_reference
 from cascadebai_cli.engines.rows import Sizes
@@ -192,9 +192,9 @@ def by_lockstep(block, leaps: Mapping[str, int] = MappingProxyType({}), **sizes)
         return in_order(lockstep.run_lockstep([_job(*pair) for pair in block]))
 
 
-def by_lucb(block, windows: Mapping[str, int] = MappingProxyType({}), **sizes) -> list[Run]:
-    """The same for KL-LUCB++; `windows` are sizes of `lucb_rows`."""
-    with patched(lucb, **sizes), patched(lucb_rows, **windows):
+def by_lucb(block, windows: Mapping[str, int] = MappingProxyType({}), known: int = 99, **sizes) -> list[Run]:
+    """The same for KL-LUCB++; `windows` are sizes of `lucb_rows`, `known` that of `lucb_bounds`."""
+    with patched(lucb, **sizes), patched(lucb_rows, **windows), patched(lucb_bounds, KNOWN=known):
         return in_order(lucb.run_lucb([_job(*pair) for pair in block]))
 
 

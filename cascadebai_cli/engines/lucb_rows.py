@@ -2,11 +2,11 @@
 
 An item of a row is a *place*, `row * L + item`. Its n-th outcome does not depend on the run, and neither do its mean
 and its bounds after `n` observations: they are computed in bulk, for a *window* of the states ahead. The state after
-`T` observations lies `end - T` before the last one of the window.
+`T` observations is at `base + T` of the flat windows.
 
-The *code* of a state holds three numbers in one, `bound << bits | item << 1 | click`, so that sorting codes sorts by
-bounds, of equals the first item, and tells who comes first and whether the next outcome ends the step. The bound is in
-units: the lower one inside `J`, and outside, where codes are negative, `-1` less the upper one.
+The *code* of a state holds three numbers in one, `bound << bits | item << 1 | skip`, so that sorting codes sorts by
+bounds, of equals the first item, and tells who comes first and whether the step goes on after the next outcome. The
+bound is in units: the lower one inside `J`, and outside, where codes are negative, `-1` less the upper one.
 
 `J` stays as it is until the mean of an item that was observed reaches its *level*, between the means inside and
 outside. Means and levels are mirrored inside `J`, so on either side a mean that is large enough may change sides.
@@ -20,25 +20,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cascadebai_cli.engines.jobs import Job
+from cascadebai_cli.engines.lucb_bounds import Bounds
 from cascadebai_cli.engines.lucb_first_round import first_round
 from cascadebai_cli.engines.row_state import RowState, objects
-from cascadebai_cli.learners.glr import best_means
-from cascadebai_cli.learners.kl_lucb import UNIT, KLLucb, LucbRule
+from cascadebai_cli.learners.kl_lucb import KLLucb, LucbRule
+from cascadebai_cli.learners.racing import by_mean
 from cascadebai_cli.model.instance import BoolArray, FloatArray, IntArray
 
 MEMORY = 128 * 2**20
 """Bytes for the windows of one block."""
 SHALLOWEST, DEEPEST = 4, 8
 """A window has at least 2 to the power of the first, at most 2 to the power of the second states."""
-STATE_BYTES = 16
+STATE_BYTES = 24
 ENTRIES = MEMORY // (STATE_BYTES << SHALLOWEST)
 """Items of all rows at most, for the memory that they take."""
-SHORTEST = 16
+SHORTEST = 64
 """Outcomes that are read at once at least, if the window holds them."""
 SPARE = 8
 """A window with fewer outcomes left is read on as soon as its row is looked at."""
-AT_ONCE = 4096
+FAR = np.int64(1) << 62
+"""Farther from the boundary than any item, and later than any turn."""
+REST = 2
+"""A window is read on with others if less than one in so many of its outcomes is left."""
+NEAR = 2
+"""Codes of the other side are read too where the mean is so many standard deviations from its level."""
+AT_ONCE = 32768
 """States computed at once: their arrays fit into the cache."""
+LONG = 1024
+"""From so many items on only those that are needed are sorted."""
 
 
 @dataclass
@@ -46,24 +55,25 @@ class LucbRows(RowState):
     """Rows of one rule that advance together.
 
     Attributes:
-        rule: their rule.
+        rule, bounds: their rule, and its bounds.
         bits: shift of bounds in a code.
         depth: logarithm of the number of states of a window.
         job: place of the row in the jobs, -1 once it has ended; shape `(rows,)`, as for the following.
         stack, cascading, cap: of its job.
-        steps, since: steps made when it last went on, and steps of the block at that time.
-        running: whether it is not parked.
-        touched: whether an item has reached its level since `J` was found.
+        steps: that it had made before the block began.
+        looked: steps of the block when it was last looked at whether it stops.
+        latest: `-1` once it has ended, and else larger than any turn.
         T: observations of each item, shape `(rows, L)`, as up to `level`.
         inside: mask of `J`, the `K` largest means.
-        end: observations at the last state of the window.
-        used: whether the window has to be read again in any case.
+        base: place of the item's window, less the observations at its first state.
         code, mean: as they are now.
         level: mean with which the item may change sides.
         codes, means: of the states of the window, shape `(rows, L, 2**depth)`.
+        others: codes of these states on the other side of the boundary, where `known`.
     """
 
     rule: LucbRule
+    bounds: Bounds
     bits: int
     depth: int
     job: IntArray
@@ -71,51 +81,75 @@ class LucbRows(RowState):
     cascading: BoolArray
     cap: IntArray
     steps: IntArray
-    since: IntArray
-    running: BoolArray
-    touched: BoolArray
+    looked: IntArray
+    latest: IntArray
     T: IntArray
     inside: BoolArray
-    end: IntArray
-    used: BoolArray
+    base: IntArray
+    known: BoolArray
     code: IntArray
     mean: FloatArray
     level: FloatArray
     codes: IntArray
+    others: IntArray
     means: FloatArray
 
     def __len__(self) -> int:
         return len(self.job)
 
-    def at(self, places: IntArray, T: IntArray) -> IntArray:
-        """Where the states after `T` observations are in the flat windows."""
-        at: IntArray = ((places + 1) << self.depth) - 1 - (self.end.ravel()[places] - T)
+    @property
+    def last(self) -> int:
+        """Where the last state of a window is in it."""
+        return (1 << self.depth) - 1
+
+    def keep(self, rows: IntArray) -> None:
+        """Forget all rows but these; the windows move."""
+        super().keep(rows)
+        self.base -= ((rows - np.arange(len(rows))) * self.rule.L << self.depth)[:, None]
+
+    def counts(self, row: int) -> tuple[IntArray, IntArray]:
+        """Observations and clicks of all items of a row."""
+        T = self.T[row]
+        return T, np.rint(np.abs(self.mean[row]) * T).astype(np.int64)
+
+    def rank(self, rows: IntArray) -> None:
+        """Find `J` of rows anew."""
+        inside, self.level[rows] = ranked(np.abs(self.mean[rows]), self.rule.K)
+        row, item = np.nonzero(inside != self.inside[rows])
+        self.inside[rows] = inside
+        self._change_sides(rows[row] * self.rule.L + item)
+
+    def _change_sides(self, places: IntArray) -> None:
+        """Turn the windows of places; where the codes of the other side are not known, read them."""
+        known = self.known.take(places)
+        self._read_all(places[~known])
+        turned = places[known]
+        codes, others, means = (of.reshape(-1, 1 << self.depth) for of in (self.codes, self.others, self.means))
+        codes[turned], others[turned] = others[turned], codes[turned]
+        means[turned] = -means[turned]
+        self.move(turned, self.T.take(turned))
+
+    def move(self, places: IntArray, T: IntArray) -> IntArray:
+        """Let places have so many observations; where that is in the windows."""
+        at = self.base.take(places) + T
+        self.T.ravel()[places], self.code.ravel()[places] = T, self.codes.take(at)
+        self.mean.ravel()[places] = self.means.take(at)
         return at
-
-    def update(self, rows: IntArray) -> None:
-        """Rank the items of rows in which one has reached its level, and read on in all of these rows."""
-        changed = rows[self.touched[rows]]
-        if len(changed):
-            self._rank(changed)
-        self._read_on(rows)
-
-    def _rank(self, rows: IntArray) -> None:
-        """Find `J` anew; the window of an item that changes sides has to be read again."""
-        mean = np.abs(self.mean[rows])
-        inside, self.level[rows] = ranked(mean, self.rule.K)
-        self.used[rows] = inside != self.inside[rows]
-        self.inside[rows], self.touched[rows] = inside, False
 
     # Windows.
 
-    def _read_on(self, rows: IntArray) -> None:
-        """Read the windows of rows that are almost used: the further on, the longer."""
-        few = self.used[rows] | (self.end[rows] - self.T[rows] < SPARE)
-        places = (rows[:, None] * self.rule.L + np.arange(self.rule.L))[few]
+    def read_on(self) -> None:
+        """Read the windows that are almost used, so that none has to be read on for long."""
+        left = self.last - (self.base + self.T & self.last)
+        few = (left < SPARE) | (REST * left < np.minimum(self.T, self.last))
+        few &= (self.job >= 0)[:, None]
+        self._read_all(np.flatnonzero(few))
+
+    def _read_all(self, places: IntArray) -> None:
+        """Read windows anew: the further on, the longer."""
         if len(places) == 0:
             return
-        most = (1 << self.depth) - 1
-        n = int(np.clip(np.median(self.T.ravel()[places]), min(SHORTEST, most), most))
+        n = int(np.clip(np.median(self.T.take(places)), min(SHORTEST, self.last), self.last))
         for part in self._parts(places, max(1, AT_ONCE // n)):
             self._read(part, n)
 
@@ -125,24 +159,34 @@ class LucbRows(RowState):
         for side in (places[inside], places[~inside]):
             yield from (side[first : first + most] for first in range(0, len(side), most))
 
+    def _near(self, places: IntArray) -> BoolArray:
+        """Whether the means are so near to their levels that items may soon change sides."""
+        level = np.abs(self.level.take(places))
+        T, apart = np.maximum(self.T.take(places), 1), np.abs(self.mean.take(places)) - level
+        return np.asarray(T * apart**2 <= NEAR**2 * (level * (1 - level) + 1 / T))
+
     def _read(self, places: IntArray, n: int) -> None:
         """Read the next `n` outcomes of places, all inside `J` or all outside."""
         rows, items = np.divmod(places, self.rule.L)
-        T = self.T.ravel()[places]
-        S = np.rint(np.abs(self.mean.ravel()[places]) * T).astype(np.int64)
+        inside, T = bool(self.inside.take(places[0])), self.T.take(places)
         known = zip(self.stack[rows], items.tolist(), T.tolist(), strict=True)
-        clicks = np.array([stack.peek(item, count, n) for stack, item, count in known])
-        T_after, S_after = T[:, None] + np.arange(n + 1), np.repeat(S[:, None], n + 1, axis=1)
-        S_after[:, 1:] += np.cumsum(clicks, axis=1)
+        clicks = np.concatenate([stack.peek(item, count, n) for stack, item, count in known]).reshape(-1, n)
+        T_after, S_after = T[:, None] + np.arange(n + 1), np.empty((len(places), n + 1), np.int64)
+        S_after[:, 0] = np.rint(np.abs(self.mean.take(places)) * T)
+        S_after[:, 1:] = S_after[:, :1] + np.cumsum(clicks, axis=1)
+        low = np.repeat(items[:, None] << 1, n + 1, axis=1)
+        low[:, :-1] |= ~(clicks & self.cascading[rows, None])
+        near = self._near(places)
+        codes, others, means = (of.reshape(-1, 1 << self.depth) for of in (self.codes, self.others, self.means))
+        codes[places, -n - 1 :] = (self.bounds.of(inside, T_after, S_after) << self.bits) | low
+        if np.count_nonzero(near):
+            other = self.bounds.of(not inside, T_after[near], S_after[near])
+            others[places[near], -n - 1 :] = (other << self.bits) | low[near]
         mean = S_after / np.maximum(T_after, 1)
-        inside = bool(self.inside.ravel()[places[0]])
-        bound = self.rule.lower(mean, T_after) if inside else -self.rule.upper(mean, T_after) - UNIT
-        codes = ((bound / UNIT).astype(np.int64) << self.bits) | (items[:, None] << 1)
-        codes[:, :-1] |= clicks & self.cascading[rows, None]
-        self.codes.reshape(-1, 1 << self.depth)[places, -n - 1 :] = codes
-        self.means.reshape(-1, 1 << self.depth)[places, -n - 1 :] = mean = -mean if inside else mean
-        self.mean.ravel()[places], self.code.ravel()[places] = mean[:, 0], codes[:, 0]
-        self.end.ravel()[places], self.used.ravel()[places] = T + n, False
+        means[places, -n - 1 :] = -mean if inside else mean
+        self.known.ravel()[places] = near
+        self.base.ravel()[places] = ((places + 1) << self.depth) - 1 - n - T
+        self.move(places, T)
 
 
 def new_rows(jobs: Sequence[Job[KLLucb]]) -> LucbRows:
@@ -153,8 +197,11 @@ def new_rows(jobs: Sequence[Job[KLLucb]]) -> LucbRows:
     fitting = max(1, MEMORY // (STATE_BYTES * rows * rule.L)).bit_length() - 1
     depth = min(DEEPEST, max(SHALLOWEST, fitting))
     T = np.array([start.T for start in starts])
+    mean = np.array([start.S for start in starts]) / np.maximum(T, 1)
+    inside, level = ranked(mean, rule.K)
     made = LucbRows(
         rule=rule,
+        bounds=Bounds(rule),
         bits=rule.L.bit_length() + 1,
         depth=depth,
         job=np.arange(rows),
@@ -162,40 +209,45 @@ def new_rows(jobs: Sequence[Job[KLLucb]]) -> LucbRows:
         cascading=np.array([job.cascading for job in jobs]),
         cap=np.array([job.cap for job in jobs]),
         steps=np.array([start.steps for start in starts]),
-        since=np.zeros(rows, np.int64),
-        running=np.zeros(rows, bool),
-        touched=np.ones(rows, bool),
+        looked=np.zeros(rows, np.int64),
+        latest=np.full(rows, FAR),
         T=T,
-        inside=np.zeros(items, bool),
-        end=T.copy(),
-        used=np.ones(items, bool),
+        inside=inside,
+        base=(np.arange(1, T.size + 1) << depth).reshape(items) - 1 - T,
+        known=np.zeros(items, bool),
         code=np.zeros(items, np.int64),
-        mean=np.array([start.S for start in starts]) / np.maximum(T, 1),
-        level=np.zeros(items),
+        mean=mean,
+        level=level,
         codes=np.zeros((*items, 1 << depth), np.int64),
+        others=np.zeros((*items, 1 << depth), np.int64),
         means=np.zeros((*items, 1 << depth)),
     )
-    made.update(np.arange(rows))
+    made.read_on()
     return made
 
 
 def ranked(mean: FloatArray, K: int) -> tuple[BoolArray, FloatArray]:
-    """Mask of the `K` largest means, of equals the first, and the level of each item; shape `(rows, L)`."""
-    ordered = np.partition(mean, -K - 1, axis=1)
-    best, worst = ordered[:, -K - 1, None], ordered[:, -K:].min(axis=1, keepdims=True)
-    inside, halfway = mean >= worst, (worst + best) / 2
-    level = np.where(inside, -halfway, halfway)
-    for row in np.flatnonzero(worst == best).tolist():
-        inside[row], level[row] = _ranked_with_ties(mean[row], K, worst[row])
+    """Mask of the `K` largest means, of equals the first, and the level of each item; shape `(rows, L)`.
+
+    The level is halfway between the means at the boundary. Where they are equal, the items up to the last one inside
+    that has this mean may be inside with it, and those behind it outside.
+    """
+    best, rows, inside = _best(mean, K + 1), np.arange(len(mean))[:, None], np.zeros(mean.shape, bool)
+    first, last = best[:, :K], best[:, K - 1 : K]
+    inside[rows, first] = True
+    worst, rival = mean[rows, last], mean[rows, best[:, K:]]
+    halfway = (worst + rival) / 2
+    # the next number is beyond what is reached by the same mean again
+    above, below = (np.where(worst == rival, np.nextafter(of, np.inf), of) for of in (halfway, -halfway))
+    level = np.where(np.arange(mean.shape[1]) > last, above, halfway)
+    level[rows, first] = np.where(first > last, -halfway, below)
     return inside, level
 
 
-def _ranked_with_ties(mean: FloatArray, K: int, level: FloatArray) -> tuple[BoolArray, FloatArray]:
-    """The same of one row if the worst mean inside is also the best outside.
-
-    With this mean the items up to the last one inside that has it may be inside, and those behind it outside.
-    """
-    inside, item = best_means(mean, K), np.arange(len(mean))
-    last = item[inside & (mean == level)].max()
-    mirrored = np.where(inside, -level, level)
-    return inside, np.where(inside == (item <= last), np.nextafter(mirrored, np.inf), mirrored)
+def _best(mean: FloatArray, n: int) -> IntArray:
+    """The `n` items with the largest means in order, of equals the first."""
+    if mean.shape[1] < LONG:
+        return by_mean(mean)[:, :n]
+    least = np.partition(mean, -n, axis=1)[:, -n, None]
+    some = np.flatnonzero((mean >= least).any(axis=0))
+    return np.asarray(some[by_mean(mean[:, some])[:, :n]])

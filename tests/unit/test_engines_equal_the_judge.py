@@ -148,6 +148,6 @@ def test_display_orders(part):
 
 @MANY
 def test_kl_lucb(part):
-    short = partial(by_lucb, windows={"SHALLOWEST": 1, "DEEPEST": 1, "AT_ONCE": 5}, PATIENCE=2, LONG=0)
-    small = partial(by_lucb, windows={"DEEPEST": 3, "SHORTEST": 3, "SPARE": 2}, ROWS=2)
+    short = partial(by_lucb, windows={"SHALLOWEST": 1, "DEEPEST": 1, "AT_ONCE": 5, "LONG": 0}, known=1, STRIDE=2)
+    small = partial(by_lucb, windows={"DEEPEST": 3, "SHORTEST": 3, "SPARE": 2, "NEAR": 0}, known=20, ROWS=2)
     side_by_side(part, KLLucb, of_kl_lucb, 16, by_lucb, short, small)

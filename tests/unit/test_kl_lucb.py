@@ -8,7 +8,7 @@ from cases import mostly_slow
 from given import TableOutcomes, TableStack
 from problems import patched
 
-from cascadebai_cli.engines import lucb
+from cascadebai_cli.engines import lucb_rows
 from cascadebai_cli.engines.jobs import Job, in_order
 from cascadebai_cli.engines.lucb import run_lucb
 from cascadebai_cli.engines.lucb_first_round import first_round, may_end_early
@@ -118,7 +118,7 @@ def test_equals_the_reference_in_a_long_run(K, long):
     w = np.array([0.5, 0.45, 0.40, 0.3, 0.3, 0.2, 0.2, 0.2, 0.2, 0.1, 0.1, 0.1])
     table = np.random.default_rng(8).random((12, 20_000)) < w[:, None]
     trial = ((12, K, 0.1, 0.02), table, True, 20_000)
-    with patched(lucb, LONG=long):
+    with patched(lucb_rows, LONG=long):
         run = in_order(run_lucb([job(trial)]))[0]
     assert run == by_reference(trial)
     assert (run.status, run.steps > 500) == ("stopped", True)

@@ -8,7 +8,7 @@ from given import TableOutcomes, TableStack
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from cascadebai_cli.engines import lucb, lucb_rows
+from cascadebai_cli.engines import lucb_rows
 from cascadebai_cli.engines.jobs import Job, in_order
 from cascadebai_cli.engines.lucb import run_lucb
 from cascadebai_cli.engines.reference import run_reference
@@ -51,7 +51,7 @@ def test_engine_equals_reference(block, short):
     with pytest.MonkeyPatch.context() as patch:
         if short:
             patch.setattr(lucb_rows, "DEEPEST", 2)
-            patch.setattr(lucb, "LONG", 0)
+            patch.setattr(lucb_rows, "LONG", 0)
         found = in_order(run_lucb([Job(learner(trial), TableStack(trial[0]), trial[3], trial[4]) for trial in block]))
     for trial, run in zip(block, found, strict=True):
         event(run.status)
