@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 JOBS ?= -1
 
-.PHONY: help install smoke reproduce test test-all baseline figures tables verify bench check check-lowest format clean
+.PHONY: help install smoke reproduce test test-all baseline figures tables tour verify bench check check-lowest format clean
 
 help: ## Show this list.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -44,6 +44,9 @@ figures: $(STAMP) ## Draw the pictures of docs anew; look at them before committ
 
 tables: $(STAMP) ## Write the numbers of README.md and experiments/README.md from results/reference.
 	$(BIN)/python -m experiments.write_tables
+
+tour: $(STAMP) ## Make the notebook experiments/tour.ipynb anew, and run it; look at it before committing.
+	$(BIN)/python -m experiments.tour
 
 verify: $(STAMP) ## Compare this code with results/reference: bit for bit, and by statistics.
 	$(CASCADEBAI) verify --n-jobs $(JOBS)

@@ -5,7 +5,6 @@ from typing import Any
 import pandas as pd
 
 from cascadebai_cli.api.single import single_study
-from cascadebai_cli.learners.protocol import Learner
 from cascadebai_cli.model.instance import Instance
 from cascadebai_cli.workflows.bounds import promised
 
@@ -14,7 +13,7 @@ def bounds(
     instance: Instance,
     delta: float = 0.1,
     *,
-    learner: str | type[Learner] = "cascadebai",
+    learner: str | type = "cascadebai",
     feedback: str = "cascading",
     budget: int | None = None,
     printed: bool = False,

@@ -9,7 +9,7 @@ from cascadebai_cli.learners.plugins import load_plugin
 from cascadebai_cli.learners.protocol import Learner
 from cascadebai_cli.learners.registry import ALGORITHMS
 
-Made = TypeVar("Made", bound=type[Learner])
+Made = TypeVar("Made", bound=type)
 
 _NAMED: dict[str, type] = {}
 """Name in this session -> class."""

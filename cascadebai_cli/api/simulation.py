@@ -8,14 +8,13 @@ import pandas as pd
 from cascadebai_cli.api.arguments import backend_of
 from cascadebai_cli.api.single import single_study
 from cascadebai_cli.api.watch import Onlooker
-from cascadebai_cli.learners.protocol import Learner
 from cascadebai_cli.model.instance import Instance
 from cascadebai_cli.workflows import simulate as work
 
 
 def simulate(
     instance: Instance,
-    learner: str | type[Learner] = "cascadebai",
+    learner: str | type = "cascadebai",
     trials: int = 20,
     seed: int = 1,
     delta: float = 0.1,

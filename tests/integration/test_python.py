@@ -311,6 +311,18 @@ import cascadebai_cli as cb
 import pandas as pd
 
 rows: pd.DataFrame = cb.simulate(cb.Instance([0.9, 0.1], K=1), trials=3)
+@cb.learner("mine")
+class Mine:
+    def __init__(self, L: int, K: int, delta: float, epsilon: float = 0.0) -> None:
+        self.finished, self.recommendation = False, ()
+
+    def select(self) -> list[int]:
+        return [0]
+
+    def observe(self, shown: list[int], outcomes: list[int]) -> None:
+        self.finished, self.recommendation = True, tuple(shown)
+
+rows = cb.simulate(cb.Instance((0.9, 0.1), K=1), Mine, order="-U")
 results: cb.Results = cb.sweep({"seed": 1}, n_jobs=1)
 same: ca.Results = cb.load("results")
 """
