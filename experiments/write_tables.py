@@ -28,6 +28,7 @@ from experiments import (
     budget_tables,
     config_page,
     other_tables,
+    plan_page,
     results_page,
     reward_tables,
     sharp_tables,
@@ -45,6 +46,7 @@ DOCUMENTS = (
     Path("docs/exactness.md"),
     Path("docs/learners.md"),
     Path("docs/paper.md"),
+    Path("docs/plan.md"),
     Path("docs/results.md"),
     Path("docs/sharp.md"),
 )
@@ -181,6 +183,7 @@ BLOCKS: Mapping[str, Callable[[], str | None]] = {
     **other_tables.BLOCKS,
     **budget_tables.BLOCKS,
     **config_page.BLOCKS,
+    **plan_page.BLOCKS,
     **results_page.BLOCKS,
 }
 """Name of a marked place -> what is written there, `None` to leave what is there.

@@ -9,11 +9,11 @@ from cascadebai_cli.cli.console import say
 
 def schema(
     kind: Annotated[
-        Literal["config", "manifest"],
-        typer.Argument(metavar="config|manifest", help="What is described."),
+        Literal["config", "plan", "manifest"],
+        typer.Argument(metavar="config|plan|manifest", help="What is described."),
     ],
 ) -> None:
-    """Print the JSON Schema of a config or a manifest.json, made from what validates them.
+    """Print the JSON Schema of a config, a plan.json or a manifest.json, made from what validates them.
 
     Editors complete and check a config that begins with the line `# yaml-language-server: $schema=FILE`.
     """

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.model.click_rates import ClickRateFile
+from cascadebai_cli.model.click_rates import ClickRateFile, read_click_rates
 
 CLICKS = re.compile(r"click|success|hit|conver|funny|like", re.IGNORECASE)
 VIEWS = re.compile(r"view|impression|shown|serve|rating|trial|total", re.IGNORECASE)
@@ -29,6 +29,8 @@ def guessed(path: Path) -> ClickRateFile:
     pair = _pair(counts.drop(columns=rates))
     if pair:
         return ClickRateFile(path, clicks=pair[0], views=pair[1], item=item)
+    if len(table.columns) == 1:
+        read_click_rates(ClickRateFile(path, rate=str(table.columns[0])))  # which says what separates the columns
     rate = next((name for name in rates if RATE.search(name)), rates[0] if rates else None)
     if rate is None:
         raise ConfigError(

@@ -7,10 +7,12 @@ from typing import Any
 
 from cascadebai_cli.store.manifest import Manifest
 from cascadebai_cli.study.schema import config_schema, schema_of
+from cascadebai_cli.workflows.plan_schema import PlanFile
 
 SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = MappingProxyType(
     {
         "config": config_schema,
+        "plan": lambda: schema_of(PlanFile, "plan.json of cascadebai plan"),
         "manifest": lambda: schema_of(Manifest, "manifest.json of a sweep of cascadebai"),
     }
 )

@@ -143,6 +143,7 @@ def test_columns_of_all_kinds(
     [
         (None, "there is no such file"),
         ("", "cannot be read"),
+        ("ad;views;clicks\nx;9;1\ny;8;2\n", "separated by semicolons; save the file with commas"),
         ("a,b\nx,y\nz,w\n", "no two columns can be clicks and views"),
         ("ad,rate\nx,0.5\ny,0.5\n", "the same rate"),
     ],
