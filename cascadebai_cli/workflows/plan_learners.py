@@ -32,6 +32,10 @@ class Pace:
         """Of one run."""
         return self.start + self.item * L + (self.step + self.step_item * L) * page_views
 
+    def within(self, seconds: float, L: int) -> int:
+        """Page views of a run that takes so many seconds, 1 at least."""
+        return max(1, int((seconds - self.seconds(0, L)) / (self.step + self.step_item * L)))
+
     def asked(self, budgets: Sequence[int], L: int) -> float:
         """Of one run that is asked at these budgets."""
         each = [self.seconds(budget, L) for budget in budgets]

@@ -95,7 +95,7 @@ def _size(candidate: Candidate, question: Question, seconds: float, trials: int 
     assert candidate.factor is not None
     if candidate.by_steps:
         pace = candidate.paced(question.w_K)
-        cap = int(seconds / (FEWEST_TRIALS * pace.seconds(1, L)))
+        cap = pace.within(seconds / FEWEST_TRIALS, L)
         each = pace.seconds(float(np.minimum(candidate.factor * efforts, cap).mean()), L)
     else:
         cap = SKIPPED_STEPS
