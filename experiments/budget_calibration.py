@@ -44,7 +44,8 @@ class Setting:
 
 
 SETTINGS = {
-    "508": Setting("new_yorker_caption_contest_508_round2.csv", 4, 16_000, ("kl-lucb++", "sar", "uniform"), 20),
+    "508": Setting("new_yorker_caption_contest_508_round2.csv", 4, 16_000, ("sar", "uniform"), 20),
+    "508, KL-LUCB++": Setting("new_yorker_caption_contest_508_round2.csv", 4, 4_000, ("kl-lucb++",), 20),
     "691": Setting("new_yorker_caption_contest_691.csv", 5, 800_000, ("uniform",), 20),
 }
 LAYOUT = Layout("item", "funny", "ratings")
