@@ -41,7 +41,7 @@ def plan(
         float | None, typer.Option(help="Items so much below w(K) are good enough; chosen from a table if not given.")
     ] = None,
     budget: Annotated[
-        int | None,
+        float | None,
         typer.Option(metavar="N", help="Say how likely all K are right after N page views, in place of a guarantee."),
     ] = None,
     sure: Annotated[
@@ -93,7 +93,7 @@ def plan(
     done = work.plan(
         file,
         work.Layout(items, clicks, views, position, event=event, wide=wide, separator=sep),
-        work.Wanted(K, delta, epsilon, truth, seed, page_size, budget, sure),
+        work.Wanted(K, delta, epsilon, truth, seed, page_size, work.page_views(budget), sure),
         work.Effort(learner or (), trials, per_day),
         backend=work.Backend(n_jobs=n_jobs),
         watch=watch,

@@ -20,7 +20,7 @@ def answers_in_words(done: "Plan", answers: "Answers") -> str:
             str(_then(done, answers)),
         ]
     if wanted.sure is not None:
-        parts += [f"page views until all {wanted.K} are right with a chance of {100 * wanted.sure:g}%:"]
+        parts += [f"page views until all {wanted.K} are right with a chance of {100 * wanted.sure:.12g}%:"]
         parts += [str(_needed(done, answers))]
     return "\n".join([*parts, _left_out(done, answers)])
 
@@ -77,6 +77,8 @@ def _left_out(done: "Plan", answers: "Answers") -> str:
     runs = max((point.n for one in answers.learners for point in one.curve), default=0)
     told = [f"simulated runs: {count(runs)} of each learner, {truths_in_words(question)}"]
     short = [one for one in answers.learners if one.budget and one.then is None]
+    if runs * (1 - (question.wanted.sure or 0)) < 1:
+        told += ["so few do not tell such a chance from certainty, the interval does"]
     told += [f"{one.name} needs more page views than there are items" for one in short if _is_too_early(one, question)]
     slow = [_known(one) for one in short if not _is_too_early(one, question)]
     told += [f"too slow to simulate so far, unless --trials is smaller: {', '.join(slow)}"] if slow else []

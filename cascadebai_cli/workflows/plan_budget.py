@@ -178,8 +178,12 @@ def _sizes(
     """How many runs there are, and the budgets at which each learner is asked, so that all fit into the time."""
     share = SECONDS / len(keys) / min(trials or FEWEST_RUNS, FEWEST_RUNS)
     lists = {key: _fitting(CANDIDATES[key], question, budgets, share) for key in keys}
-    each = sum(CANDIDATES[key].paced(question.w_K).asked(lists[key], question.L) for key in keys)
+    each = sum(_seconds(CANDIDATES[key], question, lists[key]) for key in keys)
     return trials or int(np.clip(SECONDS / max(each, 1e-9), FEWEST_RUNS, MOST_RUNS)), lists
+
+
+def _seconds(candidate: Candidate, question: Question, budgets: Sequence[int]) -> float:
+    return candidate.seconds(budgets, question.planned.efforts, question.L, question.w_K)
 
 
 def _refuse_nothing(question: Question, lists: Mapping[str, Sequence[int]]) -> None:
@@ -190,16 +194,17 @@ def _refuse_nothing(question: Question, lists: Mapping[str, Sequence[int]]) -> N
     """
     if any(lists.values()):
         return
-    budget, L, name = question.wanted.budget, question.L, CANDIDATES[next(iter(lists))].name
+    budget, L = question.wanted.budget, question.L
     if budget is not None and budget <= L:
-        raise ConfigError(f"--budget {budget}: {name} needs more page views than the {count(L)} items; give more")
-    raise ConfigError(f"{count(L)} items take {name} too long to simulate; give fewer --trials or another --learner")
+        raise ConfigError(f"--budget {budget}: SAR needs more page views than the {count(L)} items; give more")
+    raise ConfigError("so many page views of so many items take too long to simulate; give fewer, or fewer --trials")
 
 
 def _fitting(candidate: Candidate, question: Question, budgets: Sequence[int], seconds: float) -> tuple[int, ...]:
     """The budgets of which a run takes so many seconds: none that is too large, and then not each of the others."""
-    pace, L, asked = candidate.paced(question.w_K), question.L, question.wanted.budget
-    found = [one for one in budgets if pace.asked([one], L) <= seconds and (one > L or not candidate.beyond_items)]
+    L, asked = question.L, question.wanted.budget
+    possible = [one for one in budgets if one > L or not candidate.beyond_items]
+    found = [one for one in possible if _seconds(candidate, question, [one]) <= seconds]
     anchor = found.index(asked) if asked in found else len(found) - 1
     thinned = ([one for i, one in enumerate(found) if (i - anchor) % step == 0] for step in range(1, len(found) + 1))
-    return next((tuple(some) for some in thinned if pace.asked(some, L) <= seconds), ())
+    return next((tuple(some) for some in thinned if _seconds(candidate, question, some) <= seconds), ())

@@ -15,6 +15,7 @@ from cascadebai_cli.logs.source import file_name
 from cascadebai_cli.workflows.outputs import write_bytes, write_table
 from cascadebai_cli.workflows.plan import Backend, Effort, Layout, Plan, Wanted, plan
 from cascadebai_cli.workflows.plan_json import as_json, asked_json
+from cascadebai_cli.workflows.plan_wanted import page_views
 from cascadebai_cli.workflows.watch import SILENT, Watch
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "Plan",
     "Wanted",
     "as_json",
+    "page_views",
     "plan",
     "refuse_other",
     "refuse_unwritable",

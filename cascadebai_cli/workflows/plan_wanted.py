@@ -63,11 +63,23 @@ class Wanted:
             )
         if self.epsilon is not None and not 0 <= self.epsilon < 1:
             raise ConfigError(f"--epsilon {self.epsilon:g} is no tolerance; give 0 or more, and less than 1")
-        if self.budget is not None and not 1 <= self.budget <= MOST_BUDGET:
-            raise ConfigError(
-                f"--budget {self.budget} is no number of page views; give a whole number from 1 to {MOST_BUDGET:g}"
-            )
+        page_views(self.budget)
         if self.sure is not None and not 0 < self.sure < 1:
             raise ConfigError(
                 f"--sure {self.sure:g} is no chance that can be reached; give one between 0 and 1, such as 0.95"
             )
+
+
+def page_views(number: float | None) -> int | None:
+    """A budget as somebody writes it, such as 20000 or 2e4.
+
+    Raises:
+        ConfigError: if that is no number of page views.
+    """
+    if number is None:
+        return None
+    if not 1 <= number <= MOST_BUDGET or number % 1:
+        raise ConfigError(
+            f"--budget {number:.16g} is no number of page views; give a whole number from 1 to {MOST_BUDGET:g}"
+        )
+    return int(number)

@@ -79,6 +79,24 @@ def test_a_budget_below_the_items_and_of_one_page_view(tmp_path):
     assert "SAR needs more page views than there are items" in result.out
 
 
+def test_a_budget_that_nobody_can_be_asked_at_is_refused(tmp_path):
+    result = plan(tmp_path, "--budget", 3, "--learner", "sar")
+    assert (result.code, result.err) == (
+        2,
+        "error: --budget 3: SAR needs more page views than the 7 items; give more\n",
+    )
+    result = plan(tmp_path, "--budget", 1e15, "--learner", "uniform")
+    assert (result.code, "too long to simulate; give fewer" in result.err) == (2, True)
+    assert not (tmp_path / "plan").exists()
+
+
+def test_few_runs_tell_no_chance_near_certainty(tmp_path):
+    result = plan(tmp_path, "--sure", 0.9999, "--trials", 10, "--learner", "uniform", "--budget", "1e3")
+    assert result.code == 0
+    assert "with a chance of 99.99%:" in result.out
+    assert "so few do not tell such a chance from certainty, the interval does" in result.out
+
+
 @pytest.mark.parametrize("more", [("--page-size", 3), ("--page-size", 1), ("--epsilon", 0.3), ("--truth", "mean")])
 def test_with_other_options(tmp_path, more):
     result = plan(tmp_path, "--budget", 64, "--trials", 4, *more)

@@ -1,0 +1,39 @@
+"""How long simulated runs take, by estimates: which budgets are left out hangs on them."""
+
+import numpy as np
+import pytest
+
+from cascadebai_cli.workflows.plan_learners import CANDIDATES, Pace
+
+HARD = np.array([1e12])
+
+
+def seconds(key, budgets, efforts=HARD, L=10, w_K=0.5):
+    return CANDIDATES[key].seconds(budgets, efforts, L, w_K)
+
+
+def test_a_run_that_goes_on_from_budget_to_budget_costs_its_longest():
+    assert seconds("kl-lucb++", [10, 1000]) == seconds("kl-lucb++", [1000])
+    assert seconds("sar", [10, 1000]) == pytest.approx(seconds("sar", [10]) + seconds("sar", [1000]))
+    assert seconds("uniform", []) == 0
+
+
+def test_a_learner_that_stops_before_its_budget_costs_no_more():
+    easy = np.array([100.0])
+    assert seconds("kl-lucb++", [10**9], easy) == seconds("kl-lucb++", [800], easy)
+    assert seconds("uniform", [10**9], easy) == seconds("uniform", [10**9])
+
+
+def test_what_is_skipped_through_takes_no_longer_than_its_end():
+    assert seconds("cascadebai-kl", [10**15]) == seconds("cascadebai-kl", [10**9]) < 1
+
+
+def test_rare_clicks_slow_kl_lucb_down_and_nobody_else():
+    assert seconds("kl-lucb++", [10**6], w_K=1e-4) > 7 * seconds("kl-lucb++", [10**6])
+    assert seconds("sar", [10**6], w_K=1e-4) == seconds("sar", [10**6])
+
+
+def test_page_views_within_some_seconds():
+    pace = Pace(1.0, 0.1, 1e-3, 1e-4)
+    assert pace.seconds(pace.within(10, 10), 10) == pytest.approx(10, abs=2e-3)
+    assert pace.within(0.5, 10) == 1
