@@ -1,4 +1,4 @@
-"""Draw the pictures of docs/figures.md and docs/sharp.md: `python -m experiments.figures`.
+"""Draw the pictures of docs/figures.md, docs/sharp.md and docs/budget.md: `python -m experiments.figures`.
 
 Each stands behind a block of YAML whose first line names the directories it is drawn from.
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FOLDER = Path("docs")
-PAGES = ("figures.md", "sharp.md")
+PAGES = ("figures.md", "sharp.md", "budget.md")
 BLOCK = re.compile(
     r"```yaml\n# (?P<directories>[^\n]*)\n(?P<config>.*?)```\n\n!\[[^\]]*\]\((?P<file>[^)]*)\)", re.DOTALL
 )

@@ -45,7 +45,7 @@ def plot(
         str | None, _word("COLUMN", "K, L, delta, epsilon, gap, or an option of a learner, such as sigma.")
     ] = None,
     y: Annotated[
-        str | None, _word("WHAT", "steps, observations, error_rate, steps_per_lower_bound or _sharp_bound.")
+        str | None, _word("WHAT", "steps, observations, error_rate, right, steps_per_lower_bound or _sharp_bound.")
     ] = None,
     panels: Annotated[str | None, _word("COLUMNS", "What makes panels: names between commas, or none.")] = None,
     lines: Annotated[str | None, _word("COLUMNS", "What makes lines: the same.")] = None,
