@@ -69,12 +69,15 @@ class Entry(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _refuse_unknown_keys(cls, data: Any, info: ValidationInfo) -> Any:
+    def _check_keys(cls, data: Any, info: ValidationInfo) -> Any:
         if isinstance(data, dict):
             known = cls.known_keys(data, info)
             for key in data:
                 if key not in known:
                     raise mistake(f"unknown key; {suggest(key, known)}", key)
+            for key, said in cls.model_fields.items():
+                if said.is_required() and key not in data and said.examples:
+                    raise mistake(f"missing; write for example {key}: {said.examples[0]}", key)
         return data
 
 

@@ -50,7 +50,7 @@ BAD_VALUES = [
     ("trials: 2", "trials: '2'", "3: trials: '2' is not a whole number; write one without quotes or decimals"),
     ("trials: 2", "trials:", "3: trials: none is not a whole number; write one without quotes or decimals"),
     ("seed: 1", "seed: 1\nrewards: {rows: 0}", "3: rows: 0 is too small; write 1 or more"),
-    ("seed: 1", "seed: 1\nrewards: {reuse: true}", "3: rows: missing; add this key"),
+    ("seed: 1", "seed: 1\nrewards: {reuse: true}", "3: rows: missing; write for example rows: 100000"),
     ("seed: 1", "seed: 1\nrewards: {rows: 9, reuse: 1}", "3: reuse: 1 is not true or false; write one of them"),
     ("seed: 1", "seed: 1\nrewards: {row: 9}", "3: row: unknown key; did you mean rows?"),
     ("seed: 1", "seed: 1\nrewards: 9", "3: rewards: 9 is not a mapping; write keys and values"),
@@ -64,7 +64,7 @@ BAD_VALUES = [
         "seed: 1\nengine: walk",
         "15: learners: 'CascadeBAI': engine walk needs rewards from a table, such as rewards: {rows: 100000}; use engine: auto",
     ),
-    ("seed: 1\n", "", "1: seed: missing; add this key"),
+    ("seed: 1\n", "", "1: seed: missing; write for example seed: 1"),
     ("seed: 1", "seed: -1", "2: seed: -1 is too small; write 0 or more"),
     ("seed: 1", "seed: 1\nseed: 2", "3: seed: the key is already on line 2; leave one out"),
     ("K: [2, 3]", "K: [2, 8]", "5: K: 8 is not less than L = 8 of 'two'; choose a smaller K or more items"),
@@ -123,7 +123,7 @@ BAD_VALUES = [
         "",
         "9: family: missing; write family: two_level, linear, explicit, csv, formula, random or module:function",
     ),
-    ("    w_prime: 1/K**2\n", "", "9: w_prime: missing; add this key"),
+    ("    w_prime: 1/K**2\n", "", "9: w_prime: missing; write for example w_prime: 1/K**2"),
     ("w_prime: 1/K**2", "w_prime: 1/k", "12: w_prime: 1/k uses k, which is not known; did you mean K?"),
     ("w_prime: 1/K**2", "w_prime: 1/K^2", "12: w_prime: '1/K^2' is not a formula; write ** for a power"),
     (
@@ -221,7 +221,7 @@ BAD_VALUES = [
     ("algorithm: cascadebai", "algorithm: cascade", "15: algorithm: 'cascade' is not known; did you mean cascadebai?"),
     ("algorithm: cascadebai", "algorithm: 3", "15: algorithm: 3 is not text; put it in quotes"),
     ("algorithm: cascadebai", "algorithm: [a]", '15: algorithm: ["a"] is not text; put it in quotes'),
-    ("    algorithm: cascadebai\n", "", "14: algorithm: missing; add this key"),
+    ("    algorithm: cascadebai\n", "", "14: algorithm: missing; write for example algorithm: kl-lucb++"),
     (
         "algorithm: cascadebai",
         "algorithm: batrac",
@@ -294,8 +294,14 @@ BAD_FILES = [
         '2: instances: {"name": "a"} is not a list; write [...] or lines that start with a dash',
     ),
     ("seed: 1\ninstances: [a]\nK: 1", "2: instances: 'a' is not a mapping; write keys and values"),
-    ("seed: 1\nK: 1", "1: instances: missing; add this key"),
-    ("seed: 1\nlearners:\n  CascadeBAI: {}\nK: 1", "1: instances: missing; add this key"),
+    (
+        "seed: 1\nK: 1",
+        "1: instances: missing; write for example instances: [{name: ramp, family: linear, w_max: 0.5, w_min: 0.1}]",
+    ),
+    (
+        "seed: 1\nlearners:\n  CascadeBAI: {}\nK: 1",
+        "1: instances: missing; write for example instances: [{name: ramp, family: linear, w_max: 0.5, w_min: 0.1}]",
+    ),
 ]
 """The whole file, and the message behind `bad.yaml:`."""
 
