@@ -42,7 +42,7 @@ baseline: $(STAMP) ## Draw the pictures anew that the tests compare with; look a
 figures: $(STAMP) ## Draw the pictures of docs anew; look at them before committing.
 	$(BIN)/python -m experiments.figures
 
-tables: $(STAMP) ## Write the numbers of README.md and experiments/README.md from results/reference.
+tables: $(STAMP) ## Write the numbers and tables of the documents, and the JSON Schemas.
 	$(BIN)/python -m experiments.write_tables
 
 tour: $(STAMP) ## Make the notebook experiments/tour.ipynb anew, and run it; look at it before committing.

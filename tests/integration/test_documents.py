@@ -12,7 +12,7 @@ from experiments import plan_pages
 
 PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md"]
 WITH_CODE = [path.name for path in PAGES if set(languages(path.read_text(encoding="utf-8"))) - {""}]
-QUICK = {"README.md", "python.md", "budget.md", "configs.md", "exactness.md", "families.md", "results.md", "sharp.md"}
+QUICK = {"README.md", "budget.md", "configs.md", "exactness.md", "families.md", "results.md", "sharp.md"}
 TEXTS = [*PAGES, *(ROOT / "experiments").glob("*.md"), *ROOT.glob("*.md"), ROOT / "configs" / "data" / "README.md"]
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)

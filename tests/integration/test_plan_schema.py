@@ -14,7 +14,14 @@ LOG = "ad,clicks,views\na,500,1000\nb,450,1000\nc,60,1000\nd,50,1000\ne,5,10\n"
 FEW = ("-K", "2", "--learner", "cascadebai-kl", "--trials", "2", "--n-jobs", "1", "--quiet")
 
 
-@pytest.mark.parametrize("more", [(), ("--per-day", "100", "--epsilon", "0.05"), ("--budget", "200", "--sure", "0.9")])
+@pytest.mark.parametrize(
+    "more",
+    [
+        (),
+        pytest.param(("--per-day", "100", "--epsilon", "0.05"), marks=pytest.mark.slow),
+        ("--budget", "200", "--sure", "0.9"),
+    ],
+)
 def test_a_plan_is_what_its_schema_says(more: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("log.csv").write_text(LOG)
