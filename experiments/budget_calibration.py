@@ -5,7 +5,7 @@ items and views, new clicks. The plan is made from that log alone; then each lea
 other budget of the plan, and names all of the best `K` or not.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -19,12 +19,13 @@ from cascadebai_cli.model.instance import FloatArray
 from cascadebai_cli.running.runner import Backend
 from cascadebai_cli.store.intervals import binomial_interval
 from cascadebai_cli.text.numbers import count, percent
-from cascadebai_cli.text.table import as_markdown, table_of
 from cascadebai_cli.workflows.click_log import Question, ask, question_of
 from cascadebai_cli.workflows.plan_budget import answered
 from cascadebai_cli.workflows.plan_learners import CANDIDATES
 from cascadebai_cli.workflows.plan_wanted import Wanted
 from cascadebai_cli.workflows.watch import SILENT
+from experiments.artefacts import REFERENCE
+from experiments.markdown import from_csv, table
 
 NO_TEST = "no test"
 EDGES = (0.0, 0.05, 0.2, 0.4, 0.6, 0.8, 0.95, 1.0)
@@ -124,13 +125,18 @@ def reliability(rows: pd.DataFrame) -> str:
             stated, happened = float(part["chance"].mean()), right / n
             low, high = binomial_interval(right, n)
             size = f"{percent(EDGES[i])} to {percent(EDGES[i + 1])}"
-            shown = [percent(stated, 1), percent(happened, 1), f"{percent(low)} to {percent(high)}"]
-            lines.append([str(file), str(learner), size, count(n), *shown])
+            values = [percent(stated, 1), percent(happened, 1), f"{percent(low)} to {percent(high)}"]
+            lines.append([str(file), str(learner), size, count(n), *values])
             if n >= FEWEST and abs(stated - happened) > largest[0]:
                 largest = abs(stated - happened), f"{learner} on {file}, chances of {size}"
     header = ["file", "learner", "chance", "stated", "mean chance", "all were right", "95 % interval"]
-    table = as_markdown(table_of(header, lines))
+    shown = table(header, lines, numbers=5)
     many = rows.groupby("file", sort=False)["case"].nunique()
     told = ", ".join(f"{count(int(n))} of {file}" for file, n in many.items())
     end = f"Cases: {told}. Largest deviation of a row with {FEWEST} chances or more: {100 * largest[0]:.1f} points"
-    return f"{table}\n\n{end}, {largest[1]}."
+    return f"{shown}\n\n{end}, {largest[1]}."
+
+
+BLOCKS: Mapping[str, Callable[[], str]] = {
+    "plan-budget-calibration": from_csv(REFERENCE / "plan" / "budget_calibration.csv", reliability)
+}

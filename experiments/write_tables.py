@@ -25,6 +25,7 @@ from cascadebai_cli.store.timings import times_of
 from cascadebai_cli.text.numbers import change, coefficient, count, difference, p_value, share
 from cascadebai_cli.workflows import schema
 from experiments import (
+    budget_calibration,
     budget_tables,
     config_page,
     other_tables,
@@ -182,6 +183,7 @@ BLOCKS: Mapping[str, Callable[[], str | None]] = {
     **sharp_tables.BLOCKS,
     **other_tables.BLOCKS,
     **budget_tables.BLOCKS,
+    **budget_calibration.BLOCKS,
     **config_page.BLOCKS,
     **plan_page.BLOCKS,
     **results_page.BLOCKS,

@@ -139,9 +139,10 @@ def answered(
     return Answers(tuple(ranked), float(good.all(axis=1).mean()), float(good.sum(axis=1).mean()))
 
 
-def _rank(asked: Asked) -> tuple[float, float]:
-    """The fewest page views first, or the best chance."""
-    return asked.needed[1] if asked.needed else math.inf, -asked.then.all_right if asked.then else 1.0
+def _rank(asked: Asked) -> tuple[float, float, float]:
+    """The fewest page views first, or the best chance, or who was simulated farthest."""
+    needed = asked.needed[1] if asked.needed else math.inf
+    return needed, -asked.then.all_right if asked.then else 1.0, -asked.last
 
 
 def _so_far(learners: Sequence[Asked]) -> str:

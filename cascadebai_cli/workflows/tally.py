@@ -71,7 +71,8 @@ class Tally:
 
     def _what_they_say(self) -> str:
         """What the trials that ended say, worked out now and then."""
-        if self._so_far and self.done and time.monotonic() - self._said_at > SAY_SECONDS:
+        due = self.done == self.trials or time.monotonic() - self._said_at > SAY_SECONDS
+        if self._so_far and self.done and due:
             self._said, self._said_at = self._so_far(), time.monotonic()
         return self._said
 
