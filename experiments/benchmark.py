@@ -41,7 +41,7 @@ DELTA = 0.1
 REFERENCE_STEPS = 3_000
 """Steps of the stretch that the reference engine runs."""
 TOGETHER = 200
-"""Trials of one measurement of skip-ahead, which runs them side by side: a full block, as sweeps have it."""
+"""Trials of one measurement of skip-ahead, which runs them side by side: half a block of a large sweep."""
 MEASURED = ("steps_per_second", "trials_per_second", "seconds_per_trial", "ratio_to_reference", "mean_steps")
 """What is kept of another commit."""
 

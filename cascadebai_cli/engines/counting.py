@@ -63,8 +63,9 @@ def _shorten(block: Block, row: int, parts: list[IntArray], place: int) -> int:
     nearest = min(keys[rest - 1] - begin, (keys[batch - 1 :] - keys[: 1 - batch]).min())
     if nearest < block.width and nearest < _reach(rows.alive[row], batch):
         return 0
-    parts[place] = keys[-batch:]
-    return int(np.count_nonzero(rows.alive[row].take(keys[:-batch] & (block.width - 1))))
+    parts[place], left = keys[-batch:], keys[:-batch]
+    everybody = rows.d[row] == rows.drawn[row]
+    return len(left) if everybody else int(np.count_nonzero(rows.alive[row].take(left & (block.width - 1))))
 
 
 def _reach(alive: BoolArray, batch: int) -> int:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cascadebai_cli.engines.keys import joined, positions, true_places
+from cascadebai_cli.engines.keys import cumulated, joined, positions, true_places
 from cascadebai_cli.engines.proofs import Means, mean_bounds, suspects
 from cascadebai_cli.engines.rows import Block, Focus, Mode
 from cascadebai_cli.model.instance import BoolArray, FloatArray, IntArray
@@ -109,7 +109,8 @@ def _widen(block: Block, at: IntArray) -> None:
     """Look at all items that matter in the group, from round `look` on."""
     rows = block.rows
     rows.mode[at] = Mode.GROUP
-    rows.level[at] = np.maximum(np.log2(rows.size[at]).astype(np.int64) - block.sizes.divide, 0)
+    left = rows.group.stop[at] - rows.look[at]
+    rows.level[at] = np.maximum(np.ceil(np.log2(left)).astype(np.int64) - block.sizes.divide, 0)
 
 
 def look_at_group(block: Block, at: IntArray) -> None:
@@ -173,8 +174,7 @@ def clicks_before(block: Block, at: IntArray, focus: Focus, border: IntArray) ->
     clicks = rows.clicks[at]
     sums *= np.where(clicks, 1.0, -1.0)[:, None, None]
     sums[:, 0] += focus.base[at[:, None], focus.items[at, :m]]
-    for i in range(1, n):  # faster than a cumulated sum
-        sums[:, i] += sums[:, i - 1]
+    cumulated(sums.swapaxes(0, 1))
     rounds = border - focus.begin[at][:, None]
     sums += np.where(clicks[:, None], 0, rounds)[:, :, None]
     return sums

@@ -5,6 +5,7 @@ keys `round << shift | item` in ascending order, which is the order in which the
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,17 +21,28 @@ def key_type(rounds: int, shift: int) -> type[np.signedinteger[Any]]:
     return np.int32 if rounds << shift < 2**31 else np.int64
 
 
-def group_sums(keys: IntArray, shift: int, size: int, groups: int, clicks: bool) -> FloatArray:
-    """Clicks of each item in the first 0, 1, ..., `groups` groups of `size` rounds, a power of two.
+def group_sums(
+    keys: IntArray, shift: int, size: int, groups: int, clicks: bool, before: IntArray | int = 0
+) -> FloatArray:
+    """Clicks of each item, after `before`, in the first 0, 1, ..., `groups` groups of `size` rounds, a power of two.
 
     Returns:
         whole numbers, shape `(groups + 1, 2 ** shift)`.
     """
     width = 1 << shift
-    cell = ((keys >> (shift + size.bit_length() - 1)) << shift) | (keys & (width - 1))
+    cell = keys >> (shift + size.bit_length() - 1)
+    cell <<= shift
+    cell |= keys & (width - 1)
     rare = np.bincount(cell, minlength=groups * width).reshape(groups, width)
-    sums: np.ndarray = np.zeros((groups + 1, width))
-    np.cumsum(rare if clicks else size - rare, axis=0, out=sums[1:])
+    sums: np.ndarray = np.empty((groups + 1, width))
+    sums[0], sums[1:] = before, rare if clicks else size - rare
+    return cumulated(sums)
+
+
+def cumulated(sums: FloatArray) -> FloatArray:
+    """Sums of the first terms along the first axis, in place: faster than `np.cumsum`."""
+    for last, term in pairwise(sums):
+        term += last
     return sums
 
 

@@ -80,10 +80,7 @@ def _judge(
     """Who is accepted and rejected in states of the items that matter."""
     alive, bounds = alive[:, None], (mean, block.rule.lower(mean, count), block.rule.upper(mean, count))
     mean, lower, upper = (np.where(alive, part, -np.inf) for part in bounds)
-    accept, reject = np.zeros(mean.shape, bool), np.zeros(mean.shape, bool)
-    for each in np.unique(k).tolist():
-        some = np.flatnonzero(k == each)
-        accept[some], reject[some] = block.rule.identify(mean[some], lower[some], upper[some], each)
+    accept, reject = block.rule.identify(mean, lower, upper, np.repeat(k, mean.shape[1]).reshape(mean.shape[:2]))
     return accept & alive, reject & alive
 
 

@@ -92,7 +92,8 @@ class Rows(_Record):
         steps, offset: steps that have ended where the row stands, and observations of the step in progress.
         round, column, met: where it stands, and keys of the stretch before that round.
         T, S: count of every survivor, and their clicks, when the stretch began.
-        rounds, keys, clicks: length of the stretch, its rarer outcomes (`keys`), and whether these are clicks.
+        rounds, drawn: length of the stretch, and survivors when it was drawn.
+        keys, clicks: its rarer outcomes (`keys`), and whether these are clicks.
         size, sums, starts: rounds of a group of the stretch, a power of two, clicks and keys before each group.
         ahead: groups to look at next.
         look, since: round, and item in it, before which nobody else can be identified.
@@ -120,6 +121,7 @@ class Rows(_Record):
     T: IntArray
     S: IntArray = field(metadata=OF_ITEM)
     rounds: IntArray
+    drawn: IntArray
     keys: np.ndarray
     clicks: BoolArray
     size: IntArray

@@ -41,9 +41,9 @@ from cascadebai_cli.engines.stretches import next_stretch
 from cascadebai_cli.learners.racing import RacingLearner
 from cascadebai_cli.model.instance import IntArray
 
-ROWS = 200
+ROWS = 400
 """Trials of one block at most."""
-ENTRIES = 50_000
+ENTRIES = 400 * 128
 """Items of all its trials at most, for the memory that it takes."""
 PADDING = 600
 """Items that do not matter in a call, looked at because they do in another row, that cost as much as another call."""

@@ -57,9 +57,9 @@ def _draw(block: Block, row: int, rounds: float) -> None:
     while 4 * size * sizes.groups <= whole:
         size *= 4
     groups = whole // size
-    rows.rounds[row], rows.size[row] = groups * size, size
+    rows.rounds[row], rows.size[row], rows.drawn[row] = groups * size, size, len(survivors)
     stretch = outcomes.stretch(survivors, int(rows.T[row]), groups * size, block.shift)
     rows.keys[row], rows.clicks[row] = stretch
-    rows.sums[row] = rows.S[row] + group_sums(stretch.keys, block.shift, size, groups, stretch.clicks)
+    rows.sums[row] = group_sums(stretch.keys, block.shift, size, groups, stretch.clicks, rows.S[row])
     starts = positions(stretch.keys, np.arange(groups) * (size << block.shift))
     rows.starts[row] = [*starts, len(stretch.keys)]

@@ -7,11 +7,10 @@ from dataclasses import astuple, dataclass, replace
 from functools import cached_property
 from typing import ClassVar, Literal
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.learners.racing import RacingLearner, RadiusRule
+from cascadebai_cli.learners.racing import RacingLearner, RadiusRule, largest
 from cascadebai_cli.learners.radius import IteratedLogRadius, batch_racing_radius
 from cascadebai_cli.model.instance import BoolArray, FloatArray, IntArray
 
@@ -56,12 +55,11 @@ class BatchRacingRule(RadiusRule):
         """Bounds are ranked, whose radii differ by that of one observation more."""
         return self.radius(T) - self.radius(T + 1)
 
-    def identify(self, mean: FloatArray, lower: FloatArray, upper: FloatArray, k: int) -> tuple[BoolArray, BoolArray]:
+    def identify(
+        self, mean: FloatArray, lower: FloatArray, upper: FloatArray, k: IntArray | int
+    ) -> tuple[BoolArray, BoolArray]:
         """Accept above the (k+1)-th largest upper bound, reject below the k-th largest lower bound."""
-        d = mean.shape[-1]
-        accept = lower > np.partition(upper, d - k - 1)[..., d - k - 1, None]
-        reject = upper < np.partition(lower, d - k)[..., d - k, None]
-        return accept, reject
+        return lower > largest(upper, k), upper < largest(lower, k - 1)
 
 
 class BatRac(RacingLearner):

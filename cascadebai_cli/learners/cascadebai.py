@@ -13,7 +13,7 @@ from cascadebai_cli.learners.kl import KLRule
 from cascadebai_cli.learners.list_length import check_list_length
 from cascadebai_cli.learners.racing import RacingLearner, RacingRule, RadiusRule, boundary, pick
 from cascadebai_cli.learners.radius import IteratedLogRadius, cascade_radius
-from cascadebai_cli.model.instance import BoolArray, FloatArray
+from cascadebai_cli.model.instance import BoolArray, FloatArray, IntArray
 
 Confidence = Literal["lil", "kl"]
 
@@ -43,7 +43,9 @@ class Racing(RacingRule):
         """`min(M, |D|)`."""
         return min(self.list_length or self.K, survivors)
 
-    def identify(self, mean: FloatArray, lower: FloatArray, upper: FloatArray, k: int) -> tuple[BoolArray, BoolArray]:
+    def identify(
+        self, mean: FloatArray, lower: FloatArray, upper: FloatArray, k: IntArray | int
+    ) -> tuple[BoolArray, BoolArray]:
         """Lines 14 to 17: compare with the items of the (k+1)-th and the k-th largest mean.
 
         For epsilon > 0 both rules can hold for one item. It is then rejected: the rejection certifies that it

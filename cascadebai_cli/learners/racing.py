@@ -8,12 +8,14 @@ with every learner that is `LeastObservedFirst`.
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from cascadebai_cli.model.instance import BoolArray, FloatArray, IntArray
+
+Picked = TypeVar("Picked", np.float64, np.int64)
 
 MANY = 512
 """Means from which finding two ranks is faster than sorting."""
@@ -55,15 +57,19 @@ class RacingRule(ABC):
         return np.less(self.upper(mean, T), level)
 
     @abstractmethod
-    def identify(self, mean: FloatArray, lower: FloatArray, upper: FloatArray, k: int) -> tuple[BoolArray, BoolArray]:
+    def identify(
+        self, mean: FloatArray, lower: FloatArray, upper: FloatArray, k: IntArray | int
+    ) -> tuple[BoolArray, BoolArray]:
         """Masks of the survivors to accept and to reject, disjoint, from means and bounds of shape `(..., d)`.
 
         Leading axes are states of their own.
 
-        `k` items are still to be accepted, `1 <= k < d`. The engines that skip rely on this: if no count exceeds
-        `T`, an item may be accepted only if its lower bound exceeds `upper(m, T) - epsilon` for the (k+1)-th
-        largest mean `m`, and rejected only if its upper bound is below `lower(m, T) - epsilon` for the k-th. Who is
-        identified changes nothing if means and bounds of -inf, of no item, stand in between.
+        `k` items are still to be accepted, `1 <= k < d`: one number, or one for each state, of shape `(...)`.
+
+        The engines that skip rely on this: if no count exceeds `T`, an item may be accepted only if its lower bound
+        exceeds `upper(m, T) - epsilon` for the (k+1)-th largest mean `m`, and rejected only if its upper bound is
+        below `lower(m, T) - epsilon` for the k-th. Who is identified changes nothing if means and bounds of -inf, of
+        no item, stand in between.
         """
 
     @property
@@ -155,31 +161,37 @@ def by_mean(mean: FloatArray) -> IntArray:
     return np.argsort(-mean, axis=-1, kind="stable")
 
 
-def of_rank(mean: FloatArray, rank: int) -> IntArray:
-    """`by_mean(mean)[..., rank]`, without sorting."""
+def of_rank(mean: FloatArray, rank: IntArray | int) -> IntArray:
+    """`by_mean(mean)[..., rank]`, of each state at its own rank, without sorting."""
     d = mean.shape[-1]
-    rows = mean.reshape(-1, d)
-    value = np.partition(rows, d - 1 - rank, axis=-1)[:, d - 1 - rank, None]
+    rows, value = mean.reshape(-1, d), largest(mean, rank).reshape(-1, 1)
     equal = rows == value
-    found, passed = equal.argmax(axis=-1), rank - np.count_nonzero(rows > value, axis=-1)
+    found, passed = equal.argmax(axis=-1), np.ravel(rank) - np.count_nonzero(rows > value, axis=-1)
     for row in np.flatnonzero(passed):
         found[row] = np.flatnonzero(equal[row])[passed[row]]
     return np.asarray(found.reshape(mean.shape[:-1]))
 
 
-def boundary(mean: FloatArray, k: int) -> tuple[IntArray, IntArray]:
+def largest(values: FloatArray, rank: IntArray | int) -> FloatArray:
+    """The value of each state that `rank` others precede in descending order, shape `(..., 1)`."""
+    place = np.broadcast_to(values.shape[-1] - 1 - np.asarray(rank), values.shape[:-1])
+    return pick(np.partition(values, np.unique(place), axis=-1), place)
+
+
+def boundary(mean: FloatArray, k: IntArray | int) -> tuple[IntArray, IntArray]:
     """Indices of the k-th and the (k+1)-th largest mean along the last axis; the first of equals ranks higher."""
     if mean.shape[-1] >= MANY:
         return of_rank(mean, k - 1), of_rank(mean, k)
     ranked = by_mean(mean)
-    return ranked[..., k - 1], ranked[..., k]
+    if isinstance(k, int):
+        return ranked[..., k - 1], ranked[..., k]
+    return pick(ranked, k - 1)[..., 0], pick(ranked, k)[..., 0]
 
 
-def pick(values: FloatArray, index: IntArray) -> FloatArray:
+def pick(values: NDArray[Picked], index: IntArray) -> NDArray[Picked]:
     """The value of each state at its own `index`, shape `(..., 1)`; much faster than `np.take_along_axis`."""
     rows = values.reshape(-1, values.shape[-1])
-    picked: FloatArray = rows[np.arange(len(rows)), np.ravel(index)]
-    return picked.reshape(*values.shape[:-1], 1)
+    return rows[np.arange(len(rows)), np.ravel(index)].reshape(*values.shape[:-1], 1)
 
 
 class LeastObservedFirst(ABC):

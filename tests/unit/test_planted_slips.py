@@ -141,17 +141,20 @@ class CascadeCountBefore(CountBefore, ExactCascadeRule):
     pass
 
 
+def of_rank(values, k):
+    """The k-th largest value of each state."""
+    return pick(np.sort(values), np.broadcast_to(values.shape[-1] - k, values.shape[:-1]))
+
+
 class BatchRacingKAndNextExchanged(ExactBatchRacingRule):
     def identify(self, mean, lower, upper, k):
-        d = mean.shape[-1]
-        return lower > np.sort(upper)[..., d - k, None], upper < np.sort(lower)[..., d - k - 1, None]
+        return lower > of_rank(upper, k), upper < of_rank(lower, k + 1)
 
 
 class WeakBatchRacing(ExactBatchRacingRule):
     def identify(self, mean, lower, upper, k):
-        d = mean.shape[-1]
-        accept = lower >= np.sort(upper)[..., d - k - 1, None]
-        return accept, (upper <= np.sort(lower)[..., d - k, None]) & ~accept
+        accept = lower >= of_rank(upper, k + 1)
+        return accept, (upper <= of_rank(lower, k)) & ~accept
 
 
 class BatchRacingNextCount(NextCount, ExactBatchRacingRule):
