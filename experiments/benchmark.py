@@ -1,4 +1,6 @@
-"""How fast the engines are: `make bench`, or `python experiments/benchmark.py`, with `--quick`, `--against`, `--json`.
+"""How fast the engines are, and how fast the program starts: `make bench`.
+
+It is `python experiments/benchmark.py`, with `--quick`, `--against`, `--json`.
 
 Seeds are fixed, so every run simulates the same steps. Rates are steps a second of processor time of one process.
 Ratios are taken between runs that alternate with the reference engine, since times depend on the machine and on what
@@ -42,7 +44,15 @@ REFERENCE_STEPS = 3_000
 """Steps of the stretch that the reference engine runs."""
 TOGETHER = 200
 """Trials of one measurement of skip-ahead, which runs them side by side: half a block of a large sweep."""
-MEASURED = ("steps_per_second", "trials_per_second", "seconds_per_trial", "ratio_to_reference", "mean_steps")
+MEASURED = (
+    "steps_per_second",
+    "trials_per_second",
+    "seconds_per_trial",
+    "ratio_to_reference",
+    "mean_steps",
+    "seconds",
+    "ratio_to_pass",
+)
 """What is kept of another commit."""
 
 Row = dict[str, object]
@@ -165,6 +175,32 @@ def kl_lucb_rows(cap: int, pairs: int) -> list[Row]:
     return rows
 
 
+STARTS: Mapping[str, Sequence[str]] = {
+    "pass": ("-c", "pass"),
+    "import cascadebai_cli": ("-c", "import cascadebai_cli"),
+    "cascadebai --help": ("-m", "cascadebai_cli", "--help"),
+}
+"""What is started -> words behind `python`."""
+
+
+def start_rows(rounds: int) -> list[Row]:
+    """Processor time until a process has started, and over that of one that does nothing."""
+    seconds: dict[str, list[float]] = {name: [] for name in STARTS}
+    for _ in range(rounds):
+        for name, words in STARTS.items():
+            before = seconds_of_children()
+            subprocess.run([sys.executable, *words], check=True, stdout=subprocess.DEVNULL)
+            seconds[name].append(seconds_of_children() - before)
+    middle = {name: median(taken) for name, taken in seconds.items()}
+    return [{"start": name, "seconds": middle[name], "ratio_to_pass": middle[name] / middle["pass"]} for name in STARTS]
+
+
+def seconds_of_children() -> float:
+    """Processor time of all processes that were started and have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def peak_memory() -> float:
     """Peak resident memory of this process in MiB."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -181,6 +217,7 @@ def parts(quick: bool) -> Mapping[str, Callable[[], list[Row]]]:
         "lockstep": partial(lockstep_rows, [20, 200] if quick else [20, 200, 2000], 2_000 if quick else 20_000, pairs),
         "leap": partial(leap_rows, 100_000 if quick else 3_000_000),
         "kl_lucb": partial(kl_lucb_rows, 300 if quick else 3_000, pairs),
+        "start": partial(start_rows, 5 if quick else 15),
     }
 
 
