@@ -1,6 +1,8 @@
-"""Numbers of any kind as arguments, in sentences like those about a config."""
+"""Arguments of any kind, refused in sentences like those about a config."""
 
+import os
 from operator import index
+from pathlib import Path
 from typing import Any
 
 from cascadebai_cli.errors import ConfigError
@@ -46,3 +48,22 @@ def backend_of(n_jobs: Any) -> Backend:
         ConfigError: if it is no such number.
     """
     return Backend(n_jobs=whole("n_jobs", n_jobs))
+
+
+def path_of(name: str, value: Any, what: str) -> Path:
+    """A path, with `~` for the home directory, as a shell takes it.
+
+    Args:
+        name: of the argument.
+        value: what was given.
+        what: what would be right.
+
+    Raises:
+        ConfigError: if it is none: of another type, empty, or a text of several lines.
+    """
+    if not isinstance(value, str | os.PathLike):
+        raise ConfigError(f"{name}: a {type(value).__name__} is none; give {what}")
+    text = os.fspath(value)
+    if not text or "\n" in text or "\0" in text:
+        raise ConfigError(f"{name}: {show(text)} is no path; give {what}")
+    return Path(text).expanduser()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from cascadebai_cli.api.arguments import backend_of, real, whole
+from cascadebai_cli.api.arguments import backend_of, path_of, real, whole
 from cascadebai_cli.api.watch import Onlooker
 from cascadebai_cli.errors import CascadeError, ConfigError
 from cascadebai_cli.study.messages import show
@@ -49,7 +49,7 @@ class Plan:
         Raises:
             ValueError: if it holds another plan.
         """
-        return work.write_plan(self._done, Path(directory), Onlooker())
+        return work.write_plan(self._done, path_of("directory", directory, "one for the plan"), Onlooker())
 
     def __repr__(self) -> str:
         return f"<Plan: {self._in_words}>"
@@ -79,7 +79,7 @@ def plan(
     budget: int | None = None,
     sure: float | None = None,
     truth: str = "posterior",
-    learner: str | Sequence[str] = (),
+    learner: str | Sequence[str] | None = None,
     trials: int | None = None,
     per_day: float | None = None,
     seed: int = 0,
@@ -103,7 +103,7 @@ def plan(
         sure: say after how many page views all `K` are right with so large a chance.
         truth: `posterior` draws the rates of each run from what the log leaves open, `mean` takes the expected ones.
         learner: `kl-lucb++`, `cascadebai-kl`, `cascadebai`, with a budget `sar` or `uniform`, or several of them; the
-            best ones if empty.
+            best ones if `None`.
         trials: simulated runs of each learner; as many as half a minute allows if `None`.
         per_day: page views a day, to know the days.
         seed: root seed.
@@ -114,12 +114,11 @@ def plan(
         ValueError: if the log or a value is not usable.
         CascadeError: if a run raises, or the backend breaks.
     """
-    if not isinstance(log, pd.DataFrame | str | os.PathLike):
-        raise ConfigError(f"{show(log)} is no log; give a table, or the path of a CSV file")
+    file = log if isinstance(log, pd.DataFrame) else path_of("log", log, "a table, or the path of a CSV file")
     if truth not in ("posterior", "mean"):
         raise ConfigError(f"truth: {show(truth)} is not known; use one of posterior, mean")
     done = work.plan(
-        log if isinstance(log, pd.DataFrame) else Path(log),
+        file,
         work.Layout(items, clicks, views, position, event=event, wide=wide),
         work.Wanted(
             whole("K", K, 1),
@@ -132,7 +131,7 @@ def plan(
             None if sure is None else real("sure", sure),
         ),
         work.Effort(
-            [learner] if isinstance(learner, str) else list(learner),
+            [learner] if isinstance(learner, str) else list(learner or ()),
             None if trials is None else whole("trials", trials, 2),
             None if per_day is None else real("per_day", per_day),
         ),

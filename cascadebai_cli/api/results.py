@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from cascadebai_cli.api.arguments import path_of
 from cascadebai_cli.api.watch import Onlooker
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.store.directory import load_results
 from cascadebai_cli.store.files import sha256_of
 from cascadebai_cli.store.schema import TRIALS_CSV
 from cascadebai_cli.store.trials import all_trials
-from cascadebai_cli.study.messages import show
 from cascadebai_cli.study.plain import plain
 from cascadebai_cli.text.numbers import count
 
@@ -129,6 +129,4 @@ def load(directory: str | os.PathLike[str]) -> Results:
     Raises:
         ValueError: if the directory or one of its files is missing, or not what a sweep writes.
     """
-    if not isinstance(directory, str | os.PathLike):
-        raise ConfigError(f"{show(directory)} is no directory; name that of a sweep")
-    return Results(Path(directory))
+    return Results(path_of("directory", directory, "that of a sweep"))

@@ -8,13 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from cascadebai_cli.api.arguments import backend_of
+from cascadebai_cli.api.arguments import backend_of, path_of
 from cascadebai_cli.api.learners import named_in_study
 from cascadebai_cli.api.results import Results
 from cascadebai_cli.api.watch import Onlooker
-from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.study.config import Override, Study, load_study, study_of
-from cascadebai_cli.study.messages import show
 from cascadebai_cli.study.plain import plain
 from cascadebai_cli.workflows import sweep as work
 
@@ -43,16 +41,15 @@ def sweep(
         ValueError: if the study is not usable, or the directory holds trials of another one; nothing has run.
         CascadeError: if the directory cannot be written to, or the backend breaks.
     """
-    if out is not None and not isinstance(out, str | os.PathLike):
-        raise ConfigError(f"out: {show(out)} is no directory; name one")
+    given = None if out is None else path_of("out", out, "the path of a directory")
     read, backend = _study(study, keys), backend_of(n_jobs)
 
     def into(directory: Path) -> Results:
         work.sweep_task(work.Sweep(read, directory), backend=backend, fresh=fresh, watch=Onlooker(progress))
         return Results(directory)
 
-    if out is not None:
-        return into(Path(out))
+    if given is not None:
+        return into(given)
     directory = Path(tempfile.mkdtemp(prefix="cascadebai-"))
     try:
         results = into(directory)
@@ -69,6 +66,4 @@ def _study(study: object, keys: Mapping[str, Any]) -> Study:
         return study_of(named_in_study(study), overrides)
     if isinstance(study, Study):
         return study if study.cells and not overrides else study_of(study.model_dump(mode="json"), overrides)
-    if isinstance(study, str | os.PathLike):
-        return load_study(Path(study), overrides)
-    raise ConfigError(f"{show(study)} is no study; give the path of a config, or its keys and values")
+    return load_study(path_of("study", study, "the path of a config, or its keys and values"), overrides)

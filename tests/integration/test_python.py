@@ -99,7 +99,10 @@ def test_more_trials_begin_with_the_same_ones_for_any_number_of_jobs() -> None:
     [
         ({"learner": "cascadebay"}, "learner: 'cascadebay' is not known; did you mean cascadebai?"),
         ({"learner": 3}, "learner: 3 is not text; put it in quotes"),
-        ({"sigmo": 1}, "sigmo: unknown key; did you mean sigma?"),
+        ({"sigmo": 1}, "sigmo: unknown option; did you mean sigma?"),
+        ({"trails": 1}, "trails: unknown option; did you mean trials?"),
+        ({"learner": ["sar", "batrac"]}, "learner: give one; tables of several can be joined with pandas.concat"),
+        ({"learner": "nowhere:Class"}, "learner: nowhere:Class: no module 'nowhere' in "),
         ({"sigma": "x"}, "sigma: 'x' is not a number; write one such as 0.1"),
         ({"delta": 1.5}, "delta: 1.5 is too large; write a value less than 1"),
         ({"trials": 0}, "trials: 0 is too small; write 1 or more"),
@@ -197,9 +200,20 @@ def test_a_wrong_file_has_the_sentence_of_the_command_line(tmp_path: Path) -> No
         with pytest.raises(ValueError, match=" ") as error:
             cb.load(wrong)
         assert f"{error.value}\n" == refusal("fit", wrong)
-    for no_study in (None, 3, [STUDY]):
-        with pytest.raises(ValueError, match="is no study; give the path of a config"):
+    for no_study in (None, 3, [STUDY], pd.DataFrame(), "", "seed: 1\ntrials: 3\n"):
+        with pytest.raises(ValueError, match=r"^study: .*; give the path of a config, or its keys and values$"):
             cb.sweep(no_study)  # type: ignore[arg-type]
+    for no_directory in (3, ""):
+        with pytest.raises(ValueError, match=r"^out: .*; give the path of a directory$"):
+            cb.sweep(STUDY, no_directory)  # type: ignore[arg-type]
+        with pytest.raises(ValueError, match=r"^directory: .*; give that of a sweep$"):
+            cb.load(no_directory)  # type: ignore[arg-type]
+
+
+def test_a_tilde_is_the_home_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert cb.sweep(STUDY, "~/out", n_jobs=1).directory == tmp_path / "out"
+    assert len(cb.load("~/out").trials) == 4
 
 
 # --- results --------------------------------------------------------------------------------------------------------
@@ -314,7 +328,8 @@ rows: pd.DataFrame = cb.simulate(cb.Instance([0.9, 0.1], K=1), trials=3)
 @cb.learner("mine")
 class Mine:
     def __init__(self, L: int, K: int, delta: float, epsilon: float = 0.0) -> None:
-        self.finished, self.recommendation = False, ()
+        self.finished = False
+        self.recommendation: tuple[int, ...] = ()
 
     def select(self) -> list[int]:
         return [0]
