@@ -12,7 +12,6 @@ from experiments.markdown import table
 
 HEADER = ["key", "what it may be", "if left out", "meaning", "example"]
 FAMILIES = ("TwoLevel", "Linear", "Explicit", "Csv", "ByFormula", "Random", "Own")
-SPANS = {"Range": "`{from, to, step}`", "Growth": "`{from, to, times}`"}
 MANY = 10**9
 """Limits from here on are no more than what can be counted."""
 
@@ -99,8 +98,9 @@ def _words(schema: Schema) -> str:
         ]
         return ", or ".join(dict.fromkeys(said))
     if "$ref" in schema:
-        name = schema["$ref"].rpartition("/")[2]
-        return SPANS.get(name, "keys, see below")
+        return "keys, see below"
+    if "title" in schema:
+        return f"`{schema['title']}`"
     if "enum" in schema or "const" in schema:
         return ", ".join(f"`{value}`" for value in schema.get("enum", [schema.get("const")]))
     return _PLAIN[schema.get("type", "")](schema)

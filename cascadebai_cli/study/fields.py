@@ -5,7 +5,16 @@ from itertools import count, takewhile
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    WithJsonSchema,
+    model_validator,
+)
 
 from cascadebai_cli.errors import suggest
 from cascadebai_cli.study.messages import mistake, show
@@ -201,25 +210,29 @@ Filled = Field(strict=False, json_schema_extra={"minItems": 1})
 Size = Annotated[int, Field(ge=1, le=MOST_ITEMS)]
 
 
-class Range(BaseModel):
-    """`{from: 20, to: 60, step: 2}`: whole numbers, both ends included; `points` reads it."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    first: Annotated[int, Field(alias="from", ge=1)]
-    to: Annotated[int, Field(ge=1)]
-    step: Annotated[int, Field(ge=1)] = 1
+_WHOLE = {"type": "integer", "minimum": 1}
 
 
-class Growth(BaseModel):
-    """`{from: 500, to: 16000, times: 2}`: each one `times` the one before; `growing` reads it."""
+def _span(title: str, further: str, values: dict[str, Any]) -> dict[str, Any]:
+    """JSON Schema of a mapping with `from`, `to` and perhaps a further key."""
+    properties = {"from": _WHOLE, "to": _WHOLE, further: values}
+    return {
+        "title": title,
+        "type": "object",
+        "properties": properties,
+        "required": ["from", "to"],
+        "additionalProperties": False,
+    }
 
-    model_config = ConfigDict(extra="forbid")
 
-    first: Annotated[int, Field(alias="from", ge=1)]
-    to: Annotated[int, Field(ge=1)]
-    times: Annotated[float, Field(ge=SLOWEST_GROWTH)] = 2
-
+RANGE = _span("{from, to, step}", "step", {**_WHOLE, "default": 1})
+"""How a mapping that `points` reads looks to an editor."""
+Range = Annotated[dict[str, Any], WithJsonSchema(RANGE)]
+Growth = Annotated[
+    dict[str, Any],
+    WithJsonSchema(_span("{from, to, times}", "times", {"type": "number", "minimum": SLOWEST_GROWTH, "default": 2})),
+]
+"""The same of `growing`."""
 
 Item = TypeVar("Item")
 Several = Annotated[list[Item], Field(min_length=1, json_schema_extra={"uniqueItems": True})]

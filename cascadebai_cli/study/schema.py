@@ -11,7 +11,7 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from cascadebai_cli.learners.registry import ALGORITHMS
 from cascadebai_cli.study.document import read_value
-from cascadebai_cli.study.fields import Range
+from cascadebai_cli.study.fields import RANGE
 from cascadebai_cli.study.learners import LearnerEntry, adapter_of, default_options, options_of
 from cascadebai_cli.study.options import OPTIONS
 from cascadebai_cli.study.own_family import Own
@@ -19,6 +19,7 @@ from cascadebai_cli.study.study import Study
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 Schema = dict[str, Any]
+_RANGE = "Range"
 
 
 class _Plain(GenerateJsonSchema):
@@ -37,8 +38,8 @@ def config_schema() -> Schema:
     """JSON Schema of a config."""
     schema = schema_of(Study, "A study of cascadebai")
     definitions = schema["$defs"]
+    definitions[_RANGE] = RANGE
     schema["required"].remove("study")  # by default the name of the file
-    definitions[Range.__name__] = _Plain().generate(Range.__pydantic_core_schema__)
     learner = definitions.pop(LearnerEntry.__name__)
     definitions.update({name: _learner(learner, name) for name in ALGORITHMS})
     definitions["module:Class"] = _own(learner, "algorithm")
@@ -118,7 +119,7 @@ def _place_of(name: str, key: str) -> Schema:
 def _one_or_several(key: Schema, one: Schema) -> Schema:
     value = {part: content for part, content in key.items() if part not in OUTSIDE}
     several = {"type": "array", "items": one, "minItems": 1}
-    return {"anyOf": [value, several, _ref(Range.__name__)], **{part: key[part] for part in OUTSIDE if part in key}}
+    return {"anyOf": [value, several, _ref(_RANGE)], **{part: key[part] for part in OUTSIDE if part in key}}
 
 
 def _only_with_place(key: str, one: Schema) -> Schema:
