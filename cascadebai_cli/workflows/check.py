@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from cascadebai_cli.analysis.bounds import learner_bounds
@@ -12,6 +13,7 @@ from cascadebai_cli.analysis.provenance import spans
 from cascadebai_cli.analysis.tables import StudyTable
 from cascadebai_cli.analysis.varying import names_of
 from cascadebai_cli.running.interrupts import one_interrupt
+from cascadebai_cli.running.memory import refuse_too_large
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.config import Study
 from cascadebai_cli.study.enough import first_of, most_of
@@ -69,11 +71,12 @@ def check(config: Path, *, given: Given = NOTHING, pilot: float = 5.0) -> Checke
         pilot: seconds for trials that tell the time, about; 0 for none.
 
     Raises:
-        ConfigError: if the config is not usable.
+        ConfigError: if the config is not usable, or a trial needs more memory than this machine has.
         CascadeError: if a trial of the pilot fails.
     """
     study = read_study(config, given)
     check_rows(study)
+    refuse_too_large(study.cells, [np.zeros(1, np.int64)] * len(study.cells), 1)
     parts = _parts(study.cells)
     with one_interrupt():
         rows = pd.DataFrame([_row(study, part, pilot / len(parts)) for part in parts])

@@ -92,6 +92,11 @@ def test_what_is_wrong_is_refused_as_by_a_sweep(config: Path) -> None:
     assert "--pilot" in call("check", config, "--pilot", "-1").err
 
 
+def test_what_needs_too_much_memory_is_refused_before_a_pilot(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cascadebai_cli.running.memory.machine_memory", lambda: 10)
+    assert "of memory, but this machine has 0.0 GB" in refusal("check", config)
+
+
 def test_a_starter_is_valid_and_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert "written: study.yaml" in call("init").out
