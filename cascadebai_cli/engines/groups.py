@@ -18,7 +18,8 @@ def look_at_groups(block: Block, at: IntArray) -> None:
     count = np.minimum(rows.ahead[at], groups - first)
     of = np.repeat(np.arange(len(at)), count)
     row, group = at[of], (first - np.cumsum(count) + count)[of] + np.arange(len(of))
-    sums = np.concatenate([rows.sums[i][a : a + n + 1] for i, a, n in zip(at, first, count, strict=True)])
+    parts = zip(rows.sums[at].tolist(), first.tolist(), (first + count + 1).tolist(), strict=True)
+    sums = np.concatenate([each[begin:end] for each, begin, end in parts])
     begin = np.arange(len(of)) + of  # a row has one border more than groups
     before, alive, start = sums[begin], rows.alive[row], group * rows.size[row]
     T = (rows.T[row] + start)[:, None]

@@ -20,7 +20,8 @@ above or below both `j*` and `j'` all the time: with `k` less the number of thos
 and `j'`, and so the same items, among those that matter. For a rule that ranks bounds and not means, whose counts
 differ by one, the boundary is wider by `blur`. (4) After a removal the focus stays what it is if the lemma says so;
 otherwise the group is looked at again, for the items and the `k` that are left. (5) In a round the state of the items
-that matter changes only when one of them is observed (`moments`), so no end of a step is missed. (6) Between two
+that matter changes only when one of them is observed (`moments`), so no end of a step is missed; the later states of the
+round stay as they were judged if those who are removed rank beside the boundary all the time. (6) Between two
 removals steps are cut as in the loop: at every click and every full batch (`keys`), from the offset that the last
 cut left. Nothing depends on the other rows: each has a generator of its own, and every number of a row is computed from
 that row alone.

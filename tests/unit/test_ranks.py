@@ -25,3 +25,19 @@ def test_the_boundary_does_not_depend_on_how_it_is_found(monkeypatch, k):
     found = [values.tolist() for values in racing.boundary(mean, k)]
     monkeypatch.setattr(racing, "MANY", 601)
     assert [values.tolist() for values in racing.boundary(mean, k)] == found
+
+
+@pytest.mark.parametrize("many", [1, 512])
+def test_each_state_may_have_its_own_k(monkeypatch, many):
+    """Means with many ties, of one state for each `k` and moment."""
+    monkeypatch.setattr(racing, "MANY", many)
+    mean = np.random.default_rng(2).integers(0, 4, (7, 5, 8)) / 4
+    k = np.repeat(np.arange(1, 8), 5).reshape(7, 5)
+    found = [index.tolist() for index in racing.boundary(mean, k)]
+    alone = [
+        [racing.boundary(state, int(each)) for state in states] for states, each in zip(mean, k[:, 0], strict=True)
+    ]
+    assert found == [[[int(pair[which]) for pair in row] for row in alone] for which in (0, 1)]
+    assert racing.largest(mean, k)[..., 0].tolist() == [
+        [sorted(state)[7 - each] for state in states.tolist()] for states, each in zip(mean, k[:, 0], strict=True)
+    ]
