@@ -12,6 +12,9 @@ from cascadebai_cli.api.arguments import backend_of, path_of
 from cascadebai_cli.api.learners import named_in_study
 from cascadebai_cli.api.results import Results
 from cascadebai_cli.api.watch import Onlooker
+from cascadebai_cli.errors import CascadeError
+from cascadebai_cli.store.schema import FAILURES
+from cascadebai_cli.store.trials import holds_rows
 from cascadebai_cli.study.config import Override, Study, load_study, study_of
 from cascadebai_cli.study.plain import plain
 from cascadebai_cli.workflows import sweep as work
@@ -39,13 +42,16 @@ def sweep(
 
     Raises:
         ValueError: if the study is not usable, or the directory holds trials of another one; nothing has run.
-        CascadeError: if the directory cannot be written to, or the backend breaks.
+        CascadeError: if no trial ends, the directory cannot be written to, or the backend breaks. Of trials that raise
+            beside others warnings tell, and their cells have fewer rows.
     """
     given = None if out is None else path_of("out", out, "the path of a directory")
     read, backend = _study(study, keys), backend_of(n_jobs)
 
     def into(directory: Path) -> Results:
         work.sweep_task(work.Sweep(read, directory), backend=backend, fresh=fresh, watch=Onlooker(progress))
+        if not holds_rows(directory):
+            raise CascadeError(f"no trial ended; {directory / FAILURES} says why")
         return Results(directory)
 
     if given is not None:
@@ -54,7 +60,8 @@ def sweep(
     try:
         results = into(directory)
     except Exception:  # after Ctrl-C the finished trials stay
-        shutil.rmtree(directory, ignore_errors=True)
+        if not (directory / FAILURES).exists():
+            shutil.rmtree(directory, ignore_errors=True)
         raise
     weakref.finalize(results, shutil.rmtree, directory, ignore_errors=True)
     return results

@@ -19,6 +19,7 @@ from typing import NamedTuple
 from cascadebai_cli import __version__
 
 OURS = __name__.partition(".")[0]
+_NAMES_OF_OURS = (OURS, "cascadebai")
 _STANDARD = Path(sysconfig.get_path("stdlib")).resolve()
 _INSTALLED = ("site-packages", "dist-packages")
 _BY_NAME = ("import_module", "__import__")
@@ -69,7 +70,7 @@ def _part(spec: ModuleSpec, own: bool) -> tuple[str, tuple[str, ...]]:
     """What a module adds to the hash, and what it imports; nothing of one without a file or of Python's own."""
     if spec.origin is None or is_standard(spec):
         return "", ()
-    if not own and (_top(spec.name) == OURS or _is_installed(Path(spec.origin))):
+    if not own and (_top(spec.name) in _NAMES_OF_OURS or _is_installed(Path(spec.origin))):
         return _distribution(_top(spec.name)), ()
     return _file(spec.origin, spec.name, spec.submodule_search_locations is not None)
 
@@ -82,7 +83,7 @@ def _top(name: str) -> str:
 def _distribution(top: str) -> str:
     """Names and versions of the distributions that hold a top-level module."""
     try:
-        return f"{top}=={__version__ if top == OURS else version(top)}"
+        return f"{top}=={__version__ if top in _NAMES_OF_OURS else version(top)}"
     except PackageNotFoundError:
         return " ".join(sorted(f"{name}=={version(name)}" for name in set(packages_distributions().get(top, ()))))
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
+from pickle import PicklingError
 from typing import Any, Literal, Protocol
 
 from cascadebai_cli.errors import CascadeError, ConfigError
@@ -177,6 +178,11 @@ def _loky(workers: int) -> Iterator[tuple[int, TaskRunner]]:
             raise CascadeError(
                 "a worker process was killed, perhaps for want of memory; run the same command again to go on, "
                 "with a smaller --n-jobs if it happens again"
+            ) from error
+        except PicklingError as error:
+            raise CascadeError(
+                "a learner uses something that other processes cannot get, such as a lock or an open file; make that "
+                "in its constructor, or stay in one process with --n-jobs 1"
             ) from error
 
 

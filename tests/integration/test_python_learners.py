@@ -1,5 +1,6 @@
 """Learners that are written in a notebook or a script: the same rows here and in other processes."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -140,6 +141,48 @@ def test_a_trial_that_raises_is_an_error_with_the_traceback_of_the_learner() -> 
     ) as e:
         cb.simulate(INSTANCE, local(Failing))
     assert 'raise RuntimeError("never")' in e.value.__notes__[0]
+
+
+@pytest.mark.filterwarnings("default::UserWarning")
+def test_a_sweep_goes_on_beside_trials_that_raise_and_ends_if_all_do(tmp_path: Path) -> None:
+    entries = [{"name": "own", "algorithm": local(Failing)}, {"name": "paper", "algorithm": "cascadebai"}]
+    study = {
+        "seed": 1,
+        "trials": 2,
+        "K": 1,
+        "instances": [{"name": "i", "family": "explicit", "weights": [0.9, 0.1]}],
+    }
+    with pytest.warns(UserWarning, match=r"trial 0 of i, own: .* failed: RuntimeError: never$"):
+        results = cb.sweep({**study, "learners": entries}, tmp_path / "some", n_jobs=1)
+    assert results.trials["learner"].unique().tolist() == ["paper"]
+    with pytest.warns(UserWarning, match="failed"), pytest.raises(CascadeError, match=r"^no trial ended; ") as error:
+        cb.sweep({**study, "learners": entries[:1]}, n_jobs=1)
+    log = Path(str(error.value).removeprefix("no trial ended; ").removesuffix(" says why"))
+    assert 'raise RuntimeError("never")' in log.read_text()
+    shutil.rmtree(log.parent)
+
+
+LOCKED = """\
+import threading
+lock = threading.Lock()
+
+class Locked(Until):
+    def select(self):
+        with lock:
+            return super().select()
+
+print(len(cb.simulate(instance, Locked, trials=2)))
+try:
+    cb.simulate(instance, Locked, trials=4, n_jobs=2)
+except Exception as error:
+    print(type(error).__name__, error)
+"""
+
+
+def test_what_other_processes_cannot_get_is_said_in_one_sentence(tmp_path: Path) -> None:
+    worked, refused = run(LOCKED, tmp_path)
+    assert worked == "2"
+    assert refused.startswith("CascadeError a learner uses something that other processes cannot get, such as a lock")
 
 
 @pytest.mark.parametrize(
