@@ -2,15 +2,16 @@
 
 What is hashed is what runs: the bytecode of functions, their constants and defaults, and all that they name, functions,
 classes and numbers alike, however deep; of what comes from a module its code (`sources`). Comments and the names of
-files do not count. Another Python compiles to other bytecode, so that it gives another hash. Of an object that is
-neither code nor a plain value only the type counts.
+files do not count. Another Python compiles to other bytecode, so that it gives another hash. Of an object whose class
+comes from a module only the type counts.
 """
 
 import dis
 import hashlib
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
+from functools import partial
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,16 @@ class _Reader:
             if isinstance(value, kind):
                 yield from parts(self, value)
                 return
-        yield f"{type(value).__module__}.{type(value).__qualname__}"
+        yield from self._object(value)
+
+    def _object(self, value: Any) -> Iterator[str]:
+        """Of an object what it wraps, and its attributes if its class stands in no module."""
+        yield f"{type(value).__module__}.{type(value).__qualname__} {getattr(value, '__name__', '')}"
+        if hasattr(value, "__wrapped__"):
+            yield self.text(value.__wrapped__)
+        if is_live(type(value)):
+            yield self.text(type(value))
+            yield from self._mapping(getattr(value, "__dict__", {}))
 
     def _class(self, made: type) -> Iterator[str]:
         if not is_live(made):
@@ -95,6 +105,12 @@ class _Reader:
     def _wrapper(self, value: Any) -> Iterator[str]:
         yield self.text(value.__func__)
 
+    def _partial(self, value: Any) -> Iterator[str]:
+        yield from map(self.text, (value.func, value.args, value.keywords))
+
+    def _method(self, value: MethodType) -> Iterator[str]:
+        yield from map(self.text, (value.__func__, value.__self__))
+
     def _list(self, values: Any) -> Iterator[str]:
         yield from map(self.text, values)
 
@@ -123,6 +139,8 @@ _PARTS: dict[Any, Callable[[_Reader, Any], Iterator[str]]] = {
     CodeType: _Reader._code,
     property: _Reader._property,
     _WRAPPERS: _Reader._wrapper,
+    partial: _Reader._partial,
+    MethodType: _Reader._method,
     (list, tuple): _Reader._list,
     (set, frozenset): _Reader._set,
     Mapping: _Reader._mapping,

@@ -14,6 +14,8 @@ from cascadebai_cli.learners.racing import RacingLearner
 
 CELL = """\
 import math
+from dataclasses import dataclass
+from functools import lru_cache, partial
 import numpy as np
 from cascadebai_cli.learners.kl import kl_upper
 
@@ -21,8 +23,19 @@ STEP = 3
 TABLE = {"a": [1, 2.5], "b": (None, "x")}
 ARRAY = np.arange(4)
 
+@dataclass
+class Settings:
+    width: int = 1
+
+SETTINGS = Settings(5)
+half = partial(max, 0.5)
+
+@lru_cache
+def cached(x):
+    return x * 7
+
 def inner(x):
-    return x + STEP
+    return x + STEP, cached(x), half(x), SETTINGS.width
 
 def helper(x, more=2):
     return [inner(y) for y in range(x)]
@@ -84,6 +97,10 @@ def test_comments_blanks_and_what_is_not_used_do_not_count(old: str, new: str) -
         ("np.arange(4)", "np.arange(4.0)"),
         ("x + STEP", "x - STEP"),
         ("more=2", "more=3"),
+        ("x * 7", "x * 8"),
+        ("max, 0.5", "max, 0.25"),
+        ("max, 0.5", "min, 0.5"),
+        ("Settings(5)", "Settings(6)"),
         ("limit = 10", "limit = 11"),
         ("math.pi > self.L", "math.pi < self.L"),
         ("TABLE", "ARRAY"),
