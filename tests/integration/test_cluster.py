@@ -5,10 +5,17 @@ import socket
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
-from sweeps import ROOT, environment, finished, refusal, start, sweep, tables, write_config
+from sweeps import ROOT, call, environment, finished, refusal, start, sweep, tables, write_config
+
+from cascadebai_cli.learners.cascadebai import CascadeBAI
+from cascadebai_cli.learners.kl_lucb import KLLucb
+from cascadebai_cli.running.blocks import BlockQueue
+from cascadebai_cli.running.work import Settings
+from cascadebai_cli.workflows import open_sweep
 
 pytest.importorskip("distributed")
 
@@ -30,6 +37,13 @@ class Mine:
         if not self.finished:
             Path("pids", str(os.getpid())).touch()
         self.finished = self.stops
+"""
+
+STEPPING = """\
+max_steps: 200
+learners:
+  - {name: ordered, algorithm: cascadebai, order: -mean}
+  - {name: KL-LUCB++, algorithm: kl-lucb++}
 """
 
 
@@ -88,6 +102,22 @@ def test_the_same_bytes(tmp_path, cluster):
     cluster.add_worker()
     done = finished("sweep", config, *cluster.options("out"))
     assert done.returncode == 0, done.stderr
+    assert tables(tmp_path / "out") == tables(tmp_path / "expected")
+
+
+@pytest.mark.slow
+def test_the_same_bytes_of_trials_that_are_paused_again_and_again(tmp_path, cluster, monkeypatch):
+    """They come back at once and go on in whichever worker is free."""
+    config = write_config(tmp_path, 2, STEPPING)
+    assert call("sweep", config, "--out", tmp_path / "expected", "--n-jobs", 2, "--quiet").code == 0
+    cluster.add_worker()
+    cluster.add_worker()
+    paused, learn = [], BlockQueue.learn
+    monkeypatch.setattr(open_sweep, "Settings", partial(Settings, seconds=0))
+    monkeypatch.setattr(BlockQueue, "learn", lambda queue, done: paused.extend(done.paused) or learn(queue, done))
+    assert call("sweep", config, *cluster.options("out"), "--quiet").code == 0
+    assert {begun.learner.__class__ for begun in paused} == {CascadeBAI, KLLucb}
+    assert len(paused) > 40
     assert tables(tmp_path / "out") == tables(tmp_path / "expected")
 
 
