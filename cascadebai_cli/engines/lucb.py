@@ -104,9 +104,10 @@ class _Lucb:
         if L < lucb_rows.LONG:
             ordered = np.sort(code, axis=1)
             outside, inside = ordered[:, :m], ordered[:, L - K :]
-        else:
-            ordered = np.partition(code, (m - 1, L - K), axis=1)
-            outside, inside = np.sort(ordered[:, :m], axis=1), np.sort(ordered[:, L - K :], axis=1)
+        else:  # few are found fast from below only, and codes without a sign begin with those of `J`
+            outside = np.sort(np.partition(code, m - 1, axis=1)[:, :m], axis=1)
+            first = np.partition(code.view(np.uint64), K - 1, axis=1)[:, :K]
+            inside = np.sort(first.astype(np.int64), axis=1)
         return _Sides(outside, inside, outside[:, :1] & ~self.low, inside[:, :1] & ~self.low)
 
     def _may_stop(self, sides: _Sides, rows: IntArray | slice = slice(None)) -> BoolArray:
@@ -148,7 +149,7 @@ class _Lucb:
         at = rows.move(places, T)
         touched = rows.mean.take(places) >= rows.level.take(places)
         if np.count_nonzero(touched):
-            rows.rank(np.unique(places[touched] // self.rule.L))
+            rows.rank(np.flatnonzero(np.bincount(places[touched] // self.rule.L)))
         if np.count_nonzero(at & rows.last == rows.last):
             rows.read_on()
 

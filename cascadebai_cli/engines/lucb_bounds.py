@@ -22,10 +22,15 @@ class Bounds:
         self._kept = np.zeros((2, KNOWN * (KNOWN + 1) // 2), np.int64)
 
     def of(self, inside: bool, T: IntArray, S: IntArray) -> IntArray:
-        """Lower bounds inside `J`, and `-1` less the upper ones outside; in units, shape as `T` and `S`."""
-        negative = self._looked_up(inside, T, S) if T.max() < KNOWN else self._computed(inside, T, S)
-        bound: IntArray = ~negative if inside else negative
-        return bound
+        """Lower bounds inside `J`, and `-1` less the upper ones outside; in units, shape as `T` and `S`, two axes."""
+        far = T.max(axis=1) >= KNOWN
+        if not np.count_nonzero(far):
+            negative = self._looked_up(inside, T, S)
+        else:
+            negative = np.empty(T.shape, np.int64)
+            negative[far] = self._computed(inside, T[far], S[far])
+            negative[~far] = self._looked_up(inside, T[~far], S[~far])
+        return ~negative if inside else negative
 
     def _looked_up(self, inside: bool, T: IntArray, S: IntArray) -> IntArray:
         kept, at = self._kept[int(inside)], self._first.take(T) + S

@@ -40,7 +40,7 @@ SPARE = 8
 """A window with fewer outcomes left is read on as soon as its row is looked at."""
 FAR = np.int64(1) << 62
 """Farther from the boundary than any item, and later than any turn."""
-REST = 2
+REST = 3
 """A window is read on with others if less than one in so many of its outcomes is left."""
 NEAR = 2
 """Codes of the other side are read too where the mean is so many standard deviations from its level."""
@@ -117,7 +117,8 @@ class LucbRows(RowState):
         inside, self.level[rows] = ranked(np.abs(self.mean[rows]), self.rule.K)
         row, item = np.nonzero(inside != self.inside[rows])
         self.inside[rows] = inside
-        self._change_sides(rows[row] * self.rule.L + item)
+        if len(row):
+            self._change_sides(rows[row] * self.rule.L + item)
 
     def _change_sides(self, places: IntArray) -> None:
         """Turn the windows of places; where the codes of the other side are not known, read them."""
@@ -235,7 +236,7 @@ def ranked(mean: FloatArray, K: int) -> tuple[BoolArray, FloatArray]:
     best, rows, inside = _best(mean, K + 1), np.arange(len(mean))[:, None], np.zeros(mean.shape, bool)
     first, last = best[:, :K], best[:, K - 1 : K]
     inside[rows, first] = True
-    worst, rival = mean[rows, last], mean[rows, best[:, K:]]
+    worst, rival = mean[rows, best[:, K - 1 :]].T[:, :, None]
     halfway = (worst + rival) / 2
     # the next number is beyond what is reached by the same mean again
     above, below = (np.where(worst == rival, np.nextafter(of, np.inf), of) for of in (halfway, -halfway))
@@ -248,6 +249,6 @@ def _best(mean: FloatArray, n: int) -> IntArray:
     """The `n` items with the largest means in order, of equals the first."""
     if mean.shape[1] < LONG:
         return by_mean(mean)[:, :n]
-    least = np.partition(mean, -n, axis=1)[:, -n, None]
+    least = -np.partition(-mean, n - 1, axis=1)[:, n - 1, None]  # much faster than from above
     some = np.flatnonzero((mean >= least).any(axis=0))
     return np.asarray(some[by_mean(mean[:, some])[:, :n]])

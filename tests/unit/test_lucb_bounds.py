@@ -27,7 +27,8 @@ def test_are_those_of_the_rule(known):
         bounds = Bounds(RULE)
         for inside in (True, False, True, False):
             for some in np.array_split(rng.permutation(np.repeat(np.arange(len(T)), 2)), 9):
-                assert bounds.of(inside, T[some], S[some]).tolist() == expected[inside][some].tolist()
+                found = bounds.of(inside, T[some, None], S[some, None])
+                assert found[:, 0].tolist() == expected[inside][some].tolist()
 
 
 def test_are_computed_once():
