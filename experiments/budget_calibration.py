@@ -8,7 +8,9 @@ other budget of the plan, and names all of the best `K` or not.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -113,28 +115,55 @@ def as_table(found: Sequence[Stated]) -> pd.DataFrame:
 
 
 def reliability(rows: pd.DataFrame) -> str:
-    """The chances of each learner on each file by their size, as Markdown, and the largest deviation in words."""
+    """Two tables as Markdown, by page views and by the size of the chance, and the largest deviation in words."""
     place = np.clip(np.searchsorted(EDGES, rows["chance"], side="right") - 1, 0, len(EDGES) - 2)
-    lines, largest = [], (0.0, "")
-    for (file, learner), group in rows.assign(place=place).groupby(["file", "learner"], sort=False):
-        for i in range(len(EDGES) - 1):
-            part = group[group["place"] == i]
-            if part.empty:
-                continue
-            n, right = len(part), int(part["right"].sum())
-            stated, happened = float(part["chance"].mean()), right / n
-            low, high = binomial_interval(right, n)
-            size = f"{percent(EDGES[i])} to {percent(EDGES[i + 1])}"
-            values = [percent(stated, 1), percent(happened, 1), f"{percent(low)} to {percent(high)}"]
-            lines.append([str(file), str(learner), size, count(n), *values])
-            if n >= FEWEST and abs(stated - happened) > largest[0]:
-                largest = abs(stated - happened), f"{learner} on {file}, chances of {size}"
-    header = ["file", "learner", "chance", "stated", "mean chance", "all were right", "95 % interval"]
-    shown = table(header, lines, numbers=5)
+    sizes = [f"{percent(low)} to {percent(high)}" for low, high in pairwise(EDGES)]
+    views = rows["page_views"].map(lambda page_views: count(page_views) if page_views else "-")
+    by_views = _rows(rows.assign(group=views, rank=rows["page_views"]))
+    by_size = _rows(rows.assign(group=[sizes[i] for i in place], rank=place))
+    header = ["file", "learner", "{}", "stated", "mean chance", "all were right", "95 % interval"]
     many = rows.groupby("file", sort=False)["case"].nunique()
     told = ", ".join(f"{count(int(n))} of {file}" for file, n in many.items())
-    end = f"Cases: {told}. Largest deviation of a row with {FEWEST} chances or more: {100 * largest[0]:.1f} points"
-    return f"{shown}\n\n{end}, {largest[1]}."
+    return "\n\n".join(
+        [
+            *(
+                table([name.format(word) for name in header], [row.texts for row in found], numbers=5)
+                for word, found in (("page views", by_views), ("chance", by_size))
+            ),
+            f"Cases: {told}. Largest deviation of a row with {FEWEST} chances or more: {_largest(by_views)} by page "
+            f"views, {_largest(by_size)} by chance.",
+        ]
+    )
+
+
+class _Row(NamedTuple):
+    """A line of a table: how many chances there are, and by how much they are off."""
+
+    n: int
+    off: float
+    texts: list[str]
+
+
+def _rows(rows: pd.DataFrame) -> list[_Row]:
+    """One for each file, learner and group, in the order of `rank`."""
+    found = []
+    for (file, learner, _), part in rows.groupby(["file", "learner", "rank"]):
+        n, right, stated = len(part), int(part["right"].sum()), float(part["chance"].mean())
+        low, high = binomial_interval(right, n)
+        values = [percent(stated, 1), percent(right / n, 1), f"{percent(low)} to {percent(high)}"]
+        texts = [str(file), str(learner), str(part["group"].iloc[0]), count(n), *values]
+        found.append(_Row(n, right / n - stated, texts))
+    return found
+
+
+def _largest(rows: Sequence[_Row]) -> str:
+    """In points; positive where the chances are too small."""
+    known = [row for row in rows if row.n >= FEWEST]
+    if not known:
+        return "-"
+    worst = max(known, key=lambda row: abs(row.off))
+    file, learner, group = worst.texts[:3]
+    return f"{100 * worst.off:+.1f} points ({learner} on {file}, {group})"
 
 
 BLOCKS: Mapping[str, Callable[[], str]] = {
