@@ -5,6 +5,7 @@ from typing import Any
 import pandas as pd
 
 from cascadebai_cli.api.single import single_study
+from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.instance import Instance
 from cascadebai_cli.workflows.bounds import promised
 
@@ -41,5 +42,7 @@ def bounds(
         ValueError: if a value is not usable.
     """
     study = single_study("bounds", instance, learner, options, delta=delta, feedback=feedback, budget=budget)
+    if len(study.cells) > 1:
+        raise ConfigError("bounds are those of one learner at one delta and budget; give one value of each argument")
     row = promised(study.cells, printed=printed, sharp=sharp).iloc[0]
     return row.rename("bounds")

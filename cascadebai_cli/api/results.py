@@ -2,9 +2,11 @@
 
 import html
 import os
+import shutil
+import weakref
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import pandas as pd
 
@@ -29,28 +31,37 @@ ERRORS = ("n_capped", "error_rate")
 class Results:
     """What a sweep left in its directory; made by `sweep` and `load`.
 
+    Each table is a copy: what is done to it changes neither the results nor their files.
+
     Attributes:
-        directory: where the files are.
+        directory: where the files are, whatever the working directory is later.
         name: of the study.
     """
 
-    def __init__(self, directory: Path) -> None:
-        self.directory = directory
-        self._stored = load_results(directory)
+    def __init__(self, directory: Path, *, passing: bool = False) -> None:
+        """Of a directory, which is removed with this object if it is `passing`."""
+        self.directory, self._passing = directory.absolute(), passing
+        self._stored = load_results(self.directory)
         self.name = self._stored.name
+        if passing:
+            weakref.finalize(self, shutil.rmtree, self.directory, ignore_errors=True)
 
     @property
     def summary(self) -> pd.DataFrame:
         """`summary.csv`, one row a cell."""
         return self._stored.summary.copy()
 
-    @cached_property
+    @property
     def trials(self) -> pd.DataFrame:
         """`trials.csv`, one row a trial; it is read when it is first asked for.
 
         Raises:
             ValueError: if a later sweep has written it anew.
         """
+        return self._trials.copy()
+
+    @cached_property
+    def _trials(self) -> pd.DataFrame:
         path = self.directory / TRIALS_CSV
         if sha256_of(path) not in (None, self._stored.rows_sha256):
             raise ConfigError(f"{path} has been written anew since; load the directory again")
@@ -116,7 +127,22 @@ class Results:
         cells = self._stored.summary
         return f"{self.name}: {count(len(cells))} cells, {count(int(cells['n'].sum()))} trials"
 
+    def __copy__(self) -> Self:
+        return self  # nothing of it changes, and the files are there once
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
     def __reduce__(self) -> tuple[Any, ...]:
+        """Where the files are.
+
+        Raises:
+            ConfigError: if they are removed with this object, so that its copy elsewhere would be without them.
+        """
+        if self._passing:
+            raise ConfigError(
+                f"the files of {self.name} go when its results go; to pickle these, give sweep a directory"
+            )
         return Results, (self.directory,)
 
 

@@ -3,7 +3,6 @@
 import os
 import shutil
 import tempfile
-import weakref
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -48,23 +47,21 @@ def sweep(
     given = None if out is None else path_of("out", out, "the path of a directory")
     read, backend = _study(study, keys), backend_of(n_jobs)
 
-    def into(directory: Path) -> Results:
+    def into(directory: Path, *, passing: bool = False) -> Results:
         work.sweep_task(work.Sweep(read, directory), backend=backend, fresh=fresh, watch=Onlooker(progress))
         if not holds_rows(directory):
             raise CascadeError(f"no trial ended; {directory / FAILURES} says why")
-        return Results(directory)
+        return Results(directory, passing=passing)
 
     if given is not None:
         return into(given)
     directory = Path(tempfile.mkdtemp(prefix="cascadebai-"))
     try:
-        results = into(directory)
+        return into(directory, passing=True)
     except Exception:  # after Ctrl-C the finished trials stay
         if not (directory / FAILURES).exists():
             shutil.rmtree(directory, ignore_errors=True)
         raise
-    weakref.finalize(results, shutil.rmtree, directory, ignore_errors=True)
-    return results
 
 
 def _study(study: object, keys: Mapping[str, Any]) -> Study:

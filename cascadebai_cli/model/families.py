@@ -12,6 +12,7 @@ import numpy as np
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.click_rates import ClickRateFile, read_click_rates
 from cascadebai_cli.model.instance import FloatArray
+from cascadebai_cli.text.numbers import unrounded
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +32,8 @@ def two_level(L: int, K: int, w_star: float, w_prime: float) -> Items:
     """`K` items with `w_star`, then `L - K` with `w_prime` (Section 5 of the paper)."""
     if w_star < w_prime:
         raise ConfigError(
-            f"w_star = {w_star:g} is smaller than w_prime = {w_prime:g}; exchange them or change a formula"
+            f"w_star = {unrounded(w_star)} is smaller than w_prime = {unrounded(w_prime)}; "
+            "exchange them or change a formula"
         )
     return _numbered(np.repeat([w_star, w_prime], [K, L - K]))
 
@@ -39,7 +41,9 @@ def two_level(L: int, K: int, w_star: float, w_prime: float) -> Items:
 def linear(L: int, w_max: float, w_min: float) -> Items:
     """`L` weights evenly spaced from `w_max` down to `w_min`, both included."""
     if w_max < w_min:
-        raise ConfigError(f"w_max = {w_max:g} is smaller than w_min = {w_min:g}; exchange them or change a formula")
+        raise ConfigError(
+            f"w_max = {unrounded(w_max)} is smaller than w_min = {unrounded(w_min)}; exchange them or change a formula"
+        )
     return _numbered(np.linspace(w_max, w_min, L))
 
 

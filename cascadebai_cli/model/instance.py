@@ -1,6 +1,6 @@
 """A problem instance: click probabilities, list length and tolerance (Section 2 of the paper)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, KeysView, Mapping, Set
 from dataclasses import dataclass
 from operator import index
 from typing import SupportsFloat, SupportsIndex
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.text.numbers import unrounded
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -123,7 +124,7 @@ def _checked_weights(values: object) -> FloatArray:
         raise ConfigError(f"an instance needs a list of at least 2 weights, not shape {weights.shape}")
     bad = np.flatnonzero(~((weights >= 0) & (weights <= 1)))
     if len(bad):
-        raise ConfigError(f"weight {weights[bad[0]]:g} of item {bad[0] + 1} is outside [0, 1]")
+        raise ConfigError(f"weight {unrounded(weights[bad[0]])} of item {bad[0] + 1} is outside [0, 1]")
     weights.flags.writeable = False
     return weights
 
@@ -132,6 +133,8 @@ def _numbers(values: object) -> FloatArray:
     """A copy as an array; what is masked in an array is no number."""
     if isinstance(values, Mapping):
         raise ConfigError("an instance needs a list of weights, not a mapping; give its values()")
+    if isinstance(values, Set) and not isinstance(values, KeysView):
+        raise ConfigError("an instance needs a list of weights, not a set, which holds equal ones once")
     if isinstance(values, np.ma.MaskedArray):
         values = values.filled(np.nan)
     try:

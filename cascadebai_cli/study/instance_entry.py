@@ -14,6 +14,7 @@ from cascadebai_cli.study.fields import Budgets, Entry, Risks, Sizes, Text, Tole
 from cascadebai_cli.study.fit import Fit
 from cascadebai_cli.study.messages import mistake
 from cascadebai_cli.study.zipped import Zip
+from cascadebai_cli.text.numbers import unrounded
 
 ItemsAt = Callable[[int, int], Items]
 """`items_at(L, K)` gives the items at a point of the grid; `L` is 0 for families that bring their own."""
@@ -81,6 +82,6 @@ def weight_of(
         raise mistake(str(error), *at) from None
     if not 0 <= value <= 1:
         place = ", ".join(f"{name} = {number}" for name, number in names.items())
-        worth = f"{formula} = {value:g} at {place}" if isinstance(formula, str) else f"{value:g}"
+        worth = f"{formula} = {unrounded(value)} at {place}" if isinstance(formula, str) else unrounded(value)
         raise mistake(f"{worth} is outside [0, 1]; a weight is the probability of a click", *at)
     return value

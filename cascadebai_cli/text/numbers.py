@@ -61,6 +61,11 @@ def parameter(value: float) -> str:
     return f"{value:g}"
 
 
+def unrounded(value: float) -> str:
+    """A number that breaks a rule, with all its digits: rounded it could seem to keep it."""
+    return short if float(short := f"{value:g}") == value else repr(float(value))
+
+
 def change(value: float, decimals: int = 1) -> str:
     """A relative change in per cent, with its sign."""
     return f"{100 * value:+.{decimals}f} %"

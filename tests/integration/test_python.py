@@ -1,6 +1,8 @@
 """Simulating and sweeping from Python: the same rows, files, sentences and pictures as from the command line."""
 
 import asyncio
+import copy
+import gc
 import multiprocessing
 import os
 import pickle
@@ -9,7 +11,7 @@ import subprocess
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
 
@@ -230,6 +232,38 @@ def test_results_show_fit_and_pickle_themselves(grid: Path, tmp_path: Path) -> N
     assert not (results.directory / "fits.csv").exists()
     pd.testing.assert_frame_equal(results.fit(), results.fits)
     assert (results.directory / "fits.csv").exists()
+
+
+def test_results_stay_what_they_are_in_another_folder_and_when_a_table_is_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    results = cb.sweep(STUDY, "out", n_jobs=1)
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    for table, column in ((results.trials, "steps"), (results.summary, "n")):
+        table[column] = 0
+    assert (results.trials["steps"] > 0).all()
+    assert (results.summary["n"] == 4).all()
+    assert pickle.loads(pickle.dumps(results)).trials.equals(results.trials)
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy])
+def test_files_without_a_directory_live_as_long_as_a_copy_of_the_results(
+    again: Callable[[cb.Results], cb.Results],
+) -> None:
+    results = cb.sweep(STUDY, n_jobs=1)
+    kept, directory = again(results), results.directory
+    del results
+    gc.collect()
+    assert len(kept.trials) == 4
+    with pytest.raises(
+        ValueError, match=r"^the files of simulate go when its results go; to pickle these, give sweep a "
+    ):
+        pickle.dumps(kept)
+    del kept
+    gc.collect()
+    assert not directory.exists()
 
 
 def test_a_figure_is_the_picture_of_the_command_line(grid: Path, tmp_path: Path) -> None:

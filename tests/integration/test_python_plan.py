@@ -146,3 +146,11 @@ def test_bounds_are_those_of_a_config(
     expected = pd.Series(json.loads(printed)["bounds"][0])[list(found.index)]
     found = found.astype(object).where(found.notna(), None)
     pd.testing.assert_series_equal(found, expected, check_names=False, check_dtype=False, rtol=1e-12)
+
+
+@pytest.mark.parametrize("keys", [{"delta": [0.1, 0.2]}, {"learner": "uniform", "budget": [10, 50]}])
+def test_several_values_of_an_argument_have_no_bounds_of_which_the_first_would_stand_for_all(
+    keys: dict[str, object],
+) -> None:
+    with pytest.raises(ValueError, match=r"^bounds are those of one learner at one delta and budget; give one value"):
+        cb.bounds(cb.Instance([0.8, 0.7, 0.2], K=1), **keys)  # type: ignore[arg-type]

@@ -160,6 +160,8 @@ def test_weights_may_be_anything_that_is_like_an_array(given: object, K: object)
         ([0.5, None], 1, "weight nan of item 2 is outside [0, 1]"),
         (np.ma.array([0.5, 0.1], mask=[False, True]), 1, "weight nan of item 2 is outside [0, 1]"),
         ([0.5, 1.5], 1, "weight 1.5 of item 2 is outside [0, 1]"),
+        ([0.5, 1 + 2**-52], 1, "weight 1.0000000000000002 of item 2 is outside [0, 1]"),
+        ({0.5, 0.1}, 1, "an instance needs a list of weights, not a set, which holds equal ones once"),
         ([0.5, 0.1], 2, "K is 2, but must be at least 1 and less than L = 2"),
         ([0.5, 0.1], 1.0, "K is 1.0, but must be a whole number"),
         ([0.5, 0.1], "1", "K is '1', but must be a whole number"),
