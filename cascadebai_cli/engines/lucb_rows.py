@@ -42,8 +42,8 @@ FAR = np.int64(1) << 62
 """Farther from the boundary than any item, and later than any turn."""
 REST = 3
 """A window is read on with others if less than one in so many of its outcomes is left."""
-NEAR = 2
-"""Codes of the other side are read too where the mean is so many standard deviations from its level."""
+NEAR = 1
+"""Codes of the other side are read too where the mean is so many standard deviations from its level, or fewer."""
 AT_ONCE = 32768
 """States computed at once: their arrays fit into the cache."""
 LONG = 1024

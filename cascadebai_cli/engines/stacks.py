@@ -4,6 +4,7 @@ from typing import Protocol
 
 import numpy as np
 
+from cascadebai_cli.engines.streams import spawned
 from cascadebai_cli.model.instance import BoolArray, FloatArray
 
 KEPT = 1024
@@ -34,7 +35,7 @@ class RandomStack:
 
     Args:
         weights: click probability of each item, shape `(L,)`.
-        rng: the trial's generator; the items' generators are spawned from it.
+        rng: the trial's generator; the items' generators are its children.
     """
 
     def __init__(self, weights: FloatArray, rng: np.random.Generator) -> None:
@@ -49,7 +50,7 @@ class RandomStack:
 
     def _open(self) -> None:
         L = len(self.weights)
-        self._streams, self._known, self._first = self._rng.spawn(L), [np.zeros(0, bool)] * L, [0] * L
+        self._streams, self._known, self._first = spawned(self._rng, L), [np.zeros(0, bool)] * L, [0] * L
 
     def peek(self, item: int, start: int, n: int) -> BoolArray:
         """Bernoulli(w) draws."""
