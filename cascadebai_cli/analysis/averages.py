@@ -17,7 +17,9 @@ def averaged(results: Results, option: str | None) -> Results:
     """The results with one instance in place of all that differ in an option only; the same ones without an option.
 
     A cell is then the mean of the means of theirs, each counting once, with the t interval of these means, so that it
-    says how far instances differ; errors are those of all their trials. Its id is that of all cells, with `+`.
+    says how far instances differ. The share of errors is the mean of theirs too; its interval is that of as many trials
+    of each as the least of them has, which all their trials are where each has the same. Its id is that of all cells,
+    with `+`.
     """
     if option is None:
         return results
@@ -38,9 +40,10 @@ def _rows(summary: pd.DataFrame, several: set[str]) -> Iterator[dict[Any, Any]]:
 
 def _mean(cells: pd.DataFrame) -> dict[Any, Any]:
     """One row for cells that are alike."""
-    stopped = cells["n"] - cells["n_capped"]
-    wrong = int((cells["error_rate"].fillna(0) * stopped).round().sum())
-    low, high = binomial_interval(wrong, int(stopped.sum()))
+    known = cells[cells["n"] > cells["n_capped"]]
+    error_rate = float(known["error_rate"].mean())
+    trials = 0 if known.empty else len(known) * int((known["n"] - known["n_capped"]).min())
+    low, high = binomial_interval(error_rate * trials, trials)
     return {
         **cells.iloc[0].to_dict(),
         **cells[["w_star", "w_prime", "mean_observations"]].mean().to_dict(),
@@ -50,7 +53,7 @@ def _mean(cells: pd.DataFrame) -> dict[Any, Any]:
         "cell_id": "+".join(cells["cell_id"]),
         "sd_steps": cells["mean_steps"].std(),
         "se_steps": cells["mean_steps"].sem(),
-        "error_rate": wrong / stopped.sum() if stopped.any() else float("nan"),
+        "error_rate": error_rate,
         "error_low": low,
         "error_high": high,
     }

@@ -107,7 +107,9 @@ def wrong_in_words(chart: Chart) -> str:
 
 def _wrong(row: Mapping[Any, Any], varying: list[str]) -> str:
     stopped = int(row["n"] - row["n_capped"])
-    wrong = round(row["error_rate"] * stopped)
+    wrong = row["error_rate"] * stopped
+    whole = abs(wrong - round(wrong)) < 1e-6  # the mean of instances with different numbers of trials is no count
+    often = f"{round(wrong)} of {stopped}" if whole else percent(row["error_rate"], 1)
     numbers = [f"{name} = {value_text(row[name])}" for name in varying if name not in ("instance", "learner")]
     place = ", ".join([str(row[name]) for name in ("instance", "learner") if name in varying] + numbers)
-    return f"{place or row['learner']} ({wrong} of {stopped})"
+    return f"{place or row['learner']} ({often})"

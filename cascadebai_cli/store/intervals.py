@@ -22,11 +22,11 @@ class Mean(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def binomial_interval(successes: int, n: int, level: float = 0.95) -> tuple[float, float]:
+def binomial_interval(successes: float, n: int, level: float = 0.95) -> tuple[float, float]:
     """Exact interval of Clopper and Pearson (1934) for a proportion.
 
     Args:
-        successes: `0 <= successes <= n`.
+        successes: `0 <= successes <= n`; part of one where it is a mean of several shares.
         n: number of trials; without any, nothing is known and both ends are nan.
         level: confidence level.
     """

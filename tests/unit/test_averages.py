@@ -13,6 +13,7 @@ from sweeps import call, refusal
 from synthetic import Cell, scaling_config, write_results
 
 from cascadebai_cli.analysis.averages import averaged
+from cascadebai_cli.figures.words import wrong_in_words
 from cascadebai_cli.store.directory import Results, load_results
 from cascadebai_cli.study.alike import alike
 
@@ -80,6 +81,18 @@ def test_a_mean_with_a_lower_limit_is_one(tmp_path: Path) -> None:
     assert rows.loc[0, ["n", "n_capped", "error_rate"]].tolist() == [9, 3, 0]
     point = drawn.data(results).panels[0].points.iloc[0]
     assert (point["is_limit"], point["y"]) == (True, 6000)
+
+
+def test_errors_count_once_an_instance_however_many_trials_each_has(tmp_path: Path) -> None:
+    """Trials that end with `max_errors` are fewest where errors are most frequent."""
+    results = study(tmp_path, K=[2], instances=draws("draw", 0.9))
+    results.summary[["n", "n_capped", "error_rate"]] = [[10, 0, 0.5], [1000, 0, 0.01], [400, 100, 0.03]]
+    row = averaged(results, "replicate").summary.iloc[0]
+    assert row[["n", "n_capped"]].tolist() == [1410, 100]
+    assert row["error_rate"] == pytest.approx(0.18)
+    ends = stats.beta.ppf([0.025, 0.975], [5.4, 6.4], [30 - 5.4 + 1, 30 - 5.4])
+    np.testing.assert_allclose(row[["error_low", "error_high"]].astype(float), ends)
+    assert wrong_in_words(drawn.data(results)).endswith("than delta: CascadeBAI (18.0%)")
 
 
 def test_budgets_stay_apart_and_right_items_have_an_interval_of_their_means(tmp_path: Path) -> None:
