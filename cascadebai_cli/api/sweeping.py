@@ -17,6 +17,7 @@ from cascadebai_cli.store.trials import holds_rows
 from cascadebai_cli.study.config import Override, Study, load_study, study_of
 from cascadebai_cli.study.plain import plain
 from cascadebai_cli.workflows import sweep as work
+from cascadebai_cli.workflows.studies import check_rows
 
 
 def sweep(
@@ -46,6 +47,7 @@ def sweep(
     """
     given = None if out is None else path_of("out", out, "the path of a directory")
     read, backend = _study(study, keys), backend_of(n_jobs)
+    check_rows(read)
 
     def into(directory: Path, *, passing: bool = False) -> Results:
         work.sweep_task(work.Sweep(read, directory), backend=backend, fresh=fresh, watch=Onlooker(progress))

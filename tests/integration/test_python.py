@@ -181,6 +181,7 @@ def test_numbers_of_any_kind_make_a_study(tmp_path: Path) -> None:
         ({"K": 4}, "K: 4 is not less than L = 4 of 'instance'; choose a smaller K or more items"),
         ({"K": [1, 0]}, "K.1: 0 is too small; write 1 or more"),
         ({"lerners": []}, "lerners: unknown key; did you mean learners?"),
+        ({"trials": 9_000_000, "K": [1, 2, 3]}, "9,000,000 trials of 3 cells are more than 20,000,000 rows; "),
         (
             {"learners": [{"name": "x {sigma}", "algorithm": "cascadebai", "sigma": []}]},
             "learners.0.sigma: the list is",
