@@ -80,10 +80,10 @@ def cells_printed(cells: pd.DataFrame) -> Table:
 
 
 def _right(row: Mapping[Any, Any]) -> list[str]:
-    """Mean number of right items of those found."""
+    """Mean number of right items of those found; its t interval as far as there are such numbers, 0 to `K`."""
     if is_missing(row["right_low"]):
         return [f"{row['mean_right']:.2f}", NO_NUMBER]
-    return [f"{row['mean_right']:.2f}", f"{row['right_low']:.2f} to {row['right_high']:.2f}"]
+    return [f"{row['mean_right']:.2f}", f"{max(row['right_low'], 0):.2f} to {min(row['right_high'], row['K']):.2f}"]
 
 
 def _in_names(cells: pd.DataFrame, option: str) -> bool:

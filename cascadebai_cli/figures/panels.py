@@ -119,7 +119,7 @@ def _with_y(cells: pd.DataFrame, measure: Measure) -> pd.DataFrame:
     points = cells.assign(
         y=cells[value] * scale,
         low=(cells[low] * scale).clip(lower=0) if low else nothing,
-        high=cells[high] * scale if high else nothing,
+        high=(cells[high] * scale).clip(upper=cells["K"] if measure == "right" else np.inf) if high else nothing,
         is_limit=(cells["n_capped"] > 0) & (measure != "error_rate"),
         is_wrong=(cells["error_rate"] > cells["delta"]) & cells["budget"].isna(),
     )
@@ -148,6 +148,8 @@ def _with_x(points: pd.DataFrame, column: str, labels: Labels) -> tuple[Axis, pd
         places = values.map({name: float(i) for i, name in enumerate(names)})
         return Axis(column, labels.column(column), groups=labels.groups(column, names)), points.assign(x=places)
     numbers = pd.to_numeric(values, errors="coerce").astype(float)
+    if column == "budget" and numbers.isna().all():
+        raise ConfigError("x: budget is known of studies with a budget, and this is none; choose another kind or x")
     if not np.isfinite(numbers).all():
         row = points[~np.isfinite(numbers)].iloc[0]
         raise ConfigError(

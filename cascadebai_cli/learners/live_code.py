@@ -20,6 +20,8 @@ from cascadebai_cli.learners.sources import code_hash
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(...))
 _LOOKS_UP = ("LOAD_GLOBAL", "LOAD_NAME")
+_SCRIPT = (None, "__main__", "__mp_main__")
+"""Modules of a script, a notebook or a prompt; the last one is the script in a process that multiprocessing spawned."""
 _WRAPPERS = (staticmethod, classmethod)
 _OF_NO_USE = {"__module__", "__dict__", "__weakref__", "__doc__", "__annotations__", "__qualname__", "__firstlineno__"}
 
@@ -32,7 +34,7 @@ def live_hash(made: type) -> str:
 def is_live(value: Any) -> bool:
     """Whether a function or a class cannot be imported by its name from a module, as other processes would."""
     name = getattr(value, "__module__", None)
-    if name in (None, "__main__"):
+    if name in _SCRIPT:
         return True
     found: Any = sys.modules.get(name)
     for part in value.__qualname__.split("."):
@@ -64,7 +66,8 @@ class _Reader:
 
     def _object(self, value: Any) -> Iterator[str]:
         """Of an object what it wraps, and its attributes if its class stands in no module."""
-        yield f"{type(value).__module__}.{type(value).__qualname__} {getattr(value, '__name__', '')}"
+        module = "__main__" if type(value).__module__ in _SCRIPT else type(value).__module__
+        yield f"{module}.{type(value).__qualname__} {getattr(value, '__name__', '')}"
         if hasattr(value, "__wrapped__"):
             yield self.text(value.__wrapped__)
         if is_live(type(value)):

@@ -9,6 +9,7 @@ import pytest
 from matplotlib.container import ErrorbarContainer
 from sweeps import call, refusal
 
+from cascadebai_cli.analysis.cells_table import cells_printed, cells_table
 from cascadebai_cli.figures.marks import CEILING_LABEL
 from cascadebai_cli.figures.words import alternative, title_of
 from cascadebai_cli.store.directory import Results, load_results
@@ -79,8 +80,17 @@ def test_words_for_readers_who_do_not_see_it(results: Results) -> None:
 
 
 def test_a_study_without_a_budget_has_no_such_figure() -> None:
-    assert "x: budget is no number" in refusal("plot", DATA / "curves", "--kind", "error")
     assert "y: right is known of studies with a budget" in refusal("plot", DATA / "curves", "--y", "right")
+    assert "x: budget is known of studies with a budget" in refusal("plot", DATA / "curves", "--kind", "error")
+
+
+def test_an_interval_of_right_items_ends_where_such_numbers_end(results: Results) -> None:
+    results.summary["right_low"], results.summary["right_high"] = -0.1, results.summary["K"] + 0.1
+    points = drawn.data(results, y="right").points
+    assert (points["low"] == 0).all()
+    assert (points["high"] == points["K"]).all()
+    printed = cells_printed(cells_table(results)).rows
+    assert {line[-1] for line in printed} == {f"0.00 to {K}.00" for K in results.summary["K"]}
 
 
 def test_what_the_kind_shows_may_be_said_otherwise() -> None:

@@ -56,6 +56,29 @@ def run(text: str, folder: Path) -> list[str]:
     return done.stdout.splitlines()
 
 
+def test_a_script_that_spawns_processes_has_the_same_rows_in_them(tmp_path: Path) -> None:
+    """There its classes are those of `__mp_main__`, and so are objects that they use."""
+    assert run(
+        """
+import multiprocessing
+
+class Factor:
+    def __rmul__(self, mean):
+        return mean
+
+FACTOR = Factor()
+
+def rows(learner):
+    return cb.simulate(instance, learner, trials=2, n_jobs=1)
+
+if __name__ == "__main__":
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        print([frame.equals(rows(given)) for given in (Until, "until {n}") for frame in pool.map(rows, [given])])
+""",
+        tmp_path,
+    ) == ["[True, True]"]
+
+
 def test_a_class_of_a_script_runs_in_other_processes_and_its_rows_follow_its_code(tmp_path: Path) -> None:
     same, other, kept = run(
         """\
