@@ -40,7 +40,10 @@ else:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
         from importlib import import_module
 
-        value = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+        from cascadebai_cli.running.interrupts import interrupts_held
+
+        with interrupts_held():  # after Ctrl-C in the middle, pandas could not be imported again
+            value = globals()[name] = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
         return value
 
 

@@ -337,6 +337,7 @@ def test_a_script_needs_no_guard_and_prints_nothing(tmp_path: Path) -> None:
 INTERRUPTED = """\
 import os, signal, threading, time
 import cascadebai as cb
+cb.simulate(cb.Instance([0.9, 0.1], K=1), trials=4, n_jobs={n_jobs})
 instance = cb.Instance([0.501, 0.5, 0.5], K=1)
 for _ in range(2):
     threading.Timer(1.0, os.kill, [os.getpid(), signal.SIGINT]).start()
@@ -352,6 +353,29 @@ print(len(cb.simulate(cb.Instance([0.9, 0.1], K=1), trials=3)))
 def test_ctrl_c_ends_a_call_and_the_session_goes_on(tmp_path: Path, n_jobs: int) -> None:
     done = script(INTERRUPTED.format(n_jobs=n_jobs), tmp_path)
     assert done.stdout == "interrupted\ninterrupted\n3\n"
+
+
+INTERRUPTED_EARLY = """\
+import os, signal, sys
+import cascadebai as cb
+
+class Interrupts:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name == "pandas.core":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupts)
+try:
+    cb.simulate
+except KeyboardInterrupt:
+    print("interrupted")
+print(len(cb.simulate(cb.Instance([0.9, 0.1], K=1), trials=3)))
+"""
+
+
+def test_ctrl_c_while_the_names_are_loaded_leaves_them_usable(tmp_path: Path) -> None:
+    assert script(INTERRUPTED_EARLY, tmp_path).stdout == "interrupted\n3\n"
 
 
 TYPED = """\
