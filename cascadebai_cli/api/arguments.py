@@ -59,11 +59,18 @@ def path_of(name: str, value: Any, what: str) -> Path:
         what: what would be right.
 
     Raises:
-        ConfigError: if it is none: of another type, empty, or a text of several lines.
+        ConfigError: if it is none: of another type, empty, a text of several lines, or one that the system refuses.
     """
     if not isinstance(value, str | os.PathLike):
         raise ConfigError(f"{name}: a {type(value).__name__} is none; give {what}")
     text = os.fspath(value)
     if not text or "\n" in text or "\0" in text:
         raise ConfigError(f"{name}: {show(text)} is no path; give {what}")
-    return Path(text).expanduser()
+    path = Path(os.path.expanduser(text))
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        pass  # to be made, or refused by who reads it
+    except OSError as error:
+        raise ConfigError(f"{name}: {show(text)} cannot be used ({error.strerror}); give {what}") from None
+    return path

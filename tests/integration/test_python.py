@@ -219,6 +219,14 @@ def test_a_tilde_is_the_home_directory(tmp_path: Path, monkeypatch: pytest.Monke
     assert len(cb.load("~/out").trials) == 4
 
 
+def test_a_path_that_the_system_refuses_is_a_value_error() -> None:
+    for use in (cb.load, lambda path: cb.sweep(STUDY, path, n_jobs=1)):
+        with pytest.raises(ValueError, match=r"cannot be used \(File name too long\); give "):
+            use("x" * 300)
+    with pytest.raises(ValueError, match=r"~nobody-of-this-name/x is not a directory; "):
+        cb.load("~nobody-of-this-name/x")
+
+
 # --- results --------------------------------------------------------------------------------------------------------
 
 
