@@ -66,10 +66,10 @@ class Plan:
 def plan(
     log: pd.DataFrame | str | os.PathLike[str],
     *,
-    items: str | None = None,
-    clicks: str | None = None,
-    views: str | None = None,
-    position: str | None = None,
+    items: str | int | None = None,
+    clicks: str | int | None = None,
+    views: str | int | None = None,
+    position: str | int | None = None,
     event: bool = False,
     wide: bool = False,
     K: int = 5,
@@ -119,7 +119,7 @@ def plan(
         raise ConfigError(f"truth: {show(truth)} is not known; use one of posterior, mean")
     done = work.plan(
         file,
-        work.Layout(items, clicks, views, position, event=event, wide=wide),
+        work.Layout(_column(items), _column(clicks), _column(views), _column(position), event=event, wide=wide),
         work.Wanted(
             whole("K", K, 1),
             None if delta is None else real("delta", delta),
@@ -141,3 +141,8 @@ def plan(
     if done.failed:
         raise CascadeError("a run failed, so that nothing is known")
     return Plan(done)
+
+
+def _column(name: str | int | None) -> str | None:
+    """The name of a column; one without a name has a number."""
+    return None if name is None else str(name)

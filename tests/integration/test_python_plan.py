@@ -58,6 +58,12 @@ def test_tables_of_any_making_hold_the_same_log(table: pd.DataFrame) -> None:
     assert cb.plan(table, **given).summary["learners"] == cb.plan(LOG, **COLUMNS, **FEW).summary["learners"]
 
 
+def test_columns_without_names_are_called_by_their_numbers() -> None:
+    plain = pd.DataFrame(LOG.to_numpy())
+    found = cb.plan(plain, items=0, clicks=np.int64(1), views=2, **FEW)  # type: ignore[arg-type]
+    assert found.summary["learners"] == cb.plan(LOG, **COLUMNS, **FEW).summary["learners"]
+
+
 def test_page_views_as_rows_are_a_log() -> None:
     rng = np.random.default_rng(1)
     wide = pd.DataFrame(rng.random((200, 4)) < [0.6, 0.5, 0.1, 0.05], columns=list("abcd"))
