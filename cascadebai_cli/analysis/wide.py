@@ -15,6 +15,7 @@ from cascadebai_cli.store.tables import read_table
 from cascadebai_cli.study.instances import TwoLevel
 from cascadebai_cli.study.learners import option_values
 from cascadebai_cli.study.plot import DERIVED, GRID, Plot
+from cascadebai_cli.text.clean import for_shell
 
 STUDY = "study_number"
 """Column of the number of the study that a cell is from."""
@@ -58,7 +59,9 @@ def with_sharp_bounds(cells: pd.DataFrame, studies: Sequence[Results]) -> pd.Dat
 
 def _sharp_bounds(results: Results) -> pd.DataFrame:
     path = results.directory / BOUNDS_CSV
-    command = f"`cascadebai bounds CONFIG --sharp --results {results.directory} --csv {path}` writes it"
+    command = (
+        f"`cascadebai bounds CONFIG --sharp --results {for_shell(results.directory)} --csv {for_shell(path)}` writes it"
+    )
     if not path.exists():
         raise ConfigError(f"{path} is missing; {command}")
     return read_table(path, {"cell_id": str, "sharp": float}, command)[["cell_id", "sharp"]]

@@ -7,6 +7,7 @@ import typer
 
 from cascadebai_cli.cli.console import say
 from cascadebai_cli.cli.options import path_of
+from cascadebai_cli.text.clean import for_shell
 
 
 def init(
@@ -29,4 +30,5 @@ def init(
 
     written = write_starter(path, source)
     say(f"written: {written}")
-    say(f"next:    cascadebai check {written}; cascadebai sweep {written}")
+    file = for_shell(written)
+    say(f"next:    cascadebai check {file}; cascadebai sweep {file}")

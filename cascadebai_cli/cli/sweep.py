@@ -19,6 +19,7 @@ from cascadebai_cli.cli.options import (
     some_path,
 )
 from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.text.clean import for_shell
 from cascadebai_cli.text.numbers import count, duration
 
 if TYPE_CHECKING:
@@ -104,11 +105,12 @@ def _print_status(request: "Request") -> None:
 def _print_tables(done: "Swept", quiet: bool, shard: str | None, remedy: str) -> None:
     """Say where the tables are; end with exit code 1 if trials are missing, and say what `remedy` is."""
     if not quiet:
+        directory = for_shell(done.directory)
         say(f"tables: {done.directory}/trials.csv, summary.csv, timings.csv")
         if shard is None:
-            say(f"next:   cascadebai fit {done.directory}; cascadebai plot {done.directory}")
+            say(f"next:   cascadebai fit {directory}; cascadebai plot {directory}")
         else:
-            say(f"next:   cascadebai merge {done.directory} ... --out DIR, with the directories of the other shards")
+            say(f"next:   cascadebai merge {directory} ... --out DIR, with the directories of the other shards")
     if done.missing:
         tell(f"{count(done.missing)} trials are missing; {remedy}")
     end_with(not done.missing)

@@ -17,6 +17,7 @@ from cascadebai_cli.study.enough import first_of
 from cascadebai_cli.study.instances import AnyInstance
 from cascadebai_cli.study.learners import LearnerEntry
 from cascadebai_cli.study.plot import Kind
+from cascadebai_cli.text.clean import for_shell
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +78,9 @@ def load_results(directory: Path) -> Results:
         ConfigError: if the directory or one of the files is missing, or not what a sweep writes.
     """
     if not directory.is_dir():
-        raise ConfigError(f"{directory} is not a directory; run `cascadebai sweep CONFIG --out {directory}` first")
+        raise ConfigError(
+            f"{directory} is not a directory; run `cascadebai sweep CONFIG --out {for_shell(directory)}` first"
+        )
     manifest = read_manifest(directory)
     _refuse_changed(directory, manifest)
     return Results(
@@ -95,7 +98,7 @@ def _refuse_changed(directory: Path, manifest: Manifest) -> None:
         if written and sha256_of(directory / name) not in (None, written):
             raise ConfigError(
                 f"{directory / name} is not the one that the sweep wrote; "
-                f"`cascadebai sweep CONFIG --out {directory} --collect` writes it again"
+                f"`cascadebai sweep CONFIG --out {for_shell(directory)} --collect` writes it again"
             )
 
 

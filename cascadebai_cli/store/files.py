@@ -14,6 +14,7 @@ from io import BufferedReader
 from pathlib import Path
 
 from cascadebai_cli.errors import CascadeError, ConfigError
+from cascadebai_cli.text.clean import for_shell
 
 AGAIN = "run the sweep again"
 """The remedy for a file that is not what a sweep writes."""
@@ -43,7 +44,9 @@ def reading(path: Path) -> Iterator[BufferedReader]:
         with os.fdopen(open_regular(path, os.O_RDONLY), "rb") as file:
             yield file
     except FileNotFoundError:
-        raise ConfigError(f"{path} is missing; `cascadebai sweep CONFIG --out {path.parent}` writes it") from None
+        raise ConfigError(
+            f"{path} is missing; `cascadebai sweep CONFIG --out {for_shell(path.parent)}` writes it"
+        ) from None
     except OSError as error:
         text = f"{path} cannot be read ({error.strerror or error}); it must be a file that you may read"
         raise ConfigError(text) from error

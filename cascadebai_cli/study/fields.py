@@ -90,8 +90,13 @@ class Entry(BaseModel):
         return data
 
 
+def is_one_line(name: str) -> bool:
+    """Whether a config takes it as a name."""
+    return name == name.strip() and name.isprintable()
+
+
 def _one_line(name: str) -> str:
-    if name != name.strip() or not name.isprintable():
+    if not is_one_line(name):
         raise mistake(f"{show(name)} has blanks around it or a line break; write it as one plain line")
     return name
 

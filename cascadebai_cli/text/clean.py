@@ -1,5 +1,7 @@
 """Text that others have written, such as names of items, made fit for a terminal and for a table."""
 
+import shlex
+from pathlib import Path
 from unicodedata import category
 
 JOINERS = "\u200c\u200d"
@@ -14,6 +16,11 @@ def for_terminal(text: str) -> str:
 def for_table(text: str) -> str:
     """The same on one line, for a cell of a table."""
     return "".join(map(_visible, text))
+
+
+def for_shell(path: Path) -> str:
+    """A file in a command that is there to be pasted: in quotes if it has blanks, quotes and the like."""
+    return shlex.quote(str(path))
 
 
 def _visible(sign: str) -> str:

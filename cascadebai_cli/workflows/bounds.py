@@ -13,6 +13,7 @@ from cascadebai_cli.analysis.tables import StudyTable
 from cascadebai_cli.store.directory import load_results
 from cascadebai_cli.store.schema import BOUND_COLUMNS, BOUNDS_CSV, CELL, SUMMARY_CSV
 from cascadebai_cli.study.cells import Cell
+from cascadebai_cli.text.clean import for_shell
 from cascadebai_cli.workflows.outputs import write_table
 from cascadebai_cli.workflows.printing import in_format
 from cascadebai_cli.workflows.results import warn_of_gaps
@@ -118,7 +119,7 @@ def _measured(directory: Path | None, config: Path, watch: Watch) -> pd.DataFram
     """`summary.csv` of the sweep, if there is one; a directory that was asked for has to be one."""
     usual = Path("results") / config.stem
     if directory is None and not (usual / SUMMARY_CSV).exists():
-        watch.warn(f"no measured steps: {usual} has no {SUMMARY_CSV}; `cascadebai sweep {config}` makes it")
+        watch.warn(f"no measured steps: {usual} has no {SUMMARY_CSV}; `cascadebai sweep {for_shell(config)}` makes it")
         return None
     results = load_results(directory or usual)
     warn_of_gaps(results, watch)

@@ -8,11 +8,14 @@ import pandas as pd
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.click_rates import ClickRateFile, read_click_rates
+from cascadebai_cli.study.fields import is_one_line
 
 CLICKS = re.compile(r"click|success|hit|conver|funny|like", re.IGNORECASE)
 VIEWS = re.compile(r"view|impression|shown|serve|rating|trial|total", re.IGNORECASE)
 RATE = re.compile(r"rate|ctr|prob|weight", re.IGNORECASE)
 ITEM = re.compile(r"item|name|id$|^id|title|ad$|^ad", re.IGNORECASE)
+UNNAMED = "Unnamed: "
+"""What pandas calls a column without a name, such as an index."""
 
 
 def guessed(path: Path) -> ClickRateFile:
@@ -27,8 +30,9 @@ def guessed(path: Path) -> ClickRateFile:
     counts = numbers[[name for name in numbers if name != item and (numbers[name] >= 0).all()]]
     rates = [name for name in counts if (counts[name] <= 1).all()]
     pair = _pair(counts.drop(columns=rates))
+    item = item and item.strip()  # as a config reads the header
     if pair:
-        return ClickRateFile(path, clicks=pair[0], views=pair[1], item=item)
+        return ClickRateFile(path, clicks=pair[0].strip(), views=pair[1].strip(), item=item)
     if len(table.columns) == 1:
         read_click_rates(ClickRateFile(path, rate=str(table.columns[0])))  # which says what separates the columns
     rate = next((name for name in rates if RATE.search(name)), rates[0] if rates else None)
@@ -37,17 +41,19 @@ def guessed(path: Path) -> ClickRateFile:
             f"{path}: no two columns can be clicks and views, and none a rate; "
             "give a file with a row an item and such columns"
         )
-    return ClickRateFile(path, rate=rate, item=item)
+    return ClickRateFile(path, rate=rate.strip(), item=item)
 
 
 def _table(path: Path) -> pd.DataFrame:
+    """The columns that a config can name."""
     try:
-        return pd.read_csv(path, dtype=str, skipinitialspace=True)
+        table = pd.read_csv(path, dtype=str, skipinitialspace=True)
     except FileNotFoundError:
         raise ConfigError(f"--from {path}: there is no such file; name a CSV file with a row an item") from None
     except (OSError, ValueError) as error:
         reason = " ".join(str(error).split())
         raise ConfigError(f"--from {path}: cannot be read ({reason}); name a CSV file with a row an item") from None
+    return table[[name for name in map(str, table) if is_one_line(name.strip()) and not name.startswith(UNNAMED)]]
 
 
 def _item(table: pd.DataFrame) -> str | None:

@@ -7,8 +7,11 @@ from pathlib import Path
 from cascadebai_cli.errors import CascadeError, ConfigError
 from cascadebai_cli.model.families import from_csv
 from cascadebai_cli.study.document import read_value
+from cascadebai_cli.study.fields import is_one_line
 from cascadebai_cli.study.instances import Csv, TwoLevel
+from cascadebai_cli.study.messages import show
 from cascadebai_cli.study.study import Study
+from cascadebai_cli.text.clean import for_shell
 from cascadebai_cli.text.numbers import count
 from cascadebai_cli.workflows.click_columns import clearest_K, guessed
 
@@ -18,8 +21,8 @@ PLAIN = re.compile(r"[A-Za-z][\w .-]*\w|[A-Za-z]")
 HEAD = """\
 # A study of cascadebai. docs/configs.md explains every key; `cascadebai schema config` prints them for an editor.
 #   cascadebai check {file}    is it valid, and what would it run?
-#   cascadebai sweep {file}    run it, into results/{stem}
-#   cascadebai plot results/{stem}    draw it
+#   cascadebai sweep {file}    run it, into {out}
+#   cascadebai plot {out}    draw it
 {seed}
 {trials}
 {delta}
@@ -48,10 +51,12 @@ def write_starter(path: Path | None = None, source: Path | None = None) -> Path:
         source: a CSV file with a row an item, whose click rates are the weights.
 
     Raises:
-        ConfigError: if there is such a file already, or `source` is not usable.
+        ConfigError: if there is such a file already, its name cannot stand in a config, or `source` is not usable.
         CascadeError: if the file cannot be written.
     """
     path = path or Path(f"{source.stem if source else 'study'}.yaml")
+    for named in filter(None, (path, source)):
+        _refuse_name(named)
     text = _head(path) + (_of_file(source, path) if source else _of_two_levels()) + LEARNERS
     if source:
         text = text.replace("plot: {kind: curves}", "plot: {kind: bars}")
@@ -65,10 +70,16 @@ def write_starter(path: Path | None = None, source: Path | None = None) -> Path:
     return path
 
 
+def _refuse_name(file: Path) -> None:
+    """The names of both files stand in the config, and what has run is called after them."""
+    if not (is_one_line(file.stem) and is_one_line(str(file))):
+        raise ConfigError(f"{show(str(file))} has blanks around it or a line break; name a file that is one plain line")
+
+
 def _head(path: Path) -> str:
     values = {"seed": 1, "trials": 10, "delta": 0.1, "epsilon": 0}
     lines = {key: f"{key}: {value} # {_meaning(Study, key)}" for key, value in values.items()}
-    return HEAD.format(file=path, stem=path.stem, **lines)
+    return HEAD.format(file=for_shell(path), out=for_shell(Path("results") / path.stem), **lines)
 
 
 def _meaning(model: type[Study] | type[TwoLevel] | type[Csv], key: str) -> str:

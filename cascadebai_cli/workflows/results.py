@@ -1,6 +1,7 @@
 """What the workflows that read a result directory say about it."""
 
 from cascadebai_cli.store.directory import Results, capped_trials, missing_trials
+from cascadebai_cli.text.clean import for_shell
 from cascadebai_cli.text.numbers import count
 from cascadebai_cli.workflows.watch import Watch
 
@@ -19,7 +20,7 @@ def _together(results: Results, curves: int) -> str:
     trials, of = int(cells["n_capped"].sum()), int(cells["n"].sum())
     return (
         f"{count(trials)} of {count(of)} trials, on {count(curves)} curves, reached the cap and count with it; "
-        f"`cascadebai summary {results.directory} --sort -n_capped` shows where"
+        f"`cascadebai summary {for_shell(results.directory)} --sort -n_capped` shows where"
     )
 
 

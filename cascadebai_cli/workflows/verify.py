@@ -18,6 +18,7 @@ from cascadebai_cli.store.schema import FIT_COLUMNS, FITS_CSV, MANIFEST, SUMMARY
 from cascadebai_cli.store.summary import summarise, summary_text
 from cascadebai_cli.store.tables import read_table
 from cascadebai_cli.store.trials import trials_table
+from cascadebai_cli.text.clean import for_shell
 from cascadebai_cli.text.numbers import change, count
 from cascadebai_cli.workflows.baseline import (
     Baseline,
@@ -150,7 +151,7 @@ def _check_tables(artefact: Baseline) -> Iterator[str]:
 
 def _same_fits(results: Results) -> bool:
     """Apart from rounding, which linear algebra does in its own way on each machine."""
-    remedy = f"`cascadebai fit {results.directory}` writes it"
+    remedy = f"`cascadebai fit {for_shell(results.directory)}` writes it"
     return same_numbers(read_table(results.directory / FITS_CSV, FIT_COLUMNS, remedy), fits_table(results))
 
 

@@ -1,6 +1,8 @@
 """`check` tells what a config would run, `init` writes one to begin with."""
 
 import json
+import os
+import shlex
 from pathlib import Path
 
 import pytest
@@ -115,6 +117,28 @@ def test_a_starter_never_overwrites(tmp_path: Path) -> None:
     assert path.read_text() == "precious"
 
 
+@pytest.mark.parametrize(
+    "name", ["a\nb", "a\x07b", os.fsdecode(b"\xff"), " a "], ids=["line break", "bell", "not UTF-8", "blanks"]
+)
+def test_a_name_that_no_config_can_hold_is_refused(name: str, tmp_path: Path) -> None:
+    source, path = tmp_path / f"{name}.csv", tmp_path / f"{name}.yaml"
+    source.write_text("ad,rate\nx,0.5\ny,0.2\n")
+    assert "name a file that is one plain line" in refusal("init", path)
+    assert "name a file that is one plain line" in refusal("init", tmp_path / "x.yaml", "--from", source)
+    assert list(tmp_path.iterdir()) == [source]
+
+
+def test_commands_that_are_told_can_be_pasted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = Path("my study's; 'one'.yaml")
+    told = call("init", path).out.splitlines()[-1].removeprefix("next:")
+    assert shlex.split(told) == ["cascadebai", "check", f"{path};", "cascadebai", "sweep", str(path)]
+    assert shlex.quote(f"results/{path.stem}") in path.read_text()
+    told = call("sweep", path, "--shard", "1/9", "--trials", "1", "--out", "a shard").out.splitlines()[-1]
+    assert "cascadebai merge 'a shard' ..." in told
+    assert "cascadebai sweep CONFIG --out 'no where'" in refusal("plot", "no where")
+
+
 def test_a_starter_from_a_file_finds_its_columns(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     call("init", path, "--from", DATA)
@@ -130,6 +154,10 @@ def test_a_starter_from_a_file_finds_its_columns(tmp_path: Path) -> None:
         ("0,1\n3,9\n1,8\n", None, ("0", "1", None), 1),
         ("word,ctr\nx: y,0.5\nz,0.25\n", "word", (None, None, "ctr"), 1),
         ("name of it,Views 2024,#Clicks\na,10,5\nb,12,1\n", "name of it", ("#Clicks", "Views 2024", None), 1),
+        (",clicks,views\nred,5,10\nblue,1,12\n", None, ("clicks", "views", None), 1),
+        ("ad ,clicks\t, views \nred,5,10\nblue,1,12\n", "ad", ("clicks", "views", None), 1),
+        ("ad,ctr \nred,0.5\nblue,0.2\n", "ad", (None, None, "ctr"), 1),
+        ('"the\nad",clicks,views\nred,5,10\nblue,1,12\n', None, ("clicks", "views", None), 1),
     ],
 )
 def test_columns_of_all_kinds(
