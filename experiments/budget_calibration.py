@@ -123,7 +123,7 @@ def reliability(rows: pd.DataFrame) -> str:
     by_size = _rows(rows.assign(group=[sizes[i] for i in place], rank=place))
     header = ["file", "learner", "{}", "stated", "mean chance", "all were right", "95 % interval"]
     many = rows.groupby("file", sort=False)["case"].nunique()
-    told = ", ".join(f"{count(int(n))} of {file}" for file, n in many.items())
+    told = "; ".join(f"{count(int(n))} of {file}" for file, n in many.items())
     return "\n\n".join(
         [
             *(
