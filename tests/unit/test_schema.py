@@ -37,7 +37,7 @@ OF_SHARP = {
     schema.MODELS_CSV: {**schema.MODEL_COLUMNS, "x": str, "K": int},
 }
 """The same of `bounds --sharp --csv`, and of fits against something else than `K`."""
-OWN = {"budget": OF_BUDGETS, "sharp": OF_SHARP}
+OWN = {"budget": OF_BUDGETS, "budget_tracking": OF_BUDGETS, "sharp": OF_SHARP}
 
 
 def test_the_journal_keeps_the_first_fields_of_a_row_in_their_order() -> None:
