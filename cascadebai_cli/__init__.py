@@ -9,7 +9,8 @@ The names below are loaded when they are first used.
 
 from typing import TYPE_CHECKING, Any
 
-__version__ = "1.0.0"
+from cascadebai_cli.version import __version__ as __version__
+
 __all__ = ["Instance", "Learner", "Plan", "Results", "bounds", "learner", "load", "plan", "simulate", "sweep"]
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from typing import Annotated
 
 import typer
 
-from cascadebai_cli import __version__
 from cascadebai_cli.cli.bounds import bounds
 from cascadebai_cli.cli.check import check
 from cascadebai_cli.cli.console import prepare_streams, tell
@@ -26,6 +25,7 @@ from cascadebai_cli.cli.summary import summary
 from cascadebai_cli.cli.sweep import sweep
 from cascadebai_cli.cli.verify import verify
 from cascadebai_cli.errors import INTERRUPTED, CascadeError
+from cascadebai_cli.version import __version__
 
 EXAMPLES: Mapping[Callable[..., None], str] = MappingProxyType(
     {

@@ -16,7 +16,7 @@ from importlib.util import resolve_name
 from pathlib import Path
 from typing import NamedTuple
 
-from cascadebai_cli import __version__
+from cascadebai_cli.version import __version__
 
 OURS = __name__.partition(".")[0]
 _NAMES_OF_OURS = (OURS, "cascadebai")

@@ -5,17 +5,17 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-import cascadebai_cli
 from cascadebai_cli.errors import CascadeError
 from cascadebai_cli.learners.live import sent_along, take_in
 from cascadebai_cli.learners.plugins import plugin_code
 from cascadebai_cli.running.work import Block, BlockResult, Settings
 from cascadebai_cli.running.worker import run_blocks
 from cascadebai_cli.study.cells import Cell
+from cascadebai_cli.version import __version__
 
 
 def _hash_of_package() -> str:
-    folder = Path(cascadebai_cli.__file__).parent
+    folder = Path(__file__).parents[1]
     files = sorted((path.relative_to(folder).as_posix(), path) for path in folder.rglob("*.py"))
     return sha256(
         b"".join(f"{name} {sha256(path.read_bytes()).hexdigest()}\n".encode() for name, path in files)
@@ -38,7 +38,7 @@ class Code:
 
     plugins: Mapping[str, str]
     live: Mapping[str, type]
-    version: str = cascadebai_cli.__version__
+    version: str = __version__
     package: str = PACKAGE
 
 
@@ -56,7 +56,7 @@ def run_checked(code: Code, settings: Settings, blocks: list[Block]) -> list[Blo
     """
     if code.package != PACKAGE:
         raise CascadeError(
-            f"a worker holds other sources of cascadebai (version {cascadebai_cli.__version__}) than the sweep "
+            f"a worker holds other sources of cascadebai (version {__version__}) than the sweep "
             f"(version {code.version}); install the same cascadebai on all machines and restart the workers"
         )
     take_in(code.live)

@@ -16,7 +16,6 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic_core import ErrorDetails
 
-import cascadebai_cli
 from cascadebai_cli.engines.simulate import ENGINES
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.plugins import plugin_code
@@ -26,6 +25,7 @@ from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.fields import FileName, Text, says
 from cascadebai_cli.study.learners import default_options
 from cascadebai_cli.study.messages import show
+from cascadebai_cli.version import __version__
 
 ANEW = "run the sweep again with --fresh"
 """The remedy for a broken manifest, which a sweep that only goes on would not replace."""
@@ -171,7 +171,7 @@ def new_manifest(config: dict[str, Any], seed: int, cells: Sequence[Cell]) -> Ma
         seed=seed,
         engine_version={name: ENGINES[name].version for name in sorted({cell.runs_with for cell in cells})},
         versions=_versions(),
-        git=_git(Path(cascadebai_cli.__file__).parent),
+        git=_git(Path(__file__).parents[1]),
         machine=_machine(),
         start=now(),
         end=None,
@@ -187,7 +187,7 @@ def now() -> str:
 
 
 def _versions() -> dict[str, str]:
-    found = {"cascadebai": cascadebai_cli.__version__, "python": platform.python_version()}
+    found = {"cascadebai": __version__, "python": platform.python_version()}
     for package in PACKAGES:
         try:
             found[package] = version(package)

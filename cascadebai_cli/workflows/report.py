@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from cascadebai_cli import __version__
 from cascadebai_cli.analysis.averages import averaged
 from cascadebai_cli.analysis.bounds import bounds_of_results
 from cascadebai_cli.analysis.cells_table import cells_table, chosen
@@ -27,6 +26,7 @@ from cascadebai_cli.study.plot import Kind, Plot
 from cascadebai_cli.text.columns import cell_text, heading
 from cascadebai_cli.text.numbers import NO_NUMBER, count
 from cascadebai_cli.text.table import Column
+from cascadebai_cli.version import __version__
 from cascadebai_cli.workflows.drawings import Drawing, drawing
 from cascadebai_cli.workflows.letters import warn_of_letters
 from cascadebai_cli.workflows.outputs import table_bytes, write_bytes
