@@ -1,6 +1,6 @@
 """The distribution's own name for `cascadebai_cli`."""
 
-from typing import TYPE_CHECKING
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
     from cascadebai_cli import *

@@ -7,9 +7,9 @@
 The names below are loaded when they are first used.
 """
 
-from typing import TYPE_CHECKING, Any
-
 from cascadebai_cli.version import __version__ as __version__
+
+TYPE_CHECKING = False  # type checkers take it as true; `typing` may be a file beside a config when this is read
 
 __all__ = ["Instance", "Learner", "Plan", "Results", "bounds", "learner", "load", "plan", "simulate", "sweep"]
 
@@ -36,7 +36,7 @@ else:
         "sweep": "api.sweeping",
     }
 
-    def __getattr__(name: str) -> Any:
+    def __getattr__(name: str) -> object:
         if name not in _HOMES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
         from importlib import import_module

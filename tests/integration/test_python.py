@@ -345,6 +345,7 @@ def test_a_script_needs_no_guard_and_prints_nothing(tmp_path: Path) -> None:
 INTERRUPTED = """\
 import os, signal, threading, time
 import cascadebai as cb
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job begins without
 cb.simulate(cb.Instance([0.9, 0.1], K=1), trials=4, n_jobs={n_jobs})
 instance = cb.Instance([0.501, 0.5, 0.5], K=1)
 for _ in range(2):
@@ -366,6 +367,7 @@ def test_ctrl_c_ends_a_call_and_the_session_goes_on(tmp_path: Path, n_jobs: int)
 INTERRUPTED_EARLY = """\
 import os, signal, sys
 import cascadebai as cb
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 class Interrupts:
     @staticmethod
