@@ -20,14 +20,15 @@ from cascadebai_cli.store.journal import read_journal
 
 LONG = """\
 seed: 5
-trials: 300
+trials: 100
 L: 8
 K: [2, 3]
 delta: 0.1
+engine: reference
 instances:
-  - {name: near, family: two_level, w_star: 0.6, w_prime: 0.3}
+  - {name: near, family: two_level, w_star: 0.9, w_prime: 0.1}
 """
-"""A few seconds of work."""
+"""A few seconds of work in many tasks: the engine of the others would be done once the first rows are there."""
 
 
 @pytest.fixture
