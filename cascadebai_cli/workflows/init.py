@@ -38,8 +38,6 @@ learners:
   - name: CascadeBAI, KL bounds # the same with sharper bounds
     algorithm: cascadebai
     confidence: kl
-
-plot: {kind: curves} # docs/figures.md
 """
 
 
@@ -58,8 +56,7 @@ def write_starter(path: Path | None = None, source: Path | None = None) -> Path:
     for named in filter(None, (path, source)):
         _refuse_name(named)
     text = _head(path) + (_of_file(source, path) if source else _of_two_levels()) + LEARNERS
-    if source:
-        text = text.replace("plot: {kind: curves}", "plot: {kind: bars}")
+    text += f"\nplot: {{kind: {'bars' if source else 'curves'}}} # docs/figures.md\n"
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)

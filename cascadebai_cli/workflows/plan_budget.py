@@ -166,8 +166,8 @@ def _budgets(question: Question) -> tuple[int, ...]:
         finite = efforts[np.isfinite(efforts)]
         hard = float(np.quantile(finite, sure, method="inverted_cdf")) if len(finite) else math.inf
         last = min(FURTHER * SHARP * hard, MOST_BUDGET)
-        anchor = asked or -(-question.L // question.M)
         first = -(-question.L // question.M)
+        anchor = asked or first
         found |= {anchor >> half for half in range(60) if anchor >> half >= first}
         found |= {anchor << twice for twice in range(60) if anchor << twice <= 2 * last}
     return tuple(sorted(found - {0}))

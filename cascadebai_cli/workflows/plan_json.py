@@ -109,9 +109,8 @@ def _answers(done: Plan, answers: Answers) -> dict[str, Any]:
 def _asked_learner(one: Asked, per_day: float | None) -> dict[str, Any]:
     needed = None
     if one.needed is not None:
-        low, value, high = one.needed
-        spread = {"low": low, "value": value, "high": high}
-        beyond = one.last if math.isinf(value) else None
+        spread = _interval(*one.needed)
+        beyond = one.last if math.isinf(spread["value"]) else None
         needed = {"page_views": spread, "days": _days(spread, per_day), "more_than": beyond}
     return {
         "learner": one.key,
@@ -127,8 +126,8 @@ def _chance(point: Chance) -> dict[str, Any]:
     return {
         "page_views": point.budget,
         "runs": point.n,
-        "all_right": {"low": point.low, "value": point.all_right, "high": point.high},
-        "right": {"low": point.right_low, "value": point.right, "high": point.right_high},
+        "all_right": _interval(point.low, point.all_right, point.high),
+        "right": _interval(point.right_low, point.right, point.right_high),
     }
 
 
@@ -138,6 +137,10 @@ def _days(page_views: dict[str, float], per_day: float | None) -> dict[str, floa
 
 def _range(low: float, median: float, high: float) -> dict[str, float]:
     return {"low": low, "median": median, "high": high}
+
+
+def _interval(low: float, value: float, high: float) -> dict[str, float]:
+    return {"low": low, "value": value, "high": high}
 
 
 def _finite(value: Any) -> Any:

@@ -92,7 +92,7 @@ CANDIDATES: Mapping[str, Candidate] = {
     "cascadebai-kl": Candidate(
         "CascadeBAI, KL bounds",
         LearnerSpec("cascadebai", {"confidence": "kl"}),
-        Pace(7e-3, 0.0, 1.4e-6, 8e-10, skips=True),
+        _RACING,
         25,
     ),
     "cascadebai": Candidate("CascadeBAI", LearnerSpec("cascadebai"), _RACING, 200),
