@@ -57,7 +57,8 @@ class Engine:
         entries: items that these trials have together, at most.
         by_steps: whether the time of a trial goes with its steps, when it runs beside others.
         forgets: whether it forgets clicks, which are counted as they are drawn if a learner is to be asked at its cap.
-        shares_paths: whether jobs of one path make their steps once.
+        shares_paths: whether it leaves a learner where its run ends and goes on from there, so that jobs of one path
+            make their steps once.
     """
 
     version: int
@@ -69,6 +70,10 @@ class Engine:
     by_steps: bool = False
     forgets: bool = False
     shares_paths: bool = False
+
+    def together(self, jobs: Sequence[Job[Any]], enough: Enough) -> Runs:
+        """Run jobs, of which those of one path follow one another."""
+        return (along_paths(self.run) if self.shares_paths else self.run)(jobs, enough)
 
     def block(self, L: int) -> int:
         """How many trials of `L` items run best side by side."""
@@ -131,13 +136,13 @@ ENGINES: Mapping[str, Engine] = MappingProxyType(
             1,
             _stack,
             5_000,
-            along_paths(_in_lockstep),
+            _in_lockstep,
             lockstep.ROWS,
             lockstep.ENTRIES,
             by_steps=True,
             shares_paths=True,
         ),
-        "planned": Engine(2, _stack, 20_000, along_paths(_one_by_one(run_planned)), shares_paths=True),
+        "planned": Engine(2, _stack, 20_000, _one_by_one(run_planned), shares_paths=True),
         "phases": Engine(1, _outcomes, 500, answering(_one_by_one(run_phases), ask)),
     }
 )

@@ -112,7 +112,7 @@ def _together(seed: int, engine: Engine, blocks: Sequence[Block], enough: Enough
     """The trials of blocks, run side by side by one engine until all have ended or it is enough."""
     start = time.perf_counter()
     made = [(block.position, one) for block in blocks for one in _made(seed, block)]
-    ran = dict(engine.run([one.job for _, one in made], enough))
+    ran = dict(engine.together([one.job for _, one in made], enough))
     shares = [ran[i].steps - one.job.steps if engine.by_steps else 1 for i, (_, one) in enumerate(made)]
     pace = (time.perf_counter() - start) / max(1, sum(shares))
     return {

@@ -44,7 +44,7 @@ def engine(name):
 
 @pytest.mark.parametrize("name", MADE)
 def test_runs_along_a_path_end_as_each_on_its_own(name):
-    run = engine(name).run
+    run = engine(name).together
     together = in_order(run(jobs(name, True), never))
     assert together == in_order(run(jobs(name, False), never))
     assert {one.status for one in together} == {"stopped", "capped"}
@@ -59,7 +59,7 @@ def test_steps_of_a_path_are_made_once(monkeypatch):
         return inner(some, enough)
 
     monkeypatch.setattr(lucb, "run_lucb", watched)
-    list(ENGINES["lockstep"].run(jobs("KL-LUCB++", True, trials=1), never))
+    list(ENGINES["lockstep"].together(jobs("KL-LUCB++", True, trials=1), never))
     steps, caps = zip(*begun, strict=True)
     assert steps == (0, *caps[:-1])
     assert caps == tuple(sorted(CAPS))[: len(caps)]
@@ -68,12 +68,12 @@ def test_steps_of_a_path_are_made_once(monkeypatch):
 
 @pytest.mark.parametrize("name", PAUSED)
 def test_a_job_that_is_paused_on_the_path_of_another_begins_anew(name):
-    expected = in_order(ENGINES["lockstep"].run(jobs(name, False), never))
+    expected = in_order(ENGINES["lockstep"].together(jobs(name, False), never))
     found, left = {}, dict(enumerate(jobs(name, True)))
     pauses, asked = 0, iter(range(10**9))
     while left:
         places = list(left)
-        for i, done in ENGINES["lockstep"].run(list(left.values()), lambda: next(asked) % 5 == 4):
+        for i, done in ENGINES["lockstep"].together(list(left.values()), lambda: next(asked) % 5 == 4):
             if isinstance(done, Paused):
                 pauses += 1
                 fresh = jobs(name, True)[places[i]]
