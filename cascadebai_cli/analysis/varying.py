@@ -2,12 +2,13 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from cascadebai_cli.text.columns import WORDS, value_text
 from cascadebai_cli.text.table import Column, Table
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Names:
         return Table([*self.columns(), *further], rows, above=self.above)
 
 
-def names_of(rows: pd.DataFrame, columns: Sequence[str], always: Collection[str] = ()) -> Names:
+def names_of(rows: "pd.DataFrame", columns: Sequence[str], always: Collection[str] = ()) -> Names:
     """Which of `columns` vary, or are printed `always`; those without any value are left out."""
     known = [name for name in columns if name in rows and rows[name].notna().any()]
     varying = [name for name in known if name in always or rows[name].nunique(dropna=False) > 1]

@@ -2,7 +2,7 @@
 
 import logging
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 
@@ -10,6 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties, findfont, fontManager, get_font
 from matplotlib.text import Text
 
+MOST_LETTERS = 10
+"""Letters that a warning names."""
 PLACEHOLDERS = ("Last Resort",)
 """Fonts that have a box for every letter."""
 
@@ -47,6 +49,16 @@ def set_fonts(figure: Figure) -> str:
             text.set_fontfamily([*families, *own] if "$" in text.get_text() else [*own, *families])
             lacking |= dict.fromkeys(chr(letter) for letter in sorted(letters) if not _has(families, letter))
     return "".join(lacking)
+
+
+def warn_of_letters(pages: Sequence[Figure], name: str, warn: Callable[[str], None]) -> None:
+    """Warn of the letters of a figure that no installed font has."""
+    if letters := "".join(dict.fromkeys("".join(map(set_fonts, pages)))):
+        shown = letters[:MOST_LETTERS] + ("..." if len(letters) > MOST_LETTERS else "")
+        warn(
+            f"warning: {name}: no installed font has {shown}, so that boxes stand there; install a font for this "
+            "script, such as one of Noto"
+        )
 
 
 def _uncovered(text: Text) -> frozenset[int]:

@@ -3,11 +3,13 @@
 import errno
 import os
 from pathlib import Path
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from cascadebai_cli.errors import CascadeError
 from cascadebai_cli.store.files import replace_file
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def write_bytes(path: Path, content: bytes, *, through: bool = True) -> None:
@@ -48,7 +50,7 @@ def _remedy(error: OSError) -> str:
     return "choose another place"
 
 
-def write_table(path: Path, table: pd.DataFrame, *, through: bool = True) -> None:
+def write_table(path: Path, table: "pd.DataFrame", *, through: bool = True) -> None:
     """Write `table` as CSV; arguments as for `write_bytes`.
 
     Raises:
@@ -57,6 +59,6 @@ def write_table(path: Path, table: pd.DataFrame, *, through: bool = True) -> Non
     write_bytes(path, table_bytes(table), through=through)
 
 
-def table_bytes(table: pd.DataFrame) -> bytes:
+def table_bytes(table: "pd.DataFrame") -> bytes:
     """`table` as CSV; ten digits are more than a fit has, and hide how a machine rounds."""
     return table.to_csv(index=False, float_format="%.10g", lineterminator="\n").encode()

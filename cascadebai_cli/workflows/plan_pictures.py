@@ -9,13 +9,13 @@ import pandas as pd
 from cascadebai_cli.analysis.chances import as_cells
 from cascadebai_cli.analysis.page_views import quantiles
 from cascadebai_cli.figures.draw import draw
+from cascadebai_cli.figures.fonts import warn_of_letters
 from cascadebai_cli.figures.labels import Labels
 from cascadebai_cli.figures.page_views import draw_page_views
 from cascadebai_cli.figures.panels import chart_of
 from cascadebai_cli.figures.style import render
 from cascadebai_cli.logs.source import file_name
 from cascadebai_cli.study.plot import Plot
-from cascadebai_cli.workflows.letters import warn_of_letters
 from cascadebai_cli.workflows.plan import Answers, Plan
 from cascadebai_cli.workflows.plan_runs import Simulated
 from cascadebai_cli.workflows.watch import Watch
@@ -32,7 +32,7 @@ def picture_of(done: Plan, watch: Watch) -> bytes:
         watch: is told of letters that the picture lacks.
     """
     figure = _errors(done, done.answers) if done.answers else _page_views(done)
-    warn_of_letters([figure], done.question.log.name, watch)
+    warn_of_letters([figure], done.question.log.name, watch.warn)
     return render(figure, "png", title=_title(done), rows_sha256="")
 
 

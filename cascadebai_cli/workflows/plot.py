@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.figures.fonts import warn_of_letters
 from cascadebai_cli.store.directory import Results, load_results
 from cascadebai_cli.study.plot import FORMATS, MOST_ON_A_PAGE
 from cascadebai_cli.workflows.drawings import drawing
-from cascadebai_cli.workflows.letters import warn_of_letters
 from cascadebai_cli.workflows.outputs import write_bytes
 from cascadebai_cli.workflows.pages import page_files, remove_later_pages
 from cascadebai_cli.workflows.results import is_whole, warn_of_gaps
@@ -57,7 +57,7 @@ def plot(
     for results in studies:
         warn_of_gaps(results, watch)
     drawn = drawing(studies, asked)
-    warn_of_letters(drawn.pages, ", ".join(results.name for results in studies), watch)
+    warn_of_letters(drawn.pages, ", ".join(results.name for results in studies), watch.warn)
     if drawn.caption:
         watch.warn(f"for the caption: {drawn.caption}")
     written: list[Path] = []
@@ -88,7 +88,7 @@ def figure(studies: Sequence[Results], words: Mapping[str, Any], watch: Watch = 
         raise ConfigError(f"per_page: the figure has {len(drawn.pages)} pages; choose fewer panels with where")
     for results in studies:
         warn_of_gaps(results, watch)
-    warn_of_letters(drawn.pages, ", ".join(results.name for results in studies), watch)
+    warn_of_letters(drawn.pages, ", ".join(results.name for results in studies), watch.warn)
     if drawn.caption:
         watch.warn(f"for the caption: {drawn.caption}")
     return drawn.pages[0]

@@ -16,6 +16,7 @@ from cascadebai_cli.analysis.provenance import provenance, settings
 from cascadebai_cli.analysis.tables import tables_of
 from cascadebai_cli.analysis.varying import names_of
 from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.figures.fonts import warn_of_letters
 from cascadebai_cli.figures.words import alternative, title_of
 from cascadebai_cli.report.content import PageTable, Picture, Section
 from cascadebai_cli.report.page import render_page
@@ -28,7 +29,6 @@ from cascadebai_cli.text.numbers import NO_NUMBER, count
 from cascadebai_cli.text.table import Column
 from cascadebai_cli.version import __version__
 from cascadebai_cli.workflows.drawings import Drawing, drawing
-from cascadebai_cli.workflows.letters import warn_of_letters
 from cascadebai_cli.workflows.outputs import table_bytes, write_bytes
 from cascadebai_cli.workflows.results import is_whole, warn_of_gaps
 from cascadebai_cli.workflows.summary import condition
@@ -161,7 +161,7 @@ def _pictures(results: Results, watch: Watch) -> tuple[list[Picture], list[str]]
         except ConfigError as error:
             refusals.append(f"no figure: {error}")
             continue
-        warn_of_letters(drawn.pages, results.name, watch)
+        warn_of_letters(drawn.pages, results.name, watch.warn)
         pictures += _pages(drawn, results, kind)
     return pictures, list(dict.fromkeys(refusals))
 
