@@ -24,8 +24,8 @@ class FirstRound(NamedTuple):
 
 
 def first_round(job: Job[KLLucb]) -> FirstRound:
-    """Show lists until every item was observed, the learner stops, or its cap is reached; once only."""
-    if job.steps:
+    """Show lists until every item was observed, the learner stops, or its cap is reached; from where the learner is."""
+    if job.learner.T.min() > 0:
         return FirstRound(job.steps, job.learner.T.copy(), job.learner.S.copy())
     return _step_by_step(job) if may_end_early(job.learner.rule) else _at_once(job)
 
@@ -45,8 +45,8 @@ def _at_once(job: Job[KLLucb]) -> FirstRound:
     place = np.arange(L + M)
     click = np.where(outcomes & job.cascading, place, L + M)
     ends = np.minimum(np.minimum.accumulate(click[::-1])[::-1], place + M - 1).tolist()
-    seen = steps = 0
-    while seen < L and (job.max_steps is None or steps < job.max_steps):
+    seen, steps = int(job.learner.T.sum()), job.steps
+    while seen < L and steps < job.cap:
         seen, steps = ends[seen] + 1, steps + 1
     items = place[:seen] % L
     T, S = np.bincount(items, minlength=L), np.bincount(items[outcomes[:seen]], minlength=L)
@@ -54,9 +54,9 @@ def _at_once(job: Job[KLLucb]) -> FirstRound:
 
 
 def _step_by_step(job: Job[KLLucb]) -> FirstRound:
-    learner, steps = job.learner, 0
+    learner, steps = job.learner, job.steps
     feedback = Cascading() if job.cascading else SemiBandit()
-    while learner.T.min() == 0 and not learner.finished and (job.max_steps is None or steps < job.max_steps):
+    while learner.T.min() == 0 and not learner.finished and steps < job.cap:
         shown = learner.select()
         outcomes = feedback.reveal(shown, lambda item: int(job.stack.peek(item, int(learner.T[item]), 1)[0]))
         learner.observe(shown, outcomes)

@@ -4,11 +4,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from given import TableOutcomes, TableStack
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+from problems import EPSILONS, LENGTHS, SEEDS, WEIGHTS
 
 from cascadebai_cli.engines import lucb
-from cascadebai_cli.engines.jobs import Paused, in_order, never
+from cascadebai_cli.engines.answers import Counted
+from cascadebai_cli.engines.jobs import Job, in_order, never
+from cascadebai_cli.engines.run import Run
 from cascadebai_cli.engines.simulate import ENGINES, Trial, new_job
+from cascadebai_cli.learners.batrac import BatRac
 from cascadebai_cli.learners.cascadebai import CascadeBAI
+from cascadebai_cli.learners.fixed_budget import SuccessiveAcceptsRejects, Uniform
 from cascadebai_cli.learners.kl_lucb import KLLucb
 from cascadebai_cli.learners.track_and_stop import TrackAndStop
 from cascadebai_cli.running.runner import Backend, run_missing
@@ -66,26 +74,93 @@ def test_steps_of_a_path_are_made_once(monkeypatch):
     assert len(caps) > 2
 
 
+def to_the_end(engine, make, enough):
+    """Runs of the jobs that `make` makes, and how often one was paused; such a job goes on, or begins anew."""
+    found, pauses, left = {}, 0, dict(enumerate(make()))
+    while left:
+        places = list(left)
+        for i, done in engine.together(list(left.values()), enough):
+            if isinstance(done, Run):
+                found[places[i]] = done
+                continue
+            pauses += 1
+            fresh, learner = make()[places[i]], left[places[i]].learner
+            left[places[i]] = replace(fresh, learner=learner, steps=done.steps, path=None if done.steps else fresh.path)
+        left = {place: job for place, job in left.items() if place not in found}
+    return [found[place] for place in sorted(found)], pauses
+
+
+def every(n):
+    """Enough at each n-th question; never for none."""
+    asked = iter(range(1, 10**9))
+    return lambda: n is not None and next(asked) % n == 0
+
+
 @pytest.mark.parametrize("name", PAUSED)
 def test_a_job_that_is_paused_on_the_path_of_another_begins_anew(name):
     expected = in_order(ENGINES["lockstep"].together(jobs(name, False), never))
-    found, left = {}, dict(enumerate(jobs(name, True)))
-    pauses, asked = 0, iter(range(10**9))
-    while left:
-        places = list(left)
-        for i, done in ENGINES["lockstep"].together(list(left.values()), lambda: next(asked) % 5 == 4):
-            if isinstance(done, Paused):
-                pauses += 1
-                fresh = jobs(name, True)[places[i]]
-                learner = left[places[i]].learner
-                left[places[i]] = replace(
-                    fresh, learner=learner, steps=done.steps, path=None if done.steps else fresh.path
-                )
-            else:
-                found[places[i]] = done
-        left = {place: job for place, job in left.items() if place not in found}
-    assert [found[place] for place in range(len(expected))] == expected
+    runs, pauses = to_the_end(ENGINES["lockstep"], lambda: jobs(name, True), every(5))
+    assert runs == expected
     assert pauses
+
+
+ALL = {
+    "order T": lambda L, K, M, epsilon: CascadeBAI(L, K, 0.1, epsilon, sigma=0.1, list_length=M),
+    "order T, KL bounds": lambda L, K, M, epsilon: CascadeBAI(L, K, 0.6, epsilon, confidence="kl", list_length=M),
+    "order U": lambda L, K, M, epsilon: CascadeBAI(L, K, 0.1, epsilon, sigma=0.1, order="U", list_length=M),
+    "order -mean": lambda L, K, M, epsilon: CascadeBAI(L, K, 0.1, epsilon, sigma=0.1, order="-mean", list_length=M),
+    "BatRac": lambda L, K, M, epsilon: BatRac(L, K, 0.9, b=M or K),
+    "KL-LUCB++": lambda L, K, M, epsilon: KLLucb(L, K, 0.1, epsilon, list_length=M),
+    "KL-LUCB++, huge tolerance": lambda L, K, M, epsilon: KLLucb(L, K, 0.1, 0.9995, list_length=M),
+    "KL-LUCB++, glr": lambda L, K, M, epsilon: KLLucb(L, K, 0.6, stopping="glr", list_length=M),
+    "track-and-stop": lambda L, K, M, epsilon: TrackAndStop(L, K, 0.6, list_length=M),
+    "uniform": lambda L, K, M, epsilon: Uniform(L, K, list_length=M),
+    "SAR": lambda L, K, M, epsilon: SuccessiveAcceptsRejects(L, K, list_length=M, budget=20),
+}
+ENGINES_OF = [(name, engine) for name, make in ALL.items() for engine in make(3, 1, 1, 0.0).engines]
+SLOW_TO_PLAN = "track-and-stop"
+
+
+def source(engine, table):
+    """Where an engine reads a table of rewards from."""
+    if engine == "skip-ahead":
+        return Counted(TableOutcomes(table), len(table))
+    return TableStack(table) if engine in ("lockstep", "planned") else TableOutcomes(table)
+
+
+@pytest.mark.parametrize(("name", "engine"), ENGINES_OF)
+def test_any_path_of_any_learner_is_that_of_the_reference(name, engine):
+    """Caps from the first step on, before all items were observed and after, at any pauses."""
+    longest = 60 if name == SLOW_TO_PLAN else 400
+
+    @settings(max_examples=10 if name == SLOW_TO_PLAN else 30)
+    @given(
+        w=WEIGHTS,
+        share=st.floats(0, 1, exclude_max=True),
+        M=LENGTHS,
+        epsilon=EPSILONS,
+        seeds=st.lists(SEEDS, min_size=1, max_size=3),
+        caps=st.lists(st.integers(1, 12) | st.integers(1, longest), min_size=1, max_size=4),
+        cascading=st.booleans(),
+        pause=st.none() | st.integers(1, 4),
+    )
+    def equal(w, share, M, epsilon, seeds, caps, cascading, pause):
+        L, K = len(w), 1 + int(share * (len(w) - 1))
+        tables = [np.random.default_rng(seed).random((L, longest)) < np.array(w)[:, None] for seed in seeds]
+
+        def made(by):
+            return [
+                Job(ALL[name](L, K, M, epsilon), source(by, table), cascading, cap, answers=True, path=path)
+                for path, table in enumerate(tables)
+                for cap in caps
+            ]
+
+        expected = in_order(ENGINES["reference"].together(made("reference"), never))
+        runs, pauses = to_the_end(ENGINES[engine], lambda: made(engine), every(pause))
+        event(f"paused: {pauses > 0}, stopped: {'stopped' in {run.status for run in runs}}")
+        assert runs == expected
+
+    equal()
 
 
 CONFIG = """\
