@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 JOBS ?= -1
 
-.PHONY: help install smoke reproduce test test-all baseline figures tables tour verify bench check check-lowest format clean
+.PHONY: help install smoke reproduce test test-all baseline figures tables tour verify bench house check check-lowest format clean
 
 help: ## Show this list.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -53,6 +53,9 @@ verify: $(STAMP) ## Compare this code with results/reference: bit for bit, and b
 
 bench: $(STAMP) ## Measure the engines; JSON goes to results/benchmark.json; AGAINST=commit for its numbers beside these.
 	$(BIN)/python experiments/benchmark.py --json results/benchmark.json $(if $(AGAINST),--against $(AGAINST))
+
+house: $(STAMP) ## Print the weight of the package: modules, lines, names, imports; AT=commit for that of a commit.
+	@$(BIN)/python experiments/house.py $(PACKAGE) $(if $(AT),--at $(AT))
 
 check: $(STAMP) ## Lint and check the types.
 	$(BIN)/ruff check .
