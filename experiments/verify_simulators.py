@@ -24,7 +24,7 @@ from cascadebai_cli.figures.quantiles import draw_quantiles
 from cascadebai_cli.figures.style import render
 from cascadebai_cli.learners.display import ORDERS
 from cascadebai_cli.learners.registry import LearnerSpec
-from cascadebai_cli.model.feedback import FeedbackName
+from cascadebai_cli.model.feedback import CASCADING, SEMI_BANDIT, Feedback
 from cascadebai_cli.running.seeds import trial_generator
 from cascadebai_cli.text.numbers import change, count, p_value
 from cascadebai_cli.text.table import table_of
@@ -55,7 +55,7 @@ class Case(NamedTuple):
     instance: str
     label: str
     learner: LearnerSpec
-    feedback: FeedbackName
+    feedback: Feedback
     engine: EngineName
 
     @property
@@ -68,15 +68,13 @@ def cases() -> list[Case]:
     """Every instance with CascadeBAI and BatRac in the skip-ahead engine, and every display order in lockstep."""
     found = []
     for instance in INSTANCES:
-        found.append(
-            Case(instance, "CascadeBAI", LearnerSpec("cascadebai", {"sigma": SIGMA}), "cascading", "skip-ahead")
-        )
+        found.append(Case(instance, "CascadeBAI", LearnerSpec("cascadebai", {"sigma": SIGMA}), CASCADING, "skip-ahead"))
         for b in ("K", 1):
             spec = LearnerSpec("batrac", {"b": b})
-            found.append(Case(instance, f"BatRac({b})", spec, "semi-bandit", "skip-ahead"))
+            found.append(Case(instance, f"BatRac({b})", spec, SEMI_BANDIT, "skip-ahead"))
         for order in ORDERS:
             spec = LearnerSpec("cascadebai", {"sigma": SIGMA, "order": order})
-            found.append(Case(instance, f"order {order}", spec, "cascading", "lockstep"))
+            found.append(Case(instance, f"order {order}", spec, CASCADING, "lockstep"))
     return found
 
 

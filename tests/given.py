@@ -1,12 +1,26 @@
 """Rewards that a test gives, in the three ways in which engines read them."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from cascadebai_cli.engines.keys import key_type
 from cascadebai_cli.engines.outcomes import Stretch
 from cascadebai_cli.engines.reward_table import Place, RewardTable, TableShape
+from cascadebai_cli.model.feedback import CASCADING, SEMI_BANDIT, Draw, Feedback
 from cascadebai_cli.model.instance import BoolArray, IntArray
+
+BY_CLICK = (SEMI_BANDIT, CASCADING)
+"""The feedback by whether a click ends a step."""
+
+
+def _of_two_places(shown: Sequence[int], draw: Draw) -> list[int]:
+    return CASCADING.reveal(shown[:2], draw)
+
+
+LEAVES_EARLY = Feedback("leaves-early", "the list up to the first click, or the second place", _of_two_places)
+"""A click model that the package does not have: a list of any length is to it what one of two items is to cascading."""
 
 
 class TableOutcomes:

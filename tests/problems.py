@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from algorithm1 import Interval, Verdict, around_the_mean, bat_rac, batch_racing_interval, cascade_bai, cascade_interval
-from given import GivenTable, TableOutcomes, TableStack
+from given import BY_CLICK, GivenTable, TableOutcomes, TableStack
 from hypothesis import strategies as st
 from kl_lucb_judge import kl_interval, kl_lucb, kl_lucb_interval, rounded
 from rounding import guarded
@@ -30,7 +30,7 @@ from cascadebai_cli.learners.batrac import BatchRacingRule, BatRac
 from cascadebai_cli.learners.cascadebai import CascadeBAI, CascadeRule
 from cascadebai_cli.learners.display import ORDERS
 from cascadebai_cli.learners.kl_lucb import UNIT, KLLucb, LucbRule
-from cascadebai_cli.model.feedback import Cascading, SemiBandit
+from cascadebai_cli.model.feedback import Feedback
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,10 @@ class Problem:
     @property
     def rewards(self) -> list[list[int]]:
         return self.table.astype(int).tolist()
+
+    @property
+    def feedback(self) -> Feedback:
+        return BY_CLICK[self.cascading]
 
     @property
     def rules(self) -> dict[str, Any]:
@@ -166,9 +170,8 @@ def patched(module: ModuleType, **values: Any) -> Iterator[None]:
 
 
 def by_reference(made, problem: Problem) -> Run:
-    feedback = Cascading() if problem.cascading else SemiBandit()
     outcomes = GivenTable(problem.table) if problem.by_time else TableOutcomes(problem.table)
-    return run_reference(made, outcomes, feedback, problem.cap)
+    return run_reference(made, outcomes, problem.feedback, problem.cap)
 
 
 def by_skip_ahead(made, problem: Problem, sizes: Sizes | None = None) -> Run:
@@ -177,7 +180,7 @@ def by_skip_ahead(made, problem: Problem, sizes: Sizes | None = None) -> Run:
 
 def by_skip_ahead_together(block, sizes: Sizes | None = None, rows: int = 200) -> list[Run]:
     """Runs of the problems, each given with its learner."""
-    jobs = [Job(made, TableOutcomes(problem.table), problem.cascading, problem.cap) for made, problem in block]
+    jobs = [Job(made, TableOutcomes(problem.table), problem.feedback, problem.cap) for made, problem in block]
     return in_order(run_skip_ahead(jobs, sizes, rows))
 
 
@@ -199,7 +202,7 @@ def by_lucb(block, windows: Mapping[str, int] = MappingProxyType({}), known: int
 
 
 def _job(made, problem: Problem):
-    return Job(made, TableStack(problem.table), problem.cascading, problem.cap)
+    return Job(made, TableStack(problem.table), problem.feedback, problem.cap)
 
 
 # Random problems.

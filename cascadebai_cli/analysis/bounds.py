@@ -8,6 +8,7 @@ import pandas as pd
 from cascadebai_cli.analysis.varying import names_of
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.registry import LearnerSpec
+from cascadebai_cli.model.feedback import CASCADING, Feedback
 from cascadebai_cli.model.instance import Instance
 from cascadebai_cli.store.directory import Results
 from cascadebai_cli.store.schema import POINT, SUMMARY_CSV
@@ -86,7 +87,7 @@ def _bounds(results: Results, cell: Mapping[Any, Any], learner: LearnerEntry) ->
         instance = two_level_instance(cell["L"], cell["K"], cell["w_star"], cell["w_prime"], cell["epsilon"])
     except ConfigError as error:
         raise ConfigError(f"{results.directory / SUMMARY_CSV}: {cell['instance']}: {error}") from error
-    feedback = learner.feedback or results.study.feedback
+    feedback = results.study.feedback_of(learner)
     return learner_bounds(instance, cell["delta"], learner.algorithm, learner.spec.options, feedback)
 
 
@@ -95,7 +96,7 @@ def learner_bounds(
     delta: float,
     algorithm: str,
     options: Mapping[str, Any],
-    feedback: str = "cascading",
+    feedback: Feedback = CASCADING,
     *,
     printed: bool = False,
 ) -> CellBounds:
@@ -106,13 +107,13 @@ def learner_bounds(
         delta: risk.
         algorithm: name of the algorithm.
         options: its options; `sigma` sets the constant of `T-bar`.
-        feedback: `cascading` or `semi-bandit`.
+        feedback: what is observed of a list; of a list that does not end at the first click, all of it at most.
         printed: take the constant 216 as printed, instead of `256 sigma^2`.
     """
     spec = LearnerSpec(algorithm, options)
-    if not spec.is_algorithm_1 or feedback != "cascading":
+    if not spec.is_algorithm_1 or not feedback.ends_at_click:
         M = spec.most_shown(instance.K)
-        return CellBounds(lower_bound(instance, delta, semi_bandit=feedback == "semi-bandit", M=M))
+        return CellBounds(lower_bound(instance, delta, semi_bandit=not feedback.ends_at_click, M=M))
     constant = PRINTED_CONSTANT if printed else exact_constant(options.get("sigma", 0.5))
     return cell_bounds(instance, delta, constant)
 

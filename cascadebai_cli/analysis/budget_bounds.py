@@ -40,7 +40,7 @@ def _bounds(cell: Cell) -> dict[str, float]:
     problem = Instance(cell.weights, cell.K, cell.epsilon)
     known = {"H": hardness(problem), "H2": hardness_of_the_worst(problem)}
     algorithm = cell.spec.algorithm
-    if cell.budget is None or algorithm not in ERRORS:
+    if cell.budget is None or algorithm not in ERRORS or not cell.feedback.has_theory:
         return {**known, "bound": np.nan, "enough": np.nan}
     needed = _enough(algorithm, tuple(cell.weights.tolist()), cell.K, cell.epsilon, cell.delta)
     return {**known, "bound": ERRORS[algorithm](problem, cell.budget), "enough": needed}

@@ -21,7 +21,8 @@ def with_sharp(table: pd.DataFrame, cells: Sequence[Cell]) -> pd.DataFrame:
 
     Args:
         table: one row a cell, in the order of `cells`, with `mean_steps`.
-        cells: the cells; `nan` where `epsilon > 0`, or a step may observe an item twice.
+        cells: the cells; `nan` where `epsilon > 0`, a step may observe an item twice, or nothing is
+            proved for the feedback.
     """
     known = [_bound(cell) for cell in cells]
     values = [
@@ -37,9 +38,9 @@ def with_sharp(table: pd.DataFrame, cells: Sequence[Cell]) -> pd.DataFrame:
 def _bound(cell: Cell) -> SharpBound | None:
     """The bound for lists as long as those of the cell's learner."""
     M = _shown(cell)
-    if cell.epsilon > 0 or M is None:
+    if cell.epsilon > 0 or M is None or not cell.feedback.has_theory:
         return None
-    return _found(tuple(cell.problem.weights.tolist()), cell.K, cell.feedback == "semi-bandit", M)
+    return _found(tuple(cell.problem.weights.tolist()), cell.K, cell.feedback.observes_all, M)
 
 
 def _shown(cell: Cell) -> int | None:

@@ -6,6 +6,7 @@ import pandas as pd
 
 from cascadebai_cli.api.single import single_study
 from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.model.feedback import CASCADING
 from cascadebai_cli.model.instance import Instance
 from cascadebai_cli.workflows.bounds import promised
 
@@ -15,7 +16,7 @@ def bounds(
     delta: float = 0.1,
     *,
     learner: str | type = "cascadebai",
-    feedback: str = "cascading",
+    feedback: str = CASCADING.name,
     budget: int | None = None,
     printed: bool = False,
     sharp: bool = False,
@@ -27,7 +28,7 @@ def bounds(
         instance: the problem.
         delta: largest probability of a wrong answer, in `(0, 1)`.
         learner: as for `simulate`; only Algorithm 1 on cascading feedback has an upper bound on the steps.
-        feedback: `cascading` or `semi-bandit`.
+        feedback: what a step shows, as the key `feedback` of a config says it.
         budget: steps after which the learner is asked for its items; `uniform` and `sar` have a bound then.
         printed: take the constant 216 of `T-bar` as the paper prints it, instead of `256 sigma^2`.
         sharp: add the sharp lower bound, which takes seconds for hundreds of different weights.

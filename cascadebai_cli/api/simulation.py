@@ -8,6 +8,7 @@ import pandas as pd
 from cascadebai_cli.api.arguments import backend_of
 from cascadebai_cli.api.single import single_study
 from cascadebai_cli.api.watch import Onlooker
+from cascadebai_cli.model.feedback import CASCADING
 from cascadebai_cli.model.instance import Instance
 from cascadebai_cli.workflows import simulate as work
 
@@ -21,7 +22,7 @@ def simulate(
     *,
     budget: int | None = None,
     max_steps: int | None = None,
-    feedback: str = "cascading",
+    feedback: str = CASCADING.name,
     engine: str = "auto",
     rewards: Mapping[str, Any] | None = None,
     n_jobs: int = 1,
@@ -39,7 +40,7 @@ def simulate(
         delta: largest probability of a wrong answer, in `(0, 1)`.
         budget: steps after which the learner is asked for its items, in place of running until it stops.
         max_steps: cap on the steps of a trial.
-        feedback: `cascading` or `semi-bandit`.
+        feedback: what a step shows, as the key `feedback` of a config says it.
         engine: which simulator; `auto` takes the fastest one that is exact.
         rewards: `{"rows": 100000, "reuse": True}` for rewards from a table; independent ones by default.
         n_jobs: processes; -1 is one a core, 1 stays in this process.

@@ -6,6 +6,7 @@ from typing import Any, Generic, TypeVar
 
 from cascadebai_cli.engines.run import Run
 from cascadebai_cli.learners.protocol import Learner
+from cascadebai_cli.model.feedback import CASCADING, Feedback
 
 AnyLearner = TypeVar("AnyLearner", bound=Learner, covariant=True)
 
@@ -39,7 +40,7 @@ class Job(Generic[AnyLearner]):
     Attributes:
         learner: a fresh learner, or one whose run was paused.
         stack: where its outcomes come from, in the form that the engine reads.
-        cascading: whether a click ends a step.
+        feedback: what is observed of a list.
         max_steps: cap on the steps, none by default.
         steps: steps that the learner has made.
         answers: whether the learner is asked for its items at the cap.
@@ -48,7 +49,7 @@ class Job(Generic[AnyLearner]):
 
     learner: AnyLearner
     stack: Any
-    cascading: bool = True
+    feedback: Feedback = CASCADING
     max_steps: int | None = None
     steps: int = 0
     answers: bool = False

@@ -174,7 +174,7 @@ def look_ahead(jobs: Sequence[Job[CascadeBAI]], depth: int) -> Lookahead:
         stack=objects([job.stack for job in jobs]),
         rule=objects([same.setdefault(rule, rule) for rule in (radius_rule(job.learner) for job in jobs)]),
         display=np.array([job.learner.display for job in jobs]),
-        cascading=np.array([job.cascading for job in jobs]),
+        cascading=np.array([job.feedback.ends_at_click for job in jobs]),
         at=np.zeros((rows, L), np.int64),
         stop=np.zeros((rows, L), np.int64),
         bank=np.ones((rows, L), np.int64),

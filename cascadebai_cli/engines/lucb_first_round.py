@@ -6,7 +6,6 @@ import numpy as np
 
 from cascadebai_cli.engines.jobs import Job
 from cascadebai_cli.learners.kl_lucb import KLLucb, LucbRule
-from cascadebai_cli.model.feedback import Cascading, SemiBandit
 from cascadebai_cli.model.instance import IntArray
 
 
@@ -43,7 +42,7 @@ def _at_once(job: Job[KLLucb]) -> FirstRound:
     L, M = job.learner.rule.L, job.learner.rule.M
     outcomes = np.array([job.stack.peek(item, 0, 2) for item in range(L)]).T.ravel()[: L + M]
     place = np.arange(L + M)
-    click = np.where(outcomes & job.cascading, place, L + M)
+    click = np.where(outcomes & job.feedback.ends_at_click, place, L + M)
     ends = np.minimum(np.minimum.accumulate(click[::-1])[::-1], place + M - 1).tolist()
     seen, steps = int(job.learner.T.sum()), job.steps
     while seen < L and steps < job.cap:
@@ -55,10 +54,9 @@ def _at_once(job: Job[KLLucb]) -> FirstRound:
 
 def _step_by_step(job: Job[KLLucb]) -> FirstRound:
     learner, steps = job.learner, job.steps
-    feedback = Cascading() if job.cascading else SemiBandit()
     while learner.T.min() == 0 and not learner.finished and steps < job.cap:
         shown = learner.select()
-        outcomes = feedback.reveal(shown, lambda item: int(job.stack.peek(item, int(learner.T[item]), 1)[0]))
+        outcomes = job.feedback.reveal(shown, lambda item: int(job.stack.peek(item, int(learner.T[item]), 1)[0]))
         learner.observe(shown, outcomes)
         steps += 1
     return FirstRound(steps, learner.T.copy(), learner.S.copy())

@@ -207,7 +207,7 @@ def new_rows(jobs: Sequence[Job[KLLucb]]) -> LucbRows:
         depth=depth,
         job=np.arange(rows),
         stack=objects([job.stack for job in jobs]),
-        cascading=np.array([job.cascading for job in jobs]),
+        cascading=np.array([job.feedback.ends_at_click for job in jobs]),
         cap=np.array([job.cap for job in jobs]),
         steps=np.array([start.steps for start in starts]),
         looked=np.zeros(rows, np.int64),

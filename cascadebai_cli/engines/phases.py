@@ -39,7 +39,7 @@ class _Sweep:
     """
 
     def __init__(self, job: Job[Uniform]) -> None:
-        self.learner, self.cascading = job.learner, job.cascading
+        self.learner, self.cascading = job.learner, job.feedback.ends_at_click
         self.outcomes: Outcomes = job.stack
         self.L = job.learner.race.L
         self.drawn, self.column = 0, 0

@@ -18,7 +18,7 @@ def run_planned(job: Job[TrackAndStop]) -> Run:
         for items, repeats in learner.blocks:
             end += repeats
             shown = max(0, min(end, job.cap) - steps)
-            _show(learner, job.stack, items, shown, job.cascading)
+            _show(learner, job.stack, items, shown, job.feedback.ends_at_click)
             steps += shown
         if steps == end:
             learner.end_stretch()

@@ -196,7 +196,7 @@ def new_block(jobs: Sequence[Job[RacingLearner]], sizes: Sizes) -> Block:
     rows = Rows.zeros(len(jobs), 1 << shift)
     rows.id[:] = np.arange(len(jobs))
     rows.rule[:] = rules
-    rows.cascading[:] = [job.cascading for job in jobs]
+    rows.cascading[:] = [job.feedback.ends_at_click for job in jobs]
     rows.cap[:] = [job.cap for job in jobs]
     rows.k[:] = [rule.K for rule in rules]
     rows.d[:] = rules[0].L

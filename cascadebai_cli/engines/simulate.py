@@ -23,7 +23,7 @@ from cascadebai_cli.engines.walk import run_walk
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.kl_lucb import KLLucb
 from cascadebai_cli.learners.protocol import Learner
-from cascadebai_cli.model.feedback import Cascading, FeedbackName, SemiBandit
+from cascadebai_cli.model.feedback import CASCADING, SEMI_BANDIT, Feedback
 from cascadebai_cli.model.instance import FloatArray
 
 EngineName = Literal["auto", "reference", "skip-ahead", "lockstep", "planned", "walk", "phases"]
@@ -53,6 +53,7 @@ class Engine:
         source: what it reads the outcomes of a trial from.
         item_bytes: that a trial takes for each of its items, at most and about.
         run: runs jobs; if it can stop in between, it pauses runs once it is enough.
+        feedbacks: the click models that it is exact for; none for an engine that runs any of them by `reveal`.
         rows: trials that run best side by side; 1 if they run one after the other.
         entries: items that these trials have together, at most.
         by_steps: whether the time of a trial goes with its steps, when it runs beside others.
@@ -65,11 +66,16 @@ class Engine:
     source: Callable[[Trial], Any]
     item_bytes: int
     run: Callable[[Sequence[Job[Any]], Enough], Runs]
+    feedbacks: tuple[Feedback, ...] | None
     rows: int = 1
     entries: int = sys.maxsize
     by_steps: bool = False
     forgets: bool = False
     shares_paths: bool = False
+
+    def knows(self, feedback: Feedback) -> bool:
+        """Whether it is exact for a click model: the very record, since one that is only alike has another law."""
+        return self.feedbacks is None or feedback in self.feedbacks
 
     def together(self, jobs: Sequence[Job[Any]], enough: Enough) -> Runs:
         """Run jobs, of which those of one path follow one another."""
@@ -99,7 +105,7 @@ def _one_by_one(run: Callable[[Job[Any]], Run]) -> Callable[[Sequence[Job[Any]],
 
 
 def _by_reference(job: Job[Any]) -> Run:
-    return run_reference(job.learner, job.stack, Cascading() if job.cascading else SemiBandit(), job.max_steps)
+    return run_reference(job.learner, job.stack, job.feedback, job.max_steps)
 
 
 def _by_walk(job: Job[Any]) -> Run:
@@ -119,15 +125,19 @@ def _in_lockstep(jobs: Sequence[Job[Any]], enough: Enough) -> Runs:
             yield places[place], done
 
 
+_BY_CLICKS = (CASCADING, SEMI_BANDIT)
+"""A click ends the step, or nothing does: `ends_at_click` tells these engines which."""
+
 ENGINES: Mapping[str, Engine] = MappingProxyType(
     {
-        "reference": Engine(1, _outcomes, 250, answering(_one_by_one(_by_reference), ask)),
-        "walk": Engine(1, _outcomes, 4_000, _one_by_one(_by_walk)),
+        "reference": Engine(1, _outcomes, 250, answering(_one_by_one(_by_reference), ask), None),
+        "walk": Engine(1, _outcomes, 4_000, _one_by_one(_by_walk), (CASCADING,)),
         "skip-ahead": Engine(
             2,
             _outcomes,
             3_000,
             answering(_skipping_ahead, ask_after_skipping),
+            _BY_CLICKS,
             skip_ahead.ROWS,
             skip_ahead.ENTRIES,
             forgets=True,
@@ -137,13 +147,14 @@ ENGINES: Mapping[str, Engine] = MappingProxyType(
             _stack,
             5_000,
             _in_lockstep,
+            _BY_CLICKS,
             lockstep.ROWS,
             lockstep.ENTRIES,
             by_steps=True,
             shares_paths=True,
         ),
-        "planned": Engine(2, _stack, 20_000, _one_by_one(run_planned), shares_paths=True),
-        "phases": Engine(1, _outcomes, 500, answering(_one_by_one(run_phases), ask)),
+        "planned": Engine(2, _stack, 20_000, _one_by_one(run_planned), _BY_CLICKS, shares_paths=True),
+        "phases": Engine(1, _outcomes, 500, answering(_one_by_one(run_phases), ask), _BY_CLICKS),
     }
 )
 """Name -> engine; how it is spelled in a config, but for `auto`."""
@@ -161,22 +172,24 @@ MADE_FOR: Mapping[str, str] = MappingProxyType(
 
 
 def resolve_engine(
-    engine: EngineName, learner: Learner, feedback: FeedbackName = "cascading", table: TableShape | None = None
+    engine: EngineName, learner: Learner, feedback: Feedback = CASCADING, table: TableShape | None = None
 ) -> EngineName:
-    """The engine that will run: `auto` becomes the fastest one that is exact for the learner.
+    """The engine that will run: `auto` becomes the fastest one that is exact for the learner and the feedback.
 
     Raises:
-        ConfigError: if the named engine cannot run the learner, or the learner cannot learn from this feedback.
+        ConfigError: if the named engine cannot run the learner or the feedback, or the learner cannot learn from it.
     """
     name = getattr(learner, "name", type(learner).__name__)
-    if feedback == "cascading" and getattr(learner, "repeats", False):
+    if not feedback.observes_all and getattr(learner, "repeats", False):
         raise ConfigError(
-            f"{name} with r > 1 shows an item more than once in a list, which cascading feedback "
-            "does not define; use r: 1 or feedback: semi-bandit"
+            f"{name} with r > 1 shows an item more than once in a list, which {feedback.name} feedback "
+            f"does not define; use r: 1 or feedback: {SEMI_BANDIT.name}"
         )
-    exact = getattr(learner, "engines", ())
+    if engine != "auto":
+        _refuse_unknown_feedback(engine, feedback)
+    exact = [each for each in getattr(learner, "engines", ()) if ENGINES[each].knows(feedback)]
     if table is not None:
-        return _engine_for_table(engine, learner, name, "skip-ahead" in exact and feedback == "cascading")
+        return _engine_for_table(engine, learner, name, "skip-ahead" in exact and ENGINES["walk"].knows(feedback))
     if engine == "walk":
         raise ConfigError("engine walk needs rewards from a table, such as rewards: {rows: 100000}; use engine: auto")
     if engine == "auto":
@@ -185,6 +198,13 @@ def resolve_engine(
     if engine in MADE_FOR and engine not in exact:
         raise ConfigError(f"engine {engine} cannot run {name}: it {MADE_FOR[engine]}; use engine: auto")
     return engine
+
+
+def _refuse_unknown_feedback(engine: EngineName, feedback: Feedback) -> None:
+    made = ENGINES[engine]
+    if not made.knows(feedback):
+        names = " and ".join(known.name for known in made.feedbacks or ())
+        raise ConfigError(f"engine {engine} does not know the feedback {feedback.name}, only {names}; use engine: auto")
 
 
 def _engine_for_table(engine: EngineName, learner: Learner, name: str, walks: bool) -> EngineName:
@@ -197,8 +217,8 @@ def _engine_for_table(engine: EngineName, learner: Learner, name: str, walks: bo
         )
     if engine == "walk" and not walks:
         raise ConfigError(
-            f"engine walk cannot run {name}: it needs a racing learner that shows the least observed survivors, "
-            "and feedback: cascading; use engine: auto"
+            f"engine walk cannot run {name}: it needs a racing learner that shows the least observed survivors; "
+            "use engine: auto"
         )
     if engine == "auto":
         return "walk" if walks else "reference"
@@ -209,7 +229,7 @@ def simulate(
     make_learner: Callable[[], Learner],
     trial: Trial,
     *,
-    feedback: FeedbackName = "cascading",
+    feedback: Feedback = CASCADING,
     engine: EngineName = "auto",
     max_steps: int | None = None,
     answers: bool = False,
@@ -233,7 +253,7 @@ def simulate_block(
     make_learner: Callable[[], Learner],
     trials: Sequence[Trial],
     *,
-    feedback: FeedbackName = "cascading",
+    feedback: Feedback = CASCADING,
     engine: EngineName = "auto",
     max_steps: int | None = None,
     answers: bool = False,
@@ -252,7 +272,7 @@ def simulate_block(
 def new_job(
     learner: Learner,
     trial: Trial,
-    feedback: FeedbackName,
+    feedback: Feedback,
     engine: EngineName,
     max_steps: int | None,
     answers: bool = False,
@@ -261,4 +281,4 @@ def new_job(
     made = ENGINES[resolve_engine(engine, learner, feedback, trial.table)]
     source = made.source(trial)
     stack = Counted(source, len(trial.weights)) if answers and made.forgets else source
-    return made, Job(learner, stack, feedback == "cascading", max_steps, answers=answers)
+    return made, Job(learner, stack, feedback, max_steps, answers=answers)

@@ -15,6 +15,6 @@ def hardness(cell: Cell) -> float:
     gaps = np.maximum(problem.gaps, max(problem.epsilon, np.finfo(float).tiny ** 0.25))
     batch = cell.spec.options.get("b")
     further = (batch if isinstance(batch, int) else cell.K) - 1
-    unseen = 0.0 if cell.feedback == "semi-bandit" else problem.sorted_weights[:further]
+    unseen = 0.0 if cell.feedback.observes_all else problem.sorted_weights[:further]
     mu = 1 + np.cumprod(np.ones(further) - unseen).sum()
     return float(np.log(1 / cell.delta) * (gaps**-2.0).sum() / mu)

@@ -146,7 +146,7 @@ def content(cell: Cell) -> dict[str, Any]:
         "w_prime": cell.w_prime,
         GAP: cell.gap,
         "weights": hashlib.sha256(cell.weights.astype("<f8").tobytes()).hexdigest()[:16],
-        "feedback": cell.feedback,
+        "feedback": cell.feedback.name,
         "order": cell.order,
         "max_steps": cell.max_steps,
         "engine": cell.runs_with,

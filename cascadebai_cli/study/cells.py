@@ -14,7 +14,7 @@ from cascadebai_cli.learners.own_code import is_own
 from cascadebai_cli.learners.plugins import MakeGenerator, plugin_code, same_generator
 from cascadebai_cli.learners.protocol import Learner, can_answer
 from cascadebai_cli.learners.registry import LearnerSpec, knows_budget
-from cascadebai_cli.model.feedback import FeedbackName
+from cascadebai_cli.model.feedback import Feedback
 from cascadebai_cli.model.instance import FloatArray, Instance
 from cascadebai_cli.study.fields import PermutationName
 from cascadebai_cli.study.learners import non_default_options
@@ -52,7 +52,7 @@ class Cell:
     weights: FloatArray
     items: tuple[str, ...]
     spec: LearnerSpec
-    feedback: FeedbackName
+    feedback: Feedback
     order: PermutationName
     max_steps: int | None
     engine: EngineName
@@ -166,7 +166,7 @@ def _content_hash(cell: Cell, budget: int | None) -> str:
         "epsilon": cell.epsilon + 0.0,
         "algorithm": cell.spec.algorithm,
         "options": non_default_options(cell.spec.algorithm, cell.spec.options),
-        "feedback": cell.feedback,
+        "feedback": cell.feedback.name,
         "order": cell.order,
         "max_steps": cell.max_steps,
     }

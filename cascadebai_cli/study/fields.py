@@ -17,6 +17,7 @@ from pydantic import (
 )
 
 from cascadebai_cli.errors import suggest
+from cascadebai_cli.model.feedback import FEEDBACKS
 from cascadebai_cli.study.messages import mistake, show
 
 MOST_ITEMS = 1_000_000
@@ -197,11 +198,22 @@ def _formula(value: object) -> object:
     raise mistake(f"{show(value)} is neither a number nor a formula; write for example 0.5 or 1/K")
 
 
+def _known_feedback(value: object) -> object:
+    if not isinstance(value, str) or value not in FEEDBACKS:
+        raise mistake(f"{show(value)} is not known; {suggest(str(value), FEEDBACKS)}")
+    return value
+
+
 Text = Annotated[str, Field(min_length=1, json_schema_extra={"pattern": r"^\S(.*\S)?$"}), AfterValidator(_one_line)]
 """One line of text."""
 
 FileName = Annotated[Text, AfterValidator(_file_name)]
 """Text that names of files can begin with."""
+
+FeedbackName = Annotated[
+    str, BeforeValidator(_known_feedback), WithJsonSchema({"enum": list(FEEDBACKS), "type": "string"})
+]
+"""A key of `FEEDBACKS`."""
 
 Formula = Annotated[float | str, BeforeValidator(_formula)]
 """A number, or a formula in K and L."""

@@ -188,7 +188,7 @@ class _Part:
             weights_code=self.entry.code,
             items=items.names,
             spec=learner.spec,
-            feedback=learner.feedback or study.feedback,
+            feedback=study.feedback_of(learner),
             order=study.order,
             max_steps=study.max_steps,
             engine=study.engine,

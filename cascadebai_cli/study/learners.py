@@ -20,8 +20,8 @@ from pydantic import (
 from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.learners.plugins import parameters
 from cascadebai_cli.learners.registry import ALGORITHMS, BUDGET, LearnerSpec, find_algorithm
-from cascadebai_cli.model.feedback import FeedbackName
-from cascadebai_cli.study.fields import Entry, Risks, Sizes, Text, Tolerances, context_of, says
+from cascadebai_cli.model.feedback import FEEDBACKS, SEMI_BANDIT
+from cascadebai_cli.study.fields import Entry, FeedbackName, Risks, Sizes, Text, Tolerances, context_of, says
 from cascadebai_cli.study.messages import mistake, sentence, show
 from cascadebai_cli.study.options import OPTIONS
 
@@ -65,7 +65,7 @@ class LearnerEntry(Entry):
     algorithm: Annotated[
         str, AfterValidator(_algorithm), says("What runs, or a class of your own, `module:Class`.", "kl-lucb++")
     ]
-    feedback: Annotated[FeedbackName | None, says("In place of the feedback of the study.", "semi-bandit")] = None
+    feedback: Annotated[FeedbackName | None, says("In place of the feedback of the study.", SEMI_BANDIT.name)] = None
     K: Annotated[Sizes | None, says("In place of the K of study and instance.", "4")] = None
     delta: Annotated[Risks | None, says("In place of the delta of study and instance.", "0.05")] = None
     epsilon: Annotated[Tolerances | None, says("In place of the epsilon of study and instance.", "0")] = None
@@ -93,7 +93,7 @@ class LearnerEntry(Entry):
     @property
     def is_algorithm_1(self) -> bool:
         """Whether it is Algorithm 1 of the paper on cascading feedback, unless the study says otherwise."""
-        return self.spec.is_algorithm_1 and self.feedback in (None, "cascading")
+        return self.spec.is_algorithm_1 and (self.feedback is None or FEEDBACKS[self.feedback].ends_at_click)
 
 
 @lru_cache(maxsize=64)

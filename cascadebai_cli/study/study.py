@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 from cascadebai_cli.engines.reward_table import TableShape
 from cascadebai_cli.engines.simulate import EngineName
 from cascadebai_cli.errors import ConfigError, suggest
-from cascadebai_cli.model.feedback import FeedbackName
+from cascadebai_cli.model.feedback import CASCADING, FEEDBACKS, SEMI_BANDIT, Feedback
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.document import KeyPath
 from cascadebai_cli.study.enough import FIRST, Enough, Trials
@@ -20,6 +20,7 @@ from cascadebai_cli.study.fields import (
     MOST_ROWS,
     Budgets,
     Entry,
+    FeedbackName,
     FileName,
     Filled,
     PermutationName,
@@ -109,8 +110,9 @@ class Study(Entry):
         "auto"
     )
     feedback: Annotated[
-        FeedbackName, says("What a step shows: the list up to the first click, or all of it.", "semi-bandit")
-    ] = "cascading"
+        FeedbackName,
+        says(f"What a step shows: {', or '.join(each.shows for each in FEEDBACKS.values())}.", SEMI_BANDIT.name),
+    ] = CASCADING.name
     rewards: Annotated[
         Rewards | None, says("A table that rewards are read from; without it they are independent.", "{rows: 100000}")
     ] = None
@@ -144,6 +146,10 @@ class Study(Entry):
     def independent(self) -> bool:
         """Whether no reward is used twice, as theorems and claims suppose."""
         return self.rewards is None or not self.rewards.reuse
+
+    def feedback_of(self, learner: LearnerEntry) -> Feedback:
+        """The feedback of a learner: its own, or that of the study."""
+        return FEEDBACKS[learner.feedback or self.feedback]
 
     @model_validator(mode="before")
     @classmethod

@@ -5,6 +5,7 @@ from contextlib import closing
 
 import numpy as np
 
+from cascadebai_cli.model.feedback import CASCADING
 from cascadebai_cli.model.instance import IntArray
 from cascadebai_cli.running.interrupts import one_interrupt
 from cascadebai_cli.running.runner import Backend, run_missing
@@ -46,7 +47,7 @@ def cell_of(
         weights=question.truths[truth],
         items=question.log.names,
         spec=candidate.shown(question.M, question.K),
-        feedback="cascading",
+        feedback=CASCADING,
         order="random",
         max_steps=cap,
         budget=budget,

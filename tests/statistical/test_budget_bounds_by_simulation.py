@@ -33,7 +33,7 @@ def test_no_error_rate_is_above_its_bound(name, algorithm):
         for trial in range(TRIALS):
             learner = MAKE[algorithm](instance, N)
             outcomes = RandomOutcomes(instance.weights, np.random.default_rng([7, N, trial]))
-            run_phases(Job(learner, outcomes, True, N))
+            run_phases(Job(learner, outcomes, max_steps=N))
             wrong += not instance.is_correct(learner.answer)
         low, _ = binomial_interval(wrong, TRIALS, LEVEL)
         bound = ERRORS[algorithm](instance, N)

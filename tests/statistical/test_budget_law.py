@@ -16,7 +16,7 @@ from cascadebai_cli.engines.outcomes import RandomOutcomes
 from cascadebai_cli.engines.phases import run_phases
 from cascadebai_cli.engines.reference import run_reference
 from cascadebai_cli.learners.fixed_budget import SuccessiveAcceptsRejects, Uniform
-from cascadebai_cli.model.feedback import Cascading
+from cascadebai_cli.model.feedback import CASCADING
 
 BUDGET = 400
 CASES = {
@@ -43,11 +43,11 @@ def statistics(case, run):
 
 
 def by_reference(learner, outcomes):
-    return run_reference(learner, outcomes, Cascading(), BUDGET)
+    return run_reference(learner, outcomes, CASCADING, BUDGET)
 
 
 def by_phases(learner, outcomes):
-    return run_phases(Job(learner, outcomes, True, BUDGET))
+    return run_phases(Job(learner, outcomes, CASCADING, BUDGET))
 
 
 def p_values(one, other):

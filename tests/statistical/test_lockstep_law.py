@@ -16,7 +16,7 @@ from cascadebai_cli.engines.reference import run_reference
 from cascadebai_cli.engines.stacks import RandomStack
 from cascadebai_cli.learners.cascadebai import CascadeBAI, CascadeRule
 from cascadebai_cli.learners.display import DisplayOrder
-from cascadebai_cli.model.feedback import Cascading
+from cascadebai_cli.model.feedback import CASCADING
 
 CASES = {
     "mean, low": ("mean", [0.3] * 3 + [0.05] * 9, 3, 0.1),
@@ -39,7 +39,7 @@ def by_reference(case, seed):
     for trial in range(TRIALS):
         made, weights = learner(case)
         outcomes = RandomOutcomes(weights, np.random.default_rng([seed, trial]))
-        runs.append(run_reference(made, outcomes, Cascading(), CAP))
+        runs.append(run_reference(made, outcomes, CASCADING, CAP))
     return statistics(runs)
 
 
@@ -47,7 +47,7 @@ def by_lockstep(case, seed, twin=lambda made: made):
     jobs = []
     for trial in range(TRIALS):
         made, weights = learner(case)
-        jobs.append(Job(twin(made), RandomStack(weights, np.random.default_rng([seed, trial])), True, CAP))
+        jobs.append(Job(twin(made), RandomStack(weights, np.random.default_rng([seed, trial])), CASCADING, CAP))
     return statistics(in_order(run_lockstep(jobs)))
 
 

@@ -14,7 +14,7 @@ from cascadebai_cli.engines.reference import run_reference
 from cascadebai_cli.engines.reward_table import RandomTable, TableShape
 from cascadebai_cli.engines.walk import run_walk
 from cascadebai_cli.learners.cascadebai import CascadeBAI
-from cascadebai_cli.model.feedback import Cascading
+from cascadebai_cli.model.feedback import CASCADING
 
 CASES = {
     "low": ([0.3] * 3 + [0.05] * 9, 3),
@@ -38,7 +38,7 @@ def statistics(runs):
 
 def with_independent_rewards(case):
     made = [(*learner(case), np.random.default_rng([1, trial])) for trial in range(TRIALS)]
-    return statistics([run_reference(one, RandomOutcomes(w, rng), Cascading(), CAP) for one, w, rng in made])
+    return statistics([run_reference(one, RandomOutcomes(w, rng), CASCADING, CAP) for one, w, rng in made])
 
 
 def with_table(case, shape):

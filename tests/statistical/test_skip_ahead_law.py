@@ -18,7 +18,7 @@ from cascadebai_cli.engines.reference import run_reference
 from cascadebai_cli.engines.skip_ahead import run_skip_ahead
 from cascadebai_cli.learners.cascadebai import CascadeRule
 from cascadebai_cli.learners.racing import RacingLearner
-from cascadebai_cli.model.feedback import Cascading
+from cascadebai_cli.model.feedback import CASCADING
 
 INSTANCES = {
     "low": ([0.5] * 6 + [0.05] * 12, 6),
@@ -41,11 +41,11 @@ def sample(run, instance, seed):
 
 
 def reference(rule, outcomes, cap):
-    return [run_reference(RacingLearner(rule), source, Cascading(), cap) for source in outcomes]
+    return [run_reference(RacingLearner(rule), source, CASCADING, cap) for source in outcomes]
 
 
 def skip_ahead(rule, outcomes, cap):
-    return in_order(run_skip_ahead([Job(RacingLearner(rule), source, True, cap) for source in outcomes]))
+    return in_order(run_skip_ahead([Job(RacingLearner(rule), source, CASCADING, cap) for source in outcomes]))
 
 
 def p_values(one, other):

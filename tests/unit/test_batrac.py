@@ -9,7 +9,7 @@ from cascadebai_cli.engines.reference import run_reference
 from cascadebai_cli.engines.simulate import Trial, resolve_engine, simulate
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.batrac import BatchRacingRule, BatRac
-from cascadebai_cli.model.feedback import SemiBandit
+from cascadebai_cli.model.feedback import CASCADING, SEMI_BANDIT
 
 
 def test_radius():
@@ -48,7 +48,7 @@ def test_select_is_least_pulled_first_with_repeats(b, r):
 def test_repeated_pulls_find_the_best_items():
     learner = BatRac(4, 2, 0.1, b=6, r=2)
     table = np.random.default_rng(4).random((4, 4000)) < np.array([[0.9], [0.1], [0.8], [0.2]])
-    run = run_reference(learner, TableOutcomes(table), SemiBandit())
+    run = run_reference(learner, TableOutcomes(table), SEMI_BANDIT)
     assert (sorted(run.recommendation), run.status) == ([0, 2], "stopped")
     assert run.observations > 4 * run.steps
 
@@ -70,12 +70,12 @@ def test_bad_options(options, message):
 
 def test_repeats_need_semi_bandit_feedback():
     with pytest.raises(ConfigError, match="use r: 1 or feedback: semi-bandit"):
-        resolve_engine("auto", BatRac(4, 2, 0.1, r=2), "cascading")
-    assert resolve_engine("auto", BatRac(4, 2, 0.1), "cascading") == "skip-ahead"
+        resolve_engine("auto", BatRac(4, 2, 0.1, r=2), CASCADING)
+    assert resolve_engine("auto", BatRac(4, 2, 0.1), CASCADING) == "skip-ahead"
 
 
 def test_simulate_with_semi_bandit_feedback():
     trial = Trial(np.array([0.9, 0.8, 0.2, 0.1]), np.random.default_rng(1))
-    run = simulate(lambda: BatRac(4, 2, 0.1), trial, feedback="semi-bandit")
+    run = simulate(lambda: BatRac(4, 2, 0.1), trial, feedback=SEMI_BANDIT)
     assert sorted(run.recommendation) == [0, 1]
     assert run.observations == 2 * run.steps

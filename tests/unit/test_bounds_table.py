@@ -17,6 +17,7 @@ from cascadebai_cli.analysis.bounds import (
     with_measured,
 )
 from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.model.feedback import CASCADING, SEMI_BANDIT
 from cascadebai_cli.model.instance import Instance
 from cascadebai_cli.store.directory import load_results
 from cascadebai_cli.theory.cell import cell_bounds, is_two_level
@@ -61,11 +62,11 @@ SHORT = {"list_length": 2, "b": 2}
 
 @pytest.mark.parametrize(
     ("algorithm", "options", "feedback"),
-    [("batrac", {"b": 3}, "semi-bandit"), ("cascadebai", {"order": "U_desc"}, "cascading"), ("own", {}, "cascading")],
+    [("batrac", {"b": 3}, SEMI_BANDIT), ("cascadebai", {"order": "U_desc"}, CASCADING), ("own", {}, CASCADING)],
 )
 def test_other_learners_have_a_lower_bound_only(algorithm, options, feedback):
     bounds = learner_bounds(TWO, 0.1, algorithm, options, feedback)
-    assert bounds.lower == lower_bound(TWO, 0.1, semi_bandit=feedback == "semi-bandit")
+    assert bounds.lower == lower_bound(TWO, 0.1, semi_bandit=feedback == SEMI_BANDIT)
     assert bounds.upper is None
     assert bounds_row(bounds) == {**dict.fromkeys(bounds_row(bounds)), "lower": bounds.lower}
 
@@ -73,10 +74,10 @@ def test_other_learners_have_a_lower_bound_only(algorithm, options, feedback):
 @pytest.mark.parametrize(
     ("algorithm", "options", "feedback"),
     [
-        ("kl-lucb++", {"list_length": 40}, "cascading"),
-        ("kl-lucb++", {"list_length": 40}, "semi-bandit"),
-        ("batrac", {"b": 40}, "semi-bandit"),
-        ("batrac", {"b": 40, "r": 2}, "cascading"),
+        ("kl-lucb++", {"list_length": 40}, CASCADING),
+        ("kl-lucb++", {"list_length": 40}, SEMI_BANDIT),
+        ("batrac", {"b": 40}, SEMI_BANDIT),
+        ("batrac", {"b": 40, "r": 2}, CASCADING),
     ],
 )
 def test_longer_lists_have_a_smaller_lower_bound(algorithm, options, feedback):

@@ -9,7 +9,7 @@ from cascadebai_cli.learners.cascadebai import CascadeBAI, CascadeRule
 from cascadebai_cli.learners.protocol import Learner
 from cascadebai_cli.learners.racing import Race, by_mean
 from cascadebai_cli.learners.radius import TABLE
-from cascadebai_cli.model.feedback import Cascading, SemiBandit
+from cascadebai_cli.model.feedback import CASCADING, SEMI_BANDIT
 
 
 def test_radius_as_printed_and_with_clicks():
@@ -105,18 +105,18 @@ def test_the_first_of_equal_means_ranks_higher():
 @pytest.mark.parametrize(("outcomes", "seen"), [([0, 0, 0], 3), ([0, 1, 1], 2), ([1, 0, 0], 1)])
 def test_cascading_feedback_ends_at_the_first_click(outcomes, seen):
     table = TableOutcomes(np.array(outcomes)[:, None])
-    assert Cascading().reveal([0, 1, 2], table.next) == outcomes[:seen]
+    assert CASCADING.reveal([0, 1, 2], table.next) == outcomes[:seen]
 
 
 def test_semi_bandit_feedback_shows_all():
-    assert SemiBandit().reveal([0, 1, 2], TableOutcomes(np.array([[1], [0], [1]])).next) == [1, 0, 1]
+    assert SEMI_BANDIT.reveal([0, 1, 2], TableOutcomes(np.array([[1], [0], [1]])).next) == [1, 0, 1]
 
 
 @pytest.mark.parametrize(("clicks", "observations"), [(1, 1), (0, 3)])
 def test_observations_of_certain_lists(clicks, observations):
     """w = 1: one observation a step; w = 0: the whole list."""
     table = TableOutcomes(np.full((6, 400), clicks))
-    run = run_reference(CascadeBAI(6, 3, 0.1), table, Cascading(), max_steps=100)
+    run = run_reference(CascadeBAI(6, 3, 0.1), table, CASCADING, max_steps=100)
     assert (run.status, run.steps, run.observations) == ("capped", 100, 100 * observations)
 
 
@@ -127,7 +127,7 @@ def test_cascadebai_is_a_learner():
 def test_finds_the_best_items_step_by_step():
     w = np.array([0.95, 0.1, 0.9, 0.05])
     table = TableOutcomes(np.random.default_rng(0).random((4, 3000)) < w[:, None])
-    run = run_reference(CascadeBAI(4, 2, 0.1), table, Cascading())
+    run = run_reference(CascadeBAI(4, 2, 0.1), table, CASCADING)
     assert sorted(run.recommendation) == [0, 2]
     assert run.status == "stopped"
     assert sum(run.counts) == run.observations

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from cascadebai_cli.model.feedback import SEMI_BANDIT
 from cascadebai_cli.study.study import Study
 
 TWO_LEVEL = {"name": "two", "family": "two_level", "w_star": "1/K", "w_prime": "1/K**2"}
@@ -41,7 +42,7 @@ def test_a_cell_carries_what_a_trial_needs():
     c = cell(order="as_given", max_steps=10, engine="reference", feedback="semi-bandit")
     assert c.weights.tolist() == [0.5, 0.5] + 6 * [0.25]
     assert c.items == tuple("12345678")
-    assert (c.order, c.max_steps, c.engine, c.feedback) == ("as_given", 10, "reference", "semi-bandit")
+    assert (c.order, c.max_steps, c.engine, c.feedback) == ("as_given", 10, "reference", SEMI_BANDIT)
     assert (c.problem.w_star, c.problem.w_prime, c.problem.K_prime, c.gap) == (0.5, 0.25, 2, 0.25)
     assert dataclasses.replace(c, L=4, weights=np.array([0.1, 0.9, 0.25, 0.5])).gap == 0.25
     assert c.spec.algorithm == "cascadebai"
@@ -49,7 +50,7 @@ def test_a_cell_carries_what_a_trial_needs():
 
 def test_a_learner_overrides_the_feedback():
     learners = [{"name": "semi", "algorithm": "cascadebai", "feedback": "semi-bandit"}]
-    assert cell(learners=learners).feedback == "semi-bandit"
+    assert cell(learners=learners).feedback == SEMI_BANDIT
 
 
 def test_the_cell_id_is_pinned():

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from given import BY_CLICK
 
 from cascadebai_cli.engines.reward_table import TableShape
 from cascadebai_cli.engines.simulate import Trial, resolve_engine, simulate
@@ -9,6 +10,7 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.batrac import BatRac
 from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.learners.kl_lucb import KLLucb
+from cascadebai_cli.model.feedback import CASCADING, SEMI_BANDIT
 
 TABLE = TableShape(50)
 WEIGHTS = np.array([0.9, 0.8, 0.2, 0.1])
@@ -17,12 +19,12 @@ WEIGHTS = np.array([0.9, 0.8, 0.2, 0.1])
 @pytest.mark.parametrize(
     ("learner", "feedback", "engine"),
     [
-        (CascadeBAI(4, 2, 0.1), "cascading", "walk"),
-        (CascadeBAI(4, 2, 0.1, confidence="kl"), "cascading", "walk"),
-        (BatRac(4, 2, 0.1), "cascading", "walk"),
-        (CascadeBAI(4, 2, 0.1), "semi-bandit", "reference"),
-        (CascadeBAI(4, 2, 0.1, order="U"), "cascading", "reference"),
-        (KLLucb(4, 2, 0.1), "cascading", "reference"),
+        (CascadeBAI(4, 2, 0.1), CASCADING, "walk"),
+        (CascadeBAI(4, 2, 0.1, confidence="kl"), CASCADING, "walk"),
+        (BatRac(4, 2, 0.1), CASCADING, "walk"),
+        (CascadeBAI(4, 2, 0.1), SEMI_BANDIT, "reference"),
+        (CascadeBAI(4, 2, 0.1, order="U"), CASCADING, "reference"),
+        (KLLucb(4, 2, 0.1), CASCADING, "reference"),
     ],
 )
 def test_auto_never_skips_ahead(learner, feedback, engine):
@@ -40,7 +42,7 @@ def test_auto_never_skips_ahead(learner, feedback, engine):
 )
 def test_what_cannot_run_is_refused(engine, learner, words):
     with pytest.raises(ConfigError, match=words):
-        resolve_engine(engine, learner, "semi-bandit" if isinstance(learner, BatRac) else "cascading", TABLE)
+        resolve_engine(engine, learner, BY_CLICK[not isinstance(learner, BatRac)], TABLE)
 
 
 def test_walk_needs_a_table():
@@ -68,7 +70,7 @@ def test_a_learner_beside_the_order_of_algorithm_1_reads_the_same_table():
             super().observe(shown, outcomes)
 
     trial = Trial(WEIGHTS, np.random.default_rng(3), TableShape(6))
-    simulate(lambda: Watching(4, 2, 0.1, order="U"), trial, feedback="semi-bandit", max_steps=200)
+    simulate(lambda: Watching(4, 2, 0.1, order="U"), trial, feedback=SEMI_BANDIT, max_steps=200)
     both = [(a[item], b[item]) for a, b in zip(seen, seen[6:], strict=False) for item in a.keys() & b.keys()]
     assert len(both) > 100
     assert all(before == after for before, after in both)

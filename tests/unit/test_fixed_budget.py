@@ -5,7 +5,7 @@ from itertools import pairwise
 import budget_judge
 import numpy as np
 import pytest
-from given import TableOutcomes, TableStack
+from given import BY_CLICK, TableOutcomes, TableStack
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import SEEDS, WEIGHTS
@@ -23,7 +23,7 @@ from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.learners.fixed_budget import SuccessiveAcceptsRejects, Uniform, phase_ends
 from cascadebai_cli.learners.kl_lucb import KLLucb
 from cascadebai_cli.learners.track_and_stop import TrackAndStop
-from cascadebai_cli.model.feedback import Cascading, SemiBandit
+from cascadebai_cli.model.feedback import CASCADING
 
 MANY = pytest.mark.parametrize("examples", [100, pytest.param(2000, marks=pytest.mark.slow)])
 
@@ -53,10 +53,10 @@ def test_reference_and_phases_are_what_the_judge_says(kind, judge, examples):
         K, budget, table, cascading = problem
         expected = judge(table.astype(int).tolist(), K, M or K, budget, cascading)
         one, other = (made(kind, len(table), K, M, budget) for _ in range(2))
-        run = run_reference(one, TableOutcomes(table), Cascading() if cascading else SemiBandit(), budget)
+        run = run_reference(one, TableOutcomes(table), BY_CLICK[cascading], budget)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(phases, "FEWEST", rounds)
-            assert run_phases(Job(other, TableOutcomes(table), cascading, budget)) == run
+            assert run_phases(Job(other, TableOutcomes(table), BY_CLICK[cascading], budget)) == run
         for learner in (one, other):
             found = (run.steps, learner.answer, run.accepted, run.rejected, run.counts)
             assert budget_judge.Asked(*found) == expected
@@ -83,7 +83,7 @@ def test_the_answer_of_every_engine_is_the_accepted_and_the_best_means(name):
         for engine in ("reference", *RACING[name](3, 1).engines):
             learner, outcomes = RACING[name](len(table), K), TableOutcomes(table)
             stack = {"lockstep": TableStack(table), "skip-ahead": Counted(outcomes, len(table))}.get(engine, outcomes)
-            (run,) = in_order(ENGINES[engine].run([Job(learner, stack, cascading, cap, answers=True)], never))
+            (run,) = in_order(ENGINES[engine].run([Job(learner, stack, BY_CLICK[cascading], cap, answers=True)], never))
             judged = budget_judge.answer(table.astype(int).tolist(), K, run.accepted, run.rejected, run.counts)
             assert run.status == "stopped" or run.recommendation == judged, engine
             asked.append(run.status == "capped" and run.recommendation != tuple(range(K)))
@@ -98,13 +98,13 @@ def test_the_answer_of_a_learner_that_ranks_all_items(make):
     for _ in range(5):
         table = rng.random((6, 300)) < rng.random(6)[:, None]
         learner = make(6, 2, 0.01)
-        run = run_reference(learner, TableOutcomes(table), Cascading(), 200)
+        run = run_reference(learner, TableOutcomes(table), CASCADING, 200)
         counts = learner.T.tolist()
         judged = budget_judge.answer(table.astype(int).tolist(), 2, (), (), counts)
         assert learner.answer == judged == run.recommendation
         other = make(6, 2, 0.01)
         (engine,) = other.engines
-        job = Job(other, TableStack(table), True, 200, answers=True)
+        job = Job(other, TableStack(table), CASCADING, 200, answers=True)
         assert in_order(ENGINES[engine].run([job], never))[0].recommendation == judged
 
 
@@ -136,11 +136,11 @@ def test_what_was_drawn_for_a_longer_budget_was_drawn_for_a_shorter_one():
     w = np.linspace(0.9, 0.1, 12)
     going = Uniform(12, 4)
     outcomes = RandomOutcomes(w, np.random.default_rng(5))
-    sweep = phases._Sweep(Job(going, outcomes, True, 10_000))
+    sweep = phases._Sweep(Job(going, outcomes, CASCADING, 10_000))
     for budget in (37, 1000, 10_000):
         sweep.show(budget - going.steps)
         alone = Uniform(12, 4)
-        run_phases(Job(alone, RandomOutcomes(w, np.random.default_rng(5)), True, budget))
+        run_phases(Job(alone, RandomOutcomes(w, np.random.default_rng(5)), CASCADING, budget))
         assert going.answer == alone.answer
         assert (going.T == alone.T).all()
         assert (going.S == alone.S).all()

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 from cases import mostly_slow
-from given import TableOutcomes, TableStack
+from given import BY_CLICK, TableOutcomes, TableStack
 from problems import patched
 
 from cascadebai_cli.engines import lucb_rows
@@ -19,7 +19,6 @@ from cascadebai_cli.learners.glr import best_means
 from cascadebai_cli.learners.kl import kl_lower, kl_upper
 from cascadebai_cli.learners.kl_lucb import UNIT, KLLucb, LucbRule
 from cascadebai_cli.learners.protocol import Learner
-from cascadebai_cli.model.feedback import Cascading, SemiBandit
 
 
 def after(T, S, K, **more):
@@ -93,12 +92,12 @@ def test_recommendation_in_descending_order_of_mean():
 
 def by_reference(trial):
     arguments, table, cascading, cap = trial
-    return run_reference(KLLucb(*arguments), TableOutcomes(table), (SemiBandit(), Cascading())[cascading], cap)
+    return run_reference(KLLucb(*arguments), TableOutcomes(table), BY_CLICK[cascading], cap)
 
 
 def job(trial):
     arguments, table, cascading, cap = trial
-    return Job(KLLucb(*arguments), TableStack(table), cascading, cap)
+    return Job(KLLucb(*arguments), TableStack(table), BY_CLICK[cascading], cap)
 
 
 def stacks(weights, rows):
@@ -134,7 +133,7 @@ def test_first_round_is_that_of_the_learner(w, cascading, cap, epsilon):
         learner, outcomes, steps = KLLucb(11, 4, 0.1, epsilon), TableOutcomes(table), 0
         while learner.T.min() == 0 and not learner.finished and steps != cap:
             shown = learner.select()
-            learner.observe(shown, (SemiBandit(), Cascading())[cascading].reveal(shown, outcomes.next))
+            learner.observe(shown, BY_CLICK[cascading].reveal(shown, outcomes.next))
             steps += 1
         found = first_round(job(((11, 4, 0.1, epsilon), table, cascading, cap)))
         assert found.steps == steps

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import track_and_stop as judge
 from cases import mostly_slow
-from given import TableOutcomes, TableStack
+from given import BY_CLICK, TableOutcomes, TableStack
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
@@ -14,7 +14,7 @@ from cascadebai_cli.engines.lucb import run_lucb
 from cascadebai_cli.engines.reference import run_reference
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.kl_lucb import KLLucb
-from cascadebai_cli.model.feedback import Cascading, SemiBandit
+from cascadebai_cli.model.feedback import CASCADING
 
 WEIGHTS = st.one_of(st.sampled_from([0.0, 0.5, 1.0]), st.floats(0, 1), st.floats(0, 0.1), st.floats(0.9, 1))
 
@@ -41,7 +41,7 @@ def learner(trial):
 
 def by_reference(trial):
     table, _, _, cascading, cap = trial
-    return run_reference(learner(trial), TableOutcomes(table), (SemiBandit(), Cascading())[cascading], cap)
+    return run_reference(learner(trial), TableOutcomes(table), BY_CLICK[cascading], cap)
 
 
 @pytest.mark.parametrize("short", mostly_slow([False, True], [True]))
@@ -52,7 +52,9 @@ def test_engine_equals_reference(block, short):
         if short:
             patch.setattr(lucb_rows, "DEEPEST", 2)
             patch.setattr(lucb_rows, "LONG", 0)
-        found = in_order(run_lucb([Job(learner(trial), TableStack(trial[0]), trial[3], trial[4]) for trial in block]))
+        found = in_order(
+            run_lucb([Job(learner(trial), TableStack(trial[0]), BY_CLICK[trial[3]], trial[4]) for trial in block])
+        )
     for trial, run in zip(block, found, strict=True):
         event(run.status)
         assert run == by_reference(trial)
@@ -65,7 +67,7 @@ def test_stops_when_the_judge_may_stop():
     while not made.finished:
         assert not judge.may_stop(made.T.tolist(), made.S.tolist(), 2, 0.1)
         shown = made.select()
-        made.observe(shown, Cascading().reveal(shown, outcomes.next))
+        made.observe(shown, CASCADING.reveal(shown, outcomes.next))
     assert judge.may_stop(made.T.tolist(), made.S.tolist(), 2, 0.1)
     assert made.T.sum() > 50
 

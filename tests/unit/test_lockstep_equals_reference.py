@@ -5,7 +5,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 from cases import mostly_slow
-from given import TableOutcomes, TableStack
+from given import BY_CLICK, TableOutcomes, TableStack
 from problems import patched
 
 from cascadebai_cli.engines import lockstep, lockstep_rows, proofs
@@ -16,18 +16,17 @@ from cascadebai_cli.engines.reference import run_reference
 from cascadebai_cli.engines.stacks import RandomStack
 from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.learners.display import ORDERS
-from cascadebai_cli.model.feedback import Cascading, SemiBandit
+from cascadebai_cli.model.feedback import CASCADING
 
 
 def by_reference(trial):
     arguments, table, cascading, cap = trial
-    feedback = Cascading() if cascading else SemiBandit()
-    return run_reference(CascadeBAI(**arguments), TableOutcomes(table), feedback, cap)
+    return run_reference(CascadeBAI(**arguments), TableOutcomes(table), BY_CLICK[cascading], cap)
 
 
 def job(trial):
     arguments, table, cascading, cap = trial
-    return Job(CascadeBAI(**arguments), TableStack(table), cascading, cap)
+    return Job(CascadeBAI(**arguments), TableStack(table), BY_CLICK[cascading], cap)
 
 
 def by_lockstep(block):
@@ -105,7 +104,7 @@ def test_equals_reference_in_long_runs(case, order):
 def random_jobs(orders, seeds):
     w = np.array([0.9] * 3 + [0.5] * 6)
     return [
-        Job(CascadeBAI(9, 3, 0.1, sigma=0.2, order=order), RandomStack(w, np.random.default_rng(seed)), True, 4000)
+        Job(CascadeBAI(9, 3, 0.1, sigma=0.2, order=order), RandomStack(w, np.random.default_rng(seed)), CASCADING, 4000)
         for order in orders
         for seed in seeds
     ]

@@ -19,6 +19,7 @@ from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.learners.fixed_budget import SuccessiveAcceptsRejects, Uniform
 from cascadebai_cli.learners.kl_lucb import KLLucb
 from cascadebai_cli.learners.track_and_stop import TrackAndStop
+from cascadebai_cli.model.feedback import CASCADING
 from cascadebai_cli.running.runner import Backend, run_missing
 from cascadebai_cli.running.work import Settings
 from cascadebai_cli.running.worker import run_trial
@@ -41,7 +42,7 @@ def jobs(name, together, trials=3):
     for trial in range(trials):
         for cap in CAPS:
             outcomes = Trial(W, np.random.default_rng(trial))
-            _, job = new_job(MADE[name](), outcomes, "cascading", "auto", cap, answers=True)
+            _, job = new_job(MADE[name](), outcomes, CASCADING, "auto", cap, answers=True)
             found.append(replace(job, path=trial if together else None))
     return found
 

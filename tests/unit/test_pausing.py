@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from given import BY_CLICK
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from problems import SEEDS, WEIGHTS, of_display_orders, of_kl_lucb
@@ -17,6 +18,7 @@ from cascadebai_cli.engines.stacks import RandomStack
 from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.learners.display import ORDERS
 from cascadebai_cli.learners.kl_lucb import KLLucb
+from cascadebai_cli.model.feedback import CASCADING
 from cascadebai_cli.running.runner import Backend, run_missing
 from cascadebai_cli.running.work import Settings
 from cascadebai_cli.study.config import load_study
@@ -49,7 +51,7 @@ def in_pieces(run, make, n):
 def racing_jobs():
     w = np.array([0.9] * 3 + [0.5] * 6)
     return [
-        Job(CascadeBAI(9, 3, 0.1, sigma=0.05, order=order), RandomStack(w, np.random.default_rng(seed)), True, cap)
+        Job(CascadeBAI(9, 3, 0.1, sigma=0.05, order=order), RandomStack(w, np.random.default_rng(seed)), CASCADING, cap)
         for order in ORDERS
         for seed, cap in enumerate((1000, 20))
     ]
@@ -58,7 +60,12 @@ def racing_jobs():
 def lucb_jobs():
     w = np.array([0.9, 0.8, 0.3, 0.2, 0.2])
     return [
-        Job(KLLucb(5, 2, 0.1, stopping=stopping), RandomStack(w, np.random.default_rng(seed)), seed % 2 == 0, cap)
+        Job(
+            KLLucb(5, 2, 0.1, stopping=stopping),
+            RandomStack(w, np.random.default_rng(seed)),
+            BY_CLICK[seed % 2 == 0],
+            cap,
+        )
         for stopping, cap in (("bounds", None), ("glr", None), ("bounds", 20))
         for seed in range(2)
     ]
@@ -84,7 +91,7 @@ def test_any_run_in_pieces_is_the_same(run, kind, problems, data):
 
     def make():
         stack = RandomStack(w, np.random.default_rng(seed))
-        return [Job(made_for(kind, problem), stack, problem.cascading, problem.cap)]
+        return [Job(made_for(kind, problem), stack, problem.feedback, problem.cap)]
 
     assert in_pieces(run, make, 3)[0] == in_order(run(make()))
 

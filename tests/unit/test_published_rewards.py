@@ -10,7 +10,7 @@ from sweeps import ROOT
 from cascadebai_cli.engines.reference import run_reference
 from cascadebai_cli.engines.reward_table import TableShape
 from cascadebai_cli.learners.cascadebai import CascadeBAI, CascadeRule
-from cascadebai_cli.model.feedback import Cascading
+from cascadebai_cli.model.feedback import CASCADING
 from experiments import published_rewards
 from experiments.published_rewards import CHANGES, by_product, change, measured, trials, weights_of
 from experiments.reward_steps import Variant, run
@@ -32,7 +32,7 @@ def table_of(seed: int, rows: int) -> np.ndarray:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_looking_at_every_step_it_is_the_reference(seed: int) -> None:
-    expected = run_reference(CascadeBAI(5, 2, 0.1, sigma=0.1), GivenTable(table_of(seed, 30)), Cascading(), 3000)
+    expected = run_reference(CascadeBAI(5, 2, 0.1, sigma=0.1), GivenTable(table_of(seed, 30)), CASCADING, 3000)
     found = run(Variant(look=1), RULE, W, np.random.default_rng(seed), 30, 3000)
     assert found.steps == expected.steps
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from cases import mostly_slow
-from given import TableOutcomes
+from given import BY_CLICK, TableOutcomes
 
 from cascadebai_cli.engines.jobs import Job, in_order
 from cascadebai_cli.engines.outcomes import RandomOutcomes
@@ -12,17 +12,16 @@ from cascadebai_cli.engines.rows import Sizes
 from cascadebai_cli.engines.skip_ahead import run_skip_ahead
 from cascadebai_cli.learners.cascadebai import CascadeBAI, KLCascadeRule
 from cascadebai_cli.learners.racing import RacingLearner
-from cascadebai_cli.model.feedback import Cascading, SemiBandit
+from cascadebai_cli.model.feedback import CASCADING, SEMI_BANDIT
 
 
 def skip_ahead(learner, table, cascading=True, cap=None, sizes=None):
-    return in_order(run_skip_ahead([Job(learner, TableOutcomes(table), cascading, cap)], sizes))[0]
+    return in_order(run_skip_ahead([Job(learner, TableOutcomes(table), BY_CLICK[cascading], cap)], sizes))[0]
 
 
 def both_runs(arguments, table, cascading, cap):
     learner = CascadeBAI(**arguments)
-    feedback = Cascading() if cascading else SemiBandit()
-    expected = run_reference(learner, TableOutcomes(table), feedback, cap)
+    expected = run_reference(learner, TableOutcomes(table), BY_CLICK[cascading], cap)
     found = skip_ahead(CascadeBAI(**arguments), table, cascading, cap)
     return expected, found
 
@@ -73,7 +72,7 @@ def test_bounds_of_the_wrong_count_are_noticed():
     rng, differences = np.random.default_rng(6), 0
     for _ in range(20):
         table = rng.random((5, 4000)) < np.array([[0.7], [0.6], [0.3], [0.2], [0.1]])
-        wrong = run_reference(RacingLearner(Twin(5, 2, 0.1)), TableOutcomes(table), Cascading(), 4000)
+        wrong = run_reference(RacingLearner(Twin(5, 2, 0.1)), TableOutcomes(table), CASCADING, 4000)
         right = skip_ahead(CascadeBAI(5, 2, 0.1, confidence="kl"), table, True, 4000)
         differences += wrong.steps != right.steps
     assert differences > 10
@@ -97,7 +96,7 @@ def random_jobs(seeds):
     for seed in seeds:
         learner = CascadeBAI(16, (3, 7)[seed % 2], 0.1, sigma=0.2)
         outcomes = RandomOutcomes(np.array(WEIGHTS), np.random.default_rng(seed))
-        yield Job(learner, outcomes, seed % 3 > 0, 400 if seed % 4 == 0 else None)
+        yield Job(learner, outcomes, BY_CLICK[seed % 3 > 0], 400 if seed % 4 == 0 else None)
 
 
 @pytest.mark.parametrize("rows", mostly_slow([1, 2, 7, 200], [7]))
@@ -122,7 +121,7 @@ def test_of_a_window_that_is_cut_short_only_its_own_clicks_count():
     """With a few small windows, the last of a focus ends before its `2 ** level` rounds, and the run at its end."""
     table = np.array([[int(bit) for bit in row] for row in CUT_SHORT.split()])
     arguments = {"L": 6, "K": 3, "delta": 0.1, "epsilon": 0.02, "sigma": 0.05}
-    expected = run_reference(CascadeBAI(**arguments), TableOutcomes(table), SemiBandit(), 48)
+    expected = run_reference(CascadeBAI(**arguments), TableOutcomes(table), SEMI_BANDIT, 48)
     sizes = Sizes(few=1, groups=2, windows=2, divide=1)
     assert expected.steps == 45
     assert skip_ahead(CascadeBAI(**arguments), table, False, 48, sizes) == expected

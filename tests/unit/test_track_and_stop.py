@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import track_and_stop as judge
 from cases import mostly_slow
-from given import TableOutcomes, TableStack
+from given import BY_CLICK, TableOutcomes, TableStack
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
@@ -19,7 +19,6 @@ from cascadebai_cli.learners.glr import told_apart
 from cascadebai_cli.learners.list_plans import plan, read
 from cascadebai_cli.learners.protocol import Learner
 from cascadebai_cli.learners.track_and_stop import TrackAndStop
-from cascadebai_cli.model.feedback import Cascading, SemiBandit
 
 LENGTHS = st.none() | st.integers(1, 8)
 WEIGHTS = st.one_of(st.sampled_from([0.0, 0.5, 1.0]), st.floats(0, 1), st.floats(0, 0.1), st.floats(0.9, 1))
@@ -57,13 +56,13 @@ def trials(draw):
 def by_reference(trial):
     table, K, delta, cascading, cap, M = trial
     learner = TrackAndStop(len(table), K, delta, list_length=M)
-    return run_reference(learner, TableOutcomes(table), (SemiBandit(), Cascading())[cascading], cap), learner
+    return run_reference(learner, TableOutcomes(table), BY_CLICK[cascading], cap), learner
 
 
 def by_engine(trial):
     table, K, delta, cascading, cap, M = trial
     learner = TrackAndStop(len(table), K, delta, list_length=M)
-    return run_planned(Job(learner, TableStack(table), cascading, cap)), learner
+    return run_planned(Job(learner, TableStack(table), BY_CLICK[cascading], cap)), learner
 
 
 def long_trial(w, K, delta=0.1, cascading=True, cap=6000, seed=1, M=None):

@@ -8,11 +8,11 @@ from cascadebai_cli.engines.reference import run_reference
 from cascadebai_cli.engines.reward_table import RandomTable, TableShape
 from cascadebai_cli.engines.walk import run_walk
 from cascadebai_cli.learners.cascadebai import CascadeBAI
-from cascadebai_cli.model.feedback import Cascading
+from cascadebai_cli.model.feedback import CASCADING
 
 
 def both_runs(arguments, table, cap):
-    expected = run_reference(CascadeBAI(**arguments), GivenTable(table), Cascading(), cap)
+    expected = run_reference(CascadeBAI(**arguments), GivenTable(table), CASCADING, cap)
     return expected, run_walk(CascadeBAI(**arguments).rule, GivenTable(table), cap)
 
 
@@ -24,7 +24,7 @@ def weights_of(L=6, K=2):
 def test_both_engines_draw_the_same_table(shape):
     w = weights_of()
     tables = [RandomTable(w, np.random.default_rng(5), shape) for _ in range(2)]
-    expected = run_reference(CascadeBAI(6, 2, 0.1), tables[0], Cascading(), 20_000)
+    expected = run_reference(CascadeBAI(6, 2, 0.1), tables[0], CASCADING, 20_000)
     assert run_walk(CascadeBAI(6, 2, 0.1).rule, tables[1], 20_000) == expected
 
 
