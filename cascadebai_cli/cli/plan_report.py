@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 MOST_SHOWN = 30
 """Items that are listed; `items.csv` has all."""
+LEAST = 0.001
+"""Smallest chance that is told; how much smaller one is, a few thousand drawn tables do not tell."""
 
 
 def question_in_words(question: "Question") -> str:
@@ -36,7 +38,7 @@ def question_in_words(question: "Question") -> str:
         f"rates: mean {rates.mean:.4g}, which counts as {strength} more views of each item (beta-binomial, maximum "
         "likelihood)",
         f"are all rates equal? chi-square {number(test.chi_square)} at {count(test.degrees)} degrees of freedom, "
-        f"p = {test.p_value:.2g}",
+        + (f"p = {test.p_value:.2g}" if test.p_value >= LEAST else f"p < {LEAST:g}"),
         f"chance that what the log ranks first, K = {question.K}, is right already: {percent(question.own_right)}",
         _wanted_in_words(question),
         f"by the bounds a test takes some {spread_in_words(*question.guess)} page views",
