@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 JOBS ?= -1
 
-.PHONY: help install smoke reproduce test test-all baseline figures tables tour verify bench house check check-lowest format clean
+.PHONY: help install smoke reproduce test test-all baseline golden figures tables tour verify bench house check check-lowest format clean
 
 help: ## Show this list.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -38,6 +38,9 @@ test-all: $(STAMP) ## Run all tests, and print what those that are not slow cove
 baseline: $(STAMP) ## Draw the pictures anew that the tests compare with; look at them before committing.
 	rm -f tests/figures/baseline/*.png
 	$(BIN)/python -m pytest tests/figures/test_pictures.py::test_picture --mpl-generate-path=tests/figures/baseline
+
+golden: $(STAMP) ## Write anew what the tests hold of all that a user sees; look at the difference before committing.
+	GOLDEN=write $(PYTEST) tests/integration/test_golden.py
 
 figures: $(STAMP) ## Draw the pictures of docs anew; look at them before committing.
 	$(BIN)/python -m experiments.figures
