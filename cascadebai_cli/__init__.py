@@ -14,26 +14,24 @@ TYPE_CHECKING = False  # type checkers take it as true; `typing` may be a file b
 __all__ = ["Instance", "Learner", "Plan", "Results", "bounds", "learner", "load", "plan", "simulate", "sweep"]
 
 if TYPE_CHECKING:
-    from cascadebai_cli.api.bounds import bounds
-    from cascadebai_cli.api.learners import learner
+    from cascadebai_cli.api.arguments import learner
     from cascadebai_cli.api.planning import Plan, plan
-    from cascadebai_cli.api.results import Results, load
-    from cascadebai_cli.api.simulation import simulate
-    from cascadebai_cli.api.sweeping import sweep
+    from cascadebai_cli.api.results import Results, load, sweep
+    from cascadebai_cli.api.simulation import bounds, simulate
     from cascadebai_cli.learners.protocol import Learner
-    from cascadebai_cli.model.instance import Instance
+    from cascadebai_cli.model.problem import Instance
 else:
     _HOMES = {
-        "Instance": "model.instance",
+        "Instance": "model.problem",
         "Learner": "learners.protocol",
         "Plan": "api.planning",
         "Results": "api.results",
-        "bounds": "api.bounds",
-        "learner": "api.learners",
+        "bounds": "api.simulation",
+        "learner": "api.arguments",
         "load": "api.results",
         "plan": "api.planning",
         "simulate": "api.simulation",
-        "sweep": "api.sweeping",
+        "sweep": "api.results",
     }
 
     def __getattr__(name: str) -> object:

@@ -26,10 +26,10 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from cascadebai_cli.engines.run import Run
+from cascadebai_cli.engines.jobs import Run
 from cascadebai_cli.engines.simulate import EngineName, Trial, simulate_block
 from cascadebai_cli.learners.registry import LearnerSpec
-from cascadebai_cli.model.instance import FloatArray
+from cascadebai_cli.model.problem import FloatArray
 from cascadebai_cli.text.table import table_of
 
 SETTINGS: dict[int, Callable[[int], tuple[float, float]]] = {

@@ -17,15 +17,14 @@ import pandas as pd
 
 from cascadebai_cli.engines.simulate import Trial, simulate
 from cascadebai_cli.logs.read import Layout, Log
-from cascadebai_cli.model.instance import FloatArray
+from cascadebai_cli.model.problem import FloatArray
+from cascadebai_cli.planning.budget import answered
+from cascadebai_cli.planning.question import Question, Wanted, ask, question_of
+from cascadebai_cli.planning.runs import CANDIDATES
 from cascadebai_cli.running.runner import Backend
+from cascadebai_cli.running.watch import SILENT
 from cascadebai_cli.store.intervals import binomial_interval
 from cascadebai_cli.text.numbers import count, percent
-from cascadebai_cli.workflows.click_log import Question, ask, question_of
-from cascadebai_cli.workflows.plan_budget import answered
-from cascadebai_cli.workflows.plan_learners import CANDIDATES
-from cascadebai_cli.workflows.plan_wanted import Wanted
-from cascadebai_cli.workflows.watch import SILENT
 from experiments.artefacts import REFERENCE
 from experiments.markdown import from_csv, table
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from cascadebai_cli.learners.registry import ALGORITHMS
-from cascadebai_cli.study.instance_entry import SizedEntry
+from cascadebai_cli.study.instances import SizedEntry
 from cascadebai_cli.study.schema import Schema, learner_options, schema_of
 from cascadebai_cli.study.study import Study
 from experiments.markdown import table

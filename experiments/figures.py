@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import yaml
 
 from cascadebai_cli.figures.style import styled
-from cascadebai_cli.store.directory import load_results
+from cascadebai_cli.store.results import load_results
 from cascadebai_cli.study.plot import Plot
-from cascadebai_cli.workflows.drawings import drawing
+from cascadebai_cli.workflows.plot import drawing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

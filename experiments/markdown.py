@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from cascadebai_cli.store.tables import read_table
+from cascadebai_cli.store.trials import read_table
 from cascadebai_cli.text.table import as_markdown, table_of
 
 NOT_YET = "not run yet"

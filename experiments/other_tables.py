@@ -6,16 +6,16 @@ from typing import Any
 
 import pandas as pd
 
-from cascadebai_cli.store import schema
+from cascadebai_cli.store import columns
 from cascadebai_cli.store.files import AGAIN
 from cascadebai_cli.store.summary import read_summary
-from cascadebai_cli.store.tables import read_table
+from cascadebai_cli.store.trials import read_table
 from cascadebai_cli.text.numbers import count, number, percent, share
 from experiments.artefacts import REFERENCE
 from experiments.markdown import NOT_YET, table
 
-BOUNDS, SLOPES = REFERENCE / "table1" / schema.BOUNDS_CSV, REFERENCE / "table1" / schema.BOUND_FITS_CSV
-BEYOND = REFERENCE / "beyond" / schema.RATIOS_CSV
+BOUNDS, SLOPES = REFERENCE / "table1" / columns.BOUNDS_CSV, REFERENCE / "table1" / columns.BOUND_FITS_CSV
+BEYOND = REFERENCE / "beyond" / columns.RATIOS_CSV
 BENCHMARK = REFERENCE / "benchmark.json"
 
 
@@ -23,8 +23,8 @@ def bound_ratios() -> str:
     """Measured mean over the lower bound and upper bound over the measured mean, at both ends of the grid."""
     if not (BOUNDS.exists() and SLOPES.exists()):
         return NOT_YET
-    cells = read_table(BOUNDS, schema.BOUND_COLUMNS, AGAIN)
-    slopes = {row["instance"]: row for row in read_table(SLOPES, schema.BOUND_FIT_COLUMNS, AGAIN).to_dict("records")}
+    cells = read_table(BOUNDS, columns.BOUND_COLUMNS, AGAIN)
+    slopes = {row["instance"]: row for row in read_table(SLOPES, columns.BOUND_FIT_COLUMNS, AGAIN).to_dict("records")}
     header = ["instance", "cells within the bounds", "K", "measured / lower", "upper / measured"]
     header += ["c1 of the bound / measured c1", "R² of the model on the bound"]
     rows = [row for name, part in cells.groupby("instance", sort=False) for row in _ratio_rows(part, slopes[name])]
@@ -47,8 +47,8 @@ def beyond() -> str:
     """Steps of the sharper learners and the factor that they save."""
     if not BEYOND.exists():
         return NOT_YET
-    ratios = read_table(BEYOND, schema.RATIO_COLUMNS, AGAIN)
-    steps = read_summary(BEYOND.with_name(schema.SUMMARY_CSV)).set_index(["instance", "learner", "K"])["mean_steps"]
+    ratios = read_table(BEYOND, columns.RATIO_COLUMNS, AGAIN)
+    steps = read_summary(BEYOND.with_name(columns.SUMMARY_CSV)).set_index(["instance", "learner", "K"])["mean_steps"]
     header = ["instance", "K", "learner", "mean steps", "times fewer than CascadeBAI", "95 % interval", "wrong trials"]
     ends = ratios[ratios["K"].isin((ratios["K"].min(), ratios["K"].max()))]
     return table(header, [_saved(row, steps) for row in ends.to_dict("records")], numbers=4)

@@ -19,16 +19,14 @@ import pandas as pd
 
 from cascadebai_cli.engines.simulate import Trial, simulate
 from cascadebai_cli.logs.read import Log
-from cascadebai_cli.model.instance import FloatArray
+from cascadebai_cli.model.problem import FloatArray
+from cascadebai_cli.planning.question import Wanted, ask
+from cascadebai_cli.planning.runs import CANDIDATES, tested
 from cascadebai_cli.running.runner import Backend
+from cascadebai_cli.running.watch import SILENT
 from cascadebai_cli.store.intervals import binomial_interval
 from cascadebai_cli.text.numbers import count, percent
 from cascadebai_cli.text.table import as_markdown, table_of
-from cascadebai_cli.workflows.click_log import ask
-from cascadebai_cli.workflows.plan_learners import CANDIDATES
-from cascadebai_cli.workflows.plan_runs import tested
-from cascadebai_cli.workflows.plan_wanted import Wanted
-from cascadebai_cli.workflows.watch import SILENT
 from experiments import budget_calibration
 
 K = 5

@@ -5,8 +5,8 @@ from typing import Any, get_args
 
 from pydantic import BaseModel
 
-from cascadebai_cli.workflows import plan_schema
-from cascadebai_cli.workflows.plan_schema import PlanFile
+from cascadebai_cli.planning import answer
+from cascadebai_cli.planning.answer import PlanFile
 from experiments.markdown import table
 
 
@@ -26,7 +26,7 @@ def _rows(model: type[BaseModel], above: str) -> Iterator[list[str]]:
 def _parts(annotation: Any) -> Iterator[type[BaseModel]]:
     """Models of ours with descriptions in an annotation; ranges and intervals explain themselves."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        if annotation not in (plan_schema.Range, plan_schema.Interval):
+        if annotation not in (answer.Range, answer.Interval):
             yield annotation
         return
     for part in get_args(annotation):

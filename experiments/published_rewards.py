@@ -18,14 +18,13 @@ import pandas as pd
 import yaml
 from numpy.typing import ArrayLike, NDArray
 
-from cascadebai_cli.engines.reward_table import TableShape
+from cascadebai_cli.engines.outcomes import TableShape
 from cascadebai_cli.engines.simulate import Trial, simulate
 from cascadebai_cli.learners.cascadebai import CascadeBAI, CascadeRule
-from cascadebai_cli.model.families import two_level
 from cascadebai_cli.model.formula import evaluate
-from cascadebai_cli.model.instance import FloatArray, Instance
-from cascadebai_cli.running.seeds import trial_generator
-from cascadebai_cli.store.tables import read_table
+from cascadebai_cli.model.problem import FloatArray, Instance, two_level
+from cascadebai_cli.running.worker import trial_generator
+from cascadebai_cli.store.trials import read_table
 from cascadebai_cli.study.config import load_study
 from experiments.artefacts import CONFIGS, REFERENCE, RESULTS
 from experiments.published_weights import pairs_of, published_lines

@@ -20,12 +20,12 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from cascadebai_cli.analysis.scaling import MODELS
+from cascadebai_cli.analysis.curves import MODELS
 from cascadebai_cli.engines.simulate import Trial, simulate_block
 from cascadebai_cli.learners.registry import LearnerSpec
-from cascadebai_cli.model.families import two_level
 from cascadebai_cli.model.formula import evaluate
-from cascadebai_cli.running.seeds import trial_generator
+from cascadebai_cli.model.problem import two_level
+from cascadebai_cli.running.worker import trial_generator
 from cascadebai_cli.study.config import load_study
 from experiments.artefacts import CONFIGS, RESULTS
 

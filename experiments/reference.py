@@ -15,10 +15,7 @@ from typing import Any
 
 from cascadebai_cli.engines.simulate import ENGINES
 from cascadebai_cli.errors import CascadeError, ConfigError
-from cascadebai_cli.store.directory import load_results, missing_trials
-from cascadebai_cli.store.journal import Journal, read_journal
-from cascadebai_cli.store.manifest import Manifest, write_manifest
-from cascadebai_cli.store.schema import (
+from cascadebai_cli.store.columns import (
     BOUND_FITS_CSV,
     BOUNDS_CSV,
     BUDGETS_CSV,
@@ -29,8 +26,10 @@ from cascadebai_cli.store.schema import (
     SUMMARY_CSV,
     TRIALS_CSV,
 )
-from cascadebai_cli.store.timings import times_of, write_times
-from cascadebai_cli.store.trials import read_rows
+from cascadebai_cli.store.journal import Journal, read_journal
+from cascadebai_cli.store.manifest import Manifest, write_manifest
+from cascadebai_cli.store.results import load_results, missing_trials
+from cascadebai_cli.store.trials import read_rows, times_of, write_times
 from cascadebai_cli.text.numbers import count
 from experiments.artefacts import ARTEFACTS, BEYOND, REFERENCE, RESULTS
 

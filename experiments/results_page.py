@@ -3,9 +3,8 @@
 from collections.abc import Callable, Mapping
 from functools import partial
 
+from cascadebai_cli.store.columns import FILES, MEANINGS, SHARP_COLUMNS, WITH_BUDGET, Columns
 from cascadebai_cli.store.manifest import Manifest
-from cascadebai_cli.store.meanings import FILES, MEANINGS, WITH_BUDGET
-from cascadebai_cli.store.schema import SHARP_COLUMNS, Columns
 from experiments.markdown import table
 
 TYPES = {str: "text", int: "whole number", float: "number", bool: "1 or 0"}

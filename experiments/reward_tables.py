@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from cascadebai_cli.analysis.curves import MODELS
 from cascadebai_cli.analysis.fits import fits_table
-from cascadebai_cli.analysis.scaling import MODELS
-from cascadebai_cli.store.directory import Results, load_results
+from cascadebai_cli.store.results import Results, load_results
 from cascadebai_cli.text.numbers import change, coefficient, count, difference, p_value, share
 from experiments.artefacts import REFERENCE
 from experiments.markdown import NOT_YET, from_csv, table

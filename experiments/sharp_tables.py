@@ -5,16 +5,16 @@ from typing import Any
 
 import pandas as pd
 
-from cascadebai_cli.store import schema
+from cascadebai_cli.store import columns
 from cascadebai_cli.store.files import AGAIN
 from cascadebai_cli.store.summary import read_summary
-from cascadebai_cli.store.tables import read_table
+from cascadebai_cli.store.trials import read_table
 from cascadebai_cli.text.numbers import count, number, percent
 from experiments.artefacts import REFERENCE
 from experiments.markdown import NOT_YET, table
 
-SHARP = REFERENCE / "sharp" / schema.BOUNDS_CSV
-COLUMNS = {**schema.BOUND_COLUMNS, **schema.SHARP_COLUMNS}
+SHARP = REFERENCE / "sharp" / columns.BOUNDS_CSV
+COLUMNS = {**columns.BOUND_COLUMNS, **columns.SHARP_COLUMNS}
 
 
 def bounds() -> str:
@@ -43,7 +43,7 @@ def factors() -> str:
 def errors() -> str:
     """Trials, wrong answers and the nearest that each learner comes to the bound."""
     summary, nearest = (
-        read_summary(SHARP.with_name(schema.SUMMARY_CSV)),
+        read_summary(SHARP.with_name(columns.SUMMARY_CSV)),
         _cells().groupby("learner")["measured_over_sharp"],
     )
     rows = [_errors(name, part, nearest.min()[name]) for name, part in summary.groupby("learner", sort=False)]

@@ -5,7 +5,7 @@ cascadebai run configs/smoke.yaml --plugin experiments.uniform_kl:UniformKL --K 
 
 import numpy as np
 
-from cascadebai_cli.learners.kl import kl_lower, kl_upper
+from cascadebai_cli.learners.bounds import kl_lower, kl_upper
 
 
 class UniformKL:

@@ -20,12 +20,12 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from cascadebai_cli.engines.simulate import EngineName, Trial, resolve_engine, simulate_block
-from cascadebai_cli.figures.quantiles import draw_quantiles
+from cascadebai_cli.figures.plan import draw_quantiles
 from cascadebai_cli.figures.style import render
-from cascadebai_cli.learners.display import ORDERS
+from cascadebai_cli.learners.racing import ORDERS
 from cascadebai_cli.learners.registry import LearnerSpec
-from cascadebai_cli.model.feedback import CASCADING, SEMI_BANDIT, Feedback
-from cascadebai_cli.running.seeds import trial_generator
+from cascadebai_cli.model.problem import CASCADING, SEMI_BANDIT, Feedback
+from cascadebai_cli.running.worker import trial_generator
 from cascadebai_cli.text.numbers import change, count, p_value
 from cascadebai_cli.text.table import table_of
 

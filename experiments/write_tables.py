@@ -16,14 +16,14 @@ import numpy as np
 import pandas as pd
 
 from cascadebai_cli.analysis.claims import claims_of
+from cascadebai_cli.analysis.curves import MODELS
 from cascadebai_cli.analysis.fits import fits_table
 from cascadebai_cli.analysis.provenance import commit_text, spans
-from cascadebai_cli.analysis.scaling import MODELS
-from cascadebai_cli.store.directory import Results, load_results, missing_trials
-from cascadebai_cli.store.schema import MANIFEST
-from cascadebai_cli.store.timings import times_of
+from cascadebai_cli.store.columns import MANIFEST
+from cascadebai_cli.store.results import Results, load_results, missing_trials
+from cascadebai_cli.store.trials import times_of
 from cascadebai_cli.text.numbers import change, coefficient, count, difference, p_value, share
-from cascadebai_cli.workflows import schema
+from cascadebai_cli.workflows import init
 from experiments import (
     budget_calibration,
     budget_tables,
@@ -51,7 +51,7 @@ DOCUMENTS = (
     Path("docs/results.md"),
     Path("docs/sharp.md"),
 )
-SCHEMAS = {Path(f"docs/{kind}.schema.json"): kind for kind in schema.SCHEMAS}
+SCHEMAS = {Path(f"docs/{kind}.schema.json"): kind for kind in init.SCHEMAS}
 """File -> the kind of document that it describes."""
 MARKED = re.compile(r"(<!-- begin: (?P<name>[\w-]+) -->)(?P<text>.*?)(<!-- end: (?P=name) -->)", re.DOTALL)
 
@@ -215,7 +215,7 @@ def filled(text: str, source: str = "") -> str:
 def written() -> dict[Path, str]:
     """What each file should hold."""
     texts = {path: path.read_text(encoding="utf-8") for path in DOCUMENTS if path.exists()}
-    schemas = {path: schema.schema_text(kind) + "\n" for path, kind in SCHEMAS.items()}
+    schemas = {path: init.schema_text(kind) + "\n" for path, kind in SCHEMAS.items()}
     return {path: filled(text, str(path)) for path, text in texts.items()} | schemas
 
 

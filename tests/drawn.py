@@ -5,9 +5,9 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from cascadebai_cli.figures.chart import Chart
-from cascadebai_cli.store.directory import Results
+from cascadebai_cli.store.results import Results
 from cascadebai_cli.study.plot import Plot
-from cascadebai_cli.workflows.drawings import chart, drawing
+from cascadebai_cli.workflows.plot import chart, drawing
 
 
 def words(results: Results, said: dict[str, Any]) -> Plot:

@@ -6,10 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cascadebai_cli.engines.keys import key_type
-from cascadebai_cli.engines.outcomes import Stretch
-from cascadebai_cli.engines.reward_table import Place, RewardTable, TableShape
-from cascadebai_cli.model.feedback import CASCADING, SEMI_BANDIT, Draw, Feedback
-from cascadebai_cli.model.instance import BoolArray, IntArray
+from cascadebai_cli.engines.outcomes import Place, RewardTable, Stretch, TableShape
+from cascadebai_cli.model.problem import CASCADING, SEMI_BANDIT, BoolArray, Draw, Feedback, IntArray
 
 BY_CLICK = (SEMI_BANDIT, CASCADING)
 """The feedback by whether a click ends a step."""

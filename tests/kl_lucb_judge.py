@@ -1,6 +1,6 @@
 """The independent judge of KL-LUCB++ and of the KL bounds, as `algorithm1` is of Algorithm 1: plain Python.
 
-Written from what `cascadebai_cli.learners.kl` and `kl_lucb` say in words, not from how they do it.
+Written from what `cascadebai_cli.learners.bounds` and `kl_lucb` say in words, not from how they do it.
 """
 
 import math

@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from cascadebai_cli.theory.observations import log_survival, survival
-from cascadebai_cli.theory.quantities import ROUNDING
-from cascadebai_cli.theory.upper import spread_ratios
+from cascadebai_cli.theory.paper import spread_ratios
+from cascadebai_cli.theory.quantities import ROUNDING, log_survival, survival
 
 # The law of the number of observations `X` of one list; all functions work along the last axis.
 

@@ -19,18 +19,20 @@ from hypothesis import strategies as st
 from kl_lucb_judge import kl_interval, kl_lucb, kl_lucb_interval, rounded
 from rounding import guarded
 
-from cascadebai_cli.engines import lockstep, lockstep_rows, lucb, lucb_bounds, lucb_rows, reward_table, steps
-from cascadebai_cli.engines.jobs import Job, in_order
-from cascadebai_cli.engines.reference import run_reference
-from cascadebai_cli.engines.rows import Sizes
-from cascadebai_cli.engines.run import Run
+from cascadebai_cli.engines import lockstep, lucb, lucb_rows, walk
+from cascadebai_cli.engines import lockstep as lockstep_rows
+from cascadebai_cli.engines import lucb_rows as lucb_bounds
+from cascadebai_cli.engines import outcomes as reward_table
+from cascadebai_cli.engines.jobs import Job, Run, in_order
+from cascadebai_cli.engines.simulate import run_reference
 from cascadebai_cli.engines.skip_ahead import run_skip_ahead
+from cascadebai_cli.engines.skip_rows import Sizes
 from cascadebai_cli.engines.walk import run_walk
 from cascadebai_cli.learners.batrac import BatchRacingRule, BatRac
 from cascadebai_cli.learners.cascadebai import CascadeBAI, CascadeRule
-from cascadebai_cli.learners.display import ORDERS
 from cascadebai_cli.learners.kl_lucb import UNIT, KLLucb, LucbRule
-from cascadebai_cli.model.feedback import Feedback
+from cascadebai_cli.learners.racing import ORDERS
+from cascadebai_cli.model.problem import Feedback
 
 
 @dataclass(frozen=True)
@@ -185,7 +187,7 @@ def by_skip_ahead_together(block, sizes: Sizes | None = None, rows: int = 200) -
 
 
 def by_walk(made, problem: Problem, block=reward_table.BLOCK, **sizes) -> Run:
-    with patched(reward_table, BLOCK=block), patched(steps, **sizes):
+    with patched(reward_table, BLOCK=block), patched(walk, **sizes):
         return run_walk(made.rule, GivenTable(problem.table), problem.cap)
 
 

@@ -1,25 +1,30 @@
-"""Bounds and measured steps of many cells side by side."""
+"""Bounds beside what was measured."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from cascadebai_cli.analysis.varying import names_of
 from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.learners.own import is_own
 from cascadebai_cli.learners.registry import LearnerSpec
-from cascadebai_cli.model.feedback import CASCADING, Feedback
-from cascadebai_cli.model.instance import Instance
-from cascadebai_cli.store.directory import Results
-from cascadebai_cli.store.schema import POINT, SUMMARY_CSV
+from cascadebai_cli.model.problem import CASCADING, Feedback, Instance
+from cascadebai_cli.store.columns import BUDGET_BOUND_COLUMNS, CELL, PLACE, POINT, SHARP_COLUMNS, SUMMARY_CSV
+from cascadebai_cli.store.results import Results
+from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.instances import TwoLevel
 from cascadebai_cli.study.learners import LearnerEntry
-from cascadebai_cli.text.numbers import NO_NUMBER, is_missing, number
-from cascadebai_cli.text.table import Table
-from cascadebai_cli.theory.cell import CellBounds, cell_bounds
-from cascadebai_cli.theory.lower import lower_bound
+from cascadebai_cli.text.numbers import NO_NUMBER, count, is_missing, number, percent
+from cascadebai_cli.text.table import Table, names_of
+from cascadebai_cli.theory.budget import ERRORS, enough, hardness, hardness_of_the_worst
+from cascadebai_cli.theory.paper import CellBounds, cell_bounds, lower_bound, two_level_instance
 from cascadebai_cli.theory.quantities import PRINTED_CONSTANT, exact_constant
-from cascadebai_cli.theory.two_level import two_level_instance
+from cascadebai_cli.theory.sharp import SharpBound, sharp_bound
+
+# --- Bounds and measured steps of many cells side by side -----------------------------------------------------------
+
 
 Row = dict[str, Any]
 
@@ -139,3 +144,116 @@ def _line(row: Mapping[Any, Any]) -> list[str]:
         number(row["upper_over_measured"]),
         *(NO_NUMBER if is_missing(row[name]) else row[name] for name in ("dominating", "source")),
     ]
+
+
+# --- What is proved of the chance of an error after a budget, beside what was measured ------------------------------
+
+
+MEASURED_ERRORS = ("n", "error_rate", "error_low", "error_high")
+KEPT = 512
+"""Instances and learners of which the budget that is enough is kept."""
+
+
+def budget_bounds(cells: Sequence[Cell], summary: pd.DataFrame | None) -> pd.DataFrame:
+    """One row a cell: hardness, the bound at its budget, the budget that is enough for `delta`, and what was measured.
+
+    Args:
+        cells: cells with a budget.
+        summary: as `summary.csv`, if there is one.
+    """
+    rows = pd.DataFrame(
+        [{name: getattr(cell, name) for name in (*CELL, "budget")} | _budget_bounds(cell) for cell in cells]
+    )
+    source = pd.DataFrame(columns=["cell_id", *MEASURED_ERRORS]) if summary is None else summary
+    table = rows.merge(source[["cell_id", *MEASURED_ERRORS]], on="cell_id", how="left")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        table["bound_over_measured"] = table["bound"].astype(float) / table["error_rate"].astype(float)
+    return table[list(BUDGET_BOUND_COLUMNS)]
+
+
+def _budget_bounds(cell: Cell) -> dict[str, float]:
+    """Hardness is that of finding exactly the best `K`."""
+    problem = Instance(cell.weights, cell.K, cell.epsilon)
+    known = {"H": hardness(problem), "H2": hardness_of_the_worst(problem)}
+    algorithm = cell.spec.algorithm
+    if cell.budget is None or algorithm not in ERRORS or not cell.feedback.has_theory:
+        return {**known, "bound": np.nan, "enough": np.nan}
+    needed = _enough(algorithm, tuple(cell.weights.tolist()), cell.K, cell.epsilon, cell.delta)
+    return {**known, "bound": ERRORS[algorithm](problem, cell.budget), "enough": needed}
+
+
+@lru_cache(KEPT)
+def _enough(algorithm: str, weights: tuple[float, ...], K: int, epsilon: float, delta: float) -> float:
+    return enough(algorithm, Instance(np.array(weights), K, epsilon), delta)
+
+
+def too_often_wrong(table: pd.DataFrame) -> list[str]:
+    """One sentence for each cell that errs more often than it can by its bound, beyond the noise."""
+    over = table[table["error_low"].astype(float) > table["bound"]]
+    return [
+        f"{row['instance']}, {row['learner']}, budget = {row['budget']}: errors in {percent(row['error_rate'], 1)}, "
+        f"above the bound {percent(row['bound'], 1)}"
+        for row in over.to_dict("records")
+    ]
+
+
+def budget_bounds_printed(table: pd.DataFrame) -> Table:
+    """The table to print."""
+    names = names_of(table, PLACE, always=("budget",))
+    header = ["H", "H2", "wrong", "95 % interval", "bound", "enough"]
+    return names.table(header, [[*names.texts(row), *_budget_line(row)] for row in table.to_dict("records")])
+
+
+def _budget_line(row: Mapping[Any, Any]) -> list[str]:
+    ends = [row["error_low"], row["error_high"]]
+    return [
+        number(row["H"]),
+        number(row["H2"]),
+        percent(row["error_rate"], 1),
+        NO_NUMBER if is_missing(ends[0]) else " to ".join(percent(end, 1) for end in ends),
+        percent(row["bound"], 1),
+        NO_NUMBER if is_missing(row["enough"]) else count(row["enough"]),
+    ]
+
+
+# --- The sharp lower bound beside what was measured -----------------------------------------------------------------
+
+
+def with_sharp(table: pd.DataFrame, cells: Sequence[Cell]) -> pd.DataFrame:
+    """Add `T_star`, its certified relative `gap`, the bound `sharp` and the measured mean over it.
+
+    Args:
+        table: one row a cell, in the order of `cells`, with `mean_steps`.
+        cells: the cells; `nan` where `epsilon > 0`, a step may observe an item twice, or nothing is
+            proved for the feedback.
+    """
+    known = [_bound(cell) for cell in cells]
+    values = [
+        (bound.characteristic_steps, bound.gap, bound.steps(cell.delta)) if bound else (np.nan,) * 3
+        for bound, cell in zip(known, cells, strict=True)
+    ]
+    *of_bound, over = SHARP_COLUMNS
+    added = pd.DataFrame(values, columns=of_bound, index=table.index, dtype=float)
+    added[over] = table["mean_steps"].astype(float) / added["sharp"].where(added["sharp"] != 0)
+    return pd.concat([table, added], axis=1)
+
+
+def _bound(cell: Cell) -> SharpBound | None:
+    """The bound for lists as long as those of the cell's learner."""
+    M = _shown(cell)
+    if cell.epsilon > 0 or M is None or not cell.feedback.has_theory:
+        return None
+    return _found(tuple(cell.problem.weights.tolist()), cell.K, cell.feedback.observes_all, M)
+
+
+def _shown(cell: Cell) -> int | None:
+    """Items of a step: of code of one's own as many as it may show, `None` where one of them may be observed twice."""
+    if is_own(cell.spec.algorithm):
+        return cell.spec.most_shown(cell.K)
+    learner = cell.build()
+    return None if getattr(learner, "repeats", False) else len(learner.select())
+
+
+@lru_cache(KEPT)
+def _found(weights: tuple[float, ...], K: int, semi_bandit: bool, M: int) -> SharpBound:
+    return sharp_bound(Instance(np.array(weights), K), semi_bandit=semi_bandit, M=M)

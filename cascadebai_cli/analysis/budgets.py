@@ -6,12 +6,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cascadebai_cli.analysis.varying import names_of
-from cascadebai_cli.model.instance import FloatArray
-from cascadebai_cli.store.directory import Results
-from cascadebai_cli.store.schema import BUDGET_COLUMNS, POINT
+from cascadebai_cli.model.problem import FloatArray
+from cascadebai_cli.store.columns import BUDGET_COLUMNS, POINT
+from cascadebai_cli.store.results import Results
 from cascadebai_cli.text.numbers import NO_NUMBER, count
-from cascadebai_cli.text.table import Table
+from cascadebai_cli.text.table import Table, names_of
 
 LEVELS = (10, 5, 1)
 """In percent."""

@@ -1,21 +1,159 @@
-"""What the paper says of a study, what came out, and a verdict in a word."""
+"""The claims of the paper held against tables."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from cascadebai_cli.analysis.bounds import bounds_of_results, outside
 from cascadebai_cli.analysis.curves import Curve, curves_of
-from cascadebai_cli.analysis.decided import ratio_ends, verdict_within
 from cascadebai_cli.analysis.fits import fits_table
-from cascadebai_cli.analysis.order_claims import order_claims
-from cascadebai_cli.analysis.verdicts import AGREES, FAILS, HIGHER, HOLDS, LOWER, NEARLY, OPEN, UNDECIDED, Claim
-from cascadebai_cli.store.directory import Results
+from cascadebai_cli.analysis.ratios import CLOSE, FAR, Mean, ratio_of_means
+from cascadebai_cli.store.columns import SETTING
 from cascadebai_cli.store.intervals import binomial_interval
-from cascadebai_cli.store.schema import SETTING
+from cascadebai_cli.store.results import Results
 from cascadebai_cli.text.numbers import change, coefficient, count, digits, share
+
+# --- A claim of the paper and how it came out -----------------------------------------------------------------------
+
+
+HOLDS, NEARLY, FAILS = "holds", "nearly", "fails"
+AGREES, LOWER, HIGHER, OPEN = "agrees", "lower", "higher", "open"
+UNDECIDED = "not decided at this size"
+
+
+class Claim(NamedTuple):
+    """One line of the table of claims, as text.
+
+    Attributes:
+        where: instance or part of the figure.
+        claim: the sentence.
+        published: the value in the paper, empty if it only has words.
+        ours: the value here.
+        verdict: `holds`, `nearly` or `fails` for a sentence, `agrees`, `lower` or `higher` for a number, `open`
+            without data; `UNDECIDED` where more trials, or more steps a trial, could turn it round.
+    """
+
+    where: str
+    claim: str
+    published: str
+    ours: str
+    verdict: str
+
+
+# --- Whether the cells of a study decide a claim, or are too few, too noisy or too often capped for that ------------
+
+
+class Ends(NamedTuple):
+    """Between which values the ratios of two learners lie, setting by setting."""
+
+    low: "pd.Series[float]"
+    high: "pd.Series[float]"
+
+
+def ratio_ends(summary: pd.DataFrame, learner: str, main: str) -> Ends:
+    """The 95 % intervals of mean steps over those of the main learner; a capped mean is a lower limit only."""
+    ours, theirs = (summary[summary["learner"] == name] for name in (learner, main))
+    joined = ours.merge(theirs, on=list(SETTING), suffixes=("_ours", "_main"))
+    ends = [_ends(row) for row in joined.to_dict("records")]
+    return Ends(*(pd.Series([end[i] for end in ends], dtype=float) for i in (0, 1)))
+
+
+def _ends(row: Mapping[Any, Any]) -> tuple[float, float]:
+    ours, main = (
+        Mean(float(row[f"mean_steps_{side}"]), float(row[f"se_steps_{side}"]), int(row[f"n_{side}"]))
+        for side in ("ours", "main")
+    )
+    ratio = ratio_of_means(ours, main)
+    low = 0.0 if row["n_capped_main"] or np.isnan(ratio.low) else ratio.low
+    return low, np.inf if row["n_capped_ours"] or np.isnan(ratio.high) else ratio.high
+
+
+def verdict_between(ends: Ends, holds: Callable[["pd.Series[float]"], bool]) -> str:
+    """The verdict on a sentence that larger ratios make truer, or falser, throughout."""
+    found = {holds(end) for end in ends}
+    return UNDECIDED if len(found) > 1 else HOLDS if True in found else FAILS
+
+
+def verdict_within(ends: Ends, least: float, most: float) -> str:
+    """The verdict on the sentence that all ratios lie within a range."""
+    if ((ends.low >= least) & (ends.high <= most)).all():
+        return HOLDS
+    return FAILS if ((ends.high < least) | (ends.low > most)).any() else UNDECIDED
+
+
+# --- ----------------------------------------------------------------------------------------------------------------
+#
+# What the paper says of the display orders (Section 6.1 and its appendix), held against the settings of a study.
+
+
+ALMOST = 1.2
+"""Means up to this many times those of Algorithm 1 count as almost as good."""
+MOST = 0.5
+"""More than this share of the settings is most of them."""
+
+SENTENCES: Mapping[str, tuple[str, Callable[["pd.Series[float]"], bool]]] = {
+    "mean": ("takes more steps than {} in most settings", lambda ratio: bool((ratio > 1 + CLOSE).mean() > MOST)),
+    "U": ("takes more steps than {} in most settings", lambda ratio: bool((ratio > 1 + CLOSE).mean() > MOST)),
+    "-mean": ("takes far more steps than {} in some settings", lambda ratio: bool((ratio > FAR).any())),
+    "L": ("does as well as {} in most settings", lambda ratio: bool((ratio <= 1 + CLOSE).mean() > MOST)),
+    "-U": ("does almost as well as {}", lambda ratio: bool((ratio <= ALMOST).all())),
+}
+"""Display order -> what the paper says of it, and when that holds; it says nothing of the descending `L`."""
+
+
+def order_claims(results: Results) -> Iterator[Claim]:
+    """The claims on all orders; settings in which all of them reached the cap say nothing, and are not to be most."""
+    main, by_learner = results.main_learner, results.summary.set_index([*SETTING, "learner"])
+    means, capped = by_learner["mean_steps"].unstack(sort=False), by_learner["n_capped"].unstack(sort=False) > 0
+    if main not in means or means.shape[1] < 2:
+        return
+    whole = means[means.notna().all(axis=1)]
+    known = whole[~capped.loc[whole.index].all(axis=1)]
+    silent = f"; in {len(whole) - len(known)} all orders reached the cap" if len(known) < len(whole) else ""
+    settings = pd.MultiIndex.from_frame(results.summary[list(SETTING)])
+    cells = results.summary[settings.isin(known.index)]
+    ends = {str(name): ratio_ends(cells, str(name), main) for name in known if name != main}
+    decidable = len(known) >= MOST * len(whole)
+    yield _best(known, main, silent, _best_verdict(list(ends.values())) if decidable else UNDECIDED)
+    for name, entry in results.learners.items():
+        order = str(entry.spec.options.get("order"))
+        if name in ends and order in SENTENCES and len(known):
+            verdict = verdict_between(ends[name], SENTENCES[order][1]) if decidable else UNDECIDED
+            yield _sentence(name, order, known[name] / known[main], main, verdict)
+
+
+def _best(means: pd.DataFrame, main: str, silent: str, verdict: str) -> Claim:
+    claim = f"{main} needs no more steps than the best of the other orders"
+    if means.empty:
+        return Claim("all settings", claim, "", f"nothing known{silent}", OPEN)
+    ratio = means[main] / means.drop(columns=main).min(axis=1)
+    close = int((ratio <= 1 + CLOSE).sum())
+    most = f"at most {digits(ratio.max())} times the best other; within {100 * CLOSE:g} % in {close} of {len(ratio)}"
+    return Claim("all settings", claim, "", f"{most} settings{silent}", verdict)
+
+
+def _best_verdict(ends: Sequence[Ends]) -> str:
+    """Whether no other order needs fewer steps by more than `CLOSE`, wherever the means are in their intervals."""
+    least = 1 / (1 + CLOSE)
+    if any((one.high < least).any() for one in ends):
+        return FAILS
+    return HOLDS if all((one.low >= least).all() for one in ends) else UNDECIDED
+
+
+def _sentence(name: str, order: str, ratio: "pd.Series[float]", main: str, verdict: str) -> Claim:
+    text, _ = SENTENCES[order]
+    worse, far = int((ratio > 1 + CLOSE).sum()), int((ratio > FAR).sum())
+    ours = (
+        f"{digits(ratio.min())} to {digits(ratio.max())} times as many; more than {100 * CLOSE:g} % more in {worse}, "
+        f"more than {FAR:g} times in {far} of {len(ratio)} settings"
+    )
+    return Claim("all settings", f"{name} {text.format(main)}", "", ours, verdict)
+
+
+# --- What the paper says of a study, what came out, and a verdict in a word -----------------------------------------
+
 
 STRAIGHT = 0.97
 """R^2 from which a model counts as explaining the means; the smallest one in Table 1 is 0.973."""
@@ -25,9 +163,6 @@ SAME = 0.03
 """Coefficients that differ by no more than this share agree."""
 SIMILAR = 1.5
 """Means within this factor of each other count as similar; learners of another kind differ by a factor of K."""
-
-MOST = 0.5
-"""Beyond this share of capped trials or cells nothing is decided."""
 
 
 def claims_of_config(results: Results) -> list[Claim]:

@@ -1,21 +1,231 @@
-"""The cells that make one curve: those that agree in everything but its axis, and what goes in pairs with that."""
+"""Curves: mean steps against K, and models fitted to them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from scipy import stats
+from statsmodels.regression.linear_model import OLS
 
-from cascadebai_cli.analysis.regressors import FloatArray
-from cascadebai_cli.analysis.scaling import MIN_POINTS
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.store.directory import Results
-from cascadebai_cli.store.schema import POINT
-from cascadebai_cli.study.fields import AXES
-from cascadebai_cli.study.fit import Fit
+from cascadebai_cli.model.formula import evaluate
+from cascadebai_cli.store.columns import POINT
+from cascadebai_cli.store.results import Results
+from cascadebai_cli.study.fields import AXES, Fit, as_place, formula_of
 from cascadebai_cli.study.learners import LearnerEntry, option_values
-from cascadebai_cli.study.spread import as_place
-from cascadebai_cli.text.columns import value_text
+from cascadebai_cli.text.table import value_text
+
+__all__ = ["MIN_POINTS", "MODELS", "ScalingFit", "Slope", "fit_models", "fit_scaling", "log_log_slope"]
+
+
+# --- What a fit may regress on: formulas in the axis of a curve, such as `K^2` or `log(L)` --------------------------
+
+
+FloatArray = NDArray[np.float64]
+Regressor = Callable[[FloatArray], FloatArray]
+
+_USUAL: Mapping[str, Regressor] = MappingProxyType(
+    {"%s": np.positive, "%s^2": np.square, "sqrt(%s)": np.sqrt, "log(%s)": np.log}
+)
+
+
+def models_of(x: str) -> Mapping[str, Regressor]:
+    """Name of a model -> its regressor, for the models that are compared with each other on an axis."""
+    return {name % x: regressor for name, regressor in _USUAL.items()}
+
+
+MODELS = MappingProxyType(models_of("K"))
+"""Those of the paper; the model is `c1 * regressor(K) + c2`."""
+
+
+def regressor(model: str, x: str = "K") -> Regressor:
+    """The regressor of a model.
+
+    Args:
+        model: a usual one, or another formula in the axis.
+        x: name of the axis.
+
+    Raises:
+        ConfigError: if it is no formula; from the regressor, if it has no value somewhere.
+    """
+    usual = models_of(x)
+    if model in usual:
+        return usual[model]
+    formula = formula_of(model, x)
+    return lambda values: np.array([evaluate(formula, {x: value}) for value in values.tolist()]).reshape(values.shape)
+
+
+# --- How the mean number of steps grows with `K`, or another axis: ordinary least squares as in Tables 1 and 2 ------
+
+
+MIN_POINTS = 3
+"""Two points lie on every line: without a third there is no error to estimate."""
+LEAST = {"K": 1, "L": 1}
+"""Smallest value of an axis."""
+
+
+@dataclass(frozen=True, eq=False)
+class ScalingFit:
+    """`mean steps = c1 * regressor(x) + c2`, fitted by ordinary least squares.
+
+    Args:
+        model: the regressor as a formula in the axis.
+        c1, c2: slope and constant, in steps.
+        c1_se, c2_se: their standard errors.
+        r2: coefficient of determination; NaN if all means are equal.
+        p_value: F-test against the constant model; NaN if all means are equal.
+        n_points: number of values of the axis.
+        aic: Akaike's criterion, comparable between models of the same points.
+        covariance: of `(c1, c2)`, shape `(2, 2)`.
+        x: name of the axis.
+    """
+
+    model: str
+    c1: float
+    c1_se: float
+    c2: float
+    c2_se: float
+    r2: float
+    p_value: float
+    n_points: int
+    aic: float
+    covariance: FloatArray
+    x: str = "K"
+
+    def predict(self, values: ArrayLike) -> FloatArray:
+        """Fitted mean steps at values of the axis, of the same shape."""
+        return np.asarray(_design(np.asarray(values, dtype=float), self.model, self.x) @ [self.c1, self.c2])
+
+    def band(self, values: ArrayLike, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
+        """Pointwise confidence limits of the fitted mean at values of the axis, lower and upper."""
+        design = _design(np.asarray(values, dtype=float), self.model, self.x)
+        spread = np.sqrt(np.einsum("ki,ij,kj->k", design, self.covariance, design))
+        spread *= stats.t.ppf((1 + level) / 2, self.n_points - 2)
+        fitted = self.predict(values)
+        return fitted - spread, fitted + spread
+
+
+@dataclass(frozen=True)
+class Slope:
+    """Slope of `log(mean steps)` on that of the axis, the exponent of a power law, with its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+
+def fit_scaling(values: ArrayLike, mean_steps: ArrayLike, model: str, x: str = "K") -> ScalingFit:
+    """Fit one model to one point a value of the axis.
+
+    Args:
+        values: of the axis, shape `(n,)`, at least 3 different ones.
+        mean_steps: shape `(n,)`.
+        model: the regressor, a formula in the axis.
+        x: name of the axis.
+
+    Raises:
+        ConfigError: if the model is not known, or the points do not determine it.
+    """
+    at, y = _checked(values, mean_steps, x)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        design = _design(at, model, x)
+    if not np.isfinite(design).all():
+        first = at[~np.isfinite(design).all(axis=1)][0]
+        raise ConfigError(f"{model} has no value at {x} = {first:g}; change the formula, or leave {first:g} out")
+    if np.all(y == y[0]):
+        return _constant(model, y, x)
+    if np.ptp(design[:, 0]) == 0:
+        raise ConfigError(f"fit: model: {model} is the same at every {x}; name one that varies")
+    found = _ols(y, design)
+    return ScalingFit(
+        model=model,
+        c1=float(found.params[0]),
+        c1_se=float(found.bse[0]),
+        c2=float(found.params[1]),
+        c2_se=float(found.bse[1]),
+        r2=float(found.rsquared),
+        p_value=float(found.f_pvalue),
+        n_points=len(y),
+        aic=float(found.aic),
+        covariance=np.asarray(found.cov_params(), dtype=float),
+        x=x,
+    )
+
+
+def fit_models(values: ArrayLike, mean_steps: ArrayLike, x: str = "K") -> list[ScalingFit]:
+    """All of the usual models of an axis that have a value at every point, fitted to the same points."""
+    return list(_fits(values, mean_steps, x))
+
+
+def _fits(values: ArrayLike, mean_steps: ArrayLike, x: str) -> Iterator[ScalingFit]:
+    at, y = _checked(values, mean_steps, x)
+    for model, regressor_of in models_of(x).items():
+        with np.errstate(divide="ignore"):
+            finite = bool(np.isfinite(regressor_of(at)).all())  # epsilon may be 0
+        if finite:
+            yield fit_scaling(at, y, model, x)
+
+
+def log_log_slope(values: ArrayLike, mean_steps: ArrayLike, x: str = "K") -> Slope:
+    """Exponent `b` of `mean steps ~ x^b` by least squares on logarithms; nan if the axis holds a 0.
+
+    Raises:
+        ConfigError: as `fit_scaling`, or if a mean is not positive.
+    """
+    at, y = _checked(values, mean_steps, x)
+    if y.min() <= 0:
+        raise ConfigError(f"a log-log slope needs positive means, not {y.min():g} steps")
+    if np.all(y == y[0]):
+        return Slope(0.0, 0.0, 0.0)
+    if at.min() <= 0:
+        return Slope(np.nan, np.nan, np.nan)
+    found = _ols(np.log(y), _design(at, f"log({x})", x))
+    low, high = found.conf_int(alpha=0.05)[0]
+    return Slope(float(found.params[0]), float(low), float(high))
+
+
+def _checked(values: ArrayLike, mean_steps: ArrayLike, x: str) -> tuple[FloatArray, FloatArray]:
+    at, y = np.asarray(values, dtype=float), np.asarray(mean_steps, dtype=float)
+    if at.shape != y.shape or at.ndim != 1:
+        raise ConfigError(f"{x} of shape {at.shape} and means of shape {y.shape} do not pair up")
+    if not (np.isfinite(at) & np.isfinite(y)).all():
+        raise ConfigError(f"{x} and the mean steps must be finite numbers")
+    if x in LEAST and at.size and at.min() < LEAST[x]:
+        raise ConfigError(f"{x} is {at.min():g}, but must be at least {LEAST[x]}")
+    distinct = len(np.unique(at))
+    if distinct < MIN_POINTS:
+        raise ConfigError(
+            f"a fit needs at least {MIN_POINTS} values of {x}, not {distinct}; "
+            "add some to the config, or run its sweep to the end"
+        )
+    return at, y
+
+
+def _design(values: FloatArray, model: str, x: str) -> FloatArray:
+    return np.column_stack([regressor(model, x)(values), np.ones_like(values)])
+
+
+def _ols(y: FloatArray, design: FloatArray) -> Any:
+    results = OLS(y, design).fit()
+    # Points exactly on the curve have no residuals: F is infinite and so is the likelihood, which is right.
+    with np.errstate(divide="ignore"):
+        for lazy in ("rsquared", "f_pvalue", "aic"):
+            getattr(results, lazy)
+    return results
+
+
+def _constant(model: str, y: FloatArray, x: str) -> ScalingFit:
+    # Nothing varies, so there is no share of the variance to explain; rounding would invent one.
+    nan, none = float("nan"), np.zeros((2, 2))
+    return ScalingFit(model, 0.0, 0.0, float(y[0]), 0.0, nan, nan, len(y), -float("inf"), none, x)
+
+
+# --- The cells that make one curve: those that agree in everything but its axis, and what goes in pairs with that ---
+
 
 FAMILY = "learner family"
 """Column of what learners have in common that differ in one option."""

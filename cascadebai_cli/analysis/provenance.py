@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from cascadebai_cli.store.directory import Results
-from cascadebai_cli.study.enough import Enough
-from cascadebai_cli.study.fields import Entry
+from cascadebai_cli.store.results import Results
+from cascadebai_cli.study.fields import Enough, Entry
 from cascadebai_cli.text.numbers import count, parameter
 
 UNKNOWN = "unknown"

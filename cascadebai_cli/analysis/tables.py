@@ -1,18 +1,37 @@
-"""The tables that go with a study."""
+"""Tables that are written, and the data of figures."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
-from cascadebai_cli.analysis.bound_slopes import slopes_printed, slopes_table
+from cascadebai_cli.analysis.bounds import bounds_of_results
 from cascadebai_cli.analysis.budgets import budgets_printed, budgets_table
-from cascadebai_cli.analysis.fits import fits_printed, fits_table, models_printed, models_table
-from cascadebai_cli.analysis.orders import orders_printed, orders_table
-from cascadebai_cli.analysis.ratios import ratios_printed, ratios_table
-from cascadebai_cli.store.directory import Results
-from cascadebai_cli.store.schema import BOUND_FITS_CSV, BUDGETS_CSV, FITS_CSV, MODELS_CSV, ORDERS_CSV, RATIOS_CSV
+from cascadebai_cli.analysis.curves import curves_of
+from cascadebai_cli.analysis.fits import (
+    best_named,
+    fits_printed,
+    fits_table,
+    models_printed,
+    models_table,
+    slopes_printed,
+    slopes_table,
+)
+from cascadebai_cli.analysis.ratios import orders_printed, orders_table, ratios_printed, ratios_table
+from cascadebai_cli.store.columns import (
+    BOUND_FITS_CSV,
+    BUDGETS_CSV,
+    FITS_CSV,
+    MODELS_CSV,
+    ORDERS_CSV,
+    POINT,
+    RATIOS_CSV,
+)
+from cascadebai_cli.store.results import Results
 from cascadebai_cli.text.table import Table
+
+# --- The tables that go with a study --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,3 +78,43 @@ def _all_of(results: Results, allow_capped: bool) -> Iterator[tuple[str, pd.Data
         yield RATIOS_CSV, ratios_table(results), ratios_printed
     if results.plot_kind == "bars":
         yield ORDERS_CSV, orders_table(results), orders_printed
+
+
+# --- The numbers that a figure shows, as a table for readers --------------------------------------------------------
+
+
+MEASURED = ["n", "mean_steps", "sd_steps", "ci_low", "ci_high", "n_capped"]
+ERRORS = ["budget", "n", "error_rate", "error_low", "error_high", "mean_right"]
+BOUNDS = ["lower", "mean_steps", "upper", "upper_over_measured"]
+
+
+def figure_data(results: Results, kind: str) -> pd.DataFrame:
+    """One row a point or bar of a figure; empty for a figure without data.
+
+    Names and sizes that are the same everywhere are left out, `K` is always there.
+    """
+    if kind == "schematic":
+        return pd.DataFrame()
+    if kind == "bounds":
+        table = bounds_of_results(results)
+        return _shown(table[table["learner"] == results.main_learner], BOUNDS)
+    if kind == "scaling":
+        return _shown(_with_fit(results), [*MEASURED, "fitted"])
+    return _shown(results.summary, ERRORS if kind == "error" else MEASURED)
+
+
+def _shown(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    names = [name for name in POINT if name in ("instance", "K") or table[name].nunique() > 1]
+    rank = {name: {value: i for i, value in enumerate(dict.fromkeys(table[name]))} for name in ("instance", "learner")}
+    ordered = table.sort_values(
+        list(POINT), key=lambda column: column.map(rank[column.name]) if column.name in rank else column, kind="stable"
+    )
+    return ordered[[*names, *columns]].reset_index(drop=True)
+
+
+def _with_fit(results: Results) -> pd.DataFrame:
+    table = results.summary.assign(fitted=np.nan)
+    for curve in curves_of(results):
+        if curve.models:
+            table.loc[curve.points.index, "fitted"] = best_named(curve).predict(curve.values)
+    return table

@@ -1,13 +1,32 @@
-"""Arguments of any kind, refused in sentences like those about a config."""
+"""Arguments from Python: checked, and made into learners and cells; and what is told meanwhile."""
 
 import os
+import sys
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from operator import index
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.study.messages import show
-from cascadebai_cli.workflows.simulate import Backend
+from cascadebai_cli.errors import ConfigError, suggest
+from cascadebai_cli.learners.own import enter, live_class, load_plugin
+from cascadebai_cli.learners.protocol import Learner
+from cascadebai_cli.learners.registry import ALGORITHMS, find_algorithm
+from cascadebai_cli.model.problem import Instance
+from cascadebai_cli.running.watch import Tally
+from cascadebai_cli.study.config import Study, study_of
+from cascadebai_cli.study.document import show
+from cascadebai_cli.study.learners import options_of
+from cascadebai_cli.text.table import for_terminal
+from cascadebai_cli.workflows.run import Backend
+
+if TYPE_CHECKING:
+    from cascadebai_cli.running.worker import BlockResult
+
+
+# --- Arguments of any kind, refused in sentences like those about a config ------------------------------------------
 
 
 def whole(name: str, value: Any, least: int | None = None) -> int:
@@ -74,3 +93,241 @@ def path_of(name: str, value: Any, what: str) -> Path:
     except OSError as error:
         raise ConfigError(f"{name}: {show(text)} cannot be used ({error.strerror}); give {what}") from None
     return path
+
+
+# --- How a script or a notebook follows trials: warnings of Python, and a line on stderr where somebody looks on ----
+
+
+PACKAGE = __name__.partition(".")[0]
+PATIENCE, PAUSE = 2.0, 0.2
+"""Seconds until the line appears, and between two changes of it."""
+WIDTH = 79
+
+
+class Onlooker:
+    """A `Watch` for callers from Python.
+
+    Args:
+        progress: whether to show how far the trials are; where somebody looks on, if `None`.
+    """
+
+    def __init__(self, progress: bool | None = None) -> None:
+        self._shows = _somebody_looks_on() if progress is None else progress
+
+    def warn(self, text: str) -> None:
+        """A `UserWarning` at the line of the caller."""
+        warnings.warn(for_terminal(text.removeprefix("warning: ")), stacklevel=_level_of_the_caller())
+
+    def remark(self, text: str) -> None:
+        """Says nothing."""
+
+    def trials(self, missing: Sequence[int], so_far: Callable[[], str] | None = None) -> "Line":
+        """A line, written over and over."""
+        return Line(missing, self._shows, so_far)
+
+
+class Line(Tally):
+    """One line on stderr that says where the trials are; short runs have none, and it is gone at the end.
+
+    Args:
+        missing: number of trials to run of each cell.
+        shows: whether there is a line at all.
+        so_far: as for `Tally`.
+    """
+
+    def __init__(self, missing: Sequence[int], shows: bool = True, so_far: Callable[[], str] | None = None) -> None:
+        super().__init__(missing, so_far)
+        self._shows, self._written = shows and sys.stderr is not None, ""
+        self._next = time.monotonic() + PATIENCE
+
+    def update(self, result: "BlockResult") -> None:
+        """Count the trials of a block, and show it."""
+        super().update(result)
+        if self._shows and time.monotonic() >= self._next:
+            self._next = time.monotonic() + PAUSE
+            self._write(self.line(WIDTH))
+
+    def _write(self, text: str) -> None:
+        sys.stderr.write(f"\r{text.ljust(len(self._written))}")
+        sys.stderr.flush()
+        self._written = text
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
+        if self._written:
+            self._write("")
+            self._write("")
+
+
+def _somebody_looks_on() -> bool:
+    """Whether stderr is a terminal or a notebook."""
+    return sys.stderr is not None and (
+        sys.stderr.isatty() or type(sys.stderr).__module__.partition(".")[0] == "ipykernel"
+    )
+
+
+def _level_of_the_caller() -> int:
+    """How many frames above whoever asks the code outside of this package begins."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
+        level, frame = level + 1, frame.f_back
+    return level
+
+
+def _is_ours(module: str) -> bool:
+    return module.partition(".")[0] in (PACKAGE, "contextlib")
+
+
+# --- Learners of one's own, from a notebook, a script or a module ---------------------------------------------------
+
+
+Made = TypeVar("Made", bound=type)
+
+_NAMED: dict[str, type] = {}
+"""Name in this session -> class."""
+
+
+def learner(name: str) -> Callable[[Made], Made]:
+    """Give a class a name, by which `simulate` and `sweep` take it as a learner.
+
+    A class of a module is the learner `module:Class` of a config, and its rows can be repeated by anybody. One of a
+    notebook or a script is known to this session and the processes that it starts. Its rows are the same whenever
+    the same code runs, on the same version of Python; when it, or a function, class or number that it uses is changed,
+    its rows are others and do not mix with the earlier ones.
+
+    Args:
+        name: as it stands in the column `learner`; a class that gets the name of an earlier one takes its place.
+
+    Returns:
+        a decorator that leaves the class as it is.
+
+    Raises:
+        ValueError: if the name is no text, has a colon, or belongs to a learner of this program.
+
+    Example:
+        >>> @learner("first items")
+        ... class First:
+        ...     def __init__(self, L, K, delta, epsilon=0.0):
+        ...         self.recommendation, self.finished = tuple(range(K)), False
+        ...     def select(self):
+        ...         return self.recommendation
+        ...     def observe(self, shown, outcomes):
+        ...         self.finished = True
+    """
+    if not isinstance(name, str):
+        raise ConfigError('a learner needs a name; write @cb.learner("name") above the class')
+    if name in ALGORITHMS or ":" in name or not name.strip() or not name.isprintable():
+        raise ConfigError(f"{name!r} is no name for a learner of one's own; use another one, without a colon")
+
+    def give(made: Made) -> Made:
+        _refuse_no_class(made)
+        _NAMED[name] = made
+        return made
+
+    return give
+
+
+def algorithm_of(given: Any) -> Any:
+    """What a config calls a learner that is given by a name of this session or as a class; all else as it is.
+
+    Raises:
+        ConfigError: if it is an object that is no class, or no class that can be used.
+    """
+    made = _NAMED.get(given) if isinstance(given, str) else given
+    if isinstance(made, type):
+        return _entered(made)
+    if callable(given) or isinstance(given, Learner):
+        _refuse_no_class(given)
+    return given
+
+
+def _entered(made: type) -> str:
+    algorithm = enter(made)
+    if live_class(algorithm) is None and load_plugin(algorithm) is not made:
+        raise ConfigError(
+            f"{algorithm} is not the class that was used before: its module was loaded anew; restart Python"
+        )
+    return algorithm
+
+
+def name_of(given: Any) -> Any:
+    """What a learner is called in the column `learner`."""
+    return given.__name__ if isinstance(given, type) else given
+
+
+def named_in_study(study: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys and values of a study, its learners as a config calls them."""
+    entries = study.get("learners")
+    if not isinstance(entries, list | tuple):
+        return dict(study)
+    return {**study, "learners": [_named_in_entry(entry) for entry in entries]}
+
+
+def _named_in_entry(entry: Any) -> Any:
+    if not isinstance(entry, Mapping) or "algorithm" not in entry:
+        return entry
+    return {**entry, "algorithm": algorithm_of(entry["algorithm"])}
+
+
+def _refuse_no_class(value: Any) -> None:
+    if not isinstance(value, type):
+        raise ConfigError(f"a learner is a class, of which each trial makes one anew; {value!r} is none")
+
+
+# --- The study of one instance and one learner ----------------------------------------------------------------------
+
+
+UNSAID = ("budget", "max_steps", "rewards")
+_OF_THE_INSTANCE = ("K", "L", "epsilon")
+_ARGUMENTS = ("learner", "n_jobs", "progress")
+"""Arguments of `simulate` that are no keys of a config."""
+
+
+def single_study(name: str, instance: Instance, learner: object, options: Mapping[str, Any], **keys: Any) -> Study:
+    """The study, with one cell unless a key has several values.
+
+    Args:
+        name: of the study.
+        instance: the problem.
+        learner: as `simulate` takes it.
+        options: of the learner.
+        keys: further keys of a config; of those in `UNSAID`, `None` says nothing.
+
+    Raises:
+        ConfigError: if a value is not usable.
+    """
+    algorithm = algorithm_of(learner)
+    _refuse_other(instance, learner)
+    _refuse_unknown(algorithm, options, [*_ARGUMENTS, *keys])
+    called = {"algorithm": "learner", "name": "learner", **{name: name for name in options}}
+    given = {
+        "seed": 0,
+        "K": instance.K,
+        "epsilon": instance.epsilon,
+        "instances": [{"name": "instance", "family": "explicit", "weights": instance.weights}],
+        "learners": [{"name": name_of(learner), "algorithm": algorithm, **options}],
+        **{key: value for key, value in keys.items() if value is not None or key not in UNSAID},
+    }
+    return study_of(given, name=name, called={("learners", 0, key): f"{name}:" for key, name in called.items()})
+
+
+def _refuse_other(instance: object, learner: object) -> None:
+    """Refuse weights without the number of items to find, and several learners."""
+    if not isinstance(instance, Instance):
+        raise ConfigError(f"a {type(instance).__name__} is no instance; write for example Instance(weights, K=2)")
+    if isinstance(learner, list | tuple | set):
+        raise ConfigError("learner: give one; tables of several can be joined with pandas.concat, and sweep takes many")
+
+
+def _refuse_unknown(algorithm: object, options: Mapping[str, Any], arguments: Sequence[str]) -> None:
+    """Refuse an option that the learner does not have, if it is known."""
+    for name in options:
+        if name in _OF_THE_INSTANCE:
+            raise ConfigError(f"{name}: belongs to the instance; write for example Instance(weights, K=2, epsilon=0.1)")
+    if options and isinstance(algorithm, str) and find_algorithm(algorithm) is not None:
+        known = [*options_of(algorithm), *arguments]
+        for name in options:
+            if name not in known:
+                raise ConfigError(f"{name}: unknown option; {suggest(name, known)}")

@@ -9,12 +9,11 @@ from typing import Any
 
 import pandas as pd
 
-from cascadebai_cli.api.arguments import backend_of, path_of, real, whole
-from cascadebai_cli.api.watch import Onlooker
+from cascadebai_cli.api.arguments import Onlooker, backend_of, path_of, real, whole
 from cascadebai_cli.errors import CascadeError, ConfigError
-from cascadebai_cli.study.messages import show
+from cascadebai_cli.planning import files as work
+from cascadebai_cli.study.document import show
 from cascadebai_cli.text.numbers import count
-from cascadebai_cli.workflows import plan_files as work
 
 
 class Plan:

@@ -9,21 +9,10 @@ from typing import Annotated
 
 import typer
 
-from cascadebai_cli.cli.bounds import bounds
-from cascadebai_cli.cli.check import check
-from cascadebai_cli.cli.console import prepare_streams, tell
-from cascadebai_cli.cli.fit import fit
-from cascadebai_cli.cli.init import init
-from cascadebai_cli.cli.interrupts import last_interrupt
-from cascadebai_cli.cli.merge import merge
+from cascadebai_cli.cli.console import last_interrupt, prepare_streams, tell
 from cascadebai_cli.cli.plan import plan
 from cascadebai_cli.cli.plot import plot
-from cascadebai_cli.cli.report import report
-from cascadebai_cli.cli.run import run
-from cascadebai_cli.cli.schema import schema
-from cascadebai_cli.cli.summary import summary
-from cascadebai_cli.cli.sweep import sweep
-from cascadebai_cli.cli.verify import verify
+from cascadebai_cli.cli.verbs import bounds, check, fit, init, merge, report, run, schema, summary, sweep, verify
 from cascadebai_cli.errors import INTERRUPTED, CascadeError
 from cascadebai_cli.version import __version__
 

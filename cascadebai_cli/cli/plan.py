@@ -8,7 +8,7 @@ import typer
 
 from cascadebai_cli.cli.console import Terminal, end_with, say
 from cascadebai_cli.cli.options import Jobs, Quiet, path_of, some_path
-from cascadebai_cli.cli.plan_report import plan_in_words, question_in_words
+from cascadebai_cli.planning.words import plan_in_words, question_in_words
 
 
 def plan(
@@ -80,7 +80,7 @@ def plan(
     Each simulated run draws the rates from what the log leaves open; a page is read from the top to the first
     click.
     """
-    from cascadebai_cli.workflows import plan_files as work
+    from cascadebai_cli.planning import files as work
 
     watch = Terminal(quiet=quiet)
 

@@ -6,9 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from cascadebai_cli.cli.completion import configs, kinds
 from cascadebai_cli.cli.console import Terminal, end_with, say
-from cascadebai_cli.cli.options import Average, ResultDirectories, path_of, some_path
+from cascadebai_cli.cli.options import Average, ResultDirectories, configs, kinds, path_of, some_path
 from cascadebai_cli.errors import ConfigError
 
 WIDTHS = ("column", "text")

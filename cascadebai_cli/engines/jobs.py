@@ -1,12 +1,66 @@
-"""Trials for the engines that run many of them side by side."""
+"""Trials for the engines, and what an engine returns of each."""
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from dataclasses import dataclass, fields
+from typing import Any, Generic, Literal, TypeVar
 
-from cascadebai_cli.engines.run import Run
+import numpy as np
+from numpy.typing import NDArray
+
 from cascadebai_cli.learners.protocol import Learner
-from cascadebai_cli.model.feedback import CASCADING, Feedback
+from cascadebai_cli.learners.racing import Race
+from cascadebai_cli.model.problem import CASCADING, Feedback, IntArray
+
+# --- What any engine returns of one trial ---------------------------------------------------------------------------
+
+
+Status = Literal["stopped", "capped"]
+
+
+@dataclass(frozen=True)
+class Run:
+    """Outcome of one trial.
+
+    Attributes:
+        steps: number of lists shown, the time complexity; the cap if `status` is `capped`.
+        status: `stopped` if the learner stopped by itself, `capped` if `max_steps` ended the run.
+        observations: number of outcomes of survivors that were observed.
+        recommendation: the items returned; of a capped run what the learner would return now, if it was to be asked.
+        accepted: items in the order of acceptance (empty for learners that do not race).
+        rejected: items in the order of rejection, those of one step in the order of the list of items.
+        counts: number of observations of each item while it survived, length `L`; of racing learners and KL-LUCB++.
+    """
+
+    steps: int
+    status: Status
+    observations: int
+    recommendation: tuple[int, ...]
+    accepted: tuple[int, ...] = ()
+    rejected: tuple[int, ...] = ()
+    counts: tuple[int, ...] = ()
+
+
+def run_of(race: Race, steps: int, counts: IntArray) -> Run:
+    """The run of a racing learner.
+
+    Args:
+        race: as it stands at the end.
+        steps: number of lists shown.
+        counts: observations of each item, shape `(L,)`.
+    """
+    return Run(
+        steps=steps,
+        status="stopped" if race.finished else "capped",
+        observations=int(counts.sum()),
+        recommendation=race.recommendation,
+        accepted=tuple(race.accepted),
+        rejected=tuple(race.rejected),
+        counts=tuple(counts.tolist()),
+    )
+
+
+# --- Trials for the engines that run many of them side by side ------------------------------------------------------
+
 
 AnyLearner = TypeVar("AnyLearner", bound=Learner, covariant=True)
 
@@ -94,3 +148,27 @@ def run_in_blocks(
 def in_order(runs: Runs) -> list[Run]:
     """All runs, in the order of the jobs; none is paused."""
     return [run for _, run in sorted(runs, key=lambda pair: pair[0]) if isinstance(run, Run)]
+
+
+# --- State of trials that advance together: arrays of which the first axis counts the rows of a block ---------------
+
+
+@dataclass
+class RowState:
+    """A record of arrays with an entry a row, which are filtered together; what is no array is the same for all."""
+
+    def keep(self, rows: IntArray) -> None:
+        """Forget all rows but these, in the records that are part of it too."""
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, RowState):
+                value.keep(rows)
+            elif isinstance(value, np.ndarray):
+                setattr(self, field.name, value[rows])
+
+
+def objects(values: Sequence[object]) -> NDArray[Any]:
+    """An array of objects, one a row."""
+    array = np.empty(len(values), object)
+    array[:] = values
+    return array

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cascadebai_cli.model.instance import BoolArray, FloatArray, IntArray
+from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
 MOST_KEYS = 2**52
 """Rounds times width of a stretch stay below this, so that quotients of numbers of observations are exact."""

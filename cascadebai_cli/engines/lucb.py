@@ -13,13 +13,12 @@ from typing import NamedTuple
 import numpy as np
 
 from cascadebai_cli.engines import lucb_rows
-from cascadebai_cli.engines.jobs import Enough, Job, Paused, Runs, largest_block, never, run_in_blocks
+from cascadebai_cli.engines.jobs import Enough, Job, Paused, Run, Runs, Status, largest_block, never, run_in_blocks
 from cascadebai_cli.engines.lucb_rows import ENTRIES, FAR, new_rows
-from cascadebai_cli.engines.run import Run, Status
-from cascadebai_cli.learners.glr import pairs_apart, told_apart
+from cascadebai_cli.learners.bounds import pairs_apart, told_apart
 from cascadebai_cli.learners.kl_lucb import UNIT, KLLucb
 from cascadebai_cli.learners.racing import by_mean
-from cascadebai_cli.model.instance import BoolArray, IntArray
+from cascadebai_cli.model.problem import BoolArray, IntArray
 
 ROWS = 256
 """Rows of one block at most: with more the arrays leave the cache."""

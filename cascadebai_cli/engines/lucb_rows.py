@@ -1,31 +1,136 @@
-"""The rows of a block of KL-LUCB++, with what is known of their items now and after their next outcomes.
-
-An item of a row is a *place*, `row * L + item`. Its n-th outcome does not depend on the run, and neither do its mean
-and its bounds after `n` observations: they are computed in bulk, for a *window* of the states ahead. The state after
-`T` observations is at `base + T` of the flat windows.
-
-The *code* of a state holds three numbers in one, `bound << bits | item << 1 | skip`, so that sorting codes sorts by
-bounds, of equals the first item, and tells who comes first and whether the step goes on after the next outcome. The
-bound is in units: the lower one inside `J`, and outside, where codes are negative, `-1` less the upper one.
-
-`J` stays as it is until the mean of an item that was observed reaches its *level*, between the means inside and
-outside. Means and levels are mirrored inside `J`, so on either side a mean that is large enough may change sides.
-"""
+"""Rows of KL-LUCB++."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cascadebai_cli.engines.jobs import Job
-from cascadebai_cli.engines.lucb_bounds import Bounds
-from cascadebai_cli.engines.lucb_first_round import first_round
-from cascadebai_cli.engines.row_state import RowState, objects
-from cascadebai_cli.learners.kl_lucb import KLLucb, LucbRule
+from cascadebai_cli.engines.jobs import Job, RowState, objects
+from cascadebai_cli.learners.kl_lucb import UNIT, KLLucb, LucbRule
 from cascadebai_cli.learners.racing import by_mean
-from cascadebai_cli.model.instance import BoolArray, FloatArray, IntArray
+from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
+
+# --- ----------------------------------------------------------------------------------------------------------------
+#
+# Bounds of KL-LUCB++ that are computed once: trials of one rule come through the same few states again and again.
+
+
+KNOWN = 2048
+"""Bounds of states with fewer observations are kept; those of others differ nearly always, and are not."""
+
+
+class Bounds:
+    """The bounds of a rule in units, as they stand in codes, by `T` and `S`.
+
+    A pair has the place `T (T + 1) / 2 + S` in a table for either side. A bound `b` is kept as `-1 - b`, which is less
+    than 0: 0 stands for what was not asked for yet. Memory is taken for those pages of the tables that are written to.
+    """
+
+    def __init__(self, rule: LucbRule) -> None:
+        self.rule = rule
+        self._first = np.arange(KNOWN) * np.arange(1, KNOWN + 1) // 2
+        self._kept = np.zeros((2, KNOWN * (KNOWN + 1) // 2), np.int64)
+
+    def of(self, inside: bool, T: IntArray, S: IntArray) -> IntArray:
+        """Lower bounds inside `J`, and `-1` less the upper ones outside; in units, shape as `T` and `S`, two axes."""
+        far = T.max(axis=1) >= KNOWN
+        if not np.count_nonzero(far):
+            negative = self._looked_up(inside, T, S)
+        else:
+            negative = np.empty(T.shape, np.int64)
+            negative[far] = self._computed(inside, T[far], S[far])
+            negative[~far] = self._looked_up(inside, T[~far], S[~far])
+        return ~negative if inside else negative
+
+    def _looked_up(self, inside: bool, T: IntArray, S: IntArray) -> IntArray:
+        kept, at = self._kept[int(inside)], self._first.take(T) + S
+        found: IntArray = kept.take(at)
+        new = np.flatnonzero(found == 0)
+        if len(new):
+            kept[at.take(new)] = new
+            once = new[kept.take(at.take(new)) == new]
+            kept[at.take(once)] = self._computed(inside, T.take(once), S.take(once))
+            found = kept.take(at)
+        return found
+
+    def _computed(self, inside: bool, T: IntArray, S: IntArray) -> IntArray:
+        mean = S / np.maximum(T, 1)
+        bound = self.rule.lower(mean, T) if inside else self.rule.upper(mean, T)
+        negative: IntArray = ~(bound / UNIT).astype(np.int64)
+        return negative
+
+
+# --- The first round of KL-LUCB++: until every item was observed, lists begin with those that were not, in order ----
+
+
+class FirstRound(NamedTuple):
+    """What became of it.
+
+    Attributes:
+        steps: lists shown.
+        T, S: observations and clicks of each item, shape `(L,)`.
+    """
+
+    steps: int
+    T: IntArray
+    S: IntArray
+
+
+def first_round(job: Job[KLLucb]) -> FirstRound:
+    """Show lists until every item was observed, the learner stops, or its cap is reached; from where the learner is."""
+    if job.learner.T.min() > 0:
+        return FirstRound(job.steps, job.learner.T.copy(), job.learner.S.copy())
+    return _step_by_step(job) if may_end_early(job.learner.rule) else _at_once(job)
+
+
+def may_end_early(rule: LucbRule) -> bool:
+    """Whether a run may stop before all items were observed, for a tolerance close to 1.
+
+    An unobserved item reaches from 0 to 1, and no other was observed more than once.
+    """
+    return bool(rule.epsilon > min(1 - rule.lower(1.0, 1), rule.upper(0.0, 1)))
+
+
+def _at_once(job: Job[KLLucb]) -> FirstRound:
+    """Items are observed in order, those of which the last list has room for a second time; clicks end lists."""
+    L, M = job.learner.rule.L, job.learner.rule.M
+    outcomes = np.array([job.stack.peek(item, 0, 2) for item in range(L)]).T.ravel()[: L + M]
+    place = np.arange(L + M)
+    click = np.where(outcomes & job.feedback.ends_at_click, place, L + M)
+    ends = np.minimum(np.minimum.accumulate(click[::-1])[::-1], place + M - 1).tolist()
+    seen, steps = int(job.learner.T.sum()), job.steps
+    while seen < L and steps < job.cap:
+        seen, steps = ends[seen] + 1, steps + 1
+    items = place[:seen] % L
+    T, S = np.bincount(items, minlength=L), np.bincount(items[outcomes[:seen]], minlength=L)
+    return FirstRound(steps, T, S)
+
+
+def _step_by_step(job: Job[KLLucb]) -> FirstRound:
+    learner, steps = job.learner, job.steps
+    while learner.T.min() == 0 and not learner.finished and steps < job.cap:
+        shown = learner.select()
+        outcomes = job.feedback.reveal(shown, lambda item: int(job.stack.peek(item, int(learner.T[item]), 1)[0]))
+        learner.observe(shown, outcomes)
+        steps += 1
+    return FirstRound(steps, learner.T.copy(), learner.S.copy())
+
+
+# --- The rows of a block of KL-LUCB++, with what is known of their items now and after their next outcomes ----------
+#
+# An item of a row is a *place*, `row * L + item`. Its n-th outcome does not depend on the run, and neither do its mean
+# and its bounds after `n` observations: they are computed in bulk, for a *window* of the states ahead. The state after
+# `T` observations is at `base + T` of the flat windows.
+#
+# The *code* of a state holds three numbers in one, `bound << bits | item << 1 | skip`, so that sorting codes sorts by
+# bounds, of equals the first item, and tells who comes first and whether the step goes on after the next outcome. The
+# bound is in units: the lower one inside `J`, and outside, where codes are negative, `-1` less the upper one.
+#
+# `J` stays as it is until the mean of an item that was observed reaches its *level*, between the means inside and
+# outside. Means and levels are mirrored inside `J`, so on either side a mean that is large enough may change sides.
+
 
 MEMORY = 128 * 2**20
 """Bytes for the windows of one block."""

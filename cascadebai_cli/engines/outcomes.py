@@ -1,15 +1,283 @@
-"""Sources of outcomes: the n-th observation of item `i` is Bernoulli(`w(i)`), whatever the learner does.
+"""Where the outcomes of a trial come from: streams of random bits, stacks of rewards, tables of rewards."""
 
-A source offers two views of this stack of rewards: `next`, one outcome at a time, and `stretch`, the
-next `n` outcomes of several items at once, kept as the keys of the rarer outcome.
-"""
-
-from typing import NamedTuple, Protocol
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.random import PCG64, PCG64DXSM, Generator, SeedSequence
+from numpy.random.bit_generator import ISeedSequence
+from numpy.typing import NDArray
 
 from cascadebai_cli.engines.keys import key_type, true_places
-from cascadebai_cli.model.instance import BoolArray, FloatArray, IntArray
+from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
+
+# --- The generators of the items of a trial, all made at once -------------------------------------------------------
+#
+# `rng.spawn(n)` hashes the seed anew for each child. The seeds of children differ in their last word alone, the number
+# of the child, so the hash of the others is taken over and the rest is computed for all children together: a step of
+# `mix` for each word of the pool, then the words of the states (Melissa O'Neill's `seed_seq`, as NumPy has it and
+# promises to keep it: NEP 19).
+
+
+INIT_A, MULT_A = 0x43B0D7E5, 0x931E8875
+INIT_B, MULT_B = 0x8B51F9DD, 0x58F38DED
+MIX_L, MIX_R = np.uint32(0xCA01F9DD), np.uint32(0x4973F715)
+HALF = np.uint32(16)
+POOL = 4
+WORDS = 8
+"""Of the state of a generator."""
+
+Words = NDArray[np.uint32]
+
+
+class _Known(ISeedSequence):
+    """A seed whose words are known."""
+
+    def __init__(self, words: NDArray[np.uint64]) -> None:
+        self._words = words
+
+    def generate_state(self, n_words: int, dtype: object = np.uint32) -> Any:
+        """The words, whatever is asked for: these generators ask for four of 64 bits."""
+        return self._words
+
+
+def spawned(rng: Generator, n: int) -> list[Generator]:
+    """Generators that draw what those of `rng.spawn(n)` draw; `rng` does not count them as its children.
+
+    Args:
+        rng: of any kind; all at once only for a PCG64 or PCG64DXSM.
+        n: how many.
+    """
+    made: Any = type(rng.bit_generator)
+    seed = rng.bit_generator.seed_seq
+    if made not in (PCG64, PCG64DXSM) or not isinstance(seed, SeedSequence) or seed.pool_size != POOL:
+        return rng.spawn(n)
+    child = np.arange(seed.n_children_spawned, seed.n_children_spawned + n, dtype=np.uint32)
+    pool = [_mixed(seed.pool[i : i + 1], child, _hashed(seed) + i) for i in range(POOL)]
+    words = np.stack([_scrambled(pool[i % POOL], INIT_B, MULT_B, i) for i in range(WORDS)], axis=1)
+    return [Generator(made(_Known(own))) for own in words.view(np.uint64)]
+
+
+def _hashed(seed: SeedSequence) -> int:
+    """How often a word was hashed for the pool of a seed: each of the first four for all four, as each that follows."""
+    return POOL * (max(_words(seed.entropy), POOL) + sum(map(_words, seed.spawn_key)))
+
+
+def _words(number: Any) -> int:
+    """Words of 32 bits that a number takes, or a sequence of them."""
+    return max(1, -(-int(number).bit_length() // 32)) if np.ndim(number) == 0 else sum(map(_words, number))
+
+
+def _mixed(word: Words, child: Words, hashed: int) -> Words:
+    """A word of the pool once the number of the child was mixed in."""
+    return _folded(MIX_L * word - MIX_R * _scrambled(child, INIT_A, MULT_A, hashed))
+
+
+def _scrambled(word: Words, first: int, factor: int, times: int) -> Words:
+    """A word hashed with the constant of this place in the sequence of all that are hashed."""
+    before, after = (np.uint32(first * pow(factor, k, 1 << 32) % (1 << 32)) for k in (times, times + 1))
+    return _folded((word ^ before) * after)
+
+
+def _folded(word: Words) -> Words:
+    return np.asarray(word ^ (word >> HALF))
+
+
+# --- Stacks of rewards read in bulk: any outcomes of one item, from the count that the run has reached on -----------
+
+
+KEPT = 1024
+"""Outcomes that stay readable before the last `start` that was asked for."""
+
+AT_ONCE = 512
+"""Outcomes drawn at once at least."""
+
+
+class Stack(Protocol):
+    """Where the outcomes of one trial come from."""
+
+    def peek(self, item: int, start: int, n: int) -> BoolArray:
+        """Outcomes `start, ..., start + n - 1` of `item`, not to be written to.
+
+        `start` is at most `KEPT` less than the largest one so far.
+        """
+        ...
+
+    def forget(self) -> None:
+        """Give the memory back: nothing is read any more."""
+
+
+class RandomStack:
+    """Outcomes drawn from one generator an item, so that no outcome depends on when others were read.
+
+    Nothing is made before something is read, and what lies far before the first `start` is skipped, not drawn.
+
+    Args:
+        weights: click probability of each item, shape `(L,)`.
+        rng: the trial's generator; the items' generators are its children.
+    """
+
+    def __init__(self, weights: FloatArray, rng: np.random.Generator) -> None:
+        self.weights, self._rng = weights, rng
+        self.forget()
+
+    def forget(self) -> None:
+        """Give the memory back."""
+        self._streams: list[np.random.Generator] = []
+        self._known: list[BoolArray] = []
+        self._first: list[int] = []
+
+    def _open(self) -> None:
+        L = len(self.weights)
+        self._streams, self._known, self._first = spawned(self._rng, L), [np.zeros(0, bool)] * L, [0] * L
+
+    def peek(self, item: int, start: int, n: int) -> BoolArray:
+        """Bernoulli(w) draws."""
+        if not self._streams:
+            self._open()
+        known = self._known[item]
+        if start + n > self._first[item] + len(known):
+            known = self._read_on(item, max(0, start - KEPT - self._first[item]), start + n)
+        begin = start - self._first[item]
+        return known[begin : begin + n]
+
+    def _read_on(self, item: int, drop: int, end: int) -> BoolArray:
+        """Drop what is first, and draw up to `end`."""
+        stream, known = self._streams[item], self._known[item]
+        if drop > len(known):
+            stream.bit_generator.advance(drop - len(known))  # type: ignore[attr-defined]  # a draw is one step of it
+        self._first[item] += drop
+        missing = end - self._first[item] - len(known[drop:])
+        fresh = stream.random(max(missing, AT_ONCE)) < self.weights[item]
+        self._known[item] = np.concatenate([known[drop:], fresh])
+        return self._known[item]
+
+
+# --- Rewards indexed by time: the outcome of item `i` at step `t` is entry `((t - 1) mod rows, i)` of a table -------
+#
+# This is how programs read rewards that were drawn beforehand. If the same table is used again once its rows are used
+# up, outcomes are no longer independent, and runs longer than the table obey another law than the algorithm's.
+
+
+BLOCK = 4096
+"""Rows of a block at most: enough to pay for a call of NumPy, few enough to lose little when the survivors change."""
+ENTRIES = 2**22
+"""Entries of a block at most."""
+
+
+@dataclass(frozen=True)
+class TableShape:
+    """What a study says about its table of rewards.
+
+    Attributes:
+        rows: steps after which the table begins anew.
+        reuse: whether the same table is used again; else a new one is drawn each time round.
+    """
+
+    rows: int
+    reuse: bool = True
+
+    def memory(self, L: int, steps: int) -> int:
+        """Bytes that the rows of so many steps take, if they are kept."""
+        size = block_rows(L)
+        return -(-min(self.rows, steps) // size) * L * -(-size // 8) if self.reuse else 0
+
+
+def block_rows(L: int) -> int:
+    """Rows of a block of `L` items."""
+    return max(1, min(BLOCK, ENTRIES // L))
+
+
+class Place(NamedTuple):
+    """Where a step finds its row.
+
+    Attributes:
+        block: number of the block; blocks of equal number have equal content.
+        row: place in the block.
+        rows: rows of the block.
+    """
+
+    block: int
+    row: int
+    rows: int
+
+
+class RewardTable(ABC):
+    """Where the outcomes of a trial come from, step by step: a table that is cut into blocks.
+
+    One that is drawn anew each time round never ends. Steps are asked for in ascending order.
+
+    Args:
+        shape: its rows, and whether they are used again.
+        L: number of items.
+    """
+
+    def __init__(self, shape: TableShape, L: int) -> None:
+        self.shape, self.size = shape, block_rows(L)
+        # Rows of a short table are repeated, so that a block holds many times round.
+        self._rows = shape.rows * max(1, self.size // shape.rows) if shape.reuse else sys.maxsize
+
+    def place(self, step: int) -> Place:
+        """Where step `step + 1` finds its row."""
+        block, row = divmod(step % self._rows, self.size)
+        return Place(block, row, min(self.size, self._rows - block * self.size))
+
+    def at(self, step: int) -> Callable[[int], int]:
+        """Item -> outcome at step `step + 1`."""
+        place = self.place(step)
+        clicks = self.clicks(place)
+        return lambda item: int(clicks[item, place.row])
+
+    @abstractmethod
+    def clicks(self, place: Place) -> BoolArray:
+        """Outcomes of the block of `place`, shape `(L, rows)`."""
+
+
+class RandomTable(RewardTable):
+    """A table of independent Bernoulli(`w(i)`) entries, drawn block by block as the run reaches them.
+
+    Args:
+        weights: click probability of each item, shape `(L,)`.
+        rng: the only source of randomness.
+        shape: rows of the table, and whether they are used again.
+    """
+
+    def __init__(self, weights: FloatArray, rng: np.random.Generator, shape: TableShape) -> None:
+        super().__init__(shape, len(weights))
+        self.weights, self.rng = weights, rng
+        self._packed: list[NDArray[np.uint8]] = []
+        self._open, self._clicks = -1, np.zeros((len(weights), 0), bool)
+
+    def clicks(self, place: Place) -> BoolArray:
+        """Drawn when the block is met first, unpacked when it is met again."""
+        if place.block != self._open:
+            again = place.block < len(self._packed)
+            self._clicks = self._unpacked(place) if again else self._drawn(place.rows)
+            self._open = place.block
+        return self._clicks
+
+    def _unpacked(self, place: Place) -> BoolArray:
+        # Unpacked in one piece: `axis=1` is several times slower.
+        bits = np.unpackbits(self._packed[place.block].ravel()).reshape(len(self.weights), -1)
+        return bits[:, : place.rows].view(bool)
+
+    def _drawn(self, rows: int) -> BoolArray:
+        new = min(rows, self.shape.rows) if self.shape.reuse else rows
+        clicks = self.rng.random((len(self.weights), new)) < self.weights[:, None]
+        if self.shape.reuse:
+            clicks = np.tile(clicks, -(-rows // new))
+            self._packed.append(np.packbits(clicks, axis=1))
+        return clicks
+
+
+# --- Sources of outcomes: the n-th observation of item `i` is Bernoulli(`w(i)`), whatever the learner does ----------
+#
+# A source offers two views of this stack of rewards: `next`, one outcome at a time, and `stretch`, the
+# next `n` outcomes of several items at once, kept as the keys of the rarer outcome.
+
 
 DENSE_RATE = 0.11
 """Mean rate of the rarer outcome from which drawing every outcome is cheaper than drawing hits."""

@@ -1,18 +1,22 @@
-"""The engine of learners that decide after a given number of steps: a whole phase is counted at once.
+"""Engines of learners that say ahead what they show: uniform and SAR, and track-and-stop."""
 
-Such a learner goes round the survivors; a *round* observes every survivor once, in the order of the items. Steps only
-cut this sweep: after each click, and after a full list without one. So the place of the sweep at which a phase ends
-follows from the clicks in it alone, and the counts and clicks of the items from that place. An item that is decided is
-left out of the rounds that were drawn ahead; the rest of them is as it was.
-"""
+from collections.abc import Sequence
 
 import numpy as np
 
-from cascadebai_cli.engines.jobs import Job
-from cascadebai_cli.engines.outcomes import Outcomes
-from cascadebai_cli.engines.run import Run, run_of
+from cascadebai_cli.engines.jobs import Job, Run, Status, run_of
+from cascadebai_cli.engines.outcomes import Outcomes, Stack
 from cascadebai_cli.learners.fixed_budget import Uniform
-from cascadebai_cli.model.instance import BoolArray, IntArray
+from cascadebai_cli.learners.track_and_stop import TrackAndStop
+from cascadebai_cli.model.problem import BoolArray, IntArray
+
+# --- The engine of learners that decide after a given number of steps: a whole phase is counted at once -------------
+#
+# Such a learner goes round the survivors; a *round* observes every survivor once, in the order of the items. Steps only
+# cut this sweep: after each click, and after a full list without one. So the place of the sweep at which a phase ends
+# follows from the clicks in it alone, and the counts and clicks of the items from that place. An item that is decided
+# is left out of the rounds that were drawn ahead; the rest of them is as it was.
+
 
 FEWEST = 64
 """Rounds drawn at once at least; later half as many as there were before. No run depends on the cap."""
@@ -93,3 +97,34 @@ def cut(clicks: BoolArray, batch: int, steps: int) -> tuple[int, int]:
     left = len(clicks) - int(at[before]) - 1
     full = min(steps - int(ended[before]), left // batch)
     return int(ended[before]) + full, int(at[before]) + 1 + full * batch
+
+
+# --- The engine of learners that plan ahead: all steps of a block of equal lists at once ----------------------------
+
+
+def run_planned(job: Job[TrackAndStop]) -> Run:
+    """Run one trial, from where the learner stands; for the same outcomes what the reference engine returns."""
+    learner, steps = job.learner, job.steps
+    while not learner.finished and steps < job.cap:
+        end = learner.steps
+        for items, repeats in learner.blocks:
+            end += repeats
+            shown = max(0, min(end, job.cap) - steps)
+            _show(learner, job.stack, items, shown, job.feedback.ends_at_click)
+            steps += shown
+        if steps == end:
+            learner.end_stretch()
+    status: Status = "stopped" if learner.finished else "capped"
+    return Run(steps, status, int(learner.T.sum()), learner.recommendation)
+
+
+def _show(learner: TrackAndStop, stack: Stack, items: Sequence[int], steps: int, cascading: bool) -> None:
+    """Show one list some times in a row: an item is looked at in the steps in which those before it were skipped."""
+    for item in items:
+        if steps == 0:
+            return
+        outcomes = stack.peek(item, int(learner.T[item]), steps)
+        clicks = int(np.count_nonzero(outcomes))
+        learner.T[item] += steps
+        learner.S[item] += clicks
+        steps -= clicks if cascading else 0

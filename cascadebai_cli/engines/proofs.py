@@ -37,7 +37,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from cascadebai_cli.learners.racing import RacingRule
-from cascadebai_cli.model.instance import BoolArray, FloatArray, IntArray
+from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
 SLACK = 1e-11
 """Far above the rounding of bounds, far below a difference that matters: a closer comparison proves nothing."""

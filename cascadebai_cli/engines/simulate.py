@@ -1,30 +1,187 @@
 """One entry for all engines: pick the fastest that is exact for a learner and run trials with it."""
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
 
 from cascadebai_cli.engines import lockstep, lucb, skip_ahead
-from cascadebai_cli.engines.answers import Counted, answering, ask, ask_after_skipping
-from cascadebai_cli.engines.jobs import Enough, Job, Runs, block_size, in_order, never
-from cascadebai_cli.engines.outcomes import Outcomes, RandomOutcomes
-from cascadebai_cli.engines.paths import along_paths
-from cascadebai_cli.engines.phases import run_phases
-from cascadebai_cli.engines.planned import run_planned
-from cascadebai_cli.engines.reference import run_reference
-from cascadebai_cli.engines.reward_table import RandomTable, RewardTable, TableShape
-from cascadebai_cli.engines.run import Run
-from cascadebai_cli.engines.stacks import RandomStack
+from cascadebai_cli.engines.jobs import Enough, Job, Paused, Run, Runs, Status, block_size, in_order, never, run_of
+from cascadebai_cli.engines.outcomes import (
+    Outcomes,
+    RandomOutcomes,
+    RandomStack,
+    RandomTable,
+    RewardTable,
+    Stretch,
+    TableShape,
+)
+from cascadebai_cli.engines.phases import run_phases, run_planned
 from cascadebai_cli.engines.walk import run_walk
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.kl_lucb import KLLucb
 from cascadebai_cli.learners.protocol import Learner
-from cascadebai_cli.model.feedback import CASCADING, SEMI_BANDIT, Feedback
-from cascadebai_cli.model.instance import FloatArray
+from cascadebai_cli.learners.racing import LeastObservedFirst, RacingLearner
+from cascadebai_cli.model.problem import CASCADING, SEMI_BANDIT, Draw, Feedback, FloatArray, IntArray
+
+# --- The reference engine: one step after the other, as close to the pseudocode as Python gets. Slow on purpose -----
+
+
+def run_reference(
+    learner: Learner, outcomes: Outcomes | RewardTable, feedback: Feedback, max_steps: int | None = None
+) -> Run:
+    """Show lists until the learner stops, or `max_steps` lists were shown."""
+    steps = observations = 0
+    while not learner.finished and (max_steps is None or steps < max_steps):
+        shown = learner.select()
+        seen = feedback.reveal(shown, _draw(outcomes, steps))
+        learner.observe(shown, seen)
+        steps += 1
+        observations += len(seen)
+    return _result(learner, steps, observations)
+
+
+def _draw(outcomes: Outcomes | RewardTable, step: int) -> Draw:
+    """Outcomes of the next step: of a table that row, else whatever each item answers next."""
+    return outcomes.at(step) if isinstance(outcomes, RewardTable) else outcomes.next
+
+
+def _result(learner: Learner, steps: int, observations: int) -> Run:
+    if isinstance(learner, LeastObservedFirst):
+        return run_of(learner.race, steps, learner.T)
+    status: Status = "stopped" if learner.finished else "capped"
+    counts = tuple(learner.T.tolist()) if isinstance(learner, KLLucb) else ()
+    return Run(steps, status, observations, tuple(learner.recommendation), counts=counts)
+
+
+# --- What a learner answers when its steps are over and it has not stopped ------------------------------------------
+#
+# An engine that keeps the learner up to date only needs to ask it. Skip-ahead forgets the clicks: they are counted
+# again in the outcomes that it has drawn.
+
+
+RunAll = Callable[[Sequence[Job[Any]], Enough], Runs]
+Ask = Callable[[Job[Any], Run], tuple[int, ...]]
+
+
+def ask(job: Job[Any], run: Run) -> tuple[int, ...]:
+    """The answer of a learner that is up to date."""
+    answer: tuple[int, ...] = tuple(job.learner.answer)
+    return answer
+
+
+def ask_after_skipping(job: Job[RacingLearner], run: Run) -> tuple[int, ...]:
+    """The answer of a learner that the engine has not touched, whose outcomes were `Counted`."""
+    learner = job.learner
+    T = np.array(run.counts)
+    survivors = np.setdiff1d(np.arange(len(T)), run.accepted + run.rejected)
+    learner.T, learner.S = T, job.stack.clicks(T, survivors)
+    learner.race.survivors = survivors
+    learner.race.accepted, learner.race.rejected = list(run.accepted), list(run.rejected)
+    return learner.answer
+
+
+def answering(run_all: RunAll, ask: Ask) -> RunAll:
+    """An engine that returns the answers of learners that are asked for them."""
+
+    def run(jobs: Sequence[Job[Any]], enough: Enough) -> Runs:
+        for place, done in run_all(jobs, enough):
+            if isinstance(done, Run) and done.status == "capped" and jobs[place].answers:
+                yield place, replace(done, recommendation=ask(jobs[place], done))
+            else:
+                yield place, done
+
+    return run
+
+
+class Counted:
+    """Outcomes whose clicks are counted as they are drawn.
+
+    Stretches follow one another, and whoever survives one has observed all of it; so of each item only the sum before
+    the last stretch is kept, and that stretch.
+
+    Args:
+        outcomes: where they come from.
+        L: number of items.
+    """
+
+    def __init__(self, outcomes: Outcomes, L: int) -> None:
+        self._outcomes = outcomes
+        self._before: IntArray = np.zeros(L, np.int64)
+        self._start, self._rounds, self._shift = 0, 0, (L - 1).bit_length()
+        self._last = Stretch(np.zeros(0, np.int64), True)
+
+    def next(self, item: int) -> int:
+        """As the outcomes; not counted."""
+        return self._outcomes.next(item)
+
+    def rarity(self, items: IntArray) -> float:
+        """As the outcomes."""
+        return self._outcomes.rarity(items)
+
+    def stretch(self, items: IntArray, start: int, rounds: int, shift: int) -> Stretch:
+        """As the outcomes."""
+        self._before += self._in_last(np.full(len(self._before), self._rounds))
+        self._start, self._rounds, self._shift = start, rounds, shift
+        self._last = self._outcomes.stretch(items, start, rounds, shift)
+        return self._last
+
+    def clicks(self, T: IntArray, survivors: IntArray) -> IntArray:
+        """Clicks of each item among its first `T` outcomes, shape `(L,)`; 0 for those that do not survive."""
+        found = np.zeros_like(self._before)
+        found[survivors] = (self._before + self._in_last(T - self._start))[survivors]
+        return found
+
+    def _in_last(self, rounds: IntArray) -> IntArray:
+        """Clicks of each item in its first `rounds` rounds of the last stretch; no matter for those not in it."""
+        keys, are_clicks = self._last
+        item = keys & ((1 << self._shift) - 1)
+        rare = np.bincount(item[keys >> self._shift < rounds[item]], minlength=len(rounds))
+        return rare if are_clicks else rounds - rare
+
+
+# --- Jobs that differ in their cap alone make the same steps: these are made once -----------------------------------
+
+
+def along_paths(run_all: RunAll) -> RunAll:
+    """An engine whose jobs go on where that of the next smaller cap on their path has ended.
+
+    The engine must leave a learner where its run ends. A job that is paused while it goes on from another one begins
+    anew: its own learner has made no step.
+    """
+
+    def run(jobs: Sequence[Job[Any]], enough: Enough) -> Runs:
+        going = [(jobs[path[0]], path) for path in _paths(jobs)]
+        while going:
+            ended = run_all([job for job, _ in going], enough)
+            longer = []
+            for i, done in ended:
+                job, (place, *rest) = going[i]
+                if isinstance(done, Run) and done.status == "capped" and rest:
+                    longer.append((replace(jobs[rest[0]], learner=job.learner, steps=done.steps), rest))
+                    rest = []
+                own = isinstance(done, Run) or job is jobs[place]
+                yield place, done if own else Paused(jobs[place].steps)
+                for other in rest:
+                    yield other, done if isinstance(done, Run) else Paused(jobs[other].steps)
+            going = longer
+
+    return run
+
+
+def _paths(jobs: Sequence[Job[Any]]) -> list[list[int]]:
+    """Places of the jobs of each path, in the order of their caps."""
+    paths: dict[tuple[Hashable, int | None], list[int]] = {}
+    for place, job in enumerate(jobs):
+        paths.setdefault((job.path, place if job.path is None else None), []).append(place)
+    return [sorted(places, key=lambda place: jobs[place].cap) for places in paths.values()]
+
+
+# --- One entry for all engines: pick the fastest that is exact for a learner and run trials with it -----------------
+
 
 EngineName = Literal["auto", "reference", "skip-ahead", "lockstep", "planned", "walk", "phases"]
 

@@ -31,15 +31,13 @@ from functools import partial
 
 import numpy as np
 
-from cascadebai_cli.engines.groups import look_at_group, look_at_groups, look_at_window
-from cascadebai_cli.engines.jobs import Job, Runs, largest_block, run_in_blocks
-from cascadebai_cli.engines.moments import step_through
+from cascadebai_cli.engines.jobs import Job, Run, Runs, largest_block, run_in_blocks
 from cascadebai_cli.engines.proofs import first_suspect_round
-from cascadebai_cli.engines.rows import Block, Focus, Mode, Sizes, new_block
-from cascadebai_cli.engines.run import Run
-from cascadebai_cli.engines.stretches import next_stretch
+from cascadebai_cli.engines.skip_count import next_stretch
+from cascadebai_cli.engines.skip_rows import Block, Focus, Mode, Sizes, new_block
+from cascadebai_cli.engines.skip_search import look_at_group, look_at_groups, look_at_window, step_through
 from cascadebai_cli.learners.racing import RacingLearner
-from cascadebai_cli.model.instance import IntArray
+from cascadebai_cli.model.problem import IntArray
 
 ROWS = 400
 """Trials of one block at most."""

@@ -1,23 +1,263 @@
-"""The walk engine: exact runs over a table of rewards that is indexed by time.
-
-A racing learner that shows the least observed survivors goes round them. While nobody is identified, the step that
-begins at place `p` of the round and reads row `t` of the table observes `n(t, p)` survivors: up to the first click,
-at most a list. So `t` and `p` give the place where the next step begins, and a run is a walk from row to row through
-places that are worked out beforehand. Counts and clicks along it are recovered in bulk, stretches in which no rule can
-fire are proven by the lemma of `proofs`, and single steps are looked at only where an item may be identified.
-"""
+"""Algorithm 1 on a table of rewards, from the place of one decision to that of the next."""
 
 import sys
+from array import array
+from collections.abc import Hashable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from cascadebai_cli.engines.places import Places
-from cascadebai_cli.engines.proofs import first_suspect_round
-from cascadebai_cli.engines.reward_table import RewardTable
-from cascadebai_cli.engines.run import Run, run_of
-from cascadebai_cli.engines.steps import Firing, Steps, counts_of
+from cascadebai_cli.engines.jobs import Run, run_of
+from cascadebai_cli.engines.outcomes import Place, RewardTable
+from cascadebai_cli.engines.proofs import first_suspect_round, levels, mean_bounds
 from cascadebai_cli.learners.racing import Race, RacingRule
-from cascadebai_cli.model.instance import IntArray
+from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
+
+# --- Where steps begin: walks round the survivors over the rows of a table of rewards -------------------------------
+
+
+MEMORY = 64 * 2**20
+"""Bytes for the places and the walks of blocks that may be met again."""
+
+
+class Path(NamedTuple):
+    """Consecutive steps, at least one.
+
+    Attributes:
+        seen: observations from the beginning of the first round to the end of each step, shape `(m,)`.
+        at: indices of the steps that end with a click.
+        place: places of the survivors that were clicked.
+        clicks: clicks by place, shape `(d,)`.
+    """
+
+    seen: IntArray
+    at: IntArray
+    place: IntArray
+    clicks: IntArray
+
+
+class Places:
+    """The places of a round while the survivors stay the same.
+
+    Walks over the same rows that meet stay together, so a block is often entered at a place known from the last time.
+
+    Args:
+        table: source of the outcomes.
+        survivors: items in the order of `D`.
+        batch: most observations of a step, at most the number of survivors.
+    """
+
+    def __init__(self, table: RewardTable, survivors: IntArray, batch: int) -> None:
+        self.table, self.survivors, self.batch = table, survivors, batch
+        self._room = MEMORY
+        self._columns: dict[int, list[Sequence[int]]] = {}
+        self._paths: dict[tuple[int, int], Path] = {}
+
+    def walk(self, step: int, begin: int, most: int) -> Path:
+        """The steps after step `step` to the end of its block, but at most `most`.
+
+        Args:
+            step: number of steps made.
+            begin: place of the round at which the next one begins.
+            most: 1 or larger.
+        """
+        at = self.table.place(step)
+        if at.row or at.rows > most:
+            return self._path(at, begin, most)
+        known = self._paths.get((at.block, begin))
+        if known is None:
+            known = self._path(at, begin, most)
+            self._keep(self._paths, (at.block, begin), known, 8 * (len(known.seen) + 2 * len(known.at)))
+        return known
+
+    def _path(self, at: Place, begin: int, most: int) -> Path:
+        d, columns, code = len(self.survivors), self._columns_of(at), 2 * begin
+        rows = range(at.row - at.rows, min(0, at.row - at.rows + most))
+        codes = [code := columns[code][row] for row in rows]
+        place, clicked = np.divmod(np.array(codes), 2)
+        observed = (place - np.append(begin, place[:-1]) - 1) % d + 1
+        seen, steps = begin + np.cumsum(observed), np.flatnonzero(clicked)
+        clicked_place = (place[steps] - 1) % d
+        return Path(seen, steps, clicked_place, np.bincount(clicked_place, minlength=d))
+
+    def _columns_of(self, at: Place) -> list[Sequence[int]]:
+        """`next_places` of the rows from `at` on, or more rows before them."""
+        known = self._columns.get(at.block)
+        if known is None or len(known[0]) < at.rows - at.row:
+            known = next_places(self.table.clicks(at)[self.survivors, at.row :], self.batch)
+            self._keep(self._columns, at.block, known, len(known) * len(known[0]))
+        return known
+
+    def _keep(self, store: dict[Any, Any], key: Hashable, value: object, size: int) -> None:
+        if size <= self._room:
+            self._room -= size
+            store[key] = value
+
+
+def next_places(clicks: BoolArray, batch: int) -> list[Sequence[int]]:
+    """Where the next step begins, by place and row.
+
+    Args:
+        clicks: outcomes of the survivors, shape `(d, rows)`.
+        batch: most observations of a step, `1 <= batch <= d`.
+
+    Returns:
+        entry `[2 p + c][row]`, the same for `c = 0` and `c = 1`, is `2 p' + c'` for a step that begins at place `p`:
+        the next one begins at `p'`, and `c'` is 1 if this one ends with a click. So a code leads to the next one.
+    """
+    d, rows = clicks.shape
+    kind = np.dtype(np.uint8 if d <= 128 else np.uint16 if d <= 2**15 else np.uint32)
+    skips = np.logical_not(clicks).astype(kind)
+    observed, clicked = np.empty((d, rows), kind), np.empty((d, rows), bool)
+    ahead, next_observed = np.empty(rows, kind), np.ones(rows, kind)
+    for place in [*range(batch - 1)[::-1], *range(d)[::-1]]:
+        # Skips before the first click from this place on; the first turns only prepare those at the end of the round.
+        np.multiply(skips[place], next_observed, out=ahead)
+        np.less(ahead, batch, out=clicked[place])
+        next_observed = observed[place]
+        np.minimum(np.add(ahead, 1, out=ahead), batch, out=next_observed)
+    following = np.add(observed, np.arange(d, dtype=kind)[:, None], out=observed)
+    following[following >= d] -= kind.type(d)
+    codes = 2 * following + clicked
+    return [column for code in codes for column in [array(kind.char, code.tobytes())] * 2]
+
+
+# --- Consecutive steps with known ends: the first of them at which a rule fires -------------------------------------
+
+
+DIVIDE = 16
+"""Steps that are not proven quiet are divided into this many groups."""
+FEW = 64
+"""Steps of a group that is not divided further."""
+TOGETHER = 16
+"""Step ends at which the rule is evaluated by one call."""
+
+
+class Firing(NamedTuple):
+    """A step at whose end items are identified: its index, and masks of the survivors."""
+
+    step: int
+    accept: BoolArray
+    reject: BoolArray
+
+
+def counts_of(seen: IntArray | int, d: int) -> IntArray:
+    """How often each of `d` survivors was observed among the first `seen` observations of the rounds.
+
+    Returns:
+        shape `(d,)`, or `(m, d)` for `seen` of shape `(m,)`.
+    """
+    counts: IntArray = (np.asarray(seen)[..., None] - np.arange(d) + (d - 1)) // d
+    return counts
+
+
+class Suspects(NamedTuple):
+    """Who could be identified in which group of steps (`proofs`).
+
+    Attributes:
+        mask: whether a survivor could be, shape `(groups, d)`.
+        accept_level, reject_level: what a lower bound must exceed, and an upper bound stay below, shape `(groups, 1)`.
+    """
+
+    mask: BoolArray
+    accept_level: FloatArray
+    reject_level: FloatArray
+
+    def of(self, group: int) -> "Suspects":
+        """Those of one group."""
+        return Suspects(*(part[group] for part in self))
+
+
+class Steps:
+    """Steps in which nobody has been identified yet.
+
+    Args:
+        rule: the racing rule.
+        k: number of items still to be accepted.
+        seen: observations before the first step.
+        S: clicks of the survivors before it, shape `(d,)`.
+        path: the steps.
+
+    Attributes:
+        all: number of the steps.
+    """
+
+    def __init__(self, rule: RacingRule, k: int, seen: int, S: IntArray, path: Path) -> None:
+        self.rule, self.k, self.S, self.d = rule, k, S, len(S)
+        self.path, self.all = path, len(path.seen)
+        self._seen: IntArray = np.append(seen, seen // self.d * self.d + path.seen)
+
+    def seen(self, made: IntArray | int) -> IntArray:
+        """Observations after the first `made` steps."""
+        return np.asarray(self._seen[made])
+
+    def clicks(self, made: int) -> IntArray:
+        """Clicks of the survivors after the first `made` steps."""
+        if made == self.all:
+            return self.S + self.path.clicks
+        clicks: IntArray = self._sums(np.array([0, made]), self.S)[1]
+        return clicks
+
+    def first_firing(self) -> Firing | None:
+        """The first step at which somebody is identified, if any."""
+        whole = self._suspects(np.array([0, self.all]), np.stack([self.S, self.S + self.path.clicks]))
+        return self._search(0, self.all, self.S) if whole.mask.any() else None
+
+    def _search(self, start: int, stop: int, S: IntArray) -> Firing | None:
+        """The same from step `start` to `stop`; `S` are the clicks before `start`."""
+        size = max(FEW, -(-(stop - start) // DIVIDE))
+        borders = np.append(np.arange(start, stop, size), stop)
+        sums = self._sums(borders, S)
+        suspects = self._suspects(borders, sums)
+        for group in np.flatnonzero(suspects.mask.any(axis=1)).tolist():
+            part = int(borders[group]), int(borders[group + 1]), sums[group]
+            found = self._search(*part) if size > FEW else self._look(*part, suspects.of(group))
+            if found is not None:
+                return found
+        return None
+
+    def _suspects(self, borders: IntArray, sums: IntArray) -> Suspects:
+        """Suspects of the groups of steps between the borders; `sums` are the clicks there."""
+        T = counts_of(self.seen(borders), self.d)
+        means = mean_bounds(T[:-1], sums[:-1], T[1:], sums[1:], self.k)
+        most = T[1:, :1]  # no count is larger
+        accept, reject = levels(self.rule, means, most)
+        mask = self.rule.above(means.high, most, accept) | self.rule.below(means.low, most, reject)
+        return Suspects(mask, accept, reject)
+
+    def _look(self, start: int, stop: int, S: IntArray, suspects: Suspects) -> Firing | None:
+        """The same in a few steps, one by one where a suspect passes a level."""
+        sums = self._sums(np.arange(start, stop + 1), S)[1:]
+        T = counts_of(self.seen(np.arange(start, stop) + 1), self.d)
+        mean, watched = sums / np.maximum(T, 1), np.flatnonzero(suspects.mask)
+        hot = self.rule.above(mean[:, watched], T[:, watched], suspects.accept_level)
+        hot |= self.rule.below(mean[:, watched], T[:, watched], suspects.reject_level)
+        steps = np.flatnonzero(hot.any(axis=1))
+        for tried in np.split(steps, range(TOGETHER, len(steps), TOGETHER)):
+            accept, reject = self._identify(mean[tried], T[tried])
+            firing = np.flatnonzero((accept | reject).any(axis=1))
+            if len(firing):
+                return Firing(start + int(tried[firing[0]]), accept[firing[0]], reject[firing[0]])
+        return None
+
+    def _identify(self, mean: FloatArray, T: IntArray) -> tuple[BoolArray, BoolArray]:
+        return self.rule.identify(mean, self.rule.lower(mean, T), self.rule.upper(mean, T), self.k)
+
+    def _sums(self, borders: IntArray, S: IntArray) -> IntArray:
+        """Clicks at the borders, cumulated from `S` at the first; shape `(borders, d)`."""
+        part = slice(*np.searchsorted(self.path.at, borders[[0, -1]]))
+        group = np.searchsorted(borders, self.path.at[part], side="right") - 1
+        new = np.bincount(group * self.d + self.path.place[part], minlength=(len(borders) - 1) * self.d)
+        return np.cumsum(np.vstack([S, new.reshape(-1, self.d)]), axis=0)
+
+
+# --- The walk engine: exact runs over a table of rewards that is indexed by time ------------------------------------
+#
+# A racing learner that shows the least observed survivors goes round them. While nobody is identified, the step that
+# begins at place `p` of the round and reads row `t` of the table observes `n(t, p)` survivors: up to the first click,
+# at most a list. So `t` and `p` give the place where the next step begins, and a run is a walk from row to row through
+# places that are worked out beforehand. Counts and clicks along it are recovered in bulk, stretches in which no rule
+# can fire are proven by the lemma of `proofs`, and single steps are looked at only where an item may be identified.
 
 
 def run_walk(rule: RacingRule, table: RewardTable, max_steps: int | None = None) -> Run:

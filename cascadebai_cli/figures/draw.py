@@ -1,18 +1,402 @@
-"""A chart as pages: each kind of figure has its way of drawing one."""
+"""Charts are drawn: lines, bars, and pages of panels."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
-from cascadebai_cli.figures.bars import draw_bars, form_of_bars
-from cascadebai_cli.figures.chart import Chart, Panel
-from cascadebai_cli.figures.fonts import no_warnings_of_glyphs
-from cascadebai_cli.figures.layout import Format, Page, pages_of
-from cascadebai_cli.figures.lines import draw_lines, form_of_lines
-from cascadebai_cli.figures.style import NOTHING, style_of
-from cascadebai_cli.study.plot import Kind
+from cascadebai_cli.figures.chart import Chart, Panel, Series
+from cascadebai_cli.figures.labels import plain
+from cascadebai_cli.figures.layout import (
+    ARROW_POINTS,
+    CROSS,
+    LIMIT_LABEL,
+    TITLE_SHARE,
+    Format,
+    Page,
+    add_legend,
+    bottom_of_bars,
+    draw_arrows,
+    draw_crosses,
+    draw_down_arrows,
+    empty_page,
+    fitted,
+    fitted_title,
+    is_log,
+    label_powers,
+    mark_handles,
+    pages_of,
+    set_scales,
+    spread,
+)
+from cascadebai_cli.figures.style import (
+    LOOKS,
+    MEASURED,
+    NOTHING,
+    ORDER_LOOKS,
+    POINTS,
+    Look,
+    new_figure,
+    no_warnings_of_glyphs,
+    style_of,
+)
+from cascadebai_cli.study.plot import NAMES, Kind
+from cascadebai_cli.text.numbers import count, is_missing
+
+# --- Panels of points and lines: means against a number, their fit, and the bounds around them ----------------------
+
+
+FORMATS: Mapping[Kind, Format] = {
+    "scaling": Format(columns=2, panel_height=2.2, rest=(0.2, 0.6), centred=True),
+    "curves": Format(columns=2, panel_height=2.4),
+    "error": Format(columns=3, panel_height=2.0, per_page=9),
+    "bounds": Format(columns=3, panel_height=2.0, rest=(0.25, 0.75), legend_inside=True),
+}
+FIT, BAND = "red", "cyan"
+FIT_LABELS = ("fitted curve", "95 % confidence band of the fit")
+UPPER, LOWER, BETWEEN = "#b22222", "#2e7d32", "0.93"
+MEASURED_LABEL = "measured mean"
+LEAST_OPEN = 3.2
+"""Points that a marker needs for one to see that it is open."""
+UPPER_LABEL = r"upper bound (probability $1 - \delta$)"
+LOWER_LABEL = "lower bound (any algorithm, mean)"
+
+
+def form_of_lines(chart: Chart) -> Format:
+    """Sizes of a figure of its kind."""
+    return FORMATS[chart.plot.kind]
+
+
+def draw_lines(chart: Chart, page: Page, panels: Sequence[Panel]) -> Figure:
+    """A page of panels of the kind `scaling`, `curves`, `error` or `bounds`."""
+    figure, places = empty_page(page, form_of_lines(chart))
+    for i, (axes, panel) in enumerate(zip(places, panels, strict=True)):
+        _draw_lines_of(axes, panel, chart)
+        set_scales(axes, panel, chart, named=chart.plot.kind != "bounds" or i % page.columns == 0)
+        axes.set_title(page.title(figure, i, panel.title), y=1.0)
+    _draw_legend(figure, page, chart)
+    return figure
+
+
+def _draw_lines_of(axes: Axes, panel: Panel, chart: Chart) -> None:
+    for series in panel.series:
+        if chart.plot.kind == "bounds":
+            _draw_between(axes, series)
+        else:
+            # The first line is what the figure is about: it lies on top, but below a fit.
+            base = 1 if chart.plot.kind == "scaling" else 2
+            _draw_series(axes, series, chart, base + 1 - series.number / len(chart.lines))
+        if series.fit is not None:
+            _draw_fit(axes, series.fit)
+
+
+def look_of(chart: Chart, series: Series) -> Look:
+    """How a series is drawn; the only one beside a fit, or between bounds, has its own colour."""
+    if chart.plot.kind == "scaling" and len(chart.lines) == 1:
+        return POINTS
+    look = LOOKS[series.number % len(LOOKS)]
+    return look._replace(dash="none") if chart.plot.kind == "scaling" else look
+
+
+def _mean_label(chart: Chart) -> str:
+    interval = ", with its 95 % interval" if chart.points["low"].notna().any() else ""
+    return f"mean over {plain(chart.plot.average or 'the trials')}{interval}"
+
+
+def _draw_series(axes: Axes, series: Series, chart: Chart, zorder: float) -> None:
+    points, look = series.points, look_of(chart, series)
+    measured = [int(i) for i in np.flatnonzero(~points["is_limit"])]
+    axes.errorbar(
+        points["x"],
+        points["y"].where(~points["is_ceiling"]),
+        yerr=spread(points),
+        color=look.color,
+        marker=look.marker,
+        linestyle=look.dash,
+        markersize=look.size,
+        markerfacecolor=look.color if look.filled else "white",
+        markeredgewidth=0 if look.filled else 0.6,
+        markevery=measured,
+        linewidth=0.8,
+        elinewidth=0.6 if look.dash == "none" else 0.7,
+        label=series.label or _mean_label(chart),
+        zorder=zorder,
+    )
+    _draw_marks(axes, points, look, zorder)
+
+
+def _draw_marks(axes: Axes, points: pd.DataFrame, look: Look, zorder: float) -> None:
+    """Limits have an open marker and an arrow."""
+    limits = points[points["is_limit"] | points["is_ceiling"]]
+    if len(limits):
+        axes.plot(
+            limits["x"],
+            limits["y"],
+            look.marker,
+            linestyle="none",
+            markersize=max(look.size, LEAST_OPEN),
+            markerfacecolor="white",
+            markeredgecolor=look.color,
+            markeredgewidth=0.7,
+            zorder=zorder + 0.01,
+        )
+    draw_arrows(axes, points, look.color, zorder)
+    draw_down_arrows(axes, points, look.color, zorder)
+    draw_crosses(axes, points)
+
+
+def _draw_fit(axes: Axes, curve: pd.DataFrame) -> None:
+    # A band narrower than the curve's own line would hide it: so the curve is the thinner one, and on top.
+    for side in ("low", "high"):
+        label = FIT_LABELS[1] if side == "low" else None
+        axes.plot(curve["x"], curve[side], color=BAND, linewidth=1.3, linestyle="--", zorder=3, label=label)
+    axes.plot(curve["x"], curve["fitted"], color=FIT, linewidth=0.7, zorder=4, label=FIT_LABELS[0])
+
+
+def _draw_between(axes: Axes, series: Series) -> None:
+    points, look = series.points, MEASURED
+    x = points["x"]
+    axes.fill_between(x, points["lower"], points["upper"], color=BETWEEN, linewidth=0)
+    axes.plot(x, points["upper"], color=UPPER, label=UPPER_LABEL)
+    solid = points[~points["is_limit"]]
+    axes.plot(
+        solid["x"],
+        solid["y"],
+        look.marker,
+        color=look.color,
+        markersize=look.size,
+        markeredgewidth=0,
+        label=MEASURED_LABEL,
+    )
+    _draw_marks(axes, points, look, zorder=2)
+    axes.plot(x, points["lower"], color=LOWER, linestyle="--", label=LOWER_LABEL)
+
+
+def _draw_legend(figure: Figure, page: Page, chart: Chart) -> None:
+    pairs = [pair for axes in figure.axes for pair in zip(*axes.get_legend_handles_labels(), strict=True)]
+    found = {label: handle for handle, label in pairs}
+    order = [*chart.lines, _mean_label(chart), *FIT_LABELS, UPPER_LABEL, MEASURED_LABEL, LOWER_LABEL]
+    labels = [label for label in order if label in found]
+    handles = [found[label] for label in labels]
+    marks = mark_handles(chart.points)
+    handles, labels = [*handles, *marks], [*labels, *(str(mark.get_label()) for mark in marks)]
+    if not page.rest:
+        place = figure.add_subplot(page.rows, page.columns, page.rows * page.columns)
+        place.axis("off")
+        place.legend(handles, labels, loc="center")
+        return
+    add_legend(figure, page, handles, labels, _legend_columns(chart, page))
+
+
+def _legend_columns(chart: Chart, page: Page) -> int:
+    if chart.plot.kind == "bounds":
+        return page.columns
+    return 99 if chart.plot.kind in ("curves", "error") else 3 if page.lettered else 1
+
+
+# --- Mean steps as grouped bars on a log axis, as in Figures 1 and 4 ------------------------------------------------
+
+
+GROUP_WIDTH = 0.84
+"""Share of a group's place that its bars take."""
+HATCH = "//////"
+PAGE_HEIGHT = 9.4
+PLAIN, WITH_ARROWS, WITH_CROSSES = 3, 6, 20
+"""So many times the tallest bar is the end of the axis, for what stands on bars."""
+TWO_DIGITS = 10.0
+"""Points that they take in a figure with one panel, with the gap between two groups."""
+DARK = 0.5
+"""Lightness below which a hatch is white."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Points for the text, with one panel or with many."""
+
+    title: float
+    group: float
+    count: float
+    line: float
+
+
+SINGLE = Sizes(title=9, group=8, count=6.5, line=0.7)
+GRID = Sizes(title=7.5, group=5.5, count=5.5, line=0.5)
+FORM_SINGLE = Format(columns=1, panel_height=2.2, rest=(1.0, 1.0))
+FORM_GRID = Format(columns=2, panel_height=1.05, rest=(1.0, 1.0), per_page=16)
+
+
+@dataclass(frozen=True)
+class BarLook:
+    """How the bars of a line are drawn."""
+
+    label: str
+    color: str
+    hatch: str = ""
+
+    @property
+    def edge(self) -> str:
+        """Colour of the hatch, which is that of the edge."""
+        red, green, blue = to_rgb(self.color)
+        is_dark = 0.3 * red + 0.59 * green + 0.11 * blue < DARK
+        return "white" if self.hatch and is_dark else "black"
+
+
+def form_of_bars(chart: Chart) -> Format:
+    """Sizes of a figure of one panel, or of several."""
+    return FORM_SINGLE if len(chart.panels) == 1 else FORM_GRID
+
+
+def draw_bars(chart: Chart, page: Page, panels: Sequence[Panel]) -> Figure:
+    """A page of panels, one bar a line in each group."""
+    sizes = GRID if page.lettered else SINGLE
+    looks = bar_looks(chart)
+    figure, frames = _grid(page)
+    for axes, panel in zip(frames, panels, strict=True):
+        _draw_bars_of(axes, panel, looks, sizes, _rotation(chart, page))
+        title = fitted_title(figure, "", panel.title, TITLE_SHARE * page.width / page.columns)
+        axes.set_title(title, pad=3, fontsize=sizes.title, y=1.0)
+        if _has_cap(chart):
+            axes.axhline(chart.cap or 0, color="black", linewidth=0.6, linestyle=":", zorder=1)
+    _label_groups(figure, frames, chart, page, sizes)
+    _label_y(figure, frames, chart)
+    _add_legend(figure, page, chart, looks)
+    return figure
+
+
+def bar_looks(chart: Chart) -> list[BarLook]:
+    """Label and colour of each line: those of the paper if the lines are display orders, else names and others."""
+    orders = {series.number: _order(series) for panel in chart.panels for series in panel.series}
+    known = [orders.get(number) for number in range(len(chart.lines))]
+    if len(set(known)) == len(known) and set(known) <= set(ORDER_LOOKS) and not chart.plot.labels:
+        return [BarLook(*ORDER_LOOKS[str(order)]) for order in known]
+    return [BarLook(label, look.color, look.hatch) for label, look in zip(chart.lines, LOOKS, strict=False)]
+
+
+def _order(series: Series) -> str | None:
+    found = set(series.points["order"]) if "order" in series.points else set()
+    return str(found.pop()) if len(found) == 1 else None
+
+
+def _grid(page: Page) -> tuple[Figure, list[Axes]]:
+    figure = new_figure(page.width, min(PAGE_HEIGHT, page.height))
+    frames = list(figure.subplots(page.rows, page.columns, sharex=True, sharey=True, squeeze=False).flat)
+    for axes in frames[page.panels :]:
+        axes.remove()
+    return figure, frames[: page.panels]
+
+
+def _rotation(chart: Chart, page: Page) -> float:
+    """How numbers in bars are turned: upright where a bar is wide enough for two digits."""
+    bars = len(chart.x.groups) * len(chart.lines)
+    return 0 if 72 * page.width / page.columns / bars > TWO_DIGITS else 90
+
+
+def _has_cap(chart: Chart) -> bool:
+    """Whether the cap lies on the axis of the steps."""
+    is_there = chart.cap is not None and chart.cap <= chart.points["y"].max() * _room(chart.points)
+    return is_there and chart.y.column == "steps"
+
+
+def _draw_bars_of(axes: Axes, panel: Panel, looks: Sequence[BarLook], sizes: Sizes, rotation: float) -> None:
+    width = GROUP_WIDTH / len(looks)
+    for series in panel.series:
+        shift = (series.number - (len(looks) - 1) / 2) * width
+        points = series.points.assign(x=series.points["x"] + shift)
+        _draw_bars(axes, points, width, looks[series.number], sizes)
+        _annotate(axes, points, sizes, rotation)
+
+
+def _draw_bars(axes: Axes, points: pd.DataFrame, width: float, look: BarLook, sizes: Sizes) -> None:
+    at, heights = points["x"], points["y"]
+    drawn = axes.bar(
+        at, heights, width, color=look.color, edgecolor=look.edge, linewidth=0.3, hatch=look.hatch, zorder=2
+    )
+    axes.errorbar(at, heights, yerr=spread(points), fmt="none", ecolor="black", elinewidth=sizes.line, zorder=4)
+    draw_arrows(axes, points)
+    for patch, is_limit in zip(drawn, points["is_limit"], strict=True):
+        if is_limit and not look.hatch:
+            patch.set_hatch(HATCH)
+
+
+def _annotate(axes: Axes, points: pd.DataFrame, sizes: Sizes, rotation: float) -> None:
+    """How many trials reached the cap, in the bar, and a cross over one that was wrong too often."""
+    text: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "fontsize": sizes.count}
+    box = {"facecolor": "white", "edgecolor": "none", "pad": 0.4}
+    for row in points[points["is_limit"]].to_dict("records"):
+        place = (row["x"], row["y"])
+        axes.annotate(f"{row['n_capped']:g}", place, (0, -1.5), va="top", rotation=rotation, bbox=box, zorder=4, **text)
+    for row in points[points["is_wrong"]].to_dict("records"):
+        above = row["y"] if row["is_limit"] or is_missing(row["high"]) else row["high"]
+        axes.annotate(CROSS, (row["x"], above), (0, ARROW_POINTS if row["is_limit"] else 0), va="bottom", **text)
+
+
+def _label_groups(figure: Figure, frames: Sequence[Axes], chart: Chart, page: Page, sizes: Sizes) -> None:
+    names = chart.x.groups
+    width = page.width / page.columns / len(names)
+    labels = ["\n".join(_broken(figure, name, sizes, width)) for name in names]
+    for i, axes in enumerate(frames):
+        size = sizes.group if chart.x.column in NAMES else "medium"
+        axes.set_xticks(range(len(labels)), labels, fontsize=size)
+        axes.tick_params(axis="x", length=0, labelbottom=i + page.columns >= len(frames))
+        axes.set_xlim(-0.5, len(labels) - 0.5)
+        if chart.x.column not in NAMES and i + page.columns >= len(frames):
+            axes.set_xlabel(chart.x.label)
+
+
+def _broken(figure: Figure, name: str, sizes: Sizes, width: float) -> list[str]:
+    return [line for part in name.split("\n") for line in fitted(figure, part, sizes.group, 0.85 * width)]
+
+
+def _label_y(figure: Figure, frames: Sequence[Axes], chart: Chart) -> None:
+    values = chart.points["y"]
+    if is_log(chart, "y", values):
+        for axes in frames:
+            axes.set_yscale("log")
+        frames[0].set_ylim(bottom_of_bars(values.min()), values.max() * _room(chart.points))
+        for axes in frames:
+            label_powers(axes)
+    label = f"{chart.y.label} (steps)" if chart.y.column == "steps" else chart.y.label
+    if len(chart.panels) == 1:
+        frames[0].set_ylabel(label)
+    else:
+        figure.supylabel(label, fontsize=9)
+
+
+def _room(points: pd.DataFrame) -> int:
+    return WITH_CROSSES if points["is_wrong"].any() else WITH_ARROWS if points["is_limit"].any() else PLAIN
+
+
+def _add_legend(figure: Figure, page: Page, chart: Chart, looks: Sequence[BarLook]) -> None:
+    handles: list[Patch | Line2D] = [
+        Patch(facecolor=look.color, edgecolor=look.edge, linewidth=0.3, label=look.label, hatch=look.hatch)
+        for look in looks
+    ]
+    for mark in mark_handles(chart.points):
+        if mark.get_label() == LIMIT_LABEL:
+            mark.set_label("lower limit: so many trials reached the cap")
+        handles.append(mark)
+    if chart.cap and _has_cap(chart):
+        label = f"cap, {_steps(chart.cap)} steps"
+        handles.append(Line2D([], [], color="black", linewidth=0.6, linestyle=":", label=label))
+    add_legend(figure, page, handles, [str(handle.get_label()) for handle in handles], 3, columnspacing=1.5)
+
+
+def _steps(cap: int) -> str:
+    digits, _, exponent = f"{cap:.0e}".partition("e")
+    power = f"10^{{{int(exponent)}}}"
+    exact = float(f"{cap:.0e}") == cap and int(exponent) > 3
+    return f"${power}$" if exact and digits == "1" else rf"${digits} \times {power}$" if exact else count(cap)
+
+
+# --- A chart as pages: each kind of figure has its way of drawing one -----------------------------------------------
 
 
 class Drawer(NamedTuple):

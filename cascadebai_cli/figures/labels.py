@@ -1,16 +1,109 @@
-"""Labels in the paper's letters, as LaTeX that matplotlib can set."""
+"""Words of a figure: labels, lines dealt to panels, and the figure told as a table."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import pandas as pd
 from matplotlib.mathtext import MathTextParser
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.figures.deal import Deal
+from cascadebai_cli.figures.chart import KINDS, Chart, Series
 from cascadebai_cli.model.formula import latex
+from cascadebai_cli.store.columns import POINT
 from cascadebai_cli.study.instances import AnyInstance, TwoLevel
-from cascadebai_cli.text.numbers import is_missing
+from cascadebai_cli.study.plot import GRID, Plot
+from cascadebai_cli.text.numbers import count, digits, is_missing, number, percent
+from cascadebai_cli.text.table import value_text
+
+# --- Which columns of the cells become the horizontal axis, the panels and the lines of a figure --------------------
+
+
+DEALT_NUMBERS = ("K", "L", "delta", "epsilon")
+"""Columns of the grid that an axis may show without being asked for."""
+PANELS_OF_GROUPS = ("delta", "L", "K", "epsilon")
+"""In this order two values of epsilon stand side by side, as in the paper."""
+CARRIER = {"gap": "instance", "w_star": "instance", "w_prime": "instance", "directory": "learner"}
+"""What a derived column varies with; an option varies with the learner."""
+
+
+@dataclass(frozen=True)
+class Deal:
+    """Columns by what they do: one is `x`, and cells that agree in `panels` or `lines` belong together."""
+
+    x: str
+    panels: tuple[str, ...]
+    lines: tuple[str, ...]
+
+
+def deal(cells: pd.DataFrame, plot: Plot) -> Deal:
+    """The columns that the plot names, and where it names none, those that fit its kind.
+
+    Without `panels` everything that varies and is neither `x` nor `lines` makes panels; with `panels` but without
+    `lines` it makes lines.
+
+    Raises:
+        ConfigError: if more than one column could be `x`.
+    """
+    x = plot.x or _x(cells, plot)
+    carried = {_carried(x), *followers(cells, x)}
+    default_lines = tuple(name for name in KINDS[plot.kind].lines if name not in carried)
+    if plot.panels is None:
+        lines = default_lines if plot.lines is None else plot.lines
+        lines = tuple(name for name in lines if name != x)
+        return Deal(x, _panels(cells, plot, {x, *carried, *lines}), lines)
+    panels = tuple(name for name in plot.panels if name != x)
+    if plot.lines is None:
+        rest = [name for name in varying(cells, GRID) if name not in (x, *carried, *panels, *default_lines)]
+        lines = (*(name for name in default_lines if name not in (x, *panels)), *rest)
+        return Deal(x, panels, lines)
+    return Deal(x, panels, tuple(name for name in plot.lines if name != x))
+
+
+def varying(cells: pd.DataFrame, names: Sequence[str]) -> list[str]:
+    """Columns with more than one value."""
+    return [name for name in names if cells[name].nunique(dropna=False) > 1]
+
+
+def followers(cells: pd.DataFrame, x: str) -> set[str]:
+    """Numbers of the grid that vary with `x` only, in pairs as a `zip` makes them."""
+    names = [name for name in DEALT_NUMBERS if name != x]
+    curves = cells.groupby(["instance", "learner"], sort=False)[names].nunique().max()
+    points = cells.groupby(["instance", "learner", x], sort=False)[names].nunique().max()
+    return {name for name in names if curves[name] > 1 and points[name] == 1}
+
+
+def _x(cells: pd.DataFrame, plot: Plot) -> str:
+    if usual := KINDS[plot.kind].x:
+        return usual
+    said = {*(plot.panels or ()), *(plot.lines or ())}
+    within = cells.groupby(["instance", "learner"], sort=False)[list(DEALT_NUMBERS)].nunique().max()
+    found = [name for name in DEALT_NUMBERS if name not in said and within[name] > 1]
+    found = [name for name in found if name not in followers(cells, found[0])]
+    if len(found) > 1:
+        first = found[0]
+        raise ConfigError(
+            f"{' and '.join(f'{name} ({within[name]} values)' for name in found)} vary; say which of them is x, for "
+            f"example plot: {{x: {first}}} in the config or --x {first}"
+        )
+    return found[0] if found else "K"
+
+
+def _carried(x: str) -> str:
+    """The column that varies with `x` and so makes no panels or lines of its own; `x` itself for one of the grid."""
+    return x if x in GRID else CARRIER.get(x, "learner")
+
+
+def _panels(cells: pd.DataFrame, plot: Plot, taken: Collection[str]) -> tuple[str, ...]:
+    if KINDS[plot.kind].grouped:
+        further = [name for name in varying(cells, ("instance", "learner")) if name not in taken]
+        return (*further, *(name for name in PANELS_OF_GROUPS if name not in taken))
+    wanted = ["instance", *varying(cells, GRID[1:])]
+    return tuple(name for name in wanted if name not in taken)
+
+
+# --- Labels in the paper's letters, as LaTeX that matplotlib can set ------------------------------------------------
+
 
 SYMBOLS = {"delta": r"\delta", "epsilon": r"\epsilon", "sigma": r"\sigma", "L": "L", "K": "K"}
 NUMBERS = ("L", "K", "delta", "epsilon")
@@ -130,3 +223,112 @@ def _check(word: str, text: str) -> None:
         except ValueError as error:
             problem = str(error).strip().splitlines()[-1]
             raise ConfigError(f"labels: {word}: {text} cannot be set as mathematics ({problem})") from None
+
+
+# --- A figure in words: its title, what it shows for readers who do not see it, and what signs in it mean -----------
+
+
+MOST_NAMED = 12
+MEASURE_WORDS: Mapping[str, tuple[str, str]] = {
+    "steps": ("Mean steps", "steps"),
+    "observations": ("Mean observations", "observations"),
+    "error_rate": ("Share of wrong recommendations", "wrong"),
+    "right": ("Mean number of right items", "right items"),
+    "steps_per_lower_bound": ("Mean steps over the lower bound", "times the lower bound"),
+    "steps_per_sharp_bound": ("Mean steps over the sharp lower bound", "times the sharp lower bound"),
+}
+"""What is measured -> the same as the beginning of a title, and behind a number."""
+SCHEMATIC_TITLE = "The optimal items of each instance behind the lower bound"
+SCHEMATIC = (
+    "A grid with a row for each instance from 0 to L and a column for each item from 1 to L. Optimal items are green: "
+    "items 1 to K in instance 0; in instance l up to K item l is white and item K + 1 green instead; in instance l "
+    "above K item l is green and item K white instead."
+)
+
+
+def title_of(chart: Chart | None) -> str:
+    """What a figure shows; without a chart it is the schematic."""
+    if chart is None:
+        return SCHEMATIC_TITLE
+    average = chart.plot.average
+    return _title(chart) + (f", averaged over {average}, with the intervals of these means" if average else "")
+
+
+def _title(chart: Chart) -> str:
+    fitted = any(series.fit is not None for panel in chart.panels for series in panel.series)
+    of = " of each learner" if len(chart.lines) > 1 and not fitted else ""
+    title = KINDS[chart.plot.kind].title.format(what=MEASURE_WORDS[chart.y.column][0], of=of, x=chart.x.column)
+    return title + (" with the fitted curve and its 95 % confidence band" if fitted else "")
+
+
+def alternative(chart: Chart | None) -> str:
+    """What a figure shows, in a few sentences with its main numbers."""
+    if chart is None:
+        return f"{SCHEMATIC_TITLE}. {SCHEMATIC}"
+    describe = _groups if KINDS[chart.plot.kind].grouped else _curves
+    sentences = list(describe(chart))
+    more = [f"And {count(len(sentences) - MOST_NAMED)} more."] if len(sentences) > MOST_NAMED else []
+    return " ".join([f"{title_of(chart)}.", *sentences[:MOST_NAMED], *more])
+
+
+def _curves(chart: Chart) -> Iterator[str]:
+    varying = [name for name in POINT[2:] if chart.points[name].nunique() > 1 and name != chart.x.column]
+    for panel in chart.panels:
+        for series in panel.series:
+            ends = series.points.iloc[[0, -1]].to_dict("records")
+            values = " to ".join(f"{_value(row, chart)} at {_place(row, chart)}" for row in ends)
+            yield f"{_name(series, varying)}: from {values}."
+
+
+def _groups(chart: Chart) -> Iterator[str]:
+    for _, points in chart.points.groupby("x", sort=True):
+        means = points.groupby("learner", sort=False)["y"].mean()
+        low, high = str(means.idxmin()), str(means.idxmax())
+        name = value_text(points[chart.x.column].iloc[0])
+        yield (
+            f"{name}: fewest {MEASURE_WORDS[chart.y.column][1]} with {low}, {number(means[low])} on average; "
+            f"most with {high}, {number(means[high])}."
+        )
+
+
+def _name(series: Series, varying: list[str]) -> str:
+    words = [str(series.points[name].iloc[0]) for name in ("instance", "learner") if _one(series, name)]
+    numbers = [f"{name} = {value_text(series.points[name].iloc[0])}" for name in varying if _one(series, name)]
+    return ", ".join([*words, *numbers]) or series.label
+
+
+def _one(series: Series, name: str) -> bool:
+    return bool(series.points[name].nunique() == 1)
+
+
+def _value(row: Mapping[Any, Any], chart: Chart) -> str:
+    as_text = {"error_rate": percent, "steps": number, "observations": number}.get(chart.y.column, digits)
+    shown = as_text(row["y"])
+    limit = "at least " if row["is_limit"] else "at most " if row["is_ceiling"] else ""
+    return f"{limit}{shown} {MEASURE_WORDS[chart.y.column][1]}"
+
+
+def _place(row: Mapping[Any, Any], chart: Chart) -> str:
+    return f"{chart.x.column} = {value_text(row[chart.x.column])}"
+
+
+def wrong_in_words(chart: Chart) -> str:
+    """One sentence that names the points with a cross; empty if there is none."""
+    points = chart.points
+    wrong = points[points["is_wrong"]].to_dict("records")
+    if not wrong:
+        return ""
+    varying = [name for name in POINT if points[name].nunique() > 1]
+    named = "; ".join(_wrong(row, varying) for row in wrong[:MOST_NAMED])
+    more = f"; and {count(len(wrong) - MOST_NAMED)} more" if len(wrong) > MOST_NAMED else ""
+    return f"a cross marks recommendations that were wrong more often than delta: {named}{more}"
+
+
+def _wrong(row: Mapping[Any, Any], varying: list[str]) -> str:
+    stopped = int(row["n"] - row["n_capped"])
+    wrong = row["error_rate"] * stopped
+    whole = abs(wrong - round(wrong)) < 1e-6  # the mean of instances with different numbers of trials is no count
+    often = f"{round(wrong)} of {stopped}" if whole else percent(row["error_rate"], 1)
+    numbers = [f"{name} = {value_text(row[name])}" for name in varying if name not in ("instance", "learner")]
+    place = ", ".join([str(row[name]) for name in ("instance", "learner") if name in varying] + numbers)
+    return f"{place or row['learner']} ({often})"

@@ -1,4 +1,4 @@
-"""Where panels, titles and the legend of a page go."""
+"""Where things stand in a figure: sizes, axes and marks."""
 
 import math
 import textwrap
@@ -7,11 +7,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.path import Path
+from matplotlib.ticker import LogFormatterSciNotation, MaxNLocator, NullFormatter, NullLocator
+from matplotlib.transforms import Affine2D
 
-from cascadebai_cli.figures.style import COLUMN_WIDTH, TEXT_WIDTH, new_figure, panel_letter
+from cascadebai_cli.figures.chart import KINDS, Chart, Panel
+from cascadebai_cli.figures.style import COLUMN_WIDTH, TEXT_WIDTH, label_steps, new_figure, panel_letter
 from cascadebai_cli.study.plot import Plot
+from cascadebai_cli.text.numbers import count, parameter
+
+# --- Where panels, titles and the legend of a page go ---------------------------------------------------------------
+
 
 TITLE_SHARE = 0.86
 """Share of the width of a panel that its title may take."""
@@ -182,3 +193,181 @@ def add_legend(
     beyond = legend.get_window_extent().height / figure.dpi - page.rest - SPARE
     if page.may_grow and beyond > 0:
         figure.set_figheight(page.height + beyond)
+
+
+# --- Scales, ticks and labels of axes -------------------------------------------------------------------------------
+
+
+LEAST_LABELS = 2
+"""Powers of ten on a logarithmic axis; where there are fewer, steps between them get labels."""
+LOG_X_FROM = 30.0
+"""The largest value over the smallest from which on the horizontal axis is logarithmic; `K` stays linear, as in the
+paper."""
+LABEL_SHARE = 0.08
+"""Of a logarithmic axis, at least, between two labels."""
+BESIDE = 0.4
+"""Of an axis of names beside the first and the last one, in their distances."""
+UNITS = {"steps": "steps"}
+"""What is measured -> its unit, if it has one."""
+
+
+def is_log(chart: Chart, axis: str, values: "pd.Series[float]") -> bool:
+    """Whether an axis is logarithmic, as the plot says, else by its values; what is not positive has no logarithm."""
+    if not (values > 0).all():
+        return False
+    if chart.plot.log is not None:
+        return axis in chart.plot.log
+    span = values.max() / values.min()
+    if axis == "x":
+        far = chart.x.column == "budget" or (chart.x.column != "K" and bool(span >= LOG_X_FROM))
+        return far and not chart.x.groups
+    return bool(span > KINDS[chart.plot.kind].log_from) and chart.y.column != "right"
+
+
+def set_scales(axes: Axes, panel: Panel, chart: Chart, *, named: bool = True) -> None:
+    """Scale and label both axes of a panel.
+
+    Args:
+        axes: of the panel.
+        panel, chart: what they show.
+        named: whether the vertical axis gets its name; that of a linear one is always needed for its unit.
+    """
+    points = panel.points
+    _set_x(axes, chart, points["x"])
+    unit = UNITS.get(chart.y.column, "")
+    if is_log(chart, "y", points["y"]):
+        axes.set_yscale("log")
+        label_powers(axes)
+        if named:
+            axes.set_ylabel(f"{chart.y.label} ({unit})" if unit else chart.y.label)
+    else:
+        axes.set_ylim(bottom=max(axes.get_ylim()[0], 0))
+        label_steps(axes, float(points["y"].max()), chart.y.label, unit)
+
+
+def label_powers(axes: Axes) -> None:
+    """Labels for the powers of ten of a vertical logarithmic axis, and for steps between them where there are few."""
+    low, high = map(math.log10, axes.get_ylim())
+    few = math.floor(high) - math.ceil(low) + 1 < LEAST_LABELS
+    axes.yaxis.set_minor_formatter(LogFormatterSciNotation(minor_thresholds=(2, 0.5)) if few else NullFormatter())
+
+
+def _set_x(axes: Axes, chart: Chart, values: "pd.Series[float]") -> None:
+    axes.set_xlabel(chart.x.label)
+    there = sorted(set(values))
+    if chart.x.groups:
+        axes.set_xticks(range(len(chart.x.groups)), list(chart.x.groups))
+        axes.set_xlim(-BESIDE, len(chart.x.groups) - 1 + BESIDE)
+    elif len(there) == 1:
+        axes.set_xticks(there, [parameter(there[0])])
+    elif is_log(chart, "x", chart.points["x"]):
+        axes.set_xscale("log")
+        if chart.x.column == "budget":
+            _set_budgets(axes, values)
+        elif chart.x.is_whole:
+            axes.set_xticks(there, _spaced(there))
+            axes.xaxis.set_minor_locator(NullLocator())
+    elif chart.x.is_whole:
+        axes.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=True))
+
+
+def _spaced(values: Sequence[float]) -> list[str]:
+    """Labels of values on a logarithmic axis, empty where they would stand too close behind one another."""
+    least = LABEL_SHARE * math.log(values[-1] / values[0])
+    labels, last = [], -math.inf
+    for value in values:
+        has_room = math.log(value) - last >= least
+        labels.append(parameter(value) if has_room else "")
+        last = math.log(value) if has_room else last
+    return labels
+
+
+def _set_budgets(axes: Axes, values: "pd.Series[float]") -> None:
+    """Every second budget, the last one included, has a label."""
+    budgets = sorted(set(values))
+    axes.set_xticks(budgets, [count(value) if i % 2 == 0 else "" for i, value in enumerate(budgets[::-1])][::-1])
+    axes.xaxis.set_minor_locator(NullLocator())
+
+
+def bottom_of_bars(smallest: float) -> float:
+    """A bar on a log axis starts somewhere: at a power of ten that leaves some of the smallest one."""
+    return 10.0 ** math.floor(math.log10(smallest / 1.5))
+
+
+# --- Signs on a point: its value is a lower limit, or its recommendations were wrong too often ----------------------
+
+
+ARROW = Path([(0, 0.25), (0, 1), (-0.22, 0.7), (0, 1), (0.22, 0.7)], [1, 2, 1, 2, 2])
+"""From a bit above the point upwards."""
+CENTRED_ARROW = Path([(0, -1), (0, 1), (-0.6, 0.2), (0, 1), (0.6, 0.2)], [1, 2, 1, 2, 2])
+"""The same for a legend."""
+UPSIDE_DOWN = Affine2D().scale(1, -1)
+ARROW_POINTS = 7.0
+"""Its length, from the point to its tip."""
+ROOM = 0.12
+"""Share of the height of a panel that is left above and below its points, so that an arrow stays in it."""
+CROSS = "\N{MULTIPLICATION SIGN}"
+CEILING_LABEL = "no error: upper end of the 95 % interval"
+LIMIT_LABEL = "lower limit: trials reached the cap"
+WRONG_LABEL = r"wrong more often than $\delta$"
+INK = "black"
+
+
+def draw_arrows(axes: Axes, points: pd.DataFrame, color: str = INK, zorder: float = 5) -> None:
+    """An arrow on each lower limit."""
+    limits = points[points["is_limit"]]
+    if len(limits):
+        axes.margins(y=ROOM)
+        axes.plot(limits["x"], limits["y"], **_arrow(color), zorder=zorder, clip_on=False)
+
+
+def draw_down_arrows(axes: Axes, points: pd.DataFrame, color: str = INK, zorder: float = 5) -> None:
+    """An arrow down from each upper limit."""
+    ceilings = points[points["is_ceiling"]]
+    if len(ceilings):
+        axes.margins(y=ROOM)
+        down = {**_arrow(color), "marker": UPSIDE_DOWN.transform_path(ARROW)}
+        axes.plot(ceilings["x"], ceilings["y"], **down, zorder=zorder, clip_on=False)
+
+
+def draw_crosses(axes: Axes, points: pd.DataFrame, zorder: float = 6) -> None:
+    """A cross on each point that was wrong more often than delta."""
+    wrong = points[points["is_wrong"]]
+    if len(wrong):
+        axes.plot(wrong["x"], wrong["y"], **_cross(), zorder=zorder, clip_on=False)
+
+
+def mark_handles(points: pd.DataFrame) -> list[Line2D]:
+    """Entries of the legend for the signs that there are."""
+    handles = []
+    if points["is_limit"].any():
+        arrow = {**_arrow(INK), "marker": CENTRED_ARROW, "markersize": ARROW_POINTS}
+        handles.append(Line2D([], [], label=LIMIT_LABEL, **arrow))
+    if points["is_ceiling"].any():
+        arrow = {**_arrow(INK), "marker": UPSIDE_DOWN.transform_path(CENTRED_ARROW), "markersize": ARROW_POINTS}
+        handles.append(Line2D([], [], label=CEILING_LABEL, **arrow))
+    if points["is_wrong"].any():
+        handles.append(Line2D([], [], label=WRONG_LABEL, **_cross()))
+    return handles
+
+
+def spread(points: pd.DataFrame) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Lengths of the interval below and above each point, 0 where there is none; a limit has none."""
+    below, above = points["y"] - points["low"], points["high"] - points["y"]
+    known = ~(points["is_limit"] | points["is_ceiling"])
+    return np.array([part.where(known, 0).fillna(0) for part in (below, above)], dtype=float)
+
+
+def _arrow(color: str) -> dict[str, Any]:
+    return {
+        "linestyle": "none",
+        "marker": ARROW,
+        "markersize": 2 * ARROW_POINTS,
+        "markeredgecolor": color,
+        "markerfacecolor": "none",
+        "markeredgewidth": 0.8,
+    }
+
+
+def _cross() -> dict[str, Any]:
+    return {"linestyle": "none", "marker": "x", "markersize": 6, "markeredgecolor": INK, "markeredgewidth": 1.0}

@@ -9,11 +9,9 @@ import numpy as np
 import pandas as pd
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.figures.chart import Axis, Chart, Panel, Series
-from cascadebai_cli.figures.deal import Deal, deal, varying
-from cascadebai_cli.figures.kinds import KINDS
-from cascadebai_cli.figures.labels import Labels
-from cascadebai_cli.store.schema import POINT
+from cascadebai_cli.figures.chart import KINDS, Axis, Chart, Panel, Series
+from cascadebai_cli.figures.labels import Deal, Labels, deal, varying
+from cascadebai_cli.store.columns import POINT
 from cascadebai_cli.study.plot import GRID, NAMES, Measure, Plot
 from cascadebai_cli.text.numbers import count, is_missing, parameter
 

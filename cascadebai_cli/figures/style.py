@@ -1,21 +1,166 @@
-"""The look that all figures share, and how they become bytes: no clock, no state, no installed fonts."""
+"""Styles, fonts and colours of figures."""
 
 import io
+import logging
 import math
+import os
+import re
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import wraps
+from functools import lru_cache, wraps
+from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_pdf import PdfPages
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties, findfont, fontManager, get_font
+from matplotlib.text import Text
 from matplotlib.ticker import ScalarFormatter
 
-from cascadebai_cli.figures.fonts import no_warnings_of_glyphs, set_fonts
+from cascadebai_cli.errors import ConfigError, suggest
+from cascadebai_cli.store.files import open_regular
+
+# --- Letters that the font of the figures lacks: taken from an installed font that has them, where there is one -----
+
+
+MOST_LETTERS = 10
+"""Letters that a warning names."""
+PLACEHOLDERS = ("Last Resort",)
+"""Fonts that have a box for every letter."""
+
+
+@lru_cache(maxsize=1024)
+def _letters(path: str) -> frozenset[int]:
+    return frozenset(get_font(path).get_charmap())
+
+
+@lru_cache(maxsize=1024)
+def _families(letters: frozenset[int]) -> tuple[str, ...]:
+    """Installed fonts that together have as many of the letters as possible; the one with most of them first."""
+    if not letters:
+        return ()
+    upright = [
+        font for font in fontManager.ttflist if font.style == "normal" and not font.name.startswith(PLACEHOLDERS)
+    ]
+    found = {font.name: letters & _letters(font.fname) for font in sorted(upright, key=lambda font: font.name)}
+    best = max(found, key=lambda name: len(found[name]))
+    return (best, *_families(letters - found[best])) if found[best] else ()
+
+
+def set_fonts(figure: Figure) -> str:
+    """Give each text of a figure the fonts that its letters need.
+
+    Returns:
+        letters that no installed font has, each once: they are drawn as boxes.
+    """
+    lacking: dict[str, None] = {}
+    for text in figure.findobj(Text):
+        if isinstance(text, Text) and (letters := _uncovered(text)):
+            families = _families(letters)
+            own = text.get_fontfamily()
+            # in a text with formulas only the first font counts for what is not formula
+            text.set_fontfamily([*families, *own] if "$" in text.get_text() else [*own, *families])
+            lacking |= dict.fromkeys(chr(letter) for letter in sorted(letters) if not _has(families, letter))
+    return "".join(lacking)
+
+
+def warn_of_letters(pages: Sequence[Figure], name: str, warn: Callable[[str], None]) -> None:
+    """Warn of the letters of a figure that no installed font has."""
+    if letters := "".join(dict.fromkeys("".join(map(set_fonts, pages)))):
+        shown = letters[:MOST_LETTERS] + ("..." if len(letters) > MOST_LETTERS else "")
+        warn(
+            f"warning: {name}: no installed font has {shown}, so that boxes stand there; install a font for this "
+            "script, such as one of Noto"
+        )
+
+
+def _uncovered(text: Text) -> frozenset[int]:
+    letters = frozenset(ord(letter) for letter in text.get_text() if letter.isprintable())
+    if max(letters, default=0) < 256:
+        return frozenset()
+    return letters - _letters(findfont(FontProperties(family=text.get_fontfamily()[0])))
+
+
+def _has(families: tuple[str, ...], letter: int) -> bool:
+    return any(letter in _letters(findfont(FontProperties(family=family))) for family in families)
+
+
+@contextmanager
+def no_warnings_of_glyphs() -> Iterator[None]:
+    """What `set_fonts` has said once is not said again for each letter and each time that it is drawn."""
+    logger = logging.getLogger("matplotlib.mathtext")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="Glyph .* missing from")
+            warnings.filterwarnings("ignore", message="Matplotlib currently does not support .* natively")
+            yield
+    finally:
+        logger.setLevel(level)
+
+
+# --- How lines and bars are told apart: colour, marker and dash; colour and hatch -----------------------------------
+
+
+Dash = str | tuple[float, tuple[float, ...]]
+
+
+class Look(NamedTuple):
+    """How a line or a set of bars is drawn, so that two on top of each other are both seen."""
+
+    color: str
+    marker: str = "o"
+    size: float = 3
+    filled: bool = True
+    dash: Dash = "-"
+    hatch: str = ""
+
+
+LOOKS = (
+    Look("#0072B2", "o", 2.4, hatch="\\\\\\"),
+    Look("#D55E00", "s", 2.6, hatch="..."),
+    Look("#009E73", "^", 4.4, filled=False, hatch="xxx"),
+    Look("#CC79A7", "D", 4.0, filled=False, dash="--", hatch="---"),
+    Look("#000000", "v", 2.6),
+    Look("#E69F00", "P", 4.4, dash="-.", hatch="|||"),
+    Look("#56B4E9", "X", 4.4, dash=":", hatch="+++"),
+    Look("#882255", ">", 4.4, filled=False, dash="--", hatch="ooo"),
+    Look("#332288", "<", 3.4, dash=(0, (5, 1, 1, 1, 1, 1)), hatch="***"),
+    Look("#999933", "p", 4.8, filled=False, dash=":", hatch="OO"),
+    Look("#B0B0B0", "*", 5.0, dash=(0, (3, 1, 1, 1)), hatch="\\\\|||"),
+    Look("#6B4C2A", "h", 4.8, filled=False, hatch="xx--"),
+)
+"""One for each line of a panel. No two share a marker or a hatch; colours that are hard to tell apart in grey or with
+colour-blind eyes differ in the dash or in whether the marker is filled as well (a test computes it). The first ones are
+those of Okabe and Ito."""
+
+POINTS = Look("blue", dash="none")
+"""Of means that stand beside a fit."""
+MEASURED = Look("blue", size=2.5, dash="none")
+"""Of means that stand between bounds."""
+
+ORDER_LOOKS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "T": (r"ascending $T_t(i)$ (Algorithm 1)", "#0072B2"),
+        "mean": (r"ascending $\hat{\mu}_t(i)$", "#E69F00"),
+        "-mean": (r"descending $\hat{\mu}_t(i)$", "#F6DA9C"),
+        "U": (r"ascending $U_t(i)$", "#C44E00"),
+        "-U": (r"descending $U_t(i)$", "#F0B48C"),
+        "L": (r"ascending $L_t(i)$", "#007E5C"),
+        "-L": (r"descending $L_t(i)$", "#8CD0BB"),
+    }
+)
+"""Display order -> label and colour: a hue for what is sorted by, the lighter shade for descending."""
+
+
+# --- The look that all figures share, and how they become bytes: no clock, no state, no installed fonts -------------
+
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -198,3 +343,54 @@ def label_steps(axes: Axes, largest: float, name: str = STEPS_LABEL, unit: str =
     axes.yaxis.get_offset_text().set_visible(False)
     words = " ".join(filter(None, [f"$10^{exponent}$" if exponent else "", unit]))
     axes.set_ylabel(f"{name} ({words})" if words else name)
+
+
+# --- A file of matplotlib settings of a user's own, read line by line: a mistake is one sentence with its place -----
+
+
+REFUSED = ("backend", "text.usetex", "text.latex", "webagg", "tk.", "macosx")
+"""Settings that do not change a look, or need programs that may not be there."""
+MOST_BYTES = 100_000
+
+
+def read_style(path: Path) -> Mapping[str, Any]:
+    """The settings of a `.mplstyle` file.
+
+    Raises:
+        ConfigError: if it cannot be read, or a line is not `name: value` with a name and a value that matplotlib knows.
+    """
+    return dict(_settings(path))
+
+
+def _settings(path: Path) -> Iterator[tuple[str, Any]]:
+    for number, line in enumerate(_text(path).splitlines(), 1):
+        text = re.sub(r"#.*", "", line) if '"' not in line else line
+        name, colon, value = (part.strip() for part in text.partition(":"))
+        if text.strip():
+            yield name, _checked(f"style: {path}:{number}", name, value if colon else None)
+
+
+def _checked(where: str, name: str, value: str | None) -> Any:
+    if value is None:
+        raise ConfigError(f"{where}: a line is no setting; write name: value, such as font.size: 8")
+    if name not in mpl.rcParams:
+        raise ConfigError(f"{where}: '{name[:60]}' is not a setting of matplotlib; {suggest(name[:60], mpl.rcParams)}")
+    if name.startswith(REFUSED):
+        raise ConfigError(f"{where}: {name} is not supported; leave it out")
+    checked: dict[Any, Any] = mpl.RcParams()
+    try:
+        checked[name] = value.strip('"')
+    except ValueError:
+        shown = value[:60]
+        raise ConfigError(f"{where}: '{shown}' is no value of {name}; see the documentation of matplotlib") from None
+    return checked[name]
+
+
+def _text(path: Path) -> str:
+    try:
+        with os.fdopen(open_regular(path, os.O_RDONLY), "rb") as file:
+            return file.read(MOST_BYTES).decode()
+    except UnicodeDecodeError:
+        raise ConfigError(f"style: {path}: is not UTF-8 text; name a .mplstyle file") from None
+    except OSError as error:
+        raise ConfigError(f"style: {path}: cannot be read ({error.strerror}); name a .mplstyle file") from None

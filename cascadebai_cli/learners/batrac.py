@@ -10,9 +10,9 @@ from typing import ClassVar, Literal
 from numpy.typing import ArrayLike
 
 from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.learners.bounds import IteratedLogRadius, batch_racing_radius
 from cascadebai_cli.learners.racing import RacingLearner, RadiusRule, largest
-from cascadebai_cli.learners.radius import IteratedLogRadius, batch_racing_radius
-from cascadebai_cli.model.instance import BoolArray, FloatArray, IntArray
+from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True)

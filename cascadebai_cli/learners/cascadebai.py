@@ -8,12 +8,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.learners.display import OrderName, display_order
-from cascadebai_cli.learners.kl import KLRule
-from cascadebai_cli.learners.list_length import check_list_length
-from cascadebai_cli.learners.racing import RacingLearner, RacingRule, RadiusRule, boundary, pick
-from cascadebai_cli.learners.radius import IteratedLogRadius, cascade_radius
-from cascadebai_cli.model.instance import BoolArray, FloatArray, IntArray
+from cascadebai_cli.learners.bounds import IteratedLogRadius, KLRule, cascade_radius
+from cascadebai_cli.learners.protocol import check_list_length
+from cascadebai_cli.learners.racing import (
+    OrderName,
+    RacingLearner,
+    RacingRule,
+    RadiusRule,
+    boundary,
+    display_order,
+    pick,
+)
+from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
 Confidence = Literal["lil", "kl"]
 

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.learners.list_length import check_list_length
+from cascadebai_cli.learners.protocol import check_list_length
 from cascadebai_cli.learners.racing import LeastObservedFirst, by_mean
-from cascadebai_cli.model.instance import ROUNDING, FloatArray
+from cascadebai_cli.model.problem import ROUNDING, FloatArray
 from cascadebai_cli.theory.budget import least_observations
 
 

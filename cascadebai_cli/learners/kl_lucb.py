@@ -22,11 +22,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.learners.glr import refuse_tolerance, told_apart
-from cascadebai_cli.learners.kl import kl_lower, kl_upper
-from cascadebai_cli.learners.list_length import check_list_length
+from cascadebai_cli.learners.bounds import kl_lower, kl_upper, refuse_tolerance, told_apart
+from cascadebai_cli.learners.protocol import check_list_length
 from cascadebai_cli.learners.racing import by_mean
-from cascadebai_cli.model.instance import BoolArray, FloatArray, IntArray
+from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
 Stopping = Literal["bounds", "glr"]
 

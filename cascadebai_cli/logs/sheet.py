@@ -1,15 +1,142 @@
-"""A text becomes rows of texts under a header; pandas splits them."""
+"""A file of any origin becomes rows of texts under a header."""
 
+import gzip
 import io
+import re
+import sys
 import warnings
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from pathlib import Path
+from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 import pandas as pd
 
 from cascadebai_cli.errors import ConfigError
+
+# --- The text of a file of any origin: compressed or not, in the encodings that spreadsheets write ------------------
+
+
+STDIN = Path("-")
+MOST_BYTES = 100 * 2**20
+GZIP, ZIP = b"\x1f\x8b", b"PK\x03\x04"
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+
+
+def shown(path: Path) -> str:
+    """How messages call a file."""
+    return "stdin" if path == STDIN else str(path)
+
+
+def file_name(path: Path) -> str:
+    """Name of a file without its folder."""
+    return "stdin" if path == STDIN else path.name
+
+
+def text_of(path: Path) -> tuple[str, list[str]]:
+    """The text of a file, `-` being what comes through a pipe, and what was noticed about it.
+
+    Raises:
+        ConfigError: if it is no text, larger than 100 MB, or cannot be read.
+    """
+    name = shown(path)
+    try:
+        content = _content(path)
+    except ConfigError:
+        raise
+    except (OSError, EOFError, zlib.error, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ConfigError(f"{name} cannot be read ({reason}); name a CSV file") from None
+    if len(content) > MOST_BYTES:
+        raise ConfigError(f"{name} has more than {MOST_BYTES >> 20} MB; keep the columns needed, or sum its rows")
+    if content.startswith(ZIP):
+        raise ConfigError(f"{name} is a spreadsheet or an archive; save the sheet as CSV")
+    return _decoded(content, name)
+
+
+def _content(path: Path) -> bytes:
+    if path == STDIN:
+        if sys.stdin is None:
+            raise ConfigError("- is stdin, which is closed; name a CSV file")
+        return _plain(sys.stdin.buffer)
+    if not path.is_file():
+        raise ConfigError(f"{path} is not a file; name a CSV file, or - for what comes through a pipe")
+    with path.open("rb") as file:
+        return _plain(file)
+
+
+def _plain(file: BinaryIO) -> bytes:
+    """What the file holds, not compressed, but one byte more than allowed at most."""
+    content = file.read(MOST_BYTES + 1)
+    if not content.startswith(GZIP):
+        return content
+    with gzip.open(io.BytesIO(content)) as packed:
+        return packed.read(MOST_BYTES + 1)
+
+
+def _decoded(content: bytes, name: str) -> tuple[str, list[str]]:
+    encoding = "utf-16" if content.startswith(UTF_16) else "utf-8-sig"
+    try:
+        return content.decode(encoding), []
+    except UnicodeDecodeError:
+        pass
+    if b"\0" in content:
+        raise ConfigError(f"{name} is not text; save it as CSV in UTF-8")
+    note = f"{name} is not UTF-8 text and is read as Windows-1252; save it in UTF-8 if names look wrong"
+    return content.decode("cp1252", errors="replace"), [note]
+
+
+# --- Numbers as spreadsheets write them -----------------------------------------------------------------------------
+
+
+GAPS = " \u00a0\u202f\u2009'’"
+"""Signs between thousands that stand for nothing else."""
+GROUPS = {sign: re.compile(rf"[-+]?[1-9]\d{{0,2}}(\{sign}\d{{3}})+$") for sign in ",."}
+"""Numbers that have a comma, or a point, before every three digits."""
+YES = {"1", "1.0", "true", "yes", "y", "t"}
+NO = {"0", "0.0", "false", "no", "n", "f"}
+
+
+def numbers_of(texts: "pd.Series[str]") -> tuple["pd.Series[float]", str | None]:
+    """Numbers, NaN for what is none, and a sentence if commas or points were taken for thousands.
+
+    A sign that stands before three digits in every number of the column that has it parts thousands; one that does
+    not is the decimal sign. What is left is `float`'s.
+    """
+    plain = texts.str.translate(dict.fromkeys(map(ord, GAPS)))
+    note = None
+    for sign, pattern in GROUPS.items():
+        having = plain[plain.str.contains(sign, regex=False)]
+        if having.empty:
+            continue
+        grouped = having.str.match(pattern) | having.str.match(r"[-+]?[1-9]\d{0,2}(,\d{3})+\.\d+$")
+        if grouped.all():
+            plain = plain.str.replace(sign, "", regex=False)
+            note = f"{having.iloc[0]} in column {texts.name} is read as {having.iloc[0].replace(sign, '')}"
+        elif sign == ",":
+            plain = plain.str.replace(",", ".", regex=False)
+    return pd.to_numeric(plain.where(~plain.str.contains("_", regex=False)), errors="coerce"), note
+
+
+def fault_of_number(text: str) -> str:
+    """What is wrong with a text that is no number, or none that can be used."""
+    if not text:
+        return "is empty; write a number"
+    if re.fullmatch(r"[-+]?(nan|inf|infinity)", text.lower()) or re.fullmatch(r"[-+]?[\d.]+e\+?\d+", text.lower()):
+        return f"{text} is not a finite number; correct or remove the row"
+    return f"{text!r} is not a number; write one such as 12 or 0.5"
+
+
+def clicks_of(texts: "pd.Series[str]") -> "pd.Series[float]":
+    """1 for a click, 0 for none, NaN for what is neither."""
+    lower = texts.str.lower()
+    return pd.Series(np.select([lower.isin(YES), lower.isin(NO)], [1.0, 0.0], np.nan), index=texts.index)
+
+
+# --- A text becomes rows of texts under a header; pandas splits them ------------------------------------------------
+
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "bar": "|", "space": " "}

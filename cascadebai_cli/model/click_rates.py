@@ -1,6 +1,7 @@
 """Click rates from a comma-separated file with a header row."""
 
 import csv
+import errno
 import io
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -9,7 +10,30 @@ from pathlib import Path
 from typing import TypeVar
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.model.text_file import read_text
+
+# --- Reading a file that somebody has named: a device may never end, so that only so much is read -------------------
+
+
+MOST_BYTES = 100 * 2**20
+
+
+def read_text(path: Path) -> str:
+    """The text of a UTF-8 file or pipe; a byte order mark is left out.
+
+    Raises:
+        OSError: if it cannot be read, or has more than `MOST_BYTES`.
+        UnicodeDecodeError: if it is not UTF-8.
+        ValueError: if the name is none.
+    """
+    with path.open("rb") as file:
+        content = file.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise OSError(errno.EFBIG, f"more than {MOST_BYTES >> 20} MB")
+    return content.decode("utf-8-sig")
+
+
+# --- Click rates from a comma-separated file with a header row ------------------------------------------------------
+
 
 Row = dict[str, str]
 Value = TypeVar("Value")

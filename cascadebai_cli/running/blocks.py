@@ -1,18 +1,168 @@
-"""Cutting a sweep into tasks: about a second of work each, or as many trials as run well side by side."""
+"""A grid is cut into blocks for the workers, by hardness, memory and patience."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import os
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, groupby
-from typing import NamedTuple
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from cascadebai_cli.engines.simulate import ENGINES
-from cascadebai_cli.model.instance import IntArray
-from cascadebai_cli.running.hardness import hardness
-from cascadebai_cli.running.work import Begun, Block, BlockResult
-from cascadebai_cli.running.worker import runs_side_by_side
+from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.model.problem import IntArray
+from cascadebai_cli.running.worker import Begun, Block, BlockResult, runs_side_by_side
 from cascadebai_cli.study.cells import Cell
+
+# --- Which cells are likely to take long, so that they are dealt out first and the time left becomes known early ----
+
+
+def hardness(cell: Cell) -> float:
+    """A guess of the steps of a trial, up to a factor: the sum of `log(1/delta) / gap^2` over observations a step.
+
+    The sum is the order of the paper's bounds (Section 4.1); of the best list, or of as many items of it as a step
+    shows, `mu` are observed. Nothing but the order of work hangs on it.
+    """
+    problem = cell.problem
+    gaps = np.maximum(problem.gaps, max(problem.epsilon, np.finfo(float).tiny ** 0.25))
+    batch = cell.spec.options.get("b")
+    further = (batch if isinstance(batch, int) else cell.K) - 1
+    unseen = 0.0 if cell.feedback.observes_all else problem.sorted_weights[:further]
+    mu = 1 + np.cumprod(np.ones(further) - unseen).sum()
+    return float(np.log(1 / cell.delta) * (gaps**-2.0).sum() / mu)
+
+
+# --- Refusing, before anything runs, trials for which this machine has not enough memory ----------------------------
+
+
+LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+"""Where a container says how much of the machine it may have."""
+GB = 10**9
+
+
+def refuse_too_large(cells: Sequence[Cell], missing: Sequence[IntArray], workers: int) -> None:
+    """Refuse trials that take more memory than there is.
+
+    Args:
+        cells: the cells of the grid.
+        missing: trials to run of each cell.
+        workers: how many trials may run at once.
+
+    Raises:
+        ConfigError: if the largest trials, one a worker, take more than there is.
+    """
+    trials = [min(len(some), workers) for some in missing]
+    each = [trial_memory(cell) if number else 0 for cell, number in zip(cells, trials, strict=True)]
+    at_once = -np.sort(-np.repeat(np.array(each, np.int64), trials))[:workers]
+    there = machine_memory()
+    if there is None or int(at_once.sum()) <= there:
+        return
+    together = f", {len(at_once)} at once {_gb(int(at_once.sum()))}" if len(at_once) > 1 else ""
+    fewer = ", or a smaller --n-jobs" if len(at_once) > 1 else ""
+    raise ConfigError(
+        f"{cells[int(np.argmax(each))].label}: a trial takes about {_gb(max(each))} of memory{together}, but this "
+        f"machine has {_gb(there)}; choose fewer items{fewer}"
+    )
+
+
+def trial_memory(cell: Cell) -> int:
+    """Bytes that a trial takes, about."""
+    return ENGINES[cell.runs_with].memory(cell.L, cell.rewards, cell.most_steps)
+
+
+def machine_memory() -> int | None:
+    """Bytes that this machine, or the container, has; `None` if it does not say."""
+    try:
+        there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return None
+    return min([there, *(int(text) for text in map(_read, LIMITS) if text.isdigit())])
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text().strip()
+    except OSError:
+        return ""
+
+
+def _gb(value: int) -> str:
+    return f"{value / GB:.1f} GB"
+
+
+# --- What is said when trials take long: which cells are in work, and how they can be cut short ---------------------
+
+
+SILENT_SECONDS = 60.0
+MOST_NAMED = 3
+
+
+class Patience:
+    """Says which cells are in work once no trial has ended for a while.
+
+    Args:
+        cells: the cells of the grid.
+        tell: takes the sentence, in a thread of its own.
+        after: seconds.
+    """
+
+    def __init__(self, cells: Sequence[Cell], tell: Callable[[str], None], after: float | None = None) -> None:
+        self._cells, self._tell = cells, tell
+        self._after = SILENT_SECONDS if after is None else after
+        self._out: Counter[int] = Counter()
+        self._heard = threading.Event()
+        self._ended = False
+
+    def hand_out(self, tasks: Iterable[list[Block]]) -> Iterator[list[Block]]:
+        """The tasks, seen as in work from here on."""
+        for blocks in tasks:
+            for block in blocks:
+                self._out[block.position] += len(block.trials)
+            yield blocks
+
+    def take_back(self, result: BlockResult) -> None:
+        """Some trials have ended, or were paused."""
+        ended = len(result.finished) + len(result.failed)
+        self._out[result.position] -= ended + len(result.paused)
+        if ended or not result.paused:
+            self._heard.set()
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._listen, daemon=True).start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
+        self._ended = True
+        self._heard.set()
+
+    def _listen(self) -> None:
+        """One sentence for each silence."""
+        while not self._ended:
+            self._heard.clear()
+            start = time.monotonic()
+            if not self._heard.wait(self._after):
+                self._tell(self.sentence(time.monotonic() - start))
+                self._heard.wait()
+
+    def sentence(self, seconds: float) -> str:
+        """What is in work after so many seconds of silence."""
+        cells = [self._cells[position] for position, trials in sorted(dict(self._out).items()) if trials > 0]
+        names = [cell.label for cell in cells[:MOST_NAMED]] + [f"{len(cells) - MOST_NAMED} more"] * (
+            len(cells) > MOST_NAMED
+        )
+        remedy = (
+            "" if all(cell.max_steps for cell in cells) else "; max_steps, or --max-steps N, caps the steps of a trial"
+        )
+        return f"no trial ended for {seconds:.0f} s; in work: {'; '.join(names)}{remedy}"
+
+
+# --- Cutting a sweep into tasks: about a second of work each, or as many trials as run well side by side ------------
+
 
 Place = tuple[int, int]
 """Position of a cell, and number of a trial."""

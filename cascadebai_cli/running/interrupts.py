@@ -1,10 +1,16 @@
-"""Ctrl-C at a moment when it does no harm."""
+"""What Ctrl-C and a killed process may leave behind."""
 
+import os
+import shutil
 import signal
+import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from types import FrameType
+
+# --- Ctrl-C at a moment when it does no harm ------------------------------------------------------------------------
 
 
 @contextmanager
@@ -52,3 +58,28 @@ def interrupts_held() -> Iterator[None]:
 
 def _in_main_thread() -> bool:
     return threading.current_thread() is threading.main_thread()
+
+
+# --- ----------------------------------------------------------------------------------------------------------------
+#
+# What a sweep that was killed with its workers left in shared memory: its names hold the number of its process.
+
+
+PLACES = ("/dev/shm", tempfile.gettempdir())
+NAMES = ("sem.loky-{}-*", "joblib_memmapping_folder_{}_*")
+
+
+def remove_leftovers(process: int) -> None:
+    """Remove the semaphores and folders of a process that is gone, and nobody else's."""
+    for place in {*PLACES, os.environ.get("JOBLIB_TEMP_FOLDER", PLACES[0])}:
+        for name in NAMES:
+            for path in Path(place).glob(name.format(process)):
+                with suppress(OSError):
+                    _remove(path)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()

@@ -1,26 +1,90 @@
-"""Running the missing trials of a sweep: in this process, on all cores, or on a dask cluster."""
+"""Blocks are run on all workers, and their results come back as they are done."""
 
 import os
 import re
+import shlex
 import warnings
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
+from hashlib import sha256
+from pathlib import Path
 from pickle import PicklingError
 from typing import Any, Literal, Protocol
 
 from cascadebai_cli.errors import CascadeError, ConfigError
-from cascadebai_cli.model.instance import IntArray
-from cascadebai_cli.running.blocks import BlockQueue
+from cascadebai_cli.learners.own import plugin_code, sent_along, take_in
+from cascadebai_cli.model.problem import IntArray
+from cascadebai_cli.running.blocks import BlockQueue, Patience, refuse_too_large
 from cascadebai_cli.running.cluster import connected, cores, run_tasks
-from cascadebai_cli.running.code import code_of, run_checked
 from cascadebai_cli.running.interrupts import interrupts_held
-from cascadebai_cli.running.memory import refuse_too_large
-from cascadebai_cli.running.patience import Patience
-from cascadebai_cli.running.work import Block, BlockResult, Settings
-from cascadebai_cli.running.worker import enter
+from cascadebai_cli.running.watch import Watch
+from cascadebai_cli.running.worker import Block, BlockResult, Settings, enter, run_blocks
+from cascadebai_cli.store.files import open_to_write, writing_to
 from cascadebai_cli.study.cells import Cell
+from cascadebai_cli.version import __version__
+
+# --- Whether a worker runs the code of its parent: rows of two versions must not mix --------------------------------
+
+
+def _hash_of_package() -> str:
+    folder = Path(__file__).parents[1]
+    files = sorted((path.relative_to(folder).as_posix(), path) for path in folder.rglob("*.py"))
+    return sha256(
+        b"".join(f"{name} {sha256(path.read_bytes()).hexdigest()}\n".encode() for name, path in files)
+    ).hexdigest()
+
+
+PACKAGE = _hash_of_package()
+"""Hash of the sources of this package, as they were when this process began to work."""
+
+
+@dataclass(frozen=True)
+class Code:
+    """What a parent runs.
+
+    Args:
+        plugins: learner of one's own -> hash of its code.
+        live: those of them that no process could import -> the class.
+        version, package: of this package, and the hash of its sources.
+    """
+
+    plugins: Mapping[str, str]
+    live: Mapping[str, type]
+    version: str = __version__
+    package: str = PACKAGE
+
+
+def code_of(cells: Sequence[Cell]) -> Code:
+    """The code that runs these cells in this process."""
+    own = {cell.spec.algorithm for cell in cells if cell.is_own}
+    return Code({name: plugin_code(name) for name in own}, sent_along(own))
+
+
+def run_checked(code: Code, settings: Settings, blocks: list[Block]) -> list[BlockResult]:
+    """`run_blocks` in a worker that has the code of its parent.
+
+    Raises:
+        CascadeError: if it has not, or as there.
+    """
+    if code.package != PACKAGE:
+        raise CascadeError(
+            f"a worker holds other sources of cascadebai (version {__version__}) than the sweep "
+            f"(version {code.version}); install the same cascadebai on all machines and restart the workers"
+        )
+    take_in(code.live)
+    for name in {block.cell.spec.algorithm for block in blocks if block.cell.is_own}:
+        if code.plugins[name] != plugin_code(name):
+            raise CascadeError(
+                f"{name}: a worker holds other code than the sweep, of it or of what it imports; restart the workers "
+                "of a cluster, undo changes made since the sweep began, or sweep with the new code into another --out"
+            )
+    return run_blocks(settings, blocks)
+
+
+# --- Running the missing trials of a sweep: in this process, on all cores, or on a dask cluster ---------------------
+
 
 BackendName = Literal["loky", "dask", "sequential"]
 
@@ -230,3 +294,73 @@ def _close(results: Generator[Any, None, None]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         results.close()
+
+
+# --- Telling about trials that raised, so that each can be repeated -------------------------------------------------
+
+
+MOST_SHOWN = 10
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """How a trial of a study is run again.
+
+    Args:
+        config: file of the study.
+        seed: root seed.
+        given: on the command line, as far as it changes cells.
+    """
+
+    config: Path
+    seed: int
+    given: Sequence[str] = ()
+
+    def command(self, cell: Cell, trial: int) -> str:
+        """The command that runs exactly this trial."""
+        words = ["cascadebai", "run", str(self.config), "--cell", cell.cell_id, *self.given]
+        return shlex.join([*words, "--trial", str(trial), "--seed", str(self.seed)])
+
+
+class Failures:
+    """Counts failed trials; tells about the first ones and keeps where all came from.
+
+    Args:
+        cells: cells of the grid.
+        watch: is warned.
+        repeat: how a trial is repeated; none if there is no command that does.
+        log: file for the tracebacks, none by default.
+    """
+
+    def __init__(
+        self, cells: Sequence[Cell], watch: Watch, repeat: Repeat | None = None, log: Path | None = None
+    ) -> None:
+        self.cells, self.watch, self.repeat, self.log = cells, watch, repeat, log
+        self.count = 0
+
+    def clear(self) -> None:
+        """Forget the failures of an earlier sweep: their trials run again."""
+        if self.log is not None:
+            self.log.unlink(missing_ok=True)
+
+    def update(self, result: BlockResult) -> None:
+        """Take in the failures of a block."""
+        cell = self.cells[result.position]
+        for failed in result.failed:
+            self.count += 1
+            text = f"trial {failed.trial} of {cell.label} (cell {cell.cell_id}) failed: {failed.error}"
+            text += f"; repeat it with: {self.repeat.command(cell, failed.trial)}" if self.repeat else ""
+            if self.count <= MOST_SHOWN:
+                self.watch.warn(text)
+            self._keep(f"{text}\n{failed.trace}\n")
+
+    def _keep(self, text: str) -> None:
+        if self.log is not None:
+            with writing_to(self.log), os.fdopen(open_to_write(self.log, os.O_APPEND), "ab") as file:
+                file.write(text.encode(errors="backslashreplace"))
+
+    def conclude(self) -> None:
+        """Say how many there were, if any."""
+        if self.count:
+            where = f"; all of them with their tracebacks: {self.log}" if self.log else ""
+            self.watch.warn(f"{self.count} trial{'s' * (self.count > 1)} failed{where}")

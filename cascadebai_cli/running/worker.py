@@ -1,4 +1,4 @@
-"""What runs in a worker: blocks of trials in, small rows out."""
+"""What a worker does: its task, the generators of its trials, its surroundings."""
 
 import os
 import signal
@@ -6,30 +6,185 @@ import threading
 import time
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from cascadebai_cli.engines.jobs import Enough, Job, Paused
-from cascadebai_cli.engines.run import Run
-from cascadebai_cli.engines.simulate import (
-    ENGINES,
-    Engine,
-    Trial,
-    new_job,
-    simulate,
-)
+from cascadebai_cli.engines.jobs import Enough, Job, Paused, Run
+from cascadebai_cli.engines.simulate import ENGINES, Engine, Trial, new_job, simulate
 from cascadebai_cli.errors import CascadeError
 from cascadebai_cli.learners.protocol import Learner
-from cascadebai_cli.model.instance import Instance, IntArray
-from cascadebai_cli.running.seeds import learner_generator, trial_generator
-from cascadebai_cli.running.surroundings import as_before, said
-from cascadebai_cli.running.work import Begun, Block, BlockResult, Failed, NotRepeatable, Settings, engine_versions
-from cascadebai_cli.store.row import row_of
-from cascadebai_cli.store.schema import TrialRow
+from cascadebai_cli.model.problem import Instance, IntArray
+from cascadebai_cli.store.columns import TrialRow
+from cascadebai_cli.store.trials import row_of
 from cascadebai_cli.study.cells import Cell
+
+# --- The only place where generators of trials are made -------------------------------------------------------------
+
+
+def trial_seed(root: int, cell_id: str, trial: int) -> np.random.SeedSequence:
+    """Seed of a trial, from the root seed, the content of the cell and the trial's number.
+
+    Args:
+        root: root seed of the study.
+        cell_id: hexadecimal hash of the cell, a multiple of 8 digits; each 8 digits are one word.
+        trial: from 0.
+    """
+    words = (int(cell_id[i : i + 8], 16) for i in range(0, len(cell_id), 8))
+    return np.random.SeedSequence(root, spawn_key=(*words, trial))
+
+
+def trial_generator(root: int, cell_id: str, trial: int) -> np.random.Generator:
+    """The trial's own generator; arguments as for `trial_seed`."""
+    return _generator(trial_seed(root, cell_id, trial))
+
+
+def learner_generator(root: int, cell_id: str, trial: int) -> np.random.Generator:
+    """For a learner that draws: the first child of the trial's seed, so that outcomes stay what they are."""
+    return _generator(trial_seed(root, cell_id, trial).spawn(1)[0])
+
+
+def _generator(seed: np.random.SeedSequence) -> np.random.Generator:
+    return np.random.Generator(np.random.PCG64DXSM(seed))
+
+
+# --- What a learner of one's own may do to the process that it runs in, and how an error of it is said --------------
+
+
+@contextmanager
+def as_before() -> Iterator[None]:
+    """Afterwards the working directory is what it was; a process that was forked in between ends here.
+
+    It would go on as a second writer of the same sweep, or a second worker behind the same pipe.
+    """
+    process, folder = os.getpid(), _folder()
+    try:
+        yield
+    finally:
+        if os.getpid() != process:
+            os._exit(1)
+        if folder and folder != _folder():
+            os.chdir(folder)
+
+
+def _folder() -> str | None:
+    try:
+        return os.getcwd()
+    except OSError:  # it was removed
+        return None
+
+
+def said(error: BaseException) -> str:
+    """An error in one line, whatever its text is."""
+    name = type(error).__name__
+    try:
+        lines = str(error).splitlines()
+    except Exception:
+        lines = []
+    return f"{name}: {lines[0]}" if lines and lines[0] else name
+
+
+# --- The work of a worker: what it is given, and what it gives back -------------------------------------------------
+
+
+HAND_BACK_SECONDS = 20.0
+
+
+class Begun(NamedTuple):
+    """A trial that was paused; it goes on in any process.
+
+    Attributes:
+        trial: its number.
+        learner: as it stands after `steps` steps.
+        seconds: that these took.
+    """
+
+    trial: int
+    learner: Learner
+    steps: int
+    seconds: float
+
+
+class Block(NamedTuple):
+    """Some trials of one cell.
+
+    Attributes:
+        cell: the cell; `items`, the names, may be left out.
+        position: place of the cell in the grid.
+        trials: numbers of the trials.
+        twice: whether the first of them is run twice, to see that it can be repeated.
+        begun: those of them that were paused.
+    """
+
+    cell: Cell
+    position: int
+    trials: tuple[int, ...]
+    twice: bool = False
+    begun: tuple[Begun, ...] = ()
+
+
+def engine_versions() -> dict[str, int]:
+    """Version of each engine of this program."""
+    return {name: engine.version for name, engine in ENGINES.items()}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is the same for all blocks of a sweep.
+
+    Args:
+        seed: the root seed.
+        fail_fast: whether a block ends at its first trial that raises.
+        with_items: whether finished trials carry the items found and the clicks expected.
+        engine_versions: of the parent; a worker with others refuses.
+        seconds: after which trials that run side by side are handed back, those that have not ended paused.
+    """
+
+    seed: int
+    fail_fast: bool = False
+    with_items: bool = False
+    engine_versions: Mapping[str, int] = field(default_factory=engine_versions)
+    seconds: float = HAND_BACK_SECONDS
+
+
+class NotRepeatable(CascadeError):
+    """A learner of one's own whose rows nobody could make again; the sweep ends.
+
+    Args:
+        text: the sentence.
+        algorithm: its name.
+    """
+
+    def __init__(self, text: str, algorithm: str) -> None:
+        super().__init__(text, algorithm)
+        self.algorithm = algorithm
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class Failed(NamedTuple):
+    """A trial that raised: the error in one line, and where it came from."""
+
+    trial: int
+    error: str
+    trace: str
+
+
+class BlockResult(NamedTuple):
+    """What became of the trials of one block."""
+
+    position: int
+    finished: list[TrialRow]
+    failed: list[Failed]
+    paused: tuple[Begun, ...] = ()
+
+
+# --- What runs in a worker: blocks of trials in, small rows out -----------------------------------------------------
+
 
 WATCH_SECONDS = 0.2
 """How often a worker looks whether its parent still lives."""

@@ -1,9 +1,6 @@
-"""Files of a result directory: written so that no reader ever meets half of one, errors as one plain sentence.
+"""Files are written whole or not at all, and every error of a file is one sentence."""
 
-Only regular files are opened, as a device or a pipe may never end; and what is written goes into no other place
-that a link of this name points to.
-"""
-
+import errno
 import hashlib
 import os
 import stat
@@ -12,9 +9,20 @@ from contextlib import contextmanager, suppress
 from errno import EEXIST, EINVAL, EISDIR, ELOOP, ENOTDIR
 from io import BufferedReader
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cascadebai_cli.errors import CascadeError, ConfigError
-from cascadebai_cli.text.clean import for_shell
+from cascadebai_cli.text.table import for_shell
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+# --- Files of a result directory: written so that no reader ever meets half of one, errors as one plain sentence ----
+#
+# Only regular files are opened, as a device or a pipe may never end; and what is written goes into no other place
+# that a link of this name points to.
+
 
 AGAIN = "run the sweep again"
 """The remedy for a file that is not what a sweep writes."""
@@ -153,3 +161,58 @@ def sync_directory(directory: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+# --- Writing what a user asked for, so that a reader never sees half a file -----------------------------------------
+
+
+def write_bytes(path: Path, content: bytes, *, through: bool = True) -> None:
+    """Put `content` in `path` at once, or leave what was there.
+
+    Args:
+        path: where.
+        content: what.
+        through: whether a device or a pipe, which a user has named, is written to; else it is replaced.
+
+    Raises:
+        CascadeError: if the file cannot be written.
+    """
+    try:
+        if path.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        _make_parent(path)
+        if through and path.exists() and not path.is_file():
+            path.write_bytes(content)
+        else:
+            replace_file(path, [content])
+    except OSError as error:
+        raise CascadeError(f"{path} cannot be written ({error.strerror}); {_remedy_for_output(error)}") from error
+
+
+def _make_parent(path: Path) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise NotADirectoryError(errno.ENOTDIR, f"{path.parent} is not a directory") from None
+
+
+def _remedy_for_output(error: OSError) -> str:
+    if error.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", None)):
+        return "free some space or choose another place"
+    if error.errno == errno.EPIPE:
+        return "who was to read it has ended; choose another place"
+    return "choose another place"
+
+
+def write_table(path: Path, table: "pd.DataFrame", *, through: bool = True) -> None:
+    """Write `table` as CSV; arguments as for `write_bytes`.
+
+    Raises:
+        CascadeError: if the file cannot be written.
+    """
+    write_bytes(path, table_bytes(table), through=through)
+
+
+def table_bytes(table: "pd.DataFrame") -> bytes:
+    """`table` as CSV; ten digits are more than a fit has, and hide how a machine rounds."""
+    return table.to_csv(index=False, float_format="%.10g", lineterminator="\n").encode()

@@ -15,10 +15,9 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from cascadebai_cli.model.instance import BoolArray, IntArray
-from cascadebai_cli.store.codes import CODES
+from cascadebai_cli.model.problem import BoolArray, IntArray
+from cascadebai_cli.store.columns import CODES, JOURNAL, TrialRow
 from cascadebai_cli.store.files import open_to_write, reading, replace_file, writing_to
-from cascadebai_cli.store.schema import JOURNAL, TrialRow
 
 SYNC_SECONDS = 1.0
 """What the system has taken survives a killed process at once, a power cut after this time."""

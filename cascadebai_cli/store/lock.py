@@ -1,15 +1,92 @@
-"""One writer for a result directory, who knows whether it still is the one that it holds."""
+"""One writer at a time for a directory."""
 
+import json
 import os
+import platform
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from errno import EACCES, EAGAIN, EINVAL, ENOLCK, ENOSYS, EOPNOTSUPP
+from errno import EACCES, EAGAIN, EBUSY, EINVAL, ENOLCK, ENOSYS, EOPNOTSUPP, EXDEV
+from itertools import count
 from pathlib import Path
 
-from cascadebai_cli.errors import CascadeError
+from cascadebai_cli.errors import CascadeError, ConfigError
+from cascadebai_cli.store.columns import FAILURES, JOURNAL, LOCK, MANIFEST, OWNER, SUMMARY_CSV, TIMINGS_CSV, TRIALS_CSV
 from cascadebai_cli.store.files import make_directory, open_to_write, reading, writing_to
-from cascadebai_cli.store.owner import gone, owning, this_process
-from cascadebai_cli.store.schema import LOCK
+
+# --- One writer where the file system has no locks: a file that says which process writes ---------------------------
+
+
+def this_process() -> str:
+    """Machine and number of this process, as a file holds them."""
+    return f"{platform.node()} {os.getpid()}"
+
+
+def gone(text: str) -> int | None:
+    """The number of the process that a text names, if it was one of this machine and is gone."""
+    host, _, process = text.rpartition(" ")
+    if host != platform.node() or not process.isdecimal() or _alive(int(process)):
+        return None
+    return int(process)
+
+
+@contextmanager
+def owning(directory: Path) -> Iterator[None]:
+    """Own the directory; what a process of this machine that is gone has left is taken over.
+
+    Raises:
+        CascadeError: if another process owns it, or it cannot be written to.
+    """
+    path, mine = directory / OWNER, this_process()
+    if _left(path):
+        path.unlink(missing_ok=True)
+    try:
+        with writing_to(path), os.fdopen(open_to_write(path, os.O_EXCL), "w", encoding="utf-8") as file:
+            file.write(mine)
+    except CascadeError as error:
+        raise (_taken(path) if isinstance(error.__cause__, FileExistsError) else error) from None
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            if path.read_text(encoding="utf-8") == mine:
+                path.unlink()
+
+
+def _left(path: Path) -> bool:
+    """Whether the owner was a process of this machine, which is gone."""
+    return gone(_owner(path)) is not None
+
+
+def _owner(path: Path) -> str:
+    if not path.exists():
+        return ""
+    with reading(path) as file:
+        return file.read(1000).decode(errors="replace")
+
+
+def _alive(process: int) -> bool:
+    """Whether a process runs; where only killing it would tell, it is taken to run."""
+    if os.name != "posix":
+        return True
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        pass
+    return True
+
+
+def _taken(path: Path) -> CascadeError:
+    host, _, process = _owner(path).rpartition(" ")
+    return CascadeError(
+        f"{path.parent} belongs to process {process or 'unknown'} on {host or 'an unknown machine'}, as its file "
+        f"system has no locks; wait until that has ended, or remove {path} if no sweep is running there"
+    )
+
+
+# --- One writer for a result directory, who knows whether it still is the one that it holds -------------------------
+
 
 NO_LOCKS = (EINVAL, ENOLCK, ENOSYS, EOPNOTSUPP)
 """Errors of a file system that has no locks."""
@@ -115,3 +192,76 @@ def _locked(handle: int, directory: Path) -> bool:
             "goes on from there), or name another directory with --out"
         ) from None
     return True
+
+
+# --- Making room: an earlier result is moved, never deleted; what no sweep made is neither moved nor written to -----
+
+
+WRITTEN = (MANIFEST, JOURNAL, TRIALS_CSV, SUMMARY_CSV, TIMINGS_CSV, FAILURES)
+"""What a sweep writes, and what would be lost if the files of these names were somebody else's."""
+MARKS = {"config", "config_hash", "engine_version"}
+"""Keys that all manifests of sweeps have, and nobody else's."""
+
+
+def refuse_foreign(directory: Path) -> None:
+    """Refuse a directory with files of the names that a sweep writes, unless its manifest says that a sweep made it.
+
+    Raises:
+        ConfigError: if there are.
+    """
+    found = [name for name in WRITTEN if (directory / name).exists()]
+    if found and not _has_marks(directory / MANIFEST):
+        raise ConfigError(
+            f"{directory} holds a {found[0]}, but no {MANIFEST} that says that a sweep made it; nothing there is "
+            "touched: name another directory with --out"
+        )
+
+
+def _has_marks(path: Path) -> bool:
+    if not path.exists():
+        return False
+    with reading(path) as file:
+        try:
+            found = json.load(file)
+        except (ValueError, RecursionError):
+            return False
+    return isinstance(found, dict) and set(found) >= MARKS
+
+
+def move_aside(directory: Path) -> Path | None:
+    """Rename a result directory to `NAME.old1`, or the next that is free, and make an empty one in its place.
+
+    Returns:
+        where everything is now, `None` if no sweep was there.
+
+    Raises:
+        ConfigError: if somebody else made it, or the program runs inside it.
+        CascadeError: if another sweep writes to the directory, or it cannot be moved.
+    """
+    refuse_foreign(directory)
+    if not (directory / MANIFEST).exists():
+        return None
+    place = directory.resolve()
+    if Path.cwd().is_relative_to(place):
+        raise ConfigError(f"{directory} is to be moved, but you are in it; run the same command from outside")
+    with only_writer(directory), writing_to(directory):
+        target = next(path for path in _beside(place) if not path.exists())
+        _rename(place, target)
+    make_directory(place)
+    return target
+
+
+def _rename(place: Path, target: Path) -> None:
+    try:
+        place.rename(target)
+    except OSError as error:
+        if error.errno not in (EBUSY, EXDEV):
+            raise
+        raise CascadeError(
+            f"{place} cannot be renamed ({error.strerror}), as it is a mount point or in use; move its files yourself, "
+            "or name another directory with --out"
+        ) from error
+
+
+def _beside(place: Path) -> Iterator[Path]:
+    return (place.with_name(f"{place.name}.old{number}") for number in count(1))

@@ -1,6 +1,6 @@
-"""`summary.csv`, one row a cell (how many steps, how sure, how often wrong): computed, written, read and checked."""
+"""`summary.csv`, and the writing of all tables."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,12 +8,19 @@ import numpy as np
 import pandas as pd
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.model.instance import FloatArray
+from cascadebai_cli.model.problem import FloatArray
+from cascadebai_cli.store.columns import BUDGET_STATISTICS, CELL, SUMMARY_COLUMNS, SUMMARY_CSV, TIMINGS_CSV, TRIALS_CSV
 from cascadebai_cli.store.files import AGAIN, write_atomically
-from cascadebai_cli.store.intervals import binomial_interval, mean_interval
-from cascadebai_cli.store.schema import BUDGET_STATISTICS, CELL, SUMMARY_COLUMNS, SUMMARY_CSV, TRIALS_CSV
-from cascadebai_cli.store.tables import read_table
-from cascadebai_cli.store.trials import CHUNK, read_trials
+from cascadebai_cli.store.intervals import Limits, binomial_interval, limits_of, mean_interval, trials_of
+from cascadebai_cli.store.journal import Stored
+from cascadebai_cli.store.lock import Held
+from cascadebai_cli.store.manifest import Manifest, now, write_manifest
+from cascadebai_cli.store.trials import CHUNK, InGrid, read_table, read_trials, write_timings, write_trials
+
+# --- ----------------------------------------------------------------------------------------------------------------
+#
+# `summary.csv`, one row a cell (how many steps, how sure, how often wrong): computed, written, read and checked.
+
 
 MOST = 2**53
 """Beyond this, numbers with a decimal point are not exact any more."""
@@ -137,3 +144,37 @@ def _checks(t: pd.DataFrame) -> Iterator[tuple[str, "pd.Series[bool]", str]]:
 
 def _whole(values: "pd.Series[Any]", least: int) -> "pd.Series[bool]":
     return values.between(least, MOST) & (values % 1 == 0)
+
+
+# --- The tables of a result directory, made from its journal --------------------------------------------------------
+
+
+def write_tables(held: Held, manifest: Manifest, cells: Sequence[InGrid], stored: Stored, shown: Limits | None) -> bool:
+    """Write the tables and close the manifest.
+
+    Args:
+        held: the directory.
+        manifest: of its sweep.
+        cells: in the order of the grid.
+        stored: the rows.
+        shown: trials with these numbers and above stay out of the tables; none do by default.
+
+    Returns:
+        whether no trial of the config is missing.
+
+    Raises:
+        CascadeError: if a file cannot be written, or the directory is not there any more.
+    """
+    held.check()
+    digest = write_trials(held.directory, cells, stored, shown)
+    held.check()
+    tables = {
+        TIMINGS_CSV: write_timings(held.directory, cells, stored, shown),
+        SUMMARY_CSV: write_summary(held.directory),
+    }
+    held.check()
+    limits = limits_of(trials_of(manifest.config), stored, (cell.cell_id for cell in cells))
+    complete = not any(len(stored.missing(cell_id, trials)) for cell_id, trials in limits.items())
+    end = {"end": manifest.end or now(), "complete": complete, "rows_sha256": digest, "tables": tables}
+    write_manifest(held.directory, manifest.model_copy(update=end))
+    return complete

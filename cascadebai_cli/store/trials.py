@@ -1,24 +1,135 @@
-"""`trials.csv`: written from the journal, read back and checked; the same bytes whatever happened on the way."""
+"""The tables of trials: what is kept of a trial, `trials.csv` and `timings.csv`."""
 
 import csv
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import repeat
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any, Protocol
 
 import pandas as pd
 from numpy.typing import NDArray
 
-from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.store.codes import CODES
+from cascadebai_cli.engines.jobs import Run
+from cascadebai_cli.errors import CascadeError, ConfigError
+from cascadebai_cli.model.problem import Instance
+from cascadebai_cli.store.columns import (
+    BUDGET,
+    CELL,
+    CODES,
+    MOST_COUNT,
+    OUTCOME,
+    STATUSES,
+    TIMES_COLUMNS,
+    TIMES_CSV,
+    TIMING_COLUMNS,
+    TIMINGS_CSV,
+    TRIAL_COLUMNS,
+    TRIALS_CSV,
+    Columns,
+    TrialRow,
+)
 from cascadebai_cli.store.files import AGAIN, reading, write_atomically
+from cascadebai_cli.store.intervals import Limits
 from cascadebai_cli.store.journal import Stored
-from cascadebai_cli.store.schema import BUDGET, CELL, MOST_COUNT, OUTCOME, STATUSES, TRIAL_COLUMNS, TRIALS_CSV, TrialRow
-from cascadebai_cli.store.tables import ALL_DIGITS, refuse_long_header
-from cascadebai_cli.store.wanted import Limits
-from cascadebai_cli.study.messages import show
+from cascadebai_cli.study.cells import Cell
+from cascadebai_cli.study.document import show
+
+# --- What is kept of a trial: the value of each column of `trials.csv`, from its run --------------------------------
+
+
+def row_of(cell: Cell, problem: Instance, trial: int, run: Run, items: Sequence[int], seconds: float) -> TrialRow:
+    """The row of a trial.
+
+    Args:
+        cell, trial: which trial.
+        problem: the instance of the cell.
+        run: what the engine returned.
+        items: those found, as indices into the weights of the cell.
+        seconds: wall time.
+
+    Raises:
+        CascadeError: if the run did not end after as many steps as can be counted.
+    """
+    if run.status == "capped" and run.steps not in (cell.max_steps, cell.budget):
+        raise CascadeError(
+            f"no end after {run.steps:,} steps, and more cannot be counted; choose a larger gap or epsilon, or a "
+            "max_steps"
+        )
+    status = "answered" if cell.answers else run.status
+    return TrialRow(
+        cell_id=cell.cell_id,
+        trial=trial,
+        status=status,
+        steps=run.steps,
+        observations=run.observations,
+        correct=None if status == "capped" else problem.is_correct(items),
+        seconds=seconds,
+        right=problem.right(items) if cell.answers else None,
+    )
+
+
+# --- CSV tables of a result directory: read with all digits and the types of their columns, or one plain sentence ---
+
+
+_PANDAS = tuple(int(part) for part in pd.__version__.split(".")[:2])
+ALL_DIGITS: dict[str, Any] = {} if _PANDAS >= (3, 1) else {"float_precision": "round_trip"}
+"""For `read_csv`: before pandas 3.1 the last digit of a number may differ without it, later ones warn of it."""
+
+
+LONGEST_HEADER = 100_000
+"""Bytes of a header: a table of somebody else may have a million columns, which takes long to read."""
+
+
+def refuse_long_header(path: Path, remedy: str) -> None:
+    """Refuse a table whose header is too long.
+
+    Raises:
+        ConfigError: if it is.
+    """
+    with reading(path) as file:
+        if len(file.readline(LONGEST_HEADER)) == LONGEST_HEADER:
+            raise ConfigError(f"{path}: the header has {LONGEST_HEADER} bytes or more, so no sweep wrote it; {remedy}")
+
+
+def read_table(path: Path, columns: Columns, remedy: str) -> pd.DataFrame:
+    """A CSV file; words stay text, and an empty field is missing.
+
+    Args:
+        path: the file.
+        columns: columns that it must have; those of numbers hold nothing else.
+        remedy: what to do if it is damaged.
+
+    Raises:
+        ConfigError: if it is missing, cannot be read or is not such a table.
+    """
+    refuse_long_header(path, remedy)
+    words = {name: str for name, kind in columns.items() if kind is str}
+    try:
+        with reading(path) as file:
+            table: pd.DataFrame = pd.read_csv(
+                file,
+                dtype=words,
+                keep_default_na=False,
+                na_values=[""],
+                low_memory=False,
+                **ALL_DIGITS,
+            )
+    except ConfigError:
+        raise
+    except ValueError as error:
+        raise ConfigError(f"{path}: not a table ({str(error).strip()}); {remedy}") from error
+    for name in columns:
+        if name not in table:
+            raise ConfigError(f"{path}: column {name} is missing; {remedy}")
+        if name not in words and len(table) and not pd.api.types.is_numeric_dtype(table[name]):
+            raise ConfigError(f"{path}: column {name} is not all numbers; {remedy}")
+    return table
+
+
+# --- `trials.csv`: written from the journal, read back and checked; the same bytes whatever happened on the way -----
+
 
 CHUNK = 20_000
 """Rows that are in memory at once, unless a single cell has more."""
@@ -210,3 +321,54 @@ def _faults(row: Mapping[str, str]) -> Iterator[str]:
         right, what = _STATUS if name == "status" else _RIGHT[kind]
         if not right(row[name]):
             yield f"{name}: {show(row[name])} is not {what}"
+
+
+# --- How long trials took: `timings.csv`, trial by trial, and `times.csv`, which is kept of it in a reference -------
+
+
+def write_timings(directory: Path, cells: Sequence[InGrid], stored: Stored, limits: Limits | None = None) -> str:
+    """Write `timings.csv`, the wall time of each trial; arguments and result as for `write_trials`."""
+    header = ",".join(TIMING_COLUMNS) + "\n"
+    rows = (
+        f"{cell.cell_id},{row['trial']},{row['seconds']:.6f}\n"
+        for cell in cells
+        for row in rows_below(stored, cell, limits)
+    )
+    return write_atomically(directory / TIMINGS_CSV, chain([header], rows))
+
+
+def write_times(directory: Path, times: pd.DataFrame) -> None:
+    """Write `times.csv`, as from `times_of`."""
+    text = times.to_csv(index=False, float_format="%.6g", lineterminator="\n")
+    write_atomically(directory / TIMES_CSV, [text])
+
+
+def times_of(directory: Path, summary: pd.DataFrame) -> pd.DataFrame:
+    """Time on one core of each instance and learner: from `timings.csv`, or `times.csv` where only that was kept.
+
+    Args:
+        directory: the result directory.
+        summary: its cells.
+
+    Returns:
+        columns `TIMES_COLUMNS`; empty if neither file is there.
+
+    Raises:
+        ConfigError: if the file is damaged.
+    """
+    timings, times = directory / TIMINGS_CSV, directory / TIMES_CSV
+    if timings.exists():
+        return _times(summary, _read(timings, TIMING_COLUMNS))
+    return _read(times, TIMES_COLUMNS) if times.exists() else pd.DataFrame(columns=list(TIMES_COLUMNS))
+
+
+def _read(path: Path, columns: Columns) -> pd.DataFrame:
+    remedy = f"it needs the columns {', '.join(columns)}; sweep with --collect to write it again"
+    return read_table(path, columns, remedy)[list(columns)]
+
+
+def _times(summary: pd.DataFrame, timings: pd.DataFrame) -> pd.DataFrame:
+    trials = timings.merge(summary[["cell_id", "instance", "learner"]], on="cell_id")
+    grouped = trials.groupby(["instance", "learner"], sort=False)["seconds"]
+    times = grouped.agg(trials="count", total="sum", mean_seconds="mean").reset_index()
+    return times.set_axis(list(TIMES_COLUMNS), axis=1)

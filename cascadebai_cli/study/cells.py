@@ -7,15 +7,13 @@ from functools import cached_property
 
 import numpy as np
 
-from cascadebai_cli.engines.reward_table import TableShape
+from cascadebai_cli.engines.outcomes import TableShape
 from cascadebai_cli.engines.simulate import EngineName, resolve_engine
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.learners.own_code import is_own
-from cascadebai_cli.learners.plugins import MakeGenerator, plugin_code, same_generator
+from cascadebai_cli.learners.own import MakeGenerator, is_own, plugin_code, same_generator
 from cascadebai_cli.learners.protocol import Learner, can_answer
 from cascadebai_cli.learners.registry import LearnerSpec, knows_budget
-from cascadebai_cli.model.feedback import Feedback
-from cascadebai_cli.model.instance import FloatArray, Instance
+from cascadebai_cli.model.problem import Feedback, FloatArray, Instance
 from cascadebai_cli.study.fields import PermutationName
 from cascadebai_cli.study.learners import non_default_options
 

@@ -1,8 +1,11 @@
-"""Reading a config: a `Study` that is valid at every point of its grid, or one line that says what is wrong."""
+"""A config is read, completed by what the command line says, and validated once."""
 
+import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from decimal import Decimal
 from functools import reduce
+from numbers import Integral, Real
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -10,18 +13,42 @@ from typing import Any
 from pydantic import ValidationError
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.learners.own_code import is_own
-from cascadebai_cli.study.document import END, Document, KeyPath, Override, load_yaml, read_value
-from cascadebai_cli.study.fields import Context
-from cascadebai_cli.study.messages import mistakes
-from cascadebai_cli.study.plain import plain
-from cascadebai_cli.study.spread import spread_out
+from cascadebai_cli.learners.own import is_own
+from cascadebai_cli.study.document import END, Document, KeyPath, Override, load_yaml, mistakes, read_value
+from cascadebai_cli.study.fields import MOST_TRIALS, Context, most_of, spread_out
 from cascadebai_cli.study.study import DEFAULT_LEARNER, Study
+from cascadebai_cli.text.numbers import count
 
 __all__ = ["Override", "Study", "load_study", "own_learner", "setting", "stored_study", "study_of"]
 
 
-NOTHING: Mapping[KeyPath, str] = MappingProxyType({})
+# --- Values of Python as YAML would give them, so that a study may be written with arrays, fractions and paths ------
+
+
+def plain(value: Any) -> Any:
+    """Numbers of Python's own, lists, and mappings with keys of text; anything else as it is.
+
+    What has `tolist`, as arrays and columns of tables have, is a list, or a number if it is one.
+    """
+    if isinstance(value, Mapping):
+        return {str(key): plain(part) for key, part in value.items()}
+    if hasattr(value, "tolist") and not isinstance(value, type):
+        value = value.tolist()
+    if isinstance(value, list | tuple | range):
+        return [plain(part) for part in value]
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real | Decimal):
+        return float(value)
+    return os.fspath(value) if isinstance(value, os.PathLike) else value
+
+
+# --- Reading a config: a `Study` that is valid at every point of its grid, or one line that says what is wrong ------
+
+
+NO_CALLS: Mapping[KeyPath, str] = MappingProxyType({})
 
 
 def load_study(path: Path | str, overrides: Sequence[Override] = ()) -> Study:
@@ -38,7 +65,7 @@ def study_of(
     given: Mapping[str, Any],
     overrides: Sequence[Override] = (),
     name: str = "study",
-    called: Mapping[KeyPath, str] = NOTHING,
+    called: Mapping[KeyPath, str] = NO_CALLS,
 ) -> Study:
     """The study of a config that is given as values of Python.
 
@@ -107,3 +134,85 @@ def stored_study(config: Mapping[str, Any], where: Path, folder: Path | None = N
     except ValidationError as error:
         at, text = mistakes(error, config)[0]
         raise ConfigError(f"{where}: the config is not valid any more: {'.'.join(map(str, at))}: {text}") from None
+
+
+# --- The study of a config with the values of the caller in place of its own ----------------------------------------
+
+
+MOST_ROWS = 20_000_000
+"""Of one result directory: a sweep keeps some ten bytes a row in memory, and reading them back some fifty."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a caller gives in place of the values of a config.
+
+    Args:
+        trials, seed, max_steps: the same as the keys of these names.
+        plugins: further learners, `module:Class` each.
+        settings: any other values, `KEY=VALUE` each.
+    """
+
+    trials: int | None = None
+    seed: int | None = None
+    max_steps: int | None = None
+    plugins: Sequence[str] = ()
+    settings: Sequence[str] = ()
+
+    @property
+    def overrides(self) -> list[Override]:
+        """The same for `load_study`, those of a name of their own last.
+
+        Raises:
+            ConfigError: if a text is not of the form that it should have.
+        """
+        numbers = {"trials": self.trials, "seed": self.seed, "max_steps": self.max_steps}
+        named = [(f"--{key.replace('_', '-')}", key, value) for key, value in numbers.items() if value is not None]
+        return [
+            *map(setting, self.settings),
+            *(Override(option, (key,), value) for option, key, value in named),
+            *map(own_learner, self.plugins),
+        ]
+
+    @property
+    def words(self) -> list[str]:
+        """What of this changes cells, as it stands on a command line."""
+        options = {"--set": self.settings, "--plugin": self.plugins}
+        words = [word for option, values in options.items() for value in values for word in (option, value)]
+        return words + (["--max-steps", str(self.max_steps)] if self.max_steps else [])
+
+
+NOTHING_GIVEN = Given()
+
+
+def read_study(config: Path, given: Given = NOTHING_GIVEN) -> Study:
+    """The study of a config file with what is given in place of its values.
+
+    Raises:
+        ConfigError: if the config or a value is not usable.
+    """
+    return load_study(config, given.overrides)
+
+
+def check_trials(trials: int | None) -> None:
+    """Refuse a number of trials that is beyond all numbers of trials.
+
+    Raises:
+        ConfigError: if it is.
+    """
+    if trials is not None and trials > MOST_TRIALS:
+        raise ConfigError(f"--trials {trials} is too large; give {MOST_TRIALS} or less")
+
+
+def check_rows(study: Study) -> None:
+    """Refuse more rows than fit into memory.
+
+    Raises:
+        ConfigError: if there are.
+    """
+    most = most_of(study.trials)
+    if most * len(study.cells) > MOST_ROWS:
+        raise ConfigError(
+            f"{count(most)} trials of {count(len(study.cells))} cells are more than {count(MOST_ROWS)} rows; "
+            "run fewer trials or cells"
+        )

@@ -1,7 +1,10 @@
 """Types of the values in a config."""
 
-from dataclasses import dataclass
-from itertools import count, takewhile
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import count, product, takewhile
+from math import prod
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -10,15 +13,22 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Discriminator,
     Field,
+    Tag,
     ValidationInfo,
     WithJsonSchema,
     model_validator,
 )
+from pydantic_core import PydanticCustomError
 
-from cascadebai_cli.errors import suggest
-from cascadebai_cli.model.feedback import FEEDBACKS
-from cascadebai_cli.study.messages import mistake, show
+from cascadebai_cli.errors import ConfigError, suggest
+from cascadebai_cli.model.formula import evaluate, parse
+from cascadebai_cli.model.problem import FEEDBACKS
+from cascadebai_cli.study.document import NUMBER, RULE, Document, KeyPath, mistake, show
+
+# --- Types of the values in a config --------------------------------------------------------------------------------
+
 
 MOST_ITEMS = 1_000_000
 MOST_POINTS = 100_000
@@ -297,3 +307,222 @@ Tolerances = Annotated[
     BeforeValidator(as_list, json_schema_input_type=Tolerance | Several[Tolerance]),
 ]
 """Numbers from 0 on and below 1, from where on all items are good enough: one or a list."""
+
+
+# --- How many trials a cell gets: a number, or as many as it takes to know it well enough ---------------------------
+
+
+FIRST = 20
+"""Trials after which a cell is judged for the first time."""
+
+_Number = Annotated[int, Field(ge=1, le=MOST_TRIALS)]
+
+
+class Enough(Entry):
+    """Trials are added to a cell until each aim that is given is reached."""
+
+    relative_error: Annotated[
+        Annotated[float, Field(gt=0, lt=1)] | None,
+        says("Until the 95 % interval of the mean steps is within this share of the mean.", "0.01"),
+    ] = None
+    max_errors: Annotated[_Number | None, says("Until so many trials stopped with a wrong answer.", "10")] = None
+    at_least: Annotated[
+        int, Field(ge=2, le=MOST_TRIALS), says("Trials after which a cell is judged for the first time.", "40")
+    ] = FIRST
+    at_most: Annotated[_Number, says("Trials after which no more are added.", "1000")]
+
+    @model_validator(mode="after")
+    def _check_aims(self) -> "Enough":
+        if self.relative_error is None and self.max_errors is None:
+            raise mistake("says when to stop at the latest only; add relative_error or max_errors, or write a number")
+        if self.at_least > self.at_most:
+            raise mistake(f"{self.at_most} is less than at_least: {self.at_least}; exchange the two", "at_most")
+        return self
+
+
+def _kind(value: Any) -> str:
+    return RULE if isinstance(value, dict | Enough) else NUMBER
+
+
+Trials = Annotated[Annotated[_Number, Tag(NUMBER)] | Annotated[Enough, Tag(RULE)], Discriminator(_kind)]
+"""A number, or when it is enough."""
+
+
+def most_of(trials: "int | Enough") -> int:
+    """The most trials that a cell can get."""
+    return trials if isinstance(trials, int) else trials.at_most
+
+
+def first_of(trials: "int | Enough") -> int:
+    """The trials that a cell gets in any case."""
+    return trials if isinstance(trials, int) else trials.at_least
+
+
+# --- `fit` of an instance: what its mean steps are fitted on --------------------------------------------------------
+
+
+ANY = "x"
+"""What a model may call the axis, whichever it is."""
+
+
+class Coefficients(Entry):
+    """Known values of a fit `c1 f(K) + c2`, to stand beside ours."""
+
+    c1: Annotated[float | None, says("Slope.", "23802.95")] = None
+    c2: Annotated[float | None, says("Intercept.", "67400.19")] = None
+    r2: Annotated[float | None, says("Share of the variance of the means that is explained.", "0.9988")] = None
+    p_value: Annotated[float | None, says("Of the slope.", "1.39e-58")] = None
+
+
+class Fit(Entry):
+    """Which regressor the mean steps of an instance are fitted on."""
+
+    x: Annotated[
+        Text, says("Axis: a number of the grid, or an option of learners that are alike apart from it.", "delta")
+    ] = "K"
+    model: Annotated[
+        tuple[Text, ...],
+        List,
+        BeforeValidator(as_list, json_schema_input_type=Text | Annotated[list[Text], Field(min_length=1)]),
+        says(
+            "Regressor f of c1 f + c2, or several: formulas in the axis, which may be called x.",
+            "K^2",
+            "[log(x), sqrt(x)]",
+        ),
+    ]
+    published: Annotated[
+        Coefficients | None, says("Values printed in the paper, to stand beside ours.", "{c1: 23802.95, c2: 67400.19}")
+    ] = None
+    prior: Annotated[Coefficients | None, says("Values of another program, likewise.", "{c1: 21881.8}")] = None
+
+    @model_validator(mode="after")
+    def _check_models(self) -> "Fit":
+        for model in self.model:
+            try:
+                parse(formula_of(model, self.x), [self.x])
+            except ConfigError as error:
+                raise mistake(str(error), "model") from None
+        if len(self.model) != 1 and (self.published or self.prior or not self.model):
+            raise mistake("known values belong to one model; name exactly one", "model")
+        return self
+
+    def refuse_valueless(self, values: Iterable[float]) -> None:
+        """Refuse a model that has no value somewhere on the axis.
+
+        Raises:
+            PydanticCustomError: with the model and the first such value.
+        """
+        for value in values:
+            for model in self.model:
+                try:
+                    evaluate(formula_of(model, self.x), {self.x: value})
+                except ConfigError as error:
+                    raise mistake(str(error), "model") from None
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models with the name of the axis in place of `x`."""
+        return tuple(_named(model, self.x) for model in self.model)
+
+
+def formula_of(model: str, x: str) -> str:
+    """A model as a formula in its axis."""
+    return _named(model, x).replace("^", "**")
+
+
+def _named(model: str, x: str) -> str:
+    return re.sub(rf"\b{ANY}\b", x, model)
+
+
+# --- Entries of a config that stand for several: `{option}` in a name makes one entry a value of that option --------
+#
+# `{name: "sigma {sigma}", algorithm: cascadebai, sigma: [0.25, 0.5]}` are two learners, and an instance with
+# `replicate: {from: 1, to: 20}` and `{replicate}` in its name is twenty.
+
+
+LISTS = ("instances", "learners")
+"""Keys whose entries have names."""
+_PLACE = re.compile(r"\{(\w+)\}")
+
+Mark = TypeVar("Mark")
+RawEntry = dict[str, Any]
+
+
+def spread_out(document: Document) -> Document:
+    """The document with every entry that stands for several written out; messages still name the lines of the file.
+
+    Raises:
+        ConfigError: if an option in a name has no value, or an entry makes too many.
+    """
+    for key in LISTS:
+        document = _spread(document, key)
+    return document
+
+
+def as_place(name: str, option: str, value: object) -> str:
+    """A name with the place of an option again where its value was filled in."""
+    return name.replace(_word(value), f"{{{option}}}")
+
+
+def _spread(document: Document, key: str) -> Document:
+    entries = document.data.get(key)
+    if not isinstance(entries, list):
+        return document
+    copies = [list(_copies(document, (key, i), entry)) for i, entry in enumerate(entries)]
+    origins = [i for i, made in enumerate(copies) for _ in made]
+    return replace(
+        document,
+        data={**document.data, key: [entry for made in copies for entry in made]},
+        lines=_moved(document.lines, key, origins),
+        options=_moved(document.options, key, origins),
+    )
+
+
+def _copies(document: Document, at: KeyPath, entry: object) -> Iterator[object]:
+    """The entries that one entry stands for; anything that is no entry stays for others to judge."""
+    if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
+        yield entry
+        return
+    places = [place for place in dict.fromkeys(_PLACE.findall(entry["name"])) if place in entry and place != "name"]
+    choices = [_values(document, (*at, place), entry[place]) for place in places]
+    if prod(map(len, choices)) > MOST_POINTS:
+        raise ConfigError(document.message((*at, "name"), f"makes more than {MOST_POINTS} entries; list fewer values"))
+    for chosen in product(*choices):
+        values = dict(zip(places, chosen, strict=True))
+        yield {**entry, **values, "name": _filled(entry["name"], values)}
+
+
+def _values(document: Document, at: KeyPath, value: Any) -> Sequence[Any]:
+    try:
+        listed: Sequence[Any] = points(value) if isinstance(value, dict) else value
+    except PydanticCustomError as error:
+        context = error.context or {}
+        raise ConfigError(document.message((*at, *context["at"]), context["text"])) from None
+    if not isinstance(listed, list):
+        return [listed]
+    if not listed:
+        raise ConfigError(document.message(at, "the list is empty; give at least one entry"))
+    return listed
+
+
+def _filled(name: str, values: Mapping[str, Any]) -> str:
+    return _PLACE.sub(lambda found: _word(values[found[1]]) if found[1] in values else found[0], name)
+
+
+def _word(value: object) -> str:
+    """A value as somebody would write it in a config."""
+    if value is None or isinstance(value, bool):
+        return "none" if value is None else str(value).lower()
+    return f"{value:.12g}" if isinstance(value, float) else str(value)
+
+
+def _moved(marks: Mapping[KeyPath, Mark], key: str, origins: Sequence[int]) -> dict[KeyPath, Mark]:
+    """Marks of the entries in the places where the copies of these are."""
+    places: dict[str | int, list[int]] = {}
+    for new, old in enumerate(origins):
+        places.setdefault(old, []).append(new)
+    return {
+        moved: mark
+        for path, mark in marks.items()
+        for moved in ([path] if path[0] != key or len(path) == 1 else [(key, i, *path[2:]) for i in places[path[1]]])
+    }

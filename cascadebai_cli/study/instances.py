@@ -1,19 +1,329 @@
-"""Instance entries of a config: one class a family, its keys and how its weights are made."""
+"""Instances as a config gives them: families, files, formulas, lists, and families of a user's own."""
 
+import inspect
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, Discriminator, Field, Tag, model_validator
+import numpy as np
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationInfo,
+    model_validator,
+)
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.learners.own_code import is_own
-from cascadebai_cli.model import families
+from cascadebai_cli.learners.own import in_words, is_own, own_hash, own_module
+from cascadebai_cli.model import problem
 from cascadebai_cli.model.click_rates import ClickRateFile
-from cascadebai_cli.study.fields import MOST_ITEMS, Formula, Text, says
-from cascadebai_cli.study.instance_entry import FAMILY, InstanceEntry, ItemsAt, SizedEntry, weight_of
-from cascadebai_cli.study.item_formulas import ByFormula, Random
-from cascadebai_cli.study.messages import mistake, show
-from cascadebai_cli.study.own_family import OWN, Own
+from cascadebai_cli.model.formula import evaluate
+from cascadebai_cli.model.problem import FloatArray, Items
+from cascadebai_cli.study.document import mistake, show
+from cascadebai_cli.study.fields import (
+    ALL_AXES,
+    MOST_ITEMS,
+    Budget,
+    Budgets,
+    Entry,
+    Fit,
+    Formula,
+    Growth,
+    List,
+    Range,
+    Risk,
+    Risks,
+    Several,
+    Size,
+    Sizes,
+    Text,
+    Tolerance,
+    Tolerances,
+    context_of,
+    growth_as_list,
+    range_as_list,
+    says,
+)
+from cascadebai_cli.text.numbers import unrounded
+
+# --- Values of the grid that go in pairs: `zip: {K: [2, 4], delta: [0.1, 0.05]}` is two points, not four ------------
+
+
+_Sizes = Annotated[
+    tuple[Size, ...], List, BeforeValidator(range_as_list, json_schema_input_type=Size | Several[Size] | Range)
+]
+_Budgets = Annotated[
+    tuple[Budget, ...], List, BeforeValidator(growth_as_list, json_schema_input_type=Budget | Several[Budget] | Growth)
+]
+
+
+class Zip(Entry):
+    """Lists of equal length; the first values make one point, the second ones another, and so on."""
+
+    L: Annotated[_Sizes | None, says("Number of items.", "[64, 128]")] = None
+    K: Annotated[_Sizes | None, says("Number of items to find.", "[2, 4]")] = None
+    delta: Annotated[Annotated[tuple[Risk, ...], List] | None, says("Risks.", "[0.1, 0.05]")] = None
+    epsilon: Annotated[Annotated[tuple[Tolerance, ...], List] | None, says("Tolerances.", "[0, 0.05]")] = None
+    budget: Annotated[_Budgets | None, says("Numbers of steps.", "[500, 1000]")] = None
+
+    @property
+    def values(self) -> dict[str, tuple[Any, ...]]:
+        """The lists that are given, by name."""
+        return {name: getattr(self, name) for name in ALL_AXES if getattr(self, name) is not None}
+
+    @model_validator(mode="after")
+    def _pair_up(self) -> "Zip":
+        lengths = {name: len(values) for name, values in self.values.items()}
+        if len(lengths) < 2:
+            raise mistake("pairs nothing; give lists of two or more of L, K, delta, epsilon and budget")
+        if len(set(lengths.values())) > 1 or not all(lengths.values()):
+            found = ", ".join(f"{number} of {name}" for name, number in lengths.items())
+            raise mistake(f"the lists have different lengths or none ({found}); write as many values of each")
+        rows = list(zip(*self.values.values(), strict=True))
+        for i, row in enumerate(rows):
+            if row in rows[:i]:
+                raise mistake(f"{show(row)} is listed twice; leave one out", next(iter(lengths)), i)
+        return self
+
+
+# --- What all instance entries of a config have in common -----------------------------------------------------------
+
+
+ItemsAt = Callable[[int, int], Items]
+"""`items_at(L, K)` gives the items at a point of the grid; `L` is 0 for families that bring their own."""
+
+
+FAMILY = says("How the weights are made.")
+
+
+class InstanceEntry(Entry):
+    """Keys of all families; `K`, `L`, `delta`, `epsilon`, `budget`, `zip` override those of the study."""
+
+    needs_L: ClassVar[bool] = False
+
+    name: Annotated[Text, says("Name in tables and figures.", "setting 1")]
+    K: Annotated[Sizes | None, says("In place of the K of the study.", "4")] = None
+    delta: Annotated[Risks | None, says("In place of the delta of the study.", "0.05")] = None
+    epsilon: Annotated[Tolerances | None, says("In place of the epsilon of the study.", "0.05")] = None
+    budget: Annotated[Budgets | None, says("In place of the budget of the study.", "20000")] = None
+    zip: Annotated[Zip | None, says("In place of the zip of the study.", "{K: [2, 4], delta: [0.1, 0.05]}")] = None
+    fit: Annotated[Fit | None, says("What `cascadebai fit` fits the mean steps on.", "{model: K^2}")] = None
+
+    @property
+    def code(self) -> str | None:
+        """Hash of the code of one's own that makes the weights."""
+        return None
+
+    @abstractmethod
+    def family_in(self, folder: Path, seed: int) -> ItemsAt:
+        """What gives the items at each point of the grid.
+
+        Args:
+            folder: from which a path counts; a file is read here, once.
+            seed: root seed of the study, for a family that draws.
+
+        This, or what it gives, raises:
+            PydanticCustomError: if a weight has no value or lies outside `[0, 1]`, or the file is not usable.
+        """
+
+    def _weight(self, key: str, L: int, K: int) -> float:
+        return weight_of(getattr(self, key), {"K": K, "L": L}, key)
+
+
+class SizedEntry(InstanceEntry):
+    """A family with a number of items to choose."""
+
+    needs_L: ClassVar[bool] = True
+
+    L: Annotated[Sizes | None, says("In place of the L of the study.", "128")] = None
+
+
+def weight_of(
+    formula: str | float,
+    names: Mapping[str, int],
+    *at: str | int,
+    rng: np.random.Generator | None = None,
+) -> float:
+    """The weight that a formula gives for values of its names, `K` and `L` first.
+
+    Raises:
+        PydanticCustomError: about what lies `at`, if it has no value or lies outside `[0, 1]`.
+    """
+    try:
+        value = evaluate(formula, names, rng)
+    except ConfigError as error:
+        raise mistake(str(error), *at) from None
+    if not 0 <= value <= 1:
+        place = ", ".join(f"{name} = {number}" for name, number in names.items())
+        worth = f"{formula} = {unrounded(value)} at {place}" if isinstance(formula, str) else unrounded(value)
+        raise mistake(f"{worth} is outside [0, 1]; a weight is the probability of a click", *at)
+    return value
+
+
+# --- Families of one's own: a function `module:function` of `L`, `K` and its options that returns the weights -------
+
+
+OWN = "module:function"
+"""How such a name looks, and the tag of the class below."""
+
+Weights = Callable[..., Any]
+
+
+def _importable(name: str, info: ValidationInfo) -> str:
+    if context_of(info).runs:
+        try:
+            load_family(name)
+        except ConfigError as error:
+            raise mistake(str(error)) from None
+    return name
+
+
+class Own(SizedEntry):
+    """Weights from a function; the keys beyond these are handed to it by name."""
+
+    model_config = ConfigDict(extra="allow")
+
+    family: Annotated[
+        str,
+        Field(json_schema_extra={"pattern": ":"}),
+        AfterValidator(_importable),
+        says("A function of your own, `module:function`.", "my_weights:zipf"),
+    ]
+
+    @classmethod
+    def known_keys(cls, data: dict[str, Any], info: ValidationInfo) -> list[str]:
+        """The fields and the options of the function; anything, while the function is not known or not to be run."""
+        try:
+            options = _options(load_family(str(data.get("family")))) if context_of(info).runs else None
+        except ConfigError:
+            options = None
+        return list(data) if options is None else [*cls.model_fields, *options]
+
+    @property
+    def code(self) -> str:
+        """Hash of all code that the function runs."""
+        return family_code(self.family)
+
+    def family_in(self, folder: Path, seed: int) -> ItemsAt:
+        """What gives the items at each point of the grid."""
+        return self._items
+
+    def _items(self, L: int, K: int) -> Items:
+        first, second = self._weights(L, K), self._weights(L, K)
+        if not np.array_equal(first, second):
+            raise mistake(
+                f"{self.family} gives other weights when it is called again; let it draw from a generator with a seed "
+                "that is written out, or use family: random",
+                "family",
+            )
+        return problem.explicit(first.tolist())
+
+    def _weights(self, L: int, K: int) -> FloatArray:
+        function = load_family(self.family)
+        try:
+            weights = np.array(function(L=L, K=K, **(self.model_extra or {})), dtype=np.float64)
+        except (Exception, SystemExit) as error:
+            problem = f"{self.family} fails with {in_words(error)} at K = {K}, L = {L}"
+            raise mistake(f"{problem}; it is called with L, K and its options", "family") from None
+        if weights.shape != (L,):
+            raise mistake(f"{self.family} gives weights of shape {weights.shape}; return a list of L = {L}", "family")
+        return weights
+
+
+@lru_cache(maxsize=32)
+def load_family(name: str) -> Weights:
+    """The function of that name, `module:function`.
+
+    Raises:
+        ConfigError: if there is none, or the module cannot be imported.
+    """
+    module_name, _, function_name = name.partition(":")
+    module = own_module(name, "folder.file:function")
+    made = getattr(module, function_name, None)
+    if not inspect.isfunction(made):
+        there = [key for key, value in vars(module).items() if inspect.isfunction(value)]
+        own = [key for key in there if vars(module)[key].__module__ == module.__name__]
+        raise ConfigError(
+            f"{name}: {module_name} has no function '{function_name}'; its functions are {', '.join(own) or 'none'}"
+        )
+    return made
+
+
+@lru_cache(maxsize=32)
+def family_code(name: str) -> str:
+    """Hash of all code that the function runs (`sources`): rows of an older version do not mix with newer ones."""
+    return own_hash(name, load_family(name).__module__)
+
+
+def _options(function: Weights) -> list[str] | None:
+    """Names of what a function takes beyond `L` and `K`; `None` if it takes anything."""
+    parameters = inspect.signature(function).parameters
+    if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values()):
+        return None
+    return [name for name in parameters if name not in ("L", "K")]
+
+
+# --- Families with a formula in the item's index `i`, from 1 to L, and those that draw their weights ----------------
+
+
+class ByFormula(SizedEntry):
+    """Item `i` has the weight that a formula in `i`, `K` and `L` gives."""
+
+    family: Annotated[Literal["formula"], FAMILY]
+    weight: Annotated[Formula, says("Weight of item i, from 1 to L: a formula in i, K and L.", "0.9 - 0.8*i/L")]
+
+    def family_in(self, folder: Path, seed: int) -> ItemsAt:
+        """What gives the items at each point of the grid."""
+        return lambda L, K: problem.explicit(
+            [weight_of(self.weight, {"K": K, "L": L, "i": i}, "weight") for i in range(1, L + 1)]
+        )
+
+
+class Random(SizedEntry):
+    """Weights that are drawn: `K` items by the formula `w_star`, then `L - K` by `w_prime`, each on its own.
+
+    The draws follow from the study's seed and `replicate` alone: the n-th item of either kind gets the same numbers
+    at every `K`, `L` and formula, so that differences between points of a grid are not those of other draws.
+    """
+
+    family: Annotated[Literal["random"], FAMILY]
+    w_star: Annotated[
+        Formula,
+        says(
+            "Weights of K items: a formula in i, K and L with uniform(low, high) or beta(a, b).", '"uniform(0.4, 0.6)"'
+        ),
+    ]
+    w_prime: Annotated[Formula, says("Weights of the others, likewise.", "0.3 * beta(2, 5)")]
+    replicate: Annotated[int, Field(ge=1), says("Number of the draw.", "2")] = 1
+
+    def family_in(self, folder: Path, seed: int) -> ItemsAt:
+        """What gives the items at each point of the grid."""
+
+        def items_at(L: int, K: int) -> Items:
+            good = self._drawn("w_star", seed, L, K, range(1, K + 1))
+            return problem.explicit([*good, *self._drawn("w_prime", seed, L, K, range(K + 1, L + 1))])
+
+        return items_at
+
+    def _drawn(self, key: Literal["w_star", "w_prime"], seed: int, L: int, K: int, items: range) -> Iterator[float]:
+        rng = _generator(seed, self.replicate, key)
+        for i in items:
+            yield weight_of(getattr(self, key), {"K": K, "L": L, "i": i}, key, rng=rng)
+
+
+def _generator(seed: int, replicate: int, key: str) -> np.random.Generator:
+    """Of the weights of one kind; trials have three words behind the root seed (`running.seeds`), these have two."""
+    sequence = np.random.SeedSequence(seed, spawn_key=(replicate, ("w_star", "w_prime").index(key)))
+    return np.random.Generator(np.random.PCG64DXSM(sequence))
+
+
+# --- Instance entries of a config: one class a family, its keys and how its weights are made ------------------------
 
 
 class TwoLevel(SizedEntry):
@@ -25,7 +335,7 @@ class TwoLevel(SizedEntry):
 
     def family_in(self, folder: Path, seed: int) -> ItemsAt:
         """What gives the items at each point of the grid."""
-        return lambda L, K: families.two_level(L, K, self._weight("w_star", L, K), self._weight("w_prime", L, K))
+        return lambda L, K: problem.two_level(L, K, self._weight("w_star", L, K), self._weight("w_prime", L, K))
 
 
 class Linear(SizedEntry):
@@ -37,7 +347,7 @@ class Linear(SizedEntry):
 
     def family_in(self, folder: Path, seed: int) -> ItemsAt:
         """What gives the items at each point of the grid."""
-        return lambda L, K: families.linear(L, self._weight("w_max", L, K), self._weight("w_min", L, K))
+        return lambda L, K: problem.linear(L, self._weight("w_max", L, K), self._weight("w_min", L, K))
 
 
 def _enough(weights: tuple[str | float, ...]) -> tuple[str | float, ...]:
@@ -60,7 +370,7 @@ class Explicit(InstanceEntry):
     def family_in(self, folder: Path, seed: int) -> ItemsAt:
         """What gives the items at each point of the grid."""
         L, formulas = len(self.weights), list(enumerate(self.weights))
-        return lambda _, K: families.explicit([weight_of(w, {"K": K, "L": L}, "weights", i) for i, w in formulas])
+        return lambda _, K: problem.explicit([weight_of(w, {"K": K, "L": L}, "weights", i) for i, w in formulas])
 
 
 class Csv(InstanceEntry):
@@ -91,7 +401,7 @@ class Csv(InstanceEntry):
         columns = {"clicks": self.clicks, "views": self.views, "rate": self.rate, "item": self.item}
         file = ClickRateFile(folder / self.path, **columns, top=self.top, label=self.path)
         try:
-            items = families.from_csv(file)
+            items = problem.from_csv(file)
         except ConfigError as error:
             raise mistake(str(error), "path") from None
         return lambda *_: items

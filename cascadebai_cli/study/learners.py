@@ -1,15 +1,16 @@
-"""Learner entries of a config. Options are read from the algorithm's signature: a new learner needs no change here."""
+"""Learners as a config names them."""
 
 import inspect
 import json
 from collections.abc import Mapping
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import (
     AfterValidator,
     ConfigDict,
+    Field,
     PydanticUserError,
     TypeAdapter,
     ValidationError,
@@ -18,12 +19,58 @@ from pydantic import (
 )
 
 from cascadebai_cli.errors import ConfigError, suggest
-from cascadebai_cli.learners.plugins import parameters
+from cascadebai_cli.learners.own import parameters
 from cascadebai_cli.learners.registry import ALGORITHMS, BUDGET, LearnerSpec, find_algorithm
-from cascadebai_cli.model.feedback import FEEDBACKS, SEMI_BANDIT
+from cascadebai_cli.model.problem import FEEDBACKS, SEMI_BANDIT
+from cascadebai_cli.study.document import mistake, sentence, show
 from cascadebai_cli.study.fields import Entry, FeedbackName, Risks, Sizes, Text, Tolerances, context_of, says
-from cascadebai_cli.study.messages import mistake, sentence, show
-from cascadebai_cli.study.options import OPTIONS
+
+# --- What the options of learners mean; types and defaults stand in the signatures of the learners ------------------
+
+
+class Option(NamedTuple):
+    """An option of one or more learners.
+
+    Attributes:
+        meaning: in a sentence.
+        example: a value as it stands in a config.
+        limits: beyond its type, for `Annotated`.
+    """
+
+    meaning: str
+    example: str
+    limits: Any = None
+
+
+LARGEST_SIGMA = 1000
+"""Beyond it a run would take more steps than a number can count."""
+
+OPTIONS: Mapping[str, Option] = MappingProxyType(
+    {
+        "sigma": Option(
+            "Sub-Gaussian scale of a click in the radius of Algorithm 1; 1 is the formula as printed.",
+            "0.25",
+            Field(gt=0, le=LARGEST_SIGMA),
+        ),
+        "order": Option(
+            "How the least observed survivors are placed in the list: by observations T, mean, upper bound U or lower "
+            "bound L, descending with a minus sign.",
+            "-U",
+        ),
+        "confidence": Option("The radius of the paper, or bounds from the Bernoulli divergence.", "kl"),
+        "list_length": Option("Number of items shown at once; K if it is left out.", "10", Field(ge=1)),
+        "stopping": Option("Stop when the bounds part, or by likelihood ratios.", "glr"),
+        "b": Option("Pulls of a step.", "1"),
+        "r": Option("Largest number of pulls of one item at a step.", "2"),
+    }
+)
+"""Name of an option -> what it is."""
+
+
+# --- ----------------------------------------------------------------------------------------------------------------
+#
+# Learner entries of a config. Options are read from the algorithm's signature: a new learner needs no change here.
+
 
 _OF_THE_GRID = ("L", "K", "delta", "epsilon", BUDGET, "rng")
 """What the program gives to a constructor; `rng` is the generator of the trial."""

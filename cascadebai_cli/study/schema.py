@@ -12,9 +12,8 @@ from pydantic.json_schema import GenerateJsonSchema
 from cascadebai_cli.learners.registry import ALGORITHMS
 from cascadebai_cli.study.document import read_value
 from cascadebai_cli.study.fields import RANGE
-from cascadebai_cli.study.learners import LearnerEntry, adapter_of, default_options, options_of
-from cascadebai_cli.study.options import OPTIONS
-from cascadebai_cli.study.own_family import Own
+from cascadebai_cli.study.instances import Own
+from cascadebai_cli.study.learners import OPTIONS, LearnerEntry, adapter_of, default_options, options_of
 from cascadebai_cli.study.study import Study
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

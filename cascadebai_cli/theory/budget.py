@@ -33,8 +33,7 @@ from functools import partial
 
 import numpy as np
 
-from cascadebai_cli.model.divergence import divergence
-from cascadebai_cli.model.instance import FloatArray, Instance, IntArray
+from cascadebai_cli.model.problem import FloatArray, Instance, IntArray, divergence
 
 LEVELS = 400
 """Values of `c` that are tried; any of them gives a bound."""

@@ -38,10 +38,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.model.instance import FloatArray, Instance
-from cascadebai_cli.theory.lists import Levels, Lists
-from cascadebai_cli.theory.lower import confidence_factor
-from cascadebai_cli.theory.maximin import Contest, Mixture, maximin
+from cascadebai_cli.model.problem import FloatArray, Instance
+from cascadebai_cli.theory.maximin import Contest, Levels, Lists, Mixture, maximin
+from cascadebai_cli.theory.paper import confidence_factor
 
 TOLERANCE = 1e-3
 """Relative gap of the bound, unless another is asked for."""

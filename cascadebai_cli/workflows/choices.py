@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from cascadebai_cli.errors import CascadeError
-from cascadebai_cli.store.schema import MANIFEST
+from cascadebai_cli.store.columns import MANIFEST
 from cascadebai_cli.study.document import load_yaml
+from cascadebai_cli.study.fields import spread_out
 from cascadebai_cli.study.plot import Kind
-from cascadebai_cli.study.spread import spread_out
 
 KINDS: tuple[str, ...] = get_args(Kind)
 """Kinds of figures."""

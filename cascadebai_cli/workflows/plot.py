@@ -1,23 +1,234 @@
-"""Draw a figure of one or more result directories."""
+"""The verb `plot`."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pydantic import ValidationError
+from pydantic_core import PydanticCustomError
+
+from cascadebai_cli.analysis.cells import (
+    averaged,
+    chosen_cells,
+    chosen_results,
+    told_apart,
+    wide_table,
+    with_bounds,
+    with_sharp_bounds,
+)
+from cascadebai_cli.analysis.fits import fitted_curves
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.figures.fonts import warn_of_letters
-from cascadebai_cli.store.directory import Results, load_results
-from cascadebai_cli.study.plot import FORMATS, MOST_ON_A_PAGE
-from cascadebai_cli.workflows.drawings import drawing
-from cascadebai_cli.workflows.outputs import write_bytes
-from cascadebai_cli.workflows.pages import page_files, remove_later_pages
-from cascadebai_cli.workflows.results import is_whole, warn_of_gaps
-from cascadebai_cli.workflows.watch import SILENT, Watch
-from cascadebai_cli.workflows.words import plot_words
+from cascadebai_cli.figures.chart import KINDS
+from cascadebai_cli.figures.draw import draw
+from cascadebai_cli.figures.labels import Labels, wrong_in_words
+from cascadebai_cli.figures.panels import chart_of, refuse_too_many, with_fits
+from cascadebai_cli.figures.schematic import draw_schematic
+from cascadebai_cli.figures.style import page_mark, read_style, render_pages, warn_of_letters
+from cascadebai_cli.running.watch import SILENT, Watch
+from cascadebai_cli.store.columns import MANIFEST
+from cascadebai_cli.store.files import write_bytes
+from cascadebai_cli.store.results import Results, load_results
+from cascadebai_cli.study.document import Document, Override, load_yaml, mistakes
+from cascadebai_cli.study.plot import FORMATS, MOST_ON_A_PAGE, Plot, refuse_unknown_words
+from cascadebai_cli.workflows.tables import is_whole, warn_of_gaps
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
+
+    from cascadebai_cli.figures.chart import Chart
+
+
+# --- Files of the pages of a figure: `figure.png`, `figure-2.png`,  -------------------------------------------------
+
+
+METADATA = 65_536
+"""Bytes at the beginning of a file that hold its metadata."""
+
+
+def page_files(file: Path) -> Iterator[Path]:
+    """Names of the pages of a figure, without an end."""
+    yield file
+    for number in count(2):
+        yield _page_file(file, number)
+
+
+def remove_later_pages(file: Path, pages: int) -> list[Path]:
+    """Remove what an earlier figure of the same name left behind its first pages, and nothing that is not one of it.
+
+    Args:
+        file: the first page.
+        pages: number of those that the figure has now.
+
+    Returns:
+        the files that are gone.
+    """
+    gone: list[Path] = []
+    for number in count(pages + 1):
+        later = _page_file(file, number)
+        if not _is_page(later, number):
+            return gone
+        later.unlink()
+        gone.append(later)
+    return gone
+
+
+def _page_file(file: Path, number: int) -> Path:
+    return file.with_stem(f"{file.stem}-{number}")
+
+
+def _is_page(path: Path, number: int) -> bool:
+    """Whether a file says of itself that it is that page of a figure of this program."""
+    if not path.is_file() or path.is_symlink():
+        return False
+    with path.open("rb") as file:
+        found = file.read(METADATA)
+    start = found.find(b"rows_sha256=")
+    return start >= 0 and page_mark(number).encode() in found[start:]
+
+
+# --- The words of a plot: those of a config or of a result directory, with those of the command line over them ------
+
+
+def plot_words(studies: Sequence[Results], config: Path | None, given: Mapping[str, Any]) -> Plot:
+    """What is to be drawn.
+
+    Args:
+        studies: the first one says what is drawn of all, unless a config does.
+        config: a YAML file with `plot`.
+        given: words of the command line; those of `where` and `labels` go beside the ones that are there.
+
+    Raises:
+        ConfigError: for a word that is not known, with the place where it stands and the nearest one.
+    """
+    document = reduce(Document.with_override, _overrides(given), _document(studies[0], config))
+    try:
+        plot = Plot.model_validate(document.data["plot"])
+    except ValidationError as error:
+        at, text = mistakes(error, document.data["plot"])[0]
+        raise ConfigError(document.message(("plot", *at), text)) from None
+    together = told_apart(studies)
+    instances = {entry.name: entry for results in together for entry in results.study.instances}
+    learners = {entry.name: entry for results in together for entry in results.study.learners}
+    try:
+        refuse_unknown_words(plot, list(instances.values()), list(learners.values()))
+    except PydanticCustomError as error:
+        context = error.context or {}
+        raise ConfigError(document.message(("plot", *context["at"]), context["text"])) from None
+    return plot
+
+
+def _document(results: Results, config: Path | None) -> Document:
+    if config is None:
+        plot = results.study.plot.model_dump(mode="json")
+        return Document(str(results.directory / MANIFEST), {"plot": plot}, {})
+    document = load_yaml(config)
+    if "plot" not in document.data:
+        raise ConfigError(f"{config}: plot: missing; add lines such as plot: {{kind: curves}}")
+    plot = document.data["plot"]
+    return replace(document, data={"plot": {} if plot is None else plot})
+
+
+def _overrides(given: Mapping[str, Any]) -> list[Override]:
+    pairs = [
+        (key, inner, value)
+        for key, values in given.items()
+        for inner, value in (values.items() if isinstance(values, dict) else [(None, values)])
+    ]
+    return [
+        Override(f"--{key.replace('_', '-')}", ("plot", key, *([inner] if inner is not None else [])), value)
+        for key, inner, value in pairs
+    ]
+
+
+# --- What a figure is made from: the cells of some result directories, and the words of a plot ----------------------
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """The pages of a figure.
+
+    Attributes:
+        pages: one or more.
+        chart: what they show; none of a schematic.
+        own: settings of a user that went into them.
+    """
+
+    pages: "Sequence[Figure]"
+    chart: "Chart | None"
+    own: Mapping[str, Any]
+
+    @property
+    def caption(self) -> str:
+        """Which points have a cross, as a sentence without its full stop; empty if none has."""
+        return wrong_in_words(self.chart) if self.chart else ""
+
+    def files(self, format: str, studies: Sequence[Results]) -> list[bytes]:
+        """The figure as files, one a page but for a PDF."""
+        hashes = ",".join(results.rows_sha256 for results in studies)
+        title = ", ".join(dict.fromkeys(results.name for results in studies))
+        return render_pages(self.pages, format, title=title, rows_sha256=hashes, own=self.own)
+
+
+def drawing(studies: Sequence[Results], plot: Plot) -> Drawing:
+    """A figure of some studies.
+
+    Raises:
+        ConfigError: as for `chart`, or if the file of the style is not usable.
+    """
+    if plot.kind == "schematic":
+        return Drawing([draw_schematic()], None, {})
+    own = read_style(Path(plot.style)) if plot.style else {}
+    shown = chart(studies, plot)
+    return Drawing(draw(shown, own), shown, own)
+
+
+def chart(studies: Sequence[Results], plot: Plot) -> "Chart":
+    """What a figure shows, as data.
+
+    Args:
+        studies: one or more.
+        plot: what to draw of them.
+
+    Raises:
+        ConfigError: if the words of the plot do not make a figure of these studies.
+    """
+    import pandas as pd
+
+    together = tuple(averaged(results, plot.average) for results in told_apart(studies))
+    cells = chosen_cells(wide_table(together), plot)
+    refuse_too_many(cells, plot)
+    chosen = chosen_results(together, cells)
+    if KINDS[plot.kind].beside == "bounds" or plot.y == "steps_per_lower_bound":
+        cells = _bounded(cells, together, plot)
+    elif plot.y == "steps_per_sharp_bound":
+        cells = with_sharp_bounds(cells, together)
+    instances = {name: entry for results in chosen for name, entry in results.instances.items()}
+    shown = {name: entry for name, entry in instances.items() if name in set(cells["instance"])}
+    caps = {results.study.max_steps for results in chosen}
+    found = chart_of(cells, plot, Labels(shown, plot.labels), caps.pop() if len(caps) == 1 else None)
+    if KINDS[plot.kind].beside != "fit":
+        return found
+    return with_fits(found, pd.concat([fitted_curves(results) for results in chosen]))
+
+
+def _bounded(cells: "pd.DataFrame", studies: Sequence[Results], plot: Plot) -> "pd.DataFrame":
+    table = with_bounds(cells, studies)
+    if KINDS[plot.kind].beside != "bounds":
+        return table
+    bounded = table[table["upper"].notna() & table["learner"].isin([results.main_learner for results in studies])]
+    if bounded.empty:
+        raise ConfigError(
+            f"--kind: {plot.kind} needs CascadeBAI on a two_level instance, and {studies[0].directory} has none; "
+            "`cascadebai bounds CONFIG` prints the bounds of any instance"
+        )
+    return bounded
+
+
+# --- Draw a figure of one or more result directories ----------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -7,32 +7,26 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from cascadebai_cli.analysis.averages import averaged
 from cascadebai_cli.analysis.bounds import bounds_of_results
-from cascadebai_cli.analysis.cells_table import cells_table, chosen
+from cascadebai_cli.analysis.cells import averaged, cells_table, chosen
 from cascadebai_cli.analysis.claims import claims_of_config
-from cascadebai_cli.analysis.figure_data import figure_data
 from cascadebai_cli.analysis.provenance import provenance, settings
-from cascadebai_cli.analysis.tables import tables_of
-from cascadebai_cli.analysis.varying import names_of
+from cascadebai_cli.analysis.tables import figure_data, tables_of
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.figures.fonts import warn_of_letters
-from cascadebai_cli.figures.words import alternative, title_of
-from cascadebai_cli.report.content import PageTable, Picture, Section
-from cascadebai_cli.report.page import render_page
-from cascadebai_cli.store.directory import Results, capped_trials, load_results, missing_trials
-from cascadebai_cli.store.schema import BOUND_FITS_CSV, BUDGETS_CSV, FITS_CSV, ORDERS_CSV
-from cascadebai_cli.store.timings import times_of
+from cascadebai_cli.figures.labels import alternative, title_of
+from cascadebai_cli.figures.style import warn_of_letters
+from cascadebai_cli.report.page import PageTable, Picture, Section, render_page
+from cascadebai_cli.running.watch import SILENT, Watch
+from cascadebai_cli.store.columns import BOUND_FITS_CSV, BUDGETS_CSV, FITS_CSV, ORDERS_CSV
+from cascadebai_cli.store.files import table_bytes, write_bytes
+from cascadebai_cli.store.results import Results, capped_trials, load_results, missing_trials
+from cascadebai_cli.store.trials import times_of
 from cascadebai_cli.study.plot import Kind, Plot
-from cascadebai_cli.text.columns import cell_text, heading
 from cascadebai_cli.text.numbers import NO_NUMBER, count
-from cascadebai_cli.text.table import Column
+from cascadebai_cli.text.table import Column, cell_text, heading, names_of
 from cascadebai_cli.version import __version__
-from cascadebai_cli.workflows.drawings import Drawing, drawing
-from cascadebai_cli.workflows.outputs import table_bytes, write_bytes
-from cascadebai_cli.workflows.results import is_whole, warn_of_gaps
-from cascadebai_cli.workflows.summary import condition
-from cascadebai_cli.workflows.watch import SILENT, Watch
+from cascadebai_cli.workflows.plot import Drawing, drawing
+from cascadebai_cli.workflows.tables import condition, is_whole, warn_of_gaps
 
 if TYPE_CHECKING:
     from cascadebai_cli.figures.chart import Chart

@@ -1,4 +1,4 @@
-"""Run a few cells of a study and keep nothing."""
+"""The verb `run`, and trials that are simulated for Python."""
 
 import statistics
 import time
@@ -10,25 +10,73 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from cascadebai_cli.analysis.cells_table import cells_printed
-from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.analysis.cells import cells_printed
+from cascadebai_cli.errors import CascadeError, ConfigError
 from cascadebai_cli.running.interrupts import one_interrupt
-from cascadebai_cli.running.runner import Backend, run_missing
-from cascadebai_cli.running.work import Settings
+from cascadebai_cli.running.runner import Backend, Failures, Repeat, run_missing
+from cascadebai_cli.running.watch import SILENT, Watch
+from cascadebai_cli.running.worker import BlockResult, Settings
+from cascadebai_cli.store.columns import TrialRow
 from cascadebai_cli.store.intervals import binomial_interval
-from cascadebai_cli.store.schema import TrialRow
 from cascadebai_cli.store.summary import summarise
 from cascadebai_cli.store.trials import trials_table
 from cascadebai_cli.study.cells import Cell
-from cascadebai_cli.study.enough import first_of
+from cascadebai_cli.study.config import NOTHING_GIVEN, Given, Study, check_rows, read_study
+from cascadebai_cli.study.fields import first_of
 from cascadebai_cli.text.numbers import parameter
 from cascadebai_cli.text.table import Table
-from cascadebai_cli.workflows.failures import Failures, Repeat
-from cascadebai_cli.workflows.studies import NOTHING, Given, read_study
-from cascadebai_cli.workflows.watch import SILENT, Watch
 
-__all__ = ["Backend", "CellRun", "Choice", "Given", "Ran", "run"]
+__all__ = ["Backend", "CellRun", "Choice", "Given", "Ran", "run", "simulate"]
+
+
+# --- Run all cells of a study in memory -----------------------------------------------------------------------------
+
+
+def simulate(study: Study, *, backend: Backend | None = None, watch: Watch = SILENT) -> pd.DataFrame:
+    """Run all trials; nothing is written.
+
+    Args:
+        study: with a number of trials.
+        backend: where trials run; all cores by default.
+        watch: follows the trials.
+
+    Returns:
+        the rows that `trials.csv` of a sweep of the study would hold, in the same order.
+
+    Raises:
+        ConfigError: if there are too many trials, or their number depends on what comes out.
+        CascadeError: if a trial raises, or the backend breaks.
+    """
+    check_rows(study)
+    if not isinstance(study.trials, int):
+        raise ConfigError("trials: how many are enough is for a sweep to find out; give a number")
+    numbers = [np.arange(study.trials)] * len(study.cells)
+    rows: list[list[TrialRow]] = [[] for _ in study.cells]
+    with (
+        one_interrupt(),
+        watch.trials(list(map(len, numbers))) as progress,
+        closing(
+            run_missing(study.cells, numbers, Settings(study.seed, fail_fast=True), backend or Backend(), watch)
+        ) as results,
+    ):
+        for result in results:
+            _refuse_failed(study.cells, result)
+            progress.update(result)
+            rows[result.position] += result.finished
+    return trials_table(study.cells, (row for done in rows for row in sorted(done)))
+
+
+def _refuse_failed(cells: Sequence[Cell], result: BlockResult) -> None:
+    for failed in result.failed:
+        error = CascadeError(f"trial {failed.trial} of {cells[result.position].label} failed: {failed.error}")
+        error.add_note(failed.trace)
+        raise error
+
+
+# --- Run a few cells of a study and keep nothing --------------------------------------------------------------------
+
 
 MOST_CELLS = 8
 
@@ -96,7 +144,7 @@ def run(
     config: Path,
     choice: Choice,
     *,
-    given: Given = NOTHING,
+    given: Given = NOTHING_GIVEN,
     trial: int | None = None,
     backend: Backend | None = None,
     watch: Watch = SILENT,

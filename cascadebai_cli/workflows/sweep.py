@@ -1,21 +1,30 @@
-"""Sweep a study into a directory: all of its trials, only its tables, or only what is missing."""
+"""The verbs `sweep`, its `--status`, and `merge`."""
 
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
+from typing import Any
+
+import pandas as pd
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.running.runner import Backend
-from cascadebai_cli.store.aside import move_aside
-from cascadebai_cli.store.journal import seconds_of
-from cascadebai_cli.store.schema import FAILURES, JOURNAL
+from cascadebai_cli.running.runner import Backend, Failures, Repeat
+from cascadebai_cli.running.sweep import WHOLE, OpenSweep, Shard, Sweep, shard_of
+from cascadebai_cli.running.watch import SILENT, Counter, Watch
+from cascadebai_cli.store.columns import FAILURES, JOURNAL, PLACE, STATUSES
+from cascadebai_cli.store.intervals import limits_of, relative_half_width, trials_of
+from cascadebai_cli.store.journal import Journal, Stored, read_journal, seconds_of
+from cascadebai_cli.store.lock import WRITTEN, move_aside, only_writer
+from cascadebai_cli.store.manifest import Manifest, grid_of, read_manifest, write_manifest
+from cascadebai_cli.store.merge import merged_manifest, merged_rows
+from cascadebai_cli.store.summary import write_tables
+from cascadebai_cli.store.trials import CHUNK
 from cascadebai_cli.study.cells import Cell
-from cascadebai_cli.text.numbers import count
-from cascadebai_cli.workflows.failures import Failures, Repeat
-from cascadebai_cli.workflows.open_sweep import OpenSweep, Sweep
-from cascadebai_cli.workflows.shards import WHOLE, Shard, shard_of
-from cascadebai_cli.workflows.studies import NOTHING, Given, check_rows, read_study
-from cascadebai_cli.workflows.watch import SILENT, Counter, Watch
+from cascadebai_cli.study.config import NOTHING_GIVEN, Given, check_rows, read_study
+from cascadebai_cli.text.numbers import NO_NUMBER, count, duration, is_missing, percent
+from cascadebai_cli.text.table import Table, names_of
 
 __all__ = [
     "Backend",
@@ -32,6 +41,9 @@ __all__ = [
 ]
 
 
+# --- Sweep a study into a directory: all of its trials, only its tables, or only what is missing --------------------
+
+
 @dataclass(frozen=True)
 class Request:
     """What to sweep, and into which directory.
@@ -45,7 +57,7 @@ class Request:
 
     config: Path
     out: Path | None = None
-    given: Given = NOTHING
+    given: Given = NOTHING_GIVEN
     shard: Shard = WHOLE
 
     def sweep(self) -> Sweep:
@@ -223,3 +235,131 @@ def _announce(opened: OpenSweep, to_run: int, watch: Watch) -> None:
         )
     if to_run < wanted:
         watch.remark(f"{count(wanted - to_run)} of {count(wanted)} trials are there already, {count(to_run)} to run")
+
+
+# --- How far a sweep is: each cell with its trials, how sure its mean is, and the time that it will take ------------
+
+
+CAPPED = STATUSES.index("capped")
+HEADER = ("done", "of", "capped", "wrong", "half width", "time left")
+
+
+@dataclass(frozen=True)
+class SweepStatus:
+    """The cells as a table, how many there are, and how many of them have all their trials as far as these tell."""
+
+    table: Table
+    cells: int
+    done: int
+    seconds: float | None
+
+
+def status(request: Request) -> SweepStatus:
+    """How far the sweep of a request is; nothing is written.
+
+    Raises:
+        ConfigError: if the config is not usable, or the directory holds trials of another one.
+    """
+    task = request.sweep()
+    stored = task.stored()
+    cells = pd.DataFrame([{**_place(cell), **numbers} for cell, numbers in _numbers(task, stored)])
+    names = names_of(cells, PLACE)
+    rows = [[*names.texts(row), *_texts(row)] for row in cells.to_dict("records")]
+    left = cells["of"] - cells["done"]
+    seconds = seconds_of(int(left.sum()), stored.rows)
+    return SweepStatus(names.table(HEADER, rows), len(cells), int((left == 0).sum()), seconds)
+
+
+def _place(cell: object) -> dict[str, Any]:
+    return {name: getattr(cell, name) for name in PLACE}
+
+
+def _numbers(task: Sweep, stored: Stored) -> Iterator[tuple[object, dict[str, Any]]]:
+    limits = task.limits(stored)
+    for position, (cell, missing) in enumerate(zip(task.cells, task.missing(stored), strict=True)):
+        of = task.shard.share(position, limits[cell.cell_id])
+        rows = stored.of(cell.cell_id)
+        here = rows[rows["trial"] < limits[cell.cell_id]]
+        yield (
+            cell,
+            {
+                "done": of - len(missing),
+                "of": of,
+                "capped": int((here["status"] == CAPPED).sum()),
+                "wrong": int((here["correct"] == 0).sum()),
+                "half_width": relative_half_width(here["steps"]),
+                "seconds": seconds_of(len(missing), here),
+            },
+        )
+
+
+def _texts(row: Mapping[Any, Any]) -> list[str]:
+    numbers = [count(row[name]) for name in ("done", "of", "capped", "wrong")]
+    half = NO_NUMBER if is_missing(row["half_width"]) else percent(row["half_width"], 1)
+    left = "" if row["done"] == row["of"] else NO_NUMBER if is_missing(row["seconds"]) else duration(row["seconds"])
+    return [*numbers, half, left]
+
+
+# --- Merge result directories: shards of a grid, or parts of one, from several machines -----------------------------
+
+
+@dataclass(frozen=True)
+class Merged:
+    """The directory that holds all rows, their number, and how many trials of its config are missing."""
+
+    directory: Path
+    rows: int
+    missing: int
+
+
+def merge(directories: Sequence[Path], *, out: Path, watch: Watch = SILENT) -> Merged:
+    """Write the rows of several directories into a new one, with its tables.
+
+    Nothing that the directories name is imported or opened.
+
+    Args:
+        directories: of sweeps, with their journals; their names for things that have several are those of the first.
+        out: a directory that holds no sweep yet.
+        watch: takes the remarks.
+
+    Raises:
+        ConfigError: if rows depend on something that differs, a trial ended in two ways, or `out` is in use.
+        CascadeError: if a file cannot be written.
+    """
+    _refuse_used(out)
+    parts = [(directory, read_manifest(directory)) for directory in dict.fromkeys(directories)]
+    manifest = merged_manifest(parts)
+    stored = merged_rows([(directory, _rows(directory, made)) for directory, made in parts])
+    if stored.damaged:
+        watch.remark(f"{count(stored.damaged)} damaged lines of the journals are left out")
+    cells = grid_of(out, manifest)
+    with only_writer(out) as held:
+        _refuse_used(out)
+        write_manifest(out, manifest)
+        with closing(Journal(out, 0)) as journal:
+            rows = iter(stored)
+            while chunk := list(islice(rows, CHUNK)):
+                journal.append(chunk)
+        limits = limits_of(trials_of(manifest.config), stored, (cell.cell_id for cell in cells))
+        write_tables(held, manifest, cells, stored, None if isinstance(manifest.config["trials"], int) else limits)
+    missing = sum(len(stored.missing(cell_id, trials)) for cell_id, trials in limits.items())
+    return Merged(out, len(stored.rows), missing)
+
+
+def _refuse_used(out: Path) -> None:
+    found = [name for name in WRITTEN if (out / name).exists()]
+    if found:
+        raise ConfigError(f"--out {out} holds a {found[0]} already; name a new directory")
+
+
+def _rows(directory: Path, manifest: Manifest) -> Stored:
+    if not (directory / JOURNAL).exists():
+        raise ConfigError(f"{directory} holds no {JOURNAL} to take rows from; copy the whole directory of the sweep")
+    stored = read_journal(directory)
+    strange = [cell_id for cell_id in stored.cell_ids if cell_id not in manifest.cells]
+    if strange:
+        raise ConfigError(
+            f"{directory} has rows of cell {strange[0]}, which its manifest does not name; leave it out, or sweep it "
+            "again"
+        )
+    return stored

@@ -13,10 +13,9 @@ from matplotlib.container import BarContainer
 from matplotlib.figure import Figure
 from synthetic import Cell, scaling_config, write_results
 
-from cascadebai_cli.figures.looks import ORDER_LOOKS
-from cascadebai_cli.figures.marks import ARROW
-from cascadebai_cli.figures.style import render
-from cascadebai_cli.store.directory import Results, load_results
+from cascadebai_cli.figures.layout import ARROW
+from cascadebai_cli.figures.style import ORDER_LOOKS, render
+from cascadebai_cli.store.results import Results, load_results
 
 CAP = 10**7
 STUCK = {("setting 4", "mean"), ("setting 4", "U"), ("setting 5", "U")}

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from synthetic import Cell, planted_steps, scaling_config, write_results
 
 from cascadebai_cli.figures.style import render
-from cascadebai_cli.store.directory import Results, load_results
+from cascadebai_cli.store.results import Results, load_results
 
 NAMES = ["CascadeBAI", "BatRac(K)", "BatRac(1)"]
 FACTORS = dict(zip(NAMES, [1.2, 1.0, 30.0], strict=True))

@@ -9,10 +9,10 @@ import pytest
 from matplotlib.container import ErrorbarContainer
 from sweeps import call, refusal
 
-from cascadebai_cli.analysis.cells_table import cells_printed, cells_table
-from cascadebai_cli.figures.marks import CEILING_LABEL
-from cascadebai_cli.figures.words import alternative, title_of
-from cascadebai_cli.store.directory import Results, load_results
+from cascadebai_cli.analysis.cells import cells_printed, cells_table
+from cascadebai_cli.figures.labels import alternative, title_of
+from cascadebai_cli.figures.layout import CEILING_LABEL
+from cascadebai_cli.store.results import Results, load_results
 from cascadebai_cli.study.plot import Plot
 
 DATA = Path(__file__).parent / "data"

@@ -12,9 +12,9 @@ from sweeps import call
 from synthetic import planted_steps, scaling_config, write_results
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.figures.marks import ARROW, ARROW_POINTS, LIMIT_LABEL, WRONG_LABEL
+from cascadebai_cli.figures.layout import ARROW, ARROW_POINTS, LIMIT_LABEL, WRONG_LABEL
 from cascadebai_cli.figures.style import panel_letter
-from cascadebai_cli.store.directory import Results, load_results
+from cascadebai_cli.store.results import Results, load_results
 
 LONG = "An instance with a name as long as a sentence, which no title of a panel can hold in one line of its own 1"
 HOSTILE = [r"100 % of $K$ \& #1_{x}^2~", r"\textbf{bold} $", "a_b__c $x", r"<b>&amp;</b> \frac{1}{"]

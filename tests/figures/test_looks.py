@@ -5,8 +5,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from cascadebai_cli.figures.looks import LOOKS
 from cascadebai_cli.figures.panels import MOST_LINES
+from cascadebai_cli.figures.style import LOOKS
 
 Array = NDArray[np.float64]
 

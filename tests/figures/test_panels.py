@@ -9,9 +9,9 @@ import pytest
 from synthetic import scaling_config, write_results
 
 from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.figures.chart import KINDS
 from cascadebai_cli.figures.draw import DRAWERS
-from cascadebai_cli.figures.kinds import KINDS
-from cascadebai_cli.store.directory import Results, load_results
+from cascadebai_cli.store.results import Results, load_results
 from cascadebai_cli.study.plot import Kind
 
 TWO = [{"name": name, "algorithm": "cascadebai", "sigma": sigma} for name, sigma in (("half", 0.5), ("one", 1.0))]

@@ -12,11 +12,13 @@ from matplotlib.figure import Figure
 from matplotlib.testing.compare import compare_images
 
 import cascadebai_cli
-from cascadebai_cli.figures import bars, lines, looks, schematic
+from cascadebai_cli.figures import draw as bars
+from cascadebai_cli.figures import draw as lines
+from cascadebai_cli.figures import schematic, style
 from cascadebai_cli.figures.style import STYLE, styled
-from cascadebai_cli.store.directory import load_results
+from cascadebai_cli.store.results import load_results
 from cascadebai_cli.study.plot import Plot
-from cascadebai_cli.workflows.drawings import drawing
+from cascadebai_cli.workflows.plot import drawing
 
 HERE = Path(__file__).parent
 BASELINE = HERE / "baseline"
@@ -82,7 +84,7 @@ COLOURS = [
     ("scaling", lines, "POINTS", lines.POINTS._replace(color="navy")),
     ("scaling", lines, "FIT", "darkred"),
     ("scaling", lines, "BAND", "darkcyan"),
-    ("curves", lines, "LOOKS", tuple(look._replace(color="#0072B3") for look in looks.LOOKS)),
+    ("curves", lines, "LOOKS", tuple(look._replace(color="#0072B3") for look in style.LOOKS)),
 ]
 
 

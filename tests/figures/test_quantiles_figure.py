@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cascadebai_cli.figures.quantiles import POINTS, draw_quantiles
+from cascadebai_cli.figures.plan import POINTS, draw_quantiles
 from cascadebai_cli.figures.style import render
 
 

@@ -16,7 +16,7 @@ from matplotlib.lines import Line2D
 from synthetic import scaling_config, write_results
 
 from cascadebai_cli.figures.style import render
-from cascadebai_cli.store.directory import Results, load_results
+from cascadebai_cli.store.results import Results, load_results
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from cascadebai_cli.figures.side_by_side import COLOURS, draw_side_by_side
+from cascadebai_cli.figures.plan import COLOURS, draw_side_by_side
 from cascadebai_cli.figures.style import render
 
 

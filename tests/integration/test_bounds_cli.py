@@ -9,7 +9,7 @@ from sweeps import call, refusal
 from synthetic import MANIFEST, scaling_config, write_results
 
 from cascadebai_cli.study.config import load_study
-from cascadebai_cli.theory.two_level import TwoLevel
+from cascadebai_cli.theory.paper import TwoLevel
 
 CONFIG = """
 seed: 1

@@ -6,9 +6,9 @@ import json
 import pytest
 from sweeps import call, refusal, sweep, tables
 
-from cascadebai_cli.model.instance import Instance
+from cascadebai_cli.model.problem import Instance
 from cascadebai_cli.running.worker import run_trial
-from cascadebai_cli.store.schema import TRIAL_COLUMNS
+from cascadebai_cli.store.columns import TRIAL_COLUMNS
 from cascadebai_cli.study.config import load_study
 
 CONFIG = """\

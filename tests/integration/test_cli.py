@@ -109,7 +109,7 @@ def test_too_little_memory_is_one_line(monkeypatch, config):
     def exhausted(*_):
         raise MemoryError
 
-    monkeypatch.setattr("cascadebai_cli.model.families.two_level", exhausted)
+    monkeypatch.setattr("cascadebai_cli.model.problem.two_level", exhausted)
     result = call("run", config)
     assert result.code == 1
     assert result.err.startswith("error: there is not enough memory for this; ")
@@ -193,10 +193,9 @@ def test_run_does_not_print_a_whole_grid(config):
 def test_a_line_now_and_then_where_there_is_no_terminal(capsys):
     import time
 
-    from cascadebai_cli.cli.console import tell
-    from cascadebai_cli.cli.progress import Progress
-    from cascadebai_cli.running.work import BlockResult, Failed
-    from cascadebai_cli.store.schema import TrialRow
+    from cascadebai_cli.cli.console import Progress, tell
+    from cascadebai_cli.running.worker import BlockResult, Failed
+    from cascadebai_cli.store.columns import TrialRow
 
     with Progress([2, 1, 0], tell, every=0.05) as progress:
         progress.update(BlockResult(0, [TrialRow("0" * 16, 0, "stopped", 500, 9, True, 0.1)], []))

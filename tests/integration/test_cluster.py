@@ -13,9 +13,9 @@ from sweeps import ROOT, call, environment, finished, refusal, start, sweep, tab
 
 from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.learners.kl_lucb import KLLucb
+from cascadebai_cli.running import sweep as open_sweep
 from cascadebai_cli.running.blocks import BlockQueue
-from cascadebai_cli.running.work import Settings
-from cascadebai_cli.workflows import open_sweep
+from cascadebai_cli.running.worker import Settings
 
 pytest.importorskip("distributed")
 
@@ -137,7 +137,7 @@ def test_trials_run_on_the_workers_even_if_there_is_but_one_and_code_that_they_h
 
 def test_a_worker_with_other_sources_of_this_package(tmp_path, cluster):
     shutil.copytree(ROOT / "cascadebai_cli", tmp_path / "old" / "cascadebai_cli")
-    with (tmp_path / "old" / "cascadebai_cli" / "learners" / "radius.py").open("a") as file:
+    with (tmp_path / "old" / "cascadebai_cli" / "learners" / "bounds.py").open("a") as file:
         file.write("# changed\n")
     cluster.add_worker(path=tmp_path / "old")
     done = finished("sweep", write_config(tmp_path), *cluster.options("out"))

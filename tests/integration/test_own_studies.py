@@ -8,10 +8,9 @@ import pandas as pd
 import pytest
 from sweeps import call, finished, refusal, sweep, tables
 
-from cascadebai_cli.study.config import load_study, setting
-from cascadebai_cli.study.own_family import family_code, load_family
-from cascadebai_cli.workflows.failures import Repeat
-from cascadebai_cli.workflows.studies import Given
+from cascadebai_cli.running.runner import Repeat
+from cascadebai_cli.study.config import Given, load_study, setting
+from cascadebai_cli.study.instances import family_code, load_family
 
 
 def test_set_changes_cells_and_stands_in_the_command_that_repeats_a_trial(config: Path, tmp_path: Path) -> None:

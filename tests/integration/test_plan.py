@@ -80,7 +80,7 @@ def test_same_answer_again_and_another_one_is_not_overwritten(tmp_path, monkeypa
 
 @pytest.mark.parametrize("M", [1, 3, 9])
 def test_a_page_of_another_size(tmp_path, monkeypatch, M):
-    monkeypatch.setattr("cascadebai_cli.workflows.plan_runs.SECONDS", 0.1)
+    monkeypatch.setattr("cascadebai_cli.planning.runs.SECONDS", 0.1)
     log = HEADER + "a,500,1000\nb,300,1000\nc,200,1000\nd,100,1000\n"
     result = plan(tmp_path, log, "--trials", 2, "--page-size", M, "--epsilon", 0.05, "--out", tmp_path / "out")
     assert result.code == 0
@@ -92,7 +92,7 @@ def test_a_page_of_another_size(tmp_path, monkeypatch, M):
 
 
 def test_a_tie_is_planned_for(tmp_path, monkeypatch):
-    monkeypatch.setattr("cascadebai_cli.workflows.plan_runs.SECONDS", 0.1)
+    monkeypatch.setattr("cascadebai_cli.planning.runs.SECONDS", 0.1)
     tied = HEADER + "a,500,1000\nb,300,1000\nc,300,1000\nd,100,1000\n"
     for more in ((), ("--truth", "mean"), ("--truth", "mean", "--epsilon", 0)):
         result = plan(tmp_path, tied, "--trials", 2, "--out", tmp_path / "-".join(["out", *map(str, more)]), *more)
@@ -103,7 +103,7 @@ def test_a_tie_is_planned_for(tmp_path, monkeypatch):
 
 
 def test_a_learner_that_does_not_end_is_last_and_names_no_items(tmp_path, monkeypatch):
-    monkeypatch.setattr("cascadebai_cli.workflows.plan_runs.SECONDS", 0.004)
+    monkeypatch.setattr("cascadebai_cli.planning.runs.SECONDS", 0.004)
     result = plan(tmp_path, GOOD, "--trials", 3)
     assert result.code == 0
     rows = [line for line in result.out.splitlines() if line.startswith(("KL-LUCB++  ", "CascadeBAI, KL bounds  "))]
@@ -191,7 +191,7 @@ def test_a_bad_option_is_one_sentence(tmp_path, more, sentence):
 
 @pytest.mark.parametrize("options", [("--delta", 0.999999), ("--epsilon", 0.99)])
 def test_a_test_that_needs_hardly_a_page_is_planned(tmp_path, monkeypatch, options):
-    monkeypatch.setattr("cascadebai_cli.workflows.plan_runs.SECONDS", 0.1)
+    monkeypatch.setattr("cascadebai_cli.planning.runs.SECONDS", 0.1)
     result = plan(tmp_path, GOOD, "--trials", 2, "--out", tmp_path / "out", *options)
     assert result.code == 0
     assert "a test takes some 8 (8 to 8) page views" in result.out

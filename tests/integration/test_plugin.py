@@ -7,8 +7,8 @@ import pytest
 from sweeps import ROOT, call, finished, sweep, write_config
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.learners import sources
-from cascadebai_cli.learners.plugins import load_plugin, plugin_code
+from cascadebai_cli.learners import own as sources
+from cascadebai_cli.learners.own import load_plugin, plugin_code
 from cascadebai_cli.study.config import load_study, own_learner
 
 UNIFORM = "experiments.uniform_kl:UniformKL"

@@ -7,9 +7,9 @@ import pytest
 
 from cascadebai_cli.engines.simulate import ENGINES
 from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.store.columns import TRIALS_CSV
 from cascadebai_cli.store.journal import read_journal
 from cascadebai_cli.store.manifest import read_manifest
-from cascadebai_cli.store.schema import TRIALS_CSV
 from cascadebai_cli.store.trials import read_rows
 from experiments import reference
 from experiments.artefacts import REFERENCE

@@ -4,9 +4,9 @@ import pytest
 from scipy import stats
 from sweeps import ROOT
 
-from cascadebai_cli.store.schema import SUMMARY_CSV
+from cascadebai_cli.store.columns import SUMMARY_CSV
 from cascadebai_cli.store.summary import read_summary
-from cascadebai_cli.store.tables import read_table
+from cascadebai_cli.store.trials import read_table
 from experiments.sharp_tables import COLUMNS, SHARP
 
 GRADED = ("graded, high", "graded, half", "graded, low")

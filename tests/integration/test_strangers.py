@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from sweeps import call, refusal, sweep, tables, write_config
 
-from cascadebai_cli.store import aside
+from cascadebai_cli.store import lock
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ def test_killed_behind_the_move_the_same_command_starts_over(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(aside, "make_directory", killed)
+        patch.setattr(lock, "make_directory", killed)
         assert sweep(config, link, "--fresh").code == 130
     assert not out.exists()
     assert sweep(config, link, "--fresh").code == 0
@@ -140,7 +140,7 @@ def test_a_top_up_that_was_interrupted_leaves_tables_that_are_believed(
 ) -> None:
     out = tmp_path / "out"
     assert sweep(config, out, "--trials", 2).code == 0
-    monkeypatch.setattr("cascadebai_cli.workflows.open_sweep.OpenSweep.collect", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("cascadebai_cli.running.sweep.OpenSweep.collect", lambda *_, **__: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         sweep(config, out, "--trials", 6)
     assert "not the one that the sweep wrote" not in call("plot", out, "--out", tmp_path / "a.svg").err

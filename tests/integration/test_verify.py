@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 from sweeps import call, refusal
 
-import cascadebai_cli.engines.counting as counting
+import cascadebai_cli.engines.skip_count as counting
 import cascadebai_cli.learners.cascadebai as algorithm
 import cascadebai_cli.running.worker as worker
 from cascadebai_cli.engines.simulate import EngineName
-from cascadebai_cli.learners.plugins import load_plugin, plugin_code
-from cascadebai_cli.running.seeds import trial_seed
-from cascadebai_cli.workflows.baseline import MOST_STEPS, evenly, load_baseline, watched
+from cascadebai_cli.learners.own import load_plugin, plugin_code
+from cascadebai_cli.running.worker import trial_seed
+from cascadebai_cli.workflows.verify import MOST_STEPS, evenly, load_baseline, watched
 
 CONFIG = """\
 study: small
@@ -418,7 +418,7 @@ def test_first_middle_and_last_K_of_each_curve_are_watched(reference: Path) -> N
 
 def test_long_trials_of_slow_engines_are_not_watched(reference: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = load_baseline(reference / "small", Path())
-    monkeypatch.setattr("cascadebai_cli.workflows.baseline.MOST_STEPS", {"skip-ahead": 4_000})
+    monkeypatch.setattr("cascadebai_cli.workflows.verify.MOST_STEPS", {"skip-ahead": 4_000})
     assert watched(found) == [1, 2]
 
 

@@ -10,15 +10,14 @@ import pytest
 from sweeps import write_config
 
 from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.planning.plan import Effort, Layout, Wanted, plan
 from cascadebai_cli.running.runner import Backend
-from cascadebai_cli.running.work import BlockResult
-from cascadebai_cli.workflows.bounds import bounds
-from cascadebai_cli.workflows.fit import fit
-from cascadebai_cli.workflows.plan import Effort, Layout, Wanted, plan
+from cascadebai_cli.running.worker import BlockResult
 from cascadebai_cli.workflows.plot import plot
 from cascadebai_cli.workflows.report import report
 from cascadebai_cli.workflows.run import Choice, run
 from cascadebai_cli.workflows.sweep import Given, Request, collect, missing, sweep
+from cascadebai_cli.workflows.tables import bounds, fit
 from cascadebai_cli.workflows.verify import verify
 
 HERE = Backend("sequential")

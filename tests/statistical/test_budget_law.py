@@ -14,9 +14,9 @@ from cascadebai_cli.engines import phases
 from cascadebai_cli.engines.jobs import Job
 from cascadebai_cli.engines.outcomes import RandomOutcomes
 from cascadebai_cli.engines.phases import run_phases
-from cascadebai_cli.engines.reference import run_reference
+from cascadebai_cli.engines.simulate import run_reference
 from cascadebai_cli.learners.fixed_budget import SuccessiveAcceptsRejects, Uniform
-from cascadebai_cli.model.feedback import CASCADING
+from cascadebai_cli.model.problem import CASCADING
 
 BUDGET = 400
 CASES = {

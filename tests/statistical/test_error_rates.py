@@ -16,7 +16,7 @@ from cascadebai_cli.learners.batrac import BatRac
 from cascadebai_cli.learners.cascadebai import CascadeBAI, KLCascadeRule
 from cascadebai_cli.learners.kl_lucb import KLLucb, LucbRule
 from cascadebai_cli.learners.racing import RacingLearner, RacingRule
-from cascadebai_cli.model.instance import Instance
+from cascadebai_cli.model.problem import Instance
 
 TRIALS = 2000
 DELTA = 0.3

@@ -14,11 +14,11 @@ from scipy import stats
 
 from cascadebai_cli.engines.jobs import Job, in_order
 from cascadebai_cli.engines.outcomes import RandomOutcomes
-from cascadebai_cli.engines.reference import run_reference
+from cascadebai_cli.engines.simulate import run_reference
 from cascadebai_cli.engines.skip_ahead import run_skip_ahead
 from cascadebai_cli.learners.cascadebai import CascadeRule
 from cascadebai_cli.learners.racing import RacingLearner
-from cascadebai_cli.model.feedback import CASCADING
+from cascadebai_cli.model.problem import CASCADING
 
 INSTANCES = {
     "low": ([0.5] * 6 + [0.05] * 12, 6),

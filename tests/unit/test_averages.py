@@ -12,10 +12,10 @@ from scipy import stats
 from sweeps import call, refusal
 from synthetic import Cell, scaling_config, write_results
 
-from cascadebai_cli.analysis.averages import averaged
-from cascadebai_cli.figures.words import wrong_in_words
-from cascadebai_cli.store.directory import Results, load_results
-from cascadebai_cli.study.alike import alike
+from cascadebai_cli.analysis.cells import averaged
+from cascadebai_cli.figures.labels import wrong_in_words
+from cascadebai_cli.store.results import Results, load_results
+from cascadebai_cli.study.plot import alike
 
 FACTORS = [1.0, 2.0, 6.0]
 

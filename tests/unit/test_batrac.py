@@ -5,11 +5,10 @@ import pytest
 from algorithm1 import least_pulled
 from given import TableOutcomes
 
-from cascadebai_cli.engines.reference import run_reference
-from cascadebai_cli.engines.simulate import Trial, resolve_engine, simulate
+from cascadebai_cli.engines.simulate import Trial, resolve_engine, run_reference, simulate
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.batrac import BatchRacingRule, BatRac
-from cascadebai_cli.model.feedback import CASCADING, SEMI_BANDIT
+from cascadebai_cli.model.problem import CASCADING, SEMI_BANDIT
 
 
 def test_radius():

@@ -10,9 +10,8 @@ from sweeps import ROOT
 
 from cascadebai_cli.engines.simulate import ENGINES
 from cascadebai_cli.running import blocks as blocks_module
-from cascadebai_cli.running.blocks import TASK_SECONDS, BlockQueue
-from cascadebai_cli.running.hardness import hardness
-from cascadebai_cli.running.work import BlockResult
+from cascadebai_cli.running.blocks import TASK_SECONDS, BlockQueue, hardness
+from cascadebai_cli.running.worker import BlockResult
 from cascadebai_cli.study.config import load_study
 
 CONFIG = """\

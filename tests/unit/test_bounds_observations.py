@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from printed_statements import centred_cgf, mean_observations, observation_law, second_moment, sub_gaussian_excess
 
-from cascadebai_cli.model.instance import Instance
+from cascadebai_cli.model.problem import Instance
 from cascadebai_cli.theory.quantities import mu, mu_tilde, v
 
 PROPERTY = settings(max_examples=200)

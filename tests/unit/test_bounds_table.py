@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 from synthetic import scaling_config, write_results
 
-from cascadebai_cli.analysis.bound_slopes import slopes_printed, slopes_table
 from cascadebai_cli.analysis.bounds import (
     bounds_of_results,
     bounds_printed,
@@ -16,14 +15,12 @@ from cascadebai_cli.analysis.bounds import (
     outside,
     with_measured,
 )
+from cascadebai_cli.analysis.fits import slopes_printed, slopes_table
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.model.feedback import CASCADING, SEMI_BANDIT
-from cascadebai_cli.model.instance import Instance
-from cascadebai_cli.store.directory import load_results
-from cascadebai_cli.theory.cell import cell_bounds, is_two_level
-from cascadebai_cli.theory.lower import lower_bound
+from cascadebai_cli.model.problem import CASCADING, SEMI_BANDIT, Instance
+from cascadebai_cli.store.results import load_results
+from cascadebai_cli.theory.paper import TwoLevel, cell_bounds, is_two_level, lower_bound, two_level_instance
 from cascadebai_cli.theory.quantities import PRINTED_CONSTANT
-from cascadebai_cli.theory.two_level import TwoLevel, two_level_instance
 
 TWO = two_level_instance(10, 3, 0.6, 0.2)
 RAMP = Instance(np.linspace(0.9, 0.1, 9), 4)

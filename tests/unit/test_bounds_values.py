@@ -17,25 +17,12 @@ from printed_statements import (
     two_level_upper_by_case,
 )
 
-from cascadebai_cli.analysis.bound_slopes import bound_slope
-from cascadebai_cli.learners.radius import cascade_radius
-from cascadebai_cli.model.divergence import divergence
-from cascadebai_cli.model.instance import Instance
-from cascadebai_cli.theory import upper
-from cascadebai_cli.theory.cell import cell_bounds
-from cascadebai_cli.theory.lower import (
-    confidence_factor,
-    lower_bound,
-)
-from cascadebai_cli.theory.quantities import (
-    PRINTED_CONSTANT,
-    Quantities,
-    delta_bar,
-    exact_constant,
-    rho,
-    t_bar,
-)
-from cascadebai_cli.theory.two_level import TwoLevel, two_level_instance
+from cascadebai_cli.analysis.fits import bound_slope
+from cascadebai_cli.learners.bounds import cascade_radius
+from cascadebai_cli.model.problem import Instance, divergence
+from cascadebai_cli.theory import paper
+from cascadebai_cli.theory.paper import TwoLevel, cell_bounds, confidence_factor, lower_bound, two_level_instance
+from cascadebai_cli.theory.quantities import PRINTED_CONSTANT, Quantities, delta_bar, exact_constant, rho, t_bar
 
 PROPERTY = settings(max_examples=200)
 DELTA = 0.1
@@ -68,12 +55,12 @@ def test_quantities_of_instance_a():
 def test_upper_bounds_of_instance_a():
     q, T = Quantities(A, DELTA), 6552
     assert N_1(q) == pytest.approx(16 / 9 * log(160 / 9))
-    assert upper.N_2(q) == pytest.approx(T / 1.5)
-    assert upper.N_3_by_phase(q) == 0
-    assert upper.first_full_lists(q) == pytest.approx(2 * T / 1.5)
+    assert paper.N_2(q) == pytest.approx(T / 1.5)
+    assert paper.N_3_by_phase(q) == 0
+    assert paper.first_full_lists(q) == pytest.approx(2 * T / 1.5)
     assert N_3_by_item(q) == pytest.approx(4 / 3 * T)
     terms = {"N_1": 32 / 9 * log(20), "N_2": 2 * T / 1.5, "N_3": 2 * (2 * T + 1) / 1.5}
-    assert upper.theorem_upper(q).terms == pytest.approx(terms)
+    assert paper.theorem_upper(q).terms == pytest.approx(terms)
     two_level = [2 * (3 * T - 2) / 1.5, 2 * (2 / 1.5) ** 2 * log(20), 1]
     assert list(cell_bounds(A, DELTA).two_level.terms.values()) == pytest.approx(two_level)
     assert cell_bounds(A, DELTA).upper.steps == pytest.approx(sum(two_level))
@@ -108,13 +95,13 @@ def test_upper_bounds_of_instance_b():
     T = q.T_bar
     r3, r2 = (3 / 1.3) ** 2, (2 / 1.2) ** 2
     assert N_1(q) == pytest.approx((r3 + r2) * log((r3 + r2) / DELTA))
-    assert upper.N_2(q) == pytest.approx((T[0] + T[1]) / 1.3)
-    assert upper.N_3_by_phase(q) == pytest.approx(2 / 1.2 * (T[3] - T[2]))
+    assert paper.N_2(q) == pytest.approx((T[0] + T[1]) / 1.3)
+    assert paper.N_3_by_phase(q) == pytest.approx(2 / 1.2 * (T[3] - T[2]))
     assert N_3_by_item(q) == pytest.approx(3 / 1.3 * T[2] + 2 / 1.2 * (T[3] - T[2]))
     first = 2 * (T[0] + T[1] + 3 * T[2] + 2) / 1.3
     second = 2 * (2 * (T[3] - T[2]) + 3) / 1.2
     spread = 2 * r3 * log(2 * (r3 + r2) / (DELTA * r3)) + 2 * r2 * log(2 * (r3 + r2) / (DELTA * r2))
-    assert upper.theorem_upper(q).steps == pytest.approx(first + second + spread)
+    assert paper.theorem_upper(q).steps == pytest.approx(first + second + spread)
     assert cell_bounds(B, DELTA).two_level is None
 
 
@@ -140,7 +127,7 @@ def test_bounds_of_instance_c():
     assert delta_bar(C) == pytest.approx([0.4, 0.2, 0.1, 0.4])
     T = q.T_bar
     assert T[[0, 2, 3]] == pytest.approx([observations(gap, 4) for gap in (0.4, 0.2, 0.1)], rel=1e-3)
-    bound = upper.many_optimal_upper(q)
+    bound = paper.many_optimal_upper(q)
     assert bound.terms["N_1'"] == pytest.approx(2 * (2 / 1.2) ** 2 * log(20))
     assert bound.terms["N_2'"] == pytest.approx(2 * (T[0] + T[1] + 2 * T[2] + 1) / 1.2)
     assert cell_bounds(C, DELTA).upper.source == "many optimal"
@@ -153,24 +140,24 @@ def test_theorem_with_a_tolerance_stops_two_items_early():
     assert delta_bar(q.instance) == pytest.approx([0.45, 0.35, 0.25, 0.15, 0.1, 0.07, 0.4])
     assert q.mu == pytest.approx([1, 1.1, 1.12, 1.126])
     T = q.T_bar
-    assert upper.N_3_by_phase(q) == pytest.approx(3 / 1.12 * (T[4] - T[3]))
+    assert paper.N_3_by_phase(q) == pytest.approx(3 / 1.12 * (T[4] - T[3]))
     assert N_3_by_item(q) == pytest.approx((4 / 1.126 - 3 / 1.12) * T[3] + (3 / 1.12 - 2) * T[4] + 2 * T[4])
     observations = (T[:3].sum() + 4 * T[3] + 3) / 1.126 + (3 * (T[4] - T[3]) + 5) / 1.12
-    terms = upper.theorem_upper(q).terms
+    terms = paper.theorem_upper(q).terms
     assert terms["N_2"] + terms["N_3"] == pytest.approx(2 * observations)
 
 
 def test_each_theorem_refuses_the_other_ones_instances():
     with pytest.raises(ValueError, match="K' = 3 is not below 2K - 1 = 3"):
-        upper.theorem_upper(Quantities(C, DELTA))
+        paper.theorem_upper(Quantities(C, DELTA))
     with pytest.raises(ValueError, match="K' = 2 is below 2K - 1 = 3"):
-        upper.many_optimal_upper(Quantities(A, DELTA))
+        paper.many_optimal_upper(Quantities(A, DELTA))
 
 
 def test_weights_0_and_1_are_exact():
     certain = Instance(np.array([1.0, 0.0]), K=1)
     assert lower_bound(certain, DELTA) == 0
-    assert upper.general_upper(Quantities(certain, DELTA)).terms["N_2'"] == 2 * 2 * observations(1, 2)
+    assert paper.general_upper(Quantities(certain, DELTA)).terms["N_2'"] == 2 * 2 * observations(1, 2)
     mixed = Quantities(Instance(np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0]), K=3), DELTA)
     assert mixed.mu.tolist() == [1, 1, 1]
     assert mixed.mu_tilde.tolist() == [1, 2, 3]
@@ -182,13 +169,13 @@ def test_an_item_that_nothing_certifies_leaves_the_bound_finite():
     q = Quantities(flat, DELTA)
     assert delta_bar(flat) == pytest.approx([0.5, 0.4, 0.1, 0.1, 0, 0.3])
     assert q.T_bar[-1] == np.inf
-    assert np.isfinite(upper.general_upper(q).steps)
+    assert np.isfinite(paper.general_upper(q).steps)
 
 
 def test_a_gap_too_small_for_a_float_gives_an_infinite_bound():
     q = Quantities(Instance(np.array([0.5, 1e-200, 2e-200, 0.0, 3e-200]), K=3), DELTA)
-    assert upper.theorem_upper(q).steps == np.inf
-    assert upper.N_3_by_phase(q) >= 0
+    assert paper.theorem_upper(q).steps == np.inf
+    assert paper.N_3_by_phase(q) >= 0
 
 
 # T-bar
@@ -229,14 +216,14 @@ def problems(draw, least=0):
 @PROPERTY
 @given(problems())
 def test_second_form_of_n_3_bounds_the_first_with_the_full_lists(q):
-    assert upper.N_3_by_phase(q) + upper.first_full_lists(q) <= N_3_by_item(q) * (1 + TIGHT)
+    assert paper.N_3_by_phase(q) + paper.first_full_lists(q) <= N_3_by_item(q) * (1 + TIGHT)
 
 
 def test_the_printed_forms_of_n_3_differ():
     q = Quantities(Instance(np.array([0.2, 0.19, 0.17, 0.14, 0.05, 0.01]), K=4), DELTA)
     assert K_1(q) == 3
-    assert N_3_by_item(q) > 1.05 * (upper.N_3_by_phase(q) + upper.first_full_lists(q))
-    assert N_3_by_item(q) > 1.5 * upper.N_3_by_phase(q)
+    assert N_3_by_item(q) > 1.05 * (paper.N_3_by_phase(q) + paper.first_full_lists(q))
+    assert N_3_by_item(q) > 1.5 * paper.N_3_by_phase(q)
 
 
 @PROPERTY
@@ -245,11 +232,11 @@ def test_quantities_obey_what_the_proof_uses(q):
     assert (M(q) >= -TIGHT).all()
     k = np.arange(1, K_1(q) + 1)[max(q.K_prime - q.K, 0) :]
     assert (k / q.mu[k - 1] <= 2 + TIGHT).all()
-    assert (upper.spread_ratios(q) >= 1 - TIGHT).all()
-    bound = upper.theorem_upper(q)
-    assert bound.terms["N_2"] == 2 * upper.N_2(q)
+    assert (paper.spread_ratios(q) >= 1 - TIGHT).all()
+    bound = paper.theorem_upper(q)
+    assert bound.terms["N_2"] == 2 * paper.N_2(q)
     # c_k ln(1 / c_k) <= 1 / e: the step from the sum over phases to N_1.
-    r = upper.spread_ratios(q)
+    r = paper.spread_ratios(q)
     assert bound.terms["N_1"] <= 2 * N_1(q) + 2 * log(4) * r.sum() + len(r) / np.e + TIGHT
 
 
@@ -345,8 +332,8 @@ def test_bounds_of_a_huge_instance_are_finite(K):
 def test_the_factor_of_4_of_the_proof_fails_for_very_long_lists_with_large_gaps():
     def terms(L):
         q = Quantities(two_level_instance(L, L - 1, 1.0, 0.0), DELTA)
-        observing = upper.theorem_upper(q).terms["N_2"] + upper.theorem_upper(q).terms["N_3"]
-        return observing, 4 * (upper.N_2(q) + upper.first_full_lists(q) + upper.N_3_by_phase(q))
+        observing = paper.theorem_upper(q).terms["N_2"] + paper.theorem_upper(q).terms["N_3"]
+        return observing, 4 * (paper.N_2(q) + paper.first_full_lists(q) + paper.N_3_by_phase(q))
 
     few, many = terms(100), terms(100_000)
     assert few[0] <= few[1]

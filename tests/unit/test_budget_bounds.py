@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from sweeps import call, sweep
 
-from cascadebai_cli.model.instance import Instance
+from cascadebai_cli.model.problem import Instance
 from cascadebai_cli.theory.budget import (
     ERRORS,
     enough,

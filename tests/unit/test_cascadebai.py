@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from given import TableOutcomes
 
-from cascadebai_cli.engines.reference import run_reference
+from cascadebai_cli.engines.simulate import run_reference
+from cascadebai_cli.learners.bounds import TABLE
 from cascadebai_cli.learners.cascadebai import CascadeBAI, CascadeRule
 from cascadebai_cli.learners.protocol import Learner
 from cascadebai_cli.learners.racing import Race, by_mean
-from cascadebai_cli.learners.radius import TABLE
-from cascadebai_cli.model.feedback import CASCADING, SEMI_BANDIT
+from cascadebai_cli.model.problem import CASCADING, SEMI_BANDIT
 
 
 def test_radius_as_printed_and_with_clicks():

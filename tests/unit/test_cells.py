@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from cascadebai_cli.model.feedback import SEMI_BANDIT
+from cascadebai_cli.model.problem import SEMI_BANDIT
 from cascadebai_cli.study.study import Study
 
 TWO_LEVEL = {"name": "two", "family": "two_level", "w_star": "1/K", "w_prime": "1/K**2"}

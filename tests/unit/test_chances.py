@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from cascadebai_cli.analysis.chances import Chance, as_cells, chance, needed
-from cascadebai_cli.store.schema import TrialRow
+from cascadebai_cli.planning.numbers import Chance, as_cells, chance, needed
+from cascadebai_cli.store.columns import TrialRow
 
 
 def row(right: int, K: int = 3) -> TrialRow:

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 from synthetic import Cell, planted_steps, scaling_config, write_results
 
-from cascadebai_cli.analysis.claims import claims_of
-from cascadebai_cli.analysis.verdicts import Claim
-from cascadebai_cli.store.directory import load_results
+from cascadebai_cli.analysis.claims import Claim, claims_of
+from cascadebai_cli.store.results import load_results
 
 CAP = 10**6
 

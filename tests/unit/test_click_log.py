@@ -5,12 +5,9 @@ import math
 import numpy as np
 import pytest
 
-from cascadebai_cli.analysis.cost import click_chance, cost
-from cascadebai_cli.analysis.page_views import page_views
-from cascadebai_cli.analysis.tolerances import best_of, tolerance, tolerances
-from cascadebai_cli.model.instance import Instance
-from cascadebai_cli.theory.effort import effort
-from cascadebai_cli.theory.lower import lower_bound
+from cascadebai_cli.model.problem import Instance
+from cascadebai_cli.planning.numbers import best_of, click_chance, cost, effort, page_views, tolerance, tolerances
+from cascadebai_cli.theory.paper import lower_bound
 
 TRUTHS = np.array([[0.5, 0.4, 0.3, 0.1], [0.5, 0.31, 0.3, 0.1]])
 

@@ -492,7 +492,7 @@ def test_a_file_is_read_once_for_all_points(tmp_path, monkeypatch):
         opened.append(file.path)
         return ("a", "b", "c"), (0.5, 0.4, 0.1)
 
-    monkeypatch.setattr("cascadebai_cli.model.families.read_click_rates", read)
+    monkeypatch.setattr("cascadebai_cli.model.problem.read_click_rates", read)
     path = tmp_path / "a.yaml"
     path.write_text("seed: 1\nK: [1, 2]\ninstances: [{name: c, family: csv, path: x.csv, rate: r}]\n")
     assert len(load_study(path).cells) == 2

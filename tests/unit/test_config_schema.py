@@ -15,8 +15,7 @@ from cascadebai_cli.learners.registry import ALGORITHMS
 from cascadebai_cli.store.manifest import Manifest
 from cascadebai_cli.study.config import load_study
 from cascadebai_cli.study.document import load_yaml, read_value
-from cascadebai_cli.study.learners import options_of
-from cascadebai_cli.study.options import OPTIONS
+from cascadebai_cli.study.learners import OPTIONS, options_of
 from cascadebai_cli.study.schema import config_schema
 from cascadebai_cli.study.study import Study
 

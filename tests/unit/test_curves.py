@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 from synthetic import scaling_config, write_results
 
-from cascadebai_cli.analysis.curves import curves_of
-from cascadebai_cli.analysis.figure_data import figure_data
+from cascadebai_cli.analysis.curves import curves_of, fit_models, fit_scaling, log_log_slope
 from cascadebai_cli.analysis.fits import fits_printed, fits_table, fitted_curves, models_printed, models_table
-from cascadebai_cli.analysis.scaling import fit_models, fit_scaling, log_log_slope
+from cascadebai_cli.analysis.tables import figure_data
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.store.directory import Results, load_results
-from cascadebai_cli.study.zipped import Zip
+from cascadebai_cli.store.results import Results, load_results
+from cascadebai_cli.study.instances import Zip
 
 
 def results_of(folder: Path, fit: dict[str, Any] | None, steps: Any, **changes: Any) -> Results:

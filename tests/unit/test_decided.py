@@ -8,10 +8,18 @@ import pandas as pd
 import pytest
 from sweeps import ROOT
 
-from cascadebai_cli.analysis.claims import claims_of
-from cascadebai_cli.analysis.decided import Ends, ratio_ends, verdict_between, verdict_within
-from cascadebai_cli.analysis.verdicts import FAILS, HOLDS, OPEN, UNDECIDED
-from cascadebai_cli.store.directory import Results, load_results
+from cascadebai_cli.analysis.claims import (
+    FAILS,
+    HOLDS,
+    OPEN,
+    UNDECIDED,
+    Ends,
+    claims_of,
+    ratio_ends,
+    verdict_between,
+    verdict_within,
+)
+from cascadebai_cli.store.results import Results, load_results
 from cascadebai_cli.store.summary import summarise
 from experiments.artefacts import ARTEFACTS, REFERENCE, Artefact
 

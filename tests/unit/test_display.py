@@ -5,8 +5,7 @@ import pytest
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.cascadebai import CascadeBAI
-from cascadebai_cli.learners.display import HUGE, ORDERS, display_order
-from cascadebai_cli.learners.racing import RacingLearner
+from cascadebai_cli.learners.racing import HUGE, ORDERS, RacingLearner, display_order
 
 T = [2, 50, 10, 0, 400, 10, 9000, 0]
 S = [1, 40, 2, 0, 300, 2, 1000, 0]

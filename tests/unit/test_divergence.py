@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.special import rel_entr
 
-from cascadebai_cli.model.divergence import divergence
+from cascadebai_cli.model.problem import divergence
 
 
 def test_equals_the_definition():

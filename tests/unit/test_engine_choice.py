@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from given import BY_CLICK
 
-from cascadebai_cli.engines.reward_table import TableShape
+from cascadebai_cli.engines.outcomes import TableShape
 from cascadebai_cli.engines.simulate import Trial, resolve_engine, simulate
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.batrac import BatRac
 from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.learners.kl_lucb import KLLucb
-from cascadebai_cli.model.feedback import CASCADING, SEMI_BANDIT
+from cascadebai_cli.model.problem import CASCADING, SEMI_BANDIT
 
 TABLE = TableShape(50)
 WEIGHTS = np.array([0.9, 0.8, 0.2, 0.1])

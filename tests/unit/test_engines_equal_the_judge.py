@@ -31,8 +31,8 @@ from problems import (
 )
 from rounding import Undecided
 
-from cascadebai_cli.engines.leap import leap
-from cascadebai_cli.engines.rows import Sizes
+from cascadebai_cli.engines.lookahead import leap
+from cascadebai_cli.engines.skip_rows import Sizes
 from cascadebai_cli.learners.batrac import BatRac
 from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.learners.kl_lucb import KLLucb

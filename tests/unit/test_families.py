@@ -2,24 +2,24 @@ import numpy as np
 import pytest
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.model import families
+from cascadebai_cli.model import problem
 from cascadebai_cli.model.click_rates import ClickRateFile
 
 
 def test_two_level():
-    items = families.two_level(5, 2, 0.5, 0.25)
+    items = problem.two_level(5, 2, 0.5, 0.25)
     assert items.weights.tolist() == [0.5, 0.5, 0.25, 0.25, 0.25]
     assert items.names == ("1", "2", "3", "4", "5")
 
 
 def test_linear():
-    items = families.linear(5, 0.5, 0.1)
+    items = problem.linear(5, 0.5, 0.1)
     np.testing.assert_allclose(items.weights, [0.5, 0.4, 0.3, 0.2, 0.1], rtol=1e-15)
     assert items.names == ("1", "2", "3", "4", "5")
 
 
 def test_explicit():
-    items = families.explicit([0.1, 0.9, 0.5])
+    items = problem.explicit([0.1, 0.9, 0.5])
     assert items.weights.tolist() == [0.1, 0.9, 0.5]
     assert items.names == ("1", "2", "3")
 
@@ -28,11 +28,11 @@ def test_explicit():
     ("make", "message"),
     [
         (
-            lambda: families.two_level(4, 2, 0.1, 0.2),
+            lambda: problem.two_level(4, 2, 0.1, 0.2),
             "w_star = 0.1 is smaller than w_prime = 0.2; exchange them or change a formula",
         ),
         (
-            lambda: families.linear(4, 0.1, 0.2),
+            lambda: problem.linear(4, 0.1, 0.2),
             "w_max = 0.1 is smaller than w_min = 0.2; exchange them or change a formula",
         ),
     ],
@@ -52,7 +52,7 @@ def read(tmp_path):
     def read(content, **columns):
         path = tmp_path / "x.csv"
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return families.from_csv(ClickRateFile(path, label="x.csv", **columns))
+        return problem.from_csv(ClickRateFile(path, label="x.csv", **columns))
 
     return read
 
@@ -148,5 +148,5 @@ def test_a_missing_file_and_a_folder(tmp_path):
         (".", ". cannot be read (Is a directory); name a CSV file"),
     ]:
         with pytest.raises(ConfigError) as error:
-            families.from_csv(ClickRateFile(tmp_path / name, rate="r", label=name))
+            problem.from_csv(ClickRateFile(tmp_path / name, rate="r", label=name))
         assert str(error.value) == message

@@ -11,7 +11,7 @@ from given import LEAVES_EARLY
 from sweeps import call, refusal, sweep
 
 import cascadebai_cli as cb
-from cascadebai_cli.engines.reward_table import TableShape
+from cascadebai_cli.engines.outcomes import TableShape
 from cascadebai_cli.engines.simulate import ENGINES, Trial, resolve_engine, simulate
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.batrac import BatRac
@@ -19,12 +19,11 @@ from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.learners.fixed_budget import Uniform
 from cascadebai_cli.learners.kl_lucb import KLLucb
 from cascadebai_cli.learners.track_and_stop import TrackAndStop
-from cascadebai_cli.model.feedback import CASCADING, FEEDBACKS
-from cascadebai_cli.model.instance import Instance
+from cascadebai_cli.model.problem import CASCADING, FEEDBACKS, Instance
 from cascadebai_cli.running import worker
 from cascadebai_cli.store.trials import all_trials
-from cascadebai_cli.theory.lower import lower_bound
-from cascadebai_cli.workflows.studies import read_study
+from cascadebai_cli.study.config import read_study
+from cascadebai_cli.theory.paper import lower_bound
 
 WEIGHTS = np.array([0.9, 0.8, 0.7, 0.2, 0.1, 0.1])
 MADE = {

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cascadebai_cli.errors import CascadeError
-from cascadebai_cli.workflows.outputs import write_bytes
+from cascadebai_cli.store.files import write_bytes
 
 
 def test_a_file_is_replaced_and_its_folder_made(tmp_path):

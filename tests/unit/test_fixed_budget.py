@@ -11,19 +11,17 @@ from hypothesis import strategies as st
 from problems import SEEDS, WEIGHTS
 
 from cascadebai_cli.engines import phases
-from cascadebai_cli.engines.answers import Counted
 from cascadebai_cli.engines.jobs import Job, in_order, never
 from cascadebai_cli.engines.outcomes import RandomOutcomes
 from cascadebai_cli.engines.phases import run_phases
-from cascadebai_cli.engines.reference import run_reference
-from cascadebai_cli.engines.simulate import ENGINES, Trial, simulate
+from cascadebai_cli.engines.simulate import ENGINES, Counted, Trial, run_reference, simulate
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.batrac import BatRac
 from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.learners.fixed_budget import SuccessiveAcceptsRejects, Uniform, phase_ends
 from cascadebai_cli.learners.kl_lucb import KLLucb
 from cascadebai_cli.learners.track_and_stop import TrackAndStop
-from cascadebai_cli.model.feedback import CASCADING
+from cascadebai_cli.model.problem import CASCADING
 
 MANY = pytest.mark.parametrize("examples", [100, pytest.param(2000, marks=pytest.mark.slow)])
 

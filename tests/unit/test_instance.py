@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.model.instance import Instance
+from cascadebai_cli.model.problem import Instance
 
 
 def test_gaps_and_extremes():

@@ -10,9 +10,9 @@ from kl_lucb_judge import kl_interval
 from scipy import stats
 from scipy.special import rel_entr
 
+from cascadebai_cli.learners.bounds import kl, kl_lower, kl_upper, threshold
 from cascadebai_cli.learners.cascadebai import KLCascadeRule
-from cascadebai_cli.learners.kl import kl, kl_lower, kl_upper, threshold
-from cascadebai_cli.model.divergence import divergence
+from cascadebai_cli.model.problem import divergence
 
 ALPHAS = st.sampled_from([1e-9, 1e-3, 0.1, 0.9])
 

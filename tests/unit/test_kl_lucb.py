@@ -11,12 +11,10 @@ from problems import patched
 from cascadebai_cli.engines import lucb_rows
 from cascadebai_cli.engines.jobs import Job, in_order
 from cascadebai_cli.engines.lucb import run_lucb
-from cascadebai_cli.engines.lucb_first_round import first_round, may_end_early
-from cascadebai_cli.engines.lucb_rows import ranked
-from cascadebai_cli.engines.reference import run_reference
-from cascadebai_cli.engines.stacks import RandomStack
-from cascadebai_cli.learners.glr import best_means
-from cascadebai_cli.learners.kl import kl_lower, kl_upper
+from cascadebai_cli.engines.lucb_rows import first_round, may_end_early, ranked
+from cascadebai_cli.engines.outcomes import RandomStack
+from cascadebai_cli.engines.simulate import run_reference
+from cascadebai_cli.learners.bounds import best_means, kl_lower, kl_upper
 from cascadebai_cli.learners.kl_lucb import UNIT, KLLucb, LucbRule
 from cascadebai_cli.learners.protocol import Learner
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from cascadebai_cli.engines import lucb_rows
 from cascadebai_cli.engines.jobs import Job, in_order
 from cascadebai_cli.engines.lucb import run_lucb
-from cascadebai_cli.engines.reference import run_reference
+from cascadebai_cli.engines.simulate import run_reference
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.kl_lucb import KLLucb
-from cascadebai_cli.model.feedback import CASCADING
+from cascadebai_cli.model.problem import CASCADING
 
 WEIGHTS = st.one_of(st.sampled_from([0.0, 0.5, 1.0]), st.floats(0, 1), st.floats(0, 0.1), st.floats(0.9, 1))
 

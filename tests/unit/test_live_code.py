@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from sweeps import environment
 
-from cascadebai_cli.learners.live import enter, live_class, live_code
-from cascadebai_cli.learners.live_code import is_live, live_hash
+from cascadebai_cli.learners.own import enter, is_live, live_class, live_code, live_hash
 from cascadebai_cli.learners.racing import RacingLearner
 
 CELL = """\
@@ -17,7 +16,7 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache, partial
 import numpy as np
-from cascadebai_cli.learners.kl import kl_upper
+from cascadebai_cli.learners.bounds import kl_upper
 
 STEP = 3
 TABLE = {"a": [1, 2.5], "b": (None, "x")}
@@ -117,7 +116,7 @@ def test_everything_that_runs_counts(old: str, new: str) -> None:
 
 
 def test_it_is_the_same_in_another_process() -> None:
-    words = f"{CELL}\nfrom cascadebai_cli.learners.live_code import live_hash\nprint(live_hash(Mine))"
+    words = f"{CELL}\nfrom cascadebai_cli.learners.own import live_hash\nprint(live_hash(Mine))"
     for seed in "12":
         done = subprocess.run(
             [sys.executable, "-c", words],

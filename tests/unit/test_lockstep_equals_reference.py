@@ -8,15 +8,16 @@ from cases import mostly_slow
 from given import BY_CLICK, TableOutcomes, TableStack
 from problems import patched
 
-from cascadebai_cli.engines import lockstep, lockstep_rows, proofs
+from cascadebai_cli.engines import lockstep, proofs
+from cascadebai_cli.engines import lockstep as lockstep_rows
 from cascadebai_cli.engines.jobs import Job, in_order
-from cascadebai_cli.engines.leap import leap
 from cascadebai_cli.engines.lockstep import run_lockstep
-from cascadebai_cli.engines.reference import run_reference
-from cascadebai_cli.engines.stacks import RandomStack
+from cascadebai_cli.engines.lookahead import leap
+from cascadebai_cli.engines.outcomes import RandomStack
+from cascadebai_cli.engines.simulate import run_reference
 from cascadebai_cli.learners.cascadebai import CascadeBAI
-from cascadebai_cli.learners.display import ORDERS
-from cascadebai_cli.model.feedback import CASCADING
+from cascadebai_cli.learners.racing import ORDERS
+from cascadebai_cli.model.problem import CASCADING
 
 
 def by_reference(trial):

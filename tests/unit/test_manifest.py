@@ -8,8 +8,14 @@ from sweeps import CONFIG
 
 from cascadebai_cli.engines.simulate import ENGINES
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.store.manifest import Manifest, earlier_manifest, new_manifest, read_manifest, write_manifest
-from cascadebai_cli.store.mixing import refuse_mixing
+from cascadebai_cli.store.manifest import (
+    Manifest,
+    earlier_manifest,
+    new_manifest,
+    read_manifest,
+    refuse_mixing,
+    write_manifest,
+)
 from cascadebai_cli.study.config import load_study
 
 

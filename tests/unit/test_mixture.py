@@ -5,8 +5,7 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from cascadebai_cli.model.mixture import laws
-from cascadebai_cli.model.rates import rates_of
+from cascadebai_cli.planning.rates import laws, rates_of
 
 
 def log(w, seed=1):

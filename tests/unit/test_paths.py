@@ -10,19 +10,16 @@ from hypothesis import strategies as st
 from problems import EPSILONS, LENGTHS, SEEDS, WEIGHTS
 
 from cascadebai_cli.engines import lucb
-from cascadebai_cli.engines.answers import Counted
-from cascadebai_cli.engines.jobs import Job, in_order, never
-from cascadebai_cli.engines.run import Run
-from cascadebai_cli.engines.simulate import ENGINES, Trial, new_job
+from cascadebai_cli.engines.jobs import Job, Run, in_order, never
+from cascadebai_cli.engines.simulate import ENGINES, Counted, Trial, new_job
 from cascadebai_cli.learners.batrac import BatRac
 from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.learners.fixed_budget import SuccessiveAcceptsRejects, Uniform
 from cascadebai_cli.learners.kl_lucb import KLLucb
 from cascadebai_cli.learners.track_and_stop import TrackAndStop
-from cascadebai_cli.model.feedback import CASCADING
+from cascadebai_cli.model.problem import CASCADING
 from cascadebai_cli.running.runner import Backend, run_missing
-from cascadebai_cli.running.work import Settings
-from cascadebai_cli.running.worker import run_trial
+from cascadebai_cli.running.worker import Settings, run_trial
 from cascadebai_cli.study.config import load_study
 
 MADE = {

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 from sweeps import write_config
 
-from cascadebai_cli.running.patience import Patience
-from cascadebai_cli.running.work import Block, BlockResult, Failed
+from cascadebai_cli.running.blocks import Patience
+from cascadebai_cli.running.worker import Block, BlockResult, Failed
 from cascadebai_cli.study.config import load_study
 
 

@@ -14,13 +14,13 @@ from problems import learner as made_for
 from cascadebai_cli.engines.jobs import Job, Paused, in_order
 from cascadebai_cli.engines.lockstep import run_lockstep
 from cascadebai_cli.engines.lucb import run_lucb
-from cascadebai_cli.engines.stacks import RandomStack
+from cascadebai_cli.engines.outcomes import RandomStack
 from cascadebai_cli.learners.cascadebai import CascadeBAI
-from cascadebai_cli.learners.display import ORDERS
 from cascadebai_cli.learners.kl_lucb import KLLucb
-from cascadebai_cli.model.feedback import CASCADING
+from cascadebai_cli.learners.racing import ORDERS
+from cascadebai_cli.model.problem import CASCADING
 from cascadebai_cli.running.runner import Backend, run_missing
-from cascadebai_cli.running.work import Settings
+from cascadebai_cli.running.worker import Settings
 from cascadebai_cli.study.config import load_study
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cascadebai_cli.workflows.plan_learners import CANDIDATES, Pace
+from cascadebai_cli.planning.runs import CANDIDATES, Pace
 
 HARD = np.array([1e12])
 

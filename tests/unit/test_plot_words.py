@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.study.config import load_study
-from cascadebai_cli.study.messages import mistakes
+from cascadebai_cli.study.document import mistakes
 from cascadebai_cli.study.plot import Plot
 
 CONFIG = """\

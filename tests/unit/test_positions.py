@@ -6,8 +6,8 @@ import pytest
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.logs.read import Log
-from cascadebai_cli.model.positions import Shown, examination, groups_of, looked_at
-from cascadebai_cli.workflows.corrected import corrected
+from cascadebai_cli.planning.question import corrected
+from cascadebai_cli.planning.rates import Shown, examination, groups_of, looked_at
 
 THETA = np.array([1.0, 0.6, 0.4, 0.15])
 

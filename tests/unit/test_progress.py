@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from cascadebai_cli.cli.progress import Progress
-from cascadebai_cli.running.work import BlockResult
+from cascadebai_cli.cli.console import Progress
+from cascadebai_cli.running.worker import BlockResult
 
 
 def done(position: int, trials: int) -> BlockResult:

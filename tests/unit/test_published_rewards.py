@@ -7,10 +7,10 @@ import yaml
 from given import GivenTable
 from sweeps import ROOT
 
-from cascadebai_cli.engines.reference import run_reference
-from cascadebai_cli.engines.reward_table import TableShape
+from cascadebai_cli.engines.outcomes import TableShape
+from cascadebai_cli.engines.simulate import run_reference
 from cascadebai_cli.learners.cascadebai import CascadeBAI, CascadeRule
-from cascadebai_cli.model.feedback import CASCADING
+from cascadebai_cli.model.problem import CASCADING
 from experiments import published_rewards
 from experiments.published_rewards import CHANGES, by_product, change, measured, trials, weights_of
 from experiments.reward_steps import Variant, run

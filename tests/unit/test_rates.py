@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from cascadebai_cli.model import rates
-from cascadebai_cli.model.rates import TABLES, homogeneity, rates_of
+from cascadebai_cli.planning import rates
+from cascadebai_cli.planning.rates import TABLES, homogeneity, rates_of
 
 
 def test_planted_beta_comes_back():

@@ -10,7 +10,7 @@ from scipy import stats
 from synthetic import Cell, scaling_config, write_results
 
 from cascadebai_cli.analysis.ratios import Mean, ratio_of_means, ratios_printed, ratios_table
-from cascadebai_cli.store.directory import Results, load_results
+from cascadebai_cli.store.results import Results, load_results
 
 LEARNERS = [{"name": "BatRac(K)", "algorithm": "batrac"}, {"name": "CascadeBAI", "algorithm": "cascadebai"}]
 LEARNERS.append({"name": "BatRac(1)", "algorithm": "batrac"})

@@ -16,8 +16,8 @@ from sweeps import call
 from synthetic import scaling_config, write_results
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.store.directory import capped_trials, load_results, missing_trials
-from cascadebai_cli.store.timings import times_of
+from cascadebai_cli.store.results import capped_trials, load_results, missing_trials
+from cascadebai_cli.store.trials import times_of
 
 
 @pytest.fixture

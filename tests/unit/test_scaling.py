@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from cascadebai_cli.analysis.scaling import MODELS, fit_models, fit_scaling, log_log_slope
+from cascadebai_cli.analysis.curves import MODELS, fit_models, fit_scaling, log_log_slope
 from cascadebai_cli.errors import ConfigError
 
 K = np.arange(20, 61)

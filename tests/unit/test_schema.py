@@ -7,10 +7,10 @@ import pytest
 
 import cascadebai_cli
 from cascadebai_cli.analysis.tables import tables_of
-from cascadebai_cli.store import schema
-from cascadebai_cli.store.codes import CODES
-from cascadebai_cli.store.directory import load_results
-from cascadebai_cli.store.tables import read_table
+from cascadebai_cli.store import columns as schema
+from cascadebai_cli.store.columns import CODES
+from cascadebai_cli.store.results import load_results
+from cascadebai_cli.store.trials import read_table
 from cascadebai_cli.study.cells import Cell
 
 REFERENCE = Path(cascadebai_cli.__file__).parents[1] / "results" / "reference"

@@ -1,6 +1,6 @@
 import numpy as np
 
-from cascadebai_cli.running.seeds import trial_generator, trial_seed
+from cascadebai_cli.running.worker import trial_generator, trial_seed
 
 CELL, OTHER = "0123456789abcdef", "0123456789abcdee"
 

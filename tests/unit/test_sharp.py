@@ -11,9 +11,8 @@ from scipy.optimize import brentq, linprog
 from scipy.special import rel_entr
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.model.instance import Instance
-from cascadebai_cli.theory.lists import Lists
-from cascadebai_cli.theory.maximin import Contest, maximin
+from cascadebai_cli.model.problem import Instance
+from cascadebai_cli.theory.maximin import Contest, Lists, maximin
 from cascadebai_cli.theory.sharp import sharp_bound
 
 SETTINGS = {

@@ -5,8 +5,8 @@ import math
 import pandas as pd
 import pytest
 
-from cascadebai_cli.analysis.sharp import with_sharp
-from cascadebai_cli.workflows.studies import read_study
+from cascadebai_cli.analysis.bounds import with_sharp
+from cascadebai_cli.study.config import read_study
 
 STUDY = """
 study: sharp

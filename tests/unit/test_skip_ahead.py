@@ -7,12 +7,12 @@ from given import BY_CLICK, TableOutcomes
 
 from cascadebai_cli.engines.jobs import Job, in_order
 from cascadebai_cli.engines.outcomes import RandomOutcomes
-from cascadebai_cli.engines.reference import run_reference
-from cascadebai_cli.engines.rows import Sizes
+from cascadebai_cli.engines.simulate import run_reference
 from cascadebai_cli.engines.skip_ahead import run_skip_ahead
+from cascadebai_cli.engines.skip_rows import Sizes
 from cascadebai_cli.learners.cascadebai import CascadeBAI, KLCascadeRule
 from cascadebai_cli.learners.racing import RacingLearner
-from cascadebai_cli.model.feedback import CASCADING, SEMI_BANDIT
+from cascadebai_cli.model.problem import CASCADING, SEMI_BANDIT
 
 
 def skip_ahead(learner, table, cascading=True, cap=None, sizes=None):

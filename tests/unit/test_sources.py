@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from cascadebai_cli.learners import sources
-from cascadebai_cli.learners.sources import code_hash
+from cascadebai_cli.learners import own
+from cascadebai_cli.learners.own import code_hash
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def write(folder, files):
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    sources._file.cache_clear()
+    own._file.cache_clear()
 
 
 FILES = {
@@ -59,17 +59,17 @@ def test_paths_do_not_count(folder, tmp_path, monkeypatch):
         (folder / name).rename(tmp_path / "elsewhere" / name)
     monkeypatch.setattr(sys, "path", [str(tmp_path / "elsewhere"), *sys.path])
     sys.path_importer_cache.clear()
-    sources._file.cache_clear()
+    own._file.cache_clear()
     assert code_hash("top_own") == before
 
 
 def test_of_a_distribution_name_and_version_count(folder, monkeypatch):
     write(folder, {"top_np.py": "import numpy.linalg, json"})
     before = code_hash("top_np")
-    sources._distribution.cache_clear()
-    monkeypatch.setattr(sources, "version", lambda name: "0.0")
+    own._distribution.cache_clear()
+    monkeypatch.setattr(own, "version", lambda name: "0.0")
     assert code_hash("top_np") != before
-    sources._distribution.cache_clear()
+    own._distribution.cache_clear()
 
 
 def test_an_installed_module_of_one_s_own_counts_by_its_content(folder):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from given import TableStack
 
-from cascadebai_cli.engines.stacks import KEPT, RandomStack
+from cascadebai_cli.engines.outcomes import KEPT, RandomStack
 
 WEIGHTS = np.array([0.0, 0.3, 1.0])
 

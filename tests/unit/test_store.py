@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from cascadebai_cli.errors import CascadeError
+from cascadebai_cli.store.columns import TrialRow
 from cascadebai_cli.store.files import write_atomically
 from cascadebai_cli.store.journal import JOURNAL, Journal, decode, encode, read_journal
-from cascadebai_cli.store.schema import TrialRow
 
 ROWS = [
     TrialRow("00112233445566aa", 0, "stopped", 12345678901, 99, True, 0.25),

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.random import MT19937, PCG64, PCG64DXSM, Generator, Philox, SeedSequence
 
-from cascadebai_cli.engines.streams import spawned
-from cascadebai_cli.running.seeds import trial_seed
+from cascadebai_cli.engines.outcomes import spawned
+from cascadebai_cli.running.worker import trial_seed
 
 SEEDS = [
     lambda: SeedSequence(0),

@@ -8,8 +8,8 @@ import pytest
 from scipy import stats
 
 from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.store.columns import SUMMARY_COLUMNS, TRIAL_COLUMNS
 from cascadebai_cli.store.intervals import binomial_interval, t_quantile
-from cascadebai_cli.store.schema import SUMMARY_COLUMNS, TRIAL_COLUMNS
 from cascadebai_cli.store.summary import summarise, summarise_file
 
 

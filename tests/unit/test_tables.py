@@ -6,9 +6,16 @@ import numpy as np
 import pytest
 from synthetic import SETTINGS, scaling_config, write_results
 
-from cascadebai_cli.analysis.bound_slopes import slopes_table
-from cascadebai_cli.analysis.fits import fits_printed, fits_table, fitted_curves, models_printed, models_table, unfitted
-from cascadebai_cli.store.directory import Results, load_results
+from cascadebai_cli.analysis.fits import (
+    fits_printed,
+    fits_table,
+    fitted_curves,
+    models_printed,
+    models_table,
+    slopes_table,
+    unfitted,
+)
+from cascadebai_cli.store.results import Results, load_results
 from cascadebai_cli.text.numbers import coefficient, difference
 from cascadebai_cli.text.table import table_of
 

@@ -8,8 +8,7 @@ from dataclasses import replace
 import pytest
 
 from cascadebai_cli.text import numbers
-from cascadebai_cli.text.columns import cell_text, heading
-from cascadebai_cli.text.table import FORMATS, as_latex, as_markdown, table_of
+from cascadebai_cli.text.table import FORMATS, as_latex, as_markdown, cell_text, heading, table_of
 
 HEADER = ["name", "x"]
 ROWS = [["a|b", "1.5"], ["longer", "10.0"]]

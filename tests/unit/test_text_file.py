@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from sweeps import refusal, write_config
 
-from cascadebai_cli.model import text_file
+from cascadebai_cli.model import click_rates
 
 ENDLESS = pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no device that never ends")
 
@@ -13,10 +13,10 @@ ENDLESS = pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no device t
 def test_a_byte_order_mark_is_left_out_and_too_much_is_refused(tmp_path, monkeypatch):
     path = tmp_path / "a"
     path.write_bytes(b"\xef\xbb\xbfabc")
-    assert text_file.read_text(path) == "abc"
-    monkeypatch.setattr(text_file, "MOST_BYTES", 5)
+    assert click_rates.read_text(path) == "abc"
+    monkeypatch.setattr(click_rates, "MOST_BYTES", 5)
     with pytest.raises(OSError, match="more than 0 MB"):
-        text_file.read_text(path)
+        click_rates.read_text(path)
 
 
 @ENDLESS

@@ -11,14 +11,13 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from cascadebai_cli.engines.jobs import Job
-from cascadebai_cli.engines.planned import run_planned
-from cascadebai_cli.engines.reference import run_reference
+from cascadebai_cli.engines.phases import run_planned
+from cascadebai_cli.engines.simulate import run_reference
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners import track_and_stop
-from cascadebai_cli.learners.glr import told_apart
-from cascadebai_cli.learners.list_plans import plan, read
+from cascadebai_cli.learners.bounds import told_apart
 from cascadebai_cli.learners.protocol import Learner
-from cascadebai_cli.learners.track_and_stop import TrackAndStop
+from cascadebai_cli.learners.track_and_stop import TrackAndStop, plan, read
 
 LENGTHS = st.none() | st.integers(1, 8)
 WEIGHTS = st.one_of(st.sampled_from([0.0, 0.5, 1.0]), st.floats(0, 1), st.floats(0, 0.1), st.floats(0.9, 1))
@@ -133,9 +132,9 @@ def test_begins_with_those_least_observed():
 
 def test_a_threshold_without_the_pairs_is_noticed(monkeypatch):
     """The comparison can fail."""
-    from cascadebai_cli.learners import glr
+    from cascadebai_cli.learners import bounds
 
-    monkeypatch.setattr(glr, "threshold", lambda T_a, T_b, pairs, delta: np.log(4 * np.sqrt(T_a * T_b) / delta))
+    monkeypatch.setattr(bounds, "threshold", lambda T_a, T_b, pairs, delta: np.log(4 * np.sqrt(T_a * T_b) / delta))
     trial = long_trial([0.9, 0.7, 0.3, 0.1], 2)
     table, K, delta, *_ = trial
     assert by_reference(trial)[0].steps < judge.track_and_stop(table.tolist(), K, delta, mixture)[0]

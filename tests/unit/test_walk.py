@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from given import GivenTable
 
-from cascadebai_cli.engines.reference import run_reference
-from cascadebai_cli.engines.reward_table import RandomTable, TableShape
+from cascadebai_cli.engines.outcomes import RandomTable, TableShape
+from cascadebai_cli.engines.simulate import run_reference
 from cascadebai_cli.engines.walk import run_walk
 from cascadebai_cli.learners.cascadebai import CascadeBAI
-from cascadebai_cli.model.feedback import CASCADING
+from cascadebai_cli.model.problem import CASCADING
 
 
 def both_runs(arguments, table, cap):

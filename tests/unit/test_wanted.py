@@ -7,10 +7,9 @@ import pytest
 from pydantic import ValidationError
 from scipy import stats
 
-from cascadebai_cli.store.intervals import relative_half_width
+from cascadebai_cli.store.intervals import relative_half_width, wanted
 from cascadebai_cli.store.journal import ROW
-from cascadebai_cli.store.wanted import wanted
-from cascadebai_cli.study.enough import Enough
+from cascadebai_cli.study.fields import Enough
 
 
 def rows_of(steps: Any, correct: Any = None) -> np.ndarray[Any, Any]:

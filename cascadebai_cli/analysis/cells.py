@@ -1,0 +1,334 @@
+"""The table of cells: averaged, put side by side, and wide."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from cascadebai_cli.analysis.bounds import bounds_of_results
+from cascadebai_cli.errors import ConfigError, suggest
+from cascadebai_cli.store.columns import BOUNDS_CSV, BUDGET_STATISTICS, PLACE, SUMMARY_COLUMNS
+from cascadebai_cli.store.intervals import binomial_interval, mean_interval
+from cascadebai_cli.store.manifest import GAP
+from cascadebai_cli.store.results import Results
+from cascadebai_cli.store.trials import read_table
+from cascadebai_cli.study.fields import Entry
+from cascadebai_cli.study.instances import TwoLevel
+from cascadebai_cli.study.learners import option_values
+from cascadebai_cli.study.plot import DERIVED, GRID, Plot, alike
+from cascadebai_cli.text.numbers import NO_NUMBER, is_missing, number, percent
+from cascadebai_cli.text.table import Table, for_shell, names_of, value_text
+
+# --- Means over instances that are alike but for one option, such as the draws of a family of random weights --------
+
+
+def averaged(results: Results, option: str | None) -> Results:
+    """The results with one instance in place of all that differ in an option only; the same ones without an option.
+
+    A cell is then the mean of the means of theirs, each counting once, with the t interval of these means, so that it
+    says how far instances differ. The share of errors is the mean of theirs too; its interval is that of as many trials
+    of each as the least of them has, which all their trials are where each has the same. Its id is that of all cells,
+    with `+`.
+    """
+    if option is None:
+        return results
+    families = alike(results.study.instances, option)
+    names = {entry.name: name for name, entries in families.items() for entry in entries}
+    summary = results.summary.assign(instance=results.summary["instance"].map(lambda name: names.get(name, name)))
+    several = {name for name, entries in families.items() if len(entries) > 1}
+    rows = list(_rows(summary, several))
+    entries = tuple(found[0].model_copy(update={"name": name}) for name, found in families.items())
+    study = results.study.model_copy(update={"instances": entries})
+    return replace(results, study=study, summary=pd.DataFrame(rows, columns=list(summary)))
+
+
+def _rows(summary: pd.DataFrame, several: set[str]) -> Iterator[dict[Any, Any]]:
+    for point, cells in summary.groupby([name for name in PLACE if name in summary], sort=False):
+        yield _mean(cells) if point[0] in several else cells.iloc[0].to_dict()
+
+
+def _mean(cells: pd.DataFrame) -> dict[Any, Any]:
+    """One row for cells that are alike."""
+    known = cells[cells["n"] > cells["n_capped"]]
+    error_rate = float(known["error_rate"].mean())
+    trials = 0 if known.empty else len(known) * int((known["n"] - known["n_capped"]).min())
+    low, high = binomial_interval(error_rate * trials, trials)
+    return {
+        **cells.iloc[0].to_dict(),
+        **cells[["w_star", "w_prime", "mean_observations"]].mean().to_dict(),
+        **cells[["n", "n_capped"]].sum().to_dict(),
+        **_interval(cells["mean_steps"], "mean_steps", "ci"),
+        **(_interval(cells["mean_right"], "mean_right", "right") if "mean_right" in cells else {}),
+        "cell_id": "+".join(cells["cell_id"]),
+        "sd_steps": cells["mean_steps"].std(),
+        "se_steps": cells["mean_steps"].sem(),
+        "error_rate": error_rate,
+        "error_low": low,
+        "error_high": high,
+    }
+
+
+def _interval(values: "pd.Series[float]", name: str, ends: str) -> dict[str, float]:
+    """The mean of some values under its name, and its interval."""
+    mean = mean_interval(np.asarray(values, dtype=np.float64))
+    return {name: mean.value, f"{ends}_low": mean.low, f"{ends}_high": mean.high}
+
+
+# --- Several result directories in one figure: names under which they hold different things are told apart ----------
+
+
+Column = Literal["instance", "learner"]
+
+
+def told_apart(studies: Sequence[Results]) -> tuple[Results, ...]:
+    """The same results, with the directory in the names that several of them use for something different.
+
+    That is an instance with other weights, a learner with other options, and a learner of which two directories
+    hold the same cell.
+    """
+    columns: tuple[Column, Column] = ("instance", "learner")
+    for column in columns:
+        for name in list(_clashing(studies, column)):
+            studies = [_renamed(one, column, name, _place(one, studies)) for one in studies]
+    return tuple(studies)
+
+
+def _clashing(studies: Sequence[Results], column: Column) -> Iterator[str]:
+    points = pd.concat([results.summary.reindex(columns=PLACE) for results in studies])
+    repeated = set(points.loc[points.duplicated(), "learner"]) if column == "learner" else set()
+    for name in dict.fromkeys(name for results in studies for name in _entries(results, column)):
+        entries = [found[name] for found in (_entries(results, column) for results in studies) if name in found]
+        if len(entries) > 1 and (name in repeated or len({_content(entry) for entry in entries}) > 1):
+            yield name
+
+
+def _entries(results: Results, column: Column) -> dict[str, Entry]:
+    return dict(results.instances if column == "instance" else results.learners)
+
+
+def _content(entry: Entry) -> str:
+    return entry.model_dump_json(exclude={"name", "fit"})
+
+
+def _place(results: Results, studies: Sequence[Results]) -> str:
+    """The directory in short, if that tells it from the others."""
+    shared = sum(other.directory.name == results.directory.name for other in studies) > 1
+    return str(results.directory) if shared else results.directory.name
+
+
+def _renamed(results: Results, column: Column, name: str, place: str) -> Results:
+    if name not in _entries(results, column):
+        return results
+    new = f"{name} ({place})"
+    key = f"{column}s"
+    entries = [e.model_copy(update={"name": new}) if e.name == name else e for e in getattr(results.study, key)]
+    summary = results.summary.assign(**{column: results.summary[column].replace({name: new})})
+    return replace(results, study=results.study.model_copy(update={key: tuple(entries)}), summary=summary)
+
+
+# --- The cells of one or more studies with everything that a figure may speak of, as one table ----------------------
+
+
+STUDY = "study_number"
+"""Column of the number of the study that a cell is from."""
+MOST_NAMED = 20
+"""Values that a refusal lists."""
+
+
+def wide_table(studies: Sequence[Results]) -> pd.DataFrame:
+    """One row a cell: the columns of `summary.csv`, those that follow from the grid, the options of learners."""
+    return pd.concat([_wide(results, number) for number, results in enumerate(studies)], ignore_index=True)
+
+
+def chosen_results(studies: Sequence[Results], cells: pd.DataFrame) -> tuple[Results, ...]:
+    """The same studies with those cells only that are rows of `cells`; studies without any are left out."""
+    parts = []
+    for place, results in enumerate(studies):
+        wanted = cells.loc[cells[STUDY] == place, "cell_id"]
+        summary = results.summary
+        parts.append(replace(results, summary=summary[summary["cell_id"].isin(wanted)]))
+    return tuple(results for results in parts if len(results.summary))
+
+
+def with_bounds(cells: pd.DataFrame, studies: Sequence[Results]) -> pd.DataFrame:
+    """The cells with their `lower` and `upper` bounds, NaN where none is known."""
+    parts = [bounds_of_results(results).assign(**{STUDY: number}) for number, results in enumerate(studies)]
+    found = [part[["cell_id", STUDY, "lower", "upper"]] for part in parts if len(part)]
+    if not found:
+        return cells.assign(lower=np.nan, upper=np.nan)
+    return cells.merge(pd.concat(found), on=["cell_id", STUDY], how="left")
+
+
+def with_sharp_bounds(cells: pd.DataFrame, studies: Sequence[Results]) -> pd.DataFrame:
+    """The cells with `sharp`, which `bounds --sharp --csv` has written beside the results.
+
+    Raises:
+        ConfigError: if it has not.
+    """
+    parts = [_sharp_bounds(results).assign(**{STUDY: number}) for number, results in enumerate(studies)]
+    return cells.merge(pd.concat(parts), on=["cell_id", STUDY], how="left")
+
+
+def _sharp_bounds(results: Results) -> pd.DataFrame:
+    path = results.directory / BOUNDS_CSV
+    command = (
+        f"`cascadebai bounds CONFIG --sharp --results {for_shell(results.directory)} --csv {for_shell(path)}` writes it"
+    )
+    if not path.exists():
+        raise ConfigError(f"{path} is missing; {command}")
+    return read_table(path, {"cell_id": str, "sharp": float}, command)[["cell_id", "sharp"]]
+
+
+def _wide(results: Results, number: int) -> pd.DataFrame:
+    summary, entries = results.summary, results.learners
+    values = {name: option_values(entry) for name, entry in entries.items()}
+    options = dict.fromkeys(option for given in values.values() for option in given if option not in (*GRID, *DERIVED))
+    return summary.assign(
+        **{STUDY: number},
+        budget=summary["budget"] if results.has_budget else np.nan,
+        directory=str(results.directory),
+        gap=_gaps(results),
+        algorithm=summary["learner"].map({name: entry.algorithm for name, entry in entries.items()}),
+        **{
+            option: summary["learner"].map({name: given.get(option) for name, given in values.items()})
+            for option in options
+        },
+    )
+
+
+def _gaps(results: Results) -> "pd.Series[float]":
+    """`w(K) - w(K+1)` of each cell, from the manifest; from older ones NaN but for two-level instances."""
+    cells = results.summary
+    stored = {cell_id: content.get(GAP) for cell_id, content in results.manifest.cells.items()}
+    two_level = {name: isinstance(entry, TwoLevel) for name, entry in results.instances.items()}
+    width = (cells["w_star"] - cells["w_prime"]).where(cells["instance"].map(two_level).eq(True))
+    return pd.to_numeric(cells["cell_id"].map(stored), errors="coerce").astype(float).fillna(width)
+
+
+def chosen_cells(cells: pd.DataFrame, plot: Plot) -> pd.DataFrame:
+    """The cells that a plot asks for, instances and learners in the order that it names them.
+
+    Raises:
+        ConfigError: if a value that it names is in no cell.
+    """
+    for column, values in (("instance", plot.instances), ("learner", plot.learners), *plot.where.items()):
+        if values:
+            cells = cells[matching(cells, column, values)]
+    for column, names in (("learner", plot.learners), ("instance", plot.instances)):
+        first = [*plot.order, *names]
+        rank = {name: i for i, name in reversed(list(enumerate(first)))}
+        cells = cells.sort_values(column, key=lambda c: c.map(rank).fillna(len(first)), kind="stable")
+    return cells.reset_index(drop=True)
+
+
+def matching(cells: pd.DataFrame, column: str, values: Sequence[object]) -> "pd.Series[bool]":
+    """Which cells have one of the values in a column.
+
+    Raises:
+        ConfigError: if a value is in no cell.
+    """
+    texts = cells[column].astype(str)
+    found = pd.Series(False, index=cells.index)
+    for value in values:
+        same = (cells[column] == value) | (texts == str(value))
+        if not same.any():
+            there = list(dict.fromkeys(texts))
+            raise ConfigError(f"{column}: {value} is in no cell; {suggest(str(value), there[:MOST_NAMED])}")
+        found |= same
+    return found
+
+
+# --- ----------------------------------------------------------------------------------------------------------------
+#
+# The cells of a study as one table: chosen, sorted, with the options of their learners, and as a reader wants them.
+
+
+ERROR_ENDS = ("error_low", "error_high")
+
+
+def cells_table(results: Results) -> pd.DataFrame:
+    """`summary.csv` with gaps, algorithms and the options of the learners, in the order of the grid."""
+    without = [] if results.has_budget else ["budget"]
+    return wide_table([results]).drop(columns=[STUDY, "directory", *without])
+
+
+def chosen(cells: pd.DataFrame, conditions: Mapping[str, Sequence[object]]) -> pd.DataFrame:
+    """The cells that have one of the given values in each of the given columns.
+
+    Raises:
+        ConfigError: if there is no such column, or no cell with a value.
+    """
+    for column, values in conditions.items():
+        _check_column(cells, column, "--where")
+        cells = cells[matching(cells, column, values)]
+    return cells
+
+
+def ordered(cells: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """The cells sorted by columns, the first one first; `-` in front of a name turns it round.
+
+    Raises:
+        ConfigError: if there is no such column.
+    """
+    for column in columns:
+        _check_column(cells, column.removeprefix("-"), "--sort")
+    for column in reversed(columns):
+        name = column.removeprefix("-")
+        cells = cells.sort_values(name, ascending=name == column, kind="stable")
+    return cells
+
+
+def _check_column(cells: pd.DataFrame, column: str, option: str) -> None:
+    if column not in cells:
+        raise ConfigError(f"{option} {column}: there is no such column; {suggest(column, map(str, cells))}")
+
+
+def cells_printed(cells: pd.DataFrame) -> Table:
+    """Means, errors and their intervals; of names, numbers and options those that tell the cells apart.
+
+    An option is printed if it varies and does not stand in the name of each learner. The mean of a cell with capped
+    trials is a lower limit and has no interval.
+
+    Args:
+        cells: as from `cells_table`.
+    """
+    further = [str(name) for name in cells if name not in (*SUMMARY_COLUMNS, *BUDGET_STATISTICS, *DERIVED)]
+    options = [name for name in further if not _in_names(cells, name)]
+    # learners that do not have an option do not make it vary
+    varying = [name for name in options if cells[name].nunique() > 1]
+    shown = cells.rename(columns={"n": "trials"})
+    names = names_of(shown, [*PLACE, *varying, "trials"])
+    capped = ["capped"] if (cells["n_capped"] > 0).any() else []
+    right = ["right", "95 % interval"] if "mean_right" in cells else []
+    rows = [
+        [*names.texts(row), *_line(row, bool(capped)), *(_right(row) if right else [])]
+        for row in shown.to_dict("records")
+    ]
+    return names.table(["mean steps", "95 % interval", *capped, "wrong", "95 % interval", *right], rows)
+
+
+def _right(row: Mapping[Any, Any]) -> list[str]:
+    """Mean number of right items of those found; its t interval as far as there are such numbers, 0 to `K`."""
+    if is_missing(row["right_low"]):
+        return [f"{row['mean_right']:.2f}", NO_NUMBER]
+    return [f"{row['mean_right']:.2f}", f"{max(row['right_low'], 0):.2f} to {min(row['right_high'], row['K']):.2f}"]
+
+
+def _in_names(cells: pd.DataFrame, option: str) -> bool:
+    return all(
+        is_missing(value) or value_text(value).lower() in str(name).lower()
+        for name, value in zip(cells["learner"], cells[option], strict=True)
+    )
+
+
+def _line(row: Mapping[Any, Any], with_capped: bool) -> list[str]:
+    known = not (row["n_capped"] or is_missing(row["ci_low"]))
+    return [
+        (">= " if row["n_capped"] else "") + number(row["mean_steps"]),
+        f"{number(row['ci_low'])} to {number(row['ci_high'])}" if known else NO_NUMBER,
+        *([str(row["n_capped"])] if with_capped else []),
+        percent(row["error_rate"], 1),
+        NO_NUMBER if is_missing(row["error_low"]) else " to ".join(percent(row[end], 1) for end in ERROR_ENDS),
+    ]

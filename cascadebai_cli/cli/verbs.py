@@ -1,0 +1,490 @@
+"""The verbs, but for `plan` and `plot`: each parses, makes one call and prints."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from cascadebai_cli.cli.console import Terminal, end_with, say, tell
+from cascadebai_cli.cli.options import (
+    Average,
+    BackendName,
+    Config,
+    Format,
+    Jobs,
+    MaxSteps,
+    Plugins,
+    Quiet,
+    ResultDirectories,
+    ResultDirectory,
+    Seed,
+    Settings,
+    Trials,
+    names_in,
+    path_of,
+    some_path,
+)
+from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.text.numbers import count, duration, percent
+from cascadebai_cli.text.table import for_shell, for_table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from cascadebai_cli.workflows.run import CellRun
+    from cascadebai_cli.workflows.sweep import Missing, Request, Swept
+
+
+# --- What `cascadebai run` prints of a cell -------------------------------------------------------------------------
+
+
+MOST_NAMED = 200
+"""Items that are named."""
+
+
+def cell_report(done: "CellRun") -> str:
+    """Some lines about a cell."""
+    lines = {
+        "steps (page views)": _steps(done),
+        "observations per step": f"{done.observations:.4g}",
+        "errors": _errors(done),
+        "time": f"{duration(done.seconds)} for {_trials(done)}, {duration(done.trial_seconds)} a trial",
+    }
+    if done.found:
+        lines[f"items found in {done.found_in} of {_trials(done)}"] = _names(done.found)
+    width = max(map(len, lines))
+    text = [f"  {name.ljust(width)}  {value}" for name, value in lines.items()]
+    return "\n".join([f"{done.cell.label} (cell {done.cell.cell_id})", *text])
+
+
+def _names(items: "Sequence[str]") -> str:
+    more = len(items) - MOST_NAMED
+    return ", ".join(map(for_table, items[:MOST_NAMED])) + (f" and {count(more)} more" if more > 0 else "")
+
+
+def _trials(done: "CellRun") -> str:
+    return f"{done.trials} trial{'s' * (done.trials != 1)}"
+
+
+def _steps(done: "CellRun") -> str:
+    text = f"mean {count(done.mean_steps, 1)}"
+    if done.sd_steps is not None:
+        text += f", sd {count(done.sd_steps, 1)}"
+    return text + f", {_trials(done)}" + (f", {done.capped} of them capped" if done.capped else "")
+
+
+def _errors(done: "CellRun") -> str:
+    if not done.stopped:
+        return "unknown, no trial stopped before the cap"
+    low, high = done.wrong_interval
+    share = f"{percent(done.wrong / done.stopped, 1)} (95 % interval {percent(low, 1)} to {percent(high, 1)})"
+    which = "trials" if done.cell.answers else "trials that stopped"
+    return f"{done.wrong} of {done.stopped} {which}: {share}"
+
+
+# --- `cascadebai init`: a commented config to begin with ------------------------------------------------------------
+
+
+def init(
+    path: Annotated[
+        Path | None,
+        typer.Argument(metavar="[FILE]", parser=path_of("FILE"), help="What is written; study.yaml if not given."),
+    ] = None,
+    source: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="CSV",
+            parser=path_of("--from"),
+            help="A row an item, with clicks and views or rates: these are the weights.",
+        ),
+    ] = None,
+) -> None:
+    """Write a config with a comment at each key. Nothing is asked, and no file is overwritten."""
+    from cascadebai_cli.workflows.init import write_starter
+
+    written = write_starter(path, source)
+    say(f"written: {written}")
+    file = for_shell(written)
+    say(f"next:    cascadebai check {file}; cascadebai sweep {file}")
+
+
+# --- `cascadebai check`: is a config valid, and what would it run? --------------------------------------------------
+
+
+def check(
+    config: Config,
+    trials: Trials = None,
+    seed: Seed = None,
+    max_steps: MaxSteps = None,
+    settings: Settings = None,
+    plugin: Plugins = None,
+    pilot: Annotated[
+        float,
+        typer.Option(metavar="SECONDS", min=0, help="How long to try trials, about, to tell the time; 0 not at all."),
+    ] = 5.0,
+    form: Format = "text",
+) -> None:
+    """Validate a config and print its grid: cells, trials, the steps that the bounds expect, the time by a pilot.
+
+    A pilot of the easiest and the hardest cell of each instance and learner tells the time; nothing is written. The
+    lower bound is that of any learner, the upper one is for CascadeBAI.
+    """
+    from cascadebai_cli.workflows import check as work
+
+    done = work.check(config, given=work.Given(trials, seed, max_steps, plugin or (), settings or ()), pilot=pilot)
+    say(work.in_format([done.table], form))
+    if form == "text":
+        say(done.summary)
+
+
+# --- `cascadebai run`: a few cells of a study, printed and not kept -------------------------------------------------
+
+
+def run(
+    config: Config,
+    instance: Annotated[
+        str | None, typer.Option(autocompletion=names_in("instances"), help="Only this instance.")
+    ] = None,
+    learner: Annotated[str | None, typer.Option(autocompletion=names_in("learners"), help="Only this learner.")] = None,
+    L: Annotated[int | None, typer.Option("--L", help="Only this number of items.")] = None,
+    K: Annotated[int | None, typer.Option("--K", help="Only this number of items to find.")] = None,
+    delta: Annotated[float | None, typer.Option(help="Only this risk.")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="Only this tolerance.")] = None,
+    budget: Annotated[int | None, typer.Option(help="Only this number of steps, of a study with budgets.")] = None,
+    cell_id: Annotated[str | None, typer.Option("--cell", metavar="ID", help="Only the cell of this id.")] = None,
+    trials: Trials = None,
+    trial: Annotated[
+        int | None, typer.Option("--trial", min=0, help="Run only the trial of this number, as a sweep does.")
+    ] = None,
+    seed: Seed = None,
+    max_steps: MaxSteps = None,
+    settings: Settings = None,
+    plugin: Plugins = None,
+    n_jobs: Jobs = -1,
+    quiet: Quiet = False,
+) -> None:
+    """Run one cell of a study, or a few, and print what came out; of several a table at the end."""
+    from cascadebai_cli.workflows import run as work
+
+    done = work.run(
+        config,
+        work.Choice(instance, learner, L, K, delta, epsilon, budget, cell_id),
+        given=work.Given(trials, seed, max_steps, plugin or (), settings or ()),
+        trial=trial,
+        backend=work.Backend(n_jobs=n_jobs),
+        watch=Terminal(quiet=quiet),
+        each=lambda cell: say(cell_report(cell)),
+    )
+    if done.table and len(done.cells) > 1:
+        say(f"\n{done.table}")
+    end_with(not done.failed)
+
+
+# --- `cascadebai sweep`: all trials of a study into a directory; goes on where an earlier sweep ended ---------------
+
+
+def sweep(
+    config: Config,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", parser=some_path, help="Directory of the results; results/NAME OF CONFIG if not given."
+        ),
+    ] = None,
+    trials: Trials = None,
+    seed: Seed = None,
+    max_steps: MaxSteps = None,
+    settings: Settings = None,
+    plugin: Plugins = None,
+    n_jobs: Jobs = -1,
+    backend: Annotated[BackendName, typer.Option(help="Where trials run.")] = "loky",
+    scheduler: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Dask scheduler, with --backend dask.")
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Move an earlier result aside and start over.")] = False,
+    shard: Annotated[
+        str | None,
+        typer.Option(metavar="N/OF", help="Run this part of the trials only, such as 2/5; `merge` joins the parts."),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list what is missing.")] = False,
+    status: Annotated[bool, typer.Option("--status", help="Only list the cells and how far each is.")] = False,
+    collect: Annotated[bool, typer.Option("--collect", help="Only write the tables from what is there.")] = False,
+    fail_fast: Annotated[
+        bool, typer.Option("--fail-fast/--keep-going", help="Whether to stop at the first trial that fails.")
+    ] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run all trials of a study that are missing, and write its tables.
+
+    What is finished is kept, whenever the sweep is interrupted: the same command goes on from there. More --trials
+    or more cells in CONFIG add to what is there.
+    """
+    from cascadebai_cli.workflows import sweep as work
+
+    if fresh + dry_run + status + collect > 1:
+        raise ConfigError("--fresh, --dry-run, --status and --collect exclude each other; give one of them")
+    place = work.Backend(backend, n_jobs, scheduler)
+    part = {"shard": work.shard_of(shard)} if shard is not None else {}
+    request = work.Request(config, out, work.Given(trials, seed, max_steps, plugin or (), settings or ()), **part)
+    watch = Terminal(quiet=quiet)
+    if dry_run:
+        _print_missing(work.missing(request))
+    elif status:
+        _print_status(request)
+    elif collect:
+        _print_tables(work.collect(request), quiet, shard, "a sweep without --collect runs them")
+    else:
+        done = work.sweep(request, backend=place, fresh=fresh, fail_fast=fail_fast, watch=watch)
+        _print_tables(done, quiet, shard, "the same command runs them again")
+
+
+def _print_missing(found: "Missing") -> None:
+    for cell, trials, wanted in found.cells:
+        say(f"{cell.cell_id}  {trials} of {wanted} trials missing: {cell.label}")
+    if found.seconds is not None:
+        say(f"about {duration(found.seconds)} on one core, if a trial takes as long as those that are there did")
+    trials = sum(trials for _, trials, _ in found.cells)
+    say(
+        f"{count(trials)} of {count(found.wanted)} trials are missing, "
+        f"in {count(len(found.cells))} of {count(found.of_cells)} cells"
+    )
+
+
+def _print_status(request: "Request") -> None:
+    from cascadebai_cli.workflows.sweep import status
+
+    found = status(request)
+    say(found.table)
+    left = "" if found.seconds is None else f"; about {duration(found.seconds)} left on one core"
+    say(f"{count(found.cells)} cells, {count(found.done)} of them done{left if found.done < found.cells else ''}")
+
+
+def _print_tables(done: "Swept", quiet: bool, shard: str | None, remedy: str) -> None:
+    """Say where the tables are; end with exit code 1 if trials are missing, and say what `remedy` is."""
+    if not quiet:
+        directory = for_shell(done.directory)
+        say(f"tables: {done.directory}/trials.csv, summary.csv, timings.csv")
+        if shard is None:
+            say(f"next:   cascadebai fit {directory}; cascadebai plot {directory}")
+        else:
+            say(f"next:   cascadebai merge {directory} ... --out DIR, with the directories of the other shards")
+    if done.missing:
+        tell(f"{count(done.missing)} trials are missing; {remedy}")
+    end_with(not done.missing)
+
+
+# --- `cascadebai merge`: shards of a grid from several machines become one result directory -------------------------
+
+
+def merge(
+    directories: ResultDirectories,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="DIR", parser=some_path, help="A new directory for all rows.")
+    ],
+    quiet: Quiet = False,
+) -> None:
+    """Join the shards of a grid, or sweeps of its parts, in one directory, as if one machine had run them all.
+
+    They must have the same seed, the same versions of the engines, and the same content wherever two of them have
+    the same cell or learner; a trial that two of them hold must have ended in the same way. The directories are left as
+    they are.
+    """
+    from cascadebai_cli.workflows import sweep as work
+
+    done = work.merge(directories, out=out, watch=Terminal(quiet=quiet))
+    if not quiet:
+        say(f"{count(done.rows)} trials: {done.directory}/trials.csv, summary.csv, timings.csv")
+    if done.missing:
+        tell(f"{count(done.missing)} trials are missing; merge more shards, or sweep the whole config into {out}")
+    end_with(not done.missing)
+
+
+# --- `cascadebai summary`: the cells of a result directory ----------------------------------------------------------
+
+
+def summary(
+    directory: ResultDirectory,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN=VALUE,...", help="Only cells with one of these values; repeatable."),
+    ] = None,
+    sort: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Sort by it, -COLUMN for the largest first; repeatable.")
+    ] = None,
+    average: Average = None,
+    form: Format = "text",
+) -> None:
+    """Print the cells of a sweep: mean steps and error rate, each with its 95 % interval.
+
+    A mean with capped trials is a lower limit.
+    """
+    from cascadebai_cli.workflows import tables as work
+
+    done = work.summary(directory, where=where or (), sort=sort or (), average=average, watch=Terminal())
+    say(work.in_format([done.table], form))
+    end_with(done.whole)
+
+
+# --- `cascadebai fit`: the tables that go with a study's figure -----------------------------------------------------
+
+
+def fit(
+    directory: ResultDirectory,
+    form: Format = "text",
+    allow_capped: Annotated[
+        bool, typer.Option("--allow-capped", help="Fit means of trials that reached the cap too, and mark the fit.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Write the files, print no table.")] = False,
+) -> None:
+    """Fit the mean number of steps against K, compare learners, and print the published values beside ours.
+
+    Writes DIR/fits.csv (the model that the config names), DIR/models.csv (all models) and, for two-level instances,
+    DIR/bound_fits.csv (the same model fitted to the upper bound); for a study whose plot is of the kind `curves`
+    DIR/ratios.csv, of the kind `bars` DIR/orders.csv. A mean with trials that reached the cap is a lower limit: curves
+    with such means are not fitted.
+    """
+    from cascadebai_cli.workflows import tables as work
+
+    done = work.fit(directory, allow_capped=allow_capped, watch=Terminal())
+    if not quiet:
+        say(work.in_format(done.tables, form))
+    end_with(done.whole)
+
+
+# --- `cascadebai bounds`: what the theorems promise for each cell of a study, beside what was measured --------------
+
+
+def bounds(
+    config: Config,
+    csv: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", parser=path_of("--csv"), help="Write the table to this file as well."),
+    ] = None,
+    results: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            parser=path_of("--results"),
+            help="Directory of a sweep; results/NAME OF CONFIG if it exists.",
+        ),
+    ] = None,
+    printed: Annotated[
+        bool, typer.Option("--printed", help="Constant 216 in T-bar, as printed, instead of 256 sigma^2.")
+    ] = False,
+    sharp: Annotated[
+        bool,
+        typer.Option("--sharp", help="The sharp lower bound as well; seconds for each instance of many weights."),
+    ] = False,
+    form: Format = "text",
+) -> None:
+    """Print the lower and the upper bound on the number of steps, and how far the measured mean is from both.
+
+    Of a study with budgets, print the bound on the chance of an error after each, and the budget that is enough for
+    delta by that bound.
+
+    The lower bounds hold for the mean of any algorithm, the upper one for CascadeBAI with probability 1 - delta.
+    """
+    from cascadebai_cli.workflows import tables as work
+
+    bounded = work.bounds(config, results=results, csv=csv, printed=printed, sharp=sharp, watch=Terminal())
+    say(work.in_format([bounded.table], form))
+
+
+# --- `cascadebai report`: one page about some result directories ----------------------------------------------------
+
+
+def report(
+    directories: ResultDirectories,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", parser=some_path, help="The page.")] = Path(
+        "report.html"
+    ),
+    title: Annotated[str | None, typer.Option(help="Heading of the page; that of the studies if not given.")] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN=VALUE,...", help="Only cells with one of these values; repeatable."),
+    ] = None,
+) -> None:
+    """Write one page with claims, figures, their data, settings and run times; it needs no network and no script."""
+    from cascadebai_cli.workflows import report as work
+
+    done = work.report(directories, out=out, title=title, where=where or (), watch=Terminal())
+    say(done.file)
+    end_with(done.whole)
+
+
+# --- `cascadebai verify`: does this code still give the numbers of the reference? -----------------------------------
+
+
+def verify(
+    reference: Annotated[
+        Path,
+        typer.Option(
+            metavar="DIR",
+            parser=path_of("--reference"),
+            help="Directory with a result directory for each artefact.",
+        ),
+    ] = Path("results/reference"),
+    configs: Annotated[
+        Path,
+        typer.Option(
+            metavar="DIR",
+            parser=path_of("--configs"),
+            help="Folder from which the data files of their configs count.",
+        ),
+    ] = Path("configs"),
+    only: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this artefact; may be repeated.")] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", min=0, help="Root seed of the fresh trials; a new one if not given.")
+    ] = None,
+    trials: Annotated[int, typer.Option("--trials", min=3, help="Fresh trials a cell.")] = 20,
+    plugin: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--plugin",
+            metavar="MODULE:NAME",
+            help="Import this learner or family that the reference names, instead of skipping it; repeatable.",
+        ),
+    ] = None,
+    n_jobs: Jobs = -1,
+) -> None:
+    """Compare this code with the committed reference; exit code 1 if something has moved.
+
+    (1) Bit for bit: a fixed set of trials of every artefact is run again and must give the same rows. (2) By
+    statistics: fresh trials of the same cells must have the same mean steps; if nothing has moved, the probability
+    of an alarm is at most 0.1 % a call. Before both, the tables must follow from the committed rows.
+    """
+    from cascadebai_cli.workflows import verify as work
+
+    done = work.verify(
+        reference,
+        configs=configs,
+        only=only or (),
+        seed=seed,
+        trials=trials,
+        plugins=plugin or (),
+        backend=work.Backend(n_jobs=n_jobs),
+        watch=Terminal(),
+    )
+    for line in done.moved:
+        say(f"moved: {line}")
+    end_with(not done.moved)
+    say(f"nothing has moved in {', '.join(done.artefacts)}")
+
+
+# --- `cascadebai schema`: JSON Schema for editors and other programs ------------------------------------------------
+
+
+def schema(
+    kind: Annotated[
+        Literal["config", "plan", "manifest"],
+        typer.Argument(metavar="config|plan|manifest", help="What is described."),
+    ],
+) -> None:
+    """Print the JSON Schema of a config, a plan.json or a manifest.json, made from what validates them.
+
+    Editors complete and check a config that begins with the line `# yaml-language-server: $schema=FILE`.
+    """
+    from cascadebai_cli.workflows.init import schema_text
+
+    say(schema_text(kind))

@@ -1,0 +1,206 @@
+"""Counting in stretches of the sweep: clicks, cuts and steps."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from cascadebai_cli.engines.keys import (
+    MOST_KEYS,
+    cuts_at_clicks,
+    cuts_at_skips,
+    group_sums,
+    joined,
+    positions,
+    step_ends,
+)
+from cascadebai_cli.engines.skip_rows import Block, Mode
+from cascadebai_cli.learners.racing import RacingRule
+from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
+
+# --- Skip-ahead where nobody is identified: steps are only counted --------------------------------------------------
+
+
+def count_steps(block: Block, at: IntArray, to: IntArray) -> None:
+    """Go to the begin of the rounds `to` in rows in which nobody is identified before; at the cap a row is over."""
+    rows = block.rows
+    ahead = to > rows.round[at]
+    at, to = at[ahead], to[ahead]
+    if len(at) == 0:
+        return
+    steps, offset, met = _cuts(block, at, to)
+    capped = rows.steps[at] + steps >= rows.cap[at]
+    for row, end in zip(at[capped].tolist(), to[capped].tolist(), strict=True):
+        _stop_at_cap(block, row, end)
+    free = at[~capped]
+    rows.steps[free] += steps[~capped]
+    rows.offset[free], rows.met[free] = offset[~capped], met[~capped]
+    rows.round[free], rows.column[free] = to[~capped], 0
+
+
+def _cuts(block: Block, at: IntArray, to: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Steps that end from where rows stand to the begin of the rounds `to`, offsets there, and keys before."""
+    rows = block.rows
+    d, batch, offset = rows.d[at], rows.batch[at], rows.offset[at]
+    passed = (rows.alive[at] & (np.arange(block.width) < rows.column[at][:, None])).sum(axis=1)
+    length = (to - rows.round[at]) * d - passed
+    steps, rest = np.divmod(offset + length, batch)
+    parts, met = _next_keys(block, at, to)
+    counted = np.array([0 if rows.clicks[row] else _shorten(block, row, parts, i) for i, row in enumerate(at.tolist())])
+    chunk = np.cumsum([len(part) for part in parts]) // block.sizes.chunk
+    chunk = np.where(rows.cascading[at] & (batch > 1), 2 * chunk + rows.clicks[at], -1)
+    for number in np.unique(chunk[chunk >= 0]):
+        some = np.flatnonzero(chunk == number)
+        count = cuts_at_clicks if number % 2 else cuts_at_skips
+        places = _places(block, at[some], [parts[i] for i in some], passed[some])
+        steps[some], rest[some] = count(*places, length[some], offset[some], batch[some])
+        steps[some] -= counted[some]
+    return steps, rest, met
+
+
+def _shorten(block: Block, row: int, parts: list[IntArray], place: int) -> int:
+    """Leave only the end of a row's keys, of skips, if no step ends without a click.
+
+    Such a step observes `batch` different items, one after the other and all of them skipped, so that as many keys
+    lie no further apart than these items; those of the step in progress lie before.
+
+    Returns:
+        how many skips of survivors were left out: at each of the other observations there a step ends.
+    """
+    keys, rows = parts[place], block.rows
+    batch, rest = int(rows.batch[row]), int(rows.batch[row] - rows.offset[row])
+    if not 1 < batch <= rows.d[row] or len(keys) < block.sizes.shorten * batch:
+        return 0
+    begin = (int(rows.round[row]) << block.shift) + int(rows.column[row])
+    nearest = min(keys[rest - 1] - begin, (keys[batch - 1 :] - keys[: 1 - batch]).min())
+    if nearest < block.width and nearest < _reach(rows.alive[row], batch):
+        return 0
+    parts[place], left = keys[-batch:], keys[:-batch]
+    everybody = rows.d[row] == rows.drawn[row]
+    return len(left) if everybody else int(np.count_nonzero(rows.alive[row].take(left & (block.width - 1))))
+
+
+def _reach(alive: BoolArray, batch: int) -> int:
+    """Between a survivor and the one `batch` observations later lie fewer keys; there are as many survivors or more."""
+    survivors = np.flatnonzero(alive)
+    later = np.concatenate([survivors[batch:], survivors[:batch] + len(alive)])
+    return int((later - survivors).max())
+
+
+def _next_keys(block: Block, at: IntArray, to: IntArray) -> tuple[list[IntArray], IntArray]:
+    """Keys from where rows stand to the begin of the rounds `to`, and how many keys lie before there."""
+    rows, begin = block.rows, (block.rows.round[at] << block.shift) + block.rows.column[at]
+    borders, keys = np.stack([begin, to << block.shift], axis=1), rows.keys[at].tolist()
+    found = [positions(*each) for each in zip(keys, borders, strict=True)]
+    return [each[first:last] for each, (first, last) in zip(keys, found, strict=True)], np.array(found)[:, 1]
+
+
+def _places(block: Block, at: IntArray, parts: Sequence[IntArray], passed: IntArray) -> tuple[IntArray, IntArray]:
+    """Keys as places among the observations of the survivors from where their rows stand on, and how many a row."""
+    keys, count = joined(parts)
+    dead = np.iinfo(keys.dtype).min
+    alive, d = block.rows.alive[at], block.rows.d[at].astype(keys.dtype)
+    place: IntArray = np.cumsum(alive, axis=1) - (1 + passed + block.rows.round[at] * d)[:, None]
+    place[~alive] = dead
+    row = np.repeat(np.arange(len(at), dtype=np.int32) << block.shift, count)
+    found = place.astype(keys.dtype).ravel().take(row | (keys & (block.width - 1)))
+    kept = found > dead
+    found += (keys >> block.shift) * np.repeat(d, count)
+    if kept.all():
+        return found, count
+    return found[kept], np.diff(np.append(0, np.cumsum(kept))[np.cumsum(count)], prepend=0)
+
+
+def outcomes_of_round(block: Block, at: IntArray) -> tuple[BoolArray, BoolArray]:
+    """Clicks of the round in which rows stand, and who is still to be observed in it, both of shape `(rows, width)`."""
+    rows, width = block.rows, block.width
+    keys, count = joined(
+        [rows.keys[row][a : a + width] for row, a in zip(at.tolist(), rows.met[at].tolist(), strict=True)]
+    )
+    cell = np.repeat(np.arange(len(at)) << block.shift, count) | (keys & (width - 1))
+    clicks = np.repeat(~rows.clicks[at], width)
+    clicks[cell[(keys >> block.shift) == np.repeat(rows.round[at], count)]] ^= True
+    return clicks.reshape(-1, width), rows.alive[at] & (np.arange(width) >= rows.column[at][:, None])
+
+
+def steps_of_round(block: Block, at: IntArray) -> IntArray:
+    """Steps that end before each item in the rest of the round in which rows stand, shape `(rows, width + 1)`."""
+    rows = block.rows
+    ended: IntArray = np.zeros((len(at), block.width + 1), np.int32)
+    if len(at):
+        clicks, observed = outcomes_of_round(block, at)
+        ends = step_ends(clicks & rows.cascading[at][:, None], observed, rows.offset[at], rows.batch[at])
+        np.cumsum(ends, axis=1, out=ended[:, 1:])
+    return ended
+
+
+def _stop_at_cap(block: Block, row: int, end: int) -> None:
+    """Find the round before `end` in which the cap is reached, and end there."""
+    rows, at = block.rows, np.array([row])
+    low, high = int(rows.round[row]), end
+    while high - low > 1:
+        middle = (low + high) // 2
+        steps, _, _ = _cuts(block, at, np.array([middle]))
+        low, high = (low, middle) if rows.steps[row] + steps[0] >= rows.cap[row] else (middle, high)
+    count_steps(block, at, np.array([low]))
+    rows.column[row] = np.searchsorted(steps_of_round(block, at)[0], rows.cap[row] - rows.steps[row])
+    rows.steps[row], rows.mode[row] = rows.cap[row], Mode.OVER
+
+
+# --- Skip-ahead between stretches: how many rounds are drawn next, and the drawing ----------------------------------
+
+
+AHEAD = 4
+"""Groups that are looked at first."""
+
+
+def next_stretch(block: Block, at: IntArray, quiet_until: int) -> None:
+    """Count the steps that are left of the stretch, and draw the next; no rule fires up to the count `quiet_until`."""
+    rows = block.rows
+    count_steps(block, at, rows.rounds[at])
+    at = at[rows.mode[at] != Mode.OVER]
+    for row in at.tolist():
+        rows.S[row] = rows.sums[row][-1]
+    rows.T[at] += rows.rounds[at]
+    rows.round[at] = rows.column[at] = rows.met[at] = rows.look[at] = 0
+    for row, rounds in zip(at.tolist(), _horizon(block, at, quiet_until).tolist(), strict=True):
+        _draw(block, row, rounds)
+    rows.ahead[at] = AHEAD
+    rows.mode[at] = np.where(rows.T[at] + rows.rounds[at] > quiet_until, Mode.GROUPS, Mode.STRETCH)
+
+
+def _horizon(block: Block, at: IntArray, quiet_until: int) -> FloatArray:
+    """Rounds worth drawing: half way to where a rule would fire if the means stayed as they are."""
+    rows, rule, n = block.rows, block.rule, np.arange(len(at))
+    T, k = rows.T[at], rows.k[at]
+    mean = np.where(rows.alive[at], rows.S[at] / np.maximum(T, 1)[:, None], -1.0)
+    mean = -np.sort(-mean, axis=1)
+    best, last_good, next_best, worst = mean[n, 0], mean[n, k - 1], mean[n, k], mean[n, rows.d[at] - 1]
+    to_accept = _width(rule, best, next_best, T) / np.maximum(best - next_best + rule.epsilon, 1e-9)
+    to_reject = _width(rule, last_good, worst, T) / np.maximum(last_good - worst - rule.epsilon, 1e-9)
+    ahead = np.minimum(to_accept, to_reject) ** 2 - 1
+    far = T * np.clip(ahead / 2, 1 / 16, 8)
+    return np.where(quiet_until > T, quiet_until - T, np.where(T > 0, far, 1.0))
+
+
+def _width(rule: RacingRule, high: FloatArray, low: FloatArray, T: IntArray) -> FloatArray:
+    """How far apart two means must be so that their bounds part."""
+    return np.where(T > 0, high - rule.lower(high, T) + rule.upper(low, T) - low, 0.0)
+
+
+def _draw(block: Block, row: int, rounds: float) -> None:
+    """Draw about `rounds` rounds for a row, in groups of a power of four."""
+    rows, sizes = block.rows, block.sizes
+    survivors = np.flatnonzero(rows.alive[row])
+    outcomes = block.outcomes[rows.id[row]]
+    keys = len(survivors) * max(outcomes.rarity(survivors), 1e-9)
+    whole = int(max(1, min(max(rounds, sizes.few / keys), sizes.stored / keys, (MOST_KEYS >> block.shift) - 1)))
+    size = 1
+    while 4 * size * sizes.groups <= whole:
+        size *= 4
+    groups = whole // size
+    rows.rounds[row], rows.size[row], rows.drawn[row] = groups * size, size, len(survivors)
+    stretch = outcomes.stretch(survivors, int(rows.T[row]), groups * size, block.shift)
+    rows.keys[row], rows.clicks[row] = stretch
+    rows.sums[row] = group_sums(stretch.keys, block.shift, size, groups, stretch.clicks, rows.S[row])
+    starts = positions(stretch.keys, np.arange(groups) * (size << block.shift))
+    rows.starts[row] = [*starts, len(stretch.keys)]

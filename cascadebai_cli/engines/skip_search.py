@@ -1,0 +1,377 @@
+"""Finding the step at which a rule fires: groups of rounds first, moments in them then."""
+
+from dataclasses import dataclass, fields
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from cascadebai_cli.engines.keys import cumulated, joined, positions, true_places
+from cascadebai_cli.engines.proofs import Means, mean_bounds, suspects
+from cascadebai_cli.engines.skip_count import count_steps, steps_of_round
+from cascadebai_cli.engines.skip_rows import Block, Focus, Mode
+from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
+
+# --- Skip-ahead where only numbers of clicks are looked at: groups of rounds, and windows in one of them ------------
+
+
+def look_at_groups(block: Block, at: IntArray) -> None:
+    """Pass the next groups of the rows `at`, up to the first in which somebody may be identified; enter that."""
+    rows, size, look, since = block.rows, block.rows.size[at], block.rows.look[at], block.rows.since[at]
+    first, groups = look // size, rows.rounds[at] // size
+    count = np.minimum(rows.ahead[at], groups - first)
+    of = np.repeat(np.arange(len(at)), count)
+    row, group = at[of], (first - np.cumsum(count) + count)[of] + np.arange(len(of))
+    parts = zip(rows.sums[at].tolist(), first.tolist(), (first + count + 1).tolist(), strict=True)
+    sums = np.concatenate([each[begin:end] for each, begin, end in parts])
+    begin = np.arange(len(of)) + of  # a row has one border more than groups
+    before, alive, start = sums[begin], rows.alive[row], group * rows.size[row]
+    T = (rows.T[row] + start)[:, None]
+    T_end = T + rows.size[row][:, None]
+    means = mean_bounds(T, before, T_end, sums[begin + 1], rows.k[row], alive)
+    suspected = suspects(block.rule, means, T_end) & alive
+    rows.look[at], rows.since[at] = (first + count) * size, 0
+    rows.ahead[at] = np.minimum(2 * rows.ahead[at], block.sizes.ahead)
+    rows.mode[at] = np.where(first + count < groups, Mode.GROUPS, Mode.STRETCH)
+    hot = np.flatnonzero(suspected.any(axis=1))
+    hot = hot[np.diff(of[hot], prepend=-1) != 0]
+    if len(hot):
+        begin, of, row = start[hot], of[hot], row[hot]
+        everybody = np.broadcast_to(np.arange(block.width), (len(hot), block.width))
+        rows.group.above[row] = 0
+        found = Found(everybody, means.of(hot), suspected[hot], T[hot], before[hot], begin, begin + rows.size[row])
+        _attend(block, row, rows.group, found)
+        inside = look[of] >= begin
+        rows.look[row], rows.since[row] = np.where(inside, look[of], begin), np.where(inside, since[of], 0)
+        _enter(block, row)
+
+
+class Found(NamedTuple):
+    """Windows in which somebody may be identified.
+
+    Attributes:
+        items: items that are looked at, shape `(rows, m)`.
+        means: their bounds.
+        suspected: who may be identified.
+        T, clicks: counts, and clicks of each item, when the windows begin.
+        begin, stop: rounds of a window.
+    """
+
+    items: IntArray
+    means: Means
+    suspected: BoolArray
+    T: IntArray
+    clicks: FloatArray
+    begin: IntArray
+    stop: IntArray
+
+
+def _attend(block: Block, at: IntArray, focus: Focus, found: Found) -> None:
+    """Restrict the focus to the survivors that matter in the windows."""
+    items, means, blur = found.items, found.means, block.rule.blur(found.T)
+    alive = (means.high >= 0) & block.rows.alive[at[:, None], items]
+    boundary = (means.high + blur >= means.next_best) & (means.low - blur <= means.last_good)
+    matter = (boundary | found.suspected) & alive
+    focus.begin[at], focus.stop[at] = found.begin, found.stop
+    focus.above[at] += (alive & ~matter & (means.low - blur > means.last_good)).sum(axis=1)
+    focus.matter[at] = count = matter.sum(axis=1)
+    of, column = true_places(matter)
+    row, item = at[of], items[of, column]
+    place = np.arange(len(of)) - np.repeat(np.cumsum(count) - count, count)
+    focus.place[at] = -1
+    focus.items[row, place], focus.place[row, item] = item, place
+    focus.low[row, item], focus.high[row, item] = means.low[of, column], means.high[of, column]
+    focus.next_best[at], focus.last_good[at] = means.next_best[:, 0], means.last_good[:, 0]
+    focus.base[row, item] = found.clicks[of, column]
+
+
+def _enter(block: Block, at: IntArray) -> None:
+    """Begin to look into groups, where rows may stand in the midst of one."""
+    rows = block.rows
+    _take_keys(block, at)
+    rows.ahead[at] = 1
+    rows.focus.stop[at] = 0
+    _widen(block, at)
+    now = at[(rows.since[at] > 0) | (rows.size[at] == 1)]
+    rows.focus.copy(now, rows.group)
+    rows.focus.stop[now], rows.level[now] = rows.look[now] + 1, 0
+    rows.mode[now] = Mode.STEPS
+
+
+def _take_keys(block: Block, at: IntArray) -> None:
+    """Pick the keys of the items that matter in their group."""
+    rows, place = block.rows, block.rows.group.place
+    group = rows.group.begin[at] // rows.size[at]
+    borders = [rows.starts[row][i : i + 2] for row, i in zip(at.tolist(), group.tolist(), strict=True)]
+    keys, count = joined([rows.keys[row][slice(*each)] for row, each in zip(at.tolist(), borders, strict=True)])
+    own = place.ravel().take(np.repeat(at << block.shift, count) | (keys & (block.width - 1))) >= 0
+    keys, stops = keys[own], np.append(0, np.cumsum(own))[np.cumsum(count)].tolist()
+    for row, (begin, end) in zip(at.tolist(), pairwise([0, *stops]), strict=True):
+        rows.group.keys[row] = keys[begin:end]
+
+
+def _widen(block: Block, at: IntArray) -> None:
+    """Look at all items that matter in the group, from round `look` on."""
+    rows = block.rows
+    rows.mode[at] = Mode.GROUP
+    left = rows.group.stop[at] - rows.look[at]
+    rows.level[at] = np.maximum(np.ceil(np.log2(left)).astype(np.int64) - block.sizes.divide, 0)
+
+
+def look_at_group(block: Block, at: IntArray) -> None:
+    """Pass the next windows of the group; restrict the focus to the first in which somebody may be identified."""
+    rows, group = block.rows, block.rows.group
+    hot, windows = _look(block, at, group)
+    if hot.any():
+        at = at[hot]
+        rows.focus.above[at] = group.above[at]
+        _attend(block, at, rows.focus, windows)
+        borders = np.stack([windows.begin, windows.stop], axis=1) << block.shift
+        for row, keys, each in zip(at.tolist(), group.keys[at].tolist(), borders, strict=True):
+            first, last = positions(keys, each)
+            rows.focus.keys[row] = keys[first:last]
+
+
+def look_at_window(block: Block, at: IntArray) -> None:
+    """Pass the next windows of the focus, up to the first in which somebody may be identified."""
+    _look(block, at, block.rows.focus)
+
+
+def _look(block: Block, at: IntArray, focus: Focus) -> tuple[BoolArray, Found]:
+    """Pass the next windows; which rows have found one, and what."""
+    rows, row = block.rows, np.arange(len(at))
+    m, level, stop = int(focus.matter[at].max()), rows.level[at], focus.stop[at]
+    n = min(block.sizes.windows, 1 + int(((stop - rows.look[at] - 1) >> level).max()))
+    items = focus.items[at, :m]
+    alive = (rows.alive[at[:, None], items] & (np.arange(m) < focus.matter[at][:, None]))[:, None]
+    border = np.minimum(rows.look[at][:, None] + (np.arange(n + 1) << level[:, None]), stop[:, None])
+    S, T = clicks_before(block, at, focus, border), (rows.T[at][:, None] + border)[:, :, None]
+    k = (rows.k[at] - focus.above[at])[:, None]
+    means = mean_bounds(T[:, :-1], S[:, :-1], T[:, 1:], S[:, 1:], k, alive)
+    suspected = suspects(block.rule, means, T[:, 1:]) & alive
+    hot = suspected.any(axis=2) & (border[:, :-1] < stop[:, None])
+    found, window = np.any(hot, axis=1), hot.argmax(axis=1)
+    rows.look[at] = border[row, np.where(found, window, n)]
+    rows.level[at] = np.where(found, np.maximum(level - block.sizes.divide, 0), level + block.sizes.grow)
+    go_on(block, at[~found])
+    rows.mode[at[found]] = np.where(level[found] == 0, Mode.STEPS, Mode.WINDOW)
+    row, window = row[found], window[found]
+    first = row, window
+    begin, stop = border[row, window], border[row, window + 1]
+    return found, Found(items[row], means.of(first), suspected[first], T[first], S[first], begin, stop)
+
+
+def clicks_before(block: Block, at: IntArray, focus: Focus, border: IntArray) -> FloatArray:
+    """Clicks of the items of a focus before the rounds `border` in it, shape `(rows, borders, m)`.
+
+    All borders but the first of a row lie `2 ** level` rounds apart, or at the end of what is looked at: so the last
+    window may be cut short, and keys of the focus lie behind it.
+    """
+    rows, n, m = block.rows, border.shape[1], int(focus.matter[at].max())
+    keys, count = joined(focus.keys[at].tolist())
+    place = focus.place.ravel().take(np.repeat(at << block.shift, count) | (keys & (block.width - 1)))
+    ahead = (keys >> block.shift) - np.repeat(border[:, 0], count)
+    window = np.minimum(np.maximum((ahead >> np.repeat(rows.level[at], count)) + 1, 0), n)
+    window[ahead >= np.repeat(border[:, -1] - border[:, 0], count)] = n
+    cell = (np.repeat(np.arange(len(at)) * (n + 1), count) + window) * m + place
+    met = np.bincount(cell[place >= 0], minlength=len(at) * (n + 1) * m)
+    sums = met.reshape(len(at), n + 1, m)[:, :n].astype(float)
+    clicks = rows.clicks[at]
+    sums *= np.where(clicks, 1.0, -1.0)[:, None, None]
+    sums[:, 0] += focus.base[at[:, None], focus.items[at, :m]]
+    cumulated(sums.swapaxes(0, 1))
+    rounds = border - focus.begin[at][:, None]
+    sums += np.where(clicks[:, None], 0, rounds)[:, :, None]
+    return sums
+
+
+def go_on(block: Block, at: IntArray) -> None:
+    """What comes next for rows in which nobody else can be identified before round `look`."""
+    rows = block.rows
+    inside, within = rows.look[at] < rows.focus.stop[at], rows.look[at] < rows.group.stop[at]
+    _widen(block, at[within & ~inside & (rows.mode[at] != Mode.GROUP)])
+    rows.mode[at[inside]] = Mode.WINDOW
+    beyond = at[~within]
+    rows.mode[beyond] = np.where(rows.look[beyond] < rows.rounds[beyond], Mode.GROUPS, Mode.STRETCH)
+
+
+# --- Skip-ahead at single steps: a round in which somebody may be identified ----------------------------------------
+#
+# The rules look at the state at the end of a step. In a round this state changes, as far as it matters, only when an
+# item of the focus is observed: after each of these *moments* it stays the same until the next. So the rules are
+# evaluated once a moment, and an item is identified at the first end of a step at or after it, if that comes before the
+# next moment.
+
+
+@dataclass(frozen=True)
+class Moments:
+    """States of the items that matter from some moments on.
+
+    Attributes:
+        items: the items, shape `(rows, m)`.
+        begin, end: items before whose observation the state begins and ends, shape `(rows, moments)`.
+        mean: their means, shape `(rows, moments, m)`.
+        accept, reject: who would be identified, same shape.
+    """
+
+    items: IntArray
+    begin: IntArray
+    end: IntArray
+    mean: FloatArray
+    accept: BoolArray
+    reject: BoolArray
+
+    @property
+    def fire(self) -> BoolArray:
+        """Whether somebody would be identified, shape `(rows, moments)`."""
+        return np.asarray((self.accept | self.reject).any(axis=2))
+
+    def of(self, rows: IntArray) -> "Moments":
+        """Those of some rows."""
+        return Moments(*(getattr(self, part.name)[rows] for part in fields(self)))
+
+
+def step_through(block: Block, at: IntArray) -> None:
+    """Go on in round `look`: to the next step at which somebody is identified, or past some moments, or to its end."""
+    rows, moments = block.rows, _moments(block, at)
+    rows.since[at] = moments.end[:, -1]
+    hot = np.flatnonzero(moments.fire.any(axis=1))
+    if len(hot):
+        _find_step(block, at[hot], moments.of(hot))
+    _leave_round(block, at[(rows.since[at] == block.width) & (rows.mode[at] != Mode.OVER)])
+
+
+def _moments(block: Block, at: IntArray) -> Moments:
+    """The next moments, and who would be identified in the states that begin with them."""
+    rows, focus, since = block.rows, block.rows.focus, block.rows.since[at][:, None]
+    m, n = int(focus.matter[at].max()), np.arange(len(at))[:, None]
+    items, valid = focus.items[at, :m], np.arange(m) < focus.matter[at][:, None]
+    alive = rows.alive[at[:, None], items] & valid
+    first = (valid & (items < since)).sum(axis=1)[:, None]
+    seen = first + np.arange(min(block.sizes.moments, m + 1))
+    border = np.full((len(at), 1 + m + seen.shape[1]), block.width)
+    border[:, 0], border[:, 1 : m + 1] = 0, np.where(valid, items, block.width)
+    clicks = clicks_before(block, at, focus, rows.look[at][:, None] + np.arange(2))
+    before, new = clicks[:, :1], (clicks[:, 1] - clicks[:, 0])[:, None]
+    observed = np.arange(m) < seen[:, :, None]
+    count = (rows.T[at] + rows.look[at])[:, None, None] + observed
+    mean = (before + new * observed) / np.maximum(count, 1)
+    accept, reject = _judge(block, mean, count, rows.k[at] - focus.above[at], alive)
+    return Moments(items, np.maximum(border[n, seen], since), border[n, seen + 1], mean, accept, reject)
+
+
+def _judge(
+    block: Block, mean: FloatArray, count: IntArray, k: IntArray, alive: BoolArray
+) -> tuple[BoolArray, BoolArray]:
+    """Who is accepted and rejected in states of the items that matter."""
+    alive, bounds = alive[:, None], (mean, block.rule.lower(mean, count), block.rule.upper(mean, count))
+    mean, lower, upper = (np.where(alive, part, -np.inf) for part in bounds)
+    accept, reject = block.rule.identify(mean, lower, upper, np.repeat(k, mean.shape[1]).reshape(mean.shape[:2]))
+    return accept & alive, reject & alive
+
+
+def _find_step(block: Block, at: IntArray, moments: Moments) -> None:
+    """Go to the first step at whose end somebody is identified, if there is one before the last of the moments ends."""
+    rows = block.rows
+    count_steps(block, at, rows.look[at])
+    going = np.flatnonzero(rows.mode[at] != Mode.OVER)
+    ended = steps_of_round(block, at[going])
+    n, moments = np.arange(len(going))[:, None], moments.of(going)
+    begin, end = ended[n, moments.begin], ended[n, moments.end]
+    fires = moments.fire & (end > begin)
+    fired = np.flatnonzero(fires.any(axis=1))
+    at, ended, which = at[going][fired], ended[fired], fires[fired].argmax(axis=1)
+    made, left = begin[fired, which] + 1, rows.cap[at] - rows.steps[at]
+    rows.column[at] = (ended >= np.minimum(made, left)[:, None]).argmax(axis=1)
+    rows.steps[at] += np.minimum(made, left)
+    rows.offset[at] = 0
+    rows.mode[at[made > left]] = Mode.OVER
+    some = np.flatnonzero(made <= left)
+    if len(some):
+        _identify(block, at[some], moments.of(fired[some]), which[some])
+
+
+def _identify(block: Block, at: IntArray, moments: Moments, which: IntArray) -> None:
+    """Remove who is identified in the states `which` of `moments`."""
+    rows, items, n = block.rows, moments.items, np.arange(len(at))
+    accept, reject, mean = moments.accept[n, which], moments.reject[n, which], moments.mean[n, which]
+    rows.since[at] = np.where(_ends(block, at, moments, which), moments.end[:, -1], rows.column[at])
+    safe = _stays(rows.focus, at, items, accept, reject) & _stays(rows.group, at, items, accept, reject)
+    of, place = true_places(accept)
+    ranked = np.lexsort((place, -mean[of, place], of))
+    _enter_lists(rows.accepted, at[of][ranked], items[of, place][ranked])
+    of, place = true_places(reject)
+    _enter_lists(rows.rejected, at[of], items[of, place])
+    _remove(block, at, accept, reject, items)
+    for closing in at[(rows.d[at] == rows.k[at]) & (rows.k[at] > 0) & block.rule.closes].tolist():
+        _accept_all(block, closing)
+    rows.mode[at] = np.where(safe, Mode.STEPS, Mode.GROUPS)
+    rows.ahead[at] = 1
+    over = (rows.k[at] <= 0) | (rows.d[at] <= rows.k[at]) | (rows.steps[at] >= rows.cap[at])
+    rows.mode[at[over]] = Mode.OVER
+
+
+def _ends(block: Block, at: IntArray, moments: Moments, which: IntArray) -> BoolArray:
+    """Whether after the states `which` nobody else is identified at any of the moments.
+
+    So it is if those who are identified rank above or below the boundary all the time (`proofs`, ranks): without them
+    the rule finds the same `j*` and `j'`, and the others stay as they were judged.
+    """
+    rows, focus, items, n = block.rows, block.rows.focus, moments.items, np.arange(len(at))
+    accept, reject = moments.accept[n, which], moments.reject[n, which]
+    blur = block.rule.blur(rows.T[at] + rows.look[at])[:, None]
+    high, low = focus.high[at[:, None], items] + blur, focus.low[at[:, None], items] - blur
+    inside = (accept & (low <= focus.last_good[at][:, None])) | (reject & (high >= focus.next_best[at][:, None]))
+    later = np.arange(moments.begin.shape[1]) > which[:, None]
+    others = (moments.accept | moments.reject) & later[:, :, None] & ~(accept | reject)[:, None]
+    return np.logical_not(inside.any(axis=1) | others.any(axis=(1, 2)))
+
+
+def _stays(focus: Focus, at: IntArray, items: IntArray, accept: BoolArray, reject: BoolArray) -> BoolArray:
+    """Whether what is known of a focus holds for the others too (`proofs`, removals)."""
+    high, low = focus.high[at[:, None], items], focus.low[at[:, None], items]
+    unsafe = (accept & (high <= focus.last_good[at][:, None])) | (reject & (low >= focus.next_best[at][:, None]))
+    return np.logical_not(unsafe.any(axis=1))
+
+
+def _enter_lists(lists: np.ndarray, row: IntArray, item: IntArray) -> None:
+    for i, entry in zip(row.tolist(), item.tolist(), strict=True):
+        lists[i].append(entry)
+
+
+def _remove(block: Block, at: IntArray, accept: BoolArray, reject: BoolArray, items: IntArray) -> None:
+    rows = block.rows
+    of, place = true_places(accept | reject)
+    row, item = at[of], items[of, place]
+    rows.counts[row, item] = rows.T[row] + rows.round[row] + (item < rows.column[row])
+    rows.alive[row, item] = False
+    rows.k[at] -= accept.sum(axis=1)
+    rows.d[at] -= (accept | reject).sum(axis=1)
+    rows.batch[at] = [rule.batch(max(d, 1)) for rule, d in zip(rows.rule[at], rows.d[at].tolist(), strict=True)]
+
+
+def _accept_all(block: Block, row: int) -> None:
+    """Accept all survivors, in descending order of their means."""
+    rows, survivors = block.rows, np.flatnonzero(block.rows.alive[row])
+    here = (int(rows.round[row]) << block.shift) + int(rows.column[row])
+    keys = rows.keys[row]
+    rare = np.bincount(keys[: positions(keys, np.array([here]))[0]] & (block.width - 1), minlength=block.width)[
+        survivors
+    ]
+    observed = rows.round[row] + (survivors < rows.column[row])
+    clicks = rows.S[row, survivors] + (rare if rows.clicks[row] else observed - rare)
+    rows.counts[row, survivors] = rows.T[row] + observed
+    order = np.argsort(-clicks / rows.counts[row, survivors], kind="stable")
+    rows.accepted[row].extend(survivors[order].tolist())
+    rows.alive[row], rows.k[row], rows.d[row] = False, 0, 0
+
+
+def _leave_round(block: Block, at: IntArray) -> None:
+    """Let rows look at what follows a round that they have passed."""
+    rows = block.rows
+    rows.look[at] += 1
+    rows.since[at] = rows.level[at] = 0
+    unsafe = rows.mode[at] == Mode.GROUPS
+    back = at[unsafe]
+    rows.mode[back] = np.where(rows.look[back] < rows.rounds[back], Mode.GROUPS, Mode.STRETCH)
+    go_on(block, at[~unsafe])

@@ -1,0 +1,270 @@
+"""Confidence bounds and stopping rules that hold for all numbers of observations at once."""
+
+from abc import abstractmethod
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.learners.racing import RacingRule, by_mean
+from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray, evidence
+
+# --- Confidence radii that hold for all numbers of observations at once (law of the iterated logarithm) -------------
+
+
+TABLE = 2**21
+"""Radii of smaller counts are looked up: evaluating the formula would dominate the time of a run."""
+
+
+class IteratedLogRadius:
+    """`C(T) = scale sqrt( ln( log2(2T) / rho ) / T )`, `C(0) = inf`.
+
+    Source: Section 3 of the paper for CascadeBAI (`scale = 4 sigma`, `rho = sqrt(delta / (12 L))`), and
+    Jun et al. (2016) for BatchRacing (`scale = 2`, `omega = sqrt(delta / (6 L))`). Decreasing in `T`.
+    """
+
+    def __init__(self, scale: float, rho: float) -> None:
+        self.scale, self.rho = scale, rho
+        self._known = _table(scale, rho, 1024)
+
+    def __call__(self, T: ArrayLike) -> FloatArray:
+        """Radius after `T` observations, same shape as `T`."""
+        try:
+            return np.asarray(self._known[T])  # type: ignore[index]
+        except IndexError:
+            return self._beyond(np.asarray(T))
+
+    def _beyond(self, T: np.ndarray) -> FloatArray:
+        """Radius of counts that the table does not hold yet, or never will."""
+        if T.dtype.kind not in "iu" or T.max() >= TABLE:
+            return _formula(self.scale, self.rho, T)
+        while len(self._known) <= T.max():
+            self._known = _table(self.scale, self.rho, 4 * len(self._known))
+        return self(T)
+
+
+def _formula(scale: float, rho: float, T: ArrayLike) -> FloatArray:
+    count = np.asarray(T, dtype=np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        radius = scale * np.sqrt(np.log(np.log2(2 * count) / rho) / count)
+    return np.where(count > 0, radius, np.inf)
+
+
+@lru_cache(maxsize=32)
+def _table(scale: float, rho: float, size: int) -> FloatArray:
+    return _formula(scale, rho, np.arange(size))
+
+
+def cascade_radius(L: int, delta: float, sigma: float) -> IteratedLogRadius:
+    """Radius of Algorithm 1 for `sigma`-sub-Gaussian outcomes.
+
+    Algorithm 1 prints the factor 4, its concentration theorem [thm:conc_log] has `4 sigma`, and clicks are
+    1/2-sub-Gaussian, so 2 is the factor in force; `sigma = 1` gives the formula as printed.
+    """
+    return IteratedLogRadius(4 * sigma, float(np.sqrt(delta / (12 * L))))
+
+
+def batch_racing_radius(L: int, delta: float) -> IteratedLogRadius:
+    """Radius of BatchRacing, Jun et al. (2016)."""
+    return IteratedLogRadius(2.0, float(np.sqrt(delta / (6 * L))))
+
+
+# --- ----------------------------------------------------------------------------------------------------------------
+#
+# Confidence bounds from the Kullback-Leibler divergence of clicks, valid for all numbers of observations at once.
+#
+# After `T` observations with mean `m`, the interval `{p : T kl(m, p) <= ln(2 sqrt(T) / alpha)}` misses the click
+# probability at some `T` with probability at most `alpha`: the likelihood ratio of the Beta(1/2, 1/2) mixture of all
+# `p` against the true one is a martingale of mean 1, which exceeds `1 / alpha` at some time with probability at most
+# `alpha` (Ville's inequality), and its logarithm is at least `T kl(m, p) - ln(2 sqrt(T))` (Krichevsky and Trofimov).
+#
+# `p` solves an equation of a convex function, and Newton's steps from outside the interval never cross the solution.
+# Every entry of an array goes its own way, so a bound does not depend on which others are computed beside it: engines
+# that compute them one by one or in bulk get the same floats.
+
+
+STEPS = 60
+"""Newton's steps at most; about five are taken."""
+SMALL = 1e-15
+"""Steps below it are rounding."""
+
+
+def kl(p: ArrayLike, q: ArrayLike) -> FloatArray:
+    """`kl(p, q)` of clicks with probabilities `p` and `q`, for `0 < q < 1`.
+
+    The rows of learners with these bounds are decided by it, to the last bit; `model.divergence` is the exacter one.
+    """
+    p, q = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
+    return np.asarray(_entropy(p) - p * np.log(q) - (1 - p) * np.log1p(-q))
+
+
+def _entropy(p: FloatArray) -> FloatArray:
+    """`p ln p + (1 - p) ln(1 - p)`; the place holder 1 has logarithm 0, as has `0 ln 0`."""
+    skip = 1 - p
+    return p * np.log(np.where(p > 0, p, 1)) + skip * np.log(np.where(skip > 0, skip, 1))
+
+
+def threshold(T: ArrayLike, alpha: float) -> FloatArray:
+    """`ln(2 sqrt(T) / alpha)`, inf for `T = 0`."""
+    count = np.asarray(T, dtype=np.float64)
+    return np.where(count > 0, np.log(2 / alpha) + 0.5 * np.log(np.maximum(count, 1)), np.inf)
+
+
+def kl_upper(mean: ArrayLike, T: ArrayLike, alpha: float) -> FloatArray:
+    """Upper bound; 1 for `T = 0`, increasing in `mean` and decreasing in `T`.
+
+    Args:
+        mean: empirical means.
+        T: numbers of observations, broadcast with `mean`.
+        alpha: probability that the interval misses the click probability at some time.
+    """
+    level = threshold(T, alpha) / np.maximum(T, 1)
+    return _upper(*np.broadcast_arrays(np.asarray(mean, dtype=np.float64), level))
+
+
+def kl_lower(mean: ArrayLike, T: ArrayLike, alpha: float) -> FloatArray:
+    """Lower bound; 0 for `T = 0`, increasing in `mean` and in `T`. Skips are the clicks of another world."""
+    return 1 - kl_upper(1 - np.asarray(mean, dtype=np.float64), T, alpha)
+
+
+def _upper(mean: FloatArray, level: FloatArray) -> FloatArray:
+    """The largest `p` with `kl(mean, p) <= level`; `-expm1(-level)` and 1 where nothing or all was clicked."""
+    inside = (mean > 0) & (mean < 1) & np.isfinite(level)
+    m, b = np.where(inside, mean, 0.5), np.where(inside, level, 1.0)
+    p = _solve(m, b, _outside(m, b))
+    return np.where(inside, p, np.where(mean < 1, -np.expm1(-level), 1.0))
+
+
+def _outside(m: FloatArray, b: FloatArray) -> FloatArray:
+    """A point above the solution: the smallest that three inequalities give.
+
+    `kl(m, p) >= (p - m)^2 / (2 v)` with `v` the largest `x (1 - x)` in between, itself at most 1/4, `p` and
+    `1 - m`; and `kl(m, p) >= -H(m) - (1 - m) ln(1 - p)`.
+    """
+    near = np.sqrt(2 * b * np.minimum(0.25, 1 - m))
+    small = b + np.sqrt(b * (b + 2 * m))
+    far = -np.expm1((_entropy(m) - b) / (1 - m))
+    return np.minimum(m + np.minimum(near, small), np.minimum(far, 1 - 2**-53))
+
+
+def _solve(m: FloatArray, b: FloatArray, p: FloatArray) -> FloatArray:
+    """Newton's steps down from `p`, each entry until it moves no more."""
+    for _ in range(STEPS):
+        rise = p - m
+        excess = -m * np.log1p(rise / m) - (1 - m) * np.log1p(-rise / (1 - m)) - b
+        step = excess * p * (1 - p) / np.maximum(rise, SMALL)
+        moves = step > SMALL
+        if not moves.any():
+            return p
+        p = np.where(moves, p - step, p)
+    return p
+
+
+class KLRule(RacingRule):
+    """A rule with these bounds."""
+
+    @property
+    @abstractmethod
+    def alpha(self) -> float:
+        """Risk of one item."""
+
+    def lower(self, mean: ArrayLike, T: ArrayLike) -> FloatArray:
+        """Smallest `p` of the interval."""
+        return kl_lower(mean, T, self.alpha)
+
+    def upper(self, mean: ArrayLike, T: ArrayLike) -> FloatArray:
+        """Largest `p` of the interval."""
+        return kl_upper(mean, T, self.alpha)
+
+    def above(self, mean: ArrayLike, T: ArrayLike, level: ArrayLike) -> BoolArray:
+        """Whether `lower(mean, T) > level`: `level` lies below the mean and outside the interval."""
+        m, q = np.asarray(mean), np.asarray(level)
+        return np.asarray((q < 0) | ((q < m) & self._outside(m, T, q)))
+
+    def below(self, mean: ArrayLike, T: ArrayLike, level: ArrayLike) -> BoolArray:
+        """Whether `upper(mean, T) < level`."""
+        m, q = np.asarray(mean), np.asarray(level)
+        return np.asarray((q > 1) | ((q > m) & self._outside(m, T, q)))
+
+    def _outside(self, m: FloatArray, T: ArrayLike, q: FloatArray) -> BoolArray:
+        return np.multiply(kl(m, np.clip(q, 1e-300, 1 - 2**-53)), T) > threshold(T, self.alpha)
+
+
+# --- Stopping by generalised likelihood ratios: the best `K` means are told apart from all others, pair by pair -----
+#
+# Let `J` hold the `K` largest empirical means, and for `a` in `J`, `b` not,
+#
+#     `Z_ab = T_a d(mean_a, x) + T_b d(mean_b, x)`, `x` the pooled mean,
+#
+# the logarithm of the likelihood of what `a` and `b` did, maximised over all `(u_a, u_b)`, against the same maximised
+# over `u_a <= u_b`. Stop once `Z_ab > ln(4 sqrt(T_a T_b) K (L - K) / delta)` for all these pairs.
+#
+# **Whatever is shown and whenever one looks, an answer is wrong with probability at most `delta`** (`epsilon = 0`).
+#
+# 1. What is observed next depends on the past, and the outcome of item `i` then is Bernoulli(`w_i`) given the past. So
+#    the likelihood of the outcomes of `i` under the Beta(1/2, 1/2) mixture of all `u`, divided by that under `w_i`, is
+#    a non-negative martingale `R_i` of mean 1 along the single observations, and so is the product `R_a R_b` of two
+#    items, as an observation changes one factor at most. The ends of steps, or of stretches, are some of these times.
+# 2. `ln R_i >= T_i d(mean_i, w_i) - ln(2 sqrt(T_i))` for `T_i >= 1` (Krichevsky and Trofimov, 1981).
+# 3. By Ville's inequality `R_a R_b` ever exceeds `K (L - K) / delta` with probability at most `delta / (K (L - K))`; so
+#    for one of the `K (L - K)` pairs of a best item and another with probability at most `delta`.
+# 4. A wrong `J` holds an item `a` that is not among the best `K` and misses one of these, `b`. As `w_a <= w_b`, `Z_ab
+#    <= T_a d(mean_a, w_a) + T_b d(mean_b, w_b) <= ln R_a + ln R_b + ln(4 sqrt(T_a T_b))`, and stopping means that `R_a
+#    R_b` has exceeded `K (L - K) / delta`.
+#
+# Means that are equal have `Z_ab = 0`, as have items never observed: both only delay the stop. For `epsilon > 0` the
+# alternative would be `u_a <= u_b - epsilon`; this is not offered, and refused.
+
+
+AT_ONCE = 2**16
+"""Pairs that are looked at together, about."""
+
+
+def refuse_tolerance(name: str, epsilon: float) -> None:
+    """Refuse `epsilon > 0`.
+
+    Raises:
+        ConfigError: if it is.
+    """
+    if epsilon > 0:
+        raise ConfigError(f"{name} stops by likelihood ratios, which need epsilon = 0, not {epsilon:g}")
+
+
+def pair_threshold(T_a: ArrayLike, T_b: ArrayLike, pairs: int, delta: float) -> FloatArray:
+    """`ln(4 sqrt(T_a T_b) pairs / delta)`, inf where a count is 0."""
+    both = np.multiply(T_a, T_b, dtype=np.float64)
+    return np.where(both > 0, np.log(4 * pairs / delta) + 0.5 * np.log(np.maximum(both, 1)), np.inf)
+
+
+def told_apart(T: IntArray, S: IntArray, K: int, delta: float) -> bool:
+    """Whether the best `K` means are told apart from all others.
+
+    Args:
+        T, S: observations and clicks of each item, shape `(L,)`.
+        K: number of items sought.
+        delta: risk.
+    """
+    if T.min() == 0:
+        return False
+    mean, inside = S / T, best_means(S / np.maximum(T, 1), K)
+    b, pairs = ~inside, K * (len(T) - K)
+    # the weakest first, as they tell soonest, and never all pairs at once
+    weakest_first, step = by_mean(mean)[:K][::-1], max(1, AT_ONCE // (len(T) - K))
+    parts = (weakest_first[first : first + step] for first in range(0, K, step))
+    return all(bool(pairs_apart(T[a, None], mean[a, None], T[b], mean[b], pairs, delta).all()) for a in parts)
+
+
+def pairs_apart(
+    T_a: IntArray, mean_a: FloatArray, T_b: IntArray, mean_b: FloatArray, pairs: int, delta: float
+) -> BoolArray:
+    """Whether the evidence of each pair, broadcast together, exceeds its threshold."""
+    Z, _ = evidence(T_a.astype(np.float64), mean_a, T_b.astype(np.float64), mean_b)
+    return np.asarray(pair_threshold(T_a, T_b, pairs, delta) < Z)
+
+
+def best_means(mean: FloatArray, K: int) -> BoolArray:
+    """Mask of the `K` largest means; of equals the first."""
+    mask = np.zeros(len(mean), bool)
+    mask[by_mean(mean)[:K]] = True
+    return mask

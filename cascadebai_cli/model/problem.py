@@ -1,0 +1,296 @@
+"""The problem (Section 2): an instance, its families, how far two items are apart, and what a step reveals."""
+
+from collections.abc import Callable, Iterable, KeysView, Mapping, Sequence, Set
+from dataclasses import dataclass
+from functools import cache
+from operator import index
+from typing import SupportsFloat, SupportsIndex
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.model.click_rates import ClickRateFile, read_click_rates
+from cascadebai_cli.text.numbers import unrounded
+
+# --- A problem instance: click probabilities, list length and tolerance (Section 2 of the paper) --------------------
+
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+ROUNDING = 1e-12
+"""0.8 - 0.1 is a little more than 0.7 in binary; an item of weight 0.7 is 0.1-optimal all the same."""
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Instance:
+    """`L` items with click probabilities `weights`, of which the best `K` are sought.
+
+    Args:
+        weights: click probability of each item, shape `(L,)`, in any order, each in `[0, 1]`; anything that is like an
+            array is taken, and copied.
+        K: number of items to find and length of the list shown, `1 <= K < L`.
+        epsilon: tolerance; items with `w(i) >= w(K) - epsilon` are good enough.
+
+    Raises:
+        ConfigError: if a value is outside its range, or `epsilon` is 0 and `w(K) = w(K+1)`.
+    """
+
+    weights: FloatArray
+    K: int
+    epsilon: float
+
+    def __init__(
+        self, weights: ArrayLike | Iterable[SupportsFloat], K: SupportsIndex, epsilon: SupportsFloat = 0.0
+    ) -> None:
+        object.__setattr__(self, "weights", _checked_weights(weights))
+        object.__setattr__(self, "K", _whole(K))
+        object.__setattr__(self, "epsilon", _number(epsilon))
+        self._check_ranges()
+
+    def _check_ranges(self) -> None:
+        if not 1 <= self.K < self.L:
+            raise ConfigError(f"K is {self.K}, but must be at least 1 and less than L = {self.L}")
+        if not (self.epsilon >= 0 and np.isfinite(self.epsilon)):
+            raise ConfigError(f"epsilon is {self.epsilon}, but must be 0 or larger")
+        w = self.sorted_weights
+        if self.epsilon == 0 and w[self.K - 1] <= w[self.K]:
+            raise ConfigError(
+                f"w(K) = w(K+1) = {w[self.K]:g} at K = {self.K}: with epsilon = 0 the best K items are not "
+                "unique; change K or the weights, or allow an epsilon > 0"
+            )
+
+    @property
+    def L(self) -> int:
+        """Number of items."""
+        return len(self.weights)
+
+    @property
+    def sorted_weights(self) -> FloatArray:
+        """`w(1) >= ... >= w(L)`, shape `(L,)`."""
+        return np.sort(self.weights)[::-1]
+
+    @property
+    def w_star(self) -> float:
+        """Largest weight."""
+        return float(self.weights.max())
+
+    @property
+    def w_prime(self) -> float:
+        """Smallest weight."""
+        return float(self.weights.min())
+
+    @property
+    def gaps(self) -> FloatArray:
+        """`Delta_i` of the items in descending order of weight, shape `(L,)` (Section 4.1)."""
+        w = self.sorted_weights
+        return np.concatenate([w[: self.K] - w[self.K], w[self.K - 1] - w[self.K :]])
+
+    @property
+    def epsilon_optimal(self) -> BoolArray:
+        """Mask of the epsilon-optimal items, shape `(L,)`, in the order of `weights`."""
+        slack = self.epsilon + ROUNDING if self.epsilon > 0 else 0.0
+        return np.asarray(self.weights >= self.sorted_weights[self.K - 1] - slack)
+
+    @property
+    def K_prime(self) -> int:
+        """`K' = #{i: w(i) >= w(K) - epsilon}`, at least `K`."""
+        return int(self.epsilon_optimal.sum())
+
+    def right(self, items: Iterable[int]) -> int:
+        """How many different epsilon-optimal items are among `items`."""
+        return int(self.epsilon_optimal[sorted(set(items))].sum())
+
+    def is_correct(self, items: Iterable[int]) -> bool:
+        """Whether `items` are `K` distinct epsilon-optimal items."""
+        chosen = sorted(set(items))
+        return len(chosen) == self.K and bool(self.epsilon_optimal[chosen].all())
+
+
+def _whole(value: SupportsIndex) -> int:
+    try:
+        return index(value)
+    except TypeError:
+        raise ConfigError(f"K is {value!r}, but must be a whole number") from None
+
+
+def _number(value: SupportsFloat) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise ConfigError(f"epsilon is {value!r}, but must be a number") from None
+
+
+def _checked_weights(values: object) -> FloatArray:
+    weights = _numbers(values)
+    if weights.ndim != 1 or len(weights) < 2:
+        raise ConfigError(f"an instance needs a list of at least 2 weights, not shape {weights.shape}")
+    bad = np.flatnonzero(~((weights >= 0) & (weights <= 1)))
+    if len(bad):
+        raise ConfigError(f"weight {unrounded(weights[bad[0]])} of item {bad[0] + 1} is outside [0, 1]")
+    weights.flags.writeable = False
+    return weights
+
+
+def _numbers(values: object) -> FloatArray:
+    """A copy as an array; what is masked in an array is no number."""
+    if isinstance(values, Mapping):
+        raise ConfigError("an instance needs a list of weights, not a mapping; give its values()")
+    if isinstance(values, Set) and not isinstance(values, KeysView):
+        raise ConfigError("an instance needs a list of weights, not a set, which holds equal ones once")
+    if isinstance(values, np.ma.MaskedArray):
+        values = values.filled(np.nan)
+    try:
+        listed = values if hasattr(values, "__array__") else list(values)  # type: ignore[call-overload]
+        return np.array(listed, dtype=np.float64)
+    except (TypeError, ValueError):
+        shown = repr(values) if len(repr(values)) <= 60 else f"{repr(values)[:57]}..."
+        raise ConfigError(f"an instance needs a list of weights, numbers in [0, 1], not {shown}") from None
+
+
+# --- The Kullback-Leibler divergence of clicks, and what it says about two items ------------------------------------
+
+
+APART = 1e-9
+"""Least distance of a pooled mean from both weights; it changes `g` by `1e-18` of the larger term at most."""
+
+
+def divergence(p: ArrayLike, q: ArrayLike) -> FloatArray:
+    """`d(p, q) = p ln(p / q) + (1 - p) ln((1 - p) / (1 - q))`, inf where `q` is 0 or 1 and `p` is not.
+
+    Written in `q - p`, so that nearly equal probabilities keep their digits; broadcast together.
+    """
+    a, b = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
+    skip, rise = 1 - a, b - a
+    with np.errstate(divide="ignore", invalid="ignore"):
+        clicks = np.where(a > 0, -a * np.log1p(rise / np.where(a > 0, a, 1)), 0)
+        skips = np.where(skip > 0, -skip * np.log1p(-rise / np.where(skip > 0, skip, 1)), 0)
+    return np.asarray(np.maximum(clicks + skips, 0))
+
+
+def evidence(n_a: FloatArray, w_a: FloatArray, n_b: FloatArray, w_b: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The least of `n_a d(w_a, x) + n_b d(w_b, x)`, which is at the pooled mean `x`, and `x`; 0 where a count is 0.
+
+    `x` keeps off the weights, where a divergence may be infinite, by `APART` of their difference.
+    """
+    total = n_a + n_b
+    share = np.divide(n_a, total, out=np.full(np.shape(total), 0.5), where=total > 0)
+    x = w_b + np.clip(share, APART, 1 - APART) * (w_a - w_b)
+    g = n_a * divergence(w_a, x) + n_b * divergence(w_b, x)
+    return np.where((n_a > 0) & (n_b > 0), g, 0.0), x
+
+
+# --- Click models: what the agent sees of a list that is shown (Section 2) ------------------------------------------
+
+
+Draw = Callable[[int], int]
+"""`draw(item)` returns the next outcome of `item`: 1 a click, 0 a skip."""
+
+
+@dataclass(frozen=True)
+class Feedback:
+    """A click model, which the reference engine runs by `reveal`; the other engines name those that they are exact for.
+
+    Args:
+        name: what a config calls it.
+        shows: what a step shows of the list, in words.
+        reveal: takes the items shown and a `Draw`, and returns the outcomes of the observed items, a prefix of them.
+        ends_at_click: whether exactly the outcomes up to and including the first click are observed.
+        observes_all: whether the outcome of every item shown is observed.
+    """
+
+    name: str
+    shows: str
+    reveal: Callable[[Sequence[int], Draw], list[int]]
+    ends_at_click: bool = False
+    observes_all: bool = False
+
+    @property
+    def has_theory(self) -> bool:
+        """Whether bounds are proved for it that hang on what is observed."""
+        return self.ends_at_click or self.observes_all
+
+
+def _up_to_the_first_click(shown: Sequence[int], draw: Draw) -> list[int]:
+    """The user scans the list from the top and stops at the first click; all outcomes are 0 if there is none."""
+    outcomes: list[int] = []
+    for item in shown:
+        outcomes.append(draw(item))
+        if outcomes[-1]:
+            break
+    return outcomes
+
+
+def _of_every_item(shown: Sequence[int], draw: Draw) -> list[int]:
+    return [draw(item) for item in shown]
+
+
+CASCADING = Feedback("cascading", "the list up to the first click", _up_to_the_first_click, ends_at_click=True)
+SEMI_BANDIT = Feedback("semi-bandit", "all of it", _of_every_item, observes_all=True)
+
+FEEDBACKS: Mapping[str, Feedback] = {feedback.name: feedback for feedback in (CASCADING, SEMI_BANDIT)}
+"""Name -> click model. One that is added here can be named in configs, and is run by the reference engine."""
+
+
+# --- Families of instances: click probabilities of the items from a few numbers or from a file ----------------------
+#
+# Pure functions apart from `from_csv`, which reads one file. Formulas in `K` and `L` are evaluated by the caller.
+
+
+@dataclass(frozen=True, eq=False)
+class Items:
+    """Named items and their click probabilities.
+
+    Attributes:
+        names: one name an item, `"1"` to `str(L)` where the family has none.
+        weights: click probability of each item, shape `(L,)`.
+    """
+
+    names: tuple[str, ...]
+    weights: FloatArray
+
+
+def two_level(L: int, K: int, w_star: float, w_prime: float) -> Items:
+    """`K` items with `w_star`, then `L - K` with `w_prime` (Section 5 of the paper)."""
+    if w_star < w_prime:
+        raise ConfigError(
+            f"w_star = {unrounded(w_star)} is smaller than w_prime = {unrounded(w_prime)}; "
+            "exchange them or change a formula"
+        )
+    return _numbered(np.repeat([w_star, w_prime], [K, L - K]))
+
+
+def linear(L: int, w_max: float, w_min: float) -> Items:
+    """`L` weights evenly spaced from `w_max` down to `w_min`, both included."""
+    if w_max < w_min:
+        raise ConfigError(
+            f"w_max = {unrounded(w_max)} is smaller than w_min = {unrounded(w_min)}; exchange them or change a formula"
+        )
+    return _numbered(np.linspace(w_max, w_min, L))
+
+
+def explicit(weights: Sequence[float]) -> Items:
+    """The weights as they are listed."""
+    return _numbered(np.array(weights, dtype=np.float64))
+
+
+def from_csv(file: ClickRateFile) -> Items:
+    """The first `top` rows of a file of clicks and views, or of rates, in the order of the file.
+
+    Raises:
+        ConfigError: if the file or one of its values is not usable.
+    """
+    names, rates = read_click_rates(file)
+    return Items(names, np.array(rates, dtype=np.float64))
+
+
+def _numbered(weights: FloatArray) -> Items:
+    return Items(_padded_numbers((len(weights) - 1).bit_length())[: len(weights)], weights)
+
+
+@cache
+def _padded_numbers(bits: int) -> tuple[str, ...]:
+    """`"1", "2", ...`, so many that texts are shared by lists of about equal length."""
+    return tuple(map(str, range(1, (1 << bits) + 1)))

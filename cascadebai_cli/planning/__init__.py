@@ -1,0 +1,1 @@
+"""How many page views it takes to find the best items of a log of clicks."""

@@ -1,0 +1,209 @@
+"""A budget of page views in place of a guarantee: how sure the answer is then, or how many it takes to be so sure."""
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.model.problem import ROUNDING, BoolArray
+from cascadebai_cli.planning.numbers import Chance, Range, chance, needed
+from cascadebai_cli.planning.question import MOST_BUDGET, SHARP, Question
+from cascadebai_cli.planning.runs import CANDIDATES, SECONDS, Candidate, Runs, cell_of, run_cells, spread
+from cascadebai_cli.running.runner import Backend
+from cascadebai_cli.running.watch import Watch
+from cascadebai_cli.store.columns import TrialRow
+from cascadebai_cli.text.numbers import count, percent
+
+MOST_RUNS, FEWEST_RUNS = 400, 20
+HALVES = 8
+"""Budgets up to the one that is asked about, each half of the next."""
+FURTHER = 4
+"""Largest budget over what a sharp learner needs by the bounds, so that slower ones get there."""
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """One learner that was asked at several budgets.
+
+    Attributes:
+        key: what `--learner` calls it.
+        rows: budget, ascending -> the runs.
+        K: number of items to find.
+        budget: the one that is asked about, if one is.
+        sure: the chance that is wanted, if one is.
+    """
+
+    key: str
+    rows: Mapping[int, Sequence[TrialRow]]
+    K: int
+    budget: int | None
+    sure: float | None
+
+    @property
+    def name(self) -> str:
+        """In words."""
+        return CANDIDATES[self.key].name
+
+    @property
+    def beyond_items(self) -> bool:
+        """Whether its budget must be larger than the number of items."""
+        return CANDIDATES[self.key].beyond_items
+
+    @cached_property
+    def curve(self) -> tuple[Chance, ...]:
+        """What it came to at each budget; empty if none was simulated."""
+        return tuple(chance(budget, rows, self.K) for budget, rows in self.rows.items() if rows)
+
+    @property
+    def then(self) -> Chance | None:
+        """What it came to at the budget that is asked about; `None` if that takes too long to simulate."""
+        return next((point for point in self.curve if point.budget == self.budget), None)
+
+    @property
+    def needed(self) -> Range | None:
+        """Page views for the chance that is wanted, with their interval, as `chances.needed`; `None` if unknown."""
+        return needed(self.curve, self.sure) if self.curve and self.sure is not None else None
+
+    @property
+    def last(self) -> int:
+        """The largest budget that was simulated, 0 if none was."""
+        return self.curve[-1].budget if self.curve else 0
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What a budget leads to.
+
+    Attributes:
+        learners: those with the best chances first.
+        own_right: chance that the `K` items that the log ranks first are all good enough.
+        own_number: how many of them are, on average.
+    """
+
+    learners: tuple[Asked, ...]
+    own_right: float
+    own_number: float
+
+    @property
+    def _last(self) -> Sequence[TrialRow]:
+        """The runs of the first learner at its largest budget, or at the one that is asked about."""
+        first = self.learners[0]
+        return first.rows.get(first.budget or first.last, first.rows.get(first.last, ()))
+
+    @property
+    def found(self) -> Counter[int]:
+        """How many of these runs named each item."""
+        return Counter(item for row in self._last for item in row.items)
+
+    @property
+    def named(self) -> int:
+        """How many these are."""
+        return len(self._last)
+
+
+def answered(
+    question: Question, keys: Sequence[str], trials: int | None, backend: Backend, watch: Watch
+) -> Answers | None:
+    """All learners at all budgets; `None` if a run raised."""
+    wanted, budgets = question.wanted, _budgets(question)
+    runs, lists = _sizes(question, keys, budgets, trials)
+    _refuse_nothing(question, lists)
+    truths = Counter(spread(question, runs).tolist())
+    places = [(key, budget, truth) for key in keys for budget in lists[key] for truth in truths]
+    cells = [cell_of(question, CANDIDATES[key], truth, budget=budget) for key, budget, truth in places]
+
+    def learners(done: Runs) -> list[Asked]:
+        rows: dict[str, dict[int, list[TrialRow]]] = {key: {budget: [] for budget in lists[key]} for key in keys}
+        for (key, budget, _), mine in zip(places, done, strict=True):
+            rows[key][budget] += mine
+        return [Asked(key, rows[key], wanted.K, wanted.budget, wanted.sure) for key in keys]
+
+    done = run_cells(
+        cells,
+        [truths[truth] for _, _, truth in places],
+        wanted.seed,
+        backend,
+        watch,
+        lambda done: _so_far(learners(done)),
+    )
+    if done is None:
+        return None
+    good = _good(question)[:, list(question.own)]
+    ranked = sorted(learners(done), key=_rank)
+    return Answers(tuple(ranked), float(good.all(axis=1).mean()), float(good.sum(axis=1).mean()))
+
+
+def _rank(asked: Asked) -> tuple[float, float, float]:
+    """The fewest page views first, or the best chance, or who was simulated farthest."""
+    needed = asked.needed[1] if asked.needed else math.inf
+    return needed, -asked.then.all_right if asked.then else 1.0, -asked.last
+
+
+def _so_far(learners: Sequence[Asked]) -> str:
+    told = [(one.name, one.then or (one.curve[-1] if one.curve else None)) for one in learners]
+    return ", ".join(f"{name} {percent(known.all_right)} at {count(known.budget)}" for name, known in told if known)
+
+
+def _good(question: Question) -> BoolArray:
+    """Which items are good enough in each truth, shape `(D, L)`; those that tie with the best `K` are."""
+    epsilon, truths = question.planned.epsilon, question.truths
+    kth = np.partition(truths, -question.K, axis=1)[:, -question.K, None]
+    return np.asarray(truths >= kth - epsilon - ROUNDING * (epsilon > 0))
+
+
+def _budgets(question: Question) -> tuple[int, ...]:
+    """Budgets that double: some up to the one asked about, and from a look at each item on to more than is needed."""
+    asked, sure = question.wanted.budget, question.wanted.sure
+    found = {asked >> half for half in range(HALVES)} if asked else set()
+    if sure is not None:
+        efforts = question.planned.efforts
+        finite = efforts[np.isfinite(efforts)]
+        hard = float(np.quantile(finite, sure, method="inverted_cdf")) if len(finite) else math.inf
+        last = min(FURTHER * SHARP * hard, MOST_BUDGET)
+        first = -(-question.L // question.M)
+        anchor = asked or first
+        found |= {anchor >> half for half in range(60) if anchor >> half >= first}
+        found |= {anchor << twice for twice in range(60) if anchor << twice <= 2 * last}
+    return tuple(sorted(found - {0}))
+
+
+def _sizes(
+    question: Question, keys: Sequence[str], budgets: Sequence[int], trials: int | None
+) -> tuple[int, Mapping[str, tuple[int, ...]]]:
+    """How many runs there are, and the budgets at which each learner is asked, so that all fit into the time."""
+    share = SECONDS / len(keys) / min(trials or FEWEST_RUNS, FEWEST_RUNS)
+    lists = {key: _fitting(CANDIDATES[key], question, budgets, share) for key in keys}
+    each = sum(_seconds(CANDIDATES[key], question, lists[key]) for key in keys)
+    return trials or int(np.clip(SECONDS / max(each, 1e-9), FEWEST_RUNS, MOST_RUNS)), lists
+
+
+def _seconds(candidate: Candidate, question: Question, budgets: Sequence[int]) -> float:
+    return candidate.seconds(budgets, question.planned.efforts, question.L, question.w_K)
+
+
+def _refuse_nothing(question: Question, lists: Mapping[str, Sequence[int]]) -> None:
+    """No answer at all is none.
+
+    Raises:
+        ConfigError: if no learner can be simulated at any budget.
+    """
+    if any(lists.values()):
+        return
+    budget, L = question.wanted.budget, question.L
+    if budget is not None and budget <= L:
+        raise ConfigError(f"--budget {budget}: SAR needs more page views than the {count(L)} items; give more")
+    raise ConfigError("so many page views of so many items take too long to simulate; give fewer, or fewer --trials")
+
+
+def _fitting(candidate: Candidate, question: Question, budgets: Sequence[int], seconds: float) -> tuple[int, ...]:
+    """The budgets of which a run takes so many seconds: none that is too large, and then not each of the others."""
+    L, asked = question.L, question.wanted.budget
+    possible = [one for one in budgets if one > L or not candidate.beyond_items]
+    found = [one for one in possible if _seconds(candidate, question, [one]) <= seconds]
+    anchor = found.index(asked) if asked in found else len(found) - 1
+    thinned = ([one for i, one in enumerate(found) if (i - anchor) % step == 0] for step in range(1, len(found) + 1))
+    return next((tuple(some) for some in thinned if _seconds(candidate, question, some) <= seconds), ())

@@ -1,0 +1,114 @@
+"""What a plan leaves: a directory with the numbers for machines, two tables and a picture."""
+
+import json
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.logs.sheet import file_name
+from cascadebai_cli.planning.answer import as_json, asked_json
+from cascadebai_cli.planning.plan import Backend, Effort, Layout, Plan, Wanted, plan
+from cascadebai_cli.planning.question import page_views
+from cascadebai_cli.running.watch import SILENT, Watch
+from cascadebai_cli.store.files import write_bytes, write_table
+
+__all__ = [
+    "Backend",
+    "Effort",
+    "Layout",
+    "Plan",
+    "Wanted",
+    "as_json",
+    "page_views",
+    "plan",
+    "refuse_other",
+    "refuse_unwritable",
+    "write_plan",
+]
+
+
+RESULTS = Path("results")
+PLAN, ITEMS = "plan.json", "items.csv"
+PAGE_VIEWS, BUDGETS = "page_views", "budgets"
+"""Names of the table and the picture of a test, and of those of a budget."""
+
+
+def refuse_unwritable(out: Path | None = None) -> None:
+    """See that something can be written there, before anything is read or simulated; nothing stays behind.
+
+    Raises:
+        ConfigError: if not.
+    """
+    place = out or RESULTS
+    try:
+        parent = next(path for path in (place, *place.absolute().parents) if path.exists())
+        with tempfile.TemporaryDirectory(dir=parent):
+            pass
+    except OSError as error:
+        raise ConfigError(f"--out {place} cannot be written ({error.strerror}); choose another directory") from None
+
+
+def refuse_other(asked: Plan, out: Path | None = None) -> None:
+    """See that what is written has a place, before anything is simulated.
+
+    Raises:
+        ConfigError: if the directory holds another plan.
+    """
+    _place(asked, out)
+
+
+def write_plan(done: Plan, out: Path | None = None, watch: Watch = SILENT) -> Path:
+    """Write `plan.json`, `items.csv`, and a table and a picture: `page_views` of a test, `budgets` of a budget.
+
+    Args:
+        done: a plan that did not fail.
+        out: the directory; by default `results/plan_NAME_K5`, or `..._2` and so on where another plan is there.
+        watch: is told of letters that the picture lacks.
+
+    Raises:
+        ConfigError: if `out` holds another plan.
+        CascadeError: if a file cannot be written.
+    """
+    from cascadebai_cli.planning.pictures import picture_of, table_of
+
+    directory, name = _place(done, out), BUDGETS if done.answers else PAGE_VIEWS
+    write_bytes(directory / f"{name}.png", picture_of(done, watch))
+    write_table(directory / ITEMS, pd.DataFrame(list(map(asdict, done.items))))
+    write_table(directory / f"{name}.csv", table_of(done))
+    write_bytes(directory / PLAN, (json.dumps(as_json(done), indent=2, ensure_ascii=False) + "\n").encode())
+    return directory
+
+
+def _place(asked: Plan, out: Path | None) -> Path:
+    """A directory with this plan, or with none."""
+    content = asked_json(asked)
+    if out is not None:
+        if not _takes(out, content):
+            raise ConfigError(f"--out {out} holds another plan or other files; name another directory")
+        return out
+    stem = file_name(asked.question.file).split(".")[0] or "log"
+    return next(path for path in _places(f"plan_{stem}_K{asked.question.K}") if _takes(path, content))
+
+
+def _places(name: str) -> Iterator[Path]:
+    yield RESULTS / name
+    yield from (RESULTS / f"{name}_{number}" for number in count(2))
+
+
+def _takes(directory: Path, asked: dict[str, Any]) -> bool:
+    if not directory.exists():
+        return True
+    if not directory.is_dir():
+        return False
+    try:
+        return bool(json.loads((directory / PLAN).read_text(encoding="utf-8"))["asked"] == asked)
+    except FileNotFoundError:
+        return not any(directory.iterdir())
+    except (OSError, ValueError, KeyError, TypeError):
+        return False

@@ -1,0 +1,176 @@
+"""From a log of clicks and views to the page views that a test will take, or to how sure it is after so many."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import isfinite
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.logs.read import Layout
+from cascadebai_cli.planning.budget import Answers, answered
+from cascadebai_cli.planning.question import Question, Range, Truth, Wanted, question_of
+from cascadebai_cli.planning.runs import Test, chosen, tested
+from cascadebai_cli.running.runner import Backend
+from cascadebai_cli.running.watch import SILENT, Watch
+from cascadebai_cli.study.config import check_trials
+from cascadebai_cli.text.numbers import spread_in_words
+
+__all__ = ["Answers", "Backend", "Effort", "Item", "Layout", "Plan", "Question", "Test", "Truth", "Wanted", "plan"]
+
+
+SHOWN = 0.05
+"""Items whose chance to be among the best is as large are listed beside the best `K`."""
+SLOWEST, FASTEST = 1e-6, 1e15
+"""Page views of a day."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """What is simulated, and what for.
+
+    Args:
+        learners: keys of `plan_learners.CANDIDATES`; the best ones if empty.
+        trials: runs of each learner; as many as fit into half a minute if `None`.
+        per_day: page views a day, for the number of days.
+
+    Raises:
+        ConfigError: if a number is outside its range.
+    """
+
+    learners: Sequence[str] = ()
+    trials: int | None = None
+    per_day: float | None = None
+
+    def __post_init__(self) -> None:
+        check_trials(self.trials)
+        if self.per_day is None:
+            return
+        if not self.per_day > 0:
+            raise ConfigError(f"--per-day {self.per_day:g}: no test would end; give the page views of a day")
+        if not (isfinite(self.per_day) and SLOWEST <= self.per_day <= FASTEST):
+            raise ConfigError(
+                f"--per-day {self.per_day:g} is no number of page views a day; give one from {SLOWEST:g} to {FASTEST:g}"
+            )
+
+
+@dataclass(frozen=True)
+class Item:
+    """An item: what the log has, what it says about its rate, and whether it may be one of the best.
+
+    Attributes:
+        rate, low, high: posterior mean of the click probability, and 5 and 95 % quantiles.
+        chance: to be among the best `K`.
+        found_in: runs of the first learner that named it; `None` if that did not end.
+    """
+
+    name: str
+    clicks: float
+    views: float
+    rate: float
+    low: float
+    high: float
+    chance: float
+    found_in: int | None
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What a test will take, or what a budget leads to.
+
+    Attributes:
+        question: what was asked.
+        effort: what was simulated.
+        outcome: what came out; `None` if a run raised, so that nothing is known.
+        items: all items, the likeliest to be among the best first.
+    """
+
+    question: Question
+    effort: Effort
+    outcome: Test | Answers | None = None
+    items: tuple[Item, ...] = ()
+
+    @property
+    def failed(self) -> bool:
+        """Whether a run raised; then nothing is known."""
+        return self.outcome is None
+
+    @property
+    def test(self) -> Test | None:
+        """What a test with a guarantee takes, if that was asked."""
+        return self.outcome if isinstance(self.outcome, Test) else None
+
+    @property
+    def answers(self) -> Answers | None:
+        """What a budget leads to, if that was asked."""
+        return self.outcome if isinstance(self.outcome, Answers) else None
+
+    @property
+    def shown(self) -> tuple[Item, ...]:
+        """The best `K` items, and those that may be among them."""
+        K = self.question.K
+        return tuple(item for place, item in enumerate(self.items) if place < K or item.chance >= SHOWN)
+
+
+def plan(
+    file: Path | pd.DataFrame,
+    layout: Layout,
+    wanted: Wanted,
+    effort: Effort | None = None,
+    *,
+    backend: Backend | None = None,
+    watch: Watch = SILENT,
+    begin: Callable[[Plan], None] | None = None,
+) -> Plan:
+    """How many page views it takes to find the best `K` items, or how likely they are all right after so many.
+
+    The click probabilities are drawn from what the log leaves open; for each draw, each learner is run on pages that
+    show `K` items and are read from the top to the first click.
+
+    Args:
+        file: the log, `-` for stdin, or a table that holds what a file would.
+        layout: how it is laid out.
+        wanted: what is to be found.
+        effort: what is simulated.
+        backend: where runs are simulated; all cores by default.
+        watch: follows the runs.
+        begin: takes what is asked, before it is simulated: a plan without an outcome.
+
+    Raises:
+        ConfigError: if the file or a value is not usable.
+        CascadeError: if the backend breaks.
+    """
+    asked = effort or Effort()
+    effort = replace(asked, learners=chosen(asked.learners, at_budget=wanted.at_budget))
+    question = question_of(file, layout, wanted, lambda guess: watch.remark(_first_guess(guess)))
+    if begin:
+        begin(Plan(question, effort))
+    run = answered if wanted.at_budget else tested
+    outcome = run(question, effort.learners, effort.trials, backend or Backend(), watch)
+    return Plan(question, effort, outcome, _items(question, outcome) if outcome else ())
+
+
+def _first_guess(guess: Range) -> str:
+    return f"first guess, by the bounds: a test takes some {spread_in_words(*guess)} page views"
+
+
+def _items(question: Question, outcome: Test | Answers) -> tuple[Item, ...]:
+    log, rates, chances = question.log, question.rates.expected, question.chances
+    low, high = question.rates.interval()
+    found = outcome.found
+    order = np.lexsort((-rates, -chances))
+    return tuple(
+        Item(
+            log.names[i],
+            float(log.clicks[i]),
+            float(log.views[i]),
+            float(rates[i]),
+            float(low[i]),
+            float(high[i]),
+            float(chances[i]),
+            None if found is None else found[i],
+        )
+        for i in order.tolist()
+    )

@@ -1,0 +1,347 @@
+"""What is asked of a log: its clicks, corrected, and the wishes of the user."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+
+from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.logs.read import Layout, Log, log_of, read_log
+from cascadebai_cli.model.problem import FloatArray, Instance
+from cascadebai_cli.planning.numbers import Tolerance, best_of, quantiles, tolerance, tolerances
+from cascadebai_cli.planning.rates import Rates, Shown, examination, first_draws, groups_of, looked_at, rates_of
+from cascadebai_cli.study.fields import SMALLEST_RISK
+from cascadebai_cli.text.numbers import count
+from cascadebai_cli.theory.sharp import sharp_bound
+
+# --- What is to be found in a click log -----------------------------------------------------------------------------
+
+
+Truth = Literal["posterior", "mean"]
+
+RISK, RISK_AT_BUDGET = 0.05, 0.001
+"""`delta` if none is given; with a budget there is no use in stopping early, and erring."""
+MOST_BUDGET = 10**15
+"""Page views that somebody may have."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be found.
+
+    Args:
+        K: number of items to find.
+        delta: as in the paper; `RISK`, or with a budget `RISK_AT_BUDGET`, if `None`.
+        epsilon: the tolerance; chosen if `None`, and 0 with a budget.
+        truth: whether each run draws its click probabilities from what the log leaves open, or takes the expected.
+        seed: root seed.
+        page_size: number of items on a page, `K` if `None`.
+        budget: page views after which a learner is asked, if it has so many.
+        sure: chance that all `K` are right, for which the page views are wanted, if they are.
+
+    Raises:
+        ConfigError: if a value is outside its range.
+    """
+
+    K: int
+    delta: float | None = None
+    epsilon: float | None = None
+    truth: Truth = "posterior"
+    seed: int = 0
+    page_size: int | None = None
+    budget: int | None = None
+    sure: float | None = None
+
+    @property
+    def at_budget(self) -> bool:
+        """Whether page views are given or sought for an answer that is only likely, in place of a guarantee."""
+        return self.budget is not None or self.sure is not None
+
+    @property
+    def risk(self) -> float:
+        """`delta`."""
+        return self.delta if self.delta is not None else RISK_AT_BUDGET if self.at_budget else RISK
+
+    @property
+    def shown(self) -> int:
+        """Number of items on a page, if there are as many."""
+        return self.page_size or self.K
+
+    def __post_init__(self) -> None:
+        if not SMALLEST_RISK <= self.risk < 1:
+            raise ConfigError(
+                f"--delta {self.risk:g} is out of range; give {SMALLEST_RISK:g} or more and less than 1, such as 0.05"
+            )
+        if self.epsilon is not None and not 0 <= self.epsilon < 1:
+            raise ConfigError(f"--epsilon {self.epsilon:g} is no tolerance; give 0 or more, and less than 1")
+        page_views(self.budget)
+        if self.sure is not None and not 0 < self.sure < 1:
+            raise ConfigError(
+                f"--sure {self.sure:g} is no chance that can be reached; give one between 0 and 1, such as 0.95"
+            )
+
+
+def page_views(number: float | None) -> int | None:
+    """A budget as somebody writes it, such as 20000 or 2e4.
+
+    Raises:
+        ConfigError: if that is no number of page views.
+    """
+    if number is None:
+        return None
+    if not 1 <= number <= MOST_BUDGET or number % 1:
+        raise ConfigError(
+            f"--budget {number:.16g} is no number of page views; give a whole number from 1 to {MOST_BUDGET:g}"
+        )
+    return int(number)
+
+
+# --- A log with positions becomes one of items that were looked at --------------------------------------------------
+
+
+def corrected(log: Log) -> tuple[Log, dict[str, float]]:
+    """The log with views that were looked at, and the examination of each position; as it is without positions.
+
+    Raises:
+        ConfigError: if items do not lead from every position to every other one.
+    """
+    if log.cells is None:
+        return log, {}
+    names = _in_order(log.cells["position"])
+    if len(names) == 1:
+        note = f"all rows have the position {names[0]}, so that nothing is to be corrected"
+        return replace(log, notes=(*log.notes, note)), {names[0]: 1.0}
+    place = pd.Categorical(log.cells["position"], categories=names).codes.astype(np.int64)
+    counts = log.cells[["clicks", "views"]].to_numpy(np.float64).T
+    shown = Shown(log.cells["item"].to_numpy(np.int64), place, *counts)
+    groups = groups_of(shown)
+    if (apart := groups != groups[0]).any():
+        raise ConfigError(
+            f"{log.name}: no clicked item was shown both at position {names[0]} and, by steps, at position "
+            f"{names[int(apart.argmax())]}, so that nobody can tell a good position from good items; leave --position "
+            "away, or log items at several positions"
+        )
+    theta, _ = examination(shown)
+    chances = dict(zip(names, theta.tolist(), strict=True))
+    told = ", ".join(f"{name} {chance:.3g}" for name, chance in list(chances.items())[:20])
+    note = f"chance that a position is looked at, beside the best one: {told}; the views are corrected for it"
+    return replace(log, views=looked_at(shown, theta), notes=(*log.notes, note)), chances
+
+
+def _in_order(positions: "pd.Series[str]") -> list[str]:
+    """Distinct positions, as numbers if they are."""
+    names = positions.drop_duplicates()
+    numbers = pd.to_numeric(names, errors="coerce")
+    return list(names.iloc[np.argsort(numbers, kind="stable")] if numbers.notna().all() else names.sort_values())
+
+
+# --- What a log of clicks and views asks: which items there are, and how hard it is to tell the best ones -----------
+
+
+Range = tuple[float, float, float]
+"""5, 50 and 95 % quantiles."""
+
+MOST_ITEMS = 20_000
+MOST_VIEWS = 1e11
+"""Of an item; rates so well known would drown in rounding."""
+MOST_NEEDED = 1_000_000
+"""Page views that a test may take; a tolerance is chosen with which it mostly takes fewer."""
+DRAWS, FEWEST_DRAWS, NUMBERS = 400, 50, 1_000_000
+"""Draws of all click probabilities: 400, but fewer than a million numbers, and 50 at least."""
+MOST_RATES = 64
+"""Different rates for which the sharp bound is worked out."""
+SHARP = 8.0
+"""Page views of the sharpest learner over the effort, about."""
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """A log, and what is to be found in it.
+
+    Attributes:
+        file: the log.
+        log: what it holds.
+        rates: what it says about the click probabilities.
+        wanted: what is to be found.
+        beliefs: draws of the click probabilities, shape `(D, L)`.
+        truths: what runs are simulated with, the same or the expected ones, shape `(D, L)` or `(1, L)`.
+        exact: no tolerance.
+        table: tolerances relative to `w(K)`; none with a budget.
+        planned: the tolerance that is planned for.
+        ranked: the items as the log ranks them, shape `(L,)`.
+        seen: position -> chance that it is looked at; empty without positions.
+    """
+
+    file: Path
+    log: Log
+    rates: Rates
+    wanted: Wanted
+    beliefs: FloatArray
+    truths: FloatArray
+    exact: Tolerance
+    table: tuple[Tolerance, ...]
+    planned: Tolerance
+    ranked: tuple[int, ...]
+    seen: Mapping[str, float]
+
+    @property
+    def K(self) -> int:
+        """Number of items to find."""
+        return self.wanted.K
+
+    @property
+    def M(self) -> int:
+        """Number of items on a page."""
+        return min(self.wanted.shown, self.L)
+
+    @property
+    def own(self) -> tuple[int, ...]:
+        """The `K` items that the log ranks first."""
+        return self.ranked[: self.K]
+
+    @property
+    def page(self) -> tuple[int, ...]:
+        """The items that the log ranks first, as many as a page shows."""
+        return self.ranked[: self.M]
+
+    @property
+    def L(self) -> int:
+        """Number of items."""
+        return len(self.log.names)
+
+    @property
+    def w_K(self) -> float:
+        """The expected `w(K)`."""
+        return float(np.sort(self.rates.expected)[-self.K])
+
+    @property
+    def guess(self) -> Range:
+        """5, 50 and 95 % quantiles of the page views of a sharp learner, by the bounds."""
+        return quantiles(SHARP * self.planned.efforts)
+
+    @property
+    def least(self) -> float | None:
+        """Page views that any learner needs on average, were the rates the expected ones, by the sharp bound.
+
+        `None` with a tolerance, which it is not known for, with too many rates to be quick, or a tie that has no end.
+        """
+        rates, K = self.rates.expected, self.K
+        ranked = np.sort(rates)[::-1]
+        if (
+            self.wanted.at_budget
+            or self.planned.epsilon > 0
+            or len(np.unique(rates)) > MOST_RATES
+            or ranked[K - 1] == ranked[K]
+        ):
+            return None
+        return sharp_bound(Instance(rates, K), M=self.M).steps(self.wanted.risk)
+
+    @property
+    def chances(self) -> FloatArray:
+        """Chance of each item to be among the best `K`, shape `(L,)`."""
+        best = np.argpartition(-self.beliefs, self.K - 1, axis=1)[:, : self.K]
+        return np.bincount(best.ravel(), minlength=self.L) / len(self.beliefs)
+
+    @property
+    def own_right(self) -> float:
+        """Chance that the items that the log ranks first are the best `K`."""
+        others = np.delete(self.beliefs, self.own, axis=1)
+        return float((self.beliefs[:, self.own].min(axis=1) > others.max(axis=1)).mean())
+
+
+def question_of(
+    file: Path | pd.DataFrame, layout: Layout, wanted: Wanted, guessed: Callable[[Range], None] | None = None
+) -> Question:
+    """Read a log.
+
+    Args:
+        file: the log, `-` for stdin, or a table of it.
+        layout: how it is laid out.
+        wanted: what is to be found.
+        guessed: takes `Question.guess` at once, from the likeliest single law of the rates.
+
+    Raises:
+        ConfigError: if the file or a value is not usable.
+    """
+    read = log_of(file, layout) if isinstance(file, pd.DataFrame) else read_log(file, layout)
+    log, seen = _checked(read, wanted)
+    if guessed:
+        truths = first_draws(log.clicks, log.views, FEWEST_DRAWS)
+        *_, planned = _tolerances(wanted, truths, truths.mean(axis=0))
+        guessed(quantiles(SHARP * planned.efforts))
+    return _question(log, seen, Path(log.name) if isinstance(file, pd.DataFrame) else file, wanted)
+
+
+def ask(log: Log, file: Path, wanted: Wanted) -> Question:
+    """The same for a log that was read already.
+
+    Raises:
+        ConfigError: if a value is not usable.
+    """
+    return _question(*_checked(log, wanted), file, wanted)
+
+
+def _checked(log: Log, wanted: Wanted) -> tuple[Log, dict[str, float]]:
+    """The log with corrected views, and the examination of its positions."""
+    _refuse(log, wanted.K)
+    return corrected(log)
+
+
+def _question(log: Log, seen: Mapping[str, float], file: Path, wanted: Wanted) -> Question:
+    draws = int(np.clip(NUMBERS // len(log.names), FEWEST_DRAWS, DRAWS))
+    rates = rates_of(log.clicks, log.views, draws, wanted.seed)
+    beliefs = rates.draw(np.random.default_rng([wanted.seed, len(log.names)]))
+    truths = beliefs if wanted.truth == "posterior" else rates.expected[None, :]
+    exact, table, planned = _tolerances(wanted, truths, rates.expected)
+    return Question(file, log, rates, wanted, beliefs, truths, exact, table, planned, _ranked(log, rates), seen)
+
+
+def _refuse(log: Log, K: int) -> None:
+    L = len(log.names)
+    if L > MOST_ITEMS:
+        raise ConfigError(
+            f"{log.name} has {count(L)} items, {count(MOST_ITEMS)} is the most; keep those that might be among the best"
+        )
+    if L <= K:
+        raise ConfigError(f"-K {K} is not less than the {L} items of the file; choose a smaller K")
+    if (log.views > MOST_VIEWS).any():
+        i = int(log.views.argmax())
+        raise ConfigError(
+            f"{log.name}: item {log.names[i]} has {log.views[i]:g} views, {MOST_VIEWS:g} is the most; divide all "
+            "clicks and views by one number"
+        )
+    if not log.clicks.any():
+        raise ConfigError(f"{log.name} has no clicks, so that it says nothing about rates; name the right columns")
+
+
+def _planned(wanted: Wanted, truths: FloatArray, exact: Tolerance, table: tuple[Tolerance, ...]) -> Tolerance:
+    """The tolerance asked for, if that can end; else none if that does or need not; else the best of the table."""
+    if wanted.at_budget and not wanted.epsilon:
+        return exact
+    if wanted.epsilon:
+        return _tolerance(wanted, truths, wanted.epsilon)
+    if wanted.epsilon == 0 and np.isfinite(exact.efforts).all():
+        return exact
+    return best_of((exact, *table) if wanted.epsilon is None else table, MOST_NEEDED, SHARP)
+
+
+def _tolerances(
+    wanted: Wanted, truths: FloatArray, expected: FloatArray
+) -> tuple[Tolerance, tuple[Tolerance, ...], Tolerance]:
+    """No tolerance, those to compare, none of them where an answer is only to be likely, and the one planned for."""
+    exact, w_K = _tolerance(wanted, truths, 0.0), np.sort(expected)[-wanted.K]
+    table = () if wanted.at_budget else tolerances(truths, wanted.K, wanted.risk, w_K, M=wanted.shown)
+    return exact, table, _planned(wanted, truths, exact, table)
+
+
+def _tolerance(wanted: Wanted, truths: FloatArray, epsilon: float) -> Tolerance:
+    return tolerance(truths, wanted.K, wanted.risk, epsilon, M=wanted.shown)
+
+
+def _ranked(log: Log, rates: Rates) -> tuple[int, ...]:
+    """The items of the highest raw rates first, those without views last."""
+    raw = np.divide(log.clicks, log.views, out=np.full(len(log.views), -1.0), where=log.views > 0)
+    return tuple(np.lexsort((-rates.expected, -raw)).tolist())

@@ -1,0 +1,407 @@
+"""What clicks and views say about click probabilities."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import minimize
+from scipy.special import betaln, expit, logit
+
+from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
+
+# --- Laws of click probabilities that a log leaves possible: mixtures of beta laws, drawn by Gibbs sampling ---------
+#
+# An item belongs to component `t` with chance `p(t)`, and then `w ~ Beta(s m, s (1 - m))` with that component's mean
+# `m` and strength `s`; its clicks are binomial. `p` has a Dirichlet law whose numbers are small, so that components
+# which are not needed stay empty. One beta law is a mixture, and so are few levels, each a strong component, and long
+# tails.
+
+
+COMPONENTS = 6
+SMALLEST_COUNT = 0.05
+"""Least `s m` and `s (1 - m)`, so that draws are no zeros and ones."""
+STRONGEST = 1000.0
+"""Largest strength of a law over the most views of an item."""
+BURN_IN, THIN = 300, 2
+"""Sweeps before the first law, and between two."""
+STEPS = 5
+"""Metropolis steps of each component in a sweep."""
+SCALES = (-7.0, 1.0)
+"""Logs of the smallest and the largest step, so that strong components move too."""
+
+
+@dataclass(frozen=True, eq=False)
+class Law:
+    """A mixture: chances, and means and strengths as counts `a = s m`, `b = s (1 - m)`, each of shape `(T,)`."""
+
+    chances: FloatArray
+    a: FloatArray
+    b: FloatArray
+
+    def weights(self, clicks: FloatArray, views: FloatArray) -> FloatArray:
+        """Chance of each component given an item's counts, shape `(L, T)`."""
+        heights = log_likelihood(clicks[:, None], views[:, None], self.a, self.b)
+        with np.errstate(divide="ignore"):
+            heights += np.log(self.chances)
+        chances = np.exp(heights - heights.max(axis=1, keepdims=True))
+        return np.asarray(chances / chances.sum(axis=1, keepdims=True))
+
+
+def drawn(weights: FloatArray, rng: np.random.Generator) -> IntArray:
+    """A component for each item, by its weights, shape `(L,)`."""
+    sums = weights.cumsum(axis=1)
+    return np.asarray((sums < rng.random((len(sums), 1)) * sums[:, -1:]).sum(axis=1))
+
+
+def laws(clicks: FloatArray, views: FloatArray, rng: np.random.Generator) -> Iterator[Law]:
+    """Laws drawn from what the counts leave possible, without end.
+
+    Args:
+        clicks, views: of each item, shape `(L,)`; views are larger than 0.
+        rng: where the draws come from.
+    """
+    base = _Base.of(clicks, views)
+    places = np.repeat([[base.middle], [base.first]], COMPONENTS, axis=1)
+    owner = np.zeros(len(clicks), dtype=np.int64)
+    sweep = 0
+    while True:
+        counts = np.bincount(owner, minlength=COMPONENTS)
+        places = base.moved(places, owner, counts, rng)
+        law = Law(rng.dirichlet(1 / COMPONENTS + counts), *_counts(places))
+        owner = drawn(law.weights(clicks, views), rng)
+        if sweep >= BURN_IN and sweep % THIN == 0:
+            yield law
+        sweep += 1
+
+
+@dataclass(frozen=True, eq=False)
+class _Base:
+    """The counts, and what is thought of a component beforehand.
+
+    The log odds of its mean are normal around the pooled rate, with the spread of the items' and at least 1; its
+    strength is flat in `s / (s + typical)`, the typical one being the median of the views: all degrees of shrinkage are
+    as likely.
+    """
+
+    clicks: FloatArray
+    views: FloatArray
+    middle: float
+    spread: float
+    typical: float
+    strongest: float
+
+    @property
+    def first(self) -> float:
+        """Log of a strength that is possible with the middle mean."""
+        return float(np.log(max(self.typical, 2 * SMALLEST_COUNT * (2 + np.exp(abs(self.middle))))))
+
+    @classmethod
+    def of(cls, clicks: FloatArray, views: FloatArray) -> "_Base":
+        pooled = pooled_rate(clicks, views)
+        odds = logit((clicks + pooled) / (views + 1))
+        typical = float(np.median(views))
+        return cls(
+            clicks, views, float(logit(pooled)), max(1.0, float(odds.std())), typical, float(STRONGEST * views.max())
+        )
+
+    def moved(self, places: FloatArray, owner: IntArray, counts: IntArray, rng: np.random.Generator) -> FloatArray:
+        """Log odds of the means and logs of the strengths after some Metropolis steps, shape `(2, T)`."""
+        fresh = self._fresh(rng)
+        places = np.where((counts == 0) & self._possible(*_counts(fresh)), fresh, places)
+        height = self._height(places, owner)
+        for _ in range(STEPS):
+            scale = np.exp(rng.uniform(*SCALES, places.shape))
+            proposed = places + scale * rng.standard_normal(places.shape)
+            new = self._height(proposed, owner)
+            taken = np.log(rng.random(COMPONENTS)) < new - height
+            places, height = np.where(taken, proposed, places), np.where(taken, new, height)
+        return places
+
+    def _fresh(self, rng: np.random.Generator) -> FloatArray:
+        """Components as they are thought of beforehand, some of which may not be possible."""
+        share = rng.random(COMPONENTS)
+        middles = rng.normal(self.middle, self.spread, COMPONENTS)
+        return np.stack([middles, np.log(self.typical) + logit(share)])
+
+    def _possible(self, a: FloatArray, b: FloatArray) -> BoolArray:
+        return (np.minimum(a, b) >= SMALLEST_COUNT) & (a + b <= self.strongest)
+
+    def _height(self, places: FloatArray, owner: IntArray) -> FloatArray:
+        """Log of the chance of each component and its items, shape `(T,)`."""
+        a, b = _counts(places)
+        middles, logs = places
+        before = -0.5 * ((middles - self.middle) / self.spread) ** 2 + logs
+        before -= 2 * np.log(np.exp(logs) + self.typical)
+        terms = log_likelihood(self.clicks, self.views, a[owner], b[owner])
+        return np.where(self._possible(a, b), before + np.bincount(owner, terms, COMPONENTS), -np.inf)
+
+
+def _counts(places: FloatArray) -> tuple[FloatArray, FloatArray]:
+    strength = np.exp(np.minimum(places[1], 700))
+    return strength * expit(places[0]), strength * expit(-places[0])
+
+
+def log_likelihood(clicks: FloatArray, views: FloatArray, a: FloatArray | float, b: FloatArray | float) -> FloatArray:
+    """Log of the chance of the counts, but for binomial coefficients."""
+    return np.asarray(betaln(clicks + a, views - clicks + b) - betaln(a, b))
+
+
+def pooled_rate(clicks: FloatArray, views: FloatArray) -> float:
+    """The rate of all items together, never 0 or 1."""
+    return float((clicks.sum() + 0.5) / (views.sum() + 1))
+
+
+# --- What clicks and views say about click probabilities ------------------------------------------------------------
+#
+# Clicks are binomial. Each item's `w` has the same law beforehand, a mixture of beta laws, of which the log leaves many
+# possible (`mixture`). The single beta law of the largest likelihood says in two numbers how much the items differ.
+
+
+SAMPLE = 1000
+"""Items from which laws are estimated, where there are more."""
+NUMBERS = 5_000_000
+"""Most numbers that are drawn for intervals, and for the test that all rates are equal."""
+TABLES = 9_999
+"""Most tables that are drawn for that test."""
+AT_ONCE = 1_000_000
+"""Numbers that are drawn at once."""
+
+
+@dataclass(frozen=True)
+class Homogeneity:
+    """Pearson's test that all items have one click probability.
+
+    Attributes:
+        chi_square, degrees: its value and degrees of freedom; items without views do not count.
+        p_value: chance of a value as large or larger were that so, by parametric bootstrap; never below 1 over the
+            number of tables drawn and one.
+    """
+
+    chi_square: float
+    degrees: int
+    p_value: float
+
+
+@dataclass(frozen=True, eq=False)
+class Rates:
+    """Posterior of the click probabilities: a mixture of `D` products of beta laws.
+
+    Attributes:
+        clicks, views: counts of each item, shape `(L,)`.
+        mean, strength: the likeliest single beta law; its mean counts as `strength` more views of each item. The
+            strength is infinite if the items differ no more than by chance.
+        homogeneity: the test of that.
+        expected: posterior mean of each item, shape `(L,)`; the same for the same counts.
+        a, b: `w(i) ~ Beta(a[d, i], b[d, i])` under the law `d`, shape `(D, L)`.
+    """
+
+    clicks: FloatArray
+    views: FloatArray
+    mean: float
+    strength: float
+    homogeneity: Homogeneity
+    expected: FloatArray
+    a: FloatArray
+    b: FloatArray
+
+    def draw(self, rng: np.random.Generator) -> FloatArray:
+        """A draw of all click probabilities under each law, shape `(D, L)`."""
+        return rng.beta(self.a, self.b)
+
+    def interval(self, level: float = 0.9) -> FloatArray:
+        """Equal-tailed interval of each item, from draws, shape `(2, L)`."""
+        each = int(np.clip(NUMBERS // self.a.size, 1, 10))
+        drawn = np.random.default_rng(0).beta(self.a, self.b, (each, *self.a.shape)).reshape(-1, len(self.clicks))
+        return np.asarray(np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0))
+
+
+def first_draws(clicks: ArrayLike, views: ArrayLike, draws: int) -> FloatArray:
+    """Draws of all click probabilities under the likeliest single beta law, shape `(draws, L)`: rough, and quick."""
+    c, n = np.asarray(clicks, dtype=np.float64), np.asarray(views, dtype=np.float64)
+    rng = np.random.default_rng(len(c))
+    seen = _sample(n, rng)
+    mean, strength = _likeliest(c[seen], n[seen])
+    s = min(strength, STRONGEST * float(n.max()))
+    return rng.beta(c + s * mean, n - c + s * (1 - mean), (draws, len(c)))
+
+
+def rates_of(clicks: ArrayLike, views: ArrayLike, draws: int = 400, seed: int = 0) -> Rates:
+    """What a log leaves open. Items without views say nothing and have the law of the others.
+
+    Args:
+        clicks: number of clicks of each item, `0 <= clicks <= views`, one of them larger than 0.
+        views: number of views of each item, 0 or larger.
+        draws: number of laws.
+        seed: where they come from.
+    """
+    c, n = np.asarray(clicks, dtype=np.float64), np.asarray(views, dtype=np.float64)
+    rng = np.random.default_rng([seed, len(c)])
+    seen = _sample(n, rng)
+    a, b = np.empty((2, draws, len(c)))
+    expected = np.zeros(len(c))
+    for d, law in enumerate(islice(laws(c[seen], n[seen], rng), draws)):
+        weights = law.weights(c, n)
+        owner = drawn(weights, rng)
+        a[d], b[d] = c + law.a[owner], n - c + law.b[owner]
+        expected += (weights * (c[:, None] + law.a) / (n[:, None] + law.a + law.b)).sum(axis=1) / draws
+    return Rates(c, n, *_likeliest(c[seen], n[seen]), homogeneity(c, n), expected, a, b)
+
+
+def _sample(views: FloatArray, rng: np.random.Generator) -> IntArray:
+    """Items from which laws are estimated."""
+    seen = np.flatnonzero(views > 0)
+    return np.sort(rng.choice(seen, SAMPLE, replace=False)) if len(seen) > SAMPLE else seen
+
+
+def homogeneity(clicks: FloatArray, views: FloatArray) -> Homogeneity:
+    """Pearson's chi-square of a table with one column an item.
+
+    Its usual law holds where clicks are expected on every item. With very unequal views a single click on an item of
+    few views makes a large part of the value, so that 5 % of the logs without a difference become 20 %. So tables are
+    drawn with the pooled rate and the views of the log (parametric bootstrap), always the same for the same counts.
+    """
+    c, n = clicks[views > 0], views[views > 0]
+    whole = np.rint(n) > 0  # corrected views are fractions
+    return Homogeneity(float(_chi_square(c, n)), len(c) - 1, _chance(np.rint(c[whole]), np.rint(n[whole])))
+
+
+def _chi_square(clicks: FloatArray, views: FloatArray) -> FloatArray:
+    """Of tables with clicks of shape `(..., L)`, each with the pooled rate of its own; 0 if all are clicks, or none."""
+    pooled = clicks.sum(axis=-1, keepdims=True) / views.sum()
+    spread = pooled * (1 - pooled)
+    parts = np.divide((clicks - views * pooled) ** 2, views * spread, out=np.zeros_like(clicks), where=spread > 0)
+    return np.asarray(parts.sum(axis=-1))
+
+
+def _chance(clicks: FloatArray, views: FloatArray) -> float:
+    """Share of tables with equal rates, the log among them, whose chi-square is as large as that of the log."""
+    if not len(views):
+        return 1.0
+    rng = np.random.default_rng(len(views))
+    pooled, seen = clicks.sum() / views.sum(), _chi_square(clicks, views) * (1 - 1e-9)
+    tables, rows = min(TABLES, NUMBERS // len(views)), -(-AT_ONCE // len(views))
+    sizes = [min(rows, tables - start) for start in range(0, tables, rows)]
+    drawn = (rng.binomial(views.astype(np.int64), pooled, (size, len(views))).astype(np.float64) for size in sizes)
+    return float((1 + sum(int((_chi_square(table, views) >= seen).sum()) for table in drawn)) / (tables + 1))
+
+
+def _likeliest(clicks: FloatArray, views: FloatArray) -> tuple[float, float]:
+    """Mean and strength of the likeliest beta law; the strength is infinite if none is strong enough."""
+    pairs, items = np.unique(np.stack([clicks, views]), axis=1, return_counts=True)
+    middle = logit(pooled_rate(clicks, views))
+    low, high = np.log(2 * SMALLEST_COUNT), np.log(STRONGEST * views.max())
+
+    def lack(place: FloatArray) -> float:
+        mean, strength = expit(place[0]), np.exp(place[1])
+        a, b = strength * mean, strength * (1 - mean)
+        if min(a, b) < SMALLEST_COUNT:
+            return 1e300
+        return -float(items @ log_likelihood(pairs[0], pairs[1], a, b))
+
+    starts = [np.array([middle, log]) for log in np.linspace(low, high, 15)]
+    found = minimize(
+        lack,
+        min(starts, key=lack),
+        method="Nelder-Mead",
+        bounds=[(middle - 5, middle + 5), (low, high)],
+        options={"xatol": 1e-6, "fatol": 1e-7},
+    )
+    mean, strength = float(expit(found.x[0])), float(np.exp(found.x[1]))
+    return mean, strength if found.x[1] < high - np.log(10) else float("inf")
+
+
+# --- The position-based model: a shown item is looked at with a chance that depends on its position alone -----------
+#
+# A view of item `i` at position `p` is clicked with probability `theta(p) w(i)`. Both are estimated together by maximum
+# likelihood (Richardson, Dominowska and Ragno 2007; as a click model in Chuklin, Markov and de Rijke 2015, section
+# 3.3).
+
+
+ITERATIONS, SETTLED = 5000, 1e-9
+START = 200
+"""Iterations for small rates, where the model is a product of Poisson means, before those for any rates."""
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """Counts of items at positions, one entry a pair.
+
+    Args:
+        item, position: numbers from 0, shape `(n,)`.
+        clicks, views: counts, shape `(n,)`.
+    """
+
+    item: IntArray
+    position: IntArray
+    clicks: FloatArray
+    views: FloatArray
+
+    def by_item(self, values: FloatArray) -> FloatArray:
+        """Sums over positions, shape `(L,)`."""
+        return np.bincount(self.item, values).astype(np.float64)
+
+    def by_position(self, values: FloatArray) -> FloatArray:
+        """Sums over items, shape `(P,)`."""
+        return np.bincount(self.position, values).astype(np.float64)
+
+
+def groups_of(shown: Shown) -> IntArray:
+    """Positions with the same number can be compared, as clicked items lead from one to the other, shape `(P,)`.
+
+    Scales of examination and attraction can be told apart only within a group.
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    told = (shown.views > 0) & np.isin(shown.item, np.flatnonzero(shown.by_item(shown.clicks) > 0))
+    P = int(shown.position.max()) + 1
+    size = P + int(shown.item.max()) + 1
+    edges = (np.ones(int(told.sum())), (shown.position[told], P + shown.item[told]))
+    return np.asarray(connected_components(coo_array(edges, shape=(size, size)), directed=False)[1][:P], np.int64)
+
+
+def examination(shown: Shown) -> tuple[FloatArray, FloatArray]:
+    """Chance that each position is looked at, the largest being 1, and the attraction of each item.
+
+    The EM algorithm: where there was no click, the chance that the item was looked at is `theta (1 - w) / (1 - theta
+    w)`, and the chance that it would have been clicked is `w (1 - theta) / (1 - theta w)`.
+
+    Args:
+        shown: all positions in one group.
+
+    Returns:
+        `theta`, shape `(P,)`, and `w`, shape `(L,)`.
+    """
+    theta, w = _for_small_rates(shown)
+    views_at, views_of = shown.by_position(shown.views), np.maximum(shown.by_item(shown.views), 1e-300)
+    missed = shown.views - shown.clicks
+    for _ in range(ITERATIONS):
+        t, a = theta[shown.position], w[shown.item]
+        per_miss = missed / np.maximum(1 - t * a, 1e-300)
+        looked = shown.by_position(shown.clicks + per_miss * t * (1 - a)) / np.maximum(views_at, 1e-300)
+        liked = shown.by_item(shown.clicks + per_miss * a * (1 - t)) / views_of
+        moved = max(np.abs(looked - theta).max(), np.abs(liked - w).max())
+        theta, w = looked, liked
+        if moved < SETTLED:
+            break
+    top = theta.max()
+    return theta / top, np.minimum(w * top, 1)
+
+
+def _for_small_rates(shown: Shown) -> tuple[FloatArray, FloatArray]:
+    """The two, from clicks that are Poisson with mean `views theta w`; a good start."""
+    theta, clicks_at = np.ones(int(shown.position.max()) + 1), shown.by_position(shown.clicks)
+    clicks_of = shown.by_item(shown.clicks)
+    for _ in range(START):
+        w = clicks_of / np.maximum(shown.by_item(shown.views * theta[shown.position]), 1e-300)
+        theta = clicks_at / np.maximum(shown.by_position(shown.views * w[shown.item]), 1e-300)
+        theta /= theta.max()
+    return np.minimum(theta, 1), np.minimum(w, 1)
+
+
+def looked_at(shown: Shown, theta: ArrayLike) -> FloatArray:
+    """Views of each item that were looked at, on average, and no fewer than its clicks, shape `(L,)`."""
+    seen = shown.by_item(shown.views * np.asarray(theta)[shown.position])
+    return np.maximum(seen, shown.by_item(shown.clicks))

@@ -1,0 +1,322 @@
+"""The runs of a plan: which learners, which cells, and what came out."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from cascadebai_cli.errors import ConfigError, suggest
+from cascadebai_cli.learners.registry import LearnerSpec
+from cascadebai_cli.model.problem import CASCADING, FloatArray, IntArray
+from cascadebai_cli.planning.numbers import Cost, PageViews, cost, page_views
+from cascadebai_cli.planning.question import Question
+from cascadebai_cli.running.interrupts import one_interrupt
+from cascadebai_cli.running.runner import Backend, Failures, run_missing
+from cascadebai_cli.running.watch import Watch
+from cascadebai_cli.running.worker import Settings
+from cascadebai_cli.store.columns import TrialRow
+from cascadebai_cli.study.cells import Cell
+
+# --- Learners that a person could use to find the best items, and what their simulated runs cost --------------------
+
+
+SECONDS = 36.0
+"""Processor time of all runs, by the estimates below, which were measured; with start and end 30 s on two cores."""
+SKIPPED, SKIPPED_ITEMS = 0.5, 1250
+"""Seconds of a run that is skipped through to its end, and the items that take as long again."""
+RARE, MOST_CROWDED = 0.02, 8.0
+"""Click probability below which the items near the boundary change all the time, and how much slower that makes."""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Processor time of a run in seconds: to start, for each item, for each page view, for each item of each of them.
+
+    Attributes:
+        along: whether a run goes on from one budget to the next; else each budget is a run of its own.
+        skips: whether page views are skipped through, which bounds the time.
+    """
+
+    start: float
+    item: float
+    step: float
+    step_item: float = 0.0
+    along: bool = False
+    skips: bool = False
+
+    def seconds(self, page_views: float, L: int) -> float:
+        """Of one run."""
+        found = self.start + self.item * L + (self.step + self.step_item * L) * page_views
+        return min(found, SKIPPED * (1 + L / SKIPPED_ITEMS)) if self.skips else found
+
+    def within(self, seconds: float, L: int) -> int:
+        """Page views of a run that takes so many seconds, 1 at least."""
+        return max(1, int((seconds - self.seconds(0, L)) / (self.step + self.step_item * L)))
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A learner that a person could use.
+
+    Attributes:
+        name: in words.
+        spec: what runs.
+        pace: how long a run takes that ends after a given number of page views.
+        factor: page views until it stops over effort, about; none for those that only answer at a budget.
+        by_steps: whether a run until it stops takes the longer the more page views it has; else it is skipped through.
+        beyond_items: whether its budget must be larger than the number of items.
+    """
+
+    name: str
+    spec: LearnerSpec
+    pace: Pace
+    factor: float | None = None
+    by_steps: bool = False
+    beyond_items: bool = False
+
+    def shown(self, M: int, K: int) -> LearnerSpec:
+        """What runs on pages of `M` items."""
+        return self.spec if M == K else replace(self.spec, options={**self.spec.options, "list_length": M})
+
+    def paced(self, w_K: float) -> Pace:
+        """The pace where `w(K)` is about so large: rare clicks let items at the boundary change places for long."""
+        crowded = float(np.clip(RARE / max(w_K, 1e-300), 1, MOST_CROWDED)) if self.by_steps else 1.0
+        return replace(self.pace, step=crowded * self.pace.step, step_item=crowded * self.pace.step_item)
+
+    def seconds(self, budgets: Sequence[int], efforts: FloatArray, L: int, w_K: float) -> float:
+        """Processor time of a run that is asked at these budgets, on average over truths of these efforts."""
+        pace = self.paced(w_K)
+        each = [pace.seconds(self._page_views(budget, efforts), L) for budget in budgets]
+        return max(each, default=0.0) if pace.along else sum(each)
+
+    def _page_views(self, budget: int, efforts: FloatArray) -> float:
+        """Fewer than the budget where it stops by itself."""
+        return budget if self.factor is None else float(np.minimum(self.factor * efforts, budget).mean())
+
+
+_RACING = Pace(7e-3, 0.0, 1.4e-6, 8e-10, skips=True)
+
+CANDIDATES: Mapping[str, Candidate] = {
+    "kl-lucb++": Candidate(
+        "KL-LUCB++", LearnerSpec("kl-lucb++"), Pace(0.0, 3e-4, 9e-6, 1.6e-8, along=True), 8, by_steps=True
+    ),
+    "cascadebai-kl": Candidate(
+        "CascadeBAI, KL bounds",
+        LearnerSpec("cascadebai", {"confidence": "kl"}),
+        _RACING,
+        25,
+    ),
+    "cascadebai": Candidate("CascadeBAI", LearnerSpec("cascadebai"), _RACING, 200),
+    "sar": Candidate("SAR", LearnerSpec("sar"), Pace(1e-3, 4.5e-5, 1.5e-7, 2e-10), beyond_items=True),
+    "uniform": Candidate("uniform", LearnerSpec("uniform"), Pace(1e-3, 2e-7, 6e-8)),
+}
+"""What `--learner` takes -> learner: those that stop by themselves, the sharpest first, and those for a budget."""
+DEFAULT = ("kl-lucb++", "cascadebai-kl")
+DEFAULT_AT_BUDGET = (*DEFAULT, "sar", "uniform")
+
+
+def chosen(keys: Sequence[str], *, at_budget: bool) -> tuple[str, ...]:
+    """The learners asked for, or the best ones.
+
+    Raises:
+        ConfigError: if one is not known, or does not stop by itself and has no budget.
+    """
+    for key in keys:
+        if key not in CANDIDATES:
+            raise ConfigError(f"--learner {key} is not known; {suggest(key, CANDIDATES)}")
+        if CANDIDATES[key].factor is None and not at_budget:
+            raise ConfigError(f"--learner {key} does not stop by itself; give the page views with --budget")
+    return tuple(dict.fromkeys(keys)) or (DEFAULT_AT_BUDGET if at_budget else DEFAULT)
+
+
+# --- ----------------------------------------------------------------------------------------------------------------
+#
+# Runs of a plan: a truth that the log leaves open and a learner make a cell of the same kind as those of a sweep.
+
+
+Runs = list[list[TrialRow]]
+"""The runs of each cell."""
+TIE = 1e-12
+"""Tolerance of a run without one whose truth is tied: it does not end, but it can be run."""
+
+
+def spread(question: Question, trials: int) -> IntArray:
+    """Which truths are simulated: spread evenly from the easiest to the hardest, shape `(trials,)`."""
+    order = np.argsort(question.planned.efforts, kind="stable")
+    return np.asarray(order[((np.arange(trials) + 0.5) / trials * len(order)).astype(int)])
+
+
+def cell_of(
+    question: Question, candidate: Candidate, truth: int, *, cap: int | None = None, budget: int | None = None
+) -> Cell:
+    """A learner on a truth, given up after `cap` page views or asked after `budget` of them."""
+    epsilon = question.planned.epsilon
+    if not np.isfinite(question.planned.efforts[truth]):
+        epsilon = max(epsilon, TIE)
+    return Cell(
+        study="plan",
+        instance=question.file.stem,
+        learner=candidate.name,
+        L=question.L,
+        K=question.K,
+        delta=question.wanted.risk,
+        epsilon=epsilon,
+        weights=question.truths[truth],
+        items=question.log.names,
+        spec=candidate.shown(question.M, question.K),
+        feedback=CASCADING,
+        order="random",
+        max_steps=cap,
+        budget=budget,
+        engine="auto",
+    )
+
+
+def run_cells(
+    cells: Sequence[Cell],
+    trials: Sequence[int],
+    seed: int,
+    backend: Backend,
+    watch: Watch,
+    so_far: Callable[[Runs], str],
+) -> Runs | None:
+    """So many runs of each cell; `None` if one raised.
+
+    Args:
+        cells, trials: what is run.
+        seed: root seed.
+        backend: where.
+        watch: follows the runs.
+        so_far: says in a few words what the runs of each cell that have ended tell.
+    """
+    rows: Runs = [[] for _ in cells]
+    failures = Failures(cells, watch)
+    settings = Settings(seed, fail_fast=True, with_items=True)
+    with (
+        one_interrupt(),
+        watch.trials(trials, lambda: so_far(rows)) as progress,
+        closing(run_missing(cells, [np.arange(number) for number in trials], settings, backend)) as results,
+    ):
+        for result in results:
+            progress.update(result)
+            failures.update(result)
+            rows[result.position] += result.finished
+    return None if failures.count else [sorted(done) for done in rows]
+
+
+# --- ----------------------------------------------------------------------------------------------------------------
+#
+# A test with a guarantee: runs until the learner stops, how many, and after how many page views they are given up.
+
+
+MOST_TRIALS, FEWEST_TRIALS = 40, 4
+SKIPPED_STEPS = 10**10
+"""Page views after which a run is given up that is skipped through."""
+
+
+@dataclass(frozen=True, eq=False)
+class Simulated:
+    """The runs of one learner.
+
+    Attributes:
+        key: what `--learner` calls it.
+        views: its page views.
+        rows: the runs.
+        truths: which truth each run had, shape `(n,)`.
+    """
+
+    key: str
+    views: PageViews
+    rows: tuple[TrialRow, ...]
+    truths: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Test:
+    """What a test takes.
+
+    Attributes:
+        learners: the runs of each learner, the fastest first, those that did not end last.
+        cost: of the first learner; `None` if that did not end.
+    """
+
+    learners: tuple[Simulated, ...]
+    cost: Cost | None
+
+    @property
+    def found(self) -> Counter[int] | None:
+        """How many runs of the first learner found each item; `None` if it did not end."""
+        if self.cost is None:
+            return None
+        return Counter(item for row in self.learners[0].rows if row.status == "stopped" for item in row.items)
+
+    @property
+    def named(self) -> int:
+        """How many runs of the first learner named items."""
+        return sum(row.status == "stopped" for row in self.learners[0].rows)
+
+
+def tested(question: Question, keys: Sequence[str], trials: int | None, backend: Backend, watch: Watch) -> Test | None:
+    """The learners, the fastest first and those that did not end last; `None` if a run raised."""
+    sizes = {key: _size(CANDIDATES[key], question, SECONDS / len(keys), trials) for key in keys}
+    places = [
+        (key, truth, times)
+        for key in keys
+        for truth, times in Counter(spread(question, sizes[key][0]).tolist()).items()
+    ]
+    cells = [cell_of(question, CANDIDATES[key], truth, cap=sizes[key][1]) for key, truth, _ in places]
+
+    def learners(runs: Runs) -> list[Simulated]:
+        mine: dict[str, list[tuple[int, TrialRow]]] = {}
+        for (key, truth, _), rows in zip(places, runs, strict=True):
+            mine.setdefault(key, []).extend((truth, row) for row in rows)
+        return [_simulated(question, key, found, sizes[key][1]) for key, found in mine.items() if found]
+
+    def so_far(runs: Runs) -> str:
+        return ", ".join(f"{one.views.learner} {one.views.in_words}" for one in learners(runs))
+
+    runs = run_cells(cells, [times for _, _, times in places], question.wanted.seed, backend, watch, so_far)
+    if runs is None:
+        return None
+    ranked = tuple(sorted(learners(runs), key=lambda one: (not one.views.ended, one.views.median)))
+    return Test(ranked, _cost(question, ranked[0]))
+
+
+def _size(candidate: Candidate, question: Question, seconds: float, trials: int | None) -> tuple[int, int]:
+    """How many runs fit into so many seconds, and after how many page views they are given up."""
+    L, efforts = question.L, question.planned.efforts
+    assert candidate.factor is not None
+    if candidate.by_steps:
+        pace = candidate.paced(question.w_K)
+        cap = pace.within(seconds / FEWEST_TRIALS, L)
+        each = pace.seconds(float(np.minimum(candidate.factor * efforts, cap).mean()), L)
+    else:
+        cap = SKIPPED_STEPS
+        each = 0.03 + 4e-4 * L + 0.5 * (question.planned.epsilon == 0)
+    return trials or int(np.clip(seconds / each, FEWEST_TRIALS, MOST_TRIALS)), cap
+
+
+def _simulated(question: Question, key: str, runs: Sequence[tuple[int, TrialRow]], cap: int) -> Simulated:
+    truths = np.array([truth for truth, _ in runs])
+    rows = tuple(row for _, row in runs)
+    efforts = question.planned.efforts
+    views = page_views(
+        CANDIDATES[key].name,
+        [row.steps for row in rows],
+        [row.correct for row in rows],
+        cap,
+        efforts[truths],
+        efforts,
+    )
+    return Simulated(key, views, rows, truths)
+
+
+def _cost(question: Question, first: Simulated) -> Cost | None:
+    if not first.views.ended:
+        return None
+    steps, clicks = ([getattr(row, name) for row in first.rows] for name in ("steps", "clicks"))
+    return cost(
+        steps, clicks, first.truths, question.truths, question.page, first.views.ratios, question.planned.efforts
+    )

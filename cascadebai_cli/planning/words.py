@@ -1,0 +1,260 @@
+"""The answer of `plan` in words."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from cascadebai_cli.text.numbers import (
+    NO_NUMBER,
+    count,
+    exact,
+    is_missing,
+    number,
+    percent,
+    precise_percent,
+    quantity,
+    share,
+    spread_in_words,
+)
+from cascadebai_cli.text.table import Table, table_of
+
+if TYPE_CHECKING:
+    from cascadebai_cli.planning.budget import Asked
+    from cascadebai_cli.planning.plan import Answers, Plan, Question, Test
+
+
+# --- What a budget of page views leads to, in words -----------------------------------------------------------------
+
+
+def answers_in_words(done: "Plan", answers: "Answers") -> str:
+    """How sure learners are at the budget, what it takes to be as sure as wanted, and what was left out."""
+    wanted, parts = done.question.wanted, []
+    if wanted.budget is not None:
+        parts += [
+            f"after {count(wanted.budget)} page views{_days(wanted.budget, done.effort.per_day)}:",
+            str(_then(done, answers)),
+        ]
+    if wanted.sure is not None:
+        parts += [f"page views until all {wanted.K} are right with a chance of {100 * wanted.sure:.12g}%:"]
+        parts += [str(_needed(done, answers))]
+    return "\n".join([*parts, _budgets_left_out(done, answers)])
+
+
+def _days(page_views: int, per_day: float | None) -> str:
+    if per_day is None:
+        return ""
+    days = quantity(page_views / per_day)
+    return f", {days} day{'s' * (days != '1')}"
+
+
+def _then(done: "Plan", answers: "Answers") -> Table:
+    K = done.question.K
+    rows = []
+    for one in answers.learners:
+        if (then := one.then) is None:
+            rows.append([one.name, NO_NUMBER, "", NO_NUMBER, ""])
+        else:
+            chance = f"{precise_percent(then.low)} to {precise_percent(then.high)}"
+            number = f"{then.right_low:.2f} to {then.right_high:.2f}"
+            rows.append([one.name, precise_percent(then.all_right), chance, f"{then.right:.2f}", number])
+    rows.append(["no test, the log's own", precise_percent(answers.own_right), "", f"{answers.own_number:.2f}", ""])
+    return table_of(["learner", f"all {K} right", "95 % interval", f"right of {K}", "95 % interval"], rows)
+
+
+def _needed(done: "Plan", answers: "Answers") -> Table:
+    per_day, sure = done.effort.per_day, done.question.wanted.sure
+    rows = []
+    for one in answers.learners:
+        row = [one.name, *_spread(one, one.needed, 1.0, count)]
+        rows.append([*row, *(_spread(one, one.needed, per_day, quantity) if per_day else [])])
+    none = "0" if answers.own_right >= (sure or 1.0) else "never"
+    rows.append(["no test, the log's own", none, "", *(["", ""] if per_day else [])])
+    days = ["days", "95 % interval"] if per_day else []
+    return table_of(["learner", "page views", "95 % interval", *days], rows)
+
+
+def _spread(one: "Asked", needed: Sequence[float] | None, unit: float, text: Callable[[float], str]) -> list[str]:
+    """The value and its interval, in a unit."""
+    if needed is None:
+        return ["not simulated", ""]
+
+    def told(page_views: float) -> str:
+        if page_views == float("inf"):
+            return f"more than {text(one.last / unit)}"
+        return text(page_views / unit) if page_views else f"fewer than {text(one.curve[0].budget / unit)}"
+
+    low, value, high = map(told, needed)
+    return [value, "" if low == high else f"{low} to {high}"]
+
+
+def _budgets_left_out(done: "Plan", answers: "Answers") -> str:
+    question = done.question
+    runs = max((point.n for one in answers.learners for point in one.curve), default=0)
+    told = [f"simulated runs: {count(runs)} of each learner, {truths_in_words(question)}"]
+    short = [one for one in answers.learners if one.budget and one.then is None]
+    if runs * (1 - (question.wanted.sure or 0)) < 1:
+        told += ["so few do not tell such a chance from certainty, the interval does"]
+    told += [f"{one.name} needs more page views than there are items" for one in short if _is_too_early(one, question)]
+    slow = [_known(one) for one in short if not _is_too_early(one, question)]
+    told += [f"too slow to simulate so far, unless --trials is smaller: {', '.join(slow)}"] if slow else []
+    return "; ".join(told) + "\n"
+
+
+def truths_in_words(question: "Question") -> str:
+    """Where the rates of the runs come from."""
+    many = len(question.truths)
+    if question.wanted.at_budget and many > 1:
+        return f"with rates out of {count(many)} draws"
+    return f"put on {count(many)} draws of the rates" if many > 1 else "all with the expected rates"
+
+
+def _is_too_early(one: "Asked", question: "Question") -> bool:
+    return one.beyond_items and (one.budget or 0) <= question.L
+
+
+def _known(one: "Asked") -> str:
+    """A learner with what is known of it at a smaller budget."""
+    if not one.curve:
+        return one.name
+    return f"{one.name} ({precise_percent(one.curve[-1].all_right)} after {count(one.last)})"
+
+
+# --- A plan in words ------------------------------------------------------------------------------------------------
+
+
+MOST_SHOWN = 30
+"""Items that are listed; `items.csv` has all."""
+LEAST = 0.001
+"""Smallest chance that is told; how much smaller one is, a few thousand drawn tables do not tell."""
+
+
+def question_in_words(question: "Question") -> str:
+    """What the log says, and how hard the question is by the bounds; known before anything is simulated."""
+    log, rates, test = question.log, question.rates, question.rates.homogeneity
+    strength = "more than any number of" if rates.strength == float("inf") else f"{rates.strength:.3g}"
+    unseen = int((log.views == 0).sum())
+    lines = [
+        f"{log.name}: {count(question.L)} items, {exact(float(log.clicks.sum()))} clicks in "
+        f"{exact(round(float(log.views.sum()), 1))} views"
+        + (f"; {count(unseen)} of the items have none and get the rates that the others have" if unseen else ""),
+        *log.notes,
+        f"rates: mean {rates.mean:.4g}, which counts as {strength} more views of each item (beta-binomial, maximum "
+        "likelihood)",
+        f"are all rates equal? chi-square {number(test.chi_square)} at {count(test.degrees)} degrees of freedom, "
+        + (f"p = {test.p_value:.2g}" if test.p_value >= LEAST else f"p < {LEAST:g}"),
+        f"chance that what the log ranks first, K = {question.K}, is right already: {percent(question.own_right)}",
+        _wanted_in_words(question),
+        f"by the bounds a test takes some {spread_in_words(*question.guess)} page views",
+    ]
+    least = question.least
+    if least is not None:
+        lines.append(f"were these the rates, no learner could do with fewer than {count(least)} page views on average")
+    return "\n".join(lines) + "\n"
+
+
+def _wanted_in_words(question: "Question") -> str:
+    planned, K = question.planned, question.K
+    start = f"K = {K}{_page_in_words(question)}, delta = {question.wanted.risk:g}, epsilon = {planned.epsilon:.3g}"
+    if is_missing(planned.relative):
+        return start
+    none = "with --epsilon 0 some runs would not end: " if question.wanted.epsilon == 0 else ""
+    return (
+        f"{none}w({K}) and w({K + 1}) are closer than the log can tell: {start}, "
+        f"{percent(planned.relative)} of w({K}), is planned for"
+    )
+
+
+def _page_in_words(question: "Question") -> str:
+    M, asked = question.M, question.wanted.page_size
+    fewer = f", as there are no {count(asked)}" if asked and asked > M else ""
+    return f", {count(M)} on a page{fewer}" if M != question.K or fewer else ""
+
+
+def plan_in_words(done: "Plan") -> str:
+    """What the runs say."""
+    parts = [answers_in_words(done, done.answers)] if done.answers else []
+    parts += _test_in_words(done, done.test) if done.test else []
+    return "\n".join([*parts, "the items that may be among the best:", str(_items(done))])
+
+
+def _test_in_words(done: "Plan", test: "Test") -> list[str]:
+    told = [str(_learners(done, test)), _left_out(done, test)]
+    if done.question.wanted.epsilon is None:
+        told += ["", "what a tolerance would do:", str(_tolerances(done, test))]
+    return [*told, "", _cost(done, test)]
+
+
+def _learners(done: "Plan", test: "Test") -> Table:
+    per_day = done.effort.per_day
+    rows = []
+    for one in test.learners:
+        views = one.views
+        spread = (views.median, views.low, views.high)
+        row = [views.learner, *_counts(spread, views.cap, views.ended)]
+        if per_day:
+            row += _counts(tuple(value / per_day for value in spread), views.cap / per_day, views.ended)
+        rows.append([*row, f"{views.right} of {views.n - views.capped}" if views.ended else NO_NUMBER])
+    days = ["days", "5 %", "95 %"] if per_day else []
+    return table_of(["learner", "page views", "5 %", "95 %", *days, "runs that ended right"], rows)
+
+
+def _counts(values: tuple[float, ...], cap: float, ended: bool) -> list[str]:
+    if not ended:
+        return [f"more than {quantity(cap)}", "", ""]
+    return [quantity(value) if value < float("inf") else "no end" for value in values]
+
+
+def _left_out(done: "Plan", test: "Test") -> str:
+    runs = ", ".join(f"{one.views.n} of {one.views.learner}" for one in test.learners)
+    capped = [
+        f"{one.views.capped} of {one.views.learner} given up after {count(one.views.cap)} page views"
+        for one in test.learners
+        if one.views.capped
+    ]
+    return f"simulated runs: {runs}, {truths_in_words(done.question)}" + "".join(f"; {text}" for text in capped)
+
+
+def _tolerances(done: "Plan", test: "Test") -> Table:
+    question, first = done.question, test.learners[0].views
+    rows = []
+    for one in (question.exact, *question.table):
+        low, good, high = one.good_range
+        spread = first.expected(one.efforts)
+        rows.append(
+            [
+                "none" if one.epsilon == 0 else f"{percent(one.relative)} of w({question.K})",
+                f"{one.epsilon:.3g}",
+                f"{count(good)} ({count(low)} to {count(high)})",
+                *_counts((spread[1], spread[0], spread[2]), first.cap, first.ended),
+                "planned" if one is question.planned else "",
+            ]
+        )
+    header = ["tolerance", "epsilon", "items good enough", f"page views, {first.learner}", "5 %", "95 %", ""]
+    return table_of(header, rows)
+
+
+def _cost(done: "Plan", test: "Test") -> str:
+    if test.cost is None:
+        return "no learner ended in most of its runs, so that none finds items: allow a larger --epsilon\n"
+    M, first = done.question.M, test.learners[0].views.learner
+    return (
+        f"clicks lost in a test with {first}: {spread_in_words(*test.cost.against_best)} against always showing the "
+        f"best {M}, {spread_in_words(*test.cost.against_own)} against always showing what the log ranks first\n"
+    )
+
+
+def _items(done: "Plan") -> Table:
+    named = done.outcome.named if done.outcome else 0
+    rows = [
+        [
+            item.name,
+            exact(item.clicks),
+            exact(round(item.views, 1)),
+            share(item.rate),
+            f"{share(item.low)} to {share(item.high)}",
+            percent(item.chance),
+            NO_NUMBER if item.found_in is None else f"{item.found_in} of {named}",
+        ]
+        for item in done.shown[:MOST_SHOWN]
+    ]
+    header = ["item", "clicks", "views", "rate", "5 to 95 %", f"among the best {done.question.K}", "found in runs"]
+    return table_of(header, rows)

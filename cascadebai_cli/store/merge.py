@@ -1,0 +1,232 @@
+"""Several result directories become one."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.model.problem import IntArray
+from cascadebai_cli.store.columns import MANIFEST, PLACE, SAME
+from cascadebai_cli.store.journal import Stored, each_once, repeats
+from cascadebai_cli.store.manifest import (
+    MAKERS,
+    GridCell,
+    Manifest,
+    Places,
+    content_differences,
+    grid_of,
+    hash_of,
+    maker_differences,
+)
+from cascadebai_cli.study.config import stored_study
+from cascadebai_cli.study.document import show
+
+# --- The configs of parts of a grid as one config -------------------------------------------------------------------
+
+
+AXES = ("L", "K", "delta", "epsilon", "budget")
+"""Keys whose values span the grid, at the top and in each instance."""
+NAMED = ("instances", "learners")
+"""Keys that hold entries with names."""
+FREE = ("study", "title", "trials", "plot")
+"""Keys that rows do not depend on: those of the first config stay, but for the number of trials."""
+
+Config = Mapping[str, Any]
+
+
+def merged_config(configs: Sequence[tuple[Path, Config]]) -> dict[str, Any]:
+    """A config that holds the axes, instances and learners of all, and the largest number of trials.
+
+    Args:
+        configs: directories with their resolved configs, one or more.
+
+    Raises:
+        ConfigError: if two of them differ in anything else.
+    """
+    first, config = configs[0][0], dict(configs[0][1])
+    for path, other in configs[1:]:
+        config = _joined(config, other, f"{path} cannot be merged: ", (first, path))
+    return {**config, "trials": _trials([(path, other["trials"]) for path, other in configs])}
+
+
+def _trials(found: Sequence[tuple[Path, Any]]) -> Any:
+    """The largest number, or the rule that all have."""
+    if all(isinstance(trials, int) for _, trials in found):
+        return max(trials for _, trials in found)
+    for path, trials in found:
+        if trials != found[0][1]:
+            raise ConfigError(f"{path} cannot be merged: trials is {show(trials)} there and not in {found[0][0]}")
+    return found[0][1]
+
+
+def _joined(one: Config, other: Config, at: str, places: tuple[Path, Path]) -> dict[str, Any]:
+    """`one` with what `other` has beyond it; `at` begins the message about a difference."""
+    return {key: _value(key, one.get(key), other.get(key), at, places) for key in {**one, **other}}
+
+
+def _value(key: str, mine: Any, theirs: Any, at: str, places: tuple[Path, Path]) -> Any:
+    if mine == theirs or key in FREE:
+        return mine
+    if key in NAMED:
+        return _entries(mine, theirs, f"{at}{key[:-1]} ", places)
+    if key in AXES and mine and theirs:
+        return _axis(mine, theirs)
+    raise ConfigError(
+        f"{at}{key} is {show(mine)} in {places[0]} and {show(theirs)} in {places[1]}; leave it out, or sweep it again"
+    )
+
+
+def _entries(one: Sequence[Config], other: Sequence[Config], at: str, places: tuple[Path, Path]) -> list[Config]:
+    entries = {entry["name"]: entry for entry in one}
+    for entry in other:
+        name = entry["name"]
+        entries[name] = _joined(entries.get(name, entry), entry, f"{at}'{name}': ", places)
+    return list(entries.values())
+
+
+def _axis(one: Sequence[Any], other: Sequence[Any]) -> list[Any]:
+    values = list(dict.fromkeys([*one, *other]))
+    return sorted(values) if list(one) == sorted(one) and list(other) == sorted(other) else values
+
+
+# --- ----------------------------------------------------------------------------------------------------------------
+#
+# Several result directories as one: what their rows depend on must be the same, and the grid is all of their cells.
+
+
+Part = tuple[Path, Manifest]
+"""A result directory with its manifest."""
+
+
+def merged_manifest(parts: Sequence[Part]) -> Manifest:
+    """The manifest of all parts together, not complete and without hashes of tables.
+
+    Args:
+        parts: one or more; names are those of the first.
+
+    Raises:
+        ConfigError: with every key in which two of them differ, or if a manifest does not describe its cells.
+    """
+    for path, manifest in parts:
+        stored_study(manifest.config, path / MANIFEST)
+    grids = [grid_of(*part) for part in parts]
+    _refuse_differences(parts)
+    manifests = [manifest for _, manifest in parts]
+    config = merged_config([(path, manifest.config) for path, manifest in parts])
+    known = {cell_id: content for manifest in manifests[::-1] for cell_id, content in manifest.cells.items()}
+    return manifests[0].model_copy(
+        update={
+            "config": config,
+            "config_hash": hash_of(config),
+            "engine_version": {
+                engine: number
+                for manifest in manifests
+                for engine, number in manifest.engine_version.items()
+                if engine in manifest.engines
+            },
+            "start": min(manifest.start for manifest in manifests),
+            "end": None,
+            "complete": False,
+            "rows_sha256": None,
+            "tables": {},
+            "cells": {cell.cell_id: known[cell.cell_id] for cell in _ordered(grids)},
+            "parts": [{key: getattr(manifest, key) for key in MAKERS} for manifest in manifests],
+        }
+    )
+
+
+def _refuse_differences(parts: Sequence[Part]) -> None:
+    """Compare each part with those before it."""
+    first: dict[tuple[Any, ...], tuple[Path, Mapping[str, Any]]] = {}
+    for path, manifest in parts:
+        found = list(maker_differences(parts[0][1], manifest, _places(parts[0][0], path)))
+        for key, facts in _facts(manifest):
+            where, before = first.setdefault(key, (path, facts))
+            if before != facts:
+                found += content_differences(before, facts, manifest.config, _places(where, path))
+        if found:
+            raise ConfigError(
+                f"{path} cannot be merged: {'; '.join(dict.fromkeys(found))}; leave it out, or sweep it again"
+            )
+
+
+def _places(one: Path, other: Path) -> Places:
+    return Places(f"in {one}", f"in {other}")
+
+
+def _facts(manifest: Manifest) -> Iterator[tuple[tuple[Any, ...], Mapping[str, Any]]]:
+    """What must be the same wherever it is found again: of a cell, a point of the grid, a learner, a data file."""
+    files = {entry["name"] for entry in manifest.config["instances"] if entry.get("path")}
+    for cell_id, content in manifest.cells.items():
+        yield ("cell", cell_id), {"engine": content.get("engine")}
+        yield ("point", *(content.get(key) for key in PLACE)), content
+        yield ("learner", content.get("learner")), {"code": content.get("code")}
+        if (instance := content.get("instance")) in files:
+            yield ("file", instance, content.get("L")), {"instance": instance, "weights": content.get("weights")}
+
+
+def _ordered(grids: Sequence[Sequence[GridCell]]) -> Iterator[GridCell]:
+    """All cells, each once, in the order in which a config of all of them would have them."""
+    number = len({cell.cell_id for cell in chain(*grids)})
+    for grid in grids:
+        if len(grid) == number:
+            yield from grid
+            return
+    names = dict.fromkeys(cell.instance for cell in chain(*grids))
+    for name in names:
+        parts = [[cell for cell in grid if cell.instance == name] for grid in grids]
+        yield from _sorted(parts)
+
+
+def _sorted(parts: Sequence[Sequence[GridCell]]) -> list[GridCell]:
+    """The cells of one instance."""
+    cells = {cell.cell_id: cell for part in parts[::-1] for cell in part}
+    ranks = [(key, _ranks([[getattr(cell, key) for cell in part] for part in parts])) for key in PLACE]
+    return sorted(cells.values(), key=lambda cell: [rank[getattr(cell, key)] for key, rank in ranks])
+
+
+def _ranks(parts: Sequence[Sequence[Any]]) -> Mapping[Any, int]:
+    """Place of each value on its axis: numbers that ascend in every part ascend, others stand as they come."""
+    axes = [list(dict.fromkeys(part)) for part in parts]
+    values = list(dict.fromkeys(chain(*axes)))
+    if all(not isinstance(value, str) for value in values) and all(axis == sorted(axis) for axis in axes):
+        values.sort()
+    return {value: place for place, value in enumerate(values)}
+
+
+# --- The rows of several directories together: a trial that is in two of them must be the same in both --------------
+
+
+def merged_rows(parts: Sequence[tuple[Path, Stored]]) -> Stored:
+    """The rows of several directories, of which none has a size in bytes any more.
+
+    Args:
+        parts: directories with their rows, one or more.
+
+    Raises:
+        ConfigError: if a trial ended in one of them in another way than in another.
+    """
+    places = {name: i for i, name in enumerate(dict.fromkeys(name for _, part in parts for name in part.cell_ids))}
+    rows = np.concatenate([part.rows for _, part in parts])
+    rows["cell"] = np.concatenate([_renumbered(part, places) for _, part in parts])
+    owners = np.repeat(np.arange(len(parts)), [len(part.rows) for _, part in parts])
+    order = np.lexsort((owners, rows["trial"], rows["cell"]))
+    rows, owners = rows[order], owners[order]
+    unequal = np.flatnonzero(repeats(rows) & (rows[list(SAME)][1:] != rows[list(SAME)][:-1]))
+    if len(unequal):
+        one, other = rows[unequal[0] : unequal[0] + 2]
+        here, there = (parts[owner][0] for owner in owners[unequal[0] : unequal[0] + 2])
+        raise ConfigError(
+            f"trial {one['trial']} of cell {list(places)[one['cell']]} has {one['steps']} steps and "
+            f"{one['observations']} observations in {here}, but {other['steps']} and {other['observations']} in "
+            f"{there}, or another end; find out which is wrong and leave it out"
+        )
+    return Stored(tuple(places), each_once(rows), sum(part.damaged for _, part in parts), 0)
+
+
+def _renumbered(part: Stored, places: dict[str, int]) -> IntArray:
+    numbers: IntArray = np.array([places[name] for name in part.cell_ids], dtype=np.int64)[part.rows["cell"]]
+    return numbers

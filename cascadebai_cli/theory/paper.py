@@ -1,0 +1,314 @@
+"""The bounds of the paper: the lower bound, the upper bounds, and their closed forms for two click probabilities."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from cascadebai_cli.model.problem import FloatArray, Instance, IntArray, divergence
+from cascadebai_cli.theory.quantities import CLICK_CONSTANT, Quantities, Values, mu_tilde, rho, t_bar, v
+
+# --- ----------------------------------------------------------------------------------------------------------------
+#
+# The lower bound on the expected steps of any `(delta, K)`-PAC algorithm [thm:lb_fix_conf_dep], for `epsilon = 0`.
+
+
+def confidence_factor(delta: Values) -> FloatArray:
+    """`KL(1 - delta, delta) = (1 - 2 delta) ln((1 - delta) / delta)`, 0 from `delta = 1/2` on.
+
+    The theorem prints the smaller `ln(1 / (2.4 delta))`; its proof and [cor:conf_lowbd_two_prob] have this one,
+    which is used. The event behind it has probability at least `1 - delta` in one instance and at most `delta`
+    in the other, which says nothing for `delta >= 1/2`.
+    """
+    d = np.minimum(delta, 0.5)
+    return np.asarray((1 - 2 * d) * (np.log1p(-d) - np.log(d)))
+
+
+def observations_needed(instance: Instance) -> float:
+    """Expected observations that any algorithm needs, per unit of `confidence_factor`: `sum of 1 / d(...)`.
+
+    An item whose weight cannot be moved past its rival (`w(K+1) = 0` or `w(K) = 1`) has an infinite divergence
+    and adds nothing.
+    """
+    w, K = instance.sorted_weights, instance.K
+    divergences = np.concatenate([divergence(w[:K], w[K]), divergence(w[K:], w[K - 1])])
+    return float((1 / divergences).sum())
+
+
+def lower_bound(instance: Instance, delta: float, *, semi_bandit: bool = False, M: int = 0) -> float:
+    """Expected steps that every `(delta, K)`-PAC algorithm needs; `nan` for `epsilon > 0`, which has no bound.
+
+    The theorem is for lists of `K` items. Longer ones bring at most `mu~_M` observations a step in the same way.
+
+    Args:
+        instance: the instance.
+        delta: risk.
+        semi_bandit: all items of a step are observed, instead of at most `mu~_K` in expectation.
+        M: items of a step, if more than `K`.
+    """
+    if instance.epsilon > 0:
+        return float("nan")
+    longest = max(M, instance.K)
+    per_step = float(longest) if semi_bandit else float(mu_tilde(instance, longest)[-1])
+    return float(confidence_factor(delta)) * observations_needed(instance) / per_step
+
+
+# --- Closed forms for two click probabilities and `epsilon = 0` [assump:two_prob_cond] ------------------------------
+
+
+def observations_of_equals(k: Values, w: Values) -> FloatArray:
+    """`g(w) = (1 - (1-w)^k) / w`: expected observations of `k` items of weight `w`; `k` at `w = 0`, 0 at `k = 0`."""
+    count, weight = np.broadcast_arrays(np.asarray(k, dtype=np.float64), np.asarray(w, dtype=np.float64))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = -np.expm1(count * np.log1p(-weight)) / weight
+    return np.where((weight == 0) | (count == 0), count, value)
+
+
+@dataclass(frozen=True)
+class TwoLevel:
+    """`K` items of weight `w_star`, `L - K` of weight `w_prime`.
+
+    Every field may be an array, one entry a cell of a grid; they broadcast.
+
+    Args:
+        L: number of items.
+        K: number of items to find.
+        w_star: weight of the `K` best.
+        w_prime: weight of the others, `0 < w_prime < w_star`.
+        delta: risk.
+        constant: constant of `T-bar`, see `quantities.exact_constant`.
+    """
+
+    L: Values
+    K: Values
+    w_star: Values
+    w_prime: Values
+    delta: Values
+    constant: Values = CLICK_CONSTANT
+
+    def mu(self, k: Values) -> FloatArray:
+        """`mu_k` for `k <= K`: a list of items of weight `w_star`."""
+        return observations_of_equals(k, self.w_star)
+
+    @property
+    def mu_tilde_K(self) -> FloatArray:
+        """`mu~_K`.
+
+        [cor:conf_lowbd_two_prob] prints `(1 - (1-w')^K) / w'`. That needs `K <= L-K` (or one more, as the last
+        item shown does not matter): a longer list ends with items of weight `w_star`, which are counted here.
+        """
+        poor = np.minimum(self.K, self.L - self.K)
+        reach_rich = (1 - np.asarray(self.w_prime)) ** poor
+        rich = observations_of_equals(self.K - poor, self.w_star)
+        return np.asarray(observations_of_equals(poor, self.w_prime) + reach_rich * rich)
+
+    @property
+    def T_bar(self) -> FloatArray:
+        """`T-bar`, the same for every item, as every gap is `w* - w'`."""
+        return t_bar(np.asarray(self.w_star - self.w_prime, dtype=np.float64), rho(self.L, self.delta), self.constant)
+
+    def lower(self) -> FloatArray:
+        """[cor:conf_lowbd_two_prob]: expected steps that any algorithm needs."""
+        best = self.K / divergence(self.w_star, self.w_prime)
+        others = (self.L - self.K) / divergence(self.w_prime, self.w_star)
+        return np.asarray(confidence_factor(self.delta) * (best + others) / self.mu_tilde_K)
+
+    def upper_terms(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """The three terms of the bound in the proof of [prop:conf_upbd_two_prob], in steps.
+
+        `2 (L T-bar - L + 1) / mu_K` to observe every item often enough, `(2 v_K^2 / mu_K^2) ln(2 / delta)` for
+        the spread of the observations, and `L - 2`: the proof has the agent identify one item a step in
+        `L - 2` further steps, but leaves them out of its bound; they are counted here. It also writes
+        `rho = delta / (12 L)` (see `quantities.rho`) and `K* = 1` where `K' = K` is meant.
+        """
+        mu_K = self.mu(self.K)
+        observing = 2 * (self.L * (self.T_bar - 1) + 1) / mu_K
+        spread = 2 * (v(self.K, self.w_prime) / mu_K) ** 2 * np.log(2 / np.asarray(self.delta))
+        return observing, spread, np.asarray(self.L - 2.0)
+
+    def upper(self) -> FloatArray:
+        """[prop:conf_upbd_two_prob] in steps: the sum of `upper_terms`."""
+        observing, spread, identifying = self.upper_terms()
+        return np.asarray(observing + spread + identifying)
+
+
+def two_level_instance(L: int, K: int, w_star: float, w_prime: float, epsilon: float = 0.0) -> Instance:
+    """The instance with these weights, best items first."""
+    return Instance(np.repeat([w_star, w_prime], [K, L - K]), K, epsilon)
+
+
+# --- ----------------------------------------------------------------------------------------------------------------
+#
+# Upper bounds on the steps of CascadeBAI that hold with probability `1 - delta` ([thm:fix_conf_up_bd] and relatives).
+#
+# The proof follows the worst case: items are identified in descending order of `Delta-bar`, and in *phase* `k` the
+# lists hold `K - k + 1` survivors. A phase that needs `T` observations takes at most
+# `2 T / mu + (2 v^2 / mu^2) ln(1 / delta_k)` steps with probability `1 - delta_k`
+# [lemma:conc_one_sub_gauss_apply_obs]; the `delta_k` share `delta / 2` in the best way.
+
+
+@dataclass(frozen=True)
+class UpperBound:
+    """A number of steps that is not exceeded with probability `1 - delta`.
+
+    Args:
+        source: which statement it comes from.
+        terms: its parts by name, in steps; the bound is their sum.
+    """
+
+    source: str
+    terms: Mapping[str, float]
+
+    @property
+    def steps(self) -> float:
+        """The bound."""
+        return sum(self.terms.values())
+
+    @property
+    def dominating(self) -> str:
+        """Name of the largest term."""
+        return max(self.terms, key=lambda name: self.terms[name])
+
+
+def has_theorem(q: Quantities) -> bool:
+    """Whether [thm:fix_conf_up_bd] applies: `K' < 2K - 1`; otherwise [prop:fix_conf_up_bd_many_eps_opt] does."""
+    return q.K_prime < 2 * q.K - 1
+
+
+def spread_ratios(q: Quantities) -> FloatArray:
+    """`v_m^2 / mu_m^2` of the phases `k = 1..K-K_2`, where `m = K-k+1` survivors are shown; each at least 1."""
+    m = _list_lengths(q)
+    return (q.v[m - 1] / q.mu[m - 1]) ** 2
+
+
+def N_2(q: Quantities) -> float:
+    """`N_2 = (1 / mu_K) sum of T-bar_sigma(i), i <= L-K`: the items identified while lists are full."""
+    return float(q.T_bar[: q.L - q.K].sum() / q.mu[-1])
+
+
+def N_3_by_phase(q: Quantities) -> float:
+    """`N_3`, first printed form: sum over `k >= 2` of `(K-k+1) / mu_(K-k+1)` times the growth of `T-bar`.
+
+    The theorem lets `k` run to `2K - K'`, its proof to `K - K_2`. They differ when `K' = K`, where `2K - K' = K`
+    but one item is never identified; `K - K_2` is used. (With `epsilon = 0` the extra summand is 0, as the two
+    smallest gaps are equal.)
+
+    The two printed forms are not equal: the second bounds the first *plus* `first_full_lists(q)`. The bound in
+    steps uses this form plus that term, which is the smaller.
+    """
+    m = _list_lengths(q)[1:]
+    return float((m / q.mu[m - 1] * _growth(q)).sum())
+
+
+def first_full_lists(q: Quantities) -> float:
+    """`K T-bar_sigma(L-K+1) / mu_K`, what the last `K` items need while lists are full; missing in `N_3_by_phase`."""
+    return float(q.K * q.T_bar[q.L - q.K] / q.mu[-1])
+
+
+def theorem_upper(q: Quantities) -> UpperBound:
+    """[thm:fix_conf_up_bd] in steps, with the explicit constants of its proof; needs `K' < 2K - 1`.
+
+    `sum of c_k ln(2 sum(c) / (c_k delta)) + 2 sum of T~_k / mu_(K-k+1)` over the phases `k = 1..K-K_2`, with
+    `c_k = 2 v^2 / mu^2` at `K-k+1`. That is the last line before the proof rounds up to
+    `c_1 N_1 + c_2 N_2 + c_3 N_3`; the next one swallows the constants of `T~_k` in a factor of 4, which fails for
+    very long lists with large gaps. Slips: the proof prints the second sum inside the first (taken apart
+    here); it says `mu_(K+1-k) >= 2`, which is wrong and not needed; and it allots an item `T-bar` observations
+    where a list that crosses the end of a pass can give it one more (left as printed).
+
+    The terms keep the names of the theorem; `N_3` includes `first_full_lists` and the constants of `T~_k`.
+
+    Raises:
+        ValueError: if `K' >= 2K - 1`.
+    """
+    if not has_theorem(q):
+        raise ValueError(f"K' = {q.K_prime} is not below 2K - 1 = {2 * q.K - 1}")
+    m = _list_lengths(q)
+    c = 2 * spread_ratios(q)
+    rounding = np.concatenate([[q.K - 1], 2 * m[1:] - 1])
+    last = first_full_lists(q) + N_3_by_phase(q) + (rounding / q.mu[m - 1]).sum()
+    return UpperBound(
+        "theorem",
+        {
+            "N_1": float((c * np.log(2 * c.sum() / (c * q.delta))).sum()),
+            "N_2": 2 * N_2(q),
+            "N_3": float(2 * last),
+        },
+    )
+
+
+def many_optimal_upper(q: Quantities) -> UpperBound:
+    """[prop:fix_conf_up_bd_many_eps_opt] in steps: lists stay full to the end; needs `K' >= 2K - 1`.
+
+    Raises:
+        ValueError: if `K' < 2K - 1`.
+    """
+    if has_theorem(q):
+        raise ValueError(f"K' = {q.K_prime} is below 2K - 1 = {2 * q.K - 1}")
+    left = q.K_prime - q.K
+    last = q.L - left - 1
+    observations = q.T_bar[:last].sum() + (left + 1) * q.T_bar[last] + left
+    spread = 2 * (q.v[-1] / q.mu[-1]) ** 2 * np.log(2 / q.delta)
+    return UpperBound("many optimal", {"N_1'": float(spread), "N_2'": float(2 * observations / q.mu[-1])})
+
+
+def general_upper(q: Quantities) -> UpperBound:
+    """The bound for any instance: the theorem, or the proposition where it does not apply."""
+    return theorem_upper(q) if has_theorem(q) else many_optimal_upper(q)
+
+
+def _list_lengths(q: Quantities) -> IntArray:
+    """Survivors shown in phases `k = 1..K-K_2`: `K, K-1, ..., K_2 + 1`."""
+    return np.arange(q.K, q.K_2, -1, dtype=np.int64)
+
+
+def _growth(q: Quantities) -> FloatArray:
+    """`T-bar_sigma(L-K+k) - T-bar_sigma(L-K+k-1)` for `k = 2..K-K_2`; infinite behind an infinite `T-bar`."""
+    T = q.T_bar[q.L - q.K : q.L - q.K_2]
+    with np.errstate(invalid="ignore"):
+        return np.where(np.isinf(T[1:]), np.inf, np.diff(T))
+
+
+# --- All bounds of one cell of a grid -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class CellBounds:
+    """What the theorems promise for one instance and learner.
+
+    Args:
+        lower: steps that any algorithm needs in expectation; `nan` for `epsilon > 0`.
+        general: [thm:fix_conf_up_bd], or [prop:fix_conf_up_bd_many_eps_opt] where it does not apply; `None` for
+            learners other than Algorithm 1.
+        two_level: [prop:conf_upbd_two_prob]; `None` for other learners or weights.
+    """
+
+    lower: float
+    general: UpperBound | None = None
+    two_level: UpperBound | None = None
+
+    @property
+    def upper(self) -> UpperBound | None:
+        """The smaller of the upper bounds that apply, `None` if none does."""
+        found = [bound for bound in (self.general, self.two_level) if bound]
+        return min(found, key=lambda bound: bound.steps, default=None)
+
+
+def cell_bounds(instance: Instance, delta: float, constant: float = CLICK_CONSTANT) -> CellBounds:
+    """Bounds for Algorithm 1; see `Quantities` for `constant`."""
+    return CellBounds(
+        lower=lower_bound(instance, delta),
+        general=general_upper(Quantities(instance, delta, constant)),
+        two_level=_two_level(instance, delta, constant) if is_two_level(instance) else None,
+    )
+
+
+def is_two_level(instance: Instance) -> bool:
+    """Whether [assump:two_prob_cond] holds: `K` weights `w*`, `L-K` weights `w'`, `0 < w' < w*`, and `epsilon = 0`."""
+    w, K = instance.sorted_weights, instance.K
+    return bool(instance.epsilon == 0 and w[0] == w[K - 1] and w[K] == w[-1] > 0)
+
+
+def _two_level(instance: Instance, delta: float, constant: float) -> UpperBound:
+    forms = TwoLevel(instance.L, instance.K, instance.w_star, instance.w_prime, delta, constant)
+    names = ("observing", "spread", "identifying")
+    return UpperBound("two-level", {n: float(t) for n, t in zip(names, forms.upper_terms(), strict=True)})

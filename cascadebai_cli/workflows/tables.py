@@ -1,0 +1,298 @@
+"""The verbs `summary`, `fit` and `bounds`."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import pandas as pd
+
+from cascadebai_cli.analysis.bounds import (
+    bounds_printed,
+    bounds_row,
+    budget_bounds,
+    budget_bounds_printed,
+    learner_bounds,
+    outside,
+    too_often_wrong,
+    with_measured,
+    with_sharp,
+)
+from cascadebai_cli.analysis.cells import averaged, cells_printed, cells_table, chosen, ordered
+from cascadebai_cli.analysis.fits import fits_table, unfitted
+from cascadebai_cli.analysis.tables import StudyTable, tables_of
+from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.running.watch import SILENT, Watch
+from cascadebai_cli.store.columns import BOUND_COLUMNS, BOUNDS_CSV, CELL, SUMMARY_CSV
+from cascadebai_cli.store.files import table_bytes, write_table
+from cascadebai_cli.store.results import Results, capped_trials, load_results, missing_trials
+from cascadebai_cli.study.cells import Cell
+from cascadebai_cli.study.config import read_study
+from cascadebai_cli.study.document import read_value
+from cascadebai_cli.study.plot import refuse_unknown_option
+from cascadebai_cli.text.numbers import count
+from cascadebai_cli.text.table import FORMATS, for_shell, noted
+
+__all__ = ["Bounded", "Fitted", "Summarised", "bounds", "fit", "fits_table", "in_format", "promised", "summary"]
+
+
+# --- What the workflows that read a result directory say about it ---------------------------------------------------
+
+
+def warn_of_gaps(results: Results, watch: Watch) -> None:
+    """Point out missing and capped trials, in one line each."""
+    capped = capped_trials(results)
+    if len(capped) > 1:
+        capped = [_together(results, len(capped))]
+    for sentence in (*missing_trials(results), *capped):
+        watch.warn(f"warning: {results.directory}: {sentence}")
+
+
+def _together(results: Results, curves: int) -> str:
+    cells = results.summary
+    trials, of = int(cells["n_capped"].sum()), int(cells["n"].sum())
+    return (
+        f"{count(trials)} of {count(of)} trials, on {count(curves)} curves, reached the cap and count with it; "
+        f"`cascadebai summary {for_shell(results.directory)} --sort -n_capped` shows where"
+    )
+
+
+def is_whole(results: Results) -> bool:
+    """Whether no trial is missing; else what is made of the directory rests on less than its config asks for."""
+    return not missing_trials(results)
+
+
+# --- Tables as text, in the format that a user wants ----------------------------------------------------------------
+
+
+FormatName = Literal["text", "markdown", "latex", "csv", "json"]
+
+
+def in_format(tables: Sequence[StudyTable], name: FormatName) -> str:
+    """Tables one after the other.
+
+    Args:
+        tables: what to print.
+        name: `text`, `markdown` or `latex` of what a reader wants to see; `csv` or `json` of all rows and columns with
+            all digits, several as one object of lists in JSON and under a comment with their names in CSV.
+    """
+    if name == "json":
+        return json.dumps({Path(table.file).stem: json.loads(_json(table)) for table in tables}, indent=2)
+    if name == "csv":
+        alone = len(tables) == 1
+        parts = [("" if alone else f"# {table.file}\n") + table_bytes(table.rows).decode() for table in tables]
+        return "\n".join(parts).rstrip("\n")
+    return "\n\n".join(FORMATS[name](table.printed) for table in tables)
+
+
+def _json(table: StudyTable) -> str:
+    return str(table.rows.to_json(orient="records", double_precision=15, force_ascii=False))
+
+
+# --- Fit a study: its tables, written into its directory ------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """The tables of a study, at least one, and whether none of its trials is missing."""
+
+    tables: tuple[StudyTable, ...]
+    whole: bool
+
+
+def fit(directory: Path, *, allow_capped: bool = False, watch: Watch = SILENT) -> Fitted:
+    """Fit the mean number of steps against K or another axis, and compare learners, as a config says.
+
+    Args:
+        directory: of a sweep.
+        allow_capped: fit means with trials that reached the cap as well, and mark the fit; they are lower limits.
+        watch: takes the remarks.
+
+    Raises:
+        ConfigError: if the directory is not that of a sweep, or there is nothing to fit.
+        CascadeError: if a table cannot be written.
+    """
+    results = load_results(directory)
+    tables = tuple(tables_of(results, allow_capped=allow_capped))
+    refused = unfitted(results, allow_capped=allow_capped)
+    if not tables and refused:
+        raise ConfigError(f"{directory}: {refused[0]}")
+    if not tables:
+        raise ConfigError(
+            f"{directory}: nothing to fit: no instance has 3 values of K, or of what varies instead; add some to the "
+            "config"
+        )
+    warn_of_gaps(results, watch)
+    for sentence in refused:
+        watch.warn(f"warning: {directory}: {sentence}")
+    for table in tables:
+        write_table(directory / table.file, table.rows, through=False)
+    return Fitted(tables, is_whole(results))
+
+
+# --- The cells of a result directory as a table ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Summarised:
+    """The cells, and whether none of the study's trials is missing."""
+
+    table: StudyTable
+    whole: bool
+
+
+def summary(
+    directory: Path,
+    *,
+    where: Sequence[str] = (),
+    sort: Sequence[str] = (),
+    average: str | None = None,
+    watch: Watch = SILENT,
+) -> Summarised:
+    """The cells of a result directory with means, intervals and errors.
+
+    Args:
+        directory: that of a sweep.
+        where: `COLUMN=VALUE[,VALUE...]` each; cells that agree with all of them.
+        sort: columns, `-` in front of a name for the largest first.
+        average: option of instances; a mean over those that differ in it only stands for them.
+        watch: takes the remarks.
+
+    Raises:
+        ConfigError: if the directory is not that of a sweep, or a column, a value or an option is not known.
+    """
+    results = load_results(directory)
+    if average:
+        _check_option(results, average)
+    rows = ordered(chosen(cells_table(averaged(results, average)), dict(map(condition, where))), sort)
+    warn_of_gaps(results, watch)
+    printed = cells_printed(rows)
+    if average:
+        printed = noted(printed, f"means over {average}, each value once, with the interval of their means")
+    return Summarised(StudyTable(SUMMARY_CSV, rows, printed), is_whole(results))
+
+
+def _check_option(results: Results, option: str) -> None:
+    try:
+        refuse_unknown_option(results.study.instances, option)
+    except ConfigError as error:
+        raise ConfigError(f"--average: {error}") from None
+
+
+def condition(text: str) -> tuple[str, list[object]]:
+    """Column and values of `COLUMN=VALUE[,VALUE...]`.
+
+    Raises:
+        ConfigError: if it is not of that form.
+    """
+    column, equals, values = text.partition("=")
+    if not (column and equals and values):
+        raise ConfigError(f"--where {text}: names no column and value; write COLUMN=VALUE, such as delta=0.1")
+    return column, [read_value(value) for value in values.split(",")]
+
+
+# --- What the theorems promise for each cell of a study, beside what was measured -----------------------------------
+
+
+OF_STEPS = (
+    "lower",
+    "upper",
+    "source",
+    "dominating",
+    "upper_general",
+    "dominating_general",
+    "upper_two_level",
+)
+OF_BUDGETS = ("H", "H2", "bound", "enough")
+SHARP = ("T_star", "gap", "sharp")
+"""Columns that do not depend on what was measured."""
+
+
+@dataclass(frozen=True, eq=False)
+class Bounded:
+    """Bounds and measured means, one row a cell."""
+
+    table: StudyTable
+
+
+def bounds(
+    config: Path,
+    *,
+    results: Path | None = None,
+    csv: Path | None = None,
+    printed: bool = False,
+    sharp: bool = False,
+    watch: Watch = SILENT,
+) -> Bounded:
+    """The lower and the upper bound on the number of steps, and how far the measured mean is from both.
+
+    Of a study with budgets, the bound on the chance of an error.
+
+    Args:
+        config: the study.
+        results: its sweep; `results/NAME OF CONFIG` by default, if there is one.
+        csv: file for the table, none by default.
+        printed: constant 216 in T-bar, as printed, instead of 256 sigma^2.
+        sharp: add the sharp lower bound, `nan` where it is not known (`with_sharp`).
+        watch: takes the remarks.
+
+    Raises:
+        ConfigError: if the config or the result directory is not usable.
+        CascadeError: if the table cannot be written.
+    """
+    study = read_study(config)
+    cells = study.cells
+    if cells[0].answers:
+        return _of_budgets(cells, _measured(results, config, watch), csv, watch)
+    table = with_measured(_promised(cells, printed), _measured(results, config, watch))[list(BOUND_COLUMNS)]
+    if sharp:
+        table = with_sharp(table, cells)
+    if not study.independent:
+        watch.warn(f"warning: rewards are {study.rewards}; the bounds are about independent ones")
+    for sentence in outside(table) if study.independent else []:
+        watch.warn(f"warning: {sentence}")
+    if csv:
+        write_table(csv, table)
+    return Bounded(StudyTable(BOUNDS_CSV, table, bounds_printed(table)))
+
+
+def promised(cells: Sequence[Cell], *, printed: bool = False, sharp: bool = False) -> pd.DataFrame:
+    """The bounds alone, one row a cell; arguments as for `bounds`."""
+    if cells[0].answers:
+        return budget_bounds(cells, None)[list(OF_BUDGETS)]
+    table = with_measured(_promised(cells, printed), None)
+    return with_sharp(table, cells)[[*OF_STEPS, *SHARP]] if sharp else table[list(OF_STEPS)]
+
+
+def _of_budgets(cells: Sequence[Cell], summary: pd.DataFrame | None, csv: Path | None, watch: Watch) -> Bounded:
+    """What is proved of the chance of an error after each budget."""
+    table = budget_bounds(cells, summary)
+    for sentence in too_often_wrong(table):
+        watch.warn(f"warning: {sentence}")
+    if csv:
+        write_table(csv, table)
+    return Bounded(StudyTable(BOUNDS_CSV, table, budget_bounds_printed(table)))
+
+
+def _promised(cells: Sequence[Cell], printed: bool) -> pd.DataFrame:
+    return pd.DataFrame(
+        {name: getattr(cell, name) for name in CELL}
+        | bounds_row(
+            learner_bounds(
+                cell.problem, cell.delta, cell.spec.algorithm, cell.spec.options, cell.feedback, printed=printed
+            )
+        )
+        for cell in cells
+    )
+
+
+def _measured(directory: Path | None, config: Path, watch: Watch) -> pd.DataFrame | None:
+    """`summary.csv` of the sweep, if there is one; a directory that was asked for has to be one."""
+    usual = Path("results") / config.stem
+    if directory is None and not (usual / SUMMARY_CSV).exists():
+        watch.warn(f"no measured steps: {usual} has no {SUMMARY_CSV}; `cascadebai sweep {for_shell(config)}` makes it")
+        return None
+    results = load_results(directory or usual)
+    warn_of_gaps(results, watch)
+    return results.summary
