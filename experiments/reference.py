@@ -25,6 +25,7 @@ from cascadebai_cli.store.columns import (
     RATIOS_CSV,
     SUMMARY_CSV,
     TRIALS_CSV,
+    WEIGHTED_FITS_CSV,
 )
 from cascadebai_cli.store.journal import Journal, read_journal
 from cascadebai_cli.store.manifest import Manifest, write_manifest
@@ -35,6 +36,7 @@ from experiments.artefacts import ARTEFACTS, BEYOND, REFERENCE, RESULTS
 
 TABLES = (
     *(TRIALS_CSV, SUMMARY_CSV, FITS_CSV, MODELS_CSV, BOUND_FITS_CSV, RATIOS_CSV, ORDERS_CSV, BOUNDS_CSV, BUDGETS_CSV),
+    WEIGHTED_FITS_CSV,
     *("solved.csv", "pairs.csv", "quoted.csv", "places.csv"),  # of published_weights
     *("sizes.csv", "changes.csv", "lesson.csv"),  # of published_rewards
 )

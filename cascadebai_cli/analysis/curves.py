@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
+from scipy import optimize, stats
 from statsmodels.regression.linear_model import OLS
 
 from cascadebai_cli.errors import ConfigError
@@ -19,7 +20,19 @@ from cascadebai_cli.study.fields import AXES, Fit, as_place, formula_of
 from cascadebai_cli.study.learners import LearnerEntry, option_values
 from cascadebai_cli.text.table import value_text
 
-__all__ = ["MIN_POINTS", "MODELS", "ScalingFit", "Slope", "fit_models", "fit_scaling", "log_log_slope"]
+__all__ = [
+    "MIN_POINTS",
+    "MODELS",
+    "Estimate",
+    "Means",
+    "MeasuredFit",
+    "ScalingFit",
+    "Slope",
+    "fit_models",
+    "fit_scaling",
+    "log_log_slope",
+    "power_of",
+]
 
 
 # --- What a fit may regress on: formulas in the axis of a curve, such as `K^2` or `log(L)` --------------------------
@@ -59,13 +72,18 @@ def regressor(model: str, x: str = "K") -> Regressor:
     return lambda values: np.array([evaluate(formula, {x: value}) for value in values.tolist()]).reshape(values.shape)
 
 
-# --- How the mean number of steps grows with `K`, or another axis: ordinary least squares as in Tables 1 and 2 ------
+# --- How the mean number of steps grows with `K`, or another axis ---------------------------------------------------
+#
+# Ordinary least squares as in Tables 1 and 2, which take all means for equally exact and what the model misses for
+# noise; and least squares that know from the trials how exact each mean is, so that they tell one from the other.
 
 
 MIN_POINTS = 3
 """Two points lie on every line: without a third there is no error to estimate."""
 LEAST = {"K": 1, "L": 1}
 """Smallest value of an axis."""
+POWERS = np.linspace(-4, 6, 41)
+"""Exponents from which the search for one starts; it ends within them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,6 +242,157 @@ def _constant(model: str, y: FloatArray, x: str) -> ScalingFit:
     return ScalingFit(model, 0.0, 0.0, float(y[0]), 0.0, nan, nan, len(y), -float("inf"), none, x)
 
 
+class Estimate(NamedTuple):
+    """A sum of means with weights, its standard error, and the degrees of freedom of that (Welch and Satterthwaite)."""
+
+    value: Any
+    se: Any
+    freedom: Any
+
+    def interval(self, level: float = 0.95) -> tuple[Any, Any]:
+        """The t interval."""
+        half = self.se * stats.t.ppf((1 + level) / 2, self.freedom)
+        return self.value - half, self.value + half
+
+
+class MeasuredFit(NamedTuple):
+    """`mean steps = c1 * regressor(x) + c2` with errors that come from the trials alone.
+
+    They are those of the nearest such curve to the true means, whether or not these lie on one.
+
+    Attributes:
+        model: the regressor.
+        c1, c2: the coefficients.
+        lack_of_fit: squares of the residuals over what they are on average if the model is right.
+        p_value: chance of so large a value if it is; small where the model misses more than the trials' noise.
+    """
+
+    model: str
+    c1: Estimate
+    c2: Estimate
+    lack_of_fit: float
+    p_value: float
+
+
+@dataclass(frozen=True, eq=False)
+class Means:
+    """Means of trials along an axis, shape `(n,)` each, at least 3 different values.
+
+    Args:
+        at: values of the axis.
+        mean: mean steps.
+        se: their standard errors, larger than 0.
+        trials: how many they are the means of, at least 2.
+        x: name of the axis.
+    """
+
+    at: FloatArray
+    mean: FloatArray
+    se: FloatArray
+    trials: FloatArray
+    x: str = "K"
+
+    def fit(self, model: str, *, weighted: bool = True) -> MeasuredFit:
+        """Fit a model by the precision of the means, or to all alike, as the paper does."""
+        root = self._precision if weighted else np.ones_like(self.mean)
+        design = _design(self.at, model, self.x)
+        pull = _pull(design, root)
+        return MeasuredFit(model, self._sum(pull[0]), self._sum(pull[1]), *self._lack(design @ pull, root))
+
+    def band(self, model: str, values: ArrayLike, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
+        """Pointwise confidence limits of the curve that is fitted to all means alike, lower and upper.
+
+        By the errors of the trials, each by the root of the lack of fit larger where that is above 1 (Birge, 1932):
+        where the model misses more than they do, a band of their size would seem to say where the means are.
+        """
+        pull = _pull(_design(self.at, model, self.x), np.ones_like(self.mean))
+        found = self._sum(_design(np.asarray(values, dtype=float), model, self.x) @ pull)
+        wider = max(1.0, self.fit(model, weighted=False).lack_of_fit) ** 0.5
+        return found._replace(se=wider * found.se).interval(level)
+
+    def exponent(self) -> Estimate:
+        """The `b` of `c1 x^b + c2`, `b = 0` standing for the logarithm; nan without one within `POWERS`.
+
+        It contains all models of Table 1, unlike the slope on a log-log scale, which knows no `c2`. Gauss and Newton's
+        linear form at the best `b` gives the error.
+        """
+        if self.at.min() <= 0 or np.isnan(b := _power(self.at, self.mean, self._precision)):
+            return Estimate(np.nan, np.nan, np.nan)
+        step = 1e-3
+        slope = (_box_cox(self.at, b + step) - _box_cox(self.at, b - step)) / (2 * step)
+        pull = _pull(np.column_stack([_box_cox(self.at, b), slope, np.ones_like(self.at)]), self._precision)
+        found = self._sum(pull[1])
+        return Estimate(b, found.se / abs(pull[0] @ self.mean), found.freedom)
+
+    @cached_property
+    def _precision(self) -> FloatArray:
+        """Reciprocal standard errors, as a power law of the means has them: that of each alone is rough itself."""
+        log, spread = np.log(self.mean), np.log(self.se * np.sqrt(self.trials))
+        line = np.polyfit(log, spread, 1) if np.ptp(log) > 1e-6 else [0.0, spread.mean()]
+        return np.asarray(np.sqrt(self.trials) / np.exp(np.polyval(line, log)))
+
+    def _sum(self, weights: FloatArray) -> Estimate:
+        """The sum of the means with weights of shape `(..., n)`."""
+        shares = (weights * self.se) ** 2
+        variance = shares.sum(axis=-1)
+        return Estimate(
+            weights @ self.mean, np.sqrt(variance), variance**2 / (shares**2 / (self.trials - 1)).sum(axis=-1)
+        )
+
+    def _lack(self, hat: FloatArray, root: FloatArray) -> tuple[float, float]:
+        """The lack of fit and its p-value: Box's F as in Brunner, Dette and Munk (1997), for errors of any size."""
+        rest = root[:, None] * (np.eye(len(hat)) - hat)
+        spread = rest.T @ rest * self.se**2
+        own = spread.diagonal()
+        lack = float(((rest @ self.mean) ** 2).sum() / own.sum())
+        above, below = (spread * spread.T).sum(), (own**2 / (self.trials - 1)).sum()
+        return lack, float(stats.f.sf(lack, own.sum() ** 2 / above, own.sum() ** 2 / below))
+
+
+def power_of(model: str, values: ArrayLike, x: str = "K") -> float:
+    """The `b` for which a model is `c1 x^b + c2` over the range of the values, 0 for a logarithm; nan without one."""
+    at = np.linspace(np.min(values), np.max(values), 25)
+    try:
+        y = regressor(model, x)(at) if at[0] > 0 else np.full(25, np.nan)
+    except ConfigError:  # it has a value where it was measured, and none between
+        return float("nan")
+    if not np.isfinite(y).all() or np.isnan(b := _power(at, y, np.ones(25))):
+        return float("nan")
+    return b if _missed(at, y, np.ones(25), b) < 1e-8 * y.var() else float("nan")
+
+
+def _power(at: FloatArray, y: FloatArray, root: FloatArray) -> float:
+    """The exponent whose curve is nearest, nan if that is the first or the last one that is looked at."""
+    nearest = int(np.argmin([_missed(at, y, root, b) for b in POWERS]))
+    if not 0 < nearest < len(POWERS) - 1:
+        return float("nan")
+    found = optimize.minimize_scalar(
+        lambda b: _missed(at, y, root, b),
+        bounds=(POWERS[nearest - 1], POWERS[nearest + 1]),
+        method="bounded",
+        options={"xatol": 1e-7},
+    )
+    return float(found.x)
+
+
+def _missed(at: FloatArray, y: FloatArray, root: FloatArray, b: float) -> float:
+    """Weighted mean square of the residuals of `c1 x^b + c2`."""
+    design = np.column_stack([_box_cox(at, b), np.ones_like(at)])
+    return float(((root * (y - design @ (_pull(design, root) @ y))) ** 2).mean())
+
+
+def _box_cox(at: FloatArray, b: float) -> FloatArray:
+    """`(u^b - 1) / b`, `log u` for `b = 0`, with `u` the values over their geometric mean (Box and Cox, 1964)."""
+    log = np.log(at) - np.log(at).mean()
+    return np.asarray(np.expm1(b * log) / b if abs(b) > 1e-9 else log)
+
+
+def _pull(design: FloatArray, root: FloatArray) -> FloatArray:
+    """How much each mean counts in each coefficient of weighted least squares, shape `(p, n)`."""
+    scale = np.abs(design).max(axis=0)
+    return np.asarray(np.linalg.pinv(root[:, None] * design / scale) * root / scale[:, None])
+
+
 # --- The cells that make one curve: those that agree in everything but its axis, and what goes in pairs with that ---
 
 
@@ -281,6 +450,13 @@ class Curve:
     def steps(self) -> FloatArray:
         """Mean steps at each of them."""
         return self.points["mean_steps"].to_numpy(dtype=float)
+
+    @property
+    def means(self) -> Means | None:
+        """The same with their errors; `None` where one is not known, or the points are too few."""
+        se, trials = (self.points[name].to_numpy(dtype=float) for name in ("se_steps", "n"))
+        known = self.is_long_enough and (se > 0).all() and (trials > 1).all()
+        return Means(self.values, self.steps, se, trials, self.x) if known else None
 
 
 def curves_of(results: Results, table: pd.DataFrame | None = None, *, allow_capped: bool = False) -> Iterator[Curve]:

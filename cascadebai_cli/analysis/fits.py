@@ -10,6 +10,8 @@ from cascadebai_cli.analysis.bounds import Row, bounds_of_results
 from cascadebai_cli.analysis.curves import (
     MIN_POINTS,
     Curve,
+    Means,
+    MeasuredFit,
     ScalingFit,
     Slope,
     curves_of,
@@ -19,10 +21,17 @@ from cascadebai_cli.analysis.curves import (
     models_of,
 )
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.store.columns import BOUND_FIT_COLUMNS, FIT_COLUMNS, MODEL_COLUMNS, POINT, Columns
+from cascadebai_cli.store.columns import (
+    BOUND_FIT_COLUMNS,
+    FIT_COLUMNS,
+    MODEL_COLUMNS,
+    POINT,
+    WEIGHTED_FIT_COLUMNS,
+    Columns,
+)
 from cascadebai_cli.store.results import Results
 from cascadebai_cli.study.fields import Coefficients
-from cascadebai_cli.text.numbers import coefficient, difference, exponent, p_value, share
+from cascadebai_cli.text.numbers import coefficient, difference, digits, exponent, p_value, share
 from cascadebai_cli.text.table import Table, names_of, noted
 
 # --- The scaling fits of a whole study, as tables to keep and to print ----------------------------------------------
@@ -61,6 +70,33 @@ def models_table(results: Results, *, allow_capped: bool = False) -> pd.DataFram
     return pd.DataFrame(rows, columns=columns_of(MODEL_COLUMNS, rows))
 
 
+def weighted_fits_table(results: Results, *, allow_capped: bool = False) -> pd.DataFrame:
+    """`weighted_fits.csv`: the fits of `fits.csv` by the errors of the trials, where each mean has one."""
+    known = [(curve, curve.means) for curve in curves_of(results, allow_capped=allow_capped)]
+    rows = [_weighted_row(results, curve, model, means) for curve, means in known if means for model in curve.models]
+    return pd.DataFrame(rows, columns=columns_of(WEIGHTED_FIT_COLUMNS, rows))
+
+
+def _weighted_row(results: Results, curve: Curve, model: str, means: Means) -> Row:
+    named_fit(curve, model)  # refuses a model without a value somewhere
+    fit, rival, exponent = means.fit(model), nearest_rival(curve, model, means), means.exponent()
+    low, high = exponent.interval()
+    return {
+        **_names(results, curve, model),
+        **{"c1": fit.c1.value, "c1_se": fit.c1.se, "c2": fit.c2.value, "c2_se": fit.c2.se},
+        **{"lack_of_fit": fit.lack_of_fit, "lack_of_fit_p": fit.p_value, "rival": rival.model},
+        **{"rival_lack_of_fit": rival.lack_of_fit, "rival_lack_of_fit_p": rival.p_value},
+        **{"exponent": exponent.value, "exponent_low": low, "exponent_high": high, "n_points": len(means.at)},
+        **tail(results, curve),
+    }
+
+
+def nearest_rival(curve: Curve, model: str, means: Means) -> MeasuredFit:
+    """The usual model other than this one that lacks least."""
+    others = [fit.model for fit in fit_models(curve.values, curve.steps, curve.x) if fit.model != model]
+    return min((means.fit(other) for other in others), key=lambda fit: fit.lack_of_fit)
+
+
 def unfitted(results: Results, *, allow_capped: bool = False) -> list[str]:
     """One sentence for each curve that is not fitted: it has lower limits, or a model and too few points."""
     return [why for curve in curves_of(results, allow_capped=True) if (why := _why_not(curve, allow_capped))]
@@ -81,6 +117,7 @@ def _why_not(curve: Curve, allow_capped: bool) -> str:
 def fitted_curves(results: Results) -> pd.DataFrame:
     """The named model, the best of several, on a fine grid of the axis with its 95 % band.
 
+    The band rests on the errors of the trials where they are known, else on residuals that are taken for alike.
     Curves with too few points for a fit are left out, as those with lower limits are.
 
     Returns:
@@ -91,7 +128,7 @@ def fitted_curves(results: Results) -> pd.DataFrame:
         if curve.models:
             fit = best_named(curve)
             grid = np.linspace(curve.values.min(), curve.values.max(), CURVE_POINTS)
-            low, high = fit.band(grid)
+            low, high = curve.means.band(fit.model, grid) if curve.means else fit.band(grid)
             fine = {
                 **dict.fromkeys(POINT),
                 **curve.key,
@@ -156,8 +193,11 @@ def _slope(curve: Curve) -> Row:
 
 
 def _head(results: Results, curve: Curve, fit: ScalingFit) -> Row:
-    names = {"study": results.name, **{name: curve.key[name] for name in ("instance", "learner")}, "model": fit.model}
-    return {**names, **{name: getattr(fit, name) for name in ESTIMATES}}
+    return {**_names(results, curve, fit.model), **{name: getattr(fit, name) for name in ESTIMATES}}
+
+
+def _names(results: Results, curve: Curve, model: str) -> Row:
+    return {"study": results.name, **{name: curve.key[name] for name in ("instance", "learner")}, "model": model}
 
 
 def tail(results: Results, curve: Curve) -> Row:
@@ -202,6 +242,29 @@ def _our_line(row: Mapping[Any, Any], known: bool) -> list[str]:
 def _published_line(row: Mapping[Any, Any]) -> list[str]:
     c1, c2 = coefficient(row["published_c1"]), coefficient(row["published_c2"])
     return ["", "published", c1, "", c2, "", share(row["published_r2"]), p_value(row["published_p_value"]), ""]
+
+
+def weighted_fits_printed(fits: pd.DataFrame) -> Table:
+    """The coefficients by the errors of the trials, the lack of fit of the model and of its rival, and the exponent.
+
+    Args:
+        fits: as from `weighted_fits_table`.
+    """
+    fits = fits.rename(columns={"n_points": "points", **HEADING})
+    names = names_of(fits, (*PLACE, *HEADING.values(), "points"), always=("instance", *HEADING.values()))
+    header = ["model", "c1", "se", "c2", "se", "lack of fit", "p-value", "rival", "p-value"]
+    header += ["exponent", "95 % interval"]
+    rows = [[*names.texts(row), *_weighted_line(row)] for row in fits.to_dict("records")]
+    note = "weighted by the errors of the trials; exponent b of c1 x^b + c2"
+    return noted(names.table(header, rows, words=("model", "rival")), note)
+
+
+def _weighted_line(row: Mapping[Any, Any]) -> list[str]:
+    estimates = [coefficient(row[name]) for name in ("c1", "c1_se", "c2", "c2_se")]
+    rival = [f"{row['rival']} {digits(row['rival_lack_of_fit'])}", p_value(row["rival_lack_of_fit_p"])]
+    low, high = (exponent(row[f"exponent_{end}"]) for end in ("low", "high"))
+    known = [exponent(row["exponent"]), f"{low} to {high}"] if pd.notna(row["exponent"]) else ["", ""]
+    return [row["model"], *estimates, digits(row["lack_of_fit"]), p_value(row["lack_of_fit_p"]), *rival, *known]
 
 
 def models_printed(models: pd.DataFrame) -> Table:

@@ -17,6 +17,8 @@ from cascadebai_cli.analysis.fits import (
     models_table,
     slopes_printed,
     slopes_table,
+    weighted_fits_printed,
+    weighted_fits_table,
 )
 from cascadebai_cli.analysis.ratios import orders_printed, orders_table, ratios_printed, ratios_table
 from cascadebai_cli.store.columns import (
@@ -27,6 +29,7 @@ from cascadebai_cli.store.columns import (
     ORDERS_CSV,
     POINT,
     RATIOS_CSV,
+    WEIGHTED_FITS_CSV,
 )
 from cascadebai_cli.store.results import Results
 from cascadebai_cli.text.table import Table
@@ -72,6 +75,7 @@ def _all_of(results: Results, allow_capped: bool) -> Iterator[tuple[str, pd.Data
         yield BUDGETS_CSV, budgets_table(results), budgets_printed
         return
     yield FITS_CSV, fits_table(results, allow_capped=allow_capped), fits_printed
+    yield WEIGHTED_FITS_CSV, weighted_fits_table(results, allow_capped=allow_capped), weighted_fits_printed
     yield MODELS_CSV, models_table(results, allow_capped=allow_capped), models_printed
     yield BOUND_FITS_CSV, slopes_table(results), slopes_printed
     if results.plot_kind == "curves":

@@ -339,10 +339,11 @@ def fit(
 ) -> None:
     """Fit the mean number of steps against K, compare learners, and print the published values beside ours.
 
-    Writes DIR/fits.csv (the model that the config names), DIR/models.csv (all models) and, for two-level instances,
-    DIR/bound_fits.csv (the same model fitted to the upper bound); for a study whose plot is of the kind `curves`
-    DIR/ratios.csv, of the kind `bars` DIR/orders.csv. A mean with trials that reached the cap is a lower limit: curves
-    with such means are not fitted.
+    Writes DIR/fits.csv (the model that the config names), DIR/weighted_fits.csv (the same by the errors of the trials,
+    with its lack of fit, the nearest other model and the exponent), DIR/models.csv (all models) and, for two-level
+    instances, DIR/bound_fits.csv (the same model fitted to the upper bound); for a study whose plot is of the kind
+    `curves` DIR/ratios.csv, of the kind `bars` DIR/orders.csv. A mean with trials that reached the cap is a lower
+    limit: curves with such means are not fitted.
     """
     from cascadebai_cli.workflows import tables as work
 

@@ -20,6 +20,7 @@ TRIALS_CSV, TIMINGS_CSV, SUMMARY_CSV = "trials.csv", "timings.csv", "summary.csv
 TIMES_CSV = "times.csv"
 """What is kept of `timings.csv` in a reference."""
 FITS_CSV, MODELS_CSV, BOUND_FITS_CSV = "fits.csv", "models.csv", "bound_fits.csv"
+WEIGHTED_FITS_CSV = "weighted_fits.csv"
 BUDGETS_CSV = "budgets.csv"
 RATIOS_CSV, ORDERS_CSV, BOUNDS_CSV = "ratios.csv", "orders.csv", "bounds.csv"
 
@@ -72,7 +73,8 @@ TIMING_COLUMNS = _columns(cell_id=str, trial=int, seconds=float)
 SUMMARY_COLUMNS: Columns = MappingProxyType({**CELL, **STATISTICS})
 TIMES_COLUMNS = _columns(instance=str, learner=str, trials=int, seconds=float, mean_seconds=float)
 
-_FIT = _columns(c1=float, c1_se=float, c2=float, c2_se=float, r2=float, p_value=float, n_points=int)
+_COEFFICIENTS = _columns(c1=float, c1_se=float, c2=float, c2_se=float)
+_FIT = _columns(**_COEFFICIENTS, r2=float, p_value=float, n_points=int)
 _SLOPE = _columns(loglog_slope=float, loglog_low=float, loglog_high=float)
 _SOURCE = _columns(L=int, delta=float, epsilon=float, rows_sha256=str)
 _PUBLISHED = _columns(published_c1=float, published_c2=float, published_r2=float, published_p_value=float)
@@ -81,6 +83,20 @@ _CURVE = _columns(study=str, instance=str, learner=str, model=str)
 
 FIT_COLUMNS = _columns(**_CURVE, **_FIT, **_PUBLISHED, best_model=str, **_SLOPE, **_SOURCE)
 MODEL_COLUMNS = _columns(**_CURVE, **_FIT, aic=float, best=int, **_SLOPE, **_SOURCE)
+WEIGHTED_FIT_COLUMNS = _columns(
+    **_CURVE,
+    **_COEFFICIENTS,
+    lack_of_fit=float,
+    lack_of_fit_p=float,
+    rival=str,
+    rival_lack_of_fit=float,
+    rival_lack_of_fit_p=float,
+    exponent=float,
+    exponent_low=float,
+    exponent_high=float,
+    n_points=int,
+    **_SOURCE,
+)
 BOUND_FIT_COLUMNS = _columns(
     **_CURVE,
     c1=float,
@@ -331,6 +347,14 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         "loglog_slope": "slope of log steps against the log of the axis",
         "loglog_low": "lower end of its 95 % interval",
         "loglog_high": "upper end of it",
+        "lack_of_fit": "squares of the residuals over what the errors of the trials make of them",
+        "lack_of_fit_p": "chance of so large a value if the model is right",
+        "rival": "the other usual model with the smallest lack of fit",
+        "rival_lack_of_fit": "that",
+        "rival_lack_of_fit_p": "chance of so large a value if the rival is right",
+        "exponent": "the b of c1 x^b + c2, 0 for a logarithm",
+        "exponent_low": "lower end of its 95 % interval",
+        "exponent_high": "upper end of it",
         "rows_sha256": "hash of the `trials.csv` that this was made from",
         "aic": "Akaike's criterion",
         "best": "1 for the model with the smallest AIC",
@@ -382,6 +406,10 @@ FILES: Mapping[str, tuple[str, Columns]] = MappingProxyType(
         SUMMARY_CSV: ("a cell", SUMMARY_COLUMNS),
         TIMINGS_CSV: ("a trial; on this machine, and so apart from the other tables", TIMING_COLUMNS),
         FITS_CSV: ("an instance and learner with a model, by `cascadebai fit`", FIT_COLUMNS),
+        WEIGHTED_FITS_CSV: (
+            "a row of fits.csv by the errors of the trials, by `cascadebai fit`",
+            WEIGHTED_FIT_COLUMNS,
+        ),
         MODELS_CSV: ("an instance, learner and model, by `cascadebai fit`", MODEL_COLUMNS),
         BOUND_FITS_CSV: (
             "an instance, fit and bound side by side, by `cascadebai fit`",

@@ -79,6 +79,12 @@ HEADINGS = MappingProxyType(
         "loglog_slope": "log-log slope",
         "loglog_low": "slope 95 % from",
         "loglog_high": "slope 95 % to",
+        "lack_of_fit": "lack of fit",
+        "lack_of_fit_p": "its p-value",
+        "rival_lack_of_fit": "its lack of fit",
+        "rival_lack_of_fit_p": "p-value of that",
+        "exponent_low": "exponent 95 % from",
+        "exponent_high": "exponent 95 % to",
         "bound_c1": "c1 of the upper bound",
         "bound_c2": "c2 of the upper bound",
         "bound_r2": "R² of the upper bound",
@@ -96,16 +102,18 @@ HEADINGS = MappingProxyType(
 _FORMATS = MappingProxyType(
     {
         **dict.fromkeys(("r2", "bound_r2", "published_r2"), share),
-        **dict.fromkeys(("p_value", "published_p_value"), p_value),
+        **dict.fromkeys(("p_value", "published_p_value", "lack_of_fit_p", "rival_lack_of_fit_p"), p_value),
         **{f"{start}{name}": coefficient for start in ("", "published_", "bound_") for name in ("c1", "c2")},
         **dict.fromkeys(("c1_se", "c2_se"), coefficient),
         **dict.fromkeys(("delta", "epsilon"), parameter),
-        **dict.fromkeys(("loglog_slope", "loglog_low", "loglog_high"), exponent),
+        **dict.fromkeys(
+            ("loglog_slope", "loglog_low", "loglog_high", "exponent", "exponent_low", "exponent_high"), exponent
+        ),
     }
 )
 
 
-WORDS = ("study", "instance", "learner", "other", "model", "x")
+WORDS = ("study", "instance", "learner", "other", "model", "rival", "x")
 """Columns of names, which are set flush left."""
 
 

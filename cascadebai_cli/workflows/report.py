@@ -17,7 +17,7 @@ from cascadebai_cli.figures.labels import alternative, title_of
 from cascadebai_cli.figures.style import warn_of_letters
 from cascadebai_cli.report.page import PageTable, Picture, Section, render_page
 from cascadebai_cli.running.watch import SILENT, Watch
-from cascadebai_cli.store.columns import BOUND_FITS_CSV, BUDGETS_CSV, FITS_CSV, ORDERS_CSV
+from cascadebai_cli.store.columns import BOUND_FITS_CSV, BUDGETS_CSV, FITS_CSV, ORDERS_CSV, WEIGHTED_FITS_CSV
 from cascadebai_cli.store.files import table_bytes, write_bytes
 from cascadebai_cli.store.results import Results, capped_trials, load_results, missing_trials
 from cascadebai_cli.store.trials import times_of
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 CAPTIONS = {
     FITS_CSV: "Fit of the model that the config names to the mean steps",
+    WEIGHTED_FITS_CSV: "The same by the errors of the trials; a lack of fit near 1 is chance, the exponent is the b of "
+    "c1 x^b + c2",
     BOUND_FITS_CSV: "The same model fitted to the upper bound",
     BUDGETS_CSV: "Budgets at which errors fall below 10, 5 and 1 %; inf: beyond the largest, 0: below the smallest",
     ORDERS_CSV: "In how many settings each learner does as well as the one beside it, but for those that limits leave "

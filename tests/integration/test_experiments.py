@@ -156,7 +156,7 @@ def kept(tmp_path: Path) -> Path:
 def test_a_reference_keeps_what_is_needed_and_no_more(kept: Path) -> None:
     names = {path.name for path in (kept / "table1").iterdir()}
     assert names == {
-        *("trials.csv", "summary.csv", "fits.csv", "models.csv", "bound_fits.csv"),
+        *("trials.csv", "summary.csv", "fits.csv", "weighted_fits.csv", "models.csv", "bound_fits.csv"),
         *("times.csv", "manifest.json", "table1.png"),
     }
     assert json.loads((kept / "table1" / "manifest.json").read_text())["machine"] == {"cores": 2}

@@ -88,7 +88,7 @@ def test_a_sweep_remarks_on_what_is_there(request_: Request) -> None:
 def test_tables_figure_page_and_bounds_of_a_sweep(request_: Request, tmp_path: Path) -> None:
     directory = sweep(request_, backend=HERE).directory
     fitted = fit(directory)
-    assert [table.file for table in fitted.tables] == ["fits.csv", "models.csv", "bound_fits.csv"]
+    assert [table.file for table in fitted.tables] == ["fits.csv", "weighted_fits.csv", "models.csv", "bound_fits.csv"]
     assert all((directory / table.file).exists() for table in fitted.tables)
     assert fitted.whole
     assert plot([directory], out=tmp_path / "f.svg").files == (tmp_path / "f.svg",)

@@ -19,6 +19,7 @@ COLUMNS = {
     schema.SUMMARY_CSV: schema.SUMMARY_COLUMNS,
     schema.TIMES_CSV: schema.TIMES_COLUMNS,
     schema.FITS_CSV: schema.FIT_COLUMNS,
+    schema.WEIGHTED_FITS_CSV: schema.WEIGHTED_FIT_COLUMNS,
     schema.MODELS_CSV: schema.MODEL_COLUMNS,
     schema.BOUND_FITS_CSV: schema.BOUND_FIT_COLUMNS,
     schema.RATIOS_CSV: schema.RATIO_COLUMNS,
