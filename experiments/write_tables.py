@@ -17,7 +17,7 @@ import pandas as pd
 
 from cascadebai_cli.analysis.claims import claims_of
 from cascadebai_cli.analysis.curves import MODELS
-from cascadebai_cli.analysis.fits import fits_table
+from cascadebai_cli.analysis.fits import fits_table, weighted_fits_table
 from cascadebai_cli.analysis.provenance import commit_text, spans
 from cascadebai_cli.store.columns import MANIFEST
 from cascadebai_cli.store.results import Results, load_results, missing_trials
@@ -102,20 +102,23 @@ def verdicts() -> str:
 
 
 def table2() -> str:
-    """Table 2: our fit and the published one in alternate lines."""
+    """Table 2: our fit, the same by the errors of the trials, and the published one below each other."""
     results = results_of("table1")
     if results is None:
         return NOT_YET
     header = ["instance", "model", "", "c1", "c2", "R²", "p-value", "c1 differs by"]
-    rows = [line for row in fits_table(results).to_dict("records") for line in _fit_lines(row)]
+    fits, weighted = (found(results).to_dict("records") for found in (fits_table, weighted_fits_table))
+    rows = [line for pair in zip(fits, weighted, strict=True) for line in _fit_lines(*pair)]
     return table(header, rows, numbers=5)
 
 
-def _fit_lines(row: Mapping[Any, Any]) -> Iterator[list[str]]:
+def _fit_lines(row: Mapping[Any, Any], weighted: Mapping[Any, Any]) -> Iterator[list[str]]:
     quality = [share(row["r2"]), p_value(row["p_value"]), difference(row["c1"], row["published_c1"])]
     model = f"c1 {row['model']} + c2"
     yield [row["instance"], model, "here", coefficient(row["c1"]), coefficient(row["c2"]), *quality]
     published = [coefficient(row["published_c1"]), coefficient(row["published_c2"])]
+    by_errors = [coefficient(weighted["c1"]), coefficient(weighted["c2"])]
+    yield ["", "", "here, weighted", *by_errors, "", "", difference(weighted["c1"], row["published_c1"])]
     yield ["", "", "published", *published, share(row["published_r2"]), p_value(row["published_p_value"]), ""]
 
 

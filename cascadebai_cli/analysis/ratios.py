@@ -17,6 +17,8 @@ from cascadebai_cli.text.table import Table, names_of, noted, table_of
 
 SHOWN = 3
 """Values of `K` in the printed table: the first, the middle and the last."""
+LARGEST_LOG = 500.0
+"""Of the factor between a ratio and the ends of its interval, which are as good as 0 and infinite from there on."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ def ratio_of_means(a: Mean, b: Mean, level: float = 0.95) -> Ratio:
     if variance == 0:
         return Ratio(value, value, value)
     freedom = variance**2 / sum(v**2 / (mean.n - 1) for v, mean in zip(parts, (a, b), strict=True) if mean.n > 1)
-    factor = math.exp(stdtrit(freedom, (1 + level) / 2) * math.sqrt(variance))
+    factor = math.exp(min(stdtrit(freedom, (1 + level) / 2) * math.sqrt(variance), LARGEST_LOG))
     return Ratio(value, value / factor, value * factor)
 
 

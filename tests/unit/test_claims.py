@@ -1,12 +1,15 @@
 """Claims and verdicts from planted results."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from synthetic import Cell, planted_steps, scaling_config, write_results
 
+from cascadebai_cli.analysis.bounds import bounds_of_results
 from cascadebai_cli.analysis.claims import Claim, claims_of
 from cascadebai_cli.store.results import load_results
 
@@ -29,7 +32,7 @@ def test_slope_against_the_published_one(factor: float, verdict: str, tmp_path: 
     found = claims(tmp_path, scaling_config(1), lambda cell: factor * 23802.95 * cell["K"], spread=1e-6)
     claim = one(found, "slope c1 on K")
     assert (claim.where, claim.published, claim.verdict) == ("setting 1", "23802.95", verdict)
-    assert claim.ours.endswith(f" ({100 * (factor - 1):+.1f} %)")
+    assert f" ({100 * (factor - 1):+.1f} %, 90 % interval " in claim.ours
 
 
 @pytest.mark.parametrize(("wave", "verdict"), [(0, "holds"), (0.2, "nearly"), (2, "fails")])
@@ -37,9 +40,53 @@ def test_growth(wave: float, verdict: str, tmp_path: Path) -> None:
     def mean(cell: Cell) -> float:
         return float(1e4 * (cell["K"] + 15 * wave * (-1) ** cell["K"] + 50))
 
-    claim = one(claims(tmp_path, scaling_config(1), mean, spread=1e-6), "grow as c1 K + c2")
+    found = claims(tmp_path, scaling_config(1), mean, spread=1e-6)
+    claim = one(found, "R² as in Table 1: c1 K + c2")
     assert claim.published == "R² 0.9987"
     assert claim.verdict == verdict
+    assert one(found, "grow as c1 K + c2").verdict == ("fails" if wave else "holds")
+
+
+PLANTED = {"log K": np.log, "sqrt K": np.sqrt, "K^1.5": lambda K: K**1.5, "K^2": np.square}
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_other_powers_are_as_straight_as_in_the_paper_and_do_not_grow_as_K(name: str, tmp_path: Path) -> None:
+    found = claims(tmp_path, scaling_config(1), lambda cell: float(1e5 * PLANTED[name](cell["K"])), spread=0.01)
+    assert one(found, "R² as in Table 1: c1 K + c2").verdict == "holds"
+    assert one(found, "grow as c1 K + c2").verdict == "fails"
+
+
+def test_growth_says_the_exponent_and_what_lacks(tmp_path: Path) -> None:
+    claim = one(claims(tmp_path, scaling_config(1)), "grow as c1 K + c2")
+    said = r"c1 K\^b \+ c2 has b = 0\.99\d \(0\.9\d\d to 1\.\d{3}\); lack of fit of K \d\.\d\d \(p = 0\.\d+\), of sqrt"
+    assert re.match(said, claim.ours)
+    assert claim.verdict == "holds"
+
+
+@pytest.mark.parametrize(("power", "verdict"), [(1.03, "nearly"), (1.2, "fails"), (1.1, "not decided at this size")])
+def test_a_model_that_is_wrong_by_little_is_nearly_right(power: float, verdict: str, tmp_path: Path) -> None:
+    found = claims(tmp_path, scaling_config(1), lambda cell: float(1e5 * cell["K"] ** power), spread=0.002)
+    assert one(found, "grow as c1 K + c2").verdict == verdict
+
+
+def test_nothing_is_known_of_means_without_errors(tmp_path: Path) -> None:
+    found = claims(tmp_path, scaling_config(1, trials=1))
+    assert one(found, "grow as c1 K + c2").verdict == one(found, "slope c1").verdict == "not decided at this size"
+
+
+@pytest.mark.parametrize(("spread", "verdict"), [(0.3, "not decided at this size"), (0.03, "agrees")])
+def test_no_difference_is_no_agreement_where_the_errors_are_large(spread: float, verdict: str, tmp_path: Path) -> None:
+    found = claims(tmp_path, scaling_config(1), lambda cell: 23802.95 * cell["K"], spread=spread)
+    assert one(found, "slope c1 on K").verdict == verdict
+
+
+def test_one_of_many_means_that_is_outside_by_chance_does_not_refute_the_bounds(tmp_path: Path) -> None:
+    results = load_results(write_results(tmp_path / "r", scaling_config(1), spread=0.3))
+    bound = bounds_of_results(results)["upper"].to_numpy()[7]
+    for errors, verdict in ((2.5, "not decided at this size"), (6, "fails")):
+        results.summary.loc[7, "mean_steps"] = bound + errors * results.summary.loc[7, "se_steps"]
+        assert one(claims_of(results), "between the lower and the upper bound").verdict == verdict
 
 
 def test_without_published_values_nothing_is_compared(tmp_path: Path) -> None:

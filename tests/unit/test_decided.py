@@ -74,6 +74,14 @@ def test_a_capped_mean_bounds_a_ratio_on_one_side() -> None:
     assert (single.low[0], single.high[0]) == (0, np.inf)
 
 
+def test_with_many_settings_each_interval_is_wider_so_that_all_hold_at_once() -> None:
+    many = pd.concat([cells().assign(K=K) for K in range(2, 82)])
+    one, all_of_80 = (ratio_ends(table, "other", "main") for table in (cells(), many))
+    assert all_of_80.low[0] < one.low[0]
+    assert all_of_80.high[0] > one.high[0]
+    assert ratio_ends(cells(), "other", "main", learners=80).low[0] == pytest.approx(all_of_80.low[0])
+
+
 def test_a_verdict_stands_where_it_is_the_same_at_both_ends() -> None:
     ends = Ends(pd.Series([1.0, 2.0]), pd.Series([1.2, np.inf]))
     assert verdict_between(ends, lambda ratio: bool((ratio > 1.5).any())) == HOLDS

@@ -129,3 +129,9 @@ def test_capped_trials_are_counted(tmp_path: Path) -> None:
         ("BatRac(1)", 20): 5,
         ("BatRac(1)", 30): 5,
     }
+
+
+def test_means_of_two_trials_of_which_little_is_known_have_a_ratio_that_may_be_anything() -> None:
+    ratio = ratio_of_means(Mean(51549.0, 48451.0, 2), Mean(2691.5, 139.5, 2), 1 - 0.05 / 80)
+    assert ratio.low < 1e-100
+    assert ratio.high > 1e100
