@@ -14,8 +14,7 @@ from cascadebai_cli.store.columns import SETTING
 from cascadebai_cli.store.intervals import binomial_interval, t_quantile
 from cascadebai_cli.store.results import Results
 from cascadebai_cli.study.fields import Coefficients
-from cascadebai_cli.text.numbers import change, coefficient, count, digits, share
-from cascadebai_cli.text.numbers import exponent as power
+from cascadebai_cli.text.numbers import change, coefficient, count, digits, exponent, share
 
 # --- A claim of the paper and how it came out -----------------------------------------------------------------------
 
@@ -205,17 +204,14 @@ def claims_of(results: Results) -> list[Claim]:
 def _scaling(results: Results) -> Iterator[Claim]:
     """What the paper judges a fit by, what the trials say of the same model, and how the slopes compare."""
     for curve in curves_of(results, allow_capped=True):
-        if curve.n_capped and _published(curve):
-            claim = f"mean steps grow as c1 {curve.models[0]} + c2" if curve.models else "the means are fitted"
+        if curve.n_capped and curve.fit and curve.fit.published:
+            claim = f"mean steps grow as c1 {curve.fit.models[0]} + c2"
             yield Claim(curve.name, claim, "", f"not known: the means at {curve.limits} are lower limits", OPEN)
-    known = [(curve, published) for curve in curves_of(results) if curve.models and (published := _published(curve))]
-    for curve, published in known:
-        for found in (_straight(curve, published), _growth(curve, len(known)), _slope(curve, published)):
+    fitted = [(curve, curve.fit.published) for curve in curves_of(results) if curve.models and curve.fit]
+    known = [(curve, published, published.c1) for curve, published in fitted if published and published.c1]
+    for curve, published, c1 in known:
+        for found in (_straight(curve, published), _growth(curve, len(known)), _slope(curve, c1)):
             yield found._replace(where=_curve_name(results, curve))
-
-
-def _published(curve: Curve) -> Coefficients | None:
-    return curve.fit.published if curve.fit and curve.fit.published and curve.fit.published.c1 is not None else None
 
 
 def _curve_name(results: Results, curve: Curve) -> str:
@@ -244,17 +240,18 @@ def _straight(curve: Curve, published: Coefficients) -> Claim:
 def _growth(curve: Curve, claims: int) -> Claim:
     """Whether the model is right to the trials' errors, its exponent is that of the means, and its rivals are wrong.
 
-    Each at 5 % over all such claims of a study. Nearly, if it is wrong but explains the means with their exponent.
+    Each at 5 % over all such claims of a study; a model that is no power has no exponent to compare. Nearly, if it is
+    wrong but explains the means with their exponent.
     """
     model, means = curve.models[0], curve.means
     claim = f"mean steps grow as c1 {model} + c2, like the upper bound"
     if means is None:
         return Claim("", claim, "", "not known: some mean has no error", UNDECIDED)
-    fit, rival, exponent = means.fit(model), nearest_rival(curve, model, means), means.exponent()
+    fit, rival, b = means.fit(model), nearest_rival(curve, model, means), means.exponent()
     lacks = ", ".join(f"of {one.model} {digits(one.lack_of_fit)} ({_chance(one.p_value)})" for one in (fit, rival))
-    interval = "{} ({} to {})".format(*map(power, (exponent.value, *exponent.interval())))
+    interval = "{} ({} to {})".format(*map(exponent, (b.value, *b.interval())))
     ours = f"c1 {curve.x}^b + c2 has b = {interval}; lack of fit {lacks}"
-    off = [end - power_of(model, curve.values, curve.x) for end in exponent.interval(1 - 2 * RISK / claims)]
+    off = [end - power_of(model, curve.values, curve.x) for end in b.interval(1 - 2 * RISK / claims)]
     wrong, rival_wrong = (one.p_value < RISK / claims for one in (fit, rival))
     straight = named_fit(curve, model).r2 >= STRAIGHT
     return Claim("", claim, "", ours, _wrong(off, straight) if wrong else _right_so_far(off, rival_wrong))
@@ -278,9 +275,9 @@ def _chance(p: float) -> str:
     return f"p = {p:.2g}" if p >= LEAST else f"p < {LEAST:g}"
 
 
-def _slope(curve: Curve, published: Coefficients) -> Claim:
+def _slope(curve: Curve, theirs: float) -> Claim:
     """Two one-sided tests: within the margin, or beyond it, at 5 % each, by the errors of the trials."""
-    model, theirs = curve.models[0], published.c1 or 0.0
+    model = curve.models[0]
     c1 = named_fit(curve, model).c1
     claim, ours = f"slope c1 on {model}", f"{coefficient(c1)} ({change(c1 / theirs - 1)}"
     if curve.means is None:
