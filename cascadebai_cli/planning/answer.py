@@ -69,7 +69,7 @@ class ToleranceRow(_Part):
     """What a tolerance would do."""
 
     epsilon: Annotated[float, says("The tolerance.")]
-    relative_to_w_K: Annotated[Maybe, says("The same as a share of w(K).")]
+    relative_to_w_K: Annotated[Maybe, says("The same as a share of the K-th largest expected rate.")]
     good_enough: Annotated[Range, says("How many items are good enough.")]
     page_views: Annotated[Range, says("Page views of the first learner.")]
 

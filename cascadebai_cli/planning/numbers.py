@@ -133,7 +133,7 @@ def page_views(
 
 
 RELATIVE = (0.01, 0.02, 0.05, 0.1, 0.2)
-"""Tolerances that are compared, relative to `w(K)`."""
+"""Tolerances that are compared, relative to the `K`-th largest expected rate."""
 BOUNDARY = 0.95
 """Share of the truths for which a tolerance must do."""
 
@@ -143,7 +143,7 @@ class Tolerance:
     """A tolerance, and what it means for each of `D` possible truths.
 
     Attributes:
-        relative: to the expected `w(K)`; nan if it was asked for.
+        relative: to `w_K` of `tolerances`; nan if it was asked for.
         epsilon: the tolerance.
         good: how many items are good enough, shape `(D,)`.
         efforts: steps of the order of what a sharp learner takes, shape `(D,)`; infinite for a tie.
@@ -175,7 +175,7 @@ def tolerance(
 
 
 def tolerances(truths: FloatArray, K: int, delta: float, w_K: float, *, M: int) -> tuple[Tolerance, ...]:
-    """The tolerances of the table, the smallest first; `w_K` is the expected `w(K)`."""
+    """The tolerances of the table, the smallest first; `w_K` is the `K`-th largest expected rate."""
     return tuple(tolerance(truths, K, delta, share * w_K, M=M, relative=share) for share in RELATIVE)
 
 

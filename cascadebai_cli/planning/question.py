@@ -169,7 +169,7 @@ class Question:
         beliefs: draws of the click probabilities, shape `(D, L)`.
         truths: what runs are simulated with, the same or the expected ones, shape `(D, L)` or `(1, L)`.
         exact: no tolerance.
-        table: tolerances relative to `w(K)`; none with a budget.
+        table: tolerances relative to `w_K`; none with a budget.
         planned: the tolerance that is planned for.
         ranked: the items as the log ranks them, shape `(L,)`.
         seen: position -> chance that it is looked at; empty without positions.
@@ -214,7 +214,7 @@ class Question:
 
     @property
     def w_K(self) -> float:
-        """The expected `w(K)`."""
+        """The `K`-th largest of the expected rates, which is not the expected `w(K)`."""
         return float(np.sort(self.rates.expected)[-self.K])
 
     @property
