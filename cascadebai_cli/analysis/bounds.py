@@ -116,7 +116,7 @@ def learner_bounds(
         printed: take the constant 216 as printed, instead of `256 sigma^2`.
     """
     spec = LearnerSpec(algorithm, options)
-    if not spec.is_algorithm_1 or not feedback.ends_at_click:
+    if not spec.is_algorithm_1(instance.K) or not feedback.ends_at_click:
         M = spec.most_shown(instance.K)
         return CellBounds(lower_bound(instance, delta, semi_bandit=not feedback.ends_at_click, M=M))
     constant = PRINTED_CONSTANT if printed else exact_constant(options.get("sigma", 0.5))

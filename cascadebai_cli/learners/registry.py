@@ -45,9 +45,6 @@ def find_algorithm(name: str) -> Callable[..., Learner] | None:
     return load_plugin(name) if is_own(name) else ALGORITHMS.get(name)
 
 
-_OF_THE_PAPER = {"order": "T", "confidence": "lil", "list_length": None}
-
-
 @dataclass(frozen=True)
 class LearnerSpec:
     """Which algorithm runs with which options.
@@ -60,11 +57,11 @@ class LearnerSpec:
     algorithm: str = "cascadebai"
     options: Mapping[str, Any] = field(default_factory=dict)
 
-    @property
-    def is_algorithm_1(self) -> bool:
-        """Whether it is Algorithm 1 of the paper, with any `sigma`."""
-        changed = any(self.options.get(name, value) != value for name, value in _OF_THE_PAPER.items())
-        return self.algorithm == "cascadebai" and not changed
+    def is_algorithm_1(self, K: int | None = None) -> bool:
+        """Whether it is Algorithm 1 of the paper, with any `sigma`; of its lists of `K` items, if `K` is given."""
+        of_the_paper = {"order": ("T",), "confidence": ("lil",), "list_length": (None, K)}
+        given = {name: value for name, value in self.options.items() if name in of_the_paper}
+        return self.algorithm == "cascadebai" and all(value in of_the_paper[name] for name, value in given.items())
 
     def most_shown(self, K: int) -> int:
         """Items of a list at most: `b` of BatRac, else `list_length`, else `K`."""

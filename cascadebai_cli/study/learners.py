@@ -140,7 +140,7 @@ class LearnerEntry(Entry):
     @property
     def is_algorithm_1(self) -> bool:
         """Whether it is Algorithm 1 of the paper on cascading feedback, unless the study says otherwise."""
-        return self.spec.is_algorithm_1 and (self.feedback is None or FEEDBACKS[self.feedback].ends_at_click)
+        return self.spec.is_algorithm_1() and (self.feedback is None or FEEDBACKS[self.feedback].ends_at_click)
 
 
 @lru_cache(maxsize=64)

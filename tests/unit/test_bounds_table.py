@@ -87,6 +87,13 @@ def test_longer_lists_have_a_smaller_lower_bound(algorithm, options, feedback):
     assert shorter == of_K
 
 
+def test_lists_of_K_are_those_of_the_paper_however_that_is_said():
+    as_usual, said, shorter = (learner_bounds(TWO, 0.1, "cascadebai", {"list_length": M}) for M in (None, TWO.K, 1))
+    assert said == as_usual
+    assert as_usual.upper
+    assert shorter.upper is None
+
+
 def test_bounds_of_results_are_those_of_the_cells(results):
     table = bounds_of_results(results)
     assert list(table["K"]) == K * 2
