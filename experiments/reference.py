@@ -2,7 +2,7 @@
 
 Copies what `cascadebai verify`, the tables of experiments/README.md and the pictures of the tests need from
 results/NAME to results/reference/NAME. With `--take-up` the other way round: the rows of the reference whose engines
-draw as they did become the journal of results/NAME, so that a sweep makes only those of engines that have changed.
+draw and whose learners decide as they did become the journal of results/NAME, so that a sweep makes only the others.
 """
 
 import argparse
@@ -15,6 +15,7 @@ from typing import Any
 
 from cascadebai_cli.engines.simulate import ENGINES
 from cascadebai_cli.errors import CascadeError, ConfigError
+from cascadebai_cli.learners.registry import LearnerSpec
 from cascadebai_cli.store.columns import (
     BOUND_FITS_CSV,
     BOUNDS_CSV,
@@ -28,7 +29,7 @@ from cascadebai_cli.store.columns import (
     WEIGHTED_FITS_CSV,
 )
 from cascadebai_cli.store.journal import Journal, read_journal
-from cascadebai_cli.store.manifest import Manifest, write_manifest
+from cascadebai_cli.store.manifest import RULE, Manifest, write_manifest
 from cascadebai_cli.store.results import load_results, missing_trials
 from cascadebai_cli.store.trials import read_rows, times_of, write_times
 from cascadebai_cli.text.numbers import count
@@ -63,7 +64,7 @@ def keep(directory: Path, target: Path) -> list[str]:
 
 
 def take_up(source: Path, target: Path) -> int:
-    """Begin a result directory with the rows of a reference whose engines still have the same version.
+    """Begin a result directory with the rows of a reference whose engines and rules still have the same version.
 
     The reference keeps no time of a single trial: each gets the mean of its instance and learner.
 
@@ -94,8 +95,9 @@ def take_up(source: Path, target: Path) -> int:
 
 
 def _is_up_to_date(manifest: Manifest, content: Mapping[str, Any]) -> bool:
-    engine = content["engine"]
-    return manifest.engine_version.get(engine) == ENGINES[engine].version
+    engine, spec = content["engine"], LearnerSpec(content["algorithm"], content)
+    same_rule = content.get(RULE, 1) == spec.rule_version
+    return same_rule and manifest.engine_version.get(engine) == ENGINES[engine].version
 
 
 def _without_name(manifest: Manifest) -> Manifest:

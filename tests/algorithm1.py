@@ -82,12 +82,37 @@ class Items:
         return sorted(shown, key=lambda i: value[i], reverse=order.startswith("-"))
 
 
+Rule = Callable[[Items, Sequence[int], int, float], tuple[list[int], list[int]]]
+"""Who of the survivors is accepted and rejected, `k` and epsilon given."""
+
+
+def by_means(items: Items, D: Sequence[int], k: int, epsilon: float) -> tuple[list[int], list[int]]:
+    """Lines 14 to 16: compare with the items of the (k+1)-th and the k-th largest mean."""
+    ranked = items.ranked(D)
+    j_star, j_prime = ranked[k], ranked[k - 1]  # line 14
+    accepted = [i for i in ranked if items.low[i] > items.high[j_star] - epsilon]  # line 15
+    rejected = [i for i in D if items.high[i] < items.low[j_prime] - epsilon]  # line 16
+    return [i for i in accepted if i not in rejected], rejected  # what both lines name is certified to be bad
+
+
+def by_bounds(items: Items, D: Sequence[int], k: int, epsilon: float) -> tuple[list[int], list[int]]:
+    """Compare with the k-th largest upper bound of the other items, and the k-th largest lower bound."""
+    least = sorted((items.low[i] for i in D), reverse=True)[k - 1] - epsilon
+    accepted = []
+    for i in items.ranked(D):
+        rivals = sorted((items.high[j] for j in D if j != i), reverse=True)
+        if items.low[i] > rivals[k - 1] - epsilon:
+            accepted.append(i)
+    return accepted, [i for i in D if items.high[i] < least]
+
+
 def cascade_bai(
     rewards: Rewards,
     K: int,
     interval: Interval,
     epsilon: float = 0.0,
     *,
+    rule: Rule = by_means,
     M: int | None = None,
     order: str = "T",
     cascading: bool = True,
@@ -104,12 +129,8 @@ def cascade_bai(
         shown = sorted(D, key=lambda i: items.T[i])[:M]  # lines 4 to 9
         items.observe(items.displayed(shown, order), cascading, t)  # lines 10, 11 and 13
         k = K - len(A)  # line 12
-        ranked = items.ranked(D)
-        j_star, j_prime = ranked[k], ranked[k - 1]  # line 14, the (k+1)-th and the k-th largest mean
-        accepted = [i for i in ranked if items.low[i] > items.high[j_star] - epsilon]  # line 15
-        rejected = [i for i in D if items.high[i] < items.low[j_prime] - epsilon]  # line 16
-        A += [i for i in accepted if i not in rejected]  # what both lines name is certified to be bad
-        R += rejected
+        accepted, rejected = rule(items, D, k, epsilon)  # lines 14 to 16
+        A, R = A + accepted, R + rejected
         D = [i for i in D if i not in A and i not in R]  # line 17
         t += 1  # line 18
     over = not D or len(A) >= K or len(R) >= L - K

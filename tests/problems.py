@@ -13,7 +13,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from algorithm1 import Interval, Verdict, around_the_mean, bat_rac, batch_racing_interval, cascade_bai, cascade_interval
+from algorithm1 import (
+    Interval,
+    Verdict,
+    around_the_mean,
+    bat_rac,
+    batch_racing_interval,
+    by_bounds,
+    by_means,
+    cascade_bai,
+    cascade_interval,
+)
 from given import BY_CLICK, GivenTable, TableOutcomes, TableStack
 from hypothesis import strategies as st
 from kl_lucb_judge import kl_interval, kl_lucb, kl_lucb_interval, rounded
@@ -138,9 +148,9 @@ def _cascadebai(
         interval = guarded(kl_interval(delta / L, delta / L), exact=(0.0, 1.0))
     else:
         interval = guarded(cascade_interval(L, delta, sigma))
-    return cascade_bai(
-        problem.rewards, K, interval, epsilon, order=order, by_time=problem.by_time, M=list_length, **problem.rules
-    )
+    rule = by_bounds if confidence == "kl" else by_means
+    rules = {**problem.rules, "rule": rule, "order": order, "by_time": problem.by_time, "M": list_length}
+    return cascade_bai(problem.rewards, K, interval, epsilon, **rules)
 
 
 def _batrac(problem: Problem, L, K, delta, b, r=1, scale=None) -> Verdict:

@@ -18,9 +18,12 @@ compare a bound of `i` with one number: the upper bound of `j*`, whose mean is a
 of `j'`, whose mean is at most `last_good`. The first is never below `upper(next_best, T')`, the *accept level*, and the
 second never above `lower(last_good, T')`, the *reject level*, whoever `j*` and `j'` are. Hence `i` can be accepted at
 some moment only if `lower(high_i, T') > accept level - epsilon`, and rejected only if `upper(low_i, T') < reject level
-- epsilon`: then it is a *suspect*. Without one, nobody is identified in the window, its ends included.
+- epsilon`: then it is a *suspect*. Without one, nobody is identified in the window, its ends included. Rules that take
+the (k+1)-th largest upper bound, or a larger one, and the k-th largest lower bound obey the same levels: `k + 1` items
+have a mean of at least `next_best`, and all but `k - 1` items have one of at most `last_good`.
 
-*Unequal counts.* Where counts end far apart, at `T'_i` of their own, that would prove little. As `j*` is of the
+*Unequal counts.* Where counts end far apart, at `T'_i` of their own, that would prove little. This part is for the rule
+of Algorithm 1, which compares with the items of these *means*, and not for one that ranks bounds. As `j*` is of the
 boundary and has at least the mean `max(low_j*, next_best)`, its upper bound is at least the smallest
 `upper(max(low_j, next_best), T'_j)` of all `j` of the boundary: that is the accept level then. The reject level is the
 largest `lower(min(high_j, last_good), T'_j)`.

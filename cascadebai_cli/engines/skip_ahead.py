@@ -18,12 +18,13 @@ identified at any moment in it, whatever the order of its outcomes and wherever 
 in a window are the suspects of the lemma and the boundary. The others cannot be identified in it, and they rank above
 or below both `j*` and `j'` all the time: with `k` less the number of those above, the rule finds the same `j*` and
 `j'`, and so the same items, among those that matter. For a rule that ranks bounds and not means, whose counts differ by
-one, the boundary is wider by `blur`. (4) After a removal the focus stays what it is if the lemma says so; otherwise the
-group is looked at again, for the items and the `k` that are left. (5) In a round the state of the items that matter
-changes only when one of them is observed (`moments`), so no end of a step is missed; its later states stay as they were
-judged if those who are removed rank beside the boundary all the time. (6) Between two removals steps are cut as in the
-loop: at every click and every full batch (`keys`), from the offset that the last cut left. Nothing depends on the other
-rows: each has a generator of its own, and every number of a row is computed from that row alone.
+one, the boundary is wider by `blur`: then the others rank above or below the bounds that it compares with. (4) After a
+removal the focus stays what it is if the lemma says so; otherwise the group is looked at again, for the items and the
+`k` that are left. (5) In a round the state of the items that matter changes only when one of them is observed
+(`moments`), so no end of a step is missed; its later states stay as they were judged if those who are removed rank
+beside the boundary all the time. (6) Between two removals steps are cut as in the loop: at every click and every full
+batch (`keys`), from the offset that the last cut left. Nothing depends on the other rows: each has a generator of its
+own, and every number of a row is computed from that row alone.
 """
 
 from collections.abc import Callable, Sequence

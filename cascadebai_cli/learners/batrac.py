@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.bounds import IteratedLogRadius, batch_racing_radius
-from cascadebai_cli.learners.racing import RacingLearner, RadiusRule, largest
+from cascadebai_cli.learners.racing import RacingLearner, RadiusRule, part_by_bounds
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
 
@@ -59,7 +59,7 @@ class BatchRacingRule(RadiusRule):
         self, mean: FloatArray, lower: FloatArray, upper: FloatArray, k: IntArray | int
     ) -> tuple[BoolArray, BoolArray]:
         """Accept above the (k+1)-th largest upper bound, reject below the k-th largest lower bound."""
-        return lower > largest(upper, k), upper < largest(lower, k - 1)
+        return part_by_bounds(lower, upper, k)
 
 
 class BatRac(RacingLearner):

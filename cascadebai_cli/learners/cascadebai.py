@@ -1,4 +1,4 @@
-"""Algorithm 1, CascadeBAI(epsilon, delta, K)."""
+"""Algorithm 1, CascadeBAI(epsilon, delta, K), with its own radius or with bounds from the divergence of clicks."""
 
 from dataclasses import astuple, dataclass, field, replace
 from functools import cached_property
@@ -17,6 +17,7 @@ from cascadebai_cli.learners.racing import (
     RadiusRule,
     boundary,
     display_order,
+    part_by_bounds,
     pick,
 )
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
@@ -26,7 +27,7 @@ Confidence = Literal["lil", "kl"]
 
 @dataclass(frozen=True)
 class Racing(RacingRule):
-    """Lines 5 to 17 of Algorithm 1, for any confidence bounds.
+    """Who is shown by Algorithm 1: lines 5 to 9.
 
     Args:
         L: number of items.
@@ -49,19 +50,6 @@ class Racing(RacingRule):
         """`min(M, |D|)`."""
         return min(self.list_length or self.K, survivors)
 
-    def identify(
-        self, mean: FloatArray, lower: FloatArray, upper: FloatArray, k: IntArray | int
-    ) -> tuple[BoolArray, BoolArray]:
-        """Lines 14 to 17: compare with the items of the (k+1)-th and the k-th largest mean.
-
-        For epsilon > 0 both rules can hold for one item. It is then rejected: the rejection certifies that it
-        is not epsilon-optimal, the acceptance alone certifies nothing about `w(K)`.
-        """
-        j_prime, j_star = boundary(mean, k)
-        reject = upper < pick(lower, j_prime) - self.epsilon
-        accept = (lower > pick(upper, j_star) - self.epsilon) & ~reject
-        return accept, reject
-
     @property
     def kind(self) -> tuple[object, ...]:
         """Class and everything but `K` and `M`."""
@@ -70,7 +58,7 @@ class Racing(RacingRule):
 
 @dataclass(frozen=True)
 class CascadeRule(Racing, RadiusRule):
-    """Algorithm 1 with its own radius.
+    """Algorithm 1 with its own radius, as the paper has it.
 
     Args:
         sigma: sub-Gaussian parameter of an outcome; 0.5 for clicks, 1 gives the radius as printed.
@@ -86,19 +74,50 @@ class CascadeRule(Racing, RadiusRule):
         """`C(T)`, inf for `T = 0`."""
         return self._radius(T)
 
+    def identify(
+        self, mean: FloatArray, lower: FloatArray, upper: FloatArray, k: IntArray | int
+    ) -> tuple[BoolArray, BoolArray]:
+        """Lines 14 to 17: compare with the items of the (k+1)-th and the k-th largest mean, of equals the first.
+
+        For epsilon > 0 both rules can hold for one item. It is then rejected: the rejection certifies that it
+        is not epsilon-optimal, the acceptance alone certifies nothing about `w(K)`.
+        """
+        j_prime, j_star = boundary(mean, k)
+        reject = upper < pick(lower, j_prime) - self.epsilon
+        accept = (lower > pick(upper, j_star) - self.epsilon) & ~reject
+        return accept, reject
+
 
 @dataclass(frozen=True)
 class KLCascadeRule(KLRule, Racing):
     """Algorithm 1 with the bounds of `kl`, at the risk `delta / L` an item: all hold with probability `1 - delta`.
 
-    The proof that the result is epsilon-optimal asks nothing else of the bounds than that, and that they grow with
-    the mean.
+    While they hold, `part_by_bounds` returns items that are good enough. Algorithm 1 compares with the items of the
+    (k+1)-th and the k-th largest *mean* instead. That is not enough: an item of no larger mean that was observed once
+    less can have the larger upper bound.
+
+    *The two rules are nearly the same.* As long as counts differ by at most one, an item of the smaller mean has
+    neither the larger upper nor the larger lower bound. For equal counts that is plain, and so it is for upper bounds
+    if the item of the larger mean was observed less. Let it have been observed once more, and let `s` of `T` and `s'`
+    of `T + 1` observations be clicks, `s / T < s' / (T + 1)`: then `s' >= s + 1`. And a click never lowers the upper
+    bound `u` of `(s, T)`. If `u < (s + 1) / (T + 1)`, the new mean exceeds it. Otherwise `T kl(s / T, u)` changes by
+    `h(s) - h(T) - ln u`, where `h(x) = (x + 1) ln(x + 1) - x ln x`. As `-ln u <= ln(T + 1) - ln(s + 1)`, that is at
+    most `q(s) - q(T)`, where `q(x) = x ln(1 + 1/x)` grows: it is not positive, and the threshold does not fall. Lower
+    bounds are the same with clicks and skips exchanged. So means that differ rank as bounds do (`blur` is 0), and equal
+    means of unequal counts are 0 or 1. Only when the (k+1)-th largest mean is 0 can the rules accept at different
+    steps. For epsilon > 0, Algorithm 1 may accept further items at its last step, which it does not return.
     """
 
     @property
     def alpha(self) -> float:
         """`delta / L`."""
         return self.delta / self.L
+
+    def identify(
+        self, mean: FloatArray, lower: FloatArray, upper: FloatArray, k: IntArray | int
+    ) -> tuple[BoolArray, BoolArray]:
+        """Compare with the bounds of the others, whoever has them."""
+        return part_by_bounds(lower, upper, k, self.epsilon)
 
 
 class CascadeBAI(RacingLearner):
@@ -107,7 +126,8 @@ class CascadeBAI(RacingLearner):
     Args:
         L, K, delta, epsilon: as for `Racing`.
         sigma: as for `CascadeRule`, with its radius only.
-        order: how the least observed survivors are ordered in the list, a key of `display.ORDERS`.
+        order: how the least observed survivors are ordered in the list, a key of `display.ORDERS`. Only for `T`, the
+            order of Algorithm 1, are counts never more than one apart; for the others nothing is proved of the result.
         confidence: `lil` for the radius of Algorithm 1, `kl` for the sharper bounds of `KLCascadeRule`.
         list_length: as for `Racing`.
 

@@ -63,6 +63,14 @@ class LearnerSpec:
         given = {name: value for name, value in self.options.items() if name in of_the_paper}
         return self.algorithm == "cascadebai" and all(value in of_the_paper[name] for name, value in given.items())
 
+    @property
+    def rule_version(self) -> int:
+        """Raised when what the algorithm decides from the same outcomes changes; rows of two versions do not mix.
+
+        With KL bounds, version 1 compared with the upper bound of the item of the (k+1)-th largest mean.
+        """
+        return 2 if self.algorithm == "cascadebai" and self.options.get("confidence") == "kl" else 1
+
     def most_shown(self, K: int) -> int:
         """Items of a list at most: `b` of BatRac, else `list_length`, else `K`."""
         shown = self.options.get("b" if self.algorithm == "batrac" else "list_length")

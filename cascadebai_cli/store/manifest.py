@@ -48,6 +48,8 @@ MAKERS = ("git", "versions", "machine", "end")
 """Keys of the manifest that say how the rows were made."""
 GAP = "gap"
 """Key of what follows from the weights of a cell and `K`; older manifests lack it."""
+RULE = "rule_version"
+"""Key of the version of what a learner decides; without it that is 1."""
 PACKAGES = ("numpy", "scipy", "pandas", "statsmodels", "joblib", "pydantic")
 
 
@@ -153,6 +155,7 @@ def content(cell: Cell) -> dict[str, Any]:
         "order": cell.order,
         "max_steps": cell.max_steps,
         "engine": cell.runs_with,
+        **({RULE: cell.spec.rule_version} if cell.spec.rule_version > 1 else {}),
         **({"budget": cell.budget} if cell.answers else {}),
         **({"rewards": asdict(cell.rewards)} if cell.rewards else {}),
         **({"weights_code": cell.weights_code} if cell.weights_code else {}),
@@ -316,8 +319,9 @@ def _differences(old: Manifest, new: Manifest, cell_ids: Sequence[str]) -> Itera
         before, after = old.cells.get(cell_id, {}), new.cells.get(cell_id)
         if after is None:
             yield from _cell_differences(before, list(new.cells.values()), new.config)
-        elif before.get("engine") != after["engine"]:
-            yield f"engine is {before.get('engine')} there and {after['engine']} here"
+        else:
+            for key in _changed(before, after, ("engine", RULE)):
+                yield from _content_difference(key, before, after, new.config, HERE)
 
 
 def maker_differences(old: Manifest, new: Manifest, places: Places = HERE) -> Iterator[str]:
@@ -361,7 +365,8 @@ def _content_difference(
     key: str, before: Mapping[str, Any], after: Mapping[str, Any], config: Mapping[str, Any], places: Places
 ) -> Iterator[str]:
     if key != "weights":
-        yield f"{key} is {_shown(before.get(key))} {places.one} and {_shown(after.get(key))} {places.other}"
+        one, other = (_shown(cell.get(key, 1 if key == RULE else None)) for cell in (before, after))
+        yield f"{key} is {one} {places.one} and {other} {places.other}"
         return
     name = after["instance"]
     path = next((entry.get("path") for entry in config.get("instances", ()) if entry.get("name") == name), None)

@@ -13,6 +13,7 @@ from cascadebai_cli.store.columns import MANIFEST, PLACE, SAME
 from cascadebai_cli.store.journal import Stored, each_once, repeats
 from cascadebai_cli.store.manifest import (
     MAKERS,
+    RULE,
     GridCell,
     Manifest,
     Places,
@@ -163,7 +164,7 @@ def _facts(manifest: Manifest) -> Iterator[tuple[tuple[Any, ...], Mapping[str, A
     for cell_id, content in manifest.cells.items():
         yield ("cell", cell_id), {"engine": content.get("engine")}
         yield ("point", *(content.get(key) for key in PLACE)), content
-        yield ("learner", content.get("learner")), {"code": content.get("code")}
+        yield ("learner", content.get("learner")), {"code": content.get("code"), RULE: content.get(RULE, 1)}
         if (instance := content.get("instance")) in files:
             yield ("file", instance, content.get("L")), {"instance": instance, "weights": content.get("weights")}
 

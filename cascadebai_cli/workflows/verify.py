@@ -21,6 +21,7 @@ from cascadebai_cli.running.watch import SILENT, Watch
 from cascadebai_cli.running.worker import Settings
 from cascadebai_cli.store.columns import FIT_COLUMNS, FITS_CSV, MANIFEST, SUMMARY_CSV, TRIALS_CSV, TrialRow
 from cascadebai_cli.store.files import AGAIN
+from cascadebai_cli.store.manifest import RULE
 from cascadebai_cli.store.results import Results, load_results
 from cascadebai_cli.store.summary import summarise, summary_text
 from cascadebai_cli.store.trials import read_rows, read_table, trials_table
@@ -297,6 +298,9 @@ def _remark_on_versions(artefact: Baseline, watch: Watch) -> None:
     pairs: list[tuple[str, object, object]] = [("numpy", manifest.versions.get("numpy"), version("numpy"))]
     for engine in sorted({cell.runs_with for cell in artefact.cells}):
         pairs.append((f"engine {engine}", manifest.engine_version.get(engine), ENGINES[engine].version))
+    for cell in {cell.learner: cell for cell in artefact.cells}.values():
+        known = manifest.cells.get(cell.cell_id, {}).get(RULE, 1)
+        pairs.append((f"rule of {cell.learner}", known, cell.spec.rule_version))
     for name, there, here in pairs:
         if there != here:
             watch.warn(

@@ -152,6 +152,19 @@ def test_other_engines_are_refused(config, tmp_path):
     assert f"{b} cannot be merged: engine" in refusal("merge", a, b, "--out", tmp_path / "out")
 
 
+def test_rows_of_another_rule_are_refused_even_where_no_cell_is_common(tmp_path):
+    kl = "learners: [{name: C, algorithm: cascadebai, confidence: kl}]\n"
+    config = write_config(tmp_path, extra=kl)
+    sweep(config, tmp_path / "a")
+    config.write_text(config.read_text().replace("K: [1, 2]", "K: 3"))
+    sweep(config, tmp_path / "b")
+    cells = json.loads((tmp_path / "a" / "manifest.json").read_text())["cells"]
+    older = {cell: {k: v for k, v in what.items() if k != "rule_version"} for cell, what in cells.items()}
+    edited(tmp_path / "a", cells=older)
+    text = refusal("merge", tmp_path / "a", tmp_path / "b", "--out", tmp_path / "out")
+    assert f"rule_version is 1 in {tmp_path / 'a'} and 2 in {tmp_path / 'b'}" in text
+
+
 @pytest.mark.parametrize("sizes", mostly_slow(["K: [1, 2]", "K: 3"], ["K: 3"]))
 def test_a_changed_plugin_is_refused_even_where_no_cell_is_common(tmp_path, monkeypatch, sizes):
     """Hashes of a plugin are those of the moment of its import, so that two processes are needed."""

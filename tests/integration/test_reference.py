@@ -32,3 +32,10 @@ def test_rows_of_engines_that_have_not_changed_are_taken_up(tmp_path: Path, monk
     assert number == len(before) > 0
     with pytest.raises(ConfigError, match="is there already"):
         reference.take_up(BEYOND, target)
+
+
+def test_rows_of_a_learner_that_decides_otherwise_are_not(tmp_path: Path) -> None:
+    manifest = read_manifest(BEYOND)
+    reference.take_up(BEYOND, tmp_path / "beyond")
+    left = {content["learner"] for content in read_manifest(tmp_path / "beyond").cells.values()}
+    assert {content["learner"] for content in manifest.cells.values()} - left == {"CascadeBAI, KL bounds"}

@@ -192,12 +192,15 @@ def test_another_numpy_is_pointed_out(copy: Path) -> None:
     path = copy / "small" / "manifest.json"
     manifest = json.loads(path.read_text())
     manifest["versions"]["numpy"], manifest["engine_version"] = "1.0", 0
+    for cell in manifest["cells"].values():
+        cell["rule_version"] = 0
     path.write_text(json.dumps(manifest))
     result = call("verify", "--reference", copy, "--n-jobs", 1, "--trials", 3, "--seed", 3)
     assert result.code == 0
     told = result.err
     assert "small: numpy 1.0 in the reference" in told
     assert "small: engine skip-ahead 0 in the reference" in told
+    assert "small: rule of CascadeBAI 0 in the reference, 1 here" in told
 
 
 @pytest.mark.parametrize(

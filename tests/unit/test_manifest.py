@@ -126,6 +126,16 @@ def test_rows_of_an_engine_outlive_a_new_version_of_another(tmp_path):
     refuse_mixing(tmp_path, old, new, list(old.cells))
 
 
+def test_rows_of_another_rule_are_refused(tmp_path):
+    """Manifests say the version of a rule once it is no longer 1."""
+    new = manifest_of(tmp_path, BASE + "learners: [{name: C, algorithm: cascadebai, confidence: kl}]\n")
+    older = {cell: {k: v for k, v in what.items() if k != "rule_version"} for cell, what in new.cells.items()}
+    old = new.model_copy(update={"cells": older})
+    with pytest.raises(ConfigError, match="trials of another config: rule_version is 1 there and 2 here;"):
+        refuse_mixing(tmp_path, old, new, list(old.cells))
+    assert all("rule_version" not in cell for cell in manifest_of(tmp_path, BASE).cells.values())
+
+
 def test_one_number_was_the_version_of_all_engines(tmp_path):
     new = manifest_of(tmp_path, BASE).model_dump()
     assert set(Manifest.model_validate({**new, "engine_version": 1}).engine_version) == set(ENGINES)
