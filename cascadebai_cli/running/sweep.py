@@ -13,6 +13,7 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.problem import IntArray
 from cascadebai_cli.running.interrupts import one_interrupt, remove_leftovers
 from cascadebai_cli.running.runner import DEAF, Backend, Listener, run_missing
+from cascadebai_cli.running.watch import Watch
 from cascadebai_cli.running.worker import BlockResult, NotRepeatable, Settings
 from cascadebai_cli.store.columns import JOURNAL, TRIALS_CSV
 from cascadebai_cli.store.intervals import Limits, limits_of
@@ -31,6 +32,7 @@ from cascadebai_cli.store.trials import holds_rows
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.config import Study
 from cascadebai_cli.study.fields import most_of
+from cascadebai_cli.text.numbers import count
 
 # --- A shard: the part of a grid that one of several machines runs --------------------------------------------------
 
@@ -240,6 +242,16 @@ class OpenSweep:
         limits = self.sweep.limits(stored) if asked_only else None
         write_tables(self.held, self._manifest, self.sweep.cells, stored, limits)
         return sum(map(len, self.sweep.missing(stored)))
+
+
+def warn_of_damage(stored: Stored, watch: Watch, fate: str) -> None:
+    """Say how many lines of the journal are left out, and the fate of a trial that no other line holds."""
+    if stored.damaged:
+        lines, are = ("line", "is") if stored.damaged == 1 else ("lines", "are")
+        watch.warn(
+            f"warning: {count(stored.damaged)} damaged {lines} of the journal {are} left out; a trial that no other "
+            f"line holds {fate}"
+        )
 
 
 def _continued(new: Manifest, old: Manifest | None, grows: bool) -> Manifest:

@@ -46,9 +46,16 @@ CELL = _columns(
 )
 """A cell; each is an attribute of `study.cells.Cell`."""
 OUTCOME = _columns(trial=int, status=str, steps=int, observations=int, correct=bool)
-"""What a trial came to; each is a field of `TrialRow`, in the same order."""
+"""What a trial came to; each is a field of `TrialRow`."""
 BUDGET = _columns(budget=int, right=int)
 """What the rows of a study with a budget have besides: the attribute of the cell, and the field of `TrialRow`."""
+IN_PLACE = ("trial", "status", "steps", "observations", "correct", "seconds", "right")
+"""What each line of a journal holds behind its cell, in these places: no version may ever change them."""
+LATER = tuple(name for name in OUTCOME if name not in IN_PLACE)
+"""Columns that came later: a line holds them by name, and lines and tables that were written before have no value.
+
+In `TrialRow` their fields stand behind `right`, in this order, and are `None` by default.
+"""
 SAME = (*(name for name in OUTCOME if name != "trial"), "right")
 """What must be the same whenever and wherever a trial is run."""
 STATISTICS = _columns(
@@ -227,6 +234,11 @@ class TrialRow(NamedTuple):
         """What must be the same whenever and wherever the trial is run."""
         return tuple(getattr(self, name) for name in SAME)
 
+    def contradicts(self, other: "TrialRow") -> bool:
+        """Whether the same trial ended differently; a column of `LATER` that one of them lacks tells nothing."""
+        pairs = zip(SAME, self.outcome, other.outcome, strict=True)
+        return any(one != two and not (name in LATER and None in (one, two)) for name, one, two in pairs)
+
 
 # --- How a value of a trial is kept: in a line of text, and in an array ---------------------------------------------
 
@@ -286,10 +298,11 @@ _OPTIONAL = Code(
 _SECONDS = Code(np.float64, float, "{:.6f}".format)
 
 CODES: Mapping[str, Code] = MappingProxyType(
-    {name: {int: _COUNT, str: _STATUS, bool: _FLAG}[kind] for name, kind in OUTCOME.items()}
+    {name: {int: _COUNT, str: _STATUS, bool: _FLAG}[kind] for name, kind in OUTCOME.items() if name not in LATER}
     | {"seconds": _SECONDS, "right": _OPTIONAL}
+    | {name: {int: _OPTIONAL, bool: _FLAG}[OUTCOME[name]] for name in LATER}
 )
-"""What the journal keeps of a trial, in the order of `TrialRow`; the last one only where there is a budget."""
+"""What the journal keeps of a trial: `IN_PLACE`, then `LATER`, of which -1 in the array is one that is lacking."""
 
 
 # --- What the columns and files of a result directory mean; docs/results.md is made from it -------------------------

@@ -1,11 +1,15 @@
 """Finished trials on disk: a journal that only grows, one checked line a trial.
 
 Whatever moment a process is killed, every complete line is read again and no other. `trials.csv` is made from it.
+
+Each line says by itself which columns it has, so that none depends on another line that may be lost: the first values
+stand in places that never change (`IN_PLACE`), all others behind them as `name=value`. A line that was written before
+there was a column has no value for it. A journal with a column that this version does not know is refused as it is.
 """
 
 import os
 import time
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,30 +19,41 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
+from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.problem import BoolArray, IntArray
-from cascadebai_cli.store.columns import CODES, JOURNAL, TrialRow
+from cascadebai_cli.store.columns import CODES, IN_PLACE, JOURNAL, LATER, TrialRow
 from cascadebai_cli.store.files import open_to_write, reading, replace_file, writing_to
+from cascadebai_cli.version import __version__
 
 SYNC_SECONDS = 1.0
 """What the system has taken survives a killed process at once, a power cut after this time."""
 
 ROW = np.dtype([("cell", np.int32), *((name, code.dtype) for name, code in CODES.items())])
 """A row in memory; `cell` counts into `Stored.cell_ids`, the other fields are packed as `CODES` says."""
-_READ = tuple(code.read for code in CODES.values())
-_TEXT = tuple((place, code.text) for place, code in enumerate(CODES.values(), start=1))
+_READ = tuple(CODES[name].read for name in IN_PLACE)
+_TEXT = tuple((place, CODES[name].text) for place, name in enumerate(IN_PLACE, start=1))
 _PACK = tuple((place, code.pack) for place, code in enumerate(CODES.values(), start=1) if code.pack)
 _UNPACK = tuple((place, code.unpack) for place, code in enumerate(CODES.values(), start=1) if code.unpack)
 
 
+class _UnknownColumns(Exception):
+    """A line has columns that this version does not know; `args` are their names."""
+
+
 def encode(row: TrialRow) -> bytes:
     """The line of the journal: fields, checksum, end of line."""
-    kept = _TEXT if row.right is not None else _TEXT[:-1]
-    line = ",".join([row.cell_id, *(text(row[place]) for place, text in kept)])
+    later = [f"{name}={CODES[name].text(value)}" for name in LATER if (value := getattr(row, name)) is not None]
+    kept = _TEXT if later or row.right is not None else _TEXT[:-1]
+    line = ",".join([row.cell_id, *(text(row[place]) for place, text in kept), *later])
     return f"{line},{crc32(line.encode()):08x}\n".encode()
 
 
 def decode(line: bytes) -> TrialRow | None:
-    """The row of a line, or `None` if the line is torn or damaged, or holds what no sweep writes."""
+    """The row of a line, or `None` if the line is torn or damaged, or holds what no sweep writes.
+
+    Raises:
+        _UnknownColumns: if a newer version has written it.
+    """
     text, _, checksum = line.rpartition(b",")
     if not line.endswith(b"\n") or checksum.strip() != b"%08x" % crc32(text):
         return None
@@ -46,9 +61,19 @@ def decode(line: bytes) -> TrialRow | None:
         cell_id, *values = text.decode().split(",")
         if len(values) < len(_READ) - 1:
             return None
-        return TrialRow(cell_id, *(read(value) for read, value in zip(_READ, values, strict=False)))
+        later = _by_name(values[len(_READ) :]) if len(values) > len(_READ) else None
+        row = TrialRow(cell_id, *[read(value) for read, value in zip(_READ, values, strict=False)])
+        return row._replace(**later) if later else row
     except (ValueError, KeyError):
         return None
+
+
+def _by_name(fields: Sequence[str]) -> dict[str, Any]:
+    texts = dict(field.split("=", 1) for field in fields)
+    unknown = [name for name in texts if name not in LATER]
+    if unknown and all(map(str.isidentifier, unknown)):
+        raise _UnknownColumns(*unknown)
+    return {name: CODES[name].read(text) for name, text in texts.items()}
 
 
 @dataclass(frozen=True)
@@ -105,6 +130,7 @@ def read_journal(directory: Path) -> Stored:
     """Every complete row of a directory; none if there is no journal.
 
     Raises:
+        ConfigError: if a newer version has written columns that this one does not know.
         CascadeError: if the journal is there but cannot be read.
     """
     reader = _Reader()
@@ -112,9 +138,18 @@ def read_journal(directory: Path) -> Stored:
     if path.exists():
         with reading(path) as file:
             rows = np.fromiter(reader.rows(file), dtype=ROW)
+        _refuse_unknown_columns(path, reader.unknown)
     else:
         rows = np.empty(0, ROW)
     return Stored(tuple(reader.cells), each_once(rows), reader.damaged, reader.size)
+
+
+def _refuse_unknown_columns(path: Path, names: Collection[str]) -> None:
+    if names:
+        raise ConfigError(
+            f"{path}: cascadebai {__version__} does not know column {' and column '.join(names)}, which it could not "
+            "keep; use the newer version that wrote this file, or another directory"
+        )
 
 
 def withdraw(directory: Path, cell_ids: Collection[str]) -> None:
@@ -151,13 +186,18 @@ class _Reader:
     def __init__(self) -> None:
         self.cells: dict[str, int] = {}
         self.damaged = self.size = 0
+        self.unknown: dict[str, None] = {}
 
     def rows(self, lines: Iterable[bytes]) -> Iterator[tuple[Any, ...]]:
         for line in lines:
             if not line.endswith(b"\n"):
                 return
             self.size += len(line)
-            row = decode(line)
+            try:
+                row = decode(line)
+            except _UnknownColumns as error:
+                self.unknown.update(dict.fromkeys(error.args))
+                continue
             if row is None:
                 self.damaged += 1
             else:

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.model.problem import IntArray
-from cascadebai_cli.store.columns import MANIFEST, PLACE, SAME
+from cascadebai_cli.model.problem import BoolArray, IntArray
+from cascadebai_cli.store.columns import LATER, MANIFEST, PLACE, SAME
 from cascadebai_cli.store.journal import Stored, each_once, repeats
 from cascadebai_cli.store.manifest import (
     MAKERS,
@@ -214,9 +215,10 @@ def merged_rows(parts: Sequence[tuple[Path, Stored]]) -> Stored:
     rows = np.concatenate([part.rows for _, part in parts])
     rows["cell"] = np.concatenate([_renumbered(part, places) for _, part in parts])
     owners = np.repeat(np.arange(len(parts)), [len(part.rows) for _, part in parts])
-    order = np.lexsort((owners, rows["trial"], rows["cell"]))
+    lacking = np.sum([_lacks(rows, name) for name in SAME], axis=0)
+    order = np.lexsort((owners, lacking, rows["trial"], rows["cell"]))
     rows, owners = rows[order], owners[order]
-    unequal = np.flatnonzero(repeats(rows) & (rows[list(SAME)][1:] != rows[list(SAME)][:-1]))
+    unequal = np.flatnonzero(repeats(rows) & _contradict(rows[1:], rows[:-1]))
     if len(unequal):
         one, other = rows[unequal[0] : unequal[0] + 2]
         here, there = (parts[owner][0] for owner in owners[unequal[0] : unequal[0] + 2])
@@ -226,6 +228,17 @@ def merged_rows(parts: Sequence[tuple[Path, Stored]]) -> Stored:
             f"{there}, or another end; find out which is wrong and leave it out"
         )
     return Stored(tuple(places), each_once(rows), sum(part.damaged for _, part in parts), 0)
+
+
+def _lacks(rows: NDArray[Any], name: str) -> BoolArray:
+    """Rows that were written before there was a column."""
+    return np.asarray((rows[name] < 0) & (name in LATER))
+
+
+def _contradict(rows: NDArray[Any], others: NDArray[Any]) -> BoolArray:
+    """`TrialRow.contradicts` of each row and another one of the same trial."""
+    unequal = [(rows[name] != others[name]) & ~_lacks(rows, name) & ~_lacks(others, name) for name in SAME]
+    return np.asarray(np.any(unequal, axis=0))
 
 
 def _renumbered(part: Stored, places: dict[str, int]) -> IntArray:

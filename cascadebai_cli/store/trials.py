@@ -18,6 +18,7 @@ from cascadebai_cli.store.columns import (
     BUDGET,
     CELL,
     CODES,
+    LATER,
     MOST_COUNT,
     OUTCOME,
     STATUSES,
@@ -143,10 +144,16 @@ _RIGHT: dict[type, tuple[Callable[[str], object], str]] = {
 """Type of a column -> what may stand in it, and that in words."""
 _STATUS = (STATUSES.__contains__, " or ".join(STATUSES))
 _TYPES = {str: str, int: "int64", float: "float64", bool: "Int8"}
+_MAY_LACK = {int: "Int64", bool: "Int8"}
+"""Type of a column of `LATER` -> of its array, which has a value for rows without one."""
+_FIRST = tuple(name for name in TRIAL_COLUMNS if name not in LATER)
+"""What every table has."""
 _FORMAT: dict[str, Any] = {
-    "dtype": {name: _TYPES[kind] for name, kind in {**TRIAL_COLUMNS, **BUDGET}.items()},
+    "dtype": {
+        name: (_MAY_LACK if name in LATER else _TYPES)[kind] for name, kind in {**TRIAL_COLUMNS, **BUDGET}.items()
+    },
     "keep_default_na": False,
-    "na_values": {name: [""] for name, kind in OUTCOME.items() if kind is bool},
+    "na_values": {name: [""] for name, kind in OUTCOME.items() if kind is bool or name in LATER},
     "index_col": False,
     **ALL_DIGITS,
 }
@@ -244,11 +251,11 @@ def all_trials(path: Path) -> pd.DataFrame:
 
 def read_rows(path: Path) -> Iterator[TrialRow]:
     """The rows of `trials.csv`; errors as for `read_trials`."""
+    kinds = {"cell_id": str, **OUTCOME, "right": int}
     for table in read_trials(path):
-        right = table["right"].tolist() if "right" in table else [None] * len(table)
-        columns = (table[name] for name in ("cell_id", *OUTCOME))
-        for (cell_id, *values), found in zip(zip(*columns, strict=True), right, strict=True):
-            yield TrialRow(cell_id, *map(_plain, OUTCOME.values(), values))._replace(right=found)
+        there = {name: kind for name, kind in kinds.items() if name in table}
+        for values in zip(*(table[name] for name in there), strict=True):
+            yield TrialRow(**dict(zip(there, map(_plain, there.values(), values), strict=True)))
 
 
 def _plain(kind: type, value: Any) -> Any:
@@ -283,6 +290,9 @@ def _checked(path: Path, chunk: int) -> Iterator[pd.DataFrame]:
                 if not _is_right(part):
                     raise ValueError("a value is out of range")
                 if len(part):
+                    for name in LATER:
+                        if name not in part:
+                            part[name] = pd.Series(pd.NA, index=part.index, dtype=_FORMAT["dtype"][name])
                     yield part
     except ConfigError:
         raise
@@ -291,13 +301,15 @@ def _checked(path: Path, chunk: int) -> Iterator[pd.DataFrame]:
 
 
 def _is_right(part: pd.DataFrame) -> bool:
-    if not set(TRIAL_COLUMNS) <= set(part):
+    if not set(_FIRST) <= set(part):
         return False
+    kinds = {name: kind for name, kind in {**OUTCOME, **BUDGET}.items() if name in part}
     allowed = {str: STATUSES, bool: [0, 1, pd.NA]}
-    counts = part[[name for name, kind in (*OUTCOME.items(), *BUDGET.items()) if kind is int and name in part]]
-    known = (part[name].isin(allowed[kind]).all() for name, kind in OUTCOME.items() if kind in allowed)
+    known = (part[name].isin(allowed[kind]).all() for name, kind in kinds.items() if kind in allowed)
+    counts = (part[name] for name, kind in kinds.items() if kind is int)
     # old pandas gives numbers beyond 64 bits another type than it is told
-    return bool(all(known) and (counts.dtypes == "int64").all() and (counts.to_numpy() >= 0).all())
+    right = (each.dtype == _FORMAT["dtype"][each.name] and (each.dropna() >= 0).all() for each in counts)
+    return all(known) and all(right)
 
 
 def _fault(path: Path) -> str | None:
@@ -305,7 +317,7 @@ def _fault(path: Path) -> str | None:
     with reading(path) as raw, io.TextIOWrapper(raw, encoding="utf-8", newline="") as file:
         reader = csv.DictReader(file, restval="")
         try:
-            missing = [name for name in TRIAL_COLUMNS if name not in (reader.fieldnames or ())]
+            missing = [name for name in _FIRST if name not in (reader.fieldnames or ())]
             if missing:
                 return f": column {missing[0]} is missing"
             faults = (f":{reader.line_num}: {fault}" for row in reader for fault in _faults(row))
@@ -317,9 +329,10 @@ def _fault(path: Path) -> str | None:
 
 
 def _faults(row: Mapping[str, str]) -> Iterator[str]:
-    for name, kind in (*TRIAL_COLUMNS.items(), *((name, kind) for name, kind in BUDGET.items() if name in row)):
+    for name, kind in {**TRIAL_COLUMNS, **BUDGET}.items():
         right, what = _STATUS if name == "status" else _RIGHT[kind]
-        if not right(row[name]):
+        lacking = name not in row or (name in LATER and not row[name])
+        if not lacking and not right(row[name]):
             yield f"{name}: {show(row[name])} is not {what}"
 
 

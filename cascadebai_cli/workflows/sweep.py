@@ -11,7 +11,7 @@ import pandas as pd
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.running.runner import Backend, Failures, Repeat
-from cascadebai_cli.running.sweep import WHOLE, OpenSweep, Shard, Sweep, shard_of
+from cascadebai_cli.running.sweep import WHOLE, OpenSweep, Shard, Sweep, shard_of, warn_of_damage
 from cascadebai_cli.running.watch import SILENT, Counter, Watch
 from cascadebai_cli.store.columns import FAILURES, JOURNAL, PLACE, STATUSES
 from cascadebai_cli.store.intervals import limits_of, relative_half_width, trials_of
@@ -121,8 +121,12 @@ def missing(request: Request) -> Missing:
     return Missing(cells, len(task.cells), task.wanted(stored), seconds)
 
 
-def collect(request: Request) -> Swept:
+def collect(request: Request, *, watch: Watch = SILENT) -> Swept:
     """Write the tables from the trials that are there; of those below the number of trials only that is given.
+
+    Args:
+        request: what and where.
+        watch: is told of damage.
 
     Raises:
         ConfigError: if the config is not usable, or the directory holds no trials of it.
@@ -132,6 +136,7 @@ def collect(request: Request) -> Swept:
     if not (task.directory / JOURNAL).exists():
         raise ConfigError(f"{task.directory} holds no {JOURNAL} to collect from; sweep first, or give another --out")
     with task.opened() as opened:
+        warn_of_damage(opened.stored, watch, "is missing")
         asked = request.given.trials is not None or not isinstance(task.study.trials, int)
         return Swept(task.directory, opened.collect(asked_only=asked))
 
@@ -225,8 +230,7 @@ def _run(
 
 def _announce(opened: OpenSweep, to_run: int, watch: Watch) -> None:
     wanted = opened.sweep.wanted(opened.stored)
-    if opened.stored.damaged:
-        watch.remark(f"{opened.stored.damaged} damaged lines of the journal are left out; their trials run again")
+    warn_of_damage(opened.stored, watch, "runs again")
     extra = opened.rows_beyond
     if extra:
         watch.remark(
@@ -330,8 +334,7 @@ def merge(directories: Sequence[Path], *, out: Path, watch: Watch = SILENT) -> M
     parts = [(directory, read_manifest(directory)) for directory in dict.fromkeys(directories)]
     manifest = merged_manifest(parts)
     stored = merged_rows([(directory, _rows(directory, made)) for directory, made in parts])
-    if stored.damaged:
-        watch.remark(f"{count(stored.damaged)} damaged lines of the journals are left out")
+    warn_of_damage(stored, watch, "is missing")
     cells = grid_of(out, manifest)
     with only_writer(out) as held:
         _refuse_used(out)

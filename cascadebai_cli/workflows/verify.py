@@ -336,7 +336,7 @@ def _check_rows(artefact: Baseline, means: _Means, watch: Watch) -> Iterator[str
         f"{_place(artefact, position)}, trial {trial}: {outcome_text(old)} in the reference, {outcome_text(new)} here"
         for position, found in sorted(rows.items())
         for trial, new in sorted(found.items())
-        if new.outcome != (old := artefact.rows[position][trial]).outcome
+        if new.contradicts(old := artefact.rows[position][trial])
     ]
     yield from _first("bit for bit", [*raised, *differing], "trials")
 

@@ -247,6 +247,38 @@ def test_a_sweep_refuses_a_directory_that_another_one_writes_to(config, tmp_path
     assert sweep(config, tmp_path / "out").code == 0
 
 
+# Lines of the journal that cannot be read
+
+
+def broken(directory: Path, *numbers: int) -> None:
+    """A directory some lines of whose journal are damaged."""
+    path = directory / "trials.journal"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(b"?" + line[1:] if i in numbers else line for i, line in enumerate(lines)))
+
+
+@pytest.mark.parametrize(
+    ("more", "fate"), [(("-q",), "runs again"), ((), "runs again"), (("--collect", "-q"), "is missing")], ids=str
+)
+def test_damage_is_said_however_quiet_a_sweep_is(config, tmp_path, expected, more, fate):
+    """It is about what is kept, no progress and no remark."""
+    broken(tmp_path / "expected", 3, 7)
+    done = call("sweep", config, "--out", tmp_path / "expected", "--backend", "sequential", *more)
+    told = f"warning: 2 damaged lines of the journal are left out; a trial that no other line holds {fate}\n"
+    assert done.err.startswith(told)
+    assert (done.code, "2 trials are missing" in done.err) == ((1, True) if "--collect" in more else (0, False))
+    assert (tables(tmp_path / "expected") == expected) == (done.code == 0)
+
+
+def test_damage_is_said_by_a_quiet_merge(config, tmp_path, expected):
+    broken(tmp_path / "expected", 5)
+    code, _, err = call("merge", tmp_path / "expected", "--out", tmp_path / "out", "--quiet")
+    assert code == 1
+    assert err.startswith(
+        "warning: 1 damaged line of the journal is left out; a trial that no other line holds is missing\n"
+    )
+
+
 # Tables without the journal that they were made from
 
 

@@ -7,10 +7,11 @@ from zlib import crc32
 import numpy as np
 import pytest
 
-from cascadebai_cli.errors import CascadeError
+from cascadebai_cli.errors import CascadeError, ConfigError
 from cascadebai_cli.store.columns import TrialRow
 from cascadebai_cli.store.files import write_atomically
-from cascadebai_cli.store.journal import JOURNAL, Journal, decode, encode, read_journal
+from cascadebai_cli.store.journal import JOURNAL, Journal, decode, encode, read_journal, withdraw
+from cascadebai_cli.version import __version__
 
 ROWS = [
     TrialRow("00112233445566aa", 0, "stopped", 12345678901, 99, True, 0.25),
@@ -93,6 +94,51 @@ def test_what_no_sweep_writes_is_damage_whatever_its_checksum(tmp_path, text):
     stored = read_journal(tmp_path)
     assert keys(stored) == [("00112233445566aa", 0)]
     assert stored.damaged == 1
+
+
+OF_TODAY = [
+    (b"00112233445566aa,0,stopped,12345678901,99,1,0.250000,171540b2\n", ROWS[0]),
+    (b"00112233445566aa,1,capped,10,20,,1.500000,8f7efc03\n", ROWS[1]),
+    (b"ffeeddccbbaa0011,2,answered,7,8,0,0.001000,3,c6c25f88\n", ROWS[2]._replace(trial=2, status="answered", right=3)),
+]
+"""Lines as every version wrote them so far, and their rows."""
+
+
+def line_of(text: str) -> bytes:
+    return f"{text},{crc32(text.encode()):08x}\n".encode()
+
+
+@pytest.mark.parametrize(("line", "row"), OF_TODAY)
+def test_the_lines_of_journals_that_are_kept_are_pinned(line, row):
+    assert decode(line) == row
+    assert encode(row) == line
+
+
+@pytest.mark.parametrize("ending", [b"", b"00112233445566aa,5,stopped,5,6,"])
+def test_columns_of_a_newer_version_are_named_and_nothing_is_cut_off(tmp_path, ending):
+    """Two lines of two versions, among lines without these columns."""
+    newer = (
+        line_of("00112233445566aa,3,stopped,5,6,1,0.1,,pages=7"),
+        line_of("00112233445566aa,4,new,5,6,1,0.1,,dwell=1"),
+    )
+    content = encode(ROWS[0]) + newer[0] + b"damage\n" + newer[1] + ending
+    (tmp_path / JOURNAL).write_bytes(content)
+    with pytest.raises(ConfigError) as error:
+        read_journal(tmp_path)
+    assert str(error.value) == (
+        f"{tmp_path / JOURNAL}: cascadebai {__version__} does not know column pages and column dwell, which it "
+        "could not keep; use the newer version that wrote this file, or another directory"
+    )
+    with pytest.raises(ConfigError):
+        withdraw(tmp_path, {"00112233445566aa"})
+    assert (tmp_path / JOURNAL).read_bytes() == content
+
+
+@pytest.mark.parametrize("further", ["7", "=7", "9=7", "a b=7", ""])
+def test_further_values_without_a_name_are_damage(tmp_path, further):
+    (tmp_path / JOURNAL).write_bytes(encode(ROWS[0]) + line_of(f"00112233445566aa,3,stopped,5,6,1,0.1,,{further}"))
+    stored = read_journal(tmp_path)
+    assert (keys(stored), stored.damaged) == ([("00112233445566aa", 0)], 1)
 
 
 def test_a_trial_written_twice_counts_once(tmp_path):
