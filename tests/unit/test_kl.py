@@ -70,6 +70,21 @@ def test_tighter_with_more_observations(mean):
     assert (np.diff(kl_upper(mean, T, 0.1)) <= 0).all()
 
 
+@settings(max_examples=300)
+@given(observations(), ALPHAS)
+def test_a_click_lowers_no_bound_and_a_skip_raises_none(observed, alpha):
+    """So items of different means, whose counts differ by at most one, rank as their bounds do: `blur` is 0."""
+    S, T = observed
+    before, click, skip = ((kl_lower(s / t, t, alpha), kl_upper(s / t, t, alpha)) for s, t in _next(S, T))
+    assert click[1] >= before[1] - 1e-14
+    assert skip[0] <= before[0] + 1e-14
+
+
+def _next(S, T):
+    """As it is, after a click and after a skip."""
+    return (S, T), (S + 1, T + 1), (S, T + 1)
+
+
 def test_a_bound_does_not_depend_on_its_neighbours():
     rng = np.random.default_rng(0)
     T = rng.integers(1, 10**6, (40, 33))
