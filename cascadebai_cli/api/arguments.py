@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from cascadebai_cli.errors import ConfigError, suggest
-from cascadebai_cli.learners.own import enter, live_class, load_plugin
+from cascadebai_cli.learners.own import enter, load_plugin
 from cascadebai_cli.learners.protocol import Learner
 from cascadebai_cli.learners.registry import ALGORITHMS, find_algorithm
 from cascadebai_cli.model.problem import Instance
@@ -245,7 +245,7 @@ def algorithm_of(given: Any) -> Any:
 
 def _entered(made: type) -> str:
     algorithm = enter(made)
-    if live_class(algorithm) is None and load_plugin(algorithm) is not made:
+    if load_plugin(algorithm) is not made:
         raise ConfigError(
             f"{algorithm} is not the class that was used before: its module was loaded anew; restart Python"
         )

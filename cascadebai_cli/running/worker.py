@@ -7,8 +7,10 @@ import time
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
+from hashlib import sha256
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -16,11 +18,13 @@ import numpy as np
 from cascadebai_cli.engines.jobs import Enough, Job, Paused, Run
 from cascadebai_cli.engines.simulate import ENGINES, Engine, Trial, new_job, simulate
 from cascadebai_cli.errors import CascadeError
+from cascadebai_cli.learners.own import LIVE, plugin_code
 from cascadebai_cli.learners.protocol import Learner
 from cascadebai_cli.model.problem import Instance, IntArray
 from cascadebai_cli.store.columns import TrialRow
 from cascadebai_cli.store.trials import row_of
 from cascadebai_cli.study.cells import Cell
+from cascadebai_cli.version import __version__
 
 # --- The only place where generators of trials are made -------------------------------------------------------------
 
@@ -126,11 +130,6 @@ class Block(NamedTuple):
     begun: tuple[Begun, ...] = ()
 
 
-def engine_versions() -> dict[str, int]:
-    """Version of each engine of this program."""
-    return {name: engine.version for name, engine in ENGINES.items()}
-
-
 @dataclass(frozen=True)
 class Settings:
     """What is the same for all blocks of a sweep.
@@ -139,14 +138,12 @@ class Settings:
         seed: the root seed.
         fail_fast: whether a block ends at its first trial that raises.
         with_items: whether finished trials carry the items found and the clicks expected.
-        engine_versions: of the parent; a worker with others refuses.
         seconds: after which trials that run side by side are handed back, those that have not ended paused.
     """
 
     seed: int
     fail_fast: bool = False
     with_items: bool = False
-    engine_versions: Mapping[str, int] = field(default_factory=engine_versions)
     seconds: float = HAND_BACK_SECONDS
 
 
@@ -207,17 +204,61 @@ def _follow(parent: int) -> None:
     os._exit(1)
 
 
-def run_blocks(settings: Settings, blocks: list[Block]) -> list[BlockResult]:
-    """Run blocks one after the other, each process on one thread.
+def _hash_of_package() -> str:
+    folder = Path(__file__).parents[1]
+    files = sorted((path.relative_to(folder).as_posix(), path.read_bytes()) for path in folder.rglob("*.py"))
+    return sha256(repr(files).encode()).hexdigest()
+
+
+PACKAGE = _hash_of_package()
+"""Hash of the sources of this package, as they were when this process began to work."""
+
+
+@dataclass(frozen=True)
+class Code:
+    """What a parent runs: rows of two versions must not mix.
+
+    Args:
+        own: learner of one's own -> hash of its code.
+        live: those of them that no process could import -> the class.
+        version, package: of this package, and the hash of its sources.
+    """
+
+    own: Mapping[str, str]
+    live: Mapping[str, type]
+    version: str = __version__
+    package: str = PACKAGE
+
+
+def code_of(cells: Sequence[Cell]) -> Code:
+    """The code that runs these cells in this process."""
+    own = {cell.spec.algorithm: plugin_code(cell.spec.algorithm) for cell in cells if cell.is_own}
+    return Code(own, {name: LIVE[name] for name in own if name in LIVE})
+
+
+def run_checked(code: Code, settings: Settings, blocks: list[Block]) -> list[BlockResult]:
+    """`run_blocks` in a worker that has the code of its parent.
 
     Raises:
-        CascadeError: if this process has another version of the engines than the parent.
+        CascadeError: if it has not.
     """
-    if settings.engine_versions != engine_versions():
+    if code.package != PACKAGE:
         raise CascadeError(
-            f"a worker has the engine versions {engine_versions()}, the sweep {settings.engine_versions}; "
-            "install the same cascadebai on all machines"
+            f"a worker holds other sources of cascadebai (version {__version__}) than the sweep "
+            f"(version {code.version}); install the same cascadebai on all machines and restart the workers"
         )
+    LIVE.update(code.live)
+    for name in {block.cell.spec.algorithm for block in blocks if block.cell.is_own}:
+        if code.own[name] != plugin_code(name):
+            raise CascadeError(
+                f"{name}: a worker holds other code than the sweep, of it or of what it imports; restart the workers "
+                "of a cluster, undo changes made since the sweep began, or sweep with the new code into another --out"
+            )
+    return run_blocks(settings, blocks)
+
+
+def run_blocks(settings: Settings, blocks: list[Block]) -> list[BlockResult]:
+    """Run blocks one after the other, each process on one thread."""
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1):

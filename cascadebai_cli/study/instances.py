@@ -3,7 +3,6 @@
 import inspect
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -20,7 +19,7 @@ from pydantic import (
 )
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.learners.own import in_words, is_own, own_hash, own_module
+from cascadebai_cli.learners.own import in_words, is_own, own_hash, own_object
 from cascadebai_cli.model import problem
 from cascadebai_cli.model.click_rates import ClickRateFile
 from cascadebai_cli.model.formula import evaluate
@@ -172,13 +171,11 @@ def weight_of(
 OWN = "module:function"
 """How such a name looks, and the tag of the class below."""
 
-Weights = Callable[..., Any]
-
 
 def _importable(name: str, info: ValidationInfo) -> str:
     if context_of(info).runs:
         try:
-            load_family(name)
+            own_object(name, "function")
         except ConfigError as error:
             raise mistake(str(error)) from None
     return name
@@ -200,7 +197,7 @@ class Own(SizedEntry):
     def known_keys(cls, data: dict[str, Any], info: ValidationInfo) -> list[str]:
         """The fields and the options of the function; anything, while the function is not known or not to be run."""
         try:
-            options = _options(load_family(str(data.get("family")))) if context_of(info).runs else None
+            options = _options(own_object(str(data.get("family")), "function")) if context_of(info).runs else None
         except ConfigError:
             options = None
         return list(data) if options is None else [*cls.model_fields, *options]
@@ -208,7 +205,7 @@ class Own(SizedEntry):
     @property
     def code(self) -> str:
         """Hash of all code that the function runs."""
-        return family_code(self.family)
+        return own_hash(self.family, "function")
 
     def family_in(self, folder: Path, seed: int) -> ItemsAt:
         """What gives the items at each point of the grid."""
@@ -225,7 +222,7 @@ class Own(SizedEntry):
         return problem.explicit(first.tolist())
 
     def _weights(self, L: int, K: int) -> FloatArray:
-        function = load_family(self.family)
+        function = own_object(self.family, "function")
         try:
             weights = np.array(function(L=L, K=K, **(self.model_extra or {})), dtype=np.float64)
         except (Exception, SystemExit) as error:
@@ -236,32 +233,7 @@ class Own(SizedEntry):
         return weights
 
 
-@lru_cache(maxsize=32)
-def load_family(name: str) -> Weights:
-    """The function of that name, `module:function`.
-
-    Raises:
-        ConfigError: if there is none, or the module cannot be imported.
-    """
-    module_name, _, function_name = name.partition(":")
-    module = own_module(name, "folder.file:function")
-    made = getattr(module, function_name, None)
-    if not inspect.isfunction(made):
-        there = [key for key, value in vars(module).items() if inspect.isfunction(value)]
-        own = [key for key in there if vars(module)[key].__module__ == module.__name__]
-        raise ConfigError(
-            f"{name}: {module_name} has no function '{function_name}'; its functions are {', '.join(own) or 'none'}"
-        )
-    return made
-
-
-@lru_cache(maxsize=32)
-def family_code(name: str) -> str:
-    """Hash of all code that the function runs (`sources`): rows of an older version do not mix with newer ones."""
-    return own_hash(name, load_family(name).__module__)
-
-
-def _options(function: Weights) -> list[str] | None:
+def _options(function: Callable[..., Any]) -> list[str] | None:
     """Names of what a function takes beyond `L` and `K`; `None` if it takes anything."""
     parameters = inspect.signature(function).parameters
     if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values()):

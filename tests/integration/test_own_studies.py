@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 from sweeps import call, finished, refusal, sweep, tables
 
+from cascadebai_cli.learners.own import own_hash, own_object
 from cascadebai_cli.running.runner import Repeat
 from cascadebai_cli.study.config import Given, load_study, setting
-from cascadebai_cli.study.instances import family_code, load_family
 
 
 def test_set_changes_cells_and_stands_in_the_command_that_repeats_a_trial(config: Path, tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def stranger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     made = tmp_path / "reference" / "small"
     assert call("sweep", config, "--out", made, "--n-jobs", 1, "--quiet").code == 0
     trace(tmp_path).unlink()
-    for cached in (load_family, family_code):
+    for cached in (own_object, own_hash):
         cached.cache_clear()
     monkeypatch.delitem(sys.modules, module.stem)
     return made

@@ -7,8 +7,7 @@ import pytest
 from sweeps import ROOT, call, finished, sweep, write_config
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.learners import own as sources
-from cascadebai_cli.learners.own import load_plugin, plugin_code
+from cascadebai_cli.learners import own as own_code
 from cascadebai_cli.study.config import load_study, own_learner
 
 UNIFORM = "experiments.uniform_kl:UniformKL"
@@ -40,7 +39,7 @@ class Half:
 
 def forget(*modules):
     """As in a new process: what was imported and hashed is imported and hashed again."""
-    for cached in (load_plugin, plugin_code, sources._file):
+    for cached in (own_code.own_object, own_code.own_hash, own_code._file):
         cached.cache_clear()
     for name in modules:
         sys.modules.pop(name, None)

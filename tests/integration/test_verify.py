@@ -16,7 +16,7 @@ import cascadebai_cli.engines.skip_count as counting
 import cascadebai_cli.learners.cascadebai as algorithm
 import cascadebai_cli.running.worker as worker
 from cascadebai_cli.engines.simulate import EngineName
-from cascadebai_cli.learners.own import load_plugin, plugin_code
+from cascadebai_cli.learners.own import own_hash, own_object
 from cascadebai_cli.running.worker import trial_seed
 from cascadebai_cli.workflows.verify import MOST_STEPS, evenly, load_baseline, watched
 
@@ -337,7 +337,7 @@ def stranger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     result = call("sweep", tmp_path / "small.yaml", "--out", made, *more)
     assert result.code == 0
     trace(tmp_path).unlink()
-    for cached in (load_plugin, plugin_code):
+    for cached in (own_object, own_hash):
         cached.cache_clear()
     monkeypatch.delitem(sys.modules, module.stem)
     return made

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from sweeps import environment
 
-from cascadebai_cli.learners.own import enter, is_live, live_class, live_code, live_hash
+from cascadebai_cli.learners.own import enter, is_live, live_hash, load_plugin, plugin_code
 from cascadebai_cli.learners.racing import RacingLearner
 
 CELL = """\
 import math
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 import numpy as np
 from cascadebai_cli.learners.bounds import kl_upper
 
@@ -52,6 +52,9 @@ class Mine(Base):
     @property
     def finished(self):
         return math.pi > self.L
+    @cached_property
+    def often(self):
+        return self.L * 11
     @staticmethod
     def pick(x):
         return helper(x)
@@ -97,6 +100,7 @@ def test_comments_blanks_and_what_is_not_used_do_not_count(old: str, new: str) -
         ("x + STEP", "x - STEP"),
         ("more=2", "more=3"),
         ("x * 7", "x * 8"),
+        ("self.L * 11", "self.L * 12"),
         ("max, 0.5", "max, 0.25"),
         ("max, 0.5", "min, 0.5"),
         ("Settings(5)", "Settings(6)"),
@@ -128,6 +132,21 @@ def test_it_is_the_same_in_another_process() -> None:
         assert done.stdout.strip() == hash_of()
 
 
+def test_what_a_class_is_made_with_counts_and_a_name_without_a_value_is_none() -> None:
+    cell = """\
+    def made(x):
+        class Mine:
+            def select(self):
+                return x, later
+        if x < 0:
+            later = 1
+        return Mine
+    Mine = made({})
+    """
+    one, same, other = (hash_of(textwrap.dedent(cell).format(x)) for x in (1, 1, 2))
+    assert one == same != other
+
+
 def test_circles_have_an_end() -> None:
     cell = """\
     class Mine:
@@ -147,5 +166,4 @@ def test_what_stands_in_a_module_is_called_by_its_name() -> None:
     mine = classes(CELL)["Mine"]
     algorithm = enter(mine)
     assert algorithm == f"__main__:Mine#{live_hash(mine)}"
-    assert (live_class(algorithm), live_code(algorithm)) == (mine, live_hash(mine))
-    assert live_code("module:Class") is None
+    assert (load_plugin(algorithm), plugin_code(algorithm)) == (mine, live_hash(mine))
