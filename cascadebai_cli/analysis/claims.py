@@ -196,8 +196,8 @@ def claims_of_config(results: Results) -> list[Claim]:
 
 def claims_of(results: Results) -> list[Claim]:
     """All claims that a study can be held to, those of its figure first."""
-    by_kind = {"scaling": _scaling, "curves": _curves, "bars": order_claims}
-    found = list(by_kind[results.plot_kind](results)) if results.plot_kind in by_kind else []
+    about = results.study.plot.figure.about
+    found = {"growth": _scaling, "learners": _curves, "orders": order_claims}[about](results) if about else ()
     return [*found, *_bounds(results), *_errors(results)]
 
 
@@ -345,7 +345,7 @@ def _errors(results: Results) -> Iterator[Claim]:
         return
     summary = results.summary.assign(stopped=results.summary["n"] - results.summary["n_capped"])
     main = summary["learner"] == results.main_learner
-    if results.plot_kind != "bars" or main.all():
+    if results.study.plot.figure.about != "orders" or main.all():
         yield _right(summary, "the items found are right with probability at least")
         return
     yield _right(summary[main], f"the items found by {results.main_learner} are right with probability at least")

@@ -32,6 +32,7 @@ from cascadebai_cli.store.columns import (
     WEIGHTED_FITS_CSV,
 )
 from cascadebai_cli.store.results import Results
+from cascadebai_cli.study.kinds import KINDS
 from cascadebai_cli.text.table import Table
 
 # --- The tables that go with a study --------------------------------------------------------------------------------
@@ -78,18 +79,14 @@ def _all_of(results: Results, allow_capped: bool) -> Iterator[tuple[str, pd.Data
     yield WEIGHTED_FITS_CSV, weighted_fits_table(results, allow_capped=allow_capped), weighted_fits_printed
     yield MODELS_CSV, models_table(results, allow_capped=allow_capped), models_printed
     yield BOUND_FITS_CSV, slopes_table(results), slopes_printed
-    if results.plot_kind == "curves":
+    about = results.study.plot.figure.about
+    if about == "learners":
         yield RATIOS_CSV, ratios_table(results), ratios_printed
-    if results.plot_kind == "bars":
+    if about == "orders":
         yield ORDERS_CSV, orders_table(results), orders_printed
 
 
 # --- The numbers that a figure shows, as a table for readers --------------------------------------------------------
-
-
-MEASURED = ["n", "mean_steps", "sd_steps", "ci_low", "ci_high", "n_capped"]
-ERRORS = ["budget", "n", "error_rate", "error_low", "error_high", "mean_right"]
-BOUNDS = ["lower", "mean_steps", "upper", "upper_over_measured"]
 
 
 def figure_data(results: Results, kind: str) -> pd.DataFrame:
@@ -97,14 +94,14 @@ def figure_data(results: Results, kind: str) -> pd.DataFrame:
 
     Names and sizes that are the same everywhere are left out, `K` is always there.
     """
-    if kind == "schematic":
+    figure = KINDS[kind]
+    if not figure.data:
         return pd.DataFrame()
-    if kind == "bounds":
-        table = bounds_of_results(results)
-        return _shown(table[table["learner"] == results.main_learner], BOUNDS)
-    if kind == "scaling":
-        return _shown(_with_fit(results), [*MEASURED, "fitted"])
-    return _shown(results.summary, ERRORS if kind == "error" else MEASURED)
+    table = _with_fit(results) if figure.beside == "fit" else results.summary
+    if figure.beside == "bounds":
+        bounds = bounds_of_results(results)
+        table = bounds[bounds["learner"] == results.main_learner]
+    return _shown(table, figure.data)
 
 
 def _shown(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import typer
 
 from cascadebai_cli.errors import CascadeError, ConfigError
+from cascadebai_cli.study.kinds import KINDS
 
 # --- What a shell offers behind a tab: configs, result directories, kinds of figures, names of a config -------------
 
@@ -30,8 +31,6 @@ def result_directories(incomplete: str) -> list[str]:
 
 def kinds(incomplete: str) -> list[str]:
     """Kinds of figures."""
-    from cascadebai_cli.workflows.choices import KINDS
-
     return [kind for kind in KINDS if kind.startswith(incomplete)]
 
 

@@ -9,6 +9,7 @@ import typer
 from cascadebai_cli.cli.console import Terminal, end_with, say
 from cascadebai_cli.cli.options import Average, ResultDirectories, configs, kinds, path_of, some_path
 from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.study.kinds import KINDS
 
 WIDTHS = ("column", "text")
 
@@ -38,7 +39,7 @@ def plot(
     ] = None,
     kind: Annotated[
         str | None,
-        typer.Option(metavar="KIND", autocompletion=kinds, help="scaling, curves, bars, bounds, error or schematic."),
+        typer.Option(metavar="KIND", autocompletion=kinds, help=f"{' or '.join(', '.join(KINDS).rsplit(', ', 1))}."),
     ] = None,
     x: Annotated[
         str | None, _word("COLUMN", "K, L, delta, epsilon, gap, or an option of a learner, such as sigma.")

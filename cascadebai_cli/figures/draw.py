@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,6 +36,7 @@ from cascadebai_cli.figures.layout import (
     set_scales,
     spread,
 )
+from cascadebai_cli.figures.schematic import draw_schematic
 from cascadebai_cli.figures.style import (
     LOOKS,
     MEASURED,
@@ -48,18 +48,13 @@ from cascadebai_cli.figures.style import (
     no_warnings_of_glyphs,
     style_of,
 )
-from cascadebai_cli.study.plot import NAMES, Kind
+from cascadebai_cli.study.kinds import of_each_kind
+from cascadebai_cli.study.plot import NAMES, Plot
 from cascadebai_cli.text.numbers import count, is_missing
 
 # --- Panels of points and lines: means against a number, their fit, and the bounds around them ----------------------
 
 
-FORMATS: Mapping[Kind, Format] = {
-    "scaling": Format(columns=2, panel_height=2.2, rest=(0.2, 0.6), centred=True),
-    "curves": Format(columns=2, panel_height=2.4),
-    "error": Format(columns=3, panel_height=2.0, per_page=9),
-    "bounds": Format(columns=3, panel_height=2.0, rest=(0.25, 0.75), legend_inside=True),
-}
 FIT, BAND = "red", "cyan"
 FIT_LABELS = ("fitted curve", "95 % confidence band of the fit")
 UPPER, LOWER, BETWEEN = "#b22222", "#2e7d32", "0.93"
@@ -70,17 +65,12 @@ UPPER_LABEL = r"upper bound (probability $1 - \delta$)"
 LOWER_LABEL = "lower bound (any algorithm, mean)"
 
 
-def form_of_lines(chart: Chart) -> Format:
-    """Sizes of a figure of its kind."""
-    return FORMATS[chart.plot.kind]
-
-
 def draw_lines(chart: Chart, page: Page, panels: Sequence[Panel]) -> Figure:
-    """A page of panels of the kind `scaling`, `curves`, `error` or `bounds`."""
-    figure, places = empty_page(page, form_of_lines(chart))
+    """A page of panels of points and lines, with what stands beside them."""
+    figure, places = empty_page(page)
     for i, (axes, panel) in enumerate(zip(places, panels, strict=True)):
         _draw_lines_of(axes, panel, chart)
-        set_scales(axes, panel, chart, named=chart.plot.kind != "bounds" or i % page.columns == 0)
+        set_scales(axes, panel, chart, named=chart.plot.figure.beside != "bounds" or i % page.columns == 0)
         axes.set_title(page.title(figure, i, panel.title), y=1.0)
     _draw_legend(figure, page, chart)
     return figure
@@ -88,11 +78,11 @@ def draw_lines(chart: Chart, page: Page, panels: Sequence[Panel]) -> Figure:
 
 def _draw_lines_of(axes: Axes, panel: Panel, chart: Chart) -> None:
     for series in panel.series:
-        if chart.plot.kind == "bounds":
+        if chart.plot.figure.beside == "bounds":
             _draw_between(axes, series)
         else:
             # The first line is what the figure is about: it lies on top, but below a fit.
-            base = 1 if chart.plot.kind == "scaling" else 2
+            base = 1 if chart.plot.figure.beside == "fit" else 2
             _draw_series(axes, series, chart, base + 1 - series.number / len(chart.lines))
         if series.fit is not None:
             _draw_fit(axes, series.fit)
@@ -100,10 +90,10 @@ def _draw_lines_of(axes: Axes, panel: Panel, chart: Chart) -> None:
 
 def look_of(chart: Chart, series: Series) -> Look:
     """How a series is drawn; the only one beside a fit, or between bounds, has its own colour."""
-    if chart.plot.kind == "scaling" and len(chart.lines) == 1:
+    if chart.plot.figure.beside == "fit" and len(chart.lines) == 1:
         return POINTS
     look = LOOKS[series.number % len(LOOKS)]
-    return look._replace(dash="none") if chart.plot.kind == "scaling" else look
+    return look._replace(dash="none") if chart.plot.figure.beside == "fit" else look
 
 
 def _mean_label(chart: Chart) -> str:
@@ -197,9 +187,9 @@ def _draw_legend(figure: Figure, page: Page, chart: Chart) -> None:
 
 
 def _legend_columns(chart: Chart, page: Page) -> int:
-    if chart.plot.kind == "bounds":
+    if chart.plot.figure.beside == "bounds":
         return page.columns
-    return 99 if chart.plot.kind in ("curves", "error") else 3 if page.lettered else 1
+    return 99 if chart.plot.figure.beside is None else 3 if page.lettered else 1
 
 
 # --- Mean steps as grouped bars on a log axis, as in Figures 1 and 4 ------------------------------------------------
@@ -229,8 +219,6 @@ class Sizes:
 
 SINGLE = Sizes(title=9, group=8, count=6.5, line=0.7)
 GRID = Sizes(title=7.5, group=5.5, count=5.5, line=0.5)
-FORM_SINGLE = Format(columns=1, panel_height=2.2, rest=(1.0, 1.0))
-FORM_GRID = Format(columns=2, panel_height=1.05, rest=(1.0, 1.0), per_page=16)
 
 
 @dataclass(frozen=True)
@@ -247,11 +235,6 @@ class BarLook:
         red, green, blue = to_rgb(self.color)
         is_dark = 0.3 * red + 0.59 * green + 0.11 * blue < DARK
         return "white" if self.hatch and is_dark else "black"
-
-
-def form_of_bars(chart: Chart) -> Format:
-    """Sizes of a figure of one panel, or of several."""
-    return FORM_SINGLE if len(chart.panels) == 1 else FORM_GRID
 
 
 def draw_bars(chart: Chart, page: Page, panels: Sequence[Panel]) -> Figure:
@@ -403,29 +386,45 @@ class Drawer(NamedTuple):
     """How a kind of figure is drawn.
 
     Attributes:
-        form: sizes of a figure.
-        page: the panels of a page -> the page.
+        page: chart, page and its panels -> the page; of a kind that shows no cells, nothing -> the picture.
+        form: sizes of a figure; none of a kind that shows no cells.
+        alone: sizes of a figure of one panel, if they are others.
     """
 
-    form: Callable[[Chart], Format]
-    page: Callable[[Chart, Page, Sequence[Panel]], Figure]
+    page: Callable[..., Figure]
+    form: Format | None = None
+    alone: Format | None = None
 
 
-_LINES = Drawer(form_of_lines, draw_lines)
-DRAWERS: Mapping[Kind, Drawer] = MappingProxyType(
-    {"scaling": _LINES, "curves": _LINES, "error": _LINES, "bounds": _LINES, "bars": Drawer(form_of_bars, draw_bars)}
+DRAWERS = of_each_kind(
+    "drawer in figures/draw.py",
+    {
+        "scaling": Drawer(draw_lines, Format(columns=2, panel_height=2.2, rest=(0.2, 0.6), centred=True)),
+        "curves": Drawer(draw_lines, Format(columns=2, panel_height=2.4)),
+        "error": Drawer(draw_lines, Format(columns=3, panel_height=2.0, per_page=9)),
+        "bounds": Drawer(draw_lines, Format(columns=3, panel_height=2.0, rest=(0.25, 0.75), legend_inside=True)),
+        "bars": Drawer(
+            draw_bars,
+            Format(columns=2, panel_height=1.05, rest=(1.0, 1.0), per_page=16),
+            alone=Format(columns=1, panel_height=2.2, rest=(1.0, 1.0)),
+        ),
+        "schematic": Drawer(draw_schematic),
+    },
 )
-"""Those of the kinds of `kinds.KINDS`."""
 
 
-def draw(chart: Chart, own: Mapping[str, Any] = NOTHING) -> list[Figure]:
+def draw(plot: Plot, chart: Chart | None, own: Mapping[str, Any] = NOTHING) -> list[Figure]:
     """The pages of a figure, one or more.
 
     Args:
-        chart: what it shows.
+        plot: what is asked for.
+        chart: what it shows; none if it shows no cells.
         own: settings of matplotlib that go over the shared style.
     """
-    drawer = DRAWERS[chart.plot.kind]
-    pages = pages_of(len(chart.panels), chart.plot, drawer.form(chart))
+    drawer = DRAWERS[plot.kind]
+    if chart is None or drawer.form is None:
+        return [drawer.page()]
+    form = drawer.alone or drawer.form if len(chart.panels) == 1 else drawer.form
+    pages = pages_of(len(chart.panels), plot, form)
     with style_of(own), no_warnings_of_glyphs():
         return [drawer.page(chart, page, chart.panels[page.first : page.first + page.panels]) for page in pages]

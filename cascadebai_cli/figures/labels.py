@@ -8,7 +8,7 @@ import pandas as pd
 from matplotlib.mathtext import MathTextParser
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.figures.chart import KINDS, Chart, Series
+from cascadebai_cli.figures.chart import Chart, Series
 from cascadebai_cli.model.formula import latex
 from cascadebai_cli.store.columns import POINT
 from cascadebai_cli.study.instances import AnyInstance, TwoLevel
@@ -47,7 +47,7 @@ def deal(cells: pd.DataFrame, plot: Plot) -> Deal:
     """
     x = plot.x or _x(cells, plot)
     carried = {_carried(x), *followers(cells, x)}
-    default_lines = tuple(name for name in KINDS[plot.kind].lines if name not in carried)
+    default_lines = tuple(name for name in plot.figure.lines if name not in carried)
     if plot.panels is None:
         lines = default_lines if plot.lines is None else plot.lines
         lines = tuple(name for name in lines if name != x)
@@ -74,7 +74,7 @@ def followers(cells: pd.DataFrame, x: str) -> set[str]:
 
 
 def _x(cells: pd.DataFrame, plot: Plot) -> str:
-    if usual := KINDS[plot.kind].x:
+    if usual := plot.figure.x:
         return usual
     said = {*(plot.panels or ()), *(plot.lines or ())}
     within = cells.groupby(["instance", "learner"], sort=False)[list(DEALT_NUMBERS)].nunique().max()
@@ -95,7 +95,7 @@ def _carried(x: str) -> str:
 
 
 def _panels(cells: pd.DataFrame, plot: Plot, taken: Collection[str]) -> tuple[str, ...]:
-    if KINDS[plot.kind].grouped:
+    if plot.figure.grouped:
         further = [name for name in varying(cells, ("instance", "learner")) if name not in taken]
         return (*further, *(name for name in PANELS_OF_GROUPS if name not in taken))
     wanted = ["instance", *varying(cells, GRID[1:])]
@@ -238,37 +238,31 @@ MEASURE_WORDS: Mapping[str, tuple[str, str]] = {
     "steps_per_sharp_bound": ("Mean steps over the sharp lower bound", "times the sharp lower bound"),
 }
 """What is measured -> the same as the beginning of a title, and behind a number."""
-SCHEMATIC_TITLE = "The optimal items of each instance behind the lower bound"
-SCHEMATIC = (
-    "A grid with a row for each instance from 0 to L and a column for each item from 1 to L. Optimal items are green: "
-    "items 1 to K in instance 0; in instance l up to K item l is white and item K + 1 green instead; in instance l "
-    "above K item l is green and item K white instead."
-)
 
 
-def title_of(chart: Chart | None) -> str:
-    """What a figure shows; without a chart it is the schematic."""
+def title_of(plot: Plot, chart: Chart | None) -> str:
+    """What a figure shows; there is no chart where it shows no cells."""
     if chart is None:
-        return SCHEMATIC_TITLE
-    average = chart.plot.average
+        return plot.figure.title
+    average = plot.average
     return _title(chart) + (f", averaged over {average}, with the intervals of these means" if average else "")
 
 
 def _title(chart: Chart) -> str:
     fitted = any(series.fit is not None for panel in chart.panels for series in panel.series)
     of = " of each learner" if len(chart.lines) > 1 and not fitted else ""
-    title = KINDS[chart.plot.kind].title.format(what=MEASURE_WORDS[chart.y.column][0], of=of, x=chart.x.column)
+    title = chart.plot.figure.title.format(what=MEASURE_WORDS[chart.y.column][0], of=of, x=chart.x.column)
     return title + (" with the fitted curve and its 95 % confidence band" if fitted else "")
 
 
-def alternative(chart: Chart | None) -> str:
+def alternative(plot: Plot, chart: Chart | None) -> str:
     """What a figure shows, in a few sentences with its main numbers."""
     if chart is None:
-        return f"{SCHEMATIC_TITLE}. {SCHEMATIC}"
-    describe = _groups if KINDS[chart.plot.kind].grouped else _curves
+        return f"{plot.figure.title}. {plot.figure.words}"
+    describe = _groups if plot.figure.grouped else _curves
     sentences = list(describe(chart))
     more = [f"And {count(len(sentences) - MOST_NAMED)} more."] if len(sentences) > MOST_NAMED else []
-    return " ".join([f"{title_of(chart)}.", *sentences[:MOST_NAMED], *more])
+    return " ".join([f"{title_of(plot, chart)}.", *sentences[:MOST_NAMED], *more])
 
 
 def _curves(chart: Chart) -> Iterator[str]:

@@ -16,7 +16,7 @@ from matplotlib.path import Path
 from matplotlib.ticker import LogFormatterSciNotation, MaxNLocator, NullFormatter, NullLocator
 from matplotlib.transforms import Affine2D
 
-from cascadebai_cli.figures.chart import KINDS, Chart, Panel
+from cascadebai_cli.figures.chart import Chart, Panel
 from cascadebai_cli.figures.style import COLUMN_WIDTH, TEXT_WIDTH, label_steps, new_figure, panel_letter
 from cascadebai_cli.study.plot import Plot
 from cascadebai_cli.text.numbers import count, parameter
@@ -65,6 +65,7 @@ class Page:
         rest: what of the height is for the legend below, 0 if it stands among the panels.
         lettered: whether panels have letters.
         may_grow: whether the height was not asked for.
+        centred: whether a last panel alone in its row stands in the middle.
     """
 
     width: float
@@ -76,6 +77,7 @@ class Page:
     rest: float
     lettered: bool
     may_grow: bool
+    centred: bool
 
     def title(self, figure: Figure, position: int, parts: Sequence[str]) -> str:
         """Title of a panel, in as many lines as it needs."""
@@ -109,6 +111,7 @@ def _page(
         rest=rest,
         lettered=panels > 1,
         may_grow=plot.height is None,
+        centred=form.centred,
     )
 
 
@@ -128,10 +131,10 @@ def inches(plot: Plot) -> float:
     return named[plot.width] if plot.width is None or isinstance(plot.width, str) else plot.width
 
 
-def empty_page(page: Page, form: Format) -> tuple[Figure, list[Axes]]:
+def empty_page(page: Page) -> tuple[Figure, list[Axes]]:
     """The figure of a page, and the axes of its panels."""
     figure = new_figure(page.width, page.height)
-    if not form.centred or page.columns == 1:
+    if not page.centred or page.columns == 1:
         places: list[Any] = [(page.rows, page.columns, i + 1) for i in range(page.panels)]
         return figure, [figure.add_subplot(*place) for place in places]
     cells = figure.add_gridspec(page.rows, 2 * page.columns)
@@ -221,7 +224,7 @@ def is_log(chart: Chart, axis: str, values: "pd.Series[float]") -> bool:
     if axis == "x":
         far = chart.x.column == "budget" or (chart.x.column != "K" and bool(span >= LOG_X_FROM))
         return far and not chart.x.groups
-    return bool(span > KINDS[chart.plot.kind].log_from) and chart.y.column != "right"
+    return bool(span > chart.plot.figure.log_from) and chart.y.column != "right"
 
 
 def set_scales(axes: Axes, panel: Panel, chart: Chart, *, named: bool = True) -> None:

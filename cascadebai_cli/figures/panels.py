@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.figures.chart import KINDS, Axis, Chart, Panel, Series
+from cascadebai_cli.figures.chart import Axis, Chart, Panel, Series
 from cascadebai_cli.figures.labels import Deal, Labels, deal, varying
 from cascadebai_cli.store.columns import POINT
 from cascadebai_cli.study.plot import GRID, NAMES, Measure, Plot
@@ -47,7 +47,7 @@ def chart_of(cells: pd.DataFrame, plot: Plot, labels: Labels, cap: int | None = 
     refuse_too_many(cells, plot)
     dealt = deal(cells, plot)
     axis, points = _with_x(_with_y(cells, plot.y), dealt.x, labels)
-    if KINDS[plot.kind].grouped and not axis.groups:
+    if plot.figure.grouped and not axis.groups:
         axis, points = _grouped(axis, points)
     lines = _lines(points, dealt.lines)
     panels = [_panel(part, values, dealt, lines, labels) for values, part in _parts(points, dealt.panels)]

@@ -87,4 +87,5 @@ def _errors(done: Plan, answers: Answers) -> "Figure":
         epsilon=question.planned.epsilon,
         directory="",
     )
-    return draw(chart_of(cells, Plot.model_validate({"kind": "error"}), Labels()))[0]
+    plot = Plot.model_validate({"kind": "error"})
+    return draw(plot, chart_of(cells, plot, Labels()))[0]

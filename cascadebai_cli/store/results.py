@@ -16,7 +16,6 @@ from cascadebai_cli.study.config import Study, stored_study
 from cascadebai_cli.study.fields import first_of
 from cascadebai_cli.study.instances import AnyInstance
 from cascadebai_cli.study.learners import LearnerEntry
-from cascadebai_cli.study.plot import Kind
 from cascadebai_cli.text.table import for_shell
 
 
@@ -47,11 +46,6 @@ class Results:
     def has_budget(self) -> bool:
         """Whether learners were asked after a budget of steps."""
         return "budget" in self.summary
-
-    @property
-    def plot_kind(self) -> Kind:
-        """What the study's figure shows."""
-        return self.study.plot.kind
 
     @property
     def instances(self) -> Mapping[str, AnyInstance]:

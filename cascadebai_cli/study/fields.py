@@ -1,7 +1,7 @@
 """Types of the values in a config."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, product, takewhile
 from math import prod
@@ -208,10 +208,15 @@ def _formula(value: object) -> object:
     raise mistake(f"{show(value)} is neither a number nor a formula; write for example 0.5 or 1/K")
 
 
-def _known_feedback(value: object) -> object:
-    if not isinstance(value, str) or value not in FEEDBACKS:
-        raise mistake(f"{show(value)} is not known; {suggest(str(value), FEEDBACKS)}")
-    return value
+def one_of(names: Collection[str]) -> BeforeValidator:
+    """For `Annotated`: a word that is one of these names."""
+
+    def known(value: object) -> object:
+        if not isinstance(value, str) or value not in names:
+            raise mistake(f"{show(value)} is not known; {suggest(str(value), names)}")
+        return value
+
+    return BeforeValidator(known, json_schema_input_type=Literal[tuple(names)])
 
 
 Text = Annotated[str, Field(min_length=1, json_schema_extra={"pattern": r"^\S(.*\S)?$"}), AfterValidator(_one_line)]
@@ -220,9 +225,7 @@ Text = Annotated[str, Field(min_length=1, json_schema_extra={"pattern": r"^\S(.*
 FileName = Annotated[Text, AfterValidator(_file_name)]
 """Text that names of files can begin with."""
 
-FeedbackName = Annotated[
-    str, BeforeValidator(_known_feedback), WithJsonSchema({"enum": list(FEEDBACKS), "type": "string"})
-]
+FeedbackName = Annotated[str, one_of(FEEDBACKS)]
 """A key of `FEEDBACKS`."""
 
 Formula = Annotated[float | str, BeforeValidator(_formula)]

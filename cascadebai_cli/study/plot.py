@@ -15,8 +15,9 @@ from pydantic import (
 
 from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.study.document import mistake, show
-from cascadebai_cli.study.fields import Entry, List, Text, as_place, not_empty, says
+from cascadebai_cli.study.fields import Entry, List, Text, as_place, not_empty, one_of, says
 from cascadebai_cli.study.instances import AnyInstance, Own, Random
+from cascadebai_cli.study.kinds import KINDS, FigureKind
 from cascadebai_cli.study.learners import LearnerEntry, option_values
 
 # --- ----------------------------------------------------------------------------------------------------------------
@@ -78,7 +79,7 @@ def _name(entries: Sequence[AnyInstance], option: str, taken: set[str]) -> str:
 # --- `plot` of a config: what is drawn and how, in the words that `cascadebai plot` takes as flags ------------------
 
 
-Kind = Literal["scaling", "curves", "bars", "bounds", "error", "schematic"]
+Kind = Annotated[str, one_of(KINDS)]
 Measure = Literal["steps", "observations", "error_rate", "right", "steps_per_lower_bound", "steps_per_sharp_bound"]
 Format = Literal["pdf", "png", "svg"]
 
@@ -133,8 +134,7 @@ class Plot(Entry):
     kind: Annotated[
         Kind,
         says(
-            "`scaling` (means and the fit), `curves` (a line a learner), `bars`, `bounds`, `error` (chance of an error "
-            "against the budget), `schematic`.",
+            ", ".join(f"`{name}`{kind.meaning and f' ({kind.meaning})'}" for name, kind in KINDS.items()) + ".",
             "curves",
         ),
     ] = "scaling"
@@ -210,14 +210,20 @@ class Plot(Entry):
         says("Of the files.", "[pdf, svg]"),
     ] = ("pdf", "png")
 
+    @property
+    def figure(self) -> FigureKind:
+        """What the kind stands for."""
+        return KINDS[self.kind]
+
     def __hash__(self) -> int:
         return hash(self.model_dump_json())
 
     @model_validator(mode="before")
     @classmethod
-    def _of_errors(cls, data: Any) -> Any:
-        """The kind `error` measures errors if nothing else is said."""
-        return {"y": "error_rate", **data} if isinstance(data, dict) and data.get("kind") == "error" else data
+    def _as_the_kind_measures(cls, data: Any) -> Any:
+        """What the kind measures, if nothing else is said."""
+        found = KINDS.get(str(data.get("kind"))) if isinstance(data, dict) else None
+        return {"y": found.y, **data} if found and found.y != cls.model_fields["y"].default else data
 
     @model_serializer(mode="wrap")
     def _said(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:

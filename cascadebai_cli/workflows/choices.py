@@ -1,16 +1,12 @@
 """What a user may choose from, before anything is done: for completion in a shell."""
 
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal
 
 from cascadebai_cli.errors import CascadeError
 from cascadebai_cli.store.columns import MANIFEST
 from cascadebai_cli.study.document import load_yaml
 from cascadebai_cli.study.fields import spread_out
-from cascadebai_cli.study.plot import Kind
-
-KINDS: tuple[str, ...] = get_args(Kind)
-"""Kinds of figures."""
 
 
 def names_in(config: Path, key: Literal["instances", "learners"]) -> list[str]:

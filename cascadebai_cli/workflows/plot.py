@@ -21,11 +21,9 @@ from cascadebai_cli.analysis.cells import (
 )
 from cascadebai_cli.analysis.fits import fitted_curves
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.figures.chart import KINDS
 from cascadebai_cli.figures.draw import draw
 from cascadebai_cli.figures.labels import Labels, wrong_in_words
 from cascadebai_cli.figures.panels import chart_of, refuse_too_many, with_fits
-from cascadebai_cli.figures.schematic import draw_schematic
 from cascadebai_cli.figures.style import page_mark, read_style, render_pages, warn_of_letters
 from cascadebai_cli.running.watch import SILENT, Watch
 from cascadebai_cli.store.columns import MANIFEST
@@ -153,7 +151,7 @@ class Drawing:
 
     Attributes:
         pages: one or more.
-        chart: what they show; none of a schematic.
+        chart: what they show; none if they show no cells.
         own: settings of a user that went into them.
     """
 
@@ -179,11 +177,11 @@ def drawing(studies: Sequence[Results], plot: Plot) -> Drawing:
     Raises:
         ConfigError: as for `chart`, or if the file of the style is not usable.
     """
-    if plot.kind == "schematic":
-        return Drawing([draw_schematic()], None, {})
+    if not plot.figure.data:
+        return Drawing(draw(plot, None), None, {})
     own = read_style(Path(plot.style)) if plot.style else {}
     shown = chart(studies, plot)
-    return Drawing(draw(shown, own), shown, own)
+    return Drawing(draw(plot, shown, own), shown, own)
 
 
 def chart(studies: Sequence[Results], plot: Plot) -> "Chart":
@@ -202,7 +200,7 @@ def chart(studies: Sequence[Results], plot: Plot) -> "Chart":
     cells = chosen_cells(wide_table(together), plot)
     refuse_too_many(cells, plot)
     chosen = chosen_results(together, cells)
-    if KINDS[plot.kind].beside == "bounds" or plot.y == "steps_per_lower_bound":
+    if plot.figure.beside == "bounds" or plot.y == "steps_per_lower_bound":
         cells = _bounded(cells, together, plot)
     elif plot.y == "steps_per_sharp_bound":
         cells = with_sharp_bounds(cells, together)
@@ -210,14 +208,14 @@ def chart(studies: Sequence[Results], plot: Plot) -> "Chart":
     shown = {name: entry for name, entry in instances.items() if name in set(cells["instance"])}
     caps = {results.study.max_steps for results in chosen}
     found = chart_of(cells, plot, Labels(shown, plot.labels), caps.pop() if len(caps) == 1 else None)
-    if KINDS[plot.kind].beside != "fit":
+    if plot.figure.beside != "fit":
         return found
     return with_fits(found, pd.concat([fitted_curves(results) for results in chosen]))
 
 
 def _bounded(cells: "pd.DataFrame", studies: Sequence[Results], plot: Plot) -> "pd.DataFrame":
     table = with_bounds(cells, studies)
-    if KINDS[plot.kind].beside != "bounds":
+    if plot.figure.beside != "bounds":
         return table
     bounded = table[table["upper"].notna() & table["learner"].isin([results.main_learner for results in studies])]
     if bounded.empty:

@@ -133,7 +133,7 @@ def _section(results: Results, name: str, watch: Watch) -> Section:
         name=name,
         remarks=[*_reuse(results), *missing_trials(results), *capped_trials(results), *refusals],
         pictures=pictures,
-        tables=[*([_data(results, results.plot_kind)] if refusals else []), *_tables(results)],
+        tables=[*([_data(results, results.study.plot.kind)] if refusals else []), *_tables(results)],
         settings=settings(results),
         provenance=provenance(results),
         times=_times(results),
@@ -151,24 +151,24 @@ def _pictures(results: Results, watch: Watch) -> tuple[list[Picture], list[str]]
     pictures: list[Picture] = []
     refusals: list[str] = []
     for kind in _kinds(results):
-        asked = results.study.plot if kind == results.plot_kind else Plot(kind=kind)
+        asked = results.study.plot if kind == results.study.plot.kind else Plot(kind=kind)
         try:
             drawn = drawing([results], asked)
         except ConfigError as error:
             refusals.append(f"no figure: {error}")
             continue
         warn_of_letters(drawn.pages, results.name, watch.warn)
-        pictures += _pages(drawn, results, kind)
+        pictures += _pages(drawn, results, asked)
     return pictures, list(dict.fromkeys(refusals))
 
 
-def _pages(drawn: Drawing, results: Results, kind: Kind) -> Iterator[Picture]:
-    title = ". ".join(filter(None, [title_of(drawn.chart), _capital(drawn.caption)]))
+def _pages(drawn: Drawing, results: Results, asked: Plot) -> Iterator[Picture]:
+    title = ". ".join(filter(None, [title_of(asked, drawn.chart), _capital(drawn.caption)]))
     files = drawn.files("svg", [results])
     for number, svg in enumerate(files, 1):
         page = f" (page {number} of {len(files)})" if len(files) > 1 else ""
-        data = _data(_drawn(results, drawn.chart), kind) if drawn.chart and number == 1 else None
-        yield Picture(title + page, alternative(drawn.chart), svg, data)
+        data = _data(_drawn(results, drawn.chart), asked.kind) if drawn.chart and number == 1 else None
+        yield Picture(title + page, alternative(asked, drawn.chart), svg, data)
 
 
 def _drawn(results: Results, chart: "Chart") -> Results:
@@ -185,8 +185,8 @@ def _kinds(results: Results) -> list[Kind]:
     """The study's own figure and, where the theorems say something about it, what they say."""
     bounds = bounds_of_results(results)
     bounded = not bounds.empty and bounds["upper"].notna().any()
-    further: list[Kind] = ["bounds", "schematic"] if bounded and results.plot_kind == "scaling" else []
-    return [results.plot_kind, *further]
+    further = ["bounds", "schematic"] if bounded and results.study.plot.figure.about == "growth" else []
+    return [results.study.plot.kind, *further]
 
 
 def _data(results: Results, kind: str) -> PageTable:

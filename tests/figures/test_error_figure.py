@@ -74,9 +74,10 @@ def test_right_items_stand_on_a_linear_axis(results: Results) -> None:
 
 def test_words_for_readers_who_do_not_see_it(results: Results) -> None:
     chart = drawn.data(results)
-    assert title_of(chart) == "Share of wrong recommendations of each learner against budget"
-    assert "at most " in alternative(chart)
-    assert "right items at budget = 100" in alternative(drawn.data(results, y="right"))
+    assert title_of(chart.plot, chart) == "Share of wrong recommendations of each learner against budget"
+    assert "at most " in alternative(chart.plot, chart)
+    right = drawn.data(results, y="right")
+    assert "right items at budget = 100" in alternative(right.plot, right)
 
 
 def test_a_study_without_a_budget_has_no_such_figure() -> None:

@@ -1,7 +1,8 @@
 """Rows of a summary and the words of a plot become panels of series: the data, before anything is drawn."""
 
+import importlib.util
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import drawn
 import numpy as np
@@ -9,10 +10,9 @@ import pytest
 from synthetic import scaling_config, write_results
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.figures.chart import KINDS
 from cascadebai_cli.figures.draw import DRAWERS
 from cascadebai_cli.store.results import Results, load_results
-from cascadebai_cli.study.plot import Kind
+from cascadebai_cli.study.kinds import KINDS, of_each_kind
 
 TWO = [{"name": name, "algorithm": "cascadebai", "sigma": sigma} for name, sigma in (("half", 0.5), ("one", 1.0))]
 
@@ -28,8 +28,21 @@ def eighteen(tmp_path: Path) -> Results:
     return study(tmp_path / "eighteen", 3, learners=TWO, epsilon=[0.0, 0.05, 0.1])
 
 
-def test_every_kind_that_shows_cells_is_known_and_drawn() -> None:
-    assert set(KINDS) == set(DRAWERS) == set(get_args(Kind)) - {"schematic"}
+def test_a_kind_that_nothing_draws_cannot_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert set(DRAWERS) == set(KINDS)
+    with pytest.raises(LookupError, match=r"^pie: no kind of figure$"):
+        of_each_kind("drawer", {**DRAWERS, "pie": None})
+    monkeypatch.setattr("cascadebai_cli.study.kinds.KINDS", {**KINDS, "pie": KINDS["bars"]})
+    with pytest.raises(LookupError, match=r"^pie: this kind of figure has no drawer in figures/draw\.py$"):
+        loaded_again("cascadebai_cli.figures.draw")
+
+
+def loaded_again(name: str) -> None:
+    """Run a module as if it had not been imported yet; the one that has been stays as it is."""
+    spec = importlib.util.find_spec(name)
+    assert spec is not None
+    assert spec.loader is not None
+    spec.loader.exec_module(importlib.util.module_from_spec(spec))
 
 
 def shape(chart: Any) -> list[tuple[str, list[str]]]:

@@ -34,7 +34,7 @@ ALLOWED = {
     "planning": {"analysis", "figures", "running", "store", "theory", "logs", *_STUDY},
     "workflows": {"planning.answer", "report", "analysis", "figures", "running", "store", "theory", "logs", *_STUDY},
     "api": {"workflows", "planning", "running.watch", "store", "study", "learners", "model"},
-    "cli": {"workflows", "planning", "running.watch"},
+    "cli": {"workflows", "planning", "running.watch", "study.kinds"},
 }
 FOR_TYPES = {"cli": {"running"}, "api": {"running"}}
 """What a room may name beyond that where only a type checker reads it."""

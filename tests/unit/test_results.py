@@ -30,7 +30,7 @@ def test_reads_cells_config_and_hash(directory: Path) -> None:
     assert len(results.summary) == 8
     assert list(results.instances) == ["setting 1", "setting 2"]
     assert results.name == results.study.study == "table1"
-    assert results.plot_kind == "scaling"
+    assert results.study.plot.kind == "scaling"
     assert results.main_learner == "CascadeBAI"
     assert results.rows_sha256 == json.loads((directory / "manifest.json").read_text())["rows_sha256"]
     assert missing_trials(results) == []
