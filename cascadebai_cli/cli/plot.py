@@ -10,6 +10,7 @@ from cascadebai_cli.cli.console import Terminal, end_with, say
 from cascadebai_cli.cli.options import Average, ResultDirectories, configs, kinds, path_of, some_path
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.study.kinds import KINDS
+from cascadebai_cli.text.numbers import listed
 
 WIDTHS = ("column", "text")
 
@@ -39,7 +40,7 @@ def plot(
     ] = None,
     kind: Annotated[
         str | None,
-        typer.Option(metavar="KIND", autocompletion=kinds, help=f"{' or '.join(', '.join(KINDS).rsplit(', ', 1))}."),
+        typer.Option(metavar="KIND", autocompletion=kinds, help=f"{listed(tuple(KINDS), 'or')}."),
     ] = None,
     x: Annotated[
         str | None, _word("COLUMN", "K, L, delta, epsilon, gap, or an option of a learner, such as sigma.")

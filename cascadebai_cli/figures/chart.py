@@ -77,6 +77,7 @@ class Chart:
         panels: one or more, in their order.
         lines: labels of the series, by number.
         cap: number of steps at which trials were stopped, none if there is no common one.
+        remark: what was chosen where the plot left it open which column is on the horizontal axis; else empty.
     """
 
     plot: Plot
@@ -85,6 +86,7 @@ class Chart:
     panels: Sequence[Panel]
     lines: Sequence[str]
     cap: int | None = None
+    remark: str = ""
 
     @cached_property
     def points(self) -> pd.DataFrame:

@@ -1,7 +1,7 @@
 """Words of a figure: labels, lines dealt to panels, and the figure told as a table."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pandas as pd
@@ -13,7 +13,7 @@ from cascadebai_cli.model.formula import latex
 from cascadebai_cli.store.columns import POINT
 from cascadebai_cli.study.instances import AnyInstance, TwoLevel
 from cascadebai_cli.study.plot import GRID, Plot
-from cascadebai_cli.text.numbers import count, digits, is_missing, number, percent
+from cascadebai_cli.text.numbers import count, digits, is_missing, listed, number, percent
 from cascadebai_cli.text.table import value_text
 
 # --- Which columns of the cells become the horizontal axis, the panels and the lines of a figure --------------------
@@ -29,23 +29,29 @@ CARRIER = {"gap": "instance", "w_star": "instance", "w_prime": "instance", "dire
 
 @dataclass(frozen=True)
 class Deal:
-    """Columns by what they do: one is `x`, and cells that agree in `panels` or `lines` belong together."""
+    """Columns by what they do: one is `x`, and cells that agree in `panels` or `lines` belong together.
+
+    `remark` says what was chosen where several columns might have been `x` and nobody has said which; else it is empty.
+    """
 
     x: str
     panels: tuple[str, ...]
     lines: tuple[str, ...]
+    remark: str = ""
 
 
 def deal(cells: pd.DataFrame, plot: Plot) -> Deal:
     """The columns that the plot names, and where it names none, those that fit its kind.
 
     Without `panels` everything that varies and is neither `x` nor `lines` makes panels; with `panels` but without
-    `lines` it makes lines.
-
-    Raises:
-        ConfigError: if more than one column could be `x`.
+    `lines` it makes lines. If more than one column could be `x`, the first of `DEALT_NUMBERS` is.
     """
-    x = plot.x or _x(cells, plot)
+    found = [plot.x] if plot.x else _candidates(cells, plot)
+    dealt = _deal(cells, plot, found[0])
+    return replace(dealt, remark=_remark(cells, dealt, found[1:])) if found[1:] else dealt
+
+
+def _deal(cells: pd.DataFrame, plot: Plot, x: str) -> Deal:
     carried = {_carried(x), *followers(cells, x)}
     default_lines = tuple(name for name in plot.figure.lines if name not in carried)
     if plot.panels is None:
@@ -73,20 +79,24 @@ def followers(cells: pd.DataFrame, x: str) -> set[str]:
     return {name for name in names if curves[name] > 1 and points[name] == 1}
 
 
-def _x(cells: pd.DataFrame, plot: Plot) -> str:
+def _remark(cells: pd.DataFrame, dealt: Deal, others: Sequence[str]) -> str:
+    varying = listed([f"{name} ({cells[name].nunique()} values)" for name in (dealt.x, *others)])
+    made = "panels" if set(others) <= {*dealt.panels} else "lines"
+    makes = "makes" if len(others) == 1 else "make"
+    return (
+        f"{varying} vary: {dealt.x} is x, and {listed(others)} {makes} {made}; --x {others[0]}, or "
+        f"plot: {{x: {others[0]}}} in the config, changes that"
+    )
+
+
+def _candidates(cells: pd.DataFrame, plot: Plot) -> list[str]:
+    """What may be `x`, the first one being chosen; `K` where nothing varies."""
     if usual := plot.figure.x:
-        return usual
+        return [usual]
     said = {*(plot.panels or ()), *(plot.lines or ())}
     within = cells.groupby(["instance", "learner"], sort=False)[list(DEALT_NUMBERS)].nunique().max()
     found = [name for name in DEALT_NUMBERS if name not in said and within[name] > 1]
-    found = [name for name in found if name not in followers(cells, found[0])]
-    if len(found) > 1:
-        first = found[0]
-        raise ConfigError(
-            f"{' and '.join(f'{name} ({within[name]} values)' for name in found)} vary; say which of them is x, for "
-            f"example plot: {{x: {first}}} in the config or --x {first}"
-        )
-    return found[0] if found else "K"
+    return [name for name in found if name not in followers(cells, found[0])] or ["K"]
 
 
 def _carried(x: str) -> str:

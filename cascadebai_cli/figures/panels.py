@@ -52,7 +52,7 @@ def chart_of(cells: pd.DataFrame, plot: Plot, labels: Labels, cap: int | None = 
     lines = _lines(points, dealt.lines)
     panels = [_panel(part, values, dealt, lines, labels) for values, part in _parts(points, dealt.panels)]
     names = [labels.line(key, dealt.lines) for key in lines]
-    return Chart(plot, axis, Axis(plot.y, labels.measure(plot.y)), panels, names, cap)
+    return Chart(plot, axis, Axis(plot.y, labels.measure(plot.y)), panels, names, cap, dealt.remark)
 
 
 def with_fits(chart: Chart, fits: pd.DataFrame) -> Chart:

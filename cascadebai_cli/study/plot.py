@@ -142,7 +142,7 @@ class Plot(Entry):
         Text | None,
         says(
             "Column on the horizontal axis: a number of the grid, gap, an option of a learner, or a name such as "
-            "learner. If it is left out, it is the one thing that varies.",
+            "learner. If it is left out, it is what varies, the first of K, L, delta and epsilon.",
             "delta",
         ),
     ] = None

@@ -1,5 +1,6 @@
 """Numbers as text: for each kind of number one way to print it."""
 
+from collections.abc import Sequence
 from math import inf
 from typing import Any
 
@@ -107,3 +108,8 @@ def duration(seconds: float) -> str:
         return f"{rest} s"
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+
+
+def listed(words: Sequence[str], last: str = "and") -> str:
+    """`a, b and c`."""
+    return f" {last} ".join(", ".join(words).rsplit(", ", 1))

@@ -266,9 +266,7 @@ def plot(
     for results in studies:
         warn_of_gaps(results, watch)
     drawn = drawing(studies, asked)
-    warn_of_letters(drawn.pages, ", ".join(results.name for results in studies), watch.warn)
-    if drawn.caption:
-        watch.warn(f"for the caption: {drawn.caption}")
+    _tell(drawn, studies, watch)
     written: list[Path] = []
     for file in files:
         pages = dict(zip(page_files(file), drawn.files(file.suffix[1:], studies), strict=False))
@@ -297,10 +295,17 @@ def figure(studies: Sequence[Results], words: Mapping[str, Any], watch: Watch = 
         raise ConfigError(f"per_page: the figure has {len(drawn.pages)} pages; choose fewer panels with where")
     for results in studies:
         warn_of_gaps(results, watch)
+    _tell(drawn, studies, watch)
+    return drawn.pages[0]
+
+
+def _tell(drawn: Drawing, studies: Sequence[Results], watch: Watch) -> None:
+    """What a user should know of a figure."""
+    if drawn.chart and drawn.chart.remark:
+        watch.remark(drawn.chart.remark)
     warn_of_letters(drawn.pages, ", ".join(results.name for results in studies), watch.warn)
     if drawn.caption:
         watch.warn(f"for the caption: {drawn.caption}")
-    return drawn.pages[0]
 
 
 def _distinct(directories: Sequence[Path]) -> Sequence[Path]:

@@ -59,13 +59,26 @@ def test_the_one_thing_that_varies_is_x(axis: str, values: list[float], tmp_path
     assert list(panel.series[0].points["y"]) == list(panel.series[0].points["mean_steps"])
 
 
-def test_several_things_that_vary_are_named(eighteen: Results) -> None:
-    with pytest.raises(ConfigError) as error:
-        drawn.data(eighteen)
-    assert str(error.value) == (
-        "K (3 values) and epsilon (3 values) vary; say which of them is x, for example plot: {x: K} in the config or "
-        "--x K"
+def test_of_several_things_that_vary_the_first_is_x_and_the_others_make_panels(eighteen: Results) -> None:
+    chart = drawn.data(eighteen)
+    assert (chart.x.column, shape(chart)) == ("K", shape(drawn.data(eighteen, x="K")))
+    assert chart.remark == (
+        "K (3 values) and epsilon (3 values) vary: K is x, and epsilon makes panels; --x epsilon, or plot: "
+        "{x: epsilon} in the config, changes that"
     )
+    assert drawn.data(eighteen, x="epsilon").remark == ""
+    assert drawn.data(eighteen, where={"epsilon": 0.05}).remark == ""
+
+
+def test_what_varies_and_is_not_x_makes_lines_where_panels_are_named(tmp_path: Path) -> None:
+    results = study(tmp_path / "r", L=[64, 128], delta=[0.1, 0.2])
+    chart = drawn.data(results, panels="instance")
+    assert len(chart.panels) == 1
+    assert chart.lines == [rf"CascadeBAI, $L = {L},\ \delta = {delta}$" for L in (64, 128) for delta in (0.1, 0.2)]
+    assert chart.remark.startswith(
+        "K (3 values), L (2 values) and delta (2 values) vary: K is x, and L and delta make lines; --x L, or "
+    )
+    assert drawn.data(results, panels="K").x.column == "L"
 
 
 def test_what_is_neither_x_nor_lines_makes_panels(eighteen: Results) -> None:
