@@ -8,7 +8,6 @@ import pandas as pd
 
 from cascadebai_cli.analysis.bounds import bounds_of_results, outside
 from cascadebai_cli.analysis.curves import Curve, curves_of, power_of
-from cascadebai_cli.analysis.fits import named_fit, nearest_rival
 from cascadebai_cli.analysis.ratios import CLOSE, FAR, Mean, ratio_of_means
 from cascadebai_cli.store.columns import SETTING
 from cascadebai_cli.store.intervals import binomial_interval, t_quantile
@@ -230,7 +229,7 @@ def _noise(curve: Curve) -> float:
 
 def _straight(curve: Curve, published: Coefficients) -> Claim:
     """The paper's criterion. It cannot tell powers apart: over K = 20 to 60 log K to K^2 are as straight in K."""
-    model, r2 = curve.models[0], named_fit(curve, curve.models[0]).r2
+    model, r2 = curve.models[0], curve.named[curve.models[0]].r2
     straight = UNDECIDED if r2 + _noise(curve) >= STRAIGHT else NEARLY if r2 >= NEARLY_STRAIGHT else FAILS
     theirs = "" if published.r2 is None else f"R² {share(published.r2)}"
     claim = f"R² as in Table 1: c1 {model} + c2 explains the means"
@@ -243,17 +242,17 @@ def _growth(curve: Curve, claims: int) -> Claim:
     Each at 5 % over all such claims of a study; a model that is no power has no exponent to compare. Nearly, if it is
     wrong but explains the means with their exponent.
     """
-    model, means = curve.models[0], curve.means
+    model = curve.models[0]
     claim = f"mean steps grow as c1 {model} + c2, like the upper bound"
-    if means is None:
+    if curve.means is None:
         return Claim("", claim, "", "not known: some mean has no error", UNDECIDED)
-    fit, rival, b = means.fit(model), nearest_rival(curve, model, means), means.exponent()
+    fit, rival, b = curve.weighted[model], curve.rival(model), curve.exponent
     lacks = ", ".join(f"of {one.model} {digits(one.lack_of_fit)} ({_chance(one.p_value)})" for one in (fit, rival))
     interval = "{} ({} to {})".format(*map(exponent, (b.value, *b.interval())))
     ours = f"c1 {curve.x}^b + c2 has b = {interval}; lack of fit {lacks}"
     off = [end - power_of(model, curve.values, curve.x) for end in b.interval(1 - 2 * RISK / claims)]
     wrong, rival_wrong = (one.p_value < RISK / claims for one in (fit, rival))
-    straight = named_fit(curve, model).r2 >= STRAIGHT
+    straight = curve.named[model].r2 >= STRAIGHT
     return Claim("", claim, "", ours, _wrong(off, straight) if wrong else _right_so_far(off, rival_wrong))
 
 
@@ -278,7 +277,7 @@ def _chance(p: float) -> str:
 def _slope(curve: Curve, theirs: float) -> Claim:
     """Two one-sided tests: within the margin, or beyond it, at 5 % each, by the errors of the trials."""
     model = curve.models[0]
-    c1 = named_fit(curve, model).c1
+    c1 = curve.named[model].c1
     claim, ours = f"slope c1 on {model}", f"{coefficient(c1)} ({change(c1 / theirs - 1)}"
     if curve.means is None:
         return Claim("", claim, coefficient(theirs), f"{ours})", UNDECIDED)

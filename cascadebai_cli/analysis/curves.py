@@ -9,8 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy import optimize, stats
-from statsmodels.regression.linear_model import OLS
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.formula import evaluate
@@ -120,6 +118,8 @@ class ScalingFit:
 
     def band(self, values: ArrayLike, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
         """Pointwise confidence limits of the fitted mean at values of the axis, lower and upper."""
+        from scipy import stats
+
         design = _design(np.asarray(values, dtype=float), self.model, self.x)
         spread = np.sqrt(np.einsum("ki,ij,kj->k", design, self.covariance, design))
         spread *= stats.t.ppf((1 + level) / 2, self.n_points - 2)
@@ -228,6 +228,8 @@ def _design(values: FloatArray, model: str, x: str) -> FloatArray:
 
 
 def _ols(y: FloatArray, design: FloatArray) -> Any:
+    from statsmodels.regression.linear_model import OLS  # takes a second to load, which only a fit is worth
+
     results = OLS(y, design).fit()
     # Points exactly on the curve have no residuals: F is infinite and so is the likelihood, which is right.
     with np.errstate(divide="ignore"):
@@ -251,6 +253,8 @@ class Estimate(NamedTuple):
 
     def interval(self, level: float = 0.95) -> tuple[Any, Any]:
         """The t interval."""
+        from scipy import stats
+
         half = self.se * stats.t.ppf((1 + level) / 2, self.freedom)
         return self.value - half, self.value + half
 
@@ -341,6 +345,8 @@ class Means:
 
     def _lack(self, hat: FloatArray, root: FloatArray) -> tuple[float, float]:
         """The lack of fit and its p-value: Box's F as in Brunner, Dette and Munk (1997), for errors of any size."""
+        from scipy import stats
+
         rest = root[:, None] * (np.eye(len(hat)) - hat)
         spread = rest.T @ rest * self.se**2
         own = spread.diagonal()
@@ -363,6 +369,8 @@ def power_of(model: str, values: ArrayLike, x: str = "K") -> float:
 
 def _power(at: FloatArray, y: FloatArray, root: FloatArray) -> float:
     """The exponent whose curve is nearest, nan if that is the first or the last one that is looked at."""
+    from scipy import optimize
+
     nearest = int(np.argmin([_missed(at, y, root, b) for b in POWERS]))
     if not 0 < nearest < len(POWERS) - 1:
         return float("nan")
@@ -451,12 +459,70 @@ class Curve:
         """Mean steps at each of them."""
         return self.points["mean_steps"].to_numpy(dtype=float)
 
-    @property
+    @cached_property
     def means(self) -> Means | None:
         """The same with their errors; `None` where one is not known, or the points are too few."""
         se, trials = (self.points[name].to_numpy(dtype=float) for name in ("se_steps", "n"))
         known = self.is_long_enough and (se > 0).all() and (trials > 1).all()
         return Means(self.values, self.steps, se, trials, self.x) if known else None
+
+    @cached_property
+    def usual(self) -> Mapping[str, ScalingFit]:
+        """The fits of the usual models; none with too few points."""
+        return {fit.model: fit for fit in fit_models(self.values, self.steps, self.x)} if self.is_long_enough else {}
+
+    @property
+    def best(self) -> ScalingFit:
+        """The one of them with the smallest AIC."""
+        return min(self.usual.values(), key=_aic)
+
+    @cached_property
+    def named(self) -> Mapping[str, ScalingFit]:
+        """The fits of the models that the config names, where there are enough points.
+
+        Raises:
+            ConfigError: if one cannot be fitted, naming the curve.
+        """
+        try:
+            return {
+                model: self.usual.get(model) or fit_scaling(self.values, self.steps, model, self.x)
+                for model in self.models
+            }
+        except ConfigError as error:
+            raise ConfigError(f"{self.name}: {error}") from error
+
+    @property
+    def best_named(self) -> ScalingFit:
+        """The one of them with the smallest AIC; errors as for them."""
+        return min(self.named.values(), key=_aic)
+
+    @cached_property
+    def slope(self) -> Slope:
+        """The exponent of a power law; nan for a learner that needs no step, which has none."""
+        known = self.steps.min() > 0
+        return log_log_slope(self.values, self.steps, self.x) if known else Slope(np.nan, np.nan, np.nan)
+
+    @cached_property
+    def weighted(self) -> Mapping[str, MeasuredFit]:
+        """The fits of all these models by the errors of the trials; none where some mean has no error."""
+        return {model: self.means.fit(model) for model in {**self.named, **self.usual}} if self.means else {}
+
+    def rival(self, model: str) -> MeasuredFit:
+        """The usual model other than this one that lacks least by the errors of the trials."""
+        return min((self.weighted[other] for other in self.usual if other != model), key=_lack)
+
+    @cached_property
+    def exponent(self) -> Estimate:
+        """The exponent by the errors of the trials; nan where some mean has none."""
+        return self.means.exponent() if self.means else Estimate(np.nan, np.nan, np.nan)
+
+
+def _aic(fit: ScalingFit) -> float:
+    return fit.aic
+
+
+def _lack(fit: MeasuredFit) -> float:
+    return fit.lack_of_fit
 
 
 def curves_of(results: Results, table: pd.DataFrame | None = None, *, allow_capped: bool = False) -> Iterator[Curve]:

@@ -10,17 +10,11 @@ from cascadebai_cli.analysis.bounds import Row, bounds_of_results
 from cascadebai_cli.analysis.curves import (
     MIN_POINTS,
     Curve,
-    Means,
-    MeasuredFit,
     ScalingFit,
-    Slope,
     curves_of,
-    fit_models,
     fit_scaling,
-    log_log_slope,
     models_of,
 )
-from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.store.columns import (
     BOUND_FIT_COLUMNS,
     FIT_COLUMNS,
@@ -59,7 +53,7 @@ def fits_table(results: Results, *, allow_capped: bool = False) -> pd.DataFrame:
         ConfigError: if a named model cannot be fitted, naming the instance.
     """
     curves = list(curves_of(results, allow_capped=allow_capped))
-    rows = [_fit_row(results, curve, model) for curve in curves for model in curve.models]
+    rows = [_fit_row(results, curve, fit) for curve in curves for fit in curve.named.values()]
     return pd.DataFrame(rows, columns=columns_of(FIT_COLUMNS, rows))
 
 
@@ -72,29 +66,21 @@ def models_table(results: Results, *, allow_capped: bool = False) -> pd.DataFram
 
 def weighted_fits_table(results: Results, *, allow_capped: bool = False) -> pd.DataFrame:
     """`weighted_fits.csv`: the fits of `fits.csv` by the errors of the trials, where each mean has one."""
-    known = [(curve, curve.means) for curve in curves_of(results, allow_capped=allow_capped)]
-    rows = [_weighted_row(results, curve, model, means) for curve, means in known if means for model in curve.models]
+    curves = [curve for curve in curves_of(results, allow_capped=allow_capped) if curve.means]
+    rows = [_weighted_row(results, curve, model) for curve in curves for model in curve.named]
     return pd.DataFrame(rows, columns=columns_of(WEIGHTED_FIT_COLUMNS, rows))
 
 
-def _weighted_row(results: Results, curve: Curve, model: str, means: Means) -> Row:
-    named_fit(curve, model)  # refuses a model without a value somewhere
-    fit, rival, exponent = means.fit(model), nearest_rival(curve, model, means), means.exponent()
-    low, high = exponent.interval()
+def _weighted_row(results: Results, curve: Curve, model: str) -> Row:
+    fit, rival, (low, high) = curve.weighted[model], curve.rival(model), curve.exponent.interval()
     return {
         **_names(results, curve, model),
         **{"c1": fit.c1.value, "c1_se": fit.c1.se, "c2": fit.c2.value, "c2_se": fit.c2.se},
         **{"lack_of_fit": fit.lack_of_fit, "lack_of_fit_p": fit.p_value, "rival": rival.model},
         **{"rival_lack_of_fit": rival.lack_of_fit, "rival_lack_of_fit_p": rival.p_value},
-        **{"exponent": exponent.value, "exponent_low": low, "exponent_high": high, "n_points": len(means.at)},
+        **{"exponent": curve.exponent.value, "exponent_low": low, "exponent_high": high, "n_points": len(curve.values)},
         **tail(results, curve),
     }
-
-
-def nearest_rival(curve: Curve, model: str, means: Means) -> MeasuredFit:
-    """The usual model other than this one that lacks least."""
-    others = [fit.model for fit in fit_models(curve.values, curve.steps, curve.x) if fit.model != model]
-    return min((means.fit(other) for other in others), key=lambda fit: fit.lack_of_fit)
 
 
 def unfitted(results: Results, *, allow_capped: bool = False) -> list[str]:
@@ -126,7 +112,7 @@ def fitted_curves(results: Results) -> pd.DataFrame:
     parts = []
     for curve in curves_of(results):
         if curve.models:
-            fit = best_named(curve)
+            fit = curve.best_named
             grid = np.linspace(curve.values.min(), curve.values.max(), CURVE_POINTS)
             low, high = curve.means.band(fit.model, grid) if curve.means else fit.band(grid)
             fine = {
@@ -142,54 +128,27 @@ def fitted_curves(results: Results) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True) if parts else none
 
 
-def best_named(curve: Curve) -> ScalingFit:
-    """The model that the config names; of several the one with the smallest AIC.
-
-    Raises:
-        ConfigError: if one cannot be fitted, naming the curve.
-    """
-    return min((named_fit(curve, model) for model in curve.models), key=_aic)
-
-
-def named_fit(curve: Curve, model: str) -> ScalingFit:
-    """One model fitted to a curve; errors as for `best_named`."""
-    try:
-        return fit_scaling(curve.values, curve.steps, model, curve.x)
-    except ConfigError as error:
-        raise ConfigError(f"{curve.name}: {error}") from error
-
-
-def _aic(fit: ScalingFit) -> float:
-    return fit.aic
-
-
-def _fit_row(results: Results, curve: Curve, model: str) -> Row:
-    fit = named_fit(curve, model)
-    best = min(fit_models(curve.values, curve.steps, curve.x), key=_aic)
+def _fit_row(results: Results, curve: Curve, fit: ScalingFit) -> Row:
     published = (curve.fit.published if curve.fit else None) or Coefficients()
     return {
         **_head(results, curve, fit),
         **{f"published_{name}": getattr(published, name) for name in PUBLISHED},
-        "best_model": best.model,
+        "best_model": curve.best.model,
         **_slope(curve),
         **tail(results, curve),
     }
 
 
 def _model_rows(results: Results, curve: Curve) -> list[Row]:
-    fits, slope = fit_models(curve.values, curve.steps, curve.x), _slope(curve)
-    best = min(fits, key=_aic)
+    shared = {**_slope(curve), **tail(results, curve)}
     return [
-        {**_head(results, curve, fit), "aic": fit.aic, "best": int(fit is best), **slope, **tail(results, curve)}
-        for fit in fits
+        {**_head(results, curve, fit), "aic": fit.aic, "best": int(fit is curve.best), **shared}
+        for fit in curve.usual.values()
     ]
 
 
 def _slope(curve: Curve) -> Row:
-    # a learner that needs no step has no slope
-    known = curve.steps.min() > 0
-    slope = log_log_slope(curve.values, curve.steps, curve.x) if known else Slope(np.nan, np.nan, np.nan)
-    return {"loglog_slope": slope.value, "loglog_low": slope.low, "loglog_high": slope.high}
+    return {"loglog_slope": curve.slope.value, "loglog_low": curve.slope.low, "loglog_high": curve.slope.high}
 
 
 def _head(results: Results, curve: Curve, fit: ScalingFit) -> Row:
@@ -336,10 +295,10 @@ def slopes_table(results: Results) -> pd.DataFrame:
 
 def _slopes(results: Results, table: pd.DataFrame) -> Iterator[Row]:
     for curve in curves_of(results, table):
-        for model in curve.models:
+        for model, fit in curve.named.items():
             promised = bound_slope(curve.points, model, curve.x)
             if promised:
-                yield _row(results, curve, named_fit(curve, model), promised)
+                yield _row(results, curve, fit, promised)
 
 
 def _row(results: Results, curve: Curve, measured: ScalingFit, promised: ScalingFit) -> Row:

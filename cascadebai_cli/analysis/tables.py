@@ -10,7 +10,6 @@ from cascadebai_cli.analysis.bounds import bounds_of_results
 from cascadebai_cli.analysis.budgets import budgets_printed, budgets_table
 from cascadebai_cli.analysis.curves import curves_of
 from cascadebai_cli.analysis.fits import (
-    best_named,
     fits_printed,
     fits_table,
     models_printed,
@@ -117,5 +116,5 @@ def _with_fit(results: Results) -> pd.DataFrame:
     table = results.summary.assign(fitted=np.nan)
     for curve in curves_of(results):
         if curve.models:
-            table.loc[curve.points.index, "fitted"] = best_named(curve).predict(curve.values)
+            table.loc[curve.points.index, "fitted"] = curve.best_named.predict(curve.values)
     return table
