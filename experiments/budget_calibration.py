@@ -16,10 +16,12 @@ import numpy as np
 import pandas as pd
 
 from cascadebai_cli.engines.simulate import Trial, simulate
-from cascadebai_cli.logs.read import Layout, Log
+from cascadebai_cli.logs.layout import Layout
+from cascadebai_cli.logs.read import Log
 from cascadebai_cli.model.problem import FloatArray
 from cascadebai_cli.planning.budget import answered
-from cascadebai_cli.planning.question import Question, Wanted, ask, question_of
+from cascadebai_cli.planning.options import Wanted
+from cascadebai_cli.planning.question import Question, ask, question_of
 from cascadebai_cli.planning.runs import CANDIDATES
 from cascadebai_cli.running.runner import Backend
 from cascadebai_cli.running.watch import SILENT

@@ -20,7 +20,8 @@ import pandas as pd
 from cascadebai_cli.engines.simulate import Trial, simulate
 from cascadebai_cli.logs.read import Log
 from cascadebai_cli.model.problem import FloatArray
-from cascadebai_cli.planning.question import Wanted, ask
+from cascadebai_cli.planning.options import Wanted
+from cascadebai_cli.planning.question import ask
 from cascadebai_cli.planning.runs import CANDIDATES, tested
 from cascadebai_cli.running.runner import Backend
 from cascadebai_cli.running.watch import SILENT

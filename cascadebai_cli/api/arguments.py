@@ -1,23 +1,29 @@
 """Arguments from Python: checked, and made into learners and cells; and what is told meanwhile."""
 
+import inspect
 import os
+import re
 import sys
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from operator import index
+from functools import wraps
 from pathlib import Path
+from textwrap import fill
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar, get_origin
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.learners.own import enter, load_plugin
 from cascadebai_cli.learners.protocol import Learner
 from cascadebai_cli.learners.registry import ALGORITHMS, find_algorithm
 from cascadebai_cli.model.problem import Instance
+from cascadebai_cli.options import Option, record_options
 from cascadebai_cli.running.watch import Tally
-from cascadebai_cli.study.config import Study, study_of
-from cascadebai_cli.study.document import show
+from cascadebai_cli.study.config import Study, plain, study_of
+from cascadebai_cli.study.document import sentence, show
 from cascadebai_cli.study.learners import options_of
 from cascadebai_cli.text.table import for_terminal
 from cascadebai_cli.workflows.run import Backend
@@ -29,35 +35,16 @@ if TYPE_CHECKING:
 # --- Arguments of any kind, refused in sentences like those about a config ------------------------------------------
 
 
-def whole(name: str, value: Any, least: int | None = None) -> int:
-    """A whole number of Python's own.
+def checked(name: str, kind: Any, value: Any) -> Any:
+    """A value of a type, as a config takes it.
 
     Raises:
-        ConfigError: if it is none, or less than `least`.
+        ConfigError: if it is of another type.
     """
     try:
-        number = index(value)
-    except TypeError:
-        raise ConfigError(
-            f"{name}: {show(value)} is not a whole number; write one without quotes or decimals"
-        ) from None
-    if least is not None and number < least:
-        raise ConfigError(f"{name}: {number} is too small; write {least} or more")
-    return number
-
-
-def real(name: str, value: Any) -> float:
-    """A number with decimals.
-
-    Raises:
-        ConfigError: if it is none.
-    """
-    try:
-        if not isinstance(value, str):
-            return float(value)
-    except (TypeError, ValueError):
-        pass
-    raise ConfigError(f"{name}: {show(value)} is not a number; write one such as 0.1")
+        return TypeAdapter(kind, config=ConfigDict(strict=True)).validate_python(plain(value))
+    except ValidationError as error:
+        raise ConfigError(f"{name}: {sentence(error.errors(include_url=False)[0])}") from None
 
 
 def backend_of(n_jobs: Any) -> Backend:
@@ -66,7 +53,7 @@ def backend_of(n_jobs: Any) -> Backend:
     Raises:
         ConfigError: if it is no such number.
     """
-    return Backend(n_jobs=whole("n_jobs", n_jobs))
+    return Backend(n_jobs=checked("n_jobs", int, n_jobs))
 
 
 def path_of(name: str, value: Any, what: str) -> Path:
@@ -93,6 +80,62 @@ def path_of(name: str, value: Any, what: str) -> Path:
     except OSError as error:
         raise ConfigError(f"{name}: {show(text)} cannot be used ({error.strerror}); give {what}") from None
     return path
+
+
+# --- Options of records as keywords ---------------------------------------------------------------------------------
+
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def with_keywords(*records: type) -> Callable[[_Function], _Function]:
+    """Give a function the options of records as keywords, in its signature and its docstring.
+
+    The function gets those that are given as its `**options`, checked by their types; the records check their ranges.
+    """
+    known = {one.name: one for one in record_options(*records) if one.in_python}
+
+    def give(function: _Function) -> _Function:
+        first, *own, _ = inspect.signature(function).parameters.values()
+        made = [own[0].replace(name=one.name, default=one.default, annotation=one.type) for one in known.values()]
+        signature = inspect.Signature([first, *made, *own])
+
+        @wraps(function)
+        def taking(*arguments: Any, **options: Any) -> Any:
+            given = signature.bind(*arguments, **options).arguments
+            return function(**{name: _taken(known.get(name), value) for name, value in given.items()})
+
+        taking.__signature__ = signature  # type: ignore[attr-defined]
+        taking.__doc__ = _with_meanings(function.__doc__ or "", list(known.values()))
+        return taking  # type: ignore[return-value]
+
+    return give
+
+
+def _taken(one: Option | None, value: Any) -> Any:
+    """The value of an option as its record takes it; another argument, which is no option, as it is."""
+    if one is None or (value is None and one.default is None):
+        return value
+    if one.kind is str:
+        return str(value)  # a column without a name has a number
+    if get_origin(one.kind) is tuple:
+        return checked(one.name, list[str], [value] if isinstance(value, str) else value)
+    return checked(one.name, one.kind if one.least is None else Annotated[one.kind, Field(ge=one.least)], value)
+
+
+def _with_meanings(text: str, known: Sequence[Option]) -> str:
+    """A docstring with the meanings of options behind its first argument."""
+    lines = text.splitlines()
+    place = next((i + 2 for i, line in enumerate(lines) if line.strip() == "Args:"), len(lines))
+    told = [
+        fill(f"{one.name}: {_in_python(one.meaning)}", 119, initial_indent=" " * 8, subsequent_indent=" " * 12)
+        for one in known
+    ]
+    return "\n".join([*lines[:place], *told, *lines[place:]])
+
+
+def _in_python(meaning: str) -> str:
+    return re.sub(r"--([\w-]+)", r"`\1`", meaning).replace("repeatable", "one or several")
 
 
 # --- How a script or a notebook follows trials: warnings of Python, and a line on stderr where somebody looks on ----

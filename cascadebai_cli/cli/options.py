@@ -1,13 +1,15 @@
-"""Options that verbs share, and their completion."""
+"""Options that verbs share or that a record holds, and their completion."""
 
+import inspect
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar, get_origin
 
 import typer
 
 from cascadebai_cli.errors import CascadeError, ConfigError
+from cascadebai_cli.options import Option, record_options
 from cascadebai_cli.study.kinds import KINDS
 
 # --- What a shell offers behind a tab: configs, result directories, kinds of figures, names of a config -------------
@@ -137,3 +139,30 @@ ResultDirectories = Annotated[
         metavar="DIR...", parser=path_of("DIR"), autocompletion=result_directories, help="Directories of sweeps."
     ),
 ]
+
+
+# --- Options of records ---------------------------------------------------------------------------------------------
+
+
+_Verb = TypeVar("_Verb", bound=Callable[..., None])
+
+
+def with_options(*records: type) -> Callable[[_Verb], _Verb]:
+    """Give a verb the options of records, behind its argument; it gets them as `**given`."""
+
+    def give(verb: _Verb) -> _Verb:
+        argument, *own, _ = inspect.signature(verb).parameters.values()
+        made = [_parameter(one) for one in record_options(*records)]
+        verb.__signature__ = inspect.Signature([argument, *made, *own])  # type: ignore[attr-defined]
+        return verb
+
+    return give
+
+
+def _parameter(one: Option) -> inspect.Parameter:
+    kind = one.read_as or (list[str] | None if get_origin(one.kind) is tuple else one.type)
+    default = typer.Option(one.default, one.flag, metavar=one.metavar, min=one.least, help=one.meaning)
+    return inspect.Parameter(one.name, _BY_NAME, default=default, annotation=kind)
+
+
+_BY_NAME = inspect.Parameter.POSITIONAL_OR_KEYWORD

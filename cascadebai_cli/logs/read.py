@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +9,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.logs.layout import Layout
 from cascadebai_cli.logs.sheet import Sheet, clicks_of, fault_of_number, numbers_of, sheet_of, shown, text_of
 
 # --- All rows of a file that are not usable, in one answer ----------------------------------------------------------
@@ -68,53 +68,6 @@ class Faults:
 
 
 Numbers = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Layout:
-    """How a log is laid out.
-
-    Attributes:
-        items: column of the items' names.
-        clicks: column of the numbers of clicks, or, for events, of whether it was a click.
-        views: column of how often an item was looked at.
-        position: column of the position at which it was shown, if that is to be corrected for.
-        event: whether each row is one view of one item.
-        wide: whether each column is an item and each row a page view, with 0, 1, or nothing in a cell.
-        separator: between the values of a row; found out if `None`.
-    """
-
-    items: str | None = None
-    clicks: str | None = None
-    views: str | None = None
-    position: str | None = None
-    event: bool = False
-    wide: bool = False
-    separator: str | None = None
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns that are read.
-
-        Raises:
-            ConfigError: if one is missing, one too many is named, or one is named twice.
-        """
-        named = {"--items": self.items, "--clicks": self.clicks, "--views": self.views, "--position": self.position}
-        needed = [] if self.wide else ["--items", "--clicks"] if self.event else ["--items", "--clicks", "--views"]
-        refused = list(named) if self.wide else ["--views"] if self.event else []
-        kind = "--wide" if self.wide else "--event" if self.event else "a log of counts"
-        if self.wide and self.event:
-            raise ConfigError("--wide and --event: a log has one of these layouts; name one")
-        for option, column in named.items():
-            if column is None and option in needed:
-                raise ConfigError(f"{kind} needs {option} COLUMN; name the column")
-            if column is not None and option in refused:
-                raise ConfigError(f"{kind} has no column {option} {column}; leave it away")
-        there = [(option, column) for option, column in named.items() if column is not None]
-        for (one, column), (other, same) in combinations(there, 2):
-            if column == same:
-                raise ConfigError(f"{one} {column} and {other} {same} are one column; name another one")
-        return tuple(column for _, column in there)
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,10 +3,11 @@
 import hashlib
 import json
 import math
+from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from cascadebai_cli.logs.sheet import file_name
 from cascadebai_cli.planning.budget import Answers, Asked
@@ -20,8 +21,11 @@ from cascadebai_cli.study.fields import says
 # Further keys may come without notice; a key that changes its meaning or goes raises `schema`.
 
 
-Probability = Annotated[float, Field(ge=0, le=1)]
-Maybe = float | None
+def _finite(number: float | None) -> float | None:
+    return number if number is not None and math.isfinite(number) else None
+
+
+Maybe = Annotated[float | None, BeforeValidator(_finite)]
 """A number, or `null` where it is not finite."""
 
 
@@ -43,6 +47,9 @@ class Interval(_Part):
     low: Maybe
     value: Maybe
     high: Maybe
+
+
+_Three = TypeVar("_Three", Range, Interval)
 
 
 class LogPart(_Part):
@@ -81,7 +88,7 @@ class LearnerRow(_Part):
     name: Annotated[str, says("In words.")]
     page_views: Annotated[Range, says("Page views of a test.")]
     days: Annotated[Range | None, says("The same in days; `null` without `--per-day`.")]
-    more_than: Annotated[Maybe, says("Page views after which it was given up, if it did not end.")]
+    more_than: Annotated[int | None, says("Page views after which it was given up, if it did not end.")]
     runs: Annotated[int, says("Simulated runs.")]
     ended: Annotated[int, says("Those that ended.")]
     right: Annotated[int, says("Those that ended right.")]
@@ -104,7 +111,7 @@ class NoTest(_Part):
 class Point(_Part):
     """What an answer after so many page views comes to."""
 
-    page_views: Annotated[float, says("When the learner is asked.")]
+    page_views: Annotated[int, says("When the learner is asked.")]
     runs: Annotated[int, says("Simulated runs.")]
     all_right: Annotated[Interval, says("Chance that all K are right.")]
     right: Annotated[Interval, says("How many are.")]
@@ -115,7 +122,7 @@ class Needed(_Part):
 
     page_views: Annotated[Interval, says("Page views for `--sure`; 0 below the smallest budget.")]
     days: Annotated[Interval | None, says("The same in days.")]
-    more_than: Annotated[Maybe, says("The last budget that was simulated, if that is not enough.")]
+    more_than: Annotated[int | None, says("The last budget that was simulated, if that is not enough.")]
 
 
 class AskedRow(_Part):
@@ -125,7 +132,7 @@ class AskedRow(_Part):
     name: Annotated[str, says("In words.")]
     then: Annotated[Point | None, says("At `--budget`; `null` if that was not simulated.")]
     needed: Annotated[Needed | None, says("For `--sure`.")]
-    simulated_up_to: Annotated[float, says("The last budget.")]
+    simulated_up_to: Annotated[int, says("The last budget.")]
     curve: Annotated[list[Point], says("At each budget that was simulated.")]
 
 
@@ -152,7 +159,7 @@ class PlanFile(_Part):
     ]
 
 
-# --- A plan for machines: the content of `plan.json`, whose keys `docs/plan.md` explains ----------------------------
+# --- The content of `plan.json`, whose keys `docs/plan.md` explains ---------------------------------------------------
 
 
 SCHEMA = 1
@@ -161,132 +168,118 @@ SCHEMA = 1
 
 def as_json(done: Plan) -> dict[str, Any]:
     """The content of `plan.json`; numbers that are not finite are null."""
-    question, rates = done.question, done.question.rates
-    content = {
-        "schema": SCHEMA,
-        "asked": asked_json(done),
-        "log": {
-            "items": question.L,
-            "clicks": float(question.log.clicks.sum()),
-            "views": float(question.log.views.sum()),
-            "notes": list(question.log.notes),
-        },
-        "rates": {
-            "mean": rates.mean,
-            "strength": rates.strength,
+    question, rates, test, answers = done.question, done.question.rates, done.test, done.answers
+    content = PlanFile(
+        schema=SCHEMA,
+        asked=asked_json(done),
+        log=LogPart(
+            items=question.L,
+            clicks=float(question.log.clicks.sum()),
+            views=float(question.log.views.sum()),
+            notes=list(question.log.notes),
+        ),
+        rates=Rates(
+            mean=rates.mean,
+            strength=rates.strength,
             **asdict(rates.homogeneity),
-            "own_top_right": question.own_right,
-        },
-        "examination": dict(question.seen),
-        "epsilon": question.planned.epsilon,
-        **(_answers(done, done.answers) if done.answers else {}),
-        **(_test(done, done.test) if done.test else {}),
-        "items": [asdict(item) for item in done.shown],
-    }
-    finite: dict[str, Any] = _finite(content)
-    return finite
+            own_top_right=question.own_right,
+        ),
+        examination=dict(question.seen),
+        epsilon=question.planned.epsilon,
+        **(_of_test(done, test) if test else {}),
+        **(_of_budget(done, answers) if answers else {}),
+        items=[asdict(item) for item in done.shown],
+    )
+    return content.model_dump(by_alias=True, exclude_unset=True)
 
 
 def asked_json(done: Plan) -> dict[str, Any]:
     """All that the numbers depend on; known before anything is simulated."""
-    log, wanted, effort = done.question.log, done.question.wanted, done.effort
+    log, wanted = done.question.log, done.question.wanted
     counts = json.dumps([log.names, log.clicks.tolist(), log.views.tolist()])
+    options = asdict(wanted)
+    learners = list(options.pop("learner") or ())
     return {
         "file": file_name(done.question.file),
         "sha256": hashlib.sha256(counts.encode()).hexdigest(),
-        **asdict(wanted),
+        **options,
         "delta": wanted.risk,
-        "learners": list(effort.learners),
-        "trials": effort.trials,
-        "per_day": effort.per_day,
+        "learners": learners,
     }
 
 
-def _test(done: Plan, test: Test) -> dict[str, Any]:
-    question, cost = done.question, test.cost
+def _of_test(done: Plan, test: Test) -> dict[str, Any]:
+    question, per_day, cost = done.question, done.question.wanted.per_day, test.cost
     return {
         "tolerances": [_tolerance(one, test.learners[0]) for one in (question.exact, *question.table)],
-        "learners": [_learner(one, done.effort.per_day) for one in test.learners],
-        "cost": None
-        if cost is None
-        else {
-            "clicks_lost_against_best": _range(*cost.against_best),
-            "clicks_lost_against_own_top": _range(*cost.against_own),
-        },
+        "learners": [_learner(one, per_day) for one in test.learners],
+        "cost": cost
+        and Cost(
+            clicks_lost_against_best=_three(Range, cost.against_best),
+            clicks_lost_against_own_top=_three(Range, cost.against_own),
+        ),
     }
 
 
-def _tolerance(one: Tolerance, first: Simulated) -> dict[str, Any]:
-    return {
-        "epsilon": one.epsilon,
-        "relative_to_w_K": one.relative,
-        "good_enough": _range(*one.good_range),
-        "page_views": _range(*first.views.expected(one.efforts)),
-    }
+def _tolerance(one: Tolerance, first: Simulated) -> ToleranceRow:
+    return ToleranceRow(
+        epsilon=one.epsilon,
+        relative_to_w_K=one.relative,
+        good_enough=_three(Range, one.good_range),
+        page_views=_three(Range, first.views.expected(one.efforts)),
+    )
 
 
-def _learner(one: Simulated, per_day: float | None) -> dict[str, Any]:
+def _learner(one: Simulated, per_day: float | None) -> LearnerRow:
     views = one.views
-    spread = _range(views.low, views.median, views.high)
+    spread = (views.low, views.median, views.high)
+    return LearnerRow(
+        learner=one.key,
+        name=CANDIDATES[one.key].name,
+        page_views=_three(Range, spread),
+        days=_three(Range, spread, per_day) if per_day else None,
+        more_than=None if views.ended else views.cap,
+        runs=views.n,
+        ended=views.n - views.capped,
+        right=views.right,
+    )
+
+
+def _of_budget(done: Plan, answers: Answers) -> dict[str, Any]:
     return {
-        "learner": one.key,
-        "name": CANDIDATES[one.key].name,
-        "page_views": spread,
-        "days": _days(spread, per_day),
-        "more_than": None if views.ended else views.cap,
-        "runs": views.n,
-        "ended": views.n - views.capped,
-        "right": views.right,
+        "no_test": NoTest(all_right=answers.own_right, right=answers.own_number),
+        "at_budget": [_asked(one, done.question.wanted.per_day) for one in answers.learners],
     }
 
 
-def _answers(done: Plan, answers: Answers) -> dict[str, Any]:
-    return {
-        "no_test": {"all_right": answers.own_right, "right": answers.own_number},
-        "at_budget": [_asked_learner(one, done.effort.per_day) for one in answers.learners],
-    }
+def _asked(one: Asked, per_day: float | None) -> AskedRow:
+    return AskedRow(
+        learner=one.key,
+        name=one.name,
+        then=None if one.then is None else _point(one.then),
+        needed=None if one.needed is None else _needed(one.needed, one.last, per_day),
+        simulated_up_to=one.last,
+        curve=[_point(point) for point in one.curve],
+    )
 
 
-def _asked_learner(one: Asked, per_day: float | None) -> dict[str, Any]:
-    needed = None
-    if one.needed is not None:
-        spread = _interval(*one.needed)
-        beyond = one.last if math.isinf(spread["value"]) else None
-        needed = {"page_views": spread, "days": _days(spread, per_day), "more_than": beyond}
-    return {
-        "learner": one.key,
-        "name": one.name,
-        "then": None if one.then is None else _chance(one.then),
-        "needed": needed,
-        "simulated_up_to": one.last,
-        "curve": [_chance(point) for point in one.curve],
-    }
+def _needed(page_views: Sequence[float], last: int, per_day: float | None) -> Needed:
+    return Needed(
+        page_views=_three(Interval, page_views),
+        days=_three(Interval, page_views, per_day) if per_day else None,
+        more_than=last if math.isinf(page_views[1]) else None,
+    )
 
 
-def _chance(point: Chance) -> dict[str, Any]:
-    return {
-        "page_views": point.budget,
-        "runs": point.n,
-        "all_right": _interval(point.low, point.all_right, point.high),
-        "right": _interval(point.right_low, point.right, point.right_high),
-    }
+def _point(point: Chance) -> Point:
+    return Point(
+        page_views=point.budget,
+        runs=point.n,
+        all_right=_three(Interval, (point.low, point.all_right, point.high)),
+        right=_three(Interval, (point.right_low, point.right, point.right_high)),
+    )
 
 
-def _days(page_views: dict[str, float], per_day: float | None) -> dict[str, float] | None:
-    return None if per_day is None else {key: value / per_day for key, value in page_views.items()}
-
-
-def _range(low: float, median: float, high: float) -> dict[str, float]:
-    return {"low": low, "median": median, "high": high}
-
-
-def _interval(low: float, value: float, high: float) -> dict[str, float]:
-    return {"low": low, "value": value, "high": high}
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(part) for key, part in value.items()}
-    if isinstance(value, list):
-        return [_finite(part) for part in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+def _three(kind: type[_Three], values: Sequence[float], unit: float = 1.0) -> _Three:
+    """The three values in a unit, by the names that the kind has for them."""
+    return kind(**{name: value / unit for name, value in zip(kind.model_fields, values, strict=True)})

@@ -11,7 +11,8 @@ import numpy as np
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.problem import ROUNDING, BoolArray
 from cascadebai_cli.planning.numbers import Chance, Range, chance, needed
-from cascadebai_cli.planning.question import MOST_BUDGET, SHARP, Question
+from cascadebai_cli.planning.options import MOST_BUDGET
+from cascadebai_cli.planning.question import SHARP, Question
 from cascadebai_cli.planning.runs import CANDIDATES, SECONDS, Candidate, Runs, cell_of, run_cells, spread
 from cascadebai_cli.running.runner import Backend
 from cascadebai_cli.running.watch import Watch

@@ -13,24 +13,11 @@ import pandas as pd
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.logs.sheet import file_name
 from cascadebai_cli.planning.answer import as_json, asked_json
-from cascadebai_cli.planning.plan import Backend, Effort, Layout, Plan, Wanted, plan
-from cascadebai_cli.planning.question import page_views
+from cascadebai_cli.planning.plan import Backend, Plan, plan
 from cascadebai_cli.running.watch import SILENT, Watch
 from cascadebai_cli.store.files import write_bytes, write_table
 
-__all__ = [
-    "Backend",
-    "Effort",
-    "Layout",
-    "Plan",
-    "Wanted",
-    "as_json",
-    "page_views",
-    "plan",
-    "refuse_other",
-    "refuse_unwritable",
-    "write_plan",
-]
+__all__ = ["Backend", "Plan", "as_json", "plan", "refuse_other", "refuse_unwritable", "write_plan"]
 
 
 RESULTS = Path("results")

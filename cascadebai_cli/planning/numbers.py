@@ -244,6 +244,7 @@ def click_chance(shown: FloatArray) -> FloatArray:
 
 
 Range = tuple[float, float, float]
+"""5, 50 and 95 % quantiles, or a value between the ends of its interval."""
 
 
 @dataclass(frozen=True)

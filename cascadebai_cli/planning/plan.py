@@ -1,59 +1,26 @@
 """From a log of clicks and views to the page views that a test will take, or to how sure it is after so many."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import isfinite
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.logs.read import Layout
 from cascadebai_cli.planning.budget import Answers, answered
-from cascadebai_cli.planning.question import Question, Range, Truth, Wanted, question_of
+from cascadebai_cli.planning.numbers import Range
+from cascadebai_cli.planning.options import Layout, Wanted
+from cascadebai_cli.planning.question import Question, question_of
 from cascadebai_cli.planning.runs import Test, chosen, tested
 from cascadebai_cli.running.runner import Backend
 from cascadebai_cli.running.watch import SILENT, Watch
-from cascadebai_cli.study.config import check_trials
 from cascadebai_cli.text.numbers import spread_in_words
 
-__all__ = ["Answers", "Backend", "Effort", "Item", "Layout", "Plan", "Question", "Test", "Truth", "Wanted", "plan"]
+__all__ = ["Answers", "Backend", "Layout", "Plan", "Question", "Test", "Wanted", "plan"]
 
 
 SHOWN = 0.05
 """Items whose chance to be among the best is as large are listed beside the best `K`."""
-SLOWEST, FASTEST = 1e-6, 1e15
-"""Page views of a day."""
-
-
-@dataclass(frozen=True)
-class Effort:
-    """What is simulated, and what for.
-
-    Args:
-        learners: keys of `plan_learners.CANDIDATES`; the best ones if empty.
-        trials: runs of each learner; as many as fit into half a minute if `None`.
-        per_day: page views a day, for the number of days.
-
-    Raises:
-        ConfigError: if a number is outside its range.
-    """
-
-    learners: Sequence[str] = ()
-    trials: int | None = None
-    per_day: float | None = None
-
-    def __post_init__(self) -> None:
-        check_trials(self.trials)
-        if self.per_day is None:
-            return
-        if not self.per_day > 0:
-            raise ConfigError(f"--per-day {self.per_day:g}: no test would end; give the page views of a day")
-        if not (isfinite(self.per_day) and SLOWEST <= self.per_day <= FASTEST):
-            raise ConfigError(
-                f"--per-day {self.per_day:g} is no number of page views a day; give one from {SLOWEST:g} to {FASTEST:g}"
-            )
 
 
 @dataclass(frozen=True)
@@ -82,13 +49,11 @@ class Plan:
 
     Attributes:
         question: what was asked.
-        effort: what was simulated.
         outcome: what came out; `None` if a run raised, so that nothing is known.
         items: all items, the likeliest to be among the best first.
     """
 
     question: Question
-    effort: Effort
     outcome: Test | Answers | None = None
     items: tuple[Item, ...] = ()
 
@@ -118,7 +83,6 @@ def plan(
     file: Path | pd.DataFrame,
     layout: Layout,
     wanted: Wanted,
-    effort: Effort | None = None,
     *,
     backend: Backend | None = None,
     watch: Watch = SILENT,
@@ -132,8 +96,7 @@ def plan(
     Args:
         file: the log, `-` for stdin, or a table that holds what a file would.
         layout: how it is laid out.
-        wanted: what is to be found.
-        effort: what is simulated.
+        wanted: what is to be found, and what is simulated for it.
         backend: where runs are simulated; all cores by default.
         watch: follows the runs.
         begin: takes what is asked, before it is simulated: a plan without an outcome.
@@ -142,14 +105,15 @@ def plan(
         ConfigError: if the file or a value is not usable.
         CascadeError: if the backend breaks.
     """
-    asked = effort or Effort()
-    effort = replace(asked, learners=chosen(asked.learners, at_budget=wanted.at_budget))
-    question = question_of(file, layout, wanted, lambda guess: watch.remark(_first_guess(guess)))
+    learners = chosen(wanted.learner or (), at_budget=wanted.at_budget)
+    question = question_of(
+        file, layout, replace(wanted, learner=learners), lambda guess: watch.remark(_first_guess(guess))
+    )
     if begin:
-        begin(Plan(question, effort))
+        begin(Plan(question))
     run = answered if wanted.at_budget else tested
-    outcome = run(question, effort.learners, effort.trials, backend or Backend(), watch)
-    return Plan(question, effort, outcome, _items(question, outcome) if outcome else ())
+    outcome = run(question, learners, wanted.trials, backend or Backend(), watch)
+    return Plan(question, outcome, _items(question, outcome) if outcome else ())
 
 
 def _first_guess(guess: Range) -> str:

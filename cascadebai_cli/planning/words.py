@@ -30,7 +30,7 @@ def answers_in_words(done: "Plan", answers: "Answers") -> str:
     wanted, parts = done.question.wanted, []
     if wanted.budget is not None:
         parts += [
-            f"after {count(wanted.budget)} page views{_days(wanted.budget, done.effort.per_day)}:",
+            f"after {count(wanted.budget)} page views{_days(wanted.budget, done.question.wanted.per_day)}:",
             str(_then(done, answers)),
         ]
     if wanted.sure is not None:
@@ -61,7 +61,7 @@ def _then(done: "Plan", answers: "Answers") -> Table:
 
 
 def _needed(done: "Plan", answers: "Answers") -> Table:
-    per_day, sure = done.effort.per_day, done.question.wanted.sure
+    per_day, sure = done.question.wanted.per_day, done.question.wanted.sure
     rows = []
     for one in answers.learners:
         row = [one.name, *_spread(one, one.needed, 1.0, count)]
@@ -184,7 +184,7 @@ def _test_in_words(done: "Plan", test: "Test") -> list[str]:
 
 
 def _learners(done: "Plan", test: "Test") -> Table:
-    per_day = done.effort.per_day
+    per_day = done.question.wanted.per_day
     rows = []
     for one in test.learners:
         views = one.views

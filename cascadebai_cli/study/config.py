@@ -14,8 +14,9 @@ from pydantic import ValidationError
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.own import is_own
+from cascadebai_cli.options import MOST_TRIALS
 from cascadebai_cli.study.document import END, Document, KeyPath, Override, load_yaml, mistakes, read_value
-from cascadebai_cli.study.fields import MOST_TRIALS, Context, most_of, spread_out
+from cascadebai_cli.study.fields import Context, most_of, spread_out
 from cascadebai_cli.study.study import DEFAULT_LEARNER, Study
 from cascadebai_cli.text.numbers import count
 

@@ -25,6 +25,7 @@ from pydantic_core import PydanticCustomError
 from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.model.formula import evaluate, parse
 from cascadebai_cli.model.problem import FEEDBACKS
+from cascadebai_cli.options import MOST_TRIALS, SMALLEST_RISK
 from cascadebai_cli.study.document import NUMBER, RULE, Document, KeyPath, mistake, show
 
 # --- Types of the values in a config --------------------------------------------------------------------------------
@@ -41,8 +42,6 @@ MOST_ITEMS_OF_CELLS = 100_000_000
 """Items of the cells of one instance: each of these hashes its weights, and makes its learner once, before a trial."""
 MOST_ROWS = 10_000_000
 """Rows of a table of rewards: 160 MB for 128 items."""
-MOST_TRIALS = 10_000_000
-"""Trials of a cell: the numbers of those that are missing are held in memory, for all cells."""
 LONGEST_NAME = 200
 """Bytes of a file name that are left for the name of a study."""
 AXES = ("L", "K", "delta", "epsilon")
@@ -286,9 +285,6 @@ Budgets = Annotated[
     BeforeValidator(growth_as_list, json_schema_input_type=Budget | Several[Budget] | Growth),
 ]
 """Numbers of steps: one, a list, or `{from, to, times}`."""
-
-SMALLEST_RISK = 1e-30
-"""Of smaller risks the KL bounds come too close to 1 for floating-point numbers; nobody needs them."""
 
 Risk = Annotated[float, Field(ge=SMALLEST_RISK, lt=1)]
 Tolerance = Annotated[float, Field(ge=0, lt=1)]

@@ -111,7 +111,7 @@ def test_a_wrong_value_has_the_sentence_of_the_command_line(
         (LOG, {"K": 2.5}, "K: 2.5 is not a whole number; write one without quotes or decimals"),
         (LOG, {"trials": 1}, "trials: 1 is too small; write 2 or more"),
         (LOG, {"delta": "0.1"}, "delta: '0.1' is not a number; write one such as 0.1"),
-        (LOG, {"truth": "prior"}, "truth: 'prior' is not known; use one of posterior, mean"),
+        (LOG, {"truth": "prior"}, "truth: 'prior' is not known; did you mean posterior?"),
         ({"a": 1}, {}, "log: a dict is none; give a table, or the path of a CSV file"),
         ("no.csv", {}, "no.csv is not a file; name a CSV file"),
     ],

@@ -10,7 +10,7 @@ import pytest
 from sweeps import write_config
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.planning.plan import Effort, Layout, Wanted, plan
+from cascadebai_cli.planning.plan import Layout, Wanted, plan
 from cascadebai_cli.running.runner import Backend
 from cascadebai_cli.running.worker import BlockResult
 from cascadebai_cli.workflows.plot import plot
@@ -116,7 +116,7 @@ def test_a_plan_asks_before_it_answers(tmp_path: Path) -> None:
     asked = []
     layout = Layout("ad", "clicks", "views")
     notes = Notes()
-    done = plan(log, layout, Wanted(2), Effort(trials=2), backend=HERE, watch=notes, begin=asked.append)
+    done = plan(log, layout, Wanted(2, trials=2), backend=HERE, watch=notes, begin=asked.append)
     assert re.fullmatch(r"first guess, by the bounds: a test takes some .* page views", notes.remarks[0])
     assert [(one.question, one.outcome) for one in asked] == [(done.question, None)]
     assert done.question.L == 6

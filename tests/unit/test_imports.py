@@ -1,7 +1,7 @@
 """Imports point one way, and never in a circle.
 
 {cli, api} -> {workflows, planning} -> {report, analysis, figures, running} -> store -> study -> engines -> learners ->
-theory -> model; errors, text and version are open to all. A room may be allowed one module of another.
+theory -> model; errors, options, text and version are open to all. A room may be allowed one module of another.
 """
 
 import ast
@@ -39,7 +39,7 @@ ALLOWED = {
 FOR_TYPES = {"cli": {"running"}, "api": {"running"}}
 """What a room may name beyond that where only a type checker reads it."""
 OWNERS = {"typer": "cli", "matplotlib": "figures", "statsmodels": "analysis", "jinja2": "report"}
-EVERYWHERE = {"errors", "text", "version"}
+EVERYWHERE = {"errors", "options", "text", "version"}
 
 
 def imported(tree: ast.AST) -> Iterator[str]:

@@ -9,7 +9,8 @@ from types import SimpleNamespace
 import pytest
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.logs.read import Layout, read_log
+from cascadebai_cli.logs.layout import Layout
+from cascadebai_cli.logs.read import read_log
 
 HEAD, ROWS = "ad,clicks,views\n", "a,1,5\nb,20,1200\n"
 COUNTS = Layout("ad", "clicks", "views")

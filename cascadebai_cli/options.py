@@ -1,0 +1,87 @@
+"""Options of a verb as records: a field is an option, of which the command line, Python and the checks are made.
+
+Nothing heavy is imported, so that the help of the program comes at once.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, TypeVar, get_args
+
+from cascadebai_cli.errors import ConfigError
+
+SMALLEST_RISK = 1e-30
+"""Of smaller risks the KL bounds come too close to 1 for floating-point numbers; nobody needs them."""
+MOST_TRIALS = 10_000_000
+"""Trials of a cell: the numbers of those that are missing are held in memory, for all cells."""
+
+Record = TypeVar("Record")
+
+
+@dataclass(frozen=True)
+class Option:
+    """What is known of an option.
+
+    Attributes:
+        meaning: the sentence of the help.
+        flag: what the command line calls it.
+        metavar: what stands for its value in the help; its type if `None`.
+        least: the smallest whole number.
+        read_as: the type that the command line reads; its own if `None`.
+        in_python: whether it is a keyword too.
+        allowed: tells whether a value is in the range, what one is that is not, and what to give instead.
+        name: of the field.
+        type: of the field.
+        default: its value if none is given.
+    """
+
+    meaning: str
+    flag: str = ""
+    metavar: str | None = None
+    least: int | None = None
+    read_as: Any = None
+    in_python: bool = True
+    allowed: tuple[Callable[[Any], bool], str, str] | None = None
+    name: str = ""
+    type: Any = None
+    default: Any = None
+
+    @property
+    def kind(self) -> Any:
+        """The type without `None`."""
+        return get_args(self.type)[0] if type(None) in get_args(self.type) else self.type
+
+
+def option(default: Any, *words: Any, **more: Any) -> Any:
+    """A field of a dataclass that is an option, with its default and the attributes of `Option`."""
+    return field(default=default, metadata={"option": Option(*words, **more)})
+
+
+def record_options(*records: type) -> Iterator[Option]:
+    """The options among the fields of dataclasses, in their order."""
+    for one in (one for record in records for one in fields(record) if "option" in one.metadata):
+        said = one.metadata["option"]
+        flag = said.flag or f"--{one.name.replace('_', '-')}"
+        yield replace(said, flag=flag, name=one.name, type=one.type, default=one.default)
+
+
+def filled(record: type[Record], given: Mapping[str, Any]) -> Record:
+    """A record with the values that are given for its options; `None` says nothing.
+
+    Raises:
+        ConfigError: if one is outside its range.
+    """
+    named = {one.name: given.get(one.name) for one in record_options(record)}
+    return record(**{name: value for name, value in named.items() if value is not None})
+
+
+def refuse_outside(record: Any) -> None:
+    """Refuse values of a record that are outside their ranges.
+
+    Raises:
+        ConfigError: for the first of them.
+    """
+    for one in record_options(type(record)):
+        value = getattr(record, one.name)
+        if value is not None and one.allowed and not one.allowed[0](value):
+            shown = f"{value:.16g}" if isinstance(value, float) else value
+            raise ConfigError(f"{one.flag} {shown} is {one.allowed[1]}; give {one.allowed[2]}")

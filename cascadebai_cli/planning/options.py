@@ -1,0 +1,105 @@
+"""The options of `plan`, of which the command line and the Python face are made; nothing heavy is imported."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.logs.layout import Layout
+from cascadebai_cli.options import MOST_TRIALS, SMALLEST_RISK, filled, option, refuse_outside
+
+__all__ = ["MOST_BUDGET", "OPTIONS", "Layout", "Wanted", "read_options"]
+
+RISK, RISK_AT_BUDGET = 0.05, 0.001
+"""`delta` if none is given; with a budget there is no use in stopping early, and erring."""
+MOST_BUDGET = 10**15
+"""Page views that somebody may have."""
+_RISKS = (lambda x: SMALLEST_RISK <= x < 1, "out of range", f"{SMALLEST_RISK:g} or more and less than 1, such as 0.05")
+_BUDGETS = (
+    lambda x: 1 <= x <= MOST_BUDGET and x % 1 == 0,
+    "no number of page views",
+    f"a whole number from 1 to {MOST_BUDGET:g}",
+)
+_PACES = (lambda x: 1e-6 <= x <= 1e15, "no number of page views a day", "one from 1e-06 to 1e+15")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be found, what is simulated for it, and how sure the answer is to be.
+
+    Raises:
+        ConfigError: if a value is outside its range.
+    """
+
+    K: int = option(5, "Number of items to find.", "-K", least=1)
+    page_size: int | None = option(None, "Number of items on a page; K if not given.", metavar="M", least=1)
+    delta: float | None = option(
+        None, "Largest probability of a wrong answer; 0.05, or 0.001 with a budget, if not given.", allowed=_RISKS
+    )
+    epsilon: float | None = option(
+        None,
+        "Items so much below w(K) are good enough; chosen from a table if not given.",
+        allowed=(lambda epsilon: 0 <= epsilon < 1, "no tolerance", "0 or more, and less than 1"),
+    )
+    budget: int | None = option(
+        None,
+        "Say how likely all K are right after N page views, in place of a guarantee.",
+        metavar="N",
+        read_as=float | None,
+        allowed=_BUDGETS,
+    )
+    sure: float | None = option(
+        None,
+        "Say after how many page views all K are right with so large a chance.",
+        metavar="CHANCE",
+        allowed=(lambda sure: 0 < sure < 1, "no chance that can be reached", "one between 0 and 1, such as 0.95"),
+    )
+    truth: Literal["posterior", "mean"] = option(
+        "posterior", "Rates of a run: drawn from what the log leaves open, or the expected ones."
+    )
+    learner: tuple[str, ...] | None = option(
+        None,
+        "kl-lucb++, cascadebai-kl, cascadebai, and with a budget sar or uniform; repeatable; the first two, with a "
+        "budget sar and uniform too, if not given.",
+    )
+    trials: int | None = option(
+        None,
+        "Simulated runs of each learner; as many as half a minute allows if not given.",
+        least=2,
+        allowed=(lambda trials: trials <= MOST_TRIALS, "too large", f"{MOST_TRIALS} or less"),
+    )
+    per_day: float | None = option(None, "Page views a day, to know the days.", metavar="N", allowed=_PACES)
+    seed: int = option(0, "Root seed.", least=0)
+
+    def __post_init__(self) -> None:
+        if self.per_day is not None and not self.per_day > 0:
+            raise ConfigError(f"--per-day {self.per_day:g}: no test would end; give the page views of a day")
+        refuse_outside(self)
+        object.__setattr__(self, "budget", None if self.budget is None else int(self.budget))
+
+    @property
+    def at_budget(self) -> bool:
+        """Whether page views are given or sought for an answer that is only likely, in place of a guarantee."""
+        return self.budget is not None or self.sure is not None
+
+    @property
+    def risk(self) -> float:
+        """`delta`."""
+        return self.delta if self.delta is not None else RISK_AT_BUDGET if self.at_budget else RISK
+
+    @property
+    def shown(self) -> int:
+        """Number of items on a page, if there are as many."""
+        return self.page_size or self.K
+
+
+OPTIONS = (Layout, Wanted)
+
+
+def read_options(given: Mapping[str, Any]) -> tuple[Layout, Wanted]:
+    """The records with the values given for their options; `None` says nothing.
+
+    Raises:
+        ConfigError: if one is outside its range.
+    """
+    return filled(Layout, given), filled(Wanted, given)
