@@ -22,7 +22,7 @@ def levels() -> str:
     """Budgets at which the error rate falls below 10, 5 and 1 %, with intervals."""
     if not BUDGETS.exists():
         return NOT_YET
-    found = [read_table(path, columns.BUDGET_COLUMNS, AGAIN) for path in (BUDGETS, TRACKING) if path.exists()]
+    found = [read_table(path, AGAIN) for path in (BUDGETS, TRACKING) if path.exists()]
     names = list(found[0]["instance"].unique())
     rows = pd.concat(found).sort_values("instance", key=lambda column: column.map(names.index), kind="stable")
     header = ["instance", "learner", *(f"below {level} %" for level in LEVELS)]
@@ -46,7 +46,7 @@ def first_look() -> str:
     """Error rates at the three budgets of the first look, with intervals."""
     if not BOUNDS.exists():
         return NOT_YET
-    cells = read_table(BOUNDS, columns.BUDGET_BOUND_COLUMNS, AGAIN)
+    cells = read_table(BOUNDS, AGAIN)
     places = [("four of sixteen", 4000), ("five of forty", 4000), ("ramp", 2400)]
     learners = list(dict.fromkeys(cells["learner"]))
     rows = [[f"{name}, {count(budget)}", *_rates(cells, name, budget, learners)] for name, budget in places]
@@ -65,9 +65,9 @@ def bounds() -> str:
     """Hardness, the budget that is enough by the bound, and the one from which on errors were that seldom."""
     if not (BOUNDS.exists() and BUDGETS.exists()):
         return NOT_YET
-    cells = read_table(BOUNDS, columns.BUDGET_BOUND_COLUMNS, AGAIN)
+    cells = read_table(BOUNDS, AGAIN)
     known = cells[cells["enough"].notna()].drop_duplicates(["instance", "learner"])
-    measured = read_table(BUDGETS, columns.BUDGET_COLUMNS, AGAIN).set_index(["instance", "learner"])
+    measured = read_table(BUDGETS, AGAIN).set_index(["instance", "learner"])
     header = ["instance", "learner", "H", "H2", "enough for 1 % by the bound", "measured", "times"]
     rows = [_bound(row, measured.loc[(row["instance"], row["learner"])].to_dict()) for row in known.to_dict("records")]
     return table(header, rows, numbers=5)

@@ -18,7 +18,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], numbers: int = 0
 
 def from_csv(path: Path, block: Callable[[pd.DataFrame], str]) -> Callable[[], str]:
     """A block that rests on one file, or says that it is not there yet."""
-    return lambda: block(read_table(path, {}, "write it again")) if path.exists() else NOT_YET
+    return lambda: block(read_table(path, "write it again")) if path.exists() else NOT_YET
 
 
 def plain(text: str) -> str:

@@ -23,8 +23,8 @@ def bound_ratios() -> str:
     """Measured mean over the lower bound and upper bound over the measured mean, at both ends of the grid."""
     if not (BOUNDS.exists() and SLOPES.exists()):
         return NOT_YET
-    cells = read_table(BOUNDS, columns.BOUND_COLUMNS, AGAIN)
-    slopes = {row["instance"]: row for row in read_table(SLOPES, columns.BOUND_FIT_COLUMNS, AGAIN).to_dict("records")}
+    cells = read_table(BOUNDS, AGAIN)
+    slopes = {row["instance"]: row for row in read_table(SLOPES, AGAIN).to_dict("records")}
     header = ["instance", "cells within the bounds", "K", "measured / lower", "upper / measured"]
     header += ["c1 of the bound / measured c1", "R² of the model on the bound"]
     rows = [row for name, part in cells.groupby("instance", sort=False) for row in _ratio_rows(part, slopes[name])]
@@ -47,7 +47,7 @@ def beyond() -> str:
     """Steps of the sharper learners and the factor that they save."""
     if not BEYOND.exists():
         return NOT_YET
-    ratios = read_table(BEYOND, columns.RATIO_COLUMNS, AGAIN)
+    ratios = read_table(BEYOND, AGAIN)
     steps = read_summary(BEYOND.with_name(columns.SUMMARY_CSV)).set_index(["instance", "learner", "K"])["mean_steps"]
     header = ["instance", "K", "learner", "mean steps", "times fewer than CascadeBAI", "95 % interval", "wrong trials"]
     ends = ratios[ratios["K"].isin((ratios["K"].min(), ratios["K"].max()))]

@@ -182,7 +182,7 @@ def changes(config: Config) -> Iterator[dict[str, Any]]:
 def quoted(config: Config) -> Iterator[dict[str, Any]]:
     """`quoted.csv`: the number quoted for Figure 1, for pairs of simple weights and sizes of the table."""
     wanted = config["quoted"]
-    earlier = read_table(REFERENCE / "published_weights" / "quoted.csv", {}, "it is a committed file: check it out")
+    earlier = read_table(REFERENCE / "published_weights" / "quoted.csv", "it is a committed file: check it out")
     below = earlier.query("@wanted['at_least'] < over_quoted < 1")
     pairs = {(star, prime): values for star, prime, *values in pairs_of(_simple(), wanted["K"])}
     cap = float(int(2 * wanted["mean"]))

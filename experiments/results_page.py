@@ -3,32 +3,36 @@
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from cascadebai_cli.store.columns import FILES, MEANINGS, SHARP_COLUMNS, WITH_BUDGET, Columns
+from cascadebai_cli.store.columns import TABLES, TIMES_CSV
 from cascadebai_cli.store.manifest import Manifest
 from experiments.markdown import table
 
 TYPES = {str: "text", int: "whole number", float: "number", bool: "1 or 0"}
+WHEN = {
+    "budget": "with a budget",
+    "steps": "without a budget",
+    "sharp": "with `--sharp`",
+    "axis": "against something else than `K`",
+    "capped": "with `--allow-capped`",
+}
+"""Word for when a table has a column -> the same for readers."""
+FILES = [name for name in TABLES if name != TIMES_CSV]
+"""Tables of a sweep; `times.csv` is in references only."""
 
 
 def files() -> str:
     """What one row of each table is."""
-    return table(["file", "one row"], [[f"`{name}`", row] for name, (row, _) in FILES.items()])
+    return table(["file", "one row"], [[f"`{name}`", TABLES[name].row] for name in FILES])
 
 
 def columns_of(file: str) -> str:
     """The columns of a table."""
-    columns = {**FILES[file][1], **(SHARP_COLUMNS if file == "bounds.csv" else {})}
-    further = [name for name in WITH_BUDGET.get(file, ()) if name not in columns]
-    rows = [
-        [*row, "with a budget" if row[0].strip("`") in further else ""]
-        for row in _rows({**columns, **WITH_BUDGET.get(file, {})})
-    ]
-    header = ["column", "type", "what it holds"]
-    return table([*header, "only"], rows) if further else table(header, [row[:3] for row in rows])
-
-
-def _rows(columns: Columns) -> list[list[str]]:
-    return [[f"`{name}`", TYPES[kind], MEANINGS[name]] for name, kind in columns.items()]
+    columns = TABLES[file].columns
+    header, rows = ["column", "type", "what it holds"], [[f"`{c.name}`", TYPES[c.type], c.meaning] for c in columns]
+    if not any(column.when for column in columns):
+        return table(header, rows)
+    only = [WHEN.get(column.when, "") for column in columns]
+    return table([*header, "only"], [[*row, when] for row, when in zip(rows, only, strict=True)])
 
 
 def manifest() -> str:

@@ -14,7 +14,6 @@ from experiments.artefacts import REFERENCE
 from experiments.markdown import NOT_YET, table
 
 SHARP = REFERENCE / "sharp" / columns.BOUNDS_CSV
-COLUMNS = {**columns.BOUND_COLUMNS, **columns.SHARP_COLUMNS}
 
 
 def bounds() -> str:
@@ -56,7 +55,7 @@ def _errors(name: Any, part: pd.DataFrame, least: float) -> list[str]:
 
 
 def _cells() -> pd.DataFrame:
-    return read_table(SHARP, COLUMNS, AGAIN)
+    return read_table(SHARP, AGAIN)
 
 
 def _if_there(block: Callable[[], str]) -> Callable[[], str]:

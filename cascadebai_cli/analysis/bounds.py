@@ -11,7 +11,7 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.own import is_own
 from cascadebai_cli.learners.registry import LearnerSpec
 from cascadebai_cli.model.problem import CASCADING, Feedback, Instance
-from cascadebai_cli.store.columns import BUDGET_BOUND_COLUMNS, CELL, PLACE, POINT, SHARP_COLUMNS, SUMMARY_CSV
+from cascadebai_cli.store.columns import BOUNDS_CSV, CELL, PLACE, POINT, SUMMARY_CSV, TABLES
 from cascadebai_cli.store.results import Results
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.instances import TwoLevel
@@ -168,7 +168,7 @@ def budget_bounds(cells: Sequence[Cell], summary: pd.DataFrame | None) -> pd.Dat
     table = rows.merge(source[["cell_id", *MEASURED_ERRORS]], on="cell_id", how="left")
     with np.errstate(divide="ignore", invalid="ignore"):
         table["bound_over_measured"] = table["bound"].astype(float) / table["error_rate"].astype(float)
-    return table[list(BUDGET_BOUND_COLUMNS)]
+    return table[TABLES[BOUNDS_CSV].names(table)]
 
 
 def _budget_bounds(cell: Cell) -> dict[str, float]:
@@ -232,9 +232,8 @@ def with_sharp(table: pd.DataFrame, cells: Sequence[Cell]) -> pd.DataFrame:
         (bound.characteristic_steps, bound.gap, bound.steps(cell.delta)) if bound else (np.nan,) * 3
         for bound, cell in zip(known, cells, strict=True)
     ]
-    *of_bound, over = SHARP_COLUMNS
-    added = pd.DataFrame(values, columns=of_bound, index=table.index, dtype=float)
-    added[over] = table["mean_steps"].astype(float) / added["sharp"].where(added["sharp"] != 0)
+    added = pd.DataFrame(values, columns=["T_star", "gap", "sharp"], index=table.index, dtype=float)
+    added["measured_over_sharp"] = table["mean_steps"].astype(float) / added["sharp"].where(added["sharp"] != 0)
     return pd.concat([table, added], axis=1)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from cascadebai_cli.model.problem import FloatArray
-from cascadebai_cli.store.columns import BUDGET_COLUMNS, POINT
+from cascadebai_cli.store.columns import BUDGETS_CSV, POINT, TABLES
 from cascadebai_cli.store.results import Results
 from cascadebai_cli.text.numbers import NO_NUMBER, count
 from cascadebai_cli.text.table import Table, names_of
@@ -19,12 +19,12 @@ ENDS = {"budget": "error_rate", "low": "error_low", "high": "error_high"}
 
 
 def budgets_table(results: Results) -> pd.DataFrame:
-    """One row for each learner on each instance, with the columns `BUDGET_COLUMNS`.
+    """One row for each learner on each instance, with the columns of `budgets.csv`.
 
     A budget is where the error rate falls below the level and stays there; `low` and `high` are where the ends of its
     95 % interval do. Inf stands for beyond the largest budget, 0 for below the smallest.
     """
-    return pd.DataFrame(_rows(results), columns=list(BUDGET_COLUMNS))
+    return TABLES[BUDGETS_CSV].frame(_rows(results))
 
 
 def _rows(results: Results) -> Iterator[dict[str, Any]]:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from cascadebai_cli.analysis.bounds import bounds_of_results
 from cascadebai_cli.errors import ConfigError, suggest
-from cascadebai_cli.store.columns import BOUNDS_CSV, BUDGET_STATISTICS, PLACE, SUMMARY_COLUMNS
+from cascadebai_cli.store.columns import BOUNDS_CSV, PLACE, SUMMARY_CSV, TABLES
 from cascadebai_cli.store.intervals import binomial_interval, mean_interval
 from cascadebai_cli.store.manifest import GAP
 from cascadebai_cli.store.results import Results
@@ -178,7 +178,7 @@ def _sharp_bounds(results: Results) -> pd.DataFrame:
     )
     if not path.exists():
         raise ConfigError(f"{path} is missing; {command}")
-    return read_table(path, {"cell_id": str, "sharp": float}, command)[["cell_id", "sharp"]]
+    return read_table(path, command, ["sharp"])[["cell_id", "sharp"]]
 
 
 def _wide(results: Results, number: int) -> pd.DataFrame:
@@ -294,7 +294,7 @@ def cells_printed(cells: pd.DataFrame) -> Table:
     Args:
         cells: as from `cells_table`.
     """
-    further = [str(name) for name in cells if name not in (*SUMMARY_COLUMNS, *BUDGET_STATISTICS, *DERIVED)]
+    further = [str(name) for name in cells if name not in (*TABLES[SUMMARY_CSV].names(cells), *DERIVED)]
     options = [name for name in further if not _in_names(cells, name)]
     # learners that do not have an option do not make it vary
     varying = [name for name in options if cells[name].nunique() > 1]

@@ -16,12 +16,12 @@ from cascadebai_cli.analysis.curves import (
     models_of,
 )
 from cascadebai_cli.store.columns import (
-    BOUND_FIT_COLUMNS,
-    FIT_COLUMNS,
-    MODEL_COLUMNS,
+    BOUND_FITS_CSV,
+    FITS_CSV,
+    MODELS_CSV,
     POINT,
-    WEIGHTED_FIT_COLUMNS,
-    Columns,
+    TABLES,
+    WEIGHTED_FITS_CSV,
 )
 from cascadebai_cli.store.results import Results
 from cascadebai_cli.study.fields import Coefficients
@@ -54,21 +54,21 @@ def fits_table(results: Results, *, allow_capped: bool = False) -> pd.DataFrame:
     """
     curves = list(curves_of(results, allow_capped=allow_capped))
     rows = [_fit_row(results, curve, fit) for curve in curves for fit in curve.named.values()]
-    return pd.DataFrame(rows, columns=columns_of(FIT_COLUMNS, rows))
+    return TABLES[FITS_CSV].frame(rows)
 
 
 def models_table(results: Results, *, allow_capped: bool = False) -> pd.DataFrame:
     """`models.csv`: every usual model for each curve with enough points, the best by AIC flagged."""
     curves = [curve for curve in curves_of(results, allow_capped=allow_capped) if curve.is_long_enough]
     rows = [row for curve in curves for row in _model_rows(results, curve)]
-    return pd.DataFrame(rows, columns=columns_of(MODEL_COLUMNS, rows))
+    return TABLES[MODELS_CSV].frame(rows)
 
 
 def weighted_fits_table(results: Results, *, allow_capped: bool = False) -> pd.DataFrame:
     """`weighted_fits.csv`: the fits of `fits.csv` by the errors of the trials, where each mean has one."""
     curves = [curve for curve in curves_of(results, allow_capped=allow_capped) if curve.means]
     rows = [_weighted_row(results, curve, model) for curve in curves for model in curve.named]
-    return pd.DataFrame(rows, columns=columns_of(WEIGHTED_FIT_COLUMNS, rows))
+    return TABLES[WEIGHTED_FITS_CSV].frame(rows)
 
 
 def _weighted_row(results: Results, curve: Curve, model: str) -> Row:
@@ -165,11 +165,6 @@ def tail(results: Results, curve: Curve) -> Row:
     place = {name: curve.key.get(name) for name in ("L", "delta", "epsilon")}
     capped = {"n_capped": curve.n_capped} if curve.n_capped else {}
     return {**place, "rows_sha256": results.rows_sha256, **further, **capped}
-
-
-def columns_of(usual: Columns, rows: Sequence[Row]) -> list[str]:
-    """The usual columns, and those that only some studies have."""
-    return [*usual, *dict.fromkeys(name for row in rows for name in row if name not in usual)]
 
 
 def fits_printed(fits: pd.DataFrame) -> Table:
@@ -289,8 +284,7 @@ def slopes_table(results: Results) -> pd.DataFrame:
         ConfigError: if a named model cannot be fitted.
     """
     table = bounds_of_results(results)
-    rows = list(_slopes(results, table)) if len(table) else []
-    return pd.DataFrame(rows, columns=columns_of(BOUND_FIT_COLUMNS, rows))
+    return TABLES[BOUND_FITS_CSV].frame(_slopes(results, table) if len(table) else [])
 
 
 def _slopes(results: Results, table: pd.DataFrame) -> Iterator[Row]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from cascadebai_cli.store.columns import ORDER_COLUMNS, RATIO_COLUMNS, SETTING
+from cascadebai_cli.store.columns import ORDERS_CSV, RATIOS_CSV, SETTING, TABLES
 from cascadebai_cli.store.results import Results
 from cascadebai_cli.text.numbers import digits, is_missing, percent
 from cascadebai_cli.text.table import Table, names_of, noted, table_of
@@ -67,7 +67,7 @@ def ratios_table(results: Results) -> pd.DataFrame:
     instances, learners = (list(dict.fromkeys(results.summary[name])) for name in ("instance", "learner"))
     rows = list(_rows(results, main))
     rows.sort(key=lambda row: (instances.index(row["instance"]), learners.index(row["other"])))
-    return pd.DataFrame(rows, columns=list(RATIO_COLUMNS))
+    return TABLES[RATIOS_CSV].frame(rows)
 
 
 def _rows(results: Results, main: str) -> Iterator[dict[str, Any]]:
@@ -152,8 +152,7 @@ def orders_table(results: Results) -> pd.DataFrame:
     main = results.main_learner
     joined = _beside_main(results.summary, main)
     others = [name for name in dict.fromkeys(results.summary["learner"]) if name != main]
-    rows = [_row(results, name, joined[joined["learner"] == name]) for name in others]
-    return pd.DataFrame(rows, columns=list(ORDER_COLUMNS))
+    return TABLES[ORDERS_CSV].frame(_row(results, name, joined[joined["learner"] == name]) for name in others)
 
 
 def _beside_main(summary: pd.DataFrame, main: str) -> pd.DataFrame:

@@ -1,17 +1,29 @@
-"""What a result directory holds: names of files, their columns, types and meanings."""
+"""What a result directory holds: names of files, every column as one record, and rows printed by what these say."""
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from math import inf, nextafter
 from types import MappingProxyType
-from typing import Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cascadebai_cli.engines.jobs import Status
+from cascadebai_cli.text.numbers import (
+    coefficient,
+    digits,
+    exponent,
+    number,
+    p_value,
+    parameter,
+    percent,
+    share,
+)
 
-# --- What a result directory holds: names of files, their columns and types. Everything else takes them from here ---
-
+if TYPE_CHECKING:
+    import pandas as pd
 
 MANIFEST, JOURNAL, LOCK, FAILURES = "manifest.json", "trials.journal", ".lock", "failures.log"
 OWNER = ".owner"
@@ -24,186 +36,380 @@ WEIGHTED_FITS_CSV = "weighted_fits.csv"
 BUDGETS_CSV = "budgets.csv"
 RATIOS_CSV, ORDERS_CSV, BOUNDS_CSV = "ratios.csv", "orders.csv", "bounds.csv"
 
-Columns = Mapping[str, type]
-"""Name of a column -> type of its values; `bool` stands as 1 or 0, and as nothing where it does not apply."""
+STATUSES: tuple[str, ...] = (*get_args(Status), "answered")
+MOST_COUNT = 2**63 - 1
+"""Largest number of a trial, of steps or of observations."""
+_MOST_EXACT = 2**53
+"""Beyond this, whole numbers with a decimal point are not exact any more."""
 
 
-def _columns(**types: type) -> Columns:
-    return MappingProxyType(types)
+# --- Columns: each says of itself what there is to say ---------------------------------------------------------------
 
 
-CELL = _columns(
-    cell_id=str,
-    study=str,
-    instance=str,
-    learner=str,
-    L=int,
-    K=int,
-    w_star=float,
-    w_prime=float,
-    delta=float,
-    epsilon=float,
+_Check = tuple[str, Callable[["pd.Series[Any]", "pd.DataFrame"], "pd.Series[bool]"]]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of one or more tables.
+
+    Attributes:
+        name: as in the header of a file.
+        type: of its values; `bool` stands as 1 or 0, and as nothing where it does not apply.
+        meaning: what it holds; `docs/results.md` is made from it.
+        heading: in a printed table, where that is another than its name.
+        format: value -> text in a printed table.
+        check: in words what a file may hold; and, from the values and the whole table, where it holds that.
+        when: a word for the studies or options that it takes to have the column; empty where every table has it.
+    """
+
+    name: str
+    type: type
+    meaning: str
+    heading: str = ""
+    format: Callable[[Any], str] = number
+    check: _Check = ("anything", lambda values, _: values.isna() | True)
+    when: str = ""
+
+    def right(self, table: "pd.DataFrame") -> "pd.Series[bool]":
+        """Where a table holds what it may."""
+        values = table[self.name]
+        found = self.check[1](values, table)
+        if self.type is int and values.dtype != "int64":
+            found &= (values <= _MOST_EXACT) & (values % 1 == 0)
+        return found
+
+
+def _between(least: float, most: float | str = nextafter(inf, 0), **how: Any) -> "Callable[..., pd.Series[bool]]":
+    """Whether values lie between two numbers, the larger of which may be that of another column."""
+    return lambda values, table: values.between(least, table[most] if isinstance(most, str) else most, **how)
+
+
+_percent = partial(percent, decimals=1)
+_two_decimals = "{:.2f}".format
+_NAME = ("a name", lambda values, _: values.notna())
+_SHARE = ("a number from 0 to 1", lambda values, _: values.isna() | values.between(0, 1))
+_FROM_0, _FROM_1 = ("a number from 0 on", _between(0)), ("a whole number from 1 on", _between(1))
+
+_CELL = (
+    Column("cell_id", str, "hash of the content of the cell: weights, numbers, options, code of your own", check=_NAME),
+    Column("study", str, "name of the study", check=_NAME),
+    Column("instance", str, "name of the instance", check=_NAME),
+    Column("learner", str, "name of the learner", check=_NAME),
+    Column("L", int, "number of items", check=("a whole number from 2 on", _between(2))),
+    Column(
+        "K",
+        int,
+        "number of items to find",
+        check=("a whole number from 1 on and less than L", _between(1, "L", inclusive="left")),
+    ),
+    Column("w_star", float, "the largest weight", check=("a number from 0 to 1", _between(0, 1))),
+    Column("w_prime", float, "the smallest weight", check=("a number from 0 to w_star", _between(0, "w_star"))),
+    Column(
+        "delta",
+        float,
+        "largest probability of a wrong answer that is asked for",
+        format=parameter,
+        check=("a number between 0 and 1", _between(0, 1, inclusive="neither")),
+    ),
+    Column("epsilon", float, "tolerance", format=parameter, check=_FROM_0),
 )
-"""A cell; each is an attribute of `study.cells.Cell`."""
-OUTCOME = _columns(trial=int, status=str, steps=int, observations=int, correct=bool)
-"""What a trial came to; each is a field of `TrialRow`."""
-BUDGET = _columns(budget=int, right=int)
-"""What the rows of a study with a budget have besides: the attribute of the cell, and the field of `TrialRow`."""
+"""What `trials.csv` and `summary.csv` say of a cell; each is an attribute of `study.cells.Cell`."""
+_OUTCOME = (
+    Column("trial", int, "number of the trial, from 0", check=_FROM_0),
+    Column(
+        "status",
+        str,
+        "`stopped`, `capped` (it reached `max_steps`) or `answered` (it was asked after a budget)",
+        check=(" or ".join(STATUSES), lambda values, _: values.isin(STATUSES)),
+    ),
+    Column("steps", int, "lists shown", check=_FROM_0),
+    Column("observations", int, "items looked at in all steps", check=_FROM_0),
+    Column(
+        "correct",
+        bool,
+        "1 if all items found are good enough, else 0; empty if capped",
+        check=("1, 0 or empty", lambda values, _: values.isna() | values.isin([0, 1])),
+    ),
+    Column("budget", int, "steps after which the learner was asked", check=_FROM_1, when="budget"),
+    Column("right", int, "how many of the items named are good enough", check=_FROM_0, when="budget"),
+)
+"""What a trial came to: a field of `TrialRow` each, but for the budget, which is an attribute of its cell.
+
+A column that is added is one of `when="later"`: tables and journals that were written before do not have it.
+"""
+_STATISTICS = (
+    Column("n", int, "number of trials", "trials", check=_FROM_1),
+    Column(
+        "mean_steps",
+        float,
+        "mean of the steps, capped trials with the steps at which they were cut",
+        "mean steps",
+        check=_FROM_0,
+    ),
+    Column("sd_steps", float, "standard deviation of the steps", "sd"),
+    Column("se_steps", float, "standard error of the mean"),
+    Column(
+        "ci_low",
+        float,
+        "lower end of the 95 % interval of the mean (Student's t)",
+        "95 % from",
+        check=("at most mean_steps", lambda values, table: ~(values > table["mean_steps"])),
+    ),
+    Column(
+        "ci_high",
+        float,
+        "upper end of it",
+        "95 % to",
+        check=("at least mean_steps", lambda values, table: ~(values < table["mean_steps"])),
+    ),
+    Column("mean_observations", float, "mean of the observations", check=_FROM_0),
+    Column(
+        "n_capped",
+        int,
+        "number of capped trials; if there are any, the mean is a lower limit",
+        "capped",
+        check=("a whole number from 0 to n", _between(0, "n")),
+    ),
+    Column("error_rate", float, "share of wrong answers among the trials that stopped", "wrong", _percent, _SHARE),
+    Column("error_low", float, "lower end of its 95 % interval (exact binomial)", "wrong, 95 % from", _percent),
+    Column("error_high", float, "upper end of it", "wrong, 95 % to", _percent),
+    _OUTCOME[-2],
+    Column(
+        "mean_right",
+        float,
+        "mean of `right`",
+        "right",
+        _two_decimals,
+        ("a number from 0 to K", _between(0, "K")),
+        when="budget",
+    ),
+    Column("right_low", float, "lower end of its 95 % interval", format=_two_decimals, when="budget"),
+    Column("right_high", float, "upper end of it", format=_two_decimals, when="budget"),
+)
+"""What the trials of a cell came to together."""
+_OTHERS = (
+    Column("seconds", float, "time", format=digits),
+    Column("trials", int, "number of trials"),
+    Column("mean_seconds", float, "mean time of a trial", "seconds a trial", digits),
+    Column("model", str, "regressor f of the fit c1 f + c2"),
+    Column("x", str, "axis of the curve, if that is not `K`"),
+    Column("c1", float, "slope", format=coefficient),
+    Column("c1_se", float, "standard error of it", "se of c1", coefficient),
+    Column("c2", float, "intercept", format=coefficient),
+    Column("c2_se", float, "standard error of it", "se of c2", coefficient),
+    Column("r2", float, "share of the variance of the means that is explained", "R²", share),
+    Column("p_value", float, "of the slope", "p-value", p_value),
+    Column("n_points", int, "number of means in the fit", "points"),
+    Column("published_c1", float, "slope in the paper", "c1 published", coefficient),
+    Column("published_c2", float, "intercept in the paper", "c2 published", coefficient),
+    Column("published_r2", float, "R² in the paper", "R² published", share),
+    Column("published_p_value", float, "p-value in the paper", "p-value published", p_value),
+    Column("best_model", str, "the model with the smallest AIC", "smallest AIC"),
+    Column("loglog_slope", float, "slope of log steps against the log of the axis", "log-log slope", exponent),
+    Column("loglog_low", float, "lower end of its 95 % interval", "slope 95 % from", exponent),
+    Column("loglog_high", float, "upper end of it", "slope 95 % to", exponent),
+    Column(
+        "lack_of_fit",
+        float,
+        "squares of the residuals over what the errors of the trials make of them",
+        "lack of fit",
+        digits,
+    ),
+    Column("lack_of_fit_p", float, "chance of so large a value if the model is right", "its p-value", p_value),
+    Column("rival", str, "the other usual model with the smallest lack of fit"),
+    Column("rival_lack_of_fit", float, "that", "its lack of fit", digits),
+    Column(
+        "rival_lack_of_fit_p", float, "chance of so large a value if the rival is right", "p-value of that", p_value
+    ),
+    Column("exponent", float, "the b of c1 x^b + c2, 0 for a logarithm", format=exponent),
+    Column("exponent_low", float, "lower end of its 95 % interval", "exponent 95 % from", exponent),
+    Column("exponent_high", float, "upper end of it", "exponent 95 % to", exponent),
+    Column("rows_sha256", str, "hash of the `trials.csv` that this was made from"),
+    Column("aic", float, "Akaike's criterion"),
+    Column("best", int, "1 for the model with the smallest AIC"),
+    Column("bound_c1", float, "slope of the upper bound on the same model", "c1 of the upper bound", coefficient),
+    Column("bound_c2", float, "intercept of it", "c2 of the upper bound", coefficient),
+    Column("bound_r2", float, "R² of it", "R² of the upper bound", share),
+    Column("bound_over_measured", float, "the bound over what was measured", "c1 of the bound / c1", coefficient),
+    Column("other", str, "the learner in the denominator", "compared with"),
+    Column("ratio", float, "mean steps of `learner` over those of `other`", format=digits),
+    Column("ratio_low", float, "lower end of its 95 % interval", "ratio 95 % from", digits),
+    Column("ratio_high", float, "upper end of it", "ratio 95 % to", digits),
+    Column("other_error_rate", float, "error rate of `other`", format=_percent),
+    Column("compared_with", str, "the learner that it is compared with", "compared with"),
+    Column("settings", int, "number of instances and points of the grid"),
+    Column("better", int, "how many of them with at least 5 % fewer steps"),
+    Column("within", int, "within 5 %"),
+    Column("worse", int, "with at least 5 % more"),
+    Column("much_worse", int, "with at least twice as many", "much worse"),
+    Column("capped", int, "how many with trials that reached the cap"),
+    Column("lower", float, "lower bound on the mean steps of any learner", "lower bound"),
+    Column(
+        "upper", float, "smallest upper bound on the steps of Algorithm 1, with probability 1 - delta", "upper bound"
+    ),
+    Column("source", str, "theorem that it comes from"),
+    Column("dominating", str, "its largest term"),
+    Column("upper_general", float, "the upper bound for any weights"),
+    Column("dominating_general", str, "its largest term"),
+    Column("upper_two_level", float, "the upper bound for two levels of weights"),
+    Column("measured_over_lower", float, "mean steps over the lower bound", "mean / lower"),
+    Column("upper_over_measured", float, "upper bound over the mean steps", "upper / mean"),
+    Column("smallest", int, "smallest budget of the study"),
+    Column("largest", int, "largest budget of the study"),
+    *(
+        Column(f"{end}_{level}", float, meaning.format(level))
+        for level in (10, 5, 1)
+        for end, meaning in (
+            ("budget", "budget from which on the error rate is below {} %"),
+            ("low", "lower end of the 95 % interval of `budget_{}`"),
+            ("high", "upper end of the 95 % interval of `budget_{}`"),
+        )
+    ),
+    Column("H", float, "hardness, the sum of 1 / gap² over all items"),
+    Column("H2", float, "hardness, the largest i / gap² with gaps in ascending order"),
+    Column("bound", float, "bound on the chance of an error", format=_percent),
+    Column("enough", float, "budget from which on that bound is below delta"),
+    Column("T_star", float, "steps that are needed for each unit of kl(delta, 1 - delta), at least"),
+    Column("gap", float, "how far its solution may be from the best one, relatively"),
+    Column("sharp", float, "the sharp lower bound on the mean steps"),
+    Column("measured_over_sharp", float, "mean steps over it", "mean / sharp"),
+)
+COLUMNS: Mapping[str, Column] = MappingProxyType(
+    {column.name: column for column in (*_CELL, *_OUTCOME, *_STATISTICS, *_OTHERS)}
+)
+"""Every column of every table by its name."""
+
+CELL, OUTCOME = (tuple(column.name for column in group if not column.when) for group in (_CELL, _OUTCOME))
 IN_PLACE = ("trial", "status", "steps", "observations", "correct", "seconds", "right")
 """What each line of a journal holds behind its cell, in these places: no version may ever change them."""
-LATER = tuple(name for name in OUTCOME if name not in IN_PLACE)
+LATER = tuple(column.name for column in _OUTCOME if column.when == "later")
 """Columns that came later: a line holds them by name, and lines and tables that were written before have no value.
 
 In `TrialRow` their fields stand behind `right`, in this order, and are `None` by default.
 """
-SAME = (*(name for name in OUTCOME if name != "trial"), "right")
+SAME = (*(name for name in OUTCOME if name != "trial"), *LATER, "right")
 """What must be the same whenever and wherever a trial is run."""
-STATISTICS = _columns(
-    n=int,
-    mean_steps=float,
-    sd_steps=float,
-    se_steps=float,
-    ci_low=float,
-    ci_high=float,
-    mean_observations=float,
-    n_capped=int,
-    error_rate=float,
-    error_low=float,
-    error_high=float,
-)
-"""What the trials of a cell came to together."""
-BUDGET_STATISTICS = _columns(budget=int, mean_right=float, right_low=float, right_high=float)
-"""And those of a cell with a budget."""
-
-TRIAL_COLUMNS: Columns = MappingProxyType({**CELL, **OUTCOME})
-TIMING_COLUMNS = _columns(cell_id=str, trial=int, seconds=float)
-SUMMARY_COLUMNS: Columns = MappingProxyType({**CELL, **STATISTICS})
-TIMES_COLUMNS = _columns(instance=str, learner=str, trials=int, seconds=float, mean_seconds=float)
-
-_COEFFICIENTS = _columns(c1=float, c1_se=float, c2=float, c2_se=float)
-_FIT = _columns(**_COEFFICIENTS, r2=float, p_value=float, n_points=int)
-_SLOPE = _columns(loglog_slope=float, loglog_low=float, loglog_high=float)
-_SOURCE = _columns(L=int, delta=float, epsilon=float, rows_sha256=str)
-_PUBLISHED = _columns(published_c1=float, published_c2=float, published_r2=float, published_p_value=float)
-_POINT = _columns(instance=str, learner=str, L=int, K=int, delta=float, epsilon=float)
-_CURVE = _columns(study=str, instance=str, learner=str, model=str)
-
-FIT_COLUMNS = _columns(**_CURVE, **_FIT, **_PUBLISHED, best_model=str, **_SLOPE, **_SOURCE)
-MODEL_COLUMNS = _columns(**_CURVE, **_FIT, aic=float, best=int, **_SLOPE, **_SOURCE)
-WEIGHTED_FIT_COLUMNS = _columns(
-    **_CURVE,
-    **_COEFFICIENTS,
-    lack_of_fit=float,
-    lack_of_fit_p=float,
-    rival=str,
-    rival_lack_of_fit=float,
-    rival_lack_of_fit_p=float,
-    exponent=float,
-    exponent_low=float,
-    exponent_high=float,
-    n_points=int,
-    **_SOURCE,
-)
-BOUND_FIT_COLUMNS = _columns(
-    **_CURVE,
-    c1=float,
-    r2=float,
-    bound_c1=float,
-    bound_c2=float,
-    bound_r2=float,
-    bound_over_measured=float,
-    **_SOURCE,
-)
-RATIO_COLUMNS = _columns(
-    study=str,
-    instance=str,
-    L=int,
-    K=int,
-    delta=float,
-    epsilon=float,
-    learner=str,
-    other=str,
-    ratio=float,
-    ratio_low=float,
-    ratio_high=float,
-    n_capped=int,
-    error_rate=float,
-    other_error_rate=float,
-    rows_sha256=str,
-)
-ORDER_COLUMNS = _columns(
-    study=str,
-    learner=str,
-    compared_with=str,
-    settings=int,
-    better=int,
-    within=int,
-    worse=int,
-    much_worse=int,
-    capped=int,
-    rows_sha256=str,
-)
-BOUND_COLUMNS = _columns(
-    cell_id=str,
-    study=str,
-    **_POINT,
-    w_star=float,
-    w_prime=float,
-    lower=float,
-    upper=float,
-    source=str,
-    dominating=str,
-    upper_general=float,
-    dominating_general=str,
-    upper_two_level=float,
-    n=int,
-    mean_steps=float,
-    n_capped=int,
-    measured_over_lower=float,
-    upper_over_measured=float,
-)
-BUDGET_COLUMNS = _columns(
-    study=str,
-    **_POINT,
-    n=int,
-    smallest=int,
-    largest=int,
-    **{f"{end}_{level}": float for level in (10, 5, 1) for end in ("budget", "low", "high")},
-    rows_sha256=str,
-)
-"""Budgets at which the error rate falls below 10, 5 and 1 %, with the ends of their intervals."""
-BUDGET_BOUND_COLUMNS = _columns(
-    cell_id=str,
-    study=str,
-    **_POINT,
-    w_star=float,
-    w_prime=float,
-    budget=int,
-    H=float,
-    H2=float,
-    bound=float,
-    enough=float,
-    n=int,
-    error_rate=float,
-    error_low=float,
-    error_high=float,
-    bound_over_measured=float,
-)
-"""The same of a study with a budget: bounds on the chance of an error."""
-SHARP_COLUMNS = _columns(T_star=float, gap=float, sharp=float, measured_over_sharp=float)
-"""What `bounds --sharp` adds to them."""
-
-POINT = tuple(_POINT)
+POINT = ("instance", "learner", "L", "K", "delta", "epsilon")
 """What tells the cells of one study apart."""
 PLACE = (*POINT, "budget")
 """The same where there may be a budget."""
-SETTING = ("instance", "L", "K", "delta", "epsilon")
+SETTING = tuple(name for name in POINT if name != "learner")
 """Cells that agree in these columns differ in the learner only."""
 
 
-STATUSES: tuple[str, ...] = (*get_args(Status), "answered")
-MOST_COUNT = 2**63 - 1
-"""Largest number of a trial, of steps or of observations."""
+# --- Tables: of which columns each consists --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """A table of a result directory.
+
+    Attributes:
+        row: what one row is.
+        columns: in their order, those included that some tables of this name lack.
+    """
+
+    row: str
+    columns: tuple[Column, ...]
+
+    def names(self, there: Iterable[object] = ()) -> list[str]:
+        """Names of the columns that every such table has, and of those of the others that are `there`."""
+        known = set(there)
+        return [column.name for column in self.columns if not column.when or column.name in known]
+
+    def frame(self, rows: "Iterable[Mapping[Any, Any]]") -> "pd.DataFrame":
+        """Rows as such a table; it has the columns that not all have if a row does."""
+        import pandas as pd
+
+        found = list(rows)
+        return pd.DataFrame(found, columns=self.names({name for row in found for name in row}))
+
+
+def _named(names: str, when: str = "") -> tuple[Column, ...]:
+    """Columns by their names, with blanks between them; every table has them unless `when` says otherwise."""
+    return tuple(replace(COLUMNS[name], when=when) for name in names.split())
+
+
+def _table(row: str, *parts: str | tuple[Column, ...]) -> TableFile:
+    groups = (_named(part) if isinstance(part, str) else part for part in parts)
+    return TableFile(row, tuple(column for group in groups for column in group))
+
+
+_POINT = " ".join(POINT)
+_CURVE, _COEFFICIENTS, _SLOPE = (
+    "study instance learner model",
+    "c1 c1_se c2 c2_se",
+    "loglog_slope loglog_low loglog_high",
+)
+_SOURCE = (
+    *_named("L delta epsilon rows_sha256"),
+    *_named("x K", when="axis"),
+    *_named("n_capped", when="capped"),
+)
+_BY_FIT = "by `cascadebai fit`"
+
+TABLES: Mapping[str, TableFile] = MappingProxyType(
+    {
+        TRIALS_CSV: _table("a trial", _CELL, _OUTCOME),
+        SUMMARY_CSV: _table("a cell", _CELL, _STATISTICS),
+        TIMINGS_CSV: _table("a trial; on this machine, and so apart from the other tables", "cell_id trial seconds"),
+        TIMES_CSV: _table(
+            "an instance and learner; what a reference keeps of `timings.csv`",
+            "instance learner trials seconds mean_seconds",
+        ),
+        FITS_CSV: _table(
+            f"an instance and learner with a model, {_BY_FIT}",
+            f"{_CURVE} {_COEFFICIENTS} r2 p_value n_points published_c1 published_c2 published_r2 published_p_value",
+            f"best_model {_SLOPE}",
+            _SOURCE,
+        ),
+        WEIGHTED_FITS_CSV: _table(
+            f"a row of fits.csv by the errors of the trials, {_BY_FIT}",
+            f"{_CURVE} {_COEFFICIENTS} lack_of_fit lack_of_fit_p rival rival_lack_of_fit rival_lack_of_fit_p",
+            "exponent exponent_low exponent_high n_points",
+            _SOURCE,
+        ),
+        MODELS_CSV: _table(
+            f"an instance, learner and model, {_BY_FIT}",
+            f"{_CURVE} {_COEFFICIENTS} r2 p_value n_points aic best {_SLOPE}",
+            _SOURCE,
+        ),
+        BOUND_FITS_CSV: _table(
+            f"an instance, fit and bound side by side, {_BY_FIT}",
+            f"{_CURVE} c1 r2 bound_c1 bound_c2 bound_r2 bound_over_measured",
+            _SOURCE,
+        ),
+        RATIOS_CSV: _table(
+            f"two learners at a point of the grid, {_BY_FIT}",
+            "study instance L K delta epsilon learner other ratio ratio_low ratio_high",
+            "n_capped error_rate other_error_rate rows_sha256",
+        ),
+        ORDERS_CSV: _table(
+            f"two learners over all settings, {_BY_FIT}, for bars",
+            "study learner compared_with settings better within worse much_worse capped rows_sha256",
+        ),
+        BUDGETS_CSV: _table(
+            f"an instance and learner of a study with budgets, {_BY_FIT}",
+            f"study {_POINT} n smallest largest budget_10 low_10 high_10 budget_5 low_5 high_5 budget_1 low_1 high_1",
+            "rows_sha256",
+        ),
+        BOUNDS_CSV: _table(
+            "a cell, by `cascadebai bounds --csv`",
+            f"cell_id study {_POINT} w_star w_prime",
+            _named("budget H H2 bound enough", when="budget"),
+            _named("lower upper source dominating upper_general dominating_general upper_two_level", when="steps"),
+            "n",
+            _named("mean_steps n_capped measured_over_lower upper_over_measured", when="steps"),
+            _named("error_rate error_low error_high bound_over_measured", when="budget"),
+            _named("T_star gap sharp measured_over_sharp", when="sharp"),
+        ),
+    }
+)
+"""Name of a file -> the table that it holds."""
+
+
+# --- A trial, and the two forms of its values: in a line of the journal, and in an array -----------------------------
 
 
 class TrialRow(NamedTuple):
@@ -238,9 +444,6 @@ class TrialRow(NamedTuple):
         """Whether the same trial ended differently; a column of `LATER` that one of them lacks tells nothing."""
         pairs = zip(SAME, self.outcome, other.outcome, strict=True)
         return any(one != two and not (name in LATER and None in (one, two)) for name, one, two in pairs)
-
-
-# --- How a value of a trial is kept: in a line of text, and in an array ---------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -298,152 +501,8 @@ _OPTIONAL = Code(
 _SECONDS = Code(np.float64, float, "{:.6f}".format)
 
 CODES: Mapping[str, Code] = MappingProxyType(
-    {name: {int: _COUNT, str: _STATUS, bool: _FLAG}[kind] for name, kind in OUTCOME.items() if name not in LATER}
+    {name: {int: _COUNT, str: _STATUS, bool: _FLAG}[COLUMNS[name].type] for name in OUTCOME}
     | {"seconds": _SECONDS, "right": _OPTIONAL}
-    | {name: {int: _OPTIONAL, bool: _FLAG}[OUTCOME[name]] for name in LATER}
+    | {name: {int: _OPTIONAL, bool: _FLAG}[COLUMNS[name].type] for name in LATER}
 )
 """What the journal keeps of a trial: `IN_PLACE`, then `LATER`, of which -1 in the array is one that is lacking."""
-
-
-# --- What the columns and files of a result directory mean; docs/results.md is made from it -------------------------
-
-
-MEANINGS: Mapping[str, str] = MappingProxyType(
-    {
-        "cell_id": "hash of the content of the cell: weights, numbers, options, code of your own",
-        "study": "name of the study",
-        "instance": "name of the instance",
-        "learner": "name of the learner",
-        "L": "number of items",
-        "K": "number of items to find",
-        "w_star": "the largest weight",
-        "w_prime": "the smallest weight",
-        "delta": "largest probability of a wrong answer that is asked for",
-        "epsilon": "tolerance",
-        "trial": "number of the trial, from 0",
-        "status": "`stopped`, `capped` (it reached `max_steps`) or `answered` (it was asked after a budget)",
-        "steps": "lists shown",
-        "observations": "items looked at in all steps",
-        "correct": "1 if all items found are good enough, else 0; empty if capped",
-        "budget": "steps after which the learner was asked",
-        "right": "how many of the items named are good enough",
-        "seconds": "time",
-        "n": "number of trials",
-        "mean_steps": "mean of the steps, capped trials with the steps at which they were cut",
-        "sd_steps": "standard deviation of the steps",
-        "se_steps": "standard error of the mean",
-        "ci_low": "lower end of the 95 % interval of the mean (Student's t)",
-        "ci_high": "upper end of it",
-        "mean_observations": "mean of the observations",
-        "n_capped": "number of capped trials; if there are any, the mean is a lower limit",
-        "error_rate": "share of wrong answers among the trials that stopped",
-        "error_low": "lower end of its 95 % interval (exact binomial)",
-        "error_high": "upper end of it",
-        "mean_right": "mean of `right`",
-        "right_low": "lower end of its 95 % interval",
-        "right_high": "upper end of it",
-        "trials": "number of trials",
-        "mean_seconds": "mean time of a trial",
-        "model": "regressor f of the fit c1 f + c2",
-        "c1": "slope",
-        "c1_se": "standard error of it",
-        "c2": "intercept",
-        "c2_se": "standard error of it",
-        "r2": "share of the variance of the means that is explained",
-        "p_value": "of the slope",
-        "n_points": "number of means in the fit",
-        "published_c1": "slope in the paper",
-        "published_c2": "intercept in the paper",
-        "published_r2": "R² in the paper",
-        "published_p_value": "p-value in the paper",
-        "best_model": "the model with the smallest AIC",
-        "loglog_slope": "slope of log steps against the log of the axis",
-        "loglog_low": "lower end of its 95 % interval",
-        "loglog_high": "upper end of it",
-        "lack_of_fit": "squares of the residuals over what the errors of the trials make of them",
-        "lack_of_fit_p": "chance of so large a value if the model is right",
-        "rival": "the other usual model with the smallest lack of fit",
-        "rival_lack_of_fit": "that",
-        "rival_lack_of_fit_p": "chance of so large a value if the rival is right",
-        "exponent": "the b of c1 x^b + c2, 0 for a logarithm",
-        "exponent_low": "lower end of its 95 % interval",
-        "exponent_high": "upper end of it",
-        "rows_sha256": "hash of the `trials.csv` that this was made from",
-        "aic": "Akaike's criterion",
-        "best": "1 for the model with the smallest AIC",
-        "bound_c1": "slope of the upper bound on the same model",
-        "bound_c2": "intercept of it",
-        "bound_r2": "R² of it",
-        "bound_over_measured": "the bound over what was measured",
-        "other": "the learner in the denominator",
-        "ratio": "mean steps of `learner` over those of `other`",
-        "ratio_low": "lower end of its 95 % interval",
-        "ratio_high": "upper end of it",
-        "other_error_rate": "error rate of `other`",
-        "compared_with": "the learner that it is compared with",
-        "settings": "number of instances and points of the grid",
-        "better": "how many of them with at least 5 % fewer steps",
-        "within": "within 5 %",
-        "worse": "with at least 5 % more",
-        "much_worse": "with at least twice as many",
-        "capped": "how many with trials that reached the cap",
-        "lower": "lower bound on the mean steps of any learner",
-        "upper": "smallest upper bound on the steps of Algorithm 1, with probability 1 - delta",
-        "source": "theorem that it comes from",
-        "dominating": "its largest term",
-        "upper_general": "the upper bound for any weights",
-        "dominating_general": "its largest term",
-        "upper_two_level": "the upper bound for two levels of weights",
-        "measured_over_lower": "mean steps over the lower bound",
-        "upper_over_measured": "upper bound over the mean steps",
-        "smallest": "smallest budget of the study",
-        "largest": "largest budget of the study",
-        **{f"budget_{level}": f"budget from which on the error rate is below {level} %" for level in (10, 5, 1)},
-        **{f"low_{level}": f"lower end of the 95 % interval of `budget_{level}`" for level in (10, 5, 1)},
-        **{f"high_{level}": f"upper end of the 95 % interval of `budget_{level}`" for level in (10, 5, 1)},
-        "H": "hardness, the sum of 1 / gap² over all items",
-        "H2": "hardness, the largest i / gap² with gaps in ascending order",
-        "bound": "bound on the chance of an error",
-        "enough": "budget from which on that bound is below delta",
-        "T_star": "steps that are needed for each unit of kl(delta, 1 - delta), at least",
-        "gap": "how far its solution may be from the best one, relatively",
-        "sharp": "the sharp lower bound on the mean steps",
-        "measured_over_sharp": "mean steps over it",
-    }
-)
-"""Column -> what it holds, in any table."""
-
-FILES: Mapping[str, tuple[str, Columns]] = MappingProxyType(
-    {
-        TRIALS_CSV: ("a trial", TRIAL_COLUMNS),
-        SUMMARY_CSV: ("a cell", SUMMARY_COLUMNS),
-        TIMINGS_CSV: ("a trial; on this machine, and so apart from the other tables", TIMING_COLUMNS),
-        FITS_CSV: ("an instance and learner with a model, by `cascadebai fit`", FIT_COLUMNS),
-        WEIGHTED_FITS_CSV: (
-            "a row of fits.csv by the errors of the trials, by `cascadebai fit`",
-            WEIGHTED_FIT_COLUMNS,
-        ),
-        MODELS_CSV: ("an instance, learner and model, by `cascadebai fit`", MODEL_COLUMNS),
-        BOUND_FITS_CSV: (
-            "an instance, fit and bound side by side, by `cascadebai fit`",
-            BOUND_FIT_COLUMNS,
-        ),
-        RATIOS_CSV: ("two learners at a point of the grid, by `cascadebai fit`", RATIO_COLUMNS),
-        ORDERS_CSV: ("two learners over all settings, by `cascadebai fit`, for bars", ORDER_COLUMNS),
-        BUDGETS_CSV: (
-            "an instance and learner of a study with budgets, by `cascadebai fit`",
-            BUDGET_COLUMNS,
-        ),
-        BOUNDS_CSV: ("a cell, by `cascadebai bounds --csv`", BOUND_COLUMNS),
-    }
-)
-"""Table -> what one row of it is, and its columns."""
-
-WITH_BUDGET: Mapping[str, Columns] = MappingProxyType(
-    {
-        TRIALS_CSV: BUDGET,
-        SUMMARY_CSV: BUDGET_STATISTICS,
-        BOUNDS_CSV: BUDGET_BOUND_COLUMNS,
-    }
-)
-"""Table -> the columns that a study with budgets has besides, or in their place."""

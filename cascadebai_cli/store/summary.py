@@ -1,6 +1,6 @@
 """`summary.csv`, and the writing of all tables."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +9,7 @@ import pandas as pd
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.problem import FloatArray
-from cascadebai_cli.store.columns import BUDGET_STATISTICS, CELL, SUMMARY_COLUMNS, SUMMARY_CSV, TIMINGS_CSV, TRIALS_CSV
+from cascadebai_cli.store.columns import CELL, SUMMARY_CSV, TABLES, TIMINGS_CSV, TRIALS_CSV
 from cascadebai_cli.store.files import AGAIN, write_atomically
 from cascadebai_cli.store.intervals import Limits, binomial_interval, limits_of, mean_interval, trials_of
 from cascadebai_cli.store.journal import Stored
@@ -20,10 +20,6 @@ from cascadebai_cli.store.trials import CHUNK, InGrid, read_table, read_trials, 
 # --- ----------------------------------------------------------------------------------------------------------------
 #
 # `summary.csv`, one row a cell (how many steps, how sure, how often wrong): computed, written, read and checked.
-
-
-MOST = 2**53
-"""Beyond this, numbers with a decimal point are not exact any more."""
 
 
 def write_summary(directory: Path) -> str:
@@ -38,7 +34,7 @@ def summary_text(directory: Path) -> str:
 
 def summarise_file(path: Path, chunk: int = CHUNK) -> pd.DataFrame:
     """`summarise` of a `trials.csv` of any length; errors as for `read_trials`."""
-    return _table(row for table in read_trials(path, chunk) for row in _rows(table))
+    return TABLES[SUMMARY_CSV].frame(row for table in read_trials(path, chunk) for row in _rows(table))
 
 
 def summarise(trials: pd.DataFrame) -> pd.DataFrame:
@@ -51,15 +47,9 @@ def summarise(trials: pd.DataFrame) -> pd.DataFrame:
         trials: as `trials.csv`.
 
     Returns:
-        the columns `SUMMARY_COLUMNS`, and `BUDGET_STATISTICS` where there is a budget.
+        the columns of `summary.csv`.
     """
-    return _table(_rows(trials))
-
-
-def _table(rows: Iterable[dict[str, Any]]) -> pd.DataFrame:
-    found = list(rows)
-    further = BUDGET_STATISTICS if found and "budget" in found[0] else ()
-    return pd.DataFrame(found, columns=[*SUMMARY_COLUMNS, *further])
+    return TABLES[SUMMARY_CSV].frame(_rows(trials))
 
 
 def _rows(trials: pd.DataFrame) -> Iterator[dict[str, Any]]:
@@ -108,42 +98,16 @@ def read_summary(path: Path) -> pd.DataFrame:
     Raises:
         ConfigError: if the file is missing, has no row, or a value that no sweep writes.
     """
-    summary = read_table(path, SUMMARY_COLUMNS, AGAIN)
+    summary = read_table(path, AGAIN)
     if summary.empty:
         raise ConfigError(f"{path}: no cell has a trial yet; run the sweep first")
-    for column, right, what in _checks(summary):
-        if not right.all():
-            wrong = summary.loc[~right, column].iloc[0]
+    there = [column for column in TABLES[SUMMARY_CSV].columns if column.name in summary]
+    for column in there:
+        if not (right := column.right(summary)).all():
+            wrong = summary.loc[~right, column.name].iloc[0]
             shown = "an empty cell" if pd.isna(wrong) else wrong
-            raise ConfigError(f"{path}: column {column}: {shown} is not {what}; {AGAIN}")
-    return summary.astype({name: int for name, kind in SUMMARY_COLUMNS.items() if kind is int})
-
-
-def _checks(t: pd.DataFrame) -> Iterator[tuple[str, "pd.Series[bool]", str]]:
-    """Each column, where it is right, and what is."""
-    for name in (name for name, kind in CELL.items() if kind is str):
-        yield name, t[name].notna(), "a name"
-    yield "L", _whole(t["L"], 2), "a whole number from 2 on"
-    yield "K", _whole(t["K"], 1) & (t["K"] < t["L"]), "a whole number from 1 on and less than L"
-    yield "w_star", t["w_star"].between(0, 1), "a number from 0 to 1"
-    yield "w_prime", t["w_prime"].between(0, t["w_star"]), "a number from 0 to w_star"
-    yield "delta", t["delta"].between(0, 1, inclusive="neither"), "a number between 0 and 1"
-    yield "epsilon", t["epsilon"].between(0, float("inf"), inclusive="left"), "a number from 0 on"
-    yield "n", _whole(t["n"], 1), "a whole number from 1 on"
-    yield "n_capped", _whole(t["n_capped"], 0) & (t["n_capped"] <= t["n"]), "a whole number from 0 to n"
-    for name in ("mean_steps", "mean_observations"):
-        yield name, t[name].between(0, float("inf"), inclusive="left"), "a number from 0 on"
-    low, mean, high = t["ci_low"], t["mean_steps"], t["ci_high"]
-    yield "ci_low", (low <= mean) | low.isna(), "at most mean_steps"
-    yield "ci_high", (high >= mean) | high.isna(), "at least mean_steps"
-    if "budget" in t:
-        yield "budget", _whole(t["budget"], 1), "a whole number from 1 on"
-        yield "mean_right", t["mean_right"].between(0, t["K"]), "a number from 0 to K"
-    yield "error_rate", t["error_rate"].between(0, 1) | t["error_rate"].isna(), "a number from 0 to 1"
-
-
-def _whole(values: "pd.Series[Any]", least: int) -> "pd.Series[bool]":
-    return values.between(least, MOST) & (values % 1 == 0)
+            raise ConfigError(f"{path}: column {column.name}: {shown} is not {column.check[0]}; {AGAIN}")
+    return summary.astype({column.name: int for column in there if column.type is int})
 
 
 # --- The tables of a result directory, made from its journal --------------------------------------------------------

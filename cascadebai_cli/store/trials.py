@@ -3,7 +3,7 @@
 import csv
 import io
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, repeat
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,20 +15,18 @@ from cascadebai_cli.engines.jobs import Run
 from cascadebai_cli.errors import CascadeError, ConfigError
 from cascadebai_cli.model.problem import Instance
 from cascadebai_cli.store.columns import (
-    BUDGET,
     CELL,
     CODES,
+    COLUMNS,
     LATER,
     MOST_COUNT,
     OUTCOME,
     STATUSES,
-    TIMES_COLUMNS,
+    TABLES,
     TIMES_CSV,
-    TIMING_COLUMNS,
     TIMINGS_CSV,
-    TRIAL_COLUMNS,
     TRIALS_CSV,
-    Columns,
+    TableFile,
     TrialRow,
 )
 from cascadebai_cli.store.files import AGAIN, reading, write_atomically
@@ -94,19 +92,20 @@ def refuse_long_header(path: Path, remedy: str) -> None:
             raise ConfigError(f"{path}: the header has {LONGEST_HEADER} bytes or more, so no sweep wrote it; {remedy}")
 
 
-def read_table(path: Path, columns: Columns, remedy: str) -> pd.DataFrame:
+def read_table(path: Path, remedy: str, needed: Collection[str] = ()) -> pd.DataFrame:
     """A CSV file; words stay text, and an empty field is missing.
 
     Args:
-        path: the file.
-        columns: columns that it must have; those of numbers hold nothing else.
+        path: the file; those of a sweep are known by name, and have all their columns, of numbers or of text.
         remedy: what to do if it is damaged.
+        needed: columns that not every such table has, and this one must have.
 
     Raises:
         ConfigError: if it is missing, cannot be read or is not such a table.
     """
     refuse_long_header(path, remedy)
-    words = {name: str for name, kind in columns.items() if kind is str}
+    known = TABLES.get(path.name, TableFile("", ()))
+    words = {column.name: str for column in known.columns if column.type is str}
     try:
         with reading(path) as file:
             table: pd.DataFrame = pd.read_csv(
@@ -121,7 +120,7 @@ def read_table(path: Path, columns: Columns, remedy: str) -> pd.DataFrame:
         raise
     except ValueError as error:
         raise ConfigError(f"{path}: not a table ({str(error).strip()}); {remedy}") from error
-    for name in columns:
+    for name in known.names({*table, *needed}):
         if name not in table:
             raise ConfigError(f"{path}: column {name} is missing; {remedy}")
         if name not in words and len(table) and not pd.api.types.is_numeric_dtype(table[name]):
@@ -146,14 +145,15 @@ _STATUS = (STATUSES.__contains__, " or ".join(STATUSES))
 _TYPES = {str: str, int: "int64", float: "float64", bool: "Int8"}
 _MAY_LACK = {int: "Int64", bool: "Int8"}
 """Type of a column of `LATER` -> of its array, which has a value for rows without one."""
-_FIRST = tuple(name for name in TRIAL_COLUMNS if name not in LATER)
-"""What every table has."""
 _FORMAT: dict[str, Any] = {
     "dtype": {
-        name: (_MAY_LACK if name in LATER else _TYPES)[kind] for name, kind in {**TRIAL_COLUMNS, **BUDGET}.items()
+        column.name: (_MAY_LACK if column.when == "later" else _TYPES)[column.type]
+        for column in TABLES[TRIALS_CSV].columns
     },
     "keep_default_na": False,
-    "na_values": {name: [""] for name, kind in OUTCOME.items() if kind is bool or name in LATER},
+    "na_values": {
+        column.name: [""] for column in TABLES[TRIALS_CSV].columns if column.type is bool or column.when == "later"
+    },
     "index_col": False,
     **ALL_DIGITS,
 }
@@ -181,7 +181,7 @@ def holds_rows(directory: Path) -> bool:
     if not path.exists():
         return False
     with reading(path) as file:
-        return len(file.readlines(2 * len(",".join(TRIAL_COLUMNS)))) > 1
+        return len(file.readlines(2 * len(",".join(TABLES[TRIALS_CSV].names())))) > 1
 
 
 def write_trials(directory: Path, cells: Sequence[InGrid], stored: Stored, limits: Limits | None = None) -> str:
@@ -200,16 +200,22 @@ def write_trials(directory: Path, cells: Sequence[InGrid], stored: Stored, limit
 
 
 def _lines(cells: Sequence[InGrid], stored: Stored, limits: Limits | None) -> Iterator[str]:
-    further = tuple(BUDGET) if any(cell.budget is not None for cell in cells) else ()
-    yield ",".join((*TRIAL_COLUMNS, *further)) + "\n"
+    further = _further(cells)
+    yield ",".join(TABLES[TRIALS_CSV].names([*further, *LATER])) + "\n"
     for cell in cells:
         start = cell_fields(cell)
         rows = rows_below(stored, cell, limits)
         texts = {name: CODES[name].texts(rows[name]) for name in OUTCOME}
         if further:
             texts |= {"budget": repeat(str(cell.budget), len(rows)), "right": CODES["right"].texts(rows["right"])}
+        texts |= {name: CODES[name].texts(rows[name]) for name in LATER}
         for fields in zip(*texts.values(), strict=True):
             yield ",".join((start, *fields)) + "\n"
+
+
+def _further(cells: Iterable[InGrid]) -> Sequence[str]:
+    """Columns of a study with budgets."""
+    return ("budget", "right") if any(cell.budget is not None for cell in cells) else ()
 
 
 def rows_below(stored: Stored, cell: InGrid, limits: Limits | None) -> NDArray[Any]:
@@ -220,7 +226,7 @@ def rows_below(stored: Stored, cell: InGrid, limits: Limits | None) -> NDArray[A
 
 def cell_values(cell: InGrid) -> dict[str, Any]:
     """The columns `CELL` of a cell."""
-    return {name: kind(getattr(cell, name)) for name, kind in CELL.items()}
+    return {name: COLUMNS[name].type(getattr(cell, name)) for name in CELL}
 
 
 def cell_fields(cell: InGrid) -> str:
@@ -238,7 +244,7 @@ def trials_table(cells: Iterable[InGrid], rows: Iterable[TrialRow]) -> pd.DataFr
         rows: the trials, those of a cell one after the other.
     """
     cells = list(cells)
-    columns = [*TRIAL_COLUMNS, *(BUDGET if any(cell.budget is not None for cell in cells) else ())]
+    columns = TABLES[TRIALS_CSV].names(_further(cells))
     known = {cell.cell_id: {**cell_values(cell), "budget": cell.budget} for cell in cells}
     table = pd.DataFrame([{**known[row.cell_id], **row._asdict()} for row in rows], columns=columns)
     return table.astype({name: _FORMAT["dtype"][name] for name in columns})
@@ -251,15 +257,14 @@ def all_trials(path: Path) -> pd.DataFrame:
 
 def read_rows(path: Path) -> Iterator[TrialRow]:
     """The rows of `trials.csv`; errors as for `read_trials`."""
-    kinds = {"cell_id": str, **OUTCOME, "right": int}
     for table in read_trials(path):
-        there = {name: kind for name, kind in kinds.items() if name in table}
+        there = [name for name in ("cell_id", *OUTCOME, *LATER, "right") if name in table]
         for values in zip(*(table[name] for name in there), strict=True):
-            yield TrialRow(**dict(zip(there, map(_plain, there.values(), values), strict=True)))
+            yield TrialRow(**dict(zip(there, map(_plain, there, values), strict=True)))
 
 
-def _plain(kind: type, value: Any) -> Any:
-    return None if value is pd.NA else kind(value)
+def _plain(name: str, value: Any) -> Any:
+    return None if value is pd.NA else COLUMNS[name].type(value)
 
 
 def read_trials(path: Path, chunk: int = CHUNK) -> Iterator[pd.DataFrame]:
@@ -301,15 +306,13 @@ def _checked(path: Path, chunk: int) -> Iterator[pd.DataFrame]:
 
 
 def _is_right(part: pd.DataFrame) -> bool:
-    if not set(_FIRST) <= set(part):
+    columns = TABLES[TRIALS_CSV].names(part)
+    if not set(columns) <= set(part):
         return False
-    kinds = {name: kind for name, kind in {**OUTCOME, **BUDGET}.items() if name in part}
-    allowed = {str: STATUSES, bool: [0, 1, pd.NA]}
-    known = (part[name].isin(allowed[kind]).all() for name, kind in kinds.items() if kind in allowed)
-    counts = (part[name] for name, kind in kinds.items() if kind is int)
+    outcome = [COLUMNS[name] for name in columns[len(CELL) :]]
     # old pandas gives numbers beyond 64 bits another type than it is told
-    right = (each.dtype == _FORMAT["dtype"][each.name] and (each.dropna() >= 0).all() for each in counts)
-    return all(known) and all(right)
+    told = (part[column.name].dtype == _FORMAT["dtype"][column.name] for column in outcome if column.type is int)
+    return all(told) and all(column.right(part).all() for column in outcome)
 
 
 def _fault(path: Path) -> str | None:
@@ -317,7 +320,7 @@ def _fault(path: Path) -> str | None:
     with reading(path) as raw, io.TextIOWrapper(raw, encoding="utf-8", newline="") as file:
         reader = csv.DictReader(file, restval="")
         try:
-            missing = [name for name in _FIRST if name not in (reader.fieldnames or ())]
+            missing = [name for name in TABLES[TRIALS_CSV].names() if name not in (reader.fieldnames or ())]
             if missing:
                 return f": column {missing[0]} is missing"
             faults = (f":{reader.line_num}: {fault}" for row in reader for fault in _faults(row))
@@ -329,9 +332,9 @@ def _fault(path: Path) -> str | None:
 
 
 def _faults(row: Mapping[str, str]) -> Iterator[str]:
-    for name, kind in {**TRIAL_COLUMNS, **BUDGET}.items():
-        right, what = _STATUS if name == "status" else _RIGHT[kind]
-        lacking = name not in row or (name in LATER and not row[name])
+    for name in TABLES[TRIALS_CSV].names(row):
+        right, what = _STATUS if name == "status" else _RIGHT[COLUMNS[name].type]
+        lacking = name in LATER and not row[name]
         if not lacking and not right(row[name]):
             yield f"{name}: {show(row[name])} is not {what}"
 
@@ -341,7 +344,7 @@ def _faults(row: Mapping[str, str]) -> Iterator[str]:
 
 def write_timings(directory: Path, cells: Sequence[InGrid], stored: Stored, limits: Limits | None = None) -> str:
     """Write `timings.csv`, the wall time of each trial; arguments and result as for `write_trials`."""
-    header = ",".join(TIMING_COLUMNS) + "\n"
+    header = ",".join(TABLES[TIMINGS_CSV].names()) + "\n"
     rows = (
         f"{cell.cell_id},{row['trial']},{row['seconds']:.6f}\n"
         for cell in cells
@@ -364,24 +367,25 @@ def times_of(directory: Path, summary: pd.DataFrame) -> pd.DataFrame:
         summary: its cells.
 
     Returns:
-        columns `TIMES_COLUMNS`; empty if neither file is there.
+        the columns of `times.csv`; empty if neither file is there.
 
     Raises:
         ConfigError: if the file is damaged.
     """
     timings, times = directory / TIMINGS_CSV, directory / TIMES_CSV
     if timings.exists():
-        return _times(summary, _read(timings, TIMING_COLUMNS))
-    return _read(times, TIMES_COLUMNS) if times.exists() else pd.DataFrame(columns=list(TIMES_COLUMNS))
+        return _times(summary, _read(timings))
+    return _read(times) if times.exists() else TABLES[TIMES_CSV].frame([])
 
 
-def _read(path: Path, columns: Columns) -> pd.DataFrame:
+def _read(path: Path) -> pd.DataFrame:
+    columns = TABLES[path.name].names()
     remedy = f"it needs the columns {', '.join(columns)}; sweep with --collect to write it again"
-    return read_table(path, columns, remedy)[list(columns)]
+    return read_table(path, remedy)[columns]
 
 
 def _times(summary: pd.DataFrame, timings: pd.DataFrame) -> pd.DataFrame:
     trials = timings.merge(summary[["cell_id", "instance", "learner"]], on="cell_id")
     grouped = trials.groupby(["instance", "learner"], sort=False)["seconds"]
     times = grouped.agg(trials="count", total="sum", mean_seconds="mean").reset_index()
-    return times.set_axis(list(TIMES_COLUMNS), axis=1)
+    return times.set_axis(TABLES[TIMES_CSV].names(), axis=1)

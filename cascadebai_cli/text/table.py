@@ -161,8 +161,8 @@ _LATEX = MappingProxyType(
 """Sign -> how LaTeX sets it."""
 
 
-class Column(NamedTuple):
-    """A column: its heading, and whether it holds words, which are set flush left; numbers are flush right."""
+class Head(NamedTuple):
+    """The heading of a column, and whether this holds words, which are set flush left; numbers are flush right."""
 
     heading: str
     words: bool = False
@@ -178,7 +178,7 @@ class Table:
         above: a line above it, empty for none.
     """
 
-    columns: Sequence[Column]
+    columns: Sequence[Head]
     rows: Sequence[Sequence[str]]
     above: str = field(default="", kw_only=True)
 
@@ -193,7 +193,7 @@ class Table:
 
 def table_of(header: Sequence[str], rows: Sequence[Sequence[str]], *, words: int = 1) -> Table:
     """A table whose first `words` columns hold words, the others numbers."""
-    return Table([Column(heading, i < words) for i, heading in enumerate(header)], rows)
+    return Table([Head(heading, i < words) for i, heading in enumerate(header)], rows)
 
 
 def noted(table: Table, note: str) -> Table:
@@ -214,7 +214,7 @@ def _cleaned(table: Table) -> list[list[str]]:
     return [[for_table(text) for text in row] for row in table.rows]
 
 
-def _aligned(line: Sequence[str], columns: Sequence[Column], widths: Sequence[int]) -> str:
+def _aligned(line: Sequence[str], columns: Sequence[Head], widths: Sequence[int]) -> str:
     placed = [
         text.ljust(width) if column.words else text.rjust(width)
         for text, column, width in zip(line, columns, widths, strict=True)
@@ -267,9 +267,9 @@ class Names:
     varying: Sequence[str]
     above: str
 
-    def columns(self) -> list[Column]:
+    def columns(self) -> list[Head]:
         """Headings of those to print."""
-        return [Column(name, name in WORDS) for name in self.varying]
+        return [Head(name, name in WORDS) for name in self.varying]
 
     def texts(self, row: Mapping[Any, Any]) -> list[str]:
         """The values of a row."""
@@ -283,7 +283,7 @@ class Names:
             rows: texts, those of the names included.
             words: headings of columns that hold words.
         """
-        further = [Column(heading, heading in words) for heading in header]
+        further = [Head(heading, heading in words) for heading in header]
         return Table([*self.columns(), *further], rows, above=self.above)
 
 

@@ -23,7 +23,7 @@ from cascadebai_cli.store.results import Results, capped_trials, load_results, m
 from cascadebai_cli.store.trials import times_of
 from cascadebai_cli.study.plot import Kind, Plot
 from cascadebai_cli.text.numbers import NO_NUMBER, count
-from cascadebai_cli.text.table import Column, cell_text, heading, names_of
+from cascadebai_cli.text.table import Head, cell_text, heading, names_of
 from cascadebai_cli.version import __version__
 from cascadebai_cli.workflows.plot import Drawing, drawing
 from cascadebai_cli.workflows.tables import condition, is_whole, warn_of_gaps
@@ -119,7 +119,7 @@ def _numbered(studies: Sequence[Results], watch: Watch) -> Iterator[Section]:
 
 
 def _claims(studies: Sequence[Results]) -> PageTable:
-    columns = [Column(name) for name in ("study and instance", "claim", "published", "here", "verdict")]
+    columns = [Head(name) for name in ("study and instance", "claim", "published", "here", "verdict")]
     rows = [
         (f"{results.name}, {claim.where}", *claim[1:]) for results in studies for claim in claims_of_config(results)
     ]
@@ -218,7 +218,7 @@ def _times(results: Results) -> PageTable | None:
 def _table(caption: str, rows: pd.DataFrame, file: str = "", left_out: Collection[str] = ()) -> PageTable:
     """A table of numbers as one of texts, with all numbers in full as a file."""
     shown = [str(name) for name in rows if name not in left_out]
-    columns = [Column(heading(name), not pd.api.types.is_numeric_dtype(rows[name])) for name in shown]
+    columns = [Head(heading(name), not pd.api.types.is_numeric_dtype(rows[name])) for name in shown]
     texts = [[_text(name, row) for name in shown] for row in rows.to_dict("records")]
     return PageTable(columns, texts, caption, table_bytes(rows).decode() if file else "", file)
 

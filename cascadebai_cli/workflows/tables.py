@@ -24,7 +24,7 @@ from cascadebai_cli.analysis.fits import fits_table, unfitted
 from cascadebai_cli.analysis.tables import StudyTable, tables_of
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.running.watch import SILENT, Watch
-from cascadebai_cli.store.columns import BOUND_COLUMNS, BOUNDS_CSV, CELL, SUMMARY_CSV
+from cascadebai_cli.store.columns import BOUNDS_CSV, CELL, SUMMARY_CSV, TABLES
 from cascadebai_cli.store.files import table_bytes, write_table
 from cascadebai_cli.store.results import Results, capped_trials, load_results, missing_trials
 from cascadebai_cli.study.cells import Cell
@@ -245,7 +245,8 @@ def bounds(
     cells = study.cells
     if cells[0].answers:
         return _of_budgets(cells, _measured(results, config, watch), csv, watch)
-    table = with_measured(_promised(cells, printed), _measured(results, config, watch))[list(BOUND_COLUMNS)]
+    table = with_measured(_promised(cells, printed), _measured(results, config, watch))
+    table = table[TABLES[BOUNDS_CSV].names(table)]
     if sharp:
         table = with_sharp(table, cells)
     if not study.independent:

@@ -19,7 +19,7 @@ from cascadebai_cli.learners.own import is_own
 from cascadebai_cli.running.runner import Backend, run_missing
 from cascadebai_cli.running.watch import SILENT, Watch
 from cascadebai_cli.running.worker import Settings
-from cascadebai_cli.store.columns import FIT_COLUMNS, FITS_CSV, MANIFEST, SUMMARY_CSV, TRIALS_CSV, TrialRow
+from cascadebai_cli.store.columns import FITS_CSV, MANIFEST, SUMMARY_CSV, TRIALS_CSV, TrialRow
 from cascadebai_cli.store.files import AGAIN
 from cascadebai_cli.store.manifest import RULE
 from cascadebai_cli.store.results import Results, load_results
@@ -322,7 +322,7 @@ def _check_tables(artefact: Baseline) -> Iterator[str]:
 def _same_fits(results: Results) -> bool:
     """Apart from rounding, which linear algebra does in its own way on each machine."""
     remedy = f"`cascadebai fit {for_shell(results.directory)}` writes it"
-    return same_numbers(read_table(results.directory / FITS_CSV, FIT_COLUMNS, remedy), fits_table(results))
+    return same_numbers(read_table(results.directory / FITS_CSV, remedy), fits_table(results))
 
 
 def _check_rows(artefact: Baseline, means: _Means, watch: Watch) -> Iterator[str]:

@@ -8,7 +8,7 @@ from sweeps import call, refusal, sweep, tables
 
 from cascadebai_cli.model.problem import Instance
 from cascadebai_cli.running.worker import run_trial
-from cascadebai_cli.store.columns import TRIAL_COLUMNS
+from cascadebai_cli.store.columns import TABLES, TRIALS_CSV
 from cascadebai_cli.study.config import load_study
 
 CONFIG = """\
@@ -41,7 +41,7 @@ def test_rows_say_budget_status_steps_and_how_many_are_right(tmp_path):
     assert sweep(config, tmp_path / "out").code == 0
     found, study = rows(tmp_path / "out"), load_study(config)
     cells = {cell.cell_id: cell for cell in study.cells}
-    assert list(found[0]) == [*TRIAL_COLUMNS, "budget", "right"]
+    assert list(found[0]) == [*TABLES[TRIALS_CSV].names(), "budget", "right"]
     assert {(row["learner"], row["budget"]) for row in found} == {
         (learner, str(budget)) for learner in ("uniform", "sar", "CascadeBAI") for budget in (100, 200, 400)
     }

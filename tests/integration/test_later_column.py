@@ -15,12 +15,13 @@ from sweeps import Called, environment, refusal, sweep, tables, write_config
 import cascadebai_cli
 from cascadebai_cli.version import __version__
 
+RIGHT = '    Column("right", int, "how many of the items named are good enough", check=_FROM_0, when="budget"),\n'
 ADDED = {
-    "store/schema.py": (
-        ("observations=int, correct=bool)", "observations=int, correct=bool, named=int)"),
+    "store/columns.py": (
+        (RIGHT, RIGHT + '    Column("named", int, "number of items named", check=_FROM_0, when="later"),\n'),
         ("    right: int | None = None\n", "    right: int | None = None\n    named: int | None = None\n"),
     ),
-    "store/row.py": (("        seconds=seconds,\n", "        seconds=seconds,\n        named=len(items),\n"),),
+    "store/trials.py": (("        seconds=seconds,\n", "        seconds=seconds,\n        named=len(items),\n"),),
 }
 """How a column is added, file by file: what stands there, and what takes its place."""
 CALLS = """

@@ -7,14 +7,14 @@ from sweeps import ROOT
 from cascadebai_cli.store.columns import SUMMARY_CSV
 from cascadebai_cli.store.summary import read_summary
 from cascadebai_cli.store.trials import read_table
-from experiments.sharp_tables import COLUMNS, SHARP
+from experiments.sharp_tables import SHARP
 
 GRADED = ("graded, high", "graded, half", "graded, low")
 
 
 @pytest.fixture(scope="module")
 def bounds():
-    return read_table(ROOT / SHARP, COLUMNS, "")
+    return read_table(ROOT / SHARP, "")
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.store.columns import SUMMARY_COLUMNS, TRIAL_COLUMNS
+from cascadebai_cli.store.columns import SUMMARY_CSV, TABLES, TRIALS_CSV
 from cascadebai_cli.store.intervals import binomial_interval, t_quantile
 from cascadebai_cli.store.summary import summarise, summarise_file
 
@@ -39,7 +39,7 @@ def trials_of(cell_id, steps, correct=None, capped=0):
 
 def only(table):
     summary = summarise(table)
-    assert list(summary.columns) == list(SUMMARY_COLUMNS)
+    assert list(summary.columns) == TABLES[SUMMARY_CSV].names()
     assert len(summary) == 1
     return summary.iloc[0]
 
@@ -98,7 +98,7 @@ def test_a_table_read_back_gives_the_same_summary_and_names_stay_text(tmp_path, 
 def test_a_table_without_rows_has_no_cells(tmp_path):
     path = tmp_path / "trials.csv"
     trials_of("c", [1]).iloc[:0].to_csv(path, index=False)
-    assert list(summarise_file(path).columns) == list(SUMMARY_COLUMNS)
+    assert list(summarise_file(path).columns) == TABLES[SUMMARY_CSV].names()
     assert len(summarise_file(path)) == 0
 
 
@@ -138,7 +138,7 @@ def test_t_quantile_of_a_table():
     ],
 )
 def test_a_damaged_file(tmp_path, content, told):
-    row = content if isinstance(content, bytes) else f"{','.join(TRIAL_COLUMNS)}\n{content}\n".encode()
+    row = content if isinstance(content, bytes) else f"{','.join(TABLES[TRIALS_CSV].names())}\n{content}\n".encode()
     (tmp_path / "trials.csv").write_bytes(row)
     with pytest.raises(ConfigError, match=re.escape(f"trials.csv{told}")):
         summarise_file(tmp_path / "trials.csv")
