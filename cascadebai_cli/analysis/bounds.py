@@ -11,13 +11,13 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.own import is_own
 from cascadebai_cli.learners.registry import LearnerSpec
 from cascadebai_cli.model.problem import CASCADING, Feedback, Instance
-from cascadebai_cli.store.columns import BOUNDS_CSV, CELL, PLACE, POINT, SUMMARY_CSV, TABLES
+from cascadebai_cli.store.columns import BOUNDS_CSV, CELL, PLACE, POINT, SUMMARY_CSV, TABLES, Shown, interval, printed
 from cascadebai_cli.store.results import Results
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.instances import TwoLevel
 from cascadebai_cli.study.learners import LearnerEntry
-from cascadebai_cli.text.numbers import NO_NUMBER, count, is_missing, number, percent
-from cascadebai_cli.text.table import Table, names_of
+from cascadebai_cli.text.numbers import number, percent
+from cascadebai_cli.text.table import Table
 from cascadebai_cli.theory.budget import ERRORS, enough, hardness, hardness_of_the_worst
 from cascadebai_cli.theory.paper import CellBounds, cell_bounds, lower_bound, two_level_instance
 from cascadebai_cli.theory.quantities import PRINTED_CONSTANT, exact_constant
@@ -125,25 +125,9 @@ def learner_bounds(
 
 def bounds_printed(table: pd.DataFrame) -> Table:
     """The table to print; of the names and sizes only those that tell the cells apart, and `K`."""
-    names = names_of(table, POINT, always=("K",))
-    sharp = {"sharp": "sharp", "measured_over_sharp": "measured/sharp"} if "sharp" in table else {}
-    header = ["lower", "measured", "upper", "measured/lower", "upper/measured", "dominating", "source"]
-    rows = [
-        [*names.texts(row), *(number(row[name]) for name in sharp), *_line(row)] for row in table.to_dict("records")
-    ]
-    return names.table([*sharp.values(), *header], rows)
-
-
-def _line(row: Mapping[Any, Any]) -> list[str]:
-    at_least = ">= " if row["n_capped"] > 0 else ""
-    return [
-        number(row["lower"]),
-        at_least + number(row["mean_steps"]),
-        number(row["upper"]),
-        number(row["measured_over_lower"]),
-        number(row["upper_over_measured"]),
-        *(NO_NUMBER if is_missing(row[name]) else row[name] for name in ("dominating", "source")),
-    ]
+    sharp = ["sharp", "measured_over_sharp"] if "sharp" in table else []
+    steps = ["lower", "mean_steps", "upper", "measured_over_lower", "upper_over_measured", "dominating", "source"]
+    return printed(table, POINT, [*sharp, *steps], always=("K",))
 
 
 # --- What is proved of the chance of an error after a budget, beside what was measured ------------------------------
@@ -199,21 +183,8 @@ def too_often_wrong(table: pd.DataFrame) -> list[str]:
 
 def budget_bounds_printed(table: pd.DataFrame) -> Table:
     """The table to print."""
-    names = names_of(table, PLACE, always=("budget",))
-    header = ["H", "H2", "wrong", "95 % interval", "bound", "enough"]
-    return names.table(header, [[*names.texts(row), *_budget_line(row)] for row in table.to_dict("records")])
-
-
-def _budget_line(row: Mapping[Any, Any]) -> list[str]:
-    ends = [row["error_low"], row["error_high"]]
-    return [
-        number(row["H"]),
-        number(row["H2"]),
-        percent(row["error_rate"], 1),
-        NO_NUMBER if is_missing(ends[0]) else " to ".join(percent(end, 1) for end in ends),
-        percent(row["bound"], 1),
-        NO_NUMBER if is_missing(row["enough"]) else count(row["enough"]),
-    ]
+    columns: list[str | Shown] = ["H", "H2", "error_rate", interval("error_low", "error_high"), "bound", "enough"]
+    return printed(table, PLACE, columns, always=("budget",))
 
 
 # --- The sharp lower bound beside what was measured -----------------------------------------------------------------

@@ -1,16 +1,17 @@
 """The budget at which a learner errs seldom enough."""
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from cascadebai_cli.model.problem import FloatArray
-from cascadebai_cli.store.columns import BUDGETS_CSV, POINT, TABLES
+from cascadebai_cli.store.columns import BUDGETS_CSV, POINT, TABLES, Shown, printed
 from cascadebai_cli.store.results import Results
 from cascadebai_cli.text.numbers import NO_NUMBER, count
-from cascadebai_cli.text.table import Table, names_of
+from cascadebai_cli.text.table import Table
 
 LEVELS = (10, 5, 1)
 """In percent."""
@@ -68,18 +69,21 @@ def falls_below(budgets: FloatArray, rates: FloatArray, level: float, least: flo
 
 def budgets_printed(table: pd.DataFrame) -> Table:
     """The table to print."""
-    names = names_of(table, POINT)
-    header = [heading for level in LEVELS for heading in (f"below {level} %", "95 % interval")]
-    rows = [
-        [*names.texts(row), *(text for level in LEVELS for text in _texts(row, level))]
-        for row in table.to_dict("records")
+    columns = [
+        Shown(heading, partial(text, level))
+        for level in LEVELS
+        for heading, text in ((f"below {level} %", _value), ("95 % interval", _interval))
     ]
-    return names.table(header, rows)
+    return printed(table, POINT, columns)
 
 
-def _texts(row: Mapping[Any, Any], level: int) -> tuple[str, str]:
-    value, low, high = (_text(row[f"{end}_{level}"], row) for end in ENDS)
-    return value, NO_NUMBER if low == high else f"{low} to {high}"
+def _value(level: int, row: Mapping[Any, Any]) -> str:
+    return _text(row[f"budget_{level}"], row)
+
+
+def _interval(level: int, row: Mapping[Any, Any]) -> str:
+    low, high = (_text(row[f"{end}_{level}"], row) for end in ("low", "high"))
+    return NO_NUMBER if low == high else f"{low} to {high}"
 
 
 def _text(budget: float, row: Mapping[Any, Any]) -> str:

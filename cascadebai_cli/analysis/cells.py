@@ -9,7 +9,7 @@ import pandas as pd
 
 from cascadebai_cli.analysis.bounds import bounds_of_results
 from cascadebai_cli.errors import ConfigError, suggest
-from cascadebai_cli.store.columns import BOUNDS_CSV, PLACE, SUMMARY_CSV, TABLES
+from cascadebai_cli.store.columns import BOUNDS_CSV, PLACE, SUMMARY_CSV, TABLES, Shown, interval, printed
 from cascadebai_cli.store.intervals import binomial_interval, mean_interval
 from cascadebai_cli.store.manifest import GAP
 from cascadebai_cli.store.results import Results
@@ -18,8 +18,8 @@ from cascadebai_cli.study.fields import Entry
 from cascadebai_cli.study.instances import TwoLevel
 from cascadebai_cli.study.learners import option_values
 from cascadebai_cli.study.plot import DERIVED, GRID, Plot, alike
-from cascadebai_cli.text.numbers import NO_NUMBER, is_missing, number, percent
-from cascadebai_cli.text.table import Table, for_shell, names_of, value_text
+from cascadebai_cli.text.numbers import is_missing
+from cascadebai_cli.text.table import Table, for_shell, value_text
 
 # --- Means over instances that are alike but for one option, such as the draws of a family of random weights --------
 
@@ -245,9 +245,6 @@ def matching(cells: pd.DataFrame, column: str, values: Sequence[object]) -> "pd.
 # The cells of a study as one table: chosen, sorted, with the options of their learners, and as a reader wants them.
 
 
-ERROR_ENDS = ("error_low", "error_high")
-
-
 def cells_table(results: Results) -> pd.DataFrame:
     """`summary.csv` with gaps, algorithms and the options of the learners, in the order of the grid."""
     without = [] if results.has_budget else ["budget"]
@@ -294,26 +291,18 @@ def cells_printed(cells: pd.DataFrame) -> Table:
     Args:
         cells: as from `cells_table`.
     """
-    further = [str(name) for name in cells if name not in (*TABLES[SUMMARY_CSV].names(cells), *DERIVED)]
-    options = [name for name in further if not _in_names(cells, name)]
+    options = [str(name) for name in cells if name not in (*TABLES[SUMMARY_CSV].names(cells), *DERIVED)]
     # learners that do not have an option do not make it vary
-    varying = [name for name in options if cells[name].nunique() > 1]
-    shown = cells.rename(columns={"n": "trials"})
-    names = names_of(shown, [*PLACE, *varying, "trials"])
-    capped = ["capped"] if (cells["n_capped"] > 0).any() else []
-    right = ["right", "95 % interval"] if "mean_right" in cells else []
-    rows = [
-        [*names.texts(row), *_line(row, bool(capped)), *(_right(row) if right else [])]
-        for row in shown.to_dict("records")
-    ]
-    return names.table(["mean steps", "95 % interval", *capped, "wrong", "95 % interval", *right], rows)
-
-
-def _right(row: Mapping[Any, Any]) -> list[str]:
-    """Mean number of right items of those found; its t interval as far as there are such numbers, 0 to `K`."""
-    if is_missing(row["right_low"]):
-        return [f"{row['mean_right']:.2f}", NO_NUMBER]
-    return [f"{row['mean_right']:.2f}", f"{max(row['right_low'], 0):.2f} to {min(row['right_high'], row['K']):.2f}"]
+    varying = [name for name in options if not _in_names(cells, name) and cells[name].nunique() > 1]
+    columns: list[str | Shown] = ["mean_steps", interval("ci_low", "ci_high")]
+    columns += ["n_capped"] if (cells["n_capped"] > 0).any() else []
+    columns += ["error_rate", interval("error_low", "error_high")]
+    if "mean_right" in cells:
+        # as far as there are such numbers of items
+        low, high = cells["right_low"].clip(lower=0), cells["right_high"].clip(upper=cells["K"])
+        cells = cells.assign(right_low=low, right_high=high)
+        columns += ["mean_right", interval("right_low", "right_high")]
+    return printed(cells, [*PLACE, *varying, "n"], columns)
 
 
 def _in_names(cells: pd.DataFrame, option: str) -> bool:
@@ -321,14 +310,3 @@ def _in_names(cells: pd.DataFrame, option: str) -> bool:
         is_missing(value) or value_text(value).lower() in str(name).lower()
         for name, value in zip(cells["learner"], cells[option], strict=True)
     )
-
-
-def _line(row: Mapping[Any, Any], with_capped: bool) -> list[str]:
-    known = not (row["n_capped"] or is_missing(row["ci_low"]))
-    return [
-        (">= " if row["n_capped"] else "") + number(row["mean_steps"]),
-        f"{number(row['ci_low'])} to {number(row['ci_high'])}" if known else NO_NUMBER,
-        *([str(row["n_capped"])] if with_capped else []),
-        percent(row["error_rate"], 1),
-        NO_NUMBER if is_missing(row["error_low"]) else " to ".join(percent(row[end], 1) for end in ERROR_ENDS),
-    ]

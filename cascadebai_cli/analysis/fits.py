@@ -1,6 +1,8 @@
 """`fits.csv`, `models.csv` and `bound_fits.csv`."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -22,24 +24,26 @@ from cascadebai_cli.store.columns import (
     POINT,
     TABLES,
     WEIGHTED_FITS_CSV,
+    Shown,
+    interval,
+    printed,
 )
 from cascadebai_cli.store.results import Results
 from cascadebai_cli.study.fields import Coefficients
-from cascadebai_cli.text.numbers import coefficient, difference, digits, exponent, p_value, share
-from cascadebai_cli.text.table import Table, names_of, noted
+from cascadebai_cli.text.numbers import difference
+from cascadebai_cli.text.table import Table
 
 # --- The scaling fits of a whole study, as tables to keep and to print ----------------------------------------------
 
 
-ESTIMATES = ("c1", "c1_se", "c2", "c2_se", "r2", "p_value", "n_points")
+_COEFFICIENTS = ("c1", "c1_se", "c2", "c2_se")
+ESTIMATES = (*_COEFFICIENTS, "r2", "p_value", "n_points")
 PUBLISHED = ("c1", "c2", "r2", "p_value")
 CURVE_POINTS = 201
 
-PLACE = ("instance", "learner", "x", "L", "K", "delta", "epsilon")
-"""What tells the curves of a table apart."""
-
-HEADING = {"n_capped": "capped"}
-"""Column of the trials that reached the cap, in tables of fits to lower limits -> its heading."""
+_PLACE = ("instance", "learner", "x", "L", "K", "delta", "epsilon", "n_capped")
+"""What tells the curves of a table apart, and how many trials of those fitted to lower limits reached the cap."""
+_ALWAYS = ("instance", "n_capped")
 
 
 def fits_table(results: Results, *, allow_capped: bool = False) -> pd.DataFrame:
@@ -173,29 +177,20 @@ def fits_printed(fits: pd.DataFrame) -> Table:
     Args:
         fits: as from `fits_table`.
     """
-    fits = fits.rename(columns={"n_points": "points", **HEADING})
-    names = names_of(fits, (*PLACE, *HEADING.values(), "points"), always=("instance", *HEADING.values()))
     known = bool(fits["published_c1"].notna().any())
-    header = ["model", *(["source"] if known else []), "c1", "se", "c2", "se", "R^2", "p-value", "c1 diff."]
-    rows: list[list[str]] = []
-    for row in fits.to_dict("records"):
-        rows.append([*names.texts(row), *_our_line(row, known)])
-        if pd.notna(row["published_c1"]):
-            rows.append([*("" for _ in names.varying), *_published_line(row)])
-    if not known:
-        header, rows = header[:-1], [row[:-1] for row in rows]
-    return noted(names.table(header, rows, words=("model", "source")), "mean steps = c1 model + c2")
+    columns: list[str | Shown] = ["model", *(["source"] if known else []), *_COEFFICIENTS, "r2", "p_value"]
+    columns += [Shown("c1 diff.", itemgetter("difference"))] if known else []
+    lines = [line for row in fits.to_dict("records") for line in _lines(row)]
+    note = "mean steps = c1 model + c2"
+    return printed(fits, (*_PLACE, "n_points"), columns, always=_ALWAYS, note=note, lines=lines)
 
 
-def _our_line(row: Mapping[Any, Any], known: bool) -> list[str]:
-    start = [row["model"], *(["here"] if known else [])]
-    estimates = [coefficient(row[name]) for name in ("c1", "c1_se", "c2", "c2_se")]
-    return [*start, *estimates, share(row["r2"]), p_value(row["p_value"]), difference(row["c1"], row["published_c1"])]
-
-
-def _published_line(row: Mapping[Any, Any]) -> list[str]:
-    c1, c2 = coefficient(row["published_c1"]), coefficient(row["published_c2"])
-    return ["", "published", c1, "", c2, "", share(row["published_r2"]), p_value(row["published_p_value"]), ""]
+def _lines(row: Mapping[Any, Any]) -> Iterator[Mapping[Any, Any]]:
+    """Our fit, and the published one if there is one."""
+    yield {**row, "source": "here", "difference": difference(row["c1"], row["published_c1"])}
+    if pd.notna(row["published_c1"]):
+        published = {name: row[f"published_{name}"] for name in PUBLISHED}
+        yield {**dict.fromkeys(row, ""), "source": "published", **published, "difference": ""}
 
 
 def weighted_fits_printed(fits: pd.DataFrame) -> Table:
@@ -204,21 +199,10 @@ def weighted_fits_printed(fits: pd.DataFrame) -> Table:
     Args:
         fits: as from `weighted_fits_table`.
     """
-    fits = fits.rename(columns={"n_points": "points", **HEADING})
-    names = names_of(fits, (*PLACE, *HEADING.values(), "points"), always=("instance", *HEADING.values()))
-    header = ["model", "c1", "se", "c2", "se", "lack of fit", "p-value", "rival", "p-value"]
-    header += ["exponent", "95 % interval"]
-    rows = [[*names.texts(row), *_weighted_line(row)] for row in fits.to_dict("records")]
+    columns: list[str | Shown] = ["model", *_COEFFICIENTS, "lack_of_fit", "lack_of_fit_p", "rival", "rival_lack_of_fit"]
+    columns += ["rival_lack_of_fit_p", "exponent", interval("exponent_low", "exponent_high")]
     note = "weighted by the errors of the trials; exponent b of c1 x^b + c2"
-    return noted(names.table(header, rows, words=("model", "rival")), note)
-
-
-def _weighted_line(row: Mapping[Any, Any]) -> list[str]:
-    estimates = [coefficient(row[name]) for name in ("c1", "c1_se", "c2", "c2_se")]
-    rival = [f"{row['rival']} {digits(row['rival_lack_of_fit'])}", p_value(row["rival_lack_of_fit_p"])]
-    low, high = (exponent(row[f"exponent_{end}"]) for end in ("low", "high"))
-    known = [exponent(row["exponent"]), f"{low} to {high}"] if pd.notna(row["exponent"]) else ["", ""]
-    return [row["model"], *estimates, digits(row["lack_of_fit"]), p_value(row["lack_of_fit_p"]), *rival, *known]
+    return printed(fits, (*_PLACE, "n_points"), columns, always=_ALWAYS, note=note)
 
 
 def models_printed(models: pd.DataFrame) -> Table:
@@ -227,30 +211,30 @@ def models_printed(models: pd.DataFrame) -> Table:
     Args:
         models: as from `models_table`.
     """
-    models = models.rename(columns=HEADING)
-    names = names_of(models, (*PLACE, *HEADING.values()), always=("instance", *HEADING.values()))
     axes = list(models["x"].fillna("K").unique()) if "x" in models else ["K"]
     usual = [list(models_of(x)) for x in axes]
-    header = [*models_of(axes[0] if len(axes) == 1 else "x"), "slope", "95 % interval"]
-    groups = [name for name in PLACE if name in models]
-    rows = [
-        [*names.texts(curve.iloc[0].to_dict()), *_models_line(curve, usual)]
-        for _, curve in models.groupby(groups, sort=False, dropna=False)
-    ]
-    return noted(names.table(header, rows), "AIC of each model above the smallest AIC; slope on a log-log scale")
+    groups = [name for name in _PLACE if name in models and name != "n_capped"]
+    lines = [_models_line(curve, usual) for _, curve in models.groupby(groups, sort=False, dropna=False)]
+    header = models_of(axes[0] if len(axes) == 1 else "x")
+    columns: list[str | Shown] = [Shown(name, partial(_nth, place)) for place, name in enumerate(header)]
+    columns += ["loglog_slope", interval("loglog_low", "loglog_high")]
+    note = "AIC of each model above the smallest AIC; slope on a log-log scale"
+    return printed(models, _PLACE, columns, always=_ALWAYS, note=note, lines=lines)
 
 
-def _models_line(curve: pd.DataFrame, usual: Sequence[Sequence[str]]) -> list[str]:
-    best = curve[curve["best"] == 1].iloc[0]
+def _nth(place: int, row: Mapping[Any, Any]) -> str:
+    return str(row["above"][place])
+
+
+def _models_line(curve: pd.DataFrame, usual: Sequence[Sequence[str]]) -> Mapping[Any, Any]:
+    best = curve[curve["best"] == 1].iloc[0].to_dict()
     # Points exactly on every curve have an AIC of -inf each.
     above = {
         row["model"]: row["aic"] - best["aic"] if row["aic"] > best["aic"] else 0.0 for row in curve.to_dict("records")
     }
     texts = {name: "best" if name == best["model"] else f"+{value:.1f}" for name, value in above.items()}
     models = next(names for names in usual if best["model"] in names)
-    slope, low, high = (exponent(best[name]) for name in ("loglog_slope", "loglog_low", "loglog_high"))
-    interval = [slope, f"{low} to {high}"] if pd.notna(best["loglog_slope"]) else ["", ""]
-    return [*(texts.get(name, "") for name in models), *interval]
+    return {**best, "above": [texts.get(name, "") for name in models]}
 
 
 # --- The slope that a bound itself would give: what Table 1 says in words, as a number ------------------------------
@@ -317,10 +301,5 @@ def slopes_printed(slopes: pd.DataFrame) -> Table:
     Args:
         slopes: as from `slopes_table`.
     """
-    names = names_of(slopes, (*PLACE, "model"), always=("instance", "model"))
-    columns = {"c1": coefficient, "r2": share, "bound_c1": coefficient, "bound_r2": share}
-    columns["bound_over_measured"] = coefficient
-    rows = [
-        [*names.texts(row), *(show(row[name]) for name, show in columns.items())] for row in slopes.to_dict("records")
-    ]
-    return names.table(["c1 measured", "R^2", "c1 of the upper bound", "R^2 of it", "ratio"], rows)
+    columns = ["c1", "r2", "bound_c1", "bound_r2", "bound_over_measured"]
+    return printed(slopes, (*_PLACE, "model"), columns, always=("instance", "model"))

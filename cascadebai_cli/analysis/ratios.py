@@ -3,14 +3,15 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pandas as pd
 
-from cascadebai_cli.store.columns import ORDERS_CSV, RATIOS_CSV, SETTING, TABLES
+from cascadebai_cli.store.columns import ORDERS_CSV, RATIOS_CSV, SETTING, TABLES, Shown, interval, printed, text_of
 from cascadebai_cli.store.results import Results
 from cascadebai_cli.text.numbers import digits, is_missing, percent
-from cascadebai_cli.text.table import Table, names_of, noted, table_of
+from cascadebai_cli.text.table import Table
 
 # --- How many times as many steps CascadeBAI takes as each other learner (what Corollary 4.3 predicts) --------------
 
@@ -105,22 +106,23 @@ def ratios_printed(ratios: pd.DataFrame) -> Table:
     Args:
         ratios: as from `ratios_table`.
     """
-    names = names_of(ratios, SETTING, always=("instance", "K"))
-    header = ["steps of", "wrong trials", "ratio", "95 % interval"]
     curves = ratios.groupby(["instance", "other", "L", "delta", "epsilon"], sort=False)
     thinned = [row for _, curve in curves for row in _thinned(curve.sort_values("K").to_dict("records"))]
-    return names.table(header, [[*names.texts(row), *_line(row)] for row in thinned], words=("steps of",))
+    columns = [
+        Shown("steps of", "{learner} / {other}".format_map, words=True),
+        Shown("wrong trials", _wrong),
+        Shown("ratio", _ratio_text),
+        interval("ratio_low", "ratio_high"),
+    ]
+    return printed(ratios, SETTING, columns, always=("instance", "K"), lines=thinned)
+
+
+def _wrong(row: Mapping[Any, Any]) -> str:
+    return " / ".join(percent(row[name]) for name in ("error_rate", "other_error_rate"))
 
 
 def _thinned(rows: Sequence[Any]) -> Sequence[Any]:
     return [rows[0], rows[len(rows) // 2], rows[-1]] if len(rows) > SHOWN else rows
-
-
-def _line(row: Mapping[str, Any]) -> list[str]:
-    ends = [row["ratio_low"], row["ratio_high"]]
-    interval = "" if any(map(is_missing, ends)) else " to ".join(map(digits, ends))
-    wrong = " / ".join(percent(row[name]) for name in ("error_rate", "other_error_rate"))
-    return [f"{row['learner']} / {row['other']}", wrong, _ratio_text(row), interval]
 
 
 def _ratio_text(row: Mapping[str, Any]) -> str:
@@ -183,13 +185,12 @@ def orders_printed(orders: pd.DataFrame) -> Table:
     Args:
         orders: as from `orders_table`.
     """
-    close = f"{100 * CLOSE:g} %"
-    header = ["learner", f"better by {close}", f"within {close}", f"worse up to {FAR:g}x", "worse than that"]
-    unknown = orders["settings"] - orders[list(KINDS)].sum(axis=1)
-    columns = [*KINDS, *(["unknown"] if unknown.any() else []), "capped"]
-    header += [*(["not known"] if unknown.any() else []), "capped"]
-    rows = orders.assign(unknown=unknown).to_dict("records")
-    lines = [[row["learner"], *(str(row[name]) for name in columns)] for row in rows]
+    close, unknown = f"{100 * CLOSE:g} %", orders["settings"] - orders[list(KINDS)].sum(axis=1)
+    header = [f"better by {close}", f"within {close}", f"worse up to {FAR:g}x", "worse than that"]
+    columns: list[str | Shown] = [
+        Shown(heading, partial(text_of, name)) for heading, name in zip(header, KINDS, strict=True)
+    ]
+    columns += [*(["not known"] if unknown.any() else []), "capped"]
     compared, settings = orders["compared_with"].iloc[0], orders["settings"].iloc[0]
     above = f"settings, out of {settings}, in which the mean steps are so far from those of {compared}"
-    return noted(table_of(header, lines), above)
+    return printed(orders.assign(**{"not known": unknown}), ["learner"], columns, always=("learner",), note=above)

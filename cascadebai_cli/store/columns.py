@@ -1,6 +1,6 @@
 """What a result directory holds: names of files, every column as one record, and rows printed by what these say."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf, nextafter
@@ -12,15 +12,19 @@ from numpy.typing import NDArray
 
 from cascadebai_cli.engines.jobs import Status
 from cascadebai_cli.text.numbers import (
+    NO_NUMBER,
     coefficient,
+    count,
     digits,
     exponent,
+    is_missing,
     number,
     p_value,
     parameter,
     percent,
     share,
 )
+from cascadebai_cli.text.table import Head, Table, value_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -269,7 +273,7 @@ _OTHERS = (
     Column("H", float, "hardness, the sum of 1 / gap² over all items"),
     Column("H2", float, "hardness, the largest i / gap² with gaps in ascending order"),
     Column("bound", float, "bound on the chance of an error", format=_percent),
-    Column("enough", float, "budget from which on that bound is below delta"),
+    Column("enough", float, "budget from which on that bound is below delta", format=count),
     Column("T_star", float, "steps that are needed for each unit of kl(delta, 1 - delta), at least"),
     Column("gap", float, "how far its solution may be from the best one, relatively"),
     Column("sharp", float, "the sharp lower bound on the mean steps"),
@@ -407,6 +411,98 @@ TABLES: Mapping[str, TableFile] = MappingProxyType(
     }
 )
 """Name of a file -> the table that it holds."""
+
+
+# --- Rows printed by what their columns say --------------------------------------------------------------------------
+
+
+class Shown(NamedTuple):
+    """A column of a printed table that is no column of a file: its heading, and its text from a row."""
+
+    heading: str
+    text: Callable[[Mapping[Any, Any]], str]
+    words: bool = False
+
+
+def heading_of(name: str) -> str:
+    """Heading of a column; what is in no file is called by its name."""
+    return (name in COLUMNS and COLUMNS[name].heading) or name
+
+
+def is_words(name: str) -> bool:
+    """Whether a column holds words, which are set flush left."""
+    return name in COLUMNS and COLUMNS[name].type is str
+
+
+def text_of(name: str, row: Mapping[Any, Any]) -> str:
+    """A value as text, a dash where there is none; a mean with capped trials is a lower limit without an interval."""
+    value, limit = row[name], (row.get("n_capped") or 0) > 0
+    if isinstance(value, str):
+        return value
+    if is_missing(value) or (limit and name in ("sd_steps", "ci_low", "ci_high")):
+        return NO_NUMBER
+    text = (COLUMNS[name].format if name in COLUMNS else number)(value)
+    return f">= {text}" if limit and name == "mean_steps" else text
+
+
+def interval(low: str, high: str) -> Shown:
+    """The 95 % interval from one column to another."""
+
+    def text(row: Mapping[Any, Any]) -> str:
+        ends = [text_of(name, row) for name in (low, high)]
+        return NO_NUMBER if NO_NUMBER in ends else " to ".join(ends)
+
+    return Shown("95 % interval", text)
+
+
+def names_of(rows: "pd.DataFrame", names: Sequence[str], always: Collection[str] = ()) -> tuple[list[str], str]:
+    """Which of some columns tell the rows of a table apart, and what the others are, in words.
+
+    Args:
+        rows: the table.
+        names: columns, of which those without any value are left out.
+        always: those that count as varying whatever they hold.
+    """
+    known = [name for name in names if name in rows and rows[name].notna().any()]
+    varying = [name for name in known if name in always or rows[name].nunique(dropna=False) > 1]
+    same = {heading_of(name): rows[name].iloc[0] for name in known if name not in varying}
+    return varying, ", ".join(f"{heading} = {value_text(value)}" for heading, value in same.items())
+
+
+def printed(
+    rows: "pd.DataFrame",
+    names: Sequence[str],
+    columns: Sequence[str | Shown],
+    *,
+    always: Collection[str] = (),
+    note: str = "",
+    lines: Sequence[Mapping[Any, Any]] | None = None,
+) -> Table:
+    """Rows of a table as texts: what tells them apart, then some columns; what is the same in all stands above.
+
+    Args:
+        rows: the table.
+        names, always: as for `names_of`.
+        columns: columns of a file, or made from several.
+        note: behind what stands above.
+        lines: what is printed in place of the rows, with the columns in `names` too.
+    """
+    varying, above = names_of(rows, names, always)
+    shown = [
+        *(Shown(heading_of(name), partial(_name_text, name), is_words(name)) for name in varying),
+        *(_shown(column) for column in columns),
+    ]
+    texts = [[column.text(row) for column in shown] for row in (rows.to_dict("records") if lines is None else lines)]
+    heads = [Head(column.heading, column.words) for column in shown]
+    return Table(heads, texts, above="; ".join(filter(None, [above, note])))
+
+
+def _name_text(name: str, row: Mapping[Any, Any]) -> str:
+    return value_text(row[name])
+
+
+def _shown(column: str | Shown) -> Shown:
+    return Shown(heading_of(column), partial(text_of, column), is_words(column)) if isinstance(column, str) else column
 
 
 # --- A trial, and the two forms of its values: in a line of the journal, and in an array -----------------------------

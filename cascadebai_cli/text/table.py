@@ -1,8 +1,8 @@
-"""Texts of others made fit for a terminal, names of columns, and tables of texts in every format."""
+"""Texts of others made fit for a terminal, and tables of texts in every format."""
 
 import re
 import shlex
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -11,18 +11,12 @@ from unicodedata import category
 
 from cascadebai_cli.text.numbers import (
     NO_NUMBER,
-    coefficient,
-    count,
-    digits,
-    exponent,
     is_missing,
-    p_value,
     parameter,
-    share,
 )
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 
 # --- Text that others have written, such as names of items, made fit for a terminal and for a table -----------------
@@ -52,92 +46,11 @@ def _visible(sign: str) -> str:
     return sign if plain else sign.encode("unicode_escape").decode("ascii")
 
 
-# --- Names of columns and values of tables, as a reader wants to see them -------------------------------------------
-
-
-HEADINGS = MappingProxyType(
-    {
-        "n": "trials",
-        "mean_steps": "mean steps",
-        "sd_steps": "sd",
-        "ci_low": "95 % from",
-        "ci_high": "95 % to",
-        "n_capped": "capped",
-        "lower": "lower bound",
-        "upper": "upper bound",
-        "upper_over_measured": "upper bound / mean",
-        "c1_se": "se of c1",
-        "c2_se": "se of c2",
-        "r2": "R²",
-        "p_value": "p-value",
-        "published_c1": "c1 published",
-        "published_c2": "c2 published",
-        "published_r2": "R² published",
-        "published_p_value": "p-value published",
-        "n_points": "points",
-        "best_model": "smallest AIC",
-        "loglog_slope": "log-log slope",
-        "loglog_low": "slope 95 % from",
-        "loglog_high": "slope 95 % to",
-        "lack_of_fit": "lack of fit",
-        "lack_of_fit_p": "its p-value",
-        "rival_lack_of_fit": "its lack of fit",
-        "rival_lack_of_fit_p": "p-value of that",
-        "exponent_low": "exponent 95 % from",
-        "exponent_high": "exponent 95 % to",
-        "bound_c1": "c1 of the upper bound",
-        "bound_c2": "c2 of the upper bound",
-        "bound_r2": "R² of the upper bound",
-        "bound_over_measured": "c1 of the bound / c1",
-        "other": "compared with",
-        "compared_with": "compared with",
-        "ratio_low": "ratio 95 % from",
-        "ratio_high": "ratio 95 % to",
-        "much_worse": "much worse",
-        "mean_seconds": "seconds a trial",
-    }
-)
-"""Column of a file -> heading; every other column is its own heading."""
-
-_FORMATS = MappingProxyType(
-    {
-        **dict.fromkeys(("r2", "bound_r2", "published_r2"), share),
-        **dict.fromkeys(("p_value", "published_p_value", "lack_of_fit_p", "rival_lack_of_fit_p"), p_value),
-        **{f"{start}{name}": coefficient for start in ("", "published_", "bound_") for name in ("c1", "c2")},
-        **dict.fromkeys(("c1_se", "c2_se"), coefficient),
-        **dict.fromkeys(("delta", "epsilon"), parameter),
-        **dict.fromkeys(
-            ("loglog_slope", "loglog_low", "loglog_high", "exponent", "exponent_low", "exponent_high"), exponent
-        ),
-    }
-)
-
-
-WORDS = ("study", "instance", "learner", "other", "model", "rival", "x")
-"""Columns of names, which are set flush left."""
-
-
 def value_text(value: Any) -> str:
     """A name or a number of the grid; a dash where there is none."""
     if isinstance(value, str):
         return value
     return NO_NUMBER if is_missing(value) else parameter(value)
-
-
-def heading(column: str) -> str:
-    """Heading of a column."""
-    return HEADINGS.get(column, column)
-
-
-def cell_text(column: str, value: Any) -> str:
-    """A value as text; a dash where there is none."""
-    if isinstance(value, str):
-        return value
-    if is_missing(value):
-        return NO_NUMBER
-    if column in _FORMATS:
-        return _FORMATS[column](value)
-    return count(value) if float(value).is_integer() or abs(value) >= 1000 else digits(value)
 
 
 # --- A table of texts, and the formats in which it can be printed ---------------------------------------------------
@@ -248,48 +161,3 @@ FORMATS: Mapping[str, Callable[[Table], str]] = MappingProxyType(
     {"text": as_text, "markdown": as_markdown, "latex": as_latex}
 )
 """Name of a format -> how to print a table in it."""
-
-
-# --- ----------------------------------------------------------------------------------------------------------------
-#
-# Columns that tell the rows of a table apart, and those that are the same everywhere, which go into a line above.
-
-
-@dataclass(frozen=True)
-class Names:
-    """Columns that name the rows of a printed table.
-
-    Args:
-        varying: those to print.
-        above: the others in words.
-    """
-
-    varying: Sequence[str]
-    above: str
-
-    def columns(self) -> list[Head]:
-        """Headings of those to print."""
-        return [Head(name, name in WORDS) for name in self.varying]
-
-    def texts(self, row: Mapping[Any, Any]) -> list[str]:
-        """The values of a row."""
-        return [value_text(row[name]) for name in self.varying]
-
-    def table(self, header: Sequence[str], rows: Sequence[Sequence[str]], words: Collection[str] = ()) -> Table:
-        """A table whose rows begin with `texts`.
-
-        Args:
-            header: headings behind the names.
-            rows: texts, those of the names included.
-            words: headings of columns that hold words.
-        """
-        further = [Head(heading, heading in words) for heading in header]
-        return Table([*self.columns(), *further], rows, above=self.above)
-
-
-def names_of(rows: "pd.DataFrame", columns: Sequence[str], always: Collection[str] = ()) -> Names:
-    """Which of `columns` vary, or are printed `always`; those without any value are left out."""
-    known = [name for name in columns if name in rows and rows[name].notna().any()]
-    varying = [name for name in known if name in always or rows[name].nunique(dropna=False) > 1]
-    same = {name: rows[name].iloc[0] for name in known if name not in varying}
-    return Names(varying, ", ".join(f"{name} = {value_text(value)}" for name, value in same.items()))

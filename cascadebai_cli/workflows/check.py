@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,12 +18,12 @@ from cascadebai_cli.learners.registry import knows_budget
 from cascadebai_cli.running.blocks import hardness, refuse_too_large
 from cascadebai_cli.running.interrupts import one_interrupt
 from cascadebai_cli.running.worker import Block, Settings, run_blocks
-from cascadebai_cli.store.columns import TrialRow
+from cascadebai_cli.store.columns import Shown, TrialRow, printed
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.config import NOTHING_GIVEN, Given, Study, check_rows, read_study
 from cascadebai_cli.study.fields import ALL_AXES, first_of, most_of
 from cascadebai_cli.text.numbers import NO_NUMBER, count, duration, is_missing, number, parameter
-from cascadebai_cli.text.table import Table, names_of, noted
+from cascadebai_cli.text.table import Table
 from cascadebai_cli.workflows.tables import in_format
 
 __all__ = ["Checked", "Given", "check", "in_format"]
@@ -182,7 +182,7 @@ def check(config: Path, *, given: Given = NOTHING_GIVEN, pilot: float = 5.0) -> 
     cells = len(study.cells)
     seconds = float(rows["seconds"].sum()) if pilot else None
     trials = cells * first_of(study.trials), cells * most_of(study.trials)
-    return Checked(StudyTable("check.csv", rows, _printed(rows)), cells, trials, seconds, not rows["ended"].all())
+    return Checked(StudyTable("check.csv", rows, _table(rows)), cells, trials, seconds, not rows["ended"].all())
 
 
 def _parts(cells: Sequence[Cell]) -> list[list[Cell]]:
@@ -236,16 +236,16 @@ def _mean(values: Sequence[float]) -> float | None:
     return sum(values) / len(values) if values else None
 
 
-def _printed(rows: pd.DataFrame) -> Table:
+def _table(rows: pd.DataFrame) -> Table:
     """Columns that vary, then what a trial is expected to take."""
-    names = names_of(rows, NAMES, always=("instance",))
-    lines = [[*names.texts(row), *_texts(row)] for row in rows.to_dict("records")]
-    table = names.table(["cells", "trials", "lower bound", "steps", "upper bound", "time"], lines, words=NAMES)
-    return noted(table, "steps of a trial by a pilot, between the bounds; time on one core")
+    columns: list[str | Shown] = ["cells", "trials", "lower", Shown("steps", _steps), "upper", Shown("time", _time)]
+    note = "steps of a trial by a pilot, between the bounds; time on one core"
+    return printed(rows, NAMES, columns, always=("instance",), note=note)
 
 
-def _texts(row: dict[Any, Any]) -> list[str]:
-    more = "" if row["ended"] else "> "
-    steps = NO_NUMBER if is_missing(row["steps"]) else f"{more}{number(row['steps'])}"
-    time = NO_NUMBER if is_missing(row["steps"]) else f"{more}{duration(row['seconds'])}"
-    return [count(row["cells"]), count(row["trials"]), number(row["lower"]), steps, number(row["upper"]), time]
+def _steps(row: Mapping[Any, Any]) -> str:
+    return NO_NUMBER if is_missing(row["steps"]) else ("" if row["ended"] else "> ") + number(row["steps"])
+
+
+def _time(row: Mapping[Any, Any]) -> str:
+    return NO_NUMBER if is_missing(row["steps"]) else ("" if row["ended"] else "> ") + duration(row["seconds"])

@@ -1,9 +1,9 @@
 """Write one page about some result directories."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -17,13 +17,21 @@ from cascadebai_cli.figures.labels import alternative, title_of
 from cascadebai_cli.figures.style import warn_of_letters
 from cascadebai_cli.report.page import PageTable, Picture, Section, render_page
 from cascadebai_cli.running.watch import SILENT, Watch
-from cascadebai_cli.store.columns import BOUND_FITS_CSV, BUDGETS_CSV, FITS_CSV, ORDERS_CSV, WEIGHTED_FITS_CSV
+from cascadebai_cli.store.columns import (
+    BOUND_FITS_CSV,
+    BUDGETS_CSV,
+    FITS_CSV,
+    ORDERS_CSV,
+    WEIGHTED_FITS_CSV,
+    names_of,
+    printed,
+)
 from cascadebai_cli.store.files import table_bytes, write_bytes
 from cascadebai_cli.store.results import Results, capped_trials, load_results, missing_trials
 from cascadebai_cli.store.trials import times_of
 from cascadebai_cli.study.plot import Kind, Plot
-from cascadebai_cli.text.numbers import NO_NUMBER, count
-from cascadebai_cli.text.table import Head, cell_text, heading, names_of
+from cascadebai_cli.text.numbers import count
+from cascadebai_cli.text.table import Head
 from cascadebai_cli.version import __version__
 from cascadebai_cli.workflows.plot import Drawing, drawing
 from cascadebai_cli.workflows.tables import condition, is_whole, warn_of_gaps
@@ -46,7 +54,6 @@ NUMBERS = ("L", "K", "delta", "epsilon")
 LEFT_OUT = ("study", "rows_sha256", "best_model", "loglog_low", "loglog_high", "published_r2")
 
 
-MEAN, INTERVAL = "mean_steps", ("sd_steps", "ci_low", "ci_high")
 MOST_CELLS = 5_000
 OF_THE_PAPER = "Best arm identification for cascading bandits: the paper and this run"
 
@@ -197,11 +204,11 @@ def _tables(results: Results) -> Iterator[PageTable]:
     """The tables that `fit` writes and readers want; the ratios of learners are as many as the points."""
     for table in tables_of(results):
         if table.file in CAPTIONS:
-            names = names_of(table.rows, NUMBERS)
+            varying, above = names_of(table.rows, NUMBERS)
             known = _published(table.rows)
             caption = CAPTIONS[table.file] + (", beside the published one" if any(known.values()) else "")
-            caption += f" ({names.above})" if names.above else ""
-            left_out = {*LEFT_OUT, *NUMBERS, *(name for name in known if not known[name])} - set(names.varying)
+            caption += f" ({above})" if above else ""
+            left_out = {*LEFT_OUT, *NUMBERS, *(name for name in known if not known[name])} - set(varying)
             yield _table(caption, table.rows, f"{results.name}_{table.file}", left_out)
 
 
@@ -217,14 +224,5 @@ def _times(results: Results) -> PageTable | None:
 
 def _table(caption: str, rows: pd.DataFrame, file: str = "", left_out: Collection[str] = ()) -> PageTable:
     """A table of numbers as one of texts, with all numbers in full as a file."""
-    shown = [str(name) for name in rows if name not in left_out]
-    columns = [Head(heading(name), not pd.api.types.is_numeric_dtype(rows[name])) for name in shown]
-    texts = [[_text(name, row) for name in shown] for row in rows.to_dict("records")]
-    return PageTable(columns, texts, caption, table_bytes(rows).decode() if file else "", file)
-
-
-def _text(name: str, row: Mapping[Any, Any]) -> str:
-    """A value; that of a mean with trials that reached the cap is a lower limit, and has no interval."""
-    if not row.get("n_capped", 0) or name not in (MEAN, *INTERVAL):
-        return cell_text(name, row[name])
-    return f">= {cell_text(name, row[name])}" if name == MEAN else NO_NUMBER
+    table = printed(rows, (), [str(name) for name in rows if name not in left_out])
+    return PageTable(table.columns, table.rows, caption, table_bytes(rows).decode() if file else "", file)

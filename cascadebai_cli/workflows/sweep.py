@@ -13,7 +13,7 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.running.runner import Backend, Failures, Repeat
 from cascadebai_cli.running.sweep import WHOLE, OpenSweep, Shard, Sweep, shard_of, warn_of_damage
 from cascadebai_cli.running.watch import SILENT, Counter, Watch
-from cascadebai_cli.store.columns import FAILURES, JOURNAL, PLACE, STATUSES
+from cascadebai_cli.store.columns import FAILURES, JOURNAL, PLACE, STATUSES, Shown, printed
 from cascadebai_cli.store.intervals import limits_of, relative_half_width, trials_of
 from cascadebai_cli.store.journal import Journal, Stored, read_journal, seconds_of
 from cascadebai_cli.store.lock import WRITTEN, move_aside, only_writer
@@ -24,7 +24,7 @@ from cascadebai_cli.store.trials import CHUNK
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.config import NOTHING_GIVEN, Given, check_rows, read_study
 from cascadebai_cli.text.numbers import NO_NUMBER, count, duration, is_missing, percent
-from cascadebai_cli.text.table import Table, names_of
+from cascadebai_cli.text.table import Table
 
 __all__ = [
     "Backend",
@@ -245,7 +245,6 @@ def _announce(opened: OpenSweep, to_run: int, watch: Watch) -> None:
 
 
 CAPPED = STATUSES.index("capped")
-HEADER = ("done", "of", "capped", "wrong", "half width", "time left")
 
 
 @dataclass(frozen=True)
@@ -267,11 +266,17 @@ def status(request: Request) -> SweepStatus:
     task = request.sweep()
     stored = task.stored()
     cells = pd.DataFrame([{**_place(cell), **numbers} for cell, numbers in _numbers(task, stored)])
-    names = names_of(cells, PLACE)
-    rows = [[*names.texts(row), *_texts(row)] for row in cells.to_dict("records")]
+    columns: list[str | Shown] = [
+        "done",
+        "of",
+        "capped",
+        "wrong",
+        Shown("half width", _half_width),
+        Shown("time left", _time_left),
+    ]
     left = cells["of"] - cells["done"]
     seconds = seconds_of(int(left.sum()), stored.rows)
-    return SweepStatus(names.table(HEADER, rows), len(cells), int((left == 0).sum()), seconds)
+    return SweepStatus(printed(cells, PLACE, columns), len(cells), int((left == 0).sum()), seconds)
 
 
 def _place(cell: object) -> dict[str, Any]:
@@ -297,11 +302,14 @@ def _numbers(task: Sweep, stored: Stored) -> Iterator[tuple[object, dict[str, An
         )
 
 
-def _texts(row: Mapping[Any, Any]) -> list[str]:
-    numbers = [count(row[name]) for name in ("done", "of", "capped", "wrong")]
-    half = NO_NUMBER if is_missing(row["half_width"]) else percent(row["half_width"], 1)
-    left = "" if row["done"] == row["of"] else NO_NUMBER if is_missing(row["seconds"]) else duration(row["seconds"])
-    return [*numbers, half, left]
+def _half_width(row: Mapping[Any, Any]) -> str:
+    return percent(row["half_width"], 1)
+
+
+def _time_left(row: Mapping[Any, Any]) -> str:
+    if row["done"] == row["of"]:
+        return ""
+    return NO_NUMBER if is_missing(row["seconds"]) else duration(row["seconds"])
 
 
 # --- Merge result directories: shards of a grid, or parts of one, from several machines -----------------------------

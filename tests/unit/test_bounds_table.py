@@ -147,7 +147,7 @@ def test_a_mean_outside_its_bounds_is_named():
 def test_text_has_a_line_a_cell_and_only_names_that_differ():
     lines = str(bounds_printed(table_of(500.0, capped=2))).splitlines()
     assert lines[0] == "instance = x, learner = y, L = 10, delta = 0.1, epsilon = 0"
-    assert lines[1].split()[:4] == ["K", "lower", "measured", "upper"]
+    assert lines[1].split()[:7] == ["K", "lower", "bound", "mean", "steps", "upper", "bound"]
     assert ">= 500" in lines[3]
     assert lines[3].split()[-1] == "two-level"
 

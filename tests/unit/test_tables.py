@@ -91,7 +91,7 @@ def test_printed_table_sets_published_below_ours(results: Results) -> None:
     assert (
         lines[0] == "learner = CascadeBAI, L = 128, delta = 0.1, epsilon = 0, points = 41; mean steps = c1 model + c2"
     )
-    header = "instance model source c1 se c2 se R^2 p-value c1 diff."
+    header = "instance model source c1 se of c1 c2 se of c2 R² p-value c1 diff."
     assert " ".join(lines[1].split()) == header
     assert len(lines) == 1 + 2 + 2 * 5
     assert "here" in lines[3]
