@@ -233,7 +233,7 @@ def sweep(
     elif status:
         _print_status(request)
     elif collect:
-        _print_tables(work.collect(request, watch=watch), quiet, shard, "a sweep without --collect runs them")
+        _print_tables(work.only_tables(request, watch=watch), quiet, shard, "a sweep without --collect runs them")
     else:
         done = work.sweep(request, backend=place, fresh=fresh, fail_fast=fail_fast, watch=watch)
         _print_tables(done, quiet, shard, "the same command runs them again")

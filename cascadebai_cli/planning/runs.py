@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,8 +11,7 @@ from cascadebai_cli.learners.registry import LearnerSpec
 from cascadebai_cli.model.problem import CASCADING, FloatArray, IntArray
 from cascadebai_cli.planning.numbers import Cost, PageViews, cost, page_views
 from cascadebai_cli.planning.question import Question
-from cascadebai_cli.running.interrupts import one_interrupt
-from cascadebai_cli.running.runner import Backend, Failures, run_missing
+from cascadebai_cli.running.runner import Backend, collect, following
 from cascadebai_cli.running.watch import Watch
 from cascadebai_cli.running.worker import Settings
 from cascadebai_cli.store.columns import TrialRow
@@ -191,19 +189,10 @@ def run_cells(
         watch: follows the runs.
         so_far: says in a few words what the runs of each cell that have ended tell.
     """
-    rows: Runs = [[] for _ in cells]
-    failures = Failures(cells, watch)
     settings = Settings(seed, fail_fast=True, with_items=True)
-    with (
-        one_interrupt(),
-        watch.trials(trials, lambda: so_far(rows)) as progress,
-        closing(run_missing(cells, [np.arange(number) for number in trials], settings, backend)) as results,
-    ):
-        for result in results:
-            progress.update(result)
-            failures.update(result)
-            rows[result.position] += result.finished
-    return None if failures.count else [sorted(done) for done in rows]
+    with following(watch, cells, trials, so_far=so_far) as follower:
+        collect(cells, [np.arange(number) for number in trials], settings, backend, follower)
+    return None if follower.failed else follower.rows
 
 
 # --- ----------------------------------------------------------------------------------------------------------------

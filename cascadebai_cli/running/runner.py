@@ -10,17 +10,125 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from pickle import PicklingError
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from cascadebai_cli.errors import CascadeError, ConfigError
 from cascadebai_cli.model.problem import IntArray
 from cascadebai_cli.running.blocks import BlockQueue, Patience, refuse_too_large
 from cascadebai_cli.running.cluster import connected, cores, run_tasks
-from cascadebai_cli.running.interrupts import interrupts_held
-from cascadebai_cli.running.watch import Watch
-from cascadebai_cli.running.worker import Block, BlockResult, Settings, code_of, enter, run_checked
+from cascadebai_cli.running.interrupts import interrupts_held, one_interrupt
+from cascadebai_cli.running.watch import Counter, Watch
+from cascadebai_cli.running.worker import Block, BlockResult, Failed, Settings, code_of, enter, run_checked
+from cascadebai_cli.store.columns import TrialRow
 from cascadebai_cli.store.files import open_to_write, writing_to
 from cascadebai_cli.study.cells import Cell
+
+# --- Following a run: how far it is, and which trials raised, so that each can be repeated ---------------------------
+
+
+MOST_SHOWN = 10
+
+
+def repeat_command(config: Path, seed: int, given: Sequence[str], cell: Cell, trial: int) -> str:
+    """The command that runs exactly this trial.
+
+    Args:
+        config: file of the study.
+        seed: its root seed.
+        given: what was given on the command line, as far as it changes cells.
+        cell, trial: the trial.
+    """
+    words = ["cascadebai", "run", str(config), "--cell", cell.cell_id, *given]
+    return shlex.join([*words, "--trial", str(trial), "--seed", str(seed)])
+
+
+class Follower:
+    """Follows a run: shows how far it is, tells about the first trials that raised, and keeps where all came from.
+
+    Args:
+        watch: is told.
+        cells: cells of the grid.
+        progress: counts the trials.
+        fail: takes each trial that raised, in place of telling about it.
+        repeat: gives the command that runs a trial again, if there is one.
+        log: file for the tracebacks, none by default.
+
+    Attributes:
+        failed: how many trials raised.
+        rows: finished trials of each cell, unless a sink takes them; sorted at the end of `collect`.
+    """
+
+    def __init__(
+        self,
+        watch: Watch,
+        cells: Sequence[Cell],
+        progress: Counter,
+        fail: Callable[[Cell, Failed], None] | None = None,
+        repeat: Callable[[Cell, int], str] | None = None,
+        log: Path | None = None,
+    ) -> None:
+        self.watch, self._cells, self._progress = watch, cells, progress
+        self._fail, self._repeat, self._log = fail or self._tell, repeat, log
+        self.failed = 0
+        self.rows: list[list[TrialRow]] = [[] for _ in cells]
+
+    def expect(self, counts: Sequence[int]) -> None:
+        """So many more trials of each cell are about to run."""
+        self._progress.expect(counts)
+
+    def keep(self, result: BlockResult) -> None:
+        """Keep the rows of finished trials."""
+        self.rows[result.position] += result.finished
+
+    def update(self, result: BlockResult) -> None:
+        """Some more trials are done."""
+        self._progress.update(result)
+        for failed in result.failed:
+            self.failed += 1
+            self._fail(self._cells[result.position], failed)
+
+    def _tell(self, cell: Cell, failed: Failed) -> None:
+        text = f"trial {failed.trial} of {cell.label} (cell {cell.cell_id}) failed: {failed.error}"
+        text += f"; repeat it with: {self._repeat(cell, failed.trial)}" if self._repeat else ""
+        if self.failed <= MOST_SHOWN:
+            self.watch.warn(text)
+        if self._log is not None:
+            with writing_to(self._log), os.fdopen(open_to_write(self._log, os.O_APPEND), "ab") as file:
+                file.write(f"{text}\n{failed.trace}\n".encode(errors="backslashreplace"))
+
+
+@contextmanager
+def following(
+    watch: Watch,
+    cells: Sequence[Cell],
+    counts: Sequence[int],
+    *,
+    so_far: Callable[[list[list[TrialRow]]], str] | None = None,
+    fail: Callable[[Cell, Failed], None] | None = None,
+    repeat: Callable[[Cell, int], str] | None = None,
+    log: Path | None = None,
+) -> Iterator[Follower]:
+    """Follow a run until the end of the block, and then say how many trials raised; Ctrl-C disturbs no tidying up.
+
+    Args:
+        watch: is told.
+        cells: cells of the grid.
+        counts: how many trials of each are about to run.
+        so_far: tells in a few words what the rows of the trials that ended say.
+        fail: takes each trial that raised, in place of telling about it.
+        repeat: gives the command that runs a trial again, if there is one.
+        log: file for the tracebacks; those of an earlier run are removed.
+    """
+    if log is not None:
+        log.unlink(missing_ok=True)
+    follower: Follower
+    with one_interrupt(), watch.trials(counts, so_far and (lambda: so_far(follower.rows))) as progress:
+        follower = Follower(watch, cells, progress, fail, repeat, log)
+        yield follower
+    if follower.failed and not fail:
+        where = f"; all of them with their tracebacks: {log}" if log else ""
+        watch.warn(f"{follower.failed} trial{'s' * (follower.failed > 1)} failed{where}")
+
 
 # --- Running the missing trials of a sweep: in this process, on all cores, or on a dask cluster ---------------------
 
@@ -30,25 +138,6 @@ BackendName = Literal["loky", "dask", "sequential"]
 Work = Callable[[list[Block]], list[BlockResult]]
 TaskRunner = Callable[[Work, Iterator[list[Block]]], Generator[list[BlockResult], None, None]]
 
-
-class Listener(Protocol):
-    """Takes sentences, from any thread: what must be known, and what may be."""
-
-    def warn(self, text: str) -> None:
-        """What must be known."""
-
-    def remark(self, text: str) -> None:
-        """What may be of interest."""
-
-
-class _Deaf:
-    def warn(self, text: str) -> None:
-        pass
-
-    remark = warn
-
-
-DEAF = _Deaf()
 
 SAFE_PATH = "PYTHONSAFEPATH"
 ADDRESS = re.compile(r"[a-z]+://(\[[^\]/]+\]|[^\s/:]+):[0-9]{1,5}")
@@ -90,41 +179,65 @@ class Backend:
                 "such as tcp://127.0.0.1:8786"
             )
 
+    def refuse_too_large(self, cells: Sequence[Cell], numbers: Sequence[IntArray]) -> None:
+        """Refuse trials that take more memory than this machine has, unless a cluster runs them.
 
-def run_missing(
+        Raises:
+            ConfigError: if they do.
+        """
+        if self.name != "dask":
+            refuse_too_large(cells, numbers, self.processes())
+
+    def processes(self) -> int:
+        """How many processes of this machine work, this one alone or others."""
+        from joblib import effective_n_jobs
+
+        return 1 if self.name == "sequential" else int(effective_n_jobs(self.n_jobs))
+
+
+def collect(
     cells: Sequence[Cell],
-    missing: Sequence[IntArray],
+    numbers: Sequence[IntArray],
     settings: Settings,
     backend: Backend,
-    listener: Listener = DEAF,
-) -> Generator[BlockResult, None, None]:
-    """Run trials and yield the results of blocks as they are done, in any order.
+    follower: Follower,
+    sink: Callable[[BlockResult], None] | None = None,
+) -> None:
+    """Run trials. The results of each block go to the sink and then to the follower as it is done, in any order.
 
     Args:
         cells: the cells of the grid.
-        missing: trials to run of each cell.
-        settings: seed and what to do about failures.
-        backend: where to run them.
-        listener: is told when nothing ends for long.
+        numbers: which trials of each cell are run.
+        settings: the seed, and whether all ends at the first block with a trial that raises.
+        backend: where they run.
+        follower: follows them.
+        sink: keeps the results; the follower does if there is none.
 
     Raises:
-        ConfigError: at once, if the trials need more memory than this machine has, unless a cluster runs them.
+        ConfigError: before anything runs, if the trials need more memory than this machine has.
         CascadeError: if the backend breaks: a worker was killed or has other code, the scheduler cannot be reached.
     """
-    if backend.name != "dask":
-        refuse_too_large(cells, missing, _processes(backend))
-    return _run_missing(cells, missing, settings, backend, listener)
+    backend.refuse_too_large(cells, numbers)
+    sink = sink or follower.keep
+    with closing(_results(cells, numbers, settings, backend, follower)) as results:
+        for result in results:
+            sink(result)
+            follower.update(result)
+            if settings.fail_fast and result.failed:
+                break
+    for rows in follower.rows:
+        rows.sort()
 
 
-def _run_missing(
-    cells: Sequence[Cell], missing: Sequence[IntArray], settings: Settings, backend: Backend, listener: Listener
+def _results(
+    cells: Sequence[Cell], numbers: Sequence[IntArray], settings: Settings, backend: Backend, follower: Follower
 ) -> Generator[BlockResult, None, None]:
     work = partial(run_checked, code_of(cells), settings)
     with (
-        _task_runner(backend, sum(map(len, missing)), listener) as (workers, run),
-        Patience(cells, listener.remark) as patience,
+        _task_runner(backend, sum(map(len, numbers)), follower.watch) as (workers, run),
+        Patience(cells, follower.watch.remark) as patience,
     ):
-        queue = BlockQueue(cells, missing, workers)
+        queue = BlockQueue(cells, numbers, workers)
         left = True
         while left:
             with closing(run(work, patience.hand_out(queue))) as stream:
@@ -137,24 +250,18 @@ def _run_missing(
 
 
 @contextmanager
-def _task_runner(backend: Backend, trials: int, listener: Listener) -> Iterator[tuple[int, TaskRunner]]:
+def _task_runner(backend: Backend, trials: int, watch: Watch) -> Iterator[tuple[int, TaskRunner]]:
     """Number of workers, and a function of the work and the tasks that yields the results."""
     if backend.name == "dask":
-        with _dask(backend, listener) as started:
+        with _dask(backend, watch) as started:
             yield started
         return
-    workers = _processes(backend)
+    workers = backend.processes()
     if workers == 1 or trials == 1:
         yield 1, _in_turn
     else:
         with _loky(workers) as started:
             yield started
-
-
-def _processes(backend: Backend) -> int:
-    from joblib import effective_n_jobs
-
-    return 1 if backend.name == "sequential" else int(effective_n_jobs(backend.n_jobs))
 
 
 def _in_turn(work: Work, tasks: Iterator[list[Block]]) -> Generator[list[BlockResult], None, None]:
@@ -190,12 +297,12 @@ def _loky(workers: int) -> Iterator[tuple[int, TaskRunner]]:
 
 
 @contextmanager
-def _dask(backend: Backend, listener: Listener) -> Iterator[tuple[int, TaskRunner]]:
+def _dask(backend: Backend, watch: Watch) -> Iterator[tuple[int, TaskRunner]]:
     address = str(backend.scheduler)
     with connected(address) as client:
 
         def run(work: Work, tasks: Iterator[list[Block]]) -> Generator[list[BlockResult], None, None]:
-            return run_tasks(client, address, work, tasks, listener.warn)
+            return run_tasks(client, address, work, tasks, watch.warn)
 
         yield cores(client), run
 
@@ -233,73 +340,3 @@ def _close(results: Generator[Any, None, None]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         results.close()
-
-
-# --- Telling about trials that raised, so that each can be repeated -------------------------------------------------
-
-
-MOST_SHOWN = 10
-
-
-@dataclass(frozen=True)
-class Repeat:
-    """How a trial of a study is run again.
-
-    Args:
-        config: file of the study.
-        seed: root seed.
-        given: on the command line, as far as it changes cells.
-    """
-
-    config: Path
-    seed: int
-    given: Sequence[str] = ()
-
-    def command(self, cell: Cell, trial: int) -> str:
-        """The command that runs exactly this trial."""
-        words = ["cascadebai", "run", str(self.config), "--cell", cell.cell_id, *self.given]
-        return shlex.join([*words, "--trial", str(trial), "--seed", str(self.seed)])
-
-
-class Failures:
-    """Counts failed trials; tells about the first ones and keeps where all came from.
-
-    Args:
-        cells: cells of the grid.
-        watch: is warned.
-        repeat: how a trial is repeated; none if there is no command that does.
-        log: file for the tracebacks, none by default.
-    """
-
-    def __init__(
-        self, cells: Sequence[Cell], watch: Watch, repeat: Repeat | None = None, log: Path | None = None
-    ) -> None:
-        self.cells, self.watch, self.repeat, self.log = cells, watch, repeat, log
-        self.count = 0
-
-    def clear(self) -> None:
-        """Forget the failures of an earlier sweep: their trials run again."""
-        if self.log is not None:
-            self.log.unlink(missing_ok=True)
-
-    def update(self, result: BlockResult) -> None:
-        """Take in the failures of a block."""
-        cell = self.cells[result.position]
-        for failed in result.failed:
-            self.count += 1
-            text = f"trial {failed.trial} of {cell.label} (cell {cell.cell_id}) failed: {failed.error}"
-            text += f"; repeat it with: {self.repeat.command(cell, failed.trial)}" if self.repeat else ""
-            if self.count <= MOST_SHOWN:
-                self.watch.warn(text)
-            self._keep(f"{text}\n{failed.trace}\n")
-
-    def _keep(self, text: str) -> None:
-        if self.log is not None:
-            with writing_to(self.log), os.fdopen(open_to_write(self.log, os.O_APPEND), "ab") as file:
-                file.write(text.encode(errors="backslashreplace"))
-
-    def conclude(self) -> None:
-        """Say how many there were, if any."""
-        if self.count:
-            where = f"; all of them with their tracebacks: {self.log}" if self.log else ""
-            self.watch.warn(f"{self.count} trial{'s' * (self.count > 1)} failed{where}")

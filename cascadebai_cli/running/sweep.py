@@ -1,18 +1,18 @@
 """A sweep's directory is opened: what is there, what is missing, who writes."""
 
 import re
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.problem import IntArray
-from cascadebai_cli.running.interrupts import one_interrupt, remove_leftovers
-from cascadebai_cli.running.runner import DEAF, Backend, Listener, run_missing
+from cascadebai_cli.running.interrupts import remove_leftovers
+from cascadebai_cli.running.runner import Backend, Follower, collect
 from cascadebai_cli.running.watch import Watch
 from cascadebai_cli.running.worker import BlockResult, NotRepeatable, Settings
 from cascadebai_cli.store.columns import JOURNAL, TRIALS_CSV
@@ -188,10 +188,8 @@ class OpenSweep:
         ]
         return any(map(len, self.missing))
 
-    def run(
-        self, backend: Backend, *, fail_fast: bool = False, listener: Listener = DEAF
-    ) -> Generator[BlockResult, None, None]:
-        """Run what is missing; rows are in the journal before their block is yielded.
+    def run(self, backend: Backend, follower: Follower, *, fail_fast: bool = False) -> None:
+        """Run what is missing, and what it takes after that; rows are in the journal before anybody is told of them.
 
         Without anything to run nothing is touched: no backend has to answer, and the manifest stays complete.
 
@@ -200,27 +198,30 @@ class OpenSweep:
             CascadeError: if rows cannot be written or the backend breaks, earlier rows are kept; or if the directory
                 is not there any more.
         """
-        if not any(map(len, self.missing)):
-            return
         settings = Settings(self.sweep.study.seed, fail_fast)
-        results = run_missing(self.sweep.cells, self.missing, settings, backend, listener)
-        write_manifest(self.sweep.directory, self._manifest)
         try:
-            yield from self._run(results, fail_fast)
+            while any(map(len, self.missing)):
+                self._run(settings, backend, follower)
+                if (fail_fast and self._failed) or not self.advance():
+                    return
+                follower.expect(list(map(len, self.missing)))
         except NotRepeatable as error:
             self._withdraw(error.algorithm)
             raise
+        except KeyboardInterrupt:
+            self.held.check()
+            raise
 
-    def _run(self, results: Generator[BlockResult, None, None], fail_fast: bool) -> Generator[BlockResult, None, None]:
-        journal = Journal(self.sweep.directory, self.stored.size)
-        with one_interrupt(), closing(journal), closing(results):
-            for result in results:
-                self.held.check()
-                journal.append(result.finished)
-                self._failed |= {(result.position, failed.trial) for failed in result.failed}
-                yield result
-                if fail_fast and result.failed:
-                    return
+    def _run(self, settings: Settings, backend: Backend, follower: Follower) -> None:
+        backend.refuse_too_large(self.sweep.cells, self.missing)
+        write_manifest(self.sweep.directory, self._manifest)
+        with closing(Journal(self.sweep.directory, self.stored.size)) as journal:
+            collect(self.sweep.cells, self.missing, settings, backend, follower, partial(self._take, journal))
+
+    def _take(self, journal: Journal, result: BlockResult) -> None:
+        self.held.check()
+        journal.append(result.finished)
+        self._failed |= {(result.position, failed.trial) for failed in result.failed}
 
     def _withdraw(self, algorithm: str) -> None:
         """Take out the rows of a learner whose rows mean nothing, else they would forbid to sweep with a better one."""

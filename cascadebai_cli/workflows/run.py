@@ -4,8 +4,9 @@ import statistics
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from contextlib import closing
 from dataclasses import asdict, dataclass
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,9 @@ import pandas as pd
 
 from cascadebai_cli.analysis.cells import cells_printed
 from cascadebai_cli.errors import CascadeError, ConfigError
-from cascadebai_cli.running.interrupts import one_interrupt
-from cascadebai_cli.running.runner import Backend, Failures, Repeat, run_missing
+from cascadebai_cli.running.runner import Backend, collect, following, repeat_command
 from cascadebai_cli.running.watch import SILENT, Watch
-from cascadebai_cli.running.worker import BlockResult, Settings
+from cascadebai_cli.running.worker import Failed, Settings
 from cascadebai_cli.store.columns import TrialRow
 from cascadebai_cli.store.intervals import binomial_interval
 from cascadebai_cli.store.summary import summarise
@@ -53,26 +53,15 @@ def simulate(study: Study, *, backend: Backend | None = None, watch: Watch = SIL
     if not isinstance(study.trials, int):
         raise ConfigError("trials: how many are enough is for a sweep to find out; give a number")
     numbers = [np.arange(study.trials)] * len(study.cells)
-    rows: list[list[TrialRow]] = [[] for _ in study.cells]
-    with (
-        one_interrupt(),
-        watch.trials(list(map(len, numbers))) as progress,
-        closing(
-            run_missing(study.cells, numbers, Settings(study.seed, fail_fast=True), backend or Backend(), watch)
-        ) as results,
-    ):
-        for result in results:
-            _refuse_failed(study.cells, result)
-            progress.update(result)
-            rows[result.position] += result.finished
-    return trials_table(study.cells, (row for done in rows for row in sorted(done)))
+    with following(watch, study.cells, list(map(len, numbers)), fail=_raise) as follower:
+        collect(study.cells, numbers, Settings(study.seed, fail_fast=True), backend or Backend(), follower)
+    return trials_table(study.cells, chain(*follower.rows))
 
 
-def _refuse_failed(cells: Sequence[Cell], result: BlockResult) -> None:
-    for failed in result.failed:
-        error = CascadeError(f"trial {failed.trial} of {cells[result.position].label} failed: {failed.error}")
-        error.add_note(failed.trace)
-        raise error
+def _raise(cell: Cell, failed: Failed) -> None:
+    error = CascadeError(f"trial {failed.trial} of {cell.label} failed: {failed.error}")
+    error.add_note(failed.trace)
+    raise error
 
 
 # --- Run a few cells of a study and keep nothing --------------------------------------------------------------------
@@ -168,25 +157,19 @@ def run(
     study = read_study(config, given)
     cells = _chosen(study.cells, asdict(choice))
     numbers = np.arange(first_of(study.trials)) if trial is None else np.array([trial])
-    failures = Failures(cells, watch, Repeat(config, study.seed, given.words))
-    settings, done, ended = Settings(study.seed, with_items=True), [], list[TrialRow]()
-    with one_interrupt(), watch.trials([len(numbers)] * len(cells)) as progress:
-        for position, cell in enumerate(cells):
-            start, rows = time.monotonic(), []
-            with closing(run_missing([cell], [numbers], settings, backend or Backend(), watch)) as results:
-                for result in results:
-                    placed = result._replace(position=position)
-                    rows += placed.finished
-                    progress.update(placed)
-                    failures.update(placed)
+    repeat = partial(repeat_command, config, study.seed, given.words)
+    settings, done = Settings(study.seed, with_items=True), list[CellRun]()
+    with following(watch, cells, [len(numbers)] * len(cells), repeat=repeat) as follower:
+        for cell, rows in zip(cells, follower.rows, strict=True):
+            start = time.monotonic()
+            alone = [numbers if one is cell else numbers[:0] for one in cells]
+            collect(cells, alone, settings, backend or Backend(), follower)
             if rows:
-                ended += sorted(rows)
-                done.append(_cell_run(cell, sorted(rows), time.monotonic() - start))
+                done.append(_cell_run(cell, rows, time.monotonic() - start))
                 if each:
                     each(done[-1])
-    failures.conclude()
-    table = cells_printed(summarise(trials_table(cells, ended))) if ended else None
-    return Ran(tuple(done), table, failures.count)
+    table = cells_printed(summarise(trials_table(cells, chain(*follower.rows)))) if done else None
+    return Ran(tuple(done), table, follower.failed)
 
 
 def _chosen(cells: Sequence[Cell], wanted: dict[str, Any]) -> list[Cell]:

@@ -1,8 +1,9 @@
 """The verbs `sweep`, its `--status`, and `merge`."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,9 @@ from typing import Any
 import pandas as pd
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.running.runner import Backend, Failures, Repeat
+from cascadebai_cli.running.runner import Backend, following, repeat_command
 from cascadebai_cli.running.sweep import WHOLE, OpenSweep, Shard, Sweep, shard_of, warn_of_damage
-from cascadebai_cli.running.watch import SILENT, Counter, Watch
+from cascadebai_cli.running.watch import SILENT, Watch
 from cascadebai_cli.store.columns import FAILURES, JOURNAL, PLACE, STATUSES, Shown, printed
 from cascadebai_cli.store.intervals import limits_of, relative_half_width, trials_of
 from cascadebai_cli.store.journal import Journal, Stored, read_journal, seconds_of
@@ -33,8 +34,8 @@ __all__ = [
     "Request",
     "Sweep",
     "Swept",
-    "collect",
     "missing",
+    "only_tables",
     "shard_of",
     "sweep",
     "sweep_task",
@@ -121,7 +122,7 @@ def missing(request: Request) -> Missing:
     return Missing(cells, len(task.cells), task.wanted(stored), seconds)
 
 
-def collect(request: Request, *, watch: Watch = SILENT) -> Swept:
+def only_tables(request: Request, *, watch: Watch = SILENT) -> Swept:
     """Write the tables from the trials that are there; of those below the number of trials only that is given.
 
     Args:
@@ -163,7 +164,7 @@ def sweep(
         CascadeError: if another process writes to the directory, it cannot be written to, or the backend breaks.
     """
     task = request.sweep()
-    repeat = Repeat(request.config, task.study.seed, request.given.words)
+    repeat = partial(repeat_command, request.config, task.study.seed, request.given.words)
     return sweep_task(task, backend=backend, fresh=fresh, fail_fast=fail_fast, repeat=repeat, watch=watch)
 
 
@@ -173,7 +174,7 @@ def sweep_task(
     backend: Backend | None = None,
     fresh: bool = False,
     fail_fast: bool = False,
-    repeat: Repeat | None = None,
+    repeat: Callable[[Cell, int], str] | None = None,
     watch: Watch = SILENT,
 ) -> Swept:
     """`sweep` of a study that was read already.
@@ -181,7 +182,7 @@ def sweep_task(
     Args:
         task: the study, and its directory.
         backend, fresh, fail_fast, watch: as for `sweep`.
-        repeat: how a trial that raises is run again, if there is a command that does.
+        repeat: gives the command that runs a trial again, if there is one.
 
     Raises:
         ConfigError, CascadeError: as `sweep` does.
@@ -189,43 +190,19 @@ def sweep_task(
     moved = move_aside(task.directory) if fresh else None
     if moved:
         watch.remark(f"the earlier result is now in {moved}")
-    failures = Failures(task.cells, watch, repeat, task.directory / FAILURES)
     try:
         with task.opened() as opened:
-            _simulate(opened, backend or Backend(), failures, fail_fast, watch)
-            left = opened.collect(asked_only=True)
+            counts = list(map(len, opened.missing))
+            _announce(opened, sum(counts), watch)
+            with following(watch, task.cells, counts, repeat=repeat, log=task.directory / FAILURES) as follower:
+                opened.run(backend or Backend(), follower, fail_fast=fail_fast)
+            return Swept(task.directory, opened.collect(asked_only=True))
     except KeyboardInterrupt:
         watch.warn(
             f"interrupted; finished trials are kept in {task.directory}: the same command goes on from there, with "
             "--collect it only makes tables of them"
         )
         raise
-    failures.conclude()
-    return Swept(task.directory, left)
-
-
-def _simulate(opened: OpenSweep, backend: Backend, failures: Failures, fail_fast: bool, watch: Watch) -> None:
-    counts = [len(trials) for trials in opened.missing]
-    _announce(opened, sum(counts), watch)
-    failures.clear()
-    with watch.trials(counts) as progress:
-        try:
-            _run(opened, backend, failures, fail_fast, progress, watch)
-            while not (fail_fast and failures.count) and opened.advance():
-                progress.expect([len(trials) for trials in opened.missing])
-                _run(opened, backend, failures, fail_fast, progress, watch)
-        except KeyboardInterrupt:
-            opened.held.check()
-            raise
-
-
-def _run(
-    opened: OpenSweep, backend: Backend, failures: Failures, fail_fast: bool, progress: Counter, watch: Watch
-) -> None:
-    with closing(opened.run(backend, fail_fast=fail_fast, listener=watch)) as results:
-        for result in results:
-            progress.update(result)
-            failures.update(result)
 
 
 def _announce(opened: OpenSweep, to_run: int, watch: Watch) -> None:

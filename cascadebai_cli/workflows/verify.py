@@ -2,7 +2,6 @@
 
 import secrets
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -16,9 +15,9 @@ from cascadebai_cli.analysis.fits import fits_table
 from cascadebai_cli.engines.simulate import ENGINES
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.own import is_own
-from cascadebai_cli.running.runner import Backend, run_missing
+from cascadebai_cli.running.runner import Backend, collect, following
 from cascadebai_cli.running.watch import SILENT, Watch
-from cascadebai_cli.running.worker import Settings
+from cascadebai_cli.running.worker import Failed, Settings
 from cascadebai_cli.store.columns import FITS_CSV, MANIFEST, SUMMARY_CSV, TRIALS_CSV, TrialRow
 from cascadebai_cli.store.files import AGAIN
 from cascadebai_cli.store.manifest import RULE
@@ -187,15 +186,15 @@ def run_again(
     Returns:
         the trials, and one line for each trial that raised.
     """
-    missing = [np.array(trials.get(position, []), dtype=np.int64) for position in range(len(cells))]
-    rows: dict[int, dict[int, TrialRow]] = {position: {} for position in trials}
-    raised = []
-    with closing(run_missing(cells, missing, Settings(seed), backend)) as results:
-        for result in results:
-            for row in result.finished:
-                rows[result.position][row.trial] = row
-            raised += [f"{cells[result.position].names}, trial {f.trial}: {f.error}" for f in result.failed]
-    return rows, raised
+    numbers = [np.array(trials.get(position, []), dtype=np.int64) for position in range(len(cells))]
+    raised: list[str] = []
+
+    def fail(cell: Cell, failed: Failed) -> None:
+        raised.append(f"{cell.names}, trial {failed.trial}: {failed.error}")
+
+    with following(SILENT, cells, list(map(len, numbers)), fail=fail) as follower:
+        collect(cells, numbers, Settings(seed), backend, follower)
+    return {position: {row.trial: row for row in follower.rows[position]} for position in trials}, raised
 
 
 # --- Does this code still give the numbers of the baseline, the committed results? ----------------------------------

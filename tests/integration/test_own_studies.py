@@ -9,7 +9,7 @@ import pytest
 from sweeps import call, finished, refusal, sweep, tables
 
 from cascadebai_cli.learners.own import own_hash, own_object
-from cascadebai_cli.running.runner import Repeat
+from cascadebai_cli.running.runner import repeat_command
 from cascadebai_cli.study.config import Given, load_study, setting
 
 
@@ -21,7 +21,7 @@ def test_set_changes_cells_and_stands_in_the_command_that_repeats_a_trial(config
     cell = load_study(config, [setting("delta=0.3")]).cells[-1]
     printed = call("run", config, "--cell", cell.cell_id, "--n-jobs", 1, "--set", "delta=0.3").out
     assert cell.cell_id in printed
-    command = Repeat(config, 5, Given(settings=["delta=0.3"], max_steps=9).words).command(cell, 2)
+    command = repeat_command(config, 5, Given(settings=["delta=0.3"], max_steps=9).words, cell, 2)
     assert "--set delta=0.3 --max-steps 9 --trial 2" in command
 
 

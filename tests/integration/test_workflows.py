@@ -16,7 +16,7 @@ from cascadebai_cli.running.worker import BlockResult
 from cascadebai_cli.workflows.plot import plot
 from cascadebai_cli.workflows.report import report
 from cascadebai_cli.workflows.run import Choice, run
-from cascadebai_cli.workflows.sweep import Given, Request, collect, missing, sweep
+from cascadebai_cli.workflows.sweep import Given, Request, missing, only_tables, sweep
 from cascadebai_cli.workflows.tables import bounds, fit
 from cascadebai_cli.workflows.verify import verify
 
@@ -70,7 +70,7 @@ def test_a_sweep_tells_what_is_missing_and_then_that_nothing_is(request_: Reques
     assert (notes.missing, notes.done) == ([6] * 7, 42)
     assert (notes.warnings, notes.remarks) == ([], [])
     assert missing(request_).cells == ()
-    assert collect(request_) == done
+    assert only_tables(request_) == done
 
 
 def test_a_sweep_remarks_on_what_is_there(request_: Request) -> None:
@@ -137,4 +137,4 @@ def test_what_is_wrong_is_raised(request_: Request) -> None:
     with pytest.raises(ConfigError, match="no cell has K 9"):
         run(request_.config, Choice(K=9))
     with pytest.raises(ConfigError, match=r"holds no trials\.journal"):
-        collect(request_)
+        only_tables(request_)
