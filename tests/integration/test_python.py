@@ -6,6 +6,7 @@ import gc
 import multiprocessing
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -23,6 +24,7 @@ import yaml
 from sweeps import ROOT, call, environment, refusal, sweep, tables, write_config
 
 import cascadebai_cli as cb
+from cascadebai_cli.api import arguments
 
 WEIGHTS = [0.9, 0.2, 0.8, 0.1]
 STUDY = {
@@ -56,6 +58,22 @@ def grid(tmp_path: Path) -> Path:
     path = tmp_path / "grid.yaml"
     path.write_text(GRID)
     return path
+
+
+def test_a_line_is_written_over_and_gone_at_the_end(
+    grid: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(arguments, "PATIENCE", 0.0)
+    monkeypatch.setattr(arguments, "PAUSE", 0.0)
+    cb.sweep(grid, tmp_path / "shown", n_jobs=1, progress=True)
+    out, err = capfd.readouterr()
+    before, *lines, blank, end = err.split("\r")
+    assert (out, before, blank.strip(), len(blank), end) == ("", "", "", len(lines[-1].rstrip()), "")
+    assert [re.sub(r" \S+ steps/s, time left .*", "", line.rstrip()) for line in lines] == [
+        f"{4 * cells} of 12 trials, {cells} of 3 cells," for cells in (1, 2, 3)
+    ]
+    cb.sweep(grid, tmp_path / "hidden", n_jobs=1, progress=False)
+    cb.sweep(grid, tmp_path / "nobody looks on", n_jobs=1)
 
 
 def by_command(config: object, folder: Path) -> Path:
