@@ -180,10 +180,10 @@ def test_lower_limits_are_printed_as_such(tmp_path: Path) -> None:
 
 
 def test_a_figure_that_cannot_be_chosen_is_a_remark_and_the_numbers_are_there(tmp_path: Path) -> None:
-    directory = own_study(tmp_path, epsilon=[0.0, 0.05])
+    directory = own_study(tmp_path, epsilon=[0.0, 0.05], plot={"kind": "curves", "panels": [], "lines": []})
     assert call("report", directory, "-o", tmp_path / "page.html").code == 0
     page = Page((tmp_path / "page.html").read_text(encoding="utf-8"))
-    assert "no figure: K (3 values) and epsilon (2 values) vary" in " ".join(page.text)
+    assert "no figure: epsilon varies at K = 30 and is neither x, panels nor lines" in " ".join(page.text)
     assert "One row a point or bar" in page.text
     assert call("report", directory, "--where", "epsilon=0", "-o", tmp_path / "page.html").code == 0
     assert "no figure" not in (tmp_path / "page.html").read_text(encoding="utf-8")
