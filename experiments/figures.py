@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import yaml
 
+from cascadebai_cli.analysis.results import load_results
 from cascadebai_cli.figures.style import styled
-from cascadebai_cli.store.results import load_results
 from cascadebai_cli.study.plot import Plot
 from cascadebai_cli.workflows.plot import drawing
 

@@ -7,9 +7,9 @@ import argparse
 
 import numpy as np
 
+from cascadebai_cli.analysis.results import load_results
 from cascadebai_cli.figures.plan import draw_side_by_side
 from cascadebai_cli.figures.style import render
-from cascadebai_cli.store.results import load_results
 from experiments.artefacts import REFERENCE
 from experiments.published_weights import published_lines
 

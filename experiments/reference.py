@@ -13,6 +13,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from cascadebai_cli.analysis.results import load_results
 from cascadebai_cli.engines.simulate import ENGINES
 from cascadebai_cli.errors import CascadeError, ConfigError
 from cascadebai_cli.learners.registry import LearnerSpec
@@ -30,7 +31,6 @@ from cascadebai_cli.store.columns import (
 )
 from cascadebai_cli.store.journal import Journal, read_journal
 from cascadebai_cli.store.manifest import RULE, Manifest, write_manifest
-from cascadebai_cli.store.results import load_results, missing_trials
 from cascadebai_cli.store.trials import read_rows, times_of, write_times
 from cascadebai_cli.text.numbers import count
 from experiments.artefacts import ARTEFACTS, BEYOND, REFERENCE, RESULTS
@@ -60,7 +60,7 @@ def keep(directory: Path, target: Path) -> list[str]:
             shutil.copyfile(path, target / path.name)
     write_times(target, times_of(directory, results.summary))
     write_manifest(target, _without_name(results.manifest), indent=1)
-    return missing_trials(results)
+    return results.missing
 
 
 def take_up(source: Path, target: Path) -> int:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from cascadebai_cli.analysis.curves import MODELS
 from cascadebai_cli.analysis.fits import fits_table
-from cascadebai_cli.store.results import Results, load_results
+from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.text.numbers import change, coefficient, count, difference, p_value, share
 from experiments.artefacts import REFERENCE
 from experiments.markdown import NOT_YET, from_csv, table
@@ -27,12 +27,12 @@ Row = Mapping[Any, Any]
 
 
 @cache
-def _results(name: str) -> Results | None:
+def _results(name: str) -> StudyResults | None:
     directory = REFERENCE / name
     return load_results(directory) if (directory / "manifest.json").exists() else None
 
 
-def _both(block: Callable[[Results, Results], str]) -> Callable[[], str]:
+def _both(block: Callable[[StudyResults, StudyResults], str]) -> Callable[[], str]:
     """A block from the results with independent rewards and those with a table that is used again."""
 
     def written() -> str:
@@ -42,14 +42,14 @@ def _both(block: Callable[[Results, Results], str]) -> Callable[[], str]:
     return written
 
 
-def _fits(*found: Results) -> Iterator[tuple[Row, ...]]:
+def _fits(*found: StudyResults) -> Iterator[tuple[Row, ...]]:
     """The fits of one row of Table 2 after the other."""
     tables = [fits_table(results).set_index("instance", drop=False) for results in found]
     for name in tables[0].index:
         yield tuple(part.loc[name].to_dict() for part in tables)
 
 
-def fits(independent: Results, reuse: Results) -> str:
+def fits(independent: StudyResults, reuse: StudyResults) -> str:
     """Three lines a row: independent, with a table that is used again, published."""
     rows: list[list[str]] = []
     for one, other in _fits(independent, reuse):
@@ -66,7 +66,7 @@ def _estimates(fit: Row) -> list[str]:
     return [coefficient(fit["c1"]), coefficient(fit["c2"]), share(fit["r2"]), p_value(fit["p_value"])]
 
 
-def distances(independent: Results, reuse: Results) -> str:
+def distances(independent: StudyResults, reuse: StudyResults) -> str:
     """How far each fit is from the published one, in standard errors, and how much more it scatters."""
     header = ["row", "rewards"]
     for what in ("c1", "c2", "level"):
@@ -106,11 +106,11 @@ def _error_at(at: float, x: NDArray[np.float64], slope_error: float) -> float:
     return slope_error * math.sqrt(spread / len(x) + (at - x.mean()) ** 2)
 
 
-def _at_shown(results: Results, column: str) -> pd.DataFrame:
+def _at_shown(results: StudyResults, column: str) -> pd.DataFrame:
     return results.summary.pivot(index="instance", columns="K", values=column)[list(SHOWN_K)]
 
 
-def means(independent: Results, reuse: Results) -> str:
+def means(independent: StudyResults, reuse: StudyResults) -> str:
     """Mean steps over the published line at some `K`, and what is left of it."""
     rows = []
     for name, line in published_lines().items():
@@ -121,7 +121,7 @@ def means(independent: Results, reuse: Results) -> str:
     return table(["row", "rewards", *(f"K = {K}" for K in SHOWN_K)], rows, numbers=len(SHOWN_K))
 
 
-def left(_: Results, reuse: Results) -> str:
+def left(_: StudyResults, reuse: StudyResults) -> str:
     """Steps by which the means stay below the published line."""
     rows = []
     for name in ("setting 1", "setting 2", "setting 4"):
@@ -131,7 +131,7 @@ def left(_: Results, reuse: Results) -> str:
     return table(["published line less our mean, in steps", *(f"K = {K}" for K in SHOWN_K)], rows, len(SHOWN_K))
 
 
-def scatter(independent: Results, reuse: Results) -> str:
+def scatter(independent: StudyResults, reuse: StudyResults) -> str:
     """Standard deviation of one trial over its mean, in the mean over all `K`."""
     rows = []
     for name in published_lines():
@@ -141,7 +141,7 @@ def scatter(independent: Results, reuse: Results) -> str:
     return table(["standard deviation of one trial", INDEPENDENT, REUSE, "times"], rows, numbers=3)
 
 
-def slopes(independent: Results, reuse: Results) -> str:
+def slopes(independent: StudyResults, reuse: StudyResults) -> str:
     """`row 4 from -15.3 to -1.0 %`: what a table that is used again makes of the slopes that do not agree."""
     parts = []
     for one, other in _fits(independent, reuse):

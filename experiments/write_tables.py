@@ -19,8 +19,8 @@ from cascadebai_cli.analysis.claims import claims_of
 from cascadebai_cli.analysis.curves import MODELS
 from cascadebai_cli.analysis.fits import fits_table, weighted_fits_table
 from cascadebai_cli.analysis.provenance import commit_text, spans
+from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.store.columns import MANIFEST
-from cascadebai_cli.store.results import Results, load_results, missing_trials
 from cascadebai_cli.store.trials import times_of
 from cascadebai_cli.text.numbers import change, coefficient, count, difference, p_value, share
 from cascadebai_cli.workflows import init
@@ -57,7 +57,7 @@ MARKED = re.compile(r"(<!-- begin: (?P<name>[\w-]+) -->)(?P<text>.*?)(<!-- end: 
 
 
 @cache
-def results_of(name: str) -> Results | None:
+def results_of(name: str) -> StudyResults | None:
     """The reference of an artefact, `None` if it was not run yet."""
     directory = REFERENCE / name
     return load_results(directory) if (directory / MANIFEST).exists() else None
@@ -72,7 +72,7 @@ def artefacts() -> str:
 def _artefact_row(artefact: Artefact) -> list[str]:
     results = results_of(artefact.name)
     trials = count(results.summary["n"].sum()) if results else ""
-    state = NOT_YET if results is None else "; ".join(missing_trials(results)) or "complete"
+    state = NOT_YET if results is None else "; ".join(results.missing) or "complete"
     command = f"`python -m experiments.reproduce {artefact.name}`"
     link = f"[{artefact.config.name}](../{artefact.config.as_posix()})"
     return [artefact.shows, artefact.claim, link, command, trials, state]
@@ -134,7 +134,7 @@ def means() -> str:
     return table(["mean steps against the published line", "smallest", "mean", "largest"], rows, numbers=3)
 
 
-def _over_published(results: Results, name: str) -> "pd.Series[float]":
+def _over_published(results: StudyResults, name: str) -> "pd.Series[float]":
     """Relative difference of each mean of an instance from its published line."""
     fits = fits_table(results).set_index("instance").loc[name]
     cells = results.summary[results.summary["instance"] == name]
@@ -163,7 +163,7 @@ def runs() -> str:
     return table(header, rows, numbers=2)
 
 
-def _run_row(name: str, results: Results) -> list[str]:
+def _run_row(name: str, results: StudyResults) -> list[str]:
     summary, manifest = results.summary, results.manifest
     commit = commit_text(manifest.git, digits=10)
     steps = float((summary["n"] * summary["mean_steps"]).sum())

@@ -1,8 +1,8 @@
 """Bounds beside what was measured."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -12,16 +12,17 @@ from cascadebai_cli.learners.own import is_own
 from cascadebai_cli.learners.registry import LearnerSpec
 from cascadebai_cli.model.problem import CASCADING, Feedback, Instance
 from cascadebai_cli.store.columns import BOUNDS_CSV, CELL, PLACE, POINT, SUMMARY_CSV, TABLES, Shown, interval, printed
-from cascadebai_cli.store.results import Results
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.instances import TwoLevel
-from cascadebai_cli.study.learners import LearnerEntry
 from cascadebai_cli.text.numbers import number, percent
 from cascadebai_cli.text.table import Table
 from cascadebai_cli.theory.budget import ERRORS, enough, hardness, hardness_of_the_worst
 from cascadebai_cli.theory.paper import CellBounds, cell_bounds, lower_bound, two_level_instance
 from cascadebai_cli.theory.quantities import PRINTED_CONSTANT, exact_constant
 from cascadebai_cli.theory.sharp import SharpBound, sharp_bound
+
+if TYPE_CHECKING:
+    from cascadebai_cli.analysis.results import StudyResults
 
 # --- Bounds and measured steps of many cells side by side -----------------------------------------------------------
 
@@ -71,29 +72,35 @@ def outside(table: pd.DataFrame) -> list[str]:
     ]
 
 
-def bounds_of_results(results: Results) -> pd.DataFrame:
-    """`summary.csv` of the two-level instances with their bounds, one row a cell; empty if there are none.
+def bounds_of(results: "StudyResults", cell: Mapping[Any, Any]) -> Row:
+    """The bounds of a cell of some results; none where its weights or its learner are not known.
 
     A summary keeps the extreme weights only, which are all weights of a two-level instance.
+
+    Args:
+        results: of a sweep.
+        cell: its row of `summary.csv`.
+
+    Raises:
+        ConfigError: if its weights make no instance.
     """
-    rows = list(_rows_of_results(results))
-    return with_measured(pd.DataFrame(rows), results.summary) if rows else pd.DataFrame()
-
-
-def _rows_of_results(results: Results) -> Iterator[Row]:
-    for cell in results.summary.to_dict("records"):
-        learner = results.learners.get(cell["learner"])
-        if learner and isinstance(results.instances.get(cell["instance"]), TwoLevel):
-            yield {name: cell[name] for name in ("cell_id", *POINT)} | bounds_row(_bounds(results, cell, learner))
-
-
-def _bounds(results: Results, cell: Mapping[Any, Any], learner: LearnerEntry) -> CellBounds:
+    learner = results.learners.get(cell["learner"])
+    if not learner or not isinstance(results.instances.get(cell["instance"]), TwoLevel):
+        return bounds_row(CellBounds(np.nan))
     try:
         instance = two_level_instance(cell["L"], cell["K"], cell["w_star"], cell["w_prime"], cell["epsilon"])
     except ConfigError as error:
         raise ConfigError(f"{results.directory / SUMMARY_CSV}: {cell['instance']}: {error}") from error
     feedback = results.study.feedback_of(learner)
-    return learner_bounds(instance, cell["delta"], learner.algorithm, learner.spec.options, feedback)
+    return bounds_row(learner_bounds(instance, cell["delta"], learner.algorithm, learner.spec.options, feedback))
+
+
+def mean_bounds(rows: Sequence[Row]) -> Row:
+    """The means of the lower and of the upper bounds of cells, as from `bounds_of`; of one cell its own."""
+    if len(rows) == 1:
+        return rows[0]
+    means = {name: np.mean([np.nan if row[name] is None else row[name] for row in rows]) for name in ("lower", "upper")}
+    return dict.fromkeys(rows[0]) | means
 
 
 def learner_bounds(

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from cascadebai_cli.analysis.results import StudyResults
 from cascadebai_cli.model.problem import FloatArray
 from cascadebai_cli.store.columns import BUDGETS_CSV, POINT, TABLES, Shown, printed
-from cascadebai_cli.store.results import Results
 from cascadebai_cli.text.numbers import NO_NUMBER, count
 from cascadebai_cli.text.table import Table
 
@@ -19,7 +19,7 @@ ENDS = {"budget": "error_rate", "low": "error_low", "high": "error_high"}
 """Column of the budget -> what falls below the level there."""
 
 
-def budgets_table(results: Results) -> pd.DataFrame:
+def budgets_table(results: StudyResults) -> pd.DataFrame:
     """One row for each learner on each instance, with the columns of `budgets.csv`.
 
     A budget is where the error rate falls below the level and stays there; `low` and `high` are where the ends of its
@@ -28,7 +28,7 @@ def budgets_table(results: Results) -> pd.DataFrame:
     return TABLES[BUDGETS_CSV].frame(_rows(results))
 
 
-def _rows(results: Results) -> Iterator[dict[str, Any]]:
+def _rows(results: StudyResults) -> Iterator[dict[str, Any]]:
     for values, cells in results.summary.groupby(list(POINT), sort=False):
         points = cells.sort_values("budget")
         budgets, n = points["budget"].to_numpy(dtype=float), int(points["n"].min())

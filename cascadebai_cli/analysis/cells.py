@@ -1,30 +1,25 @@
 """The table of cells: averaged, put side by side, and wide."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
-from cascadebai_cli.analysis.bounds import bounds_of_results
+from cascadebai_cli.analysis.results import StudyResults
 from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.store.columns import BOUNDS_CSV, PLACE, SUMMARY_CSV, TABLES, Shown, interval, printed
 from cascadebai_cli.store.intervals import binomial_interval, mean_interval
-from cascadebai_cli.store.manifest import GAP
-from cascadebai_cli.store.results import Results
 from cascadebai_cli.store.trials import read_table
 from cascadebai_cli.study.fields import Entry
-from cascadebai_cli.study.instances import TwoLevel
-from cascadebai_cli.study.learners import option_values
-from cascadebai_cli.study.plot import DERIVED, GRID, Plot, alike
+from cascadebai_cli.study.plot import DERIVED, Plot, alike
 from cascadebai_cli.text.numbers import is_missing
 from cascadebai_cli.text.table import Table, for_shell, value_text
 
 # --- Means over instances that are alike but for one option, such as the draws of a family of random weights --------
 
 
-def averaged(results: Results, option: str | None) -> Results:
+def averaged(results: StudyResults, option: str | None) -> StudyResults:
     """The results with one instance in place of all that differ in an option only; the same ones without an option.
 
     A cell is then the mean of the means of theirs, each counting once, with the t interval of these means, so that it
@@ -41,7 +36,7 @@ def averaged(results: Results, option: str | None) -> Results:
     rows = list(_rows(summary, several))
     entries = tuple(found[0].model_copy(update={"name": name}) for name, found in families.items())
     study = results.study.model_copy(update={"instances": entries})
-    return replace(results, study=study, summary=pd.DataFrame(rows, columns=list(summary)))
+    return results.derived(study=study, summary=pd.DataFrame(rows, columns=list(summary)))
 
 
 def _rows(summary: pd.DataFrame, several: set[str]) -> Iterator[dict[Any, Any]]:
@@ -82,7 +77,7 @@ def _interval(values: "pd.Series[float]", name: str, ends: str) -> dict[str, flo
 Column = Literal["instance", "learner"]
 
 
-def told_apart(studies: Sequence[Results]) -> tuple[Results, ...]:
+def told_apart(studies: Sequence[StudyResults]) -> tuple[StudyResults, ...]:
     """The same results, with the directory in the names that several of them use for something different.
 
     That is an instance with other weights, a learner with other options, and a learner of which two directories
@@ -95,7 +90,7 @@ def told_apart(studies: Sequence[Results]) -> tuple[Results, ...]:
     return tuple(studies)
 
 
-def _clashing(studies: Sequence[Results], column: Column) -> Iterator[str]:
+def _clashing(studies: Sequence[StudyResults], column: Column) -> Iterator[str]:
     points = pd.concat([results.summary.reindex(columns=PLACE) for results in studies])
     repeated = set(points.loc[points.duplicated(), "learner"]) if column == "learner" else set()
     for name in dict.fromkeys(name for results in studies for name in _entries(results, column)):
@@ -104,7 +99,7 @@ def _clashing(studies: Sequence[Results], column: Column) -> Iterator[str]:
             yield name
 
 
-def _entries(results: Results, column: Column) -> dict[str, Entry]:
+def _entries(results: StudyResults, column: Column) -> dict[str, Entry]:
     return dict(results.instances if column == "instance" else results.learners)
 
 
@@ -112,20 +107,20 @@ def _content(entry: Entry) -> str:
     return entry.model_dump_json(exclude={"name", "fit"})
 
 
-def _place(results: Results, studies: Sequence[Results]) -> str:
+def _place(results: StudyResults, studies: Sequence[StudyResults]) -> str:
     """The directory in short, if that tells it from the others."""
     shared = sum(other.directory.name == results.directory.name for other in studies) > 1
     return str(results.directory) if shared else results.directory.name
 
 
-def _renamed(results: Results, column: Column, name: str, place: str) -> Results:
+def _renamed(results: StudyResults, column: Column, name: str, place: str) -> StudyResults:
     if name not in _entries(results, column):
         return results
     new = f"{name} ({place})"
     key = f"{column}s"
     entries = [e.model_copy(update={"name": new}) if e.name == name else e for e in getattr(results.study, key)]
     summary = results.summary.assign(**{column: results.summary[column].replace({name: new})})
-    return replace(results, study=results.study.model_copy(update={key: tuple(entries)}), summary=summary)
+    return results.derived(study=results.study.model_copy(update={key: tuple(entries)}), summary=summary)
 
 
 # --- The cells of one or more studies with everything that a figure may speak of, as one table ----------------------
@@ -137,31 +132,28 @@ MOST_NAMED = 20
 """Values that a refusal lists."""
 
 
-def wide_table(studies: Sequence[Results]) -> pd.DataFrame:
+def wide_table(studies: Sequence[StudyResults]) -> pd.DataFrame:
     """One row a cell: the columns of `summary.csv`, those that follow from the grid, the options of learners."""
-    return pd.concat([_wide(results, number) for number, results in enumerate(studies)], ignore_index=True)
+    parts = [
+        results.cells.assign(**{STUDY: number}, directory=str(results.directory))
+        for number, results in enumerate(studies)
+    ]
+    # A study without a budget has no such column, but a figure may speak of it.
+    return pd.concat([part if "budget" in part else part.assign(budget=np.nan) for part in parts], ignore_index=True)
 
 
-def chosen_results(studies: Sequence[Results], cells: pd.DataFrame) -> tuple[Results, ...]:
-    """The same studies with those cells only that are rows of `cells`; studies without any are left out."""
-    parts = []
-    for place, results in enumerate(studies):
-        wanted = cells.loc[cells[STUDY] == place, "cell_id"]
-        summary = results.summary
-        parts.append(replace(results, summary=summary[summary["cell_id"].isin(wanted)]))
-    return tuple(results for results in parts if len(results.summary))
+def chosen_results(studies: Sequence[StudyResults], cells: pd.DataFrame) -> tuple[StudyResults, ...]:
+    """The same studies with those cells only that are rows of `cells`."""
+    return tuple(results.of_cells(cells.loc[cells[STUDY] == place, "cell_id"]) for place, results in enumerate(studies))
 
 
-def with_bounds(cells: pd.DataFrame, studies: Sequence[Results]) -> pd.DataFrame:
+def with_bounds(cells: pd.DataFrame, studies: Sequence[StudyResults]) -> pd.DataFrame:
     """The cells with their `lower` and `upper` bounds, NaN where none is known."""
-    parts = [bounds_of_results(results).assign(**{STUDY: number}) for number, results in enumerate(studies)]
-    found = [part[["cell_id", STUDY, "lower", "upper"]] for part in parts if len(part)]
-    if not found:
-        return cells.assign(lower=np.nan, upper=np.nan)
-    return cells.merge(pd.concat(found), on=["cell_id", STUDY], how="left")
+    found = pd.concat([results.bounds.assign(**{STUDY: number}) for number, results in enumerate(studies)])
+    return cells.merge(found[["cell_id", STUDY, "lower", "upper"]], on=["cell_id", STUDY], how="left")
 
 
-def with_sharp_bounds(cells: pd.DataFrame, studies: Sequence[Results]) -> pd.DataFrame:
+def with_sharp_bounds(cells: pd.DataFrame, studies: Sequence[StudyResults]) -> pd.DataFrame:
     """The cells with `sharp`, which `bounds --sharp --csv` has written beside the results.
 
     Raises:
@@ -171,7 +163,7 @@ def with_sharp_bounds(cells: pd.DataFrame, studies: Sequence[Results]) -> pd.Dat
     return cells.merge(pd.concat(parts), on=["cell_id", STUDY], how="left")
 
 
-def _sharp_bounds(results: Results) -> pd.DataFrame:
+def _sharp_bounds(results: StudyResults) -> pd.DataFrame:
     path = results.directory / BOUNDS_CSV
     command = (
         f"`cascadebai bounds CONFIG --sharp --results {for_shell(results.directory)} --csv {for_shell(path)}` writes it"
@@ -179,32 +171,6 @@ def _sharp_bounds(results: Results) -> pd.DataFrame:
     if not path.exists():
         raise ConfigError(f"{path} is missing; {command}")
     return read_table(path, command, ["sharp"])[["cell_id", "sharp"]]
-
-
-def _wide(results: Results, number: int) -> pd.DataFrame:
-    summary, entries = results.summary, results.learners
-    values = {name: option_values(entry) for name, entry in entries.items()}
-    options = dict.fromkeys(option for given in values.values() for option in given if option not in (*GRID, *DERIVED))
-    return summary.assign(
-        **{STUDY: number},
-        budget=summary["budget"] if results.has_budget else np.nan,
-        directory=str(results.directory),
-        gap=_gaps(results),
-        algorithm=summary["learner"].map({name: entry.algorithm for name, entry in entries.items()}),
-        **{
-            option: summary["learner"].map({name: given.get(option) for name, given in values.items()})
-            for option in options
-        },
-    )
-
-
-def _gaps(results: Results) -> "pd.Series[float]":
-    """`w(K) - w(K+1)` of each cell, from the manifest; from older ones NaN but for two-level instances."""
-    cells = results.summary
-    stored = {cell_id: content.get(GAP) for cell_id, content in results.manifest.cells.items()}
-    two_level = {name: isinstance(entry, TwoLevel) for name, entry in results.instances.items()}
-    width = (cells["w_star"] - cells["w_prime"]).where(cells["instance"].map(two_level).eq(True))
-    return pd.to_numeric(cells["cell_id"].map(stored), errors="coerce").astype(float).fillna(width)
 
 
 def chosen_cells(cells: pd.DataFrame, plot: Plot) -> pd.DataFrame:
@@ -245,12 +211,6 @@ def matching(cells: pd.DataFrame, column: str, values: Sequence[object]) -> "pd.
 # The cells of a study as one table: chosen, sorted, with the options of their learners, and as a reader wants them.
 
 
-def cells_table(results: Results) -> pd.DataFrame:
-    """`summary.csv` with gaps, algorithms and the options of the learners, in the order of the grid."""
-    without = [] if results.has_budget else ["budget"]
-    return wide_table([results]).drop(columns=[STUDY, "directory", *without])
-
-
 def chosen(cells: pd.DataFrame, conditions: Mapping[str, Sequence[object]]) -> pd.DataFrame:
     """The cells that have one of the given values in each of the given columns.
 
@@ -289,7 +249,7 @@ def cells_printed(cells: pd.DataFrame) -> Table:
     trials is a lower limit and has no interval.
 
     Args:
-        cells: as from `cells_table`.
+        cells: as `StudyResults.cells`, or some of them.
     """
     options = [str(name) for name in cells if name not in (*TABLES[SUMMARY_CSV].names(cells), *DERIVED)]
     # learners that do not have an option do not make it vary

@@ -6,12 +6,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from cascadebai_cli.analysis.bounds import bounds_of_results, outside
-from cascadebai_cli.analysis.curves import Curve, curves_of, power_of
+from cascadebai_cli.analysis.bounds import outside
+from cascadebai_cli.analysis.curves import Curve, power_of
 from cascadebai_cli.analysis.ratios import CLOSE, FAR, Mean, ratio_of_means
+from cascadebai_cli.analysis.results import StudyResults
 from cascadebai_cli.store.columns import SETTING
 from cascadebai_cli.store.intervals import binomial_interval, t_quantile
-from cascadebai_cli.store.results import Results
 from cascadebai_cli.study.fields import Coefficients
 from cascadebai_cli.text.numbers import change, coefficient, count, digits, exponent, share
 
@@ -113,7 +113,7 @@ SENTENCES: Mapping[str, tuple[str, Callable[["pd.Series[float]"], bool]]] = {
 """Display order -> what the paper says of it, and when that holds; it says nothing of the descending `L`."""
 
 
-def order_claims(results: Results) -> Iterator[Claim]:
+def order_claims(results: StudyResults) -> Iterator[Claim]:
     """The claims on all orders; settings in which all of them reached the cap say nothing, and are not to be most."""
     main, by_learner = results.main_learner, results.summary.set_index([*SETTING, "learner"])
     means, capped = by_learner["mean_steps"].unstack(sort=False), by_learner["n_capped"].unstack(sort=False) > 0
@@ -183,7 +183,7 @@ SIMILAR = 1.5
 """Means within this factor of each other count as similar; learners of another kind differ by a factor of K."""
 
 
-def claims_of_config(results: Results) -> list[Claim]:
+def claims_of_config(results: StudyResults) -> list[Claim]:
     """The claims that a config has: those of the paper if it says so, else those on the values that it carries.
 
     None where rewards come from a table that is used again: claims are about independent ones.
@@ -193,27 +193,27 @@ def claims_of_config(results: Results) -> list[Claim]:
     return claims_of(results) if results.study.claims == "paper" else list(_scaling(results))
 
 
-def claims_of(results: Results) -> list[Claim]:
+def claims_of(results: StudyResults) -> list[Claim]:
     """All claims that a study can be held to, those of its figure first."""
     about = results.study.plot.figure.about
     found = {"growth": _scaling, "learners": _curves, "orders": order_claims}[about](results) if about else ()
     return [*found, *_bounds(results), *_errors(results)]
 
 
-def _scaling(results: Results) -> Iterator[Claim]:
+def _scaling(results: StudyResults) -> Iterator[Claim]:
     """What the paper judges a fit by, what the trials say of the same model, and how the slopes compare."""
-    for curve in curves_of(results, allow_capped=True):
+    for curve in results.curves(allow_capped=True):
         if curve.n_capped and curve.fit and curve.fit.published:
             claim = f"mean steps grow as c1 {curve.fit.models[0]} + c2"
             yield Claim(curve.name, claim, "", f"not known: the means at {curve.limits} are lower limits", OPEN)
-    fitted = [(curve, curve.fit.published) for curve in curves_of(results) if curve.models and curve.fit]
+    fitted = [(curve, curve.fit.published) for curve in results.curves() if curve.models and curve.fit]
     known = [(curve, published, published.c1) for curve, published in fitted if published and published.c1]
     for curve, published, c1 in known:
         for found in (_straight(curve, published), _growth(curve, len(known)), _slope(curve, c1)):
             yield found._replace(where=_curve_name(results, curve))
 
 
-def _curve_name(results: Results, curve: Curve) -> str:
+def _curve_name(results: StudyResults, curve: Curve) -> str:
     """The instance, and the learner if there are several."""
     return curve.name if results.summary["learner"].nunique() > 1 else str(curve.key["instance"])
 
@@ -287,7 +287,7 @@ def _slope(curve: Curve, theirs: float) -> Claim:
     return Claim("", claim, coefficient(theirs), f"{ours}, 90 % interval {change(low)} to {change(high)})", verdict)
 
 
-def _curves(results: Results) -> Iterator[Claim]:
+def _curves(results: StudyResults) -> Iterator[Claim]:
     """The main learner needs as many steps as the one that observes about as many items a step."""
     summary, main = results.summary, results.main_learner
     if "mean_observations" not in summary:
@@ -317,9 +317,9 @@ def _ratios(part: pd.DataFrame, main: str, other: str) -> "pd.Series[float]":
     return (ours / theirs).dropna()
 
 
-def _bounds(results: Results) -> Iterator[Claim]:
-    table = bounds_of_results(results)
-    if table.empty or table["upper"].isna().all():
+def _bounds(results: StudyResults) -> Iterator[Claim]:
+    table = results.bounds
+    if table["upper"].isna().all():
         return
     bounded = table[table["upper"].notna()].merge(results.summary[["cell_id", "se_steps"]], on="cell_id")
     inside = len(bounded) - len(outside(bounded))
@@ -338,7 +338,7 @@ def _refuted(bounded: pd.DataFrame) -> bool:
     return bool((((high < bounded["lower"]) & (bounded["n_capped"] == 0)) | (low > bounded["upper"])).any())
 
 
-def _errors(results: Results) -> Iterator[Claim]:
+def _errors(results: StudyResults) -> Iterator[Claim]:
     """The guarantee. The paper proves it for Algorithm 1, not for other display orders, which are judged apart."""
     if "error_rate" not in results.summary:
         return

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -13,10 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.formula import evaluate
 from cascadebai_cli.store.columns import POINT
-from cascadebai_cli.store.results import Results
 from cascadebai_cli.study.fields import AXES, Fit, as_place, formula_of
 from cascadebai_cli.study.learners import LearnerEntry, option_values
 from cascadebai_cli.text.table import value_text
+
+if TYPE_CHECKING:
+    from cascadebai_cli.analysis.results import StudyResults
 
 __all__ = [
     "MIN_POINTS",
@@ -525,22 +527,19 @@ def _lack(fit: MeasuredFit) -> float:
     return fit.lack_of_fit
 
 
-def curves_of(results: Results, table: pd.DataFrame | None = None, *, allow_capped: bool = False) -> Iterator[Curve]:
-    """The curves of a table with the columns of `summary.csv`, which is that of the results by default.
+def curves_of(results: "StudyResults") -> Iterator[Curve]:
+    """The curves of some results.
 
-    The axis is the one that `fit` of the instance names; without it `K`, or what varies in its place. A mean with
-    trials that reached the cap is a lower limit: its curve is left out, unless that is allowed.
+    The axis is the one that `fit` of the instance names; without it `K`, or what varies in its place.
     """
-    cells = results.summary if table is None else table
-    for _, part in cells.groupby("instance", sort=False):
+    for _, part in results.summary.groupby("instance", sort=False):
         entry = results.instances.get(str(part["instance"].iloc[0]))
         fit = entry.fit if entry else None
         x = fit.x if fit else _axis(part)
-        found = _curves(results, part if x in AXES else _by_option(results, part, x), x, fit)
-        yield from (curve for curve in found if allow_capped or not curve.n_capped)
+        yield from _curves(results, part if x in AXES else _by_option(results, part, x), x, fit)
 
 
-def _curves(results: Results, cells: pd.DataFrame, x: str, fit: Fit | None) -> Iterator[Curve]:
+def _curves(results: "StudyResults", cells: pd.DataFrame, x: str, fit: Fit | None) -> Iterator[Curve]:
     if cells.empty:
         return
     names = [name for name in POINT if name != x and name not in _beside(results, cells, x)]
@@ -555,14 +554,14 @@ def _axis(cells: pd.DataFrame) -> str:
     return varying[0] if len(varying) == 1 else "K"
 
 
-def _beside(results: Results, cells: pd.DataFrame, x: str) -> list[str]:
+def _beside(results: "StudyResults", cells: pd.DataFrame, x: str) -> list[str]:
     """What goes in pairs with the axis."""
     entry = results.instances.get(str(cells["instance"].iloc[0]))
     zipped = (entry.zip if entry else None) or results.study.zip
     return [name for name in zipped.values if name != x] if zipped and x in zipped.values else []
 
 
-def _by_option(results: Results, cells: pd.DataFrame, option: str) -> pd.DataFrame:
+def _by_option(results: "StudyResults", cells: pd.DataFrame, option: str) -> pd.DataFrame:
     """The cells whose learner has an option, with the value of it, and what is left of the learner without it."""
     values = {name: option_values(entry) for name, entry in results.learners.items()}
     there = cells[cells["learner"].map(lambda name: option in values.get(name, {}))]

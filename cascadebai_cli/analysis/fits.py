@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cascadebai_cli.analysis.bounds import Row, bounds_of_results
+from cascadebai_cli.analysis.bounds import Row
 from cascadebai_cli.analysis.curves import (
     MIN_POINTS,
     Curve,
     ScalingFit,
-    curves_of,
     fit_scaling,
     models_of,
 )
+from cascadebai_cli.analysis.results import StudyResults
 from cascadebai_cli.store.columns import (
     BOUND_FITS_CSV,
     FITS_CSV,
@@ -28,7 +28,6 @@ from cascadebai_cli.store.columns import (
     interval,
     printed,
 )
-from cascadebai_cli.store.results import Results
 from cascadebai_cli.study.fields import Coefficients
 from cascadebai_cli.text.numbers import difference
 from cascadebai_cli.text.table import Table
@@ -46,7 +45,7 @@ _PLACE = ("instance", "learner", "x", "L", "K", "delta", "epsilon", "n_capped")
 _ALWAYS = ("instance", "n_capped")
 
 
-def fits_table(results: Results, *, allow_capped: bool = False) -> pd.DataFrame:
+def fits_table(results: StudyResults, *, allow_capped: bool = False) -> pd.DataFrame:
     """`fits.csv`: for each curve with enough points the models that the config names.
 
     Args:
@@ -56,26 +55,26 @@ def fits_table(results: Results, *, allow_capped: bool = False) -> pd.DataFrame:
     Raises:
         ConfigError: if a named model cannot be fitted, naming the instance.
     """
-    curves = list(curves_of(results, allow_capped=allow_capped))
+    curves = results.curves(allow_capped=allow_capped)
     rows = [_fit_row(results, curve, fit) for curve in curves for fit in curve.named.values()]
     return TABLES[FITS_CSV].frame(rows)
 
 
-def models_table(results: Results, *, allow_capped: bool = False) -> pd.DataFrame:
+def models_table(results: StudyResults, *, allow_capped: bool = False) -> pd.DataFrame:
     """`models.csv`: every usual model for each curve with enough points, the best by AIC flagged."""
-    curves = [curve for curve in curves_of(results, allow_capped=allow_capped) if curve.is_long_enough]
+    curves = [curve for curve in results.curves(allow_capped=allow_capped) if curve.is_long_enough]
     rows = [row for curve in curves for row in _model_rows(results, curve)]
     return TABLES[MODELS_CSV].frame(rows)
 
 
-def weighted_fits_table(results: Results, *, allow_capped: bool = False) -> pd.DataFrame:
+def weighted_fits_table(results: StudyResults, *, allow_capped: bool = False) -> pd.DataFrame:
     """`weighted_fits.csv`: the fits of `fits.csv` by the errors of the trials, where each mean has one."""
-    curves = [curve for curve in curves_of(results, allow_capped=allow_capped) if curve.means]
+    curves = [curve for curve in results.curves(allow_capped=allow_capped) if curve.means]
     rows = [_weighted_row(results, curve, model) for curve in curves for model in curve.named]
     return TABLES[WEIGHTED_FITS_CSV].frame(rows)
 
 
-def _weighted_row(results: Results, curve: Curve, model: str) -> Row:
+def _weighted_row(results: StudyResults, curve: Curve, model: str) -> Row:
     fit, rival, (low, high) = curve.weighted[model], curve.rival(model), curve.exponent.interval()
     return {
         **_names(results, curve, model),
@@ -87,9 +86,9 @@ def _weighted_row(results: Results, curve: Curve, model: str) -> Row:
     }
 
 
-def unfitted(results: Results, *, allow_capped: bool = False) -> list[str]:
+def unfitted(results: StudyResults, *, allow_capped: bool = False) -> list[str]:
     """One sentence for each curve that is not fitted: it has lower limits, or a model and too few points."""
-    return [why for curve in curves_of(results, allow_capped=True) if (why := _why_not(curve, allow_capped))]
+    return [why for curve in results.curves(allow_capped=True) if (why := _why_not(curve, allow_capped))]
 
 
 def _why_not(curve: Curve, allow_capped: bool) -> str:
@@ -104,7 +103,7 @@ def _why_not(curve: Curve, allow_capped: bool) -> str:
     return f"{curve.name}: no fit, since the means at {curve.limits} are lower limits; --allow-capped fits them too"
 
 
-def fitted_curves(results: Results) -> pd.DataFrame:
+def fitted_curves(results: StudyResults) -> pd.DataFrame:
     """The named model, the best of several, on a fine grid of the axis with its 95 % band.
 
     The band rests on the errors of the trials where they are known, else on residuals that are taken for alike.
@@ -114,7 +113,7 @@ def fitted_curves(results: Results) -> pd.DataFrame:
         `POINT` where it is the same along a curve, the axis under its name, `fitted, low, high`.
     """
     parts = []
-    for curve in curves_of(results):
+    for curve in results.curves():
         if curve.models:
             fit = curve.best_named
             grid = np.linspace(curve.values.min(), curve.values.max(), CURVE_POINTS)
@@ -132,7 +131,7 @@ def fitted_curves(results: Results) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True) if parts else none
 
 
-def _fit_row(results: Results, curve: Curve, fit: ScalingFit) -> Row:
+def _fit_row(results: StudyResults, curve: Curve, fit: ScalingFit) -> Row:
     published = (curve.fit.published if curve.fit else None) or Coefficients()
     return {
         **_head(results, curve, fit),
@@ -143,7 +142,7 @@ def _fit_row(results: Results, curve: Curve, fit: ScalingFit) -> Row:
     }
 
 
-def _model_rows(results: Results, curve: Curve) -> list[Row]:
+def _model_rows(results: StudyResults, curve: Curve) -> list[Row]:
     shared = {**_slope(curve), **tail(results, curve)}
     return [
         {**_head(results, curve, fit), "aic": fit.aic, "best": int(fit is curve.best), **shared}
@@ -155,15 +154,15 @@ def _slope(curve: Curve) -> Row:
     return {"loglog_slope": curve.slope.value, "loglog_low": curve.slope.low, "loglog_high": curve.slope.high}
 
 
-def _head(results: Results, curve: Curve, fit: ScalingFit) -> Row:
+def _head(results: StudyResults, curve: Curve, fit: ScalingFit) -> Row:
     return {**_names(results, curve, fit.model), **{name: getattr(fit, name) for name in ESTIMATES}}
 
 
-def _names(results: Results, curve: Curve, model: str) -> Row:
+def _names(results: StudyResults, curve: Curve, model: str) -> Row:
     return {"study": results.name, **{name: curve.key[name] for name in ("instance", "learner")}, "model": model}
 
 
-def tail(results: Results, curve: Curve) -> Row:
+def tail(results: StudyResults, curve: Curve) -> Row:
     """Where on the grid a curve lies; of another axis than `K`, its name and `K`, too."""
     further = {} if curve.x == "K" else {"x": curve.x, "K": curve.key.get("K")}
     place = {name: curve.key.get(name) for name in ("L", "delta", "epsilon")}
@@ -240,46 +239,33 @@ def _models_line(curve: pd.DataFrame, usual: Sequence[Sequence[str]]) -> Mapping
 # --- The slope that a bound itself would give: what Table 1 says in words, as a number ------------------------------
 
 
-def bound_slope(cells: pd.DataFrame, model: str, x: str = "K") -> ScalingFit | None:
-    """Fit `model` to the upper bounds of cells, as `fit_scaling` fits it to their mean steps.
+def _bound_slope(curve: Curve, upper: "pd.Series[float]", model: str) -> ScalingFit | None:
+    """`model` fitted to the upper bounds of cells, as to their mean steps; `None` if one has no finite upper bound.
 
     The bound is a worst case, so its `c1` is the larger one. Where the bound is tight in `K`, as the paper
     concludes from its fits, the model fits the bound as well, and both `c1` differ by the same factor as the values.
-
-    Args:
-        cells: the axis and `upper`, one row a value of the axis.
-        model: the regressor.
-        x: name of the axis.
-
-    Returns:
-        The fit, `None` if a cell has no finite upper bound.
-
-    Raises:
-        ConfigError: as `fit_scaling`.
     """
-    upper = cells["upper"].to_numpy(dtype=float)
-    return fit_scaling(cells[x].to_numpy(), upper, model, x) if np.isfinite(upper).all() else None
+    return fit_scaling(curve.values, upper.to_numpy(dtype=float), model, curve.x) if np.isfinite(upper).all() else None
 
 
-def slopes_table(results: Results) -> pd.DataFrame:
+def slopes_table(results: StudyResults) -> pd.DataFrame:
     """Measured and promised slope of each curve that the config fits and that has an upper bound at every point.
 
     Raises:
         ConfigError: if a named model cannot be fitted.
     """
-    table = bounds_of_results(results)
-    return TABLES[BOUND_FITS_CSV].frame(_slopes(results, table) if len(table) else [])
+    return TABLES[BOUND_FITS_CSV].frame(_slopes(results))
 
 
-def _slopes(results: Results, table: pd.DataFrame) -> Iterator[Row]:
-    for curve in curves_of(results, table):
+def _slopes(results: StudyResults) -> Iterator[Row]:
+    for curve in results.curves():
         for model, fit in curve.named.items():
-            promised = bound_slope(curve.points, model, curve.x)
+            promised = _bound_slope(curve, results.bounds.loc[curve.points.index, "upper"], model)
             if promised:
                 yield _row(results, curve, fit, promised)
 
 
-def _row(results: Results, curve: Curve, measured: ScalingFit, promised: ScalingFit) -> Row:
+def _row(results: StudyResults, curve: Curve, measured: ScalingFit, promised: ScalingFit) -> Row:
     return {
         "study": results.name,
         "instance": curve.key["instance"],

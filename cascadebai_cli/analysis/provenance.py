@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from cascadebai_cli.store.results import Results
+from cascadebai_cli.analysis.results import StudyResults
 from cascadebai_cli.study.fields import Enough, Entry
 from cascadebai_cli.text.numbers import count, parameter
 
@@ -13,7 +13,7 @@ UNKNOWN = "unknown"
 Facts = dict[str, str]
 
 
-def settings(results: Results) -> Facts:
+def settings(results: StudyResults) -> Facts:
     """The config in words: grid, trials, cap, instances with their weights, learners with their options."""
     study = results.study
     facts = {
@@ -38,7 +38,7 @@ def _trials(trials: int | Enough) -> str:
     return ", ".join(f"{name.replace('_', ' ')} {parameter(value)}" for name, value in aims.items())
 
 
-def provenance(results: Results) -> Facts:
+def provenance(results: StudyResults) -> Facts:
     """Hashes, seed, versions, commit, machine and dates of a sweep."""
     manifest = results.manifest
     return {

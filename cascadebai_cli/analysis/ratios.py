@@ -8,8 +8,8 @@ from typing import Any
 
 import pandas as pd
 
+from cascadebai_cli.analysis.results import StudyResults
 from cascadebai_cli.store.columns import ORDERS_CSV, RATIOS_CSV, SETTING, TABLES, Shown, interval, printed, text_of
-from cascadebai_cli.store.results import Results
 from cascadebai_cli.text.numbers import digits, is_missing, percent
 from cascadebai_cli.text.table import Table
 
@@ -62,7 +62,7 @@ def ratio_of_means(a: Mean, b: Mean, level: float = 0.95) -> Ratio:
     return Ratio(value, value / factor, value * factor)
 
 
-def ratios_table(results: Results) -> pd.DataFrame:
+def ratios_table(results: StudyResults) -> pd.DataFrame:
     """`ratios.csv`: the main learner against each other one, cell by cell, in the order of the summary."""
     main = results.main_learner
     instances, learners = (list(dict.fromkeys(results.summary[name])) for name in ("instance", "learner"))
@@ -71,7 +71,7 @@ def ratios_table(results: Results) -> pd.DataFrame:
     return TABLES[RATIOS_CSV].frame(rows)
 
 
-def _rows(results: Results, main: str) -> Iterator[dict[str, Any]]:
+def _rows(results: StudyResults, main: str) -> Iterator[dict[str, Any]]:
     for values, cell in results.summary.groupby(list(SETTING), sort=False):
         by_learner = {str(row["learner"]): row for row in cell.to_dict("records")}
         ours = by_learner.pop(main, None)
@@ -145,7 +145,7 @@ KINDS = ("better", "within", "worse", "much_worse")
 """Columns that count settings by how far the means are."""
 
 
-def orders_table(results: Results) -> pd.DataFrame:
+def orders_table(results: StudyResults) -> pd.DataFrame:
     """`orders.csv`: for each learner but the main one, in how many settings its mean steps are close or far.
 
     A setting is an instance at one `L, K, delta, epsilon`. A mean with trials that reached the cap is a lower limit: a
@@ -162,7 +162,7 @@ def _beside_main(summary: pd.DataFrame, main: str) -> pd.DataFrame:
     return summary.merge(base.rename(columns={"mean_steps": "main_steps", "n_capped": "main_capped"}), on=list(SETTING))
 
 
-def _row(results: Results, name: str, rows: pd.DataFrame) -> dict[str, Any]:
+def _row(results: StudyResults, name: str, rows: pd.DataFrame) -> dict[str, Any]:
     ratio = rows["mean_steps"] / rows["main_steps"]
     known, main_known = rows["n_capped"] == 0, rows["main_capped"] == 0
     return {

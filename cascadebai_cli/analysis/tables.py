@@ -1,14 +1,13 @@
 """Tables that are written, and the data of figures."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pandas as pd
 
-from cascadebai_cli.analysis.bounds import bounds_of_results
 from cascadebai_cli.analysis.budgets import budgets_printed, budgets_table
-from cascadebai_cli.analysis.curves import curves_of
 from cascadebai_cli.analysis.fits import (
     fits_printed,
     fits_table,
@@ -20,6 +19,7 @@ from cascadebai_cli.analysis.fits import (
     weighted_fits_table,
 )
 from cascadebai_cli.analysis.ratios import orders_printed, orders_table, ratios_printed, ratios_table
+from cascadebai_cli.analysis.results import StudyResults
 from cascadebai_cli.store.columns import (
     BOUND_FITS_CSV,
     BUDGETS_CSV,
@@ -30,7 +30,6 @@ from cascadebai_cli.store.columns import (
     RATIOS_CSV,
     WEIGHTED_FITS_CSV,
 )
-from cascadebai_cli.store.results import Results
 from cascadebai_cli.study.kinds import KINDS
 from cascadebai_cli.text.table import Table
 
@@ -52,43 +51,46 @@ class StudyTable:
     printed: Table
 
 
-Printer = Callable[[pd.DataFrame], Table]
-
-
-def tables_of(results: Results, *, allow_capped: bool = False) -> Iterator[StudyTable]:
+def tables_of(
+    results: StudyResults, *, allow_capped: bool = False, files: Collection[str] | None = None
+) -> Iterator[StudyTable]:
     """The tables of a study that have a row.
 
     Args:
         results: of a sweep.
         allow_capped: fit curves with trials that reached the cap as well.
+        files: names of those that are asked for; all by default.
 
     Raises:
         ConfigError: if a named model cannot be fitted.
     """
-    for file, rows, printer in _all_of(results, allow_capped):
+    for file, table, printer in _all_of(results, allow_capped):
+        rows = table(results) if files is None or file in files else pd.DataFrame()
         if not rows.empty:
             yield StudyTable(file, rows, printer(rows))
 
 
-def _all_of(results: Results, allow_capped: bool) -> Iterator[tuple[str, pd.DataFrame, Printer]]:
+def _all_of(
+    results: StudyResults, allow_capped: bool
+) -> Iterator[tuple[str, Callable[[StudyResults], pd.DataFrame], Callable[[pd.DataFrame], Table]]]:
     if results.has_budget:
-        yield BUDGETS_CSV, budgets_table(results), budgets_printed
+        yield BUDGETS_CSV, budgets_table, budgets_printed
         return
-    yield FITS_CSV, fits_table(results, allow_capped=allow_capped), fits_printed
-    yield WEIGHTED_FITS_CSV, weighted_fits_table(results, allow_capped=allow_capped), weighted_fits_printed
-    yield MODELS_CSV, models_table(results, allow_capped=allow_capped), models_printed
-    yield BOUND_FITS_CSV, slopes_table(results), slopes_printed
+    yield FITS_CSV, partial(fits_table, allow_capped=allow_capped), fits_printed
+    yield WEIGHTED_FITS_CSV, partial(weighted_fits_table, allow_capped=allow_capped), weighted_fits_printed
+    yield MODELS_CSV, partial(models_table, allow_capped=allow_capped), models_printed
+    yield BOUND_FITS_CSV, slopes_table, slopes_printed
     about = results.study.plot.figure.about
     if about == "learners":
-        yield RATIOS_CSV, ratios_table(results), ratios_printed
+        yield RATIOS_CSV, ratios_table, ratios_printed
     if about == "orders":
-        yield ORDERS_CSV, orders_table(results), orders_printed
+        yield ORDERS_CSV, orders_table, orders_printed
 
 
 # --- The numbers that a figure shows, as a table for readers --------------------------------------------------------
 
 
-def figure_data(results: Results, kind: str) -> pd.DataFrame:
+def figure_data(results: StudyResults, kind: str) -> pd.DataFrame:
     """One row a point or bar of a figure; empty for a figure without data.
 
     Names and sizes that are the same everywhere are left out, `K` is always there.
@@ -98,8 +100,7 @@ def figure_data(results: Results, kind: str) -> pd.DataFrame:
         return pd.DataFrame()
     table = _with_fit(results) if figure.beside == "fit" else results.summary
     if figure.beside == "bounds":
-        bounds = bounds_of_results(results)
-        table = bounds[bounds["learner"] == results.main_learner]
+        table = results.bounds[results.bounds["learner"] == results.main_learner]
     return _shown(table, figure.data)
 
 
@@ -112,9 +113,9 @@ def _shown(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     return ordered[[*names, *columns]].reset_index(drop=True)
 
 
-def _with_fit(results: Results) -> pd.DataFrame:
+def _with_fit(results: StudyResults) -> pd.DataFrame:
     table = results.summary.assign(fitted=np.nan)
-    for curve in curves_of(results):
+    for curve in results.curves():
         if curve.models:
             table.loc[curve.points.index, "fitted"] = curve.best_named.predict(curve.values)
     return table

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pandas as pd
 
+from cascadebai_cli.analysis.results import load_results
 from cascadebai_cli.api.arguments import Onlooker, backend_of, named_in_study, path_of
 from cascadebai_cli.errors import CascadeError, ConfigError
 from cascadebai_cli.store.columns import FAILURES, TRIALS_CSV
 from cascadebai_cli.store.files import sha256_of
-from cascadebai_cli.store.results import load_results
 from cascadebai_cli.store.trials import all_trials, holds_rows
 from cascadebai_cli.study.config import Override, Study, check_rows, load_study, plain, study_of
 from cascadebai_cli.text.numbers import count

@@ -20,6 +20,7 @@ from cascadebai_cli.analysis.cells import (
     with_sharp_bounds,
 )
 from cascadebai_cli.analysis.fits import fitted_curves
+from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.figures.draw import draw
 from cascadebai_cli.figures.labels import Labels, wrong_in_words
@@ -28,7 +29,6 @@ from cascadebai_cli.figures.style import page_mark, read_style, render_pages, wa
 from cascadebai_cli.running.watch import SILENT, Watch
 from cascadebai_cli.store.columns import MANIFEST
 from cascadebai_cli.store.files import write_bytes
-from cascadebai_cli.store.results import Results, load_results
 from cascadebai_cli.study.document import Document, Override, load_yaml, mistakes
 from cascadebai_cli.study.plot import FORMATS, MOST_ON_A_PAGE, Plot, refuse_unknown_words
 from cascadebai_cli.workflows.tables import is_whole, warn_of_gaps
@@ -91,7 +91,7 @@ def _is_page(path: Path, number: int) -> bool:
 # --- The words of a plot: those of a config or of a result directory, with those of the command line over them ------
 
 
-def plot_words(studies: Sequence[Results], config: Path | None, given: Mapping[str, Any]) -> Plot:
+def plot_words(studies: Sequence[StudyResults], config: Path | None, given: Mapping[str, Any]) -> Plot:
     """What is to be drawn.
 
     Args:
@@ -119,7 +119,7 @@ def plot_words(studies: Sequence[Results], config: Path | None, given: Mapping[s
     return plot
 
 
-def _document(results: Results, config: Path | None) -> Document:
+def _document(results: StudyResults, config: Path | None) -> Document:
     if config is None:
         plot = results.study.plot.model_dump(mode="json")
         return Document(str(results.directory / MANIFEST), {"plot": plot}, {})
@@ -164,14 +164,14 @@ class Drawing:
         """Which points have a cross, as a sentence without its full stop; empty if none has."""
         return wrong_in_words(self.chart) if self.chart else ""
 
-    def files(self, format: str, studies: Sequence[Results]) -> list[bytes]:
+    def files(self, format: str, studies: Sequence[StudyResults]) -> list[bytes]:
         """The figure as files, one a page but for a PDF."""
         hashes = ",".join(results.rows_sha256 for results in studies)
         title = ", ".join(dict.fromkeys(results.name for results in studies))
         return render_pages(self.pages, format, title=title, rows_sha256=hashes, own=self.own)
 
 
-def drawing(studies: Sequence[Results], plot: Plot) -> Drawing:
+def drawing(studies: Sequence[StudyResults], plot: Plot) -> Drawing:
     """A figure of some studies.
 
     Raises:
@@ -184,7 +184,7 @@ def drawing(studies: Sequence[Results], plot: Plot) -> Drawing:
     return Drawing(draw(plot, shown, own), shown, own)
 
 
-def chart(studies: Sequence[Results], plot: Plot) -> "Chart":
+def chart(studies: Sequence[StudyResults], plot: Plot) -> "Chart":
     """What a figure shows, as data.
 
     Args:
@@ -201,9 +201,10 @@ def chart(studies: Sequence[Results], plot: Plot) -> "Chart":
     refuse_too_many(cells, plot)
     chosen = chosen_results(together, cells)
     if plot.figure.beside == "bounds" or plot.y == "steps_per_lower_bound":
-        cells = _bounded(cells, together, plot)
+        cells = _bounded(cells, chosen, plot)
     elif plot.y == "steps_per_sharp_bound":
         cells = with_sharp_bounds(cells, together)
+    chosen = tuple(results for results in chosen if len(results.summary))
     instances = {name: entry for results in chosen for name, entry in results.instances.items()}
     shown = {name: entry for name, entry in instances.items() if name in set(cells["instance"])}
     caps = {results.study.max_steps for results in chosen}
@@ -213,7 +214,7 @@ def chart(studies: Sequence[Results], plot: Plot) -> "Chart":
     return with_fits(found, pd.concat([fitted_curves(results) for results in chosen]))
 
 
-def _bounded(cells: "pd.DataFrame", studies: Sequence[Results], plot: Plot) -> "pd.DataFrame":
+def _bounded(cells: "pd.DataFrame", studies: Sequence[StudyResults], plot: Plot) -> "pd.DataFrame":
     table = with_bounds(cells, studies)
     if plot.figure.beside != "bounds":
         return table
@@ -278,7 +279,7 @@ def plot(
     return Plotted(tuple(written), all(map(is_whole, studies)))
 
 
-def figure(studies: Sequence[Results], words: Mapping[str, Any], watch: Watch = SILENT) -> "Figure":
+def figure(studies: Sequence[StudyResults], words: Mapping[str, Any], watch: Watch = SILENT) -> "Figure":
     """A figure on one page, as an object of matplotlib.
 
     Args:
@@ -299,7 +300,7 @@ def figure(studies: Sequence[Results], words: Mapping[str, Any], watch: Watch = 
     return drawn.pages[0]
 
 
-def _tell(drawn: Drawing, studies: Sequence[Results], watch: Watch) -> None:
+def _tell(drawn: Drawing, studies: Sequence[StudyResults], watch: Watch) -> None:
     """What a user should know of a figure."""
     if drawn.chart and drawn.chart.remark:
         watch.remark(drawn.chart.remark)
@@ -315,7 +316,7 @@ def _distinct(directories: Sequence[Path]) -> Sequence[Path]:
     return directories
 
 
-def _name(studies: Sequence[Results], config: Path | None, words: Mapping[str, Any]) -> str:
+def _name(studies: Sequence[StudyResults], config: Path | None, words: Mapping[str, Any]) -> str:
     """What the files are called: after the config, or after the studies and the kind that was asked for."""
     if config:
         return config.stem

@@ -1,16 +1,16 @@
 """Write one page about some result directories."""
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from cascadebai_cli.analysis.bounds import bounds_of_results
-from cascadebai_cli.analysis.cells import averaged, cells_table, chosen
+from cascadebai_cli.analysis.cells import averaged, chosen
 from cascadebai_cli.analysis.claims import claims_of_config
 from cascadebai_cli.analysis.provenance import provenance, settings
+from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.analysis.tables import figure_data, tables_of
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.figures.labels import alternative, title_of
@@ -27,7 +27,6 @@ from cascadebai_cli.store.columns import (
     printed,
 )
 from cascadebai_cli.store.files import table_bytes, write_bytes
-from cascadebai_cli.store.results import Results, capped_trials, load_results, missing_trials
 from cascadebai_cli.store.trials import times_of
 from cascadebai_cli.study.plot import Kind, Plot
 from cascadebai_cli.text.numbers import count
@@ -95,15 +94,11 @@ def report(
     return Reported(out, all(map(is_whole, studies)))
 
 
-def _chosen(results: Results, where: Sequence[str]) -> Results:
+def _chosen(results: StudyResults, where: Sequence[str]) -> StudyResults:
     if where:
-        cells = set(chosen(cells_table(results), dict(map(condition, where)))["cell_id"])
+        cells = set(chosen(results.cells, dict(map(condition, where)))["cell_id"])
         about = {cell_id: content for cell_id, content in results.manifest.cells.items() if cell_id in cells}
-        results = replace(
-            results,
-            summary=results.summary[results.summary["cell_id"].isin(cells)],
-            manifest=results.manifest.model_copy(update={"cells": about}),
-        )
+        results = results.of_cells(cells).derived(manifest=results.manifest.model_copy(update={"cells": about}))
     if len(results.summary) > MOST_CELLS:
         raise ConfigError(
             f"{results.directory} has {count(len(results.summary))} cells, more than the {count(MOST_CELLS)} that a "
@@ -112,20 +107,20 @@ def _chosen(results: Results, where: Sequence[str]) -> Results:
     return results
 
 
-def _title(studies: Sequence[Results]) -> str:
+def _title(studies: Sequence[StudyResults]) -> str:
     if all(results.study.claims == "paper" for results in studies):
         return OF_THE_PAPER
     return "; ".join(dict.fromkeys(results.study.title or results.name for results in studies))
 
 
-def _numbered(studies: Sequence[Results], watch: Watch) -> Iterator[Section]:
+def _numbered(studies: Sequence[StudyResults], watch: Watch) -> Iterator[Section]:
     """Sections whose names differ, whatever the studies are called."""
     for i, results in enumerate(studies):
         again = sum(other.name == results.name for other in studies[:i])
         yield _section(results, f"{results.name} {again + 1}" if again else results.name, watch)
 
 
-def _claims(studies: Sequence[Results]) -> PageTable:
+def _claims(studies: Sequence[StudyResults]) -> PageTable:
     columns = [Head(name) for name in ("study and instance", "claim", "published", "here", "verdict")]
     rows = [
         (f"{results.name}, {claim.where}", *claim[1:]) for results in studies for claim in claims_of_config(results)
@@ -133,12 +128,12 @@ def _claims(studies: Sequence[Results]) -> PageTable:
     return PageTable(columns, rows, "What is claimed, what came out here, and how the two compare")
 
 
-def _section(results: Results, name: str, watch: Watch) -> Section:
+def _section(results: StudyResults, name: str, watch: Watch) -> Section:
     pictures, refusals = _pictures(results, watch)
     return Section(
         title=results.study.title or results.name,
         name=name,
-        remarks=[*_reuse(results), *missing_trials(results), *capped_trials(results), *refusals],
+        remarks=[*_reuse(results), *results.missing, *results.capped, *refusals],
         pictures=pictures,
         tables=[*([_data(results, results.study.plot.kind)] if refusals else []), *_tables(results)],
         settings=settings(results),
@@ -147,13 +142,13 @@ def _section(results: Results, name: str, watch: Watch) -> Section:
     )
 
 
-def _reuse(results: Results) -> list[str]:
+def _reuse(results: StudyResults) -> list[str]:
     if results.study.independent:
         return []
     return [f"Rewards are {results.study.rewards}: claims and bounds, which are about independent ones, do not apply."]
 
 
-def _pictures(results: Results, watch: Watch) -> tuple[list[Picture], list[str]]:
+def _pictures(results: StudyResults, watch: Watch) -> tuple[list[Picture], list[str]]:
     """The figures that `plot` draws, page by page, and why one could not be drawn."""
     pictures: list[Picture] = []
     refusals: list[str] = []
@@ -169,7 +164,7 @@ def _pictures(results: Results, watch: Watch) -> tuple[list[Picture], list[str]]
     return pictures, list(dict.fromkeys(refusals))
 
 
-def _pages(drawn: Drawing, results: Results, asked: Plot) -> Iterator[Picture]:
+def _pages(drawn: Drawing, results: StudyResults, asked: Plot) -> Iterator[Picture]:
     title = ". ".join(filter(None, [title_of(asked, drawn.chart), _capital(drawn.caption)]))
     files = drawn.files("svg", [results])
     for number, svg in enumerate(files, 1):
@@ -178,38 +173,35 @@ def _pages(drawn: Drawing, results: Results, asked: Plot) -> Iterator[Picture]:
         yield Picture(title + page, alternative(asked, drawn.chart), svg, data)
 
 
-def _drawn(results: Results, chart: "Chart") -> Results:
+def _drawn(results: StudyResults, chart: "Chart") -> StudyResults:
     """The cells of a figure."""
-    shown = averaged(results, chart.plot.average)
-    return replace(shown, summary=shown.summary[shown.summary["cell_id"].isin(set(chart.points["cell_id"]))])
+    return averaged(results, chart.plot.average).of_cells(chart.points["cell_id"])
 
 
 def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _kinds(results: Results) -> list[Kind]:
+def _kinds(results: StudyResults) -> list[Kind]:
     """The study's own figure and, where the theorems say something about it, what they say."""
-    bounds = bounds_of_results(results)
-    bounded = not bounds.empty and bounds["upper"].notna().any()
-    further = ["bounds", "schematic"] if bounded and results.study.plot.figure.about == "growth" else []
+    growth = results.study.plot.figure.about == "growth"
+    further = ["bounds", "schematic"] if growth and results.bounds["upper"].notna().any() else []
     return [results.study.plot.kind, *further]
 
 
-def _data(results: Results, kind: str) -> PageTable:
+def _data(results: StudyResults, kind: str) -> PageTable:
     return _table("One row a point or bar", figure_data(results, kind), f"{results.name}_{kind}.csv")
 
 
-def _tables(results: Results) -> Iterator[PageTable]:
+def _tables(results: StudyResults) -> Iterator[PageTable]:
     """The tables that `fit` writes and readers want; the ratios of learners are as many as the points."""
-    for table in tables_of(results):
-        if table.file in CAPTIONS:
-            varying, above = names_of(table.rows, NUMBERS)
-            known = _published(table.rows)
-            caption = CAPTIONS[table.file] + (", beside the published one" if any(known.values()) else "")
-            caption += f" ({above})" if above else ""
-            left_out = {*LEFT_OUT, *NUMBERS, *(name for name in known if not known[name])} - set(varying)
-            yield _table(caption, table.rows, f"{results.name}_{table.file}", left_out)
+    for table in tables_of(results, files=CAPTIONS):
+        varying, above = names_of(table.rows, NUMBERS)
+        known = _published(table.rows)
+        caption = CAPTIONS[table.file] + (", beside the published one" if any(known.values()) else "")
+        caption += f" ({above})" if above else ""
+        left_out = {*LEFT_OUT, *NUMBERS, *(name for name in known if not known[name])} - set(varying)
+        yield _table(caption, table.rows, f"{results.name}_{table.file}", left_out)
 
 
 def _published(rows: pd.DataFrame) -> dict[str, bool]:
@@ -217,7 +209,7 @@ def _published(rows: pd.DataFrame) -> dict[str, bool]:
     return {str(name): bool(rows[name].notna().any()) for name in rows if str(name).startswith("published_")}
 
 
-def _times(results: Results) -> PageTable | None:
+def _times(results: StudyResults) -> PageTable | None:
     table = times_of(results.directory, results.summary)
     return None if table.empty else _table("Seconds on one core", table)
 

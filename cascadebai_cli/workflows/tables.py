@@ -19,14 +19,14 @@ from cascadebai_cli.analysis.bounds import (
     with_measured,
     with_sharp,
 )
-from cascadebai_cli.analysis.cells import averaged, cells_printed, cells_table, chosen, ordered
+from cascadebai_cli.analysis.cells import averaged, cells_printed, chosen, ordered
 from cascadebai_cli.analysis.fits import fits_table, unfitted
+from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.analysis.tables import StudyTable, tables_of
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.running.watch import SILENT, Watch
 from cascadebai_cli.store.columns import BOUNDS_CSV, CELL, SUMMARY_CSV, TABLES
 from cascadebai_cli.store.files import table_bytes, write_table
-from cascadebai_cli.store.results import Results, capped_trials, load_results, missing_trials
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.config import read_study
 from cascadebai_cli.study.document import read_value
@@ -40,16 +40,16 @@ __all__ = ["Bounded", "Fitted", "Summarised", "bounds", "fit", "fits_table", "in
 # --- What the workflows that read a result directory say about it ---------------------------------------------------
 
 
-def warn_of_gaps(results: Results, watch: Watch) -> None:
+def warn_of_gaps(results: StudyResults, watch: Watch) -> None:
     """Point out missing and capped trials, in one line each."""
-    capped = capped_trials(results)
+    capped = results.capped
     if len(capped) > 1:
         capped = [_together(results, len(capped))]
-    for sentence in (*missing_trials(results), *capped):
+    for sentence in (*results.missing, *capped):
         watch.warn(f"warning: {results.directory}: {sentence}")
 
 
-def _together(results: Results, curves: int) -> str:
+def _together(results: StudyResults, curves: int) -> str:
     cells = results.summary
     trials, of = int(cells["n_capped"].sum()), int(cells["n"].sum())
     return (
@@ -58,9 +58,9 @@ def _together(results: Results, curves: int) -> str:
     )
 
 
-def is_whole(results: Results) -> bool:
+def is_whole(results: StudyResults) -> bool:
     """Whether no trial is missing; else what is made of the directory rests on less than its config asks for."""
-    return not missing_trials(results)
+    return not results.missing
 
 
 # --- Tables as text, in the format that a user wants ----------------------------------------------------------------
@@ -165,7 +165,7 @@ def summary(
     results = load_results(directory)
     if average:
         _check_option(results, average)
-    rows = ordered(chosen(cells_table(averaged(results, average)), dict(map(condition, where))), sort)
+    rows = ordered(chosen(averaged(results, average).cells, dict(map(condition, where))), sort)
     warn_of_gaps(results, watch)
     printed = cells_printed(rows)
     if average:
@@ -173,7 +173,7 @@ def summary(
     return Summarised(StudyTable(SUMMARY_CSV, rows, printed), is_whole(results))
 
 
-def _check_option(results: Results, option: str) -> None:
+def _check_option(results: StudyResults, option: str) -> None:
     try:
         refuse_unknown_option(results.study.instances, option)
     except ConfigError as error:

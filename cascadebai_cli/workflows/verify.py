@@ -12,6 +12,7 @@ import pandas as pd
 
 from cascadebai_cli.analysis.agreement import compare_means, moved, same_numbers
 from cascadebai_cli.analysis.fits import fits_table
+from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.engines.simulate import ENGINES
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.own import is_own
@@ -21,7 +22,6 @@ from cascadebai_cli.running.worker import Failed, Settings
 from cascadebai_cli.store.columns import FITS_CSV, MANIFEST, SUMMARY_CSV, TRIALS_CSV, TrialRow
 from cascadebai_cli.store.files import AGAIN
 from cascadebai_cli.store.manifest import RULE
-from cascadebai_cli.store.results import Results, load_results
 from cascadebai_cli.store.summary import summarise, summary_text
 from cascadebai_cli.store.trials import read_rows, read_table, trials_table
 from cascadebai_cli.study.cells import Cell
@@ -60,7 +60,7 @@ class Baseline:
             rows are left out.
     """
 
-    results: Results
+    results: StudyResults
     cells: Sequence[Cell]
     rows: TrialRows
     strangers: Sequence[str]
@@ -116,14 +116,14 @@ def load_baseline(directory: Path, folder: Path, plugins: Collection[str] = ()) 
     return Baseline(results, cells, rows, tuple(strangers), frozenset(own.values()), words)
 
 
-def _own_code(results: Results) -> dict[tuple[str, str], str]:
+def _own_code(results: StudyResults) -> dict[tuple[str, str], str]:
     """Key and name of each entry of the config that is code of one's own -> the name of that code."""
     learners = {("learners", entry.name): entry.algorithm for entry in results.study.learners}
     instances = {("instances", entry.name): entry.family for entry in results.study.instances}
     return {entry: name for entry, name in {**learners, **instances}.items() if is_own(name)}
 
 
-def _cells(results: Results, skipped: Collection[tuple[str, str]], folder: Path) -> Sequence[Cell]:
+def _cells(results: StudyResults, skipped: Collection[tuple[str, str]], folder: Path) -> Sequence[Cell]:
     """The cells of all learners and instances but some."""
     config = dict(results.manifest.config)
     for key, name in skipped:
@@ -318,7 +318,7 @@ def _check_tables(artefact: Baseline) -> Iterator[str]:
         yield f"tables: cell {cell_id} of trials.csv is not made by the config any more"
 
 
-def _same_fits(results: Results) -> bool:
+def _same_fits(results: StudyResults) -> bool:
     """Apart from rounding, which linear algebra does in its own way on each machine."""
     remedy = f"`cascadebai fit {for_shell(results.directory)}` writes it"
     return same_numbers(read_table(results.directory / FITS_CSV, remedy), fits_table(results))

@@ -13,9 +13,9 @@ from matplotlib.container import BarContainer
 from matplotlib.figure import Figure
 from synthetic import Cell, scaling_config, write_results
 
+from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.figures.layout import ARROW
 from cascadebai_cli.figures.style import ORDER_LOOKS, render
-from cascadebai_cli.store.results import Results, load_results
 
 CAP = 10**7
 STUCK = {("setting 4", "mean"), ("setting 4", "U"), ("setting 5", "U")}
@@ -26,7 +26,7 @@ def steps(cell: Cell) -> float:
     return 2e7 if key in STUCK else 1e3 * 4 ** int(key[0][-1])
 
 
-def study(directory: Path, **changes: Any) -> Results:
+def study(directory: Path, **changes: Any) -> StudyResults:
     learners = [{"name": order, "algorithm": "cascadebai", "order": order} for order in ORDER_LOOKS]
     config = {
         "L": [64],
@@ -40,7 +40,7 @@ def study(directory: Path, **changes: Any) -> Results:
     return load_results(write_results(directory, scaling_config(5, **config), steps, cap=CAP))
 
 
-def draw(results: Results) -> Figure:
+def draw(results: StudyResults) -> Figure:
     return figure(results)
 
 
@@ -49,11 +49,11 @@ def groups(axes: Axes) -> list[BarContainer]:
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+def results(tmp_path_factory: pytest.TempPathFactory) -> StudyResults:
     return study(tmp_path_factory.mktemp("r") / "figure1")
 
 
-def test_seven_bars_a_setting_on_a_log_axis(results: Results) -> None:
+def test_seven_bars_a_setting_on_a_log_axis(results: StudyResults) -> None:
     (axes,) = draw(results).axes
     assert axes.get_yscale() == "log"
     assert axes.get_title() == r"$L = 64,\ K = 16,\ \delta = 0.1,\ \epsilon = 0$"
@@ -64,7 +64,7 @@ def test_seven_bars_a_setting_on_a_log_axis(results: Results) -> None:
         assert {to_hex(bar.get_facecolor()).upper() for bar in bars} == {ORDER_LOOKS[order][1]}
 
 
-def test_bars_of_a_setting_stand_side_by_side(results: Results) -> None:
+def test_bars_of_a_setting_stand_side_by_side(results: StudyResults) -> None:
     (axes,) = draw(results).axes
     spans = sorted((bar.get_x(), bar.get_x() + bar.get_width()) for bars in groups(axes) for bar in bars)
     assert all(left[1] <= right[0] + 1e-9 for left, right in pairwise(spans))
@@ -72,7 +72,7 @@ def test_bars_of_a_setting_stand_side_by_side(results: Results) -> None:
     assert [label.get_text() for label in axes.get_xticklabels()][2] == "$w^{*} = 1/\\sqrt{K}$\n$w\N{PRIME} = 1/K$"
 
 
-def test_capped_bars_are_hatched_and_numbered(results: Results) -> None:
+def test_capped_bars_are_hatched_and_numbered(results: StudyResults) -> None:
     (axes,) = draw(results).axes
     hatched = {
         (f"setting {i + 1}", order)
@@ -86,7 +86,7 @@ def test_capped_bars_are_hatched_and_numbered(results: Results) -> None:
     assert sum(len(line.get_xdata()) for line in arrows) == 3
 
 
-def test_legend_names_the_orders_and_the_cap(results: Results) -> None:
+def test_legend_names_the_orders_and_the_cap(results: StudyResults) -> None:
     (legend,) = draw(results).legends
     assert [text.get_text() for text in legend.get_texts()] == [
         *(label for label, _ in ORDER_LOOKS.values()),
@@ -95,14 +95,14 @@ def test_legend_names_the_orders_and_the_cap(results: Results) -> None:
     ]
 
 
-def test_without_capped_trials_nothing_is_hatched(results: Results) -> None:
+def test_without_capped_trials_nothing_is_hatched(results: StudyResults) -> None:
     study = results.study.model_copy(update={"max_steps": None})
     drawn = draw(replace(results, summary=results.summary.assign(n_capped=0), study=study))
     assert not any(bar.get_hatch() for bars in groups(drawn.axes[0]) for bar in bars)
     assert len(drawn.legends[0].get_texts()) == 7
 
 
-def test_every_bar_is_visible(results: Results) -> None:
+def test_every_bar_is_visible(results: StudyResults) -> None:
     (axes,) = draw(results).axes
     bottom, top = axes.get_ylim()
     heights = [bar.get_height() for bars in groups(axes) for bar in bars]

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from synthetic import scaling_config, write_results
 
+from cascadebai_cli.analysis.results import load_results
 from cascadebai_cli.figures.schematic import draw_schematic, optimal_sets
 from cascadebai_cli.figures.style import render
-from cascadebai_cli.store.results import load_results
 
 
 def study(folder, settings=1, instances=None, **changes):

@@ -8,8 +8,8 @@ from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 from synthetic import Cell, planted_steps, scaling_config, write_results
 
+from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.figures.style import render
-from cascadebai_cli.store.results import Results, load_results
 
 NAMES = ["CascadeBAI", "BatRac(K)", "BatRac(1)"]
 FACTORS = dict(zip(NAMES, [1.2, 1.0, 30.0], strict=True))
@@ -20,18 +20,18 @@ def steps(cell: Cell) -> float:
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+def results(tmp_path_factory: pytest.TempPathFactory) -> StudyResults:
     learners = [{"name": name, "algorithm": "batrac"} for name in NAMES]
     config = scaling_config(2, learners=learners, K=list(range(20, 26)), plot={"kind": "curves"})
     return load_results(write_results(tmp_path_factory.mktemp("r") / "figure2", config, steps))
 
 
 @pytest.fixture
-def figure(results: Results) -> Figure:
+def figure(results: StudyResults) -> Figure:
     return drawn.figure(results)
 
 
-def test_two_panels_with_a_curve_a_learner(figure: Figure, results: Results) -> None:
+def test_two_panels_with_a_curve_a_learner(figure: Figure, results: StudyResults) -> None:
     assert [axes.get_title() for axes in figure.axes] == [
         "(a) $w^{*} = 1/K$, $w\N{PRIME} = 1/K^{2}$",
         "(b) $w^{*} = 1 - 1/K^{2}$, $w\N{PRIME} = 1 - 1/K$",

@@ -1,5 +1,6 @@
 """What a figure of errors against page views consists of."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import drawn
@@ -9,26 +10,26 @@ import pytest
 from matplotlib.container import ErrorbarContainer
 from sweeps import call, refusal
 
-from cascadebai_cli.analysis.cells import cells_printed, cells_table
+from cascadebai_cli.analysis.cells import cells_printed
+from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.figures.labels import alternative, title_of
 from cascadebai_cli.figures.layout import CEILING_LABEL
-from cascadebai_cli.store.results import Results, load_results
 from cascadebai_cli.study.plot import Plot
 
 DATA = Path(__file__).parent / "data"
 
 
 @pytest.fixture(scope="module")
-def results() -> Results:
+def results() -> StudyResults:
     return load_results(DATA / "error")
 
 
-def rows(results: Results, instance: str, learner: str) -> pd.DataFrame:
+def rows(results: StudyResults, instance: str, learner: str) -> pd.DataFrame:
     cells = results.summary
     return cells[(cells["instance"] == instance) & (cells["learner"] == learner)].sort_values("budget")
 
 
-def test_a_panel_an_instance_and_a_line_a_learner_with_exact_intervals(results: Results) -> None:
+def test_a_panel_an_instance_and_a_line_a_learner_with_exact_intervals(results: StudyResults) -> None:
     figure = drawn.figure(results)
     learners = ["uniform", "SAR", "KL-LUCB++"]
     for axes, instance in zip(figure.axes, ["two levels", "ramp"], strict=True):
@@ -47,7 +48,7 @@ def test_a_panel_an_instance_and_a_line_a_learner_with_exact_intervals(results: 
             assert np.array(ends)[: len(expected)] == pytest.approx(expected)
 
 
-def test_cells_without_an_error_are_upper_limits_at_the_end_of_their_interval(results: Results) -> None:
+def test_cells_without_an_error_are_upper_limits_at_the_end_of_their_interval(results: StudyResults) -> None:
     points = drawn.data(results).points
     zero = points[points["error_rate"] == 0]
     assert len(zero)
@@ -58,13 +59,13 @@ def test_cells_without_an_error_are_upper_limits_at_the_end_of_their_interval(re
     assert CEILING_LABEL in [text.get_text() for text in legend.get_texts()]
 
 
-def test_nothing_is_marked_as_wrong_more_often_than_delta(results: Results) -> None:
+def test_nothing_is_marked_as_wrong_more_often_than_delta(results: StudyResults) -> None:
     points = drawn.data(results).points
     assert (points["error_rate"] > points["delta"]).any()
     assert not points["is_wrong"].any()
 
 
-def test_right_items_stand_on_a_linear_axis(results: Results) -> None:
+def test_right_items_stand_on_a_linear_axis(results: StudyResults) -> None:
     figure = drawn.figure(results, y="right")
     assert [(axes.get_xscale(), axes.get_yscale()) for axes in figure.axes] == [("log", "linear")] * 2
     points = drawn.data(results, y="right").points
@@ -72,7 +73,7 @@ def test_right_items_stand_on_a_linear_axis(results: Results) -> None:
     assert not points["is_ceiling"].any()
 
 
-def test_words_for_readers_who_do_not_see_it(results: Results) -> None:
+def test_words_for_readers_who_do_not_see_it(results: StudyResults) -> None:
     chart = drawn.data(results)
     assert title_of(chart.plot, chart) == "Share of wrong recommendations of each learner against budget"
     assert "at most " in alternative(chart.plot, chart)
@@ -85,12 +86,13 @@ def test_a_study_without_a_budget_has_no_such_figure() -> None:
     assert "x: budget is known of studies with a budget" in refusal("plot", DATA / "curves", "--kind", "error")
 
 
-def test_an_interval_of_right_items_ends_where_such_numbers_end(results: Results) -> None:
-    results.summary["right_low"], results.summary["right_high"] = -0.1, results.summary["K"] + 0.1
-    points = drawn.data(results, y="right").points
+def test_an_interval_of_right_items_ends_where_such_numbers_end(results: StudyResults) -> None:
+    summary = results.summary.assign(right_low=-0.1, right_high=results.summary["K"] + 0.1)
+    wide = replace(results, summary=summary)
+    points = drawn.data(wide, y="right").points
     assert (points["low"] == 0).all()
     assert (points["high"] == points["K"]).all()
-    printed = cells_printed(cells_table(results)).rows
+    printed = cells_printed(wide.cells).rows
     assert {line[-1] for line in printed} == {f"0.00 to {K}.00" for K in results.summary["K"]}
 
 
@@ -100,7 +102,7 @@ def test_what_the_kind_shows_may_be_said_otherwise() -> None:
     assert Plot().y == "steps"
 
 
-def test_the_report_has_the_numbers_of_the_figure(results: Results, tmp_path: Path) -> None:
+def test_the_report_has_the_numbers_of_the_figure(results: StudyResults, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     assert call("report", DATA / "error", "--out", page).code == 0
     text = page.read_text()

@@ -11,16 +11,16 @@ from matplotlib.figure import Figure
 from sweeps import call
 from synthetic import planted_steps, scaling_config, write_results
 
+from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.figures.layout import ARROW, ARROW_POINTS, LIMIT_LABEL, WRONG_LABEL
 from cascadebai_cli.figures.style import panel_letter
-from cascadebai_cli.store.results import Results, load_results
 
 LONG = "An instance with a name as long as a sentence, which no title of a panel can hold in one line of its own 1"
 HOSTILE = [r"100 % of $K$ \& #1_{x}^2~", r"\textbf{bold} $", "a_b__c $x", r"<b>&amp;</b> \frac{1}{"]
 
 
-def study(folder: Path, settings: int = 1, cap: int | None = None, **changes: Any) -> Results:
+def study(folder: Path, settings: int = 1, cap: int | None = None, **changes: Any) -> StudyResults:
     config = scaling_config(settings, **{"trials": 2, "K": [20, 30, 40], "plot": {"kind": "curves"}, **changes})
     return load_results(write_results(folder, config, cap=cap))
 
@@ -95,14 +95,14 @@ def test_more_lines_than_looks_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def many(tmp_path_factory: pytest.TempPathFactory) -> Results:
+def many(tmp_path_factory: pytest.TempPathFactory) -> StudyResults:
     """A study of 2000 instances."""
     config = scaling_config(1, K=[20], trials=1, instances=explicit(*(f"{i} 1" for i in range(2000))))
     return load_results(write_results(tmp_path_factory.mktemp("many"), config))
 
 
 @pytest.mark.parametrize("kind", ["scaling", "curves", "bars", "bounds"])
-def test_more_panels_than_anybody_looks_at_are_refused_at_once(kind: str, many: Results) -> None:
+def test_more_panels_than_anybody_looks_at_are_refused_at_once(kind: str, many: StudyResults) -> None:
     words = {"panels": "instance", "x": "K"}
     with pytest.raises(ConfigError, match=r"2,000 panels are more than 240.*choose with --where"):
         drawn.pages(many, kind=kind, **words)

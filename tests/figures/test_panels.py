@@ -9,21 +9,21 @@ import numpy as np
 import pytest
 from synthetic import scaling_config, write_results
 
+from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.figures.draw import DRAWERS
-from cascadebai_cli.store.results import Results, load_results
 from cascadebai_cli.study.kinds import KINDS, of_each_kind
 
 TWO = [{"name": name, "algorithm": "cascadebai", "sigma": sigma} for name, sigma in (("half", 0.5), ("one", 1.0))]
 
 
-def study(folder: Path, settings: int = 1, **changes: Any) -> Results:
+def study(folder: Path, settings: int = 1, **changes: Any) -> StudyResults:
     config = scaling_config(settings, **{"trials": 2, "K": [20, 30, 40], "plot": {"kind": "curves"}, **changes})
     return load_results(write_results(folder, config))
 
 
 @pytest.fixture
-def eighteen(tmp_path: Path) -> Results:
+def eighteen(tmp_path: Path) -> StudyResults:
     """Three instances, two learners, three epsilons, three K."""
     return study(tmp_path / "eighteen", 3, learners=TWO, epsilon=[0.0, 0.05, 0.1])
 
@@ -59,7 +59,7 @@ def test_the_one_thing_that_varies_is_x(axis: str, values: list[float], tmp_path
     assert list(panel.series[0].points["y"]) == list(panel.series[0].points["mean_steps"])
 
 
-def test_of_several_things_that_vary_the_first_is_x_and_the_others_make_panels(eighteen: Results) -> None:
+def test_of_several_things_that_vary_the_first_is_x_and_the_others_make_panels(eighteen: StudyResults) -> None:
     chart = drawn.data(eighteen)
     assert (chart.x.column, shape(chart)) == ("K", shape(drawn.data(eighteen, x="K")))
     assert chart.remark == (
@@ -81,21 +81,21 @@ def test_what_varies_and_is_not_x_makes_lines_where_panels_are_named(tmp_path: P
     assert drawn.data(results, panels="K").x.column == "L"
 
 
-def test_what_is_neither_x_nor_lines_makes_panels(eighteen: Results) -> None:
+def test_what_is_neither_x_nor_lines_makes_panels(eighteen: StudyResults) -> None:
     chart = drawn.data(eighteen, x="K")
     assert len(chart.panels) == 9
     assert {tuple(series.label for series in panel.series) for panel in chart.panels} == {("half", "one")}
     assert chart.panels[1].title == ("$w^{*} = 1/K$, $w′ = 1/K^{2}$", r"$\epsilon = 0.05$")
 
 
-def test_with_panels_the_rest_makes_lines(eighteen: Results) -> None:
+def test_with_panels_the_rest_makes_lines(eighteen: StudyResults) -> None:
     chart = drawn.data(eighteen, x="K", panels="instance")
     assert len(chart.panels) == 3
     epsilons = [rf"$\epsilon = {value}$" for value in ("0", "0.05", "0.1")]
     assert list(chart.lines) == [f"{name}, {epsilon}" for name in ("half", "one") for epsilon in epsilons]
 
 
-def test_what_is_fixed_neither_makes_panels_nor_stands_in_titles(eighteen: Results) -> None:
+def test_what_is_fixed_neither_makes_panels_nor_stands_in_titles(eighteen: StudyResults) -> None:
     chart = drawn.data(eighteen, where={"epsilon": 0.05}, instances="setting 3")
     assert shape(chart) == [(r"$w^{*} = 1/\sqrt{K}$, $w′ = 1/K$", ["half", "one"])]
 
@@ -129,7 +129,7 @@ def test_the_gap_of_any_instance_is_in_the_manifest_and_unknown_in_older_ones(tm
         drawn.data(study(tmp_path / "r", instances=instances), x="gap")
 
 
-def test_two_cells_at_one_place_are_refused_with_what_differs(eighteen: Results) -> None:
+def test_two_cells_at_one_place_are_refused_with_what_differs(eighteen: StudyResults) -> None:
     with pytest.raises(ConfigError) as error:
         drawn.data(eighteen, x="K", panels="instance", lines="learner")
     assert str(error.value) == (
@@ -172,7 +172,7 @@ def test_steps_per_sharp_bound_are_over_what_bounds_has_written(tmp_path: Path) 
         drawn.data(results, y="steps_per_sharp_bound")
 
 
-def test_order_and_choice_of_learners(eighteen: Results) -> None:
+def test_order_and_choice_of_learners(eighteen: StudyResults) -> None:
     assert list(drawn.data(eighteen, x="K", order="one").lines) == ["one", "half"]
     assert list(drawn.data(eighteen, x="K", learners=["one", "half"]).lines) == ["one", "half"]
     assert drawn.data(eighteen, x="K", order="setting 2").panels[0].title[0].startswith("$w^{*} = 1 - 1/K^{2}$")
@@ -185,14 +185,14 @@ def test_an_option_that_only_some_learners_have_makes_lines(tmp_path: Path) -> N
     assert [series.label for series in chart.panels[0].series] == chart.lines
 
 
-def test_labels_stand_for_names_and_columns(eighteen: Results) -> None:
+def test_labels_stand_for_names_and_columns(eighteen: StudyResults) -> None:
     labels = {"half": "ours ($\\sigma = 1/2$)", "setting 1": "small $5", "K": "length", "steps": "cost"}
     chart = drawn.data(eighteen, x="K", where={"epsilon": 0}, labels=labels)
     assert list(chart.lines) == ["ours ($\\sigma = 1/2$)", "one"]
     assert (chart.panels[0].title, chart.x.label, chart.y.label) == (("small $5",), "length", "cost")
 
 
-def test_a_label_that_is_no_mathematics_is_refused(eighteen: Results) -> None:
+def test_a_label_that_is_no_mathematics_is_refused(eighteen: StudyResults) -> None:
     with pytest.raises(ConfigError, match=r"labels: half: \$\\foo\$ cannot be set as mathematics \(.*foo"):
         drawn.data(eighteen, x="K", labels={"half": r"$\foo$"})
 

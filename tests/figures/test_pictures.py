@@ -12,11 +12,11 @@ from matplotlib.figure import Figure
 from matplotlib.testing.compare import compare_images
 
 import cascadebai_cli
+from cascadebai_cli.analysis.results import load_results
 from cascadebai_cli.figures import draw as bars
 from cascadebai_cli.figures import draw as lines
 from cascadebai_cli.figures import schematic, style
 from cascadebai_cli.figures.style import STYLE, styled
-from cascadebai_cli.store.results import load_results
 from cascadebai_cli.study.plot import Plot
 from cascadebai_cli.workflows.plot import drawing
 

@@ -15,16 +15,16 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from synthetic import scaling_config, write_results
 
+from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.figures.style import render
-from cascadebai_cli.store.results import Results, load_results
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+def results(tmp_path_factory: pytest.TempPathFactory) -> StudyResults:
     return load_results(write_results(tmp_path_factory.mktemp("r") / "table1", scaling_config()))
 
 
-def draw(results: Results, **words: Any) -> Figure:
+def draw(results: StudyResults, **words: Any) -> Figure:
     return drawn.figure(results, **words)
 
 
@@ -34,7 +34,7 @@ def lines_of(axes: Axes, color: str) -> list[Line2D]:
     ]
 
 
-def test_one_panel_a_setting_with_the_titles_of_the_paper(results: Results) -> None:
+def test_one_panel_a_setting_with_the_titles_of_the_paper(results: StudyResults) -> None:
     figure = draw(results)
     assert [axes.get_title() for axes in figure.axes] == [
         "(a) $w^{*} = 1/K$, $w\N{PRIME} = 1/K^{2}$",
@@ -45,7 +45,7 @@ def test_one_panel_a_setting_with_the_titles_of_the_paper(results: Results) -> N
     ]
 
 
-def test_two_columns_and_the_last_panel_in_the_middle(results: Results) -> None:
+def test_two_columns_and_the_last_panel_in_the_middle(results: StudyResults) -> None:
     figure = draw(results)
     figure.draw_without_rendering()
     left, right, *_, last = [axes.get_position() for axes in figure.axes]
@@ -55,7 +55,7 @@ def test_two_columns_and_the_last_panel_in_the_middle(results: Results) -> None:
     assert last.y1 < left.y0
 
 
-def test_blue_dots_red_curve_and_two_dashed_cyan_lines(results: Results) -> None:
+def test_blue_dots_red_curve_and_two_dashed_cyan_lines(results: StudyResults) -> None:
     for axes in draw(results).axes:
         (dots,) = [c for c in axes.containers if isinstance(c, ErrorbarContainer)]
         assert to_hex(dots[0].get_color()) == to_hex("blue")
@@ -68,7 +68,7 @@ def test_blue_dots_red_curve_and_two_dashed_cyan_lines(results: Results) -> None
         assert (above > lines_of(axes, "red")[0].get_ydata()).all()
 
 
-def test_dots_stand_at_the_means_with_their_intervals(results: Results) -> None:
+def test_dots_stand_at_the_means_with_their_intervals(results: StudyResults) -> None:
     first = results.summary[results.summary["instance"] == "setting 1"]
     (dots,) = draw(results).axes[0].containers
     assert list(dots[0].get_ydata()) == list(first["mean_steps"])
@@ -77,7 +77,7 @@ def test_dots_stand_at_the_means_with_their_intervals(results: Results) -> None:
     assert [s[1][1] for s in segments] == pytest.approx(list(first["ci_high"]))
 
 
-def test_axes_say_what_they_show(results: Results) -> None:
+def test_axes_say_what_they_show(results: StudyResults) -> None:
     axes = draw(results).axes
     assert {a.get_xlabel() for a in axes} == {"$K$"}
     assert [a.get_ylabel() for a in axes] == [
@@ -89,7 +89,7 @@ def test_axes_say_what_they_show(results: Results) -> None:
     ]
 
 
-def test_legend_names_the_three_parts(results: Results) -> None:
+def test_legend_names_the_three_parts(results: StudyResults) -> None:
     (legend,) = draw(results).legends
     assert [text.get_text() for text in legend.get_texts()] == [
         "mean over the trials, with its 95 % interval",
@@ -98,7 +98,7 @@ def test_legend_names_the_three_parts(results: Results) -> None:
     ]
 
 
-def test_tick_labels_are_in_the_unit_of_the_label(results: Results) -> None:
+def test_tick_labels_are_in_the_unit_of_the_label(results: StudyResults) -> None:
     axes = draw(results).axes[2]
     axes.figure.draw_without_rendering()
     ticks = {tick: label.get_text() for tick, label in zip(axes.get_yticks(), axes.get_yticklabels(), strict=True)}
@@ -126,20 +126,20 @@ def test_what_varies_is_in_the_title(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("format", mostly_slow(["pdf", "png", "svg"], ["png"]))
-def test_drawn_twice_is_the_same_file_and_carries_the_hash(results: Results, format: str) -> None:
+def test_drawn_twice_is_the_same_file_and_carries_the_hash(results: StudyResults, format: str) -> None:
     files = [render(draw(results), format, title="table1", rows_sha256="0123abcd") for _ in range(2)]
     assert hashlib.sha256(files[0]).hexdigest() == hashlib.sha256(files[1]).hexdigest()
     assert b"rows_sha256=0123abcd" in files[0]
     assert b"Date" not in files[0]
 
 
-def test_pdf_embeds_whole_fonts(results: Results) -> None:
+def test_pdf_embeds_whole_fonts(results: StudyResults) -> None:
     pdf = render(draw(results), "pdf", title="table1", rows_sha256="0")
     assert b"/FontFile2" in pdf
     assert b"/Type3" not in pdf
 
 
-def test_the_settings_of_the_user_neither_matter_nor_change(results: Results) -> None:
+def test_the_settings_of_the_user_neither_matter_nor_change(results: StudyResults) -> None:
     plain = render(draw(results), "png", title="table1", rows_sha256="0")
     with mpl.rc_context({"font.size": 30, "axes.facecolor": "black"}):
         assert render(draw(results), "png", title="table1", rows_sha256="0") == plain

@@ -18,7 +18,7 @@ from synthetic import scaling_config, summary_of, trials_of, write_results
 from cascadebai_cli.analysis.claims import claims_of, ratio_ends
 from cascadebai_cli.analysis.curves import Means, fit_scaling
 from cascadebai_cli.analysis.ratios import Mean, ratio_of_means
-from cascadebai_cli.store.results import load_results
+from cascadebai_cli.analysis.results import load_results
 
 K = np.arange(20.0, 61.0)
 TRUE = 16836.0 * K**2 + 87247.0

@@ -13,8 +13,8 @@ from sweeps import call, refusal
 from synthetic import Cell, scaling_config, write_results
 
 from cascadebai_cli.analysis.cells import averaged
+from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.figures.labels import wrong_in_words
-from cascadebai_cli.store.results import Results, load_results
 from cascadebai_cli.study.plot import alike
 
 FACTORS = [1.0, 2.0, 6.0]
@@ -30,7 +30,7 @@ def steps(cell: Cell) -> float:
     return 1000.0 * cell["K"] * (FACTORS[int(last) - 1] if last.isdigit() else 1.0)
 
 
-def study(folder: Path, **changes: Any) -> Results:
+def study(folder: Path, **changes: Any) -> StudyResults:
     two = {"name": "two", "family": "two_level", "w_star": 0.5, "w_prime": 0.1}
     plot = {"kind": "curves", "average": "replicate"}
     instances = [*draws("easy draw", 0.9), *draws("hard draw", 0.6), two]

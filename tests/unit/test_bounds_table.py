@@ -8,7 +8,6 @@ import pytest
 from synthetic import scaling_config, write_results
 
 from cascadebai_cli.analysis.bounds import (
-    bounds_of_results,
     bounds_printed,
     bounds_row,
     learner_bounds,
@@ -16,9 +15,9 @@ from cascadebai_cli.analysis.bounds import (
     with_measured,
 )
 from cascadebai_cli.analysis.fits import slopes_printed, slopes_table
+from cascadebai_cli.analysis.results import load_results
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.problem import CASCADING, SEMI_BANDIT, Instance
-from cascadebai_cli.store.results import load_results
 from cascadebai_cli.theory.paper import TwoLevel, cell_bounds, is_two_level, lower_bound, two_level_instance
 from cascadebai_cli.theory.quantities import PRINTED_CONSTANT
 
@@ -95,7 +94,7 @@ def test_lists_of_K_are_those_of_the_paper_however_that_is_said():
 
 
 def test_bounds_of_results_are_those_of_the_cells(results):
-    table = bounds_of_results(results)
+    table = results.bounds
     assert list(table["K"]) == K * 2
     forms = TwoLevel(128, np.array(K), 0.5, 0.25, 0.1)
     assert table["upper"][:3].to_numpy() == pytest.approx(forms.upper())
@@ -107,20 +106,20 @@ def test_bounds_of_results_are_those_of_the_cells(results):
 def test_weights_that_are_no_instance_are_refused_with_the_file(results):
     equal = replace(results, summary=results.summary.assign(w_star=0.25))
     with pytest.raises(ConfigError, match=r"table1.summary\.csv: setting 1: w\(K\) = w\(K\+1\)"):
-        bounds_of_results(equal)
+        _ = equal.bounds
 
 
 def test_sigma_of_the_learner_is_used(tmp_path):
     learner = {"name": "wide", "algorithm": "cascadebai", "sigma": 1.0}
     config = scaling_config(1, K=K, learners=[learner])
-    table = bounds_of_results(load_results(write_results(tmp_path / "r", config)))
+    table = load_results(write_results(tmp_path / "r", config)).bounds
     assert table["upper"][0] == pytest.approx(TwoLevel(128, 20, 0.5, 0.25, 0.1, 256).upper())
 
 
 def test_instances_of_other_families_are_left_out(tmp_path):
     config = scaling_config(1, K=K)
     config["instances"][0] = {"name": "setting 1", "family": "linear", "w_max": 0.5, "w_min": 0.25}
-    assert bounds_of_results(load_results(write_results(tmp_path / "r", config))).empty
+    assert load_results(write_results(tmp_path / "r", config)).bounds["lower"].isna().all()
 
 
 def row(**changes):
@@ -163,7 +162,7 @@ def test_slopes_stand_beside_the_measured_ones(results):
     slopes = slopes_table(results)
     assert list(slopes["model"]) == ["K", "K^2"]
     assert slopes["c1"].to_numpy() == pytest.approx([21881.8, 16839.0], rel=1e-4)
-    upper = bounds_of_results(results)["upper"][:3]
+    upper = results.bounds["upper"][:3]
     assert slopes["bound_c1"][0] == pytest.approx(np.polyfit(K, upper, 1)[0])
     assert slopes["bound_over_measured"][0] == pytest.approx(slopes["bound_c1"][0] / slopes["c1"][0])
     assert "21881.8" in str(slopes_printed(slopes))

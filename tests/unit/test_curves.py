@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from synthetic import scaling_config, write_results
 
-from cascadebai_cli.analysis.curves import curves_of, fit_models, fit_scaling, log_log_slope
+from cascadebai_cli.analysis.curves import fit_models, fit_scaling, log_log_slope
 from cascadebai_cli.analysis.fits import fits_printed, fits_table, fitted_curves, models_printed, models_table
+from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.analysis.tables import figure_data
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.store.results import Results, load_results
 from cascadebai_cli.study.instances import Zip
 
 
-def results_of(folder: Path, fit: dict[str, Any] | None, steps: Any, **changes: Any) -> Results:
+def results_of(folder: Path, fit: dict[str, Any] | None, steps: Any, **changes: Any) -> StudyResults:
     config = scaling_config(1, **{"K": [20], **changes})
     config["instances"][0]["fit"] = fit
     return load_results(write_results(folder / "r", config, steps, spread=0.01))
@@ -48,7 +48,7 @@ def test_the_curve_and_the_data_of_the_figure_follow_the_axis_and_the_best_of_th
 
 def test_without_a_fit_the_axis_is_what_varies(tmp_path: Path) -> None:
     results = results_of(tmp_path, None, lambda cell: 100 / cell["delta"], delta=[0.2, 0.1, 0.05])
-    assert [curve.x for curve in curves_of(results)] == ["delta"]
+    assert [curve.x for curve in results.curves()] == ["delta"]
     lines = str(models_printed(models_table(results))).splitlines()
     assert lines[1].split()[:5] == ["instance", "delta", "delta^2", "sqrt(delta)", "log(delta)"]
 
@@ -68,7 +68,7 @@ def test_what_is_zipped_with_the_axis_makes_no_curve_of_its_own(tmp_path: Path) 
     there = [pair in rows for pair in zip(crossed.summary["K"], crossed.summary["delta"], strict=True)]
     study = crossed.study.model_copy(update={"zip": Zip.model_validate(pairs)})
     results = replace(crossed, study=study, summary=crossed.summary[there])
-    (curve,) = curves_of(results)
+    (curve,) = results.curves()
     assert curve.values.tolist() == [16, 20, 24]
     assert "delta" not in curve.key
     fits = fits_table(results)

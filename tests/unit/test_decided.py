@@ -19,12 +19,12 @@ from cascadebai_cli.analysis.claims import (
     verdict_between,
     verdict_within,
 )
-from cascadebai_cli.store.results import Results, load_results
+from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.store.summary import summarise
 from experiments.artefacts import ARTEFACTS, REFERENCE, Artefact
 
 
-def reduced(results: Results, artefact: Artefact) -> Results:
+def reduced(results: StudyResults, artefact: Artefact) -> StudyResults:
     """What `make reproduce FAST=1` sees of an artefact: the first trials of some cells, up to a smaller cap."""
     fast = artefact.fast
     rows = pd.read_csv(results.directory / "trials.csv")

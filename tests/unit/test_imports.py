@@ -33,7 +33,7 @@ ALLOWED = {
     "report": set(),
     "planning": {"analysis", "figures", "running", "store", "theory", "logs", *_STUDY},
     "workflows": {"planning.answer", "report", "analysis", "figures", "running", "store", "theory", "logs", *_STUDY},
-    "api": {"workflows", "planning", "running.watch", "store", "study", "learners", "model"},
+    "api": {"workflows", "planning", "running.watch", "analysis.results", "store", "study", "learners", "model"},
     "cli": {"workflows", "planning", "running.watch", "study.kinds"},
 }
 FOR_TYPES = {"cli": {"running"}, "api": {"running"}}
@@ -110,12 +110,12 @@ def test_all_sub_packages_are_known():
         ("analysis", "def f():\n    from cascadebai_cli.running.runner import Backend"),
         ("figures", "from cascadebai_cli import analysis"),
         ("store", "from cascadebai_cli.running.runner import Backend"),
-        ("theory", "from cascadebai_cli.store.results import Results"),
+        ("theory", "from cascadebai_cli.store.summary import read_summary"),
         ("store", "from cascadebai_cli import __version__"),
         ("running", "import cascadebai_cli"),
         ("workflows", "import typer"),
         ("cli", "from matplotlib.figure import Figure"),
-        ("cli", "def f():\n    from cascadebai_cli.store.results import load_results"),
+        ("cli", "def f():\n    from cascadebai_cli.store.summary import read_summary"),
         ("cli", "from cascadebai_cli.running.runner import Backend"),
         ("api", "from cascadebai_cli.cli.console import Progress"),
         ("workflows", "from cascadebai_cli.api.results import Results"),

@@ -5,7 +5,7 @@ from pathlib import Path
 from synthetic import Cell, scaling_config, write_results
 
 from cascadebai_cli.analysis.ratios import orders_printed, orders_table
-from cascadebai_cli.store.results import load_results
+from cascadebai_cli.analysis.results import load_results
 
 FACTORS = {
     "T": [1.0, 1.0, 1.0, 1.0, 1.0],

@@ -10,7 +10,7 @@ from scipy import stats
 from synthetic import Cell, scaling_config, write_results
 
 from cascadebai_cli.analysis.ratios import Mean, ratio_of_means, ratios_printed, ratios_table
-from cascadebai_cli.store.results import Results, load_results
+from cascadebai_cli.analysis.results import StudyResults, load_results
 
 LEARNERS = [{"name": "BatRac(K)", "algorithm": "batrac"}, {"name": "CascadeBAI", "algorithm": "cascadebai"}]
 LEARNERS.append({"name": "BatRac(1)", "algorithm": "batrac"})
@@ -22,7 +22,7 @@ def steps(cell: Cell) -> float:
 
 
 @pytest.fixture
-def results(tmp_path: Path) -> Results:
+def results(tmp_path: Path) -> StudyResults:
     config = scaling_config(2, K=list(range(20, 61)), learners=LEARNERS, plot={"kind": "curves"})
     return load_results(write_results(tmp_path / "figure2", config, steps))
 
@@ -82,7 +82,7 @@ def test_a_single_trial_has_no_interval(other: Mean) -> None:
     assert math.isnan(ratio.high)
 
 
-def test_cascadebai_is_compared_with_each_other_learner(results: Results) -> None:
+def test_cascadebai_is_compared_with_each_other_learner(results: StudyResults) -> None:
     ratios = ratios_table(results)
     assert len(ratios) == 2 * 41 * 2
     assert set(ratios["learner"]) == {"CascadeBAI"}
@@ -94,7 +94,7 @@ def test_cascadebai_is_compared_with_each_other_learner(results: Results) -> Non
     assert set(ratios["rows_sha256"]) == {results.rows_sha256}
 
 
-def test_printed_at_the_first_middle_and_last_K(results: Results) -> None:
+def test_printed_at_the_first_middle_and_last_K(results: StudyResults) -> None:
     ratios = ratios_table(results)
     lines = str(ratios_printed(ratios)).splitlines()
     assert lines[0] == "L = 128, delta = 0.1, epsilon = 0"
@@ -113,7 +113,7 @@ def test_printed_at_the_first_middle_and_last_K(results: Results) -> None:
     assert [line.split()[2] for line in lines[3:9]] == ["20", "40", "60"] * 2
 
 
-def test_a_cell_without_the_main_learner_is_left_out(results: Results) -> None:
+def test_a_cell_without_the_main_learner_is_left_out(results: StudyResults) -> None:
     summary = results.summary
     gone = (summary["learner"] == "CascadeBAI") & (summary["K"] == 20)
     part = replace(results, summary=summary[~gone])

@@ -4,19 +4,22 @@ import json
 import os
 import re
 import sys
+from collections import Counter
 from functools import reduce
 from operator import getitem
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from cases import mostly_slow
 from sweeps import call
 from synthetic import scaling_config, write_results
 
+from cascadebai_cli.analysis import bounds, curves, fits
+from cascadebai_cli.analysis.results import load_results
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.store.results import capped_trials, load_results, missing_trials
 from cascadebai_cli.store.trials import times_of
 
 
@@ -33,8 +36,8 @@ def test_reads_cells_config_and_hash(directory: Path) -> None:
     assert results.study.plot.kind == "scaling"
     assert results.main_learner == "CascadeBAI"
     assert results.rows_sha256 == json.loads((directory / "manifest.json").read_text())["rows_sha256"]
-    assert missing_trials(results) == []
-    assert capped_trials(results) == []
+    assert results.missing == []
+    assert results.capped == []
 
 
 def test_names_stay_text(tmp_path: Path) -> None:
@@ -48,7 +51,7 @@ def test_names_stay_text(tmp_path: Path) -> None:
 
 def test_summary_and_manifest_are_enough(directory: Path) -> None:
     (directory / "trials.csv").unlink()
-    assert missing_trials(load_results(directory)) == []
+    assert load_results(directory).missing == []
 
 
 def test_the_main_learner_is_the_first_plain_algorithm_1(tmp_path: Path) -> None:
@@ -285,22 +288,18 @@ def test_no_cell_yet(directory: Path) -> None:
 def test_missing_trials_are_pointed_out(tmp_path: Path) -> None:
     config = scaling_config(1, K=[20, 30, 40], trials=10)
     directory = write_results(tmp_path / "r", config, complete=False)
-    assert missing_trials(load_results(directory)) == ["the sweep is not complete; run it again to finish"]
+    assert load_results(directory).missing == ["the sweep is not complete; run it again to finish"]
     manifest = json.loads((directory / "manifest.json").read_text())
     manifest["config"]["trials"] = 20
     (directory / "manifest.json").write_text(json.dumps(manifest))
-    assert missing_trials(load_results(directory)) == [
-        "3 of 3 cells have fewer than 20 trials; run the sweep again to finish"
-    ]
+    assert load_results(directory).missing == ["3 of 3 cells have fewer than 20 trials; run the sweep again to finish"]
 
 
 def test_missing_cells_are_counted(directory: Path) -> None:
     manifest = json.loads((directory / "manifest.json").read_text())
     cells = {f"{i:016x}": {} for i in range(10)}
     (directory / "manifest.json").write_text(json.dumps({**manifest, "cells": cells, "complete": False}))
-    assert missing_trials(load_results(directory)) == [
-        "2 of 10 cells have fewer than 20 trials; run the sweep again to finish"
-    ]
+    assert load_results(directory).missing == ["2 of 10 cells have fewer than 20 trials; run the sweep again to finish"]
 
 
 def test_without_a_hash_in_the_manifest_the_rows_are_hashed(directory: Path) -> None:
@@ -321,6 +320,55 @@ def test_rows_changed_behind_the_summary_are_refused(directory: Path) -> None:
 def test_capped_trials_are_pointed_out(tmp_path: Path) -> None:
     config = scaling_config(1, K=list(range(20, 40)), trials=5)
     directory = write_results(tmp_path / "r", config, lambda cell: 10.0 * cell["K"], cap=300, spread=0.0)
-    assert capped_trials(load_results(directory)) == [
+    assert load_results(directory).capped == [
         "setting 1, CascadeBAI: 50 of 50 trials at K = 30, 31, 32, 33, 34, 35, ... reached the cap and count with it"
     ]
+
+
+@pytest.mark.parametrize("verb", ["fit", "report"])
+def test_each_curve_is_made_fitted_and_bounded_once(verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Counter[str]()
+    fitted = Counter[tuple[str, bytes]]()
+    bounded = Counter[tuple[object, ...]]()
+    curve, fit, weigh = curves.Curve, curves.fit_scaling, curves.Means.fit
+    monkeypatch.setattr(curves, "Curve", lambda key, *rest: (made.update([str(key)]), curve(key, *rest))[1])
+    for module in (curves, fits):
+        monkeypatch.setattr(
+            module,
+            "fit_scaling",
+            lambda x, y, model, *axis: (fitted.update([(model, np.asarray(y).tobytes())]), fit(x, y, model, *axis))[1],
+        )
+    monkeypatch.setattr(
+        curves.Means,
+        "fit",
+        lambda self, model, *, weighted=True: (
+            fitted.update([(f"{model}, {weighted}", self.mean.tobytes())] * weighted),
+            weigh(self, model, weighted=weighted),
+        )[1],
+    )
+    learner_bounds = bounds.learner_bounds
+    monkeypatch.setattr(
+        bounds,
+        "learner_bounds",
+        lambda problem, *rest: (bounded.update([(problem.K, problem.w_prime)]), learner_bounds(problem, *rest))[1],
+    )
+    config = scaling_config(2, K=[20, 30, 40], claims="paper")
+    out = ("-o", tmp_path / "page.html") if verb == "report" else ()
+    assert call(verb, write_results(tmp_path / "r", config), *out).code == 0
+    assert sorted(made.values()) == [1, 1]
+    assert len(fitted) == 2 * (4 + 1 + 4)  # the usual models, the named one to the upper bound, the usual ones weighted
+    assert set(fitted.values()) == {1}
+    assert bounded.total() == 6
+
+
+def test_what_follows_from_results_goes_with_their_directory(tmp_path: Path) -> None:
+    config = scaling_config(1, K=[20, 30, 40])
+    before = load_results(write_results(tmp_path / "r", config))
+    slope, upper = before.curves()[0].slope.value, before.bounds["upper_over_measured"]
+    after = load_results(write_results(tmp_path / "r", config, lambda cell: 1e4 * cell["K"] ** 2))
+    assert after.curves()[0].slope.value == pytest.approx(2, abs=0.05) != pytest.approx(slope, abs=0.5)
+    assert (after.bounds["upper_over_measured"] != upper).all()
+    assert before.of_cells(before.summary["cell_id"]) is before
+    part = before.of_cells(before.summary["cell_id"][:2])
+    assert part.bounds["upper"].tolist() == before.bounds["upper"].tolist()[:2]
+    assert not part.curves()[0].is_long_enough

@@ -6,10 +6,10 @@ import pandas as pd
 import pytest
 
 import cascadebai_cli
+from cascadebai_cli.analysis.results import load_results
 from cascadebai_cli.analysis.tables import tables_of
 from cascadebai_cli.store import columns
 from cascadebai_cli.store.columns import CELL, CODES, COLUMNS, OUTCOME, TABLES, TrialRow
-from cascadebai_cli.store.results import load_results
 from cascadebai_cli.store.trials import read_table
 from cascadebai_cli.study.cells import Cell
 

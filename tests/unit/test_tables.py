@@ -15,7 +15,7 @@ from cascadebai_cli.analysis.fits import (
     slopes_table,
     unfitted,
 )
-from cascadebai_cli.store.results import Results, load_results
+from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.text.numbers import coefficient, difference
 from cascadebai_cli.text.table import table_of
 
@@ -24,11 +24,11 @@ PUBLISHED = ["published_c1", "published_c2", "published_r2", "published_p_value"
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+def results(tmp_path_factory: pytest.TempPathFactory) -> StudyResults:
     return load_results(write_results(tmp_path_factory.mktemp("r") / "table1", scaling_config()))
 
 
-def test_one_row_an_instance_with_the_model_of_the_config(results: Results) -> None:
+def test_one_row_an_instance_with_the_model_of_the_config(results: StudyResults) -> None:
     fits = fits_table(results)
     assert list(fits.columns[:15]) == COLUMNS + PUBLISHED
     assert list(fits["instance"]) == [f"setting {i}" for i in range(1, 6)]
@@ -38,7 +38,7 @@ def test_one_row_an_instance_with_the_model_of_the_config(results: Results) -> N
     assert set(fits["rows_sha256"]) == {results.rows_sha256}
 
 
-def test_every_model_with_the_best_flagged(results: Results) -> None:
+def test_every_model_with_the_best_flagged(results: StudyResults) -> None:
     models = models_table(results)
     assert len(models) == 20
     assert list(models.columns[:13]) == [*COLUMNS, "aic", "best"]
@@ -49,7 +49,7 @@ def test_every_model_with_the_best_flagged(results: Results) -> None:
     assert list(best["model"]) == [s["model"] for s in SETTINGS]
 
 
-def test_the_band_encloses_the_curve(results: Results) -> None:
+def test_the_band_encloses_the_curve(results: StudyResults) -> None:
     curves = fitted_curves(results)
     assert (curves["low"] < curves["fitted"]).all()
     assert (curves["fitted"] < curves["high"]).all()
@@ -86,7 +86,7 @@ def test_too_few_values_of_K_name_the_instance(tmp_path: Path) -> None:
     assert models_table(results).empty
 
 
-def test_printed_table_sets_published_below_ours(results: Results) -> None:
+def test_printed_table_sets_published_below_ours(results: StudyResults) -> None:
     lines = str(fits_printed(fits_table(results))).splitlines()
     assert (
         lines[0] == "learner = CascadeBAI, L = 128, delta = 0.1, epsilon = 0, points = 41; mean steps = c1 model + c2"
@@ -109,13 +109,13 @@ def test_without_published_values_nothing_is_compared(tmp_path: Path) -> None:
     assert "published" not in text
 
 
-def test_printed_difference_is_that_of_c1(results: Results) -> None:
+def test_printed_difference_is_that_of_c1(results: StudyResults) -> None:
     fits = fits_table(results)
     expected = f"{100 * (fits['c1'][0] / 23802.95 - 1):+.1f} %"
     assert str(fits_printed(fits)).splitlines()[3].endswith(expected)
 
 
-def test_printed_models_name_the_smallest_aic(results: Results) -> None:
+def test_printed_models_name_the_smallest_aic(results: StudyResults) -> None:
     models = models_table(results)
     lines = str(models_printed(models)).splitlines()
     assert len(lines) == 1 + 2 + 5

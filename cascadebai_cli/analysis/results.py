@@ -1,0 +1,192 @@
+"""The results of a sweep: what its directory holds, read back and checked, and what follows from it."""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any, Self
+
+import pandas as pd
+
+from cascadebai_cli.analysis.bounds import Row, bounds_of, mean_bounds, with_measured
+from cascadebai_cli.analysis.curves import Curve, curves_of
+from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.store.columns import MANIFEST, POINT, SUMMARY_CSV, TRIALS_CSV
+from cascadebai_cli.store.files import sha256_of
+from cascadebai_cli.store.manifest import GAP, Manifest, read_manifest
+from cascadebai_cli.store.summary import read_summary
+from cascadebai_cli.study.config import Study, stored_study
+from cascadebai_cli.study.fields import first_of
+from cascadebai_cli.study.instances import AnyInstance, TwoLevel
+from cascadebai_cli.study.learners import LearnerEntry, option_values
+from cascadebai_cli.study.plot import DERIVED, GRID
+from cascadebai_cli.text.table import for_shell
+
+
+@dataclass(frozen=True, eq=False)
+class StudyResults:
+    """The cells of a sweep and the config that they came from, with what follows from them.
+
+    Each table that follows is worked out when it is first asked for, and kept as long as this object. A directory that
+    has changed since is read into another one.
+
+    Args:
+        directory: where the files are.
+        study: the study, as the manifest holds it; only to be read.
+        summary: `summary.csv`, one row a cell.
+        manifest: `manifest.json`.
+        rows_sha256: hash of the `trials.csv` that `summary` was made from.
+        source: the results that these were chosen or averaged from, which know the bounds of their cells.
+    """
+
+    directory: Path
+    study: Study
+    summary: pd.DataFrame
+    manifest: Manifest
+    rows_sha256: str
+    source: "StudyResults | None" = None
+
+    @property
+    def name(self) -> str:
+        """Name of the study; files are named after it."""
+        return self.study.study
+
+    @property
+    def has_budget(self) -> bool:
+        """Whether learners were asked after a budget of steps."""
+        return "budget" in self.summary
+
+    @property
+    def instances(self) -> Mapping[str, AnyInstance]:
+        """Instances of the study by name."""
+        return {entry.name: entry for entry in self.study.instances}
+
+    @property
+    def learners(self) -> Mapping[str, LearnerEntry]:
+        """Learners of the study by name."""
+        return {entry.name: entry for entry in self.study.learners}
+
+    @property
+    def main_learner(self) -> str:
+        """The learner that the others are compared with: the first plain Algorithm 1 of the config, else the first."""
+        names = list(dict.fromkeys(self.summary["learner"]))
+        plain = [name for name in names if name in self.learners and self.learners[name].is_algorithm_1]
+        return str((plain or names)[0])
+
+    @cached_property
+    def missing(self) -> list[str]:
+        """One sentence for each way in which the sweep is not finished; empty if it is."""
+        wanted = first_of(self.study.trials)
+        done = self.summary.loc[self.summary["n"] >= wanted, "cell_id"]
+        cells = {*self.manifest.cells, *self.summary["cell_id"]}
+        if short := len(cells - set(done)):
+            return [f"{short} of {len(cells)} cells have fewer than {wanted} trials; run the sweep again to finish"]
+        return [] if self.manifest.complete else ["the sweep is not complete; run it again to finish"]
+
+    @property
+    def capped(self) -> list[str]:
+        """One sentence for each curve with trials that reached `max_steps`."""
+        capped = self.summary[self.summary["n_capped"] > 0]
+        return [
+            f"{instance}, {learner}: {int(part['n_capped'].sum())} of {int(part['n'].sum())} trials "
+            f"at K = {_listed(part['K'])} reached the cap and count with it"
+            for (instance, learner), part in capped.groupby(["instance", "learner"], sort=False)
+        ]
+
+    @cached_property
+    def cells(self) -> pd.DataFrame:
+        """`summary` with gaps, algorithms and the options of the learners."""
+        learner, entries = self.summary["learner"], self.learners
+        values = {name: option_values(entry) for name, entry in entries.items()}
+        options = dict.fromkeys(name for given in values.values() for name in given if name not in (*GRID, *DERIVED))
+        return self.summary.assign(
+            gap=self._gaps,
+            algorithm=learner.map({name: entry.algorithm for name, entry in entries.items()}),
+            **{option: learner.map({name: given.get(option) for name, given in values.items()}) for option in options},
+        )
+
+    @property
+    def _gaps(self) -> "pd.Series[float]":
+        """`w(K) - w(K+1)` of each cell, from the manifest; from older ones NaN but for two-level instances."""
+        cells = self.summary
+        stored = {cell_id: content.get(GAP) for cell_id, content in self.manifest.cells.items()}
+        two_level = {name: isinstance(entry, TwoLevel) for name, entry in self.instances.items()}
+        width = (cells["w_star"] - cells["w_prime"]).where(cells["instance"].map(two_level).eq(True))
+        return pd.to_numeric(cells["cell_id"].map(stored), errors="coerce").astype(float).fillna(width)
+
+    def curves(self, *, allow_capped: bool = False) -> list[Curve]:
+        """The curves of the study, each with its fits.
+
+        A mean with trials that reached the cap is a lower limit: its curve is left out, unless that is allowed.
+        """
+        return [curve for curve in self._curves if allow_capped or not curve.n_capped]
+
+    @cached_property
+    def _curves(self) -> tuple[Curve, ...]:
+        return tuple(curves_of(self))
+
+    @cached_property
+    def bounds(self) -> pd.DataFrame:
+        """The bounds of each cell of `summary` and what was measured, in the same order; NaN where none is known.
+
+        Those of the mean of several cells are the means of theirs.
+        """
+        rows = [
+            {name: cell[name] for name in ("cell_id", *POINT)}
+            | mean_bounds([self._bounds_of(cell_id) for cell_id in cell["cell_id"].split("+")])
+            for cell in self.summary.to_dict("records")
+        ]
+        return with_measured(pd.DataFrame(rows), self.summary).set_index(self.summary.index)
+
+    @cached_property
+    def _bounds_of(self) -> Callable[[str], Row]:
+        """The bounds of a cell by its id, each worked out once for these results and all that are made from them."""
+        if self.source:
+            return self.source._bounds_of
+        cells = {row["cell_id"]: row for row in self.summary.to_dict("records")}
+        return cache(lambda cell_id: bounds_of(self, cells[cell_id]))
+
+    def derived(self, **changes: Any) -> Self:
+        """The same with some cells, or other names, in place of these."""
+        return replace(self, **changes, source=self.source or self)
+
+    def of_cells(self, cell_ids: Collection[str]) -> Self:
+        """The same with some of the cells only."""
+        chosen = self.summary["cell_id"].isin(set(cell_ids))
+        return self if chosen.all() else self.derived(summary=self.summary[chosen])
+
+
+def load_results(directory: Path) -> StudyResults:
+    """Read `manifest.json` and `summary.csv` of a result directory; nothing that these name is imported.
+
+    Raises:
+        ConfigError: if the directory or one of the files is missing, or not what a sweep writes.
+    """
+    if not directory.is_dir():
+        raise ConfigError(
+            f"{directory} is not a directory; run `cascadebai sweep CONFIG --out {for_shell(directory)}` first"
+        )
+    manifest = read_manifest(directory)
+    _refuse_changed(directory, manifest)
+    return StudyResults(
+        directory=directory,
+        study=stored_study(manifest.config, directory / MANIFEST),
+        summary=read_summary(directory / SUMMARY_CSV),
+        manifest=manifest,
+        rows_sha256=manifest.rows_sha256 or sha256_of(directory / TRIALS_CSV) or "unknown",
+    )
+
+
+def _refuse_changed(directory: Path, manifest: Manifest) -> None:
+    """What somebody has edited would go unnoticed into everything that is made from it."""
+    for name, written in {TRIALS_CSV: manifest.rows_sha256, **manifest.tables}.items():
+        if written and sha256_of(directory / name) not in (None, written):
+            raise ConfigError(
+                f"{directory / name} is not the one that the sweep wrote; "
+                f"`cascadebai sweep CONFIG --out {for_shell(directory)} --collect` writes it again"
+            )
+
+
+def _listed(values: "pd.Series[Any]", most: int = 6) -> str:
+    distinct = [str(value) for value in dict.fromkeys(values)]
+    return ", ".join(distinct[:most]) + (", ..." if len(distinct) > most else "")
