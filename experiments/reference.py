@@ -9,7 +9,6 @@ import argparse
 import shutil
 import sys
 from collections.abc import Mapping
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +28,7 @@ from cascadebai_cli.store.columns import (
     TRIALS_CSV,
     WEIGHTED_FITS_CSV,
 )
-from cascadebai_cli.store.journal import Journal, read_journal
+from cascadebai_cli.store.journal import read_journal, write_journal
 from cascadebai_cli.store.manifest import RULE, Manifest, write_manifest
 from cascadebai_cli.store.trials import read_rows, times_of, write_times
 from cascadebai_cli.text.numbers import count
@@ -86,8 +85,7 @@ def take_up(source: Path, target: Path) -> int:
         if row.cell_id in cells
     )
     target.mkdir(parents=True)
-    with closing(Journal(target, 0)) as journal:
-        journal.append(rows)
+    write_journal(target, rows)
     engines = {content["engine"] for content in cells.values()}
     versions = {name: number for name, number in manifest.engine_version.items() if name in engines}
     write_manifest(target, manifest.model_copy(update={"cells": cells, "engine_version": versions}))

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 
@@ -17,16 +17,9 @@ from cascadebai_cli.running.watch import Watch
 from cascadebai_cli.running.worker import BlockResult, NotRepeatable, Settings
 from cascadebai_cli.store.columns import JOURNAL, TRIALS_CSV
 from cascadebai_cli.store.intervals import Limits, limits_of
-from cascadebai_cli.store.journal import Journal, Stored, read_journal, withdraw
-from cascadebai_cli.store.lock import Held, only_writer, refuse_foreign
-from cascadebai_cli.store.manifest import (
-    MAKERS,
-    Manifest,
-    earlier_manifest,
-    new_manifest,
-    refuse_mixing,
-    write_manifest,
-)
+from cascadebai_cli.store.journal import Journal, Stored, read_journal, write_journal
+from cascadebai_cli.store.lock import Held, only_writer
+from cascadebai_cli.store.manifest import MAKERS, Earlier, Manifest, new_manifest, refuse_mixing, write_manifest
 from cascadebai_cli.store.summary import write_tables
 from cascadebai_cli.store.trials import holds_rows
 from cascadebai_cli.study.cells import Cell
@@ -105,88 +98,96 @@ class Sweep:
         """Manifest of this sweep, which starts when it is first asked for; git is asked once."""
         return new_manifest(self.study.model_dump(mode="json"), self.study.seed, self.cells)
 
-    def stored(self) -> Stored:
-        """Rows that the directory holds.
+    def there(self, earlier: Earlier | None = None) -> "There":
+        """What the directory holds; its manifest is read again only if it is not the one that was read `earlier`.
 
         Raises:
-            ConfigError: if they come from another config, stand in tables alone, as in a baseline, or if somebody else
-                made the directory.
+            ConfigError: if the rows come from another config, stand in tables alone, as in a baseline, or if somebody
+                else made the directory.
         """
-        refuse_foreign(self.directory)
+        known = earlier if earlier and earlier.is_current else Earlier(self.directory)
         stored = read_journal(self.directory)
         if stored.size == 0 and holds_rows(self.directory):
             raise ConfigError(
                 f"{self.directory} holds a {TRIALS_CSV} but no {JOURNAL} to go on from; use --fresh to move it aside "
                 "and start over, or another --out"
             )
-        refuse_mixing(self.directory, earlier_manifest(self.directory), self.manifest, stored.cell_ids)
-        return stored
-
-    def missing(self, stored: Stored) -> list[IntArray]:
-        """Trials to run of each cell; where these tell whether it is enough, there may be more behind them."""
-        limits = self.limits(stored)
-        return [
-            self.shard.takes(i, stored.missing(cell.cell_id, limits[cell.cell_id])) for i, cell in enumerate(self.cells)
-        ]
-
-    def limits(self, stored: Stored) -> Limits:
-        """The number of trials of each cell, as far as the rows tell."""
-        return limits_of(self.study.trials, stored, (cell.cell_id for cell in self.cells))
-
-    def wanted(self, stored: Stored) -> int:
-        """Number of trials that the directory is to hold, as far as its rows tell."""
-        return sum(self.shard.share(i, trials) for i, trials in enumerate(self.limits(stored).values()))
+        refuse_mixing(self.directory, known.manifest, self.manifest, stored.cell_ids)
+        return There(self, stored, known.manifest)
 
     @contextmanager
-    def opened(self) -> Iterator["OpenSweep"]:
-        """Hold the directory for writing.
+    def hold(self) -> Iterator["OpenSweep"]:
+        """Hold the directory for writing; its manifest and its rows are read once.
 
         Raises:
             ConfigError: if it holds rows of another config.
             CascadeError: if another process writes to it, or it cannot be written to.
         """
-        refuse_foreign(self.directory)
+        earlier = Earlier(self.directory)
         with only_writer(self.directory) as held:
             if held.predecessor is not None:
                 remove_leftovers(held.predecessor)
-            yield OpenSweep(self, self.stored(), held)
+            yield OpenSweep(self.there(earlier), held)
+
+
+@dataclass(frozen=True, eq=False)
+class There:
+    """What the directory of a sweep holds.
+
+    Attributes:
+        sweep: the study and its directory.
+        stored: the rows.
+        manifest: what the directory had when it was opened, if anything.
+    """
+
+    sweep: Sweep
+    stored: Stored
+    manifest: Manifest | None
+
+    @cached_property
+    def limits(self) -> Limits:
+        """The number of trials of each cell, as far as the rows tell."""
+        return limits_of(self.sweep.study.trials, self.stored, (cell.cell_id for cell in self.sweep.cells))
+
+    @cached_property
+    def missing(self) -> list[IntArray]:
+        """Trials to run of each cell; where these tell whether it is enough, there may be more behind them."""
+        missing = [self.stored.missing(cell_id, trials) for cell_id, trials in self.limits.items()]
+        return [self.sweep.shard.takes(position, trials) for position, trials in enumerate(missing)]
+
+    @property
+    def wanted(self) -> int:
+        """Number of trials that the directory is to hold, as far as its rows tell."""
+        return sum(self.sweep.shard.share(i, trials) for i, trials in enumerate(self.limits.values()))
+
+    @property
+    def rows_beyond(self) -> int:
+        """Rows of the journal with trials that are not asked for."""
+        rows, most = self.stored.rows, most_of(self.sweep.study.trials)
+        limits = [self.limits.get(cell_id, most) for cell_id in self.stored.cell_ids]
+        return int((rows["trial"] >= np.array(limits, np.int64)[rows["cell"]]).sum())
 
 
 class OpenSweep:
     """A sweep that holds its directory.
 
     Attributes:
-        stored: rows at the time of opening.
-        missing: trials to run of each cell at that time.
+        there: what the directory holds, with the rows of each call of `run` once it has ended.
         held: tells whether the directory still is the one that was opened.
     """
 
-    def __init__(self, sweep: Sweep, stored: Stored, held: Held) -> None:
-        self.sweep, self.stored, self.held = sweep, stored, held
-        self.missing = sweep.missing(stored)
+    def __init__(self, there: There, held: Held) -> None:
+        self.there, self.held, self.sweep = there, held, there.sweep
         self._failed: set[tuple[int, int]] = set()
-        grows = any(map(len, self.missing))
-        self._manifest = _continued(sweep.manifest, earlier_manifest(sweep.directory), grows)
+        self._manifest = _continued(self.sweep.manifest, there.manifest, any(map(len, there.missing)))
 
     @property
-    def rows_beyond(self) -> int:
-        """Rows of the journal with trials that are not asked for."""
-        limits = self.sweep.limits(self.stored)
-        here = [limits.get(cell_id, most_of(self.sweep.study.trials)) for cell_id in self.stored.cell_ids]
-        return int((self.stored.rows["trial"] >= np.array(here, np.int64)[self.stored.rows["cell"]]).sum())
-
-    def advance(self) -> bool:
-        """Take in what has been run; `missing` is then what else it takes, and nothing that has failed.
-
-        Returns:
-            whether there is anything.
-        """
-        self.stored = read_journal(self.sweep.directory)
-        self.missing = [
+    def missing(self) -> list[IntArray]:
+        """Trials of each cell that are missing now, and have not failed."""
+        return [
             np.array([trial for trial in trials.tolist() if (i, trial) not in self._failed], dtype=np.int64)
-            for i, trials in enumerate(self.sweep.missing(self.stored))
+            for i, trials in enumerate(self.there.missing)
         ]
-        return any(map(len, self.missing))
 
     def run(self, backend: Backend, follower: Follower, *, fail_fast: bool = False) -> None:
         """Run what is missing, and what it takes after that; rows are in the journal before anybody is told of them.
@@ -198,13 +199,14 @@ class OpenSweep:
             CascadeError: if rows cannot be written or the backend breaks, earlier rows are kept; or if the directory
                 is not there any more.
         """
-        settings = Settings(self.sweep.study.seed, fail_fast)
+        settings, missing = Settings(self.sweep.study.seed, fail_fast), self.missing
         try:
-            while any(map(len, self.missing)):
-                self._run(settings, backend, follower)
-                if (fail_fast and self._failed) or not self.advance():
+            while any(map(len, missing)):
+                self._run(missing, settings, backend, follower)
+                missing = self.missing
+                if (fail_fast and self._failed) or not any(map(len, missing)):
                     return
-                follower.expect(list(map(len, self.missing)))
+                follower.expect(list(map(len, missing)))
         except NotRepeatable as error:
             self._withdraw(error.algorithm)
             raise
@@ -212,25 +214,37 @@ class OpenSweep:
             self.held.check()
             raise
 
-    def _run(self, settings: Settings, backend: Backend, follower: Follower) -> None:
-        backend.refuse_too_large(self.sweep.cells, self.missing)
+    def _run(self, missing: Sequence[IntArray], settings: Settings, backend: Backend, follower: Follower) -> None:
+        backend.refuse_too_large(self.sweep.cells, missing)
         write_manifest(self.sweep.directory, self._manifest)
-        with closing(Journal(self.sweep.directory, self.stored.size)) as journal:
-            collect(self.sweep.cells, self.missing, settings, backend, follower, partial(self._take, journal))
+        with self._journal() as journal:
+            collect(self.sweep.cells, missing, settings, backend, follower, partial(self._take, journal))
 
     def _take(self, journal: Journal, result: BlockResult) -> None:
         self.held.check()
         journal.append(result.finished)
         self._failed |= {(result.position, failed.trial) for failed in result.failed}
 
+    @contextmanager
+    def _journal(self) -> Iterator[Journal]:
+        """The journal, open for more rows; those that it got are there in the end."""
+        with closing(Journal(self.sweep.directory, self.there.stored)) as journal:
+            try:
+                yield journal
+            finally:
+                self.there = replace(self.there, stored=journal.stored)
+
     def _withdraw(self, algorithm: str) -> None:
         """Take out the rows of a learner whose rows mean nothing, else they would forbid to sweep with a better one."""
         self.held.check()
-        withdraw(self.sweep.directory, {cell.cell_id for cell in self.sweep.cells if cell.spec.algorithm == algorithm})
+        cells = {cell.cell_id for cell in self.sweep.cells if cell.spec.algorithm == algorithm}
+        left = self.there.stored.without(cells)
+        write_journal(self.sweep.directory, left)
+        self.there = replace(self.there, stored=left)
         self.collect(asked_only=True)
 
     def collect(self, *, asked_only: bool) -> int:
-        """Write the tables from the journal and close the manifest.
+        """Write the tables from the rows that are there and close the manifest.
 
         Args:
             asked_only: whether trials beyond those that are asked for stay out of the tables.
@@ -238,11 +252,9 @@ class OpenSweep:
         Returns:
             number of trials that are missing.
         """
-        self.held.check()
-        stored = read_journal(self.sweep.directory)
-        limits = self.sweep.limits(stored) if asked_only else None
-        write_tables(self.held, self._manifest, self.sweep.cells, stored, limits)
-        return sum(map(len, self.sweep.missing(stored)))
+        there = self.there
+        write_tables(self.held, self._manifest, self.sweep.cells, there.stored, there.limits, asked_only=asked_only)
+        return sum(map(len, there.missing))
 
 
 def warn_of_damage(stored: Stored, watch: Watch, fate: str) -> None:

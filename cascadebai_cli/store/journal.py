@@ -10,7 +10,7 @@ there was a column has no value for it. A journal with a column that this versio
 import os
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -118,6 +118,11 @@ class Stored:
                 values[place] = unpack(values[place])
             yield TrialRow(*values)
 
+    def without(self, cell_ids: Collection[str]) -> "Stored":
+        """The same without the rows of some cells, of which none has a size in bytes any more."""
+        gone = [number for number, cell_id in enumerate(self.cell_ids) if cell_id in cell_ids]
+        return replace(self, rows=self.rows[~np.isin(self.rows["cell"], gone)], size=0)
+
     def missing(self, cell_id: str, trials: int) -> IntArray:
         """Trials below `trials` that a cell lacks, ascending."""
         there = self.of(cell_id)["trial"]
@@ -152,15 +157,15 @@ def _refuse_unknown_columns(path: Path, names: Collection[str]) -> None:
         )
 
 
-def withdraw(directory: Path, cell_ids: Collection[str]) -> None:
-    """Take the rows of some cells out of the journal.
+def write_journal(directory: Path, rows: Iterable[TrialRow]) -> None:
+    """Write a journal that holds these rows and no others.
 
     Raises:
-        CascadeError: if it cannot be written anew; then it is as it was.
+        CascadeError: if that is not possible; a journal that was there is as it was.
     """
-    path, stored = directory / JOURNAL, read_journal(directory)
+    path = directory / JOURNAL
     with writing_to(path):
-        replace_file(path, (encode(row) for row in stored if row.cell_id not in cell_ids))
+        replace_file(path, map(encode, rows))
 
 
 def seconds_of(trials: int, rows: NDArray[Any]) -> float | None:
@@ -181,10 +186,14 @@ def repeats(rows: NDArray[Any]) -> BoolArray:
 
 
 class _Reader:
-    """Reads lines, numbers the cells in the order of their first row."""
+    """Reads lines and packs rows, and numbers the cells in the order of their first row.
 
-    def __init__(self) -> None:
-        self.cells: dict[str, int] = {}
+    Args:
+        known: cells that have a number already.
+    """
+
+    def __init__(self, known: Iterable[str] = ()) -> None:
+        self.cells = {cell_id: number for number, cell_id in enumerate(known)}
         self.damaged = self.size = 0
         self.unknown: dict[str, None] = {}
 
@@ -201,9 +210,9 @@ class _Reader:
             if row is None:
                 self.damaged += 1
             else:
-                yield self._compact(row)
+                yield self.packed(row)
 
-    def _compact(self, row: TrialRow) -> tuple[Any, ...]:
+    def packed(self, row: TrialRow) -> tuple[Any, ...]:
         values: list[Any] = [self.cells.setdefault(row.cell_id, len(self.cells)), *row[1 : 1 + len(CODES)]]
         for place, pack in _PACK:
             values[place] = pack(values[place])
@@ -215,21 +224,28 @@ class Journal:
 
     Args:
         directory: the result directory.
-        size: where the last complete line ends; a torn line behind it is cut off.
+        stored: what it holds; a torn line behind the last complete one is cut off.
 
     Raises:
         CascadeError: if it cannot be opened.
     """
 
-    def __init__(self, directory: Path, size: int) -> None:
-        self.path, self.size = directory / JOURNAL, size
+    def __init__(self, directory: Path, stored: Stored) -> None:
+        self.path, self.size = directory / JOURNAL, stored.size
         with writing_to(self.path):
             self._handle = open_to_write(self.path)
-            os.ftruncate(self._handle, size)
-            os.lseek(self._handle, size, os.SEEK_SET)
+            os.ftruncate(self._handle, self.size)
+            os.lseek(self._handle, self.size, os.SEEK_SET)
         self._synced = time.monotonic()
+        self._stored, self._reader, self._rows = stored, _Reader(stored.cell_ids), [stored.rows]
 
-    def append(self, rows: Iterable[TrialRow]) -> None:
+    @property
+    def stored(self) -> Stored:
+        """What the journal holds now, with the rows that were added; nothing is read again."""
+        rows = each_once(np.concatenate(self._rows))
+        return Stored(tuple(self._reader.cells), rows, self._stored.damaged, self.size)
+
+    def append(self, rows: Sequence[TrialRow]) -> None:
         """Add rows; after an error the journal ends where it ended before.
 
         Raises:
@@ -243,6 +259,7 @@ class Journal:
                 os.ftruncate(self._handle, self.size)
                 raise
         self.size += len(data)
+        self._rows.append(np.fromiter(map(self._reader.packed, rows), dtype=ROW))
         if time.monotonic() - self._synced > SYNC_SECONDS:
             self.sync()
 

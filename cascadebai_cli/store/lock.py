@@ -1,17 +1,17 @@
 """One writer at a time for a directory."""
 
-import json
 import os
 import platform
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from errno import EACCES, EAGAIN, EBUSY, EINVAL, ENOLCK, ENOSYS, EOPNOTSUPP, EXDEV
 from itertools import count
 from pathlib import Path
 
 from cascadebai_cli.errors import CascadeError, ConfigError
-from cascadebai_cli.store.columns import FAILURES, JOURNAL, LOCK, MANIFEST, OWNER, SUMMARY_CSV, TIMINGS_CSV, TRIALS_CSV
+from cascadebai_cli.store.columns import LOCK, OWNER
 from cascadebai_cli.store.files import make_directory, open_to_write, reading, writing_to
+from cascadebai_cli.store.manifest import Earlier
 
 # --- One writer where the file system has no locks: a file that says which process writes ---------------------------
 
@@ -139,7 +139,7 @@ def only_writer(directory: Path) -> Iterator[Held]:
     with writing_to(directory):
         handle = open_to_write(directory / LOCK)
     try:
-        with owning(directory) if not _locked(handle, directory) else _nothing():
+        with owning(directory) if not _locked(handle, directory) else nullcontext():
             with reading(directory / LOCK) as file:
                 predecessor = gone(file.read(1000).decode(errors="replace"))
             held = Held(directory, handle, predecessor)
@@ -161,11 +161,6 @@ def _signed(handle: int, directory: Path) -> Iterator[None]:
     finally:
         with suppress(OSError):
             os.ftruncate(handle, 0)
-
-
-@contextmanager
-def _nothing() -> Iterator[None]:
-    yield
 
 
 def _locked(handle: int, directory: Path) -> bool:
@@ -197,39 +192,8 @@ def _locked(handle: int, directory: Path) -> bool:
 # --- Making room: an earlier result is moved, never deleted; what no sweep made is neither moved nor written to -----
 
 
-WRITTEN = (MANIFEST, JOURNAL, TRIALS_CSV, SUMMARY_CSV, TIMINGS_CSV, FAILURES)
-"""What a sweep writes, and what would be lost if the files of these names were somebody else's."""
-MARKS = {"config", "config_hash", "engine_version"}
-"""Keys that all manifests of sweeps have, and nobody else's."""
-
-
-def refuse_foreign(directory: Path) -> None:
-    """Refuse a directory with files of the names that a sweep writes, unless its manifest says that a sweep made it.
-
-    Raises:
-        ConfigError: if there are.
-    """
-    found = [name for name in WRITTEN if (directory / name).exists()]
-    if found and not _has_marks(directory / MANIFEST):
-        raise ConfigError(
-            f"{directory} holds a {found[0]}, but no {MANIFEST} that says that a sweep made it; nothing there is "
-            "touched: name another directory with --out"
-        )
-
-
-def _has_marks(path: Path) -> bool:
-    if not path.exists():
-        return False
-    with reading(path) as file:
-        try:
-            found = json.load(file)
-        except (ValueError, RecursionError):
-            return False
-    return isinstance(found, dict) and set(found) >= MARKS
-
-
 def move_aside(directory: Path) -> Path | None:
-    """Rename a result directory to `NAME.old1`, or the next that is free, and make an empty one in its place.
+    """Rename a result directory to `NAME.old1`, or the next that is free.
 
     Returns:
         where everything is now, `None` if no sweep was there.
@@ -238,8 +202,7 @@ def move_aside(directory: Path) -> Path | None:
         ConfigError: if somebody else made it, or the program runs inside it.
         CascadeError: if another sweep writes to the directory, or it cannot be moved.
     """
-    refuse_foreign(directory)
-    if not (directory / MANIFEST).exists():
+    if not Earlier(directory).is_there:
         return None
     place = directory.resolve()
     if Path.cwd().is_relative_to(place):
@@ -247,7 +210,6 @@ def move_aside(directory: Path) -> Path | None:
     with only_writer(directory), writing_to(directory):
         target = next(path for path in _beside(place) if not path.exists())
         _rename(place, target)
-    make_directory(place)
     return target
 
 

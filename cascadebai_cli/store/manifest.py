@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -19,7 +20,7 @@ from pydantic_core import ErrorDetails
 from cascadebai_cli.engines.simulate import ENGINES
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.own import plugin_code
-from cascadebai_cli.store.columns import MANIFEST, PLACE
+from cascadebai_cli.store.columns import FAILURES, JOURNAL, MANIFEST, PLACE, SUMMARY_CSV, TIMINGS_CSV, TRIALS_CSV
 from cascadebai_cli.store.files import reading, write_atomically
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.document import show
@@ -236,11 +237,6 @@ def write_manifest(directory: Path, manifest: Manifest, indent: int = 2) -> None
     write_atomically(directory / MANIFEST, [text, "\n"])
 
 
-def earlier_manifest(directory: Path) -> Manifest | None:
-    """The manifest of a directory, `None` if there is none; errors as for `read_manifest`."""
-    return read_manifest(directory) if (directory / MANIFEST).exists() else None
-
-
 def read_manifest(directory: Path) -> Manifest:
     """The manifest of a directory, which somebody may have edited.
 
@@ -249,7 +245,10 @@ def read_manifest(directory: Path) -> Manifest:
     """
     path = directory / MANIFEST
     with reading(path) as file:
-        content = file.read()
+        return _manifest(path, file.read())
+
+
+def _manifest(path: Path, content: bytes) -> Manifest:
     try:
         found = json.loads(content)
         if HALF.search(content):
@@ -267,6 +266,69 @@ def _fault(error: ErrorDetails) -> str:
     if error["type"] == "missing":
         return f"key {key} is missing, as in no manifest of a sweep; {ELSEWHERE}"
     return f"{key}: {show(error['input'])} is not {_KINDS.get(error['type'], 'valid')}; {ANEW}"
+
+
+# --- What a directory has before a sweep writes to it; nothing of what no sweep made is written to ------------------
+
+
+WRITTEN = (MANIFEST, JOURNAL, TRIALS_CSV, SUMMARY_CSV, TIMINGS_CSV, FAILURES)
+"""What a sweep writes, and what would be lost if the files of these names were somebody else's."""
+_MARKS = {"config", "config_hash", "engine_version"}
+"""Keys that all manifests of sweeps have, and nobody else's."""
+
+
+class Earlier:
+    """The manifest that a directory has at this moment, if any; the file is read once.
+
+    Raises:
+        ConfigError: if the directory has files of the names that a sweep writes, and no manifest that says that a
+            sweep made it.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._path = directory / MANIFEST
+        self._content, self._state = b"", _state(self._path)
+        if self.is_there:
+            with reading(self._path) as file:
+                self._content = file.read()
+        found = [name for name in WRITTEN if (directory / name).exists()]
+        if found and not _has_marks(self._content):
+            raise ConfigError(
+                f"{directory} holds a {found[0]}, but no {MANIFEST} that says that a sweep made it; nothing there is "
+                "touched: name another directory with --out"
+            )
+
+    @property
+    def is_there(self) -> bool:
+        """Whether there is a manifest."""
+        return self._state is not None
+
+    @property
+    def is_current(self) -> bool:
+        """Whether nobody has changed the file since."""
+        return self._state == _state(self._path)
+
+    @cached_property
+    def manifest(self) -> Manifest | None:
+        """The manifest, `None` if there is none; errors as for `read_manifest`."""
+        return _manifest(self._path, self._content) if self.is_there else None
+
+
+def _state(path: Path) -> tuple[int, ...] | None:
+    """What is another number once a file was written to or replaced; `None` if there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+
+def _has_marks(content: bytes) -> bool:
+    try:
+        found = json.loads(content)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(found, dict) and set(found) >= _MARKS
 
 
 # --- Whether rows may join those of another sweep: what they depend on must be the same -----------------------------

@@ -1,6 +1,6 @@
 """`summary.csv`, and the writing of all tables."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,28 +8,35 @@ import numpy as np
 import pandas as pd
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.model.problem import FloatArray
-from cascadebai_cli.store.columns import CELL, SUMMARY_CSV, TABLES, TIMINGS_CSV, TRIALS_CSV
+from cascadebai_cli.model.problem import BoolArray, FloatArray
+from cascadebai_cli.store.columns import CELL, STATUSES, SUMMARY_CSV, TABLES, TIMINGS_CSV, TRIALS_CSV
 from cascadebai_cli.store.files import AGAIN, write_atomically
-from cascadebai_cli.store.intervals import Limits, binomial_interval, limits_of, mean_interval, trials_of
+from cascadebai_cli.store.intervals import Limits, binomial_interval, mean_interval
 from cascadebai_cli.store.journal import Stored
 from cascadebai_cli.store.lock import Held
 from cascadebai_cli.store.manifest import Manifest, now, write_manifest
-from cascadebai_cli.store.trials import CHUNK, InGrid, read_table, read_trials, write_timings, write_trials
+from cascadebai_cli.store.trials import (
+    CHUNK,
+    InGrid,
+    cell_values,
+    read_table,
+    read_trials,
+    rows_below,
+    write_timings,
+    write_trials,
+)
 
 # --- ----------------------------------------------------------------------------------------------------------------
 #
 # `summary.csv`, one row a cell (how many steps, how sure, how often wrong): computed, written, read and checked.
 
 
-def write_summary(directory: Path) -> str:
-    """Write `summary.csv` from `trials.csv`, give its SHA-256; errors as for `summarise_file` and for writing."""
-    return write_atomically(directory / SUMMARY_CSV, [summary_text(directory)])
+_CAPPED = STATUSES.index("capped")
 
 
 def summary_text(directory: Path) -> str:
     """What `summary.csv` holds if it follows from `trials.csv`; errors as for `summarise_file`."""
-    return summarise_file(directory / TRIALS_CSV).to_csv(index=False, lineterminator="\n")
+    return _text(summarise_file(directory / TRIALS_CSV))
 
 
 def summarise_file(path: Path, chunk: int = CHUNK) -> pd.DataFrame:
@@ -52,6 +59,10 @@ def summarise(trials: pd.DataFrame) -> pd.DataFrame:
     return TABLES[SUMMARY_CSV].frame(_rows(trials))
 
 
+def _text(summary: pd.DataFrame) -> str:
+    return summary.to_csv(index=False, lineterminator="\n")
+
+
 def _rows(trials: pd.DataFrame) -> Iterator[dict[str, Any]]:
     """One row a cell; the columns are arrays, as a table for each of many cells takes its time."""
     codes, _ = pd.factorize(trials["cell_id"])
@@ -64,12 +75,25 @@ def _rows(trials: pd.DataFrame) -> Iterator[dict[str, Any]]:
     budget, right = (trials[name].to_numpy()[order] if name in trials else None for name in ("budget", "right"))
     for head, start, end in zip(heads, starts, [*starts, len(order)][1:], strict=True):
         cell = slice(start, end)
-        yield {
-            **head,
-            **_means(steps[cell], observations[cell]),
-            **_errors(int(stopped[cell].sum()), int(wrong[cell].sum()), end - start),
-            **({} if budget is None or right is None else _right(int(budget[start]), right[cell].astype(float))),
-        }
+        further = {} if budget is None or right is None else _right(int(budget[start]), right[cell].astype(float))
+        yield {**head, **_statistics(steps[cell], observations[cell], stopped[cell], wrong[cell]), **further}
+
+
+def _rows_of_stored(cells: Iterable[InGrid], stored: Stored, shown: Limits | None) -> Iterator[dict[str, Any]]:
+    """The same from packed rows, for the cells that have any."""
+    for cell in cells:
+        rows = rows_below(stored, cell, shown)
+        if not len(rows):
+            continue
+        stopped = rows["status"] != _CAPPED
+        steps, observations, right = (rows[name].astype(float) for name in ("steps", "observations", "right"))
+        further = {} if cell.budget is None else _right(cell.budget, right)
+        wrong = (rows["correct"] == 0) & stopped
+        yield {**cell_values(cell), **_statistics(steps, observations, stopped, wrong), **further}
+
+
+def _statistics(steps: FloatArray, observations: FloatArray, stopped: BoolArray, wrong: BoolArray) -> dict[str, Any]:
+    return {**_means(steps, observations), **_errors(int(stopped.sum()), int(wrong.sum()), len(steps))}
 
 
 def _right(budget: int, right: FloatArray) -> dict[str, Any]:
@@ -113,7 +137,9 @@ def read_summary(path: Path) -> pd.DataFrame:
 # --- The tables of a result directory, made from its journal --------------------------------------------------------
 
 
-def write_tables(held: Held, manifest: Manifest, cells: Sequence[InGrid], stored: Stored, shown: Limits | None) -> bool:
+def write_tables(
+    held: Held, manifest: Manifest, cells: Sequence[InGrid], stored: Stored, limits: Limits, *, asked_only: bool
+) -> int:
     """Write the tables and close the manifest.
 
     Args:
@@ -121,24 +147,26 @@ def write_tables(held: Held, manifest: Manifest, cells: Sequence[InGrid], stored
         manifest: of its sweep.
         cells: in the order of the grid.
         stored: the rows.
-        shown: trials with these numbers and above stay out of the tables; none do by default.
+        limits: the number of trials of each cell.
+        asked_only: whether trials with these numbers and above stay out of the tables.
 
     Returns:
-        whether no trial of the config is missing.
+        how many trials of the config are missing.
 
     Raises:
         CascadeError: if a file cannot be written, or the directory is not there any more.
     """
     held.check()
+    shown = limits if asked_only else None
     digest = write_trials(held.directory, cells, stored, shown)
     held.check()
+    summary = TABLES[SUMMARY_CSV].frame(_rows_of_stored(cells, stored, shown))
     tables = {
         TIMINGS_CSV: write_timings(held.directory, cells, stored, shown),
-        SUMMARY_CSV: write_summary(held.directory),
+        SUMMARY_CSV: write_atomically(held.directory / SUMMARY_CSV, [_text(summary)]),
     }
     held.check()
-    limits = limits_of(trials_of(manifest.config), stored, (cell.cell_id for cell in cells))
-    complete = not any(len(stored.missing(cell_id, trials)) for cell_id, trials in limits.items())
-    end = {"end": manifest.end or now(), "complete": complete, "rows_sha256": digest, "tables": tables}
+    missing = sum(len(stored.missing(cell_id, trials)) for cell_id, trials in limits.items())
+    end = {"end": manifest.end or now(), "complete": not missing, "rows_sha256": digest, "tables": tables}
     write_manifest(held.directory, manifest.model_copy(update=end))
-    return complete
+    return missing

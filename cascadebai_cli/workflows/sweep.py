@@ -1,10 +1,8 @@
 """The verbs `sweep`, its `--status`, and `merge`."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +10,16 @@ import pandas as pd
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.running.runner import Backend, following, repeat_command
-from cascadebai_cli.running.sweep import WHOLE, OpenSweep, Shard, Sweep, shard_of, warn_of_damage
+from cascadebai_cli.running.sweep import WHOLE, OpenSweep, Shard, Sweep, There, shard_of, warn_of_damage
 from cascadebai_cli.running.watch import SILENT, Watch
 from cascadebai_cli.store.columns import FAILURES, JOURNAL, PLACE, STATUSES, Shown, printed
 from cascadebai_cli.store.intervals import limits_of, relative_half_width, trials_of
-from cascadebai_cli.store.journal import Journal, Stored, read_journal, seconds_of
-from cascadebai_cli.store.lock import WRITTEN, move_aside, only_writer
-from cascadebai_cli.store.manifest import Manifest, grid_of, read_manifest, write_manifest
+from cascadebai_cli.store.journal import Stored, read_journal, seconds_of, write_journal
+from cascadebai_cli.store.lock import move_aside, only_writer
+from cascadebai_cli.store.manifest import WRITTEN, Manifest, grid_of, read_manifest, write_manifest
 from cascadebai_cli.store.merge import merged_manifest, merged_rows
 from cascadebai_cli.store.summary import write_tables
-from cascadebai_cli.store.trials import CHUNK
+from cascadebai_cli.store.trials import rows_below
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.config import NOTHING_GIVEN, Given, check_rows, read_study
 from cascadebai_cli.text.numbers import NO_NUMBER, count, duration, is_missing, percent
@@ -113,13 +111,12 @@ def missing(request: Request) -> Missing:
         ConfigError: if the config is not usable, or the directory holds trials of another one.
     """
     task = request.sweep()
-    stored = task.stored()
-    counts = [len(trials) for trials in task.missing(stored)]
-    limits = task.limits(stored)
+    there = task.there()
+    counts = [len(trials) for trials in there.missing]
     found = zip(task.cells, counts, strict=True)
-    cells = tuple((cell, trials, limits[cell.cell_id]) for cell, trials in found if trials)
-    seconds = seconds_of(sum(counts), stored.rows) if cells else None
-    return Missing(cells, len(task.cells), task.wanted(stored), seconds)
+    cells = tuple((cell, trials, there.limits[cell.cell_id]) for cell, trials in found if trials)
+    seconds = seconds_of(sum(counts), there.stored.rows) if cells else None
+    return Missing(cells, len(task.cells), there.wanted, seconds)
 
 
 def only_tables(request: Request, *, watch: Watch = SILENT) -> Swept:
@@ -136,8 +133,8 @@ def only_tables(request: Request, *, watch: Watch = SILENT) -> Swept:
     task = request.sweep()
     if not (task.directory / JOURNAL).exists():
         raise ConfigError(f"{task.directory} holds no {JOURNAL} to collect from; sweep first, or give another --out")
-    with task.opened() as opened:
-        warn_of_damage(opened.stored, watch, "is missing")
+    with task.hold() as opened:
+        warn_of_damage(opened.there.stored, watch, "is missing")
         asked = request.given.trials is not None or not isinstance(task.study.trials, int)
         return Swept(task.directory, opened.collect(asked_only=asked))
 
@@ -191,7 +188,7 @@ def sweep_task(
     if moved:
         watch.remark(f"the earlier result is now in {moved}")
     try:
-        with task.opened() as opened:
+        with task.hold() as opened:
             counts = list(map(len, opened.missing))
             _announce(opened, sum(counts), watch)
             with following(watch, task.cells, counts, repeat=repeat, log=task.directory / FAILURES) as follower:
@@ -206,9 +203,8 @@ def sweep_task(
 
 
 def _announce(opened: OpenSweep, to_run: int, watch: Watch) -> None:
-    wanted = opened.sweep.wanted(opened.stored)
-    warn_of_damage(opened.stored, watch, "runs again")
-    extra = opened.rows_beyond
+    wanted, extra = opened.there.wanted, opened.there.rows_beyond
+    warn_of_damage(opened.there.stored, watch, "runs again")
     if extra:
         watch.remark(
             f"{count(extra)} rows of trials beyond those that are asked for are kept in the journal and not shown in "
@@ -240,9 +236,8 @@ def status(request: Request) -> SweepStatus:
     Raises:
         ConfigError: if the config is not usable, or the directory holds trials of another one.
     """
-    task = request.sweep()
-    stored = task.stored()
-    cells = pd.DataFrame([{**_place(cell), **numbers} for cell, numbers in _numbers(task, stored)])
+    there = request.sweep().there()
+    cells = pd.DataFrame([{**_place(cell), **numbers} for cell, numbers in _numbers(there)])
     columns: list[str | Shown] = [
         "done",
         "of",
@@ -252,7 +247,7 @@ def status(request: Request) -> SweepStatus:
         Shown("time left", _time_left),
     ]
     left = cells["of"] - cells["done"]
-    seconds = seconds_of(int(left.sum()), stored.rows)
+    seconds = seconds_of(int(left.sum()), there.stored.rows)
     return SweepStatus(printed(cells, PLACE, columns), len(cells), int((left == 0).sum()), seconds)
 
 
@@ -260,12 +255,10 @@ def _place(cell: object) -> dict[str, Any]:
     return {name: getattr(cell, name) for name in PLACE}
 
 
-def _numbers(task: Sweep, stored: Stored) -> Iterator[tuple[object, dict[str, Any]]]:
-    limits = task.limits(stored)
-    for position, (cell, missing) in enumerate(zip(task.cells, task.missing(stored), strict=True)):
-        of = task.shard.share(position, limits[cell.cell_id])
-        rows = stored.of(cell.cell_id)
-        here = rows[rows["trial"] < limits[cell.cell_id]]
+def _numbers(there: There) -> Iterator[tuple[object, dict[str, Any]]]:
+    for position, (cell, missing) in enumerate(zip(there.sweep.cells, there.missing, strict=True)):
+        of = there.sweep.shard.share(position, there.limits[cell.cell_id])
+        here = rows_below(there.stored, cell, there.limits)
         yield (
             cell,
             {
@@ -324,13 +317,10 @@ def merge(directories: Sequence[Path], *, out: Path, watch: Watch = SILENT) -> M
     with only_writer(out) as held:
         _refuse_used(out)
         write_manifest(out, manifest)
-        with closing(Journal(out, 0)) as journal:
-            rows = iter(stored)
-            while chunk := list(islice(rows, CHUNK)):
-                journal.append(chunk)
-        limits = limits_of(trials_of(manifest.config), stored, (cell.cell_id for cell in cells))
-        write_tables(held, manifest, cells, stored, None if isinstance(manifest.config["trials"], int) else limits)
-    missing = sum(len(stored.missing(cell_id, trials)) for cell_id, trials in limits.items())
+        write_journal(out, stored)
+        trials = trials_of(manifest.config)
+        limits = limits_of(trials, stored, (cell.cell_id for cell in cells))
+        missing = write_tables(held, manifest, cells, stored, limits, asked_only=not isinstance(trials, int))
     return Merged(out, len(stored.rows), missing)
 
 

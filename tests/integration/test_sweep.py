@@ -13,10 +13,14 @@ from pathlib import Path
 import psutil
 import pytest
 from cases import mostly_slow
-from sweeps import call, finished, start, sweep, tables
+from sweeps import call, finished, start, sweep, tables, write_config
 
+from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.running import worker
 from cascadebai_cli.store.journal import read_journal
+from cascadebai_cli.store.manifest import Earlier
+from cascadebai_cli.store.summary import summary_text
+from cascadebai_cli.workflows.sweep import Request
 
 LONG = """\
 seed: 5
@@ -53,6 +57,47 @@ def test_number_of_processes_does_not_matter(config, tmp_path, expected):
     for jobs in (1, 2, 4):
         assert call("sweep", config, "--out", tmp_path / str(jobs), "--n-jobs", jobs, "--quiet").code == 0
         assert tables(tmp_path / str(jobs)) == expected
+
+
+OPENS = """
+import sys
+from collections import Counter
+from cascadebai_cli.cli.app import main
+
+opened = Counter()
+sys.addaudithook(lambda event, args: event == "open" and opened.update([str(args[0]).rpartition("/")[2]]))
+try:
+    main(sys.argv[1:])
+finally:
+    print(*(f"{name}={opened[name]}" for name in ("trials.journal", "manifest.json", "trials.csv")))
+"""
+"""A command line in a process of its own, as no audit hook is ever taken off again."""
+
+
+@pytest.mark.parametrize("option", ["--quiet", "--status", "--dry-run", "--collect"])
+@pytest.mark.parametrize("trials", ["6", "{relative_error: 0.9, at_least: 3, at_most: 6}"])
+def test_the_journal_and_the_manifest_are_read_once_where_nothing_is_left_to_do(tmp_path, option, trials):
+    config = write_config(tmp_path, trials)
+    assert sweep(config, tmp_path / "out").code == 0
+    line = ("sweep", config, "--out", tmp_path / "out", "--backend", "sequential", option)
+    done = subprocess.run([sys.executable, "-c", OPENS, *map(str, line)], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "trials.journal=1 manifest.json=1 trials.csv=0"
+
+
+def test_a_manifest_that_another_sweep_wrote_meanwhile_is_read_again(config, tmp_path):
+    task = Request(config, tmp_path / "out").sweep()
+    earlier = Earlier(task.directory)
+    assert sweep(config, task.directory, "--seed", 9).code == 0
+    with pytest.raises(ConfigError, match="seed is 9 there and 5 here"):
+        task.there(earlier)
+
+
+def test_the_summary_follows_from_the_table_of_trials(tmp_path):
+    asked = "budget: [20, 50]\nlearners: [{name: U, algorithm: uniform}]"
+    for name, extra in {"capped": "max_steps: 40", "budget": asked, "plain": ""}.items():
+        config, out = write_config(tmp_path, extra=extra), tmp_path / name
+        assert sweep(config, out).code == 0
+        assert (out / "summary.csv").read_text() == summary_text(out)
 
 
 def test_a_second_run_changes_nothing_and_runs_nothing(config, tmp_path, expected, monkeypatch):

@@ -9,8 +9,8 @@ from sweeps import CONFIG
 from cascadebai_cli.engines.simulate import ENGINES
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.store.manifest import (
+    Earlier,
     Manifest,
-    earlier_manifest,
     new_manifest,
     read_manifest,
     refuse_mixing,
@@ -173,7 +173,21 @@ def test_a_manifest_is_read_as_written_and_says_where_rows_come_from(tmp_path):
 
 @pytest.mark.parametrize("content", [b"{", b"5", b"[]", b"null", b"\xff\xfe", b'{"cells": 5}', b'{"cells": {"a": 1}}'])
 def test_no_manifest_is_none_and_a_broken_one_an_error(tmp_path, content):
-    assert earlier_manifest(tmp_path) is None
+    assert Earlier(tmp_path).manifest is None
     (tmp_path / "manifest.json").write_bytes(content)
     with pytest.raises(ConfigError, match=r"manifest\.json: .*; sweep into another directory"):
-        earlier_manifest(tmp_path)
+        read_manifest(tmp_path)
+    with pytest.raises(ConfigError, match=r"holds a manifest\.json, but no manifest\.json that says that a sweep made"):
+        Earlier(tmp_path)
+
+
+def test_a_manifest_that_was_read_earlier_is_known_to_have_changed(tmp_path):
+    before = Earlier(tmp_path)
+    assert before.is_current
+    write_manifest(tmp_path, manifest_of(tmp_path, BASE))
+    assert not before.is_current
+    after = Earlier(tmp_path)
+    assert after.manifest == read_manifest(tmp_path)
+    assert after.is_current
+    write_manifest(tmp_path, manifest_of(tmp_path, BASE.replace("seed: 5", "seed: 6")))
+    assert not after.is_current

@@ -2,6 +2,7 @@
 
 import errno
 import os
+from contextlib import closing
 from zlib import crc32
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 from cascadebai_cli.errors import CascadeError, ConfigError
 from cascadebai_cli.store.columns import TrialRow
 from cascadebai_cli.store.files import write_atomically
-from cascadebai_cli.store.journal import JOURNAL, Journal, decode, encode, read_journal, withdraw
+from cascadebai_cli.store.journal import JOURNAL, Journal, decode, encode, read_journal, write_journal
 from cascadebai_cli.version import __version__
 
 ROWS = [
@@ -20,10 +21,10 @@ ROWS = [
 ]
 
 
-def write(directory, rows, size=0):
-    journal = Journal(directory, size)
-    journal.append(rows)
-    journal.close()
+def write(directory, rows):
+    with closing(Journal(directory, read_journal(directory))) as journal:
+        journal.append(rows)
+    return journal.stored
 
 
 def keys(stored):
@@ -60,7 +61,7 @@ def test_cut_at_any_byte_every_complete_row_and_no_other_is_read_and_more_can_fo
         stored = read_journal(tmp_path)
         complete = int((ends <= cut).sum())
         assert keys(stored) == [(row.cell_id, row.trial) for row in ROWS[:complete]], cut
-        write(tmp_path, ROWS[complete:], stored.size)
+        write(tmp_path, ROWS[complete:])
         assert (tmp_path / JOURNAL).read_bytes() == whole, cut
 
 
@@ -129,8 +130,6 @@ def test_columns_of_a_newer_version_are_named_and_nothing_is_cut_off(tmp_path, e
         f"{tmp_path / JOURNAL}: cascadebai {__version__} does not know column pages and column dwell, which it "
         "could not keep; use the newer version that wrote this file, or another directory"
     )
-    with pytest.raises(ConfigError):
-        withdraw(tmp_path, {"00112233445566aa"})
     assert (tmp_path / JOURNAL).read_bytes() == content
 
 
@@ -147,6 +146,23 @@ def test_a_trial_written_twice_counts_once(tmp_path):
     assert sorted(keys(stored)) == [(row.cell_id, row.trial) for row in ROWS]
 
 
+@pytest.mark.parametrize("torn", [b"", b"00112233445566aa,5,stopped,5,6,", b"damage\n"])
+def test_what_was_added_is_known_as_if_the_journal_were_read_again(tmp_path, torn):
+    (tmp_path / JOURNAL).write_bytes(encode(ROWS[1]) + torn)
+    for rows in ([ROWS[2], ROWS[0]], [], [ROWS[2], ROWS[2]._replace(trial=4)]):
+        known, again = write(tmp_path, rows), read_journal(tmp_path)
+        assert (known.cell_ids, known.damaged, known.size) == (again.cell_ids, again.damaged, again.size)
+        assert known.rows.tolist() == again.rows.tolist()
+
+
+def test_rows_of_a_cell_are_left_out_of_a_journal_that_is_written_anew(tmp_path):
+    stored = write(tmp_path, [*ROWS, ROWS[2]._replace(trial=3)])
+    write_journal(tmp_path, stored.without({ROWS[0].cell_id, "a cell without rows"}))
+    assert keys(read_journal(tmp_path)) == [(ROWS[2].cell_id, 0), (ROWS[2].cell_id, 3)]
+    write_journal(tmp_path, stored.without({ROWS[2].cell_id}))
+    assert keys(read_journal(tmp_path)) == keys(stored)[:2]
+
+
 def test_missing_trials_are_those_below_the_number_asked_for(tmp_path):
     cell = ROWS[0].cell_id
     write(tmp_path, [ROWS[0]._replace(trial=trial) for trial in (4, 0, 2, 9)])
@@ -157,7 +173,7 @@ def test_missing_trials_are_those_below_the_number_asked_for(tmp_path):
 def test_a_full_disk_in_the_middle_of_a_row_is_an_error_and_leaves_no_half_row(tmp_path, monkeypatch):
     write(tmp_path, ROWS[:1])
     before = (tmp_path / JOURNAL).read_bytes()
-    journal = Journal(tmp_path, len(before))
+    journal = Journal(tmp_path, read_journal(tmp_path))
     real, calls = os.write, []
 
     def full(handle, data):
@@ -170,6 +186,7 @@ def test_a_full_disk_in_the_middle_of_a_row_is_an_error_and_leaves_no_half_row(t
     with pytest.raises(CascadeError, match=r"cannot write to .*trials\.journal: No space left on device"):
         journal.append(ROWS[1:])
     journal.close()
+    assert keys(journal.stored) == keys(read_journal(tmp_path))
     assert len(calls) == 2
     assert (tmp_path / JOURNAL).read_bytes() == before
 
