@@ -239,8 +239,8 @@ class OpenSweep:
         self.held.check()
         cells = {cell.cell_id for cell in self.sweep.cells if cell.spec.algorithm == algorithm}
         left = self.there.stored.without(cells)
-        write_journal(self.sweep.directory, left)
-        self.there = replace(self.there, stored=left)
+        size = write_journal(self.sweep.directory, left)
+        self.there = replace(self.there, stored=replace(left, size=size))
         self.collect(asked_only=True)
 
     def collect(self, *, asked_only: bool) -> int:

@@ -119,9 +119,9 @@ class Stored:
             yield TrialRow(*values)
 
     def without(self, cell_ids: Collection[str]) -> "Stored":
-        """The same without the rows of some cells, of which none has a size in bytes any more."""
+        """The rows of all other cells, for a journal that is still to be written, of size 0 until then."""
         gone = [number for number, cell_id in enumerate(self.cell_ids) if cell_id in cell_ids]
-        return replace(self, rows=self.rows[~np.isin(self.rows["cell"], gone)], size=0)
+        return replace(self, rows=self.rows[~np.isin(self.rows["cell"], gone)], damaged=0, size=0)
 
     def missing(self, cell_id: str, trials: int) -> IntArray:
         """Trials below `trials` that a cell lacks, ascending."""
@@ -157,8 +157,11 @@ def _refuse_unknown_columns(path: Path, names: Collection[str]) -> None:
         )
 
 
-def write_journal(directory: Path, rows: Iterable[TrialRow]) -> None:
+def write_journal(directory: Path, rows: Iterable[TrialRow]) -> int:
     """Write a journal that holds these rows and no others.
+
+    Returns:
+        its size in bytes.
 
     Raises:
         CascadeError: if that is not possible; a journal that was there is as it was.
@@ -166,6 +169,7 @@ def write_journal(directory: Path, rows: Iterable[TrialRow]) -> None:
     path = directory / JOURNAL
     with writing_to(path):
         replace_file(path, map(encode, rows))
+        return path.stat().st_size
 
 
 def seconds_of(trials: int, rows: NDArray[Any]) -> float | None:

@@ -286,8 +286,7 @@ class Earlier:
     """
 
     def __init__(self, directory: Path) -> None:
-        self._path = directory / MANIFEST
-        self._content, self._state = b"", _state(self._path)
+        self._path, self._state, self._content = directory / MANIFEST, _state(directory / MANIFEST), b""
         if self.is_there:
             with reading(self._path) as file:
                 self._content = file.read()
@@ -315,7 +314,7 @@ class Earlier:
 
 
 def _state(path: Path) -> tuple[int, ...] | None:
-    """What is another number once a file was written to or replaced; `None` if there is none."""
+    """Numbers that change when a file is written to or replaced; `None` if there is none."""
     try:
         found = path.stat()
     except OSError:
