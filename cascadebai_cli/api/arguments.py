@@ -6,12 +6,12 @@ import re
 import sys
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import wraps
 from pathlib import Path
 from textwrap import fill
-from types import TracebackType
-from typing import TYPE_CHECKING, Annotated, Any, Self, TypeVar, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_origin
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
@@ -21,7 +21,7 @@ from cascadebai_cli.learners.protocol import Learner
 from cascadebai_cli.learners.registry import ALGORITHMS, find_algorithm
 from cascadebai_cli.model.problem import Instance
 from cascadebai_cli.options import Option, record_options
-from cascadebai_cli.running.watch import Tally
+from cascadebai_cli.running.watch import Watch
 from cascadebai_cli.study.config import Study, plain, study_of
 from cascadebai_cli.study.document import sentence, show
 from cascadebai_cli.study.learners import options_of
@@ -29,7 +29,7 @@ from cascadebai_cli.text.table import for_terminal
 from cascadebai_cli.workflows.run import Backend
 
 if TYPE_CHECKING:
-    from cascadebai_cli.running.worker import BlockResult
+    from cascadebai_cli.running.watch import Follower
 
 
 # --- Arguments of any kind, refused in sentences like those about a config ------------------------------------------
@@ -142,66 +142,53 @@ def _in_python(meaning: str) -> str:
 
 
 PACKAGE = __name__.partition(".")[0]
-PATIENCE, PAUSE = 2.0, 0.2
+_PATIENCE, _PAUSE = 2.0, 0.2
 """Seconds until the line appears, and between two changes of it."""
-WIDTH = 79
+_WIDTH = 79
 
 
-class Onlooker:
-    """A `Watch` for callers from Python.
+class Onlooker(Watch):
+    """Shows callers from Python what a workflow tells: warnings, and how far trials are; no remarks.
 
     Args:
         progress: whether to show how far the trials are; where somebody looks on, if `None`.
     """
 
     def __init__(self, progress: bool | None = None) -> None:
-        self._shows = _somebody_looks_on() if progress is None else progress
+        self._shows = sys.stderr is not None and (_somebody_looks_on() if progress is None else progress)
 
     def warn(self, text: str) -> None:
-        """A `UserWarning` at the line of the caller."""
+        """Give a `UserWarning` at the line of the caller."""
         warnings.warn(for_terminal(text.removeprefix("warning: ")), stacklevel=_level_of_the_caller())
 
-    def remark(self, text: str) -> None:
-        """Says nothing."""
-
-    def trials(self, missing: Sequence[int], so_far: Callable[[], str] | None = None) -> "Line":
-        """A line, written over and over."""
-        return Line(missing, self._shows, so_far)
+    def progress(self, run: "Follower") -> AbstractContextManager[Callable[[], None] | None]:
+        """Show a line, written over and over."""
+        return _line_of(run) if self._shows else super().progress(run)
 
 
-class Line(Tally):
-    """One line on stderr that says where the trials are; short runs have none, and it is gone at the end.
+@contextmanager
+def _line_of(run: "Follower") -> Iterator[Callable[[], None]]:
+    """One line on stderr that says how far a run is; short runs have none, and it is gone at the end."""
+    written, due = "", time.monotonic() + _PATIENCE
 
-    Args:
-        missing: number of trials to run of each cell.
-        shows: whether there is a line at all.
-        so_far: as for `Tally`.
-    """
-
-    def __init__(self, missing: Sequence[int], shows: bool = True, so_far: Callable[[], str] | None = None) -> None:
-        super().__init__(missing, so_far)
-        self._shows, self._written = shows and sys.stderr is not None, ""
-        self._next = time.monotonic() + PATIENCE
-
-    def update(self, result: "BlockResult") -> None:
-        """Count the trials of a block, and show it."""
-        super().update(result)
-        if self._shows and time.monotonic() >= self._next:
-            self._next = time.monotonic() + PAUSE
-            self._write(self.line(WIDTH))
-
-    def _write(self, text: str) -> None:
-        sys.stderr.write(f"\r{text.ljust(len(self._written))}")
+    def write(text: str) -> None:
+        nonlocal written
+        sys.stderr.write(f"\r{text.ljust(len(written))}")
         sys.stderr.flush()
-        self._written = text
+        written = text
 
-    def __enter__(self) -> Self:
-        return self
+    def show() -> None:
+        nonlocal due
+        if time.monotonic() >= due:
+            due = time.monotonic() + _PAUSE
+            write(run.line(_WIDTH))
 
-    def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
-        if self._written:
-            self._write("")
-            self._write("")
+    try:
+        yield show
+    finally:
+        if written:
+            write("")
+            write("")
 
 
 def _somebody_looks_on() -> bool:

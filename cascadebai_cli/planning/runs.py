@@ -11,8 +11,8 @@ from cascadebai_cli.learners.registry import LearnerSpec
 from cascadebai_cli.model.problem import CASCADING, FloatArray, IntArray
 from cascadebai_cli.planning.numbers import Cost, PageViews, cost, page_views
 from cascadebai_cli.planning.question import Question
-from cascadebai_cli.running.runner import Backend, collect, following
-from cascadebai_cli.running.watch import Watch
+from cascadebai_cli.running.runner import Backend, collect
+from cascadebai_cli.running.watch import Follower, Watch
 from cascadebai_cli.running.worker import Settings
 from cascadebai_cli.store.columns import TrialRow
 from cascadebai_cli.study.cells import Cell
@@ -190,7 +190,7 @@ def run_cells(
         so_far: says in a few words what the runs of each cell that have ended tell.
     """
     settings = Settings(seed, fail_fast=True, with_items=True)
-    with following(watch, cells, trials, so_far=so_far) as follower:
+    with Follower(watch, cells, trials, so_far=so_far).shown() as follower:
         collect(cells, [np.arange(number) for number in trials], settings, backend, follower)
     return None if follower.failed else follower.rows
 

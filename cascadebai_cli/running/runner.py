@@ -14,123 +14,14 @@ from typing import Any, Literal
 
 from cascadebai_cli.errors import CascadeError, ConfigError
 from cascadebai_cli.model.problem import IntArray
-from cascadebai_cli.running.blocks import BlockQueue, Patience, refuse_too_large
+from cascadebai_cli.running.blocks import BlockQueue, refuse_too_large
 from cascadebai_cli.running.cluster import connected, cores, run_tasks
 from cascadebai_cli.running.interrupts import interrupts_held, one_interrupt
-from cascadebai_cli.running.watch import Counter, Watch
-from cascadebai_cli.running.worker import Block, BlockResult, Failed, Settings, code_of, enter, run_checked
-from cascadebai_cli.store.columns import TrialRow
-from cascadebai_cli.store.files import open_to_write, writing_to
+from cascadebai_cli.running.watch import Follower, Watch, now_and_then
+from cascadebai_cli.running.worker import Block, BlockResult, Settings, code_of, enter, run_checked
 from cascadebai_cli.study.cells import Cell
 
-# --- Following a run: how far it is, and which trials raised, so that each can be repeated ---------------------------
-
-
-MOST_SHOWN = 10
-
-
-def repeat_command(config: Path, seed: int, given: Sequence[str], cell: Cell, trial: int) -> str:
-    """The command that runs exactly this trial.
-
-    Args:
-        config: file of the study.
-        seed: its root seed.
-        given: what was given on the command line, as far as it changes cells.
-        cell, trial: the trial.
-    """
-    words = ["cascadebai", "run", str(config), "--cell", cell.cell_id, *given]
-    return shlex.join([*words, "--trial", str(trial), "--seed", str(seed)])
-
-
-class Follower:
-    """Follows a run: shows how far it is, tells about the first trials that raised, and keeps where all came from.
-
-    Args:
-        watch: is told.
-        cells: cells of the grid.
-        progress: counts the trials.
-        fail: takes each trial that raised, in place of telling about it.
-        repeat: gives the command that runs a trial again, if there is one.
-        log: file for the tracebacks, none by default.
-
-    Attributes:
-        failed: how many trials raised.
-        rows: finished trials of each cell, unless a sink takes them; sorted at the end of `collect`.
-    """
-
-    def __init__(
-        self,
-        watch: Watch,
-        cells: Sequence[Cell],
-        progress: Counter,
-        fail: Callable[[Cell, Failed], None] | None = None,
-        repeat: Callable[[Cell, int], str] | None = None,
-        log: Path | None = None,
-    ) -> None:
-        self.watch, self._cells, self._progress = watch, cells, progress
-        self._fail, self._repeat, self._log = fail or self._tell, repeat, log
-        self.failed = 0
-        self.rows: list[list[TrialRow]] = [[] for _ in cells]
-
-    def expect(self, counts: Sequence[int]) -> None:
-        """So many more trials of each cell are about to run."""
-        self._progress.expect(counts)
-
-    def keep(self, result: BlockResult) -> None:
-        """Keep the rows of finished trials."""
-        self.rows[result.position] += result.finished
-
-    def update(self, result: BlockResult) -> None:
-        """Some more trials are done."""
-        self._progress.update(result)
-        for failed in result.failed:
-            self.failed += 1
-            self._fail(self._cells[result.position], failed)
-
-    def _tell(self, cell: Cell, failed: Failed) -> None:
-        text = f"trial {failed.trial} of {cell.label} (cell {cell.cell_id}) failed: {failed.error}"
-        text += f"; repeat it with: {self._repeat(cell, failed.trial)}" if self._repeat else ""
-        if self.failed <= MOST_SHOWN:
-            self.watch.warn(text)
-        if self._log is not None:
-            with writing_to(self._log), os.fdopen(open_to_write(self._log, os.O_APPEND), "ab") as file:
-                file.write(f"{text}\n{failed.trace}\n".encode(errors="backslashreplace"))
-
-
-@contextmanager
-def following(
-    watch: Watch,
-    cells: Sequence[Cell],
-    counts: Sequence[int],
-    *,
-    so_far: Callable[[list[list[TrialRow]]], str] | None = None,
-    fail: Callable[[Cell, Failed], None] | None = None,
-    repeat: Callable[[Cell, int], str] | None = None,
-    log: Path | None = None,
-) -> Iterator[Follower]:
-    """Follow a run until the end of the block, and then say how many trials raised; Ctrl-C disturbs no tidying up.
-
-    Args:
-        watch: is told.
-        cells: cells of the grid.
-        counts: how many trials of each are about to run.
-        so_far: tells in a few words what the rows of the trials that ended say.
-        fail: takes each trial that raised, in place of telling about it.
-        repeat: gives the command that runs a trial again, if there is one.
-        log: file for the tracebacks; those of an earlier run are removed.
-    """
-    if log is not None:
-        log.unlink(missing_ok=True)
-    follower: Follower
-    with one_interrupt(), watch.trials(counts, so_far and (lambda: so_far(follower.rows))) as progress:
-        follower = Follower(watch, cells, progress, fail, repeat, log)
-        yield follower
-    if follower.failed and not fail:
-        where = f"; all of them with their tracebacks: {log}" if log else ""
-        watch.warn(f"{follower.failed} trial{'s' * (follower.failed > 1)} failed{where}")
-
-
-# --- Running the missing trials of a sweep: in this process, on all cores, or on a dask cluster ---------------------
+# --- Running trials: in this process, on all cores, or on a dask cluster ---------------------
 
 
 BackendName = Literal["loky", "dask", "sequential"]
@@ -139,6 +30,8 @@ Work = Callable[[list[Block]], list[BlockResult]]
 TaskRunner = Callable[[Work, Iterator[list[Block]]], Generator[list[BlockResult], None, None]]
 
 
+_LISTEN_SECONDS = 1.0
+"""Between two looks whether no trial has ended for long."""
 SAFE_PATH = "PYTHONSAFEPATH"
 ADDRESS = re.compile(r"[a-z]+://(\[[^\]/]+\]|[^\s/:]+):[0-9]{1,5}")
 """Of a scheduler: protocol, host and port."""
@@ -195,6 +88,19 @@ class Backend:
         return 1 if self.name == "sequential" else int(effective_n_jobs(self.n_jobs))
 
 
+def repeat_command(config: Path, seed: int, given: Sequence[str], cell: Cell, trial: int) -> str:
+    """The command that runs exactly this trial.
+
+    Args:
+        config: file of the study.
+        seed: its root seed.
+        given: what was given on the command line, as far as it changes cells.
+        cell, trial: the trial.
+    """
+    words = ["cascadebai", "run", str(config), "--cell", cell.cell_id, *given]
+    return shlex.join([*words, "--trial", str(trial), "--seed", str(seed)])
+
+
 def collect(
     cells: Sequence[Cell],
     numbers: Sequence[IntArray],
@@ -219,7 +125,7 @@ def collect(
     """
     backend.refuse_too_large(cells, numbers)
     sink = sink or follower.keep
-    with closing(_results(cells, numbers, settings, backend, follower)) as results:
+    with one_interrupt(), closing(_results(cells, numbers, settings, backend, follower)) as results:
         for result in results:
             sink(result)
             follower.update(result)
@@ -235,16 +141,15 @@ def _results(
     work = partial(run_checked, code_of(cells), settings)
     with (
         _task_runner(backend, sum(map(len, numbers)), follower.watch) as (workers, run),
-        Patience(cells, follower.watch.remark) as patience,
+        now_and_then(_LISTEN_SECONDS, follower.listen),
     ):
         queue = BlockQueue(cells, numbers, workers)
         left = True
         while left:
-            with closing(run(work, patience.hand_out(queue))) as stream:
+            with closing(run(work, map(follower.hand_out, queue))) as stream:
                 for results in stream:
                     for result in results:
                         queue.learn(result)
-                        patience.take_back(result)
                     yield from results
             left = queue.deal_again()
 

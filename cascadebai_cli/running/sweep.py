@@ -12,8 +12,8 @@ import numpy as np
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.problem import IntArray
 from cascadebai_cli.running.interrupts import remove_leftovers
-from cascadebai_cli.running.runner import Backend, Follower, collect
-from cascadebai_cli.running.watch import Watch
+from cascadebai_cli.running.runner import Backend, collect
+from cascadebai_cli.running.watch import Follower, Watch
 from cascadebai_cli.running.worker import BlockResult, NotRepeatable, Settings
 from cascadebai_cli.store.columns import JOURNAL, TRIALS_CSV
 from cascadebai_cli.store.intervals import Limits, limits_of

@@ -1,129 +1,189 @@
-"""What is told while trials run, and counts of what came out."""
+"""How a workflow is followed: what it tells, how far its trials are, and which of them raise or take long."""
 
+import os
+import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from math import inf
-from typing import TYPE_CHECKING, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
 
 from cascadebai_cli.text.numbers import count, duration
 
 if TYPE_CHECKING:
-    from cascadebai_cli.running.worker import BlockResult
+    from cascadebai_cli.running.worker import Block, BlockResult, Failed
+    from cascadebai_cli.store.columns import TrialRow
+    from cascadebai_cli.study.cells import Cell
+
+    Rows = list[list[TrialRow]]
+    """Finished trials of each cell."""
 
 
-# --- What a workflow tells while it works; whoever calls it decides what becomes of that ----------------------------
-
-
-class Counter(Protocol):
-    """Takes in results of blocks, in the order in which they come."""
-
-    def update(self, result: "BlockResult") -> None:
-        """Some more trials are done."""
-
-    def expect(self, missing: Sequence[int]) -> None:
-        """So many more trials of each cell are about to run."""
-
-
-class Watch(Protocol):
-    """Follows a workflow."""
-
-    def warn(self, text: str) -> None:
-        """Something that the user must know, in one sentence."""
-
-    def remark(self, text: str) -> None:
-        """Something that the user may want to know, in one sentence."""
-
-    def trials(
-        self, missing: Sequence[int], so_far: Callable[[], str] | None = None
-    ) -> AbstractContextManager[Counter]:
-        """So many trials of each cell are about to run; `so_far` tells in a few words what those that ended say."""
-
-
-class _Deaf:
-    def update(self, result: "BlockResult") -> None:
-        pass
-
-    def expect(self, missing: Sequence[int]) -> None:
-        pass
-
-
-class Silent:
-    """A `Watch` that nobody looks at."""
-
-    def warn(self, text: str) -> None:
-        """Says nothing."""
-
-    def remark(self, text: str) -> None:
-        """Says nothing."""
-
-    def trials(
-        self, missing: Sequence[int], so_far: Callable[[], str] | None = None
-    ) -> AbstractContextManager[Counter]:
-        """Counts nothing."""
-        return nullcontext(_Deaf())
-
-
-SILENT = Silent()
-
-
-# --- Counting trials as their results come in, and where we are in words --------------------------------------------
-
-
-SAY_SECONDS = 0.5
-"""Between two looks at what the trials that ended say."""
 LINE_SECONDS = 10.0
-"""Between two lines that tell where we are, where they cannot be written over."""
+"""Between two lines that tell how far a run is, where they cannot be written over."""
+SILENT_SECONDS = 60.0
+"""Without an ended trial, until the cells in work are named."""
+_SAY_SECONDS = 0.5
+"""Between two looks at what the trials that ended say."""
+_MOST_TOLD = 10
+"""Failed trials that are told of; the log holds all."""
+_MOST_NAMED = 3
+"""Cells in work that are named."""
 
 
-class Tally:
-    """A `Counter` of trials and cells.
+class Watch:
+    """Takes what a workflow tells. This one shows nothing; the command line and Python have others."""
+
+    def warn(self, text: str) -> None:
+        """Take a sentence that the user must know."""
+
+    def remark(self, text: str) -> None:
+        """Take a sentence that the user may want to know."""
+
+    def progress(self, run: "Follower") -> AbstractContextManager[Callable[[], None] | None]:
+        """Show how far a run is until the end of the block; the function, if any, is called after each result."""
+        return nullcontext()
+
+
+SILENT = Watch()
+
+
+@contextmanager
+def now_and_then(seconds: float, act: Callable[[], None]) -> Iterator[None]:
+    """Call a function every so many seconds until the end of the block, in a thread of its own."""
+    ended = threading.Event()
+
+    def work() -> None:
+        while not ended.wait(seconds):
+            act()
+
+    threading.Thread(target=work, daemon=True).start()
+    try:
+        yield
+    finally:
+        ended.set()
+
+
+class Follower:
+    """Follows the trials of a run: counts them, keeps their rows, and tells of failed ones and of long silences.
 
     Args:
-        missing: number of trials to run of each cell.
-        so_far: tells in a few words what the trials that ended say.
+        watch: is told.
+        cells: cells of the grid.
+        counts: how many trials of each cell are about to run.
+        so_far: tells in a few words what the rows of the trials that ended say; then no cells are named in a silence.
+        fail: takes each trial that raised, in place of telling of it.
+        repeat: gives the command that runs a trial again, if there is one.
+        log: file that keeps where the errors came from, none by default.
+
+    Attributes:
+        trials, done, failed: how many trials there are, have ended, and have ended by an error.
+        rows: finished trials of each cell, unless a sink takes them; sorted when `collect` has ended.
     """
 
-    def __init__(self, missing: Sequence[int], so_far: Callable[[], str] | None = None) -> None:
-        self.trials = self.done = self.steps = self.cells_done = 0
-        self._left, self._known = [0] * len(missing), set[int]()
-        self.expect(missing)
+    def __init__(
+        self,
+        watch: Watch,
+        cells: "Sequence[Cell]",
+        counts: Sequence[int],
+        *,
+        so_far: "Callable[[Rows], str] | None" = None,
+        fail: "Callable[[Cell, Failed], None] | None" = None,
+        repeat: "Callable[[Cell, int], str] | None" = None,
+        log: Path | None = None,
+    ) -> None:
+        self.watch, self._cells, self._so_far = watch, cells, so_far
+        self._fail, self._repeat, self._log = fail or self._tell, repeat, log
+        self.rows: Rows = [[] for _ in cells]
+        self._show: Callable[[], None] | None = None
+        self.trials = self.done = self.failed = 0
+        self._steps = self._cells_done = 0
+        self._left, self._in_work, self._known = [0] * len(counts), Counter[int](), set[int]()
+        self.expect(counts)
         self._start = self._latest = time.monotonic()
-        self._so_far, self._said, self._said_at = so_far, "", -inf
+        self._said, self._said_at, self._named_at = "", -inf, -inf
 
-    def expect(self, missing: Sequence[int]) -> None:
+    @contextmanager
+    def shown(self) -> Iterator[Self]:
+        """Show how far the run is until the end of the block, then say how many trials failed."""
+        if self._log is not None:
+            self._log.unlink(missing_ok=True)  # that of an earlier run
+        with self.watch.progress(self) as self._show:
+            yield self
+        if self.failed and self._fail == self._tell:
+            where = f"; all of them with their tracebacks: {self._log}" if self._log else ""
+            self.watch.warn(f"{self.failed} trial{'s' * (self.failed > 1)} failed{where}")
+
+    def expect(self, counts: Sequence[int]) -> None:
         """Count so many more trials of each cell as to be done."""
-        for position, trials in enumerate(missing):
+        for position, trials in enumerate(counts):
             if trials:
                 self.trials += trials
-                self.cells_done -= position in self._known and self._left[position] == 0
+                self._cells_done -= position in self._known and self._left[position] == 0
                 self._known.add(position)
                 self._left[position] += trials
 
-    @property
-    def cells(self) -> int:
-        """Cells that had or have trials to run."""
-        return len(self._known)
+    def hand_out(self, blocks: "list[Block]") -> "list[Block]":
+        """Count the trials of a task as in work, and give it on."""
+        for block in blocks:
+            self._in_work[block.position] += len(block.trials)
+        return blocks
+
+    def keep(self, result: "BlockResult") -> None:
+        """Keep the rows of a block."""
+        self.rows[result.position] += result.finished
 
     def update(self, result: "BlockResult") -> None:
-        """Count the trials of a block; failed ones count as done."""
-        trials = len(result.finished) + len(result.failed)
-        self._left[result.position] -= trials
-        self.cells_done += self._left[result.position] == 0
-        self.done += trials
-        self._latest = time.monotonic()
-        self.steps += sum(row.steps for row in result.finished)
+        """Count the trials of a block, those that failed as done, and tell of them."""
+        ended = len(result.finished) + len(result.failed)
+        self._in_work[result.position] -= ended + len(result.paused)
+        self._left[result.position] -= ended
+        self._cells_done += self._left[result.position] == 0
+        self.done += ended
+        self._steps += sum(row.steps for row in result.finished)
+        if ended or not result.paused:
+            self._latest = time.monotonic()
+        if self._show:
+            self._show()
+        for failed in result.failed:
+            self.failed += 1
+            self._fail(self._cells[result.position], failed)
+
+    def _tell(self, cell: "Cell", failed: "Failed") -> None:
+        text = f"trial {failed.trial} of {cell.label} (cell {cell.cell_id}) failed: {failed.error}"
+        text += f"; repeat it with: {self._repeat(cell, failed.trial)}" if self._repeat else ""
+        if self.failed <= _MOST_TOLD:
+            self.watch.warn(text)
+        if self._log is not None:
+            _append(self._log, f"{text}\n{failed.trace}\n")
+
+    def listen(self) -> None:
+        """Remark once on each silence that is long."""
+        silent = time.monotonic() - self._latest
+        if silent >= SILENT_SECONDS and self._named_at != self._latest and self._so_far is None:
+            self._named_at = self._latest
+            self.watch.remark(self._in_silence(silent))
+
+    def _in_silence(self, seconds: float) -> str:
+        cells = [self._cells[position] for position, trials in sorted(dict(self._in_work).items()) if trials > 0]
+        names = [cell.label for cell in cells[:_MOST_NAMED]]
+        names += [f"{len(cells) - _MOST_NAMED} more"] * (len(cells) > _MOST_NAMED)
+        capped = all(cell.max_steps for cell in cells)
+        remedy = "" if capped else "; max_steps, or --max-steps N, caps the steps of a trial"
+        return f"no trial ended for {seconds:.0f} s; in work: {'; '.join(names)}{remedy}"
 
     def line(self, width: float = inf) -> str:
-        """Where we are, in one line; what matters least goes first where it is too long."""
+        """Where the run is, in one line; what matters least goes first where it is too long."""
         seconds = max(time.monotonic() - self._start, 1e-9)
         trials = f"{count(self.done)} of {count(self.trials)} trials"
-        cells = f"{count(self.cells_done)} of {count(self.cells)} cells"
+        cells = f"{count(self._cells_done)} of {count(len(self._known))} cells"
         left = f"time left {self._time_left()}"
         said = self._what_they_say()
         lines = (
             *([f"{trials}, {left}; so far: {said}", f"{left}; so far: {said}"] if said else []),
-            f"{trials}, {cells}, {self.steps / seconds:.2g} steps/s, {left}",
+            f"{trials}, {cells}, {self._steps / seconds:.2g} steps/s, {left}",
             f"{trials}, {cells}, {left}",
             f"{trials}, {left}",
         )
@@ -131,9 +191,9 @@ class Tally:
 
     def _what_they_say(self) -> str:
         """What the trials that ended say, worked out now and then."""
-        due = self.done == self.trials or time.monotonic() - self._said_at > SAY_SECONDS
+        due = self.done == self.trials or time.monotonic() - self._said_at > _SAY_SECONDS
         if self._so_far and self.done and due:
-            self._said, self._said_at = self._so_far(), time.monotonic()
+            self._said, self._said_at = self._so_far(self.rows), time.monotonic()
         return self._said
 
     def _time_left(self) -> str:
@@ -145,3 +205,10 @@ class Tally:
         if silent > max(LINE_SECONDS, seconds / 2):
             return f"unknown (no trial ended for {duration(silent)})"
         return duration(seconds * (self.trials - self.done) / self.done)
+
+
+def _append(log: Path, text: str) -> None:
+    from cascadebai_cli.store.files import open_to_write, writing_to  # `--help` does without
+
+    with writing_to(log), os.fdopen(open_to_write(log, os.O_APPEND), "ab") as file:
+        file.write(text.encode(errors="backslashreplace"))

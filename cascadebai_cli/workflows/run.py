@@ -15,8 +15,8 @@ import pandas as pd
 
 from cascadebai_cli.analysis.cells import cells_printed
 from cascadebai_cli.errors import CascadeError, ConfigError
-from cascadebai_cli.running.runner import Backend, collect, following, repeat_command
-from cascadebai_cli.running.watch import SILENT, Watch
+from cascadebai_cli.running.runner import Backend, collect, repeat_command
+from cascadebai_cli.running.watch import SILENT, Follower, Watch
 from cascadebai_cli.running.worker import Failed, Settings
 from cascadebai_cli.store.columns import TrialRow
 from cascadebai_cli.store.intervals import binomial_interval
@@ -53,7 +53,7 @@ def simulate(study: Study, *, backend: Backend | None = None, watch: Watch = SIL
     if not isinstance(study.trials, int):
         raise ConfigError("trials: how many are enough is for a sweep to find out; give a number")
     numbers = [np.arange(study.trials)] * len(study.cells)
-    with following(watch, study.cells, list(map(len, numbers)), fail=_raise) as follower:
+    with Follower(watch, study.cells, list(map(len, numbers)), fail=_raise).shown() as follower:
         collect(study.cells, numbers, Settings(study.seed, fail_fast=True), backend or Backend(), follower)
     return trials_table(study.cells, chain(*follower.rows))
 
@@ -159,7 +159,7 @@ def run(
     numbers = np.arange(first_of(study.trials)) if trial is None else np.array([trial])
     repeat = partial(repeat_command, config, study.seed, given.words)
     settings, done = Settings(study.seed, with_items=True), list[CellRun]()
-    with following(watch, cells, [len(numbers)] * len(cells), repeat=repeat) as follower:
+    with Follower(watch, cells, [len(numbers)] * len(cells), repeat=repeat).shown() as follower:
         for cell, rows in zip(cells, follower.rows, strict=True):
             start = time.monotonic()
             alone = [numbers if one is cell else numbers[:0] for one in cells]

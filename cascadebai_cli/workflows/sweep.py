@@ -9,9 +9,9 @@ from typing import Any
 import pandas as pd
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.running.runner import Backend, following, repeat_command
+from cascadebai_cli.running.runner import Backend, repeat_command
 from cascadebai_cli.running.sweep import WHOLE, OpenSweep, Shard, Sweep, There, shard_of, warn_of_damage
-from cascadebai_cli.running.watch import SILENT, Watch
+from cascadebai_cli.running.watch import SILENT, Follower, Watch
 from cascadebai_cli.store.columns import FAILURES, JOURNAL, PLACE, STATUSES, Shown, printed
 from cascadebai_cli.store.intervals import limits_of, relative_half_width, trials_of
 from cascadebai_cli.store.journal import Stored, read_journal, seconds_of, write_journal
@@ -191,7 +191,7 @@ def sweep_task(
         with task.hold() as opened:
             counts = list(map(len, opened.missing))
             _announce(opened, sum(counts), watch)
-            with following(watch, task.cells, counts, repeat=repeat, log=task.directory / FAILURES) as follower:
+            with Follower(watch, task.cells, counts, repeat=repeat, log=task.directory / FAILURES).shown() as follower:
                 opened.run(backend or Backend(), follower, fail_fast=fail_fast)
             return Swept(task.directory, opened.collect(asked_only=True))
     except KeyboardInterrupt:

@@ -16,8 +16,8 @@ from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.engines.simulate import ENGINES
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.own import is_own
-from cascadebai_cli.running.runner import Backend, collect, following
-from cascadebai_cli.running.watch import SILENT, Watch
+from cascadebai_cli.running.runner import Backend, collect
+from cascadebai_cli.running.watch import SILENT, Follower, Watch
 from cascadebai_cli.running.worker import Failed, Settings
 from cascadebai_cli.store.columns import FITS_CSV, MANIFEST, SUMMARY_CSV, TRIALS_CSV, TrialRow
 from cascadebai_cli.store.files import AGAIN
@@ -192,7 +192,7 @@ def run_again(
     def fail(cell: Cell, failed: Failed) -> None:
         raised.append(f"{cell.names}, trial {failed.trial}: {failed.error}")
 
-    with following(SILENT, cells, list(map(len, numbers)), fail=fail) as follower:
+    with Follower(SILENT, cells, list(map(len, numbers)), fail=fail).shown() as follower:
         collect(cells, numbers, Settings(seed), backend, follower)
     return {position: {row.trial: row for row in follower.rows[position]} for position in trials}, raised
 

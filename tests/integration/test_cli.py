@@ -190,17 +190,20 @@ def test_run_does_not_print_a_whole_grid(config):
     )
 
 
-def test_a_line_now_and_then_where_there_is_no_terminal(capsys):
+def test_a_line_now_and_then_where_there_is_no_terminal(capsys, monkeypatch):
     import time
 
-    from cascadebai_cli.cli.console import Progress, tell
+    from cascadebai_cli.cli import console
+    from cascadebai_cli.running.watch import Follower
     from cascadebai_cli.running.worker import BlockResult, Failed
     from cascadebai_cli.store.columns import TrialRow
 
-    with Progress([2, 1, 0], tell, every=0.05) as progress:
-        progress.update(BlockResult(0, [TrialRow("0" * 16, 0, "stopped", 500, 9, True, 0.1)], []))
+    monkeypatch.setattr(console, "LINE_SECONDS", 0.05)
+    follower = Follower(console.Terminal(), [None] * 3, [2, 1, 0], fail=lambda *_: None)
+    with follower.shown():
+        follower.update(BlockResult(0, [TrialRow("0" * 16, 0, "stopped", 500, 9, True, 0.1)], []))
         time.sleep(0.2)
-        progress.update(BlockResult(0, [], [Failed(1, "E: x", "")]))
+        follower.update(BlockResult(0, [], [Failed(1, "E: x", "")]))
         time.sleep(0.2)
     lines = capsys.readouterr().err.splitlines()
     pattern = r"{} of 3 trials, {} of 2 cells, \S+ steps/s, time left \S+ s"

@@ -63,8 +63,8 @@ def grid(tmp_path: Path) -> Path:
 def test_a_line_is_written_over_and_gone_at_the_end(
     grid: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(arguments, "PATIENCE", 0.0)
-    monkeypatch.setattr(arguments, "PAUSE", 0.0)
+    monkeypatch.setattr(arguments, "_PATIENCE", 0.0)
+    monkeypatch.setattr(arguments, "_PAUSE", 0.0)
     cb.sweep(grid, tmp_path / "shown", n_jobs=1, progress=True)
     out, err = capfd.readouterr()
     before, *lines, blank, end = err.split("\r")

@@ -1,7 +1,7 @@
 """The verbs from Python: typed results, nothing printed, and everything told to whoever watches."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import FrozenInstanceError
 from pathlib import Path
@@ -12,7 +12,7 @@ from sweeps import write_config
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.planning.plan import Layout, Wanted, plan
 from cascadebai_cli.running.runner import Backend
-from cascadebai_cli.running.worker import BlockResult
+from cascadebai_cli.running.watch import Follower, Watch
 from cascadebai_cli.workflows.plot import plot
 from cascadebai_cli.workflows.report import report
 from cascadebai_cli.workflows.run import Choice, run
@@ -24,14 +24,13 @@ HERE = Backend("sequential")
 CONFIG = "  - {name: three, family: two_level, w_star: 0.8, w_prime: 0.1, K: [1, 2, 3], fit: {model: K}}\n"
 
 
-class Notes:
-    """A watch that writes everything down."""
+class Notes(Watch):
+    """Writes everything down."""
 
     def __init__(self) -> None:
         self.warnings: list[str] = []
         self.remarks: list[str] = []
-        self.missing: list[int] = []
-        self.done = 0
+        self.lines: list[str] = []
 
     def warn(self, text: str) -> None:
         self.warnings.append(text)
@@ -40,12 +39,9 @@ class Notes:
         self.remarks.append(text)
 
     @contextmanager
-    def trials(self, missing: Sequence[int], so_far: Callable[[], str] | None = None) -> Iterator["Notes"]:
-        self.missing = list(missing)
-        yield self
-
-    def update(self, result: BlockResult) -> None:
-        self.done += len(result.finished) + len(result.failed)
+    def progress(self, run: Follower) -> Iterator[Callable[[], None]]:
+        self.lines = [f"{run.done} of {run.trials}"]
+        yield lambda: self.lines.append(f"{run.done} of {run.trials}")
 
 
 @pytest.fixture
@@ -67,7 +63,7 @@ def test_a_sweep_tells_what_is_missing_and_then_that_nothing_is(request_: Reques
     notes = Notes()
     done = sweep(request_, backend=HERE, watch=notes)
     assert (done.directory, done.missing) == (request_.out, 0)
-    assert (notes.missing, notes.done) == ([6] * 7, 42)
+    assert (notes.lines[0], notes.lines[-1]) == ("0 of 42", "42 of 42")
     assert (notes.warnings, notes.remarks) == ([], [])
     assert missing(request_).cells == ()
     assert only_tables(request_) == done
@@ -102,7 +98,7 @@ def test_tables_figure_page_and_bounds_of_a_sweep(request_: Request, tmp_path: P
 def test_a_run_hands_over_each_cell_as_it_is_done(request_: Request) -> None:
     seen, notes = [], Notes()
     done = run(request_.config, Choice(instance="three", K=2), backend=HERE, watch=notes, each=seen.append)
-    assert (list(done.cells), done.failed, notes.done) == (seen, 0, 6)
+    assert (list(done.cells), done.failed, notes.lines[-1]) == (seen, 0, "6 of 6")
     cell = done.cells[0]
     assert (cell.cell.K, cell.trials, cell.stopped, cell.capped) == (2, 6, 6, 0)
     assert cell.found == ("1", "2")

@@ -18,8 +18,8 @@ from cascadebai_cli.learners.fixed_budget import SuccessiveAcceptsRejects, Unifo
 from cascadebai_cli.learners.kl_lucb import KLLucb
 from cascadebai_cli.learners.track_and_stop import TrackAndStop
 from cascadebai_cli.model.problem import CASCADING
-from cascadebai_cli.running.runner import Backend, collect, following
-from cascadebai_cli.running.watch import SILENT
+from cascadebai_cli.running.runner import Backend, collect
+from cascadebai_cli.running.watch import SILENT, Follower
 from cascadebai_cli.running.worker import Settings, run_trial
 from cascadebai_cli.study.config import load_study
 
@@ -185,8 +185,8 @@ def test_rows_of_all_budgets_are_those_of_each_trial_alone(tmp_path, seconds):
     path.write_text(CONFIG)
     cells = load_study(path).cells
     settings, backend = Settings(5, with_items=True, seconds=seconds), Backend("sequential")
-    with following(SILENT, cells, [4] * len(cells)) as follower:
-        collect(cells, [np.arange(4)] * len(cells), settings, backend, follower)
+    follower = Follower(SILENT, cells, [4] * len(cells))
+    collect(cells, [np.arange(4)] * len(cells), settings, backend, follower)
     rows = {(position, row.trial): row for position, mine in enumerate(follower.rows) for row in mine}
     assert len(rows) == 4 * len(cells)
     for (position, trial), row in rows.items():

@@ -19,8 +19,8 @@ from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.learners.kl_lucb import KLLucb
 from cascadebai_cli.learners.racing import ORDERS
 from cascadebai_cli.model.problem import CASCADING
-from cascadebai_cli.running.runner import Backend, collect, following
-from cascadebai_cli.running.watch import SILENT
+from cascadebai_cli.running.runner import Backend, collect
+from cascadebai_cli.running.watch import SILENT, Follower
 from cascadebai_cli.running.worker import Settings
 from cascadebai_cli.study.config import load_study
 
@@ -114,8 +114,8 @@ learners:
 
 def rows_of(cells, backend, seconds):
     results = []
-    with following(SILENT, cells, [3] * len(cells)) as follower:
-        collect(cells, [np.arange(3)] * len(cells), Settings(1, seconds=seconds), backend, follower, results.append)
+    follower = Follower(SILENT, cells, [3] * len(cells))
+    collect(cells, [np.arange(3)] * len(cells), Settings(1, seconds=seconds), backend, follower, results.append)
     rows = [str(row._replace(seconds=0)) for one in results for row in one.finished]
     return sorted(rows), sum(len(one.paused) for one in results)
 

@@ -1,11 +1,18 @@
 """What stands behind a bar: the time left always, the rest as far as there is room."""
 
+from collections.abc import Callable
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from cascadebai_cli.cli.console import Progress
-from cascadebai_cli.running.worker import BlockResult
+from cascadebai_cli.running.watch import SILENT, Follower
+from cascadebai_cli.running.worker import Begun, BlockResult
+
+
+def follower(counts: list[int], so_far: Callable[[Any], str] | None = None) -> Follower:
+    cells = [SimpleNamespace(label=f"cell {position}", max_steps=5) for position in range(len(counts))]
+    return Follower(SILENT, cells, counts, so_far=so_far)  # type: ignore[arg-type]
 
 
 def done(position: int, trials: int) -> BlockResult:
@@ -22,7 +29,7 @@ def done(position: int, trials: int) -> BlockResult:
     ],
 )
 def test_the_time_left_is_never_cut(width: int, parts: list[str]) -> None:
-    progress = Progress([4000, 100], print, quiet=True)
+    progress = follower([4000, 100])
     progress.update(done(0, 1234))
     line = progress.line(width)
     assert len(line) <= width
@@ -30,7 +37,7 @@ def test_the_time_left_is_never_cut(width: int, parts: list[str]) -> None:
 
 
 def test_trials_that_turn_out_to_be_needed_count_from_then_on() -> None:
-    progress = Progress([2, 3, 0], print, quiet=True)
+    progress = follower([2, 3, 0])
     progress.update(done(0, 2))
     progress.update(done(1, 3))
     assert progress.line().startswith("5 of 5 trials, 2 of 2 cells")
@@ -42,9 +49,21 @@ def test_trials_that_turn_out_to_be_needed_count_from_then_on() -> None:
 
 
 def test_what_trials_say_stands_before_what_matters_less() -> None:
-    progress = Progress([40], print, quiet=True, so_far=lambda: "some 300 page views")
+    progress = follower([40], lambda rows: "some 300 page views")
     assert "so far" not in progress.line()
     progress.update(done(0, 10))
     assert "10 of 40 trials" in progress.line()
     assert progress.line().endswith("so far: some 300 page views")
     assert "so far" not in progress.line(30)
+
+
+def test_nothing_is_said_of_the_time_left_while_trials_only_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr("cascadebai_cli.running.watch.time.monotonic", lambda: now)
+    progress = follower([4])
+    now = 10.0
+    progress.update(done(0, 1))
+    now = 100.0
+    progress.update(BlockResult(0, [], [], (Begun(1, None, 5, 0.1),)))  # type: ignore[arg-type]
+    now = 140.0
+    assert progress.line().endswith("time left unknown (no trial ended for 2 min 10 s)")
