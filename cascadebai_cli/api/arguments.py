@@ -141,7 +141,7 @@ def _in_python(meaning: str) -> str:
 # --- How a script or a notebook follows trials: warnings of Python, and a line on stderr where somebody looks on ----
 
 
-PACKAGE = __name__.partition(".")[0]
+_PACKAGE = __name__.partition(".")[0]
 _PATIENCE, _PAUSE = 2.0, 0.2
 """Seconds until the line appears, and between two changes of it."""
 _WIDTH = 79
@@ -207,19 +207,19 @@ def _level_of_the_caller() -> int:
 
 
 def _is_ours(module: str) -> bool:
-    return module.partition(".")[0] in (PACKAGE, "contextlib")
+    return module.partition(".")[0] in (_PACKAGE, "contextlib")
 
 
 # --- Learners of one's own, from a notebook, a script or a module ---------------------------------------------------
 
 
-Made = TypeVar("Made", bound=type)
+_Made = TypeVar("_Made", bound=type)
 
 _NAMED: dict[str, type] = {}
 """Name in this session -> class."""
 
 
-def learner(name: str) -> Callable[[Made], Made]:
+def learner(name: str) -> Callable[[_Made], _Made]:
     """Give a class a name, by which `simulate` and `sweep` take it as a learner.
 
     A class of a module is the learner `module:Class` of a config, and its rows can be repeated by anybody. One of a
@@ -251,7 +251,7 @@ def learner(name: str) -> Callable[[Made], Made]:
     if name in ALGORITHMS or ":" in name or not name.strip() or not name.isprintable():
         raise ConfigError(f"{name!r} is no name for a learner of one's own; use another one, without a colon")
 
-    def give(made: Made) -> Made:
+    def give(made: _Made) -> _Made:
         _refuse_no_class(made)
         _NAMED[name] = made
         return made
@@ -259,7 +259,7 @@ def learner(name: str) -> Callable[[Made], Made]:
     return give
 
 
-def algorithm_of(given: Any) -> Any:
+def _algorithm_of(given: Any) -> Any:
     """What a config calls a learner that is given by a name of this session or as a class; all else as it is.
 
     Raises:
@@ -282,7 +282,7 @@ def _entered(made: type) -> str:
     return algorithm
 
 
-def name_of(given: Any) -> Any:
+def _name_of(given: Any) -> Any:
     """What a learner is called in the column `learner`."""
     return given.__name__ if isinstance(given, type) else given
 
@@ -298,7 +298,7 @@ def named_in_study(study: Mapping[str, Any]) -> dict[str, Any]:
 def _named_in_entry(entry: Any) -> Any:
     if not isinstance(entry, Mapping) or "algorithm" not in entry:
         return entry
-    return {**entry, "algorithm": algorithm_of(entry["algorithm"])}
+    return {**entry, "algorithm": _algorithm_of(entry["algorithm"])}
 
 
 def _refuse_no_class(value: Any) -> None:
@@ -309,7 +309,7 @@ def _refuse_no_class(value: Any) -> None:
 # --- The study of one instance and one learner ----------------------------------------------------------------------
 
 
-UNSAID = ("budget", "max_steps", "rewards")
+_UNSAID = ("budget", "max_steps", "rewards")
 _OF_THE_INSTANCE = ("K", "L", "epsilon")
 _ARGUMENTS = ("learner", "n_jobs", "progress")
 """Arguments of `simulate` that are no keys of a config."""
@@ -323,12 +323,12 @@ def single_study(name: str, instance: Instance, learner: object, options: Mappin
         instance: the problem.
         learner: as `simulate` takes it.
         options: of the learner.
-        keys: further keys of a config; of those in `UNSAID`, `None` says nothing.
+        keys: further keys of a config; of those in `_UNSAID`, `None` says nothing.
 
     Raises:
         ConfigError: if a value is not usable.
     """
-    algorithm = algorithm_of(learner)
+    algorithm = _algorithm_of(learner)
     _refuse_other(instance, learner)
     _refuse_unknown(algorithm, options, [*_ARGUMENTS, *keys])
     called = {"algorithm": "learner", "name": "learner", **{name: name for name in options}}
@@ -337,8 +337,8 @@ def single_study(name: str, instance: Instance, learner: object, options: Mappin
         "K": instance.K,
         "epsilon": instance.epsilon,
         "instances": [{"name": "instance", "family": "explicit", "weights": instance.weights}],
-        "learners": [{"name": name_of(learner), "algorithm": algorithm, **options}],
-        **{key: value for key, value in keys.items() if value is not None or key not in UNSAID},
+        "learners": [{"name": _name_of(learner), "algorithm": algorithm, **options}],
+        **{key: value for key, value in keys.items() if value is not None or key not in _UNSAID},
     }
     return study_of(given, name=name, called={("learners", 0, key): f"{name}:" for key, name in called.items()})
 

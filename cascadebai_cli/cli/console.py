@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 # --- Ctrl-C ends a command: the first one tidies up, more of them disturb nothing -----------------------------------
 
 
-PATIENCE = 15.0
+_PATIENCE = 15.0
 """Seconds after which a process that cannot end its workers ends itself; they follow it."""
 
 
@@ -44,7 +44,7 @@ def last_interrupt() -> Iterator[None]:
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    last_resort = threading.Timer(PATIENCE, os._exit, [INTERRUPTED])
+    last_resort = threading.Timer(_PATIENCE, os._exit, [INTERRUPTED])
     last_resort.daemon = True
     last_resort.start()
     raise KeyboardInterrupt
@@ -89,9 +89,9 @@ def end_with(success: bool) -> None:
 # --- What a user sees while trials run: a bar on a terminal, a plain line now and then otherwise; all on stderr -----
 
 
-LONGEST_BAR = 20
+_LONGEST_BAR = 20
 """Columns; on a narrow terminal a sixth of it."""
-NO_BARS = ("dumb", "unknown")
+_NO_BARS = ("dumb", "unknown")
 """Kinds of terminals that cannot draw over what is there."""
 
 
@@ -122,7 +122,7 @@ class Terminal(Watch):
         """Show a bar or lines."""
         if self._quiet or not run.trials:
             return super().progress(run)
-        if sys.stderr.isatty() and os.environ.get("TERM") not in NO_BARS:
+        if sys.stderr.isatty() and os.environ.get("TERM") not in _NO_BARS:
             return self._drawn(run)
         return now_and_then(LINE_SECONDS, lambda: tell(run.line()))
 
@@ -159,4 +159,4 @@ def _bar(trials: int) -> "Bar":
 
 
 def _bar_width(columns: int) -> int:
-    return min(LONGEST_BAR, columns // 6)
+    return min(_LONGEST_BAR, columns // 6)

@@ -53,7 +53,7 @@ def refuse_too_large(cells: Sequence[Cell], missing: Sequence[IntArray], workers
         ConfigError: if the largest trials, one a worker, take more than there is.
     """
     trials = [min(len(some), workers) for some in missing]
-    each = [trial_memory(cell) if number else 0 for cell, number in zip(cells, trials, strict=True)]
+    each = [_trial_memory(cell) if number else 0 for cell, number in zip(cells, trials, strict=True)]
     at_once = -np.sort(-np.repeat(np.array(each, np.int64), trials))[:workers]
     there = machine_memory()
     if there is None or int(at_once.sum()) <= there:
@@ -66,7 +66,7 @@ def refuse_too_large(cells: Sequence[Cell], missing: Sequence[IntArray], workers
     )
 
 
-def trial_memory(cell: Cell) -> int:
+def _trial_memory(cell: Cell) -> int:
     """Bytes that a trial takes, about."""
     return ENGINES[cell.runs_with].memory(cell.L, cell.rewards, cell.most_steps)
 
@@ -98,7 +98,7 @@ Place = tuple[int, int]
 """Position of a cell, and number of a trial."""
 
 TASK_SECONDS = 1.0
-LARGEST_TASK = 20_000
+_LARGEST_TASK = 20_000
 """Rows that a worker may hold back."""
 
 
@@ -151,7 +151,7 @@ class BlockQueue:
 
     def __next__(self) -> list[Block]:
         blocks: list[Block] = []
-        room = min(LARGEST_TASK, -(-self.left // (2 * self.workers)))
+        room = min(_LARGEST_TASK, -(-self.left // (2 * self.workers)))
         seconds = TASK_SECONDS
         while room > 0 and (size := self._size(seconds, first=not blocks)) > 0:
             blocks.append(self._take(min(size, room)))
@@ -164,7 +164,7 @@ class BlockQueue:
         if not self._open:
             return 0
         pace = self._pace.get(self._groups[self._open[-1]])
-        fitting = 0 if pace is None else min(LARGEST_TASK, int(seconds / max(pace, 1e-9)))
+        fitting = 0 if pace is None else min(_LARGEST_TASK, int(seconds / max(pace, 1e-9)))
         return max(fitting, 1) if first else max(fitting, 0)
 
     def _take(self, size: int) -> Block:

@@ -9,9 +9,9 @@ from typing import Any
 from cascadebai_cli.errors import CascadeError, ConfigError
 
 CONNECT_SECONDS = 10
-LOOK_SECONDS = 5.0
+_LOOK_SECONDS = 5.0
 """How often somebody looks whether the cluster is still there while no task ends."""
-AHEAD = 2
+_AHEAD = 2
 """Tasks a core that are sent out, so that no worker waits for its next one."""
 
 
@@ -79,7 +79,7 @@ def run_tasks(
     running: set[Any] = set()
     try:
         while True:
-            running |= _sent(client, work, tasks, AHEAD * max(1, cores(client)) - len(running))
+            running |= _sent(client, work, tasks, _AHEAD * max(1, cores(client)) - len(running))
             if not running:
                 return
             done = _finished(client, address, running, tell)
@@ -115,7 +115,7 @@ def _finished(client: Any, address: str, running: set[Any], tell: Callable[[str]
     while True:
         try:
             with client.as_current():
-                return set(wait_for(running, timeout=LOOK_SECONDS, return_when="FIRST_COMPLETED").done)
+                return set(wait_for(running, timeout=_LOOK_SECONDS, return_when="FIRST_COMPLETED").done)
         except TimeoutError:
             if client.status != "running":
                 raise

@@ -60,18 +60,16 @@ def _in_main_thread() -> bool:
     return threading.current_thread() is threading.main_thread()
 
 
-# --- ----------------------------------------------------------------------------------------------------------------
-#
-# What a sweep that was killed with its workers left in shared memory: its names hold the number of its process.
+# --- What a sweep that was killed with its workers left in shared memory: its names hold the number of its process ---
 
 
-PLACES = ("/dev/shm", tempfile.gettempdir())
+_PLACES = ("/dev/shm", tempfile.gettempdir())
 NAMES = ("sem.loky-{}-*", "joblib_memmapping_folder_{}_*")
 
 
 def remove_leftovers(process: int) -> None:
     """Remove the semaphores and folders of a process that is gone, and nobody else's."""
-    for place in {*PLACES, os.environ.get("JOBLIB_TEMP_FOLDER", PLACES[0])}:
+    for place in {*_PLACES, os.environ.get("JOBLIB_TEMP_FOLDER", _PLACES[0])}:
         for name in NAMES:
             for path in Path(place).glob(name.format(process)):
                 with suppress(OSError):

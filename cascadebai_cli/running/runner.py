@@ -24,18 +24,18 @@ from cascadebai_cli.study.cells import Cell
 # --- Running trials: in this process, on all cores, or on a dask cluster ---------------------
 
 
-BackendName = Literal["loky", "dask", "sequential"]
+_BackendName = Literal["loky", "dask", "sequential"]
 
-Work = Callable[[list[Block]], list[BlockResult]]
-TaskRunner = Callable[[Work, Iterator[list[Block]]], Generator[list[BlockResult], None, None]]
+_Work = Callable[[list[Block]], list[BlockResult]]
+_TaskRunner = Callable[[_Work, Iterator[list[Block]]], Generator[list[BlockResult], None, None]]
 
 
 _LISTEN_SECONDS = 1.0
 """Between two looks whether no trial has ended for long."""
-SAFE_PATH = "PYTHONSAFEPATH"
-ADDRESS = re.compile(r"[a-z]+://(\[[^\]/]+\]|[^\s/:]+):[0-9]{1,5}")
+_SAFE_PATH = "PYTHONSAFEPATH"
+_ADDRESS = re.compile(r"[a-z]+://(\[[^\]/]+\]|[^\s/:]+):[0-9]{1,5}")
 """Of a scheduler: protocol, host and port."""
-MOST_JOBS = 1000
+_MOST_JOBS = 1000
 """Processes of one machine; joblib fails, or the machine does, long before the numbers that a slip can make."""
 
 
@@ -52,21 +52,21 @@ class Backend:
         ConfigError: if the values do not fit together.
     """
 
-    name: BackendName = "loky"
+    name: _BackendName = "loky"
     n_jobs: int = -1
     scheduler: str | None = None
 
     def __post_init__(self) -> None:
         if self.n_jobs == 0:
             raise ConfigError("--n-jobs 0: nobody would work; give a number from 1, or -1 for all cores")
-        if self.n_jobs > MOST_JOBS:
-            raise ConfigError(f"--n-jobs {self.n_jobs}: more than {MOST_JOBS} processes; give a smaller number")
+        if self.n_jobs > _MOST_JOBS:
+            raise ConfigError(f"--n-jobs {self.n_jobs}: more than {_MOST_JOBS} processes; give a smaller number")
         if (self.name == "dask") != (self.scheduler is not None):
             raise ConfigError(
                 "--backend dask and --scheduler ADDRESS go together; "
                 "for example --backend dask --scheduler tcp://127.0.0.1:8786"
             )
-        if self.scheduler is not None and not ADDRESS.fullmatch(self.scheduler):
+        if self.scheduler is not None and not _ADDRESS.fullmatch(self.scheduler):
             raise ConfigError(
                 f"--scheduler {self.scheduler}: give protocol, host and port of the dask scheduler, "
                 "such as tcp://127.0.0.1:8786"
@@ -155,7 +155,7 @@ def _results(
 
 
 @contextmanager
-def _task_runner(backend: Backend, trials: int, watch: Watch) -> Iterator[tuple[int, TaskRunner]]:
+def _task_runner(backend: Backend, trials: int, watch: Watch) -> Iterator[tuple[int, _TaskRunner]]:
     """Number of workers, and a function of the work and the tasks that yields the results."""
     if backend.name == "dask":
         with _dask(backend, watch) as started:
@@ -169,12 +169,12 @@ def _task_runner(backend: Backend, trials: int, watch: Watch) -> Iterator[tuple[
             yield started
 
 
-def _in_turn(work: Work, tasks: Iterator[list[Block]]) -> Generator[list[BlockResult], None, None]:
+def _in_turn(work: _Work, tasks: Iterator[list[Block]]) -> Generator[list[BlockResult], None, None]:
     return (work(blocks) for blocks in tasks)
 
 
 @contextmanager
-def _loky(workers: int) -> Iterator[tuple[int, TaskRunner]]:
+def _loky(workers: int) -> Iterator[tuple[int, _TaskRunner]]:
     from joblib import parallel_config
     from joblib.externals.loky.process_executor import BrokenProcessPool
 
@@ -202,11 +202,11 @@ def _loky(workers: int) -> Iterator[tuple[int, TaskRunner]]:
 
 
 @contextmanager
-def _dask(backend: Backend, watch: Watch) -> Iterator[tuple[int, TaskRunner]]:
+def _dask(backend: Backend, watch: Watch) -> Iterator[tuple[int, _TaskRunner]]:
     address = str(backend.scheduler)
     with connected(address) as client:
 
-        def run(work: Work, tasks: Iterator[list[Block]]) -> Generator[list[BlockResult], None, None]:
+        def run(work: _Work, tasks: Iterator[list[Block]]) -> Generator[list[BlockResult], None, None]:
             return run_tasks(client, address, work, tasks, watch.warn)
 
         yield cores(client), run
@@ -215,18 +215,18 @@ def _dask(backend: Backend, watch: Watch) -> Iterator[tuple[int, TaskRunner]]:
 @contextmanager
 def _safe_path() -> Iterator[None]:
     """A `random.py` where the command is started must not take the place of Python's own in the workers."""
-    before = os.environ.get(SAFE_PATH)
-    os.environ[SAFE_PATH] = "1"
+    before = os.environ.get(_SAFE_PATH)
+    os.environ[_SAFE_PATH] = "1"
     try:
         yield
     finally:
         if before is None:
-            del os.environ[SAFE_PATH]
+            del os.environ[_SAFE_PATH]
         else:
-            os.environ[SAFE_PATH] = before
+            os.environ[_SAFE_PATH] = before
 
 
-def _unordered(work: Work, tasks: Iterator[list[Block]]) -> Generator[list[BlockResult], None, None]:
+def _unordered(work: _Work, tasks: Iterator[list[Block]]) -> Generator[list[BlockResult], None, None]:
     """Results as they arrive. Closing this generator stops what is still running."""
     from multiprocessing import resource_tracker
 

@@ -30,7 +30,7 @@ from cascadebai_cli.text.numbers import count
 # --- A shard: the part of a grid that one of several machines runs --------------------------------------------------
 
 
-MOST_SHARDS = 100_000
+_MOST_SHARDS = 100_000
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def shard_of(text: str) -> Shard:
     """
     found = re.fullmatch("([0-9]{1,6})/([0-9]{1,6})", text)
     number, of = map(int, found.groups()) if found else (0, 0)
-    if not 1 <= number <= of <= MOST_SHARDS:
+    if not 1 <= number <= of <= _MOST_SHARDS:
         raise ConfigError(f"--shard {text} is not a part of a grid; write such as 2/5 for the second of five")
     return Shard(number, of)
 

@@ -46,7 +46,7 @@ def trial_generator(root: int, cell_id: str, trial: int) -> np.random.Generator:
     return _generator(trial_seed(root, cell_id, trial))
 
 
-def learner_generator(root: int, cell_id: str, trial: int) -> np.random.Generator:
+def _learner_generator(root: int, cell_id: str, trial: int) -> np.random.Generator:
     """For a learner that draws: the first child of the trial's seed, so that outcomes stay what they are."""
     return _generator(trial_seed(root, cell_id, trial).spawn(1)[0])
 
@@ -59,7 +59,7 @@ def _generator(seed: np.random.SeedSequence) -> np.random.Generator:
 
 
 @contextmanager
-def as_before() -> Iterator[None]:
+def _as_before() -> Iterator[None]:
     """Afterwards the working directory is what it was; a process that was forked in between ends here.
 
     It would go on as a second writer of the same sweep, or a second worker behind the same pipe.
@@ -94,7 +94,7 @@ def said(error: BaseException) -> str:
 # --- The work of a worker: what it is given, and what it gives back -------------------------------------------------
 
 
-HAND_BACK_SECONDS = 20.0
+_HAND_BACK_SECONDS = 20.0
 
 
 class Begun(NamedTuple):
@@ -144,7 +144,7 @@ class Settings:
     seed: int
     fail_fast: bool = False
     with_items: bool = False
-    seconds: float = HAND_BACK_SECONDS
+    seconds: float = _HAND_BACK_SECONDS
 
 
 class NotRepeatable(CascadeError):
@@ -183,12 +183,12 @@ class BlockResult(NamedTuple):
 # --- What runs in a worker: blocks of trials in, small rows out -----------------------------------------------------
 
 
-WATCH_SECONDS = 0.2
+_WATCH_SECONDS = 0.2
 """How often a worker looks whether its parent still lives."""
 
-Done = tuple[Run, tuple[int, ...], float]
+_Done = tuple[Run, tuple[int, ...], float]
 """A run, the items found and the seconds it took."""
-Ready = Mapping[tuple[int, int], Done | Begun]
+_Ready = Mapping[tuple[int, int], _Done | Begun]
 """Position of the cell and number of the trial -> the trial, which has ended or was paused."""
 
 
@@ -200,7 +200,7 @@ def enter(parent: int) -> None:
 
 def _follow(parent: int) -> None:
     while os.getppid() == parent:
-        time.sleep(WATCH_SECONDS)
+        time.sleep(_WATCH_SECONDS)
     os._exit(1)
 
 
@@ -263,7 +263,7 @@ def run_blocks(settings: Settings, blocks: list[Block]) -> list[BlockResult]:
 
     with threadpool_limits(1):
         ready = _side_by_side(settings, blocks)
-        return [run_block(settings, block, ready) for block in blocks]
+        return [_run_block(settings, block, ready) for block in blocks]
 
 
 def runs_side_by_side(cell: Cell) -> bool:
@@ -272,10 +272,10 @@ def runs_side_by_side(cell: Cell) -> bool:
     return engine.block(cell.L) > 1 or (cell.answers and engine.shares_paths)
 
 
-def _side_by_side(settings: Settings, blocks: Sequence[Block]) -> Ready:
+def _side_by_side(settings: Settings, blocks: Sequence[Block]) -> _Ready:
     """Trials of all blocks that gain by it, run together; none if one of them raises, so that it is run alone."""
     end = time.monotonic() + settings.seconds
-    ready: dict[tuple[int, int], Done | Begun] = {}
+    ready: dict[tuple[int, int], _Done | Begun] = {}
     for name in {block.cell.runs_with for block in blocks if runs_side_by_side(block.cell)}:
         mine = [block for block in blocks if block.cell.runs_with == name]
         try:
@@ -304,7 +304,7 @@ def _made(seed: int, block: Block) -> Iterator[_Made]:
         yield _Made(trial, replace(job, steps=steps, path=path), permutation, seconds)
 
 
-def _together(seed: int, engine: Engine, blocks: Sequence[Block], enough: Enough) -> Ready:
+def _together(seed: int, engine: Engine, blocks: Sequence[Block], enough: Enough) -> _Ready:
     """The trials of blocks, run side by side by one engine until all have ended or it is enough."""
     start = time.perf_counter()
     made = [(block.position, one) for block in blocks for one in _made(seed, block)]
@@ -317,13 +317,13 @@ def _together(seed: int, engine: Engine, blocks: Sequence[Block], enough: Enough
     }
 
 
-def _taken_back(made: _Made, run: Run | Paused, seconds: float) -> Done | Begun:
+def _taken_back(made: _Made, run: Run | Paused, seconds: float) -> _Done | Begun:
     if isinstance(run, Paused):
         return Begun(made.trial, made.job.learner, run.steps, seconds)
     return run, _items(run, made.permutation), seconds
 
 
-def run_block(settings: Settings, block: Block, ready: Ready | None = None) -> BlockResult:
+def _run_block(settings: Settings, block: Block, ready: _Ready | None = None) -> BlockResult:
     """Run the trials of a block; a trial that raises does not stop the others unless `fail_fast`.
 
     Args:
@@ -341,7 +341,7 @@ def run_block(settings: Settings, block: Block, ready: Ready | None = None) -> B
         if isinstance(one, Begun):
             continue
         try:
-            with as_before():
+            with _as_before():
                 done = one or _timed(settings.seed, block.cell, trial)
                 if block.twice and trial == block.trials[0]:
                     _refuse_another(settings.seed, block.cell, trial, done)
@@ -355,7 +355,7 @@ def run_block(settings: Settings, block: Block, ready: Ready | None = None) -> B
     return result
 
 
-def _refuse_another(seed: int, cell: Cell, trial: int, done: Done) -> None:
+def _refuse_another(seed: int, cell: Cell, trial: int, done: _Done) -> None:
     again = run_trial(seed, cell, trial)
     if again != done[:2]:
         raise NotRepeatable(
@@ -367,13 +367,13 @@ def _refuse_another(seed: int, cell: Cell, trial: int, done: Done) -> None:
         )
 
 
-def _timed(seed: int, cell: Cell, trial: int) -> Done:
+def _timed(seed: int, cell: Cell, trial: int) -> _Done:
     start = time.perf_counter()
     run, items = run_trial(seed, cell, trial)
     return run, items, time.perf_counter() - start
 
 
-def _row(settings: Settings, cell: Cell, problem: Instance, trial: int, done: Done) -> TrialRow:
+def _row(settings: Settings, cell: Cell, problem: Instance, trial: int, done: _Done) -> TrialRow:
     run, items, seconds = done
     found = row_of(cell, problem, trial, run, items, seconds)
     return found._replace(items=items, clicks=_clicks(settings, cell, trial, run)) if settings.with_items else found
@@ -400,7 +400,7 @@ def run_trial(seed: int, cell: Cell, trial: int) -> tuple[Run, tuple[int, ...]]:
 
 
 def _learner(seed: int, cell: Cell, trial: int) -> Learner:
-    return cell.build(partial(learner_generator, seed, cell.path_id, trial))
+    return cell.build(partial(_learner_generator, seed, cell.path_id, trial))
 
 
 def _prepared(seed: int, cell: Cell, trial: int) -> tuple[Trial, IntArray]:

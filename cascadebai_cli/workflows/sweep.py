@@ -217,7 +217,7 @@ def _announce(opened: OpenSweep, to_run: int, watch: Watch) -> None:
 # --- How far a sweep is: each cell with its trials, how sure its mean is, and the time that it will take ------------
 
 
-CAPPED = STATUSES.index("capped")
+_CAPPED = STATUSES.index("capped")
 
 
 @dataclass(frozen=True)
@@ -264,7 +264,7 @@ def _numbers(there: There) -> Iterator[tuple[object, dict[str, Any]]]:
             {
                 "done": of - len(missing),
                 "of": of,
-                "capped": int((here["status"] == CAPPED).sum()),
+                "capped": int((here["status"] == _CAPPED).sum()),
                 "wrong": int((here["correct"] == 0).sum()),
                 "half_width": relative_half_width(here["steps"]),
                 "seconds": seconds_of(len(missing), here),

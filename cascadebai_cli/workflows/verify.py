@@ -41,8 +41,8 @@ MOST_STEPS: Mapping[str, float] = MappingProxyType(
 """Engine -> longest trials that are run again: a few long ones would take as long as the sweep did."""
 MOST_CELLS = 40
 """Cells of one baseline that are looked at."""
-TRIALS_A_CELL = 2
-TrialRows = Mapping[int, Mapping[int, TrialRow]]
+_TRIALS_A_CELL = 2
+_TrialRows = Mapping[int, Mapping[int, TrialRow]]
 """Position of a cell in the grid -> number of a trial -> the trial."""
 
 
@@ -62,7 +62,7 @@ class Baseline:
 
     results: StudyResults
     cells: Sequence[Cell]
-    rows: TrialRows
+    rows: _TrialRows
     strangers: Sequence[str]
     plugins: Collection[str] = ()
     skipped: Mapping[str, str] = field(default_factory=dict)
@@ -132,13 +132,13 @@ def _cells(results: StudyResults, skipped: Collection[tuple[str, str]], folder: 
     return () if nobody else stored_study(config, results.directory / MANIFEST, folder).cells
 
 
-def outcome_text(row: TrialRow) -> str:
+def _outcome_text(row: TrialRow) -> str:
     """What a trial came to, in words."""
     right = {None: "", True: ", right", False: ", wrong"}[row.correct]
     return f"{row.status} after {count(row.steps)} steps, {count(row.observations)} observations{right}"
 
 
-def most_steps(cell: Cell) -> float:
+def _most_steps(cell: Cell) -> float:
     """Longest trial of a cell that is run again."""
     return MOST_STEPS[cell.runs_with]
 
@@ -148,7 +148,7 @@ def watched(baseline: Baseline) -> list[int]:
     curves: dict[object, list[int]] = {}
     for position, trials in baseline.rows.items():
         cell = baseline.cells[position]
-        if np.mean([row.steps for row in trials.values()]) <= most_steps(cell):
+        if np.mean([row.steps for row in trials.values()]) <= _most_steps(cell):
             key = (cell.instance, cell.learner, cell.L, cell.delta, cell.epsilon, cell.budget)
             curves.setdefault(key, []).append(position)
     found = sorted({places[i] for places in curves.values() for i in (0, len(places) // 2, -1)})
@@ -162,19 +162,19 @@ def evenly(values: Sequence[int], most: int) -> list[int]:
     return [values[i] for i in np.linspace(0, len(values) - 1, most).round().astype(int)]
 
 
-def fixed_trials(baseline: Baseline, positions: Iterable[int]) -> dict[int, list[int]]:
+def _fixed_trials(baseline: Baseline, positions: Iterable[int]) -> dict[int, list[int]]:
     """The first trials of each cell that are short enough, always the same ones."""
     found: dict[int, list[int]] = {}
     for position in positions:
-        limit = most_steps(baseline.cells[position])
+        limit = _most_steps(baseline.cells[position])
         short = [trial for trial, row in sorted(baseline.rows[position].items()) if row.steps <= limit]
-        found[position] = short[:TRIALS_A_CELL]
+        found[position] = short[:_TRIALS_A_CELL]
     return found
 
 
-def run_again(
+def _run_again(
     cells: Sequence[Cell], trials: Mapping[int, Sequence[int]], seed: int, backend: Backend
-) -> tuple[TrialRows, list[str]]:
+) -> tuple[_TrialRows, list[str]]:
     """Run trials of some cells.
 
     Args:
@@ -200,7 +200,7 @@ def run_again(
 # --- Does this code still give the numbers of the baseline, the committed results? ----------------------------------
 
 
-MOST_SHOWN = 5
+_MOST_SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -314,7 +314,7 @@ def _check_tables(artefact: Baseline) -> Iterator[str]:
         yield "tables: summary.csv is not what trials.csv gives"
     if (results.directory / FITS_CSV).exists() and not _same_fits(results):
         yield "tables: fits.csv is not what summary.csv gives"
-    for cell_id in artefact.strangers[:MOST_SHOWN]:
+    for cell_id in artefact.strangers[:_MOST_SHOWN]:
         yield f"tables: cell {cell_id} of trials.csv is not made by the config any more"
 
 
@@ -325,14 +325,14 @@ def _same_fits(results: StudyResults) -> bool:
 
 
 def _check_rows(artefact: Baseline, means: _Means, watch: Watch) -> Iterator[str]:
-    trials = fixed_trials(artefact, watched(artefact))
-    rows, raised = run_again(artefact.cells, trials, artefact.seed, means.backend)
+    trials = _fixed_trials(artefact, watched(artefact))
+    rows, raised = _run_again(artefact.cells, trials, artefact.seed, means.backend)
     again = sum(map(len, trials.values()))
     watch.remark(
         f"{artefact.name}: bit for bit: {again} of {count(sum(map(len, artefact.rows.values())))} trials run again"
     )
     differing = [
-        f"{_place(artefact, position)}, trial {trial}: {outcome_text(old)} in the reference, {outcome_text(new)} here"
+        f"{_place(artefact, position)}, trial {trial}: {_outcome_text(old)} in the reference, {_outcome_text(new)} here"
         for position, found in sorted(rows.items())
         for trial, new in sorted(found.items())
         if new.contradicts(old := artefact.rows[position][trial])
@@ -348,7 +348,7 @@ def _check_means(artefact: Baseline, means: _Means, watch: Watch) -> Iterator[st
         watch.warn(
             f"{artefact.name}: by statistics: skipped for want of 2 trials in the reference: {skipped} of the cells"
         )
-    rows, raised = run_again(artefact.cells, wanted, means.seed, means.backend)
+    rows, raised = _run_again(artefact.cells, wanted, means.seed, means.backend)
     positions = [position for position, trials in rows.items() if len(trials) > 1]
     old = _summary(artefact, {position: artefact.rows[position] for position in positions})
     fresh = _summary(artefact, {position: rows[position] for position in positions})
@@ -383,11 +383,11 @@ def _groups(artefact: Baseline) -> Mapping[str, list[str]]:
     return {name: members for name, members in groups.items() if len(members) > 1}
 
 
-def _summary(artefact: Baseline, rows: TrialRows) -> pd.DataFrame:
+def _summary(artefact: Baseline, rows: _TrialRows) -> pd.DataFrame:
     return summarise(trials_table(artefact.cells, (row for trials in rows.values() for row in trials.values())))
 
 
 def _first(check: str, lines: Sequence[str], what: str) -> Iterator[str]:
-    yield from (f"{check}: {line}" for line in lines[:MOST_SHOWN])
-    if len(lines) > MOST_SHOWN:
-        yield f"{check}: and {len(lines) - MOST_SHOWN} more {what}"
+    yield from (f"{check}: {line}" for line in lines[:_MOST_SHOWN])
+    if len(lines) > _MOST_SHOWN:
+        yield f"{check}: and {len(lines) - _MOST_SHOWN} more {what}"
