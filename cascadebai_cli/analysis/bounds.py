@@ -1,17 +1,20 @@
 """Bounds beside what was measured."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from pydantic_core import PydanticCustomError
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.own import is_own
 from cascadebai_cli.learners.registry import LearnerSpec
-from cascadebai_cli.model.problem import CASCADING, Feedback, Instance
+from cascadebai_cli.model.problem import CASCADING, Feedback, FloatArray, Instance
 from cascadebai_cli.store.columns import BOUNDS_CSV, CELL, PLACE, POINT, SUMMARY_CSV, TABLES, Shown, interval, printed
+from cascadebai_cli.store.manifest import is_named_only, weights_hash
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.instances import TwoLevel
 from cascadebai_cli.text.numbers import number, percent
@@ -72,27 +75,60 @@ def outside(table: pd.DataFrame) -> list[str]:
     ]
 
 
-def bounds_of(results: "StudyResults", cell: Mapping[Any, Any]) -> Row:
-    """The bounds of a cell of some results; none where its weights or its learner are not known.
+WeightsAt = Callable[[str, int, int, str], FloatArray | None]
 
-    A summary keeps the extreme weights only, which are all weights of a two-level instance.
+
+def bounds_of(results: "StudyResults", cell: Mapping[Any, Any], weights_at: WeightsAt) -> Row:
+    """The bounds of a cell of some results; none where its weights or its learner are not known.
 
     Args:
         results: of a sweep.
         cell: its row of `summary.csv`.
+        weights_at: as `weights_of` these results.
 
     Raises:
         ConfigError: if its weights make no instance.
     """
     learner = results.learners.get(cell["learner"])
-    if not learner or not isinstance(results.instances.get(cell["instance"]), TwoLevel):
-        return bounds_row(CellBounds(np.nan))
     try:
-        instance = two_level_instance(cell["L"], cell["K"], cell["w_star"], cell["w_prime"], cell["epsilon"])
+        instance = _instance(results, cell, weights_at) if learner else None
     except ConfigError as error:
         raise ConfigError(f"{results.directory / SUMMARY_CSV}: {cell['instance']}: {error}") from error
+    if not learner or not instance:
+        return bounds_row(CellBounds(np.nan))
     feedback = results.study.feedback_of(learner)
     return bounds_row(learner_bounds(instance, cell["delta"], learner.algorithm, learner.spec.options, feedback))
+
+
+def _instance(results: "StudyResults", cell: Mapping[Any, Any], weights_at: WeightsAt) -> Instance | None:
+    """The summary keeps the extreme weights, which are all weights of a two-level instance."""
+    name, L, K = cell["instance"], cell["L"], cell["K"]
+    if isinstance(results.instances.get(name), TwoLevel):
+        return two_level_instance(L, K, cell["w_star"], cell["w_prime"], cell["epsilon"])
+    weights = weights_at(name, L, K, str(results.manifest.cells.get(cell["cell_id"], {}).get("weights", "")))
+    return None if weights is None else Instance(weights, K, cell["epsilon"])
+
+
+def weights_of(results: "StudyResults", name: str, L: int, K: int, key: str) -> FloatArray | None:
+    """The weights of an instance at a point of the grid: those of the manifest, or those that follow from the config.
+
+    Nothing is opened or imported for it: `None` where the config only names what makes them.
+
+    Args:
+        results: of a sweep.
+        name, L, K: the instance and the point.
+        key: their hash in the manifest, empty in older ones.
+    """
+    if key in results.manifest.weights:
+        return np.array(results.manifest.weights[key])
+    entry = results.instances.get(name)
+    if entry is None or is_named_only(entry.model_dump()):
+        return None
+    try:
+        made = entry.family_in(Path(), results.study.seed)(L, K).weights
+    except (ConfigError, PydanticCustomError):
+        return None
+    return made if key in ("", weights_hash(made)) else None
 
 
 def mean_bounds(rows: Sequence[Row]) -> Row:

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any, Self
 
 import pandas as pd
 
-from cascadebai_cli.analysis.bounds import Row, bounds_of, mean_bounds, with_measured
+from cascadebai_cli.analysis.bounds import Row, bounds_of, mean_bounds, weights_of, with_measured
 from cascadebai_cli.analysis.curves import Curve, curves_of
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.store.columns import MANIFEST, POINT, SUMMARY_CSV, TRIALS_CSV
@@ -144,7 +144,8 @@ class StudyResults:
         if self.source:
             return self.source._bounds_of
         cells = {row["cell_id"]: row for row in self.summary.to_dict("records")}
-        return cache(lambda cell_id: bounds_of(self, cells[cell_id]))
+        weights_at = cache(partial(weights_of, self))
+        return cache(lambda cell_id: bounds_of(self, cells[cell_id], weights_at))
 
     def derived(self, **changes: Any) -> Self:
         """The same with some cells, or other names, in place of these."""

@@ -78,6 +78,7 @@ class Chart:
         lines: labels of the series, by number.
         cap: number of steps at which trials were stopped, none if there is no common one.
         remark: what was chosen where the plot left it open which column is on the horizontal axis; else empty.
+        left_out: which cells are not drawn, as nothing is known of them that could be; else empty.
     """
 
     plot: Plot
@@ -87,6 +88,7 @@ class Chart:
     lines: Sequence[str]
     cap: int | None = None
     remark: str = ""
+    left_out: str = ""
 
     @cached_property
     def points(self) -> pd.DataFrame:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.figures.chart import Axis, Chart, Panel, Series
-from cascadebai_cli.figures.labels import Deal, Labels, deal, varying
+from cascadebai_cli.figures.labels import MOST_NAMED, Deal, Labels, deal, varying
 from cascadebai_cli.store.columns import POINT
 from cascadebai_cli.study.plot import GRID, NAMES, Measure, Plot
 from cascadebai_cli.text.numbers import count, is_missing, parameter
@@ -28,6 +28,8 @@ COLUMNS: Mapping[Measure, tuple[str, str | None, str | None]] = {
     "steps_per_sharp_bound": ("mean_steps", "ci_low", "ci_high"),
 }
 """What is measured -> the columns of its value and its interval."""
+_KNOWN = "that the config says or the manifest holds; older manifests hold none of files and of code"
+"""Weights of which there are bounds."""
 OVER: Mapping[str, str] = {"steps_per_lower_bound": "lower", "steps_per_sharp_bound": "sharp"}
 """What is measured -> the column that it is divided by."""
 
@@ -46,13 +48,16 @@ def chart_of(cells: pd.DataFrame, plot: Plot, labels: Labels, cap: int | None = 
     """
     refuse_too_many(cells, plot)
     dealt = deal(cells, plot)
-    axis, points = _with_x(_with_y(cells, plot.y), dealt.x, labels)
+    measured = _with_y(cells, plot)
+    axis, points = _with_x(measured[measured["y"].notna()], dealt.x, labels)
     if plot.figure.grouped and not axis.groups:
         axis, points = _grouped(axis, points)
     lines = _lines(points, dealt.lines)
     panels = [_panel(part, values, dealt, lines, labels) for values, part in _parts(points, dealt.panels)]
     names = [labels.line(key, dealt.lines) for key in lines]
-    return Chart(plot, axis, Axis(plot.y, labels.measure(plot.y)), panels, names, cap, dealt.remark)
+    return Chart(
+        plot, axis, Axis(plot.y, labels.measure(plot.y)), panels, names, cap, dealt.remark, _left_out(measured, plot)
+    )
 
 
 def with_fits(chart: Chart, fits: pd.DataFrame) -> Chart:
@@ -108,7 +113,9 @@ def refuse_too_many(cells: pd.DataFrame, plot: Plot) -> None:
         )
 
 
-def _with_y(cells: pd.DataFrame, measure: Measure) -> pd.DataFrame:
+def _with_y(cells: pd.DataFrame, plot: Plot) -> pd.DataFrame:
+    """The cells with what is drawn of each; `y` is NaN for a cell that cannot be."""
+    measure = plot.y
     value, low, high = COLUMNS[measure]
     if value not in cells:
         raise ConfigError(f"y: {measure} is known of studies with a budget, and this is none")
@@ -122,21 +129,35 @@ def _with_y(cells: pd.DataFrame, measure: Measure) -> pd.DataFrame:
         is_wrong=(cells["error_rate"] > cells["delta"]) & cells["budget"].isna(),
     )
     points = points.assign(is_ceiling=points["budget"].notna() & (measure == "error_rate") & (points["y"] == 0))
-    points["y"] = points["y"].where(~points["is_ceiling"], points["high"])
-    points = points[np.isfinite(points["y"].astype(float))]
-    if points.empty:
-        raise ConfigError(f"y: no cell has a value of {measure}{_why(measure)}")
-    return points
+    points["y"] = points["y"].where(~points["is_ceiling"], points["high"]).astype(float)
+    known = np.isfinite(points["y"])
+    if plot.figure.beside == "bounds":
+        known &= points["upper"].notna()
+    if not known.any():
+        raise ConfigError(f"y: no cell has a value of {measure}{_why(plot)}")
+    return points.assign(y=points["y"].where(known))
 
 
-def _why(measure: Measure) -> str:
-    if measure == "error_rate":
-        return ": no trial stopped before the cap"
+def _left_out(measured: pd.DataFrame, plot: Plot) -> str:
+    """Which cells are not drawn, and why, as a sentence without its full stop; empty if all are."""
+    gone = measured[measured["y"].isna()]
+    if gone.empty:
+        return ""
+    names = list(dict.fromkeys(gone["instance"]))
+    more = [f"{count(len(names) - MOST_NAMED)} more"] if len(names) > MOST_NAMED else []
+    cells = f"{count(len(gone))} of {count(len(measured))} cells ({', '.join([*names[:MOST_NAMED], *more])})"
+    return f"{cells} cannot be drawn{_why(plot)}"
+
+
+def _why(plot: Plot) -> str:
+    if plot.figure.beside == "bounds":
+        return f": an upper bound is known for weights {_KNOWN}"
+    if plot.y == "steps_per_lower_bound":
+        return f": a lower bound above 0 is known for epsilon = 0 and weights between 0 and 1 {_KNOWN}"
     return {
-        "steps_per_lower_bound": ": a lower bound above 0 is known on two_level instances with weights between 0 and "
-        "1, and none of these is one",
+        "error_rate": ": no trial stopped before the cap",
         "steps_per_sharp_bound": ": the sharp bound is known for epsilon = 0 only",
-    }.get(measure, "")
+    }.get(plot.y, "")
 
 
 def _with_x(points: pd.DataFrame, column: str, labels: Labels) -> tuple[Axis, pd.DataFrame]:

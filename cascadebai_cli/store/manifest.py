@@ -11,6 +11,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
+from itertools import accumulate
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -19,7 +20,8 @@ from pydantic_core import ErrorDetails
 
 from cascadebai_cli.engines.simulate import ENGINES
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.learners.own import plugin_code
+from cascadebai_cli.learners.own import is_own, plugin_code
+from cascadebai_cli.model.problem import FloatArray
 from cascadebai_cli.store.columns import FAILURES, JOURNAL, MANIFEST, PLACE, SUMMARY_CSV, TIMINGS_CSV, TRIALS_CSV
 from cascadebai_cli.store.files import reading, write_atomically
 from cascadebai_cli.study.cells import Cell
@@ -51,6 +53,8 @@ GAP = "gap"
 """Key of what follows from the weights of a cell and `K`; older manifests lack it."""
 RULE = "rule_version"
 """Key of the version of what a learner decides; without it that is 1."""
+MOST_WEIGHTS = 100_000
+"""That a manifest holds."""
 PACKAGES = ("numpy", "scipy", "pandas", "statsmodels", "joblib", "pydantic")
 
 
@@ -85,6 +89,10 @@ class Manifest(BaseModel):
     parts: Annotated[
         list[dict[str, Any]], says("How the rows of each directory were made that was merged into this one.")
     ] = Field(default_factory=list)
+    weights: Annotated[
+        dict[str, list[float]],
+        says("Hash of weights and they themselves, where they come from a file or code that the config only names."),
+    ] = Field(default_factory=dict)
 
     @property
     def engines(self) -> set[str]:
@@ -151,7 +159,7 @@ def content(cell: Cell) -> dict[str, Any]:
         "w_star": cell.w_star,
         "w_prime": cell.w_prime,
         GAP: cell.gap,
-        "weights": hashlib.sha256(cell.weights.astype("<f8").tobytes()).hexdigest()[:16],
+        "weights": weights_hash(cell.weights),
         "feedback": cell.feedback.name,
         "order": cell.order,
         "max_steps": cell.max_steps,
@@ -185,7 +193,30 @@ def new_manifest(config: dict[str, Any], seed: int, cells: Sequence[Cell]) -> Ma
         complete=False,
         rows_sha256=None,
         cells={cell.cell_id: content(cell) for cell in cells},
+        weights=_weights(config, cells),
     )
+
+
+def weights_hash(weights: FloatArray) -> str:
+    """Hash of the weights of a cell, by which manifests name them."""
+    return hashlib.sha256(weights.astype("<f8").tobytes()).hexdigest()[:16]
+
+
+def is_named_only(instance: Mapping[str, Any]) -> bool:
+    """Whether an instance of a config only names what makes its weights: a file, or code of one's own."""
+    return bool(instance.get("path")) or is_own(str(instance.get("family")))
+
+
+def _weights(config: Mapping[str, Any], cells: Sequence[Cell]) -> dict[str, list[float]]:
+    """Weights that do not follow from the config, as many of them as a manifest holds."""
+    named = {entry["name"] for entry in config["instances"] if is_named_only(entry)}
+    found = {weights_hash(cell.weights): cell.weights for cell in cells if cell.instance in named}
+    totals = accumulate(map(len, found.values()))
+    return {
+        key: weights.tolist()
+        for (key, weights), total in zip(found.items(), totals, strict=True)
+        if total <= MOST_WEIGHTS
+    }
 
 
 def now() -> str:
@@ -233,7 +264,8 @@ def write_manifest(directory: Path, manifest: Manifest, indent: int = 2) -> None
     Raises:
         CascadeError: if that is not possible.
     """
-    text = json.dumps(manifest.model_dump(), indent=indent, ensure_ascii=False)
+    kept = {key: value for key, value in manifest.model_dump().items() if key != "weights" or value}
+    text = json.dumps(kept, indent=indent, ensure_ascii=False)
     write_atomically(directory / MANIFEST, [text, "\n"])
 
 

@@ -136,6 +136,7 @@ def merged_manifest(parts: Sequence[Part]) -> Manifest:
             "tables": {},
             "cells": {cell.cell_id: known[cell.cell_id] for cell in _ordered(grids)},
             "parts": [{key: getattr(manifest, key) for key in MAKERS} for manifest in manifests],
+            "weights": {key: weights for manifest in manifests for key, weights in manifest.weights.items()},
         }
     )
 

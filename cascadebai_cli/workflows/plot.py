@@ -218,13 +218,13 @@ def _bounded(cells: "pd.DataFrame", studies: Sequence[StudyResults], plot: Plot)
     table = with_bounds(cells, studies)
     if plot.figure.beside != "bounds":
         return table
-    bounded = table[table["upper"].notna() & table["learner"].isin([results.main_learner for results in studies])]
-    if bounded.empty:
+    main = table[table["learner"].isin([results.main_learner for results in studies if len(results.summary)])]
+    if main["upper"].isna().all():
         raise ConfigError(
-            f"--kind: {plot.kind} needs CascadeBAI on a two_level instance, and {studies[0].directory} has none; "
-            "`cascadebai bounds CONFIG` prints the bounds of any instance"
+            f"--kind: {plot.kind} needs cells with an upper bound, which is proved of CascadeBAI alone, and "
+            f"{studies[0].directory} has none; `cascadebai bounds CONFIG` prints the bounds that there are"
         )
-    return bounded
+    return main
 
 
 # --- Draw a figure of one or more result directories ----------------------------------------------------------------
@@ -304,6 +304,8 @@ def _tell(drawn: Drawing, studies: Sequence[StudyResults], watch: Watch) -> None
     """What a user should know of a figure."""
     if drawn.chart and drawn.chart.remark:
         watch.remark(drawn.chart.remark)
+    if drawn.chart and drawn.chart.left_out:
+        watch.warn(f"warning: {drawn.chart.left_out}")
     warn_of_letters(drawn.pages, ", ".join(results.name for results in studies), watch.warn)
     if drawn.caption:
         watch.warn(f"for the caption: {drawn.caption}")

@@ -129,11 +129,11 @@ def _claims(studies: Sequence[StudyResults]) -> PageTable:
 
 
 def _section(results: StudyResults, name: str, watch: Watch) -> Section:
-    pictures, refusals = _pictures(results, watch)
+    pictures, refusals, left_out = _pictures(results, watch)
     return Section(
         title=results.study.title or results.name,
         name=name,
-        remarks=[*_reuse(results), *results.missing, *results.capped, *refusals],
+        remarks=[*_reuse(results), *results.missing, *results.capped, *refusals, *left_out],
         pictures=pictures,
         tables=[*([_data(results, results.study.plot.kind)] if refusals else []), *_tables(results)],
         settings=settings(results),
@@ -148,10 +148,11 @@ def _reuse(results: StudyResults) -> list[str]:
     return [f"Rewards are {results.study.rewards}: claims and bounds, which are about independent ones, do not apply."]
 
 
-def _pictures(results: StudyResults, watch: Watch) -> tuple[list[Picture], list[str]]:
-    """The figures that `plot` draws, page by page, and why one could not be drawn."""
+def _pictures(results: StudyResults, watch: Watch) -> tuple[list[Picture], list[str], list[str]]:
+    """The figures that `plot` draws, page by page, why one could not be drawn, and which cells are not in them."""
     pictures: list[Picture] = []
     refusals: list[str] = []
+    left_out: list[str] = []
     for kind in _kinds(results):
         asked = results.study.plot if kind == results.study.plot.kind else Plot(kind=kind)
         try:
@@ -161,7 +162,8 @@ def _pictures(results: StudyResults, watch: Watch) -> tuple[list[Picture], list[
             continue
         warn_of_letters(drawn.pages, results.name, watch.warn)
         pictures += _pages(drawn, results, asked)
-    return pictures, list(dict.fromkeys(refusals))
+        left_out += [drawn.chart.left_out] if drawn.chart and drawn.chart.left_out else []
+    return pictures, list(dict.fromkeys(refusals)), left_out
 
 
 def _pages(drawn: Drawing, results: StudyResults, asked: Plot) -> Iterator[Picture]:

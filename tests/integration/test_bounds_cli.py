@@ -121,5 +121,5 @@ def test_plot_refuses_a_kind_that_is_not_known(directory: Path) -> None:
 def test_plot_of_bounds_needs_bounds(tmp_path: Path) -> None:
     learners = [{"name": "BatRac", "algorithm": "batrac", "b": 1, "feedback": "semi-bandit"}]
     directory = write_results(tmp_path / "r", scaling_config(1, K=[20, 30, 40], learners=learners))
-    sentence = f"bounds needs CascadeBAI on a two_level instance, and {directory} has none"
+    sentence = f"bounds needs cells with an upper bound, which is proved of CascadeBAI alone, and {directory} has none"
     assert sentence in refusal("plot", directory, "--kind", "bounds")

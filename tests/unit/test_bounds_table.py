@@ -1,10 +1,15 @@
 """Bounds of cells beside what was measured."""
 
+import json
+import sys
 from dataclasses import replace
 
+import drawn
 import numpy as np
 import pandas as pd
 import pytest
+import yaml
+from sweeps import call
 from synthetic import scaling_config, write_results
 
 from cascadebai_cli.analysis.bounds import (
@@ -14,10 +19,12 @@ from cascadebai_cli.analysis.bounds import (
     outside,
     with_measured,
 )
+from cascadebai_cli.analysis.cells import averaged
 from cascadebai_cli.analysis.fits import slopes_printed, slopes_table
 from cascadebai_cli.analysis.results import load_results
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.problem import CASCADING, SEMI_BANDIT, Instance
+from cascadebai_cli.study.config import load_study
 from cascadebai_cli.theory.paper import TwoLevel, cell_bounds, is_two_level, lower_bound, two_level_instance
 from cascadebai_cli.theory.quantities import PRINTED_CONSTANT
 
@@ -116,10 +123,80 @@ def test_sigma_of_the_learner_is_used(tmp_path):
     assert table["upper"][0] == pytest.approx(TwoLevel(128, 20, 0.5, 0.25, 0.1, 256).upper())
 
 
-def test_instances_of_other_families_are_left_out(tmp_path):
-    config = scaling_config(1, K=K)
-    config["instances"][0] = {"name": "setting 1", "family": "linear", "w_max": 0.5, "w_min": 0.25}
-    assert load_results(write_results(tmp_path / "r", config)).bounds["lower"].isna().all()
+OTHERS = {
+    "linear": {"family": "linear", "w_max": 0.5, "w_min": "0.25/K"},
+    "formula": {"family": "formula", "weight": "0.9 - i/(2*L)"},
+    "explicit": {"family": "explicit", "weights": [0.9, "1/K", 0.2, 0.1, 0.05, 0.01]},
+    "random": {"family": "random", "w_star": "uniform(0.6, 0.9)", "w_prime": "0.3 * beta(2, 5)", "replicate": 2},
+    "csv": {"family": "csv", "path": "rates.csv", "rate": "rate"},
+    "own": {"family": "kept_weights:zipf", "power": 2},
+}
+LEARNERS = [
+    {"name": "CascadeBAI", "algorithm": "cascadebai"},
+    {"name": "KL", "algorithm": "kl-lucb++", "list_length": 4},
+]
+
+
+@pytest.fixture
+def swept(tmp_path, monkeypatch):
+    """A sweep of instances of all families, and its cells."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "rates.csv").write_text("rate\n" + "\n".join(map(str, np.linspace(0.9, 0.1, 5))))
+    (tmp_path / "kept_weights.py").write_text(
+        "def zipf(L, K, power):\n    return [1 / (i + 1) ** power for i in range(L)]\n"
+    )
+    instances = [{"name": name, **entry} for name, entry in OTHERS.items()]
+    config = {"seed": 3, "trials": 2, "K": [2, 3], "L": 6, "max_steps": 50}
+    config |= {"instances": instances, "learners": LEARNERS}
+    (tmp_path / "study.yaml").write_text(yaml.safe_dump(config))
+    assert call("sweep", "study.yaml", "--out", "r", "--n-jobs", 1, "--quiet").code == 0
+    cells = load_study("study.yaml").cells
+    for name in ("rates.csv", "kept_weights.py"):
+        (tmp_path / name).unlink()
+    sys.modules.pop("kept_weights", None)
+    return tmp_path / "r", cells
+
+
+def test_every_family_has_the_bounds_that_its_config_has(swept):
+    directory, cells = swept
+    found = load_results(directory).bounds
+    expected = [learner_bounds(cell.problem, cell.delta, cell.spec.algorithm, cell.spec.options) for cell in cells]
+    assert found["cell_id"].tolist() == [cell.cell_id for cell in cells]
+    assert found["lower"].tolist() == [bounds.lower for bounds in expected]
+    assert found["upper"].dropna().tolist() == [bounds.upper.steps for bounds in expected if bounds.upper]
+    assert found["upper"].notna().tolist() == [cell.learner == "CascadeBAI" for cell in cells]
+    assert "kept_weights" not in sys.modules
+
+
+def test_an_older_manifest_lacks_the_weights_of_files_and_code_only(swept):
+    directory, _ = swept
+    path = directory / "manifest.json"
+    manifest = json.loads(path.read_text())
+    assert len(manifest.pop("weights")) == 2
+    path.write_text(json.dumps(manifest))
+    results = load_results(directory)
+    known = results.bounds.groupby("instance", sort=False)["lower"].count()
+    assert known.to_dict() == {**dict.fromkeys(OTHERS, 4), "csv": 0, "own": 0}
+    chart = drawn.data(results, kind="curves", x="K", y="steps_per_lower_bound")
+    assert len(chart.panels) == 4
+    assert chart.left_out.startswith("8 of 24 cells (csv, own) cannot be drawn: a lower bound above 0 is known for ")
+
+
+def test_weights_that_are_not_those_of_the_rows_give_no_bounds(swept):
+    results = load_results(swept[0])
+    study = results.study.model_copy(update={"seed": 4})
+    bounds = replace(results, study=study).bounds
+    assert set(bounds.loc[bounds["lower"].isna(), "instance"]) == {"random"}
+
+
+def test_the_bounds_of_a_mean_are_the_means_of_the_bounds(tmp_path):
+    instances = [{"name": f"draw {i}", **OTHERS["random"], "replicate": i} for i in (1, 2)]
+    results = load_results(write_results(tmp_path / "r", scaling_config(1, K=K, instances=instances)))
+    known = averaged(results, "replicate").bounds
+    for name in ("lower", "upper"):
+        ones = results.bounds[name].to_numpy()
+        assert known[name].to_numpy() == pytest.approx((ones[:3] + ones[3:]) / 2)
 
 
 def row(**changes):

@@ -196,7 +196,9 @@ def test_no_data_file_is_opened_because_a_manifest_names_it(directory: Path) -> 
     manifest = json.loads(path.read_text())
     manifest["config"]["instances"][0] = {"name": "setting 1", "family": "csv", "path": "/dev/zero", "rate": "rate"}
     path.write_text(json.dumps(manifest))
-    assert load_results(directory).study.cells == ()
+    results = load_results(directory)
+    assert results.study.cells == ()
+    assert results.bounds["lower"].isna().tolist() == [True] * 4 + [False] * 4
 
 
 @pytest.mark.parametrize(
