@@ -170,7 +170,7 @@ class Follower:
         cells = [self._cells[position] for position, trials in sorted(dict(self._in_work).items()) if trials > 0]
         names = [cell.label for cell in cells[:_MOST_NAMED]]
         names += [f"{len(cells) - _MOST_NAMED} more"] * (len(cells) > _MOST_NAMED)
-        capped = all(cell.max_steps for cell in cells)
+        capped = all(cell.max_steps or cell.answers for cell in cells)  # a budget and a cap exclude each other
         remedy = "" if capped else "; max_steps, or --max-steps N, caps the steps of a trial"
         return f"no trial ended for {seconds:.0f} s; in work: {'; '.join(names)}{remedy}"
 

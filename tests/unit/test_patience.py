@@ -49,12 +49,13 @@ def test_cells_in_work_and_the_remedy(cells, notes):
     ]
 
 
-def test_many_cells_that_have_a_cap(cells, notes):
-    capped = [replace(cell, max_steps=5) for cell in cells]
-    follower = Follower(notes, capped, [6] * len(cells))
-    follower.hand_out([Block(cell, i, (0,)) for i, cell in enumerate(capped)])
+@pytest.mark.parametrize("end", [{"max_steps": 5}, {"budget": 5}])
+def test_many_cells_that_have_an_end(cells, notes, end):
+    ending = [replace(cell, **end) for cell in cells]
+    follower = Follower(notes, ending, [6] * len(cells))
+    follower.hand_out([Block(cell, i, (0,)) for i, cell in enumerate(ending)])
     follower.listen()
-    assert notes.remarks[0].endswith(f"{cells[2].label}; 1 more")
+    assert notes.remarks[0].endswith(f"{ending[2].label}; 1 more")
 
 
 def test_one_sentence_for_a_silence_and_pauses_do_not_end_it(cells, notes):
