@@ -2,12 +2,14 @@
 
 import hashlib
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from sweeps import call, refusal
+from sweeps import call, environment, refusal, write_config
 from synthetic import Cell, MeanSteps, planted_steps, scaling_config, write_results
 
 
@@ -170,3 +172,31 @@ def test_a_place_that_cannot_be_written(directory: Path) -> None:
     assert result.code == 1
     assert "fits.csv cannot be written" in result.err
     assert not list(directory.glob(".*"))
+
+
+LOADED = """
+import sys
+from cascadebai_cli.cli.app import main
+
+WITHOUT_FITS = "check study.yaml --pilot 0, bounds study.yaml, summary r, plot r, plot r --kind bounds, report r"
+for verb in WITHOUT_FITS.split(", "):
+    try:
+        main(verb.split())
+    except SystemExit as end:
+        assert end.code == 0, verb
+    assert not {"statsmodels", "scipy.stats"} & set(sys.modules), verb
+try:
+    main(["fit", "r"])
+finally:
+    assert {"statsmodels", "scipy.stats"} <= set(sys.modules)
+"""
+
+
+def test_only_a_fit_loads_what_fits(tmp_path: Path) -> None:
+    config = scaling_config(1, K=[20, 30, 40], trials=2, plot={"kind": "curves"})
+    del config["instances"][0]["fit"]
+    write_results(tmp_path / "r", config)
+    write_config(tmp_path)
+    words = [sys.executable, "-c", LOADED]
+    done = subprocess.run(words, cwd=tmp_path, env=environment(), capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
