@@ -1,3 +1,3 @@
 """The version of the program, for rooms that must not look up to the names that it offers."""
 
-__version__ = "1.0.0"
+__version__ = "1.1.0"
