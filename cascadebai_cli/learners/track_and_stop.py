@@ -169,7 +169,7 @@ def _standing(plan: Plan, shown: Levels, evidence: FloatArray) -> list[int]:
 # 2. *Tracking.* Otherwise a stretch has one step, or one part in `STRETCH` of the steps made so far: blocks of one list
 #    each, none longer than one part in `BLOCKS` of it, in the proportions of the mixture, which is made anew whenever
 #    the steps have grown by the factor `RENEWAL`.
-# 3. *Stopping.* At the end of each stretch, by `glr.told_apart`, which errs with probability at most `delta` whatever
+# 3. *Stopping.* At the end of each stretch, by `told_apart`, which errs with probability at most `delta` whatever
 #    is shown and whenever it is asked.
 #
 # So a run depends on outcomes through the counts at the ends of stretches only, and an engine may draw a whole block of

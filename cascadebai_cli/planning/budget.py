@@ -66,7 +66,7 @@ class Asked:
 
     @property
     def needed(self) -> Range | None:
-        """Page views for the chance that is wanted, with their interval, as `chances.needed`; `None` if unknown."""
+        """Page views for the chance that is wanted, with their interval, as `needed`; `None` if unknown."""
         return needed(self.curve, self.sure) if self.curve and self.sure is not None else None
 
     @property

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from given import TableOutcomes, TableStack
+from given import BY_CLICK, TableOutcomes, TableStack
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 from problems import EPSILONS, LENGTHS, SEEDS, WEIGHTS
@@ -140,16 +140,16 @@ def test_any_path_of_any_learner_is_that_of_the_reference(name, engine):
         epsilon=EPSILONS,
         seeds=st.lists(SEEDS, min_size=1, max_size=3),
         caps=st.lists(st.integers(1, 12) | st.integers(1, longest), min_size=1, max_size=4),
-        cascading=st.booleans(),
+        feedback=st.sampled_from(BY_CLICK),
         pause=st.none() | st.integers(1, 4),
     )
-    def equal(w, share, M, epsilon, seeds, caps, cascading, pause):
+    def equal(w, share, M, epsilon, seeds, caps, feedback, pause):
         L, K = len(w), 1 + int(share * (len(w) - 1))
         tables = [np.random.default_rng(seed).random((L, longest)) < np.array(w)[:, None] for seed in seeds]
 
         def made(by):
             return [
-                Job(ALL[name](L, K, M, epsilon), source(by, table), cascading, cap, answers=True, path=path)
+                Job(ALL[name](L, K, M, epsilon), source(by, table), feedback, cap, answers=True, path=path)
                 for path, table in enumerate(tables)
                 for cap in caps
             ]
