@@ -253,7 +253,7 @@ class OpenSweep:
             number of trials that are missing.
         """
         there = self.there
-        write_tables(self.held, self._manifest, self.sweep.cells, there.stored, there.limits, asked_only=asked_only)
+        write_tables(self.held, self._manifest, there.stored, there.limits, asked_only=asked_only)
         return sum(map(len, there.missing))
 
 

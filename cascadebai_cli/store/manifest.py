@@ -7,7 +7,6 @@ import platform
 import re
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
@@ -15,19 +14,28 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
 from pydantic_core import ErrorDetails
 
 from cascadebai_cli.engines.simulate import ENGINES
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.learners.own import is_own, plugin_code
+from cascadebai_cli.learners.own import is_own
 from cascadebai_cli.model.problem import FloatArray
-from cascadebai_cli.store.columns import FAILURES, JOURNAL, MANIFEST, PLACE, SUMMARY_CSV, TIMINGS_CSV, TRIALS_CSV
+from cascadebai_cli.store.columns import (
+    CELL,
+    COLUMNS,
+    FAILURES,
+    JOURNAL,
+    MANIFEST,
+    PLACE,
+    SUMMARY_CSV,
+    TIMINGS_CSV,
+    TRIALS_CSV,
+)
 from cascadebai_cli.store.files import reading, write_atomically
-from cascadebai_cli.study.cells import Cell
+from cascadebai_cli.study.cells import OF_THE_LEARNER, RULE, Cell
 from cascadebai_cli.study.document import show
 from cascadebai_cli.study.fields import FileName, Text, says
-from cascadebai_cli.study.learners import default_options
 from cascadebai_cli.version import __version__
 
 # --- `manifest.json`: where the rows of a directory come from -------------------------------------------------------
@@ -51,8 +59,6 @@ MAKERS = ("git", "versions", "machine", "end")
 """Keys of the manifest that say how the rows were made."""
 GAP = "gap"
 """Key of what follows from the weights of a cell and `K`; older manifests lack it."""
-RULE = "rule_version"
-"""Key of the version of what a learner decides; without it that is 1."""
 MOST_WEIGHTS = 100_000
 """That a manifest holds."""
 PACKAGES = ("numpy", "scipy", "pandas", "statsmodels", "joblib", "pydantic")
@@ -100,26 +106,14 @@ class Manifest(BaseModel):
         return {str(content.get("engine")) for content in self.cells.values()}
 
 
-class GridCell(BaseModel):
-    """A cell as a manifest describes it: the columns `CELL` of its rows."""
-
-    model_config = ConfigDict(strict=True, frozen=True)
-
-    cell_id: str
-    study: FileName
-    instance: Text
-    learner: Text
-    L: int
-    K: int
-    w_star: float
-    w_prime: float
-    delta: float
-    epsilon: float
-    budget: int | None = None
+_FIELDS: dict[str, Any] = {name: (Text if COLUMNS[name].type is str else COLUMNS[name].type, ...) for name in CELL}
+_FIELDS |= {"study": (FileName, ...), "budget": (int | None, None)}
+_GRID_CELL = create_model("_GRID_CELL", __config__=ConfigDict(strict=True), **_FIELDS)
+"""What rows have of a cell."""
 
 
-def grid_of(directory: Path, manifest: Manifest) -> list[GridCell]:
-    """The cells of a manifest, which somebody may have edited; nothing is imported or opened for it.
+def grid_of(directory: Path, manifest: Manifest) -> list[dict[str, Any]]:
+    """The columns of each cell of a manifest, which somebody may have edited; nothing is imported or opened for it.
 
     Raises:
         ConfigError: if one is not described.
@@ -127,7 +121,7 @@ def grid_of(directory: Path, manifest: Manifest) -> list[GridCell]:
     study = manifest.config.get("study")
     try:
         return [
-            GridCell.model_validate({**content, "study": study, "cell_id": cell_id})
+            _GRID_CELL.model_validate({**content, "study": study, "cell_id": cell_id}).model_dump()
             for cell_id, content in manifest.cells.items()
         ]
     except ValidationError as error:
@@ -138,38 +132,6 @@ def grid_of(directory: Path, manifest: Manifest) -> list[GridCell]:
 def hash_of(config: Mapping[str, Any]) -> str:
     """Hash of a resolved config."""
     return hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()
-
-
-def content(cell: Cell) -> dict[str, Any]:
-    """Everything that the rows of a cell depend on, and its name.
-
-    Raises:
-        ConfigError: if the engine of the cell cannot run its learner.
-    """
-    return {
-        "instance": cell.instance,
-        "learner": cell.learner,
-        "L": cell.L,
-        "K": cell.K,
-        "delta": cell.delta,
-        "epsilon": cell.epsilon,
-        "algorithm": cell.spec.algorithm,
-        **default_options(cell.spec.algorithm),
-        **cell.spec.options,
-        "w_star": cell.w_star,
-        "w_prime": cell.w_prime,
-        GAP: cell.gap,
-        "weights": weights_hash(cell.weights),
-        "feedback": cell.feedback.name,
-        "order": cell.order,
-        "max_steps": cell.max_steps,
-        "engine": cell.runs_with,
-        **({RULE: cell.spec.rule_version} if cell.spec.rule_version > 1 else {}),
-        **({"budget": cell.budget} if cell.answers else {}),
-        **({"rewards": asdict(cell.rewards)} if cell.rewards else {}),
-        **({"weights_code": cell.weights_code} if cell.weights_code else {}),
-        **({"code": plugin_code(cell.spec.algorithm)} if cell.is_own else {}),
-    }
 
 
 def new_manifest(config: dict[str, Any], seed: int, cells: Sequence[Cell]) -> Manifest:
@@ -192,14 +154,14 @@ def new_manifest(config: dict[str, Any], seed: int, cells: Sequence[Cell]) -> Ma
         end=None,
         complete=False,
         rows_sha256=None,
-        cells={cell.cell_id: content(cell) for cell in cells},
+        cells={cell.cell_id: cell.content for cell in cells},
         weights=_weights(config, cells),
     )
 
 
 def weights_hash(weights: FloatArray) -> str:
     """Hash of the weights of a cell, by which manifests name them."""
-    return hashlib.sha256(weights.astype("<f8").tobytes()).hexdigest()[:16]
+    return hashlib.sha256((weights + 0.0).astype("<f8").tobytes()).hexdigest()[:16]
 
 
 def is_named_only(instance: Mapping[str, Any]) -> bool:
@@ -365,6 +327,10 @@ def _has_marks(content: bytes) -> bool:
 # --- Whether rows may join those of another sweep: what they depend on must be the same -----------------------------
 
 
+_Content = Mapping[str, Any]
+"""A cell as a manifest has it (`Cell.content`)."""
+
+
 class Places(NamedTuple):
     """How the two sides are called in a sentence."""
 
@@ -413,8 +379,7 @@ def _differences(old: Manifest, new: Manifest, cell_ids: Sequence[str]) -> Itera
         if after is None:
             yield from _cell_differences(before, list(new.cells.values()), new.config)
         else:
-            for key in _changed(before, after, ("engine", RULE)):
-                yield from _content_difference(key, before, after, new.config, HERE)
+            yield from content_differences(before, after, new.config, keys=("engine", RULE))
 
 
 def maker_differences(old: Manifest, new: Manifest, places: Places = HERE) -> Iterator[str]:
@@ -427,43 +392,37 @@ def maker_differences(old: Manifest, new: Manifest, places: Places = HERE) -> It
             yield f"engine {engine} has version {one} {places.one} and {other} {places.other}"
 
 
-def _cell_differences(
-    before: Mapping[str, Any], cells: Sequence[Mapping[str, Any]], config: Mapping[str, Any]
-) -> Iterator[str]:
-    """How a cell that is gone differs from the nearest one of the new config."""
-    near = min(cells, key=lambda after: (len(_changed(before, after, PLACE)), len(_changed(before, after))))
-    place = _changed(before, near, PLACE)
+def _cell_differences(before: _Content, cells: Sequence[_Content], config: _Content) -> Iterator[str]:
+    """How a cell that is gone differs from the nearest one of the new config, as far as its manifest tells."""
+    places = [[key for key in PLACE if before.get(key) != cell.get(key)] for cell in cells]
+    least = min(map(len, places))
+    nearest = [(cell, place) for cell, place in zip(cells, places, strict=True) if len(place) == least]
+    near, place = min(nearest, key=lambda found: len(_changed(before, found[0])))
     for key in place:
         yield f"{key} {_shown(before.get(key))} is there and not here"
     if not place:
-        yield from content_differences(before, near, config)
-
-
-def _changed(before: Mapping[str, Any], after: Mapping[str, Any], keys: Sequence[str] | None = None) -> list[str]:
-    return [key for key in keys or {**before, **after} if key != GAP and before.get(key) != after.get(key)]
+        told = list(content_differences(before, near, config))
+        yield from told or [f"{before.get('learner')} has other options than there"]
 
 
 def content_differences(
-    before: Mapping[str, Any],
-    after: Mapping[str, Any],
-    config: Mapping[str, Any],
-    places: Places = HERE,
+    before: _Content, after: _Content, config: _Content, places: Places = HERE, keys: Sequence[str] | None = None
 ) -> Iterator[str]:
-    """How two cells differ, key by key; `config` is that of the second."""
-    for key in _changed(before, after):
-        yield from _content_difference(key, before, after, config, places)
+    """How two cells differ in some keys, by default in all; `config` is that of the second."""
+    for key in _changed(before, after, keys):
+        if key == "weights":
+            name = after["instance"]
+            path = next((entry.get("path") for entry in config.get("instances", ()) if entry.get("name") == name), None)
+            yield f"the content of the data file {path} has changed" if path else f"the weights of {name} have changed"
+        else:
+            one, other = (_shown(cell.get(key, 1 if key == RULE else None)) for cell in (before, after))
+            yield f"{key} is {one} {places.one} and {other} {places.other}"
 
 
-def _content_difference(
-    key: str, before: Mapping[str, Any], after: Mapping[str, Any], config: Mapping[str, Any], places: Places
-) -> Iterator[str]:
-    if key != "weights":
-        one, other = (_shown(cell.get(key, 1 if key == RULE else None)) for cell in (before, after))
-        yield f"{key} is {one} {places.one} and {other} {places.other}"
-        return
-    name = after["instance"]
-    path = next((entry.get("path") for entry in config.get("instances", ()) if entry.get("name") == name), None)
-    yield f"the content of the data file {path} has changed" if path else f"the weights of {name} have changed"
+def _changed(before: _Content, after: _Content, keys: Sequence[str] | None = None) -> list[str]:
+    """Keys whose values differ; what older manifests lack does not make a difference."""
+    differing = (key for key in keys or {**before, **after} if key != GAP and before.get(key) != after.get(key))
+    return [key for key in differing if not key.endswith(OF_THE_LEARNER) or (key in before and key in after)]
 
 
 def _shown(value: Any) -> str:

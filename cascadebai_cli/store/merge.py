@@ -14,8 +14,6 @@ from cascadebai_cli.store.columns import LATER, MANIFEST, PLACE, SAME
 from cascadebai_cli.store.journal import Stored, each_once, repeats
 from cascadebai_cli.store.manifest import (
     MAKERS,
-    RULE,
-    GridCell,
     Manifest,
     Places,
     content_differences,
@@ -23,6 +21,8 @@ from cascadebai_cli.store.manifest import (
     hash_of,
     maker_differences,
 )
+from cascadebai_cli.store.trials import InGrid
+from cascadebai_cli.study.cells import RULE
 from cascadebai_cli.study.config import stored_study
 from cascadebai_cli.study.document import show
 
@@ -134,7 +134,7 @@ def merged_manifest(parts: Sequence[Part]) -> Manifest:
             "complete": False,
             "rows_sha256": None,
             "tables": {},
-            "cells": {cell.cell_id: known[cell.cell_id] for cell in _ordered(grids)},
+            "cells": {cell["cell_id"]: known[cell["cell_id"]] for cell in _ordered(grids)},
             "parts": [{key: getattr(manifest, key) for key in MAKERS} for manifest in manifests],
             "weights": {key: weights for manifest in manifests for key, weights in manifest.weights.items()},
         }
@@ -171,24 +171,24 @@ def _facts(manifest: Manifest) -> Iterator[tuple[tuple[Any, ...], Mapping[str, A
             yield ("file", instance, content.get("L")), {"instance": instance, "weights": content.get("weights")}
 
 
-def _ordered(grids: Sequence[Sequence[GridCell]]) -> Iterator[GridCell]:
+def _ordered(grids: Sequence[Sequence[InGrid]]) -> Iterator[InGrid]:
     """All cells, each once, in the order in which a config of all of them would have them."""
-    number = len({cell.cell_id for cell in chain(*grids)})
+    number = len({cell["cell_id"] for cell in chain(*grids)})
     for grid in grids:
         if len(grid) == number:
             yield from grid
             return
-    names = dict.fromkeys(cell.instance for cell in chain(*grids))
+    names = dict.fromkeys(cell["instance"] for cell in chain(*grids))
     for name in names:
-        parts = [[cell for cell in grid if cell.instance == name] for grid in grids]
+        parts = [[cell for cell in grid if cell["instance"] == name] for grid in grids]
         yield from _sorted(parts)
 
 
-def _sorted(parts: Sequence[Sequence[GridCell]]) -> list[GridCell]:
+def _sorted(parts: Sequence[Sequence[InGrid]]) -> list[InGrid]:
     """The cells of one instance."""
-    cells = {cell.cell_id: cell for part in parts[::-1] for cell in part}
-    ranks = [(key, _ranks([[getattr(cell, key) for cell in part] for part in parts])) for key in PLACE]
-    return sorted(cells.values(), key=lambda cell: [rank[getattr(cell, key)] for key, rank in ranks])
+    cells = {cell["cell_id"]: cell for part in parts[::-1] for cell in part}
+    ranks = [(key, _ranks([[cell[key] for cell in part] for part in parts])) for key in PLACE]
+    return sorted(cells.values(), key=lambda cell: [rank[cell[key]] for key, rank in ranks])
 
 
 def _ranks(parts: Sequence[Sequence[Any]]) -> Mapping[Any, int]:

@@ -1,6 +1,6 @@
 """`summary.csv`, and the writing of all tables."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +14,8 @@ from cascadebai_cli.store.files import AGAIN, write_atomically
 from cascadebai_cli.store.intervals import Limits, binomial_interval, mean_interval
 from cascadebai_cli.store.journal import Stored
 from cascadebai_cli.store.lock import Held
-from cascadebai_cli.store.manifest import Manifest, now, write_manifest
-from cascadebai_cli.store.trials import (
-    CHUNK,
-    InGrid,
-    cell_values,
-    read_table,
-    read_trials,
-    rows_below,
-    write_timings,
-    write_trials,
-)
+from cascadebai_cli.store.manifest import Manifest, grid_of, now, write_manifest
+from cascadebai_cli.store.trials import CHUNK, InGrid, read_table, read_trials, rows_below, write_timings, write_trials
 
 # --- ----------------------------------------------------------------------------------------------------------------
 #
@@ -82,14 +73,14 @@ def _rows(trials: pd.DataFrame) -> Iterator[dict[str, Any]]:
 def _rows_of_stored(cells: Iterable[InGrid], stored: Stored, shown: Limits | None) -> Iterator[dict[str, Any]]:
     """The same from packed rows, for the cells that have any."""
     for cell in cells:
-        rows = rows_below(stored, cell, shown)
+        rows = rows_below(stored, cell["cell_id"], shown)
         if not len(rows):
             continue
         stopped = rows["status"] != _CAPPED
         steps, observations, right = (rows[name].astype(float) for name in ("steps", "observations", "right"))
-        further = {} if cell.budget is None else _right(cell.budget, right)
+        further = {} if cell["budget"] is None else _right(cell["budget"], right)
         wrong = (rows["correct"] == 0) & stopped
-        yield {**cell_values(cell), **_statistics(steps, observations, stopped, wrong), **further}
+        yield {**{name: cell[name] for name in CELL}, **_statistics(steps, observations, stopped, wrong), **further}
 
 
 def _statistics(steps: FloatArray, observations: FloatArray, stopped: BoolArray, wrong: BoolArray) -> dict[str, Any]:
@@ -137,15 +128,12 @@ def read_summary(path: Path) -> pd.DataFrame:
 # --- The tables of a result directory, made from its journal --------------------------------------------------------
 
 
-def write_tables(
-    held: Held, manifest: Manifest, cells: Sequence[InGrid], stored: Stored, limits: Limits, *, asked_only: bool
-) -> int:
+def write_tables(held: Held, manifest: Manifest, stored: Stored, limits: Limits, *, asked_only: bool) -> int:
     """Write the tables and close the manifest.
 
     Args:
         held: the directory.
         manifest: of its sweep.
-        cells: in the order of the grid.
         stored: the rows.
         limits: the number of trials of each cell.
         asked_only: whether trials with these numbers and above stay out of the tables.
@@ -154,8 +142,10 @@ def write_tables(
         how many trials of the config are missing.
 
     Raises:
+        ConfigError: if the manifest does not describe its cells.
         CascadeError: if a file cannot be written, or the directory is not there any more.
     """
+    cells = grid_of(held.directory, manifest)
     held.check()
     shown = limits if asked_only else None
     digest = write_trials(held.directory, cells, stored, shown)

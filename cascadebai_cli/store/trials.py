@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, repeat
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pandas as pd
 from numpy.typing import NDArray
@@ -159,16 +159,8 @@ _FORMAT: dict[str, Any] = {
 }
 
 
-class InGrid(Protocol):
-    """A cell with an attribute for each column of `CELL`."""
-
-    @property
-    def cell_id(self) -> str:
-        """Its id."""
-
-    @property
-    def budget(self) -> int | None:
-        """Steps after which its learner is asked."""
+InGrid = Mapping[str, Any]
+"""The columns of a cell, and its budget if it has one."""
 
 
 def holds_rows(directory: Path) -> bool:
@@ -203,11 +195,11 @@ def _lines(cells: Sequence[InGrid], stored: Stored, limits: Limits | None) -> It
     further = _further(cells)
     yield ",".join(TABLES[TRIALS_CSV].names([*further, *LATER])) + "\n"
     for cell in cells:
-        start = cell_fields(cell)
-        rows = rows_below(stored, cell, limits)
+        start = _fields(cell)
+        rows = rows_below(stored, cell["cell_id"], limits)
         texts = {name: CODES[name].texts(rows[name]) for name in OUTCOME}
         if further:
-            texts |= {"budget": repeat(str(cell.budget), len(rows)), "right": CODES["right"].texts(rows["right"])}
+            texts |= {"budget": repeat(str(cell["budget"]), len(rows)), "right": CODES["right"].texts(rows["right"])}
         texts |= {name: CODES[name].texts(rows[name]) for name in LATER}
         for fields in zip(*texts.values(), strict=True):
             yield ",".join((start, *fields)) + "\n"
@@ -215,37 +207,31 @@ def _lines(cells: Sequence[InGrid], stored: Stored, limits: Limits | None) -> It
 
 def _further(cells: Iterable[InGrid]) -> Sequence[str]:
     """Columns of a study with budgets."""
-    return ("budget", "right") if any(cell.budget is not None for cell in cells) else ()
+    return ("budget", "right") if any(cell.get("budget") is not None for cell in cells) else ()
 
 
-def rows_below(stored: Stored, cell: InGrid, limits: Limits | None) -> NDArray[Any]:
+def rows_below(stored: Stored, cell_id: str, limits: Limits | None) -> NDArray[Any]:
     """Rows of a cell, without those of the trials from the number of its limit on."""
-    rows = stored.of(cell.cell_id)
-    return rows if limits is None else rows[rows["trial"] < limits[cell.cell_id]]
+    rows = stored.of(cell_id)
+    return rows if limits is None else rows[rows["trial"] < limits[cell_id]]
 
 
-def cell_values(cell: InGrid) -> dict[str, Any]:
-    """The columns `CELL` of a cell."""
-    return {name: COLUMNS[name].type(getattr(cell, name)) for name in CELL}
-
-
-def cell_fields(cell: InGrid) -> str:
-    """The fields of `CELL` as CSV; numbers in the shortest form that reads back the same."""
+def _fields(cell: InGrid) -> str:
+    """The columns of a cell as CSV; numbers in the shortest form that reads back the same."""
     text = io.StringIO()
-    csv.writer(text, lineterminator="").writerow(cell_values(cell).values())
+    csv.writer(text, lineterminator="").writerow([COLUMNS[name].type(cell[name]) for name in CELL])
     return text.getvalue()
 
 
-def trials_table(cells: Iterable[InGrid], rows: Iterable[TrialRow]) -> pd.DataFrame:
+def trials_table(cells: Iterable[Cell], rows: Iterable[TrialRow]) -> pd.DataFrame:
     """What `trials.csv` would hold of trials that are in memory.
 
     Args:
         cells: their cells.
         rows: the trials, those of a cell one after the other.
     """
-    cells = list(cells)
-    columns = TABLES[TRIALS_CSV].names(_further(cells))
-    known = {cell.cell_id: {**cell_values(cell), "budget": cell.budget} for cell in cells}
+    known = {cell.cell_id: {**cell.content, "cell_id": cell.cell_id, "study": cell.study} for cell in cells}
+    columns = TABLES[TRIALS_CSV].names(_further(known.values()))
     table = pd.DataFrame([{**known[row.cell_id], **row._asdict()} for row in rows], columns=columns)
     return table.astype({name: _FORMAT["dtype"][name] for name in columns})
 
@@ -346,9 +332,9 @@ def write_timings(directory: Path, cells: Sequence[InGrid], stored: Stored, limi
     """Write `timings.csv`, the wall time of each trial; arguments and result as for `write_trials`."""
     header = ",".join(TABLES[TIMINGS_CSV].names()) + "\n"
     rows = (
-        f"{cell.cell_id},{row['trial']},{row['seconds']:.6f}\n"
+        f"{cell['cell_id']},{row['trial']},{row['seconds']:.6f}\n"
         for cell in cells
-        for row in rows_below(stored, cell, limits)
+        for row in rows_below(stored, cell["cell_id"], limits)
     )
     return write_atomically(directory / TIMINGS_CSV, chain([header], rows))
 

@@ -2,8 +2,10 @@
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -15,10 +17,14 @@ from cascadebai_cli.learners.protocol import Learner, can_answer
 from cascadebai_cli.learners.registry import LearnerSpec, knows_budget
 from cascadebai_cli.model.problem import Feedback, FloatArray, Instance
 from cascadebai_cli.study.fields import PermutationName
-from cascadebai_cli.study.learners import non_default_options
+from cascadebai_cli.study.learners import default_options, non_default_options
 
 COUNTABLE = 10**17
 """Observations of a trial that are counted: a stretch of many more may be drawn before they are, all in 64 bits."""
+OF_THE_LEARNER = " of the learner"
+"""What stands behind the name of an option that is that of another key of a cell, such as `order`."""
+RULE = "rule_version"
+"""Key of the version of what a learner decides; without it that is 1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,13 +66,62 @@ class Cell:
     cell_id: str = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "cell_id", _content_hash(self, self.budget))
+        object.__setattr__(self, "cell_id", _hash(self._hashed))
 
     @cached_property
     def path_id(self) -> str:
         """What its random numbers are made from: the same for all budgets, unless the learner knows the budget."""
         shared = self.answers and not knows_budget(self.spec.algorithm)
-        return _content_hash(self, None) if shared else self.cell_id
+        return _hash({key: value for key, value in self._hashed.items() if key != "budget"}) if shared else self.cell_id
+
+    @property
+    def _hashed(self) -> dict[str, Any]:
+        """What makes the id; options count that differ from their default."""
+        # -0.0 is the same problem as 0.0, with other bytes
+        weights = (self.weights + 0.0).astype("<f8")
+        if_any = {
+            "budget": self.budget,
+            "rewards": self.rewards and asdict(self.rewards),
+            "weights_code": self.weights_code,
+            "code": plugin_code(self.spec.algorithm) if self.is_own else None,
+        }
+        return {
+            "K": self.K,
+            "delta": self.delta,
+            "epsilon": self.epsilon + 0.0,
+            "algorithm": self.spec.algorithm,
+            "options": non_default_options(self.spec.algorithm, self.spec.options),
+            "weights": hashlib.sha256(weights.tobytes()).hexdigest(),
+            "feedback": self.feedback.name,
+            "order": self.order,
+            "max_steps": self.max_steps,
+            **{key: value for key, value in if_any.items() if value is not None},
+        }
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """What makes the id, and names, all options, what follows from the weights and the engine: all about its rows.
+
+        A manifest holds it, and the columns that rows have of a cell are among its keys.
+
+        Raises:
+            ConfigError: if the engine cannot run the learner.
+        """
+        hashed = self._hashed
+        content = {
+            "instance": self.instance,
+            "learner": self.learner,
+            "L": self.L,
+            **{key: value for key, value in hashed.items() if key != "options"},
+            "weights": hashed["weights"][:16],
+            "w_star": self.w_star,
+            "w_prime": self.w_prime,
+            "gap": self.gap,
+            "engine": self.runs_with,
+            **({RULE: self.spec.rule_version} if self.spec.rule_version > 1 else {}),
+        }
+        options = {**default_options(self.spec.algorithm), **self.spec.options}
+        return content | {key + OF_THE_LEARNER * (key in content): value for key, value in options.items()}
 
     @property
     def answers(self) -> bool:
@@ -154,27 +209,6 @@ class Cell:
         return f"L = {self.L}, K = {self.K}, delta = {self.delta:g}, epsilon = {self.epsilon:g}{budget}"
 
 
-def _content_hash(cell: Cell, budget: int | None) -> str:
-    # -0.0 is the same problem as 0.0, with other bytes
-    weights = (cell.weights + 0.0).astype("<f8")
-    content = {
-        "weights": hashlib.sha256(weights.tobytes()).hexdigest(),
-        "K": cell.K,
-        "delta": cell.delta,
-        "epsilon": cell.epsilon + 0.0,
-        "algorithm": cell.spec.algorithm,
-        "options": non_default_options(cell.spec.algorithm, cell.spec.options),
-        "feedback": cell.feedback.name,
-        "order": cell.order,
-        "max_steps": cell.max_steps,
-    }
-    if budget is not None:
-        content["budget"] = budget
-    if cell.rewards is not None:
-        content["rewards"] = asdict(cell.rewards)
-    if cell.weights_code is not None:
-        content["weights_code"] = cell.weights_code
-    if cell.is_own:
-        content["code"] = plugin_code(cell.spec.algorithm)
+def _hash(content: Mapping[str, Any]) -> str:
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]

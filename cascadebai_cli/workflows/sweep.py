@@ -16,7 +16,7 @@ from cascadebai_cli.store.columns import FAILURES, JOURNAL, PLACE, STATUSES, Sho
 from cascadebai_cli.store.intervals import limits_of, relative_half_width, trials_of
 from cascadebai_cli.store.journal import Stored, read_journal, seconds_of, write_journal
 from cascadebai_cli.store.lock import move_aside, only_writer
-from cascadebai_cli.store.manifest import WRITTEN, Manifest, grid_of, read_manifest, write_manifest
+from cascadebai_cli.store.manifest import WRITTEN, Manifest, read_manifest, write_manifest
 from cascadebai_cli.store.merge import merged_manifest, merged_rows
 from cascadebai_cli.store.summary import write_tables
 from cascadebai_cli.store.trials import rows_below
@@ -258,7 +258,7 @@ def _place(cell: object) -> dict[str, Any]:
 def _numbers(there: There) -> Iterator[tuple[object, dict[str, Any]]]:
     for position, (cell, missing) in enumerate(zip(there.sweep.cells, there.missing, strict=True)):
         of = there.sweep.shard.share(position, there.limits[cell.cell_id])
-        here = rows_below(there.stored, cell, there.limits)
+        here = rows_below(there.stored, cell.cell_id, there.limits)
         yield (
             cell,
             {
@@ -313,14 +313,13 @@ def merge(directories: Sequence[Path], *, out: Path, watch: Watch = SILENT) -> M
     manifest = merged_manifest(parts)
     stored = merged_rows([(directory, _rows(directory, made)) for directory, made in parts])
     warn_of_damage(stored, watch, "is missing")
-    cells = grid_of(out, manifest)
     with only_writer(out) as held:
         _refuse_used(out)
         write_manifest(out, manifest)
         write_journal(out, stored)
         trials = trials_of(manifest.config)
-        limits = limits_of(trials, stored, (cell.cell_id for cell in cells))
-        missing = write_tables(held, manifest, cells, stored, limits, asked_only=not isinstance(trials, int))
+        limits = limits_of(trials, stored, manifest.cells)
+        missing = write_tables(held, manifest, stored, limits, asked_only=not isinstance(trials, int))
     return Merged(out, len(stored.rows), missing)
 
 

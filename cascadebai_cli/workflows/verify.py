@@ -21,10 +21,9 @@ from cascadebai_cli.running.watch import SILENT, Follower, Watch
 from cascadebai_cli.running.worker import Failed, Settings
 from cascadebai_cli.store.columns import FITS_CSV, MANIFEST, SUMMARY_CSV, TRIALS_CSV, TrialRow
 from cascadebai_cli.store.files import AGAIN
-from cascadebai_cli.store.manifest import RULE
 from cascadebai_cli.store.summary import summarise, summary_text
 from cascadebai_cli.store.trials import read_rows, read_table, trials_table
-from cascadebai_cli.study.cells import Cell
+from cascadebai_cli.study.cells import RULE, Cell
 from cascadebai_cli.study.config import check_trials, stored_study
 from cascadebai_cli.text.numbers import change, count
 from cascadebai_cli.text.table import for_shell

@@ -73,6 +73,15 @@ def test_a_shard_from_before_gaps_were_kept_is_merged(config, tmp_path, whole):
     assert tables(tmp_path / "all") == whole
 
 
+def test_a_shard_from_before_all_options_were_kept_is_merged(config, tmp_path, whole):
+    first, second = shards(config, tmp_path, 2)
+    cells = json.loads((first / "manifest.json").read_text())["cells"]
+    assert {cell.pop("order of the learner") for cell in cells.values()} == {"T"}
+    edited(first, cells=cells)
+    assert merged(first, second, out=tmp_path / "all").code == 0
+    assert tables(tmp_path / "all") == whole
+
+
 def test_a_sweep_goes_on_from_what_was_merged(config, tmp_path, whole):
     first, second, _ = shards(config, tmp_path, 3)
     code, _, err = merged(first, second, out=tmp_path / "all")

@@ -70,6 +70,11 @@ def test_rows_stay_good_when_nothing_changes_that_they_depend_on(tmp_path, befor
             "seed: 5\nlearners: [{name: CascadeBAI, algorithm: cascadebai, sigma: 1}]",
             "sigma is 0.5 there and 1.0 here",
         ),
+        (
+            "seed: 5",
+            "seed: 5\nlearners: [{name: CascadeBAI, algorithm: cascadebai, order: U}]",
+            "order of the learner is T there and U here",
+        ),
     ],
 )
 def test_rows_of_another_config_are_refused_with_what_differs(tmp_path, before, after, difference):
@@ -93,6 +98,19 @@ def test_a_manifest_from_before_gaps_were_kept_differs_in_nothing_for_that(tmp_p
     with pytest.raises(ConfigError) as error:
         refuse_mixing(tmp_path, old, new, list(old.cells))
     assert "config: max_steps is none there and 7 here; use" in str(error.value)
+
+
+def test_an_option_that_is_called_as_a_key_of_the_cell_is_none_to_older_manifests(tmp_path):
+    old, new, order = (
+        manifest_of(tmp_path, BASE + f"learners: [{{name: CascadeBAI, algorithm: cascadebai, {options}}}]\n")
+        for options in ("order: L", "order: U, sigma: 1", "order: U")
+    )
+    assert {content.pop("order of the learner") for content in old.cells.values()} == {"L"}
+    with pytest.raises(ConfigError) as error:
+        refuse_mixing(tmp_path, old, new, list(old.cells))
+    assert "config: sigma is 0.5 there and 1.0 here; use" in str(error.value)
+    with pytest.raises(ConfigError, match="config: CascadeBAI has other options than there; use"):
+        refuse_mixing(tmp_path, old, order, list(old.cells))
 
 
 def test_changed_content_of_a_data_file_is_refused(tmp_path):
