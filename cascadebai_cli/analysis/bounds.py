@@ -176,8 +176,8 @@ def bounds_printed(table: pd.DataFrame) -> Table:
 # --- What is proved of the chance of an error after a budget, beside what was measured ------------------------------
 
 
-MEASURED_ERRORS = ("n", "error_rate", "error_low", "error_high")
-KEPT = 512
+_MEASURED_ERRORS = ("n", "error_rate", "error_low", "error_high")
+_KEPT = 512
 """Instances and learners of which the budget that is enough is kept."""
 
 
@@ -191,8 +191,8 @@ def budget_bounds(cells: Sequence[Cell], summary: pd.DataFrame | None) -> pd.Dat
     rows = pd.DataFrame(
         [{name: getattr(cell, name) for name in (*CELL, "budget")} | _budget_bounds(cell) for cell in cells]
     )
-    source = pd.DataFrame(columns=["cell_id", *MEASURED_ERRORS]) if summary is None else summary
-    table = rows.merge(source[["cell_id", *MEASURED_ERRORS]], on="cell_id", how="left")
+    source = pd.DataFrame(columns=["cell_id", *_MEASURED_ERRORS]) if summary is None else summary
+    table = rows.merge(source[["cell_id", *_MEASURED_ERRORS]], on="cell_id", how="left")
     with np.errstate(divide="ignore", invalid="ignore"):
         table["bound_over_measured"] = table["bound"].astype(float) / table["error_rate"].astype(float)
     return table[TABLES[BOUNDS_CSV].names(table)]
@@ -209,7 +209,7 @@ def _budget_bounds(cell: Cell) -> dict[str, float]:
     return {**known, "bound": ERRORS[algorithm](problem, cell.budget), "enough": needed}
 
 
-@lru_cache(KEPT)
+@lru_cache(_KEPT)
 def _enough(algorithm: str, weights: tuple[float, ...], K: int, epsilon: float, delta: float) -> float:
     return enough(algorithm, Instance(np.array(weights), K, epsilon), delta)
 
@@ -267,6 +267,6 @@ def _shown(cell: Cell) -> int | None:
     return None if getattr(learner, "repeats", False) else len(learner.select())
 
 
-@lru_cache(KEPT)
+@lru_cache(_KEPT)
 def _found(weights: tuple[float, ...], K: int, semi_bandit: bool, M: int) -> SharpBound:
     return sharp_bound(Instance(np.array(weights), K), semi_bandit=semi_bandit, M=M)

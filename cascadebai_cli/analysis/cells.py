@@ -126,16 +126,16 @@ def _renamed(results: StudyResults, column: Column, name: str, place: str) -> St
 # --- The cells of one or more studies with everything that a figure may speak of, as one table ----------------------
 
 
-STUDY = "study_number"
+_STUDY = "study_number"
 """Column of the number of the study that a cell is from."""
-MOST_NAMED = 20
+_MOST_NAMED = 20
 """Values that a refusal lists."""
 
 
 def wide_table(studies: Sequence[StudyResults]) -> pd.DataFrame:
     """One row a cell: the columns of `summary.csv`, those that follow from the grid, the options of learners."""
     parts = [
-        results.cells.assign(**{STUDY: number}, directory=str(results.directory))
+        results.cells.assign(**{_STUDY: number}, directory=str(results.directory))
         for number, results in enumerate(studies)
     ]
     # A study without a budget has no such column, but a figure may speak of it.
@@ -144,13 +144,15 @@ def wide_table(studies: Sequence[StudyResults]) -> pd.DataFrame:
 
 def chosen_results(studies: Sequence[StudyResults], cells: pd.DataFrame) -> tuple[StudyResults, ...]:
     """The same studies with those cells only that are rows of `cells`."""
-    return tuple(results.of_cells(cells.loc[cells[STUDY] == place, "cell_id"]) for place, results in enumerate(studies))
+    return tuple(
+        results.of_cells(cells.loc[cells[_STUDY] == place, "cell_id"]) for place, results in enumerate(studies)
+    )
 
 
 def with_bounds(cells: pd.DataFrame, studies: Sequence[StudyResults]) -> pd.DataFrame:
     """The cells with their `lower` and `upper` bounds, NaN where none is known."""
-    found = pd.concat([results.bounds.assign(**{STUDY: number}) for number, results in enumerate(studies)])
-    return cells.merge(found[["cell_id", STUDY, "lower", "upper"]], on=["cell_id", STUDY], how="left")
+    found = pd.concat([results.bounds.assign(**{_STUDY: number}) for number, results in enumerate(studies)])
+    return cells.merge(found[["cell_id", _STUDY, "lower", "upper"]], on=["cell_id", _STUDY], how="left")
 
 
 def with_sharp_bounds(cells: pd.DataFrame, studies: Sequence[StudyResults]) -> pd.DataFrame:
@@ -159,8 +161,8 @@ def with_sharp_bounds(cells: pd.DataFrame, studies: Sequence[StudyResults]) -> p
     Raises:
         ConfigError: if it has not.
     """
-    parts = [_sharp_bounds(results).assign(**{STUDY: number}) for number, results in enumerate(studies)]
-    return cells.merge(pd.concat(parts), on=["cell_id", STUDY], how="left")
+    parts = [_sharp_bounds(results).assign(**{_STUDY: number}) for number, results in enumerate(studies)]
+    return cells.merge(pd.concat(parts), on=["cell_id", _STUDY], how="left")
 
 
 def _sharp_bounds(results: StudyResults) -> pd.DataFrame:
@@ -181,7 +183,7 @@ def chosen_cells(cells: pd.DataFrame, plot: Plot) -> pd.DataFrame:
     """
     for column, values in (("instance", plot.instances), ("learner", plot.learners), *plot.where.items()):
         if values:
-            cells = cells[matching(cells, column, values)]
+            cells = cells[_matching(cells, column, values)]
     for column, names in (("learner", plot.learners), ("instance", plot.instances)):
         first = [*plot.order, *names]
         rank = {name: i for i, name in reversed(list(enumerate(first)))}
@@ -189,7 +191,7 @@ def chosen_cells(cells: pd.DataFrame, plot: Plot) -> pd.DataFrame:
     return cells.reset_index(drop=True)
 
 
-def matching(cells: pd.DataFrame, column: str, values: Sequence[object]) -> "pd.Series[bool]":
+def _matching(cells: pd.DataFrame, column: str, values: Sequence[object]) -> "pd.Series[bool]":
     """Which cells have one of the values in a column.
 
     Raises:
@@ -201,7 +203,7 @@ def matching(cells: pd.DataFrame, column: str, values: Sequence[object]) -> "pd.
         same = (cells[column] == value) | (texts == str(value))
         if not same.any():
             there = list(dict.fromkeys(texts))
-            raise ConfigError(f"{column}: {value} is in no cell; {suggest(str(value), there[:MOST_NAMED])}")
+            raise ConfigError(f"{column}: {value} is in no cell; {suggest(str(value), there[:_MOST_NAMED])}")
         found |= same
     return found
 
@@ -219,7 +221,7 @@ def chosen(cells: pd.DataFrame, conditions: Mapping[str, Sequence[object]]) -> p
     """
     for column, values in conditions.items():
         _check_column(cells, column, "--where")
-        cells = cells[matching(cells, column, values)]
+        cells = cells[_matching(cells, column, values)]
     return cells
 
 

@@ -51,6 +51,9 @@ class StudyTable:
     printed: Table
 
 
+_Printer = Callable[[pd.DataFrame], Table]
+
+
 def tables_of(
     results: StudyResults, *, allow_capped: bool = False, files: Collection[str] | None = None
 ) -> Iterator[StudyTable]:
@@ -72,7 +75,7 @@ def tables_of(
 
 def _all_of(
     results: StudyResults, allow_capped: bool
-) -> Iterator[tuple[str, Callable[[StudyResults], pd.DataFrame], Callable[[pd.DataFrame], Table]]]:
+) -> Iterator[tuple[str, Callable[[StudyResults], pd.DataFrame], _Printer]]:
     if results.has_budget:
         yield BUDGETS_CSV, budgets_table, budgets_printed
         return

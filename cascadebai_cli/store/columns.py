@@ -84,112 +84,82 @@ class Column:
         return found
 
 
-def _between(least: float, most: float | str = nextafter(inf, 0), **how: Any) -> "Callable[..., pd.Series[bool]]":
-    """Whether values lie between two numbers, the larger of which may be that of another column."""
-    return lambda values, table: values.between(least, table[most] if isinstance(most, str) else most, **how)
+def _between(
+    least: float, most: float | str = nextafter(inf, 0), *, empty: bool = False, **how: Any
+) -> "Callable[[pd.Series[Any], pd.DataFrame], pd.Series[bool]]":
+    """Whether values lie between two numbers, the larger of which may be that of another column, or there is none."""
+
+    def holds(values: "pd.Series[Any]", table: "pd.DataFrame") -> "pd.Series[bool]":
+        return values.between(least, table[most] if isinstance(most, str) else most, **how) | (values.isna() & empty)
+
+    return holds
 
 
-_percent = partial(percent, decimals=1)
-_two_decimals = "{:.2f}".format
-_NAME = ("a name", lambda values, _: values.notna())
-_SHARE = ("a number from 0 to 1", lambda values, _: values.isna() | values.between(0, 1))
-_FROM_0, _FROM_1 = ("a number from 0 on", _between(0)), ("a whole number from 1 on", _between(1))
+_percent, _two_decimals = partial(percent, decimals=1), "{:.2f}".format
+
+_NAME: _Check = ("a name", lambda values, _: values.notna())
+_OF_FLAG: _Check = ("1, 0 or empty", lambda values, _: values.isna() | values.isin([0, 1]))
+_OF_STATUS: _Check = (" or ".join(STATUSES), lambda values, _: values.isin(STATUSES))
+_SHARE, _RATE = (("a number from 0 to 1", holds) for holds in (_between(0, 1), _between(0, 1, empty=True)))
+_RISK = ("a number between 0 and 1", _between(0, 1, inclusive="neither"))
+_FROM_0, _TO_W_STAR = ("a number from 0 on", _between(0)), ("a number from 0 to w_star", _between(0, "w_star"))
+_TO_K, _TO_N = ("a number from 0 to K", _between(0, "K")), ("a whole number from 0 to n", _between(0, "n"))
+_FROM_1, _FROM_2 = ("a whole number from 1 on", _between(1)), ("a whole number from 2 on", _between(2))
+_BELOW_L = ("a whole number from 1 on and less than L", _between(1, "L", inclusive="left"))
+_BELOW_MEAN: _Check = ("at most mean_steps", lambda values, table: ~(values > table["mean_steps"]))
+_ABOVE_MEAN: _Check = ("at least mean_steps", lambda values, table: ~(values < table["mean_steps"]))
 
 _CELL = (
     Column("cell_id", str, "hash of the content of the cell: weights, numbers, options, code of your own", check=_NAME),
     Column("study", str, "name of the study", check=_NAME),
     Column("instance", str, "name of the instance", check=_NAME),
     Column("learner", str, "name of the learner", check=_NAME),
-    Column("L", int, "number of items", check=("a whole number from 2 on", _between(2))),
-    Column(
-        "K",
-        int,
-        "number of items to find",
-        check=("a whole number from 1 on and less than L", _between(1, "L", inclusive="left")),
-    ),
-    Column("w_star", float, "the largest weight", check=("a number from 0 to 1", _between(0, 1))),
-    Column("w_prime", float, "the smallest weight", check=("a number from 0 to w_star", _between(0, "w_star"))),
-    Column(
-        "delta",
-        float,
-        "largest probability of a wrong answer that is asked for",
-        format=parameter,
-        check=("a number between 0 and 1", _between(0, 1, inclusive="neither")),
-    ),
-    Column("epsilon", float, "tolerance", format=parameter, check=_FROM_0),
+    Column("L", int, "number of items", check=_FROM_2),
+    Column("K", int, "number of items to find", check=_BELOW_L),
+    Column("w_star", float, "the largest weight", check=_SHARE),
+    Column("w_prime", float, "the smallest weight", check=_TO_W_STAR),
+    Column("delta", float, "largest probability of a wrong answer that is asked for", "", parameter, _RISK),
+    Column("epsilon", float, "tolerance", "", parameter, _FROM_0),
 )
-"""What `trials.csv` and `summary.csv` say of a cell; each is an attribute of `study.cells.Cell`."""
+"""What `trials.csv` and `summary.csv` say of a cell: its names, its id, and keys of its content."""
+_BUDGET = Column("budget", int, "steps after which the learner was asked", check=_FROM_1, when="budget")
 _OUTCOME = (
     Column("trial", int, "number of the trial, from 0", check=_FROM_0),
     Column(
         "status",
         str,
         "`stopped`, `capped` (it reached `max_steps`) or `answered` (it was asked after a budget)",
-        check=(" or ".join(STATUSES), lambda values, _: values.isin(STATUSES)),
+        check=_OF_STATUS,
     ),
     Column("steps", int, "lists shown", check=_FROM_0),
     Column("observations", int, "items looked at in all steps", check=_FROM_0),
-    Column(
-        "correct",
-        bool,
-        "1 if all items found are good enough, else 0; empty if capped",
-        check=("1, 0 or empty", lambda values, _: values.isna() | values.isin([0, 1])),
-    ),
-    Column("budget", int, "steps after which the learner was asked", check=_FROM_1, when="budget"),
+    Column("correct", bool, "1 if all items found are good enough, else 0; empty if capped", check=_OF_FLAG),
+    _BUDGET,
     Column("right", int, "how many of the items named are good enough", check=_FROM_0, when="budget"),
 )
-"""What a trial came to: a field of `TrialRow` each, but for the budget, which is an attribute of its cell.
+"""What a trial came to: a field of `TrialRow` each, but for the budget, which is that of its cell.
 
 A column that is added is one of `when="later"`: tables and journals that were written before do not have it.
 """
+_CUT = "mean of the steps, capped trials with the steps at which they were cut"
 _STATISTICS = (
     Column("n", int, "number of trials", "trials", check=_FROM_1),
-    Column(
-        "mean_steps",
-        float,
-        "mean of the steps, capped trials with the steps at which they were cut",
-        "mean steps",
-        check=_FROM_0,
-    ),
+    Column("mean_steps", float, _CUT, "mean steps", check=_FROM_0),
     Column("sd_steps", float, "standard deviation of the steps", "sd"),
     Column("se_steps", float, "standard error of the mean"),
-    Column(
-        "ci_low",
-        float,
-        "lower end of the 95 % interval of the mean (Student's t)",
-        "95 % from",
-        check=("at most mean_steps", lambda values, table: ~(values > table["mean_steps"])),
-    ),
-    Column(
-        "ci_high",
-        float,
-        "upper end of it",
-        "95 % to",
-        check=("at least mean_steps", lambda values, table: ~(values < table["mean_steps"])),
-    ),
+    Column("ci_low", float, "lower end of the 95 % interval of the mean (Student's t)", "95 % from", check=_BELOW_MEAN),
+    Column("ci_high", float, "upper end of it", "95 % to", check=_ABOVE_MEAN),
     Column("mean_observations", float, "mean of the observations", check=_FROM_0),
     Column(
-        "n_capped",
-        int,
-        "number of capped trials; if there are any, the mean is a lower limit",
-        "capped",
-        check=("a whole number from 0 to n", _between(0, "n")),
+        "n_capped", int, "number of capped trials; if there are any, the mean is a lower limit", "capped", check=_TO_N
     ),
-    Column("error_rate", float, "share of wrong answers among the trials that stopped", "wrong", _percent, _SHARE),
+    Column("error_rate", float, "share of wrong answers among the trials that stopped", "wrong", _percent, _RATE),
     Column("error_low", float, "lower end of its 95 % interval (exact binomial)", "wrong, 95 % from", _percent),
     Column("error_high", float, "upper end of it", "wrong, 95 % to", _percent),
-    _OUTCOME[-2],
-    Column(
-        "mean_right",
-        float,
-        "mean of `right`",
-        "right",
-        _two_decimals,
-        ("a number from 0 to K", _between(0, "K")),
-        when="budget",
-    ),
-    Column("right_low", float, "lower end of its 95 % interval", format=_two_decimals, when="budget"),
-    Column("right_high", float, "upper end of it", format=_two_decimals, when="budget"),
+    _BUDGET,
+    Column("mean_right", float, "mean of `right`", "right", _two_decimals, _TO_K, "budget"),
+    Column("right_low", float, "lower end of its 95 % interval", "", _two_decimals, when="budget"),
+    Column("right_high", float, "upper end of it", "", _two_decimals, when="budget"),
 )
 """What the trials of a cell came to together."""
 _OTHERS = (
@@ -346,11 +316,7 @@ _CURVE, _COEFFICIENTS, _SLOPE = (
     "c1 c1_se c2 c2_se",
     "loglog_slope loglog_low loglog_high",
 )
-_SOURCE = (
-    *_named("L delta epsilon rows_sha256"),
-    *_named("x K", when="axis"),
-    *_named("n_capped", when="capped"),
-)
+_SOURCE = (*_named("L delta epsilon rows_sha256"), *_named("x K", when="axis"), *_named("n_capped", when="capped"))
 _BY_FIT = "by `cascadebai fit`"
 
 TABLES: Mapping[str, TableFile] = MappingProxyType(
@@ -429,7 +395,7 @@ def heading_of(name: str) -> str:
     return (name in COLUMNS and COLUMNS[name].heading) or name
 
 
-def is_words(name: str) -> bool:
+def _is_words(name: str) -> bool:
     """Whether a column holds words, which are set flush left."""
     return name in COLUMNS and COLUMNS[name].type is str
 
@@ -489,7 +455,7 @@ def printed(
     """
     varying, above = names_of(rows, names, always)
     shown = [
-        *(Shown(heading_of(name), partial(_name_text, name), is_words(name)) for name in varying),
+        *(Shown(heading_of(name), partial(_name_text, name), _is_words(name)) for name in varying),
         *(_shown(column) for column in columns),
     ]
     texts = [[column.text(row) for column in shown] for row in (rows.to_dict("records") if lines is None else lines)]
@@ -502,7 +468,7 @@ def _name_text(name: str, row: Mapping[Any, Any]) -> str:
 
 
 def _shown(column: str | Shown) -> Shown:
-    return Shown(heading_of(column), partial(text_of, column), is_words(column)) if isinstance(column, str) else column
+    return Shown(heading_of(column), partial(text_of, column), _is_words(column)) if isinstance(column, str) else column
 
 
 # --- A trial, and the two forms of its values: in a line of the journal, and in an array -----------------------------

@@ -149,10 +149,10 @@ def replace_file(path: Path, parts: Iterable[bytes]) -> None:
         with suppress(OSError):
             part.unlink()
         raise
-    sync_directory(path.parent)
+    _sync_directory(path.parent)
 
 
-def sync_directory(directory: Path) -> None:
+def _sync_directory(directory: Path) -> None:
     """Make the names in a directory durable, where the system can."""
     if not hasattr(os, "O_DIRECTORY"):
         return

@@ -41,11 +41,11 @@ from cascadebai_cli.version import __version__
 # --- `manifest.json`: where the rows of a directory come from -------------------------------------------------------
 
 
-ANEW = "run the sweep again with --fresh"
+_ANEW = "run the sweep again with --fresh"
 """The remedy for a broken manifest, which a sweep that only goes on would not replace."""
-ELSEWHERE = "sweep into another directory"
+_ELSEWHERE = "sweep into another directory"
 """The remedy for what may be somebody else's."""
-HALF = re.compile(rb"\\u[dD][89a-fA-F]")
+_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 """How half a character begins, which JSON can hold, and no other file."""
 _KINDS = {
     "bool_type": "true or false",
@@ -59,9 +59,9 @@ MAKERS = ("git", "versions", "machine", "end")
 """Keys of the manifest that say how the rows were made."""
 GAP = "gap"
 """Key of what follows from the weights of a cell and `K`; older manifests lack it."""
-MOST_WEIGHTS = 100_000
-"""That a manifest holds."""
-PACKAGES = ("numpy", "scipy", "pandas", "statsmodels", "joblib", "pydantic")
+_MOST_WEIGHTS = 100_000
+"""A manifest holds this many weights at most."""
+_PACKAGES = ("numpy", "scipy", "pandas", "statsmodels", "joblib", "pydantic")
 
 
 def _of_each_engine(value: object) -> object:
@@ -177,7 +177,7 @@ def _weights(config: Mapping[str, Any], cells: Sequence[Cell]) -> dict[str, list
     return {
         key: weights.tolist()
         for (key, weights), total in zip(found.items(), totals, strict=True)
-        if total <= MOST_WEIGHTS
+        if total <= _MOST_WEIGHTS
     }
 
 
@@ -188,7 +188,7 @@ def now() -> str:
 
 def _versions() -> dict[str, str]:
     found = {"cascadebai": __version__, "python": platform.python_version()}
-    for package in PACKAGES:
+    for package in _PACKAGES:
         try:
             found[package] = version(package)
         except PackageNotFoundError:
@@ -245,10 +245,10 @@ def read_manifest(directory: Path) -> Manifest:
 def _manifest(path: Path, content: bytes) -> Manifest:
     try:
         found = json.loads(content)
-        if HALF.search(content):
+        if _HALF.search(content):
             json.dumps(found, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{path}: line {getattr(error, 'lineno', 1)}: not JSON; {ELSEWHERE}") from error
+        raise ConfigError(f"{path}: line {getattr(error, 'lineno', 1)}: not JSON; {_ELSEWHERE}") from error
     try:
         return Manifest.model_validate(found if isinstance(found, dict) else {})
     except ValidationError as error:
@@ -258,8 +258,8 @@ def _manifest(path: Path, content: bytes) -> Manifest:
 def _fault(error: ErrorDetails) -> str:
     key = ".".join(map(str, error["loc"]))
     if error["type"] == "missing":
-        return f"key {key} is missing, as in no manifest of a sweep; {ELSEWHERE}"
-    return f"{key}: {show(error['input'])} is not {_KINDS.get(error['type'], 'valid')}; {ANEW}"
+        return f"key {key} is missing, as in no manifest of a sweep; {_ELSEWHERE}"
+    return f"{key}: {show(error['input'])} is not {_KINDS.get(error['type'], 'valid')}; {_ANEW}"
 
 
 # --- What a directory has before a sweep writes to it; nothing of what no sweep made is written to ------------------
@@ -338,7 +338,7 @@ class Places(NamedTuple):
     other: str = "here"
 
 
-HERE = Places()
+_HERE = Places()
 """A directory, and the sweep that is to write to it."""
 
 
@@ -382,7 +382,7 @@ def _differences(old: Manifest, new: Manifest, cell_ids: Sequence[str]) -> Itera
             yield from content_differences(before, after, new.config, keys=("engine", RULE))
 
 
-def maker_differences(old: Manifest, new: Manifest, places: Places = HERE) -> Iterator[str]:
+def maker_differences(old: Manifest, new: Manifest, places: Places = _HERE) -> Iterator[str]:
     """How the seeds of two sweeps differ, and the versions of the engines that both need."""
     if old.seed != new.seed:
         yield f"seed is {old.seed} {places.one} and {new.seed} {places.other}"
@@ -406,7 +406,7 @@ def _cell_differences(before: _Content, cells: Sequence[_Content], config: _Cont
 
 
 def content_differences(
-    before: _Content, after: _Content, config: _Content, places: Places = HERE, keys: Sequence[str] | None = None
+    before: _Content, after: _Content, config: _Content, places: Places = _HERE, keys: Sequence[str] | None = None
 ) -> Iterator[str]:
     """How two cells differ in some keys, by default in all; `config` is that of the second."""
     for key in _changed(before, after, keys):

@@ -29,17 +29,17 @@ from cascadebai_cli.study.document import show
 # --- The configs of parts of a grid as one config -------------------------------------------------------------------
 
 
-AXES = ("L", "K", "delta", "epsilon", "budget")
+_AXES = ("L", "K", "delta", "epsilon", "budget")
 """Keys whose values span the grid, at the top and in each instance."""
-NAMED = ("instances", "learners")
+_NAMED = ("instances", "learners")
 """Keys that hold entries with names."""
-FREE = ("study", "title", "trials", "plot")
+_FREE = ("study", "title", "trials", "plot")
 """Keys that rows do not depend on: those of the first config stay, but for the number of trials."""
 
-Config = Mapping[str, Any]
+_Config = Mapping[str, Any]
 
 
-def merged_config(configs: Sequence[tuple[Path, Config]]) -> dict[str, Any]:
+def _merged_config(configs: Sequence[tuple[Path, _Config]]) -> dict[str, Any]:
     """A config that holds the axes, instances and learners of all, and the largest number of trials.
 
     Args:
@@ -64,24 +64,24 @@ def _trials(found: Sequence[tuple[Path, Any]]) -> Any:
     return found[0][1]
 
 
-def _joined(one: Config, other: Config, at: str, places: tuple[Path, Path]) -> dict[str, Any]:
+def _joined(one: _Config, other: _Config, at: str, places: tuple[Path, Path]) -> dict[str, Any]:
     """`one` with what `other` has beyond it; `at` begins the message about a difference."""
     return {key: _value(key, one.get(key), other.get(key), at, places) for key in {**one, **other}}
 
 
 def _value(key: str, mine: Any, theirs: Any, at: str, places: tuple[Path, Path]) -> Any:
-    if mine == theirs or key in FREE:
+    if mine == theirs or key in _FREE:
         return mine
-    if key in NAMED:
+    if key in _NAMED:
         return _entries(mine, theirs, f"{at}{key[:-1]} ", places)
-    if key in AXES and mine and theirs:
+    if key in _AXES and mine and theirs:
         return _axis(mine, theirs)
     raise ConfigError(
         f"{at}{key} is {show(mine)} in {places[0]} and {show(theirs)} in {places[1]}; leave it out, or sweep it again"
     )
 
 
-def _entries(one: Sequence[Config], other: Sequence[Config], at: str, places: tuple[Path, Path]) -> list[Config]:
+def _entries(one: Sequence[_Config], other: Sequence[_Config], at: str, places: tuple[Path, Path]) -> list[_Config]:
     entries = {entry["name"]: entry for entry in one}
     for entry in other:
         name = entry["name"]
@@ -99,11 +99,11 @@ def _axis(one: Sequence[Any], other: Sequence[Any]) -> list[Any]:
 # Several result directories as one: what their rows depend on must be the same, and the grid is all of their cells.
 
 
-Part = tuple[Path, Manifest]
+_Part = tuple[Path, Manifest]
 """A result directory with its manifest."""
 
 
-def merged_manifest(parts: Sequence[Part]) -> Manifest:
+def merged_manifest(parts: Sequence[_Part]) -> Manifest:
     """The manifest of all parts together, not complete and without hashes of tables.
 
     Args:
@@ -117,7 +117,7 @@ def merged_manifest(parts: Sequence[Part]) -> Manifest:
     grids = [grid_of(*part) for part in parts]
     _refuse_differences(parts)
     manifests = [manifest for _, manifest in parts]
-    config = merged_config([(path, manifest.config) for path, manifest in parts])
+    config = _merged_config([(path, manifest.config) for path, manifest in parts])
     known = {cell_id: content for manifest in manifests[::-1] for cell_id, content in manifest.cells.items()}
     return manifests[0].model_copy(
         update={
@@ -141,7 +141,7 @@ def merged_manifest(parts: Sequence[Part]) -> Manifest:
     )
 
 
-def _refuse_differences(parts: Sequence[Part]) -> None:
+def _refuse_differences(parts: Sequence[_Part]) -> None:
     """Compare each part with those before it."""
     first: dict[tuple[Any, ...], tuple[Path, Mapping[str, Any]]] = {}
     for path, manifest in parts:

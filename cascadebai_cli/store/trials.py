@@ -3,7 +3,7 @@
 import csv
 import io
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, repeat
 from pathlib import Path
 from typing import Any
@@ -73,23 +73,23 @@ def row_of(cell: Cell, problem: Instance, trial: int, run: Run, items: Sequence[
 
 
 _PANDAS = tuple(int(part) for part in pd.__version__.split(".")[:2])
-ALL_DIGITS: dict[str, Any] = {} if _PANDAS >= (3, 1) else {"float_precision": "round_trip"}
+_ALL_DIGITS: dict[str, Any] = {} if _PANDAS >= (3, 1) else {"float_precision": "round_trip"}
 """For `read_csv`: before pandas 3.1 the last digit of a number may differ without it, later ones warn of it."""
 
 
-LONGEST_HEADER = 100_000
+_LONGEST_HEADER = 100_000
 """Bytes of a header: a table of somebody else may have a million columns, which takes long to read."""
 
 
-def refuse_long_header(path: Path, remedy: str) -> None:
+def _refuse_long_header(path: Path, remedy: str) -> None:
     """Refuse a table whose header is too long.
 
     Raises:
         ConfigError: if it is.
     """
     with reading(path) as file:
-        if len(file.readline(LONGEST_HEADER)) == LONGEST_HEADER:
-            raise ConfigError(f"{path}: the header has {LONGEST_HEADER} bytes or more, so no sweep wrote it; {remedy}")
+        if len(file.readline(_LONGEST_HEADER)) == _LONGEST_HEADER:
+            raise ConfigError(f"{path}: the header has {_LONGEST_HEADER} bytes or more, so no sweep wrote it; {remedy}")
 
 
 def read_table(path: Path, remedy: str, needed: Collection[str] = ()) -> pd.DataFrame:
@@ -103,7 +103,7 @@ def read_table(path: Path, remedy: str, needed: Collection[str] = ()) -> pd.Data
     Raises:
         ConfigError: if it is missing, cannot be read or is not such a table.
     """
-    refuse_long_header(path, remedy)
+    _refuse_long_header(path, remedy)
     known = TABLES.get(path.name, TableFile("", ()))
     words = {column.name: str for column in known.columns if column.type is str}
     try:
@@ -114,7 +114,7 @@ def read_table(path: Path, remedy: str, needed: Collection[str] = ()) -> pd.Data
                 keep_default_na=False,
                 na_values=[""],
                 low_memory=False,
-                **ALL_DIGITS,
+                **_ALL_DIGITS,
             )
     except ConfigError:
         raise
@@ -134,20 +134,18 @@ def read_table(path: Path, remedy: str, needed: Collection[str] = ()) -> pd.Data
 CHUNK = 20_000
 """Rows that are in memory at once, unless a single cell has more."""
 
-_RIGHT: dict[type, tuple[Callable[[str], object], str]] = {
-    str: (lambda text: True, "text"),
-    int: (lambda text: re.fullmatch("[0-9]{1,19}", text) and int(text) <= MOST_COUNT, "a whole number"),
-    float: (re.compile(r"[-+]?[0-9]*\.?[0-9]*(e[-+]?[0-9]+)?").fullmatch, "a number"),
-    bool: (re.compile("[01]?").fullmatch, "1, 0 or empty"),
+_FORMS = {
+    str: (str, ".*", "text"),
+    int: ("int64", "[0-9]{1,19}", "a whole number"),
+    float: ("float64", r"[-+]?[0-9]*\.?[0-9]*(e[-+]?[0-9]+)?", "a number"),
+    bool: ("Int8", "[01]?", "1, 0 or empty"),
 }
-"""Type of a column -> what may stand in it, and that in words."""
-_STATUS = (STATUSES.__contains__, " or ".join(STATUSES))
-_TYPES = {str: str, int: "int64", float: "float64", bool: "Int8"}
+"""Type of a column -> the same to pandas, what may stand in it, and that in words."""
 _MAY_LACK = {int: "Int64", bool: "Int8"}
 """Type of a column of `LATER` -> of its array, which has a value for rows without one."""
-_FORMAT: dict[str, Any] = {
+_READ: dict[str, Any] = {
     "dtype": {
-        column.name: (_MAY_LACK if column.when == "later" else _TYPES)[column.type]
+        column.name: _MAY_LACK[column.type] if column.when == "later" else _FORMS[column.type][0]
         for column in TABLES[TRIALS_CSV].columns
     },
     "keep_default_na": False,
@@ -155,7 +153,7 @@ _FORMAT: dict[str, Any] = {
         column.name: [""] for column in TABLES[TRIALS_CSV].columns if column.type is bool or column.when == "later"
     },
     "index_col": False,
-    **ALL_DIGITS,
+    **_ALL_DIGITS,
 }
 
 
@@ -233,7 +231,7 @@ def trials_table(cells: Iterable[Cell], rows: Iterable[TrialRow]) -> pd.DataFram
     known = {cell.cell_id: {**cell.content, "cell_id": cell.cell_id, "study": cell.study} for cell in cells}
     columns = TABLES[TRIALS_CSV].names(_further(known.values()))
     table = pd.DataFrame([{**known[row.cell_id], **row._asdict()} for row in rows], columns=columns)
-    return table.astype({name: _FORMAT["dtype"][name] for name in columns})
+    return table.astype({name: _READ["dtype"][name] for name in columns})
 
 
 def all_trials(path: Path) -> pd.DataFrame:
@@ -274,16 +272,16 @@ def read_trials(path: Path, chunk: int = CHUNK) -> Iterator[pd.DataFrame]:
 
 
 def _checked(path: Path, chunk: int) -> Iterator[pd.DataFrame]:
-    refuse_long_header(path, AGAIN)
+    _refuse_long_header(path, AGAIN)
     try:
-        with reading(path) as file, pd.read_csv(file, chunksize=chunk, **_FORMAT) as parts:
+        with reading(path) as file, pd.read_csv(file, chunksize=chunk, **_READ) as parts:
             for part in parts:
                 if not _is_right(part):
                     raise ValueError("a value is out of range")
                 if len(part):
                     for name in LATER:
                         if name not in part:
-                            part[name] = pd.Series(pd.NA, index=part.index, dtype=_FORMAT["dtype"][name])
+                            part[name] = pd.Series(pd.NA, index=part.index, dtype=_READ["dtype"][name])
                     yield part
     except ConfigError:
         raise
@@ -297,7 +295,7 @@ def _is_right(part: pd.DataFrame) -> bool:
         return False
     outcome = [COLUMNS[name] for name in columns[len(CELL) :]]
     # old pandas gives numbers beyond 64 bits another type than it is told
-    told = (part[column.name].dtype == _FORMAT["dtype"][column.name] for column in outcome if column.type is int)
+    told = (part[column.name].dtype == _READ["dtype"][column.name] for column in outcome if column.type is int)
     return all(told) and all(column.right(part).all() for column in outcome)
 
 
@@ -319,10 +317,14 @@ def _fault(path: Path) -> str | None:
 
 def _faults(row: Mapping[str, str]) -> Iterator[str]:
     for name in TABLES[TRIALS_CSV].names(row):
-        right, what = _STATUS if name == "status" else _RIGHT[COLUMNS[name].type]
-        lacking = name in LATER and not row[name]
-        if not lacking and not right(row[name]):
-            yield f"{name}: {show(row[name])} is not {what}"
+        kind, text = COLUMNS[name].type, row[name]
+        _, pattern, what = _FORMS[kind]
+        if name == "status":
+            pattern, what = "|".join(STATUSES), COLUMNS[name].check[0]
+        lacking = name in LATER and not text
+        right = re.fullmatch(pattern, text, re.DOTALL) and not (kind is int and int(text) > MOST_COUNT)
+        if not lacking and not right:
+            yield f"{name}: {show(text)} is not {what}"
 
 
 # --- How long trials took: `timings.csv`, trial by trial, and `times.csv`, which is kept of it in a reference -------

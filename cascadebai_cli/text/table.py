@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # --- Text that others have written, such as names of items, made fit for a terminal and for a table -----------------
 
 
-JOINERS = "\u200c\u200d"
+_JOINERS = "\u200c\u200d"
 """Invisible signs that belong to words and pictures."""
 
 
@@ -42,7 +42,7 @@ def for_shell(path: Path) -> str:
 
 
 def _visible(sign: str) -> str:
-    plain = sign.isprintable() or sign in JOINERS or category(sign) == "Zs"
+    plain = sign.isprintable() or sign in _JOINERS or category(sign) == "Zs"
     return sign if plain else sign.encode("unicode_escape").decode("ascii")
 
 

@@ -38,7 +38,7 @@ from cascadebai_cli.workflows.tables import condition, is_whole, warn_of_gaps
 if TYPE_CHECKING:
     from cascadebai_cli.figures.chart import Chart
 
-CAPTIONS = {
+_CAPTIONS = {
     FITS_CSV: "Fit of the model that the config names to the mean steps",
     WEIGHTED_FITS_CSV: "The same by the errors of the trials; a lack of fit near 1 is chance, the exponent is the b of "
     "c1 x^b + c2",
@@ -48,13 +48,13 @@ CAPTIONS = {
     "open",
 }
 """Tables of `fit` that the page shows."""
-NUMBERS = ("L", "K", "delta", "epsilon")
+_NUMBERS = ("L", "K", "delta", "epsilon")
 """Columns that a table shows if they vary, and names in its caption if not."""
-LEFT_OUT = ("study", "rows_sha256", "best_model", "loglog_low", "loglog_high", "published_r2")
+_LEFT_OUT = ("study", "rows_sha256", "best_model", "loglog_low", "loglog_high", "published_r2")
 
 
-MOST_CELLS = 5_000
-OF_THE_PAPER = "Best arm identification for cascading bandits: the paper and this run"
+_MOST_CELLS = 5_000
+_OF_THE_PAPER = "Best arm identification for cascading bandits: the paper and this run"
 
 
 @dataclass(frozen=True)
@@ -99,9 +99,9 @@ def _chosen(results: StudyResults, where: Sequence[str]) -> StudyResults:
         cells = set(chosen(results.cells, dict(map(condition, where)))["cell_id"])
         about = {cell_id: content for cell_id, content in results.manifest.cells.items() if cell_id in cells}
         results = results.of_cells(cells).derived(manifest=results.manifest.model_copy(update={"cells": about}))
-    if len(results.summary) > MOST_CELLS:
+    if len(results.summary) > _MOST_CELLS:
         raise ConfigError(
-            f"{results.directory} has {count(len(results.summary))} cells, more than the {count(MOST_CELLS)} that a "
+            f"{results.directory} has {count(len(results.summary))} cells, more than the {count(_MOST_CELLS)} that a "
             "page holds; choose with --where, such as --where K=2"
         )
     return results
@@ -109,7 +109,7 @@ def _chosen(results: StudyResults, where: Sequence[str]) -> StudyResults:
 
 def _title(studies: Sequence[StudyResults]) -> str:
     if all(results.study.claims == "paper" for results in studies):
-        return OF_THE_PAPER
+        return _OF_THE_PAPER
     return "; ".join(dict.fromkeys(results.study.title or results.name for results in studies))
 
 
@@ -197,12 +197,12 @@ def _data(results: StudyResults, kind: str) -> PageTable:
 
 def _tables(results: StudyResults) -> Iterator[PageTable]:
     """The tables that `fit` writes and readers want; the ratios of learners are as many as the points."""
-    for table in tables_of(results, files=CAPTIONS):
-        varying, above = names_of(table.rows, NUMBERS)
+    for table in tables_of(results, files=_CAPTIONS):
+        varying, above = names_of(table.rows, _NUMBERS)
         known = _published(table.rows)
-        caption = CAPTIONS[table.file] + (", beside the published one" if any(known.values()) else "")
+        caption = _CAPTIONS[table.file] + (", beside the published one" if any(known.values()) else "")
         caption += f" ({above})" if above else ""
-        left_out = {*LEFT_OUT, *NUMBERS, *(name for name in known if not known[name])} - set(varying)
+        left_out = {*_LEFT_OUT, *_NUMBERS, *(name for name in known if not known[name])} - set(varying)
         yield _table(caption, table.rows, f"{results.name}_{table.file}", left_out)
 
 

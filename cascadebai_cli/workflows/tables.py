@@ -195,7 +195,7 @@ def condition(text: str) -> tuple[str, list[object]]:
 # --- What the theorems promise for each cell of a study, beside what was measured -----------------------------------
 
 
-OF_STEPS = (
+_OF_STEPS = (
     "lower",
     "upper",
     "source",
@@ -204,8 +204,8 @@ OF_STEPS = (
     "dominating_general",
     "upper_two_level",
 )
-OF_BUDGETS = ("H", "H2", "bound", "enough")
-SHARP = ("T_star", "gap", "sharp")
+_OF_BUDGETS = ("H", "H2", "bound", "enough")
+_SHARP = ("T_star", "gap", "sharp")
 """Columns that do not depend on what was measured."""
 
 
@@ -261,9 +261,9 @@ def bounds(
 def promised(cells: Sequence[Cell], *, printed: bool = False, sharp: bool = False) -> pd.DataFrame:
     """The bounds alone, one row a cell; arguments as for `bounds`."""
     if cells[0].answers:
-        return budget_bounds(cells, None)[list(OF_BUDGETS)]
+        return budget_bounds(cells, None)[list(_OF_BUDGETS)]
     table = with_measured(_promised(cells, printed), None)
-    return with_sharp(table, cells)[[*OF_STEPS, *SHARP]] if sharp else table[list(OF_STEPS)]
+    return with_sharp(table, cells)[[*_OF_STEPS, *_SHARP]] if sharp else table[list(_OF_STEPS)]
 
 
 def _of_budgets(cells: Sequence[Cell], summary: pd.DataFrame | None, csv: Path | None, watch: Watch) -> Bounded:
