@@ -172,7 +172,7 @@ def _sharp_bounds(results: StudyResults) -> pd.DataFrame:
     )
     if not path.exists():
         raise ConfigError(f"{path} is missing; {command}")
-    return read_table(path, command, ["sharp"])[["cell_id", "sharp"]]
+    return read_table(path, command, ["cell_id", "sharp"])[["cell_id", "sharp"]]
 
 
 def chosen_cells(cells: pd.DataFrame, plot: Plot) -> pd.DataFrame:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from cascadebai_cli.analysis.bounds import Row
 from cascadebai_cli.analysis.curves import (
@@ -239,13 +240,19 @@ def _models_line(curve: pd.DataFrame, usual: Sequence[Sequence[str]]) -> Mapping
 # --- The slope that a bound itself would give: what Table 1 says in words, as a number ------------------------------
 
 
-def _bound_slope(curve: Curve, upper: "pd.Series[float]", model: str) -> ScalingFit | None:
+def bound_slope(values: ArrayLike, upper: ArrayLike, model: str, x: str = "K") -> ScalingFit | None:
     """`model` fitted to the upper bounds of cells, as to their mean steps; `None` if one has no finite upper bound.
+
+    Args:
+        values: of the axis, shape `(n,)`.
+        upper: the bounds, shape `(n,)`.
+        model: the regressor, a formula in the axis.
+        x: name of the axis.
 
     The bound is a worst case, so its `c1` is the larger one. Where the bound is tight in `K`, as the paper
     concludes from its fits, the model fits the bound as well, and both `c1` differ by the same factor as the values.
     """
-    return fit_scaling(curve.values, upper.to_numpy(dtype=float), model, curve.x) if np.isfinite(upper).all() else None
+    return fit_scaling(values, upper, model, x) if np.isfinite(upper).all() else None
 
 
 def slopes_table(results: StudyResults) -> pd.DataFrame:
@@ -260,7 +267,9 @@ def slopes_table(results: StudyResults) -> pd.DataFrame:
 def _slopes(results: StudyResults) -> Iterator[Row]:
     for curve in results.curves():
         for model, fit in curve.named.items():
-            promised = _bound_slope(curve, results.bounds.loc[curve.points.index, "upper"], model)
+            promised = bound_slope(
+                curve.values, results.bounds.loc[curve.points.index, "upper"].to_numpy(float), model, curve.x
+            )
             if promised:
                 yield _row(results, curve, fit, promised)
 

@@ -96,9 +96,9 @@ def read_table(path: Path, remedy: str, needed: Collection[str] = ()) -> pd.Data
     """A CSV file; words stay text, and an empty field is missing.
 
     Args:
-        path: the file; those of a sweep are known by name, and have all their columns, of numbers or of text.
+        path: the file; those of a sweep are known by name, and their columns are of numbers or of text.
         remedy: what to do if it is damaged.
-        needed: columns that not every such table has, and this one must have.
+        needed: columns that it must have; all that every table of its name has, if none is given.
 
     Raises:
         ConfigError: if it is missing, cannot be read or is not such a table.
@@ -120,9 +120,10 @@ def read_table(path: Path, remedy: str, needed: Collection[str] = ()) -> pd.Data
         raise
     except ValueError as error:
         raise ConfigError(f"{path}: not a table ({str(error).strip()}); {remedy}") from error
-    for name in known.names({*table, *needed}):
+    for name in needed or known.names(table):
         if name not in table:
             raise ConfigError(f"{path}: column {name} is missing; {remedy}")
+    for name in table.columns.intersection(known.names(table)):
         if name not in words and len(table) and not pd.api.types.is_numeric_dtype(table[name]):
             raise ConfigError(f"{path}: column {name} is not all numbers; {remedy}")
     return table

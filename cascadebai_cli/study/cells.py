@@ -112,11 +112,11 @@ class Cell:
             "instance": self.instance,
             "learner": self.learner,
             "L": self.L,
-            **{key: value for key, value in hashed.items() if key != "options"},
-            "weights": hashed["weights"][:16],
             "w_star": self.w_star,
             "w_prime": self.w_prime,
             "gap": self.gap,
+            **{key: value for key, value in hashed.items() if key != "options"},
+            "weights": hashed["weights"][:16],
             "engine": self.runs_with,
             **({RULE: self.spec.rule_version} if self.spec.rule_version > 1 else {}),
         }

@@ -3,7 +3,6 @@
 from math import floor, log, log2, sqrt
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -354,13 +353,13 @@ def test_closed_form_of_a_huge_two_level_instance():
 
 def test_slope_of_the_bound_is_the_fit_of_its_values():
     K = np.arange(20, 61, 10)
-    cells = pd.DataFrame({"K": K, "upper": TwoLevel(128, K, 1 / K, 1 / K**2, DELTA).upper()})
-    fit = bound_slope(cells, "K")
-    slope, constant = np.polyfit(K, cells["upper"], 1)
+    upper = TwoLevel(128, K, 1 / K, 1 / K**2, DELTA).upper()
+    fit = bound_slope(K, upper, "K")
+    slope, constant = np.polyfit(K, upper, 1)
     assert (fit.c1, fit.c2) == pytest.approx((slope, constant))
     assert fit.r2 > 0.99
 
 
 @pytest.mark.parametrize("missing", [np.nan, np.inf])
 def test_no_slope_without_a_bound(missing):
-    assert bound_slope(pd.DataFrame({"K": [1, 2, 3], "upper": [5.0, 6.0, missing]}), "K") is None
+    assert bound_slope([1, 2, 3], [5.0, 6.0, missing], "K") is None
