@@ -29,10 +29,7 @@ from hypothesis import strategies as st
 from kl_lucb_judge import kl_interval, kl_lucb, kl_lucb_interval, rounded
 from rounding import guarded
 
-from cascadebai_cli.engines import lockstep, lucb, lucb_rows, walk
-from cascadebai_cli.engines import lockstep as lockstep_rows
-from cascadebai_cli.engines import lucb_rows as lucb_bounds
-from cascadebai_cli.engines import outcomes as reward_table
+from cascadebai_cli.engines import lockstep, lucb, lucb_rows, outcomes, walk
 from cascadebai_cli.engines.jobs import Job, Run, in_order
 from cascadebai_cli.engines.simulate import run_reference
 from cascadebai_cli.engines.skip_ahead import run_skip_ahead
@@ -196,20 +193,20 @@ def by_skip_ahead_together(block, sizes: Sizes | None = None, rows: int = 200) -
     return in_order(run_skip_ahead(jobs, sizes, rows))
 
 
-def by_walk(made, problem: Problem, block=reward_table.BLOCK, **sizes) -> Run:
-    with patched(reward_table, BLOCK=block), patched(walk, **sizes):
+def by_walk(made, problem: Problem, block=outcomes.BLOCK, **sizes) -> Run:
+    with patched(outcomes, BLOCK=block), patched(walk, **sizes):
         return run_walk(made.rule, GivenTable(problem.table), problem.cap)
 
 
 def by_lockstep(block, leaps: Mapping[str, int] = MappingProxyType({}), **sizes) -> list[Run]:
-    """Runs of the problems, each given with its learner; `leaps` are sizes of `lockstep_rows`."""
-    with patched(lockstep, **sizes), patched(lockstep_rows, **leaps):
+    """Runs of the problems, each given with its learner; `leaps` and the others are sizes of `lockstep`."""
+    with patched(lockstep, **sizes, **leaps):
         return in_order(lockstep.run_lockstep([_job(*pair) for pair in block]))
 
 
 def by_lucb(block, windows: Mapping[str, int] = MappingProxyType({}), known: int = 99, **sizes) -> list[Run]:
-    """The same for KL-LUCB++; `windows` are sizes of `lucb_rows`, `known` that of `lucb_bounds`."""
-    with patched(lucb, **sizes), patched(lucb_rows, **windows), patched(lucb_bounds, KNOWN=known):
+    """The same for KL-LUCB++; `windows` are sizes of `lucb_rows`, and `known` is its `KNOWN`."""
+    with patched(lucb, **sizes), patched(lucb_rows, KNOWN=known, **windows):
         return in_order(lucb.run_lucb([_job(*pair) for pair in block]))
 
 

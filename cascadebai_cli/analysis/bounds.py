@@ -14,7 +14,7 @@ from cascadebai_cli.learners.own import is_own
 from cascadebai_cli.learners.registry import LearnerSpec
 from cascadebai_cli.model.problem import CASCADING, Feedback, FloatArray, Instance
 from cascadebai_cli.store.columns import BOUNDS_CSV, CELL, PLACE, POINT, SUMMARY_CSV, TABLES, Shown, interval, printed
-from cascadebai_cli.store.manifest import is_named_only, weights_hash
+from cascadebai_cli.store.manifest import is_named_only, weights_key
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.instances import TwoLevel
 from cascadebai_cli.text.numbers import number, percent
@@ -128,7 +128,7 @@ def weights_of(results: "StudyResults", name: str, L: int, K: int, key: str) -> 
         made = entry.family_in(Path(), results.study.seed)(L, K).weights
     except (ConfigError, PydanticCustomError):
         return None
-    return made if key in ("", weights_hash(made)) else None
+    return made if key in ("", weights_key(made)) else None
 
 
 def mean_bounds(rows: Sequence[Row]) -> Row:

@@ -33,7 +33,7 @@ from cascadebai_cli.store.columns import (
     TRIALS_CSV,
 )
 from cascadebai_cli.store.files import reading, write_atomically
-from cascadebai_cli.study.cells import OF_THE_LEARNER, RULE, Cell
+from cascadebai_cli.study.cells import OF_THE_LEARNER, RULE, WEIGHTS_DIGITS, Cell, weights_hash
 from cascadebai_cli.study.document import show
 from cascadebai_cli.study.fields import FileName, Text, says
 from cascadebai_cli.version import __version__
@@ -159,9 +159,9 @@ def new_manifest(config: dict[str, Any], seed: int, cells: Sequence[Cell]) -> Ma
     )
 
 
-def weights_hash(weights: FloatArray) -> str:
-    """Hash of the weights of a cell, by which manifests name them."""
-    return hashlib.sha256((weights + 0.0).astype("<f8").tobytes()).hexdigest()[:16]
+def weights_key(weights: FloatArray) -> str:
+    """The weights of a cell as manifests name them: the first digits of their hash."""
+    return weights_hash(weights)[:WEIGHTS_DIGITS]
 
 
 def is_named_only(instance: Mapping[str, Any]) -> bool:
@@ -172,7 +172,7 @@ def is_named_only(instance: Mapping[str, Any]) -> bool:
 def _weights(config: Mapping[str, Any], cells: Sequence[Cell]) -> dict[str, list[float]]:
     """Weights that do not follow from the config, as many of them as a manifest holds."""
     named = {entry["name"] for entry in config["instances"] if is_named_only(entry)}
-    found = {weights_hash(cell.weights): cell.weights for cell in cells if cell.instance in named}
+    found = {weights_key(cell.weights): cell.weights for cell in cells if cell.instance in named}
     totals = accumulate(map(len, found.values()))
     return {
         key: weights.tolist()

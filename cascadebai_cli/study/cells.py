@@ -23,6 +23,8 @@ COUNTABLE = 10**17
 """Observations of a trial that are counted: a stretch of many more may be drawn before they are, all in 64 bits."""
 OF_THE_LEARNER = " of the learner"
 """What stands behind the name of an option that is that of another key of a cell, such as `order`."""
+WEIGHTS_DIGITS = 16
+"""Of the hash of weights that manifests hold."""
 RULE = "rule_version"
 """Key of the version of what a learner decides; without it that is 1."""
 
@@ -77,8 +79,6 @@ class Cell:
     @property
     def _hashed(self) -> dict[str, Any]:
         """What makes the id; options count that differ from their default."""
-        # -0.0 is the same problem as 0.0, with other bytes
-        weights = (self.weights + 0.0).astype("<f8")
         if_any = {
             "budget": self.budget,
             "rewards": self.rewards and asdict(self.rewards),
@@ -91,7 +91,7 @@ class Cell:
             "epsilon": self.epsilon + 0.0,
             "algorithm": self.spec.algorithm,
             "options": non_default_options(self.spec.algorithm, self.spec.options),
-            "weights": hashlib.sha256(weights.tobytes()).hexdigest(),
+            "weights": weights_hash(self.weights),
             "feedback": self.feedback.name,
             "order": self.order,
             "max_steps": self.max_steps,
@@ -116,7 +116,7 @@ class Cell:
             "w_prime": self.w_prime,
             "gap": self.gap,
             **{key: value for key, value in hashed.items() if key != "options"},
-            "weights": hashed["weights"][:16],
+            "weights": hashed["weights"][:WEIGHTS_DIGITS],
             "engine": self.runs_with,
             **({RULE: self.spec.rule_version} if self.spec.rule_version > 1 else {}),
         }
@@ -212,3 +212,8 @@ class Cell:
 def _hash(content: Mapping[str, Any]) -> str:
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def weights_hash(weights: FloatArray) -> str:
+    """SHA-256 of click probabilities, in hexadecimal; -0.0 is the same problem as 0.0, with other bytes."""
+    return hashlib.sha256((weights + 0.0).astype("<f8").tobytes()).hexdigest()

@@ -444,7 +444,6 @@ LISTS = ("instances", "learners")
 _PLACE = re.compile(r"\{(\w+)\}")
 
 Mark = TypeVar("Mark")
-RawEntry = dict[str, Any]
 
 
 def spread_out(document: Document) -> Document:

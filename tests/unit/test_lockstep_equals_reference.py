@@ -9,7 +9,6 @@ from given import BY_CLICK, TableOutcomes, TableStack
 from problems import patched
 
 from cascadebai_cli.engines import lockstep, proofs
-from cascadebai_cli.engines import lockstep as lockstep_rows
 from cascadebai_cli.engines.jobs import Job, in_order
 from cascadebai_cli.engines.lockstep import run_lockstep
 from cascadebai_cli.engines.lookahead import leap
@@ -63,7 +62,7 @@ def eager_leaps():
         return result
 
     sizes = {"WORTHWHILE": 2, "SHORTEST_LEAP": 16, "LONGEST_PAUSE": 4}
-    with patched(lockstep_rows, **sizes), patched(lockstep, leap=noted):
+    with patched(lockstep, **sizes), patched(lockstep, leap=noted):
         yield lengths
 
 
