@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
-MEASURED = ("n", "mean_steps", "n_capped")
+_MEASURED = ("n", "mean_steps", "n_capped")
 
 
 def bounds_row(bounds: CellBounds) -> Row:
@@ -54,10 +54,10 @@ def with_measured(bounds: pd.DataFrame, summary: pd.DataFrame | None) -> pd.Data
 
     Args:
         bounds: one row a cell, with `cell_id`, `lower` and `upper`.
-        summary: columns `cell_id` and `MEASURED`, as in `summary.csv`; cells that are not in it get no value.
+        summary: columns `cell_id` and `_MEASURED`, as in `summary.csv`; cells that are not in it get no value.
     """
-    source = pd.DataFrame(columns=["cell_id", *MEASURED]) if summary is None else summary
-    table = bounds.merge(source[["cell_id", *MEASURED]], on="cell_id", how="left")
+    source = pd.DataFrame(columns=["cell_id", *_MEASURED]) if summary is None else summary
+    table = bounds.merge(source[["cell_id", *_MEASURED]], on="cell_id", how="left")
     numbers = table[["lower", "upper", "mean_steps"]].astype(float)
     table["measured_over_lower"] = numbers["mean_steps"] / numbers["lower"].where(numbers["lower"] != 0)
     table["upper_over_measured"] = numbers["upper"] / numbers["mean_steps"].where(numbers["mean_steps"] != 0)

@@ -18,8 +18,8 @@ from cascadebai_cli.text.numbers import change, coefficient, count, digits, expo
 # --- A claim of the paper and how it came out -----------------------------------------------------------------------
 
 
-HOLDS, NEARLY, FAILS = "holds", "nearly", "fails"
-AGREES, LOWER, HIGHER, OPEN = "agrees", "lower", "higher", "open"
+HOLDS, _NEARLY, FAILS = "holds", "nearly", "fails"
+_AGREES, LOWER, _HIGHER, OPEN = "agrees", "lower", "higher", "open"
 UNDECIDED = "not decided at this size"
 
 
@@ -98,22 +98,22 @@ def verdict_within(ends: Ends, least: float, most: float) -> str:
 # What the paper says of the display orders (Section 6.1 and its appendix), held against the settings of a study.
 
 
-ALMOST = 1.2
+_ALMOST = 1.2
 """Means up to this many times those of Algorithm 1 count as almost as good."""
-MOST = 0.5
+_MOST = 0.5
 """More than this share of the settings is most of them."""
 
-SENTENCES: Mapping[str, tuple[str, Callable[["pd.Series[float]"], bool]]] = {
-    "mean": ("takes more steps than {} in most settings", lambda ratio: bool((ratio > 1 + CLOSE).mean() > MOST)),
-    "U": ("takes more steps than {} in most settings", lambda ratio: bool((ratio > 1 + CLOSE).mean() > MOST)),
+_SENTENCES: Mapping[str, tuple[str, Callable[["pd.Series[float]"], bool]]] = {
+    "mean": ("takes more steps than {} in most settings", lambda ratio: bool((ratio > 1 + CLOSE).mean() > _MOST)),
+    "U": ("takes more steps than {} in most settings", lambda ratio: bool((ratio > 1 + CLOSE).mean() > _MOST)),
     "-mean": ("takes far more steps than {} in some settings", lambda ratio: bool((ratio > FAR).any())),
-    "L": ("does as well as {} in most settings", lambda ratio: bool((ratio <= 1 + CLOSE).mean() > MOST)),
-    "-U": ("does almost as well as {}", lambda ratio: bool((ratio <= ALMOST).all())),
+    "L": ("does as well as {} in most settings", lambda ratio: bool((ratio <= 1 + CLOSE).mean() > _MOST)),
+    "-U": ("does almost as well as {}", lambda ratio: bool((ratio <= _ALMOST).all())),
 }
 """Display order -> what the paper says of it, and when that holds; it says nothing of the descending `L`."""
 
 
-def order_claims(results: StudyResults) -> Iterator[Claim]:
+def _order_claims(results: StudyResults) -> Iterator[Claim]:
     """The claims on all orders; settings in which all of them reached the cap say nothing, and are not to be most."""
     main, by_learner = results.main_learner, results.summary.set_index([*SETTING, "learner"])
     means, capped = by_learner["mean_steps"].unstack(sort=False), by_learner["n_capped"].unstack(sort=False) > 0
@@ -126,13 +126,13 @@ def order_claims(results: StudyResults) -> Iterator[Claim]:
     cells = results.summary[settings.isin(known.index)]
     others = [str(name) for name in known if name != main]
     best = [ratio_ends(cells, name, main, len(others)) for name in others]
-    decidable = len(known) >= MOST * len(whole)
+    decidable = len(known) >= _MOST * len(whole)
     yield _best(known, main, silent, _best_verdict(best) if decidable else UNDECIDED)
     for name, entry in results.learners.items():
         order = str(entry.spec.options.get("order"))
-        if name in others and order in SENTENCES and len(known):
+        if name in others and order in _SENTENCES and len(known):
             ends = ratio_ends(cells, name, main)
-            verdict = verdict_between(ends, SENTENCES[order][1]) if decidable else UNDECIDED
+            verdict = verdict_between(ends, _SENTENCES[order][1]) if decidable else UNDECIDED
             yield _sentence(name, order, known[name] / known[main], main, verdict)
 
 
@@ -155,7 +155,7 @@ def _best_verdict(ends: Sequence[Ends]) -> str:
 
 
 def _sentence(name: str, order: str, ratio: "pd.Series[float]", main: str, verdict: str) -> Claim:
-    text, _ = SENTENCES[order]
+    text, _ = _SENTENCES[order]
     worse, far = int((ratio > 1 + CLOSE).sum()), int((ratio > FAR).sum())
     ours = (
         f"{digits(ratio.min())} to {digits(ratio.max())} times as many; more than {100 * CLOSE:g} % more in {worse}, "
@@ -167,19 +167,19 @@ def _sentence(name: str, order: str, ratio: "pd.Series[float]", main: str, verdi
 # --- What the paper says of a study, what came out, and a verdict in a word -----------------------------------------
 
 
-STRAIGHT = 0.97
+_STRAIGHT = 0.97
 """R^2 from which a model counts as explaining the means; the smallest one in Table 1 is 0.973."""
-NEARLY_STRAIGHT = 0.9
+_NEARLY_STRAIGHT = 0.9
 """R^2 from which it nearly does: a reduced run has fewer points and noisier means."""
-SAME = 0.03
+_SAME = 0.03
 """Coefficients that differ by no more than this share agree."""
-POWER = 0.1
+_POWER = 0.1
 """Exponents that differ by no more than this are the same; those of Table 1 and its rivals are 1/2 apart."""
-RISK = 0.05
+_RISK = 0.05
 """Of each test."""
-LEAST = 0.001
+_LEAST = 0.001
 """Smallest chance that is told."""
-SIMILAR = 1.5
+_SIMILAR = 1.5
 """Means within this factor of each other count as similar; learners of another kind differ by a factor of K."""
 
 
@@ -196,7 +196,7 @@ def claims_of_config(results: StudyResults) -> list[Claim]:
 def claims_of(results: StudyResults) -> list[Claim]:
     """All claims that a study can be held to, those of its figure first."""
     about = results.study.plot.figure.about
-    found = {"growth": _scaling, "learners": _curves, "orders": order_claims}[about](results) if about else ()
+    found = {"growth": _scaling, "learners": _curves, "orders": _order_claims}[about](results) if about else ()
     return [*found, *_bounds(results), *_errors(results)]
 
 
@@ -230,10 +230,10 @@ def _noise(curve: Curve) -> float:
 def _straight(curve: Curve, published: Coefficients) -> Claim:
     """The paper's criterion. It cannot tell powers apart: over K = 20 to 60 log K to K^2 are as straight in K."""
     model, r2 = curve.models[0], curve.named[curve.models[0]].r2
-    straight = UNDECIDED if r2 + _noise(curve) >= STRAIGHT else NEARLY if r2 >= NEARLY_STRAIGHT else FAILS
+    straight = UNDECIDED if r2 + _noise(curve) >= _STRAIGHT else _NEARLY if r2 >= _NEARLY_STRAIGHT else FAILS
     theirs = "" if published.r2 is None else f"R² {share(published.r2)}"
     claim = f"R² as in Table 1: c1 {model} + c2 explains the means"
-    return Claim("", claim, theirs, f"R² {share(r2)}", HOLDS if r2 >= STRAIGHT else straight)
+    return Claim("", claim, theirs, f"R² {share(r2)}", HOLDS if r2 >= _STRAIGHT else straight)
 
 
 def _growth(curve: Curve, claims: int) -> Claim:
@@ -250,28 +250,28 @@ def _growth(curve: Curve, claims: int) -> Claim:
     lacks = ", ".join(f"of {one.model} {digits(one.lack_of_fit)} ({_chance(one.p_value)})" for one in (fit, rival))
     interval = "{} ({} to {})".format(*map(exponent, (b.value, *b.interval())))
     ours = f"c1 {curve.x}^b + c2 has b = {interval}; lack of fit {lacks}"
-    off = [end - power_of(model, curve.values, curve.x) for end in b.interval(1 - 2 * RISK / claims)]
-    wrong, rival_wrong = (one.p_value < RISK / claims for one in (fit, rival))
-    straight = curve.named[model].r2 >= STRAIGHT
+    off = [end - power_of(model, curve.values, curve.x) for end in b.interval(1 - 2 * _RISK / claims)]
+    wrong, rival_wrong = (one.p_value < _RISK / claims for one in (fit, rival))
+    straight = curve.named[model].r2 >= _STRAIGHT
     return Claim("", claim, "", ours, _wrong(off, straight) if wrong else _right_so_far(off, rival_wrong))
 
 
 def _wrong(off: Sequence[float], straight: bool) -> str:
     """The verdict on a model that is not right, from between which values its exponent is off."""
-    if straight and off[0] > -POWER and off[1] < POWER:
-        return NEARLY
-    return FAILS if not straight or np.isnan(off[0]) or off[0] > POWER or off[1] < -POWER else UNDECIDED
+    if straight and off[0] > -_POWER and off[1] < _POWER:
+        return _NEARLY
+    return FAILS if not straight or np.isnan(off[0]) or off[0] > _POWER or off[1] < -_POWER else UNDECIDED
 
 
 def _right_so_far(off: Sequence[float], rival_wrong: bool) -> str:
     """That on a model that may be right."""
-    if off[0] > POWER or off[1] < -POWER:
+    if off[0] > _POWER or off[1] < -_POWER:
         return FAILS
-    return HOLDS if rival_wrong and not (off[0] <= -POWER or off[1] >= POWER) else UNDECIDED
+    return HOLDS if rival_wrong and not (off[0] <= -_POWER or off[1] >= _POWER) else UNDECIDED
 
 
 def _chance(p: float) -> str:
-    return f"p = {p:.2g}" if p >= LEAST else f"p < {LEAST:g}"
+    return f"p = {p:.2g}" if p >= _LEAST else f"p < {_LEAST:g}"
 
 
 def _slope(curve: Curve, theirs: float) -> Claim:
@@ -281,9 +281,11 @@ def _slope(curve: Curve, theirs: float) -> Claim:
     claim, ours = f"slope c1 on {model}", f"{coefficient(c1)} ({change(c1 / theirs - 1)}"
     if curve.means is None:
         return Claim("", claim, coefficient(theirs), f"{ours})", UNDECIDED)
-    ends = curve.means.fit(model, weighted=False).c1.interval(1 - 2 * RISK)
+    ends = curve.means.fit(model, weighted=False).c1.interval(1 - 2 * _RISK)
     low, high = sorted(end / theirs - 1 for end in ends)
-    verdict = AGREES if low > -SAME and high < SAME else LOWER if high < -SAME else HIGHER if low > SAME else UNDECIDED
+    verdict = (
+        _AGREES if low > -_SAME and high < _SAME else LOWER if high < -_SAME else _HIGHER if low > _SAME else UNDECIDED
+    )
     return Claim("", claim, coefficient(theirs), f"{ours}, 90 % interval {change(low)} to {change(high)})", verdict)
 
 
@@ -309,7 +311,7 @@ def _similar(instance: str, part: pd.DataFrame, main: str, seen: "pd.Series[floa
     observed = f"{digits(float(seen[main]))} and {digits(float(others[nearest]))}"
     claim = f"about as many steps as {nearest}, which sees about as many items a step ({observed})"
     ours = f"{digits(ratio.min())} to {digits(ratio.max())} times as many"
-    return Claim(instance, claim, "", ours, verdict_within(ratio_ends(part, main, nearest), 1 / SIMILAR, SIMILAR))
+    return Claim(instance, claim, "", ours, verdict_within(ratio_ends(part, main, nearest), 1 / _SIMILAR, _SIMILAR))
 
 
 def _ratios(part: pd.DataFrame, main: str, other: str) -> "pd.Series[float]":
@@ -326,14 +328,14 @@ def _bounds(results: StudyResults) -> Iterator[Claim]:
     lowest, highest = bounded["upper_over_measured"].min(), bounded["upper_over_measured"].max()
     ours = f"in {inside} of {len(bounded)} cells; upper bound {digits(lowest)} to {digits(highest)} times the mean"
     claim = "the mean lies between the lower and the upper bound"
-    known = inside == len(bounded) and (bounded["n_capped"] > 0).mean() <= MOST
+    known = inside == len(bounded) and (bounded["n_capped"] > 0).mean() <= _MOST
     verdict = FAILS if _refuted(bounded) else HOLDS if known else UNDECIDED
     yield Claim("all instances", claim, "", ours, verdict)
 
 
 def _refuted(bounded: pd.DataFrame) -> bool:
     """Whether some mean is outside its bounds by more than chance, at 5 % over all; a limit is only too small."""
-    half = bounded["se_steps"] * [t_quantile(int(n), 1 - RISK / len(bounded)) for n in bounded["n"]]
+    half = bounded["se_steps"] * [t_quantile(int(n), 1 - _RISK / len(bounded)) for n in bounded["n"]]
     low, high = bounded["mean_steps"] - half, bounded["mean_steps"] + half
     return bool((((high < bounded["lower"]) & (bounded["n_capped"] == 0)) | (low > bounded["upper"])).any())
 
@@ -382,5 +384,5 @@ def _right(summary: pd.DataFrame, words: str) -> Claim:
         return Claim("all instances", claim, "", ours, FAILS)
     # what could not come out as a failure, were all trials wrong, says nothing
     could_fail = max(binomial_interval(int(n), int(n), level)[0] for n in stopped) > cells["delta"].min()
-    known = could_fail and high <= cells["delta"].max() and summary["n_capped"].sum() <= MOST * summary["n"].sum()
+    known = could_fail and high <= cells["delta"].max() and summary["n_capped"].sum() <= _MOST * summary["n"].sum()
     return Claim("all instances", claim, "", ours, HOLDS if known else UNDECIDED)

@@ -80,9 +80,9 @@ def regressor(model: str, x: str = "K") -> Regressor:
 
 MIN_POINTS = 3
 """Two points lie on every line: without a third there is no error to estimate."""
-LEAST = {"K": 1, "L": 1}
+_LEAST = {"K": 1, "L": 1}
 """Smallest value of an axis."""
-POWERS = np.linspace(-4, 6, 41)
+_POWERS = np.linspace(-4, 6, 41)
 """Exponents from which the search for one starts; it ends within them."""
 
 
@@ -214,8 +214,8 @@ def _checked(values: ArrayLike, mean_steps: ArrayLike, x: str) -> tuple[FloatArr
         raise ConfigError(f"{x} of shape {at.shape} and means of shape {y.shape} do not pair up")
     if not (np.isfinite(at) & np.isfinite(y)).all():
         raise ConfigError(f"{x} and the mean steps must be finite numbers")
-    if x in LEAST and at.size and at.min() < LEAST[x]:
-        raise ConfigError(f"{x} is {at.min():g}, but must be at least {LEAST[x]}")
+    if x in _LEAST and at.size and at.min() < _LEAST[x]:
+        raise ConfigError(f"{x} is {at.min():g}, but must be at least {_LEAST[x]}")
     distinct = len(np.unique(at))
     if distinct < MIN_POINTS:
         raise ConfigError(
@@ -317,7 +317,7 @@ class Means:
         return found._replace(se=wider * found.se).interval(level)
 
     def exponent(self) -> Estimate:
-        """The `b` of `c1 x^b + c2`, `b = 0` standing for the logarithm; nan without one within `POWERS`.
+        """The `b` of `c1 x^b + c2`, `b = 0` standing for the logarithm; nan without one within `_POWERS`.
 
         It contains all models of Table 1, unlike the slope on a log-log scale, which knows no `c2`. Gauss and Newton's
         linear form at the best `b` gives the error.
@@ -373,12 +373,12 @@ def _power(at: FloatArray, y: FloatArray, root: FloatArray) -> float:
     """The exponent whose curve is nearest, nan if that is the first or the last one that is looked at."""
     from scipy import optimize
 
-    nearest = int(np.argmin([_missed(at, y, root, b) for b in POWERS]))
-    if not 0 < nearest < len(POWERS) - 1:
+    nearest = int(np.argmin([_missed(at, y, root, b) for b in _POWERS]))
+    if not 0 < nearest < len(_POWERS) - 1:
         return float("nan")
     found = optimize.minimize_scalar(
         lambda b: _missed(at, y, root, b),
-        bounds=(POWERS[nearest - 1], POWERS[nearest + 1]),
+        bounds=(_POWERS[nearest - 1], _POWERS[nearest + 1]),
         method="bounded",
         options={"xatol": 1e-7},
     )
@@ -406,7 +406,7 @@ def _pull(design: FloatArray, root: FloatArray) -> FloatArray:
 # --- The cells that make one curve: those that agree in everything but its axis, and what goes in pairs with that ---
 
 
-FAMILY = "learner family"
+_FAMILY = "learner family"
 """Column of what learners have in common that differ in one option."""
 
 
@@ -543,7 +543,7 @@ def _curves(results: "StudyResults", cells: pd.DataFrame, x: str, fit: Fit | Non
     if cells.empty:
         return
     names = [name for name in POINT if name != x and name not in _beside(results, cells, x)]
-    groups = [*names, *([FAMILY] if FAMILY in cells else [])]
+    groups = [*names, *([_FAMILY] if _FAMILY in cells else [])]
     for values, points in cells.groupby(groups, sort=False):
         yield Curve(dict(zip(names, values, strict=False)), x, points.sort_values(x, kind="stable"), fit)
 
@@ -574,7 +574,7 @@ def _by_option(results: "StudyResults", cells: pd.DataFrame, option: str) -> pd.
     return there.assign(
         **{option: there["learner"].map(lambda name: values[name][option])},
         learner=there["learner"].map(lambda name: labels[families[name]]),
-        **{FAMILY: there["learner"].map(families)},
+        **{_FAMILY: there["learner"].map(families)},
     )
 
 

@@ -37,9 +37,9 @@ from cascadebai_cli.text.table import Table
 
 
 _COEFFICIENTS = ("c1", "c1_se", "c2", "c2_se")
-ESTIMATES = (*_COEFFICIENTS, "r2", "p_value", "n_points")
-PUBLISHED = ("c1", "c2", "r2", "p_value")
-CURVE_POINTS = 201
+_ESTIMATES = (*_COEFFICIENTS, "r2", "p_value", "n_points")
+_PUBLISHED = ("c1", "c2", "r2", "p_value")
+_CURVE_POINTS = 201
 
 _PLACE = ("instance", "learner", "x", "L", "K", "delta", "epsilon", "n_capped")
 """What tells the curves of a table apart, and how many trials of those fitted to lower limits reached the cap."""
@@ -83,7 +83,7 @@ def _weighted_row(results: StudyResults, curve: Curve, model: str) -> Row:
         **{"lack_of_fit": fit.lack_of_fit, "lack_of_fit_p": fit.p_value, "rival": rival.model},
         **{"rival_lack_of_fit": rival.lack_of_fit, "rival_lack_of_fit_p": rival.p_value},
         **{"exponent": curve.exponent.value, "exponent_low": low, "exponent_high": high, "n_points": len(curve.values)},
-        **tail(results, curve),
+        **_tail(results, curve),
     }
 
 
@@ -117,7 +117,7 @@ def fitted_curves(results: StudyResults) -> pd.DataFrame:
     for curve in results.curves():
         if curve.models:
             fit = curve.best_named
-            grid = np.linspace(curve.values.min(), curve.values.max(), CURVE_POINTS)
+            grid = np.linspace(curve.values.min(), curve.values.max(), _CURVE_POINTS)
             low, high = curve.means.band(fit.model, grid) if curve.means else fit.band(grid)
             fine = {
                 **dict.fromkeys(POINT),
@@ -136,15 +136,15 @@ def _fit_row(results: StudyResults, curve: Curve, fit: ScalingFit) -> Row:
     published = (curve.fit.published if curve.fit else None) or Coefficients()
     return {
         **_head(results, curve, fit),
-        **{f"published_{name}": getattr(published, name) for name in PUBLISHED},
+        **{f"published_{name}": getattr(published, name) for name in _PUBLISHED},
         "best_model": curve.best.model,
         **_slope(curve),
-        **tail(results, curve),
+        **_tail(results, curve),
     }
 
 
 def _model_rows(results: StudyResults, curve: Curve) -> list[Row]:
-    shared = {**_slope(curve), **tail(results, curve)}
+    shared = {**_slope(curve), **_tail(results, curve)}
     return [
         {**_head(results, curve, fit), "aic": fit.aic, "best": int(fit is curve.best), **shared}
         for fit in curve.usual.values()
@@ -156,14 +156,14 @@ def _slope(curve: Curve) -> Row:
 
 
 def _head(results: StudyResults, curve: Curve, fit: ScalingFit) -> Row:
-    return {**_names(results, curve, fit.model), **{name: getattr(fit, name) for name in ESTIMATES}}
+    return {**_names(results, curve, fit.model), **{name: getattr(fit, name) for name in _ESTIMATES}}
 
 
 def _names(results: StudyResults, curve: Curve, model: str) -> Row:
     return {"study": results.name, **{name: curve.key[name] for name in ("instance", "learner")}, "model": model}
 
 
-def tail(results: StudyResults, curve: Curve) -> Row:
+def _tail(results: StudyResults, curve: Curve) -> Row:
     """Where on the grid a curve lies; of another axis than `K`, its name and `K`, too."""
     further = {} if curve.x == "K" else {"x": curve.x, "K": curve.key.get("K")}
     place = {name: curve.key.get(name) for name in ("L", "delta", "epsilon")}
@@ -189,7 +189,7 @@ def _lines(row: Mapping[Any, Any]) -> Iterator[Mapping[Any, Any]]:
     """Our fit, and the published one if there is one."""
     yield {**row, "source": "here", "difference": difference(row["c1"], row["published_c1"])}
     if pd.notna(row["published_c1"]):
-        published = {name: row[f"published_{name}"] for name in PUBLISHED}
+        published = {name: row[f"published_{name}"] for name in _PUBLISHED}
         yield {**dict.fromkeys(row, ""), "source": "published", **published, "difference": ""}
 
 
@@ -286,7 +286,7 @@ def _row(results: StudyResults, curve: Curve, measured: ScalingFit, promised: Sc
         "bound_c2": promised.c2,
         "bound_r2": promised.r2,
         "bound_over_measured": promised.c1 / measured.c1 if measured.c1 else None,
-        **tail(results, curve),
+        **_tail(results, curve),
     }
 
 

@@ -8,7 +8,7 @@ from cascadebai_cli.analysis.results import StudyResults
 from cascadebai_cli.study.fields import Enough, Entry
 from cascadebai_cli.text.numbers import count, parameter
 
-UNKNOWN = "unknown"
+_UNKNOWN = "unknown"
 
 Facts = dict[str, str]
 
@@ -51,7 +51,7 @@ def provenance(results: StudyResults) -> Facts:
         "machine": _machine(manifest.machine),
         **({"merged from": f"{len(manifest.parts)} directories"} if manifest.parts else {}),
         "started": manifest.start,
-        "ended": manifest.end or UNKNOWN,
+        "ended": manifest.end or _UNKNOWN,
         "complete": "yes" if manifest.complete else "no",
     }
 
@@ -85,18 +85,17 @@ def _word(key: str, value: Any) -> str:
 
 
 def _pairs(values: Mapping[str, Any]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in values.items()) or UNKNOWN
+    return ", ".join(f"{name} {value}" for name, value in values.items()) or _UNKNOWN
 
 
 def commit_text(git: Mapping[str, Any] | None, digits: int | None = None) -> str:
     """A commit, its first digits only if their number is given, and whether the code was changed since."""
     if not git:
-        return UNKNOWN
-    return f"{str(git.get('commit', UNKNOWN))[:digits]}{', with changes' if git.get('dirty') else ''}"
+        return _UNKNOWN
+    return f"{str(git.get('commit', _UNKNOWN))[:digits]}{', with changes' if git.get('dirty') else ''}"
 
 
 def _machine(machine: Mapping[str, Any]) -> str:
     """Without the name of the machine, which says nothing about the numbers."""
-    return (
-        f"{machine.get('system', UNKNOWN)}, {machine.get('processor', UNKNOWN)}, {machine.get('cores', UNKNOWN)} cores"
-    )
+    system, processor, cores = (machine.get(name, _UNKNOWN) for name in ("system", "processor", "cores"))
+    return f"{system}, {processor}, {cores} cores"

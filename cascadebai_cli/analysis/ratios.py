@@ -16,9 +16,9 @@ from cascadebai_cli.text.table import Table
 # --- How many times as many steps CascadeBAI takes as each other learner (what Corollary 4.3 predicts) --------------
 
 
-SHOWN = 3
+_SHOWN = 3
 """Values of `K` in the printed table: the first, the middle and the last."""
-LARGEST_LOG = 500.0
+_LARGEST_LOG = 500.0
 """Of the factor between a ratio and the ends of its interval, which are as good as 0 and infinite from there on."""
 
 
@@ -58,7 +58,7 @@ def ratio_of_means(a: Mean, b: Mean, level: float = 0.95) -> Ratio:
     if variance == 0:
         return Ratio(value, value, value)
     freedom = variance**2 / sum(v**2 / (mean.n - 1) for v, mean in zip(parts, (a, b), strict=True) if mean.n > 1)
-    factor = math.exp(min(stdtrit(freedom, (1 + level) / 2) * math.sqrt(variance), LARGEST_LOG))
+    factor = math.exp(min(stdtrit(freedom, (1 + level) / 2) * math.sqrt(variance), _LARGEST_LOG))
     return Ratio(value, value / factor, value * factor)
 
 
@@ -122,7 +122,7 @@ def _wrong(row: Mapping[Any, Any]) -> str:
 
 
 def _thinned(rows: Sequence[Any]) -> Sequence[Any]:
-    return [rows[0], rows[len(rows) // 2], rows[-1]] if len(rows) > SHOWN else rows
+    return [rows[0], rows[len(rows) // 2], rows[-1]] if len(rows) > _SHOWN else rows
 
 
 def _ratio_text(row: Mapping[str, Any]) -> str:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 # --- Arguments of any kind, refused in sentences like those about a config ------------------------------------------
 
 
-def checked(name: str, kind: Any, value: Any) -> Any:
+def _checked(name: str, kind: Any, value: Any) -> Any:
     """A value of a type, as a config takes it.
 
     Raises:
@@ -53,7 +53,7 @@ def backend_of(n_jobs: Any) -> Backend:
     Raises:
         ConfigError: if it is no such number.
     """
-    return Backend(n_jobs=checked("n_jobs", int, n_jobs))
+    return Backend(n_jobs=_checked("n_jobs", int, n_jobs))
 
 
 def path_of(name: str, value: Any, what: str) -> Path:
@@ -119,8 +119,8 @@ def _taken(one: Option | None, value: Any) -> Any:
     if one.kind is str:
         return str(value)  # a column without a name has a number
     if get_origin(one.kind) is tuple:
-        return checked(one.name, list[str], [value] if isinstance(value, str) else value)
-    return checked(one.name, one.kind if one.least is None else Annotated[one.kind, Field(ge=one.least)], value)
+        return _checked(one.name, list[str], [value] if isinstance(value, str) else value)
+    return _checked(one.name, one.kind if one.least is None else Annotated[one.kind, Field(ge=one.least)], value)
 
 
 def _with_meanings(text: str, known: Sequence[Option]) -> str:

@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 # --- The results of a sweep: its tables, and what is made of them ---------------------------------------------------
 
 
-SHOWN = ("instance", "learner", "L", "K", "delta", "epsilon", "budget", "n", "mean_steps", "ci_low", "ci_high")
+_SHOWN = ("instance", "learner", "L", "K", "delta", "epsilon", "budget", "n", "mean_steps", "ci_low", "ci_high")
 """Columns of the summary that a notebook shows, and those of errors behind them."""
-ERRORS = ("n_capped", "error_rate")
+_ERRORS = ("n_capped", "error_rate")
 
 
 class Results:
@@ -123,7 +123,7 @@ class Results:
 
     def _repr_html_(self) -> str:
         cells = self._stored.summary
-        table = cells[[name for name in (*SHOWN, *ERRORS) if name in cells]]
+        table = cells[[name for name in (*_SHOWN, *_ERRORS) if name in cells]]
         return (
             f"<p>{html.escape(f'{self._in_words}, in {self.directory}')}</p>{table.to_html(max_rows=20, index=False)}"
         )

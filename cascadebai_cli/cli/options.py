@@ -15,15 +15,15 @@ from cascadebai_cli.study.kinds import KINDS
 # --- What a shell offers behind a tab: configs, result directories, kinds of figures, names of a config -------------
 
 
-SUFFIXES = (".yaml", ".yml")
+_SUFFIXES = (".yaml", ".yml")
 
 
 def configs(incomplete: str) -> list[str]:
     """YAML files, and directories on the way to some."""
-    return [text for text, path in _paths(incomplete) if path.is_dir() or path.suffix in SUFFIXES]
+    return [text for text, path in _paths(incomplete) if path.is_dir() or path.suffix in _SUFFIXES]
 
 
-def result_directories(incomplete: str) -> list[str]:
+def _result_directories(incomplete: str) -> list[str]:
     """Directories of sweeps, and others on the way to some."""
     from cascadebai_cli.workflows.choices import is_result_directory
 
@@ -51,7 +51,7 @@ def names_in(key: Literal["instances", "learners"]) -> Callable[[typer.Context, 
 def _typed_config(context: typer.Context) -> str | None:
     """The config among the words: behind an option that waits for its value arguments are not parsed."""
     words = context.parent.args if context.parent else []
-    return next((word for word in words if Path(word).suffix in SUFFIXES), None)
+    return next((word for word in words if Path(word).suffix in _SUFFIXES), None)
 
 
 def _paths(incomplete: str) -> Iterator[tuple[str, Path]]:
@@ -99,11 +99,11 @@ FormatName = Literal["text", "markdown", "latex", "csv", "json"]
 Format = Annotated[FormatName, typer.Option("--format", help="How tables are printed; csv and json hold all columns.")]
 
 
-LONGEST_PATH = 4095
+_LONGEST_PATH = 4095
 """Bytes; no system has a longer one."""
 
 
-class NoPath(CascadeError):
+class _NoPath(CascadeError):
     """A text that is no path; a `ConfigError` is a `ValueError`, of which Typer makes a sentence of its own."""
 
     exit_code = ConfigError.exit_code
@@ -118,9 +118,9 @@ def path_of(name: str) -> Callable[[str], Path]:
 
     def parse(text: str) -> Path:
         if not text:
-            raise NoPath(f"{name} is empty; name a file or a directory{way_out}")
-        if "\0" in str(text) or len(os.fsencode(text)) > LONGEST_PATH:  # a default is a path already
-            raise NoPath(f"{name} {text[:20]}... is no path: too long, or with a zero byte; name a shorter one")
+            raise _NoPath(f"{name} is empty; name a file or a directory{way_out}")
+        if "\0" in str(text) or len(os.fsencode(text)) > _LONGEST_PATH:  # a default is a path already
+            raise _NoPath(f"{name} {text[:20]}... is no path: too long, or with a zero byte; name a shorter one")
         return Path(text)
 
     return parse
@@ -130,13 +130,13 @@ some_path = path_of("--out")
 ResultDirectory = Annotated[
     Path,
     typer.Argument(
-        metavar="DIR", parser=path_of("DIR"), autocompletion=result_directories, help="Directory of a sweep."
+        metavar="DIR", parser=path_of("DIR"), autocompletion=_result_directories, help="Directory of a sweep."
     ),
 ]
 ResultDirectories = Annotated[
     list[Path],
     typer.Argument(
-        metavar="DIR...", parser=path_of("DIR"), autocompletion=result_directories, help="Directories of sweeps."
+        metavar="DIR...", parser=path_of("DIR"), autocompletion=_result_directories, help="Directories of sweeps."
     ),
 ]
 

@@ -12,7 +12,7 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.study.kinds import KINDS
 from cascadebai_cli.text.numbers import listed
 
-WIDTHS = ("column", "text")
+_WIDTHS = ("column", "text")
 
 
 def _word(metavar: str, help: str) -> Any:
@@ -85,7 +85,7 @@ def plot(
         "where": {key: [_scalar(one) for one in text.split(",")] for key, text in _pairs("--where", where)},
         "average": average,
         "log": _listed(log),
-        "width": width if width is None or width in WIDTHS else _scalar(width),
+        "width": width if width is None or width in _WIDTHS else _scalar(width),
         "columns": columns,
         "height": height,
         "per_page": per_page,

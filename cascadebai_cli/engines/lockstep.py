@@ -28,7 +28,7 @@ from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 # --- The rows of a block of the lockstep engine, and when each of them tries to leap --------------------------------
 
 
-SHORTEST_LEAP, LONGEST_LEAP = 1 << 10, 1 << 16
+SHORTEST_LEAP, _LONGEST_LEAP = 1 << 10, 1 << 16
 """Steps that a leap aims at."""
 WORTHWHILE = 256
 """Steps from which on a leap is cheaper than stepping."""
@@ -37,7 +37,7 @@ LONGEST_PAUSE = 1 << 12
 
 
 @dataclass
-class LockstepRows(RowState):
+class _LockstepRows(RowState):
     """Where each row is. The first group has shape `(rows,)`, the second `(rows, L)`.
 
     Attributes:
@@ -108,7 +108,7 @@ class LockstepRows(RowState):
         The next one aims further after a full leap, less far after one that failed, and waits after one that was not
         worthwhile at the shortest aim.
         """
-        far = LONGEST_LEAP if 2 * steps > aim else aim // 2 if 8 * steps < aim else aim
+        far = _LONGEST_LEAP if 2 * steps > aim else aim // 2 if 8 * steps < aim else aim
         worthwhile = steps >= WORTHWHILE
         self.steps[row] += steps
         self.aim[row] = max(SHORTEST_LEAP, min(far, 2 * aim))
@@ -121,11 +121,11 @@ def _last_key(key: NDArray[Any], shift: int) -> int:
     return int(np.iinfo(key.dtype).max) >> shift << shift
 
 
-def new_rows(jobs: Sequence[Job[CascadeBAI]], shift: int, size: int) -> LockstepRows:
+def _new_rows(jobs: Sequence[Job[CascadeBAI]], shift: int, size: int) -> _LockstepRows:
     """Rows that stand where their learners do, all parked, with keys of 64 bits and a `size`."""
     rows, L = len(jobs), jobs[0].learner.rule.L
     learners = [job.learner for job in jobs]
-    made = LockstepRows(
+    made = _LockstepRows(
         job=np.arange(rows),
         learner=objects(learners),
         epsilon=np.array([learner.rule.epsilon for learner in learners]),
@@ -157,21 +157,21 @@ def new_rows(jobs: Sequence[Job[CascadeBAI]], shift: int, size: int) -> Lockstep
 # where the proof fails, and get a new window. A row that is stuck leaps.
 
 
-MEMORY = 256 * 2**20
+_MEMORY = 256 * 2**20
 """Bytes for the outcomes ahead of one block."""
 DEEPEST = 512
 """Outcomes in a bank at most."""
-GROWTH = 4
+_GROWTH = 4
 """Windows are tried in sizes that differ by this factor."""
 ROWS = 192
 """Rows of one block at most: more are no faster, as the state does not fit into the cache, and take more memory."""
 SHALLOWEST = 32
 """Outcomes in a bank at least."""
-OUTCOME_BYTES = 2 * 11
+_OUTCOME_BYTES = 2 * 11
 """Of an outcome in both banks."""
-ENTRIES = MEMORY // (OUTCOME_BYTES * SHALLOWEST)
+ENTRIES = _MEMORY // (_OUTCOME_BYTES * SHALLOWEST)
 """Items of all its rows at most, for the memory that it takes."""
-LARGEST_KEY = np.iinfo(np.int32).max
+_LARGEST_KEY = np.iinfo(np.int32).max
 """Keys beyond it take 64 bits."""
 
 
@@ -187,8 +187,8 @@ def run_lockstep(jobs: Sequence[Job[CascadeBAI]], enough: Enough = never) -> Run
 
 
 def _depth(rows: int, L: int) -> int:
-    """Outcomes in a bank so that all fit into `MEMORY`: a power of two from `SHALLOWEST` to `DEEPEST`."""
-    fitting = MEMORY // (OUTCOME_BYTES * rows * L)
+    """Outcomes in a bank so that all fit into `_MEMORY`: a power of two from `SHALLOWEST` to `DEEPEST`."""
+    fitting = _MEMORY // (_OUTCOME_BYTES * rows * L)
     return int(min(DEEPEST, max(SHALLOWEST, 2 ** (fitting.bit_length() - 1 if fitting else 0))))
 
 
@@ -203,7 +203,7 @@ class _Lockstep:
         self.L, self.M = jobs[0].learner.rule.L, _list_length(jobs[0])
         self.shift = (self.L - 1).bit_length()
         self.ahead = look_ahead(jobs, _depth(len(jobs), self.L))
-        self.rows = new_rows(jobs, self.shift, self.ahead.depth)
+        self.rows = _new_rows(jobs, self.shift, self.ahead.depth)
         self.ended: list[tuple[int, Run]] = []
         self.now = 0
 
@@ -290,19 +290,19 @@ class _Lockstep:
             self._leap(row)
         self.ahead.turn(rows, state.alive[rows])
         self._fit_keys()
-        larger = np.where(state.size[rows] > 1, np.minimum(GROWTH * state.size[rows], self.ahead.depth), 2)
+        larger = np.where(state.size[rows] > 1, np.minimum(_GROWTH * state.size[rows], self.ahead.depth), 2)
         size = np.where(state.steps[rows] >= state.cap[rows], 1, larger)
         while (wide := size > 1).any():
             self._open_if_quiet(rows[wide], size[wide])
             parked = self.rows.parked[rows]
-            rows, size = rows[parked], np.maximum(size[parked] // GROWTH, 1)
+            rows, size = rows[parked], np.maximum(size[parked] // _GROWTH, 1)
         self._judge(rows)
         self._open(rows[self.rows.job[rows] >= 0], 1)
 
     def _fit_keys(self) -> None:
         """Change to 64 bits before a count outgrows its part of a 32-bit key."""
-        largest = int(self.ahead.T0.max()) + 2 * self.ahead.depth + LONGEST_LEAP
-        bits = 64 if largest >= LARGEST_KEY >> self.shift else 32
+        largest = int(self.ahead.T0.max()) + 2 * self.ahead.depth + _LONGEST_LEAP
+        bits = 64 if largest >= _LARGEST_KEY >> self.shift else 32
         if self.rows.key.itemsize * 8 != bits:
             self.rows.retype_keys(bits, self.shift)
 

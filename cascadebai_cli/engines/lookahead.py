@@ -174,7 +174,7 @@ def look_ahead(jobs: Sequence[Job[CascadeBAI]], depth: int) -> Lookahead:
         L=L,
         depth=depth,
         stack=objects([job.stack for job in jobs]),
-        rule=objects([same.setdefault(rule, rule) for rule in (radius_rule(job.learner) for job in jobs)]),
+        rule=objects([same.setdefault(rule, rule) for rule in (_radius_rule(job.learner) for job in jobs)]),
         display=np.array([job.learner.display for job in jobs]),
         cascading=np.array([job.feedback.ends_at_click for job in jobs]),
         at=np.zeros((rows, L), np.int64),
@@ -192,7 +192,7 @@ def look_ahead(jobs: Sequence[Job[CascadeBAI]], depth: int) -> Lookahead:
     return ahead
 
 
-def radius_rule(learner: CascadeBAI) -> RadiusRule:
+def _radius_rule(learner: CascadeBAI) -> RadiusRule:
     """Its rule, whose bounds are a radius apart."""
     assert isinstance(learner.rule, RadiusRule)
     return learner.rule
@@ -249,9 +249,9 @@ def proven_quiet(window: Window, k: IntArray, epsilon: FloatArray) -> BoolArray:
 # proven that no rule can fire.
 
 
-SHRINK = 8
+_SHRINK = 8
 """A leap that is not proven is tried again with so many times fewer steps."""
-LIMITLESS = np.iinfo(np.int64).max
+_LIMITLESS = np.iinfo(np.int64).max
 
 
 class State(NamedTuple):
@@ -263,7 +263,7 @@ class State(NamedTuple):
     S: IntArray
 
 
-class Outlook(NamedTuple):
+class _Outlook(NamedTuple):
     """What the next observations of a place of the list will be.
 
     Attributes:
@@ -281,16 +281,16 @@ def leap(state: State, steps: int) -> tuple[int, IntArray]:
     Returns:
         0 steps if the run is not stuck, or nothing is proven.
     """
-    places = places_of(state)
+    places = _places_of(state)
     while places and steps > 0:
         steps, observed = _descend(state, places, steps)
         if _quiet(state, observed):
             return steps, observed
-        steps //= SHRINK
+        steps //= _SHRINK
     return 0, np.zeros(len(state.T), np.int64)
 
 
-def places_of(state: State) -> list[IntArray]:
+def _places_of(state: State) -> list[IntArray]:
     """The items that hold each place of the list in turn, in display order: one, but for the place of the front.
 
     None if more than one place changes hands, or the front is not observed in a cycle.
@@ -321,7 +321,7 @@ def _quiet(state: State, observed: IntArray) -> bool:
     alive[learner.race.survivors] = True
     T_end, S_end = T + observed, state.S + clicks_of(state, observed)
     rows = (alive[None], T[None], state.S[None], T_end[None], S_end[None])
-    window = Window(*rows, radius_rule(state.learner).radius(T_end)[None])
+    window = Window(*rows, _radius_rule(state.learner).radius(T_end)[None])
     return bool(proven_quiet(window, np.array([learner.race.k]), np.array([learner.rule.epsilon]))[0])
 
 
@@ -333,13 +333,13 @@ def clicks_of(state: State, observed: IntArray) -> IntArray:
     return clicks
 
 
-def _outlook(state: State, items: IntArray, n: int) -> Outlook:
+def _outlook(state: State, items: IntArray, n: int) -> _Outlook:
     """The next `n` observations of a place that `items` hold in turn."""
     rounds = -(-n // len(items))
     clicks = np.empty((rounds, len(items)), bool)
     for column, item in enumerate(items.tolist()):
         clicks[:, column] = state.stack.peek(item, int(state.T[item]), rounds)
-    return Outlook(clicks.ravel()[:n], _values(state, items, clicks).ravel()[: n + 1])
+    return _Outlook(clicks.ravel()[:n], _values(state, items, clicks).ravel()[: n + 1])
 
 
 def _values(state: State, items: IntArray, clicks: BoolArray) -> FloatArray:
@@ -348,7 +348,7 @@ def _values(state: State, items: IntArray, clicks: BoolArray) -> FloatArray:
     S = np.empty(T.shape)
     S[0], S[1:] = state.S[items], state.S[items] + np.cumsum(clicks, axis=0)
     display = state.learner.display
-    radius = radius_rule(state.learner).radius(T) if display.width else np.zeros(1)
+    radius = _radius_rule(state.learner).radius(T) if display.width else np.zeros(1)
     return display.values(S / np.maximum(T, 1), radius)
 
 
@@ -376,11 +376,11 @@ def _limit(state: State, items: IntArray, places: list[IntArray]) -> int:
     """Observations until a laggard is no longer observed less often than the front."""
     front = max(places, key=len)
     if len(items) > 1 or len(front) == 1:
-        return LIMITLESS
+        return _LIMITLESS
     return int(state.T[front[0]] - state.T[items[0]]) - 1
 
 
-def _order_changes(here: Outlook, below: Outlook, n: int) -> IntArray:
+def _order_changes(here: _Outlook, below: _Outlook, n: int) -> IntArray:
     """The first of `n` observations of a place after which it no longer comes before the one below, if there is one."""
     passes = np.cumsum(~here.clicks[:n])
     return np.flatnonzero(here.values[1 : n + 1] >= below.values[passes])[:1]

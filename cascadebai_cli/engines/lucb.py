@@ -22,7 +22,7 @@ from cascadebai_cli.model.problem import BoolArray, IntArray
 
 ROWS = 256
 """Rows of one block at most: with more the arrays leave the cache."""
-STRIDE = 64
+_STRIDE = 64
 """Steps at most until it is asked whether it is enough."""
 
 
@@ -85,7 +85,7 @@ class _Lucb:
         """Make some steps, until rows may have to end: these rows."""
         rows = self.rows
         caps = np.where(rows.job >= 0, rows.cap - rows.steps, FAR)
-        until = min(self.now + STRIDE, int(caps.min()))
+        until = min(self.now + _STRIDE, int(caps.min()))
         while self.now < until:
             sides = self._sides(rows.code)
             may_stop = self._may_stop(sides)

@@ -132,12 +132,12 @@ def _step_by_step(job: Job[KLLucb]) -> FirstRound:
 # outside. Means and levels are mirrored inside `J`, so on either side a mean that is large enough may change sides.
 
 
-MEMORY = 128 * 2**20
+_MEMORY = 128 * 2**20
 """Bytes for the windows of one block."""
 SHALLOWEST, DEEPEST = 4, 8
 """A window has at least 2 to the power of the first, at most 2 to the power of the second states."""
-STATE_BYTES = 24
-ENTRIES = MEMORY // (STATE_BYTES << SHALLOWEST)
+_STATE_BYTES = 24
+ENTRIES = _MEMORY // (_STATE_BYTES << SHALLOWEST)
 """Items of all rows at most, for the memory that they take."""
 SHORTEST = 64
 """Outcomes that are read at once at least, if the window holds them."""
@@ -145,7 +145,7 @@ SPARE = 8
 """A window with fewer outcomes left is read on as soon as its row is looked at."""
 FAR = np.int64(1) << 62
 """Farther from the boundary than any item, and later than any turn."""
-REST = 3
+_REST = 3
 """A window is read on with others if less than one in so many of its outcomes is left."""
 NEAR = 1
 """Codes of the other side are read too where the mean is so many standard deviations from its level, or fewer."""
@@ -247,7 +247,7 @@ class LucbRows(RowState):
     def read_on(self) -> None:
         """Read the windows that are almost used, so that none has to be read on for long."""
         left = self.last - (self.base + self.T & self.last)
-        few = (left < SPARE) | (REST * left < np.minimum(self.T, self.last))
+        few = (left < SPARE) | (_REST * left < np.minimum(self.T, self.last))
         few &= (self.job >= 0)[:, None]
         self._read_all(np.flatnonzero(few))
 
@@ -300,7 +300,7 @@ def new_rows(jobs: Sequence[Job[KLLucb]]) -> LucbRows:
     rule, rows = jobs[0].learner.rule, len(jobs)
     starts = [first_round(job) for job in jobs]
     items = (rows, rule.L)
-    fitting = max(1, MEMORY // (STATE_BYTES * rows * rule.L)).bit_length() - 1
+    fitting = max(1, _MEMORY // (_STATE_BYTES * rows * rule.L)).bit_length() - 1
     depth = min(DEEPEST, max(SHALLOWEST, fitting))
     T = np.array([start.T for start in starts])
     mean = np.array([start.S for start in starts]) / np.maximum(T, 1)

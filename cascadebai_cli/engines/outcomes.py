@@ -22,15 +22,15 @@ from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 # promises to keep it: NEP 19).
 
 
-INIT_A, MULT_A = 0x43B0D7E5, 0x931E8875
-INIT_B, MULT_B = 0x8B51F9DD, 0x58F38DED
-MIX_L, MIX_R = np.uint32(0xCA01F9DD), np.uint32(0x4973F715)
-HALF = np.uint32(16)
-POOL = 4
+_INIT_A, _MULT_A = 0x43B0D7E5, 0x931E8875
+_INIT_B, _MULT_B = 0x8B51F9DD, 0x58F38DED
+_MIX_L, _MIX_R = np.uint32(0xCA01F9DD), np.uint32(0x4973F715)
+_HALF = np.uint32(16)
+_POOL = 4
 WORDS = 8
 """Of the state of a generator."""
 
-Words = NDArray[np.uint32]
+_Words = NDArray[np.uint32]
 
 
 class _Known(ISeedSequence):
@@ -53,17 +53,17 @@ def spawned(rng: Generator, n: int) -> list[Generator]:
     """
     made: Any = type(rng.bit_generator)
     seed = rng.bit_generator.seed_seq
-    if made not in (PCG64, PCG64DXSM) or not isinstance(seed, SeedSequence) or seed.pool_size != POOL:
+    if made not in (PCG64, PCG64DXSM) or not isinstance(seed, SeedSequence) or seed.pool_size != _POOL:
         return rng.spawn(n)
     child = np.arange(seed.n_children_spawned, seed.n_children_spawned + n, dtype=np.uint32)
-    pool = [_mixed(seed.pool[i : i + 1], child, _hashed(seed) + i) for i in range(POOL)]
-    words = np.stack([_scrambled(pool[i % POOL], INIT_B, MULT_B, i) for i in range(WORDS)], axis=1)
+    pool = [_mixed(seed.pool[i : i + 1], child, _hashed(seed) + i) for i in range(_POOL)]
+    words = np.stack([_scrambled(pool[i % _POOL], _INIT_B, _MULT_B, i) for i in range(WORDS)], axis=1)
     return [Generator(made(_Known(own))) for own in words.view(np.uint64)]
 
 
 def _hashed(seed: SeedSequence) -> int:
     """How often a word was hashed for the pool of a seed: each of the first four for all four, as each that follows."""
-    return POOL * (max(_words(seed.entropy), POOL) + sum(map(_words, seed.spawn_key)))
+    return _POOL * (max(_words(seed.entropy), _POOL) + sum(map(_words, seed.spawn_key)))
 
 
 def _words(number: Any) -> int:
@@ -71,19 +71,19 @@ def _words(number: Any) -> int:
     return max(1, -(-int(number).bit_length() // 32)) if np.ndim(number) == 0 else sum(map(_words, number))
 
 
-def _mixed(word: Words, child: Words, hashed: int) -> Words:
+def _mixed(word: _Words, child: _Words, hashed: int) -> _Words:
     """A word of the pool once the number of the child was mixed in."""
-    return _folded(MIX_L * word - MIX_R * _scrambled(child, INIT_A, MULT_A, hashed))
+    return _folded(_MIX_L * word - _MIX_R * _scrambled(child, _INIT_A, _MULT_A, hashed))
 
 
-def _scrambled(word: Words, first: int, factor: int, times: int) -> Words:
+def _scrambled(word: _Words, first: int, factor: int, times: int) -> _Words:
     """A word hashed with the constant of this place in the sequence of all that are hashed."""
     before, after = (np.uint32(first * pow(factor, k, 1 << 32) % (1 << 32)) for k in (times, times + 1))
     return _folded((word ^ before) * after)
 
 
-def _folded(word: Words) -> Words:
-    return np.asarray(word ^ (word >> HALF))
+def _folded(word: _Words) -> _Words:
+    return np.asarray(word ^ (word >> _HALF))
 
 
 # --- Stacks of rewards read in bulk: any outcomes of one item, from the count that the run has reached on -----------
@@ -164,7 +164,7 @@ class RandomStack:
 
 BLOCK = 4096
 """Rows of a block at most: enough to pay for a call of NumPy, few enough to lose little when the survivors change."""
-ENTRIES = 2**22
+_ENTRIES = 2**22
 """Entries of a block at most."""
 
 
@@ -182,13 +182,13 @@ class TableShape:
 
     def memory(self, L: int, steps: int) -> int:
         """Bytes that the rows of so many steps take, if they are kept."""
-        size = block_rows(L)
+        size = _block_rows(L)
         return -(-min(self.rows, steps) // size) * L * -(-size // 8) if self.reuse else 0
 
 
-def block_rows(L: int) -> int:
+def _block_rows(L: int) -> int:
     """Rows of a block of `L` items."""
-    return max(1, min(BLOCK, ENTRIES // L))
+    return max(1, min(BLOCK, _ENTRIES // L))
 
 
 class Place(NamedTuple):
@@ -216,7 +216,7 @@ class RewardTable(ABC):
     """
 
     def __init__(self, shape: TableShape, L: int) -> None:
-        self.shape, self.size = shape, block_rows(L)
+        self.shape, self.size = shape, _block_rows(L)
         # Rows of a short table are repeated, so that a block holds many times round.
         self._rows = shape.rows * max(1, self.size // shape.rows) if shape.reuse else sys.maxsize
 
@@ -279,9 +279,9 @@ class RandomTable(RewardTable):
 # next `n` outcomes of several items at once, kept as the keys of the rarer outcome.
 
 
-DENSE_RATE = 0.11
+_DENSE_RATE = 0.11
 """Mean rate of the rarer outcome from which drawing every outcome is cheaper than drawing hits."""
-LARGEST_RATE = 3.5
+_LARGEST_RATE = 3.5
 """Hits of a cell from which drawing every outcome of the item is cheaper."""
 
 
@@ -338,7 +338,7 @@ class RandomOutcomes:
         w = self.weights[items]
         clicks = bool(w.mean() <= 0.5)
         rate = w if clicks else 1 - w
-        if rate.mean() > DENSE_RATE:
+        if rate.mean() > _DENSE_RATE:
             at, place = true_places(self._dense(rate, rounds))
             return Stretch(((at << shift) | items[place]).astype(key_type(rounds, shift)), clicks)
         return Stretch(self._sparse(rate, items, rounds, shift), clicks)
@@ -365,7 +365,7 @@ class RandomOutcomes:
         """
         with np.errstate(divide="ignore"):
             mean = -np.log1p(-rate)
-        often = mean > LARGEST_RATE
+        often = mean > _LARGEST_RATE
         points = self.rng.poisson(np.where(often, 0, mean * rounds))
         keys = self.rng.integers(0, rounds, size=points.sum(), dtype=key_type(rounds, shift))
         keys <<= shift

@@ -63,8 +63,8 @@ def _result(learner: Learner, steps: int, observations: int) -> Run:
 # again in the outcomes that it has drawn.
 
 
-RunAll = Callable[[Sequence[Job[Any]], Enough], Runs]
-Ask = Callable[[Job[Any], Run], tuple[int, ...]]
+_RunAll = Callable[[Sequence[Job[Any]], Enough], Runs]
+_Ask = Callable[[Job[Any], Run], tuple[int, ...]]
 
 
 def ask(job: Job[Any], run: Run) -> tuple[int, ...]:
@@ -73,7 +73,7 @@ def ask(job: Job[Any], run: Run) -> tuple[int, ...]:
     return answer
 
 
-def ask_after_skipping(job: Job[RacingLearner], run: Run) -> tuple[int, ...]:
+def _ask_after_skipping(job: Job[RacingLearner], run: Run) -> tuple[int, ...]:
     """The answer of a learner that the engine has not touched, whose outcomes were `Counted`."""
     learner = job.learner
     T = np.array(run.counts)
@@ -84,7 +84,7 @@ def ask_after_skipping(job: Job[RacingLearner], run: Run) -> tuple[int, ...]:
     return learner.answer
 
 
-def answering(run_all: RunAll, ask: Ask) -> RunAll:
+def _answering(run_all: _RunAll, ask: _Ask) -> _RunAll:
     """An engine that returns the answers of learners that are asked for them."""
 
     def run(jobs: Sequence[Job[Any]], enough: Enough) -> Runs:
@@ -146,7 +146,7 @@ class Counted:
 # --- Jobs that differ in their cap alone make the same steps: these are made once -----------------------------------
 
 
-def along_paths(run_all: RunAll) -> RunAll:
+def _along_paths(run_all: _RunAll) -> _RunAll:
     """An engine whose jobs go on where that of the next smaller cap on their path has ended.
 
     The engine must leave a learner where its run ends. A job that is paused while it goes on from another one begins
@@ -236,7 +236,7 @@ class Engine:
 
     def together(self, jobs: Sequence[Job[Any]], enough: Enough) -> Runs:
         """Run jobs, of which those of one path follow one another."""
-        return (along_paths(self.run) if self.shares_paths else self.run)(jobs, enough)
+        return (_along_paths(self.run) if self.shares_paths else self.run)(jobs, enough)
 
     def block(self, L: int) -> int:
         """How many trials of `L` items run best side by side."""
@@ -276,7 +276,7 @@ def _skipping_ahead(jobs: Sequence[Job[Any]], enough: Enough) -> Runs:
 
 def _in_lockstep(jobs: Sequence[Job[Any]], enough: Enough) -> Runs:
     """Each learner by the engine that is made for it."""
-    for made, run in ((True, lucb.run_lucb), (False, answering(lockstep.run_lockstep, ask))):
+    for made, run in ((True, lucb.run_lucb), (False, _answering(lockstep.run_lockstep, ask))):
         places = [place for place, job in enumerate(jobs) if isinstance(job.learner, KLLucb) == made]
         for place, done in run([jobs[i] for i in places], enough):
             yield places[place], done
@@ -287,13 +287,13 @@ _BY_CLICKS = (CASCADING, SEMI_BANDIT)
 
 ENGINES: Mapping[str, Engine] = MappingProxyType(
     {
-        "reference": Engine(1, _outcomes, 250, answering(_one_by_one(_by_reference), ask), None),
+        "reference": Engine(1, _outcomes, 250, _answering(_one_by_one(_by_reference), ask), None),
         "walk": Engine(1, _outcomes, 4_000, _one_by_one(_by_walk), (CASCADING,)),
         "skip-ahead": Engine(
             2,
             _outcomes,
             3_000,
-            answering(_skipping_ahead, ask_after_skipping),
+            _answering(_skipping_ahead, _ask_after_skipping),
             _BY_CLICKS,
             skip_ahead.ROWS,
             skip_ahead.ENTRIES,
@@ -311,13 +311,13 @@ ENGINES: Mapping[str, Engine] = MappingProxyType(
             shares_paths=True,
         ),
         "planned": Engine(2, _stack, 20_000, _one_by_one(run_planned), _BY_CLICKS, shares_paths=True),
-        "phases": Engine(1, _outcomes, 500, answering(_one_by_one(run_phases), ask), _BY_CLICKS),
+        "phases": Engine(1, _outcomes, 500, _answering(_one_by_one(run_phases), ask), _BY_CLICKS),
     }
 )
 """Name -> engine; how it is spelled in a config, but for `auto`."""
 
 
-MADE_FOR: Mapping[str, str] = MappingProxyType(
+_MADE_FOR: Mapping[str, str] = MappingProxyType(
     {
         "planned": "is made for track-and-stop",
         "phases": "is made for uniform and sar",
@@ -352,8 +352,8 @@ def resolve_engine(
     if engine == "auto":
         best: EngineName = exact[0] if exact else "reference"
         return best
-    if engine in MADE_FOR and engine not in exact:
-        raise ConfigError(f"engine {engine} cannot run {name}: it {MADE_FOR[engine]}; use engine: auto")
+    if engine in _MADE_FOR and engine not in exact:
+        raise ConfigError(f"engine {engine} cannot run {name}: it {_MADE_FOR[engine]}; use engine: auto")
     return engine
 
 
@@ -368,7 +368,7 @@ def _engine_for_table(engine: EngineName, learner: Learner, name: str, walks: bo
     """Rewards that are indexed by time cannot be known ahead of the steps, which most engines need."""
     if getattr(learner, "repeats", False):
         raise ConfigError(f"{name} with r > 1 asks an item twice in a step, for which a table has one reward; use r: 1")
-    if engine in MADE_FOR:
+    if engine in _MADE_FOR:
         raise ConfigError(
             f"engine {engine} cannot read rewards from a table, which ties them to steps; use engine: auto"
         )

@@ -44,7 +44,7 @@ ROWS = 400
 """Trials of one block at most."""
 ENTRIES = 400 * 128
 """Items of all its trials at most, for the memory that it takes."""
-PADDING = 600
+_PADDING = 600
 """Items that do not matter in a call, looked at because they do in another row, that cost as much as another call."""
 
 
@@ -82,7 +82,7 @@ def _in_parts(serve: Callable[[Block, IntArray], None], focus: Focus, block: Blo
     at, matter = at[order], matter[order]
     saved = np.arange(1, len(at) + 1) * (matter[-1] - matter)
     cut = int(saved.argmax()) + 1
-    if saved[cut - 1] > PADDING:
+    if saved[cut - 1] > _PADDING:
         _in_parts(serve, focus, block, at[:cut])
         _in_parts(serve, focus, block, at[cut:])
     else:

@@ -110,7 +110,7 @@ def _places(block: Block, at: IntArray, parts: Sequence[IntArray], passed: IntAr
     return found[kept], np.diff(np.append(0, np.cumsum(kept))[np.cumsum(count)], prepend=0)
 
 
-def outcomes_of_round(block: Block, at: IntArray) -> tuple[BoolArray, BoolArray]:
+def _outcomes_of_round(block: Block, at: IntArray) -> tuple[BoolArray, BoolArray]:
     """Clicks of the round in which rows stand, and who is still to be observed in it, both of shape `(rows, width)`."""
     rows, width = block.rows, block.width
     keys, count = joined(
@@ -127,7 +127,7 @@ def steps_of_round(block: Block, at: IntArray) -> IntArray:
     rows = block.rows
     ended: IntArray = np.zeros((len(at), block.width + 1), np.int32)
     if len(at):
-        clicks, observed = outcomes_of_round(block, at)
+        clicks, observed = _outcomes_of_round(block, at)
         ends = step_ends(clicks & rows.cascading[at][:, None], observed, rows.offset[at], rows.batch[at])
         np.cumsum(ends, axis=1, out=ended[:, 1:])
     return ended
@@ -149,7 +149,7 @@ def _stop_at_cap(block: Block, row: int, end: int) -> None:
 # --- Skip-ahead between stretches: how many rounds are drawn next, and the drawing ----------------------------------
 
 
-AHEAD = 4
+_AHEAD = 4
 """Groups that are looked at first."""
 
 
@@ -164,7 +164,7 @@ def next_stretch(block: Block, at: IntArray, quiet_until: int) -> None:
     rows.round[at] = rows.column[at] = rows.met[at] = rows.look[at] = 0
     for row, rounds in zip(at.tolist(), _horizon(block, at, quiet_until).tolist(), strict=True):
         _draw(block, row, rounds)
-    rows.ahead[at] = AHEAD
+    rows.ahead[at] = _AHEAD
     rows.mode[at] = np.where(rows.T[at] + rows.rounds[at] > quiet_until, Mode.GROUPS, Mode.STRETCH)
 
 

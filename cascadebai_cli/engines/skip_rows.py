@@ -12,7 +12,7 @@ from cascadebai_cli.engines.outcomes import Outcomes
 from cascadebai_cli.learners.racing import RacingLearner, RacingRule
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
-OF_ITEM = {"of_item": True}
+_OF_ITEM = {"of_item": True}
 AnyRecord = TypeVar("AnyRecord", bound="_Record")
 
 
@@ -66,14 +66,14 @@ class Focus(_Record):
     begin: IntArray
     stop: IntArray
     matter: IntArray
-    items: IntArray = field(metadata=OF_ITEM)
-    place: IntArray = field(metadata=OF_ITEM)
+    items: IntArray = field(metadata=_OF_ITEM)
+    place: IntArray = field(metadata=_OF_ITEM)
     above: IntArray
-    low: FloatArray = field(metadata=OF_ITEM)
-    high: FloatArray = field(metadata=OF_ITEM)
+    low: FloatArray = field(metadata=_OF_ITEM)
+    high: FloatArray = field(metadata=_OF_ITEM)
     next_best: FloatArray
     last_good: FloatArray
-    base: FloatArray = field(metadata=OF_ITEM)
+    base: FloatArray = field(metadata=_OF_ITEM)
     keys: np.ndarray
 
 
@@ -108,8 +108,8 @@ class Rows(_Record):
     k: IntArray
     d: IntArray
     batch: IntArray
-    alive: BoolArray = field(metadata=OF_ITEM)
-    counts: IntArray = field(metadata=OF_ITEM)
+    alive: BoolArray = field(metadata=_OF_ITEM)
+    counts: IntArray = field(metadata=_OF_ITEM)
     accepted: np.ndarray
     rejected: np.ndarray
     steps: IntArray
@@ -118,7 +118,7 @@ class Rows(_Record):
     column: IntArray
     met: IntArray
     T: IntArray
-    S: IntArray = field(metadata=OF_ITEM)
+    S: IntArray = field(metadata=_OF_ITEM)
     rounds: IntArray
     drawn: IntArray
     keys: np.ndarray

@@ -39,14 +39,14 @@ def look_at_groups(block: Block, at: IntArray) -> None:
         begin, of, row = start[hot], of[hot], row[hot]
         everybody = np.broadcast_to(np.arange(block.width), (len(hot), block.width))
         rows.group.above[row] = 0
-        found = Found(everybody, means.of(hot), suspected[hot], T[hot], before[hot], begin, begin + rows.size[row])
+        found = _Found(everybody, means.of(hot), suspected[hot], T[hot], before[hot], begin, begin + rows.size[row])
         _attend(block, row, rows.group, found)
         inside = look[of] >= begin
         rows.look[row], rows.since[row] = np.where(inside, look[of], begin), np.where(inside, since[of], 0)
         _enter(block, row)
 
 
-class Found(NamedTuple):
+class _Found(NamedTuple):
     """Windows in which somebody may be identified.
 
     Attributes:
@@ -66,7 +66,7 @@ class Found(NamedTuple):
     stop: IntArray
 
 
-def _attend(block: Block, at: IntArray, focus: Focus, found: Found) -> None:
+def _attend(block: Block, at: IntArray, focus: Focus, found: _Found) -> None:
     """Restrict the focus to the survivors that matter in the windows."""
     items, means, blur = found.items, found.means, block.rule.blur(found.T)
     alive = (means.high >= 0) & block.rows.alive[at[:, None], items]
@@ -137,7 +137,7 @@ def look_at_window(block: Block, at: IntArray) -> None:
     _look(block, at, block.rows.focus)
 
 
-def _look(block: Block, at: IntArray, focus: Focus) -> tuple[BoolArray, Found]:
+def _look(block: Block, at: IntArray, focus: Focus) -> tuple[BoolArray, _Found]:
     """Pass the next windows; which rows have found one, and what."""
     rows, row = block.rows, np.arange(len(at))
     m, level, stop = int(focus.matter[at].max()), rows.level[at], focus.stop[at]
@@ -145,7 +145,7 @@ def _look(block: Block, at: IntArray, focus: Focus) -> tuple[BoolArray, Found]:
     items = focus.items[at, :m]
     alive = (rows.alive[at[:, None], items] & (np.arange(m) < focus.matter[at][:, None]))[:, None]
     border = np.minimum(rows.look[at][:, None] + (np.arange(n + 1) << level[:, None]), stop[:, None])
-    S, T = clicks_before(block, at, focus, border), (rows.T[at][:, None] + border)[:, :, None]
+    S, T = _clicks_before(block, at, focus, border), (rows.T[at][:, None] + border)[:, :, None]
     k = (rows.k[at] - focus.above[at])[:, None]
     means = mean_bounds(T[:, :-1], S[:, :-1], T[:, 1:], S[:, 1:], k, alive)
     suspected = suspects(block.rule, means, T[:, 1:]) & alive
@@ -153,15 +153,15 @@ def _look(block: Block, at: IntArray, focus: Focus) -> tuple[BoolArray, Found]:
     found, window = np.any(hot, axis=1), hot.argmax(axis=1)
     rows.look[at] = border[row, np.where(found, window, n)]
     rows.level[at] = np.where(found, np.maximum(level - block.sizes.divide, 0), level + block.sizes.grow)
-    go_on(block, at[~found])
+    _go_on(block, at[~found])
     rows.mode[at[found]] = np.where(level[found] == 0, Mode.STEPS, Mode.WINDOW)
     row, window = row[found], window[found]
     first = row, window
     begin, stop = border[row, window], border[row, window + 1]
-    return found, Found(items[row], means.of(first), suspected[first], T[first], S[first], begin, stop)
+    return found, _Found(items[row], means.of(first), suspected[first], T[first], S[first], begin, stop)
 
 
-def clicks_before(block: Block, at: IntArray, focus: Focus, border: IntArray) -> FloatArray:
+def _clicks_before(block: Block, at: IntArray, focus: Focus, border: IntArray) -> FloatArray:
     """Clicks of the items of a focus before the rounds `border` in it, shape `(rows, borders, m)`.
 
     All borders but the first of a row lie `2 ** level` rounds apart, or at the end of what is looked at: so the last
@@ -185,7 +185,7 @@ def clicks_before(block: Block, at: IntArray, focus: Focus, border: IntArray) ->
     return sums
 
 
-def go_on(block: Block, at: IntArray) -> None:
+def _go_on(block: Block, at: IntArray) -> None:
     """What comes next for rows in which nobody else can be identified before round `look`."""
     rows = block.rows
     inside, within = rows.look[at] < rows.focus.stop[at], rows.look[at] < rows.group.stop[at]
@@ -251,7 +251,7 @@ def _moments(block: Block, at: IntArray) -> Moments:
     seen = first + np.arange(min(block.sizes.moments, m + 1))
     border = np.full((len(at), 1 + m + seen.shape[1]), block.width)
     border[:, 0], border[:, 1 : m + 1] = 0, np.where(valid, items, block.width)
-    clicks = clicks_before(block, at, focus, rows.look[at][:, None] + np.arange(2))
+    clicks = _clicks_before(block, at, focus, rows.look[at][:, None] + np.arange(2))
     before, new = clicks[:, :1], (clicks[:, 1] - clicks[:, 0])[:, None]
     observed = np.arange(m) < seen[:, :, None]
     count = (rows.T[at] + rows.look[at])[:, None, None] + observed
@@ -374,4 +374,4 @@ def _leave_round(block: Block, at: IntArray) -> None:
     unsafe = rows.mode[at] == Mode.GROUPS
     back = at[unsafe]
     rows.mode[back] = np.where(rows.look[back] < rows.rounds[back], Mode.GROUPS, Mode.STRETCH)
-    go_on(block, at[~unsafe])
+    _go_on(block, at[~unsafe])

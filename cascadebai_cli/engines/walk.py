@@ -16,7 +16,7 @@ from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 # --- Where steps begin: walks round the survivors over the rows of a table of rewards -------------------------------
 
 
-MEMORY = 64 * 2**20
+_MEMORY = 64 * 2**20
 """Bytes for the places and the walks of blocks that may be met again."""
 
 
@@ -36,7 +36,7 @@ class Path(NamedTuple):
     clicks: IntArray
 
 
-class Places:
+class _Places:
     """The places of a round while the survivors stay the same.
 
     Walks over the same rows that meet stay together, so a block is often entered at a place known from the last time.
@@ -49,7 +49,7 @@ class Places:
 
     def __init__(self, table: RewardTable, survivors: IntArray, batch: int) -> None:
         self.table, self.survivors, self.batch = table, survivors, batch
-        self._room = MEMORY
+        self._room = _MEMORY
         self._columns: dict[int, list[Sequence[int]]] = {}
         self._paths: dict[tuple[int, int], Path] = {}
 
@@ -81,10 +81,10 @@ class Places:
         return Path(seen, steps, clicked_place, np.bincount(clicked_place, minlength=d))
 
     def _columns_of(self, at: Place) -> list[Sequence[int]]:
-        """`next_places` of the rows from `at` on, or more rows before them."""
+        """`_next_places` of the rows from `at` on, or more rows before them."""
         known = self._columns.get(at.block)
         if known is None or len(known[0]) < at.rows - at.row:
-            known = next_places(self.table.clicks(at)[self.survivors, at.row :], self.batch)
+            known = _next_places(self.table.clicks(at)[self.survivors, at.row :], self.batch)
             self._keep(self._columns, at.block, known, len(known) * len(known[0]))
         return known
 
@@ -94,7 +94,7 @@ class Places:
             store[key] = value
 
 
-def next_places(clicks: BoolArray, batch: int) -> list[Sequence[int]]:
+def _next_places(clicks: BoolArray, batch: int) -> list[Sequence[int]]:
     """Where the next step begins, by place and row.
 
     Args:
@@ -125,11 +125,11 @@ def next_places(clicks: BoolArray, batch: int) -> list[Sequence[int]]:
 # --- Consecutive steps with known ends: the first of them at which a rule fires -------------------------------------
 
 
-DIVIDE = 16
+_DIVIDE = 16
 """Steps that are not proven quiet are divided into this many groups."""
-FEW = 64
+_FEW = 64
 """Steps of a group that is not divided further."""
-TOGETHER = 16
+_TOGETHER = 16
 """Step ends at which the rule is evaluated by one call."""
 
 
@@ -141,7 +141,7 @@ class Firing(NamedTuple):
     reject: BoolArray
 
 
-def counts_of(seen: IntArray | int, d: int) -> IntArray:
+def _counts_of(seen: IntArray | int, d: int) -> IntArray:
     """How often each of `d` survivors was observed among the first `seen` observations of the rounds.
 
     Returns:
@@ -168,7 +168,7 @@ class Suspects(NamedTuple):
         return Suspects(*(part[group] for part in self))
 
 
-class Steps:
+class _Steps:
     """Steps in which nobody has been identified yet.
 
     Args:
@@ -205,20 +205,20 @@ class Steps:
 
     def _search(self, start: int, stop: int, S: IntArray) -> Firing | None:
         """The same from step `start` to `stop`; `S` are the clicks before `start`."""
-        size = max(FEW, -(-(stop - start) // DIVIDE))
+        size = max(_FEW, -(-(stop - start) // _DIVIDE))
         borders = np.append(np.arange(start, stop, size), stop)
         sums = self._sums(borders, S)
         suspects = self._suspects(borders, sums)
         for group in np.flatnonzero(suspects.mask.any(axis=1)).tolist():
             part = int(borders[group]), int(borders[group + 1]), sums[group]
-            found = self._search(*part) if size > FEW else self._look(*part, suspects.of(group))
+            found = self._search(*part) if size > _FEW else self._look(*part, suspects.of(group))
             if found is not None:
                 return found
         return None
 
     def _suspects(self, borders: IntArray, sums: IntArray) -> Suspects:
         """Suspects of the groups of steps between the borders; `sums` are the clicks there."""
-        T = counts_of(self.seen(borders), self.d)
+        T = _counts_of(self.seen(borders), self.d)
         means = mean_bounds(T[:-1], sums[:-1], T[1:], sums[1:], self.k)
         most = T[1:, :1]  # no count is larger
         accept, reject = levels(self.rule, means, most)
@@ -228,12 +228,12 @@ class Steps:
     def _look(self, start: int, stop: int, S: IntArray, suspects: Suspects) -> Firing | None:
         """The same in a few steps, one by one where a suspect passes a level."""
         sums = self._sums(np.arange(start, stop + 1), S)[1:]
-        T = counts_of(self.seen(np.arange(start, stop) + 1), self.d)
+        T = _counts_of(self.seen(np.arange(start, stop) + 1), self.d)
         mean, watched = sums / np.maximum(T, 1), np.flatnonzero(suspects.mask)
         hot = self.rule.above(mean[:, watched], T[:, watched], suspects.accept_level)
         hot |= self.rule.below(mean[:, watched], T[:, watched], suspects.reject_level)
         steps = np.flatnonzero(hot.any(axis=1))
-        for tried in np.split(steps, range(TOGETHER, len(steps), TOGETHER)):
+        for tried in np.split(steps, range(_TOGETHER, len(steps), _TOGETHER)):
             accept, reject = self._identify(mean[tried], T[tried])
             firing = np.flatnonzero((accept | reject).any(axis=1))
             if len(firing):
@@ -294,18 +294,18 @@ class _State:
         self.quiet_until = first_suspect_round(rule) - 1
         self.places = self._places()
 
-    def _places(self) -> Places:
+    def _places(self) -> _Places:
         D = self.race.survivors
-        return Places(self.table, D, self.rule.batch(len(D)))
+        return _Places(self.table, D, self.rule.batch(len(D)))
 
     def advance(self) -> None:
         """Walk to the end of the block, or to the first step at which an item is identified."""
         path = self.places.walk(self.steps, self.seen % len(self.S), self.max_steps - self.steps)
-        ahead = Steps(self.rule, self.race.k, self.seen, self.S, path)
+        ahead = _Steps(self.rule, self.race.k, self.seen, self.S, path)
         firing = ahead.first_firing() if ahead.seen(ahead.all) > self.quiet_until * len(self.S) else None
         made = ahead.all if firing is None else firing.step + 1
         self.S, self.seen, self.steps = ahead.clicks(made), int(ahead.seen(made)), self.steps + made
-        self.counts[self.race.survivors] = counts_of(self.seen, len(self.S))
+        self.counts[self.race.survivors] = _counts_of(self.seen, len(self.S))
         if firing is not None:
             self._identify(firing)
 

@@ -56,16 +56,16 @@ from cascadebai_cli.text.numbers import count, is_missing
 
 
 FIT, BAND = "red", "cyan"
-FIT_LABELS = ("fitted curve", "95 % confidence band of the fit")
-UPPER, LOWER, BETWEEN = "#b22222", "#2e7d32", "0.93"
-MEASURED_LABEL = "measured mean"
-LEAST_OPEN = 3.2
+_FIT_LABELS = ("fitted curve", "95 % confidence band of the fit")
+_UPPER, LOWER, _BETWEEN = "#b22222", "#2e7d32", "0.93"
+_MEASURED_LABEL = "measured mean"
+_LEAST_OPEN = 3.2
 """Points that a marker needs for one to see that it is open."""
-UPPER_LABEL = r"upper bound (probability $1 - \delta$)"
-LOWER_LABEL = "lower bound (any algorithm, mean)"
+_UPPER_LABEL = r"upper bound (probability $1 - \delta$)"
+_LOWER_LABEL = "lower bound (any algorithm, mean)"
 
 
-def draw_lines(chart: Chart, page: Page, panels: Sequence[Panel]) -> Figure:
+def _draw_lines(chart: Chart, page: Page, panels: Sequence[Panel]) -> Figure:
     """A page of panels of points and lines, with what stands beside them."""
     figure, places = empty_page(page)
     for i, (axes, panel) in enumerate(zip(places, panels, strict=True)):
@@ -88,7 +88,7 @@ def _draw_lines_of(axes: Axes, panel: Panel, chart: Chart) -> None:
             _draw_fit(axes, series.fit)
 
 
-def look_of(chart: Chart, series: Series) -> Look:
+def _look_of(chart: Chart, series: Series) -> Look:
     """How a series is drawn; the only one beside a fit, or between bounds, has its own colour."""
     if chart.plot.figure.beside == "fit" and len(chart.lines) == 1:
         return POINTS
@@ -102,7 +102,7 @@ def _mean_label(chart: Chart) -> str:
 
 
 def _draw_series(axes: Axes, series: Series, chart: Chart, zorder: float) -> None:
-    points, look = series.points, look_of(chart, series)
+    points, look = series.points, _look_of(chart, series)
     measured = [int(i) for i in np.flatnonzero(~points["is_limit"])]
     axes.errorbar(
         points["x"],
@@ -132,7 +132,7 @@ def _draw_marks(axes: Axes, points: pd.DataFrame, look: Look, zorder: float) -> 
             limits["y"],
             look.marker,
             linestyle="none",
-            markersize=max(look.size, LEAST_OPEN),
+            markersize=max(look.size, _LEAST_OPEN),
             markerfacecolor="white",
             markeredgecolor=look.color,
             markeredgewidth=0.7,
@@ -146,16 +146,16 @@ def _draw_marks(axes: Axes, points: pd.DataFrame, look: Look, zorder: float) -> 
 def _draw_fit(axes: Axes, curve: pd.DataFrame) -> None:
     # A band narrower than the curve's own line would hide it: so the curve is the thinner one, and on top.
     for side in ("low", "high"):
-        label = FIT_LABELS[1] if side == "low" else None
+        label = _FIT_LABELS[1] if side == "low" else None
         axes.plot(curve["x"], curve[side], color=BAND, linewidth=1.3, linestyle="--", zorder=3, label=label)
-    axes.plot(curve["x"], curve["fitted"], color=FIT, linewidth=0.7, zorder=4, label=FIT_LABELS[0])
+    axes.plot(curve["x"], curve["fitted"], color=FIT, linewidth=0.7, zorder=4, label=_FIT_LABELS[0])
 
 
 def _draw_between(axes: Axes, series: Series) -> None:
     points, look = series.points, MEASURED
     x = points["x"]
-    axes.fill_between(x, points["lower"], points["upper"], color=BETWEEN, linewidth=0)
-    axes.plot(x, points["upper"], color=UPPER, label=UPPER_LABEL)
+    axes.fill_between(x, points["lower"], points["upper"], color=_BETWEEN, linewidth=0)
+    axes.plot(x, points["upper"], color=_UPPER, label=_UPPER_LABEL)
     solid = points[~points["is_limit"]]
     axes.plot(
         solid["x"],
@@ -164,16 +164,16 @@ def _draw_between(axes: Axes, series: Series) -> None:
         color=look.color,
         markersize=look.size,
         markeredgewidth=0,
-        label=MEASURED_LABEL,
+        label=_MEASURED_LABEL,
     )
     _draw_marks(axes, points, look, zorder=2)
-    axes.plot(x, points["lower"], color=LOWER, linestyle="--", label=LOWER_LABEL)
+    axes.plot(x, points["lower"], color=LOWER, linestyle="--", label=_LOWER_LABEL)
 
 
 def _draw_legend(figure: Figure, page: Page, chart: Chart) -> None:
     pairs = [pair for axes in figure.axes for pair in zip(*axes.get_legend_handles_labels(), strict=True)]
     found = {label: handle for handle, label in pairs}
-    order = [*chart.lines, _mean_label(chart), *FIT_LABELS, UPPER_LABEL, MEASURED_LABEL, LOWER_LABEL]
+    order = [*chart.lines, _mean_label(chart), *_FIT_LABELS, _UPPER_LABEL, _MEASURED_LABEL, _LOWER_LABEL]
     labels = [label for label in order if label in found]
     handles = [found[label] for label in labels]
     marks = mark_handles(chart.points)
@@ -195,20 +195,20 @@ def _legend_columns(chart: Chart, page: Page) -> int:
 # --- Mean steps as grouped bars on a log axis, as in Figures 1 and 4 ------------------------------------------------
 
 
-GROUP_WIDTH = 0.84
+_GROUP_WIDTH = 0.84
 """Share of a group's place that its bars take."""
-HATCH = "//////"
-PAGE_HEIGHT = 9.4
-PLAIN, WITH_ARROWS, WITH_CROSSES = 3, 6, 20
+_HATCH = "//////"
+_PAGE_HEIGHT = 9.4
+_PLAIN, _WITH_ARROWS, _WITH_CROSSES = 3, 6, 20
 """So many times the tallest bar is the end of the axis, for what stands on bars."""
-TWO_DIGITS = 10.0
+_TWO_DIGITS = 10.0
 """Points that they take in a figure with one panel, with the gap between two groups."""
-DARK = 0.5
+_DARK = 0.5
 """Lightness below which a hatch is white."""
 
 
 @dataclass(frozen=True)
-class Sizes:
+class _Sizes:
     """Points for the text, with one panel or with many."""
 
     title: float
@@ -217,12 +217,12 @@ class Sizes:
     line: float
 
 
-SINGLE = Sizes(title=9, group=8, count=6.5, line=0.7)
-GRID = Sizes(title=7.5, group=5.5, count=5.5, line=0.5)
+_SINGLE = _Sizes(title=9, group=8, count=6.5, line=0.7)
+_GRID = _Sizes(title=7.5, group=5.5, count=5.5, line=0.5)
 
 
 @dataclass(frozen=True)
-class BarLook:
+class _BarLook:
     """How the bars of a line are drawn."""
 
     label: str
@@ -233,14 +233,14 @@ class BarLook:
     def edge(self) -> str:
         """Colour of the hatch, which is that of the edge."""
         red, green, blue = to_rgb(self.color)
-        is_dark = 0.3 * red + 0.59 * green + 0.11 * blue < DARK
+        is_dark = 0.3 * red + 0.59 * green + 0.11 * blue < _DARK
         return "white" if self.hatch and is_dark else "black"
 
 
 def draw_bars(chart: Chart, page: Page, panels: Sequence[Panel]) -> Figure:
     """A page of panels, one bar a line in each group."""
-    sizes = GRID if page.lettered else SINGLE
-    looks = bar_looks(chart)
+    sizes = _GRID if page.lettered else _SINGLE
+    looks = _bar_looks(chart)
     figure, frames = _grid(page)
     for axes, panel in zip(frames, panels, strict=True):
         _draw_bars_of(axes, panel, looks, sizes, _rotation(chart, page))
@@ -254,13 +254,13 @@ def draw_bars(chart: Chart, page: Page, panels: Sequence[Panel]) -> Figure:
     return figure
 
 
-def bar_looks(chart: Chart) -> list[BarLook]:
+def _bar_looks(chart: Chart) -> list[_BarLook]:
     """Label and colour of each line: those of the paper if the lines are display orders, else names and others."""
     orders = {series.number: _order(series) for panel in chart.panels for series in panel.series}
     known = [orders.get(number) for number in range(len(chart.lines))]
     if len(set(known)) == len(known) and set(known) <= set(ORDER_LOOKS) and not chart.plot.labels:
-        return [BarLook(*ORDER_LOOKS[str(order)]) for order in known]
-    return [BarLook(label, look.color, look.hatch) for label, look in zip(chart.lines, LOOKS, strict=False)]
+        return [_BarLook(*ORDER_LOOKS[str(order)]) for order in known]
+    return [_BarLook(label, look.color, look.hatch) for label, look in zip(chart.lines, LOOKS, strict=False)]
 
 
 def _order(series: Series) -> str | None:
@@ -269,7 +269,7 @@ def _order(series: Series) -> str | None:
 
 
 def _grid(page: Page) -> tuple[Figure, list[Axes]]:
-    figure = new_figure(page.width, min(PAGE_HEIGHT, page.height))
+    figure = new_figure(page.width, min(_PAGE_HEIGHT, page.height))
     frames = list(figure.subplots(page.rows, page.columns, sharex=True, sharey=True, squeeze=False).flat)
     for axes in frames[page.panels :]:
         axes.remove()
@@ -279,7 +279,7 @@ def _grid(page: Page) -> tuple[Figure, list[Axes]]:
 def _rotation(chart: Chart, page: Page) -> float:
     """How numbers in bars are turned: upright where a bar is wide enough for two digits."""
     bars = len(chart.x.groups) * len(chart.lines)
-    return 0 if 72 * page.width / page.columns / bars > TWO_DIGITS else 90
+    return 0 if 72 * page.width / page.columns / bars > _TWO_DIGITS else 90
 
 
 def _has_cap(chart: Chart) -> bool:
@@ -288,8 +288,8 @@ def _has_cap(chart: Chart) -> bool:
     return is_there and chart.y.column == "steps"
 
 
-def _draw_bars_of(axes: Axes, panel: Panel, looks: Sequence[BarLook], sizes: Sizes, rotation: float) -> None:
-    width = GROUP_WIDTH / len(looks)
+def _draw_bars_of(axes: Axes, panel: Panel, looks: Sequence[_BarLook], sizes: _Sizes, rotation: float) -> None:
+    width = _GROUP_WIDTH / len(looks)
     for series in panel.series:
         shift = (series.number - (len(looks) - 1) / 2) * width
         points = series.points.assign(x=series.points["x"] + shift)
@@ -297,7 +297,7 @@ def _draw_bars_of(axes: Axes, panel: Panel, looks: Sequence[BarLook], sizes: Siz
         _annotate(axes, points, sizes, rotation)
 
 
-def _draw_bars(axes: Axes, points: pd.DataFrame, width: float, look: BarLook, sizes: Sizes) -> None:
+def _draw_bars(axes: Axes, points: pd.DataFrame, width: float, look: _BarLook, sizes: _Sizes) -> None:
     at, heights = points["x"], points["y"]
     drawn = axes.bar(
         at, heights, width, color=look.color, edgecolor=look.edge, linewidth=0.3, hatch=look.hatch, zorder=2
@@ -306,10 +306,10 @@ def _draw_bars(axes: Axes, points: pd.DataFrame, width: float, look: BarLook, si
     draw_arrows(axes, points)
     for patch, is_limit in zip(drawn, points["is_limit"], strict=True):
         if is_limit and not look.hatch:
-            patch.set_hatch(HATCH)
+            patch.set_hatch(_HATCH)
 
 
-def _annotate(axes: Axes, points: pd.DataFrame, sizes: Sizes, rotation: float) -> None:
+def _annotate(axes: Axes, points: pd.DataFrame, sizes: _Sizes, rotation: float) -> None:
     """How many trials reached the cap, in the bar, and a cross over one that was wrong too often."""
     text: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "fontsize": sizes.count}
     box = {"facecolor": "white", "edgecolor": "none", "pad": 0.4}
@@ -321,7 +321,7 @@ def _annotate(axes: Axes, points: pd.DataFrame, sizes: Sizes, rotation: float) -
         axes.annotate(CROSS, (row["x"], above), (0, ARROW_POINTS if row["is_limit"] else 0), va="bottom", **text)
 
 
-def _label_groups(figure: Figure, frames: Sequence[Axes], chart: Chart, page: Page, sizes: Sizes) -> None:
+def _label_groups(figure: Figure, frames: Sequence[Axes], chart: Chart, page: Page, sizes: _Sizes) -> None:
     names = chart.x.groups
     width = page.width / page.columns / len(names)
     labels = ["\n".join(_broken(figure, name, sizes, width)) for name in names]
@@ -334,7 +334,7 @@ def _label_groups(figure: Figure, frames: Sequence[Axes], chart: Chart, page: Pa
             axes.set_xlabel(chart.x.label)
 
 
-def _broken(figure: Figure, name: str, sizes: Sizes, width: float) -> list[str]:
+def _broken(figure: Figure, name: str, sizes: _Sizes, width: float) -> list[str]:
     return [line for part in name.split("\n") for line in fitted(figure, part, sizes.group, 0.85 * width)]
 
 
@@ -354,10 +354,10 @@ def _label_y(figure: Figure, frames: Sequence[Axes], chart: Chart) -> None:
 
 
 def _room(points: pd.DataFrame) -> int:
-    return WITH_CROSSES if points["is_wrong"].any() else WITH_ARROWS if points["is_limit"].any() else PLAIN
+    return _WITH_CROSSES if points["is_wrong"].any() else _WITH_ARROWS if points["is_limit"].any() else _PLAIN
 
 
-def _add_legend(figure: Figure, page: Page, chart: Chart, looks: Sequence[BarLook]) -> None:
+def _add_legend(figure: Figure, page: Page, chart: Chart, looks: Sequence[_BarLook]) -> None:
     handles: list[Patch | Line2D] = [
         Patch(facecolor=look.color, edgecolor=look.edge, linewidth=0.3, label=look.label, hatch=look.hatch)
         for look in looks
@@ -382,7 +382,7 @@ def _steps(cap: int) -> str:
 # --- A chart as pages: each kind of figure has its way of drawing one -----------------------------------------------
 
 
-class Drawer(NamedTuple):
+class _Drawer(NamedTuple):
     """How a kind of figure is drawn.
 
     Attributes:
@@ -399,16 +399,16 @@ class Drawer(NamedTuple):
 DRAWERS = of_each_kind(
     "drawer in figures/draw.py",
     {
-        "scaling": Drawer(draw_lines, Format(columns=2, panel_height=2.2, rest=(0.2, 0.6), centred=True)),
-        "curves": Drawer(draw_lines, Format(columns=2, panel_height=2.4)),
-        "error": Drawer(draw_lines, Format(columns=3, panel_height=2.0, per_page=9)),
-        "bounds": Drawer(draw_lines, Format(columns=3, panel_height=2.0, rest=(0.25, 0.75), legend_inside=True)),
-        "bars": Drawer(
+        "scaling": _Drawer(_draw_lines, Format(columns=2, panel_height=2.2, rest=(0.2, 0.6), centred=True)),
+        "curves": _Drawer(_draw_lines, Format(columns=2, panel_height=2.4)),
+        "error": _Drawer(_draw_lines, Format(columns=3, panel_height=2.0, per_page=9)),
+        "bounds": _Drawer(_draw_lines, Format(columns=3, panel_height=2.0, rest=(0.25, 0.75), legend_inside=True)),
+        "bars": _Drawer(
             draw_bars,
             Format(columns=2, panel_height=1.05, rest=(1.0, 1.0), per_page=16),
             alone=Format(columns=1, panel_height=2.2, rest=(1.0, 1.0)),
         ),
-        "schematic": Drawer(draw_schematic),
+        "schematic": _Drawer(draw_schematic),
     },
 )
 

@@ -19,11 +19,11 @@ from cascadebai_cli.text.table import value_text
 # --- Which columns of the cells become the horizontal axis, the panels and the lines of a figure --------------------
 
 
-DEALT_NUMBERS = ("K", "L", "delta", "epsilon")
+_DEALT_NUMBERS = ("K", "L", "delta", "epsilon")
 """Columns of the grid that an axis may show without being asked for."""
-PANELS_OF_GROUPS = ("delta", "L", "K", "epsilon")
+_PANELS_OF_GROUPS = ("delta", "L", "K", "epsilon")
 """In this order two values of epsilon stand side by side, as in the paper."""
-CARRIER = {"gap": "instance", "w_star": "instance", "w_prime": "instance", "directory": "learner"}
+_CARRIER = {"gap": "instance", "w_star": "instance", "w_prime": "instance", "directory": "learner"}
 """What a derived column varies with; an option varies with the learner."""
 
 
@@ -44,7 +44,7 @@ def deal(cells: pd.DataFrame, plot: Plot) -> Deal:
     """The columns that the plot names, and where it names none, those that fit its kind.
 
     Without `panels` everything that varies and is neither `x` nor `lines` makes panels; with `panels` but without
-    `lines` it makes lines. If more than one column could be `x`, the first of `DEALT_NUMBERS` is.
+    `lines` it makes lines. If more than one column could be `x`, the first of `_DEALT_NUMBERS` is.
     """
     found = [plot.x] if plot.x else _candidates(cells, plot)
     dealt = _deal(cells, plot, found[0])
@@ -52,7 +52,7 @@ def deal(cells: pd.DataFrame, plot: Plot) -> Deal:
 
 
 def _deal(cells: pd.DataFrame, plot: Plot, x: str) -> Deal:
-    carried = {_carried(x), *followers(cells, x)}
+    carried = {_carried(x), *_followers(cells, x)}
     default_lines = tuple(name for name in plot.figure.lines if name not in carried)
     if plot.panels is None:
         lines = default_lines if plot.lines is None else plot.lines
@@ -71,9 +71,9 @@ def varying(cells: pd.DataFrame, names: Sequence[str]) -> list[str]:
     return [name for name in names if cells[name].nunique(dropna=False) > 1]
 
 
-def followers(cells: pd.DataFrame, x: str) -> set[str]:
+def _followers(cells: pd.DataFrame, x: str) -> set[str]:
     """Numbers of the grid that vary with `x` only, in pairs as a `zip` makes them."""
-    names = [name for name in DEALT_NUMBERS if name != x]
+    names = [name for name in _DEALT_NUMBERS if name != x]
     curves = cells.groupby(["instance", "learner"], sort=False)[names].nunique().max()
     points = cells.groupby(["instance", "learner", x], sort=False)[names].nunique().max()
     return {name for name in names if curves[name] > 1 and points[name] == 1}
@@ -94,20 +94,20 @@ def _candidates(cells: pd.DataFrame, plot: Plot) -> list[str]:
     if usual := plot.figure.x:
         return [usual]
     said = {*(plot.panels or ()), *(plot.lines or ())}
-    within = cells.groupby(["instance", "learner"], sort=False)[list(DEALT_NUMBERS)].nunique().max()
-    found = [name for name in DEALT_NUMBERS if name not in said and within[name] > 1]
-    return [name for name in found if name not in followers(cells, found[0])] or ["K"]
+    within = cells.groupby(["instance", "learner"], sort=False)[list(_DEALT_NUMBERS)].nunique().max()
+    found = [name for name in _DEALT_NUMBERS if name not in said and within[name] > 1]
+    return [name for name in found if name not in _followers(cells, found[0])] or ["K"]
 
 
 def _carried(x: str) -> str:
     """The column that varies with `x` and so makes no panels or lines of its own; `x` itself for one of the grid."""
-    return x if x in GRID else CARRIER.get(x, "learner")
+    return x if x in GRID else _CARRIER.get(x, "learner")
 
 
 def _panels(cells: pd.DataFrame, plot: Plot, taken: Collection[str]) -> tuple[str, ...]:
     if plot.figure.grouped:
         further = [name for name in varying(cells, ("instance", "learner")) if name not in taken]
-        return (*further, *(name for name in PANELS_OF_GROUPS if name not in taken))
+        return (*further, *(name for name in _PANELS_OF_GROUPS if name not in taken))
     wanted = ["instance", *varying(cells, GRID[1:])]
     return tuple(name for name in wanted if name not in taken)
 
@@ -115,9 +115,9 @@ def _panels(cells: pd.DataFrame, plot: Plot, taken: Collection[str]) -> tuple[st
 # --- Labels in the paper's letters, as LaTeX that matplotlib can set ------------------------------------------------
 
 
-SYMBOLS = {"delta": r"\delta", "epsilon": r"\epsilon", "sigma": r"\sigma", "L": "L", "K": "K"}
-NUMBERS = ("L", "K", "delta", "epsilon")
-MEASURES = {
+_SYMBOLS = {"delta": r"\delta", "epsilon": r"\epsilon", "sigma": r"\sigma", "L": "L", "K": "K"}
+_NUMBERS = ("L", "K", "delta", "epsilon")
+_MEASURES = {
     "steps": "time complexity",
     "observations": "observations",
     "error_rate": "error rate",
@@ -125,16 +125,16 @@ MEASURES = {
     "steps_per_lower_bound": "steps / lower bound",
     "steps_per_sharp_bound": "steps / sharp lower bound",
 }
-PRIME = "\N{PRIME}"
+_PRIME = "\N{PRIME}"
 """STIX has a well placed prime of its own; as a superscript it would float high above the letter."""
 
 
-def weights_parts(entry: AnyInstance | None) -> list[str]:
+def _weights_parts(entry: AnyInstance | None) -> list[str]:
     r"""`$w^* = 1/K$` and `$w' = 1/K^{2}$` for a two-level instance, empty for every other and if it is not known."""
     if not isinstance(entry, TwoLevel):
         return []
     try:
-        return [f"$w^{{*}} = {latex(entry.w_star)}$", f"$w{PRIME} = {latex(entry.w_prime)}$"]
+        return [f"$w^{{*}} = {latex(entry.w_star)}$", f"$w{_PRIME} = {latex(entry.w_prime)}$"]
     except ConfigError:
         return []
 
@@ -146,7 +146,7 @@ def plain(text: str) -> str:
 
 def values_label(values: Mapping[str, Any], names: Sequence[str]) -> str:
     r"""`$L = 64, K = 16$` for those of `names` that `values` holds."""
-    parts = [f"{SYMBOLS.get(name, name)} = {values[name]:g}" for name in names if name in values]
+    parts = [f"{_SYMBOLS.get(name, name)} = {values[name]:g}" for name in names if name in values]
     return "$" + r",\ ".join(parts) + "$" if parts else ""
 
 
@@ -174,11 +174,11 @@ class Labels:
             return "page views"
         if name == "gap":
             return "gap $w(K) - w(K+1)$"
-        return f"${SYMBOLS[name]}$" if name in SYMBOLS else plain(name.replace("_", " "))
+        return f"${_SYMBOLS[name]}$" if name in _SYMBOLS else plain(name.replace("_", " "))
 
     def measure(self, name: str) -> str:
         """What is measured, for an axis."""
-        return self.given.get(name, MEASURES[name])
+        return self.given.get(name, _MEASURES[name])
 
     def name(self, column: str, value: Any) -> str:
         """A value of a column that holds names, or of any other with the name of its column."""
@@ -189,14 +189,14 @@ class Labels:
             return ", ".join(self.weights(text)) or plain(text)
         if column in ("learner", "algorithm", "directory") or not isinstance(value, int | float | None):
             return plain(text)
-        if column in NUMBERS and column not in self.given:
+        if column in _NUMBERS and column not in self.given:
             return values_label({column: value}, [column])
         return f"no {self.column(column)}" if is_missing(value) else f"{self.column(column)} = {value:g}"
 
     def weights(self, name: str) -> list[str]:
         """The weights of an instance in the paper's letters; empty if another instance has the same."""
-        own = weights_parts(self.instances.get(name))
-        others = [weights_parts(entry) for other, entry in self.instances.items() if other != name]
+        own = _weights_parts(self.instances.get(name))
+        others = [_weights_parts(entry) for other, entry in self.instances.items() if other != name]
         return [] if own in others else own
 
     def groups(self, column: str, names: Sequence[str]) -> tuple[str, ...]:
@@ -215,13 +215,13 @@ class Labels:
 
     def title(self, key: Mapping[str, Any], dealt: Deal) -> tuple[str, ...]:
         """The parts of the title of a panel."""
-        return tuple(self._parts(key, [name for name in ("instance", "learner", *NUMBERS) if name in dealt.panels])) + (
-            tuple(self._parts(key, [n for n in dealt.panels if n not in ("instance", "learner", *NUMBERS)]))
-        )
+        return tuple(
+            self._parts(key, [name for name in ("instance", "learner", *_NUMBERS) if name in dealt.panels])
+        ) + (tuple(self._parts(key, [n for n in dealt.panels if n not in ("instance", "learner", *_NUMBERS)])))
 
     def _parts(self, key: Mapping[str, Any], names: Sequence[str]) -> list[str]:
         """Names each on its own, numbers of the grid together."""
-        numbers = [name for name in names if name in NUMBERS and name not in self.given]
+        numbers = [name for name in names if name in _NUMBERS and name not in self.given]
         parts = [self.name(name, key[name]) for name in names if name not in numbers]
         return [*parts, values_label(key, numbers)] if numbers else parts
 
@@ -239,7 +239,7 @@ def _check(word: str, text: str) -> None:
 
 
 MOST_NAMED = 12
-MEASURE_WORDS: Mapping[str, tuple[str, str]] = {
+_MEASURE_WORDS: Mapping[str, tuple[str, str]] = {
     "steps": ("Mean steps", "steps"),
     "observations": ("Mean observations", "observations"),
     "error_rate": ("Share of wrong recommendations", "wrong"),
@@ -261,7 +261,7 @@ def title_of(plot: Plot, chart: Chart | None) -> str:
 def _title(chart: Chart) -> str:
     fitted = any(series.fit is not None for panel in chart.panels for series in panel.series)
     of = " of each learner" if len(chart.lines) > 1 and not fitted else ""
-    title = chart.plot.figure.title.format(what=MEASURE_WORDS[chart.y.column][0], of=of, x=chart.x.column)
+    title = chart.plot.figure.title.format(what=_MEASURE_WORDS[chart.y.column][0], of=of, x=chart.x.column)
     return title + (" with the fitted curve and its 95 % confidence band" if fitted else "")
 
 
@@ -290,7 +290,7 @@ def _groups(chart: Chart) -> Iterator[str]:
         low, high = str(means.idxmin()), str(means.idxmax())
         name = value_text(points[chart.x.column].iloc[0])
         yield (
-            f"{name}: fewest {MEASURE_WORDS[chart.y.column][1]} with {low}, {number(means[low])} on average; "
+            f"{name}: fewest {_MEASURE_WORDS[chart.y.column][1]} with {low}, {number(means[low])} on average; "
             f"most with {high}, {number(means[high])}."
         )
 
@@ -309,7 +309,7 @@ def _value(row: Mapping[Any, Any], chart: Chart) -> str:
     as_text = {"error_rate": percent, "steps": number, "observations": number}.get(chart.y.column, digits)
     shown = as_text(row["y"])
     limit = "at least " if row["is_limit"] else "at most " if row["is_ceiling"] else ""
-    return f"{limit}{shown} {MEASURE_WORDS[chart.y.column][1]}"
+    return f"{limit}{shown} {_MEASURE_WORDS[chart.y.column][1]}"
 
 
 def _place(row: Mapping[Any, Any], chart: Chart) -> str:

@@ -28,7 +28,7 @@ TITLE_SHARE = 0.86
 """Share of the width of a panel that its title may take."""
 SPARE = 0.1
 """Inches of the panels that a legend may take."""
-HANDLE_WIDTH = 0.5
+_HANDLE_WIDTH = 0.5
 """Inches of a legend beside the text of an entry."""
 
 
@@ -120,12 +120,12 @@ def _columns(panels: int, plot: Plot, form: Format) -> tuple[int, float]:
     if plot.width is None and plot.columns is None:
         columns = min(panels, form.columns)
         return columns, TEXT_WIDTH * columns / form.columns
-    width = inches(plot)
+    width = _inches(plot)
     columns = plot.columns or max(1, round(form.columns * width / TEXT_WIDTH))
     return min(panels, columns), width
 
 
-def inches(plot: Plot) -> float:
+def _inches(plot: Plot) -> float:
     """Width of the page, that of the text by default."""
     named = {"column": COLUMN_WIDTH, "text": TEXT_WIDTH, None: TEXT_WIDTH}
     return named[plot.width] if plot.width is None or isinstance(plot.width, str) else plot.width
@@ -148,7 +148,7 @@ def _place(page: Page, i: int) -> tuple[int, slice]:
     return row, slice(start, start + 2)
 
 
-def text_width(figure: Figure, text: str, size: float) -> float:
+def _text_width(figure: Figure, text: str, size: float) -> float:
     """Inches that a text takes."""
     found = figure.text(0, 0, text, fontsize=size)
     width = found.get_window_extent().width / figure.dpi
@@ -162,9 +162,9 @@ def fitted_title(figure: Figure, letter: str, parts: Sequence[str], width: float
     lines = [letter]
     for part in parts:
         glue = " " if lines == [letter] else ", "
-        for piece in fitted(figure, part, size, width - text_width(figure, f"{letter} ", size)):
+        for piece in fitted(figure, part, size, width - _text_width(figure, f"{letter} ", size)):
             longer = f"{lines[-1]}{glue}{piece}" if lines[-1] else piece
-            if lines == [letter] or text_width(figure, longer, size) <= width:
+            if lines == [letter] or _text_width(figure, longer, size) <= width:
                 lines[-1] = longer
             else:
                 lines = [*lines[:-1], lines[-1] + glue.rstrip(), piece]
@@ -174,9 +174,9 @@ def fitted_title(figure: Figure, letter: str, parts: Sequence[str], width: float
 
 def fitted(figure: Figure, text: str, size: float, width: float) -> list[str]:
     """A text in lines of at most some inches; mathematics stays whole."""
-    if "$" in text.replace(r"\$", "") or text_width(figure, text, size) <= width:
+    if "$" in text.replace(r"\$", "") or _text_width(figure, text, size) <= width:
         return [text]
-    letters = len(text) * width / text_width(figure, text, size)
+    letters = len(text) * width / _text_width(figure, text, size)
     return textwrap.wrap(text, max(4, int(letters * 0.9)))
 
 
@@ -185,7 +185,7 @@ def add_legend(
 ) -> None:
     """A legend below the panels, in as many columns as fit, at most `columns`; the page grows if it needs more room."""
     size: float = mpl.rcParams["legend.fontsize"]
-    texts = ["\n".join(fitted(figure, label, size, page.width - HANDLE_WIDTH)) for label in labels]
+    texts = ["\n".join(fitted(figure, label, size, page.width - _HANDLE_WIDTH)) for label in labels]
     for most in range(min(columns, len(texts)), 0, -1):
         # as few columns as make no further row: 8 entries stand as 4 and 4, not as 7 and 1
         number = math.ceil(len(texts) / math.ceil(len(texts) / most))
@@ -201,16 +201,16 @@ def add_legend(
 # --- Scales, ticks and labels of axes -------------------------------------------------------------------------------
 
 
-LEAST_LABELS = 2
+_LEAST_LABELS = 2
 """Powers of ten on a logarithmic axis; where there are fewer, steps between them get labels."""
-LOG_X_FROM = 30.0
+_LOG_X_FROM = 30.0
 """The largest value over the smallest from which on the horizontal axis is logarithmic; `K` stays linear, as in the
 paper."""
-LABEL_SHARE = 0.08
+_LABEL_SHARE = 0.08
 """Of a logarithmic axis, at least, between two labels."""
-BESIDE = 0.4
+_BESIDE = 0.4
 """Of an axis of names beside the first and the last one, in their distances."""
-UNITS = {"steps": "steps"}
+_UNITS = {"steps": "steps"}
 """What is measured -> its unit, if it has one."""
 
 
@@ -222,7 +222,7 @@ def is_log(chart: Chart, axis: str, values: "pd.Series[float]") -> bool:
         return axis in chart.plot.log
     span = values.max() / values.min()
     if axis == "x":
-        far = chart.x.column == "budget" or (chart.x.column != "K" and bool(span >= LOG_X_FROM))
+        far = chart.x.column == "budget" or (chart.x.column != "K" and bool(span >= _LOG_X_FROM))
         return far and not chart.x.groups
     return bool(span > chart.plot.figure.log_from) and chart.y.column != "right"
 
@@ -237,7 +237,7 @@ def set_scales(axes: Axes, panel: Panel, chart: Chart, *, named: bool = True) ->
     """
     points = panel.points
     _set_x(axes, chart, points["x"])
-    unit = UNITS.get(chart.y.column, "")
+    unit = _UNITS.get(chart.y.column, "")
     if is_log(chart, "y", points["y"]):
         axes.set_yscale("log")
         label_powers(axes)
@@ -251,7 +251,7 @@ def set_scales(axes: Axes, panel: Panel, chart: Chart, *, named: bool = True) ->
 def label_powers(axes: Axes) -> None:
     """Labels for the powers of ten of a vertical logarithmic axis, and for steps between them where there are few."""
     low, high = map(math.log10, axes.get_ylim())
-    few = math.floor(high) - math.ceil(low) + 1 < LEAST_LABELS
+    few = math.floor(high) - math.ceil(low) + 1 < _LEAST_LABELS
     axes.yaxis.set_minor_formatter(LogFormatterSciNotation(minor_thresholds=(2, 0.5)) if few else NullFormatter())
 
 
@@ -260,7 +260,7 @@ def _set_x(axes: Axes, chart: Chart, values: "pd.Series[float]") -> None:
     there = sorted(set(values))
     if chart.x.groups:
         axes.set_xticks(range(len(chart.x.groups)), list(chart.x.groups))
-        axes.set_xlim(-BESIDE, len(chart.x.groups) - 1 + BESIDE)
+        axes.set_xlim(-_BESIDE, len(chart.x.groups) - 1 + _BESIDE)
     elif len(there) == 1:
         axes.set_xticks(there, [parameter(there[0])])
     elif is_log(chart, "x", chart.points["x"]):
@@ -276,7 +276,7 @@ def _set_x(axes: Axes, chart: Chart, values: "pd.Series[float]") -> None:
 
 def _spaced(values: Sequence[float]) -> list[str]:
     """Labels of values on a logarithmic axis, empty where they would stand too close behind one another."""
-    least = LABEL_SHARE * math.log(values[-1] / values[0])
+    least = _LABEL_SHARE * math.log(values[-1] / values[0])
     labels, last = [], -math.inf
     for value in values:
         has_room = math.log(value) - last >= least
@@ -302,34 +302,34 @@ def bottom_of_bars(smallest: float) -> float:
 
 ARROW = Path([(0, 0.25), (0, 1), (-0.22, 0.7), (0, 1), (0.22, 0.7)], [1, 2, 1, 2, 2])
 """From a bit above the point upwards."""
-CENTRED_ARROW = Path([(0, -1), (0, 1), (-0.6, 0.2), (0, 1), (0.6, 0.2)], [1, 2, 1, 2, 2])
+_CENTRED_ARROW = Path([(0, -1), (0, 1), (-0.6, 0.2), (0, 1), (0.6, 0.2)], [1, 2, 1, 2, 2])
 """The same for a legend."""
-UPSIDE_DOWN = Affine2D().scale(1, -1)
+_UPSIDE_DOWN = Affine2D().scale(1, -1)
 ARROW_POINTS = 7.0
 """Its length, from the point to its tip."""
-ROOM = 0.12
+_ROOM = 0.12
 """Share of the height of a panel that is left above and below its points, so that an arrow stays in it."""
 CROSS = "\N{MULTIPLICATION SIGN}"
 CEILING_LABEL = "no error: upper end of the 95 % interval"
 LIMIT_LABEL = "lower limit: trials reached the cap"
 WRONG_LABEL = r"wrong more often than $\delta$"
-INK = "black"
+_INK = "black"
 
 
-def draw_arrows(axes: Axes, points: pd.DataFrame, color: str = INK, zorder: float = 5) -> None:
+def draw_arrows(axes: Axes, points: pd.DataFrame, color: str = _INK, zorder: float = 5) -> None:
     """An arrow on each lower limit."""
     limits = points[points["is_limit"]]
     if len(limits):
-        axes.margins(y=ROOM)
+        axes.margins(y=_ROOM)
         axes.plot(limits["x"], limits["y"], **_arrow(color), zorder=zorder, clip_on=False)
 
 
-def draw_down_arrows(axes: Axes, points: pd.DataFrame, color: str = INK, zorder: float = 5) -> None:
+def draw_down_arrows(axes: Axes, points: pd.DataFrame, color: str = _INK, zorder: float = 5) -> None:
     """An arrow down from each upper limit."""
     ceilings = points[points["is_ceiling"]]
     if len(ceilings):
-        axes.margins(y=ROOM)
-        down = {**_arrow(color), "marker": UPSIDE_DOWN.transform_path(ARROW)}
+        axes.margins(y=_ROOM)
+        down = {**_arrow(color), "marker": _UPSIDE_DOWN.transform_path(ARROW)}
         axes.plot(ceilings["x"], ceilings["y"], **down, zorder=zorder, clip_on=False)
 
 
@@ -344,10 +344,10 @@ def mark_handles(points: pd.DataFrame) -> list[Line2D]:
     """Entries of the legend for the signs that there are."""
     handles = []
     if points["is_limit"].any():
-        arrow = {**_arrow(INK), "marker": CENTRED_ARROW, "markersize": ARROW_POINTS}
+        arrow = {**_arrow(_INK), "marker": _CENTRED_ARROW, "markersize": ARROW_POINTS}
         handles.append(Line2D([], [], label=LIMIT_LABEL, **arrow))
     if points["is_ceiling"].any():
-        arrow = {**_arrow(INK), "marker": UPSIDE_DOWN.transform_path(CENTRED_ARROW), "markersize": ARROW_POINTS}
+        arrow = {**_arrow(_INK), "marker": _UPSIDE_DOWN.transform_path(_CENTRED_ARROW), "markersize": ARROW_POINTS}
         handles.append(Line2D([], [], label=CEILING_LABEL, **arrow))
     if points["is_wrong"].any():
         handles.append(Line2D([], [], label=WRONG_LABEL, **_cross()))
@@ -373,4 +373,4 @@ def _arrow(color: str) -> dict[str, Any]:
 
 
 def _cross() -> dict[str, Any]:
-    return {"linestyle": "none", "marker": "x", "markersize": 6, "markeredgecolor": INK, "markeredgewidth": 1.0}
+    return {"linestyle": "none", "marker": "x", "markersize": 6, "markeredgecolor": _INK, "markeredgewidth": 1.0}

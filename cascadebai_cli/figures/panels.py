@@ -15,7 +15,7 @@ from cascadebai_cli.store.columns import POINT
 from cascadebai_cli.study.plot import GRID, NAMES, Measure, Plot
 from cascadebai_cli.text.numbers import count, is_missing, parameter
 
-MOST_PANELS = 240
+_MOST_PANELS = 240
 MOST_LINES = 12
 """Of one panel: as many as can be told apart."""
 
@@ -30,7 +30,7 @@ COLUMNS: Mapping[Measure, tuple[str, str | None, str | None]] = {
 """What is measured -> the columns of its value and its interval."""
 _KNOWN = "that the config says or the manifest holds; older manifests hold none of files and of code"
 """Weights of which there are bounds."""
-OVER: Mapping[str, str] = {"steps_per_lower_bound": "lower", "steps_per_sharp_bound": "sharp"}
+_OVER: Mapping[str, str] = {"steps_per_lower_bound": "lower", "steps_per_sharp_bound": "sharp"}
 """What is measured -> the column that it is divided by."""
 
 
@@ -97,9 +97,9 @@ def refuse_too_many(cells: pd.DataFrame, plot: Plot) -> None:
     """
     dealt = deal(cells, plot)
     panels = len(cells.drop_duplicates(list(dealt.panels))) if dealt.panels else 1
-    if panels > MOST_PANELS:
+    if panels > _MOST_PANELS:
         raise ConfigError(
-            f"{count(panels)} panels are more than {MOST_PANELS}, which nobody looks at; choose with --where, "
+            f"{count(panels)} panels are more than {_MOST_PANELS}, which nobody looks at; choose with --where, "
             "--instances or --learners, or put more into a panel with --panels and --lines"
         )
     if not dealt.lines:
@@ -119,7 +119,7 @@ def _with_y(cells: pd.DataFrame, plot: Plot) -> pd.DataFrame:
     value, low, high = COLUMNS[measure]
     if value not in cells:
         raise ConfigError(f"y: {measure} is known of studies with a budget, and this is none")
-    scale = 1 / cells[OVER[measure]] if measure in OVER else 1.0
+    scale = 1 / cells[_OVER[measure]] if measure in _OVER else 1.0
     nothing = pd.Series(np.nan, cells.index)
     points = cells.assign(
         y=cells[value] * scale,

@@ -16,8 +16,8 @@ from cascadebai_cli.figures.style import COLUMN_WIDTH, TEXT_WIDTH, label_steps, 
 # --- How many page views the learners take, on one log axis ---------------------------------------------------------
 
 
-COLORS = ("#009E73", "#0072B2", "#D55E00")
-ROW_HEIGHT = 0.3
+_COLORS = ("#009E73", "#0072B2", "#D55E00")
+_ROW_HEIGHT = 0.3
 
 
 @styled
@@ -29,7 +29,7 @@ def draw_page_views(table: pd.DataFrame, bound: float, title: str) -> Figure:
         bound: lower bound on the mean page views of any learner, NaN if none is known.
         title: above the axis.
     """
-    figure = new_figure(1.4 * COLUMN_WIDTH, 0.9 + ROW_HEIGHT * (len(table) + 1))
+    figure = new_figure(1.4 * COLUMN_WIDTH, 0.9 + _ROW_HEIGHT * (len(table) + 1))
     axes = figure.add_subplot()
     for place, (row, color) in enumerate(zip(table.to_dict("records"), _colors(len(table)), strict=True)):
         ends = [min(row[name], row["cap"]) for name in ("low", "high")]
@@ -52,7 +52,7 @@ def draw_page_views(table: pd.DataFrame, bound: float, title: str) -> Figure:
 
 
 def _colors(count: int) -> Sequence[str]:
-    return [COLORS[i % len(COLORS)] for i in range(count)]
+    return [_COLORS[i % len(_COLORS)] for i in range(count)]
 
 
 def _limits(table: pd.DataFrame, bound: float) -> tuple[float, float]:
@@ -67,9 +67,9 @@ def _limits(table: pd.DataFrame, bound: float) -> tuple[float, float]:
 
 
 COLUMNS = 4
-PANEL_HEIGHT = 1.75
+_PANEL_HEIGHT = 1.75
 POINTS = 99
-POINT, DIAGONAL = "#0072B2", "black"
+_POINT, _DIAGONAL = "#0072B2", "black"
 
 
 @styled
@@ -82,7 +82,7 @@ def draw_quantiles(samples: Mapping[str, tuple[ArrayLike, ArrayLike]], expected:
     """
     columns = min(COLUMNS, len(samples))
     rows = math.ceil(len(samples) / columns)
-    figure = new_figure(TEXT_WIDTH * columns / COLUMNS, PANEL_HEIGHT * rows + 0.3)
+    figure = new_figure(TEXT_WIDTH * columns / COLUMNS, _PANEL_HEIGHT * rows + 0.3)
     for i, (title, (one, other)) in enumerate(samples.items()):
         axes = figure.add_subplot(rows, columns, i + 1)
         _draw_panel(axes, np.asarray(one, dtype=float), np.asarray(other, dtype=float))
@@ -96,8 +96,8 @@ def _draw_panel(axes: Axes, one: NDArray[np.float64], other: NDArray[np.float64]
     share = np.linspace(0, 1, POINTS + 2)
     x, y = np.quantile(one, share), np.quantile(other, share)
     ends = [min(x[0], y[0]), max(x[-1], y[-1])]
-    axes.plot(ends, ends, color=DIAGONAL, linewidth=0.6, zorder=1)
-    axes.plot(x, y, "o", color=POINT, markersize=2, markeredgewidth=0, zorder=2)
+    axes.plot(ends, ends, color=_DIAGONAL, linewidth=0.6, zorder=1)
+    axes.plot(x, y, "o", color=_POINT, markersize=2, markeredgewidth=0, zorder=2)
     axes.set_aspect("equal", adjustable="datalim")
     axes.locator_params(nbins=3)
     axes.ticklabel_format(scilimits=(-3, 4))
@@ -109,12 +109,12 @@ def _draw_panel(axes: Axes, one: NDArray[np.float64], other: NDArray[np.float64]
 # --- Several sets of mean steps against `K` beside a published line, one panel an instance --------------------------
 
 
-PAIRS_A_ROW = 2
-PAIR_HEIGHT = 2.1
-LEGEND = 0.3
+_PAIRS_A_ROW = 2
+_PAIR_HEIGHT = 2.1
+_LEGEND = 0.3
 COLOURS: Sequence[str] = ("#0072B2", "#D55E00")
 """Of the sets, in their order."""
-PUBLISHED = "black"
+_PUBLISHED = "black"
 
 
 @styled
@@ -128,11 +128,11 @@ def draw_side_by_side(
         lines: instance -> `K` and the steps of its published line.
         line: label of the published lines.
     """
-    rows = math.ceil(len(lines) / PAIRS_A_ROW)
-    figure = new_figure(TEXT_WIDTH, PAIR_HEIGHT * rows + LEGEND)
+    rows = math.ceil(len(lines) / _PAIRS_A_ROW)
+    figure = new_figure(TEXT_WIDTH, _PAIR_HEIGHT * rows + _LEGEND)
     for i, (instance, (K, steps)) in enumerate(lines.items()):
-        axes = figure.add_subplot(rows, PAIRS_A_ROW, i + 1)
-        axes.plot(K, steps, color=PUBLISHED, linewidth=0.9, zorder=1, label=line)
+        axes = figure.add_subplot(rows, _PAIRS_A_ROW, i + 1)
+        axes.plot(K, steps, color=_PUBLISHED, linewidth=0.9, zorder=1, label=line)
         largest = [_draw_set(axes, part, instance, label, i) for i, (label, part) in enumerate(sets.items())]
         axes.set_title(f"{panel_letter(i)} {plain(instance)}")
         axes.set_xlabel("$K$")

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from cascadebai_cli.figures.style import COLUMN_WIDTH, new_figure, styled
 
-OPTIMAL, OTHER = "#8fce8f", "white"
-ROW_HEIGHT = 0.24
-MARGIN = 0.65
+OPTIMAL, _OTHER = "#8fce8f", "white"
+_ROW_HEIGHT = 0.24
+_MARGIN = 0.65
 
 
 def optimal_sets(L: int, K: int) -> NDArray[np.bool_]:
@@ -37,13 +37,13 @@ def draw_schematic(L: int = 8, K: int = 4) -> Figure:
         L: number of items.
         K: size of the optimal set, `1 <= K < L`.
     """
-    figure = new_figure(COLUMN_WIDTH, ROW_HEIGHT * (L + 1) + MARGIN)
+    figure = new_figure(COLUMN_WIDTH, _ROW_HEIGHT * (L + 1) + _MARGIN)
     axes = figure.add_subplot()
     axes.pcolormesh(
         np.arange(L + 1) + 0.5,
         np.arange(L + 2) - 0.5,
         optimal_sets(L, K),
-        cmap=ListedColormap([OTHER, OPTIMAL]),
+        cmap=ListedColormap([_OTHER, OPTIMAL]),
         vmin=0,
         vmax=1,
         edgecolors="black",

@@ -28,9 +28,9 @@ from cascadebai_cli.store.files import open_regular
 # --- Letters that the font of the figures lacks: taken from an installed font that has them, where there is one -----
 
 
-MOST_LETTERS = 10
+_MOST_LETTERS = 10
 """Letters that a warning names."""
-PLACEHOLDERS = ("Last Resort",)
+_PLACEHOLDERS = ("Last Resort",)
 """Fonts that have a box for every letter."""
 
 
@@ -45,7 +45,7 @@ def _families(letters: frozenset[int]) -> tuple[str, ...]:
     if not letters:
         return ()
     upright = [
-        font for font in fontManager.ttflist if font.style == "normal" and not font.name.startswith(PLACEHOLDERS)
+        font for font in fontManager.ttflist if font.style == "normal" and not font.name.startswith(_PLACEHOLDERS)
     ]
     found = {font.name: letters & _letters(font.fname) for font in sorted(upright, key=lambda font: font.name)}
     best = max(found, key=lambda name: len(found[name]))
@@ -72,7 +72,7 @@ def set_fonts(figure: Figure) -> str:
 def warn_of_letters(pages: Sequence[Figure], name: str, warn: Callable[[str], None]) -> None:
     """Warn of the letters of a figure that no installed font has."""
     if letters := "".join(dict.fromkeys("".join(map(set_fonts, pages)))):
-        shown = letters[:MOST_LETTERS] + ("..." if len(letters) > MOST_LETTERS else "")
+        shown = letters[:_MOST_LETTERS] + ("..." if len(letters) > _MOST_LETTERS else "")
         warn(
             f"warning: {name}: no installed font has {shown}, so that boxes stand there; install a font for this "
             "script, such as one of Noto"
@@ -169,9 +169,9 @@ TEXT_WIDTH = 6.75
 """Width in inches of a page of text in the paper's format (two columns)."""
 COLUMN_WIDTH = 3.25
 """Width in inches of one of its columns."""
-PNG_DPI = 300
+_PNG_DPI = 300
 
-STEPS_LABEL = "time complexity"
+_STEPS_LABEL = "time complexity"
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 STYLE: Mapping[Any, Any] = MappingProxyType(
@@ -246,7 +246,7 @@ class Picture(Figure):
 
 def new_figure(width: float, height: float) -> Picture:
     """An empty figure of `width` x `height` inches that arranges its panels itself and needs no display."""
-    figure = Picture(figsize=(width, height), layout="constrained", dpi=PNG_DPI)
+    figure = Picture(figsize=(width, height), layout="constrained", dpi=_PNG_DPI)
     FigureCanvasAgg(figure)
     return figure
 
@@ -297,13 +297,13 @@ def _pdf(pages: Sequence[Figure], metadata: dict[str, Any]) -> bytes:
     buffer = io.BytesIO()
     with PdfPages(buffer, metadata=metadata) as file:
         for page in pages:
-            page.savefig(file, format="pdf", dpi=PNG_DPI)
+            page.savefig(file, format="pdf", dpi=_PNG_DPI)
     return buffer.getvalue()
 
 
 def _image(page: Figure, format: str, metadata: dict[str, Any]) -> bytes:
     buffer = io.BytesIO()
-    page.savefig(buffer, format=format, dpi=PNG_DPI, metadata=metadata)
+    page.savefig(buffer, format=format, dpi=_PNG_DPI, metadata=metadata)
     return buffer.getvalue()
 
 
@@ -325,7 +325,7 @@ def panel_letter(position: int) -> str:
     return f"({letters})"
 
 
-def label_steps(axes: Axes, largest: float, name: str = STEPS_LABEL, unit: str = "steps") -> None:
+def label_steps(axes: Axes, largest: float, name: str = _STEPS_LABEL, unit: str = "steps") -> None:
     """Label a linear y axis, with thousands or millions taken out of the tick labels.
 
     Args:
@@ -348,7 +348,7 @@ def label_steps(axes: Axes, largest: float, name: str = STEPS_LABEL, unit: str =
 # --- A file of matplotlib settings of a user's own, read line by line: a mistake is one sentence with its place -----
 
 
-REFUSED = ("backend", "text.usetex", "text.latex", "webagg", "tk.", "macosx")
+_REFUSED = ("backend", "text.usetex", "text.latex", "webagg", "tk.", "macosx")
 """Settings that do not change a look, or need programs that may not be there."""
 MOST_BYTES = 100_000
 
@@ -375,7 +375,7 @@ def _checked(where: str, name: str, value: str | None) -> Any:
         raise ConfigError(f"{where}: a line is no setting; write name: value, such as font.size: 8")
     if name not in mpl.rcParams:
         raise ConfigError(f"{where}: '{name[:60]}' is not a setting of matplotlib; {suggest(name[:60], mpl.rcParams)}")
-    if name.startswith(REFUSED):
+    if name.startswith(_REFUSED):
         raise ConfigError(f"{where}: {name} is not supported; leave it out")
     checked: dict[Any, Any] = mpl.RcParams()
     try:

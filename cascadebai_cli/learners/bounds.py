@@ -84,9 +84,9 @@ def batch_racing_radius(L: int, delta: float) -> IteratedLogRadius:
 # that compute them one by one or in bulk get the same floats.
 
 
-STEPS = 60
+_STEPS = 60
 """Newton's steps at most; about five are taken."""
-SMALL = 1e-15
+_SMALL = 1e-15
 """Steps below it are rounding."""
 
 
@@ -150,11 +150,11 @@ def _outside(m: FloatArray, b: FloatArray) -> FloatArray:
 
 def _solve(m: FloatArray, b: FloatArray, p: FloatArray) -> FloatArray:
     """Newton's steps down from `p`, each entry until it moves no more."""
-    for _ in range(STEPS):
+    for _ in range(_STEPS):
         rise = p - m
         excess = -m * np.log1p(rise / m) - (1 - m) * np.log1p(-rise / (1 - m)) - b
-        step = excess * p * (1 - p) / np.maximum(rise, SMALL)
-        moves = step > SMALL
+        step = excess * p * (1 - p) / np.maximum(rise, _SMALL)
+        moves = step > _SMALL
         if not moves.any():
             return p
         p = np.where(moves, p - step, p)

@@ -31,7 +31,7 @@ Stopping = Literal["bounds", "glr"]
 
 UNIT = 2.0**-42
 """Bounds are whole multiples of it, rounded outward, so that their differences are exact and equals are equal."""
-MOST_ITEMS = 2**17
+_MOST_ITEMS = 2**17
 """An item and a bound of so many share a whole number in the lockstep engine."""
 
 
@@ -117,7 +117,7 @@ class KLLucb:
     @property
     def engines(self) -> tuple[str, ...]:
         """Lockstep, but not for a class derived from this one, nor for very many items."""
-        return ("lockstep",) if type(self) is KLLucb and self.rule.L <= MOST_ITEMS else ()
+        return ("lockstep",) if type(self) is KLLucb and self.rule.L <= _MOST_ITEMS else ()
 
     @property
     def mean(self) -> FloatArray:

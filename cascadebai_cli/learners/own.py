@@ -184,18 +184,18 @@ def build_plugin(name: str, make_rng: MakeGenerator, *, L: int, K: int, **others
         raise
     except (Exception, SystemExit) as error:
         raise ConfigError(f"{name}: {in_words(error)}; it is made with L, K, delta, epsilon and its options") from error
-    refuse_incomplete(learner, name)
+    _refuse_incomplete(learner, name)
     if _runs_our_way(learner):
         ours: Learner = learner
         return ours
-    checked = CheckedAnswering if can_answer(learner) else Checked
+    checked = _CheckedAnswering if can_answer(learner) else Checked
     return checked(learner, name, L, K, min(M or K, L))
 
 
 def _runs_our_way(learner: object) -> bool:
     """Whether it is a racing learner that changes nothing but the rule, so that the fast engines are exact for it."""
     return isinstance(learner, RacingLearner) and all(
-        part not in vars(learner) and _top(_definer(type(learner), part).__module__) == _OURS[0] for part in PARTS
+        part not in vars(learner) and _top(_definer(type(learner), part).__module__) == _OURS[0] for part in _PARTS
     )
 
 
@@ -399,21 +399,21 @@ def _named_by(code: CodeType, *operations: str) -> set[str]:
 # --- A learner of one's own, held to the protocol at every step -----------------------------------------------------
 
 
-PARTS = ("select", "observe", "finished", "recommendation")
+_PARTS = ("select", "observe", "finished", "recommendation")
 _VALUES = ("finished", "recommendation")
 _UNORDERED = (set, frozenset, dict)
 
 
-def refuse_incomplete(learner: object, name: str) -> None:
+def _refuse_incomplete(learner: object, name: str) -> None:
     """Refuse an object that lacks a part of the protocol, or has one that only looks like it.
 
     Raises:
         ConfigError: with the parts.
     """
     # a mock has every attribute that it is asked for: only those count that are there without asking
-    missing = [part for part in PARTS if getattr_static(learner, part, None) is None]
+    missing = [part for part in _PARTS if getattr_static(learner, part, None) is None]
     if missing:
-        raise ConfigError(f"{name} lacks {', '.join(missing)}; a learner has {', '.join(PARTS)}")
+        raise ConfigError(f"{name} lacks {', '.join(missing)}; a learner has {', '.join(_PARTS)}")
     for part in _VALUES:
         if callable(getattr_static(learner, part)):
             raise ConfigError(f"{name}: {part} is a method; write @property above it")
@@ -480,7 +480,7 @@ class Checked:
         )
 
 
-class CheckedAnswering(Checked):
+class _CheckedAnswering(Checked):
     """One that can be asked at any time."""
 
     @property

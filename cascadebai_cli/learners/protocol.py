@@ -35,7 +35,7 @@ class Learner(Protocol):
         ...
 
 
-class Answering(Learner, Protocol):
+class _Answering(Learner, Protocol):
     """A learner that can be asked at any time, as a budget of steps needs it."""
 
     @property
@@ -45,7 +45,7 @@ class Answering(Learner, Protocol):
 
 
 def can_answer(learner: Learner) -> bool:
-    """Whether a learner is `Answering`; nothing is asked of it."""
+    """Whether a learner is `_Answering`; nothing is asked of it."""
     return getattr_static(learner, "answer", None) is not None
 
 

@@ -14,7 +14,7 @@ from cascadebai_cli.theory.maximin import Contest, Levels, Lists, maximin
 
 # --- Which lists to show next so that the best items are told apart from the others soonest, as far as is known -----
 #
-# The *mixture* is the one that would leave the largest evidence after `AHEAD` times as many lists as were shown
+# The *mixture* is the one that would leave the largest evidence after `_AHEAD` times as many lists as were shown
 # already, what was observed so far included, if the click probabilities were the present means (`theory.maximin`). `G`,
 # the least evidence of a pair, is concave and homogeneous in the counts, hence `G(T + B n) >= G(T) + B G(n)`: a plan
 # that looks ahead is never worse than adding lists in the proportions that are optimal from the start, and it makes up
@@ -29,13 +29,13 @@ from cascadebai_cli.theory.maximin import Contest, Levels, Lists, maximin
 # where the evidence of both sides is weighed.
 
 
-AHEAD = 0.3
+_AHEAD = 0.3
 """How far a mixture looks ahead, in units of the lists shown so far."""
-TOLERANCE = 0.05
+_TOLERANCE = 0.05
 """Relative gap of a mixture."""
-RATIO = 1.3
+_RATIO = 1.3
 """Distances from the boundary of one level differ by this factor at most."""
-INSIDE = 1e-3
+_INSIDE = 1e-3
 """A level keeps off 0 and 1 by this part of the distance of the boundary."""
 
 
@@ -99,7 +99,7 @@ class Plan:
 def plan(T: IntArray, reading: Reading, lists: int, M: int) -> Plan:
     """The mixture of lists of `M` items for the present means, after `lists` lists."""
     near = np.where(reading.inside, reading.distance[reading.inside].min(), reading.distance[~reading.inside].min())
-    band = np.floor(np.log(reading.distance / near) / np.log(RATIO)).astype(np.int64)
+    band = np.floor(np.log(reading.distance / near) / np.log(_RATIO)).astype(np.int64)
     _, level, sizes = np.unique(2 * band + reading.inside, return_inverse=True, return_counts=True)
 
     def average(values: FloatArray) -> FloatArray:
@@ -110,20 +110,20 @@ def plan(T: IntArray, reading: Reading, lists: int, M: int) -> Plan:
     shown = Lists(average(reading.mean), sizes, M)
     least = np.full(len(sizes), np.inf)
     np.minimum.at(least, level, T * reading.per_look)
-    contest = Contest(weights, inside, shown, least / divergence(weights, reading.theta) / (AHEAD * lists))
-    mixture = maximin(contest, TOLERANCE)
+    contest = Contest(weights, inside, shown, least / divergence(weights, reading.theta) / (_AHEAD * lists))
+    mixture = maximin(contest, _TOLERANCE)
     g, x = contest.evidence(contest.looks(mixture.rates))
     order = np.argsort(-mixture.shares, kind="stable")
-    due = np.ceil(mixture.shares[order] * AHEAD * lists).astype(np.int64)
+    due = np.ceil(mixture.shares[order] * _AHEAD * lists).astype(np.int64)
     return Plan(level, tuple(mixture.lists[i] for i in order), mixture.shares[order], due, float(x.flat[g.argmin()]))
 
 
 def _weights(theta: float, inside: BoolArray, distance: FloatArray) -> FloatArray:
-    above = np.minimum(theta + distance, 1 - INSIDE * (1 - theta))
-    return np.where(inside, above, np.maximum(theta - distance, INSIDE * theta))
+    above = np.minimum(theta + distance, 1 - _INSIDE * (1 - theta))
+    return np.where(inside, above, np.maximum(theta - distance, _INSIDE * theta))
 
 
-def blocks(plan: Plan, shown: IntArray, T: IntArray, reading: Reading, steps: int, most: int) -> list[RepeatedList]:
+def _blocks(plan: Plan, shown: IntArray, T: IntArray, reading: Reading, steps: int, most: int) -> list[RepeatedList]:
     """Lists of items for the next steps, in the proportions of the mixture.
 
     The list that was shown least for its share is next, so each has its turn before one has a second: an item far away
@@ -166,8 +166,8 @@ def _standing(plan: Plan, shown: Levels, evidence: FloatArray) -> list[int]:
 #
 # 1. *Forced exploration.* While an item was observed less often than the root of the average count (or never), the
 #    least observed items are shown once, the least observed one first, so that it is observed for certain.
-# 2. *Tracking.* Otherwise a stretch has one step, or one part in `STRETCH` of the steps made so far: blocks of one list
-#    each, none longer than one part in `BLOCKS` of it, in the proportions of the mixture, which is made anew whenever
+# 2. *Tracking.* Otherwise a stretch has one step, or one part in `_STRETCH` of the steps made so far: blocks of a list
+#    each, none longer than one part in `_BLOCKS` of it, in the proportions of the mixture, which is made anew whenever
 #    the steps have grown by the factor `RENEWAL`.
 # 3. *Stopping.* At the end of each stretch, by `told_apart`, which errs with probability at most `delta` whatever
 #    is shown and whenever it is asked.
@@ -176,9 +176,9 @@ def _standing(plan: Plan, shown: Levels, evidence: FloatArray) -> list[int]:
 # equal lists at once.
 
 
-STRETCH = 32
+_STRETCH = 32
 """A stretch is one part in so many of the steps made before it."""
-BLOCKS = 32
+_BLOCKS = 32
 """A block is one part in so many of a stretch at most."""
 RENEWAL = 1.25
 """Growth of the number of steps after which the mixture is made anew."""
@@ -245,7 +245,7 @@ class TrackAndStop:
             self.end_stretch()
 
     def end_stretch(self) -> None:
-        """Stop, or plan the next stretch, from the counts after all of `blocks`."""
+        """Stop, or plan the next stretch, from the counts after all of `_blocks`."""
         self.steps += sum(block.repeats for block in self.blocks)
         self.finished = told_apart(self.T, self.S, self.K, self.delta)
         self._block = 0
@@ -259,5 +259,5 @@ class TrackAndStop:
         if self._plan is None or self.steps >= self._renewal:
             self._plan, self._renewal = plan(self.T, reading, self.steps, self.M), RENEWAL * self.steps
             self._listed = np.zeros(len(self._plan.lists), np.int64)
-        steps = max(1, self.steps // STRETCH)
-        return blocks(self._plan, self._listed, self.T, reading, steps, -(-steps // BLOCKS))
+        steps = max(1, self.steps // _STRETCH)
+        return _blocks(self._plan, self._listed, self.T, reading, steps, -(-steps // _BLOCKS))

@@ -15,10 +15,10 @@ from cascadebai_cli.logs.sheet import Sheet, clicks_of, fault_of_number, numbers
 # --- All rows of a file that are not usable, in one answer ----------------------------------------------------------
 
 
-MOST_SHOWN = 10
+_MOST_SHOWN = 10
 
 
-class Faults:
+class _Faults:
     """Collects what is wrong with the rows of a sheet; of each row, what is said first.
 
     Args:
@@ -56,11 +56,11 @@ class Faults:
         if not self._found:
             return
         name, end = self._sheet.name, f"; {remedy}" if remedy else ""
-        told = [(int(self._lines[row]), self._found[row]) for row in sorted(self._found)[:MOST_SHOWN]]
+        told = [(int(self._lines[row]), self._found[row]) for row in sorted(self._found)[:_MOST_SHOWN]]
         if len(self._found) == 1:
             raise ConfigError(f"{name}:{told[0][0]}: {told[0][1]}{end}")
         listed = ". ".join(f"Line {line}: {sentence}" for line, sentence in told)
-        more = f" (the first {MOST_SHOWN})" if len(self._found) > MOST_SHOWN else ""
+        more = f" (the first {_MOST_SHOWN})" if len(self._found) > _MOST_SHOWN else ""
         raise ConfigError(f"{name}: {len(self._found):,} rows are not usable{more}. {listed}{end}")
 
 
@@ -121,7 +121,7 @@ def _log(sheet: Sheet, remarks: list[str], layout: Layout) -> Log:
 
 
 def _wide(sheet: Sheet, remarks: list[str]) -> Log:
-    faults = Faults(sheet)
+    faults = _Faults(sheet)
     names = tuple(map(str, sheet.rows.columns))
     if len(set(names)) < len(names):
         raise ConfigError(f"{sheet.name}: two columns have the same name; give each item a name of its own")
@@ -132,7 +132,7 @@ def _wide(sheet: Sheet, remarks: list[str]) -> Log:
     return Log(sheet.name, names, values.sum().to_numpy(float), values.notna().sum().to_numpy(float), notes)
 
 
-def _marks(faults: Faults, column: str) -> "pd.Series[float]":
+def _marks(faults: _Faults, column: str) -> "pd.Series[float]":
     """1 for a click, 0 for none, NaN where the item was not shown."""
     texts = faults.texts(column)
     values = clicks_of(texts)
@@ -141,7 +141,7 @@ def _marks(faults: Faults, column: str) -> "pd.Series[float]":
 
 
 def _events(sheet: Sheet, layout: Layout) -> tuple[pd.DataFrame, list[str]]:
-    faults = Faults(sheet)
+    faults = _Faults(sheet)
     items, clicks = faults.texts(str(layout.items)), faults.texts(str(layout.clicks))
     value = clicks_of(clicks)
     faults.add(value.isna(), lambda row: f"{layout.clicks} {clicks[row]!r} is neither 0 nor 1")
@@ -150,7 +150,7 @@ def _events(sheet: Sheet, layout: Layout) -> tuple[pd.DataFrame, list[str]]:
 
 
 def _counts(sheet: Sheet, layout: Layout) -> tuple[pd.DataFrame, list[str]]:
-    faults = Faults(sheet)
+    faults = _Faults(sheet)
     table = pd.DataFrame({"name": faults.texts(str(layout.items))})
     notes = []
     for key, column in (("clicks", str(layout.clicks)), ("views", str(layout.views))):
@@ -163,18 +163,18 @@ def _counts(sheet: Sheet, layout: Layout) -> tuple[pd.DataFrame, list[str]]:
     return _with_position(faults, table, layout), notes
 
 
-def _add_number_faults(faults: Faults, column: str, texts: "pd.Series[str]", values: "pd.Series[float]") -> None:
+def _add_number_faults(faults: _Faults, column: str, texts: "pd.Series[str]", values: "pd.Series[float]") -> None:
     faults.add(~np.isfinite(values), lambda row: f"{column} {fault_of_number(texts[row])}")
     faults.add(values < 0, lambda row: f"{column} {texts[row]} must be 0 or larger; correct or remove the row")
 
 
-def _excess(faults: Faults, layout: Layout) -> Callable[[int], str]:
+def _excess(faults: _Faults, layout: Layout) -> Callable[[int], str]:
     clicks, views = faults.texts(str(layout.clicks)), faults.texts(str(layout.views))
     remedy = "correct the row or name the right columns"
     return lambda row: f"{layout.clicks} {clicks[row]} exceeds {layout.views} {views[row]}; {remedy}"
 
 
-def _with_position(faults: Faults, table: pd.DataFrame, layout: Layout) -> pd.DataFrame:
+def _with_position(faults: _Faults, table: pd.DataFrame, layout: Layout) -> pd.DataFrame:
     """The table with the positions, once all that is wrong with the file has been answered."""
     faults.add(table["name"] == "", lambda row: f"{layout.items} is empty; give the item a name")
     if layout.position is not None:
@@ -228,7 +228,7 @@ def _hints(sheet: Sheet, layout: Layout) -> list[str]:
     if layout.position is not None:
         return []
     others = [column for column in sheet.rows.columns if column not in layout.columns]
-    likely = [column for column in others if column.lower().strip("_ ") in POSITIONS]
+    likely = [column for column in others if column.lower().strip("_ ") in _POSITIONS]
     return [
         f"column {column} looks like a position: items shown higher are looked at more, and --position {column} "
         "corrects the rates for that"
@@ -236,5 +236,5 @@ def _hints(sheet: Sheet, layout: Layout) -> list[str]:
     ]
 
 
-POSITIONS = {"position", "pos", "rank", "slot", "place", "avg position", "avg. position", "average position"}
+_POSITIONS = {"position", "pos", "rank", "slot", "place", "avg position", "avg. position", "average position"}
 """Names of columns that hold where an item was shown."""

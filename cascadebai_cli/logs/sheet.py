@@ -19,20 +19,20 @@ from cascadebai_cli.errors import ConfigError
 # --- The text of a file of any origin: compressed or not, in the encodings that spreadsheets write ------------------
 
 
-STDIN = Path("-")
+_STDIN = Path("-")
 MOST_BYTES = 100 * 2**20
-GZIP, ZIP = b"\x1f\x8b", b"PK\x03\x04"
-UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+_GZIP, _ZIP = b"\x1f\x8b", b"PK\x03\x04"
+_UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 def shown(path: Path) -> str:
     """How messages call a file."""
-    return "stdin" if path == STDIN else str(path)
+    return "stdin" if path == _STDIN else str(path)
 
 
 def file_name(path: Path) -> str:
     """Name of a file without its folder."""
-    return "stdin" if path == STDIN else path.name
+    return "stdin" if path == _STDIN else path.name
 
 
 def text_of(path: Path) -> tuple[str, list[str]]:
@@ -51,13 +51,13 @@ def text_of(path: Path) -> tuple[str, list[str]]:
         raise ConfigError(f"{name} cannot be read ({reason}); name a CSV file") from None
     if len(content) > MOST_BYTES:
         raise ConfigError(f"{name} has more than {MOST_BYTES >> 20} MB; keep the columns needed, or sum its rows")
-    if content.startswith(ZIP):
+    if content.startswith(_ZIP):
         raise ConfigError(f"{name} is a spreadsheet or an archive; save the sheet as CSV")
     return _decoded(content, name)
 
 
 def _content(path: Path) -> bytes:
-    if path == STDIN:
+    if path == _STDIN:
         if sys.stdin is None:
             raise ConfigError("- is stdin, which is closed; name a CSV file")
         return _plain(sys.stdin.buffer)
@@ -70,14 +70,14 @@ def _content(path: Path) -> bytes:
 def _plain(file: BinaryIO) -> bytes:
     """What the file holds, not compressed, but one byte more than allowed at most."""
     content = file.read(MOST_BYTES + 1)
-    if not content.startswith(GZIP):
+    if not content.startswith(_GZIP):
         return content
     with gzip.open(io.BytesIO(content)) as packed:
         return packed.read(MOST_BYTES + 1)
 
 
 def _decoded(content: bytes, name: str) -> tuple[str, list[str]]:
-    encoding = "utf-16" if content.startswith(UTF_16) else "utf-8-sig"
+    encoding = "utf-16" if content.startswith(_UTF_16) else "utf-8-sig"
     try:
         return content.decode(encoding), []
     except UnicodeDecodeError:
@@ -91,12 +91,12 @@ def _decoded(content: bytes, name: str) -> tuple[str, list[str]]:
 # --- Numbers as spreadsheets write them -----------------------------------------------------------------------------
 
 
-GAPS = " \u00a0\u202f\u2009'’"
+_GAPS = " \u00a0\u202f\u2009'’"
 """Signs between thousands that stand for nothing else."""
-GROUPS = {sign: re.compile(rf"[-+]?[1-9]\d{{0,2}}(\{sign}\d{{3}})+$") for sign in ",."}
+_GROUPS = {sign: re.compile(rf"[-+]?[1-9]\d{{0,2}}(\{sign}\d{{3}})+$") for sign in ",."}
 """Numbers that have a comma, or a point, before every three digits."""
-YES = {"1", "1.0", "true", "yes", "y", "t"}
-NO = {"0", "0.0", "false", "no", "n", "f"}
+_YES = {"1", "1.0", "true", "yes", "y", "t"}
+_NO = {"0", "0.0", "false", "no", "n", "f"}
 
 
 def numbers_of(texts: "pd.Series[str]") -> tuple["pd.Series[float]", str | None]:
@@ -105,9 +105,9 @@ def numbers_of(texts: "pd.Series[str]") -> tuple["pd.Series[float]", str | None]
     A sign that stands before three digits in every number of the column that has it parts thousands; one that does
     not is the decimal sign. What is left is `float`'s.
     """
-    plain = texts.str.translate(dict.fromkeys(map(ord, GAPS)))
+    plain = texts.str.translate(dict.fromkeys(map(ord, _GAPS)))
     note = None
-    for sign, pattern in GROUPS.items():
+    for sign, pattern in _GROUPS.items():
         having = plain[plain.str.contains(sign, regex=False)]
         if having.empty:
             continue
@@ -132,24 +132,24 @@ def fault_of_number(text: str) -> str:
 def clicks_of(texts: "pd.Series[str]") -> "pd.Series[float]":
     """1 for a click, 0 for none, NaN for what is neither."""
     lower = texts.str.lower()
-    return pd.Series(np.select([lower.isin(YES), lower.isin(NO)], [1.0, 0.0], np.nan), index=texts.index)
+    return pd.Series(np.select([lower.isin(_YES), lower.isin(_NO)], [1.0, 0.0], np.nan), index=texts.index)
 
 
 # --- A text becomes rows of texts under a header; pandas splits them ------------------------------------------------
 
 
-SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
-NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "bar": "|", "space": " "}
-HEADER_LINES = 20
+_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+_NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "bar": "|", "space": " "}
+_HEADER_LINES = 20
 """Lines among which a header is looked for, below titles."""
-FEW: dict[str, Any] = {
+_FEW: dict[str, Any] = {
     "dtype": str,
     "keep_default_na": False,
     "na_filter": True,
     "index_col": False,
     "skipinitialspace": True,
 }
-MORE_VALUES = 50
+_MORE_VALUES = 50
 """So many values beyond the header a row may have and still be counted as one row that is wrong."""
 
 Lengths: TypeAlias = "pd.Series[int]"
@@ -186,11 +186,11 @@ def sheet_of(text: str, name: str, columns: Sequence[str], separator: str | None
     """
     if text.lstrip()[:1] in ("{", "[") and text.rstrip()[-1:] in ("}", "]"):
         raise ConfigError(f"{name} is JSON; give a CSV file")
-    lines = text.splitlines()[: HEADER_LINES + 1]
+    lines = text.splitlines()[: _HEADER_LINES + 1]
     first = 0
     if lines and lines[0].strip().strip('"').lower().startswith("sep=") and separator is None:
         separator, first = lines[0].strip().strip('"')[4:5] or "\t", 1
-    separator = NAMED.get(separator, separator) if separator is not None else None
+    separator = _NAMED.get(separator, separator) if separator is not None else None
     if separator is not None and (len(separator) != 1 or separator in '\r\n"'):
         raise ConfigError(f"--sep {separator!r} is not one character; give one such as ';', or tab")
     sep, line, header = _header(lines, first, columns, separator, name)
@@ -203,7 +203,7 @@ def _header(
     lines: Sequence[str], first: int, columns: Sequence[str], separator: str | None, name: str
 ) -> tuple[str, int, list[str]]:
     """Separator, number of the line, and names of the columns."""
-    candidates = [separator] if separator else list(SEPARATORS)
+    candidates = [separator] if separator else list(_SEPARATORS)
     for line in range(first, len(lines)):
         found = [(sep, line, _cells(lines[line], sep)) for sep in candidates if lines[line].strip()]
         fitting = [one for one in found if set(columns) <= set(one[2])]
@@ -221,7 +221,7 @@ def _header(
 
 def _cells(line: str, separator: str) -> list[str]:
     try:
-        frame = pd.read_csv(io.StringIO(line), sep=separator, header=None, **FEW)
+        frame = pd.read_csv(io.StringIO(line), sep=separator, header=None, **_FEW)
     except (pd.errors.ParserError, pd.errors.EmptyDataError):
         return []
     return [str(value).strip() for value in frame.iloc[0]]
@@ -242,7 +242,7 @@ def some(columns: Sequence[str], most: int = 8) -> str:
 def _rows(text: str, separator: str, line: int, header: Sequence[str], name: str) -> tuple[pd.DataFrame, Lengths]:
     """The rows below the header, without empty ones, and how many values those have that have too many."""
     width = len(header)
-    options = {"sep": separator, "header": None, "skiprows": line + 1, **FEW, "skip_blank_lines": False}
+    options = {"sep": separator, "header": None, "skiprows": line + 1, **_FEW, "skip_blank_lines": False}
     try:
         rows = _split(text, width, options)
     except pd.errors.EmptyDataError:
@@ -268,5 +268,5 @@ def _split(text: str, width: int, options: dict[str, Any]) -> pd.DataFrame:
         try:
             rows: pd.DataFrame = pd.read_csv(io.StringIO(text), names=range(width), **options)
         except (pd.errors.ParserWarning, pd.errors.ParserError):
-            rows = pd.read_csv(io.StringIO(text), names=range(width + MORE_VALUES), **options)
+            rows = pd.read_csv(io.StringIO(text), names=range(width + _MORE_VALUES), **options)
         return rows

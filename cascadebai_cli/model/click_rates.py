@@ -35,7 +35,7 @@ def read_text(path: Path) -> str:
 # --- Click rates from a comma-separated file with a header row ------------------------------------------------------
 
 
-Row = dict[str, str]
+_Row = dict[str, str]
 Value = TypeVar("Value")
 
 
@@ -81,7 +81,7 @@ def read_click_rates(file: ClickRateFile) -> tuple[tuple[str, ...], tuple[float,
     return tuple(items), tuple(items.values())
 
 
-def _read_items(file: ClickRateFile, read: Callable[[ClickRateFile, Row, str], Value]) -> dict[str, Value]:
+def _read_items(file: ClickRateFile, read: Callable[[ClickRateFile, _Row, str], Value]) -> dict[str, Value]:
     """What `read` makes of each row, by the name of the item."""
     lines: dict[str, int] = {}
     items: dict[str, Value] = {}
@@ -95,7 +95,7 @@ def _read_items(file: ClickRateFile, read: Callable[[ClickRateFile, Row, str], V
     return items
 
 
-def _first_rows(file: ClickRateFile) -> Iterator[tuple[int, Row]]:
+def _first_rows(file: ClickRateFile) -> Iterator[tuple[int, _Row]]:
     reader = csv.reader(io.StringIO(_read(file), newline=""), strict=True)
     try:
         header = _checked_header(file, next(reader, []))
@@ -143,13 +143,13 @@ def _some(columns: Sequence[str], most: int = 8) -> str:
     return shown + (f" and {len(columns) - most} more" if len(columns) > most else "")
 
 
-def _row(header: Sequence[str], values: Sequence[str], where: str) -> Row:
+def _row(header: Sequence[str], values: Sequence[str], where: str) -> _Row:
     if len(values) != len(header):
         raise ConfigError(f"{where}: {len(values)} values for {len(header)} columns; give one value a column")
     return {column: value.strip() for column, value in zip(header, values, strict=True)}
 
 
-def _name(file: ClickRateFile, row: Row, number: int, where: str) -> str:
+def _name(file: ClickRateFile, row: _Row, number: int, where: str) -> str:
     if file.item is None:
         return str(number)
     if not row[file.item]:
@@ -157,14 +157,14 @@ def _name(file: ClickRateFile, row: Row, number: int, where: str) -> str:
     return row[file.item]
 
 
-def _rate(file: ClickRateFile, row: Row, where: str) -> float:
+def _rate(file: ClickRateFile, row: _Row, where: str) -> float:
     if file.rate is not None:
         return _number(row, file.rate, where, lambda x: 0 <= x <= 1, "must lie between 0 and 1")
     clicks, views = _counts(file, row, where)
     return clicks / views
 
 
-def _counts(file: ClickRateFile, row: Row, where: str) -> tuple[float, float]:
+def _counts(file: ClickRateFile, row: _Row, where: str) -> tuple[float, float]:
     assert file.clicks is not None
     assert file.views is not None
     views = _number(row, file.views, where, lambda x: x > 0, "must be larger than 0")
@@ -177,7 +177,7 @@ def _counts(file: ClickRateFile, row: Row, where: str) -> tuple[float, float]:
     return clicks, views
 
 
-def _number(row: Row, column: str, where: str, allowed: Callable[[float], bool], rule: str) -> float:
+def _number(row: _Row, column: str, where: str, allowed: Callable[[float], bool], rule: str) -> float:
     text = row[column]
     if not text:
         raise ConfigError(f"{where}: {column} is empty; write a number")

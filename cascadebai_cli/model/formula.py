@@ -14,9 +14,9 @@ import numpy as np
 
 from cascadebai_cli.errors import ConfigError, suggest
 
-NAMES = ("K", "L")
+_NAMES = ("K", "L")
 """What a formula of a config may speak of."""
-LONGEST = 200
+_LONGEST = 200
 """Characters of a formula; a limit on its depth, too."""
 DEEPEST = 10
 """Powers and functions inside one another that are set as LaTeX."""
@@ -47,7 +47,7 @@ class Operation:
 
 @dataclass(frozen=True)
 class Call:
-    """A function of `FUNCTIONS` with its arguments."""
+    """A function of `_FUNCTIONS` with its arguments."""
 
     name: str
     arguments: tuple["Node", ...]
@@ -67,7 +67,7 @@ class Function:
     most: float = 1
 
 
-FUNCTIONS: Mapping[str, Function] = MappingProxyType(
+_FUNCTIONS: Mapping[str, Function] = MappingProxyType(
     {
         "sqrt": Function(math.sqrt, r"\sqrt{%s}"),
         "log": Function(lambda *x: _rounded(math.log(*x)), r"\log(%s)", most=2),
@@ -88,7 +88,7 @@ def _beta(rng: np.random.Generator, a: float, b: float) -> float:
     return rng.beta(a, b)
 
 
-DRAWS: Mapping[str, Function] = MappingProxyType(
+_DRAWS: Mapping[str, Function] = MappingProxyType(
     {
         "uniform": Function(_uniform, r"\mathrm{uniform}(%s)", fewest=2, most=2),
         "beta": Function(_beta, r"\mathrm{beta}(%s)", fewest=2, most=2),
@@ -126,7 +126,7 @@ def evaluate(formula: str | float, names: Mapping[str, float], rng: np.random.Ge
     return value
 
 
-def latex(formula: str | float, names: Collection[str] = NAMES) -> str:
+def latex(formula: str | float, names: Collection[str] = _NAMES) -> str:
     r"""A formula as LaTeX without the dollars: `1 - 1/K**2` becomes `1 - 1/K^{2}`.
 
     Raises:
@@ -138,15 +138,15 @@ def latex(formula: str | float, names: Collection[str] = NAMES) -> str:
     return text
 
 
-def parse(formula: str, names: Collection[str] = NAMES, draws: bool = False) -> Node:
+def parse(formula: str, names: Collection[str] = _NAMES, draws: bool = False) -> Node:
     """The formula behind a text, which may draw or not.
 
     Raises:
         ConfigError: if the text is too long, uses something other than `names`, or is no formula.
     """
-    functions = {**FUNCTIONS, **DRAWS} if draws else FUNCTIONS
-    if len(formula) > LONGEST:
-        raise ConfigError(f"{formula[:20]}... is longer than {LONGEST} characters; shorten the formula")
+    functions = {**_FUNCTIONS, **_DRAWS} if draws else _FUNCTIONS
+    if len(formula) > _LONGEST:
+        raise ConfigError(f"{formula[:20]}... is longer than {_LONGEST} characters; shorten the formula")
     try:
         return _read(ast.parse(formula.strip(), mode="eval").body, names, functions)
     except _UnknownError as error:
@@ -208,7 +208,7 @@ def _value(node: Node, names: Mapping[str, float], rng: np.random.Generator | No
             return _OPERATIONS[symbol](_value(left, names, rng), _value(right, names, rng))
         case Call(name, arguments):
             values = [_value(argument, names, rng) for argument in arguments]
-            return DRAWS[name].value(rng, *values) if name in DRAWS else FUNCTIONS[name].value(*values)
+            return _DRAWS[name].value(rng, *values) if name in _DRAWS else _FUNCTIONS[name].value(*values)
     return node
 
 
@@ -243,7 +243,7 @@ def _latex(node: Node) -> tuple[str, int]:
         case Operation(symbol, left, right):
             return _operation(symbol, left, right)
         case Call(name, arguments):
-            return FUNCTIONS[name].latex % ", ".join(_latex(argument)[0] for argument in arguments), _ATOM
+            return _FUNCTIONS[name].latex % ", ".join(_latex(argument)[0] for argument in arguments), _ATOM
     digits, _, exponent = f"{node:g}".partition("e")
     return (rf"{digits} \times 10^{{{int(exponent)}}}", _PRODUCT) if exponent else (digits, _ATOM)
 

@@ -153,7 +153,7 @@ def _numbers(values: object) -> FloatArray:
 # --- The Kullback-Leibler divergence of clicks, and what it says about two items ------------------------------------
 
 
-APART = 1e-9
+_APART = 1e-9
 """Least distance of a pooled mean from both weights; it changes `g` by `1e-18` of the larger term at most."""
 
 
@@ -173,11 +173,11 @@ def divergence(p: ArrayLike, q: ArrayLike) -> FloatArray:
 def evidence(n_a: FloatArray, w_a: FloatArray, n_b: FloatArray, w_b: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The least of `n_a d(w_a, x) + n_b d(w_b, x)`, which is at the pooled mean `x`, and `x`; 0 where a count is 0.
 
-    `x` keeps off the weights, where a divergence may be infinite, by `APART` of their difference.
+    `x` keeps off the weights, where a divergence may be infinite, by `_APART` of their difference.
     """
     total = n_a + n_b
     share = np.divide(n_a, total, out=np.full(np.shape(total), 0.5), where=total > 0)
-    x = w_b + np.clip(share, APART, 1 - APART) * (w_a - w_b)
+    x = w_b + np.clip(share, _APART, 1 - _APART) * (w_a - w_b)
     g = n_a * divergence(w_a, x) + n_b * divergence(w_b, x)
     return np.where((n_a > 0) & (n_b > 0), g, 0.0), x
 

@@ -162,7 +162,7 @@ class PlanFile(_Part):
 # --- The content of `plan.json`, whose keys `docs/plan.md` explains ---------------------------------------------------
 
 
-SCHEMA = 1
+_SCHEMA = 1
 """Raised when a key of `plan.json` changes its meaning or goes."""
 
 
@@ -170,7 +170,7 @@ def as_json(done: Plan) -> dict[str, Any]:
     """The content of `plan.json`; numbers that are not finite are null."""
     question, rates, test, answers = done.question, done.question.rates, done.test, done.answers
     content = PlanFile(
-        schema=SCHEMA,
+        schema=_SCHEMA,
         asked=asked_json(done),
         log=LogPart(
             items=question.L,

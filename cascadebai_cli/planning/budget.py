@@ -19,10 +19,10 @@ from cascadebai_cli.running.watch import Watch
 from cascadebai_cli.store.columns import TrialRow
 from cascadebai_cli.text.numbers import count, percent
 
-MOST_RUNS, FEWEST_RUNS = 400, 20
-HALVES = 8
+_MOST_RUNS, _FEWEST_RUNS = 400, 20
+_HALVES = 8
 """Budgets up to the one that is asked about, each half of the next."""
-FURTHER = 4
+_FURTHER = 4
 """Largest budget over what a sharp learner needs by the bounds, so that slower ones get there."""
 
 
@@ -159,12 +159,12 @@ def _good(question: Question) -> BoolArray:
 def _budgets(question: Question) -> tuple[int, ...]:
     """Budgets that double: some up to the one asked about, and from a look at each item on to more than is needed."""
     asked, sure = question.wanted.budget, question.wanted.sure
-    found = {asked >> half for half in range(HALVES)} if asked else set()
+    found = {asked >> half for half in range(_HALVES)} if asked else set()
     if sure is not None:
         efforts = question.planned.efforts
         finite = efforts[np.isfinite(efforts)]
         hard = float(np.quantile(finite, sure, method="inverted_cdf")) if len(finite) else math.inf
-        last = min(FURTHER * SHARP * hard, MOST_BUDGET)
+        last = min(_FURTHER * SHARP * hard, MOST_BUDGET)
         first = -(-question.L // question.M)
         anchor = asked or first
         found |= {anchor >> half for half in range(60) if anchor >> half >= first}
@@ -176,10 +176,10 @@ def _sizes(
     question: Question, keys: Sequence[str], budgets: Sequence[int], trials: int | None
 ) -> tuple[int, Mapping[str, tuple[int, ...]]]:
     """How many runs there are, and the budgets at which each learner is asked, so that all fit into the time."""
-    share = SECONDS / len(keys) / min(trials or FEWEST_RUNS, FEWEST_RUNS)
+    share = SECONDS / len(keys) / min(trials or _FEWEST_RUNS, _FEWEST_RUNS)
     lists = {key: _fitting(CANDIDATES[key], question, budgets, share) for key in keys}
     each = sum(_seconds(CANDIDATES[key], question, lists[key]) for key in keys)
-    return trials or int(np.clip(SECONDS / max(each, 1e-9), FEWEST_RUNS, MOST_RUNS)), lists
+    return trials or int(np.clip(SECONDS / max(each, 1e-9), _FEWEST_RUNS, _MOST_RUNS)), lists
 
 
 def _seconds(candidate: Candidate, question: Question, budgets: Sequence[int]) -> float:

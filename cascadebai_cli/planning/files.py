@@ -20,9 +20,9 @@ from cascadebai_cli.store.files import write_bytes, write_table
 __all__ = ["Backend", "Plan", "as_json", "plan", "refuse_other", "refuse_unwritable", "write_plan"]
 
 
-RESULTS = Path("results")
-PLAN, ITEMS = "plan.json", "items.csv"
-PAGE_VIEWS, BUDGETS = "page_views", "budgets"
+_RESULTS = Path("results")
+_PLAN, _ITEMS = "plan.json", "items.csv"
+_PAGE_VIEWS, _BUDGETS = "page_views", "budgets"
 """Names of the table and the picture of a test, and of those of a budget."""
 
 
@@ -32,7 +32,7 @@ def refuse_unwritable(out: Path | None = None) -> None:
     Raises:
         ConfigError: if not.
     """
-    place = out or RESULTS
+    place = out or _RESULTS
     try:
         parent = next(path for path in (place, *place.absolute().parents) if path.exists())
         with tempfile.TemporaryDirectory(dir=parent):
@@ -64,11 +64,11 @@ def write_plan(done: Plan, out: Path | None = None, watch: Watch = SILENT) -> Pa
     """
     from cascadebai_cli.planning.pictures import picture_of, table_of
 
-    directory, name = _place(done, out), BUDGETS if done.answers else PAGE_VIEWS
+    directory, name = _place(done, out), _BUDGETS if done.answers else _PAGE_VIEWS
     write_bytes(directory / f"{name}.png", picture_of(done, watch))
-    write_table(directory / ITEMS, pd.DataFrame(list(map(asdict, done.items))))
+    write_table(directory / _ITEMS, pd.DataFrame(list(map(asdict, done.items))))
     write_table(directory / f"{name}.csv", table_of(done))
-    write_bytes(directory / PLAN, (json.dumps(as_json(done), indent=2, ensure_ascii=False) + "\n").encode())
+    write_bytes(directory / _PLAN, (json.dumps(as_json(done), indent=2, ensure_ascii=False) + "\n").encode())
     return directory
 
 
@@ -84,8 +84,8 @@ def _place(asked: Plan, out: Path | None) -> Path:
 
 
 def _places(name: str) -> Iterator[Path]:
-    yield RESULTS / name
-    yield from (RESULTS / f"{name}_{number}" for number in count(2))
+    yield _RESULTS / name
+    yield from (_RESULTS / f"{name}_{number}" for number in count(2))
 
 
 def _takes(directory: Path, asked: dict[str, Any]) -> bool:
@@ -94,7 +94,7 @@ def _takes(directory: Path, asked: dict[str, Any]) -> bool:
     if not directory.is_dir():
         return False
     try:
-        return bool(json.loads((directory / PLAN).read_text(encoding="utf-8"))["asked"] == asked)
+        return bool(json.loads((directory / _PLAN).read_text(encoding="utf-8"))["asked"] == asked)
     except FileNotFoundError:
         return not any(directory.iterdir())
     except (OSError, ValueError, KeyError, TypeError):

@@ -49,7 +49,7 @@ def _most_looked_at(poorest: FloatArray) -> float:
 # --- How many page views a learner takes, from simulated runs and from how hard all possible truths are -------------
 
 
-LEVELS = (0.05, 0.5, 0.95)
+_LEVELS = (0.05, 0.5, 0.95)
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class PageViews:
 
 def quantiles(values: FloatArray) -> tuple[float, float, float]:
     """5, 50 and 95 %, each one of the values."""
-    low, median, high = np.quantile(values, LEVELS, method="inverted_cdf")
+    low, median, high = np.quantile(values, _LEVELS, method="inverted_cdf")
     return float(low), float(median), float(high)
 
 
@@ -132,9 +132,9 @@ def page_views(
 # --- How much a tolerance helps where the best items can hardly be told apart ---------------------------------------
 
 
-RELATIVE = (0.01, 0.02, 0.05, 0.1, 0.2)
+_RELATIVE = (0.01, 0.02, 0.05, 0.1, 0.2)
 """Tolerances that are compared, relative to the `K`-th largest expected rate."""
-BOUNDARY = 0.95
+_BOUNDARY = 0.95
 """Share of the truths for which a tolerance must do."""
 
 
@@ -161,7 +161,7 @@ class Tolerance:
 
     def ends_within(self, page_views: float, factor: float) -> bool:
         """Whether a learner that takes `factor` times the effort ends within so many page views, mostly."""
-        return bool(factor * np.quantile(self.efforts, BOUNDARY, method="inverted_cdf") <= page_views)
+        return bool(factor * np.quantile(self.efforts, _BOUNDARY, method="inverted_cdf") <= page_views)
 
 
 def tolerance(
@@ -176,7 +176,7 @@ def tolerance(
 
 def tolerances(truths: FloatArray, K: int, delta: float, w_K: float, *, M: int) -> tuple[Tolerance, ...]:
     """The tolerances of the table, the smallest first; `w_K` is the `K`-th largest expected rate."""
-    return tuple(tolerance(truths, K, delta, share * w_K, M=M, relative=share) for share in RELATIVE)
+    return tuple(tolerance(truths, K, delta, share * w_K, M=M, relative=share) for share in _RELATIVE)
 
 
 def best_of(choices: Sequence[Tolerance], page_views: float, factor: float) -> Tolerance:

@@ -10,7 +10,7 @@ from cascadebai_cli.options import MOST_TRIALS, SMALLEST_RISK, filled, option, r
 
 __all__ = ["MOST_BUDGET", "OPTIONS", "Layout", "Wanted", "read_options"]
 
-RISK, RISK_AT_BUDGET = 0.05, 0.001
+_RISK, _RISK_AT_BUDGET = 0.05, 0.001
 """`delta` if none is given; with a budget there is no use in stopping early, and erring."""
 MOST_BUDGET = 10**15
 """Page views that somebody may have."""
@@ -85,7 +85,7 @@ class Wanted:
     @property
     def risk(self) -> float:
         """`delta`."""
-        return self.delta if self.delta is not None else RISK_AT_BUDGET if self.at_budget else RISK
+        return self.delta if self.delta is not None else _RISK_AT_BUDGET if self.at_budget else _RISK
 
     @property
     def shown(self) -> int:

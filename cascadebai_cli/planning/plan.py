@@ -19,7 +19,7 @@ from cascadebai_cli.text.numbers import spread_in_words
 __all__ = ["Answers", "Backend", "Layout", "Plan", "Question", "Test", "Wanted", "plan"]
 
 
-SHOWN = 0.05
+_SHOWN = 0.05
 """Items whose chance to be among the best is as large are listed beside the best `K`."""
 
 
@@ -76,7 +76,7 @@ class Plan:
     def shown(self) -> tuple[Item, ...]:
         """The best `K` items, and those that may be among them."""
         K = self.question.K
-        return tuple(item for place, item in enumerate(self.items) if place < K or item.chance >= SHOWN)
+        return tuple(item for place, item in enumerate(self.items) if place < K or item.chance >= _SHOWN)
 
 
 def plan(

@@ -58,14 +58,14 @@ def _in_order(positions: "pd.Series[str]") -> list[str]:
 # --- What a log of clicks and views asks: which items there are, and how hard it is to tell the best ones -----------
 
 
-MOST_ITEMS = 20_000
-MOST_VIEWS = 1e11
+_MOST_ITEMS = 20_000
+_MOST_VIEWS = 1e11
 """Of an item; rates so well known would drown in rounding."""
-MOST_NEEDED = 1_000_000
+_MOST_NEEDED = 1_000_000
 """Page views that a test may take; a tolerance is chosen with which it mostly takes fewer."""
-DRAWS, FEWEST_DRAWS, NUMBERS = 400, 50, 1_000_000
+_DRAWS, _FEWEST_DRAWS, _NUMBERS = 400, 50, 1_000_000
 """Draws of all click probabilities: 400, but fewer than a million numbers, and 50 at least."""
-MOST_RATES = 64
+_MOST_RATES = 64
 """Different rates for which the sharp bound is worked out."""
 SHARP = 8.0
 """Page views of the sharpest learner over the effort, about."""
@@ -147,7 +147,7 @@ class Question:
         if (
             self.wanted.at_budget
             or self.planned.epsilon > 0
-            or len(np.unique(rates)) > MOST_RATES
+            or len(np.unique(rates)) > _MOST_RATES
             or ranked[K - 1] == ranked[K]
         ):
             return None
@@ -183,7 +183,7 @@ def question_of(
     read = log_of(file, layout) if isinstance(file, pd.DataFrame) else read_log(file, layout)
     log, seen = _checked(read, wanted)
     if guessed:
-        truths = first_draws(log.clicks, log.views, FEWEST_DRAWS)
+        truths = first_draws(log.clicks, log.views, _FEWEST_DRAWS)
         *_, planned = _tolerances(wanted, truths, truths.mean(axis=0))
         guessed(quantiles(SHARP * planned.efforts))
     return _question(log, seen, Path(log.name) if isinstance(file, pd.DataFrame) else file, wanted)
@@ -205,7 +205,7 @@ def _checked(log: Log, wanted: Wanted) -> tuple[Log, dict[str, float]]:
 
 
 def _question(log: Log, seen: Mapping[str, float], file: Path, wanted: Wanted) -> Question:
-    draws = int(np.clip(NUMBERS // len(log.names), FEWEST_DRAWS, DRAWS))
+    draws = int(np.clip(_NUMBERS // len(log.names), _FEWEST_DRAWS, _DRAWS))
     rates = rates_of(log.clicks, log.views, draws, wanted.seed)
     beliefs = rates.draw(np.random.default_rng([wanted.seed, len(log.names)]))
     truths = beliefs if wanted.truth == "posterior" else rates.expected[None, :]
@@ -215,16 +215,17 @@ def _question(log: Log, seen: Mapping[str, float], file: Path, wanted: Wanted) -
 
 def _refuse(log: Log, K: int) -> None:
     L = len(log.names)
-    if L > MOST_ITEMS:
+    if L > _MOST_ITEMS:
         raise ConfigError(
-            f"{log.name} has {count(L)} items, {count(MOST_ITEMS)} is the most; keep those that might be among the best"
+            f"{log.name} has {count(L)} items, {count(_MOST_ITEMS)} is the most; keep those that "
+            "might be among the best"
         )
     if L <= K:
         raise ConfigError(f"-K {K} is not less than the {L} items of the file; choose a smaller K")
-    if (log.views > MOST_VIEWS).any():
+    if (log.views > _MOST_VIEWS).any():
         i = int(log.views.argmax())
         raise ConfigError(
-            f"{log.name}: item {log.names[i]} has {log.views[i]:g} views, {MOST_VIEWS:g} is the most; divide all "
+            f"{log.name}: item {log.names[i]} has {log.views[i]:g} views, {_MOST_VIEWS:g} is the most; divide all "
             "clicks and views by one number"
         )
     if not log.clicks.any():
@@ -239,7 +240,7 @@ def _planned(wanted: Wanted, truths: FloatArray, exact: Tolerance, table: tuple[
         return _tolerance(wanted, truths, wanted.epsilon)
     if wanted.epsilon == 0 and np.isfinite(exact.efforts).all():
         return exact
-    return best_of((exact, *table) if wanted.epsilon is None else table, MOST_NEEDED, SHARP)
+    return best_of((exact, *table) if wanted.epsilon is None else table, _MOST_NEEDED, SHARP)
 
 
 def _tolerances(

@@ -19,16 +19,16 @@ from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 # tails.
 
 
-COMPONENTS = 6
-SMALLEST_COUNT = 0.05
+_COMPONENTS = 6
+_SMALLEST_COUNT = 0.05
 """Least `s m` and `s (1 - m)`, so that draws are no zeros and ones."""
-STRONGEST = 1000.0
+_STRONGEST = 1000.0
 """Largest strength of a law over the most views of an item."""
-BURN_IN, THIN = 300, 2
+_BURN_IN, _THIN = 300, 2
 """Sweeps before the first law, and between two."""
-STEPS = 5
+_STEPS = 5
 """Metropolis steps of each component in a sweep."""
-SCALES = (-7.0, 1.0)
+_SCALES = (-7.0, 1.0)
 """Logs of the smallest and the largest step, so that strong components move too."""
 
 
@@ -42,7 +42,7 @@ class Law:
 
     def weights(self, clicks: FloatArray, views: FloatArray) -> FloatArray:
         """Chance of each component given an item's counts, shape `(L, T)`."""
-        heights = log_likelihood(clicks[:, None], views[:, None], self.a, self.b)
+        heights = _log_likelihood(clicks[:, None], views[:, None], self.a, self.b)
         with np.errstate(divide="ignore"):
             heights += np.log(self.chances)
         chances = np.exp(heights - heights.max(axis=1, keepdims=True))
@@ -63,15 +63,15 @@ def laws(clicks: FloatArray, views: FloatArray, rng: np.random.Generator) -> Ite
         rng: where the draws come from.
     """
     base = _Base.of(clicks, views)
-    places = np.repeat([[base.middle], [base.first]], COMPONENTS, axis=1)
+    places = np.repeat([[base.middle], [base.first]], _COMPONENTS, axis=1)
     owner = np.zeros(len(clicks), dtype=np.int64)
     sweep = 0
     while True:
-        counts = np.bincount(owner, minlength=COMPONENTS)
+        counts = np.bincount(owner, minlength=_COMPONENTS)
         places = base.moved(places, owner, counts, rng)
-        law = Law(rng.dirichlet(1 / COMPONENTS + counts), *_counts(places))
+        law = Law(rng.dirichlet(1 / _COMPONENTS + counts), *_counts(places))
         owner = drawn(law.weights(clicks, views), rng)
-        if sweep >= BURN_IN and sweep % THIN == 0:
+        if sweep >= _BURN_IN and sweep % _THIN == 0:
             yield law
         sweep += 1
 
@@ -95,15 +95,15 @@ class _Base:
     @property
     def first(self) -> float:
         """Log of a strength that is possible with the middle mean."""
-        return float(np.log(max(self.typical, 2 * SMALLEST_COUNT * (2 + np.exp(abs(self.middle))))))
+        return float(np.log(max(self.typical, 2 * _SMALLEST_COUNT * (2 + np.exp(abs(self.middle))))))
 
     @classmethod
     def of(cls, clicks: FloatArray, views: FloatArray) -> "_Base":
-        pooled = pooled_rate(clicks, views)
+        pooled = _pooled_rate(clicks, views)
         odds = logit((clicks + pooled) / (views + 1))
         typical = float(np.median(views))
         return cls(
-            clicks, views, float(logit(pooled)), max(1.0, float(odds.std())), typical, float(STRONGEST * views.max())
+            clicks, views, float(logit(pooled)), max(1.0, float(odds.std())), typical, float(_STRONGEST * views.max())
         )
 
     def moved(self, places: FloatArray, owner: IntArray, counts: IntArray, rng: np.random.Generator) -> FloatArray:
@@ -111,22 +111,22 @@ class _Base:
         fresh = self._fresh(rng)
         places = np.where((counts == 0) & self._possible(*_counts(fresh)), fresh, places)
         height = self._height(places, owner)
-        for _ in range(STEPS):
-            scale = np.exp(rng.uniform(*SCALES, places.shape))
+        for _ in range(_STEPS):
+            scale = np.exp(rng.uniform(*_SCALES, places.shape))
             proposed = places + scale * rng.standard_normal(places.shape)
             new = self._height(proposed, owner)
-            taken = np.log(rng.random(COMPONENTS)) < new - height
+            taken = np.log(rng.random(_COMPONENTS)) < new - height
             places, height = np.where(taken, proposed, places), np.where(taken, new, height)
         return places
 
     def _fresh(self, rng: np.random.Generator) -> FloatArray:
         """Components as they are thought of beforehand, some of which may not be possible."""
-        share = rng.random(COMPONENTS)
-        middles = rng.normal(self.middle, self.spread, COMPONENTS)
+        share = rng.random(_COMPONENTS)
+        middles = rng.normal(self.middle, self.spread, _COMPONENTS)
         return np.stack([middles, np.log(self.typical) + logit(share)])
 
     def _possible(self, a: FloatArray, b: FloatArray) -> BoolArray:
-        return (np.minimum(a, b) >= SMALLEST_COUNT) & (a + b <= self.strongest)
+        return (np.minimum(a, b) >= _SMALLEST_COUNT) & (a + b <= self.strongest)
 
     def _height(self, places: FloatArray, owner: IntArray) -> FloatArray:
         """Log of the chance of each component and its items, shape `(T,)`."""
@@ -134,8 +134,8 @@ class _Base:
         middles, logs = places
         before = -0.5 * ((middles - self.middle) / self.spread) ** 2 + logs
         before -= 2 * np.log(np.exp(logs) + self.typical)
-        terms = log_likelihood(self.clicks, self.views, a[owner], b[owner])
-        return np.where(self._possible(a, b), before + np.bincount(owner, terms, COMPONENTS), -np.inf)
+        terms = _log_likelihood(self.clicks, self.views, a[owner], b[owner])
+        return np.where(self._possible(a, b), before + np.bincount(owner, terms, _COMPONENTS), -np.inf)
 
 
 def _counts(places: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -143,12 +143,12 @@ def _counts(places: FloatArray) -> tuple[FloatArray, FloatArray]:
     return strength * expit(places[0]), strength * expit(-places[0])
 
 
-def log_likelihood(clicks: FloatArray, views: FloatArray, a: FloatArray | float, b: FloatArray | float) -> FloatArray:
+def _log_likelihood(clicks: FloatArray, views: FloatArray, a: FloatArray | float, b: FloatArray | float) -> FloatArray:
     """Log of the chance of the counts, but for binomial coefficients."""
     return np.asarray(betaln(clicks + a, views - clicks + b) - betaln(a, b))
 
 
-def pooled_rate(clicks: FloatArray, views: FloatArray) -> float:
+def _pooled_rate(clicks: FloatArray, views: FloatArray) -> float:
     """The rate of all items together, never 0 or 1."""
     return float((clicks.sum() + 0.5) / (views.sum() + 1))
 
@@ -159,9 +159,9 @@ def pooled_rate(clicks: FloatArray, views: FloatArray) -> float:
 # possible (`mixture`). The single beta law of the largest likelihood says in two numbers how much the items differ.
 
 
-SAMPLE = 1000
+_SAMPLE = 1000
 """Items from which laws are estimated, where there are more."""
-NUMBERS = 5_000_000
+_NUMBERS = 5_000_000
 """Most numbers that are drawn for intervals, and for the test that all rates are equal."""
 TABLES = 9_999
 """Most tables that are drawn for that test."""
@@ -212,7 +212,7 @@ class Rates:
 
     def interval(self, level: float = 0.9) -> FloatArray:
         """Equal-tailed interval of each item, from draws, shape `(2, L)`."""
-        each = int(np.clip(NUMBERS // self.a.size, 1, 10))
+        each = int(np.clip(_NUMBERS // self.a.size, 1, 10))
         drawn = np.random.default_rng(0).beta(self.a, self.b, (each, *self.a.shape)).reshape(-1, len(self.clicks))
         return np.asarray(np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0))
 
@@ -223,7 +223,7 @@ def first_draws(clicks: ArrayLike, views: ArrayLike, draws: int) -> FloatArray:
     rng = np.random.default_rng(len(c))
     seen = _sample(n, rng)
     mean, strength = _likeliest(c[seen], n[seen])
-    s = min(strength, STRONGEST * float(n.max()))
+    s = min(strength, _STRONGEST * float(n.max()))
     return rng.beta(c + s * mean, n - c + s * (1 - mean), (draws, len(c)))
 
 
@@ -252,7 +252,7 @@ def rates_of(clicks: ArrayLike, views: ArrayLike, draws: int = 400, seed: int = 
 def _sample(views: FloatArray, rng: np.random.Generator) -> IntArray:
     """Items from which laws are estimated."""
     seen = np.flatnonzero(views > 0)
-    return np.sort(rng.choice(seen, SAMPLE, replace=False)) if len(seen) > SAMPLE else seen
+    return np.sort(rng.choice(seen, _SAMPLE, replace=False)) if len(seen) > _SAMPLE else seen
 
 
 def homogeneity(clicks: FloatArray, views: FloatArray) -> Homogeneity:
@@ -281,7 +281,7 @@ def _chance(clicks: FloatArray, views: FloatArray) -> float:
         return 1.0
     rng = np.random.default_rng(len(views))
     pooled, seen = clicks.sum() / views.sum(), _chi_square(clicks, views) * (1 - 1e-9)
-    tables, rows = min(TABLES, NUMBERS // len(views)), -(-AT_ONCE // len(views))
+    tables, rows = min(TABLES, _NUMBERS // len(views)), -(-AT_ONCE // len(views))
     sizes = [min(rows, tables - start) for start in range(0, tables, rows)]
     drawn = (rng.binomial(views.astype(np.int64), pooled, (size, len(views))).astype(np.float64) for size in sizes)
     return float((1 + sum(int((_chi_square(table, views) >= seen).sum()) for table in drawn)) / (tables + 1))
@@ -290,15 +290,15 @@ def _chance(clicks: FloatArray, views: FloatArray) -> float:
 def _likeliest(clicks: FloatArray, views: FloatArray) -> tuple[float, float]:
     """Mean and strength of the likeliest beta law; the strength is infinite if none is strong enough."""
     pairs, items = np.unique(np.stack([clicks, views]), axis=1, return_counts=True)
-    middle = logit(pooled_rate(clicks, views))
-    low, high = np.log(2 * SMALLEST_COUNT), np.log(STRONGEST * views.max())
+    middle = logit(_pooled_rate(clicks, views))
+    low, high = np.log(2 * _SMALLEST_COUNT), np.log(_STRONGEST * views.max())
 
     def lack(place: FloatArray) -> float:
         mean, strength = expit(place[0]), np.exp(place[1])
         a, b = strength * mean, strength * (1 - mean)
-        if min(a, b) < SMALLEST_COUNT:
+        if min(a, b) < _SMALLEST_COUNT:
             return 1e300
-        return -float(items @ log_likelihood(pairs[0], pairs[1], a, b))
+        return -float(items @ _log_likelihood(pairs[0], pairs[1], a, b))
 
     starts = [np.array([middle, log]) for log in np.linspace(low, high, 15)]
     found = minimize(
@@ -319,8 +319,8 @@ def _likeliest(clicks: FloatArray, views: FloatArray) -> tuple[float, float]:
 # 3.3).
 
 
-ITERATIONS, SETTLED = 5000, 1e-9
-START = 200
+_ITERATIONS, _SETTLED = 5000, 1e-9
+_START = 200
 """Iterations for small rates, where the model is a product of Poisson means, before those for any rates."""
 
 
@@ -377,14 +377,14 @@ def examination(shown: Shown) -> tuple[FloatArray, FloatArray]:
     theta, w = _for_small_rates(shown)
     views_at, views_of = shown.by_position(shown.views), np.maximum(shown.by_item(shown.views), 1e-300)
     missed = shown.views - shown.clicks
-    for _ in range(ITERATIONS):
+    for _ in range(_ITERATIONS):
         t, a = theta[shown.position], w[shown.item]
         per_miss = missed / np.maximum(1 - t * a, 1e-300)
         looked = shown.by_position(shown.clicks + per_miss * t * (1 - a)) / np.maximum(views_at, 1e-300)
         liked = shown.by_item(shown.clicks + per_miss * a * (1 - t)) / views_of
         moved = max(np.abs(looked - theta).max(), np.abs(liked - w).max())
         theta, w = looked, liked
-        if moved < SETTLED:
+        if moved < _SETTLED:
             break
     top = theta.max()
     return theta / top, np.minimum(w * top, 1)
@@ -394,7 +394,7 @@ def _for_small_rates(shown: Shown) -> tuple[FloatArray, FloatArray]:
     """The two, from clicks that are Poisson with mean `views theta w`; a good start."""
     theta, clicks_at = np.ones(int(shown.position.max()) + 1), shown.by_position(shown.clicks)
     clicks_of = shown.by_item(shown.clicks)
-    for _ in range(START):
+    for _ in range(_START):
         w = clicks_of / np.maximum(shown.by_item(shown.views * theta[shown.position]), 1e-300)
         theta = clicks_at / np.maximum(shown.by_position(shown.views * w[shown.item]), 1e-300)
         theta /= theta.max()

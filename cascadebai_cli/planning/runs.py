@@ -22,9 +22,9 @@ from cascadebai_cli.study.cells import Cell
 
 SECONDS = 36.0
 """Processor time of all runs, by the estimates below, which were measured; with start and end 30 s on two cores."""
-SKIPPED, SKIPPED_ITEMS = 0.5, 1250
+_SKIPPED, _SKIPPED_ITEMS = 0.5, 1250
 """Seconds of a run that is skipped through to its end, and the items that take as long again."""
-RARE, MOST_CROWDED = 0.02, 8.0
+_RARE, _MOST_CROWDED = 0.02, 8.0
 """Click probability below which the items near the boundary change all the time, and how much slower that makes."""
 
 
@@ -47,7 +47,7 @@ class Pace:
     def seconds(self, page_views: float, L: int) -> float:
         """Of one run."""
         found = self.start + self.item * L + (self.step + self.step_item * L) * page_views
-        return min(found, SKIPPED * (1 + L / SKIPPED_ITEMS)) if self.skips else found
+        return min(found, _SKIPPED * (1 + L / _SKIPPED_ITEMS)) if self.skips else found
 
     def within(self, seconds: float, L: int) -> int:
         """Page views of a run that takes so many seconds, 1 at least."""
@@ -80,7 +80,7 @@ class Candidate:
 
     def paced(self, w_K: float) -> Pace:
         """The pace where `w(K)` is about so large: rare clicks let items at the boundary change places for long."""
-        crowded = float(np.clip(RARE / max(w_K, 1e-300), 1, MOST_CROWDED)) if self.by_steps else 1.0
+        crowded = float(np.clip(_RARE / max(w_K, 1e-300), 1, _MOST_CROWDED)) if self.by_steps else 1.0
         return replace(self.pace, step=crowded * self.pace.step, step_item=crowded * self.pace.step_item)
 
     def seconds(self, budgets: Sequence[int], efforts: FloatArray, L: int, w_K: float) -> float:
@@ -111,8 +111,8 @@ CANDIDATES: Mapping[str, Candidate] = {
     "uniform": Candidate("uniform", LearnerSpec("uniform"), Pace(1e-3, 2e-7, 6e-8)),
 }
 """What `--learner` takes -> learner: those that stop by themselves, the sharpest first, and those for a budget."""
-DEFAULT = ("kl-lucb++", "cascadebai-kl")
-DEFAULT_AT_BUDGET = (*DEFAULT, "sar", "uniform")
+_DEFAULT = ("kl-lucb++", "cascadebai-kl")
+_DEFAULT_AT_BUDGET = (*_DEFAULT, "sar", "uniform")
 
 
 def chosen(keys: Sequence[str], *, at_budget: bool) -> tuple[str, ...]:
@@ -126,7 +126,7 @@ def chosen(keys: Sequence[str], *, at_budget: bool) -> tuple[str, ...]:
             raise ConfigError(f"--learner {key} is not known; {suggest(key, CANDIDATES)}")
         if CANDIDATES[key].factor is None and not at_budget:
             raise ConfigError(f"--learner {key} does not stop by itself; give the page views with --budget")
-    return tuple(dict.fromkeys(keys)) or (DEFAULT_AT_BUDGET if at_budget else DEFAULT)
+    return tuple(dict.fromkeys(keys)) or (_DEFAULT_AT_BUDGET if at_budget else _DEFAULT)
 
 
 # --- ----------------------------------------------------------------------------------------------------------------
@@ -136,7 +136,7 @@ def chosen(keys: Sequence[str], *, at_budget: bool) -> tuple[str, ...]:
 
 Runs = list[list[TrialRow]]
 """The runs of each cell."""
-TIE = 1e-12
+_TIE = 1e-12
 """Tolerance of a run without one whose truth is tied: it does not end, but it can be run."""
 
 
@@ -152,7 +152,7 @@ def cell_of(
     """A learner on a truth, given up after `cap` page views or asked after `budget` of them."""
     epsilon = question.planned.epsilon
     if not np.isfinite(question.planned.efforts[truth]):
-        epsilon = max(epsilon, TIE)
+        epsilon = max(epsilon, _TIE)
     return Cell(
         study="plan",
         instance=question.file.stem,
@@ -200,8 +200,8 @@ def run_cells(
 # A test with a guarantee: runs until the learner stops, how many, and after how many page views they are given up.
 
 
-MOST_TRIALS, FEWEST_TRIALS = 40, 4
-SKIPPED_STEPS = 10**10
+_MOST_TRIALS, _FEWEST_TRIALS = 40, 4
+_SKIPPED_STEPS = 10**10
 """Page views after which a run is given up that is skipped through."""
 
 
@@ -279,12 +279,12 @@ def _size(candidate: Candidate, question: Question, seconds: float, trials: int 
     assert candidate.factor is not None
     if candidate.by_steps:
         pace = candidate.paced(question.w_K)
-        cap = pace.within(seconds / FEWEST_TRIALS, L)
+        cap = pace.within(seconds / _FEWEST_TRIALS, L)
         each = pace.seconds(float(np.minimum(candidate.factor * efforts, cap).mean()), L)
     else:
-        cap = SKIPPED_STEPS
+        cap = _SKIPPED_STEPS
         each = 0.03 + 4e-4 * L + 0.5 * (question.planned.epsilon == 0)
-    return trials or int(np.clip(seconds / each, FEWEST_TRIALS, MOST_TRIALS)), cap
+    return trials or int(np.clip(seconds / each, _FEWEST_TRIALS, _MOST_TRIALS)), cap
 
 
 def _simulated(question: Question, key: str, runs: Sequence[tuple[int, TrialRow]], cap: int) -> Simulated:

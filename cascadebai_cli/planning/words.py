@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # --- What a budget of page views leads to, in words -----------------------------------------------------------------
 
 
-def answers_in_words(done: "Plan", answers: "Answers") -> str:
+def _answers_in_words(done: "Plan", answers: "Answers") -> str:
     """How sure learners are at the budget, what it takes to be as sure as wanted, and what was left out."""
     wanted, parts = done.question.wanted, []
     if wanted.budget is not None:
@@ -89,7 +89,7 @@ def _spread(one: "Asked", needed: Sequence[float] | None, unit: float, text: Cal
 def _budgets_left_out(done: "Plan", answers: "Answers") -> str:
     question = done.question
     runs = max((point.n for one in answers.learners for point in one.curve), default=0)
-    told = [f"simulated runs: {count(runs)} of each learner, {truths_in_words(question)}"]
+    told = [f"simulated runs: {count(runs)} of each learner, {_truths_in_words(question)}"]
     short = [one for one in answers.learners if one.budget and one.then is None]
     if runs * (1 - (question.wanted.sure or 0)) < 1:
         told += ["so few do not tell such a chance from certainty, the interval does"]
@@ -99,7 +99,7 @@ def _budgets_left_out(done: "Plan", answers: "Answers") -> str:
     return "; ".join(told) + "\n"
 
 
-def truths_in_words(question: "Question") -> str:
+def _truths_in_words(question: "Question") -> str:
     """Where the rates of the runs come from."""
     many = len(question.truths)
     if question.wanted.at_budget and many > 1:
@@ -121,9 +121,9 @@ def _known(one: "Asked") -> str:
 # --- A plan in words ------------------------------------------------------------------------------------------------
 
 
-MOST_SHOWN = 30
+_MOST_SHOWN = 30
 """Items that are listed; `items.csv` has all."""
-LEAST = 0.001
+_LEAST = 0.001
 """Smallest chance that is told; how much smaller one is, a few thousand drawn tables do not tell."""
 
 
@@ -140,7 +140,7 @@ def question_in_words(question: "Question") -> str:
         f"rates: mean {rates.mean:.4g}, which counts as {strength} more views of each item (beta-binomial, maximum "
         "likelihood)",
         f"are all rates equal? chi-square {number(test.chi_square)} at {count(test.degrees)} degrees of freedom, "
-        + (f"p = {test.p_value:.2g}" if test.p_value >= LEAST else f"p < {LEAST:g}"),
+        + (f"p = {test.p_value:.2g}" if test.p_value >= _LEAST else f"p < {_LEAST:g}"),
         f"chance that what the log ranks first, K = {question.K}, is right already: {percent(question.own_right)}",
         _wanted_in_words(question),
         f"by the bounds a test takes some {spread_in_words(*question.guess)} page views",
@@ -171,7 +171,7 @@ def _page_in_words(question: "Question") -> str:
 
 def plan_in_words(done: "Plan") -> str:
     """What the runs say."""
-    parts = [answers_in_words(done, done.answers)] if done.answers else []
+    parts = [_answers_in_words(done, done.answers)] if done.answers else []
     parts += _test_in_words(done, done.test) if done.test else []
     return "\n".join([*parts, "the items that may be among the best:", str(_items(done))])
 
@@ -210,7 +210,7 @@ def _left_out(done: "Plan", test: "Test") -> str:
         for one in test.learners
         if one.views.capped
     ]
-    return f"simulated runs: {runs}, {truths_in_words(done.question)}" + "".join(f"; {text}" for text in capped)
+    return f"simulated runs: {runs}, {_truths_in_words(done.question)}" + "".join(f"; {text}" for text in capped)
 
 
 def _tolerances(done: "Plan", test: "Test") -> Table:
@@ -254,7 +254,7 @@ def _items(done: "Plan") -> Table:
             percent(item.chance),
             NO_NUMBER if item.found_in is None else f"{item.found_in} of {named}",
         ]
-        for item in done.shown[:MOST_SHOWN]
+        for item in done.shown[:_MOST_SHOWN]
     ]
     header = ["item", "clicks", "views", "rate", "5 to 95 %", f"among the best {done.question.K}", "found in runs"]
     return table_of(header, rows)

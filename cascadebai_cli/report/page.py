@@ -35,7 +35,7 @@ class PageTable(Table):
     @property
     def link(self) -> str:
         """The file as a link that needs no network."""
-        return data_uri(self.csv.encode(), "text/csv")
+        return _data_uri(self.csv.encode(), "text/csv")
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Picture:
     @property
     def source(self) -> str:
         """The figure as the source of an image."""
-        return data_uri(self.svg, "image/svg+xml")
+        return _data_uri(self.svg, "image/svg+xml")
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Section:
         return "study-" + re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-")
 
 
-def data_uri(content: bytes, media: str) -> str:
+def _data_uri(content: bytes, media: str) -> str:
     """`content` as an address that holds it."""
     return f"data:{media};base64,{base64.b64encode(content).decode()}"
 

@@ -38,7 +38,7 @@ def hardness(cell: Cell) -> float:
 
 LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 """Where a container says how much of the machine it may have."""
-GB = 10**9
+_GB = 10**9
 
 
 def refuse_too_large(cells: Sequence[Cell], missing: Sequence[IntArray], workers: int) -> None:
@@ -88,13 +88,13 @@ def _read(path: Path) -> str:
 
 
 def _gb(value: int) -> str:
-    return f"{value / GB:.1f} GB"
+    return f"{value / _GB:.1f} GB"
 
 
 # --- Cutting a sweep into tasks: about a second of work each, or as many trials as run well side by side ------------
 
 
-Place = tuple[int, int]
+_Place = tuple[int, int]
 """Position of a cell, and number of a trial."""
 
 TASK_SECONDS = 1.0
@@ -128,7 +128,7 @@ class BlockQueue:
         self.left = sum(len(missing[index]) for index in self._open)
         self._next = 0
         self._pace: dict[tuple[str, str], float] = {}
-        self._begun: dict[Place, Begun] = {}
+        self._begun: dict[_Place, Begun] = {}
         self._side_by_side = _dealt(cells, missing, together, workers, {})
 
     def learn(self, result: BlockResult) -> None:
@@ -188,7 +188,7 @@ def _dealt(
     missing: Sequence[IntArray],
     together: Sequence[int],
     workers: int,
-    begun: Mapping[Place, Begun],
+    begun: Mapping[_Place, Begun],
 ) -> Iterator[list[Block]]:
     """Tasks of as many trials as their engine runs best side by side, dealt out evenly to the workers.
 
@@ -209,16 +209,16 @@ def _dealt(
                     yield [_block_of(cells, list(mine), begun) for _, mine in groupby(places, key=lambda pair: pair[0])]
 
 
-def _paths(cells: Sequence[Cell], missing: Sequence[IntArray], group: Sequence[int]) -> list[list[Place]]:
+def _paths(cells: Sequence[Cell], missing: Sequence[IntArray], group: Sequence[int]) -> list[list[_Place]]:
     """The trials of a group of cells, those together that are asked at several budgets of the same run."""
-    paths: dict[tuple[str, int], list[Place]] = {}
+    paths: dict[tuple[str, int], list[_Place]] = {}
     for index in group:
         for trial in missing[index].tolist():
             paths.setdefault((cells[index].path_id, trial), []).append((index, trial))
     return list(paths.values())
 
 
-def _block_of(cells: Sequence[Cell], places: Sequence[Place], begun: Mapping[Place, Begun]) -> Block:
+def _block_of(cells: Sequence[Cell], places: Sequence[_Place], begun: Mapping[_Place, Begun]) -> Block:
     """Trials of one cell."""
     block = _block(cells, places[0][0], [trial for _, trial in places])
     return block._replace(begun=tuple(begun[place] for place in places if place in begun))

@@ -8,7 +8,7 @@ from typing import Any
 
 from cascadebai_cli.errors import CascadeError, ConfigError
 
-CONNECT_SECONDS = 10
+_CONNECT_SECONDS = 10
 _LOOK_SECONDS = 5.0
 """How often somebody looks whether the cluster is still there while no task ends."""
 _AHEAD = 2
@@ -35,14 +35,14 @@ def connected(address: str) -> Iterator[Any]:
         )
     _hush()
     try:
-        client = make.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+        client = make.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
     except (OSError, TimeoutError, ValueError, TypeError) as error:
         raise CascadeError(
             f"no dask scheduler answers at {address} ({type(error).__name__}); start one with: dask scheduler"
         ) from error
     with client:
         try:
-            client.wait_for_workers(1, timeout=CONNECT_SECONDS)
+            client.wait_for_workers(1, timeout=_CONNECT_SECONDS)
         except TimeoutError as error:
             raise CascadeError(
                 f"the scheduler {address} has no worker; start some with: dask worker {address}"

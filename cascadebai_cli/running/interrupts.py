@@ -64,13 +64,13 @@ def _in_main_thread() -> bool:
 
 
 _PLACES = ("/dev/shm", tempfile.gettempdir())
-NAMES = ("sem.loky-{}-*", "joblib_memmapping_folder_{}_*")
+_NAMES = ("sem.loky-{}-*", "joblib_memmapping_folder_{}_*")
 
 
 def remove_leftovers(process: int) -> None:
     """Remove the semaphores and folders of a process that is gone, and nobody else's."""
     for place in {*_PLACES, os.environ.get("JOBLIB_TEMP_FOLDER", _PLACES[0])}:
-        for name in NAMES:
+        for name in _NAMES:
             for path in Path(place).glob(name.format(process)):
                 with suppress(OSError):
                     _remove(path)

@@ -76,7 +76,7 @@ def shard_of(text: str) -> Shard:
 # --- A study and its directory: what is there, what is missing, and running that under one lock ---------------------
 
 
-STAYS = ("start", "parts", "rows_sha256", "tables")
+_STAYS = ("start", "parts", "rows_sha256", "tables")
 """Keys of the manifest that a sweep that goes on leaves as they are until it writes the tables anew."""
 
 
@@ -274,5 +274,5 @@ def _continued(new: Manifest, old: Manifest | None, grows: bool) -> Manifest:
     """
     if old is None:
         return new
-    kept = STAYS if grows else (*STAYS, *MAKERS)
+    kept = _STAYS if grows else (*_STAYS, *MAKERS)
     return new.model_copy(update={key: getattr(old, key) for key in kept})

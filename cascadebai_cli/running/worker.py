@@ -81,7 +81,7 @@ def _folder() -> str | None:
         return None
 
 
-def said(error: BaseException) -> str:
+def _said(error: BaseException) -> str:
     """An error in one line, whatever its text is."""
     name = type(error).__name__
     try:
@@ -210,7 +210,7 @@ def _hash_of_package() -> str:
     return sha256(repr(files).encode()).hexdigest()
 
 
-PACKAGE = _hash_of_package()
+_PACKAGE = _hash_of_package()
 """Hash of the sources of this package, as they were when this process began to work."""
 
 
@@ -227,7 +227,7 @@ class Code:
     own: Mapping[str, str]
     live: Mapping[str, type]
     version: str = __version__
-    package: str = PACKAGE
+    package: str = _PACKAGE
 
 
 def code_of(cells: Sequence[Cell]) -> Code:
@@ -242,7 +242,7 @@ def run_checked(code: Code, settings: Settings, blocks: list[Block]) -> list[Blo
     Raises:
         CascadeError: if it has not.
     """
-    if code.package != PACKAGE:
+    if code.package != _PACKAGE:
         raise CascadeError(
             f"a worker holds other sources of cascadebai (version {__version__}) than the sweep "
             f"(version {code.version}); install the same cascadebai on all machines and restart the workers"
@@ -349,7 +349,7 @@ def _run_block(settings: Settings, block: Block, ready: _Ready | None = None) ->
         except (NotRepeatable, KeyboardInterrupt):
             raise
         except BaseException as error:  # of a learner of one's own, such as SystemExit
-            result.failed.append(Failed(trial, said(error), traceback.format_exc()))
+            result.failed.append(Failed(trial, _said(error), traceback.format_exc()))
             if settings.fail_fast:
                 break
     return result

@@ -79,7 +79,7 @@ def relative_half_width(values: NDArray[Any], level: float = 0.95) -> float:
 # that is a little too narrow; the stages are few, so that this is little.
 
 
-SMALLEST_STAGE, LARGEST_STAGE = 1.25, 4
+_SMALLEST_STAGE, _LARGEST_STAGE = 1.25, 4
 """How many times as many trials the next stage has."""
 
 Limits = Mapping[str, int]
@@ -114,7 +114,7 @@ def wanted(trials: int | Enough, rows: NDArray[Any]) -> int:
         more = max(_needed(trials, there), default=0.0)
         if more <= stage:
             break
-        stage = ceil(min(max(more, SMALLEST_STAGE * stage), LARGEST_STAGE * stage))
+        stage = ceil(min(max(more, _SMALLEST_STAGE * stage), _LARGEST_STAGE * stage))
     return min(stage, trials.at_most)
 
 

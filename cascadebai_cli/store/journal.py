@@ -25,7 +25,7 @@ from cascadebai_cli.store.columns import CODES, IN_PLACE, JOURNAL, LATER, TrialR
 from cascadebai_cli.store.files import open_to_write, reading, replace_file, writing_to
 from cascadebai_cli.version import __version__
 
-SYNC_SECONDS = 1.0
+_SYNC_SECONDS = 1.0
 """What the system has taken survives a killed process at once, a power cut after this time."""
 
 ROW = np.dtype([("cell", np.int32), *((name, code.dtype) for name, code in CODES.items())])
@@ -264,7 +264,7 @@ class Journal:
                 raise
         self.size += len(data)
         self._rows.append(np.fromiter(map(self._reader.packed, rows), dtype=ROW))
-        if time.monotonic() - self._synced > SYNC_SECONDS:
+        if time.monotonic() - self._synced > _SYNC_SECONDS:
             self.sync()
 
     def _write(self, data: bytes) -> None:

@@ -16,12 +16,12 @@ from cascadebai_cli.store.manifest import Earlier
 # --- One writer where the file system has no locks: a file that says which process writes ---------------------------
 
 
-def this_process() -> str:
+def _this_process() -> str:
     """Machine and number of this process, as a file holds them."""
     return f"{platform.node()} {os.getpid()}"
 
 
-def gone(text: str) -> int | None:
+def _gone(text: str) -> int | None:
     """The number of the process that a text names, if it was one of this machine and is gone."""
     host, _, process = text.rpartition(" ")
     if host != platform.node() or not process.isdecimal() or _alive(int(process)):
@@ -30,13 +30,13 @@ def gone(text: str) -> int | None:
 
 
 @contextmanager
-def owning(directory: Path) -> Iterator[None]:
+def _owning(directory: Path) -> Iterator[None]:
     """Own the directory; what a process of this machine that is gone has left is taken over.
 
     Raises:
         CascadeError: if another process owns it, or it cannot be written to.
     """
-    path, mine = directory / OWNER, this_process()
+    path, mine = directory / OWNER, _this_process()
     if _left(path):
         path.unlink(missing_ok=True)
     try:
@@ -54,7 +54,7 @@ def owning(directory: Path) -> Iterator[None]:
 
 def _left(path: Path) -> bool:
     """Whether the owner was a process of this machine, which is gone."""
-    return gone(_owner(path)) is not None
+    return _gone(_owner(path)) is not None
 
 
 def _owner(path: Path) -> str:
@@ -88,7 +88,7 @@ def _taken(path: Path) -> CascadeError:
 # --- One writer for a result directory, who knows whether it still is the one that it holds -------------------------
 
 
-NO_LOCKS = (EINVAL, ENOLCK, ENOSYS, EOPNOTSUPP)
+_NO_LOCKS = (EINVAL, ENOLCK, ENOSYS, EOPNOTSUPP)
 """Errors of a file system that has no locks."""
 
 
@@ -139,9 +139,9 @@ def only_writer(directory: Path) -> Iterator[Held]:
     with writing_to(directory):
         handle = open_to_write(directory / LOCK)
     try:
-        with owning(directory) if not _locked(handle, directory) else nullcontext():
+        with _owning(directory) if not _locked(handle, directory) else nullcontext():
             with reading(directory / LOCK) as file:
-                predecessor = gone(file.read(1000).decode(errors="replace"))
+                predecessor = _gone(file.read(1000).decode(errors="replace"))
             held = Held(directory, handle, predecessor)
             held.check()
             with _signed(handle, directory):
@@ -155,7 +155,7 @@ def _signed(handle: int, directory: Path) -> Iterator[None]:
     """The name of this process stands in the lock file while it works, so that another one knows who was killed."""
     with writing_to(directory / LOCK):
         os.ftruncate(handle, 0)
-        os.write(handle, this_process().encode())
+        os.write(handle, _this_process().encode())
     try:
         yield
     finally:
@@ -176,7 +176,7 @@ def _locked(handle: int, directory: Path) -> bool:
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        if error.errno in NO_LOCKS:
+        if error.errno in _NO_LOCKS:
             return False
         if error.errno not in (EACCES, EAGAIN):
             raise CascadeError(

@@ -49,7 +49,7 @@ def plain(value: Any) -> Any:
 # --- Reading a config: a `Study` that is valid at every point of its grid, or one line that says what is wrong ------
 
 
-NO_CALLS: Mapping[KeyPath, str] = MappingProxyType({})
+_NO_CALLS: Mapping[KeyPath, str] = MappingProxyType({})
 
 
 def load_study(path: Path | str, overrides: Sequence[Override] = ()) -> Study:
@@ -66,7 +66,7 @@ def study_of(
     given: Mapping[str, Any],
     overrides: Sequence[Override] = (),
     name: str = "study",
-    called: Mapping[KeyPath, str] = NO_CALLS,
+    called: Mapping[KeyPath, str] = _NO_CALLS,
 ) -> Study:
     """The study of a config that is given as values of Python.
 
@@ -140,7 +140,7 @@ def stored_study(config: Mapping[str, Any], where: Path, folder: Path | None = N
 # --- The study of a config with the values of the caller in place of its own ----------------------------------------
 
 
-MOST_ROWS = 20_000_000
+_MOST_ROWS = 20_000_000
 """Of one result directory: a sweep keeps some ten bytes a row in memory, and reading them back some fifty."""
 
 
@@ -212,8 +212,8 @@ def check_rows(study: Study) -> None:
         ConfigError: if there are.
     """
     most = most_of(study.trials)
-    if most * len(study.cells) > MOST_ROWS:
+    if most * len(study.cells) > _MOST_ROWS:
         raise ConfigError(
-            f"{count(most)} trials of {count(len(study.cells))} cells are more than {count(MOST_ROWS)} rows; "
+            f"{count(most)} trials of {count(len(study.cells))} cells are more than {count(_MOST_ROWS)} rows; "
             "run fewer trials or cells"
         )

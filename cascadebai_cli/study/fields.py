@@ -36,13 +36,13 @@ MOST_POINTS = 100_000
 """Points of one axis of a grid, and cells of one instance."""
 MOST_WEIGHTS = 20_000_000
 """Weights of all points of one instance, 160 MB."""
-SLOWEST_GROWTH = 1.01
+_SLOWEST_GROWTH = 1.01
 """Of budgets that grow."""
 MOST_ITEMS_OF_CELLS = 100_000_000
 """Items of the cells of one instance: each of these hashes its weights, and makes its learner once, before a trial."""
 MOST_ROWS = 10_000_000
 """Rows of a table of rewards: 160 MB for 128 items."""
-LONGEST_NAME = 200
+_LONGEST_NAME = 200
 """Bytes of a file name that are left for the name of a study."""
 AXES = ("L", "K", "delta", "epsilon")
 """Numbers that span every grid, the last one varying fastest."""
@@ -116,27 +116,27 @@ def _file_name(name: str) -> str:
         raise mistake(f"{show(name)} is a directory, but figures are named after it; choose a name with letters")
     if "/" in name or "\\" in name:
         raise mistake(f"{show(name)} has a slash, but figures are named after it; leave the slash out")
-    if len(name.encode()) > LONGEST_NAME:
-        raise mistake(f"{show(name)} is longer than {LONGEST_NAME} bytes, but figures are named after it; shorten it")
+    if len(name.encode()) > _LONGEST_NAME:
+        raise mistake(f"{show(name)} is longer than {_LONGEST_NAME} bytes, but figures are named after it; shorten it")
     return name
 
 
-def as_list(value: object) -> object:
+def _as_list(value: object) -> object:
     """One value is a list of one."""
     return value if isinstance(value, list | tuple) else [value]
 
 
 def range_as_list(value: object) -> object:
     """One value is a list of one, and a range the list of its points."""
-    return points(value) if isinstance(value, dict) else as_list(value)
+    return points(value) if isinstance(value, dict) else _as_list(value)
 
 
 def growth_as_list(value: object) -> object:
     """One value is a list of one, and a growth the list of its points."""
-    return growing(value) if isinstance(value, dict) else as_list(value)
+    return _growing(value) if isinstance(value, dict) else _as_list(value)
 
 
-def growing(span: dict[str, Any]) -> list[int]:
+def _growing(span: dict[str, Any]) -> list[int]:
     """`{from: 500, to: 16000, times: 2}`, rounded to whole numbers, up to `to`.
 
     Raises:
@@ -144,8 +144,8 @@ def growing(span: dict[str, Any]) -> list[int]:
     """
     first, last = _ends(span, "times")
     times = span.get("times", 2)
-    if type(times) not in (int, float) or not SLOWEST_GROWTH <= times < float("inf"):
-        raise mistake(f"{show(times)} is no growth; write a number from {SLOWEST_GROWTH}, such as 2", "times")
+    if type(times) not in (int, float) or not _SLOWEST_GROWTH <= times < float("inf"):
+        raise mistake(f"{show(times)} is no growth; write a number from {_SLOWEST_GROWTH}, such as 2", "times")
     values = takewhile(lambda value: value <= last, (round(first * times**i) for i in count()))
     return list(dict.fromkeys(values))
 
@@ -259,9 +259,9 @@ RANGE = _span("{from, to, step}", "step", {**_WHOLE, "default": 1})
 Range = Annotated[dict[str, Any], WithJsonSchema(RANGE)]
 Growth = Annotated[
     dict[str, Any],
-    WithJsonSchema(_span("{from, to, times}", "times", {"type": "number", "minimum": SLOWEST_GROWTH, "default": 2})),
+    WithJsonSchema(_span("{from, to, times}", "times", {"type": "number", "minimum": _SLOWEST_GROWTH, "default": 2})),
 ]
-"""The same of `growing`."""
+"""The same of `_growing`."""
 
 Item = TypeVar("Item")
 Several = Annotated[list[Item], Field(min_length=1, json_schema_extra={"uniqueItems": True})]
@@ -294,7 +294,7 @@ Risks = Annotated[
     List,
     AfterValidator(not_empty),
     AfterValidator(_distinct),
-    BeforeValidator(as_list, json_schema_input_type=Risk | Several[Risk]),
+    BeforeValidator(_as_list, json_schema_input_type=Risk | Several[Risk]),
 ]
 """Numbers from `SMALLEST_RISK` on and below 1: one or a list."""
 
@@ -303,7 +303,7 @@ Tolerances = Annotated[
     List,
     AfterValidator(not_empty),
     AfterValidator(_distinct),
-    BeforeValidator(as_list, json_schema_input_type=Tolerance | Several[Tolerance]),
+    BeforeValidator(_as_list, json_schema_input_type=Tolerance | Several[Tolerance]),
 ]
 """Numbers from 0 on and below 1, from where on all items are good enough: one or a list."""
 
@@ -360,7 +360,7 @@ def first_of(trials: "int | Enough") -> int:
 # --- `fit` of an instance: what its mean steps are fitted on --------------------------------------------------------
 
 
-ANY = "x"
+_ANY = "x"
 """What a model may call the axis, whichever it is."""
 
 
@@ -382,7 +382,7 @@ class Fit(Entry):
     model: Annotated[
         tuple[Text, ...],
         List,
-        BeforeValidator(as_list, json_schema_input_type=Text | Annotated[list[Text], Field(min_length=1)]),
+        BeforeValidator(_as_list, json_schema_input_type=Text | Annotated[list[Text], Field(min_length=1)]),
         says(
             "Regressor f of c1 f + c2, or several: formulas in the axis, which may be called x.",
             "K^2",
@@ -430,7 +430,7 @@ def formula_of(model: str, x: str) -> str:
 
 
 def _named(model: str, x: str) -> str:
-    return re.sub(rf"\b{ANY}\b", x, model)
+    return re.sub(rf"\b{_ANY}\b", x, model)
 
 
 # --- Entries of a config that stand for several: `{option}` in a name makes one entry a value of that option --------
@@ -439,7 +439,7 @@ def _named(model: str, x: str) -> str:
 # `replicate: {from: 1, to: 20}` and `{replicate}` in its name is twenty.
 
 
-LISTS = ("instances", "learners")
+_LISTS = ("instances", "learners")
 """Keys whose entries have names."""
 _PLACE = re.compile(r"\{(\w+)\}")
 
@@ -452,7 +452,7 @@ def spread_out(document: Document) -> Document:
     Raises:
         ConfigError: if an option in a name has no value, or an entry makes too many.
     """
-    for key in LISTS:
+    for key in _LISTS:
         document = _spread(document, key)
     return document
 

@@ -98,7 +98,7 @@ ItemsAt = Callable[[int, int], Items]
 """`items_at(L, K)` gives the items at a point of the grid; `L` is 0 for families that bring their own."""
 
 
-FAMILY = says("How the weights are made.")
+_FAMILY = says("How the weights are made.")
 
 
 class InstanceEntry(Entry):
@@ -132,7 +132,7 @@ class InstanceEntry(Entry):
         """
 
     def _weight(self, key: str, L: int, K: int) -> float:
-        return weight_of(getattr(self, key), {"K": K, "L": L}, key)
+        return _weight_of(getattr(self, key), {"K": K, "L": L}, key)
 
 
 class SizedEntry(InstanceEntry):
@@ -143,7 +143,7 @@ class SizedEntry(InstanceEntry):
     L: Annotated[Sizes | None, says("In place of the L of the study.", "128")] = None
 
 
-def weight_of(
+def _weight_of(
     formula: str | float,
     names: Mapping[str, int],
     *at: str | int,
@@ -168,7 +168,7 @@ def weight_of(
 # --- Families of one's own: a function `module:function` of `L`, `K` and its options that returns the weights -------
 
 
-OWN = "module:function"
+_OWN = "module:function"
 """How such a name looks, and the tag of the class below."""
 
 
@@ -247,13 +247,13 @@ def _options(function: Callable[..., Any]) -> list[str] | None:
 class ByFormula(SizedEntry):
     """Item `i` has the weight that a formula in `i`, `K` and `L` gives."""
 
-    family: Annotated[Literal["formula"], FAMILY]
+    family: Annotated[Literal["formula"], _FAMILY]
     weight: Annotated[Formula, says("Weight of item i, from 1 to L: a formula in i, K and L.", "0.9 - 0.8*i/L")]
 
     def family_in(self, folder: Path, seed: int) -> ItemsAt:
         """What gives the items at each point of the grid."""
         return lambda L, K: problem.explicit(
-            [weight_of(self.weight, {"K": K, "L": L, "i": i}, "weight") for i in range(1, L + 1)]
+            [_weight_of(self.weight, {"K": K, "L": L, "i": i}, "weight") for i in range(1, L + 1)]
         )
 
 
@@ -264,7 +264,7 @@ class Random(SizedEntry):
     at every `K`, `L` and formula, so that differences between points of a grid are not those of other draws.
     """
 
-    family: Annotated[Literal["random"], FAMILY]
+    family: Annotated[Literal["random"], _FAMILY]
     w_star: Annotated[
         Formula,
         says(
@@ -286,7 +286,7 @@ class Random(SizedEntry):
     def _drawn(self, key: Literal["w_star", "w_prime"], seed: int, L: int, K: int, items: range) -> Iterator[float]:
         rng = _generator(seed, self.replicate, key)
         for i in items:
-            yield weight_of(getattr(self, key), {"K": K, "L": L, "i": i}, key, rng=rng)
+            yield _weight_of(getattr(self, key), {"K": K, "L": L, "i": i}, key, rng=rng)
 
 
 def _generator(seed: int, replicate: int, key: str) -> np.random.Generator:
@@ -301,7 +301,7 @@ def _generator(seed: int, replicate: int, key: str) -> np.random.Generator:
 class TwoLevel(SizedEntry):
     """`K` items with `w_star`, `L - K` with `w_prime`."""
 
-    family: Annotated[Literal["two_level"], FAMILY]
+    family: Annotated[Literal["two_level"], _FAMILY]
     w_star: Annotated[Formula, says("Weight of the best K items: a number, or a formula in K and L.", "1/sqrt(K)")]
     w_prime: Annotated[Formula, says("Weight of the others.", "1/K**2")]
 
@@ -313,7 +313,7 @@ class TwoLevel(SizedEntry):
 class Linear(SizedEntry):
     """`L` weights evenly spaced from `w_max` to `w_min`."""
 
-    family: Annotated[Literal["linear"], FAMILY]
+    family: Annotated[Literal["linear"], _FAMILY]
     w_max: Annotated[Formula, says("The largest weight: a number, or a formula in K and L.", "0.5")]
     w_min: Annotated[Formula, says("The smallest weight.", "0.1")]
 
@@ -331,7 +331,7 @@ def _enough(weights: tuple[str | float, ...]) -> tuple[str | float, ...]:
 class Explicit(InstanceEntry):
     """A list of weights."""
 
-    family: Annotated[Literal["explicit"], FAMILY]
+    family: Annotated[Literal["explicit"], _FAMILY]
     weights: Annotated[
         tuple[Formula, ...],
         Field(strict=False, json_schema_extra={"minItems": 2}),
@@ -342,13 +342,13 @@ class Explicit(InstanceEntry):
     def family_in(self, folder: Path, seed: int) -> ItemsAt:
         """What gives the items at each point of the grid."""
         L, formulas = len(self.weights), list(enumerate(self.weights))
-        return lambda _, K: problem.explicit([weight_of(w, {"K": K, "L": L}, "weights", i) for i, w in formulas])
+        return lambda _, K: problem.explicit([_weight_of(w, {"K": K, "L": L}, "weights", i) for i, w in formulas])
 
 
 class Csv(InstanceEntry):
     """Click rates of a file, one row an item: `clicks` and `views`, or `rate`."""
 
-    family: Annotated[Literal["csv"], FAMILY]
+    family: Annotated[Literal["csv"], _FAMILY]
     path: Annotated[Text, says("The file, from the folder of the config.", "clicks.csv")]
     item: Annotated[Text | None, says("Column of names; without it items are numbered.", "id")] = None
     clicks: Annotated[Text | None, says("Column of the numbers of clicks.", "clicks")] = None
@@ -383,7 +383,7 @@ def _family(entry: Any) -> str | None:
     """Tag of the class of an entry, which is validated or not."""
     family = entry.get("family") if isinstance(entry, dict) else getattr(entry, "family", None)
     if isinstance(family, str) and is_own(family):
-        return OWN
+        return _OWN
     return None if family is None else str(family)
 
 
@@ -394,7 +394,7 @@ AnyInstance = Annotated[
     | Annotated[Csv, Tag("csv")]
     | Annotated[ByFormula, Tag("formula")]
     | Annotated[Random, Tag("random")]
-    | Annotated[Own, Tag(OWN)],
+    | Annotated[Own, Tag(_OWN)],
     Discriminator(_family),
 ]
 """The class is chosen by `family`."""

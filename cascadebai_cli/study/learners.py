@@ -42,7 +42,7 @@ class Option(NamedTuple):
     limits: Any = None
 
 
-LARGEST_SIGMA = 1000
+_LARGEST_SIGMA = 1000
 """Beyond it a run would take more steps than a number can count."""
 
 OPTIONS: Mapping[str, Option] = MappingProxyType(
@@ -50,7 +50,7 @@ OPTIONS: Mapping[str, Option] = MappingProxyType(
         "sigma": Option(
             "Sub-Gaussian scale of a click in the radius of Algorithm 1; 1 is the formula as printed.",
             "0.25",
-            Field(gt=0, le=LARGEST_SIGMA),
+            Field(gt=0, le=_LARGEST_SIGMA),
         ),
         "order": Option(
             "How the least observed survivors are placed in the list: by observations T, mean, upper bound U or lower "

@@ -29,7 +29,7 @@ Alike = Mapping[str, tuple[AnyInstance, ...]]
 """The name that instances have in common -> those of them."""
 
 
-def options_of(entry: AnyInstance) -> dict[str, Any]:
+def _options_of(entry: AnyInstance) -> dict[str, Any]:
     """Options over which a mean may be taken: the number of a draw, and those of a family of one's own."""
     if isinstance(entry, Random):
         return {"replicate": entry.replicate}
@@ -42,7 +42,7 @@ def refuse_unknown_option(instances: Sequence[AnyInstance], option: str) -> None
     Raises:
         ConfigError: with the nearest one that there is.
     """
-    known = dict.fromkeys(name for entry in instances for name in options_of(entry))
+    known = dict.fromkeys(name for entry in instances for name in _options_of(entry))
     if option not in known:
         remedy = suggest(option, known) if known else "draws have replicate, and families of your own their keys"
         raise ConfigError(f"'{option}' is no option of an instance; {remedy}")
@@ -54,7 +54,7 @@ def alike(instances: Sequence[AnyInstance], option: str | None) -> Alike:
         return {entry.name: (entry,) for entry in instances}
     families: dict[str, list[AnyInstance]] = {}
     for entry in instances:
-        has = option in options_of(entry)
+        has = option in _options_of(entry)
         key = entry.model_dump_json(exclude={"name", option}) if has else f"alone: {entry.name}"
         families.setdefault(key, []).append(entry)
     taken = {entry.name for entry in instances}
@@ -70,7 +70,7 @@ def _name(entries: Sequence[AnyInstance], option: str, taken: set[str]) -> str:
         return entries[0].name
     place = f"{{{option}}}"
     # Where a value stands in a name twice by chance, the name of another value tells which place is that of the option.
-    placed = [as_place(entry.name, option, options_of(entry)[option]) for entry in entries]
+    placed = [as_place(entry.name, option, _options_of(entry)[option]) for entry in entries]
     found = min((name for name in placed if place in name), key=lambda name: name.count(place), default="")
     left = re.sub(r"\s+", " ", found.replace(place, " ")).strip(" ,;:-_=#")
     return left if left and left not in taken else f"{entries[0].name} to {entries[-1].name}"
@@ -90,23 +90,23 @@ DERIVED = ("algorithm", "gap", "w_star", "w_prime", "directory")
 """Columns that follow from them."""
 NAMES = ("instance", "learner", "algorithm", "directory")
 """Columns that hold names."""
-NOTHING = "none"
-WIDEST, NARROWEST, MOST_COLUMNS, MOST_ON_A_PAGE = 40, 1, 12, 64
+_NOTHING = "none"
+_WIDEST, _NARROWEST, _MOST_COLUMNS, MOST_ON_A_PAGE = 40, 1, 12, 64
 
 Value = str | int | float | bool
 
 
 def _list(value: object) -> Sequence[Any]:
     """One value is a list of one; `none` (in YAML a null) is an empty one."""
-    if value is None or value == NOTHING:
+    if value is None or value == _NOTHING:
         return ()
     return value if isinstance(value, list | tuple) else (value,)
 
 
 def _width(value: object) -> object:
-    if value in ("column", "text") or (type(value) in (int, float) and NARROWEST <= value <= WIDEST):  # type: ignore[operator]
+    if value in ("column", "text") or (type(value) in (int, float) and _NARROWEST <= value <= _WIDEST):  # type: ignore[operator]
         return value
-    raise mistake(f"{show(value)} is no width; write column, text, or inches from {NARROWEST} to {WIDEST}")
+    raise mistake(f"{show(value)} is no width; write column, text, or inches from {_NARROWEST} to {_WIDEST}")
 
 
 def _values(value: object) -> object:
@@ -121,7 +121,7 @@ def _values(value: object) -> object:
 
 _Given = Text | list[Text] | None
 Axis = Literal["x", "y"]
-Inches = Annotated[float, Field(ge=NARROWEST, le=WIDEST)]
+Inches = Annotated[float, Field(ge=_NARROWEST, le=_WIDEST)]
 Words = Annotated[tuple[Text, ...], List, BeforeValidator(_list, json_schema_input_type=_Given)]
 """One word or a list of them."""
 Choice = Annotated[tuple[Text, ...] | None, List, BeforeValidator(_list, json_schema_input_type=_Given)]
@@ -191,7 +191,7 @@ class Plot(Entry):
         | None,
         says("`column` (3.25 inches), `text` (6.75), or inches.", "column", "5"),
     ] = None
-    columns: Annotated[Annotated[int, Field(ge=1, le=MOST_COLUMNS)] | None, says("Panels side by side.", "2")] = None
+    columns: Annotated[Annotated[int, Field(ge=1, le=_MOST_COLUMNS)] | None, says("Panels side by side.", "2")] = None
     height: Annotated[Inches | None, says("Height of a full page, in inches.", "2.4")] = None
     per_page: Annotated[Annotated[int, Field(ge=1, le=MOST_ON_A_PAGE)] | None, says("Panels of a page.", "9")] = None
     labels: Annotated[
@@ -232,7 +232,7 @@ class Plot(Entry):
         return {name: value for name, value in said.items() if name == "kind" or name in self.model_fields_set}
 
 
-def known_columns(learners: Sequence[LearnerEntry]) -> list[str]:
+def _known_columns(learners: Sequence[LearnerEntry]) -> list[str]:
     """Columns that a figure may speak of: those of the grid, what follows from them, and options of learners."""
     options = dict.fromkeys(name for entry in learners for name in option_values(entry))
     return [*GRID, *DERIVED, *(name for name in options if name not in (*GRID, *DERIVED))]
@@ -249,7 +249,7 @@ def refuse_unknown_words(plot: Plot, instances: Sequence[AnyInstance], learners:
             refuse_unknown_option(instances, plot.average)
         except ConfigError as error:
             raise mistake(str(error), "average") from None
-    columns, names = known_columns(learners), list(alike(instances, plot.average))
+    columns, names = _known_columns(learners), list(alike(instances, plot.average))
     for words, known, key in _words(plot, columns, names, [entry.name for entry in learners]):
         for word in words:
             if word not in known:

@@ -16,7 +16,7 @@ from cascadebai_cli.study.instances import Own
 from cascadebai_cli.study.learners import OPTIONS, LearnerEntry, adapter_of, default_options, options_of
 from cascadebai_cli.study.study import Study
 
-DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 Schema = dict[str, Any]
 _RANGE = "Range"
 
@@ -30,7 +30,7 @@ class _Plain(GenerateJsonSchema):
 
 def schema_of(model: type[BaseModel], title: str) -> Schema:
     """JSON Schema of a model."""
-    return {"$schema": DIALECT, **model.model_json_schema(schema_generator=_Plain), "title": title}
+    return {"$schema": _DIALECT, **model.model_json_schema(schema_generator=_Plain), "title": title}
 
 
 def config_schema() -> Schema:
@@ -99,7 +99,7 @@ def _entries(schema: Schema) -> Iterator[str]:
             yield part["$ref"].rpartition("/")[2]
 
 
-OUTSIDE = ("description", "default", "examples")
+_OUTSIDE = ("description", "default", "examples")
 
 
 def _spread(name: str, entry: Schema) -> Schema:
@@ -116,9 +116,9 @@ def _place_of(name: str, key: str) -> Schema:
 
 
 def _one_or_several(key: Schema, one: Schema) -> Schema:
-    value = {part: content for part, content in key.items() if part not in OUTSIDE}
+    value = {part: content for part, content in key.items() if part not in _OUTSIDE}
     several = {"type": "array", "items": one, "minItems": 1}
-    return {"anyOf": [value, several, _ref(_RANGE)], **{part: key[part] for part in OUTSIDE if part in key}}
+    return {"anyOf": [value, several, _ref(_RANGE)], **{part: key[part] for part in _OUTSIDE if part in key}}
 
 
 def _only_with_place(key: str, one: Schema) -> Schema:

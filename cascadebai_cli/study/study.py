@@ -51,10 +51,10 @@ from cascadebai_cli.text.numbers import count
 # --- The grid of a study: which cells its instances, learners and numbers make together -----------------------------
 
 
-DEFAULTS = {"L": None, "K": None, "budget": None, "delta": DEFAULT_RISKS, "epsilon": DEFAULT_TOLERANCES}
+_DEFAULTS = {"L": None, "K": None, "budget": None, "delta": DEFAULT_RISKS, "epsilon": DEFAULT_TOLERANCES}
 
 
-class Point(NamedTuple):
+class _Point(NamedTuple):
     """Numbers of the grid; `L` is 0 for families that bring their own number of items."""
 
     L: int
@@ -64,7 +64,7 @@ class Point(NamedTuple):
     budget: int | None = None
 
 
-def cells_of(study: "Study", folder: Path) -> Iterator[Cell]:
+def _cells_of(study: "Study", folder: Path) -> Iterator[Cell]:
     """All cells, in the order instance, learner, L, K, delta, epsilon, budget.
 
     Raises:
@@ -139,7 +139,7 @@ class _Part:
         for values, path in self._sources(name, j):
             overridden = self.entry.zip is not None and path == (name,)
             # the default of the study is nothing that anybody has said
-            if values not in (None, DEFAULTS[name]) and not overridden:
+            if values not in (None, _DEFAULTS[name]) and not overridden:
                 raise mistake(f"is given here and in zip, for '{self.entry.name}'; leave one of them out", *path)
 
     def _axis(self, name: str, j: int) -> _Axis:
@@ -193,7 +193,7 @@ class _Part:
         if K >= L:
             raise mistake(f"{K} is not less than L = {L} of '{self.entry.name}'; choose a smaller K or more items", *at)
 
-    def _cell(self, learner: LearnerEntry, point: Point) -> Cell:
+    def _cell(self, learner: LearnerEntry, point: _Point) -> Cell:
         study, items = self.study, self.made[point.L, point.K]
         return Cell(
             study=study.study,
@@ -216,9 +216,9 @@ class _Part:
         )
 
 
-def _points(axes: Sequence[_Axis]) -> Iterator[Point]:
+def _points(axes: Sequence[_Axis]) -> Iterator[_Point]:
     for rows in product(*(axis.rows for axis in axes)):
-        yield Point(**{name: value for row in rows for name, value in row.items()})
+        yield _Point(**{name: value for row in rows for name, value in row.items()})
 
 
 def _paths(axes: Sequence[_Axis]) -> dict[str, KeyPath]:
@@ -361,7 +361,7 @@ class Study(Entry):
     def _make_cells(self, info: ValidationInfo) -> "Study":
         context = context_of(info)
         if context.runs:
-            self._cells = tuple(cells_of(self, context.folder))
+            self._cells = tuple(_cells_of(self, context.folder))
             _refuse_half_a_budget(self._cells)
             _refuse_aims_at_steps(self)
             _refuse_twins(self, self._cells)

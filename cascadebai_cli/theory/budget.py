@@ -35,15 +35,15 @@ import numpy as np
 
 from cascadebai_cli.model.problem import FloatArray, Instance, IntArray, divergence
 
-LEVELS = 400
+_LEVELS = 400
 """Values of `c` that are tried; any of them gives a bound."""
-ROUNDING = 1e-14
+_ROUNDING = 1e-14
 """Relative; far above that of the few operations behind it."""
 FAR = 2**62
 """More steps than anybody has."""
 
 
-def log_bar(L: int) -> float:
+def _log_bar(L: int) -> float:
     """`logbar(L) = 1/2 + 1/2 + 1/3 + ... + 1/L`."""
     return float(0.5 + (1 / np.arange(2, L + 1)).sum())
 
@@ -51,8 +51,8 @@ def log_bar(L: int) -> float:
 def least_observations(L: int, N: int) -> IntArray:
     """`n_1 <= ... <= n_{L-1}`, `n_j = ceil((N - L) / (logbar(L) (L + 1 - j)))`; all 0 for `N <= L`."""
     # a whole number stays what it is however it was rounded
-    share = max(N - L, 0) / (log_bar(L) * np.arange(L, 1, -1))
-    return np.asarray(np.ceil(share * (1 - ROUNDING))).astype(np.int64)
+    share = max(N - L, 0) / (_log_bar(L) * np.arange(L, 1, -1))
+    return np.asarray(np.ceil(share * (1 - _ROUNDING))).astype(np.int64)
 
 
 def hardness(instance: Instance) -> float:
@@ -73,7 +73,7 @@ def uniform_error(instance: Instance, N: int) -> float:
     bad = instance.weights[~instance.epsilon_optimal]
     if len(bad) == 0:
         return 0.0
-    c = np.linspace(bad.max(), best.min(), LEVELS + 2)[1:-1, None]
+    c = np.linspace(bad.max(), best.min(), _LEVELS + 2)[1:-1, None]
     rates = np.concatenate([divergence(c, best), divergence(c, bad)], axis=1)
     return min(1.0, float(_sum_of(rates, N // instance.L).min()))
 

@@ -114,18 +114,18 @@ def _taken(items: IntArray, take: BoolArray) -> list[int]:
 # 3. cuts at the pooled means of the pairs with the least evidence.
 
 
-ROUNDS = 200
+_ROUNDS = 200
 """Linear programmes at most."""
-TOWARDS_BEST = (0.0, 0.3, 0.6, 0.8, 0.9, 0.95)
+_TOWARDS_BEST = (0.0, 0.3, 0.6, 0.8, 0.9, 0.95)
 """How far from the multipliers found last to the best ones so far lists are sought."""
-WORTH = 0.1
+_WORTH = 0.1
 """Cuts join that lower the value by this part of the tolerance."""
-FIRST_DRIFT, DRIFT = 4, 20
+_FIRST_DRIFT, _DRIFT = 4, 20
 """Steps of the first drift per level, and of the later ones."""
-SOFT, SOFTER = 0.1, 0.02
+_SOFT, _SOFTER = 0.1, 0.02
 """Softness of the minimum, as a part of its value, in the first drift and in the later ones."""
-PACE, LATER_PACE = 20, 0.02
-"""The k-th step of the first drift moves by `2 / (k + PACE)`, those of the later ones by `LATER_PACE`."""
+_PACE, _LATER_PACE = 20, 0.02
+"""The k-th step of the first drift moves by `2 / (k + _PACE)`, those of the later ones by `_LATER_PACE`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,10 +188,10 @@ class Mixture:
 
 
 def maximin(contest: Contest, tolerance: float = 1e-3) -> Mixture:
-    """The mixture of lists that maximises `G`, within a relative `tolerance` unless `ROUNDS` end the search."""
+    """The mixture of lists that maximises `G`, within a relative `tolerance` unless `_ROUNDS` end the search."""
     search = _Search(contest, tolerance)
     search.begin()
-    for _ in range(ROUNDS):
+    for _ in range(_ROUNDS):
         if search.upper <= search.value * (1 + tolerance) or not search.improve():
             break
     return search.result()
@@ -226,7 +226,7 @@ class _Search:
         equal = np.full(len(sizes), 1 / len(sizes))
         self.unit = self.looks(equal)
         self.try_shares(equal)
-        self.try_shares(self.drift(equal, SOFT, 2 / (PACE + np.arange(FIRST_DRIFT * len(sizes)))))
+        self.try_shares(self.drift(equal, _SOFT, 2 / (_PACE + np.arange(_FIRST_DRIFT * len(sizes)))))
 
     def add(self, shown: Levels) -> int:
         """The number of a list, which is taken in if it is new."""
@@ -246,7 +246,7 @@ class _Search:
             self.value, self.shares = float(g.min()), shares
         nearest = np.zeros(g.shape, bool)
         nearest[np.arange(len(g)), g.argmin(axis=1)] = nearest[g.argmin(axis=0), np.arange(g.shape[1])] = True
-        row, column = np.nonzero(nearest & (g < claimed * (1 - WORTH * self.tolerance)))
+        row, column = np.nonzero(nearest & (g < claimed * (1 - _WORTH * self.tolerance)))
         w, best, x = self.contest.weights, self.contest.best, x[row, column]
         a, b = np.flatnonzero(best)[row], np.flatnonzero(~best)[column]
         self.a, self.b = np.append(self.a, a), np.append(self.b, b)
@@ -261,10 +261,10 @@ class _Search:
         shares, claimed, mixture = solved
         r = np.bincount(self.a, mixture * self.d_a, len(self.weight))
         r += np.bincount(self.b, mixture * self.d_b, len(self.weight))
-        for part in TOWARDS_BEST:
+        for part in _TOWARDS_BEST:
             self.price(r + part * (self.weight - r))
         self.try_shares(shares, claimed)
-        self.drift(shares, SOFTER, np.full(DRIFT, LATER_PACE))
+        self.drift(shares, _SOFTER, np.full(_DRIFT, _LATER_PACE))
         return (len(self.columns), len(self.a)) != before
 
     def price(self, r: FloatArray) -> int:

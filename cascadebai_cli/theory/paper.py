@@ -24,7 +24,7 @@ def confidence_factor(delta: Values) -> FloatArray:
     return np.asarray((1 - 2 * d) * (np.log1p(-d) - np.log(d)))
 
 
-def observations_needed(instance: Instance) -> float:
+def _observations_needed(instance: Instance) -> float:
     """Expected observations that any algorithm needs, per unit of `confidence_factor`: `sum of 1 / d(...)`.
 
     An item whose weight cannot be moved past its rival (`w(K+1) = 0` or `w(K) = 1`) has an infinite divergence
@@ -50,13 +50,13 @@ def lower_bound(instance: Instance, delta: float, *, semi_bandit: bool = False, 
         return float("nan")
     longest = max(M, instance.K)
     per_step = float(longest) if semi_bandit else float(mu_tilde(instance, longest)[-1])
-    return float(confidence_factor(delta)) * observations_needed(instance) / per_step
+    return float(confidence_factor(delta)) * _observations_needed(instance) / per_step
 
 
 # --- Closed forms for two click probabilities and `epsilon = 0` [assump:two_prob_cond] ------------------------------
 
 
-def observations_of_equals(k: Values, w: Values) -> FloatArray:
+def _observations_of_equals(k: Values, w: Values) -> FloatArray:
     """`g(w) = (1 - (1-w)^k) / w`: expected observations of `k` items of weight `w`; `k` at `w = 0`, 0 at `k = 0`."""
     count, weight = np.broadcast_arrays(np.asarray(k, dtype=np.float64), np.asarray(w, dtype=np.float64))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -88,7 +88,7 @@ class TwoLevel:
 
     def mu(self, k: Values) -> FloatArray:
         """`mu_k` for `k <= K`: a list of items of weight `w_star`."""
-        return observations_of_equals(k, self.w_star)
+        return _observations_of_equals(k, self.w_star)
 
     @property
     def mu_tilde_K(self) -> FloatArray:
@@ -99,8 +99,8 @@ class TwoLevel:
         """
         poor = np.minimum(self.K, self.L - self.K)
         reach_rich = (1 - np.asarray(self.w_prime)) ** poor
-        rich = observations_of_equals(self.K - poor, self.w_star)
-        return np.asarray(observations_of_equals(poor, self.w_prime) + reach_rich * rich)
+        rich = _observations_of_equals(self.K - poor, self.w_star)
+        return np.asarray(_observations_of_equals(poor, self.w_prime) + reach_rich * rich)
 
     @property
     def T_bar(self) -> FloatArray:
@@ -170,7 +170,7 @@ class UpperBound:
         return max(self.terms, key=lambda name: self.terms[name])
 
 
-def has_theorem(q: Quantities) -> bool:
+def _has_theorem(q: Quantities) -> bool:
     """Whether [thm:fix_conf_up_bd] applies: `K' < 2K - 1`; otherwise [prop:fix_conf_up_bd_many_eps_opt] does."""
     return q.K_prime < 2 * q.K - 1
 
@@ -220,7 +220,7 @@ def theorem_upper(q: Quantities) -> UpperBound:
     Raises:
         ValueError: if `K' >= 2K - 1`.
     """
-    if not has_theorem(q):
+    if not _has_theorem(q):
         raise ValueError(f"K' = {q.K_prime} is not below 2K - 1 = {2 * q.K - 1}")
     m = _list_lengths(q)
     c = 2 * spread_ratios(q)
@@ -242,7 +242,7 @@ def many_optimal_upper(q: Quantities) -> UpperBound:
     Raises:
         ValueError: if `K' < 2K - 1`.
     """
-    if has_theorem(q):
+    if _has_theorem(q):
         raise ValueError(f"K' = {q.K_prime} is below 2K - 1 = {2 * q.K - 1}")
     left = q.K_prime - q.K
     last = q.L - left - 1
@@ -253,7 +253,7 @@ def many_optimal_upper(q: Quantities) -> UpperBound:
 
 def general_upper(q: Quantities) -> UpperBound:
     """The bound for any instance: the theorem, or the proposition where it does not apply."""
-    return theorem_upper(q) if has_theorem(q) else many_optimal_upper(q)
+    return theorem_upper(q) if _has_theorem(q) else many_optimal_upper(q)
 
 
 def _list_lengths(q: Quantities) -> IntArray:

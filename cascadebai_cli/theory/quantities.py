@@ -99,7 +99,7 @@ def t_bar(gap: Values, rho: Values, constant: Values) -> FloatArray:
         return np.asarray(1 + np.floor(c * np.log(np.maximum(inner, 1.0))))
 
 
-def near_optimal(instance: Instance) -> int:
+def _near_optimal(instance: Instance) -> int:
     """`K'`. With `epsilon = 0` it is `K`, however small the gap; the instance's own count allows for rounding."""
     return instance.K if instance.epsilon == 0 else instance.K_prime
 
@@ -111,7 +111,7 @@ def delta_bar(instance: Instance) -> FloatArray:
     that accepting items only removes them; but once an item outside the best `K` is accepted, the others are
     compared with `w(K)` in place of `w(K+1)`, and their gap can be smaller than `Delta-bar_i`. Used as printed.
     """
-    K, K_prime, epsilon = instance.K, near_optimal(instance), instance.epsilon
+    K, K_prime, epsilon = instance.K, _near_optimal(instance), instance.epsilon
     gaps = instance.gaps
     bar = np.concatenate([gaps[:K] + epsilon, gaps[K - 1] - gaps[K:K_prime] + epsilon, gaps[K_prime:] - epsilon])
     return bar if epsilon == 0 else np.where(bar < ROUNDING, 0.0, bar)
@@ -144,7 +144,7 @@ class Quantities:
     @cached_property
     def K_prime(self) -> int:
         """Number of epsilon-optimal items."""
-        return near_optimal(self.instance)
+        return _near_optimal(self.instance)
 
     @property
     def K_2(self) -> int:

@@ -42,7 +42,7 @@ from cascadebai_cli.model.problem import FloatArray, Instance
 from cascadebai_cli.theory.maximin import Contest, Levels, Lists, Mixture, maximin
 from cascadebai_cli.theory.paper import confidence_factor
 
-TOLERANCE = 1e-3
+_TOLERANCE = 1e-3
 """Relative gap of the bound, unless another is asked for."""
 
 
@@ -86,7 +86,7 @@ class SharpBound:
 
 
 def sharp_bound(
-    instance: Instance, *, semi_bandit: bool = False, M: int | None = None, tolerance: float = TOLERANCE
+    instance: Instance, *, semi_bandit: bool = False, M: int | None = None, tolerance: float = _TOLERANCE
 ) -> SharpBound:
     """The bound with its certified gap.
 

@@ -32,14 +32,14 @@ __all__ = ["Checked", "Given", "check", "in_format"]
 # --- A pilot: what the trials of a study are likely to take, from a few that are cut short --------------------------
 
 
-FIRST_CAP, GROWTH = 1000, 8
+_FIRST_CAP, _GROWTH = 1000, 8
 """Steps of the first try, and how many times as many the next one has."""
-SIDE_BY_SIDE = {"lockstep": 20, "skip-ahead": 4}
+_SIDE_BY_SIDE = {"lockstep": 20, "skip-ahead": 4}
 """Engine that runs trials together -> how many tell what one of them takes."""
 
 
 @dataclass(frozen=True)
-class Pace:
+class _Pace:
     """What a trial of a cell took.
 
     Attributes:
@@ -52,7 +52,7 @@ class Pace:
     ended: bool
 
 
-def paces(cells: Sequence[Cell], trials: int, seed: int, seconds: float) -> list[Pace]:
+def _paces(cells: Sequence[Cell], trials: int, seed: int, seconds: float) -> list[_Pace]:
     """What a trial of each cell is likely to take: the easiest and the hardest one are tried, the others lie between.
 
     Args:
@@ -79,33 +79,33 @@ def _hardness(cell: Cell) -> float:
     return hardness(cell) if cell.budget is None else float(cell.budget)
 
 
-def _further(easy: Pace, tried: Pace, cell: Cell, harder: float) -> Pace:
+def _further(easy: _Pace, tried: _Pace, cell: Cell, harder: float) -> _Pace:
     """The hardest cell, as much longer than the easiest one as it is harder if its own trial did not end."""
     if tried.ended or not easy.ended:
         return tried
     steps = min(max(easy.steps * harder, tried.steps), cell.most_steps)
-    return Pace(steps, tried.seconds * steps / tried.steps, True)
+    return _Pace(steps, tried.seconds * steps / tried.steps, True)
 
 
-def _between(easy: Pace, hard: Pace, place: float) -> Pace:
+def _between(easy: _Pace, hard: _Pace, place: float) -> _Pace:
     """Straight lines between the logarithms."""
     steps = easy.steps ** (1 - place) * hard.steps**place
-    return Pace(steps, easy.seconds ** (1 - place) * hard.seconds**place, easy.ended and hard.ended)
+    return _Pace(steps, easy.seconds ** (1 - place) * hard.seconds**place, easy.ended and hard.ended)
 
 
-def _tried(cell: Cell, trials: int, seed: int, seconds: float) -> Pace:
+def _tried(cell: Cell, trials: int, seed: int, seconds: float) -> _Pace:
     """The longest trial of a cell that fits into so many seconds."""
-    number = min(trials, SIDE_BY_SIDE.get(cell.runs_with, 1))
-    cap, before, left = FIRST_CAP, math.inf, seconds
+    number = min(trials, _SIDE_BY_SIDE.get(cell.runs_with, 1))
+    cap, before, left = _FIRST_CAP, math.inf, seconds
     while True:
         start = time.perf_counter()
         rows = _run(_capped(cell, cap), number, seed)
         took = time.perf_counter() - start
         ended = cap >= cell.most_steps or all(row.status == "stopped" for row in rows)
         left -= took
-        if ended or took * min(max(took / before, 2), GROWTH) > left:
-            return Pace(sum(row.steps for row in rows) / number, took / number, ended)
-        cap, before = cap * GROWTH, took
+        if ended or took * min(max(took / before, 2), _GROWTH) > left:
+            return _Pace(sum(row.steps for row in rows) / number, took / number, ended)
+        cap, before = cap * _GROWTH, took
 
 
 def _capped(cell: Cell, cap: int) -> Cell:
@@ -125,8 +125,8 @@ def _run(cell: Cell, trials: int, seed: int) -> list[TrialRow]:
 # --- What a study would run: its grid, the steps that the bounds expect, and the time by a pilot --------------------
 
 
-NAMES = ("instance", "learner", *ALL_AXES, "engine")
-LONGEST = 20
+_NAMES = ("instance", "learner", *ALL_AXES, "engine")
+_LONGEST = 20
 """Of the values of an axis in words."""
 
 
@@ -195,7 +195,7 @@ def _parts(cells: Sequence[Cell]) -> list[list[Cell]]:
 
 def _row(study: Study, cells: Sequence[Cell], seconds: float) -> dict[str, Any]:
     trials = first_of(study.trials)
-    tried = paces(cells, trials, study.seed, seconds) if seconds else []
+    tried = _paces(cells, trials, study.seed, seconds) if seconds else []
     return {
         "instance": cells[0].instance,
         "learner": cells[0].learner,
@@ -217,7 +217,7 @@ def _values(values: Sequence[float | None]) -> str | None:
         return None
     whole = [value for value in known if isinstance(value, int)]
     text = spans(whole) if len(whole) == len(known) else ", ".join(map(parameter, known))
-    return text if len(text) <= LONGEST else f"{parameter(known[0])} to {parameter(known[-1])}"
+    return text if len(text) <= _LONGEST else f"{parameter(known[0])} to {parameter(known[-1])}"
 
 
 def _bounds(cells: Sequence[Cell]) -> dict[str, float | None]:
@@ -240,7 +240,7 @@ def _table(rows: pd.DataFrame) -> Table:
     """Columns that vary, then what a trial is expected to take."""
     columns: list[str | Shown] = ["cells", "trials", "lower", Shown("steps", _steps), "upper", Shown("time", _time)]
     note = "steps of a trial by a pilot, between the bounds; time on one core"
-    return printed(rows, NAMES, columns, always=("instance",), note=note)
+    return printed(rows, _NAMES, columns, always=("instance",), note=note)
 
 
 def _steps(row: Mapping[Any, Any]) -> str:

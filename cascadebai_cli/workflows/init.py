@@ -27,15 +27,15 @@ from cascadebai_cli.text.table import for_shell
 # --- Which columns of somebody's file are items, clicks and views, or rates -----------------------------------------
 
 
-CLICKS = re.compile(r"click|success|hit|conver|funny|like", re.IGNORECASE)
-VIEWS = re.compile(r"view|impression|shown|serve|rating|trial|total", re.IGNORECASE)
-RATE = re.compile(r"rate|ctr|prob|weight", re.IGNORECASE)
-ITEM = re.compile(r"item|name|id$|^id|title|ad$|^ad", re.IGNORECASE)
-UNNAMED = "Unnamed: "
+_CLICKS = re.compile(r"click|success|hit|conver|funny|like", re.IGNORECASE)
+_VIEWS = re.compile(r"view|impression|shown|serve|rating|trial|total", re.IGNORECASE)
+_RATE = re.compile(r"rate|ctr|prob|weight", re.IGNORECASE)
+_ITEM = re.compile(r"item|name|id$|^id|title|ad$|^ad", re.IGNORECASE)
+_UNNAMED = "Unnamed: "
 """What pandas calls a column without a name, such as an index."""
 
 
-def guessed(path: Path) -> ClickRateFile:
+def _guessed(path: Path) -> ClickRateFile:
     """The file with the columns that fit best by their names and values.
 
     Raises:
@@ -52,7 +52,7 @@ def guessed(path: Path) -> ClickRateFile:
         return ClickRateFile(path, clicks=pair[0].strip(), views=pair[1].strip(), item=item)
     if len(table.columns) == 1:
         read_click_rates(ClickRateFile(path, rate=str(table.columns[0])))  # which says what separates the columns
-    rate = next((name for name in rates if RATE.search(name)), rates[0] if rates else None)
+    rate = next((name for name in rates if _RATE.search(name)), rates[0] if rates else None)
     if rate is None:
         raise ConfigError(
             f"{path}: no two columns can be clicks and views, and none a rate; "
@@ -70,27 +70,27 @@ def _table(path: Path) -> pd.DataFrame:
     except (OSError, ValueError) as error:
         reason = " ".join(str(error).split())
         raise ConfigError(f"--from {path}: cannot be read ({reason}); name a CSV file with a row an item") from None
-    return table[[name for name in map(str, table) if is_one_line(name.strip()) and not name.startswith(UNNAMED)]]
+    return table[[name for name in map(str, table) if is_one_line(name.strip()) and not name.startswith(_UNNAMED)]]
 
 
 def _item(table: pd.DataFrame) -> str | None:
     """A column of names that are all there and all different: one that is called so, else the first one."""
     distinct = [str(name) for name in table if table[name].notna().all() and table[name].is_unique]
     words = [name for name in distinct if pd.to_numeric(table[name], errors="coerce").isna().any()]
-    return next((name for name in distinct if ITEM.search(name)), words[0] if words else None)
+    return next((name for name in distinct if _ITEM.search(name)), words[0] if words else None)
 
 
 def _pair(counts: pd.DataFrame) -> tuple[str, str] | None:
     """Columns of clicks and of views, of which there are as many or more in each row."""
     by_total = counts.sum().sort_values(ascending=False).index
-    for views in sorted(map(str, by_total), key=lambda name: not VIEWS.search(name)):
+    for views in sorted(map(str, by_total), key=lambda name: not _VIEWS.search(name)):
         fitting = [str(name) for name in counts if name != views and (counts[name] <= counts[views]).all()]
         if fitting and (counts[views] > 0).all():
-            return next((name for name in fitting if CLICKS.search(name)), fitting[0]), views
+            return next((name for name in fitting if _CLICKS.search(name)), fitting[0]), views
     return None
 
 
-def clearest_K(weights: np.ndarray, most: int = 10) -> int:
+def _clearest_K(weights: np.ndarray, most: int = 10) -> int:
     """The number of best items, up to `most`, that are told apart from the others by the largest gap.
 
     Raises:
@@ -123,7 +123,7 @@ def schema_text(kind: str) -> str:
 # --- A commented config to begin with -------------------------------------------------------------------------------
 
 
-PLAIN = re.compile(r"[A-Za-z][\w .-]*\w|[A-Za-z]")
+_PLAIN = re.compile(r"[A-Za-z][\w .-]*\w|[A-Za-z]")
 """A name that needs no quotes, unless YAML reads something else from it."""
 
 HEAD = """\
@@ -138,7 +138,7 @@ HEAD = """\
 
 instances:
 """
-LEARNERS = """\
+_LEARNERS = """\
 
 learners:
   - name: CascadeBAI # the paper's Algorithm 1
@@ -163,7 +163,7 @@ def write_starter(path: Path | None = None, source: Path | None = None) -> Path:
     path = path or Path(f"{source.stem if source else 'study'}.yaml")
     for named in filter(None, (path, source)):
         _refuse_name(named)
-    text = _head(path) + (_of_file(source, path) if source else _of_two_levels()) + LEARNERS
+    text = _head(path) + (_of_file(source, path) if source else _of_two_levels()) + _LEARNERS
     text += f"\nplot: {{kind: {'bars' if source else 'curves'}}} # docs/figures.md\n"
     try:
         with path.open("x", encoding="utf-8") as file:
@@ -205,7 +205,7 @@ def _of_two_levels() -> str:
 
 
 def _of_file(source: Path, path: Path) -> str:
-    file = guessed(source)
+    file = _guessed(source)
     items = from_csv(file)
     lines = {
         "path": os.path.relpath(source, path.parent).replace(os.sep, "/"),
@@ -216,12 +216,12 @@ def _of_file(source: Path, path: Path) -> str:
             f"  - name: {_quoted(source.stem)} # {count(len(items.names))} items\n",
             "    family: csv\n",
             *(f"    {key}: {_quoted(value)} # {_meaning(Csv, key)}\n" for key, value in lines.items()),
-            f"    K: {clearest_K(items.weights)} # {_meaning(Study, 'K')}; here the clearest set of best items\n",
+            f"    K: {_clearest_K(items.weights)} # {_meaning(Study, 'K')}; here the clearest set of best items\n",
         ]
     )
 
 
 def _quoted(text: str) -> str:
     """A text as it stands in YAML."""
-    plain = PLAIN.fullmatch(text.replace("/", "")) and read_value(text) == text
+    plain = _PLAIN.fullmatch(text.replace("/", "")) and read_value(text) == text
     return text if plain else "'" + text.replace("'", "''") + "'"

@@ -47,14 +47,14 @@ METADATA = 65_536
 """Bytes at the beginning of a file that hold its metadata."""
 
 
-def page_files(file: Path) -> Iterator[Path]:
+def _page_files(file: Path) -> Iterator[Path]:
     """Names of the pages of a figure, without an end."""
     yield file
     for number in count(2):
         yield _page_file(file, number)
 
 
-def remove_later_pages(file: Path, pages: int) -> list[Path]:
+def _remove_later_pages(file: Path, pages: int) -> list[Path]:
     """Remove what an earlier figure of the same name left behind its first pages, and nothing that is not one of it.
 
     Args:
@@ -91,7 +91,7 @@ def _is_page(path: Path, number: int) -> bool:
 # --- The words of a plot: those of a config or of a result directory, with those of the command line over them ------
 
 
-def plot_words(studies: Sequence[StudyResults], config: Path | None, given: Mapping[str, Any]) -> Plot:
+def _plot_words(studies: Sequence[StudyResults], config: Path | None, given: Mapping[str, Any]) -> Plot:
     """What is to be drawn.
 
     Args:
@@ -262,7 +262,7 @@ def plot(
     """
     given = dict(words or {})
     studies = [load_results(directory) for directory in _distinct(directories)]
-    asked = plot_words(studies, config, given)
+    asked = _plot_words(studies, config, given)
     files = _files(out or directories[0], _name(studies, config, given), asked.format, given)
     for results in studies:
         warn_of_gaps(results, watch)
@@ -270,10 +270,10 @@ def plot(
     _tell(drawn, studies, watch)
     written: list[Path] = []
     for file in files:
-        pages = dict(zip(page_files(file), drawn.files(file.suffix[1:], studies), strict=False))
+        pages = dict(zip(_page_files(file), drawn.files(file.suffix[1:], studies), strict=False))
         for path, content in pages.items():
             write_bytes(path, content, through=out is not None)
-        if gone := remove_later_pages(file, len(pages)):
+        if gone := _remove_later_pages(file, len(pages)):
             watch.remark(f"pages of an earlier figure are removed: {', '.join(map(str, gone))}")
         written += pages
     return Plotted(tuple(written), all(map(is_whole, studies)))
@@ -290,7 +290,7 @@ def figure(studies: Sequence[StudyResults], words: Mapping[str, Any], watch: Wat
     Raises:
         ConfigError: if the words do not make a figure of the studies, or it needs several pages.
     """
-    asked = plot_words(studies, None, {"per_page": MOST_ON_A_PAGE, **words})
+    asked = _plot_words(studies, None, {"per_page": MOST_ON_A_PAGE, **words})
     drawn = drawing(studies, asked)
     if len(drawn.pages) > 1:
         raise ConfigError(f"per_page: the figure has {len(drawn.pages)} pages; choose fewer panels with where")

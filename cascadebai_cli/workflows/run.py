@@ -67,7 +67,7 @@ def _raise(cell: Cell, failed: Failed) -> None:
 # --- Run a few cells of a study and keep nothing --------------------------------------------------------------------
 
 
-MOST_CELLS = 8
+_MOST_CELLS = 8
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ def run(
 
     Args:
         config: the study.
-        choice: at most `MOST_CELLS` of its cells.
+        choice: at most `_MOST_CELLS` of its cells.
         given: in place of values of the config; where that says when trials are enough, the first ones are run.
         trial: run only the trial of this number, as a sweep does.
         backend: where trials run; all cores by default.
@@ -184,9 +184,9 @@ def _chosen(cells: Sequence[Cell], wanted: dict[str, Any]) -> list[Cell]:
             name = "id" if key == "cell_id" else key
             remedy = f"choose from {_listed(there)}" if there else f"leave --{key} out"
             raise ConfigError(f"no cell has {name} {value}; {remedy}")
-    if len(left) > MOST_CELLS:
+    if len(left) > _MOST_CELLS:
         raise ConfigError(
-            f"{len(left)} cells are too many to print, {MOST_CELLS} is the most; choose some with "
+            f"{len(left)} cells are too many to print, {_MOST_CELLS} is the most; choose some with "
             f"{_choices(left)}, or run all of them with: cascadebai sweep"
         )
     return left

@@ -38,7 +38,7 @@ MOST_STEPS: Mapping[str, float] = MappingProxyType(
     {"skip-ahead": float("inf"), "walk": 2e6, "lockstep": 1e5, "planned": 1e3, "phases": 1e7, "reference": 2e4}
 )
 """Engine -> longest trials that are run again: a few long ones would take as long as the sweep did."""
-MOST_CELLS = 40
+_MOST_CELLS = 40
 """Cells of one baseline that are looked at."""
 _TRIALS_A_CELL = 2
 _TrialRows = Mapping[int, Mapping[int, TrialRow]]
@@ -151,7 +151,7 @@ def watched(baseline: Baseline) -> list[int]:
             key = (cell.instance, cell.learner, cell.L, cell.delta, cell.epsilon, cell.budget)
             curves.setdefault(key, []).append(position)
     found = sorted({places[i] for places in curves.values() for i in (0, len(places) // 2, -1)})
-    return evenly(found, MOST_CELLS)
+    return evenly(found, _MOST_CELLS)
 
 
 def evenly(values: Sequence[int], most: int) -> list[int]:

@@ -92,8 +92,8 @@ def test_batch_racing(part):
 
 @MANY
 def test_rewards_by_time(part):
-    short = partial(by_walk, block=5, FEW=1, DIVIDE=2, TOGETHER=2)
-    long = partial(by_walk, block=40, FEW=6, DIVIDE=2, TOGETHER=2)
+    short = partial(by_walk, block=5, _FEW=1, _DIVIDE=2, _TOGETHER=2)
+    long = partial(by_walk, block=40, _FEW=6, _DIVIDE=2, _TOGETHER=2)
     one_by_one(part, CascadeBAI, of_algorithm1_by_time, 60, by_walk, short, long)
 
 
@@ -148,6 +148,6 @@ def test_display_orders(part):
 
 @MANY
 def test_kl_lucb(part):
-    short = partial(by_lucb, windows={"SHALLOWEST": 1, "DEEPEST": 1, "AT_ONCE": 5, "LONG": 0}, known=1, STRIDE=2)
+    short = partial(by_lucb, windows={"SHALLOWEST": 1, "DEEPEST": 1, "AT_ONCE": 5, "LONG": 0}, known=1, _STRIDE=2)
     small = partial(by_lucb, windows={"DEEPEST": 3, "SHORTEST": 3, "SPARE": 2, "NEAR": 0}, known=20, ROWS=2)
     side_by_side(part, KLLucb, of_kl_lucb, 16, by_lucb, short, small)

@@ -69,7 +69,7 @@ def eager_leaps():
 @pytest.mark.parametrize("order", ORDERS)
 def test_equals_reference_when_keys_grow_to_64_bits(order):
     trial = long_trial(order, seed=1)
-    with patched(lockstep, _depth=lambda rows, L: 16, LARGEST_KEY=1500):
+    with patched(lockstep, _depth=lambda rows, L: 16, _LARGEST_KEY=1500):
         assert by_lockstep([trial, trial]) == [by_reference(trial)] * 2
 
 
