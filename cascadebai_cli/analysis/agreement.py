@@ -15,7 +15,7 @@ FALSE_ALARMS = 1e-3
 """Largest probability that any comparison of one call gives an alarm although nothing has moved."""
 
 
-Measure = Literal["mean steps", "error rate"]
+_Measure = Literal["mean steps", "error rate"]
 
 
 class Comparison(NamedTuple):
@@ -32,7 +32,7 @@ class Comparison(NamedTuple):
     what: str
     z: float
     change: float
-    measure: Measure
+    measure: _Measure
 
     @property
     def p_value(self) -> float:
@@ -49,7 +49,7 @@ def compare_means(baseline: pd.DataFrame, fresh: pd.DataFrame, groups: Mapping[s
         groups: name -> cells.
     """
     both = baseline.merge(fresh, on="cell_id", suffixes=("_old", "_new"))
-    measure: Measure = "error rate" if "budget_old" in both else "mean steps"
+    measure: _Measure = "error rate" if "budget_old" in both else "mean steps"
     compared = _errors if measure == "error rate" else _steps
     cells = {row["cell_id"]: Comparison(row["cell_id"], *compared(row), measure) for row in both.to_dict("records")}
     there = {name: [cells[cell] for cell in members if cell in cells] for name, members in groups.items()}
@@ -98,7 +98,7 @@ def _errors(row: Mapping[Any, Any]) -> tuple[float, float]:
     return float(z if more < fewer else -z), row["error_rate_new"] - row["error_rate_old"]
 
 
-def _pooled(name: str, members: Sequence[Comparison], measure: Measure) -> Comparison:
+def _pooled(name: str, members: Sequence[Comparison], measure: _Measure) -> Comparison:
     """Stouffer's sum: standard normal again."""
     z = float(np.sum([one.z for one in members]) / np.sqrt(len(members)))
     return Comparison(name, z, float(np.mean([one.change for one in members])), measure)

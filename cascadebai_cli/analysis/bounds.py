@@ -131,7 +131,7 @@ def weights_of(results: "StudyResults", name: str, L: int, K: int, key: str) -> 
     return made if key in ("", weights_key(made)) else None
 
 
-def mean_bounds(rows: Sequence[Row]) -> Row:
+def average_bounds(rows: Sequence[Row]) -> Row:
     """The means of the lower and of the upper bounds of cells, as from `bounds_of`; of one cell its own."""
     if len(rows) == 1:
         return rows[0]

@@ -74,23 +74,23 @@ def _interval(values: "pd.Series[float]", name: str, ends: str) -> dict[str, flo
 # --- Several result directories in one figure: names under which they hold different things are told apart ----------
 
 
-Column = Literal["instance", "learner"]
+_Column = Literal["instance", "learner"]
 
 
-def told_apart(studies: Sequence[StudyResults]) -> tuple[StudyResults, ...]:
+def renamed_apart(studies: Sequence[StudyResults]) -> tuple[StudyResults, ...]:
     """The same results, with the directory in the names that several of them use for something different.
 
     That is an instance with other weights, a learner with other options, and a learner of which two directories
     hold the same cell.
     """
-    columns: tuple[Column, Column] = ("instance", "learner")
+    columns: tuple[_Column, _Column] = ("instance", "learner")
     for column in columns:
         for name in list(_clashing(studies, column)):
             studies = [_renamed(one, column, name, _place(one, studies)) for one in studies]
     return tuple(studies)
 
 
-def _clashing(studies: Sequence[StudyResults], column: Column) -> Iterator[str]:
+def _clashing(studies: Sequence[StudyResults], column: _Column) -> Iterator[str]:
     points = pd.concat([results.summary.reindex(columns=PLACE) for results in studies])
     repeated = set(points.loc[points.duplicated(), "learner"]) if column == "learner" else set()
     for name in dict.fromkeys(name for results in studies for name in _entries(results, column)):
@@ -99,7 +99,7 @@ def _clashing(studies: Sequence[StudyResults], column: Column) -> Iterator[str]:
             yield name
 
 
-def _entries(results: StudyResults, column: Column) -> dict[str, Entry]:
+def _entries(results: StudyResults, column: _Column) -> dict[str, Entry]:
     return dict(results.instances if column == "instance" else results.learners)
 
 
@@ -113,7 +113,7 @@ def _place(results: StudyResults, studies: Sequence[StudyResults]) -> str:
     return str(results.directory) if shared else results.directory.name
 
 
-def _renamed(results: StudyResults, column: Column, name: str, place: str) -> StudyResults:
+def _renamed(results: StudyResults, column: _Column, name: str, place: str) -> StudyResults:
     if name not in _entries(results, column):
         return results
     new = f"{name} ({place})"

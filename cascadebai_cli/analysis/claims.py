@@ -8,7 +8,7 @@ import pandas as pd
 
 from cascadebai_cli.analysis.bounds import outside
 from cascadebai_cli.analysis.curves import Curve, power_of
-from cascadebai_cli.analysis.ratios import CLOSE, FAR, Mean, ratio_of_means
+from cascadebai_cli.analysis.ratios import CLOSE, MUCH_WORSE, Mean, ratio_of_means
 from cascadebai_cli.analysis.results import StudyResults
 from cascadebai_cli.store.columns import SETTING
 from cascadebai_cli.store.intervals import binomial_interval, t_quantile
@@ -19,7 +19,7 @@ from cascadebai_cli.text.numbers import change, coefficient, count, digits, expo
 
 
 HOLDS, _NEARLY, FAILS = "holds", "nearly", "fails"
-_AGREES, LOWER, _HIGHER, OPEN = "agrees", "lower", "higher", "open"
+_AGREES, _LOWER, _HIGHER, OPEN = "agrees", "lower", "higher", "open"
 UNDECIDED = "not decided at this size"
 
 
@@ -106,7 +106,7 @@ _MOST = 0.5
 _SENTENCES: Mapping[str, tuple[str, Callable[["pd.Series[float]"], bool]]] = {
     "mean": ("takes more steps than {} in most settings", lambda ratio: bool((ratio > 1 + CLOSE).mean() > _MOST)),
     "U": ("takes more steps than {} in most settings", lambda ratio: bool((ratio > 1 + CLOSE).mean() > _MOST)),
-    "-mean": ("takes far more steps than {} in some settings", lambda ratio: bool((ratio > FAR).any())),
+    "-mean": ("takes far more steps than {} in some settings", lambda ratio: bool((ratio > MUCH_WORSE).any())),
     "L": ("does as well as {} in most settings", lambda ratio: bool((ratio <= 1 + CLOSE).mean() > _MOST)),
     "-U": ("does almost as well as {}", lambda ratio: bool((ratio <= _ALMOST).all())),
 }
@@ -156,10 +156,10 @@ def _best_verdict(ends: Sequence[Ends]) -> str:
 
 def _sentence(name: str, order: str, ratio: "pd.Series[float]", main: str, verdict: str) -> Claim:
     text, _ = _SENTENCES[order]
-    worse, far = int((ratio > 1 + CLOSE).sum()), int((ratio > FAR).sum())
+    worse, far = int((ratio > 1 + CLOSE).sum()), int((ratio > MUCH_WORSE).sum())
     ours = (
         f"{digits(ratio.min())} to {digits(ratio.max())} times as many; more than {100 * CLOSE:g} % more in {worse}, "
-        f"more than {FAR:g} times in {far} of {len(ratio)} settings"
+        f"more than {MUCH_WORSE:g} times in {far} of {len(ratio)} settings"
     )
     return Claim("all settings", f"{name} {text.format(main)}", "", ours, verdict)
 
@@ -284,7 +284,7 @@ def _slope(curve: Curve, theirs: float) -> Claim:
     ends = curve.means.fit(model, weighted=False).c1.interval(1 - 2 * _RISK)
     low, high = sorted(end / theirs - 1 for end in ends)
     verdict = (
-        _AGREES if low > -_SAME and high < _SAME else LOWER if high < -_SAME else _HIGHER if low > _SAME else UNDECIDED
+        _AGREES if low > -_SAME and high < _SAME else _LOWER if high < -_SAME else _HIGHER if low > _SAME else UNDECIDED
     )
     return Claim("", claim, coefficient(theirs), f"{ours}, 90 % interval {change(low)} to {change(high)})", verdict)
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.formula import evaluate
+from cascadebai_cli.model.problem import FloatArray
 from cascadebai_cli.store.columns import POINT
 from cascadebai_cli.study.fields import AXES, Fit, as_place, formula_of
 from cascadebai_cli.study.learners import LearnerEntry, option_values
@@ -38,7 +39,6 @@ __all__ = [
 # --- What a fit may regress on: formulas in the axis of a curve, such as `K^2` or `log(L)` --------------------------
 
 
-FloatArray = NDArray[np.float64]
 Regressor = Callable[[FloatArray], FloatArray]
 
 _USUAL: Mapping[str, Regressor] = MappingProxyType(

@@ -10,10 +10,10 @@ from cascadebai_cli.text.numbers import count, parameter
 
 _UNKNOWN = "unknown"
 
-Facts = dict[str, str]
+_Facts = dict[str, str]
 
 
-def settings(results: StudyResults) -> Facts:
+def settings(results: StudyResults) -> _Facts:
     """The config in words: grid, trials, cap, instances with their weights, learners with their options."""
     study = results.study
     facts = {
@@ -38,7 +38,7 @@ def _trials(trials: int | Enough) -> str:
     return ", ".join(f"{name.replace('_', ' ')} {parameter(value)}" for name, value in aims.items())
 
 
-def provenance(results: StudyResults) -> Facts:
+def provenance(results: StudyResults) -> _Facts:
     """Hashes, seed, versions, commit, machine and dates of a sweep."""
     manifest = results.manifest
     return {

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from cascadebai_cli.analysis.results import StudyResults
-from cascadebai_cli.store.columns import ORDERS_CSV, RATIOS_CSV, SETTING, TABLES, Shown, interval, printed, text_of
+from cascadebai_cli.store.columns import ORDERS_CSV, RATIOS_CSV, SETTING, TABLES, Shown, cell_text, interval, printed
 from cascadebai_cli.text.numbers import digits, is_missing, percent
 from cascadebai_cli.text.table import Table
 
@@ -139,9 +139,9 @@ def _ratio_text(row: Mapping[str, Any]) -> str:
 
 CLOSE = 0.05
 """Means that differ by no more than this share count as equal."""
-FAR = 2.0
+MUCH_WORSE = 2.0
 """From this factor on a mean counts as much worse."""
-KINDS = ("better", "within", "worse", "much_worse")
+_KINDS = ("better", "within", "worse", "much_worse")
 """Columns that count settings by how far the means are."""
 
 
@@ -172,8 +172,8 @@ def _row(results: StudyResults, name: str, rows: pd.DataFrame) -> dict[str, Any]
         "settings": len(rows),
         "better": int((known & (ratio < 1 - CLOSE)).sum()),
         "within": int((known & main_known & ratio.between(1 - CLOSE, 1 + CLOSE)).sum()),
-        "worse": int((known & main_known & (ratio > 1 + CLOSE) & (ratio <= FAR)).sum()),
-        "much_worse": int((main_known & (ratio > FAR)).sum()),
+        "worse": int((known & main_known & (ratio > 1 + CLOSE) & (ratio <= MUCH_WORSE)).sum()),
+        "much_worse": int((main_known & (ratio > MUCH_WORSE)).sum()),
         "capped": int((rows["n_capped"] > 0).sum()),
         "rows_sha256": results.rows_sha256,
     }
@@ -185,10 +185,10 @@ def orders_printed(orders: pd.DataFrame) -> Table:
     Args:
         orders: as from `orders_table`.
     """
-    close, unknown = f"{100 * CLOSE:g} %", orders["settings"] - orders[list(KINDS)].sum(axis=1)
-    header = [f"better by {close}", f"within {close}", f"worse up to {FAR:g}x", "worse than that"]
+    close, unknown = f"{100 * CLOSE:g} %", orders["settings"] - orders[list(_KINDS)].sum(axis=1)
+    header = [f"better by {close}", f"within {close}", f"worse up to {MUCH_WORSE:g}x", "worse than that"]
     columns: list[str | Shown] = [
-        Shown(heading, partial(text_of, name)) for heading, name in zip(header, KINDS, strict=True)
+        Shown(heading, partial(cell_text, name)) for heading, name in zip(header, _KINDS, strict=True)
     ]
     columns += [*(["not known"] if unknown.any() else []), "capped"]
     compared, settings = orders["compared_with"].iloc[0], orders["settings"].iloc[0]

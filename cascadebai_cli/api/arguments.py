@@ -22,7 +22,7 @@ from cascadebai_cli.learners.registry import ALGORITHMS, find_algorithm
 from cascadebai_cli.model.problem import Instance
 from cascadebai_cli.options import Option, record_options
 from cascadebai_cli.running.watch import Watch
-from cascadebai_cli.study.config import Study, plain, study_of
+from cascadebai_cli.study.config import Study, plain_value, study_of
 from cascadebai_cli.study.document import sentence, show
 from cascadebai_cli.study.learners import options_of
 from cascadebai_cli.text.table import for_terminal
@@ -42,7 +42,7 @@ def _checked(name: str, kind: Any, value: Any) -> Any:
         ConfigError: if it is of another type.
     """
     try:
-        return TypeAdapter(kind, config=ConfigDict(strict=True)).validate_python(plain(value))
+        return TypeAdapter(kind, config=ConfigDict(strict=True)).validate_python(plain_value(value))
     except ValidationError as error:
         raise ConfigError(f"{name}: {sentence(error.errors(include_url=False)[0])}") from None
 

@@ -18,7 +18,7 @@ from cascadebai_cli.errors import CascadeError, ConfigError
 from cascadebai_cli.store.columns import FAILURES, TRIALS_CSV
 from cascadebai_cli.store.files import sha256_of
 from cascadebai_cli.store.trials import all_trials, holds_rows
-from cascadebai_cli.study.config import Override, Study, check_rows, load_study, plain, study_of
+from cascadebai_cli.study.config import Override, Study, check_rows, load_study, plain_value, study_of
 from cascadebai_cli.text.numbers import count
 from cascadebai_cli.workflows import sweep as work
 
@@ -116,7 +116,7 @@ class Results:
         """
         from cascadebai_cli.workflows.plot import figure
 
-        return figure([self._stored], plain(words), Onlooker())
+        return figure([self._stored], plain_value(words), Onlooker())
 
     def __repr__(self) -> str:
         return f"<Results of {self._in_words}, in {self.directory}>"
@@ -214,7 +214,7 @@ def sweep(
 
 
 def _study(study: object, keys: Mapping[str, Any]) -> Study:
-    overrides = [Override(f"{key}:", (key,), plain(value)) for key, value in named_in_study(keys).items()]
+    overrides = [Override(f"{key}:", (key,), plain_value(value)) for key, value in named_in_study(keys).items()]
     if isinstance(study, Mapping):
         return study_of(named_in_study(study), overrides)
     if isinstance(study, Study):

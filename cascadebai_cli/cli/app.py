@@ -35,7 +35,7 @@ EXAMPLES: Mapping[Callable[..., None], str] = MappingProxyType(
 )
 """Verb -> an example of it, in the order of the help."""
 
-LIMITS = (errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM)
+_LIMITS = (errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM)
 
 app = typer.Typer(
     name="cascadebai",
@@ -86,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _explained(error: OSError) -> str:
     """Commands explain most files themselves; what has no name is a limit of the machine, or a broken stdout."""
-    if error.errno in LIMITS:
+    if error.errno in _LIMITS:
         return f"{error.strerror}: this machine allows no more; raise its limit (ulimit), or use a smaller --n-jobs"
     if error.filename is None:
         return f"{error.strerror or error}; the output could not be written, send it to another place"

@@ -36,7 +36,7 @@ def kinds(incomplete: str) -> list[str]:
     return [kind for kind in KINDS if kind.startswith(incomplete)]
 
 
-def names_in(key: Literal["instances", "learners"]) -> Callable[[typer.Context, str], list[str]]:
+def completed_names(key: Literal["instances", "learners"]) -> Callable[[typer.Context, str], list[str]]:
     """Names of the entries under a key of the config that stands on the same command line."""
 
     def complete(context: typer.Context, incomplete: str) -> list[str]:
@@ -71,7 +71,7 @@ def _paths(incomplete: str) -> Iterator[tuple[str, Path]]:
 
 
 Config = Annotated[Path, typer.Argument(metavar="CONFIG", autocompletion=configs, help="A study, as YAML.")]
-Trials = Annotated[int | None, typer.Option("--trials", min=1, help="Trials a cell, instead of those of CONFIG.")]
+TrialCount = Annotated[int | None, typer.Option("--trials", min=1, help="Trials a cell, instead of those of CONFIG.")]
 Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Root seed, instead of that of CONFIG.")]
 MaxSteps = Annotated[
     int | None, typer.Option("--max-steps", min=1, help="Cap on the steps of a trial, instead of that of CONFIG.")
@@ -82,7 +82,7 @@ Plugins = Annotated[
     list[str] | None,
     typer.Option("--plugin", metavar="MODULE:CLASS", help="A learner of your own beside those of CONFIG; repeatable."),
 ]
-Settings = Annotated[
+SetValues = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
@@ -109,7 +109,7 @@ class _NoPath(CascadeError):
     exit_code = ConfigError.exit_code
 
 
-def path_of(name: str) -> Callable[[str], Path]:
+def path_parser(name: str) -> Callable[[str], Path]:
     """Parser of the path of an option or an argument.
 
     It refuses an empty one, as from an unset shell variable, which would silently be the current directory.
@@ -126,17 +126,17 @@ def path_of(name: str) -> Callable[[str], Path]:
     return parse
 
 
-some_path = path_of("--out")
+some_path = path_parser("--out")
 ResultDirectory = Annotated[
     Path,
     typer.Argument(
-        metavar="DIR", parser=path_of("DIR"), autocompletion=_result_directories, help="Directory of a sweep."
+        metavar="DIR", parser=path_parser("DIR"), autocompletion=_result_directories, help="Directory of a sweep."
     ),
 ]
 ResultDirectories = Annotated[
     list[Path],
     typer.Argument(
-        metavar="DIR...", parser=path_of("DIR"), autocompletion=_result_directories, help="Directories of sweeps."
+        metavar="DIR...", parser=path_parser("DIR"), autocompletion=_result_directories, help="Directories of sweeps."
     ),
 ]
 

@@ -7,14 +7,16 @@ from typing import Annotated, Any, Literal
 import typer
 
 from cascadebai_cli.cli.console import Terminal, end_with, say
-from cascadebai_cli.cli.options import Jobs, Quiet, path_of, some_path, with_options
+from cascadebai_cli.cli.options import Jobs, Quiet, path_parser, some_path, with_options
 from cascadebai_cli.planning.options import OPTIONS, read_options
 from cascadebai_cli.planning.words import plan_in_words, question_in_words
 
 
 @with_options(*OPTIONS)
 def plan(
-    file: Annotated[Path, typer.Argument(metavar="FILE", parser=path_of("FILE"), help="The log, as CSV; - is stdin.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", parser=path_parser("FILE"), help="The log, as CSV; - is stdin.")
+    ],
     out: Annotated[
         Path | None,
         typer.Option(metavar="DIR", parser=some_path, help="What is written; results/plan_NAME_K5 if not given."),

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from cascadebai_cli.cli.console import Terminal, end_with, say
-from cascadebai_cli.cli.options import Average, ResultDirectories, configs, kinds, path_of, some_path
+from cascadebai_cli.cli.options import Average, ResultDirectories, configs, kinds, path_parser, some_path
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.study.kinds import KINDS
 from cascadebai_cli.text.numbers import listed
@@ -33,7 +33,7 @@ def plot(
         Path | None,
         typer.Option(
             metavar="FILE",
-            parser=path_of("--config"),
+            parser=path_parser("--config"),
             autocompletion=configs,
             help="Draw what `plot` of this YAML file says.",
         ),

@@ -18,10 +18,10 @@ from cascadebai_cli.cli.options import (
     ResultDirectories,
     ResultDirectory,
     Seed,
-    Settings,
-    Trials,
-    names_in,
-    path_of,
+    SetValues,
+    TrialCount,
+    completed_names,
+    path_parser,
     some_path,
 )
 from cascadebai_cli.errors import ConfigError
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 # --- What `cascadebai run` prints of a cell -------------------------------------------------------------------------
 
 
-MOST_NAMED = 200
+_MOST_NAMED = 200
 """Items that are named."""
 
 
@@ -58,8 +58,8 @@ def cell_report(done: "CellRun") -> str:
 
 
 def _names(items: "Sequence[str]") -> str:
-    more = len(items) - MOST_NAMED
-    return ", ".join(map(for_table, items[:MOST_NAMED])) + (f" and {count(more)} more" if more > 0 else "")
+    more = len(items) - _MOST_NAMED
+    return ", ".join(map(for_table, items[:_MOST_NAMED])) + (f" and {count(more)} more" if more > 0 else "")
 
 
 def _trials(done: "CellRun") -> str:
@@ -88,14 +88,14 @@ def _errors(done: "CellRun") -> str:
 def init(
     path: Annotated[
         Path | None,
-        typer.Argument(metavar="[FILE]", parser=path_of("FILE"), help="What is written; study.yaml if not given."),
+        typer.Argument(metavar="[FILE]", parser=path_parser("FILE"), help="What is written; study.yaml if not given."),
     ] = None,
     source: Annotated[
         Path | None,
         typer.Option(
             "--from",
             metavar="CSV",
-            parser=path_of("--from"),
+            parser=path_parser("--from"),
             help="A row an item, with clicks and views or rates: these are the weights.",
         ),
     ] = None,
@@ -114,10 +114,10 @@ def init(
 
 def check(
     config: Config,
-    trials: Trials = None,
+    trials: TrialCount = None,
     seed: Seed = None,
     max_steps: MaxSteps = None,
-    settings: Settings = None,
+    settings: SetValues = None,
     plugin: Plugins = None,
     pilot: Annotated[
         float,
@@ -144,22 +144,24 @@ def check(
 def run(
     config: Config,
     instance: Annotated[
-        str | None, typer.Option(autocompletion=names_in("instances"), help="Only this instance.")
+        str | None, typer.Option(autocompletion=completed_names("instances"), help="Only this instance.")
     ] = None,
-    learner: Annotated[str | None, typer.Option(autocompletion=names_in("learners"), help="Only this learner.")] = None,
+    learner: Annotated[
+        str | None, typer.Option(autocompletion=completed_names("learners"), help="Only this learner.")
+    ] = None,
     L: Annotated[int | None, typer.Option("--L", help="Only this number of items.")] = None,
     K: Annotated[int | None, typer.Option("--K", help="Only this number of items to find.")] = None,
     delta: Annotated[float | None, typer.Option(help="Only this risk.")] = None,
     epsilon: Annotated[float | None, typer.Option(help="Only this tolerance.")] = None,
     budget: Annotated[int | None, typer.Option(help="Only this number of steps, of a study with budgets.")] = None,
     cell_id: Annotated[str | None, typer.Option("--cell", metavar="ID", help="Only the cell of this id.")] = None,
-    trials: Trials = None,
+    trials: TrialCount = None,
     trial: Annotated[
         int | None, typer.Option("--trial", min=0, help="Run only the trial of this number, as a sweep does.")
     ] = None,
     seed: Seed = None,
     max_steps: MaxSteps = None,
-    settings: Settings = None,
+    settings: SetValues = None,
     plugin: Plugins = None,
     n_jobs: Jobs = -1,
     quiet: Quiet = False,
@@ -192,10 +194,10 @@ def sweep(
             metavar="DIR", parser=some_path, help="Directory of the results; results/NAME OF CONFIG if not given."
         ),
     ] = None,
-    trials: Trials = None,
+    trials: TrialCount = None,
     seed: Seed = None,
     max_steps: MaxSteps = None,
-    settings: Settings = None,
+    settings: SetValues = None,
     plugin: Plugins = None,
     n_jobs: Jobs = -1,
     backend: Annotated[BackendName, typer.Option(help="Where trials run.")] = "loky",
@@ -360,13 +362,13 @@ def bounds(
     config: Config,
     csv: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", parser=path_of("--csv"), help="Write the table to this file as well."),
+        typer.Option(metavar="FILE", parser=path_parser("--csv"), help="Write the table to this file as well."),
     ] = None,
     results: Annotated[
         Path | None,
         typer.Option(
             metavar="DIR",
-            parser=path_of("--results"),
+            parser=path_parser("--results"),
             help="Directory of a sweep; results/NAME OF CONFIG if it exists.",
         ),
     ] = None,
@@ -422,7 +424,7 @@ def verify(
         Path,
         typer.Option(
             metavar="DIR",
-            parser=path_of("--reference"),
+            parser=path_parser("--reference"),
             help="Directory with a result directory for each artefact.",
         ),
     ] = Path("results/reference"),
@@ -430,7 +432,7 @@ def verify(
         Path,
         typer.Option(
             metavar="DIR",
-            parser=path_of("--configs"),
+            parser=path_parser("--configs"),
             help="Folder from which the data files of their configs count.",
         ),
     ] = Path("configs"),

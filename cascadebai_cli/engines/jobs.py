@@ -74,7 +74,7 @@ class Paused:
 
 Runs = Iterator[tuple[int, Run | Paused]]
 """What an engine makes of a sequence of jobs: place of a job in it and its run, in the order in which runs end."""
-Enough = Callable[[], bool]
+HasEnough = Callable[[], bool]
 """Whether an engine that can stop between two steps shall do so, and pause the runs that have not ended."""
 
 
@@ -130,7 +130,7 @@ def run_in_blocks(
     kind: Callable[[Job[AnyLearner]], tuple[object, ...]],
     most: int,
     run: Callable[[Sequence[Job[AnyLearner]]], Runs],
-    enough: Enough = never,
+    enough: HasEnough = never,
 ) -> Runs:
     """Run jobs of equal `kind` side by side, at most `most` at a time; those whose turn has not come are paused."""
     groups: dict[tuple[object, ...], list[int]] = {}

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from cascadebai_cli.engines.jobs import (
     NO_CAP,
-    Enough,
+    HasEnough,
     Job,
     Paused,
     RowState,
@@ -21,18 +21,18 @@ from cascadebai_cli.engines.jobs import (
     run_in_blocks,
     run_of,
 )
-from cascadebai_cli.engines.lookahead import NEVER, State, Window, clicks_of, leap, look_ahead, proven_quiet
+from cascadebai_cli.engines.lookahead import NEVER, State, Window, clicks_ahead, leap, look_ahead, proven_quiet
 from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
 # --- The rows of a block of the lockstep engine, and when each of them tries to leap --------------------------------
 
 
-SHORTEST_LEAP, _LONGEST_LEAP = 1 << 10, 1 << 16
+_SHORTEST_LEAP, _LONGEST_LEAP = 1 << 10, 1 << 16
 """Steps that a leap aims at."""
-WORTHWHILE = 256
+_WORTHWHILE = 256
 """Steps from which on a leap is cheaper than stepping."""
-LONGEST_PAUSE = 1 << 12
+_LONGEST_PAUSE = 1 << 12
 """Steps after which a row that might be stuck tries to leap again."""
 
 
@@ -89,14 +89,14 @@ class _LockstepRows(RowState):
 
     def until(self) -> IntArray:
         """Steps of the block at which each row that is not parked reaches its cap, or tries to leap."""
-        soon = (self.pause == WORTHWHILE) & (self.retry > self.steps)
+        soon = (self.pause == _WORTHWHILE) & (self.retry > self.steps)
         until = np.where(soon, np.minimum(self.cap, self.retry), self.cap)
         return np.where(self.parked, NO_CAP, self.since + until - self.steps)
 
     def may_leap(self, rows: IntArray) -> BoolArray:
         """Whether the time has come for the next leap of rows, and the cap is far enough."""
         is_due: BoolArray = self.steps[rows] >= self.retry[rows]
-        return is_due & (self.steps[rows] < self.cap[rows] - WORTHWHILE)
+        return is_due & (self.steps[rows] < self.cap[rows] - _WORTHWHILE)
 
     def next_aim(self, row: int) -> int:
         """Steps that the next leap of a row aims at, so that it ends before the cap."""
@@ -109,10 +109,10 @@ class _LockstepRows(RowState):
         worthwhile at the shortest aim.
         """
         far = _LONGEST_LEAP if 2 * steps > aim else aim // 2 if 8 * steps < aim else aim
-        worthwhile = steps >= WORTHWHILE
+        worthwhile = steps >= _WORTHWHILE
         self.steps[row] += steps
-        self.aim[row] = max(SHORTEST_LEAP, min(far, 2 * aim))
-        self.pause[row] = WORTHWHILE if worthwhile else min(2 * self.pause[row], LONGEST_PAUSE)
+        self.aim[row] = max(_SHORTEST_LEAP, min(far, 2 * aim))
+        self.pause[row] = _WORTHWHILE if worthwhile else min(2 * self.pause[row], _LONGEST_PAUSE)
         self.retry[row] = self.steps[row] + self.pause[row]
         return worthwhile
 
@@ -135,9 +135,9 @@ def _new_rows(jobs: Sequence[Job[CascadeBAI]], shift: int, size: int) -> _Lockst
         since=np.zeros(rows, np.int64),
         parked=np.ones(rows, bool),
         size=np.full(rows, size),
-        aim=np.full(rows, SHORTEST_LEAP),
+        aim=np.full(rows, _SHORTEST_LEAP),
         retry=np.zeros(rows, np.int64),
-        pause=np.full(rows, 2 * WORTHWHILE),
+        pause=np.full(rows, 2 * _WORTHWHILE),
         alive=np.ones((rows, L), bool),
         key=(np.array([learner.T for learner in learners]) << shift) | np.arange(L),
         value=np.full((rows, L), np.inf),
@@ -159,23 +159,23 @@ def _new_rows(jobs: Sequence[Job[CascadeBAI]], shift: int, size: int) -> _Lockst
 
 _MEMORY = 256 * 2**20
 """Bytes for the outcomes ahead of one block."""
-DEEPEST = 512
+_DEEPEST = 512
 """Outcomes in a bank at most."""
 _GROWTH = 4
 """Windows are tried in sizes that differ by this factor."""
 ROWS = 192
 """Rows of one block at most: more are no faster, as the state does not fit into the cache, and take more memory."""
-SHALLOWEST = 32
+_SHALLOWEST = 32
 """Outcomes in a bank at least."""
 _OUTCOME_BYTES = 2 * 11
 """Of an outcome in both banks."""
-ENTRIES = _MEMORY // (_OUTCOME_BYTES * SHALLOWEST)
+ENTRIES = _MEMORY // (_OUTCOME_BYTES * _SHALLOWEST)
 """Items of all its rows at most, for the memory that it takes."""
 _LARGEST_KEY = np.iinfo(np.int32).max
 """Keys beyond it take 64 bits."""
 
 
-def run_lockstep(jobs: Sequence[Job[CascadeBAI]], enough: Enough = never) -> Runs:
+def run_lockstep(jobs: Sequence[Job[CascadeBAI]], enough: HasEnough = never) -> Runs:
     """Run trials of any cells, those of equal `L` and `M` side by side; no run depends on the others."""
     return run_in_blocks(
         jobs,
@@ -187,9 +187,9 @@ def run_lockstep(jobs: Sequence[Job[CascadeBAI]], enough: Enough = never) -> Run
 
 
 def _depth(rows: int, L: int) -> int:
-    """Outcomes in a bank so that all fit into `_MEMORY`: a power of two from `SHALLOWEST` to `DEEPEST`."""
+    """Outcomes in a bank so that all fit into `_MEMORY`: a power of two from `_SHALLOWEST` to `_DEEPEST`."""
     fitting = _MEMORY // (_OUTCOME_BYTES * rows * L)
-    return int(min(DEEPEST, max(SHALLOWEST, 2 ** (fitting.bit_length() - 1 if fitting else 0))))
+    return int(min(_DEEPEST, max(_SHALLOWEST, 2 ** (fitting.bit_length() - 1 if fitting else 0))))
 
 
 def _list_length(job: Job[CascadeBAI]) -> int:
@@ -207,7 +207,7 @@ class _Lockstep:
         self.ended: list[tuple[int, Run]] = []
         self.now = 0
 
-    def run(self, enough: Enough) -> Runs:
+    def run(self, enough: HasEnough) -> Runs:
         """Run all rows to their end, or until it is enough."""
         self._start()
         yield from self._handed_back()
@@ -359,7 +359,7 @@ class _Lockstep:
         while worthwhile:
             aim = self.rows.next_aim(row)
             steps, observed = leap(state, aim)
-            S += clicks_of(state, observed)
+            S += clicks_ahead(state, observed)
             T += observed
             worthwhile = self.rows.leapt(row, aim, steps)
         self._moved(row, T, S, start < T)

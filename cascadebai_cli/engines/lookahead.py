@@ -319,13 +319,13 @@ def _quiet(state: State, observed: IntArray) -> bool:
     learner, T = state.learner, state.T
     alive = np.zeros(len(T), bool)
     alive[learner.race.survivors] = True
-    T_end, S_end = T + observed, state.S + clicks_of(state, observed)
+    T_end, S_end = T + observed, state.S + clicks_ahead(state, observed)
     rows = (alive[None], T[None], state.S[None], T_end[None], S_end[None])
     window = Window(*rows, _radius_rule(state.learner).radius(T_end)[None])
     return bool(proven_quiet(window, np.array([learner.race.k]), np.array([learner.rule.epsilon]))[0])
 
 
-def clicks_of(state: State, observed: IntArray) -> IntArray:
+def clicks_ahead(state: State, observed: IntArray) -> IntArray:
     """Clicks among the next `observed` outcomes of each item."""
     clicks = np.zeros(len(observed), np.int64)
     for item in np.flatnonzero(observed).tolist():

@@ -13,22 +13,22 @@ from typing import NamedTuple
 import numpy as np
 
 from cascadebai_cli.engines import lucb_rows
-from cascadebai_cli.engines.jobs import Enough, Job, Paused, Run, Runs, Status, largest_block, never, run_in_blocks
+from cascadebai_cli.engines.jobs import HasEnough, Job, Paused, Run, Runs, Status, largest_block, never, run_in_blocks
 from cascadebai_cli.engines.lucb_rows import ENTRIES, FAR, new_rows
 from cascadebai_cli.learners.bounds import pairs_apart, told_apart
 from cascadebai_cli.learners.kl_lucb import UNIT, KLLucb
 from cascadebai_cli.learners.racing import by_mean
 from cascadebai_cli.model.problem import BoolArray, IntArray
 
-ROWS = 256
+_ROWS = 256
 """Rows of one block at most: with more the arrays leave the cache."""
 _STRIDE = 64
 """Steps at most until it is asked whether it is enough."""
 
 
-def run_lucb(jobs: Sequence[Job[KLLucb]], enough: Enough = never) -> Runs:
+def run_lucb(jobs: Sequence[Job[KLLucb]], enough: HasEnough = never) -> Runs:
     """Run trials, those of equal rules side by side."""
-    most = largest_block(jobs, ROWS, ENTRIES)
+    most = largest_block(jobs, _ROWS, ENTRIES)
     return run_in_blocks(
         jobs, lambda job: astuple(job.learner.rule), most, lambda part: _Lucb(part).run(enough), enough
     )
@@ -67,7 +67,7 @@ class _Lucb:
         self.first = (np.arange(rows) * self.rule.L)[:, None]
         self.distance = np.empty((rows, self.outside + self.rule.K), np.int64)
 
-    def run(self, enough: Enough) -> Runs:
+    def run(self, enough: HasEnough) -> Runs:
         """Run all rows to their end, or until it is enough."""
         yield from self._look_at(np.arange(len(self.rows)))
         while len(going := np.flatnonzero(self.rows.job >= 0)):
@@ -100,7 +100,7 @@ class _Lucb:
     def _sides(self, code: IntArray) -> _Sides:
         """Who stands at the boundary. Codes are negative outside, so the two sides are the ends of what is sorted."""
         L, K, m = self.rule.L, self.rule.K, self.outside
-        if L < lucb_rows.LONG:
+        if L < lucb_rows._LONG:
             ordered = np.sort(code, axis=1)
             outside, inside = ordered[:, :m], ordered[:, L - K :]
         else:  # few are found fast from below only, and codes without a sign begin with those of `J`

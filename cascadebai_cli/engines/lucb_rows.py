@@ -17,7 +17,7 @@ from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 # Bounds of KL-LUCB++ that are computed once: trials of one rule come through the same few states again and again.
 
 
-KNOWN = 2048
+_KNOWN = 2048
 """Bounds of states with fewer observations are kept; those of others differ nearly always, and are not."""
 
 
@@ -30,12 +30,12 @@ class Bounds:
 
     def __init__(self, rule: LucbRule) -> None:
         self.rule = rule
-        self._first = np.arange(KNOWN) * np.arange(1, KNOWN + 1) // 2
-        self._kept = np.zeros((2, KNOWN * (KNOWN + 1) // 2), np.int64)
+        self._first = np.arange(_KNOWN) * np.arange(1, _KNOWN + 1) // 2
+        self._kept = np.zeros((2, _KNOWN * (_KNOWN + 1) // 2), np.int64)
 
     def of(self, inside: bool, T: IntArray, S: IntArray) -> IntArray:
         """Lower bounds inside `J`, and `-1` less the upper ones outside; in units, shape as `T` and `S`, two axes."""
-        far = T.max(axis=1) >= KNOWN
+        far = T.max(axis=1) >= _KNOWN
         if not np.count_nonzero(far):
             negative = self._looked_up(inside, T, S)
         else:
@@ -134,24 +134,24 @@ def _step_by_step(job: Job[KLLucb]) -> FirstRound:
 
 _MEMORY = 128 * 2**20
 """Bytes for the windows of one block."""
-SHALLOWEST, DEEPEST = 4, 8
+_SHALLOWEST, _DEEPEST = 4, 8
 """A window has at least 2 to the power of the first, at most 2 to the power of the second states."""
 _STATE_BYTES = 24
-ENTRIES = _MEMORY // (_STATE_BYTES << SHALLOWEST)
+ENTRIES = _MEMORY // (_STATE_BYTES << _SHALLOWEST)
 """Items of all rows at most, for the memory that they take."""
-SHORTEST = 64
+_SHORTEST = 64
 """Outcomes that are read at once at least, if the window holds them."""
-SPARE = 8
+_SPARE = 8
 """A window with fewer outcomes left is read on as soon as its row is looked at."""
 FAR = np.int64(1) << 62
 """Farther from the boundary than any item, and later than any turn."""
 _REST = 3
 """A window is read on with others if less than one in so many of its outcomes is left."""
-NEAR = 1
+_NEAR = 1
 """Codes of the other side are read too where the mean is so many standard deviations from its level, or fewer."""
-AT_ONCE = 32768
+_AT_ONCE = 32768
 """States computed at once: their arrays fit into the cache."""
-LONG = 1024
+_LONG = 1024
 """From so many items on only those that are needed are sorted."""
 
 
@@ -247,7 +247,7 @@ class LucbRows(RowState):
     def read_on(self) -> None:
         """Read the windows that are almost used, so that none has to be read on for long."""
         left = self.last - (self.base + self.T & self.last)
-        few = (left < SPARE) | (_REST * left < np.minimum(self.T, self.last))
+        few = (left < _SPARE) | (_REST * left < np.minimum(self.T, self.last))
         few &= (self.job >= 0)[:, None]
         self._read_all(np.flatnonzero(few))
 
@@ -255,8 +255,8 @@ class LucbRows(RowState):
         """Read windows anew: the further on, the longer."""
         if len(places) == 0:
             return
-        n = int(np.clip(np.median(self.T.take(places)), min(SHORTEST, self.last), self.last))
-        for part in self._parts(places, max(1, AT_ONCE // n)):
+        n = int(np.clip(np.median(self.T.take(places)), min(_SHORTEST, self.last), self.last))
+        for part in self._parts(places, max(1, _AT_ONCE // n)):
             self._read(part, n)
 
     def _parts(self, places: IntArray, most: int) -> Iterator[IntArray]:
@@ -269,7 +269,7 @@ class LucbRows(RowState):
         """Whether the means are so near to their levels that items may soon change sides."""
         level = np.abs(self.level.take(places))
         T, apart = np.maximum(self.T.take(places), 1), np.abs(self.mean.take(places)) - level
-        return np.asarray(T * apart**2 <= NEAR**2 * (level * (1 - level) + 1 / T))
+        return np.asarray(T * apart**2 <= _NEAR**2 * (level * (1 - level) + 1 / T))
 
     def _read(self, places: IntArray, n: int) -> None:
         """Read the next `n` outcomes of places, all inside `J` or all outside."""
@@ -301,7 +301,7 @@ def new_rows(jobs: Sequence[Job[KLLucb]]) -> LucbRows:
     starts = [first_round(job) for job in jobs]
     items = (rows, rule.L)
     fitting = max(1, _MEMORY // (_STATE_BYTES * rows * rule.L)).bit_length() - 1
-    depth = min(DEEPEST, max(SHALLOWEST, fitting))
+    depth = min(_DEEPEST, max(_SHALLOWEST, fitting))
     T = np.array([start.T for start in starts])
     mean = np.array([start.S for start in starts]) / np.maximum(T, 1)
     inside, level = ranked(mean, rule.K)
@@ -352,7 +352,7 @@ def ranked(mean: FloatArray, K: int) -> tuple[BoolArray, FloatArray]:
 
 def _best(mean: FloatArray, n: int) -> IntArray:
     """The `n` items with the largest means in order, of equals the first."""
-    if mean.shape[1] < LONG:
+    if mean.shape[1] < _LONG:
         return by_mean(mean)[:, :n]
     least = -np.partition(-mean, n - 1, axis=1)[:, n - 1, None]  # much faster than from above
     some = np.flatnonzero((mean >= least).any(axis=0))

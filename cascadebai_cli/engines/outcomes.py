@@ -92,7 +92,7 @@ def _folded(word: _Words) -> _Words:
 KEPT = 1024
 """Outcomes that stay readable before the last `start` that was asked for."""
 
-AT_ONCE = 512
+_AT_ONCE = 512
 """Outcomes drawn at once at least."""
 
 
@@ -151,7 +151,7 @@ class RandomStack:
             stream.bit_generator.advance(drop - len(known))  # type: ignore[attr-defined]  # a draw is one step of it
         self._first[item] += drop
         missing = end - self._first[item] - len(known[drop:])
-        fresh = stream.random(max(missing, AT_ONCE)) < self.weights[item]
+        fresh = stream.random(max(missing, _AT_ONCE)) < self.weights[item]
         self._known[item] = np.concatenate([known[drop:], fresh])
         return self._known[item]
 

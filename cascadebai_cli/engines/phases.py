@@ -18,7 +18,7 @@ from cascadebai_cli.model.problem import BoolArray, IntArray
 # is left out of the rounds that were drawn ahead; the rest of them is as it was.
 
 
-FEWEST = 64
+_FEWEST = 64
 """Rounds drawn at once at least; later half as many as there were before. No run depends on the cap."""
 _MOST = 2**22
 """Outcomes drawn at once at most."""
@@ -76,7 +76,7 @@ class _Sweep:
 
     def _draw(self) -> None:
         """Draw further rounds."""
-        rounds, shift = min(max(FEWEST, self.drawn // 2), max(1, _MOST // self.L)), (self.L - 1).bit_length()
+        rounds, shift = min(max(_FEWEST, self.drawn // 2), max(1, _MOST // self.L)), (self.L - 1).bit_length()
         keys, are_clicks = self.outcomes.stretch(np.arange(self.L), self.drawn, rounds, shift)
         fresh = np.full((rounds, self.L), not are_clicks)
         fresh[keys >> shift, keys & ((1 << shift) - 1)] = are_clicks

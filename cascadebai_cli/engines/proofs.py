@@ -42,14 +42,14 @@ import numpy as np
 from cascadebai_cli.learners.racing import RacingRule
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
-SLACK = 1e-11
+_SLACK = 1e-11
 """Far above the rounding of bounds, far below a difference that matters: a closer comparison proves nothing."""
 
 OfMean = Callable[[FloatArray], FloatArray]
 """A confidence bound as a function of means."""
 
 
-class Means(NamedTuple):
+class WindowBounds(NamedTuple):
     """Bounds of the means in some windows.
 
     Attributes:
@@ -63,9 +63,9 @@ class Means(NamedTuple):
     next_best: FloatArray
     last_good: FloatArray
 
-    def of(self, windows: Any) -> "Means":
+    def of(self, windows: Any) -> "WindowBounds":
         """Those of some windows, given by an index."""
-        return Means(*(part[windows] for part in self))
+        return WindowBounds(*(part[windows] for part in self))
 
     @property
     def boundary(self) -> BoolArray:
@@ -80,7 +80,7 @@ def mean_bounds(
     S_end: IntArray | FloatArray,
     k: IntArray | int,
     alive: BoolArray | None = None,
-) -> Means:
+) -> WindowBounds:
     """Bounds of the means between two states.
 
     Args:
@@ -96,7 +96,7 @@ def mean_bounds(
         absent = np.where(alive, 0.0, 2.0)
         low -= absent
         high -= absent
-    return Means(low, high, _largest(low, np.add(k, 1)), _largest(high, np.asarray(k)))
+    return WindowBounds(low, high, _largest(low, np.add(k, 1)), _largest(high, np.asarray(k)))
 
 
 def _largest(values: FloatArray, rank: IntArray) -> FloatArray:
@@ -106,22 +106,22 @@ def _largest(values: FloatArray, rank: IntArray) -> FloatArray:
     return np.sort(values, axis=-1).ravel()[place][..., None]
 
 
-def levels(rule: RacingRule, means: Means, T_end: IntArray) -> tuple[FloatArray, FloatArray]:
+def levels(rule: RacingRule, means: WindowBounds, T_end: IntArray) -> tuple[FloatArray, FloatArray]:
     """The accept and the reject level less `epsilon`, with slack, shape `(..., 1)`; no count exceeds `T_end`."""
-    accept = rule.upper(means.next_best, T_end) - (rule.epsilon + SLACK)
-    reject = rule.lower(means.last_good, T_end) - (rule.epsilon - SLACK)
+    accept = rule.upper(means.next_best, T_end) - (rule.epsilon + _SLACK)
+    reject = rule.lower(means.last_good, T_end) - (rule.epsilon - _SLACK)
     return accept, reject
 
 
-def levels_of_boundary(means: Means, upper: OfMean, lower: OfMean) -> tuple[FloatArray, FloatArray]:
+def levels_of_boundary(means: WindowBounds, upper: OfMean, lower: OfMean) -> tuple[FloatArray, FloatArray]:
     """The accept and the reject level with slack, shape `(rows, 1)`, from bounds at the counts at which windows end."""
     floor, ceiling = upper(np.maximum(means.low, means.next_best)), lower(np.minimum(means.high, means.last_good))
-    accept: FloatArray = np.where(means.boundary, floor, np.inf).min(axis=1, keepdims=True) - SLACK
-    reject: FloatArray = np.where(means.boundary, ceiling, -np.inf).max(axis=1, keepdims=True) + SLACK
+    accept: FloatArray = np.where(means.boundary, floor, np.inf).min(axis=1, keepdims=True) - _SLACK
+    reject: FloatArray = np.where(means.boundary, ceiling, -np.inf).max(axis=1, keepdims=True) + _SLACK
     return accept, reject
 
 
-def suspects(rule: RacingRule, means: Means, T_end: IntArray) -> BoolArray:
+def suspects(rule: RacingRule, means: WindowBounds, T_end: IntArray) -> BoolArray:
     """Who could be identified in the windows, shape `(..., d)`; those that do not survive mean nothing."""
     accept, reject = levels(rule, means, T_end)
     return rule.above(means.high, T_end, accept) | rule.below(means.low, T_end, reject)

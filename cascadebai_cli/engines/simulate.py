@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from cascadebai_cli.engines import lockstep, lucb, skip_ahead
-from cascadebai_cli.engines.jobs import Enough, Job, Paused, Run, Runs, Status, block_size, in_order, never, run_of
+from cascadebai_cli.engines.jobs import HasEnough, Job, Paused, Run, Runs, Status, block_size, in_order, never, run_of
 from cascadebai_cli.engines.outcomes import (
     Outcomes,
     RandomOutcomes,
@@ -63,7 +63,7 @@ def _result(learner: Learner, steps: int, observations: int) -> Run:
 # again in the outcomes that it has drawn.
 
 
-_RunAll = Callable[[Sequence[Job[Any]], Enough], Runs]
+_RunAll = Callable[[Sequence[Job[Any]], HasEnough], Runs]
 _Ask = Callable[[Job[Any], Run], tuple[int, ...]]
 
 
@@ -87,7 +87,7 @@ def _ask_after_skipping(job: Job[RacingLearner], run: Run) -> tuple[int, ...]:
 def _answering(run_all: _RunAll, ask: _Ask) -> _RunAll:
     """An engine that returns the answers of learners that are asked for them."""
 
-    def run(jobs: Sequence[Job[Any]], enough: Enough) -> Runs:
+    def run(jobs: Sequence[Job[Any]], enough: HasEnough) -> Runs:
         for place, done in run_all(jobs, enough):
             if isinstance(done, Run) and done.status == "capped" and jobs[place].answers:
                 yield place, replace(done, recommendation=ask(jobs[place], done))
@@ -153,7 +153,7 @@ def _along_paths(run_all: _RunAll) -> _RunAll:
     anew: its own learner has made no step.
     """
 
-    def run(jobs: Sequence[Job[Any]], enough: Enough) -> Runs:
+    def run(jobs: Sequence[Job[Any]], enough: HasEnough) -> Runs:
         going = [(jobs[path[0]], path) for path in _paths(jobs)]
         while going:
             ended = run_all([job for job, _ in going], enough)
@@ -222,7 +222,7 @@ class Engine:
     version: int
     source: Callable[[Trial], Any]
     item_bytes: int
-    run: Callable[[Sequence[Job[Any]], Enough], Runs]
+    run: Callable[[Sequence[Job[Any]], HasEnough], Runs]
     feedbacks: tuple[Feedback, ...] | None
     rows: int = 1
     entries: int = sys.maxsize
@@ -234,7 +234,7 @@ class Engine:
         """Whether it is exact for a click model: the very record, since one that is only alike has another law."""
         return self.feedbacks is None or feedback in self.feedbacks
 
-    def together(self, jobs: Sequence[Job[Any]], enough: Enough) -> Runs:
+    def together(self, jobs: Sequence[Job[Any]], enough: HasEnough) -> Runs:
         """Run jobs, of which those of one path follow one another."""
         return (_along_paths(self.run) if self.shares_paths else self.run)(jobs, enough)
 
@@ -257,7 +257,7 @@ def _outcomes(trial: Trial) -> Outcomes | RewardTable:
     return RandomTable(trial.weights, trial.rng, trial.table)
 
 
-def _one_by_one(run: Callable[[Job[Any]], Run]) -> Callable[[Sequence[Job[Any]], Enough], Runs]:
+def _one_by_one(run: Callable[[Job[Any]], Run]) -> Callable[[Sequence[Job[Any]], HasEnough], Runs]:
     return lambda jobs, enough: ((place, run(job)) for place, job in enumerate(jobs))
 
 
@@ -269,12 +269,12 @@ def _by_walk(job: Job[Any]) -> Run:
     return run_walk(job.learner.rule, job.stack, job.max_steps)
 
 
-def _skipping_ahead(jobs: Sequence[Job[Any]], enough: Enough) -> Runs:
+def _skipping_ahead(jobs: Sequence[Job[Any]], enough: HasEnough) -> Runs:
     """To their end: it cannot stop in between."""
     return skip_ahead.run_skip_ahead(jobs)
 
 
-def _in_lockstep(jobs: Sequence[Job[Any]], enough: Enough) -> Runs:
+def _in_lockstep(jobs: Sequence[Job[Any]], enough: HasEnough) -> Runs:
     """Each learner by the engine that is made for it."""
     for made, run in ((True, lucb.run_lucb), (False, _answering(lockstep.run_lockstep, ask))):
         places = [place for place, job in enumerate(jobs) if isinstance(job.learner, KLLucb) == made]

@@ -35,7 +35,7 @@ import numpy as np
 from cascadebai_cli.engines.jobs import Job, Run, Runs, largest_block, run_in_blocks
 from cascadebai_cli.engines.proofs import first_suspect_round
 from cascadebai_cli.engines.skip_count import next_stretch
-from cascadebai_cli.engines.skip_rows import Block, Focus, Mode, Sizes, new_block
+from cascadebai_cli.engines.skip_rows import Focus, Mode, RowBlock, Sizes, new_block
 from cascadebai_cli.engines.skip_search import look_at_group, look_at_groups, look_at_window, step_through
 from cascadebai_cli.learners.racing import RacingLearner
 from cascadebai_cli.model.problem import IntArray
@@ -55,10 +55,10 @@ def run_skip_ahead(jobs: Sequence[Job[RacingLearner]], sizes: Sizes | None = Non
     return run_in_blocks(jobs, lambda job: job.learner.rule.kind, most, lambda part: _run(new_block(part, sizes)))
 
 
-def _run(block: Block) -> Runs:
+def _run(block: RowBlock) -> Runs:
     """Serve the mode in which most rows wait, until all rows are over."""
     rows = block.rows
-    serve: dict[Mode, Callable[[Block, IntArray], None]] = {
+    serve: dict[Mode, Callable[[RowBlock, IntArray], None]] = {
         Mode.STRETCH: partial(next_stretch, quiet_until=first_suspect_round(block.rule) - 1),
         Mode.GROUPS: look_at_groups,
         Mode.GROUP: partial(_in_parts, look_at_group, rows.group),
@@ -75,7 +75,7 @@ def _run(block: Block) -> Runs:
             rows.keep(np.flatnonzero(~over))
 
 
-def _in_parts(serve: Callable[[Block, IntArray], None], focus: Focus, block: Block, at: IntArray) -> None:
+def _in_parts(serve: Callable[[RowBlock, IntArray], None], focus: Focus, block: RowBlock, at: IntArray) -> None:
     """Serve rows in parts in which about as many items matter, where this saves more than a call costs."""
     matter = focus.matter[at]
     order = np.argsort(matter, kind="stable")
@@ -89,7 +89,7 @@ def _in_parts(serve: Callable[[Block, IntArray], None], focus: Focus, block: Blo
         serve(block, at)
 
 
-def _result(block: Block, row: int) -> Run:
+def _result(block: RowBlock, row: int) -> Run:
     """The run of a row that is over."""
     rows, rule = block.rows, block.rows.rule[row]
     survivors = np.flatnonzero(rows.alive[row])

@@ -13,14 +13,14 @@ from cascadebai_cli.engines.keys import (
     positions,
     step_ends,
 )
-from cascadebai_cli.engines.skip_rows import Block, Mode
+from cascadebai_cli.engines.skip_rows import Mode, RowBlock
 from cascadebai_cli.learners.racing import RacingRule
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
 # --- Skip-ahead where nobody is identified: steps are only counted --------------------------------------------------
 
 
-def count_steps(block: Block, at: IntArray, to: IntArray) -> None:
+def count_steps(block: RowBlock, at: IntArray, to: IntArray) -> None:
     """Go to the begin of the rounds `to` in rows in which nobody is identified before; at the cap a row is over."""
     rows = block.rows
     ahead = to > rows.round[at]
@@ -37,7 +37,7 @@ def count_steps(block: Block, at: IntArray, to: IntArray) -> None:
     rows.round[free], rows.column[free] = to[~capped], 0
 
 
-def _cuts(block: Block, at: IntArray, to: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+def _cuts(block: RowBlock, at: IntArray, to: IntArray) -> tuple[IntArray, IntArray, IntArray]:
     """Steps that end from where rows stand to the begin of the rounds `to`, offsets there, and keys before."""
     rows = block.rows
     d, batch, offset = rows.d[at], rows.batch[at], rows.offset[at]
@@ -57,7 +57,7 @@ def _cuts(block: Block, at: IntArray, to: IntArray) -> tuple[IntArray, IntArray,
     return steps, rest, met
 
 
-def _shorten(block: Block, row: int, parts: list[IntArray], place: int) -> int:
+def _shorten(block: RowBlock, row: int, parts: list[IntArray], place: int) -> int:
     """Leave only the end of a row's keys, of skips, if no step ends without a click.
 
     Such a step observes `batch` different items, one after the other and all of them skipped, so that as many keys
@@ -86,7 +86,7 @@ def _reach(alive: BoolArray, batch: int) -> int:
     return int((later - survivors).max())
 
 
-def _next_keys(block: Block, at: IntArray, to: IntArray) -> tuple[list[IntArray], IntArray]:
+def _next_keys(block: RowBlock, at: IntArray, to: IntArray) -> tuple[list[IntArray], IntArray]:
     """Keys from where rows stand to the begin of the rounds `to`, and how many keys lie before there."""
     rows, begin = block.rows, (block.rows.round[at] << block.shift) + block.rows.column[at]
     borders, keys = np.stack([begin, to << block.shift], axis=1), rows.keys[at].tolist()
@@ -94,7 +94,7 @@ def _next_keys(block: Block, at: IntArray, to: IntArray) -> tuple[list[IntArray]
     return [each[first:last] for each, (first, last) in zip(keys, found, strict=True)], np.array(found)[:, 1]
 
 
-def _places(block: Block, at: IntArray, parts: Sequence[IntArray], passed: IntArray) -> tuple[IntArray, IntArray]:
+def _places(block: RowBlock, at: IntArray, parts: Sequence[IntArray], passed: IntArray) -> tuple[IntArray, IntArray]:
     """Keys as places among the observations of the survivors from where their rows stand on, and how many a row."""
     keys, count = joined(parts)
     dead = np.iinfo(keys.dtype).min
@@ -110,7 +110,7 @@ def _places(block: Block, at: IntArray, parts: Sequence[IntArray], passed: IntAr
     return found[kept], np.diff(np.append(0, np.cumsum(kept))[np.cumsum(count)], prepend=0)
 
 
-def _outcomes_of_round(block: Block, at: IntArray) -> tuple[BoolArray, BoolArray]:
+def _outcomes_of_round(block: RowBlock, at: IntArray) -> tuple[BoolArray, BoolArray]:
     """Clicks of the round in which rows stand, and who is still to be observed in it, both of shape `(rows, width)`."""
     rows, width = block.rows, block.width
     keys, count = joined(
@@ -122,7 +122,7 @@ def _outcomes_of_round(block: Block, at: IntArray) -> tuple[BoolArray, BoolArray
     return clicks.reshape(-1, width), rows.alive[at] & (np.arange(width) >= rows.column[at][:, None])
 
 
-def steps_of_round(block: Block, at: IntArray) -> IntArray:
+def steps_of_round(block: RowBlock, at: IntArray) -> IntArray:
     """Steps that end before each item in the rest of the round in which rows stand, shape `(rows, width + 1)`."""
     rows = block.rows
     ended: IntArray = np.zeros((len(at), block.width + 1), np.int32)
@@ -133,7 +133,7 @@ def steps_of_round(block: Block, at: IntArray) -> IntArray:
     return ended
 
 
-def _stop_at_cap(block: Block, row: int, end: int) -> None:
+def _stop_at_cap(block: RowBlock, row: int, end: int) -> None:
     """Find the round before `end` in which the cap is reached, and end there."""
     rows, at = block.rows, np.array([row])
     low, high = int(rows.round[row]), end
@@ -153,7 +153,7 @@ _AHEAD = 4
 """Groups that are looked at first."""
 
 
-def next_stretch(block: Block, at: IntArray, quiet_until: int) -> None:
+def next_stretch(block: RowBlock, at: IntArray, quiet_until: int) -> None:
     """Count the steps that are left of the stretch, and draw the next; no rule fires up to the count `quiet_until`."""
     rows = block.rows
     count_steps(block, at, rows.rounds[at])
@@ -168,7 +168,7 @@ def next_stretch(block: Block, at: IntArray, quiet_until: int) -> None:
     rows.mode[at] = np.where(rows.T[at] + rows.rounds[at] > quiet_until, Mode.GROUPS, Mode.STRETCH)
 
 
-def _horizon(block: Block, at: IntArray, quiet_until: int) -> FloatArray:
+def _horizon(block: RowBlock, at: IntArray, quiet_until: int) -> FloatArray:
     """Rounds worth drawing: half way to where a rule would fire if the means stayed as they are."""
     rows, rule, n = block.rows, block.rule, np.arange(len(at))
     T, k = rows.T[at], rows.k[at]
@@ -187,7 +187,7 @@ def _width(rule: RacingRule, high: FloatArray, low: FloatArray, T: IntArray) -> 
     return np.where(T > 0, high - rule.lower(high, T) + rule.upper(low, T) - low, 0.0)
 
 
-def _draw(block: Block, row: int, rounds: float) -> None:
+def _draw(block: RowBlock, row: int, rounds: float) -> None:
     """Draw about `rounds` rounds for a row, in groups of a power of four."""
     rows, sizes = block.rows, block.sizes
     survivors = np.flatnonzero(rows.alive[row])

@@ -165,7 +165,7 @@ class Sizes:
 
 
 @dataclass(frozen=True)
-class Block:
+class RowBlock:
     """Rows that advance together.
 
     Attributes:
@@ -188,7 +188,7 @@ class Block:
         return 1 << self.shift
 
 
-def new_block(jobs: Sequence[Job[RacingLearner]], sizes: Sizes) -> Block:
+def new_block(jobs: Sequence[Job[RacingLearner]], sizes: Sizes) -> RowBlock:
     """All trials before their first observation."""
     rules = [job.learner.rule for job in jobs]
     shift = (rules[0].L - 1).bit_length()
@@ -204,4 +204,4 @@ def new_block(jobs: Sequence[Job[RacingLearner]], sizes: Sizes) -> Block:
     for row in range(len(jobs)):
         rows.accepted[row], rows.rejected[row] = [], []
         rows.keys[row], rows.sums[row] = np.zeros(0, np.int32), np.zeros((1, 1 << shift), np.int32)
-    return Block(rules[0], rows, [job.stack for job in jobs], shift, sizes)
+    return RowBlock(rules[0], rows, [job.stack for job in jobs], shift, sizes)

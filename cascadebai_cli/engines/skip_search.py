@@ -7,15 +7,15 @@ from typing import NamedTuple
 import numpy as np
 
 from cascadebai_cli.engines.keys import cumulated, joined, positions, true_places
-from cascadebai_cli.engines.proofs import Means, mean_bounds, suspects
+from cascadebai_cli.engines.proofs import WindowBounds, mean_bounds, suspects
 from cascadebai_cli.engines.skip_count import count_steps, steps_of_round
-from cascadebai_cli.engines.skip_rows import Block, Focus, Mode
+from cascadebai_cli.engines.skip_rows import Focus, Mode, RowBlock
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
 # --- Skip-ahead where only numbers of clicks are looked at: groups of rounds, and windows in one of them ------------
 
 
-def look_at_groups(block: Block, at: IntArray) -> None:
+def look_at_groups(block: RowBlock, at: IntArray) -> None:
     """Pass the next groups of the rows `at`, up to the first in which somebody may be identified; enter that."""
     rows, size, look, since = block.rows, block.rows.size[at], block.rows.look[at], block.rows.since[at]
     first, groups = look // size, rows.rounds[at] // size
@@ -58,7 +58,7 @@ class _Found(NamedTuple):
     """
 
     items: IntArray
-    means: Means
+    means: WindowBounds
     suspected: BoolArray
     T: IntArray
     clicks: FloatArray
@@ -66,7 +66,7 @@ class _Found(NamedTuple):
     stop: IntArray
 
 
-def _attend(block: Block, at: IntArray, focus: Focus, found: _Found) -> None:
+def _attend(block: RowBlock, at: IntArray, focus: Focus, found: _Found) -> None:
     """Restrict the focus to the survivors that matter in the windows."""
     items, means, blur = found.items, found.means, block.rule.blur(found.T)
     alive = (means.high >= 0) & block.rows.alive[at[:, None], items]
@@ -85,7 +85,7 @@ def _attend(block: Block, at: IntArray, focus: Focus, found: _Found) -> None:
     focus.base[row, item] = found.clicks[of, column]
 
 
-def _enter(block: Block, at: IntArray) -> None:
+def _enter(block: RowBlock, at: IntArray) -> None:
     """Begin to look into groups, where rows may stand in the midst of one."""
     rows = block.rows
     _take_keys(block, at)
@@ -98,7 +98,7 @@ def _enter(block: Block, at: IntArray) -> None:
     rows.mode[now] = Mode.STEPS
 
 
-def _take_keys(block: Block, at: IntArray) -> None:
+def _take_keys(block: RowBlock, at: IntArray) -> None:
     """Pick the keys of the items that matter in their group."""
     rows, place = block.rows, block.rows.group.place
     group = rows.group.begin[at] // rows.size[at]
@@ -110,7 +110,7 @@ def _take_keys(block: Block, at: IntArray) -> None:
         rows.group.keys[row] = keys[begin:end]
 
 
-def _widen(block: Block, at: IntArray) -> None:
+def _widen(block: RowBlock, at: IntArray) -> None:
     """Look at all items that matter in the group, from round `look` on."""
     rows = block.rows
     rows.mode[at] = Mode.GROUP
@@ -118,7 +118,7 @@ def _widen(block: Block, at: IntArray) -> None:
     rows.level[at] = np.maximum(np.ceil(np.log2(left)).astype(np.int64) - block.sizes.divide, 0)
 
 
-def look_at_group(block: Block, at: IntArray) -> None:
+def look_at_group(block: RowBlock, at: IntArray) -> None:
     """Pass the next windows of the group; restrict the focus to the first in which somebody may be identified."""
     rows, group = block.rows, block.rows.group
     hot, windows = _look(block, at, group)
@@ -132,12 +132,12 @@ def look_at_group(block: Block, at: IntArray) -> None:
             rows.focus.keys[row] = keys[first:last]
 
 
-def look_at_window(block: Block, at: IntArray) -> None:
+def look_at_window(block: RowBlock, at: IntArray) -> None:
     """Pass the next windows of the focus, up to the first in which somebody may be identified."""
     _look(block, at, block.rows.focus)
 
 
-def _look(block: Block, at: IntArray, focus: Focus) -> tuple[BoolArray, _Found]:
+def _look(block: RowBlock, at: IntArray, focus: Focus) -> tuple[BoolArray, _Found]:
     """Pass the next windows; which rows have found one, and what."""
     rows, row = block.rows, np.arange(len(at))
     m, level, stop = int(focus.matter[at].max()), rows.level[at], focus.stop[at]
@@ -161,7 +161,7 @@ def _look(block: Block, at: IntArray, focus: Focus) -> tuple[BoolArray, _Found]:
     return found, _Found(items[row], means.of(first), suspected[first], T[first], S[first], begin, stop)
 
 
-def _clicks_before(block: Block, at: IntArray, focus: Focus, border: IntArray) -> FloatArray:
+def _clicks_before(block: RowBlock, at: IntArray, focus: Focus, border: IntArray) -> FloatArray:
     """Clicks of the items of a focus before the rounds `border` in it, shape `(rows, borders, m)`.
 
     All borders but the first of a row lie `2 ** level` rounds apart, or at the end of what is looked at: so the last
@@ -185,7 +185,7 @@ def _clicks_before(block: Block, at: IntArray, focus: Focus, border: IntArray) -
     return sums
 
 
-def _go_on(block: Block, at: IntArray) -> None:
+def _go_on(block: RowBlock, at: IntArray) -> None:
     """What comes next for rows in which nobody else can be identified before round `look`."""
     rows = block.rows
     inside, within = rows.look[at] < rows.focus.stop[at], rows.look[at] < rows.group.stop[at]
@@ -231,7 +231,7 @@ class Moments:
         return Moments(*(getattr(self, part.name)[rows] for part in fields(self)))
 
 
-def step_through(block: Block, at: IntArray) -> None:
+def step_through(block: RowBlock, at: IntArray) -> None:
     """Go on in round `look`: to the next step at which somebody is identified, or past some moments, or to its end."""
     rows, moments = block.rows, _moments(block, at)
     rows.since[at] = moments.end[:, -1]
@@ -241,7 +241,7 @@ def step_through(block: Block, at: IntArray) -> None:
     _leave_round(block, at[(rows.since[at] == block.width) & (rows.mode[at] != Mode.OVER)])
 
 
-def _moments(block: Block, at: IntArray) -> Moments:
+def _moments(block: RowBlock, at: IntArray) -> Moments:
     """The next moments, and who would be identified in the states that begin with them."""
     rows, focus, since = block.rows, block.rows.focus, block.rows.since[at][:, None]
     m, n = int(focus.matter[at].max()), np.arange(len(at))[:, None]
@@ -261,7 +261,7 @@ def _moments(block: Block, at: IntArray) -> Moments:
 
 
 def _judge(
-    block: Block, mean: FloatArray, count: IntArray, k: IntArray, alive: BoolArray
+    block: RowBlock, mean: FloatArray, count: IntArray, k: IntArray, alive: BoolArray
 ) -> tuple[BoolArray, BoolArray]:
     """Who is accepted and rejected in states of the items that matter."""
     alive, bounds = alive[:, None], (mean, block.rule.lower(mean, count), block.rule.upper(mean, count))
@@ -270,7 +270,7 @@ def _judge(
     return accept & alive, reject & alive
 
 
-def _find_step(block: Block, at: IntArray, moments: Moments) -> None:
+def _find_step(block: RowBlock, at: IntArray, moments: Moments) -> None:
     """Go to the first step at whose end somebody is identified, if there is one before the last of the moments ends."""
     rows = block.rows
     count_steps(block, at, rows.look[at])
@@ -291,7 +291,7 @@ def _find_step(block: Block, at: IntArray, moments: Moments) -> None:
         _identify(block, at[some], moments.of(fired[some]), which[some])
 
 
-def _identify(block: Block, at: IntArray, moments: Moments, which: IntArray) -> None:
+def _identify(block: RowBlock, at: IntArray, moments: Moments, which: IntArray) -> None:
     """Remove who is identified in the states `which` of `moments`."""
     rows, items, n = block.rows, moments.items, np.arange(len(at))
     accept, reject, mean = moments.accept[n, which], moments.reject[n, which], moments.mean[n, which]
@@ -311,7 +311,7 @@ def _identify(block: Block, at: IntArray, moments: Moments, which: IntArray) -> 
     rows.mode[at[over]] = Mode.OVER
 
 
-def _ends(block: Block, at: IntArray, moments: Moments, which: IntArray) -> BoolArray:
+def _ends(block: RowBlock, at: IntArray, moments: Moments, which: IntArray) -> BoolArray:
     """Whether after the states `which` nobody else is identified at any of the moments.
 
     So it is if those who are identified rank above or below the boundary all the time (`proofs`, ranks): without them
@@ -339,7 +339,7 @@ def _enter_lists(lists: np.ndarray, row: IntArray, item: IntArray) -> None:
         lists[i].append(entry)
 
 
-def _remove(block: Block, at: IntArray, accept: BoolArray, reject: BoolArray, items: IntArray) -> None:
+def _remove(block: RowBlock, at: IntArray, accept: BoolArray, reject: BoolArray, items: IntArray) -> None:
     rows = block.rows
     of, place = true_places(accept | reject)
     row, item = at[of], items[of, place]
@@ -350,7 +350,7 @@ def _remove(block: Block, at: IntArray, accept: BoolArray, reject: BoolArray, it
     rows.batch[at] = [rule.batch(max(d, 1)) for rule, d in zip(rows.rule[at], rows.d[at].tolist(), strict=True)]
 
 
-def _accept_all(block: Block, row: int) -> None:
+def _accept_all(block: RowBlock, row: int) -> None:
     """Accept all survivors, in descending order of their means."""
     rows, survivors = block.rows, np.flatnonzero(block.rows.alive[row])
     here = (int(rows.round[row]) << block.shift) + int(rows.column[row])
@@ -366,7 +366,7 @@ def _accept_all(block: Block, row: int) -> None:
     rows.alive[row], rows.k[row], rows.d[row] = False, 0, 0
 
 
-def _leave_round(block: Block, at: IntArray) -> None:
+def _leave_round(block: RowBlock, at: IntArray) -> None:
     """Let rows look at what follows a round that they have passed."""
     rows = block.rows
     rows.look[at] += 1

@@ -19,7 +19,7 @@ from cascadebai_cli.figures.layout import (
     CROSS,
     LIMIT_LABEL,
     TITLE_SHARE,
-    Format,
+    FigureSize,
     Page,
     add_legend,
     bottom_of_bars,
@@ -27,6 +27,7 @@ from cascadebai_cli.figures.layout import (
     draw_crosses,
     draw_down_arrows,
     empty_page,
+    error_lengths,
     fitted,
     fitted_title,
     is_log,
@@ -34,7 +35,6 @@ from cascadebai_cli.figures.layout import (
     mark_handles,
     pages_of,
     set_scales,
-    spread,
 )
 from cascadebai_cli.figures.schematic import draw_schematic
 from cascadebai_cli.figures.style import (
@@ -55,9 +55,9 @@ from cascadebai_cli.text.numbers import count, is_missing
 # --- Panels of points and lines: means against a number, their fit, and the bounds around them ----------------------
 
 
-FIT, BAND = "red", "cyan"
+_FIT, _BAND = "red", "cyan"
 _FIT_LABELS = ("fitted curve", "95 % confidence band of the fit")
-_UPPER, LOWER, _BETWEEN = "#b22222", "#2e7d32", "0.93"
+_UPPER, _LOWER, _BETWEEN = "#b22222", "#2e7d32", "0.93"
 _MEASURED_LABEL = "measured mean"
 _LEAST_OPEN = 3.2
 """Points that a marker needs for one to see that it is open."""
@@ -107,7 +107,7 @@ def _draw_series(axes: Axes, series: Series, chart: Chart, zorder: float) -> Non
     axes.errorbar(
         points["x"],
         points["y"].where(~points["is_ceiling"]),
-        yerr=spread(points),
+        yerr=error_lengths(points),
         color=look.color,
         marker=look.marker,
         linestyle=look.dash,
@@ -147,8 +147,8 @@ def _draw_fit(axes: Axes, curve: pd.DataFrame) -> None:
     # A band narrower than the curve's own line would hide it: so the curve is the thinner one, and on top.
     for side in ("low", "high"):
         label = _FIT_LABELS[1] if side == "low" else None
-        axes.plot(curve["x"], curve[side], color=BAND, linewidth=1.3, linestyle="--", zorder=3, label=label)
-    axes.plot(curve["x"], curve["fitted"], color=FIT, linewidth=0.7, zorder=4, label=_FIT_LABELS[0])
+        axes.plot(curve["x"], curve[side], color=_BAND, linewidth=1.3, linestyle="--", zorder=3, label=label)
+    axes.plot(curve["x"], curve["fitted"], color=_FIT, linewidth=0.7, zorder=4, label=_FIT_LABELS[0])
 
 
 def _draw_between(axes: Axes, series: Series) -> None:
@@ -167,7 +167,7 @@ def _draw_between(axes: Axes, series: Series) -> None:
         label=_MEASURED_LABEL,
     )
     _draw_marks(axes, points, look, zorder=2)
-    axes.plot(x, points["lower"], color=LOWER, linestyle="--", label=_LOWER_LABEL)
+    axes.plot(x, points["lower"], color=_LOWER, linestyle="--", label=_LOWER_LABEL)
 
 
 def _draw_legend(figure: Figure, page: Page, chart: Chart) -> None:
@@ -302,7 +302,7 @@ def _draw_bars(axes: Axes, points: pd.DataFrame, width: float, look: _BarLook, s
     drawn = axes.bar(
         at, heights, width, color=look.color, edgecolor=look.edge, linewidth=0.3, hatch=look.hatch, zorder=2
     )
-    axes.errorbar(at, heights, yerr=spread(points), fmt="none", ecolor="black", elinewidth=sizes.line, zorder=4)
+    axes.errorbar(at, heights, yerr=error_lengths(points), fmt="none", ecolor="black", elinewidth=sizes.line, zorder=4)
     draw_arrows(axes, points)
     for patch, is_limit in zip(drawn, points["is_limit"], strict=True):
         if is_limit and not look.hatch:
@@ -392,21 +392,21 @@ class _Drawer(NamedTuple):
     """
 
     page: Callable[..., Figure]
-    form: Format | None = None
-    alone: Format | None = None
+    form: FigureSize | None = None
+    alone: FigureSize | None = None
 
 
 DRAWERS = of_each_kind(
     "drawer in figures/draw.py",
     {
-        "scaling": _Drawer(_draw_lines, Format(columns=2, panel_height=2.2, rest=(0.2, 0.6), centred=True)),
-        "curves": _Drawer(_draw_lines, Format(columns=2, panel_height=2.4)),
-        "error": _Drawer(_draw_lines, Format(columns=3, panel_height=2.0, per_page=9)),
-        "bounds": _Drawer(_draw_lines, Format(columns=3, panel_height=2.0, rest=(0.25, 0.75), legend_inside=True)),
+        "scaling": _Drawer(_draw_lines, FigureSize(columns=2, panel_height=2.2, rest=(0.2, 0.6), centred=True)),
+        "curves": _Drawer(_draw_lines, FigureSize(columns=2, panel_height=2.4)),
+        "error": _Drawer(_draw_lines, FigureSize(columns=3, panel_height=2.0, per_page=9)),
+        "bounds": _Drawer(_draw_lines, FigureSize(columns=3, panel_height=2.0, rest=(0.25, 0.75), legend_inside=True)),
         "bars": _Drawer(
             draw_bars,
-            Format(columns=2, panel_height=1.05, rest=(1.0, 1.0), per_page=16),
-            alone=Format(columns=1, panel_height=2.2, rest=(1.0, 1.0)),
+            FigureSize(columns=2, panel_height=1.05, rest=(1.0, 1.0), per_page=16),
+            alone=FigureSize(columns=1, panel_height=2.2, rest=(1.0, 1.0)),
         ),
         "schematic": _Drawer(draw_schematic),
     },

@@ -26,14 +26,14 @@ from cascadebai_cli.text.numbers import count, parameter
 
 TITLE_SHARE = 0.86
 """Share of the width of a panel that its title may take."""
-SPARE = 0.1
+_SPARE = 0.1
 """Inches of the panels that a legend may take."""
 _HANDLE_WIDTH = 0.5
 """Inches of a legend beside the text of an entry."""
 
 
 @dataclass(frozen=True)
-class Format:
+class FigureSize:
     """Sizes of the figures of a kind, in inches.
 
     Attributes:
@@ -85,7 +85,7 @@ class Page:
         return fitted_title(figure, letter, parts, TITLE_SHARE * self.width / self.columns)
 
 
-def pages_of(panels: int, plot: Plot, form: Format) -> list[Page]:
+def pages_of(panels: int, plot: Plot, form: FigureSize) -> list[Page]:
     """The pages that so many panels take."""
     most = min(plot.per_page or form.per_page, panels)
     columns, width = _columns(most, plot, form)
@@ -95,7 +95,7 @@ def pages_of(panels: int, plot: Plot, form: Format) -> list[Page]:
 
 
 def _page(
-    number: int, first: int, columns: int, width: float, full: int, panels: int, plot: Plot, form: Format
+    number: int, first: int, columns: int, width: float, full: int, panels: int, plot: Plot, form: FigureSize
 ) -> Page:
     rows = math.ceil(number / columns)
     has_room = form.legend_inside and rows > 1 and number < rows * columns
@@ -115,7 +115,7 @@ def _page(
     )
 
 
-def _columns(panels: int, plot: Plot, form: Format) -> tuple[int, float]:
+def _columns(panels: int, plot: Plot, form: FigureSize) -> tuple[int, float]:
     """Panels side by side, and the width of the page."""
     if plot.width is None and plot.columns is None:
         columns = min(panels, form.columns)
@@ -193,7 +193,7 @@ def add_legend(
         if legend.get_window_extent().width <= figure.bbox.width or number == 1:
             break
         legend.remove()
-    beyond = legend.get_window_extent().height / figure.dpi - page.rest - SPARE
+    beyond = legend.get_window_extent().height / figure.dpi - page.rest - _SPARE
     if page.may_grow and beyond > 0:
         figure.set_figheight(page.height + beyond)
 
@@ -354,7 +354,7 @@ def mark_handles(points: pd.DataFrame) -> list[Line2D]:
     return handles
 
 
-def spread(points: pd.DataFrame) -> np.ndarray[Any, np.dtype[np.float64]]:
+def error_lengths(points: pd.DataFrame) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Lengths of the interval below and above each point, 0 where there is none; a limit has none."""
     below, above = points["y"] - points["low"], points["high"] - points["y"]
     known = ~(points["is_limit"] | points["is_ceiling"])

@@ -19,7 +19,7 @@ _MOST_PANELS = 240
 MOST_LINES = 12
 """Of one panel: as many as can be told apart."""
 
-COLUMNS: Mapping[Measure, tuple[str, str | None, str | None]] = {
+_COLUMNS: Mapping[Measure, tuple[str, str | None, str | None]] = {
     "steps": ("mean_steps", "ci_low", "ci_high"),
     "observations": ("mean_observations", None, None),
     "error_rate": ("error_rate", "error_low", "error_high"),
@@ -116,7 +116,7 @@ def refuse_too_many(cells: pd.DataFrame, plot: Plot) -> None:
 def _with_y(cells: pd.DataFrame, plot: Plot) -> pd.DataFrame:
     """The cells with what is drawn of each; `y` is NaN for a cell that cannot be."""
     measure = plot.y
-    value, low, high = COLUMNS[measure]
+    value, low, high = _COLUMNS[measure]
     if value not in cells:
         raise ConfigError(f"y: {measure} is known of studies with a budget, and this is none")
     scale = 1 / cells[_OVER[measure]] if measure in _OVER else 1.0

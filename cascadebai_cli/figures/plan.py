@@ -66,9 +66,9 @@ def _limits(table: pd.DataFrame, bound: float) -> tuple[float, float]:
 # --- Two samples of steps against each other, quantile by quantile: on the diagonal where they have the same law ----
 
 
-COLUMNS = 4
+_COLUMNS = 4
 _PANEL_HEIGHT = 1.75
-POINTS = 99
+_POINTS = 99
 _POINT, _DIAGONAL = "#0072B2", "black"
 
 
@@ -80,9 +80,9 @@ def draw_quantiles(samples: Mapping[str, tuple[ArrayLike, ArrayLike]], expected:
         samples: title -> sample on the horizontal axis, sample on the vertical one.
         expected, found: names of the axes.
     """
-    columns = min(COLUMNS, len(samples))
+    columns = min(_COLUMNS, len(samples))
     rows = math.ceil(len(samples) / columns)
-    figure = new_figure(TEXT_WIDTH * columns / COLUMNS, _PANEL_HEIGHT * rows + 0.3)
+    figure = new_figure(TEXT_WIDTH * columns / _COLUMNS, _PANEL_HEIGHT * rows + 0.3)
     for i, (title, (one, other)) in enumerate(samples.items()):
         axes = figure.add_subplot(rows, columns, i + 1)
         _draw_panel(axes, np.asarray(one, dtype=float), np.asarray(other, dtype=float))
@@ -93,7 +93,7 @@ def draw_quantiles(samples: Mapping[str, tuple[ArrayLike, ArrayLike]], expected:
 
 
 def _draw_panel(axes: Axes, one: NDArray[np.float64], other: NDArray[np.float64]) -> None:
-    share = np.linspace(0, 1, POINTS + 2)
+    share = np.linspace(0, 1, _POINTS + 2)
     x, y = np.quantile(one, share), np.quantile(other, share)
     ends = [min(x[0], y[0]), max(x[-1], y[-1])]
     axes.plot(ends, ends, color=_DIAGONAL, linewidth=0.6, zorder=1)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from cascadebai_cli.figures.style import COLUMN_WIDTH, new_figure, styled
 
-OPTIMAL, _OTHER = "#8fce8f", "white"
+_OPTIMAL, _OTHER = "#8fce8f", "white"
 _ROW_HEIGHT = 0.24
 _MARGIN = 0.65
 
@@ -43,7 +43,7 @@ def draw_schematic(L: int = 8, K: int = 4) -> Figure:
         np.arange(L + 1) + 0.5,
         np.arange(L + 2) - 0.5,
         optimal_sets(L, K),
-        cmap=ListedColormap([_OTHER, OPTIMAL]),
+        cmap=ListedColormap([_OTHER, _OPTIMAL]),
         vmin=0,
         vmax=1,
         edgecolors="black",

@@ -162,8 +162,8 @@ ORDER_LOOKS: Mapping[str, tuple[str, str]] = MappingProxyType(
 # --- The look that all figures share, and how they become bytes: no clock, no state, no installed fonts -------------
 
 
-P = ParamSpec("P")
-T = TypeVar("T")
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 TEXT_WIDTH = 6.75
 """Width in inches of a page of text in the paper's format (two columns)."""
@@ -213,18 +213,18 @@ def style_of(own: Mapping[str, Any] = NOTHING) -> Iterator[None]:
         yield
 
 
-def styled(function: Callable[P, T]) -> Callable[P, T]:
+def styled(function: Callable[_P, _T]) -> Callable[_P, _T]:
     """Run `function` with the shared style."""
 
     @wraps(function)
-    def wrapper(*args: P.args, **kwargs: P.kwargs) -> T:
+    def wrapper(*args: _P.args, **kwargs: _P.kwargs) -> _T:
         with style_of():
             return function(*args, **kwargs)
 
     return wrapper
 
 
-class Picture(Figure):
+class SavedFigure(Figure):
     """A figure that is saved with the settings of matplotlib with which it was made, whatever they are then."""
 
     def __init__(self, **options: Any) -> None:
@@ -244,9 +244,9 @@ class Picture(Figure):
         return buffer.getvalue()
 
 
-def new_figure(width: float, height: float) -> Picture:
+def new_figure(width: float, height: float) -> SavedFigure:
     """An empty figure of `width` x `height` inches that arranges its panels itself and needs no display."""
-    figure = Picture(figsize=(width, height), layout="constrained", dpi=_PNG_DPI)
+    figure = SavedFigure(figsize=(width, height), layout="constrained", dpi=_PNG_DPI)
     FigureCanvasAgg(figure)
     return figure
 
@@ -350,7 +350,7 @@ def label_steps(axes: Axes, largest: float, name: str = _STEPS_LABEL, unit: str 
 
 _REFUSED = ("backend", "text.usetex", "text.latex", "webagg", "tk.", "macosx")
 """Settings that do not change a look, or need programs that may not be there."""
-MOST_BYTES = 100_000
+_MOST_BYTES = 100_000
 
 
 def read_style(path: Path) -> Mapping[str, Any]:
@@ -389,7 +389,7 @@ def _checked(where: str, name: str, value: str | None) -> Any:
 def _text(path: Path) -> str:
     try:
         with os.fdopen(open_regular(path, os.O_RDONLY), "rb") as file:
-            return file.read(MOST_BYTES).decode()
+            return file.read(_MOST_BYTES).decode()
     except UnicodeDecodeError:
         raise ConfigError(f"style: {path}: is not UTF-8 text; name a .mplstyle file") from None
     except OSError as error:

@@ -13,7 +13,7 @@ from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray, eviden
 # --- Confidence radii that hold for all numbers of observations at once (law of the iterated logarithm) -------------
 
 
-TABLE = 2**21
+_TABLE = 2**21
 """Radii of smaller counts are looked up: evaluating the formula would dominate the time of a run."""
 
 
@@ -37,7 +37,7 @@ class IteratedLogRadius:
 
     def _beyond(self, T: np.ndarray) -> FloatArray:
         """Radius of counts that the table does not hold yet, or never will."""
-        if T.dtype.kind not in "iu" or T.max() >= TABLE:
+        if T.dtype.kind not in "iu" or T.max() >= _TABLE:
             return _formula(self.scale, self.rho, T)
         while len(self._known) <= T.max():
             self._known = _table(self.scale, self.rho, 4 * len(self._known))
@@ -217,7 +217,7 @@ class KLRule(RacingRule):
 # alternative would be `u_a <= u_b - epsilon`; this is not offered, and refused.
 
 
-AT_ONCE = 2**16
+_AT_ONCE = 2**16
 """Pairs that are looked at together, about."""
 
 
@@ -250,7 +250,7 @@ def told_apart(T: IntArray, S: IntArray, K: int, delta: float) -> bool:
     mean, inside = S / T, best_means(S / np.maximum(T, 1), K)
     b, pairs = ~inside, K * (len(T) - K)
     # the weakest first, as they tell soonest, and never all pairs at once
-    weakest_first, step = by_mean(mean)[:K][::-1], max(1, AT_ONCE // (len(T) - K))
+    weakest_first, step = by_mean(mean)[:K][::-1], max(1, _AT_ONCE // (len(T) - K))
     parts = (weakest_first[first : first + step] for first in range(0, K, step))
     return all(bool(pairs_apart(T[a, None], mean[a, None], T[b], mean[b], pairs, delta).all()) for a in parts)
 

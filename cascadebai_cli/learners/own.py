@@ -69,8 +69,8 @@ _HOLDERS: Mapping[Any, tuple[str, ...]] = {
 }
 """Kind of object -> where it holds what it runs."""
 
-Kind = Literal["class", "function"]
-_KINDS: Mapping[Kind, tuple[Callable[[Any], bool], str, str]] = {
+_Kind = Literal["class", "function"]
+_KINDS: Mapping[_Kind, tuple[Callable[[Any], bool], str, str]] = {
     "class": (inspect.isclass, "classes", "folder.file:Class"),
     "function": (inspect.isfunction, "functions", "folder.file:function"),
 }
@@ -83,7 +83,7 @@ def is_own(name: str) -> bool:
 
 
 @lru_cache(maxsize=64)
-def own_object(name: str, kind: Kind) -> Any:
+def own_object(name: str, kind: _Kind) -> Any:
     """The object of that name, `module:object`, imported.
 
     Raises:
@@ -101,7 +101,7 @@ def own_object(name: str, kind: Kind) -> Any:
 
 
 @lru_cache(maxsize=64)
-def own_hash(name: str, kind: Kind) -> str:
+def own_hash(name: str, kind: _Kind) -> str:
     """Hash of all code that `module:object` runs, which may be defined in another module."""
     return code_hash(name.partition(":")[0], own_object(name, kind).__module__)
 
@@ -188,7 +188,7 @@ def build_plugin(name: str, make_rng: MakeGenerator, *, L: int, K: int, **others
     if _runs_our_way(learner):
         ours: Learner = learner
         return ours
-    checked = _CheckedAnswering if can_answer(learner) else Checked
+    checked = _CheckedAnswering if can_answer(learner) else _Checked
     return checked(learner, name, L, K, min(M or K, L))
 
 
@@ -419,7 +419,7 @@ def _refuse_incomplete(learner: object, name: str) -> None:
             raise ConfigError(f"{name}: {part} is a method; write @property above it")
 
 
-class Checked:
+class _Checked:
     """A learner whose lists are checked: an empty one would be shown for ever, one that is too long would cheat.
 
     Args:
@@ -480,7 +480,7 @@ class Checked:
         )
 
 
-class _CheckedAnswering(Checked):
+class _CheckedAnswering(_Checked):
     """One that can be asked at any time."""
 
     @property

@@ -21,7 +21,7 @@ from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
 Picked = TypeVar("Picked", np.float64, np.int64)
 
-MANY = 512
+_MANY = 512
 """Means from which finding two ranks is faster than sorting."""
 
 
@@ -205,7 +205,7 @@ def part_by_bounds(
 
 def boundary(mean: FloatArray, k: IntArray | int) -> tuple[IntArray, IntArray]:
     """Indices of the k-th and the (k+1)-th largest mean along the last axis; the first of equals ranks higher."""
-    if mean.shape[-1] >= MANY:
+    if mean.shape[-1] >= _MANY:
         return of_rank(mean, k - 1), of_rank(mean, k)
     ranked = by_mean(mean)
     if isinstance(k, int):

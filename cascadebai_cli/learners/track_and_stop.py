@@ -168,7 +168,7 @@ def _standing(plan: Plan, shown: Levels, evidence: FloatArray) -> list[int]:
 #    least observed items are shown once, the least observed one first, so that it is observed for certain.
 # 2. *Tracking.* Otherwise a stretch has one step, or one part in `_STRETCH` of the steps made so far: blocks of a list
 #    each, none longer than one part in `_BLOCKS` of it, in the proportions of the mixture, which is made anew whenever
-#    the steps have grown by the factor `RENEWAL`.
+#    the steps have grown by the factor `_RENEWAL`.
 # 3. *Stopping.* At the end of each stretch, by `told_apart`, which errs with probability at most `delta` whatever
 #    is shown and whenever it is asked.
 #
@@ -180,7 +180,7 @@ _STRETCH = 32
 """A stretch is one part in so many of the steps made before it."""
 _BLOCKS = 32
 """A block is one part in so many of a stretch at most."""
-RENEWAL = 1.25
+_RENEWAL = 1.25
 """Growth of the number of steps after which the mixture is made anew."""
 
 
@@ -257,7 +257,7 @@ class TrackAndStop:
             return [RepeatedList(tuple(least.tolist()), 1)]
         reading = read(self.T, self.S, self.K, self._plan.theta if self._plan else np.nan)
         if self._plan is None or self.steps >= self._renewal:
-            self._plan, self._renewal = plan(self.T, reading, self.steps, self.M), RENEWAL * self.steps
+            self._plan, self._renewal = plan(self.T, reading, self.steps, self.M), _RENEWAL * self.steps
             self._listed = np.zeros(len(self._plan.lists), np.int64)
         steps = max(1, self.steps // _STRETCH)
         return _blocks(self._plan, self._listed, self.T, reading, steps, -(-steps // _BLOCKS))

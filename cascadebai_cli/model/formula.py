@@ -18,7 +18,7 @@ _NAMES = ("K", "L")
 """What a formula of a config may speak of."""
 _LONGEST = 200
 """Characters of a formula; a limit on its depth, too."""
-DEEPEST = 10
+_DEEPEST = 10
 """Powers and functions inside one another that are set as LaTeX."""
 
 
@@ -133,8 +133,8 @@ def latex(formula: str | float, names: Collection[str] = _NAMES) -> str:
         ConfigError: if the formula is not understood, or nests deeper than a reader of LaTeX can follow.
     """
     text = _latex(parse(str(formula), names))[0]
-    if max(accumulate((brace == "{") - (brace == "}") for brace in text)) > DEEPEST:
-        raise ConfigError(f"{formula} nests powers and functions more than {DEEPEST} deep; simplify the formula")
+    if max(accumulate((brace == "{") - (brace == "}") for brace in text)) > _DEEPEST:
+        raise ConfigError(f"{formula} nests powers and functions more than {_DEEPEST} deep; simplify the formula")
     return text
 
 

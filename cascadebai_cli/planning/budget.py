@@ -10,10 +10,10 @@ import numpy as np
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.problem import ROUNDING, BoolArray
-from cascadebai_cli.planning.numbers import Chance, Range, chance, needed
+from cascadebai_cli.planning.numbers import Chance, Quantiles, chance, needed
 from cascadebai_cli.planning.options import MOST_BUDGET
 from cascadebai_cli.planning.question import SHARP, Question
-from cascadebai_cli.planning.runs import CANDIDATES, SECONDS, Candidate, Runs, cell_of, run_cells, spread
+from cascadebai_cli.planning.runs import CANDIDATES, SECONDS, Candidate, CellRuns, cell_of, run_cells, truths_of_trials
 from cascadebai_cli.running.runner import Backend
 from cascadebai_cli.running.watch import Watch
 from cascadebai_cli.store.columns import TrialRow
@@ -65,7 +65,7 @@ class Asked:
         return next((point for point in self.curve if point.budget == self.budget), None)
 
     @property
-    def needed(self) -> Range | None:
+    def needed(self) -> Quantiles | None:
         """Page views for the chance that is wanted, with their interval, as `needed`; `None` if unknown."""
         return needed(self.curve, self.sure) if self.curve and self.sure is not None else None
 
@@ -113,11 +113,11 @@ def answered(
     wanted, budgets = question.wanted, _budgets(question)
     runs, lists = _sizes(question, keys, budgets, trials)
     _refuse_nothing(question, lists)
-    truths = Counter(spread(question, runs).tolist())
+    truths = Counter(truths_of_trials(question, runs).tolist())
     places = [(key, budget, truth) for key in keys for budget in lists[key] for truth in truths]
     cells = [cell_of(question, CANDIDATES[key], truth, budget=budget) for key, budget, truth in places]
 
-    def learners(done: Runs) -> list[Asked]:
+    def learners(done: CellRuns) -> list[Asked]:
         rows: dict[str, dict[int, list[TrialRow]]] = {key: {budget: [] for budget in lists[key]} for key in keys}
         for (key, budget, _), mine in zip(places, done, strict=True):
             rows[key][budget] += mine

@@ -62,12 +62,12 @@ def write_plan(done: Plan, out: Path | None = None, watch: Watch = SILENT) -> Pa
         ConfigError: if `out` holds another plan.
         CascadeError: if a file cannot be written.
     """
-    from cascadebai_cli.planning.pictures import picture_of, table_of
+    from cascadebai_cli.planning.pictures import picture_of, plan_table
 
     directory, name = _place(done, out), _BUDGETS if done.answers else _PAGE_VIEWS
     write_bytes(directory / f"{name}.png", picture_of(done, watch))
     write_table(directory / _ITEMS, pd.DataFrame(list(map(asdict, done.items))))
-    write_table(directory / f"{name}.csv", table_of(done))
+    write_table(directory / f"{name}.csv", plan_table(done))
     write_bytes(directory / _PLAN, (json.dumps(as_json(done), indent=2, ensure_ascii=False) + "\n").encode())
     return directory
 

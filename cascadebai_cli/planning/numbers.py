@@ -188,7 +188,7 @@ def best_of(choices: Sequence[Tolerance], page_views: float, factor: float) -> T
 
 
 @dataclass(frozen=True)
-class Cost:
+class ClickCost:
     """Clicks that a test loses until it ends: 5, 50 and 95 % quantiles over runs.
 
     Attributes:
@@ -208,7 +208,7 @@ def cost(
     own: Sequence[int],
     ratios: Sequence[float],
     all_efforts: FloatArray,
-) -> Cost:
+) -> ClickCost:
     """The cost over all possible truths, of which a few were simulated, as `page_views` has it.
 
     A run loses a share of the clicks of the best page; these shares are put on all truths together with the ratios, so
@@ -227,7 +227,7 @@ def cost(
     pages = np.multiply.outer(all_efforts, ratios)
     behind = (best - click_chance(all_truths[:, list(own)]))[:, None]
     lost = best[:, None] * loses
-    return Cost(quantiles(_on_all(pages, lost)), quantiles(_on_all(pages, lost - behind)))
+    return ClickCost(quantiles(_on_all(pages, lost)), quantiles(_on_all(pages, lost - behind)))
 
 
 def _on_all(pages: FloatArray, lost: FloatArray) -> FloatArray:
@@ -243,7 +243,7 @@ def click_chance(shown: FloatArray) -> FloatArray:
 # --- How likely it is that all items are right after so many page views, from runs that were asked then -------------
 
 
-Range = tuple[float, float, float]
+Quantiles = tuple[float, float, float]
 """5, 50 and 95 % quantiles, or a value between the ends of its interval."""
 
 
@@ -277,7 +277,7 @@ def chance(budget: int, rows: Sequence[TrialRow], K: int) -> Chance:
     return Chance(budget, len(rows), all_right / len(rows), low, high, mean.value, float(ends[0]), float(ends[1]))
 
 
-def needed(curve: Sequence[Chance], sure: float) -> Range:
+def needed(curve: Sequence[Chance], sure: float) -> Quantiles:
     """Page views from which on the chance is `sure`, as the low end, the value and the high end of its 95 % interval.
 
     They are infinite beyond the largest budget, and 0 where it is so at the smallest one; between two budgets the

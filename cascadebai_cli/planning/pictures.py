@@ -34,7 +34,7 @@ def picture_of(done: Plan, watch: Watch) -> bytes:
     return render(figure, "png", title=_title(done), rows_sha256="")
 
 
-def table_of(done: Plan) -> pd.DataFrame:
+def plan_table(done: Plan) -> pd.DataFrame:
     """One row a run of a test, or one a learner and budget."""
     return _budgets(done.answers) if done.answers else _runs(done)
 

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 
 from cascadebai_cli.planning.budget import Answers, answered
-from cascadebai_cli.planning.numbers import Range
+from cascadebai_cli.planning.numbers import Quantiles
 from cascadebai_cli.planning.options import Layout, Wanted
 from cascadebai_cli.planning.question import Question, question_of
-from cascadebai_cli.planning.runs import Test, chosen, tested
+from cascadebai_cli.planning.runs import Test, chosen_learners, tested
 from cascadebai_cli.running.runner import Backend
 from cascadebai_cli.running.watch import SILENT, Watch
 from cascadebai_cli.text.numbers import spread_in_words
@@ -105,7 +105,7 @@ def plan(
         ConfigError: if the file or a value is not usable.
         CascadeError: if the backend breaks.
     """
-    learners = chosen(wanted.learner or (), at_budget=wanted.at_budget)
+    learners = chosen_learners(wanted.learner or (), at_budget=wanted.at_budget)
     question = question_of(
         file, layout, replace(wanted, learner=learners), lambda guess: watch.remark(_first_guess(guess))
     )
@@ -116,7 +116,7 @@ def plan(
     return Plan(question, outcome, _items(question, outcome) if outcome else ())
 
 
-def _first_guess(guess: Range) -> str:
+def _first_guess(guess: Quantiles) -> str:
     return f"first guess, by the bounds: a test takes some {spread_in_words(*guess)} page views"
 
 

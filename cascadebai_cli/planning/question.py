@@ -10,9 +10,9 @@ import pandas as pd
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.logs.read import Log, log_of, read_log
 from cascadebai_cli.model.problem import FloatArray, Instance
-from cascadebai_cli.planning.numbers import Range, Tolerance, best_of, quantiles, tolerance, tolerances
+from cascadebai_cli.planning.numbers import Quantiles, Tolerance, best_of, quantiles, tolerance, tolerances
 from cascadebai_cli.planning.options import Layout, Wanted
-from cascadebai_cli.planning.rates import Rates, Shown, examination, first_draws, groups_of, looked_at, rates_of
+from cascadebai_cli.planning.rates import Positions, RateLaw, examination, first_draws, groups_of, looked_at, rates_of
 from cascadebai_cli.text.numbers import count
 from cascadebai_cli.theory.sharp import sharp_bound
 
@@ -33,7 +33,7 @@ def corrected(log: Log) -> tuple[Log, dict[str, float]]:
         return replace(log, notes=(*log.notes, note)), {names[0]: 1.0}
     place = pd.Categorical(log.cells["position"], categories=names).codes.astype(np.int64)
     counts = log.cells[["clicks", "views"]].to_numpy(np.float64).T
-    shown = Shown(log.cells["item"].to_numpy(np.int64), place, *counts)
+    shown = Positions(log.cells["item"].to_numpy(np.int64), place, *counts)
     groups = groups_of(shown)
     if (apart := groups != groups[0]).any():
         raise ConfigError(
@@ -91,7 +91,7 @@ class Question:
 
     file: Path
     log: Log
-    rates: Rates
+    rates: RateLaw
     wanted: Wanted
     beliefs: FloatArray
     truths: FloatArray
@@ -132,7 +132,7 @@ class Question:
         return float(np.sort(self.rates.expected)[-self.K])
 
     @property
-    def guess(self) -> Range:
+    def guess(self) -> Quantiles:
         """5, 50 and 95 % quantiles of the page views of a sharp learner, by the bounds."""
         return quantiles(SHARP * self.planned.efforts)
 
@@ -167,7 +167,7 @@ class Question:
 
 
 def question_of(
-    file: Path | pd.DataFrame, layout: Layout, wanted: Wanted, guessed: Callable[[Range], None] | None = None
+    file: Path | pd.DataFrame, layout: Layout, wanted: Wanted, guessed: Callable[[Quantiles], None] | None = None
 ) -> Question:
     """Read a log.
 
@@ -256,7 +256,7 @@ def _tolerance(wanted: Wanted, truths: FloatArray, epsilon: float) -> Tolerance:
     return tolerance(truths, wanted.K, wanted.risk, epsilon, M=wanted.shown)
 
 
-def _ranked(log: Log, rates: Rates) -> tuple[int, ...]:
+def _ranked(log: Log, rates: RateLaw) -> tuple[int, ...]:
     """The items of the highest raw rates first, those without views last."""
     raw = np.divide(log.clicks, log.views, out=np.full(len(log.views), -1.0), where=log.views > 0)
     return tuple(np.lexsort((-rates.expected, -raw)).tolist())

@@ -163,9 +163,9 @@ _SAMPLE = 1000
 """Items from which laws are estimated, where there are more."""
 _NUMBERS = 5_000_000
 """Most numbers that are drawn for intervals, and for the test that all rates are equal."""
-TABLES = 9_999
+_TABLES = 9_999
 """Most tables that are drawn for that test."""
-AT_ONCE = 1_000_000
+_AT_ONCE = 1_000_000
 """Numbers that are drawn at once."""
 
 
@@ -185,7 +185,7 @@ class Homogeneity:
 
 
 @dataclass(frozen=True, eq=False)
-class Rates:
+class RateLaw:
     """Posterior of the click probabilities: a mixture of `D` products of beta laws.
 
     Attributes:
@@ -227,7 +227,7 @@ def first_draws(clicks: ArrayLike, views: ArrayLike, draws: int) -> FloatArray:
     return rng.beta(c + s * mean, n - c + s * (1 - mean), (draws, len(c)))
 
 
-def rates_of(clicks: ArrayLike, views: ArrayLike, draws: int = 400, seed: int = 0) -> Rates:
+def rates_of(clicks: ArrayLike, views: ArrayLike, draws: int = 400, seed: int = 0) -> RateLaw:
     """What a log leaves open. Items without views say nothing and have the law of the others.
 
     Args:
@@ -246,7 +246,7 @@ def rates_of(clicks: ArrayLike, views: ArrayLike, draws: int = 400, seed: int = 
         owner = drawn(weights, rng)
         a[d], b[d] = c + law.a[owner], n - c + law.b[owner]
         expected += (weights * (c[:, None] + law.a) / (n[:, None] + law.a + law.b)).sum(axis=1) / draws
-    return Rates(c, n, *_likeliest(c[seen], n[seen]), homogeneity(c, n), expected, a, b)
+    return RateLaw(c, n, *_likeliest(c[seen], n[seen]), homogeneity(c, n), expected, a, b)
 
 
 def _sample(views: FloatArray, rng: np.random.Generator) -> IntArray:
@@ -281,7 +281,7 @@ def _chance(clicks: FloatArray, views: FloatArray) -> float:
         return 1.0
     rng = np.random.default_rng(len(views))
     pooled, seen = clicks.sum() / views.sum(), _chi_square(clicks, views) * (1 - 1e-9)
-    tables, rows = min(TABLES, _NUMBERS // len(views)), -(-AT_ONCE // len(views))
+    tables, rows = min(_TABLES, _NUMBERS // len(views)), -(-_AT_ONCE // len(views))
     sizes = [min(rows, tables - start) for start in range(0, tables, rows)]
     drawn = (rng.binomial(views.astype(np.int64), pooled, (size, len(views))).astype(np.float64) for size in sizes)
     return float((1 + sum(int((_chi_square(table, views) >= seen).sum()) for table in drawn)) / (tables + 1))
@@ -325,7 +325,7 @@ _START = 200
 
 
 @dataclass(frozen=True, eq=False)
-class Shown:
+class Positions:
     """Counts of items at positions, one entry a pair.
 
     Args:
@@ -347,7 +347,7 @@ class Shown:
         return np.bincount(self.position, values).astype(np.float64)
 
 
-def groups_of(shown: Shown) -> IntArray:
+def groups_of(shown: Positions) -> IntArray:
     """Positions with the same number can be compared, as clicked items lead from one to the other, shape `(P,)`.
 
     Scales of examination and attraction can be told apart only within a group.
@@ -362,7 +362,7 @@ def groups_of(shown: Shown) -> IntArray:
     return np.asarray(connected_components(coo_array(edges, shape=(size, size)), directed=False)[1][:P], np.int64)
 
 
-def examination(shown: Shown) -> tuple[FloatArray, FloatArray]:
+def examination(shown: Positions) -> tuple[FloatArray, FloatArray]:
     """Chance that each position is looked at, the largest being 1, and the attraction of each item.
 
     The EM algorithm: where there was no click, the chance that the item was looked at is `theta (1 - w) / (1 - theta
@@ -390,7 +390,7 @@ def examination(shown: Shown) -> tuple[FloatArray, FloatArray]:
     return theta / top, np.minimum(w * top, 1)
 
 
-def _for_small_rates(shown: Shown) -> tuple[FloatArray, FloatArray]:
+def _for_small_rates(shown: Positions) -> tuple[FloatArray, FloatArray]:
     """The two, from clicks that are Poisson with mean `views theta w`; a good start."""
     theta, clicks_at = np.ones(int(shown.position.max()) + 1), shown.by_position(shown.clicks)
     clicks_of = shown.by_item(shown.clicks)
@@ -401,7 +401,7 @@ def _for_small_rates(shown: Shown) -> tuple[FloatArray, FloatArray]:
     return np.minimum(theta, 1), np.minimum(w, 1)
 
 
-def looked_at(shown: Shown, theta: ArrayLike) -> FloatArray:
+def looked_at(shown: Positions, theta: ArrayLike) -> FloatArray:
     """Views of each item that were looked at, on average, and no fewer than its clicks, shape `(L,)`."""
     seen = shown.by_item(shown.views * np.asarray(theta)[shown.position])
     return np.maximum(seen, shown.by_item(shown.clicks))

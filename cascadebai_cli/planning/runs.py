@@ -9,7 +9,7 @@ import numpy as np
 from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.learners.registry import LearnerSpec
 from cascadebai_cli.model.problem import CASCADING, FloatArray, IntArray
-from cascadebai_cli.planning.numbers import Cost, PageViews, cost, page_views
+from cascadebai_cli.planning.numbers import ClickCost, PageViews, cost, page_views
 from cascadebai_cli.planning.question import Question
 from cascadebai_cli.running.runner import Backend, collect
 from cascadebai_cli.running.watch import Follower, Watch
@@ -115,7 +115,7 @@ _DEFAULT = ("kl-lucb++", "cascadebai-kl")
 _DEFAULT_AT_BUDGET = (*_DEFAULT, "sar", "uniform")
 
 
-def chosen(keys: Sequence[str], *, at_budget: bool) -> tuple[str, ...]:
+def chosen_learners(keys: Sequence[str], *, at_budget: bool) -> tuple[str, ...]:
     """The learners asked for, or the best ones.
 
     Raises:
@@ -134,13 +134,13 @@ def chosen(keys: Sequence[str], *, at_budget: bool) -> tuple[str, ...]:
 # Runs of a plan: a truth that the log leaves open and a learner make a cell of the same kind as those of a sweep.
 
 
-Runs = list[list[TrialRow]]
+CellRuns = list[list[TrialRow]]
 """The runs of each cell."""
 _TIE = 1e-12
 """Tolerance of a run without one whose truth is tied: it does not end, but it can be run."""
 
 
-def spread(question: Question, trials: int) -> IntArray:
+def truths_of_trials(question: Question, trials: int) -> IntArray:
     """Which truths are simulated: spread evenly from the easiest to the hardest, shape `(trials,)`."""
     order = np.argsort(question.planned.efforts, kind="stable")
     return np.asarray(order[((np.arange(trials) + 0.5) / trials * len(order)).astype(int)])
@@ -178,8 +178,8 @@ def run_cells(
     seed: int,
     backend: Backend,
     watch: Watch,
-    so_far: Callable[[Runs], str],
-) -> Runs | None:
+    so_far: Callable[[CellRuns], str],
+) -> CellRuns | None:
     """So many runs of each cell; `None` if one raised.
 
     Args:
@@ -232,7 +232,7 @@ class Test:
     """
 
     learners: tuple[Simulated, ...]
-    cost: Cost | None
+    cost: ClickCost | None
 
     @property
     def found(self) -> Counter[int] | None:
@@ -253,17 +253,17 @@ def tested(question: Question, keys: Sequence[str], trials: int | None, backend:
     places = [
         (key, truth, times)
         for key in keys
-        for truth, times in Counter(spread(question, sizes[key][0]).tolist()).items()
+        for truth, times in Counter(truths_of_trials(question, sizes[key][0]).tolist()).items()
     ]
     cells = [cell_of(question, CANDIDATES[key], truth, cap=sizes[key][1]) for key, truth, _ in places]
 
-    def learners(runs: Runs) -> list[Simulated]:
+    def learners(runs: CellRuns) -> list[Simulated]:
         mine: dict[str, list[tuple[int, TrialRow]]] = {}
         for (key, truth, _), rows in zip(places, runs, strict=True):
             mine.setdefault(key, []).extend((truth, row) for row in rows)
         return [_simulated(question, key, found, sizes[key][1]) for key, found in mine.items() if found]
 
-    def so_far(runs: Runs) -> str:
+    def so_far(runs: CellRuns) -> str:
         return ", ".join(f"{one.views.learner} {one.views.in_words}" for one in learners(runs))
 
     runs = run_cells(cells, [times for _, _, times in places], question.wanted.seed, backend, watch, so_far)
@@ -302,7 +302,7 @@ def _simulated(question: Question, key: str, runs: Sequence[tuple[int, TrialRow]
     return Simulated(key, views, rows, truths)
 
 
-def _cost(question: Question, first: Simulated) -> Cost | None:
+def _cost(question: Question, first: Simulated) -> ClickCost | None:
     if not first.views.ended:
         return None
     steps, clicks = ([getattr(row, name) for row in first.rows] for name in ("steps", "clicks"))

@@ -14,7 +14,7 @@ from cascadebai_cli.text.table import Table
 # --- What a page consists of: text, ready to be set -----------------------------------------------------------------
 
 
-Facts = Mapping[str, str]
+_Facts = Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -85,8 +85,8 @@ class Section:
     remarks: Sequence[str] = ()
     pictures: Sequence[Picture] = ()
     tables: Sequence[PageTable] = ()
-    settings: Facts = field(default_factory=dict)
-    provenance: Facts = field(default_factory=dict)
+    settings: _Facts = field(default_factory=dict)
+    provenance: _Facts = field(default_factory=dict)
     times: PageTable | None = None
 
     @property

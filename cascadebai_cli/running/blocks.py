@@ -18,7 +18,7 @@ from cascadebai_cli.study.cells import Cell
 # --- Which cells are likely to take long, so that they are dealt out first and the time left becomes known early ----
 
 
-def hardness(cell: Cell) -> float:
+def guessed_steps(cell: Cell) -> float:
     """A guess of the steps of a trial, up to a factor: the sum of `log(1/delta) / gap^2` over observations a step.
 
     The sum is the order of the paper's bounds (Section 4.1); of the best list, or of as many items of it as a step
@@ -36,7 +36,7 @@ def hardness(cell: Cell) -> float:
 # --- Refusing, before anything runs, trials for which this machine has not enough memory ----------------------------
 
 
-LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 """Where a container says how much of the machine it may have."""
 _GB = 10**9
 
@@ -77,7 +77,7 @@ def machine_memory() -> int | None:
         there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
         return None
-    return min([there, *(int(text) for text in map(_read, LIMITS) if text.isdigit())])
+    return min([there, *(int(text) for text in map(_read, _LIMITS) if text.isdigit())])
 
 
 def _read(path: Path) -> str:
@@ -121,7 +121,7 @@ class BlockQueue:
         self._groups = [(cell.instance, cell.learner) for cell in cells]
         self._cells, self._missing = cells, missing
         to_run = [index for index, trials in enumerate(missing) if len(trials)]
-        to_run.sort(key=lambda index: -hardness(cells[index]))
+        to_run.sort(key=lambda index: -guessed_steps(cells[index]))
         together = [index for index in to_run if runs_side_by_side(cells[index])]
         known = set(together)
         self._open = [index for index in to_run if index not in known][::-1]

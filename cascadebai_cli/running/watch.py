@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 LINE_SECONDS = 10.0
 """Between two lines that tell how far a run is, where they cannot be written over."""
-SILENT_SECONDS = 60.0
+_SILENT_SECONDS = 60.0
 """Without an ended trial, until the cells in work are named."""
 _SAY_SECONDS = 0.5
 """Between two looks at what the trials that ended say."""
@@ -162,7 +162,7 @@ class Follower:
     def listen(self) -> None:
         """Remark once on each silence that is long."""
         silent = time.monotonic() - self._latest
-        if silent >= SILENT_SECONDS and self._named_at != self._latest and self._so_far is None:
+        if silent >= _SILENT_SECONDS and self._named_at != self._latest and self._so_far is None:
             self._named_at = self._latest
             self.watch.remark(self._in_silence(silent))
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cascadebai_cli.engines.jobs import Enough, Job, Paused, Run
+from cascadebai_cli.engines.jobs import HasEnough, Job, Paused, Run
 from cascadebai_cli.engines.simulate import ENGINES, Engine, Trial, new_job, simulate
 from cascadebai_cli.errors import CascadeError
 from cascadebai_cli.learners.own import LIVE, plugin_code
@@ -192,7 +192,7 @@ _Ready = Mapping[tuple[int, int], _Done | Begun]
 """Position of the cell and number of the trial -> the trial, which has ended or was paused."""
 
 
-def enter(parent: int) -> None:
+def enter_worker(parent: int) -> None:
     """Prepare a process that works for `parent`: it leaves Ctrl-C to the parent and never outlives it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_follow, args=(parent,), daemon=True).start()
@@ -215,7 +215,7 @@ _PACKAGE = _hash_of_package()
 
 
 @dataclass(frozen=True)
-class Code:
+class _Code:
     """What a parent runs: rows of two versions must not mix.
 
     Args:
@@ -230,13 +230,13 @@ class Code:
     package: str = _PACKAGE
 
 
-def code_of(cells: Sequence[Cell]) -> Code:
+def code_of(cells: Sequence[Cell]) -> _Code:
     """The code that runs these cells in this process."""
     own = {cell.spec.algorithm: plugin_code(cell.spec.algorithm) for cell in cells if cell.is_own}
-    return Code(own, {name: LIVE[name] for name in own if name in LIVE})
+    return _Code(own, {name: LIVE[name] for name in own if name in LIVE})
 
 
-def run_checked(code: Code, settings: Settings, blocks: list[Block]) -> list[BlockResult]:
+def run_checked(code: _Code, settings: Settings, blocks: list[Block]) -> list[BlockResult]:
     """`run_blocks` in a worker that has the code of its parent.
 
     Raises:
@@ -304,7 +304,7 @@ def _made(seed: int, block: Block) -> Iterator[_Made]:
         yield _Made(trial, replace(job, steps=steps, path=path), permutation, seconds)
 
 
-def _together(seed: int, engine: Engine, blocks: Sequence[Block], enough: Enough) -> _Ready:
+def _together(seed: int, engine: Engine, blocks: Sequence[Block], enough: HasEnough) -> _Ready:
     """The trials of blocks, run side by side by one engine until all have ended or it is enough."""
     start = time.perf_counter()
     made = [(block.position, one) for block in blocks for one in _made(seed, block)]

@@ -400,7 +400,7 @@ def _is_words(name: str) -> bool:
     return name in COLUMNS and COLUMNS[name].type is str
 
 
-def text_of(name: str, row: Mapping[Any, Any]) -> str:
+def cell_text(name: str, row: Mapping[Any, Any]) -> str:
     """A value as text, a dash where there is none; a mean with capped trials is a lower limit without an interval."""
     value, limit = row[name], (row.get("n_capped") or 0) > 0
     if isinstance(value, str):
@@ -415,7 +415,7 @@ def interval(low: str, high: str) -> Shown:
     """The 95 % interval from one column to another."""
 
     def text(row: Mapping[Any, Any]) -> str:
-        ends = [text_of(name, row) for name in (low, high)]
+        ends = [cell_text(name, row) for name in (low, high)]
         return NO_NUMBER if NO_NUMBER in ends else " to ".join(ends)
 
     return Shown("95 % interval", text)
@@ -468,7 +468,9 @@ def _name_text(name: str, row: Mapping[Any, Any]) -> str:
 
 
 def _shown(column: str | Shown) -> Shown:
-    return Shown(heading_of(column), partial(text_of, column), _is_words(column)) if isinstance(column, str) else column
+    return (
+        Shown(heading_of(column), partial(cell_text, column), _is_words(column)) if isinstance(column, str) else column
+    )
 
 
 # --- A trial, and the two forms of its values: in a line of the journal, and in an array -----------------------------

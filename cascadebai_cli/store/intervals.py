@@ -17,7 +17,7 @@ from cascadebai_cli.study.fields import Enough
 # --- The intervals of tables: for a proportion, for a mean, and for a mean of whole numbers over itself -------------
 
 
-class Mean(NamedTuple):
+class MeanInterval(NamedTuple):
     """A mean with the standard deviation of the values, its standard error and the ends of its interval."""
 
     value: float
@@ -50,13 +50,13 @@ def t_quantile(n: int, level: float = 0.95) -> float:
     return float(stdtrit(n - 1, (1 + level) / 2)) if n > 1 else math.nan
 
 
-def mean_interval(values: FloatArray, level: float = 0.95) -> Mean:
+def mean_interval(values: FloatArray, level: float = 0.95) -> MeanInterval:
     """The t interval of the mean of some values; without ends, nan, for a single one."""
     n, mean = len(values), float(values.sum() / len(values))
     sd = float(np.sqrt(((mean - values) ** 2).sum() / (n - 1))) if n > 1 else math.nan
     se = sd / n**0.5
     half = t_quantile(n, level) * se
-    return Mean(mean, sd, se, mean - half, mean + half)
+    return MeanInterval(mean, sd, se, mean - half, mean + half)
 
 
 def relative_half_width(values: NDArray[Any], level: float = 0.95) -> float:

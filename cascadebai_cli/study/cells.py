@@ -19,7 +19,7 @@ from cascadebai_cli.model.problem import Feedback, FloatArray, Instance
 from cascadebai_cli.study.fields import PermutationName
 from cascadebai_cli.study.learners import default_options, non_default_options
 
-COUNTABLE = 10**17
+_COUNTABLE = 10**17
 """Observations of a trial that are counted: a stretch of many more may be drawn before they are, all in 64 bits."""
 OF_THE_LEARNER = " of the learner"
 """What stands behind the name of an option that is that of another key of a cell, such as `order`."""
@@ -171,7 +171,7 @@ class Cell:
     def most_steps(self) -> int:
         """Steps after which a trial ends in any case: budget, `max_steps`, or as many as can be counted."""
         batch = self.spec.options.get("b")
-        countable = COUNTABLE // max(self.K, batch if isinstance(batch, int) else 1)
+        countable = _COUNTABLE // max(self.K, batch if isinstance(batch, int) else 1)
         given = self.max_steps if self.budget is None else self.budget
         return countable if given is None else min(given, countable)
 

@@ -26,17 +26,17 @@ __all__ = ["Override", "Study", "load_study", "own_learner", "setting", "stored_
 # --- Values of Python as YAML would give them, so that a study may be written with arrays, fractions and paths ------
 
 
-def plain(value: Any) -> Any:
+def plain_value(value: Any) -> Any:
     """Numbers of Python's own, lists, and mappings with keys of text; anything else as it is.
 
     What has `tolist`, as arrays and columns of tables have, is a list, or a number if it is one.
     """
     if isinstance(value, Mapping):
-        return {str(key): plain(part) for key, part in value.items()}
+        return {str(key): plain_value(part) for key, part in value.items()}
     if hasattr(value, "tolist") and not isinstance(value, type):
         value = value.tolist()
     if isinstance(value, list | tuple | range):
-        return [plain(part) for part in value]
+        return [plain_value(part) for part in value]
     if isinstance(value, bool):
         return value
     if isinstance(value, Integral):
@@ -71,7 +71,7 @@ def study_of(
     """The study of a config that is given as values of Python.
 
     Args:
-        given: keys and values as a YAML file would have them; arrays and numbers of any kind are taken (`plain`).
+        given: keys and values as a YAML file would have them; arrays and numbers of any kind are taken (`plain_value`).
         overrides: values in place of these.
         name: of the study, if it has none.
         called: what a message about a value begins with, in place of the keys to it.
@@ -79,7 +79,7 @@ def study_of(
     Raises:
         ConfigError: `instances.0.name: value and remedy`, or `option value and remedy`, for the first mistake.
     """
-    return _validated(Document("", plain(given), {}, called), overrides, name, Path())
+    return _validated(Document("", plain_value(given), {}, called), overrides, name, Path())
 
 
 def _validated(document: Document, overrides: Sequence[Override], name: str, folder: Path) -> Study:

@@ -26,7 +26,7 @@ from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.model.formula import evaluate, parse
 from cascadebai_cli.model.problem import FEEDBACKS
 from cascadebai_cli.options import MOST_TRIALS, SMALLEST_RISK
-from cascadebai_cli.study.document import NUMBER, RULE, Document, KeyPath, mistake, show
+from cascadebai_cli.study.document import BY_RULE, NUMBER, Document, KeyPath, mistake, show
 
 # --- Types of the values in a config --------------------------------------------------------------------------------
 
@@ -263,11 +263,11 @@ Growth = Annotated[
 ]
 """The same of `_growing`."""
 
-Item = TypeVar("Item")
-Several = Annotated[list[Item], Field(min_length=1, json_schema_extra={"uniqueItems": True})]
+_Item = TypeVar("_Item")
+Several = Annotated[list[_Item], Field(min_length=1, json_schema_extra={"uniqueItems": True})]
 """How a list of values looks to an editor."""
 
-Sizes = Annotated[
+SizeList = Annotated[
     tuple[Size, ...],
     List,
     AfterValidator(not_empty),
@@ -287,7 +287,7 @@ Budgets = Annotated[
 """Numbers of steps: one, a list, or `{from, to, times}`."""
 
 Risk = Annotated[float, Field(ge=SMALLEST_RISK, lt=1)]
-Tolerance = Annotated[float, Field(ge=0, lt=1)]
+Epsilon = Annotated[float, Field(ge=0, lt=1)]
 
 Risks = Annotated[
     tuple[Risk, ...],
@@ -298,12 +298,12 @@ Risks = Annotated[
 ]
 """Numbers from `SMALLEST_RISK` on and below 1: one or a list."""
 
-Tolerances = Annotated[
-    tuple[Tolerance, ...],
+Epsilons = Annotated[
+    tuple[Epsilon, ...],
     List,
     AfterValidator(not_empty),
     AfterValidator(_distinct),
-    BeforeValidator(_as_list, json_schema_input_type=Tolerance | Several[Tolerance]),
+    BeforeValidator(_as_list, json_schema_input_type=Epsilon | Several[Epsilon]),
 ]
 """Numbers from 0 on and below 1, from where on all items are good enough: one or a list."""
 
@@ -340,10 +340,10 @@ class Enough(Entry):
 
 
 def _kind(value: Any) -> str:
-    return RULE if isinstance(value, dict | Enough) else NUMBER
+    return BY_RULE if isinstance(value, dict | Enough) else NUMBER
 
 
-Trials = Annotated[Annotated[_Number, Tag(NUMBER)] | Annotated[Enough, Tag(RULE)], Discriminator(_kind)]
+Trials = Annotated[Annotated[_Number, Tag(NUMBER)] | Annotated[Enough, Tag(BY_RULE)], Discriminator(_kind)]
 """A number, or when it is enough."""
 
 

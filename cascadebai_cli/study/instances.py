@@ -31,6 +31,8 @@ from cascadebai_cli.study.fields import (
     Budget,
     Budgets,
     Entry,
+    Epsilon,
+    Epsilons,
     Fit,
     Formula,
     Growth,
@@ -40,10 +42,8 @@ from cascadebai_cli.study.fields import (
     Risks,
     Several,
     Size,
-    Sizes,
+    SizeList,
     Text,
-    Tolerance,
-    Tolerances,
     context_of,
     growth_as_list,
     range_as_list,
@@ -68,7 +68,7 @@ class Zip(Entry):
     L: Annotated[_Sizes | None, says("Number of items.", "[64, 128]")] = None
     K: Annotated[_Sizes | None, says("Number of items to find.", "[2, 4]")] = None
     delta: Annotated[Annotated[tuple[Risk, ...], List] | None, says("Risks.", "[0.1, 0.05]")] = None
-    epsilon: Annotated[Annotated[tuple[Tolerance, ...], List] | None, says("Tolerances.", "[0, 0.05]")] = None
+    epsilon: Annotated[Annotated[tuple[Epsilon, ...], List] | None, says("Tolerances.", "[0, 0.05]")] = None
     budget: Annotated[_Budgets | None, says("Numbers of steps.", "[500, 1000]")] = None
 
     @property
@@ -107,9 +107,9 @@ class InstanceEntry(Entry):
     needs_L: ClassVar[bool] = False
 
     name: Annotated[Text, says("Name in tables and figures.", "setting 1")]
-    K: Annotated[Sizes | None, says("In place of the K of the study.", "4")] = None
+    K: Annotated[SizeList | None, says("In place of the K of the study.", "4")] = None
     delta: Annotated[Risks | None, says("In place of the delta of the study.", "0.05")] = None
-    epsilon: Annotated[Tolerances | None, says("In place of the epsilon of the study.", "0.05")] = None
+    epsilon: Annotated[Epsilons | None, says("In place of the epsilon of the study.", "0.05")] = None
     budget: Annotated[Budgets | None, says("In place of the budget of the study.", "20000")] = None
     zip: Annotated[Zip | None, says("In place of the zip of the study.", "{K: [2, 4], delta: [0.1, 0.05]}")] = None
     fit: Annotated[Fit | None, says("What `cascadebai fit` fits the mean steps on.", "{model: K^2}")] = None
@@ -140,7 +140,7 @@ class SizedEntry(InstanceEntry):
 
     needs_L: ClassVar[bool] = True
 
-    L: Annotated[Sizes | None, says("In place of the L of the study.", "128")] = None
+    L: Annotated[SizeList | None, says("In place of the L of the study.", "128")] = None
 
 
 def _weight_of(

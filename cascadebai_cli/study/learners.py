@@ -23,12 +23,12 @@ from cascadebai_cli.learners.own import parameters
 from cascadebai_cli.learners.registry import ALGORITHMS, BUDGET, LearnerSpec, find_algorithm
 from cascadebai_cli.model.problem import FEEDBACKS, SEMI_BANDIT
 from cascadebai_cli.study.document import mistake, sentence, show
-from cascadebai_cli.study.fields import Entry, FeedbackName, Risks, Sizes, Text, Tolerances, context_of, says
+from cascadebai_cli.study.fields import Entry, Epsilons, FeedbackName, Risks, SizeList, Text, context_of, says
 
 # --- What the options of learners mean; types and defaults stand in the signatures of the learners ------------------
 
 
-class Option(NamedTuple):
+class LearnerOption(NamedTuple):
     """An option of one or more learners.
 
     Attributes:
@@ -45,23 +45,23 @@ class Option(NamedTuple):
 _LARGEST_SIGMA = 1000
 """Beyond it a run would take more steps than a number can count."""
 
-OPTIONS: Mapping[str, Option] = MappingProxyType(
+LEARNER_OPTIONS: Mapping[str, LearnerOption] = MappingProxyType(
     {
-        "sigma": Option(
+        "sigma": LearnerOption(
             "Sub-Gaussian scale of a click in the radius of Algorithm 1; 1 is the formula as printed.",
             "0.25",
             Field(gt=0, le=_LARGEST_SIGMA),
         ),
-        "order": Option(
+        "order": LearnerOption(
             "How the least observed survivors are placed in the list: by observations T, mean, upper bound U or lower "
             "bound L, descending with a minus sign.",
             "-U",
         ),
-        "confidence": Option("The radius of the paper, or bounds from the Bernoulli divergence.", "kl"),
-        "list_length": Option("Number of items shown at once; K if it is left out.", "10", Field(ge=1)),
-        "stopping": Option("Stop when the bounds part, or by likelihood ratios.", "glr"),
-        "b": Option("Pulls of a step.", "1"),
-        "r": Option("Largest number of pulls of one item at a step.", "2"),
+        "confidence": LearnerOption("The radius of the paper, or bounds from the Bernoulli divergence.", "kl"),
+        "list_length": LearnerOption("Number of items shown at once; K if it is left out.", "10", Field(ge=1)),
+        "stopping": LearnerOption("Stop when the bounds part, or by likelihood ratios.", "glr"),
+        "b": LearnerOption("Pulls of a step.", "1"),
+        "r": LearnerOption("Largest number of pulls of one item at a step.", "2"),
     }
 )
 """Name of an option -> what it is."""
@@ -113,9 +113,9 @@ class LearnerEntry(Entry):
         str, AfterValidator(_algorithm), says("What runs, or a class of your own, `module:Class`.", "kl-lucb++")
     ]
     feedback: Annotated[FeedbackName | None, says("In place of the feedback of the study.", SEMI_BANDIT.name)] = None
-    K: Annotated[Sizes | None, says("In place of the K of study and instance.", "4")] = None
+    K: Annotated[SizeList | None, says("In place of the K of study and instance.", "4")] = None
     delta: Annotated[Risks | None, says("In place of the delta of study and instance.", "0.05")] = None
-    epsilon: Annotated[Tolerances | None, says("In place of the epsilon of study and instance.", "0")] = None
+    epsilon: Annotated[Epsilons | None, says("In place of the epsilon of study and instance.", "0")] = None
 
     @classmethod
     def known_keys(cls, data: dict[str, Any], info: ValidationInfo) -> list[str]:
@@ -211,7 +211,7 @@ def adapter_of(parameter: inspect.Parameter) -> TypeAdapter[Any]:
     """Checks values against an annotation; anything passes where there is none that can be understood."""
     annotation = parameter.annotation
     understood = annotation is not inspect.Parameter.empty and not isinstance(annotation, str)
-    limits = OPTIONS[parameter.name].limits if parameter.name in OPTIONS else None
+    limits = LEARNER_OPTIONS[parameter.name].limits if parameter.name in LEARNER_OPTIONS else None
     made: Any = annotation if understood else Any
     made = made if limits is None else Annotated[made, limits]
     try:

@@ -81,9 +81,9 @@ def _name(entries: Sequence[AnyInstance], option: str, taken: set[str]) -> str:
 
 Kind = Annotated[str, one_of(KINDS)]
 Measure = Literal["steps", "observations", "error_rate", "right", "steps_per_lower_bound", "steps_per_sharp_bound"]
-Format = Literal["pdf", "png", "svg"]
+_Format = Literal["pdf", "png", "svg"]
 
-FORMATS: tuple[str, ...] = get_args(Format)
+FILE_FORMATS: tuple[str, ...] = get_args(_Format)
 GRID = ("instance", "learner", "L", "K", "delta", "epsilon", "budget")
 """Columns that span the grid of a study."""
 DERIVED = ("algorithm", "gap", "w_star", "w_prime", "directory")
@@ -93,7 +93,7 @@ NAMES = ("instance", "learner", "algorithm", "directory")
 _NOTHING = "none"
 _WIDEST, _NARROWEST, _MOST_COLUMNS, MOST_ON_A_PAGE = 40, 1, 12, 64
 
-Value = str | int | float | bool
+_Value = str | int | float | bool
 
 
 def _list(value: object) -> Sequence[Any]:
@@ -120,11 +120,11 @@ def _values(value: object) -> object:
 
 
 _Given = Text | list[Text] | None
-Axis = Literal["x", "y"]
+_Axis = Literal["x", "y"]
 Inches = Annotated[float, Field(ge=_NARROWEST, le=_WIDEST)]
 Words = Annotated[tuple[Text, ...], List, BeforeValidator(_list, json_schema_input_type=_Given)]
 """One word or a list of them."""
-Choice = Annotated[tuple[Text, ...] | None, List, BeforeValidator(_list, json_schema_input_type=_Given)]
+_Choice = Annotated[tuple[Text, ...] | None, List, BeforeValidator(_list, json_schema_input_type=_Given)]
 """The same, or `none`; `None` is what nobody has said."""
 
 
@@ -153,11 +153,11 @@ class Plot(Entry):
             "observations",
         ),
     ] = "steps"
-    panels: Annotated[Choice, says("Columns whose values make panels of their own, or none.", "instance", "none")] = (
+    panels: Annotated[_Choice, says("Columns whose values make panels of their own, or none.", "instance", "none")] = (
         None
     )
     lines: Annotated[
-        Choice,
+        _Choice,
         says(
             "Columns whose values make lines, or none; what else varies makes panels, or lines if only panels is said.",
             "[learner, K]",
@@ -166,8 +166,10 @@ class Plot(Entry):
     instances: Annotated[Words, says("Those that are drawn; all if left out.", "[setting 1, setting 2]")] = ()
     learners: Annotated[Words, says("Those that are drawn; all if left out.", "CascadeBAI")] = ()
     where: Annotated[
-        dict[str, Annotated[tuple[Value, ...], List]],
-        BeforeValidator(_values, json_schema_input_type=dict[str, Value | Annotated[list[Value], Field(min_length=1)]]),
+        dict[str, Annotated[tuple[_Value, ...], List]],
+        BeforeValidator(
+            _values, json_schema_input_type=dict[str, _Value | Annotated[list[_Value], Field(min_length=1)]]
+        ),
         says("Column and the values of it that are drawn.", "{K: [20, 40], delta: 0.1}"),
     ] = Field(default_factory=dict)
     average: Annotated[
@@ -180,7 +182,7 @@ class Plot(Entry):
     log: Annotated[
         tuple[Literal["x", "y"], ...] | None,
         List,
-        BeforeValidator(_list, json_schema_input_type=Axis | list[Axis] | Literal["none"] | None),
+        BeforeValidator(_list, json_schema_input_type=_Axis | list[_Axis] | Literal["none"] | None),
         says("Logarithmic axes, or none; chosen by the values if left out.", "[x, y]", "none"),
     ] = None
     width: Annotated[
@@ -203,10 +205,10 @@ class Plot(Entry):
         Text | None, says("A file of matplotlib settings that go over those of the program.", "mine.mplstyle")
     ] = None
     format: Annotated[
-        tuple[Format, ...],
+        tuple[_Format, ...],
         List,
         AfterValidator(not_empty),
-        BeforeValidator(_list, json_schema_input_type=Format | Annotated[list[Format], Field(min_length=1)]),
+        BeforeValidator(_list, json_schema_input_type=_Format | Annotated[list[_Format], Field(min_length=1)]),
         says("Of the files.", "[pdf, svg]"),
     ] = ("pdf", "png")
 

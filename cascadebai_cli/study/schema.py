@@ -13,7 +13,7 @@ from cascadebai_cli.learners.registry import ALGORITHMS
 from cascadebai_cli.study.document import read_value
 from cascadebai_cli.study.fields import RANGE
 from cascadebai_cli.study.instances import Own
-from cascadebai_cli.study.learners import OPTIONS, LearnerEntry, adapter_of, default_options, options_of
+from cascadebai_cli.study.learners import LEARNER_OPTIONS, LearnerEntry, adapter_of, default_options, options_of
 from cascadebai_cli.study.study import Study
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -58,8 +58,8 @@ def learner_options(algorithm: str) -> Mapping[str, Schema]:
         name: {
             **adapter_of(parameter).json_schema(),
             **({"default": defaults[name]} if name in defaults else {}),
-            "description": OPTIONS[name].meaning,
-            "examples": [OPTIONS[name].example],
+            "description": LEARNER_OPTIONS[name].meaning,
+            "examples": [LEARNER_OPTIONS[name].example],
         }
         for name, parameter in options_of(algorithm).items()
     }

@@ -30,14 +30,14 @@ from cascadebai_cli.study.fields import (
     Budgets,
     Enough,
     Entry,
+    Epsilons,
     FeedbackName,
     FileName,
     Filled,
     PermutationName,
     Risks,
-    Sizes,
+    SizeList,
     Text,
-    Tolerances,
     Trials,
     context_of,
     not_empty,
@@ -269,12 +269,12 @@ class Study(Entry):
     trials: Annotated[
         Trials, says("Trials of each cell, or when there are enough.", "20", "{relative_error: 0.01, at_most: 1000}")
     ] = FIRST
-    L: Annotated[Sizes | None, says("Number of items.", "64", "[64, 128]")] = None
-    K: Annotated[Sizes | None, says("Number of items to find, less than L.", "4", "{from: 20, to: 60, step: 2}")] = None
-    delta: Annotated[Risks, says("Largest probability of a wrong answer.", "0.05", "[0.1, 1e-3]")] = DEFAULT_RISKS
-    epsilon: Annotated[Tolerances, says("Items at most so much below w(K) are good enough.", "0.05")] = (
-        DEFAULT_TOLERANCES
+    L: Annotated[SizeList | None, says("Number of items.", "64", "[64, 128]")] = None
+    K: Annotated[SizeList | None, says("Number of items to find, less than L.", "4", "{from: 20, to: 60, step: 2}")] = (
+        None
     )
+    delta: Annotated[Risks, says("Largest probability of a wrong answer.", "0.05", "[0.1, 1e-3]")] = DEFAULT_RISKS
+    epsilon: Annotated[Epsilons, says("Items at most so much below w(K) are good enough.", "0.05")] = DEFAULT_TOLERANCES
     budget: Annotated[
         Budgets | None,
         says(

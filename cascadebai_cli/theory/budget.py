@@ -39,7 +39,7 @@ _LEVELS = 400
 """Values of `c` that are tried; any of them gives a bound."""
 _ROUNDING = 1e-14
 """Relative; far above that of the few operations behind it."""
-FAR = 2**62
+_FAR = 2**62
 """More steps than anybody has."""
 
 
@@ -102,7 +102,7 @@ def enough(algorithm: str, instance: Instance, delta: float) -> float:
     high = 1
     while not error(high) < delta:
         high *= 2
-        if high > FAR:
+        if high > _FAR:
             return float("nan")
     low = high // 2
     while high - low > 1:

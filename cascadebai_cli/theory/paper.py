@@ -65,7 +65,7 @@ def _observations_of_equals(k: Values, w: Values) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class TwoLevel:
+class TwoLevelBounds:
     """`K` items of weight `w_star`, `L - K` of weight `w_prime`.
 
     Every field may be an array, one entry a cell of a grid; they broadcast.
@@ -309,6 +309,6 @@ def is_two_level(instance: Instance) -> bool:
 
 
 def _two_level(instance: Instance, delta: float, constant: float) -> UpperBound:
-    forms = TwoLevel(instance.L, instance.K, instance.w_star, instance.w_prime, delta, constant)
+    forms = TwoLevelBounds(instance.L, instance.K, instance.w_star, instance.w_prime, delta, constant)
     names = ("observing", "spread", "identifying")
     return UpperBound("two-level", {n: float(t) for n, t in zip(names, forms.upper_terms(), strict=True)})

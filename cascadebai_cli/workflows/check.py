@@ -15,7 +15,7 @@ from cascadebai_cli.analysis.provenance import spans
 from cascadebai_cli.analysis.tables import StudyTable
 from cascadebai_cli.errors import CascadeError
 from cascadebai_cli.learners.registry import knows_budget
-from cascadebai_cli.running.blocks import hardness, refuse_too_large
+from cascadebai_cli.running.blocks import guessed_steps, refuse_too_large
 from cascadebai_cli.running.interrupts import one_interrupt
 from cascadebai_cli.running.worker import Block, Settings, run_blocks
 from cascadebai_cli.store.columns import Shown, TrialRow, printed
@@ -76,7 +76,7 @@ def _paces(cells: Sequence[Cell], trials: int, seed: int, seconds: float) -> lis
 
 def _hardness(cell: Cell) -> float:
     """What the steps grow with, about."""
-    return hardness(cell) if cell.budget is None else float(cell.budget)
+    return guessed_steps(cell) if cell.budget is None else float(cell.budget)
 
 
 def _further(easy: _Pace, tried: _Pace, cell: Cell, harder: float) -> _Pace:

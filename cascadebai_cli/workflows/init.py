@@ -126,7 +126,7 @@ def schema_text(kind: str) -> str:
 _PLAIN = re.compile(r"[A-Za-z][\w .-]*\w|[A-Za-z]")
 """A name that needs no quotes, unless YAML reads something else from it."""
 
-HEAD = """\
+_HEAD = """\
 # A study of cascadebai. docs/configs.md explains every key; `cascadebai schema config` prints them for an editor.
 #   cascadebai check {file}    is it valid, and what would it run?
 #   cascadebai sweep {file}    run it, into {out}
@@ -184,7 +184,7 @@ def _refuse_name(file: Path) -> None:
 def _head(path: Path) -> str:
     values = {"seed": 1, "trials": 10, "delta": 0.1, "epsilon": 0}
     lines = {key: f"{key}: {value} # {_meaning(Study, key)}" for key, value in values.items()}
-    return HEAD.format(file=for_shell(path), out=for_shell(Path("results") / path.stem), **lines)
+    return _HEAD.format(file=for_shell(path), out=for_shell(Path("results") / path.stem), **lines)
 
 
 def _meaning(model: type[Study] | type[TwoLevel] | type[Csv], key: str) -> str:

@@ -14,7 +14,7 @@ from cascadebai_cli.analysis.cells import (
     averaged,
     chosen_cells,
     chosen_results,
-    told_apart,
+    renamed_apart,
     wide_table,
     with_bounds,
     with_sharp_bounds,
@@ -30,7 +30,7 @@ from cascadebai_cli.running.watch import SILENT, Watch
 from cascadebai_cli.store.columns import MANIFEST
 from cascadebai_cli.store.files import write_bytes
 from cascadebai_cli.study.document import Document, Override, load_yaml, mistakes
-from cascadebai_cli.study.plot import FORMATS, MOST_ON_A_PAGE, Plot, refuse_unknown_words
+from cascadebai_cli.study.plot import FILE_FORMATS, MOST_ON_A_PAGE, Plot, refuse_unknown_words
 from cascadebai_cli.workflows.tables import is_whole, warn_of_gaps
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 # --- Files of the pages of a figure: `figure.png`, `figure-2.png`,  -------------------------------------------------
 
 
-METADATA = 65_536
+_METADATA = 65_536
 """Bytes at the beginning of a file that hold its metadata."""
 
 
@@ -83,7 +83,7 @@ def _is_page(path: Path, number: int) -> bool:
     if not path.is_file() or path.is_symlink():
         return False
     with path.open("rb") as file:
-        found = file.read(METADATA)
+        found = file.read(_METADATA)
     start = found.find(b"rows_sha256=")
     return start >= 0 and page_mark(number).encode() in found[start:]
 
@@ -108,7 +108,7 @@ def _plot_words(studies: Sequence[StudyResults], config: Path | None, given: Map
     except ValidationError as error:
         at, text = mistakes(error, document.data["plot"])[0]
         raise ConfigError(document.message(("plot", *at), text)) from None
-    together = told_apart(studies)
+    together = renamed_apart(studies)
     instances = {entry.name: entry for results in together for entry in results.study.instances}
     learners = {entry.name: entry for results in together for entry in results.study.learners}
     try:
@@ -196,7 +196,7 @@ def chart(studies: Sequence[StudyResults], plot: Plot) -> "Chart":
     """
     import pandas as pd
 
-    together = tuple(averaged(results, plot.average) for results in told_apart(studies))
+    together = tuple(averaged(results, plot.average) for results in renamed_apart(studies))
     cells = chosen_cells(wide_table(together), plot)
     refuse_too_many(cells, plot)
     chosen = chosen_results(together, cells)
@@ -250,7 +250,7 @@ def plot(
 
     Args:
         directories: of sweeps; all are drawn into the same panels.
-        out: a file whose ending is one of `FORMATS`, or a directory for a file a format; the first directory by
+        out: a file whose ending is one of `FILE_FORMATS`, or a directory for a file a format; the first directory by
             default.
         config: a YAML file whose `plot` says what to draw; by default that of the first directory does.
         words: keys of `study.plot.Plot` that take the place of its own.
@@ -329,7 +329,7 @@ def _name(studies: Sequence[StudyResults], config: Path | None, words: Mapping[s
 def _files(out: Path, name: str, formats: Sequence[str], words: Mapping[str, Any]) -> tuple[Path, ...]:
     if out.is_dir() or not out.suffix:
         return tuple(out / f"{name}.{format}" for format in dict.fromkeys(formats))
-    if out.suffix[1:] not in FORMATS:
+    if out.suffix[1:] not in FILE_FORMATS:
         raise ConfigError(f"--out: {out}: format {out.suffix} is not known; use .pdf, .png or .svg, or a directory")
     if "format" in words and out.suffix[1:] not in words["format"]:
         raise ConfigError(f"--format: {out} ends in {out.suffix}; leave --format out, or give a directory")

@@ -9,7 +9,7 @@ from sweeps import call, refusal
 from synthetic import MANIFEST, scaling_config, write_results
 
 from cascadebai_cli.study.config import load_study
-from cascadebai_cli.theory.paper import TwoLevel
+from cascadebai_cli.theory.paper import TwoLevelBounds
 
 CONFIG = """
 seed: 1
@@ -58,7 +58,7 @@ def test_a_line_a_cell_with_the_statement_that_applies(config: Path, tmp_path: P
     assert list(table["source"]) == ["two-level", "two-level", "theorem", "theorem", "many optimal"]
     assert table["lower"].isna().tolist() == [False] * 4 + [True]
     assert (table["lower"][:4] < table["upper"][:4]).all()
-    assert table["upper"][1] == pytest.approx(float(TwoLevel(16, 3, 0.6, 1 / 9, 0.1).upper()))
+    assert table["upper"][1] == pytest.approx(float(TwoLevelBounds(16, 3, 0.6, 1 / 9, 0.1).upper()))
     assert table["mean_steps"].isna().all()
 
 

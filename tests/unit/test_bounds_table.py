@@ -25,7 +25,7 @@ from cascadebai_cli.analysis.results import load_results
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.problem import CASCADING, SEMI_BANDIT, Instance
 from cascadebai_cli.study.config import load_study
-from cascadebai_cli.theory.paper import TwoLevel, cell_bounds, is_two_level, lower_bound, two_level_instance
+from cascadebai_cli.theory.paper import TwoLevelBounds, cell_bounds, is_two_level, lower_bound, two_level_instance
 from cascadebai_cli.theory.quantities import PRINTED_CONSTANT
 
 TWO = two_level_instance(10, 3, 0.6, 0.2)
@@ -103,7 +103,7 @@ def test_lists_of_K_are_those_of_the_paper_however_that_is_said():
 def test_bounds_of_results_are_those_of_the_cells(results):
     table = results.bounds
     assert list(table["K"]) == K * 2
-    forms = TwoLevel(128, np.array(K), 0.5, 0.25, 0.1)
+    forms = TwoLevelBounds(128, np.array(K), 0.5, 0.25, 0.1)
     assert table["upper"][:3].to_numpy() == pytest.approx(forms.upper())
     assert table["lower"][:3].to_numpy() == pytest.approx(forms.lower())
     assert table["measured_over_lower"][1] == pytest.approx(results.summary["mean_steps"][1] / forms.lower()[1])
@@ -120,7 +120,7 @@ def test_sigma_of_the_learner_is_used(tmp_path):
     learner = {"name": "wide", "algorithm": "cascadebai", "sigma": 1.0}
     config = scaling_config(1, K=K, learners=[learner])
     table = load_results(write_results(tmp_path / "r", config)).bounds
-    assert table["upper"][0] == pytest.approx(TwoLevel(128, 20, 0.5, 0.25, 0.1, 256).upper())
+    assert table["upper"][0] == pytest.approx(TwoLevelBounds(128, 20, 0.5, 0.25, 0.1, 256).upper())
 
 
 OTHERS = {

@@ -20,7 +20,7 @@ from cascadebai_cli.analysis.fits import bound_slope
 from cascadebai_cli.learners.bounds import cascade_radius
 from cascadebai_cli.model.problem import Instance, divergence
 from cascadebai_cli.theory import paper
-from cascadebai_cli.theory.paper import TwoLevel, cell_bounds, confidence_factor, lower_bound, two_level_instance
+from cascadebai_cli.theory.paper import TwoLevelBounds, cell_bounds, confidence_factor, lower_bound, two_level_instance
 from cascadebai_cli.theory.quantities import PRINTED_CONSTANT, Quantities, delta_bar, exact_constant, rho, t_bar
 
 PROPERTY = settings(max_examples=200)
@@ -263,7 +263,7 @@ def two_levels(draw):
 def test_two_level_forms_equal_the_general_ones(parameters):
     L, K, w_star, w_prime = parameters
     q = Quantities(two_level_instance(L, K, w_star, w_prime), DELTA)
-    closed = TwoLevel(L, K, w_star, w_prime, DELTA)
+    closed = TwoLevelBounds(L, K, w_star, w_prime, DELTA)
     assert closed.mu(np.arange(1, K + 1)) == pytest.approx(q.mu, rel=TIGHT)
     assert closed.mu_tilde_K == pytest.approx(q.mu_tilde[-1], rel=TIGHT)
     assert closed.lower() == pytest.approx(lower_bound(q.instance, DELTA), rel=TIGHT)
@@ -274,14 +274,14 @@ def test_two_level_forms_equal_the_general_ones(parameters):
 def test_printed_mu_tilde_needs_a_long_tail_of_poor_items():
     L, K, w_star, w_prime = 10, 8, 0.9, 0.1
     printed = (1 - (1 - w_prime) ** K) / w_prime
-    assert TwoLevel(L, K, w_star, w_prime, DELTA).mu_tilde_K < 0.6 * printed
-    assert TwoLevel(16, K, w_star, w_prime, DELTA).mu_tilde_K == pytest.approx(printed)
+    assert TwoLevelBounds(L, K, w_star, w_prime, DELTA).mu_tilde_K < 0.6 * printed
+    assert TwoLevelBounds(16, K, w_star, w_prime, DELTA).mu_tilde_K == pytest.approx(printed)
 
 
 def test_two_level_forms_take_arrays():
     K = np.arange(20, 61)
-    bounds = TwoLevel(128, K, 1 / K, 1 / K**2, DELTA)
-    one = TwoLevel(128, 40, 1 / 40, 1 / 1600, DELTA)
+    bounds = TwoLevelBounds(128, K, 1 / K, 1 / K**2, DELTA)
+    one = TwoLevelBounds(128, 40, 1 / 40, 1 / 1600, DELTA)
     assert bounds.upper()[20] == one.upper()
     assert bounds.lower()[20] == one.lower()
     assert (bounds.lower() < bounds.upper()).all()
@@ -342,7 +342,7 @@ def test_the_factor_of_4_of_the_proof_fails_for_very_long_lists_with_large_gaps(
 def test_closed_form_of_a_huge_two_level_instance():
     L, K = 100_000, 50_000
     q = Quantities(two_level_instance(L, K, 1e-4, 1e-10), DELTA)
-    closed = TwoLevel(L, K, 1e-4, 1e-10, DELTA)
+    closed = TwoLevelBounds(L, K, 1e-4, 1e-10, DELTA)
     assert closed.mu(K) == pytest.approx(q.mu[-1], rel=TIGHT)
     assert closed.mu_tilde_K == pytest.approx(q.mu_tilde[-1], rel=TIGHT)
     assert closed.lower() == pytest.approx(lower_bound(q.instance, DELTA), rel=TIGHT)
@@ -353,7 +353,7 @@ def test_closed_form_of_a_huge_two_level_instance():
 
 def test_slope_of_the_bound_is_the_fit_of_its_values():
     K = np.arange(20, 61, 10)
-    upper = TwoLevel(128, K, 1 / K, 1 / K**2, DELTA).upper()
+    upper = TwoLevelBounds(128, K, 1 / K, 1 / K**2, DELTA).upper()
     fit = bound_slope(K, upper, "K")
     slope, constant = np.polyfit(K, upper, 1)
     assert (fit.c1, fit.c2) == pytest.approx((slope, constant))

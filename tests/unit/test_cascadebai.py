@@ -5,7 +5,7 @@ import pytest
 from given import TableOutcomes
 
 from cascadebai_cli.engines.simulate import run_reference
-from cascadebai_cli.learners.bounds import TABLE
+from cascadebai_cli.learners.bounds import _TABLE
 from cascadebai_cli.learners.cascadebai import CascadeBAI, CascadeRule
 from cascadebai_cli.learners.protocol import Learner
 from cascadebai_cli.learners.racing import Race, by_mean
@@ -28,10 +28,10 @@ def test_radius_decreases():
 
 
 def test_radius_is_the_same_inside_and_beyond_the_table():
-    T = np.array([10, 5000, TABLE - 1])
+    T = np.array([10, 5000, _TABLE - 1])
     radius = CascadeRule(64, 2, 0.1).radius
     assert radius(T) == pytest.approx(radius(T.astype(float)), rel=1e-14)
-    assert radius(np.array([10, TABLE]))[0] == radius(10)
+    assert radius(np.array([10, _TABLE]))[0] == radius(10)
     assert radius(10**12) == pytest.approx(2 * np.sqrt(np.log(np.log2(2e12) / np.sqrt(0.1 / 768)) / 1e12))
 
 

@@ -15,7 +15,7 @@ from cascadebai_cli.learners.registry import ALGORITHMS
 from cascadebai_cli.store.manifest import Manifest
 from cascadebai_cli.study.config import load_study
 from cascadebai_cli.study.document import load_yaml, read_value
-from cascadebai_cli.study.learners import OPTIONS, options_of
+from cascadebai_cli.study.learners import LEARNER_OPTIONS, options_of
 from cascadebai_cli.study.schema import config_schema
 from cascadebai_cli.study.study import Study
 
@@ -225,12 +225,12 @@ def test_every_example_is_taken_by_its_key() -> None:
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_every_option_of_a_learner_is_explained(algorithm: str) -> None:
     for name in options_of(algorithm):
-        entry = {"name": "x", "algorithm": algorithm, name: read_value(OPTIONS[name].example)}
+        entry = {"name": "x", "algorithm": algorithm, name: read_value(LEARNER_OPTIONS[name].example)}
         assert schema().is_valid({"seed": 1, "learners": [entry], "instances": [read_value(TWO)]})
 
 
 def test_no_option_is_explained_that_is_not_there() -> None:
-    assert set(OPTIONS) == {name for algorithm in ALGORITHMS for name in options_of(algorithm)}
+    assert set(LEARNER_OPTIONS) == {name for algorithm in ALGORITHMS for name in options_of(algorithm)}
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "results" / "reference").glob("*/manifest.json")), ids=str)

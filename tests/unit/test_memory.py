@@ -75,7 +75,7 @@ def test_pairs_are_told_apart_a_part_at_a_time():
 
 @pytest.mark.parametrize("seed", range(20))
 def test_in_parts_or_not_the_same_pairs_are_told_apart(monkeypatch, seed):
-    monkeypatch.setattr("cascadebai_cli.learners.bounds.AT_ONCE", 10)
+    monkeypatch.setattr("cascadebai_cli.learners.bounds._AT_ONCE", 10)
     rng = np.random.default_rng(seed)
     L, K = 12, int(rng.integers(1, 12))
     T = rng.integers(20, 400, L)
@@ -130,7 +130,7 @@ def test_a_container_has_what_it_may_have(tmp_path, monkeypatch, limits, there):
     files = [tmp_path / f"{i}" for i in range(3)]
     for file, text in zip(files, limits, strict=False):
         file.write_text(text + "\n")
-    monkeypatch.setattr(blocks, "LIMITS", files)
+    monkeypatch.setattr(blocks, "_LIMITS", files)
     monkeypatch.setattr(blocks.os, "sysconf", {"SC_PHYS_PAGES": 1000, "SC_PAGE_SIZE": 1000}.get)
     assert blocks.machine_memory() == there
 

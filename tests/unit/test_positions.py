@@ -7,7 +7,7 @@ import pytest
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.logs.read import Log
 from cascadebai_cli.planning.question import corrected
-from cascadebai_cli.planning.rates import Shown, examination, groups_of, looked_at
+from cascadebai_cli.planning.rates import Positions, examination, groups_of, looked_at
 
 THETA = np.array([1.0, 0.6, 0.4, 0.15])
 
@@ -20,7 +20,7 @@ def planted(L=30, views=5000, largest=0.5, seed=1):
     share = np.where((item < L // 2) == (position < 2), 0.9, 0.1)
     n = (views * share).astype(float)
     clicks = rng.binomial(n.astype(int), THETA[position] * w[item]).astype(float)
-    return w, Shown(item, position, clicks, n)
+    return w, Positions(item, position, clicks, n)
 
 
 @pytest.mark.parametrize("largest", [0.06, 0.5, 0.98])
@@ -48,14 +48,14 @@ def test_it_is_the_largest_likelihood():
 
 
 def test_views_that_were_looked_at():
-    shown = Shown(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([1.0, 0, 8]), np.array([10.0, 20, 10]))
+    shown = Positions(np.array([0, 0, 1]), np.array([0, 1, 1]), np.array([1.0, 0, 8]), np.array([10.0, 20, 10]))
     assert looked_at(shown, [1, 0.5]).tolist() == [20, 8]
 
 
 def test_positions_that_share_no_clicked_item_are_apart():
     item, position = np.array([0, 0, 1, 2]), np.array([0, 1, 2, 2])
     clicks, views = np.array([1.0, 0, 1, 1]), np.ones(4) * 5
-    groups = groups_of(Shown(item, position, clicks, views))
+    groups = groups_of(Positions(item, position, clicks, views))
     assert groups[0] == groups[1] != groups[2]
 
 

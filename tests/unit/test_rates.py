@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from cascadebai_cli.planning import rates
-from cascadebai_cli.planning.rates import TABLES, homogeneity, rates_of
+from cascadebai_cli.planning.rates import _TABLES, homogeneity, rates_of
 
 
 def test_planted_beta_comes_back():
@@ -38,7 +38,7 @@ def test_ten_views_do_not_weigh_like_a_million():
     """The items of two large counts differ for sure; those of few views may be anything like them."""
     found = rates_of([20_000, 10_000, 0, 0, 0], [1_000_000, 1_000_000, 10, 10, 10])
     assert found.homogeneity.chi_square > 1000
-    assert found.homogeneity.p_value == 1 / (TABLES + 1)
+    assert found.homogeneity.p_value == 1 / (_TABLES + 1)
     assert found.expected[:2] == pytest.approx([0.02, 0.01], rel=1e-3)
     assert 0.005 < found.expected[2] < 0.03
     assert found.strength < 1e4
@@ -80,7 +80,7 @@ def unequal_logs(number):
 
 def test_equal_rates_are_called_different_as_often_as_said_with_very_unequal_views(monkeypatch):
     """Where the chi-square law, the twin, errs four times as often at 5 % and eighty times at 0.1 %."""
-    monkeypatch.setattr(rates, "TABLES", 999)
+    monkeypatch.setattr(rates, "_TABLES", 999)
     found = [homogeneity(*log) for log in unequal_logs(400)]
     ours = np.array([one.p_value for one in found])
     twin = np.array([stats.chi2.sf(one.chi_square, one.degrees) for one in found])

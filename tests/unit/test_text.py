@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from cascadebai_cli.store.columns import heading_of, text_of
+from cascadebai_cli.store.columns import cell_text, heading_of
 from cascadebai_cli.text import numbers
 from cascadebai_cli.text.table import FORMATS, as_latex, as_markdown, table_of
 
@@ -108,7 +108,7 @@ def test_numbers(made, text):
     ],
 )
 def test_a_value_is_printed_as_its_column_wants(column, value, text):
-    assert text_of(column, {column: value}) == text
+    assert cell_text(column, {column: value}) == text
 
 
 def test_a_column_without_a_heading_of_its_own_is_called_by_its_name():
@@ -117,4 +117,4 @@ def test_a_column_without_a_heading_of_its_own_is_called_by_its_name():
 
 def test_a_mean_with_capped_trials_is_a_lower_limit_without_an_interval():
     row = {"mean_steps": 1234.5, "ci_low": 1000.0, "error_rate": 0.25, "n_capped": 1}
-    assert [text_of(name, row) for name in row] == [">= 1,234", "-", "25.0%", "1"]
+    assert [cell_text(name, row) for name in row] == [">= 1,234", "-", "25.0%", "1"]
