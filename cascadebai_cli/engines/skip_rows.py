@@ -141,13 +141,16 @@ class Rows(_Record):
 class Sizes:
     """How much is looked at by one call; no run depends on these, only its time (and the random numbers drawn).
 
+    Raises:
+        ValueError: if one is so small that a search would never end.
+
     Attributes:
         few, stored: keys of a stretch at least and at most, about.
         groups: groups of a stretch, up to four times as many.
         ahead: groups of a row that are looked at together, at most.
         windows: windows in a group that are looked at together.
         divide, grow: binary logarithms of how much narrower and wider they get.
-        moments: moments of a round that are looked at together.
+        moments: moments of a round that are looked at together; at least 2, since the first of them may be empty.
         shorten: batches of skips among which it pays to see that none of them is a step.
         chunk: keys of which steps are counted together, so that they stay in the cache.
     """
@@ -162,6 +165,12 @@ class Sizes:
     moments: int = 16
     shorten: int = 16
     chunk: int = 1 << 15
+
+    def __post_init__(self) -> None:
+        for part in fields(self):
+            least = 2 if part.name == "moments" else 1
+            if getattr(self, part.name) < least:
+                raise ValueError(f"{part.name} = {getattr(self, part.name)}: must be at least {least}")
 
 
 @dataclass(frozen=True)

@@ -50,8 +50,8 @@ def by_reference(trial):
 def test_engine_equals_reference(block, short):
     with pytest.MonkeyPatch.context() as patch:
         if short:
-            patch.setattr(lucb_rows, "DEEPEST", 2)
-            patch.setattr(lucb_rows, "LONG", 0)
+            patch.setattr(lucb_rows, "_DEEPEST", 2)
+            patch.setattr(lucb_rows, "_LONG", 0)
         found = in_order(
             run_lucb([Job(learner(trial), TableStack(trial[0]), BY_CLICK[trial[3]], trial[4]) for trial in block])
         )

@@ -1,5 +1,7 @@
 """Skip-ahead beyond `test_engines_equal_the_judge`: long runs, the cap, the size of groups."""
 
+from dataclasses import fields
+
 import numpy as np
 import pytest
 from cases import mostly_slow
@@ -125,3 +127,20 @@ def test_of_a_window_that_is_cut_short_only_its_own_clicks_count():
     sizes = Sizes(few=1, groups=2, windows=2, divide=1)
     assert expected.steps == 45
     assert skip_ahead(CascadeBAI(**arguments), table, False, 48, sizes) == expected
+
+
+LEAST = {part.name: 2 if part.name == "moments" else 1 for part in fields(Sizes)}
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_smallest_sizes_give_the_same_run(seed):
+    table = (np.random.default_rng(seed).random((6, 60)) < [[0.9], [0.7], [0.5], [0.5], [0.2], [0.1]]).astype(int)
+    arguments = {"L": 6, "K": 3, "delta": 0.1, "sigma": 0.05}
+    expected = run_reference(CascadeBAI(**arguments), TableOutcomes(table), SEMI_BANDIT, 60)
+    assert skip_ahead(CascadeBAI(**arguments), table, False, 60, Sizes(**LEAST)) == expected
+
+
+@pytest.mark.parametrize("name", LEAST)
+def test_a_size_with_which_a_search_would_never_end_is_refused(name):
+    with pytest.raises(ValueError, match=f"{name} = .*: must be at least {LEAST[name]}"):
+        Sizes(**{name: LEAST[name] - 1})
