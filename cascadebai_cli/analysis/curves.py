@@ -406,6 +406,8 @@ def _pull(design: FloatArray, root: FloatArray) -> FloatArray:
 # --- The cells that make one curve: those that agree in everything but its axis, and what goes in pairs with that ---
 
 
+_GRID = 201
+"""Points of a curve that is drawn."""
 _FAMILY = "learner family"
 """Column of what learners have in common that differ in one option."""
 
@@ -497,6 +499,19 @@ class Curve:
     def best_named(self) -> ScalingFit:
         """The one of them with the smallest AIC; errors as for them."""
         return min(self.named.values(), key=_aic)
+
+    @cached_property
+    def drawn(self) -> pd.DataFrame:
+        """The best of the models that the config names on a fine grid of the axis, with its 95 % band.
+
+        The band rests on the errors of the trials where they are known, else on residuals that are taken for alike.
+
+        Returns:
+            `x, fitted, low, high`; no number of steps is below 0.
+        """
+        fit, x = self.best_named, np.linspace(self.values.min(), self.values.max(), _GRID)
+        low, high = self.means.band(fit.model, x) if self.means else fit.band(x)
+        return pd.DataFrame({"x": x, "fitted": fit.predict(x), "low": low.clip(min=0), "high": high})
 
     @cached_property
     def slope(self) -> Slope:

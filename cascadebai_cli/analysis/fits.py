@@ -22,7 +22,6 @@ from cascadebai_cli.store.columns import (
     BOUND_FITS_CSV,
     FITS_CSV,
     MODELS_CSV,
-    POINT,
     TABLES,
     WEIGHTED_FITS_CSV,
     Shown,
@@ -39,7 +38,6 @@ from cascadebai_cli.text.table import Table
 _COEFFICIENTS = ("c1", "c1_se", "c2", "c2_se")
 _ESTIMATES = (*_COEFFICIENTS, "r2", "p_value", "n_points")
 _PUBLISHED = ("c1", "c2", "r2", "p_value")
-_CURVE_POINTS = 201
 
 _PLACE = ("instance", "learner", "x", "L", "K", "delta", "epsilon", "n_capped")
 """What tells the curves of a table apart, and how many trials of those fitted to lower limits reached the cap."""
@@ -102,34 +100,6 @@ def _why_not(curve: Curve, allow_capped: bool) -> str:
     if allow_capped or not (curve.n_capped and curve.is_long_enough):
         return ""
     return f"{curve.name}: no fit, since the means at {curve.limits} are lower limits; --allow-capped fits them too"
-
-
-def fitted_curves(results: StudyResults) -> pd.DataFrame:
-    """The named model, the best of several, on a fine grid of the axis with its 95 % band.
-
-    The band rests on the errors of the trials where they are known, else on residuals that are taken for alike.
-    Curves with too few points for a fit are left out, as those with lower limits are.
-
-    Returns:
-        `POINT` where it is the same along a curve, the axis under its name, `fitted, low, high`.
-    """
-    parts = []
-    for curve in results.curves():
-        if curve.models:
-            fit = curve.best_named
-            grid = np.linspace(curve.values.min(), curve.values.max(), _CURVE_POINTS)
-            low, high = curve.means.band(fit.model, grid) if curve.means else fit.band(grid)
-            fine = {
-                **dict.fromkeys(POINT),
-                **curve.key,
-                curve.x: grid,
-                "fitted": fit.predict(grid),
-                "low": low,
-                "high": high,
-            }
-            parts.append(pd.DataFrame(fine))
-    none = pd.DataFrame(columns=[*POINT, "fitted", "low", "high"])
-    return pd.concat(parts, ignore_index=True) if parts else none
 
 
 def _fit_row(results: StudyResults, curve: Curve, fit: ScalingFit) -> Row:

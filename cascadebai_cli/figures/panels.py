@@ -11,7 +11,6 @@ import pandas as pd
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.figures.chart import Axis, Chart, Panel, Series
 from cascadebai_cli.figures.labels import MOST_NAMED, Deal, Labels, deal, varying
-from cascadebai_cli.store.columns import POINT
 from cascadebai_cli.study.plot import GRID, NAMES, Measure, Plot
 from cascadebai_cli.text.numbers import count, is_missing, parameter
 
@@ -44,9 +43,8 @@ def chart_of(cells: pd.DataFrame, plot: Plot, labels: Labels, cap: int | None = 
         cap: number of steps at which trials were stopped.
 
     Raises:
-        ConfigError: if the words do not make a figure of these cells, or there are too many panels or lines.
+        ConfigError: if the words do not make a figure of these cells.
     """
-    refuse_too_many(cells, plot)
     dealt = deal(cells, plot)
     measured = _with_y(cells, plot)
     axis, points = _with_x(measured[measured["y"].notna()], dealt.x, labels)
@@ -55,38 +53,26 @@ def chart_of(cells: pd.DataFrame, plot: Plot, labels: Labels, cap: int | None = 
     lines = _lines(points, dealt.lines)
     panels = [_panel(part, values, dealt, lines, labels) for values, part in _parts(points, dealt.panels)]
     names = [labels.line(key, dealt.lines) for key in lines]
-    return Chart(
-        plot, axis, Axis(plot.y, labels.measure(plot.y)), panels, names, cap, dealt.remark, _left_out(measured, plot)
-    )
+    y = Axis(plot.y, labels.measure(plot.y))
+    return Chart(plot, axis, y, panels, names, cap, dealt.remark, _left_out(measured, plot))
 
 
-def with_fits(chart: Chart, fits: pd.DataFrame) -> Chart:
+def with_fits(chart: Chart, fits: Mapping[frozenset[tuple[str, str]], pd.DataFrame]) -> Chart:
     """The chart with the fitted curves of those series whose cells are the points of one.
 
     Args:
         chart: a figure.
-        fits: what is the same along a curve, its axis under its name, `fitted, low, high`.
+        fits: directory and id of the cells of a curve over the same axis -> `x, fitted, low, high`.
     """
-    x = chart.x.column
-    if chart.y.column != "steps" or x not in fits:
+    if chart.y.column != "steps":
         return chart
-    # An option varies with the learner: it is the place of the learner then.
-    names = [name for name in POINT if name != x and (x in GRID or name != "learner")]
-    # No number of steps is below 0.
-    curves = fits[fits[x].notna()].rename(columns={x: "x"}).assign(low=fits["low"].clip(lower=0))
-    known = {_shared(curve, names): curve for _, curve in curves.groupby(names, sort=False, dropna=False)}
-    return replace(chart, panels=[_fitted(panel, known, names) for panel in chart.panels])
+    return replace(chart, panels=[_fitted(panel, fits) for panel in chart.panels])
 
 
-def _fitted(panel: Panel, known: Mapping[Any, pd.DataFrame], names: Sequence[str]) -> Panel:
-    series = (replace(one, fit=known.get(_shared(one.points, names))) for one in panel.series)
-    return replace(panel, series=tuple(series))
-
-
-def _shared(rows: pd.DataFrame, names: Sequence[str]) -> tuple[Any, ...]:
-    """The values that all rows have in common, `None` where they have none."""
-    firsts = [rows[name].iloc[0] if name in rows and rows[name].nunique() == 1 else None for name in names]
-    return tuple(firsts)
+def _fitted(panel: Panel, fits: Mapping[frozenset[tuple[str, str]], pd.DataFrame]) -> Panel:
+    cells = (frozenset(zip(one.points["directory"], one.points["cell_id"], strict=True)) for one in panel.series)
+    series = tuple(replace(one, fit=fits.get(own)) for one, own in zip(panel.series, cells, strict=True))
+    return replace(panel, series=series)
 
 
 def refuse_too_many(cells: pd.DataFrame, plot: Plot) -> None:

@@ -19,7 +19,6 @@ from cascadebai_cli.analysis.cells import (
     with_bounds,
     with_sharp_bounds,
 )
-from cascadebai_cli.analysis.fits import fitted_curves
 from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.figures.draw import draw
@@ -194,8 +193,6 @@ def chart(studies: Sequence[StudyResults], plot: Plot) -> "Chart":
     Raises:
         ConfigError: if the words of the plot do not make a figure of these studies.
     """
-    import pandas as pd
-
     together = tuple(averaged(results, plot.average) for results in renamed_apart(studies))
     cells = chosen_cells(wide_table(together), plot)
     refuse_too_many(cells, plot)
@@ -211,7 +208,15 @@ def chart(studies: Sequence[StudyResults], plot: Plot) -> "Chart":
     found = chart_of(cells, plot, Labels(shown, plot.labels), caps.pop() if len(caps) == 1 else None)
     if plot.figure.beside != "fit":
         return found
-    return with_fits(found, pd.concat([fitted_curves(results) for results in chosen]))
+    return with_fits(found, dict(_fits(chosen, found.x.column)))
+
+
+def _fits(studies: Sequence[StudyResults], x: str) -> Iterator[tuple[frozenset[tuple[str, str]], "pd.DataFrame"]]:
+    """Directory and id of the cells of each curve over an axis that the config fits, and the fit on a fine grid."""
+    for results in studies:
+        for curve in results.curves():
+            if curve.models and curve.x == x:
+                yield frozenset((str(results.directory), cell_id) for cell_id in curve.points["cell_id"]), curve.drawn
 
 
 def _bounded(cells: "pd.DataFrame", studies: Sequence[StudyResults], plot: Plot) -> "pd.DataFrame":

@@ -7,7 +7,7 @@ from typing import Any
 import drawn
 import numpy as np
 import pytest
-from synthetic import scaling_config, write_results
+from synthetic import Cell, planted_steps, scaling_config, write_results
 
 from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.errors import ConfigError
@@ -221,6 +221,20 @@ def test_fits_go_with_their_series(tmp_path: Path) -> None:
         assert series.fit is not None
         assert {"x", "fitted", "low", "high"} <= set(series.fit)
         assert series.fit["x"].iloc[0] == 20
+
+
+def test_the_same_cells_of_two_directories_have_the_fits_of_their_own(tmp_path: Path) -> None:
+    def twice(cell: Cell) -> float:
+        return 2 * planted_steps(cell)
+
+    config = scaling_config(1, K=[20, 30, 40])
+    one = load_results(write_results(tmp_path / "one", config))
+    two = load_results(write_results(tmp_path / "two", config, twice))
+    (panel,) = drawn.data(one, two, lines="learner").panels
+    for series in panel.series:
+        assert series.fit is not None
+        ends = series.fit["fitted"].iloc[[0, -1]].to_numpy()
+        np.testing.assert_allclose(ends, series.points["y"].iloc[[0, -1]], rtol=0.05)
 
 
 def test_no_interval_reaches_below_zero(tmp_path: Path) -> None:

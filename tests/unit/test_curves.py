@@ -9,7 +9,7 @@ import pytest
 from synthetic import scaling_config, write_results
 
 from cascadebai_cli.analysis.curves import fit_models, fit_scaling, log_log_slope
-from cascadebai_cli.analysis.fits import fits_printed, fits_table, fitted_curves, models_printed, models_table
+from cascadebai_cli.analysis.fits import fits_printed, fits_table, models_printed, models_table
 from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.analysis.tables import figure_data
 from cascadebai_cli.errors import ConfigError
@@ -40,8 +40,8 @@ def test_a_fit_over_delta(tmp_path: Path) -> None:
 def test_the_curve_and_the_data_of_the_figure_follow_the_axis_and_the_best_of_the_models(tmp_path: Path) -> None:
     fit = {"x": "L", "model": ["x^2", "x"]}
     results = results_of(tmp_path, fit, lambda cell: 50 * cell["L"], L=[64, 96, 128, 192])
-    curve = fitted_curves(results)
-    assert curve["L"].iloc[[0, -1]].tolist() == [64, 192]
+    curve = results.curves()[0].drawn
+    assert curve["x"].iloc[[0, -1]].tolist() == [64, 192]
     assert curve["fitted"].iloc[[0, -1]].to_numpy() == pytest.approx([3200, 9600], rel=0.02)
     assert figure_data(results, "scaling")["fitted"].to_numpy() == pytest.approx([3200, 4800, 6400, 9600], rel=0.02)
 

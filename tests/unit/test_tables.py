@@ -9,7 +9,6 @@ from synthetic import SETTINGS, scaling_config, write_results
 from cascadebai_cli.analysis.fits import (
     fits_printed,
     fits_table,
-    fitted_curves,
     models_printed,
     models_table,
     slopes_table,
@@ -50,10 +49,10 @@ def test_every_model_with_the_best_flagged(results: StudyResults) -> None:
 
 
 def test_the_band_encloses_the_curve(results: StudyResults) -> None:
-    curves = fitted_curves(results)
-    assert (curves["low"] < curves["fitted"]).all()
-    assert (curves["fitted"] < curves["high"]).all()
-    assert curves.groupby("instance")["K"].agg(["min", "max"]).to_numpy().tolist() == [[20, 60]] * 5
+    for curve in results.curves():
+        assert (curve.drawn["low"] < curve.drawn["fitted"]).all()
+        assert (curve.drawn["fitted"] < curve.drawn["high"]).all()
+        assert curve.drawn["x"].iloc[[0, -1]].tolist() == [20, 60]
 
 
 def test_instances_without_a_model_have_no_fit(tmp_path: Path) -> None:
@@ -62,7 +61,7 @@ def test_instances_without_a_model_have_no_fit(tmp_path: Path) -> None:
     results = load_results(write_results(tmp_path / "r", config))
     assert list(fits_table(results)["instance"]) == ["setting 2"]
     assert len(models_table(results)) == 8
-    assert set(fitted_curves(results)["instance"]) == {"setting 2"}
+    assert [curve.name for curve in results.curves() if curve.models] == ["setting 2, CascadeBAI"]
 
 
 def test_each_tolerance_has_a_fit_of_its_own(tmp_path: Path) -> None:
