@@ -324,7 +324,7 @@ def summary(
     from cascadebai_cli.workflows import tables as work
 
     done = work.summary(directory, where=where or (), sort=sort or (), average=average, watch=Terminal())
-    say(work.in_format([done.table], form))
+    say(work.in_format(done.tables, form))
     end_with(done.whole)
 
 
@@ -391,7 +391,7 @@ def bounds(
     from cascadebai_cli.workflows import tables as work
 
     bounded = work.bounds(config, results=results, csv=csv, printed=printed, sharp=sharp, watch=Terminal())
-    say(work.in_format([bounded.table], form))
+    say(work.in_format(bounded.tables, form))
 
 
 # --- `cascadebai report`: one page about some result directories ----------------------------------------------------

@@ -30,7 +30,7 @@ from cascadebai_cli.store.columns import MANIFEST
 from cascadebai_cli.store.files import write_bytes
 from cascadebai_cli.study.document import Document, Override, load_yaml, mistakes
 from cascadebai_cli.study.plot import FILE_FORMATS, MOST_ON_A_PAGE, Plot, refuse_unknown_words
-from cascadebai_cli.workflows.tables import is_whole, warn_of_gaps
+from cascadebai_cli.workflows.tables import warn_of_gaps
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -281,7 +281,7 @@ def plot(
         if gone := _remove_later_pages(file, len(pages)):
             watch.remark(f"pages of an earlier figure are removed: {', '.join(map(str, gone))}")
         written += pages
-    return Plotted(tuple(written), all(map(is_whole, studies)))
+    return Plotted(tuple(written), not any(results.missing for results in studies))
 
 
 def figure(studies: Sequence[StudyResults], words: Mapping[str, Any], watch: Watch = SILENT) -> "Figure":

@@ -33,7 +33,7 @@ from cascadebai_cli.text.numbers import count
 from cascadebai_cli.text.table import Head
 from cascadebai_cli.version import __version__
 from cascadebai_cli.workflows.plot import Drawing, drawing
-from cascadebai_cli.workflows.tables import condition, is_whole, warn_of_gaps
+from cascadebai_cli.workflows.tables import condition, warn_of_gaps
 
 if TYPE_CHECKING:
     from cascadebai_cli.figures.chart import Chart
@@ -91,7 +91,7 @@ def report(
         warn_of_gaps(results, watch)
     page = render_page(title or _title(studies), __version__, _claims(studies), list(_numbered(studies, watch)))
     write_bytes(out, page.encode())
-    return Reported(out, all(map(is_whole, studies)))
+    return Reported(out, not any(results.missing for results in studies))
 
 
 def _chosen(results: StudyResults, where: Sequence[str]) -> StudyResults:

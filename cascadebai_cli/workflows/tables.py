@@ -34,7 +34,7 @@ from cascadebai_cli.study.plot import refuse_unknown_option
 from cascadebai_cli.text.numbers import count
 from cascadebai_cli.text.table import FORMATS, for_shell, noted
 
-__all__ = ["Bounded", "Fitted", "Summarised", "bounds", "fit", "fits_table", "in_format", "promised", "summary"]
+__all__ = ["Tables", "bounds", "fit", "fits_table", "in_format", "promised", "summary"]
 
 
 # --- What the workflows that read a result directory say about it ---------------------------------------------------
@@ -58,15 +58,18 @@ def _together(results: StudyResults, curves: int) -> str:
     )
 
 
-def is_whole(results: StudyResults) -> bool:
-    """Whether no trial is missing; else what is made of the directory rests on less than its config asks for."""
-    return not results.missing
-
-
 # --- Tables as text, in the format that a user wants ----------------------------------------------------------------
 
 
 FormatName = Literal["text", "markdown", "latex", "csv", "json"]
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Tables to print, at least one, and whether no trial of their study is missing."""
+
+    tables: tuple[StudyTable, ...]
+    whole: bool
 
 
 def in_format(tables: Sequence[StudyTable], name: FormatName) -> str:
@@ -93,15 +96,7 @@ def _json(table: StudyTable) -> str:
 # --- Fit a study: its tables, written into its directory ------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Fitted:
-    """The tables of a study, at least one, and whether none of its trials is missing."""
-
-    tables: tuple[StudyTable, ...]
-    whole: bool
-
-
-def fit(directory: Path, *, allow_capped: bool = False, watch: Watch = SILENT) -> Fitted:
+def fit(directory: Path, *, allow_capped: bool = False, watch: Watch = SILENT) -> Tables:
     """Fit the mean number of steps against K or another axis, and compare learners, as a config says.
 
     Args:
@@ -128,18 +123,10 @@ def fit(directory: Path, *, allow_capped: bool = False, watch: Watch = SILENT) -
         watch.warn(f"warning: {directory}: {sentence}")
     for table in tables:
         write_table(directory / table.file, table.rows, through=False)
-    return Fitted(tables, is_whole(results))
+    return Tables(tables, not results.missing)
 
 
 # --- The cells of a result directory as a table ---------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Summarised:
-    """The cells, and whether none of the study's trials is missing."""
-
-    table: StudyTable
-    whole: bool
 
 
 def summary(
@@ -149,7 +136,7 @@ def summary(
     sort: Sequence[str] = (),
     average: str | None = None,
     watch: Watch = SILENT,
-) -> Summarised:
+) -> Tables:
     """The cells of a result directory with means, intervals and errors.
 
     Args:
@@ -170,7 +157,7 @@ def summary(
     printed = cells_printed(rows)
     if average:
         printed = noted(printed, f"means over {average}, each value once, with the interval of their means")
-    return Summarised(StudyTable(SUMMARY_CSV, rows, printed), is_whole(results))
+    return Tables((StudyTable(SUMMARY_CSV, rows, printed),), not results.missing)
 
 
 def _check_option(results: StudyResults, option: str) -> None:
@@ -209,13 +196,6 @@ _SHARP = ("T_star", "gap", "sharp")
 """Columns that do not depend on what was measured."""
 
 
-@dataclass(frozen=True, eq=False)
-class Bounded:
-    """Bounds and measured means, one row a cell."""
-
-    table: StudyTable
-
-
 def bounds(
     config: Path,
     *,
@@ -224,7 +204,7 @@ def bounds(
     printed: bool = False,
     sharp: bool = False,
     watch: Watch = SILENT,
-) -> Bounded:
+) -> Tables:
     """The lower and the upper bound on the number of steps, and how far the measured mean is from both.
 
     Of a study with budgets, the bound on the chance of an error.
@@ -242,20 +222,21 @@ def bounds(
         CascadeError: if the table cannot be written.
     """
     study = read_study(config)
-    cells = study.cells
+    cells, measured = study.cells, _measured(results, config, watch)
     if cells[0].answers:
-        return _of_budgets(cells, _measured(results, config, watch), csv, watch)
-    table = with_measured(_promised(cells, printed), _measured(results, config, watch))
-    table = table[TABLES[BOUNDS_CSV].names(table)]
-    if sharp:
-        table = with_sharp(table, cells)
-    if not study.independent:
-        watch.warn(f"warning: rewards are {study.rewards}; the bounds are about independent ones")
-    for sentence in outside(table) if study.independent else []:
+        table = budget_bounds(cells, measured)
+        remarks, printer = too_often_wrong(table), budget_bounds_printed
+    else:
+        table = with_measured(_promised(cells, printed), measured)
+        table = table[TABLES[BOUNDS_CSV].names(table)]
+        table = with_sharp(table, cells) if sharp else table
+        reused = [f"rewards are {study.rewards}; the bounds are about independent ones"]
+        remarks, printer = outside(table) if study.independent else reused, bounds_printed
+    for sentence in remarks:
         watch.warn(f"warning: {sentence}")
     if csv:
         write_table(csv, table)
-    return Bounded(StudyTable(BOUNDS_CSV, table, bounds_printed(table)))
+    return Tables((StudyTable(BOUNDS_CSV, table, printer(table)),), True)
 
 
 def promised(cells: Sequence[Cell], *, printed: bool = False, sharp: bool = False) -> pd.DataFrame:
@@ -264,16 +245,6 @@ def promised(cells: Sequence[Cell], *, printed: bool = False, sharp: bool = Fals
         return budget_bounds(cells, None)[list(_OF_BUDGETS)]
     table = with_measured(_promised(cells, printed), None)
     return with_sharp(table, cells)[[*_OF_STEPS, *_SHARP]] if sharp else table[list(_OF_STEPS)]
-
-
-def _of_budgets(cells: Sequence[Cell], summary: pd.DataFrame | None, csv: Path | None, watch: Watch) -> Bounded:
-    """What is proved of the chance of an error after each budget."""
-    table = budget_bounds(cells, summary)
-    for sentence in too_often_wrong(table):
-        watch.warn(f"warning: {sentence}")
-    if csv:
-        write_table(csv, table)
-    return Bounded(StudyTable(BOUNDS_CSV, table, budget_bounds_printed(table)))
 
 
 def _promised(cells: Sequence[Cell], printed: bool) -> pd.DataFrame:
