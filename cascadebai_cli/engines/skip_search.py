@@ -303,8 +303,6 @@ def _identify(block: RowBlock, at: IntArray, moments: Moments, which: IntArray) 
     of, place = true_places(reject)
     _enter_lists(rows.rejected, at[of], items[of, place])
     _remove(block, at, accept, reject, items)
-    for closing in at[(rows.d[at] == rows.k[at]) & (rows.k[at] > 0) & block.rule.closes].tolist():
-        _accept_all(block, closing)
     rows.mode[at] = np.where(safe, Mode.STEPS, Mode.GROUPS)
     rows.ahead[at] = 1
     over = (rows.k[at] <= 0) | (rows.d[at] <= rows.k[at]) | (rows.steps[at] >= rows.cap[at])
@@ -348,22 +346,6 @@ def _remove(block: RowBlock, at: IntArray, accept: BoolArray, reject: BoolArray,
     rows.k[at] -= accept.sum(axis=1)
     rows.d[at] -= (accept | reject).sum(axis=1)
     rows.batch[at] = [rule.batch(max(d, 1)) for rule, d in zip(rows.rule[at], rows.d[at].tolist(), strict=True)]
-
-
-def _accept_all(block: RowBlock, row: int) -> None:
-    """Accept all survivors, in descending order of their means."""
-    rows, survivors = block.rows, np.flatnonzero(block.rows.alive[row])
-    here = (int(rows.round[row]) << block.shift) + int(rows.column[row])
-    keys = rows.keys[row]
-    rare = np.bincount(keys[: positions(keys, np.array([here]))[0]] & (block.width - 1), minlength=block.width)[
-        survivors
-    ]
-    observed = rows.round[row] + (survivors < rows.column[row])
-    clicks = rows.S[row, survivors] + (rare if rows.clicks[row] else observed - rare)
-    rows.counts[row, survivors] = rows.T[row] + observed
-    order = np.argsort(-clicks / rows.counts[row, survivors], kind="stable")
-    rows.accepted[row].extend(survivors[order].tolist())
-    rows.alive[row], rows.k[row], rows.d[row] = False, 0, 0
 
 
 def _leave_round(block: RowBlock, at: IntArray) -> None:

@@ -287,7 +287,7 @@ class _State:
 
     def __init__(self, rule: RacingRule, table: RewardTable, max_steps: int) -> None:
         self.rule, self.table, self.max_steps = rule, table, max_steps
-        self.race = Race(rule.L, rule.K, rule.closes)
+        self.race = Race(rule.L, rule.K)
         self.S: IntArray = np.zeros(rule.L, np.int64)
         self.counts: IntArray = np.zeros(rule.L, np.int64)
         self.steps = self.seen = 0

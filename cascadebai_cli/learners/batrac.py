@@ -5,7 +5,7 @@ BatRac(K) of the paper is `b = K, r = 1`; BatRac(1) is `b = 1, r = 1`.
 
 from dataclasses import astuple, dataclass, replace
 from functools import cached_property
-from typing import ClassVar, Literal
+from typing import Literal
 
 from numpy.typing import ArrayLike
 
@@ -32,7 +32,6 @@ class BatchRacingRule(RadiusRule):
     delta: float
     b: int
     r: int = 1
-    closes: ClassVar[bool] = True
 
     def batch(self, survivors: int) -> int:
         """`min(b, r |D|)`."""
@@ -58,7 +57,11 @@ class BatchRacingRule(RadiusRule):
     def identify(
         self, mean: FloatArray, lower: FloatArray, upper: FloatArray, k: IntArray | int
     ) -> tuple[BoolArray, BoolArray]:
-        """Accept above the (k+1)-th largest upper bound, reject below the k-th largest lower bound."""
+        """Accept above the (k+1)-th largest upper bound, reject below the k-th largest lower bound.
+
+        The source also accepts the survivors together once only `k` are left. They are accepted by then: what is not
+        rejected has the `k` largest lower bounds, each above the upper bounds of all that is rejected.
+        """
         return part_by_bounds(lower, upper, k)
 
 

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from types import MappingProxyType
-from typing import ClassVar, Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,13 +32,11 @@ class RacingRule(ABC):
         L: number of items.
         K: number of items to find.
         epsilon: tolerance used by `identify`.
-        closes: whether the survivors are accepted together once as many survive as are still to be accepted.
     """
 
     L: int
     K: int
     epsilon: float = 0.0
-    closes: ClassVar[bool] = False
 
     @abstractmethod
     def batch(self, survivors: int) -> int:
@@ -113,8 +111,8 @@ class RadiusRule(RacingRule):
 class Race:
     """Who survives, who was accepted and who was rejected, in the order in which it happened."""
 
-    def __init__(self, L: int, K: int, closes: bool = False) -> None:
-        self.L, self.K, self.closes = L, K, closes
+    def __init__(self, L: int, K: int) -> None:
+        self.L, self.K = L, K
         self.survivors: IntArray = np.arange(L)
         self.accepted: list[int] = []
         self.rejected: list[int] = []
@@ -154,10 +152,7 @@ class Race:
         chosen = chosen[np.argsort(-mean[chosen], kind="stable")]
         self.accepted += self.survivors[chosen].tolist()
         self.rejected += self.survivors[reject].tolist()
-        rest = ~(accept | reject)
-        self.survivors, mean = self.survivors[rest], mean[rest]
-        if self.closes and 0 < len(self.survivors) == self.k:
-            self.settle(np.ones(self.k, bool), np.zeros(self.k, bool), mean)
+        self.survivors = self.survivors[~(accept | reject)]
 
 
 def by_mean(mean: FloatArray) -> IntArray:
@@ -225,15 +220,14 @@ class LeastObservedFirst(ABC):
     Args:
         L: number of items.
         K: number of items to find.
-        closes: as for `RacingRule`.
 
     Attributes:
         race: who survives.
         T, S: observations and clicks of each item.
     """
 
-    def __init__(self, L: int, K: int, closes: bool = False) -> None:
-        self.race = Race(L, K, closes)
+    def __init__(self, L: int, K: int) -> None:
+        self.race = Race(L, K)
         self.T: IntArray = np.zeros(L, np.int64)
         self.S: IntArray = np.zeros(L, np.int64)
 
@@ -280,7 +274,7 @@ class RacingLearner(LeastObservedFirst):
     """
 
     def __init__(self, rule: RacingRule) -> None:
-        super().__init__(rule.L, rule.K, rule.closes)
+        super().__init__(rule.L, rule.K)
         self.rule, self.repeats = rule, False
 
     @property

@@ -21,7 +21,7 @@ from cascadebai_cli.learners.bounds import cascade_radius
 from cascadebai_cli.model.problem import Instance, divergence
 from cascadebai_cli.theory import paper
 from cascadebai_cli.theory.paper import TwoLevelBounds, cell_bounds, confidence_factor, lower_bound, two_level_instance
-from cascadebai_cli.theory.quantities import PRINTED_CONSTANT, Quantities, delta_bar, exact_constant, rho, t_bar
+from cascadebai_cli.theory.quantities import PRINTED_CONSTANT, Quantities, delta_bar, exact_constant, rho, t_bar, v
 
 PROPERTY = settings(max_examples=200)
 DELTA = 0.1
@@ -37,6 +37,10 @@ def observations(gap, L, constant=64.0):
 # Instance A: two levels, theorem, no phase after the first
 
 A = Instance(np.array([0.25, 0.5, 0.5]), K=2)
+
+
+def test_the_root_of_the_second_moment_is_bounded_by_the_list_and_by_the_weight():
+    assert v(np.array([1, 2, 3, 10]), 0.5) == pytest.approx([1, 2, 2 * sqrt(2), 2 * sqrt(2)])
 
 
 def test_quantities_of_instance_a():

@@ -87,6 +87,15 @@ def test_in_parts_or_not_the_same_pairs_are_told_apart(monkeypatch, seed):
     assert told_apart(T, S, K, 0.1) == every.all()
 
 
+def test_the_last_part_counts_as_the_others_do(monkeypatch):
+    """Only the item with the largest mean, which comes last, has too few observations."""
+    monkeypatch.setattr("cascadebai_cli.learners.bounds._AT_ONCE", 10)
+    T, S = np.repeat([400, 400], [4, 6]), np.repeat([360, 40], [4, 6])
+    assert told_apart(T, S, 4, 0.1)
+    T[0], S[0] = 2, 2
+    assert not told_apart(T, S, 4, 0.1)
+
+
 @pytest.mark.parametrize("L", [1000, 100_000])
 def test_trials_of_many_items_are_not_side_by_side(L):
     for engine in ENGINES.values():

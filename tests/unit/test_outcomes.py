@@ -61,6 +61,22 @@ def test_sixteen_bits_do_not_round_the_rate():
     assert stats.binomtest(int(drawn.sum()), drawn.size, rate[0]).pvalue > 1e-4
 
 
+class Tied:
+    """Every first draw is the prefix 16384 of the rate."""
+
+    def integers(self, *_, size, dtype):
+        return np.full(size, 16384, dtype)
+
+    def random(self, n):
+        return np.linspace(0, 1, n, endpoint=False)
+
+
+def test_a_draw_that_equals_the_prefix_of_the_rate_is_settled_by_another():
+    rate = np.array([16384.25, 16384.75]) / 65536
+    rare = RandomOutcomes(rate, Tied())._dense(rate, 50)
+    assert rare.mean(axis=0).tolist() == [0.26, 0.74]
+
+
 def test_table_is_read_once_and_in_order():
     table = np.array([[1, 0, 1], [0, 0, 1]])
     outcomes = TableOutcomes(table)
