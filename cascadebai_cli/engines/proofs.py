@@ -1,4 +1,4 @@
-"""The lemma of the engines that skip: no rule can fire in a window of a run of which only the two ends are known.
+"""The lemma of the engines that skip: when no rule can fire in a window of a run whose two ends alone are known.
 
 In a window the count of survivor `i` grows from `T_i` to `T'_i` and its clicks from `S_i` to `S'_i`, in any order.
 At a moment in it let `t_i`, `s_i` be its count and clicks. Nobody has been identified since the window began.
@@ -8,9 +8,10 @@ At a moment in it let `t_i`, `s_i` be its count and clicks. Nobody has been iden
 `low_i = S_i / (S_i + T'_i - S'_i)` and `high_i = S'_i / (S'_i + T_i - S_i)` (0/0 is 0, the mean of an item that was
 never observed). A rounded quotient is monotone too, so the computed bounds hold for computed means.
 
-*Ranks.* If every term of a list grows, so does its r-th largest. The (k+1)-th largest mean is at least `next_best`,
-the (k+1)-th largest `low`; the k-th largest is at most `last_good`, the k-th largest `high`. Who has one of these two
-means, `j*` or `j'`, stands in the *boundary*: `high_i >= next_best` and `low_i <= last_good`. Of the others, those with
+*Ranks.* If every term of a list grows, so does its r-th largest. So the (k+1)-th largest mean is at least the
+(k+1)-th largest `low`, called `next_best`, and the k-th largest mean is at most the k-th largest `high`, called
+`last_good`. The items with these two means, `j*` or `j'`, are in the *boundary*: the items with
+`high_i >= next_best` and `low_i <= last_good`. Of the others, those with
 `low_i > last_good` rank above both and those with `high_i < next_best` below both, strictly, at every moment.
 
 *Levels.* Bounds grow with the mean and tighten with the count. Let no count exceed `T'` in the window. The rules
@@ -43,7 +44,7 @@ from cascadebai_cli.learners.racing import RacingRule
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
 _SLACK = 1e-11
-"""Far above the rounding of bounds, far below a difference that matters: a closer comparison proves nothing."""
+"""Margin of comparisons: far above the rounding of bounds, far below any difference that matters."""
 
 OfMean = Callable[[FloatArray], FloatArray]
 """A confidence bound as a function of means."""
@@ -64,12 +65,12 @@ class WindowBounds(NamedTuple):
     last_good: FloatArray
 
     def of(self, windows: Any) -> "WindowBounds":
-        """Those of some windows, given by an index."""
+        """Return the bounds of the windows that an index selects."""
         return WindowBounds(*(part[windows] for part in self))
 
     @property
     def boundary(self) -> BoolArray:
-        """Who may have the k-th or the (k+1)-th largest mean, shape `(..., d)`."""
+        """Mask of the items that may have the k-th or the (k+1)-th largest mean, shape `(..., d)`."""
         return (self.high >= self.next_best) & (self.low <= self.last_good)
 
 
@@ -81,7 +82,7 @@ def mean_bounds(
     k: IntArray | int,
     alive: BoolArray | None = None,
 ) -> WindowBounds:
-    """Bounds of the means between two states.
+    """Return bounds of the means between two states of each window.
 
     Args:
         T, S: counts and clicks when the windows begin, shape `(..., d)`; `(..., 1)` for equal counts.
@@ -100,21 +101,21 @@ def mean_bounds(
 
 
 def _largest(values: FloatArray, rank: IntArray) -> FloatArray:
-    """The `rank`-th largest value of each row, from 1 on, shape `(..., 1)`."""
+    """Return the `rank`-th largest value of each row, from 1 on, shape `(..., 1)`."""
     place: IntArray = np.zeros(values.shape[:-1], np.int64)
     place += np.arange(1, place.size + 1).reshape(place.shape) * values.shape[-1] - rank
     return np.sort(values, axis=-1).ravel()[place][..., None]
 
 
 def levels(rule: RacingRule, means: WindowBounds, T_end: IntArray) -> tuple[FloatArray, FloatArray]:
-    """The accept and the reject level less `epsilon`, with slack, shape `(..., 1)`; no count exceeds `T_end`."""
+    """Return the accept and the reject level less `epsilon`, with slack, shape `(..., 1)`; no count exceeds `T_end`."""
     accept = rule.upper(means.next_best, T_end) - (rule.epsilon + _SLACK)
     reject = rule.lower(means.last_good, T_end) - (rule.epsilon - _SLACK)
     return accept, reject
 
 
 def levels_of_boundary(means: WindowBounds, upper: OfMean, lower: OfMean) -> tuple[FloatArray, FloatArray]:
-    """The accept and the reject level with slack, shape `(rows, 1)`, from bounds at the counts at which windows end."""
+    """Return the accept and the reject level with slack, shape `(rows, 1)`, for bounds at the final counts."""
     floor, ceiling = upper(np.maximum(means.low, means.next_best)), lower(np.minimum(means.high, means.last_good))
     accept: FloatArray = np.where(means.boundary, floor, np.inf).min(axis=1, keepdims=True) - _SLACK
     reject: FloatArray = np.where(means.boundary, ceiling, -np.inf).max(axis=1, keepdims=True) + _SLACK
@@ -122,13 +123,13 @@ def levels_of_boundary(means: WindowBounds, upper: OfMean, lower: OfMean) -> tup
 
 
 def suspects(rule: RacingRule, means: WindowBounds, T_end: IntArray) -> BoolArray:
-    """Who could be identified in the windows, shape `(..., d)`; those that do not survive mean nothing."""
+    """Return who could be identified in the windows, shape `(..., d)`; entries of non-survivors mean nothing."""
     accept, reject = levels(rule, means, T_end)
     return rule.above(means.high, T_end, accept) | rule.below(means.low, T_end, reject)
 
 
 def first_suspect_round(rule: RacingRule) -> int:
-    """The smallest count at which a rule could fire, whatever the means."""
+    """Return the smallest count at which a rule could fire, whatever the means."""
 
     def quiet(T: int) -> bool:
         return bool(rule.lower(1.0, T) <= rule.upper(0.0, T) - rule.epsilon)
