@@ -16,9 +16,9 @@ from cascadebai_cli.planning.plan import Plan
 from cascadebai_cli.planning.runs import CANDIDATES, Simulated, Test
 from cascadebai_cli.study.fields import says
 
-# --- What `plan.json` holds: the model from which its JSON Schema and the table of docs/plan.md are made ------------
+# --- The model of `plan.json`, from which its JSON Schema and the table of docs/plan.md are made --------------------
 #
-# Further keys may come without notice; a key that changes its meaning or goes raises `schema`.
+# Further keys may be added without notice; `schema` is raised when a key changes its meaning or is removed.
 
 
 def _finite(number: float | None) -> float | None:
@@ -159,15 +159,15 @@ class PlanFile(_Part):
     ]
 
 
-# --- The content of `plan.json`, whose keys `docs/plan.md` explains ---------------------------------------------------
+# --- The content of `plan.json`, whose keys docs/plan.md explains ---------------------------------------------------
 
 
 _SCHEMA = 1
-"""Raised when a key of `plan.json` changes its meaning or goes."""
+"""Version of the keys of `plan.json`, raised when one changes its meaning or is removed."""
 
 
 def as_json(done: Plan) -> dict[str, Any]:
-    """The content of `plan.json`; numbers that are not finite are null."""
+    """Return the content of `plan.json`; numbers that are not finite are null."""
     question, rates, test, answers = done.question, done.question.rates, done.test, done.answers
     content = PlanFile(
         schema=_SCHEMA,
@@ -194,7 +194,7 @@ def as_json(done: Plan) -> dict[str, Any]:
 
 
 def asked_json(done: Plan) -> dict[str, Any]:
-    """All that the numbers depend on; known before anything is simulated."""
+    """Return all that the numbers depend on, which is known before anything is simulated."""
     log, wanted = done.question.log, done.question.wanted
     counts = json.dumps([log.names, log.clicks.tolist(), log.views.tolist()])
     options = asdict(wanted)
@@ -281,5 +281,5 @@ def _point(point: Chance) -> Point:
 
 
 def _three(kind: type[_Three], values: Sequence[float], unit: float = 1.0) -> _Three:
-    """The three values in a unit, by the names that the kind has for them."""
+    """Return the three values, divided by `unit`, under the names that `kind` has for them."""
     return kind(**{name: value / unit for name, value in zip(kind.model_fields, values, strict=True)})
