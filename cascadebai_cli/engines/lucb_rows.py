@@ -343,7 +343,7 @@ def ranked(mean: FloatArray, K: int) -> tuple[BoolArray, FloatArray]:
     inside[rows, first] = True
     worst, rival = mean[rows, best[:, K - 1 :]].T[:, :, None]
     halfway = (worst + rival) / 2
-    # the next number is beyond what is reached by the same mean again
+    # for a later item, the same mean again must not reach the level: the next larger number is the level
     above, below = (np.where(worst == rival, np.nextafter(of, np.inf), of) for of in (halfway, -halfway))
     level = np.where(np.arange(mean.shape[1]) > last, above, halfway)
     level[rows, first] = np.where(first > last, -halfway, below)

@@ -64,7 +64,7 @@ class _Sweep:
                 self._draw()
 
     def _observe(self, D: IntArray, place: int) -> None:
-        """Count the outcomes of the survivors up to a place of the sweep, counted from the begin of this round."""
+        """Count the outcomes of the survivors up to a place of the sweep, counted from the beginning of this round."""
         rounds, passed = divmod(place, len(D))
         begun = int(np.searchsorted(D, self.column))
         self.learner.T[D] += rounds + (np.arange(len(D)) < passed) - (np.arange(len(D)) < begun)
@@ -87,7 +87,7 @@ def cut(clicks: BoolArray, batch: int, steps: int) -> tuple[int, int]:
     """Return how many of `steps` steps end in these observations, and how many observations they have.
 
     Args:
-        clicks: outcomes of the survivors in the order in which they are observed, from the begin of a step on.
+        clicks: outcomes of the survivors in the order in which they are observed, from the beginning of a step on.
         batch: most observations of a step.
         steps: steps to make, one or more.
     """

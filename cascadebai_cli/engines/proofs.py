@@ -1,7 +1,7 @@
 """The lemma of the engines that skip: when no rule can fire in a window of a run whose two ends alone are known.
 
 In a window the count of survivor `i` grows from `T_i` to `T'_i` and its clicks from `S_i` to `S'_i`, in any order.
-At a moment in it let `t_i`, `s_i` be its count and clicks. Nobody has been identified since the window began.
+At a moment in it let `t_i`, `s_i` be its count and clicks. No item has been identified since the window began.
 
 *Means.* Clicks and skips only grow, so `S_i <= s_i <= S'_i` and `T_i - S_i <= t_i - s_i <= T'_i - S'_i`. The mean
 `s / (s + skips)` grows with the clicks and falls with the skips: it lies between
@@ -10,29 +10,30 @@ never observed). A rounded quotient is monotone too, so the computed bounds hold
 
 *Ranks.* If every term of a list grows, so does its r-th largest. So the (k+1)-th largest mean is at least the
 (k+1)-th largest `low`, called `next_best`, and the k-th largest mean is at most the k-th largest `high`, called
-`last_good`. The items with these two means, `j*` or `j'`, are in the *boundary*: the items with
-`high_i >= next_best` and `low_i <= last_good`. Of the others, those with
-`low_i > last_good` rank above both and those with `high_i < next_best` below both, strictly, at every moment.
+`last_good`. The items with these two means, `j*` and `j'`, are in the *boundary*: the items with `high_i >= next_best`
+and `low_i <= last_good`. Of the others, those with `low_i > last_good` rank above both `j*` and `j'`, and those with
+`high_i < next_best` below both, strictly, at every moment.
 
 *Levels.* Bounds grow with the mean and tighten with the count. Let no count exceed `T'` in the window. The rules
 compare a bound of `i` with one number: the upper bound of `j*`, whose mean is at least `next_best`, or the lower bound
 of `j'`, whose mean is at most `last_good`. The first is never below `upper(next_best, T')`, the *accept level*, and the
-second never above `lower(last_good, T')`, the *reject level*, whoever `j*` and `j'` are. Hence `i` can be accepted at
-some moment only if `lower(high_i, T') > accept level - epsilon`, and rejected only if `upper(low_i, T') < reject level
-- epsilon`: then it is a *suspect*. Without one, nobody is identified in the window, its ends included. Rules that take
-the (k+1)-th largest upper bound, or a larger one, and the k-th largest lower bound obey the same levels: `k + 1` items
-have a mean of at least `next_best`, and all but `k - 1` items have one of at most `last_good`.
+second never above `lower(last_good, T')`, the *reject level*, whichever items `j*` and `j'` are. Hence `i` can be
+accepted at some moment only if `lower(high_i, T') > accept level - epsilon`, and rejected only if
+`upper(low_i, T') < reject level - epsilon`: then it is a *suspect*. Without a suspect, no item is identified in the
+window, its ends included. Rules that take the (k+1)-th largest upper bound, or a larger one, and the k-th largest
+lower bound obey the same levels: `k + 1` items have a mean of at least `next_best`, and all but `k - 1` items have one
+of at most `last_good`.
 
-*Unequal counts.* Where counts end far apart, at `T'_i` of their own, that would prove little. This part is for the rule
-of Algorithm 1, which compares with the items of these *means*, and not for one that ranks bounds. As `j*` is of the
-boundary and has at least the mean `max(low_j*, next_best)`, its upper bound is at least the smallest
-`upper(max(low_j, next_best), T'_j)` of all `j` of the boundary: that is the accept level then. The reject level is the
-largest `lower(min(high_j, last_good), T'_j)`.
+*Unequal counts.* If each item ends at a count `T'_i` of its own and these are far apart, the levels above prove little.
+The following is for the rule of Algorithm 1, which compares with the items of these *means*, and not for rules that
+rank bounds. As `j*` is in the boundary and its mean is at least `max(low_j*, next_best)`, its upper bound is at least
+the smallest `upper(max(low_j, next_best), T'_j)` of all `j` in the boundary: this is then the accept level. The reject
+level is the largest `lower(min(high_j, last_good), T'_j)`.
 
-*Removals.* Let the others go on after some items were removed. Taking out an accepted item lowers `k` by one. If its
+*Removals.* Let the other items go on after some were removed. Taking out an accepted item lowers `k` by one. If its
 `high` exceeds `last_good`, then `last_good` stays; `next_best` stays or grows in any case. Taking out a rejected item
 whose `low` is below `next_best` leaves `next_best`, and `last_good` stays or falls. So both levels stay or move to the
-safe side, and nobody joins the boundary: what was proven for this window, or in the same way for a later one, holds.
+safe side, and no item joins the boundary: what was proven for this window, or in the same way for a later one, holds.
 """
 
 from collections.abc import Callable
@@ -123,7 +124,7 @@ def levels_of_boundary(means: WindowBounds, upper: OfMean, lower: OfMean) -> tup
 
 
 def suspects(rule: RacingRule, means: WindowBounds, T_end: IntArray) -> BoolArray:
-    """Return who could be identified in the windows, shape `(..., d)`; entries of non-survivors mean nothing."""
+    """Return which items could be identified in the windows, shape `(..., d)`; ignore entries of non-survivors."""
     accept, reject = levels(rule, means, T_end)
     return rule.above(means.high, T_end, accept) | rule.below(means.low, T_end, reject)
 

@@ -6,14 +6,14 @@ of cuts. The rows of the arrays are trials. Each row draws a *stretch* of rounds
 the loop serves the mode in which most rows wait, so that one call works for many of them:
 
 - `STRETCH`: count the steps to the end of the stretch, draw the next one.
-- `GROUPS`: bound the means in the next groups of rounds, and pass those in which nobody can be identified.
+- `GROUPS`: bound the means in the next groups of rounds, and pass those in which no item can be identified.
 - `GROUP`: the same in windows of the first group that is left, for the items that matter in it.
 - `WINDOW`: the same in the first window that is left, with fewer items and ever shorter windows, down to one round.
 - `STEPS`: look at the ends of the steps of this round.
 
 *Why it is exact.* (1) The n-th outcome of an item does not depend on what the learner does, so it may be drawn before
 it is known whether it will be met; outcomes that were drawn for items identified in the meantime are never read, and
-every later stretch is drawn afresh. (2) A group or window is passed only if by the lemma of `proofs` nobody can be
+every later stretch is drawn afresh. (2) A group or window is passed only if by the lemma of `proofs` no item can be
 identified at any moment in it, whatever the order of its outcomes and wherever its steps end. (3) The items that matter
 in a window are the suspects of the lemma and the boundary. The others cannot be identified in it, and they rank above
 or below both `j*` and `j'` all the time: with `k` less the number of those above, the rule finds the same `j*` and
@@ -21,7 +21,7 @@ or below both `j*` and `j'` all the time: with `k` less the number of those abov
 one, the boundary is wider by `blur`: then the others rank above or below the bounds that it compares with. (4) After a
 removal the focus stays what it is if the lemma says so; otherwise the group is looked at again, for the items and the
 `k` that are left. (5) In a round the state of the items that matter changes only when one of them is observed
-(`skip_search`), so no end of a step is missed; its later states stay as they were judged if those who are removed rank
+(`skip_search`), so no end of a step is missed; its later states stay as they were judged if the removed items rank
 above or below the boundary all the time. (6) Between two removals steps are cut as in the loop: at every click and
 every full batch (`keys`), from the offset that the last cut left. Nothing depends on the other rows: each has its own
 generator, and every number of a row is computed from that row alone.

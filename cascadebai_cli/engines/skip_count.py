@@ -1,4 +1,4 @@
-"""Skip-ahead where nobody is identified: steps are counted, and further stretches of rounds are drawn."""
+"""Skip-ahead where no item is identified: steps are counted, and further stretches of rounds are drawn."""
 
 from collections.abc import Sequence
 
@@ -21,7 +21,7 @@ from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
 
 def count_steps(block: RowBlock, at: IntArray, to: IntArray) -> None:
-    """Move rows to the begin of the rounds `to`, before which nobody is identified; at the cap a row is over."""
+    """Move rows to the beginning of the rounds `to`, before which no item is identified; end rows at their cap."""
     rows = block.rows
     ahead = to > rows.round[at]
     at, to = at[ahead], to[ahead]
@@ -38,7 +38,7 @@ def count_steps(block: RowBlock, at: IntArray, to: IntArray) -> None:
 
 
 def _cuts(block: RowBlock, at: IntArray, to: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Return the steps that end before the begin of the rounds `to`, the offsets there, and the keys before it."""
+    """Return the steps that end before the beginning of the rounds `to`, the offsets there, and the keys before it."""
     rows = block.rows
     d, batch, offset = rows.d[at], rows.batch[at], rows.offset[at]
     passed = (rows.alive[at] & (np.arange(block.width) < rows.column[at][:, None])).sum(axis=1)
@@ -87,7 +87,7 @@ def _reach(alive: BoolArray, batch: int) -> int:
 
 
 def _next_keys(block: RowBlock, at: IntArray, to: IntArray) -> tuple[list[IntArray], IntArray]:
-    """Return the keys between where rows stand and the begin of the rounds `to`, and how many keys lie before that."""
+    """Return the keys from where rows stand to the beginning of the rounds `to`, and how many keys lie before that."""
     rows, begin = block.rows, (block.rows.round[at] << block.shift) + block.rows.column[at]
     borders, keys = np.stack([begin, to << block.shift], axis=1), rows.keys[at].tolist()
     found = [positions(*each) for each in zip(keys, borders, strict=True)]

@@ -95,7 +95,7 @@ class Rows(_Record):
         keys, clicks: the rarer outcomes of the stretch (module `keys`), and whether these are clicks.
         size, sums, starts: rounds of a group of the stretch (a power of two), clicks and keys before each group.
         ahead: number of groups to look at next.
-        look, since: round, and item in it, before which nobody else can be identified.
+        look, since: round, and item in it, before which no other item can be identified.
         group, focus: items that matter in the group that is looked into, and in the part of it that is at hand.
         level: binary logarithm of the rounds of the windows that are looked at next.
     """

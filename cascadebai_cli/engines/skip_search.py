@@ -16,7 +16,7 @@ from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
 
 def look_at_groups(block: RowBlock, at: IntArray) -> None:
-    """Pass the next groups of the rows `at`, up to the first in which somebody may be identified, and enter it."""
+    """Pass the next groups of the rows `at`, up to the first in which an item may be identified, and enter it."""
     rows, size, look, since = block.rows, block.rows.size[at], block.rows.look[at], block.rows.since[at]
     first, groups = look // size, rows.rounds[at] // size
     count = np.minimum(rows.ahead[at], groups - first)
@@ -47,7 +47,7 @@ def look_at_groups(block: RowBlock, at: IntArray) -> None:
 
 
 class _Found(NamedTuple):
-    """Windows in which somebody may be identified.
+    """Windows in which an item may be identified.
 
     Attributes:
         items: items that are looked at, shape `(rows, m)`.
@@ -119,7 +119,7 @@ def _widen(block: RowBlock, at: IntArray) -> None:
 
 
 def look_at_group(block: RowBlock, at: IntArray) -> None:
-    """Pass the next windows of the group; restrict the focus to the first in which somebody may be identified."""
+    """Pass the next windows of the group; restrict the focus to the first in which an item may be identified."""
     rows, group = block.rows, block.rows.group
     hot, windows = _look(block, at, group)
     if hot.any():
@@ -133,7 +133,7 @@ def look_at_group(block: RowBlock, at: IntArray) -> None:
 
 
 def look_at_window(block: RowBlock, at: IntArray) -> None:
-    """Pass the next windows of the focus, up to the first in which somebody may be identified."""
+    """Pass the next windows of the focus, up to the first in which an item may be identified."""
     _look(block, at, block.rows.focus)
 
 
@@ -186,7 +186,7 @@ def _clicks_before(block: RowBlock, at: IntArray, focus: Focus, border: IntArray
 
 
 def _go_on(block: RowBlock, at: IntArray) -> None:
-    """Set what comes next for rows in which nobody else can be identified before round `look`."""
+    """Set what comes next for rows in which no other item can be identified before round `look`."""
     rows = block.rows
     inside, within = rows.look[at] < rows.focus.stop[at], rows.look[at] < rows.group.stop[at]
     _widen(block, at[within & ~inside & (rows.mode[at] != Mode.GROUP)])
@@ -195,7 +195,7 @@ def _go_on(block: RowBlock, at: IntArray) -> None:
     rows.mode[beyond] = np.where(rows.look[beyond] < rows.rounds[beyond], Mode.GROUPS, Mode.STRETCH)
 
 
-# --- Single steps of a round in which somebody may be identified ----------------------------------------------------
+# --- Single steps of a round in which an item may be identified ----------------------------------------------------
 #
 # The rules look at the state at the end of a step. In a round this state changes, as far as it matters, only when an
 # item of the focus is observed: after each of these *moments* it stays the same until the next one. So the rules are
@@ -223,7 +223,7 @@ class Moments:
 
     @property
     def fire(self) -> BoolArray:
-        """Whether somebody would be identified, shape `(rows, moments)`."""
+        """Whether an item would be identified, shape `(rows, moments)`."""
         return np.asarray((self.accept | self.reject).any(axis=2))
 
     def of(self, rows: IntArray) -> "Moments":
@@ -232,7 +232,7 @@ class Moments:
 
 
 def step_through(block: RowBlock, at: IntArray) -> None:
-    """Go on in round `look` to the next step at which somebody is identified, past some moments, or to its end."""
+    """Go on in round `look` to the next step at which an item is identified, past some moments, or to its end."""
     rows, moments = block.rows, _moments(block, at)
     rows.since[at] = moments.end[:, -1]
     hot = np.flatnonzero(moments.fire.any(axis=1))
@@ -242,7 +242,7 @@ def step_through(block: RowBlock, at: IntArray) -> None:
 
 
 def _moments(block: RowBlock, at: IntArray) -> Moments:
-    """Return the next moments, and who would be identified in the states that begin with them."""
+    """Return the next moments, and which items would be identified in the states that begin with them."""
     rows, focus, since = block.rows, block.rows.focus, block.rows.since[at][:, None]
     m, n = int(focus.matter[at].max()), np.arange(len(at))[:, None]
     items, valid = focus.items[at, :m], np.arange(m) < focus.matter[at][:, None]
@@ -263,7 +263,7 @@ def _moments(block: RowBlock, at: IntArray) -> Moments:
 def _judge(
     block: RowBlock, mean: FloatArray, count: IntArray, k: IntArray, alive: BoolArray
 ) -> tuple[BoolArray, BoolArray]:
-    """Return who is accepted and who is rejected in states of the items that matter."""
+    """Return which items are accepted and rejected in states of the items that matter."""
     alive, bounds = alive[:, None], (mean, block.rule.lower(mean, count), block.rule.upper(mean, count))
     mean, lower, upper = (np.where(alive, part, -np.inf) for part in bounds)
     accept, reject = block.rule.identify(mean, lower, upper, np.repeat(k, mean.shape[1]).reshape(mean.shape[:2]))
@@ -271,7 +271,7 @@ def _judge(
 
 
 def _find_step(block: RowBlock, at: IntArray, moments: Moments) -> None:
-    """Go to the first step at whose end somebody is identified, if there is one before the last of the moments ends."""
+    """Go to the first step at whose end an item is identified, if there is one before the last of the moments ends."""
     rows = block.rows
     count_steps(block, at, rows.look[at])
     going = np.flatnonzero(rows.mode[at] != Mode.OVER)
@@ -292,7 +292,7 @@ def _find_step(block: RowBlock, at: IntArray, moments: Moments) -> None:
 
 
 def _identify(block: RowBlock, at: IntArray, moments: Moments, which: IntArray) -> None:
-    """Remove who is identified in the states `which` of `moments`."""
+    """Remove the items that are identified in the states `which` of `moments`."""
     rows, items, n = block.rows, moments.items, np.arange(len(at))
     accept, reject, mean = moments.accept[n, which], moments.reject[n, which], moments.mean[n, which]
     rows.since[at] = np.where(_ends(block, at, moments, which), moments.end[:, -1], rows.column[at])
@@ -312,9 +312,9 @@ def _identify(block: RowBlock, at: IntArray, moments: Moments, which: IntArray) 
 
 
 def _ends(block: RowBlock, at: IntArray, moments: Moments, which: IntArray) -> BoolArray:
-    """Return whether after the states `which` nobody else is identified at any of the moments.
+    """Return whether after the states `which` no other item is identified at any of the moments.
 
-    That is so if those who are identified rank above or below the boundary all the time (`proofs`, ranks): without
+    That is so if the items that are identified rank above or below the boundary all the time (`proofs`, ranks): without
     them the rule finds the same `j*` and `j'`, and judges the others as before.
     """
     rows, focus, items, n = block.rows, block.rows.focus, moments.items, np.arange(len(at))

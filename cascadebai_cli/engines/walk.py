@@ -153,7 +153,7 @@ def _counts_of(seen: IntArray | int, d: int) -> IntArray:
 
 
 class Suspects(NamedTuple):
-    """Who could be identified in which group of steps (`proofs`).
+    """Items that could be identified in each group of steps (`proofs`).
 
     Attributes:
         mask: whether a survivor could be, shape `(groups, d)`.
@@ -170,7 +170,7 @@ class Suspects(NamedTuple):
 
 
 class _Steps:
-    """Steps in which nobody has been identified yet.
+    """Steps in which no item has been identified yet.
 
     Args:
         rule: the racing rule.
@@ -200,7 +200,7 @@ class _Steps:
         return clicks
 
     def first_firing(self) -> Firing | None:
-        """Return the first step at which somebody is identified, or `None`."""
+        """Return the first step at which an item is identified, or `None`."""
         whole = self._suspects(np.array([0, self.all]), np.stack([self.S, self.S + self.path.clicks]))
         return self._search(0, self.all, self.S) if whole.mask.any() else None
 
@@ -254,7 +254,7 @@ class _Steps:
 
 # --- The walk engine ------------------------------------------------------------------------------------------------
 #
-# A racing learner that shows the least observed survivors goes round them. While nobody is identified, the step that
+# A racing learner that shows the least observed survivors goes round them. While no item is identified, the step that
 # begins at place `p` of the round and reads row `t` of the table observes `n(t, p)` survivors: up to the first click,
 # at most a list. So `t` and `p` determine the place where the next step begins, and a run is a walk from row to row
 # through places that are worked out beforehand. Counts and clicks along it are recovered in bulk. The lemma of `proofs`

@@ -28,7 +28,7 @@ _COLUMNS: Mapping[Measure, tuple[str, str | None, str | None]] = {
     "steps_per_sharp_bound": ("mean_steps", "ci_low", "ci_high"),
 }
 """Measure -> columns of its value and its interval."""
-_KNOWN = "that the config says or the manifest holds; older manifests hold none of files and of code"
+_KNOWN = "that the config gives or the manifest holds; older manifests hold no weights from files or code"
 """End of a sentence that says for which weights bounds are known."""
 _OVER: Mapping[str, str] = {"steps_per_lower_bound": "lower", "steps_per_sharp_bound": "sharp"}
 """Measure -> bound that the steps are divided by."""
@@ -99,7 +99,7 @@ def refuse_too_many(cells: pd.DataFrame, plot: Plot) -> None:
     panels = len(cells.drop_duplicates(list(dealt.panels))) if dealt.panels else 1
     if panels > _MOST_PANELS:
         raise ConfigError(
-            f"{count(panels)} panels are more than {_MOST_PANELS}, which nobody looks at; choose with --where, "
+            f"{count(panels)} panels are more than the {_MOST_PANELS} allowed; choose with --where, "
             "--instances or --learners, or put more into a panel with --panels and --lines"
         )
     if not dealt.lines:

@@ -126,7 +126,7 @@ class Race:
 
     @property
     def finished(self) -> bool:
-        """Whether line 3 of Algorithm 1 ends the race: nobody survives, `K` are accepted or `L - K` are rejected."""
+        """Whether line 3 of Algorithm 1 ends the race: no item survives, `K` are accepted or `L - K` are rejected."""
         return len(self.survivors) == 0 or len(self.accepted) >= self.K or len(self.rejected) >= self.L - self.K
 
     @property
