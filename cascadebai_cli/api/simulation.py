@@ -113,6 +113,6 @@ def bounds(
     """
     study = single_study("bounds", instance, learner, options, delta=delta, feedback=feedback, budget=budget)
     if len(study.cells) > 1:
-        raise ConfigError("bounds are those of one learner at one delta and budget; give one value of each argument")
+        raise ConfigError("bounds() takes one learner, one delta and one budget; got several")
     row = promised(study.cells, printed=printed, sharp=sharp).iloc[0]
     return row.rename("bounds")

@@ -11,7 +11,7 @@ from cascadebai_cli.learners.protocol import Learner
 from cascadebai_cli.learners.racing import Race
 from cascadebai_cli.model.problem import CASCADING, Feedback, IntArray
 
-# --- What any engine returns of one trial ---------------------------------------------------------------------------
+# --- The result of one trial ----------------------------------------------------------------------------------------
 
 
 Status = Literal["stopped", "capped"]
@@ -22,13 +22,13 @@ class Run:
     """Outcome of one trial.
 
     Attributes:
-        steps: number of lists shown, the time complexity; the cap if `status` is `capped`.
+        steps: number of steps, each of which shows one list; the cap if `status` is `capped`.
         status: `stopped` if the learner stopped by itself, `capped` if `max_steps` ended the run.
-        observations: number of outcomes of survivors that were observed.
-        recommendation: the items returned; of a capped run what the learner would return now, if it was to be asked.
+        observations: number of observed outcomes of items that survived at that time.
+        recommendation: the items returned; for a capped run, the learner's answer at the cap if it was to be asked.
         accepted: items in the order of acceptance (empty for learners that do not race).
-        rejected: items in the order of rejection, those of one step in the order of the list of items.
-        counts: number of observations of each item while it survived, length `L`; of racing learners and KL-LUCB++.
+        rejected: items in the order of rejection, those rejected in one step in the order of the items.
+        counts: number of observations of each item while it survived, length `L`; racing learners and KL-LUCB++ only.
     """
 
     steps: int
@@ -41,11 +41,11 @@ class Run:
 
 
 def run_of(race: Race, steps: int, counts: IntArray) -> Run:
-    """The run of a racing learner.
+    """Return the run of a racing learner.
 
     Args:
-        race: as it stands at the end.
-        steps: number of lists shown.
+        race: the race at its end.
+        steps: number of steps made.
         counts: observations of each item, shape `(L,)`.
     """
     return Run(
@@ -73,13 +73,13 @@ class Paused:
 
 
 Runs = Iterator[tuple[int, Run | Paused]]
-"""What an engine makes of a sequence of jobs: place of a job in it and its run, in the order in which runs end."""
+"""What an engine yields for a sequence of jobs: the place of a job and its run, in the order in which runs end."""
 HasEnough = Callable[[], bool]
-"""Whether an engine that can stop between two steps shall do so, and pause the runs that have not ended."""
+"""Tells an engine that can stop between two steps whether to do so, and to pause the runs that have not ended."""
 
 
 def never() -> bool:
-    """Runs go on to their end."""
+    """Return False: runs go on to their end."""
     return False
 
 
@@ -93,12 +93,12 @@ class Job(Generic[AnyLearner]):
 
     Attributes:
         learner: a fresh learner, or one whose run was paused.
-        stack: where its outcomes come from, in the form that the engine reads.
-        feedback: what is observed of a list.
+        stack: source of its outcomes, in the form that the engine reads.
+        feedback: click model, which says what is observed of a list.
         max_steps: cap on the steps, none by default.
-        steps: steps that the learner has made.
+        steps: number of steps that the learner has made already.
         answers: whether the learner is asked for its items at the cap.
-        path: jobs of an equal path differ in their cap alone; none for a job that shares its path with no other.
+        path: label that jobs share if they differ in their cap alone; `None` if no other job is like this one.
     """
 
     learner: AnyLearner
@@ -116,12 +116,12 @@ class Job(Generic[AnyLearner]):
 
 
 def block_size(L: int, rows: int, entries: int) -> int:
-    """How many trials of `L` items make a block: no more than `rows`, nor than have `entries` items together."""
+    """Return how many trials of `L` items make a block: at most `rows`, with at most `entries` items together."""
     return max(1, min(rows, entries // L))
 
 
 def largest_block(jobs: Sequence[Job[Any]], rows: int, entries: int) -> int:
-    """`block_size` for the longest lists of items of the jobs."""
+    """Return `block_size` for the longest list of items among the jobs."""
     return block_size(max((job.learner.rule.L for job in jobs), default=1), rows, entries)
 
 
@@ -146,19 +146,19 @@ def run_in_blocks(
 
 
 def in_order(runs: Runs) -> list[Run]:
-    """All runs, in the order of the jobs; none is paused."""
+    """Return all runs in the order of the jobs, of which none was paused."""
     return [run for _, run in sorted(runs, key=lambda pair: pair[0]) if isinstance(run, Run)]
 
 
-# --- State of trials that advance together: arrays of which the first axis counts the rows of a block ---------------
+# --- State of trials that advance together: arrays whose first axis is the row of a block ---------------------------
 
 
 @dataclass
 class RowState:
-    """A record of arrays with an entry a row, which are filtered together; what is no array is the same for all."""
+    """A record of arrays with one entry per row, which are filtered together; other fields are the same for all."""
 
     def keep(self, rows: IntArray) -> None:
-        """Forget all rows but these, in the records that are part of it too."""
+        """Forget all rows but these, also in the records that are part of this one."""
         for field in fields(self):
             value = getattr(self, field.name)
             if isinstance(value, RowState):
@@ -168,7 +168,7 @@ class RowState:
 
 
 def objects(values: Sequence[object]) -> NDArray[Any]:
-    """An array of objects, one a row."""
+    """Return an array of objects, one entry per value."""
     array = np.empty(len(values), object)
     array[:] = values
     return array

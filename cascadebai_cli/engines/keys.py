@@ -1,7 +1,7 @@
-"""Outcomes of a stretch of rounds as sorted keys, and where steps cut the sweep through them.
+"""Outcomes of a stretch of rounds as sorted keys, and the places at which steps end.
 
-In a round every survivor is observed once, in the order of the items. Of each row only the *rarer* outcome is kept, as
-keys `round << shift | item` in ascending order, which is the order in which they are met.
+In a round every survivor is observed once, in the order of the items. For each row only the *rarer* outcome (click or
+skip) is kept, as keys `round << shift | item` in ascending order, which is the order in which they are observed.
 """
 
 from collections.abc import Sequence
@@ -13,18 +13,20 @@ import numpy as np
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
 MOST_KEYS = 2**52
-"""Rounds times width of a stretch stay below this, so that quotients of numbers of observations are exact."""
+"""Rounds times width of a stretch stay below this, so that quotients of counts are exact in floating point."""
 
 
 def key_type(rounds: int, shift: int) -> type[np.signedinteger[Any]]:
-    """The type of the keys of a stretch: as small as possible, for speed."""
+    """Return the type of the keys of a stretch: as small as possible, for speed."""
     return np.int32 if rounds << shift < 2**31 else np.int64
 
 
 def group_sums(
     keys: IntArray, shift: int, size: int, groups: int, clicks: bool, before: IntArray | int = 0
 ) -> FloatArray:
-    """Clicks of each item, after `before`, in the first 0, 1, ..., `groups` groups of `size` rounds, a power of two.
+    """Return the clicks of each item in the first 0, 1, ..., `groups` groups of `size` rounds, added to `before`.
+
+    `size` is a power of two.
 
     Returns:
         whole numbers, shape `(groups + 1, 2 ** shift)`.
@@ -40,34 +42,34 @@ def group_sums(
 
 
 def cumulated(sums: FloatArray) -> FloatArray:
-    """Sums of the first terms along the first axis, in place: faster than `np.cumsum`."""
+    """Replace the terms along the first axis by their sums so far, in place; faster than `np.cumsum`."""
     for last, term in pairwise(sums):
         term += last
     return sums
 
 
 def positions(keys: IntArray, borders: IntArray) -> list[int]:
-    """How many keys lie before each border; a search for another type would copy all keys."""
+    """Return how many keys lie before each border; a search for borders of another type would copy all keys."""
     found: list[int] = keys.searchsorted(borders.astype(keys.dtype)).tolist()
     return found
 
 
 def true_places(mask: BoolArray) -> tuple[IntArray, IntArray]:
-    """Row and column of every entry of a mask, many times faster than `np.nonzero`."""
+    """Return row and column of every true entry of a mask, many times faster than `np.nonzero`."""
     flat = np.flatnonzero(mask)
     row = flat // mask.shape[1]
     return row, flat - row * mask.shape[1]
 
 
 def joined(parts: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
-    """Arrays one after the other, and the length of each."""
+    """Return the arrays joined into one, and the length of each."""
     return np.concatenate(parts), np.array([len(part) for part in parts])
 
 
 def cuts_at_clicks(
     at: IntArray, count: IntArray, length: IntArray, offset: IntArray, batch: IntArray
 ) -> tuple[IntArray, IntArray]:
-    """Steps that end in the next observations of some rows, of which the clicks are given.
+    """Count the steps that end within the next observations of some rows, given the places of the clicks.
 
     A step ends at a click or at its `batch`-th observation.
 
@@ -75,11 +77,11 @@ def cuts_at_clicks(
         at: places of the clicks among the observations of their row, ascending in each, one row after the other.
         count: number of clicks of each row.
         length: number of observations of each row.
-        offset: observations of the step in progress that lie before them, fewer than the batch.
-        batch: most observations of a step of each row.
+        offset: observations that the step in progress has made before these, fewer than the batch.
+        batch: largest number of observations of a step, for each row.
 
     Returns:
-        number of steps that end, and observations of the step then in progress.
+        number of steps that end, and number of observations of the step that is then in progress.
     """
     stop = np.cumsum(count)
     some = np.flatnonzero(count)
@@ -98,7 +100,10 @@ def cuts_at_clicks(
 def cuts_at_skips(
     at: IntArray, count: IntArray, length: IntArray, offset: IntArray, batch: IntArray
 ) -> tuple[IntArray, IntArray]:
-    """The same with the places of the skips: every click ends a step, and so does every `batch`-th skip of a run."""
+    """Count as `cuts_at_clicks` does, given the places of the skips.
+
+    Every click ends a step, and so does every `batch`-th skip in a row.
+    """
     stop = np.cumsum(count)
     some = np.flatnonzero(count)
     first = (stop - count)[some]
@@ -118,9 +123,10 @@ def cuts_at_skips(
 
 
 def _full_batches(values: IntArray, first: IntArray, count: IntArray, batch: IntArray) -> IntArray:
-    """Sum of `values // batch` of each row, which has `count > 0` of them from `first` on.
+    """Return the sum of `values
+    batch` of each row, whose `count > 0` values begin at `first`.
 
-    Numbers below 2**53 have rounded quotients whose whole part is exact, and they are faster.
+    Floating-point division is faster, and for numbers below 2**53 the whole part of a quotient is exact.
     """
     if len(first) == 0:
         return first
@@ -129,7 +135,7 @@ def _full_batches(values: IntArray, first: IntArray, count: IntArray, batch: Int
 
 
 def step_ends(clicks: BoolArray, observed: BoolArray, offset: IntArray, batch: IntArray) -> BoolArray:
-    """Where steps end in a part of a round, shape `(rows, columns)`.
+    """Return a mask of the places in a part of a round at which a step ends, shape `(rows, columns)`.
 
     Args:
         clicks: the columns at which a click ends the step.

@@ -25,15 +25,15 @@ from cascadebai_cli.engines.lookahead import NEVER, State, Window, clicks_ahead,
 from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
-# --- The rows of a block of the lockstep engine, and when each of them tries to leap --------------------------------
+# --- Rows of a block, and when each of them tries to leap -----------------------------------------------------------
 
 
 _SHORTEST_LEAP, _LONGEST_LEAP = 1 << 10, 1 << 16
-"""Steps that a leap aims at."""
+"""Smallest and largest number of steps that a leap aims at."""
 _WORTHWHILE = 256
-"""Steps from which on a leap is cheaper than stepping."""
+"""Number of steps from which a leap is cheaper than single steps."""
 _LONGEST_PAUSE = 1 << 12
-"""Steps after which a row that might be stuck tries to leap again."""
+"""Largest number of steps after which a row that might be stuck tries to leap again."""
 
 
 @dataclass
@@ -76,34 +76,34 @@ class _LockstepRows(RowState):
         return len(self.job)
 
     def remove(self, row: int, items: IntArray, shift: int) -> None:
-        """Items of a row were identified."""
+        """Take identified items out of a row."""
         self.alive[row, items] = False
         self.k[row] = self.learner[row].race.k
         self.key[row, items] = _last_key(self.key, shift) + items
 
     def retype_keys(self, bits: int, shift: int) -> None:
-        """Let keys have so many bits."""
+        """Change the keys to `bits` bits."""
         self.key = self.key.astype(np.int32 if bits == 32 else np.int64)
         dead, items = np.nonzero(~self.alive)
         self.key[dead, items] = _last_key(self.key, shift) + items
 
     def until(self) -> IntArray:
-        """Steps of the block at which each row that is not parked reaches its cap, or tries to leap."""
+        """Return the step of the block at which each row reaches its cap or tries to leap; `NO_CAP` for parked rows."""
         soon = (self.pause == _WORTHWHILE) & (self.retry > self.steps)
         until = np.where(soon, np.minimum(self.cap, self.retry), self.cap)
         return np.where(self.parked, NO_CAP, self.since + until - self.steps)
 
     def may_leap(self, rows: IntArray) -> BoolArray:
-        """Whether the time has come for the next leap of rows, and the cap is far enough."""
+        """Return which of the rows are due for their next leap and far enough from their cap."""
         is_due: BoolArray = self.steps[rows] >= self.retry[rows]
         return is_due & (self.steps[rows] < self.cap[rows] - _WORTHWHILE)
 
     def next_aim(self, row: int) -> int:
-        """Steps that the next leap of a row aims at, so that it ends before the cap."""
+        """Return how many steps the next leap of a row aims at, so that it ends before the cap."""
         return min(int(self.aim[row]), int(self.cap[row] - self.steps[row]) - 1)
 
     def leapt(self, row: int, aim: int, steps: int) -> bool:
-        """A row made `steps` steps by a leap that aimed at `aim`; whether that was worthwhile.
+        """Record that a row made `steps` steps by a leap that aimed at `aim`; return whether that was worthwhile.
 
         The next one aims further after a full leap, less far after one that failed, and waits after one that was not
         worthwhile at the shortest aim.
@@ -122,7 +122,7 @@ def _last_key(key: NDArray[Any], shift: int) -> int:
 
 
 def _new_rows(jobs: Sequence[Job[CascadeBAI]], shift: int, size: int) -> _LockstepRows:
-    """Rows that stand where their learners do, all parked, with keys of 64 bits and a `size`."""
+    """Return rows that stand where their learners do, all parked, with 64-bit keys and windows of width `size`."""
     rows, L = len(jobs), jobs[0].learner.rule.L
     learners = [job.learner for job in jobs]
     made = _LockstepRows(
@@ -148,31 +148,32 @@ def _new_rows(jobs: Sequence[Job[CascadeBAI]], shift: int, size: int) -> _Lockst
     return made
 
 
-# --- The lockstep engine: many trials of CascadeBAI advance together, one array row a trial -------------------------
+# --- The lockstep engine --------------------------------------------------------------------------------------------
 #
-# Every row follows its own stack of rewards, so its run does not depend on the rows beside it. A step sorts packed
-# (count, item) keys to find the least observed survivors, finds the first click in the display order without sorting
-# by it, and moves the pointers of the observed items. A row is *parked* as soon as one of its items reaches the end of
-# the window in which it is proven that no rule can fire; parked rows are judged a few together, by the rule itself
-# where the proof fails, and get a new window. A row that is stuck leaps.
+# Many trials of CascadeBAI advance together, one array row per trial. Every row follows its own stack of rewards, so
+# its run does not depend on the other rows. A step sorts packed (count, item) keys to find the least observed
+# survivors, finds the first click in the display order without sorting by it, and moves the pointers of the observed
+# items. Each item has a window of outcomes within which it is proven that no rule can fire. A row is *parked* as soon
+# as one of its items reaches the end of its window. Parked rows are judged a few at a time, by the rule itself where
+# the proof fails, and get new windows. A row whose list hardly changes is stuck; it leaps (`lookahead`).
 
 
 _MEMORY = 256 * 2**20
-"""Bytes for the outcomes ahead of one block."""
+"""Bytes for the outcomes that one block has read ahead."""
 _DEEPEST = 512
-"""Outcomes in a bank at most."""
+"""Largest number of outcomes in a bank."""
 _GROWTH = 4
-"""Windows are tried in sizes that differ by this factor."""
+"""Factor between the sizes of windows that are tried one after the other."""
 ROWS = 192
-"""Rows of one block at most: more are no faster, as the state does not fit into the cache, and take more memory."""
+"""Largest number of rows of a block: with more the state outgrows the cache, so that nothing gets faster."""
 _SHALLOWEST = 32
-"""Outcomes in a bank at least."""
+"""Smallest number of outcomes in a bank."""
 _OUTCOME_BYTES = 2 * 11
-"""Of an outcome in both banks."""
+"""Bytes that an outcome takes in both banks."""
 ENTRIES = _MEMORY // (_OUTCOME_BYTES * _SHALLOWEST)
-"""Items of all its rows at most, for the memory that it takes."""
+"""Largest number of items of all rows of a block together, which bounds its memory."""
 _LARGEST_KEY = np.iinfo(np.int32).max
-"""Keys beyond it take 64 bits."""
+"""Largest key of 32 bits; larger keys take 64."""
 
 
 def run_lockstep(jobs: Sequence[Job[CascadeBAI]], enough: HasEnough = never) -> Runs:
@@ -187,7 +188,7 @@ def run_lockstep(jobs: Sequence[Job[CascadeBAI]], enough: HasEnough = never) -> 
 
 
 def _depth(rows: int, L: int) -> int:
-    """Outcomes in a bank so that all fit into `_MEMORY`: a power of two from `_SHALLOWEST` to `_DEEPEST`."""
+    """Return the outcomes of a bank: the largest power of two from `_SHALLOWEST` to `_DEEPEST` that fits `_MEMORY`."""
     fitting = _MEMORY // (_OUTCOME_BYTES * rows * L)
     return int(min(_DEEPEST, max(_SHALLOWEST, 2 ** (fitting.bit_length() - 1 if fitting else 0))))
 
@@ -208,7 +209,7 @@ class _Lockstep:
         self.now = 0
 
     def run(self, enough: HasEnough) -> Runs:
-        """Run all rows to their end, or until it is enough."""
+        """Run all rows to their end, or until `enough` says so; yield the runs that have ended."""
         self._start()
         yield from self._handed_back()
         while len(going := np.flatnonzero(self.rows.job >= 0)):
@@ -225,7 +226,7 @@ class _Lockstep:
         return ended
 
     def _start(self) -> None:
-        """Let rows make a step: with the state in which they begin the rules were at work already."""
+        """Let rows make a first step: the rules have judged the state in which they begin already."""
         rows = np.arange(len(self.rows))
         self.ahead.turn(rows, self.rows.alive)
         self._fit_keys()
@@ -307,7 +308,7 @@ class _Lockstep:
             self.rows.retype_keys(bits, self.shift)
 
     def _open_if_quiet(self, rows: IntArray, size: IntArray) -> None:
-        """Open windows where it is proven that no rule can fire before an item reaches the end of its window.
+        """Open windows for rows in which provably no rule can fire before an item reaches the end of its window.
 
         The most observed item may be observed `size` times in the window, the others less in proportion: an item
         that was seldom observed so far will seldom be observed, and its mean moves more if it is.
@@ -322,7 +323,7 @@ class _Lockstep:
         self.rows.size[rows[quiet]] = size[quiet]
 
     def _quiet(self, rows: IntArray, more: IntArray | int) -> BoolArray:
-        """Whether no rule can fire before an item was observed more often than `more` times."""
+        """Return in which rows no rule can fire before an item was observed more than `more` further times."""
         alive, slots = self.rows.alive[rows], self.ahead.slots(rows)
         T_end, S_end = self.ahead.counts(rows, slots + more)
         radius = self.ahead.radius(rows, np.where(alive, T_end, 1))
@@ -330,7 +331,7 @@ class _Lockstep:
         return proven_quiet(window, self.rows.k[rows], self.rows.epsilon[rows])
 
     def _open(self, rows: IntArray, width: IntArray | int) -> None:
-        """Let rows go on; a window of width 1 ends with the next step and needs no proof."""
+        """Let rows go on; a window of width 1 ends with the next step, so that it needs no proof."""
         state, ahead = self.rows, self.ahead
         alive, at = state.alive[rows], ahead.at[rows]
         value = np.where(alive, ahead.values.ravel()[at], np.inf)
@@ -344,7 +345,7 @@ class _Lockstep:
     # Leaps.
 
     def _stuck(self, rows: IntArray) -> BoolArray:
-        """Rows in which a leap is worth a try: the list, or all of it but one place, cannot change soon."""
+        """Return in which rows a leap is worth a try: the list, or all of it but one place, cannot change soon."""
         state, ordered = self.rows, np.sort(self.rows.key[rows], axis=1) >> self.shift
         settled = ordered[:, self.M - 2] < ordered[:, self.M - 1] if self.M > 1 else True
         few = state.alive[rows].sum(axis=1) <= self.M
@@ -381,7 +382,7 @@ class _Lockstep:
             self._finish(row)
 
     def _identify(self, row: int) -> None:
-        """Lines 11 to 17 of Algorithm 1, by the learner's own rule."""
+        """Apply lines 11 to 17 of Algorithm 1 by the learner's own rule."""
         learner = self._up_to_date(row)
         D = learner.race.survivors
         T = learner.T[D]
@@ -401,7 +402,7 @@ class _Lockstep:
         return learner
 
     def _up_to_date(self, row: int) -> CascadeBAI:
-        """The learner, with the counts and clicks of its survivors."""
+        """Return the learner after its survivors' counts and clicks were brought up to date."""
         learner = self._learner(row)
         D = learner.race.survivors
         learner.T[D], learner.S[D] = (counts[D] for counts in self._counts(row))
@@ -419,7 +420,7 @@ class _Lockstep:
         self.ahead.stack[row].forget()
 
     def _paused(self) -> Runs:
-        """Bring the learners of all rows up to date."""
+        """Bring the learners of all running rows up to date, and yield their pauses."""
         self._park(np.flatnonzero(self.rows.job >= 0), self.now)
         for row in np.flatnonzero(self.rows.job >= 0).tolist():
             self._up_to_date(row)
@@ -427,7 +428,7 @@ class _Lockstep:
             yield int(self.rows.job[row]), Paused(int(self.rows.steps[row]))
 
     def _drop_finished(self, going: IntArray) -> None:
-        """Forget finished rows once they are a quarter of all."""
+        """Forget finished rows once they are a quarter of all rows."""
         if len(going) <= 0.75 * len(self.rows):
             self.ahead.keep(going)
             self.rows.keep(going)

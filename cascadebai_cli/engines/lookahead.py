@@ -14,20 +14,20 @@ from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.learners.racing import DisplayOrder, RadiusRule
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
-# --- The next outcomes of every item of every row, with what the display order sorts by after each of them ----------
+# --- Outcomes read ahead --------------------------------------------------------------------------------------------
 #
-# An item is a *place* `row * L + item`. Of each, `depth` outcomes ahead are known. As the n-th outcome of an item
-# does not depend on the run, its mean, its confidence bounds and its next outcome after `n` observations do not
-# either: they are computed in bulk, and a step only moves a pointer.
+# An item of a row is a *place* `row * L + item`. For each place the next `depth` outcomes are known. As the n-th
+# outcome of an item does not depend on the run, neither do its mean, its confidence bounds and its next outcome after
+# `n` observations: they are computed in bulk, and a step only moves a pointer.
 
 
 NEVER = 2e300
-"""Value of a click that does not happen: larger than what any item is sorted by."""
+"""Value of an item whose next outcome does not end the step: larger than any value that items are sorted by."""
 
 
 @dataclass
 class Lookahead(RowState):
-    """Outcomes ahead of the places of a block of rows.
+    """Outcomes read ahead for the places of a block of rows.
 
     Each item has two *banks* of `depth` outcomes: it reads one, while the other one is free or already filled with
     what follows. Free banks are filled for many items of a row at once.
@@ -44,10 +44,10 @@ class Lookahead(RowState):
         stop: where the window of each item ends, a value of `at`.
         bank: bank that each item reads, shape `(rows, L)`.
         T0, S0: observations and clicks of each item at the beginning of its banks, shape `(rows, 2, L)`.
-        filled: whether the bank holds outcomes that were not read, shape `(rows, 2, L)`.
-        values: what the item is sorted by, after each number of observations.
-        ends: whether the next outcome is a click that ends the step.
-        sums: clicks since the beginning of the bank.
+        filled: whether the bank holds outcomes that the item has not read yet, shape `(rows, 2, L)`.
+        values: value that the item is sorted by, after each number of observations.
+        ends: whether the next outcome is a click that ends the step, likewise.
+        sums: clicks since the beginning of the bank, likewise.
     """
 
     L: int
@@ -67,7 +67,7 @@ class Lookahead(RowState):
     sums: NDArray[np.uint16]
 
     def _starts(self, rows: IntArray) -> IntArray:
-        """Pointers of the items of `rows` at the beginning of the banks that they read, shape `(rows, L)`."""
+        """Return the pointers of the items of `rows` to the beginning of the banks they read, shape `(rows, L)`."""
         banks = 2 * rows[:, None] + self.bank[rows]
         starts: IntArray = banks * ((self.depth + 1) * self.L) + np.arange(self.L)
         return starts
@@ -80,17 +80,17 @@ class Lookahead(RowState):
         self.stop -= moved
 
     def slots(self, rows: IntArray) -> IntArray:
-        """Outcomes read of those in the bank, shape `(rows, L)`."""
+        """Return how many outcomes of its bank each item has read, shape `(rows, L)`."""
         slots: IntArray = (self.at[rows] - self._starts(rows)) // self.L
         return slots
 
     def counts(self, rows: IntArray, slots: IntArray) -> tuple[IntArray, IntArray]:
-        """Observations and clicks of the items of `rows` after `slots` outcomes of the bank, shape `(rows, L)`."""
+        """Return counts and clicks of the items of `rows` after `slots` outcomes of their banks, shape `(rows, L)`."""
         row, bank, item = rows[:, None], self.bank[rows], np.arange(self.L)
         return self.T0[row, bank, item] + slots, self.S0[row, bank, item] + self.sums[row, bank, slots, item]
 
     def radius(self, rows: IntArray, T: IntArray) -> FloatArray:
-        """Radius of each item of `rows` after `T` observations, shape `(rows, L)`."""
+        """Return the radius of each item of `rows` after `T` observations, shape `(rows, L)`."""
         rules = self.rule[rows].tolist()
         distinct = list({id(rule): rule for rule in rules}.values())
         if len(distinct) == 1:
@@ -107,7 +107,7 @@ class Lookahead(RowState):
 
         Args:
             rows: the rows.
-            alive: items that may be observed again, shape `(rows, L)`; what is known of the rest may be lost.
+            alive: items that may be observed again, shape `(rows, L)`; the banks of others may be overwritten.
         """
         spent = alive & (self.slots(rows) == self.depth)
         other = 1 - self.bank[rows]
@@ -123,11 +123,11 @@ class Lookahead(RowState):
         self.at[rows[spent_rows], items] = self._starts(rows)[spent_rows, items]
 
     def _fill(self, row: int, bank: int, items: IntArray, whole: bool) -> None:
-        """Read what follows the bank that the items read now.
+        """Read the outcomes that follow the bank that the items read now.
 
         Args:
-            row, bank, items: where.
-            whole: whether the other items of the bank may be overwritten, which is faster than to spare them.
+            row, bank, items: where the outcomes are put.
+            whole: whether the other items of the bank may be overwritten too, which is faster.
         """
         self.filled[row, bank, items] = True
         columns = np.arange(self.L) if whole else items
@@ -148,7 +148,7 @@ class Lookahead(RowState):
             self.values[row, bank][:, into] = order.values(mean, radius)
 
     def _read(self, row: int, items: IntArray, T0: IntArray, columns: IntArray) -> BoolArray:
-        """Outcomes of `items` after `T0` observations, in their places among `columns`; the first row is empty."""
+        """Return outcomes of `items` after `T0` observations, in their places in `columns`; the first row is empty."""
         clicks = np.zeros((len(columns), self.depth + 1), bool)
         places = np.searchsorted(columns, items)
         for place, item, start in zip(places.tolist(), items.tolist(), T0.tolist(), strict=True):
@@ -166,7 +166,7 @@ class Lookahead(RowState):
 
 
 def look_ahead(jobs: Sequence[Job[CascadeBAI]], depth: int) -> Lookahead:
-    """Nothing is read yet of what follows the observations that the learners have made."""
+    """Return a `Lookahead` that starts where the learners stand and has read no outcomes yet."""
     rows, L = len(jobs), jobs[0].learner.rule.L
     same: dict[RadiusRule, RadiusRule] = {}
     outcomes = (rows, 2, depth + 1, L)
@@ -193,14 +193,12 @@ def look_ahead(jobs: Sequence[Job[CascadeBAI]], depth: int) -> Lookahead:
 
 
 def _radius_rule(learner: CascadeBAI) -> RadiusRule:
-    """Its rule, whose bounds are a radius apart."""
+    """Return the learner's rule, whose bounds are the mean plus and minus a radius."""
     assert isinstance(learner.rule, RadiusRule)
     return learner.rule
 
 
-# --- ----------------------------------------------------------------------------------------------------------------
-#
-# Whether no rule of Algorithm 1 can fire in some rows before any item was observed a few more times, by `proofs`.
+# --- Proofs that no rule of Algorithm 1 can fire in a window (`proofs`) ---------------------------------------------
 
 
 class Window(NamedTuple):
@@ -222,7 +220,7 @@ class Window(NamedTuple):
 
 
 def proven_quiet(window: Window, k: IntArray, epsilon: FloatArray) -> BoolArray:
-    """Rows in which no item can be accepted or rejected at any moment of the window, its ends included.
+    """Return in which rows no item can be accepted or rejected at any moment of the window, its ends included.
 
     Args:
         window: the rows.
@@ -238,9 +236,10 @@ def proven_quiet(window: Window, k: IntArray, epsilon: FloatArray) -> BoolArray:
     return quiet
 
 
-# --- Leaps over the long stretches in which a run is stuck: the same few items are seen, the list hardly changes ----
+# --- Leaps over stretches in which a run is stuck -------------------------------------------------------------------
 #
-# In such a stretch at most one place of the list changes hands. The other items shown, the *laggards*, were observed
+# A run is stuck while the same few items are seen and the list hardly changes: at most one place of the list is held
+# by several items in turn. The other items shown, the *laggards*, were observed
 # less often than any item outside the list, so they stay; the last place goes round the items of the *front*, least
 # observed first. As long as the display order of these places stays the same, nothing needs to be looked up: the first
 # place is observed at every step, the next one whenever the first was skipped, and so on. The steps at which each
@@ -250,7 +249,7 @@ def proven_quiet(window: Window, k: IntArray, epsilon: FloatArray) -> BoolArray:
 
 
 _SHRINK = 8
-"""A leap that is not proven is tried again with so many times fewer steps."""
+"""A leap that cannot be proven is tried again with its steps divided by this."""
 _LIMITLESS = np.iinfo(np.int64).max
 
 
@@ -264,11 +263,11 @@ class State(NamedTuple):
 
 
 class _Outlook(NamedTuple):
-    """What the next observations of a place of the list will be.
+    """The next observations of a place of the list.
 
     Attributes:
         clicks: whether each of them ends the step.
-        values: what the place is sorted by before each of them and after the last.
+        values: value that the place is sorted by, before each of them and after the last.
     """
 
     clicks: BoolArray
@@ -276,10 +275,10 @@ class _Outlook(NamedTuple):
 
 
 def leap(state: State, steps: int) -> tuple[int, IntArray]:
-    """How many of the next `steps` steps can be taken at once, and how often each item is observed in them.
+    """Return how many of the next `steps` steps can be taken at once, and how often each item is observed in them.
 
     Returns:
-        0 steps if the run is not stuck, or nothing is proven.
+        0 steps if the run is not stuck, or if nothing can be proven.
     """
     places = _places_of(state)
     while places and steps > 0:
@@ -291,9 +290,9 @@ def leap(state: State, steps: int) -> tuple[int, IntArray]:
 
 
 def _places_of(state: State) -> list[IntArray]:
-    """The items that hold each place of the list in turn, in display order: one, but for the place of the front.
+    """Return, for each place of the list in display order, the items that hold it in turn: one, except for the front.
 
-    None if more than one place changes hands, or the front is not observed in a cycle.
+    The list is empty if more than one place is held by several items, or if the front is not observed in a cycle.
     """
     D = state.learner.race.survivors
     M = state.learner.rule.batch(len(D))
@@ -307,7 +306,7 @@ def _places_of(state: State) -> list[IntArray]:
 
 
 def _takes_turns(T: IntArray, laggards: IntArray, front: IntArray) -> bool:
-    """Whether the front is observed in a cycle, and no laggard is about to join it."""
+    """Return whether the front is observed in a cycle, and no laggard is about to join it."""
     least = T[front[0]]
     behind, ahead = front[T[front] == least], front[T[front] > least]
     cyclic = T[front[-1]] <= least + 1 and (len(ahead) == 0 or ahead[-1] < behind[0])
@@ -315,7 +314,7 @@ def _takes_turns(T: IntArray, laggards: IntArray, front: IntArray) -> bool:
 
 
 def _quiet(state: State, observed: IntArray) -> bool:
-    """Whether no rule can fire as long as no item is observed more often than that."""
+    """Return whether no rule can fire as long as each item is observed at most `observed` further times."""
     learner, T = state.learner, state.T
     alive = np.zeros(len(T), bool)
     alive[learner.race.survivors] = True
@@ -326,7 +325,7 @@ def _quiet(state: State, observed: IntArray) -> bool:
 
 
 def clicks_ahead(state: State, observed: IntArray) -> IntArray:
-    """Clicks among the next `observed` outcomes of each item."""
+    """Return the clicks among the next `observed` outcomes of each item."""
     clicks = np.zeros(len(observed), np.int64)
     for item in np.flatnonzero(observed).tolist():
         clicks[item] = state.stack.peek(item, int(state.T[item]), int(observed[item])).sum()
@@ -334,7 +333,7 @@ def clicks_ahead(state: State, observed: IntArray) -> IntArray:
 
 
 def _outlook(state: State, items: IntArray, n: int) -> _Outlook:
-    """The next `n` observations of a place that `items` hold in turn."""
+    """Return the next `n` observations of a place that `items` hold in turn."""
     rounds = -(-n // len(items))
     clicks = np.empty((rounds, len(items)), bool)
     for column, item in enumerate(items.tolist()):
@@ -343,7 +342,7 @@ def _outlook(state: State, items: IntArray, n: int) -> _Outlook:
 
 
 def _values(state: State, items: IntArray, clicks: BoolArray) -> FloatArray:
-    """What `items` are sorted by after each of their next outcomes, shape `(rounds + 1, items)`."""
+    """Return what `items` are sorted by after each of their next outcomes, shape `(rounds + 1, items)`."""
     T = state.T[items] + np.arange(len(clicks) + 1)[:, None]
     S = np.empty(T.shape)
     S[0], S[1:] = state.S[items], state.S[items] + np.cumsum(clicks, axis=0)
@@ -353,7 +352,7 @@ def _values(state: State, items: IntArray, clicks: BoolArray) -> FloatArray:
 
 
 def _descend(state: State, places: list[IntArray], steps: int) -> tuple[int, IntArray]:
-    """Follow the list down: at which steps is each place observed, and how many steps keep the list as it is."""
+    """Follow the list down; return how many steps keep it as it is, and how often each item is observed in them."""
     at: IntArray = np.arange(steps)
     seen, here = [at], _outlook(state, places[0], steps)
     for i, items in enumerate(places):
@@ -373,7 +372,7 @@ def _descend(state: State, places: list[IntArray], steps: int) -> tuple[int, Int
 
 
 def _limit(state: State, items: IntArray, places: list[IntArray]) -> int:
-    """Observations until a laggard is no longer observed less often than the front."""
+    """Return how many observations a laggard can get and still be observed less often than the front."""
     front = max(places, key=len)
     if len(items) > 1 or len(front) == 1:
         return _LIMITLESS
@@ -381,13 +380,13 @@ def _limit(state: State, items: IntArray, places: list[IntArray]) -> int:
 
 
 def _order_changes(here: _Outlook, below: _Outlook, n: int) -> IntArray:
-    """The first of `n` observations of a place after which it no longer comes before the one below, if there is one."""
+    """Return the first of `n` observations after which a place no longer comes before the one below; empty if none."""
     passes = np.cumsum(~here.clicks[:n])
     return np.flatnonzero(here.values[1 : n + 1] >= below.values[passes])[:1]
 
 
 def _observations(places: list[IntArray], seen: list[IntArray], steps: int, L: int) -> IntArray:
-    """How often each item is observed in the first `steps` steps, if its place is observed at the steps `seen`."""
+    """Return how often each item is observed in the first `steps` steps, if its place is observed at steps `seen`."""
     observed = np.zeros(L, np.int64)
     for items, at in zip(places, seen, strict=False):
         rounds, rest = divmod(int(np.searchsorted(at, steps)), len(items))

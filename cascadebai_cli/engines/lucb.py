@@ -1,8 +1,8 @@
-"""The engine of KL-LUCB++: many trials advance together, one array row a trial.
+"""The engine of KL-LUCB++: many trials advance together, one array row per trial.
 
-Every row follows its own stacks of rewards: its run is the same whatever the rows beside it are. A step finds the
-items that are nearest to the boundary of `J`, orders them by how often they were observed, and moves on those that are
-looked at; all of it works on whole numbers in which the item breaks ties (`lucb_rows`).
+Every row follows its own stacks of rewards, so that its run does not depend on the other rows. A step finds the items
+nearest to the boundary of `J`, orders them by their number of observations, and moves on those that are observed. All
+of this works on whole numbers whose last digits hold the item, which breaks ties (`lucb_rows`).
 
 """
 
@@ -21,9 +21,9 @@ from cascadebai_cli.learners.racing import by_mean
 from cascadebai_cli.model.problem import BoolArray, IntArray
 
 _ROWS = 256
-"""Rows of one block at most: with more the arrays leave the cache."""
+"""Largest number of rows of a block: with more the arrays do not fit into the cache."""
 _STRIDE = 64
-"""Steps at most until it is asked whether it is enough."""
+"""Largest number of steps between two questions whether it is enough."""
 
 
 def run_lucb(jobs: Sequence[Job[KLLucb]], enough: HasEnough = never) -> Runs:
@@ -38,9 +38,9 @@ class _Sides(NamedTuple):
     """Both sides of the boundary.
 
     Attributes:
-        outside: the codes that are nearest to it in order, from the rival on.
-        inside: those of `J`, from the weakest on.
-        rival, weakest: their bounds, shifted as in codes; shape `(rows, 1)`.
+        outside: the codes outside `J` that are nearest to the boundary, in order from the rival on.
+        inside: the codes of `J`, in order from the weakest item on.
+        rival, weakest: bounds of these two, shifted as in codes; shape `(rows, 1)`.
     """
 
     outside: IntArray
@@ -68,7 +68,7 @@ class _Lucb:
         self.distance = np.empty((rows, self.outside + self.rule.K), np.int64)
 
     def run(self, enough: HasEnough) -> Runs:
-        """Run all rows to their end, or until it is enough."""
+        """Run all rows to their end, or until `enough` says so; yield the runs that have ended."""
         yield from self._look_at(np.arange(len(self.rows)))
         while len(going := np.flatnonzero(self.rows.job >= 0)):
             if len(going) <= 0.75 * len(self.rows):
@@ -82,7 +82,7 @@ class _Lucb:
     # Steps.
 
     def _advance(self) -> IntArray:
-        """Make some steps, until rows may have to end: these rows."""
+        """Make some steps, until rows may have to end; return these rows."""
         rows = self.rows
         caps = np.where(rows.job >= 0, rows.cap - rows.steps, FAR)
         until = min(self.now + _STRIDE, int(caps.min()))
@@ -98,19 +98,22 @@ class _Lucb:
         return np.flatnonzero(caps <= self.now)
 
     def _sides(self, code: IntArray) -> _Sides:
-        """Who stands at the boundary. Codes are negative outside, so the two sides are the ends of what is sorted."""
+        """Return both sides of the boundary.
+
+        Codes are negative outside `J`, so the two sides are the two ends of the sorted codes.
+        """
         L, K, m = self.rule.L, self.rule.K, self.outside
         if L < lucb_rows._LONG:
             ordered = np.sort(code, axis=1)
             outside, inside = ordered[:, :m], ordered[:, L - K :]
-        else:  # few are found fast from below only, and codes without a sign begin with those of `J`
+        else:  # `partition` is fast for few small entries only; without a sign, the codes of `J` are the smallest
             outside = np.sort(np.partition(code, m - 1, axis=1)[:, :m], axis=1)
             first = np.partition(code.view(np.uint64), K - 1, axis=1)[:, :K]
             inside = np.sort(first.astype(np.int64), axis=1)
         return _Sides(outside, inside, outside[:, :1] & ~self.low, inside[:, :1] & ~self.low)
 
     def _may_stop(self, sides: _Sides, rows: IntArray | slice = slice(None)) -> BoolArray:
-        """Rows in which the bounds are apart, or by `glr` at least the items at the boundary."""
+        """Return in which rows the bounds are apart, or with `glr` at least the items at the boundary."""
         rule = self.rule
         if rule.stopping == "bounds":
             return np.asarray(sides.weakest + sides.rival > self.stop_above)[:, 0]
@@ -119,7 +122,7 @@ class _Lucb:
         return pairs_apart(T.take(a), mean.take(a), T.take(b), mean.take(b), rule.K * (rule.L - rule.K), rule.delta)
 
     def _nearest(self, sides: _Sides) -> IntArray:
-        """The items that are nearest to the boundary, `item << 1 | skip`, shape `(rows, M)` but two for `M = 1`."""
+        """Return the `M` items nearest to the boundary (two for `M = 1`) as `item << 1 | skip`, shape `(rows, M)`."""
         distance, m = self.distance, self.outside
         np.add(sides.outside, sides.weakest, out=distance[:, :m])
         np.add(sides.inside, sides.rival, out=distance[:, m:])
@@ -130,9 +133,9 @@ class _Lucb:
         return nearest
 
     def _looked_at(self, nearest: IntArray) -> tuple[IntArray, IntArray]:
-        """Places of the items shown up to the first click, of the rows that go on, and their counts then.
+        """Return the places that are observed in this step, for rows that go on, and their counts afterwards.
 
-        They are those whose turn, by count and of equals by item, does not come after the first click.
+        An item is observed if its turn, by count and then by number, does not come after that of the first click.
         """
         places = self.first + (nearest >> 1)
         turn = (self.rows.T.take(places) << self.rows.bits) | nearest
@@ -143,7 +146,7 @@ class _Lucb:
         return places.take(seen), (turn.take(seen) >> self.rows.bits) + 1
 
     def _observe(self, places: IntArray, T: IntArray) -> None:
-        """Let places have so many observations; find `J` anew at a level, and read on at the end of a window."""
+        """Move places to `T` observations; find `J` anew if a mean reaches its level, refill windows at their end."""
         rows = self.rows
         at = rows.move(places, T)
         touched = rows.mean.take(places) >= rows.level.take(places)
@@ -152,7 +155,7 @@ class _Lucb:
         if np.count_nonzero(at & rows.last == rows.last):
             rows.read_on()
 
-    # What becomes of rows.
+    # The end of rows.
 
     def _look_at(self, rows: IntArray) -> Iterator[tuple[int, Run]]:
         """End rows that stop or have reached their cap."""
@@ -164,7 +167,10 @@ class _Lucb:
             yield self._end(row, "capped")
 
     def _stops(self, rows: IntArray) -> BoolArray:
-        """Which rows have to stop now; by `glr`, all pairs are looked at only where the weakest and its rival part."""
+        """Return which rows stop now.
+
+        With `glr`, all pairs are compared only in rows where the weakest item and its rival are told apart.
+        """
         if not len(rows):
             return np.zeros(0, bool)
         stops = self._may_stop(self._sides(self.rows.code[rows]), rows)
@@ -174,7 +180,7 @@ class _Lucb:
         return stops
 
     def _paused(self) -> Runs:
-        """Bring the learners of all rows up to date."""
+        """Bring the learners of all running rows up to date, and yield their pauses."""
         rows, going = self.rows, np.flatnonzero(self.rows.job >= 0)
         for row in going.tolist():
             self._bring_up_to_date(row)

@@ -1,4 +1,4 @@
-"""Rows of KL-LUCB++."""
+"""State of the trials of KL-LUCB++ that advance together, one array row per trial."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,20 +12,19 @@ from cascadebai_cli.learners.kl_lucb import UNIT, KLLucb, LucbRule
 from cascadebai_cli.learners.racing import by_mean
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
-# --- ----------------------------------------------------------------------------------------------------------------
-#
-# Bounds of KL-LUCB++ that are computed once: trials of one rule come through the same few states again and again.
+# --- Bounds that are computed once, as trials of one rule meet the same states again and again ----------------------
 
 
 _KNOWN = 2048
-"""Bounds of states with fewer observations are kept; those of others differ nearly always, and are not."""
+"""Bounds of states with fewer observations are kept; states with more are hardly ever met twice."""
 
 
 class Bounds:
-    """The bounds of a rule in units, as they stand in codes, by `T` and `S`.
+    """The bounds of a rule by `T` and `S`, in the units in which they stand in codes.
 
-    A pair has the place `T (T + 1) / 2 + S` in a table for either side. A bound `b` is kept as `-1 - b`, which is less
-    than 0: 0 stands for what was not asked for yet. Memory is taken for those pages of the tables that are written to.
+    Each side of the boundary has a table, in which the pair `(T, S)` has the place `T (T + 1) / 2 + S`. A bound `b` is
+    kept as `-1 - b`, which is negative, so that 0 marks a bound not asked for yet. Only those pages of the tables that
+    were written to take memory.
     """
 
     def __init__(self, rule: LucbRule) -> None:
@@ -34,7 +33,7 @@ class Bounds:
         self._kept = np.zeros((2, _KNOWN * (_KNOWN + 1) // 2), np.int64)
 
     def of(self, inside: bool, T: IntArray, S: IntArray) -> IntArray:
-        """Lower bounds inside `J`, and `-1` less the upper ones outside; in units, shape as `T` and `S`, two axes."""
+        """Return lower bounds inside `J`, `-1` less upper bounds outside, in units; `T` and `S` have two axes."""
         far = T.max(axis=1) >= _KNOWN
         if not np.count_nonzero(far):
             negative = self._looked_up(inside, T, S)
@@ -62,14 +61,14 @@ class Bounds:
         return negative
 
 
-# --- The first round of KL-LUCB++: until every item was observed, lists begin with those that were not, in order ----
+# --- The first round: until every item was observed, lists begin with the unobserved ones ---------------------------
 
 
 class FirstRound(NamedTuple):
-    """What became of it.
+    """The state after the first round.
 
     Attributes:
-        steps: lists shown.
+        steps: number of steps made.
         T, S: observations and clicks of each item, shape `(L,)`.
     """
 
@@ -79,14 +78,14 @@ class FirstRound(NamedTuple):
 
 
 def first_round(job: Job[KLLucb]) -> FirstRound:
-    """Show lists until every item was observed, the learner stops, or its cap is reached; from where the learner is."""
+    """Go on until every item was observed, the learner stops, or its cap is reached."""
     if job.learner.T.min() > 0:
         return FirstRound(job.steps, job.learner.T.copy(), job.learner.S.copy())
     return _step_by_step(job) if may_end_early(job.learner.rule) else _at_once(job)
 
 
 def may_end_early(rule: LucbRule) -> bool:
-    """Whether a run may stop before all items were observed, for a tolerance close to 1.
+    """Return whether a run may stop before all items were observed, which takes a tolerance close to 1.
 
     An unobserved item reaches from 0 to 1, and no other was observed more than once.
     """
@@ -94,7 +93,7 @@ def may_end_early(rule: LucbRule) -> bool:
 
 
 def _at_once(job: Job[KLLucb]) -> FirstRound:
-    """Items are observed in order, those of which the last list has room for a second time; clicks end lists."""
+    """Observe all items in order; the last list has room for some a second time."""
     L, M = job.learner.rule.L, job.learner.rule.M
     outcomes = np.array([job.stack.peek(item, 0, 2) for item in range(L)]).T.ravel()[: L + M]
     place = np.arange(L + M)
@@ -118,18 +117,19 @@ def _step_by_step(job: Job[KLLucb]) -> FirstRound:
     return FirstRound(steps, learner.T.copy(), learner.S.copy())
 
 
-# --- The rows of a block of KL-LUCB++, with what is known of their items now and after their next outcomes ----------
+# --- Rows of a block, with the state of their items now and after their next outcomes -------------------------------
 #
 # An item of a row is a *place*, `row * L + item`. Its n-th outcome does not depend on the run, and neither do its mean
 # and its bounds after `n` observations: they are computed in bulk, for a *window* of the states ahead. The state after
 # `T` observations is at `base + T` of the flat windows.
 #
 # The *code* of a state holds three numbers in one, `bound << bits | item << 1 | skip`, so that sorting codes sorts by
-# bounds, of equals the first item, and tells who comes first and whether the step goes on after the next outcome. The
-# bound is in units: the lower one inside `J`, and outside, where codes are negative, `-1` less the upper one.
+# bounds, with ties by item, and shows at once the item and whether the step goes on after its next outcome. The bound
+# is in units: inside `J` it is the lower bound; outside, where codes are negative, it is `-1` less the upper bound.
 #
 # `J` stays as it is until the mean of an item that was observed reaches its *level*, between the means inside and
-# outside. Means and levels are mirrored inside `J`, so on either side a mean that is large enough may change sides.
+# outside. Means and levels have the opposite sign inside `J`, so that on either side an item may change sides once its
+# mean is at least its level.
 
 
 _MEMORY = 128 * 2**20
@@ -138,21 +138,21 @@ _SHALLOWEST, _DEEPEST = 4, 8
 """A window has at least 2 to the power of the first, at most 2 to the power of the second states."""
 _STATE_BYTES = 24
 ENTRIES = _MEMORY // (_STATE_BYTES << _SHALLOWEST)
-"""Items of all rows at most, for the memory that they take."""
+"""Largest number of items of all rows together, which bounds their memory."""
 _SHORTEST = 64
-"""Outcomes that are read at once at least, if the window holds them."""
+"""Smallest number of outcomes read at once, if the window holds as many."""
 _SPARE = 8
-"""A window with fewer outcomes left is read on as soon as its row is looked at."""
+"""A window with fewer unread outcomes is refilled together with others."""
 FAR = np.int64(1) << 62
 """Farther from the boundary than any item, and later than any turn."""
 _REST = 3
-"""A window is read on with others if less than one in so many of its outcomes is left."""
+"""So is a window of which fewer than 1/_REST of the outcomes are unread."""
 _NEAR = 1
-"""Codes of the other side are read too where the mean is so many standard deviations from its level, or fewer."""
+"""Codes of the other side are read too where the mean is at most this many standard deviations from its level."""
 _AT_ONCE = 32768
-"""States computed at once: their arrays fit into the cache."""
+"""States computed at once, so that their arrays fit into the cache."""
 _LONG = 1024
-"""From so many items on only those that are needed are sorted."""
+"""Number of items from which only the items that are needed are sorted."""
 
 
 @dataclass
@@ -160,20 +160,20 @@ class LucbRows(RowState):
     """Rows of one rule that advance together.
 
     Attributes:
-        rule, bounds: their rule, and its bounds.
+        rule, bounds: the rule of all rows, and its bounds.
         bits: shift of bounds in a code.
         depth: logarithm of the number of states of a window.
         job: place of the row in the jobs, -1 once it has ended; shape `(rows,)`, as for the following.
-        stack, cascading, cap: of its job.
-        steps: that it had made before the block began.
-        looked: steps of the block when it was last looked at whether it stops.
-        latest: `-1` once it has ended, and else larger than any turn.
+        stack, cascading, cap: source, kind of feedback and cap of its job.
+        steps: steps that it had made before the block began.
+        looked: steps of the block when the row was last tested for stopping.
+        latest: `-1` once the row has ended, else larger than any turn.
         T: observations of each item, shape `(rows, L)`, as up to `level`.
         inside: mask of `J`, the `K` largest means.
         base: place of the item's window, less the observations at its first state.
-        code, mean: as they are now.
+        code, mean: code and mean of the item now.
         level: mean with which the item may change sides.
-        codes, means: of the states of the window, shape `(rows, L, 2**depth)`.
+        codes, means: codes and means of the states of the window, shape `(rows, L, 2**depth)`.
         others: codes of these states on the other side of the boundary, where `known`.
     """
 
@@ -204,7 +204,7 @@ class LucbRows(RowState):
 
     @property
     def last(self) -> int:
-        """Where the last state of a window is in it."""
+        """Index of the last state within a window."""
         return (1 << self.depth) - 1
 
     def keep(self, rows: IntArray) -> None:
@@ -213,7 +213,7 @@ class LucbRows(RowState):
         self.base -= ((rows - np.arange(len(rows))) * self.rule.L << self.depth)[:, None]
 
     def counts(self, row: int) -> tuple[IntArray, IntArray]:
-        """Observations and clicks of all items of a row."""
+        """Return the observations and clicks of all items of a row."""
         T = self.T[row]
         return T, np.rint(np.abs(self.mean[row]) * T).astype(np.int64)
 
@@ -226,7 +226,7 @@ class LucbRows(RowState):
             self._change_sides(rows[row] * self.rule.L + item)
 
     def _change_sides(self, places: IntArray) -> None:
-        """Turn the windows of places; where the codes of the other side are not known, read them."""
+        """Turn the windows of places to the other side; where its codes are not known, read them."""
         known = self.known.take(places)
         self._read_all(places[~known])
         turned = places[known]
@@ -236,7 +236,7 @@ class LucbRows(RowState):
         self.move(turned, self.T.take(turned))
 
     def move(self, places: IntArray, T: IntArray) -> IntArray:
-        """Let places have so many observations; where that is in the windows."""
+        """Move places to `T` observations, and return where these states are in the windows."""
         at = self.base.take(places) + T
         self.T.ravel()[places], self.code.ravel()[places] = T, self.codes.take(at)
         self.mean.ravel()[places] = self.means.take(at)
@@ -245,14 +245,14 @@ class LucbRows(RowState):
     # Windows.
 
     def read_on(self) -> None:
-        """Read the windows that are almost used, so that none has to be read on for long."""
+        """Refill the windows that are almost used up, so that none has to be refilled again soon."""
         left = self.last - (self.base + self.T & self.last)
         few = (left < _SPARE) | (_REST * left < np.minimum(self.T, self.last))
         few &= (self.job >= 0)[:, None]
         self._read_all(np.flatnonzero(few))
 
     def _read_all(self, places: IntArray) -> None:
-        """Read windows anew: the further on, the longer."""
+        """Read windows anew, with more outcomes for items that were observed more often."""
         if len(places) == 0:
             return
         n = int(np.clip(np.median(self.T.take(places)), min(_SHORTEST, self.last), self.last))
@@ -260,13 +260,13 @@ class LucbRows(RowState):
             self._read(part, n)
 
     def _parts(self, places: IntArray, most: int) -> Iterator[IntArray]:
-        """At most so many places, all inside `J` or all outside."""
+        """Yield parts of at most `most` places, all inside `J` or all outside."""
         inside = self.inside.ravel()[places]
         for side in (places[inside], places[~inside]):
             yield from (side[first : first + most] for first in range(0, len(side), most))
 
     def _near(self, places: IntArray) -> BoolArray:
-        """Whether the means are so near to their levels that items may soon change sides."""
+        """Return which means are so near to their levels that their items may soon change sides."""
         level = np.abs(self.level.take(places))
         T, apart = np.maximum(self.T.take(places), 1), np.abs(self.mean.take(places)) - level
         return np.asarray(T * apart**2 <= _NEAR**2 * (level * (1 - level) + 1 / T))
@@ -296,7 +296,7 @@ class LucbRows(RowState):
 
 
 def new_rows(jobs: Sequence[Job[KLLucb]]) -> LucbRows:
-    """Rows after their first round, with their windows read."""
+    """Return rows after their first round, with their windows read."""
     rule, rows = jobs[0].learner.rule, len(jobs)
     starts = [first_round(job) for job in jobs]
     items = (rows, rule.L)
@@ -333,17 +333,17 @@ def new_rows(jobs: Sequence[Job[KLLucb]]) -> LucbRows:
 
 
 def ranked(mean: FloatArray, K: int) -> tuple[BoolArray, FloatArray]:
-    """Mask of the `K` largest means, of equals the first, and the level of each item; shape `(rows, L)`.
+    """Return the mask of the `K` largest means (ties by number) and the level of each item, shape `(rows, L)`.
 
-    The level is halfway between the means at the boundary. Where they are equal, the items up to the last one inside
-    that has this mean may be inside with it, and those behind it outside.
+    The level is halfway between the means at the boundary. Where these are equal, an item with the same mean is inside
+    if its number is at most that of the last such item inside, and outside if it is larger.
     """
     best, rows, inside = _best(mean, K + 1), np.arange(len(mean))[:, None], np.zeros(mean.shape, bool)
     first, last = best[:, :K], best[:, K - 1 : K]
     inside[rows, first] = True
     worst, rival = mean[rows, best[:, K - 1 :]].T[:, :, None]
     halfway = (worst + rival) / 2
-    # the next number is beyond what is reached by the same mean again
+    # for a later item, the same mean again must not reach the level: the next larger number is the level
     above, below = (np.where(worst == rival, np.nextafter(of, np.inf), of) for of in (halfway, -halfway))
     level = np.where(np.arange(mean.shape[1]) > last, above, halfway)
     level[rows, first] = np.where(first > last, -halfway, below)
@@ -351,7 +351,7 @@ def ranked(mean: FloatArray, K: int) -> tuple[BoolArray, FloatArray]:
 
 
 def _best(mean: FloatArray, n: int) -> IntArray:
-    """The `n` items with the largest means in order, of equals the first."""
+    """Return the `n` items with the largest means in descending order, ties by number."""
     if mean.shape[1] < _LONG:
         return by_mean(mean)[:, :n]
     least = -np.partition(-mean, n - 1, axis=1)[:, n - 1, None]  # much faster than from above

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from cascadebai_cli.engines.keys import key_type, true_places
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
-# --- The generators of the items of a trial, all made at once -------------------------------------------------------
+# --- Generators of the items of a trial, all made at once -----------------------------------------------------------
 #
-# `rng.spawn(n)` hashes the seed anew for each child. The seeds of children differ in their last word alone, the number
-# of the child, so the hash of the others is taken over and the rest is computed for all children together: a step of
-# `mix` for each word of the pool, then the words of the states (Melissa O'Neill's `seed_seq`, as NumPy has it and
+# `rng.spawn(n)` hashes the seed anew for each child. The seeds of the children differ only in their last word, the
+# number of the child. So the hash of the other words is computed once, and the rest for all children together: a step
+# of `mix` for each word of the pool, then the words of the states (Melissa O'Neill's `seed_seq`, as NumPy has it and
 # promises to keep it: NEP 19).
 
 
@@ -28,7 +28,7 @@ _MIX_L, _MIX_R = np.uint32(0xCA01F9DD), np.uint32(0x4973F715)
 _HALF = np.uint32(16)
 _POOL = 4
 WORDS = 8
-"""Of the state of a generator."""
+"""Number of 32-bit words of the state of a generator."""
 
 _Words = NDArray[np.uint32]
 
@@ -40,16 +40,16 @@ class _Known(ISeedSequence):
         self._words = words
 
     def generate_state(self, n_words: int, dtype: object = np.uint32) -> Any:
-        """The words, whatever is asked for: these generators ask for four of 64 bits."""
+        """Return the known words, whatever is asked for: these generators always ask for four of 64 bits."""
         return self._words
 
 
 def spawned(rng: Generator, n: int) -> list[Generator]:
-    """Generators that draw what those of `rng.spawn(n)` draw; `rng` does not count them as its children.
+    """Return generators that draw what those of `rng.spawn(n)` draw, without counting them as children of `rng`.
 
     Args:
-        rng: of any kind; all at once only for a PCG64 or PCG64DXSM.
-        n: how many.
+        rng: a generator of any kind; only for PCG64 and PCG64DXSM are all made at once.
+        n: number of generators.
     """
     made: Any = type(rng.bit_generator)
     seed = rng.bit_generator.seed_seq
@@ -62,22 +62,22 @@ def spawned(rng: Generator, n: int) -> list[Generator]:
 
 
 def _hashed(seed: SeedSequence) -> int:
-    """How often a word was hashed for the pool of a seed: each of the first four for all four, as each that follows."""
+    """Return how many hashes made the pool of a seed: `_POOL` for each word, with at least `_POOL` words of entropy."""
     return _POOL * (max(_words(seed.entropy), _POOL) + sum(map(_words, seed.spawn_key)))
 
 
 def _words(number: Any) -> int:
-    """Words of 32 bits that a number takes, or a sequence of them."""
+    """Return how many 32-bit words a number takes, or the numbers of a sequence together."""
     return max(1, -(-int(number).bit_length() // 32)) if np.ndim(number) == 0 else sum(map(_words, number))
 
 
 def _mixed(word: _Words, child: _Words, hashed: int) -> _Words:
-    """A word of the pool once the number of the child was mixed in."""
+    """Return a word of the pool after the number of the child was mixed in."""
     return _folded(_MIX_L * word - _MIX_R * _scrambled(child, _INIT_A, _MULT_A, hashed))
 
 
 def _scrambled(word: _Words, first: int, factor: int, times: int) -> _Words:
-    """A word hashed with the constant of this place in the sequence of all that are hashed."""
+    """Return a word hashed with the constant at this place in the sequence of all hashes."""
     before, after = (np.uint32(first * pow(factor, k, 1 << 32) % (1 << 32)) for k in (times, times + 1))
     return _folded((word ^ before) * after)
 
@@ -86,34 +86,34 @@ def _folded(word: _Words) -> _Words:
     return np.asarray(word ^ (word >> _HALF))
 
 
-# --- Stacks of rewards read in bulk: any outcomes of one item, from the count that the run has reached on -----------
+# --- Stacks of rewards that are read in bulk, item by item ----------------------------------------------------------
 
 
 KEPT = 1024
-"""Outcomes that stay readable before the last `start` that was asked for."""
+"""Number of outcomes before the largest `start` asked for that can still be read."""
 
 _AT_ONCE = 512
-"""Outcomes drawn at once at least."""
+"""Smallest number of outcomes drawn at once."""
 
 
 class Stack(Protocol):
     """Where the outcomes of one trial come from."""
 
     def peek(self, item: int, start: int, n: int) -> BoolArray:
-        """Outcomes `start, ..., start + n - 1` of `item`, not to be written to.
+        """Return outcomes `start, ..., start + n - 1` of `item`, which must not be written to.
 
-        `start` is at most `KEPT` less than the largest one so far.
+        `start` must not be more than `KEPT` below the largest `start` so far.
         """
         ...
 
     def forget(self) -> None:
-        """Give the memory back: nothing is read any more."""
+        """Give the memory back; nothing is read after this."""
 
 
 class RandomStack:
-    """Outcomes drawn from one generator an item, so that no outcome depends on when others were read.
+    """Outcomes drawn from one generator per item, so that no outcome depends on when others were read.
 
-    Nothing is made before something is read, and what lies far before the first `start` is skipped, not drawn.
+    Generators are made at the first read, and outcomes far before the first `start` are skipped without being drawn.
 
     Args:
         weights: click probability of each item, shape `(L,)`.
@@ -135,7 +135,7 @@ class RandomStack:
         self._streams, self._known, self._first = spawned(self._rng, L), [np.zeros(0, bool)] * L, [0] * L
 
     def peek(self, item: int, start: int, n: int) -> BoolArray:
-        """Bernoulli(w) draws."""
+        """Draw Bernoulli(w) outcomes as far as needed, and return those asked for."""
         if not self._streams:
             self._open()
         known = self._known[item]
@@ -145,7 +145,7 @@ class RandomStack:
         return known[begin : begin + n]
 
     def _read_on(self, item: int, drop: int, end: int) -> BoolArray:
-        """Drop what is first, and draw up to `end`."""
+        """Drop the outcomes before `drop`, and draw up to `end`."""
         stream, known = self._streams[item], self._known[item]
         if drop > len(known):
             stream.bit_generator.advance(drop - len(known))  # type: ignore[attr-defined]  # a draw is one step of it
@@ -156,38 +156,39 @@ class RandomStack:
         return self._known[item]
 
 
-# --- Rewards indexed by time: the outcome of item `i` at step `t` is entry `((t - 1) mod rows, i)` of a table -------
+# --- Rewards from a table -------------------------------------------------------------------------------------------
 #
-# This is how programs read rewards that were drawn beforehand. If the same table is used again once its rows are used
-# up, outcomes are no longer independent, and runs longer than the table obey another law than the algorithm's.
+# The outcome of item `i` at step `t` is entry `((t - 1) mod rows, i)` of the table, as in programs that read rewards
+# drawn beforehand. If the same table is used again once its rows are used up, outcomes are no longer independent, and
+# runs longer than the table do not have the law of the algorithm.
 
 
 BLOCK = 4096
-"""Rows of a block at most: enough to pay for a call of NumPy, few enough to lose little when the survivors change."""
+"""Most rows of a block: enough to pay for a call of NumPy, few enough to lose little when the survivors change."""
 _ENTRIES = 2**22
-"""Entries of a block at most."""
+"""Most entries of a block."""
 
 
 @dataclass(frozen=True)
 class TableShape:
-    """What a study says about its table of rewards.
+    """The table of rewards that a study asks for.
 
     Attributes:
-        rows: steps after which the table begins anew.
-        reuse: whether the same table is used again; else a new one is drawn each time round.
+        rows: number of steps after which the table begins anew.
+        reuse: whether the same table is used again; if not, a new one is drawn each time.
     """
 
     rows: int
     reuse: bool = True
 
     def memory(self, L: int, steps: int) -> int:
-        """Bytes that the rows of so many steps take, if they are kept."""
+        """Return the bytes that the rows of `steps` steps take, 0 if they are not kept."""
         size = _block_rows(L)
         return -(-min(self.rows, steps) // size) * L * -(-size // 8) if self.reuse else 0
 
 
 def _block_rows(L: int) -> int:
-    """Rows of a block of `L` items."""
+    """Return the number of rows of a block of `L` items."""
     return max(1, min(BLOCK, _ENTRIES // L))
 
 
@@ -206,9 +207,9 @@ class Place(NamedTuple):
 
 
 class RewardTable(ABC):
-    """Where the outcomes of a trial come from, step by step: a table that is cut into blocks.
+    """Outcomes of a trial, step by step, from a table that is cut into blocks.
 
-    One that is drawn anew each time round never ends. Steps are asked for in ascending order.
+    A table that is drawn anew each time counts as one without end. Steps must be asked for in ascending order.
 
     Args:
         shape: its rows, and whether they are used again.
@@ -217,23 +218,23 @@ class RewardTable(ABC):
 
     def __init__(self, shape: TableShape, L: int) -> None:
         self.shape, self.size = shape, _block_rows(L)
-        # Rows of a short table are repeated, so that a block holds many times round.
+        # A block holds several copies of a short table.
         self._rows = shape.rows * max(1, self.size // shape.rows) if shape.reuse else sys.maxsize
 
     def place(self, step: int) -> Place:
-        """Where step `step + 1` finds its row."""
+        """Return where step `step + 1` finds its row."""
         block, row = divmod(step % self._rows, self.size)
         return Place(block, row, min(self.size, self._rows - block * self.size))
 
     def at(self, step: int) -> Callable[[int], int]:
-        """Item -> outcome at step `step + 1`."""
+        """Return a function from an item to its outcome at step `step + 1`."""
         place = self.place(step)
         clicks = self.clicks(place)
         return lambda item: int(clicks[item, place.row])
 
     @abstractmethod
     def clicks(self, place: Place) -> BoolArray:
-        """Outcomes of the block of `place`, shape `(L, rows)`."""
+        """Return the outcomes of the block of `place`, shape `(L, rows)`."""
 
 
 class RandomTable(RewardTable):
@@ -252,7 +253,7 @@ class RandomTable(RewardTable):
         self._open, self._clicks = -1, np.zeros((len(weights), 0), bool)
 
     def clicks(self, place: Place) -> BoolArray:
-        """Drawn when the block is met first, unpacked when it is met again."""
+        """Return the outcomes of a block: drawn when it is first met, unpacked when it is met again."""
         if place.block != self._open:
             again = place.block < len(self._packed)
             self._clicks = self._unpacked(place) if again else self._drawn(place.rows)
@@ -260,7 +261,7 @@ class RandomTable(RewardTable):
         return self._clicks
 
     def _unpacked(self, place: Place) -> BoolArray:
-        # Unpacked in one piece: `axis=1` is several times slower.
+        # Unpacking in one piece is several times faster than with `axis=1`.
         bits = np.unpackbits(self._packed[place.block].ravel()).reshape(len(self.weights), -1)
         return bits[:, : place.rows].view(bool)
 
@@ -273,16 +274,17 @@ class RandomTable(RewardTable):
         return clicks
 
 
-# --- Sources of outcomes: the n-th observation of item `i` is Bernoulli(`w(i)`), whatever the learner does ----------
+# --- Sources of outcomes --------------------------------------------------------------------------------------------
 #
-# A source offers two views of this stack of rewards: `next`, one outcome at a time, and `stretch`, the
-# next `n` outcomes of several items at once, kept as the keys of the rarer outcome.
+# The n-th observation of item `i` is Bernoulli(`w(i)`), whatever the learner does. A source offers two views of this
+# stack of rewards: `next`, one outcome at a time, and `stretch`, the next `n` outcomes of several items at once, kept
+# as the keys of the rarer outcome.
 
 
 _DENSE_RATE = 0.11
-"""Mean rate of the rarer outcome from which drawing every outcome is cheaper than drawing hits."""
+"""Mean rate of the rarer outcome from which it is cheaper to draw every outcome than to draw the rare ones only."""
 _LARGEST_RATE = 3.5
-"""Hits of a cell from which drawing every outcome of the item is cheaper."""
+"""Mean number of points in a cell (`_sparse`) from which it is cheaper to draw every outcome of the item."""
 
 
 class Stretch(NamedTuple):
@@ -301,15 +303,15 @@ class Outcomes(Protocol):
     """Where the outcomes of a trial come from."""
 
     def next(self, item: int) -> int:
-        """Next outcome of `item`: 1 a click, 0 a skip."""
+        """Return the next outcome of `item`: 1 for a click, 0 for a skip."""
         ...
 
     def stretch(self, items: IntArray, start: int, rounds: int, shift: int) -> Stretch:
-        """Outcomes `start, ..., start + rounds - 1` of each of `items`, all below `2 ** shift`."""
+        """Return outcomes `start, ..., start + rounds - 1` of each of `items`, all below `2 ** shift`."""
         ...
 
     def rarity(self, items: IntArray) -> float:
-        """Expected number of keys per observation of `items`, for sizing a stretch."""
+        """Return the expected number of keys per observation of `items`, from which the size of a stretch is chosen."""
         ...
 
 
@@ -325,16 +327,16 @@ class RandomOutcomes:
         self.weights, self.rng = weights, rng
 
     def next(self, item: int) -> int:
-        """One Bernoulli(w) draw."""
+        """Draw one Bernoulli(w) outcome."""
         return int(self.rng.random() < self.weights[item])
 
     def rarity(self, items: IntArray) -> float:
-        """Mean probability of the outcome that is rarer on average."""
+        """Return the mean probability of the outcome that is rarer on average."""
         mean = float(self.weights[items].mean())
         return min(mean, 1 - mean)
 
     def stretch(self, items: IntArray, start: int, rounds: int, shift: int) -> Stretch:
-        """Fresh outcomes; what was drawn before and not used is forgotten, which changes no law."""
+        """Draw fresh outcomes; those drawn before and not used are forgotten, which does not change the law."""
         w = self.weights[items]
         clicks = bool(w.mean() <= 0.5)
         rate = w if clicks else 1 - w
@@ -344,7 +346,7 @@ class RandomOutcomes:
         return Stretch(self._sparse(rate, items, rounds, shift), clicks)
 
     def _dense(self, rate: FloatArray, rounds: int) -> BoolArray:
-        """Whether each outcome is the rare one, shape `(rounds, d)`.
+        """Return a mask of the outcomes that are the rare one, shape `(rounds, d)`.
 
         A 16-bit number decides unless it equals the 16-bit prefix of the rate; a second draw then settles it.
         """
@@ -358,7 +360,7 @@ class RandomOutcomes:
         return rare
 
     def _sparse(self, rate: FloatArray, items: IntArray, rounds: int, shift: int) -> IntArray:
-        """Keys of the rare outcomes.
+        """Return the keys of the rare outcomes.
 
         Points of a Poisson process fall into a cell of mean `-log(1 - rate)` at least once with probability `rate`,
         independently of the other cells; repeated points count once.

@@ -1,4 +1,4 @@
-"""Engines of learners that say ahead what they show: uniform and SAR, and track-and-stop."""
+"""Engines of learners that know ahead which lists they will show: uniform and SAR, and track-and-stop."""
 
 from collections.abc import Sequence
 
@@ -10,22 +10,22 @@ from cascadebai_cli.learners.fixed_budget import Uniform
 from cascadebai_cli.learners.track_and_stop import TrackAndStop
 from cascadebai_cli.model.problem import BoolArray, IntArray
 
-# --- The engine of learners that decide after a given number of steps: a whole phase is counted at once -------------
+# --- Learners that decide after a given number of steps: a whole phase is counted at once ---------------------------
 #
-# Such a learner goes round the survivors; a *round* observes every survivor once, in the order of the items. Steps only
-# cut this sweep: after each click, and after a full list without one. So the place of the sweep at which a phase ends
-# follows from the clicks in it alone, and the counts and clicks of the items from that place. An item that is decided
-# is left out of the rounds that were drawn ahead; the rest of them is as it was.
+# Such a learner goes round the survivors; a *round* observes every survivor once, in the order of the items. A step is
+# a part of this sweep: it ends at a click, or after a full list without one. So the clicks alone determine the place of
+# the sweep at which a phase ends, and that place determines the counts and clicks of the items. An item that is decided
+# is left out of the rounds that were drawn ahead; the outcomes of the others stay.
 
 
 _FEWEST = 64
-"""Rounds drawn at once at least; later half as many as there were before. No run depends on the cap."""
+"""Smallest number of rounds drawn at once; later draws add half of those drawn so far. No run depends on the cap."""
 _MOST = 2**22
-"""Outcomes drawn at once at most."""
+"""Largest number of outcomes drawn at once."""
 
 
 def run_phases(job: Job[Uniform]) -> Run:
-    """Run one trial; for the same outcomes what the reference engine returns."""
+    """Run one trial; for the same outcomes the result is that of the reference engine."""
     learner, sweep = job.learner, _Sweep(job)
     while not learner.finished and learner.steps < job.cap:
         sweep.show(learner.next_end(job.cap) - learner.steps)
@@ -34,7 +34,7 @@ def run_phases(job: Job[Uniform]) -> Run:
 
 
 class _Sweep:
-    """Where the sweep through the survivors is.
+    """The sweep through the survivors, and where it stands.
 
     Attributes:
         drawn: rounds drawn so far.
@@ -50,7 +50,7 @@ class _Sweep:
         self.ahead: BoolArray = np.zeros((0, self.L), bool)
 
     def show(self, steps: int) -> None:
-        """Make so many steps, in which nobody is decided."""
+        """Make `steps` steps, in which no item is decided."""
         D = self.learner.race.survivors
         batch = min(self.learner.M, len(D))
         while steps > 0:
@@ -64,7 +64,7 @@ class _Sweep:
                 self._draw()
 
     def _observe(self, D: IntArray, place: int) -> None:
-        """Take in the outcomes of the survivors before a place of the sweep from the begin of this round on."""
+        """Count the outcomes of the survivors up to a place of the sweep, counted from the beginning of this round."""
         rounds, passed = divmod(place, len(D))
         begun = int(np.searchsorted(D, self.column))
         self.learner.T[D] += rounds + (np.arange(len(D)) < passed) - (np.arange(len(D)) < begun)
@@ -84,10 +84,10 @@ class _Sweep:
 
 
 def cut(clicks: BoolArray, batch: int, steps: int) -> tuple[int, int]:
-    """How many of `steps` steps end in these observations, and how many observations they have.
+    """Return how many of `steps` steps end in these observations, and how many observations they have.
 
     Args:
-        clicks: outcomes of the survivors in the order in which they are observed, from the begin of a step on.
+        clicks: outcomes of the survivors in the order in which they are observed, from the beginning of a step on.
         batch: most observations of a step.
         steps: steps to make, one or more.
     """
@@ -99,11 +99,11 @@ def cut(clicks: BoolArray, batch: int, steps: int) -> tuple[int, int]:
     return int(ended[before]) + full, int(at[before]) + 1 + full * batch
 
 
-# --- The engine of learners that plan ahead: all steps of a block of equal lists at once ----------------------------
+# --- Learners that plan ahead: all steps of a block of equal lists are made at once ---------------------------------
 
 
 def run_planned(job: Job[TrackAndStop]) -> Run:
-    """Run one trial, from where the learner stands; for the same outcomes what the reference engine returns."""
+    """Run one trial from where the learner stands; for the same outcomes the result is that of the reference engine."""
     learner, steps = job.learner, job.steps
     while not learner.finished and steps < job.cap:
         end = learner.steps
@@ -119,7 +119,7 @@ def run_planned(job: Job[TrackAndStop]) -> Run:
 
 
 def _show(learner: TrackAndStop, stack: Stack, items: Sequence[int], steps: int, cascading: bool) -> None:
-    """Show one list some times in a row: an item is looked at in the steps in which those before it were skipped."""
+    """Show one list `steps` times; an item is observed in the steps in which all items before it were skipped."""
     for item in items:
         if steps == 0:
             return

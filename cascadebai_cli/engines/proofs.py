@@ -1,37 +1,39 @@
-"""The lemma of the engines that skip: no rule can fire in a window of a run of which only the two ends are known.
+"""The lemma of the engines that skip: when no rule can fire in a window of a run whose two ends alone are known.
 
 In a window the count of survivor `i` grows from `T_i` to `T'_i` and its clicks from `S_i` to `S'_i`, in any order.
-At a moment in it let `t_i`, `s_i` be its count and clicks. Nobody has been identified since the window began.
+At a moment in it let `t_i`, `s_i` be its count and clicks. No item has been identified since the window began.
 
 *Means.* Clicks and skips only grow, so `S_i <= s_i <= S'_i` and `T_i - S_i <= t_i - s_i <= T'_i - S'_i`. The mean
 `s / (s + skips)` grows with the clicks and falls with the skips: it lies between
 `low_i = S_i / (S_i + T'_i - S'_i)` and `high_i = S'_i / (S'_i + T_i - S_i)` (0/0 is 0, the mean of an item that was
 never observed). A rounded quotient is monotone too, so the computed bounds hold for computed means.
 
-*Ranks.* If every term of a list grows, so does its r-th largest. The (k+1)-th largest mean is at least `next_best`,
-the (k+1)-th largest `low`; the k-th largest is at most `last_good`, the k-th largest `high`. Who has one of these two
-means, `j*` or `j'`, stands in the *boundary*: `high_i >= next_best` and `low_i <= last_good`. Of the others, those with
-`low_i > last_good` rank above both and those with `high_i < next_best` below both, strictly, at every moment.
+*Ranks.* If every term of a list grows, so does its r-th largest. So the (k+1)-th largest mean is at least the
+(k+1)-th largest `low`, called `next_best`, and the k-th largest mean is at most the k-th largest `high`, called
+`last_good`. The items with these two means, `j*` and `j'`, are in the *boundary*: the items with `high_i >= next_best`
+and `low_i <= last_good`. Of the others, those with `low_i > last_good` rank above both `j*` and `j'`, and those with
+`high_i < next_best` below both, strictly, at every moment.
 
 *Levels.* Bounds grow with the mean and tighten with the count. Let no count exceed `T'` in the window. The rules
 compare a bound of `i` with one number: the upper bound of `j*`, whose mean is at least `next_best`, or the lower bound
 of `j'`, whose mean is at most `last_good`. The first is never below `upper(next_best, T')`, the *accept level*, and the
-second never above `lower(last_good, T')`, the *reject level*, whoever `j*` and `j'` are. Hence `i` can be accepted at
-some moment only if `lower(high_i, T') > accept level - epsilon`, and rejected only if `upper(low_i, T') < reject level
-- epsilon`: then it is a *suspect*. Without one, nobody is identified in the window, its ends included. Rules that take
-the (k+1)-th largest upper bound, or a larger one, and the k-th largest lower bound obey the same levels: `k + 1` items
-have a mean of at least `next_best`, and all but `k - 1` items have one of at most `last_good`.
+second never above `lower(last_good, T')`, the *reject level*, whichever items `j*` and `j'` are. Hence `i` can be
+accepted at some moment only if `lower(high_i, T') > accept level - epsilon`, and rejected only if
+`upper(low_i, T') < reject level - epsilon`: then it is a *suspect*. Without a suspect, no item is identified in the
+window, its ends included. Rules that take the (k+1)-th largest upper bound, or a larger one, and the k-th largest
+lower bound obey the same levels: `k + 1` items have a mean of at least `next_best`, and all but `k - 1` items have one
+of at most `last_good`.
 
-*Unequal counts.* Where counts end far apart, at `T'_i` of their own, that would prove little. This part is for the rule
-of Algorithm 1, which compares with the items of these *means*, and not for one that ranks bounds. As `j*` is of the
-boundary and has at least the mean `max(low_j*, next_best)`, its upper bound is at least the smallest
-`upper(max(low_j, next_best), T'_j)` of all `j` of the boundary: that is the accept level then. The reject level is the
-largest `lower(min(high_j, last_good), T'_j)`.
+*Unequal counts.* If each item ends at a count `T'_i` of its own and these are far apart, the levels above prove little.
+The following is for the rule of Algorithm 1, which compares with the items of these *means*, and not for rules that
+rank bounds. As `j*` is in the boundary and its mean is at least `max(low_j*, next_best)`, its upper bound is at least
+the smallest `upper(max(low_j, next_best), T'_j)` of all `j` in the boundary: this is then the accept level. The reject
+level is the largest `lower(min(high_j, last_good), T'_j)`.
 
-*Removals.* Let the others go on after some items were removed. Taking out an accepted item lowers `k` by one. If its
+*Removals.* Let the other items go on after some were removed. Taking out an accepted item lowers `k` by one. If its
 `high` exceeds `last_good`, then `last_good` stays; `next_best` stays or grows in any case. Taking out a rejected item
 whose `low` is below `next_best` leaves `next_best`, and `last_good` stays or falls. So both levels stay or move to the
-safe side, and nobody joins the boundary: what was proven for this window, or in the same way for a later one, holds.
+safe side, and no item joins the boundary: what was proven for this window, or in the same way for a later one, holds.
 """
 
 from collections.abc import Callable
@@ -43,7 +45,7 @@ from cascadebai_cli.learners.racing import RacingRule
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
 _SLACK = 1e-11
-"""Far above the rounding of bounds, far below a difference that matters: a closer comparison proves nothing."""
+"""Margin of comparisons: far above the rounding of bounds, far below any difference that matters."""
 
 OfMean = Callable[[FloatArray], FloatArray]
 """A confidence bound as a function of means."""
@@ -64,12 +66,12 @@ class WindowBounds(NamedTuple):
     last_good: FloatArray
 
     def of(self, windows: Any) -> "WindowBounds":
-        """Those of some windows, given by an index."""
+        """Return the bounds of the windows that an index selects."""
         return WindowBounds(*(part[windows] for part in self))
 
     @property
     def boundary(self) -> BoolArray:
-        """Who may have the k-th or the (k+1)-th largest mean, shape `(..., d)`."""
+        """Mask of the items that may have the k-th or the (k+1)-th largest mean, shape `(..., d)`."""
         return (self.high >= self.next_best) & (self.low <= self.last_good)
 
 
@@ -81,7 +83,7 @@ def mean_bounds(
     k: IntArray | int,
     alive: BoolArray | None = None,
 ) -> WindowBounds:
-    """Bounds of the means between two states.
+    """Return bounds of the means between two states of each window.
 
     Args:
         T, S: counts and clicks when the windows begin, shape `(..., d)`; `(..., 1)` for equal counts.
@@ -100,21 +102,21 @@ def mean_bounds(
 
 
 def _largest(values: FloatArray, rank: IntArray) -> FloatArray:
-    """The `rank`-th largest value of each row, from 1 on, shape `(..., 1)`."""
+    """Return the `rank`-th largest value of each row, from 1 on, shape `(..., 1)`."""
     place: IntArray = np.zeros(values.shape[:-1], np.int64)
     place += np.arange(1, place.size + 1).reshape(place.shape) * values.shape[-1] - rank
     return np.sort(values, axis=-1).ravel()[place][..., None]
 
 
 def levels(rule: RacingRule, means: WindowBounds, T_end: IntArray) -> tuple[FloatArray, FloatArray]:
-    """The accept and the reject level less `epsilon`, with slack, shape `(..., 1)`; no count exceeds `T_end`."""
+    """Return the accept and the reject level less `epsilon`, with slack, shape `(..., 1)`; no count exceeds `T_end`."""
     accept = rule.upper(means.next_best, T_end) - (rule.epsilon + _SLACK)
     reject = rule.lower(means.last_good, T_end) - (rule.epsilon - _SLACK)
     return accept, reject
 
 
 def levels_of_boundary(means: WindowBounds, upper: OfMean, lower: OfMean) -> tuple[FloatArray, FloatArray]:
-    """The accept and the reject level with slack, shape `(rows, 1)`, from bounds at the counts at which windows end."""
+    """Return the accept and the reject level with slack, shape `(rows, 1)`, for bounds at the final counts."""
     floor, ceiling = upper(np.maximum(means.low, means.next_best)), lower(np.minimum(means.high, means.last_good))
     accept: FloatArray = np.where(means.boundary, floor, np.inf).min(axis=1, keepdims=True) - _SLACK
     reject: FloatArray = np.where(means.boundary, ceiling, -np.inf).max(axis=1, keepdims=True) + _SLACK
@@ -122,13 +124,13 @@ def levels_of_boundary(means: WindowBounds, upper: OfMean, lower: OfMean) -> tup
 
 
 def suspects(rule: RacingRule, means: WindowBounds, T_end: IntArray) -> BoolArray:
-    """Who could be identified in the windows, shape `(..., d)`; those that do not survive mean nothing."""
+    """Return which items could be identified in the windows, shape `(..., d)`; ignore entries of non-survivors."""
     accept, reject = levels(rule, means, T_end)
     return rule.above(means.high, T_end, accept) | rule.below(means.low, T_end, reject)
 
 
 def first_suspect_round(rule: RacingRule) -> int:
-    """The smallest count at which a rule could fire, whatever the means."""
+    """Return the smallest count at which a rule could fire, whatever the means."""
 
     def quiet(T: int) -> bool:
         return bool(rule.lower(1.0, T) <= rule.upper(0.0, T) - rule.epsilon)

@@ -27,13 +27,13 @@ from cascadebai_cli.learners.protocol import Learner
 from cascadebai_cli.learners.racing import LeastObservedFirst, RacingLearner
 from cascadebai_cli.model.problem import CASCADING, SEMI_BANDIT, Draw, Feedback, FloatArray, IntArray
 
-# --- The reference engine: one step after the other, as close to the pseudocode as Python gets. Slow on purpose -----
+# --- The reference engine: step by step, as close to the pseudocode as Python gets; slow on purpose -----------------
 
 
 def run_reference(
     learner: Learner, outcomes: Outcomes | RewardTable, feedback: Feedback, max_steps: int | None = None
 ) -> Run:
-    """Show lists until the learner stops, or `max_steps` lists were shown."""
+    """Make steps until the learner stops, or until `max_steps` steps were made."""
     steps = observations = 0
     while not learner.finished and (max_steps is None or steps < max_steps):
         shown = learner.select()
@@ -45,7 +45,7 @@ def run_reference(
 
 
 def _draw(outcomes: Outcomes | RewardTable, step: int) -> Draw:
-    """Outcomes of the next step: of a table that row, else whatever each item answers next."""
+    """Return the outcomes of the next step: a row of the table, or the next outcome of each item."""
     return outcomes.at(step) if isinstance(outcomes, RewardTable) else outcomes.next
 
 
@@ -57,10 +57,10 @@ def _result(learner: Learner, steps: int, observations: int) -> Run:
     return Run(steps, status, observations, tuple(learner.recommendation), counts=counts)
 
 
-# --- What a learner answers when its steps are over and it has not stopped ------------------------------------------
+# --- The answer of a learner that has reached its cap ---------------------------------------------------------------
 #
-# An engine that keeps the learner up to date only needs to ask it. Skip-ahead forgets the clicks: they are counted
-# again in the outcomes that it has drawn.
+# An engine that keeps the learner up to date only needs to ask it. Skip-ahead forgets the clicks, so they are counted
+# in the outcomes as these are drawn.
 
 
 _RunAll = Callable[[Sequence[Job[Any]], HasEnough], Runs]
@@ -68,13 +68,13 @@ _Ask = Callable[[Job[Any], Run], tuple[int, ...]]
 
 
 def ask(job: Job[Any], run: Run) -> tuple[int, ...]:
-    """The answer of a learner that is up to date."""
+    """Return the answer of a learner that is up to date."""
     answer: tuple[int, ...] = tuple(job.learner.answer)
     return answer
 
 
 def _ask_after_skipping(job: Job[RacingLearner], run: Run) -> tuple[int, ...]:
-    """The answer of a learner that the engine has not touched, whose outcomes were `Counted`."""
+    """Return the answer of a learner that the engine has not updated, and whose outcomes were `Counted`."""
     learner = job.learner
     T = np.array(run.counts)
     survivors = np.setdiff1d(np.arange(len(T)), run.accepted + run.rejected)
@@ -85,7 +85,7 @@ def _ask_after_skipping(job: Job[RacingLearner], run: Run) -> tuple[int, ...]:
 
 
 def _answering(run_all: _RunAll, ask: _Ask) -> _RunAll:
-    """An engine that returns the answers of learners that are asked for them."""
+    """Return an engine that also asks learners for their answer when they reach their cap."""
 
     def run(jobs: Sequence[Job[Any]], enough: HasEnough) -> Runs:
         for place, done in run_all(jobs, enough):
@@ -100,11 +100,11 @@ def _answering(run_all: _RunAll, ask: _Ask) -> _RunAll:
 class Counted:
     """Outcomes whose clicks are counted as they are drawn.
 
-    Stretches follow one another, and whoever survives one has observed all of it; so of each item only the sum before
-    the last stretch is kept, and that stretch.
+    Stretches follow one another, and an item that survives a stretch has observed all of it. So it is enough to keep
+    the clicks of each item before the last stretch, and that stretch itself.
 
     Args:
-        outcomes: where they come from.
+        outcomes: the source of the outcomes.
         L: number of items.
     """
 
@@ -115,42 +115,42 @@ class Counted:
         self._last = Stretch(np.zeros(0, np.int64), True)
 
     def next(self, item: int) -> int:
-        """As the outcomes; not counted."""
+        """Return the next outcome, which is not counted."""
         return self._outcomes.next(item)
 
     def rarity(self, items: IntArray) -> float:
-        """As the outcomes."""
+        """Return the rarity of the wrapped outcomes."""
         return self._outcomes.rarity(items)
 
     def stretch(self, items: IntArray, start: int, rounds: int, shift: int) -> Stretch:
-        """As the outcomes."""
+        """Draw a stretch, and add the clicks of the stretch before it to the sums."""
         self._before += self._in_last(np.full(len(self._before), self._rounds))
         self._start, self._rounds, self._shift = start, rounds, shift
         self._last = self._outcomes.stretch(items, start, rounds, shift)
         return self._last
 
     def clicks(self, T: IntArray, survivors: IntArray) -> IntArray:
-        """Clicks of each item among its first `T` outcomes, shape `(L,)`; 0 for those that do not survive."""
+        """Return the clicks among the first `T` outcomes of each survivor, and 0 for all other items, shape `(L,)`."""
         found = np.zeros_like(self._before)
         found[survivors] = (self._before + self._in_last(T - self._start))[survivors]
         return found
 
     def _in_last(self, rounds: IntArray) -> IntArray:
-        """Clicks of each item in its first `rounds` rounds of the last stretch; no matter for those not in it."""
+        """Return the clicks of each item in its first `rounds` rounds of the last stretch; nonsense if not in it."""
         keys, are_clicks = self._last
         item = keys & ((1 << self._shift) - 1)
         rare = np.bincount(item[keys >> self._shift < rounds[item]], minlength=len(rounds))
         return rare if are_clicks else rounds - rare
 
 
-# --- Jobs that differ in their cap alone make the same steps: these are made once -----------------------------------
+# --- Jobs that differ in their cap alone share their steps ----------------------------------------------------------
 
 
 def _along_paths(run_all: _RunAll) -> _RunAll:
-    """An engine whose jobs go on where that of the next smaller cap on their path has ended.
+    """Return an engine that runs the jobs of a path in turn, each from where the one with the next smaller cap ended.
 
-    The engine must leave a learner where its run ends. A job that is paused while it goes on from another one begins
-    anew: its own learner has made no step.
+    The engine must leave a learner where its run ends. A job that is paused after it went on from another one begins
+    anew, since its own learner has made no step.
     """
 
     def run(jobs: Sequence[Job[Any]], enough: HasEnough) -> Runs:
@@ -173,14 +173,14 @@ def _along_paths(run_all: _RunAll) -> _RunAll:
 
 
 def _paths(jobs: Sequence[Job[Any]]) -> list[list[int]]:
-    """Places of the jobs of each path, in the order of their caps."""
+    """Return the places of the jobs of each path, in ascending order of their caps."""
     paths: dict[tuple[Hashable, int | None], list[int]] = {}
     for place, job in enumerate(jobs):
         paths.setdefault((job.path, place if job.path is None else None), []).append(place)
     return [sorted(places, key=lambda place: jobs[place].cap) for places in paths.values()]
 
 
-# --- One entry for all engines: pick the fastest that is exact for a learner and run trials with it -----------------
+# --- One entry for all engines --------------------------------------------------------------------------------------
 
 
 EngineName = Literal["auto", "reference", "skip-ahead", "lockstep", "planned", "walk", "phases"]
@@ -192,8 +192,8 @@ class Trial:
 
     Args:
         weights: click probabilities in the order in which the learner meets the items, shape `(L,)`.
-        rng: the trial's own generator.
-        table: rows of the table that the rewards are read from; none for independent rewards.
+        rng: generator of this trial alone.
+        table: shape of the table that rewards are read from; `None` for independent rewards.
     """
 
     weights: FloatArray
@@ -206,17 +206,17 @@ class Engine:
     """A way to run trials.
 
     Args:
-        version: raised whenever it draws its random numbers differently: rows of different versions do not mix.
-        source: what it reads the outcomes of a trial from.
-        item_bytes: that a trial takes for each of its items, at most and about.
-        run: runs jobs; if it can stop in between, it pauses runs once it is enough.
-        feedbacks: the click models that it is exact for; none for an engine that runs any of them by `reveal`.
-        rows: trials that run best side by side; 1 if they run one after the other.
-        entries: items that these trials have together, at most.
-        by_steps: whether the time of a trial goes with its steps, when it runs beside others.
-        forgets: whether it forgets clicks, which are counted as they are drawn if a learner is to be asked at its cap.
-        shares_paths: whether it leaves a learner where its run ends and goes on from there, so that jobs of one path
-            make their steps once.
+        version: version of its random numbers, raised whenever it draws them differently, so that rows do not mix.
+        source: makes the source of the outcomes of a trial.
+        item_bytes: about how many bytes a trial takes at most for each of its items.
+        run: function that runs jobs; if it can stop in between, it pauses runs once it is enough.
+        feedbacks: click models that it is exact for; `None` for an engine that runs any of them by `reveal`.
+        rows: number of trials that run best side by side; 1 if they run one after the other.
+        entries: largest number of items that these trials have together.
+        by_steps: whether the time of a trial that runs beside others grows with its steps.
+        forgets: whether it forgets clicks, so that they must be `Counted` if a learner is to be asked at its cap.
+        shares_paths: whether it leaves a learner where its run ends and can go on from there, so that jobs of one
+            path make their steps once.
     """
 
     version: int
@@ -231,19 +231,19 @@ class Engine:
     shares_paths: bool = False
 
     def knows(self, feedback: Feedback) -> bool:
-        """Whether it is exact for a click model: the very record, since one that is only alike has another law."""
+        """Return whether it is exact for a click model, which must be the very record and not one that is alike."""
         return self.feedbacks is None or feedback in self.feedbacks
 
     def together(self, jobs: Sequence[Job[Any]], enough: HasEnough) -> Runs:
-        """Run jobs, of which those of one path follow one another."""
+        """Run jobs; those of one path run one after the other if they can share their steps."""
         return (_along_paths(self.run) if self.shares_paths else self.run)(jobs, enough)
 
     def block(self, L: int) -> int:
-        """How many trials of `L` items run best side by side."""
+        """Return how many trials of `L` items run best side by side."""
         return block_size(L, self.rows, self.entries)
 
     def memory(self, L: int, table: TableShape | None, steps: int) -> int:
-        """Bytes that a trial of `L` items and at most so many steps takes, about."""
+        """Return about how many bytes a trial of `L` items and at most `steps` steps takes."""
         return L * self.item_bytes + (table.memory(L, steps) if table else 0)
 
 
@@ -270,12 +270,12 @@ def _by_walk(job: Job[Any]) -> Run:
 
 
 def _skipping_ahead(jobs: Sequence[Job[Any]], enough: HasEnough) -> Runs:
-    """To their end: it cannot stop in between."""
+    """Run jobs to their end: skip-ahead cannot stop in between."""
     return skip_ahead.run_skip_ahead(jobs)
 
 
 def _in_lockstep(jobs: Sequence[Job[Any]], enough: HasEnough) -> Runs:
-    """Each learner by the engine that is made for it."""
+    """Run each learner with the engine that is made for it."""
     for made, run in ((True, lucb.run_lucb), (False, _answering(lockstep.run_lockstep, ask))):
         places = [place for place, job in enumerate(jobs) if isinstance(job.learner, KLLucb) == made]
         for place, done in run([jobs[i] for i in places], enough):
@@ -283,7 +283,7 @@ def _in_lockstep(jobs: Sequence[Job[Any]], enough: HasEnough) -> Runs:
 
 
 _BY_CLICKS = (CASCADING, SEMI_BANDIT)
-"""A click ends the step, or nothing does: `ends_at_click` tells these engines which."""
+"""Click models in which a click ends the step, or nothing does; `ends_at_click` tells engines which of the two."""
 
 ENGINES: Mapping[str, Engine] = MappingProxyType(
     {
@@ -314,7 +314,7 @@ ENGINES: Mapping[str, Engine] = MappingProxyType(
         "phases": Engine(1, _outcomes, 500, _answering(_one_by_one(run_phases), ask), _BY_CLICKS),
     }
 )
-"""Name -> engine; how it is spelled in a config, but for `auto`."""
+"""Name of each engine, as it is written in a config, -> engine; `auto` is not among them."""
 
 
 _MADE_FOR: Mapping[str, str] = MappingProxyType(
@@ -325,13 +325,13 @@ _MADE_FOR: Mapping[str, str] = MappingProxyType(
         "skip-ahead": "needs a racing learner that shows the least observed survivors",
     }
 )
-"""Engine that is exact for some learners only, and knows outcomes ahead of the steps -> which ones, in words."""
+"""Name of an engine that is exact for some learners only and reads outcomes ahead -> these learners, in words."""
 
 
 def resolve_engine(
     engine: EngineName, learner: Learner, feedback: Feedback = CASCADING, table: TableShape | None = None
 ) -> EngineName:
-    """The engine that will run: `auto` becomes the fastest one that is exact for the learner and the feedback.
+    """Return the engine that will run; `auto` becomes the fastest that is exact for the learner and the feedback.
 
     Raises:
         ConfigError: if the named engine cannot run the learner or the feedback, or the learner cannot learn from it.
@@ -365,7 +365,10 @@ def _refuse_unknown_feedback(engine: EngineName, feedback: Feedback) -> None:
 
 
 def _engine_for_table(engine: EngineName, learner: Learner, name: str, walks: bool) -> EngineName:
-    """Rewards that are indexed by time cannot be known ahead of the steps, which most engines need."""
+    """Return the engine for rewards from a table.
+
+    They are tied to steps and cannot be known ahead of them, which most engines need.
+    """
     if getattr(learner, "repeats", False):
         raise ConfigError(f"{name} with r > 1 asks an item twice in a step, for which a table has one reward; use r: 1")
     if engine in _MADE_FOR:
@@ -397,9 +400,9 @@ def simulate(
         make_learner: builds a fresh learner.
         trial: weights and generator.
         feedback: what is observed of a list.
-        engine: which engine; every choice has the same law, not the same random numbers.
-        max_steps: cap on the number of lists shown, none by default.
-        answers: whether the recommendation of a capped run is what the learner answers then.
+        engine: name of the engine; all have the same law, but not the same random numbers.
+        max_steps: cap on the number of steps, none by default.
+        answers: whether a learner is asked for its answer at the cap, which becomes the recommendation.
     """
     return simulate_block(
         make_learner, [trial], feedback=feedback, engine=engine, max_steps=max_steps, answers=answers
@@ -415,7 +418,7 @@ def simulate_block(
     max_steps: int | None = None,
     answers: bool = False,
 ) -> list[Run]:
-    """Run trials, side by side where the engine can; each run is the same as if it were the only one.
+    """Run trials, side by side where the engine can; each run is the same as if it were run alone.
 
     Args:
         make_learner: builds a fresh learner.
@@ -434,7 +437,7 @@ def new_job(
     max_steps: int | None,
     answers: bool = False,
 ) -> tuple[Engine, Job[Learner]]:
-    """A trial as its engine takes it, and that engine."""
+    """Return the engine of a trial, and the trial as a job for it."""
     made = ENGINES[resolve_engine(engine, learner, feedback, trial.table)]
     source = made.source(trial)
     stack = Counted(source, len(trial.weights)) if answers and made.forgets else source

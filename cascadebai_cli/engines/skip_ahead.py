@@ -1,19 +1,19 @@
-"""The skip-ahead engine: the law of the step-by-step loop without its steps, for many trials side by side.
+"""The skip-ahead engine: runs with the law of the step-by-step loop, without its steps, many trials side by side.
 
 A racing learner that shows the least observed survivors goes round them: a *round* observes every survivor once, in
-the order of the items, wherever steps begin and end. Steps only cut this sweep, and time is the number of cuts. The
-rows of the arrays are trials. Each row draws a *stretch* of rounds and is always in one *mode*; a pass of the loop
-serves the mode in which most rows wait, so that one call works for many of them:
+the order of the items, wherever steps begin and end. Steps only cut this sweep, and the number of steps is the number
+of cuts. The rows of the arrays are trials. Each row draws a *stretch* of rounds and is always in one *mode*; a pass of
+the loop serves the mode in which most rows wait, so that one call works for many of them:
 
 - `STRETCH`: count the steps to the end of the stretch, draw the next one.
-- `GROUPS`: bound the means in the next groups of rounds, and pass those in which nobody can be identified.
+- `GROUPS`: bound the means in the next groups of rounds, and pass those in which no item can be identified.
 - `GROUP`: the same in windows of the first group that is left, for the items that matter in it.
 - `WINDOW`: the same in the first window that is left, with fewer items and ever shorter windows, down to one round.
 - `STEPS`: look at the ends of the steps of this round.
 
 *Why it is exact.* (1) The n-th outcome of an item does not depend on what the learner does, so it may be drawn before
 it is known whether it will be met; outcomes that were drawn for items identified in the meantime are never read, and
-every later stretch is drawn afresh. (2) A group or window is passed only if by the lemma of `proofs` nobody can be
+every later stretch is drawn afresh. (2) A group or window is passed only if by the lemma of `proofs` no item can be
 identified at any moment in it, whatever the order of its outcomes and wherever its steps end. (3) The items that matter
 in a window are the suspects of the lemma and the boundary. The others cannot be identified in it, and they rank above
 or below both `j*` and `j'` all the time: with `k` less the number of those above, the rule finds the same `j*` and
@@ -21,10 +21,10 @@ or below both `j*` and `j'` all the time: with `k` less the number of those abov
 one, the boundary is wider by `blur`: then the others rank above or below the bounds that it compares with. (4) After a
 removal the focus stays what it is if the lemma says so; otherwise the group is looked at again, for the items and the
 `k` that are left. (5) In a round the state of the items that matter changes only when one of them is observed
-(`moments`), so no end of a step is missed; its later states stay as they were judged if those who are removed rank
-beside the boundary all the time. (6) Between two removals steps are cut as in the loop: at every click and every full
-batch (`keys`), from the offset that the last cut left. Nothing depends on the other rows: each has a generator of its
-own, and every number of a row is computed from that row alone.
+(`skip_search`), so no end of a step is missed; its later states stay as they were judged if the removed items rank
+above or below the boundary all the time. (6) Between two removals steps are cut as in the loop: at every click and
+every full batch (`keys`), from the offset that the last cut left. Nothing depends on the other rows: each has its own
+generator, and every number of a row is computed from that row alone.
 """
 
 from collections.abc import Callable, Sequence
@@ -41,11 +41,11 @@ from cascadebai_cli.learners.racing import RacingLearner
 from cascadebai_cli.model.problem import IntArray
 
 ROWS = 400
-"""Trials of one block at most."""
+"""Largest number of trials of a block."""
 ENTRIES = 400 * 128
-"""Items of all its trials at most, for the memory that it takes."""
+"""Largest number of items of all its trials together, which bounds its memory."""
 _PADDING = 600
-"""Items that do not matter in a call, looked at because they do in another row, that cost as much as another call."""
+"""Number of padded entries, of items that matter in other rows only, that cost as much time as another call."""
 
 
 def run_skip_ahead(jobs: Sequence[Job[RacingLearner]], sizes: Sizes | None = None, rows: int = ROWS) -> Runs:
@@ -76,7 +76,7 @@ def _run(block: RowBlock) -> Runs:
 
 
 def _in_parts(serve: Callable[[RowBlock, IntArray], None], focus: Focus, block: RowBlock, at: IntArray) -> None:
-    """Serve rows in parts in which about as many items matter, where this saves more than a call costs."""
+    """Serve rows in parts with about equal numbers of items that matter, where this saves more than a call costs."""
     matter = focus.matter[at]
     order = np.argsort(matter, kind="stable")
     at, matter = at[order], matter[order]
@@ -90,7 +90,7 @@ def _in_parts(serve: Callable[[RowBlock, IntArray], None], focus: Focus, block: 
 
 
 def _result(block: RowBlock, row: int) -> Run:
-    """The run of a row that is over."""
+    """Return the run of a row that is over."""
     rows, rule = block.rows, block.rows.rule[row]
     survivors = np.flatnonzero(rows.alive[row])
     counts = rows.counts[row, : rule.L].copy()

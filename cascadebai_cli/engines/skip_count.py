@@ -1,4 +1,4 @@
-"""Counting in stretches of the sweep: clicks, cuts and steps."""
+"""Skip-ahead where no item is identified: steps are counted, and further stretches of rounds are drawn."""
 
 from collections.abc import Sequence
 
@@ -17,11 +17,11 @@ from cascadebai_cli.engines.skip_rows import Mode, RowBlock
 from cascadebai_cli.learners.racing import RacingRule
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
-# --- Skip-ahead where nobody is identified: steps are only counted --------------------------------------------------
+# --- Counting steps -------------------------------------------------------------------------------------------------
 
 
 def count_steps(block: RowBlock, at: IntArray, to: IntArray) -> None:
-    """Go to the begin of the rounds `to` in rows in which nobody is identified before; at the cap a row is over."""
+    """Move rows to the beginning of the rounds `to`, before which no item is identified; end rows at their cap."""
     rows = block.rows
     ahead = to > rows.round[at]
     at, to = at[ahead], to[ahead]
@@ -38,7 +38,7 @@ def count_steps(block: RowBlock, at: IntArray, to: IntArray) -> None:
 
 
 def _cuts(block: RowBlock, at: IntArray, to: IntArray) -> tuple[IntArray, IntArray, IntArray]:
-    """Steps that end from where rows stand to the begin of the rounds `to`, offsets there, and keys before."""
+    """Return the steps that end before the beginning of the rounds `to`, the offsets there, and the keys before it."""
     rows = block.rows
     d, batch, offset = rows.d[at], rows.batch[at], rows.offset[at]
     passed = (rows.alive[at] & (np.arange(block.width) < rows.column[at][:, None])).sum(axis=1)
@@ -58,13 +58,13 @@ def _cuts(block: RowBlock, at: IntArray, to: IntArray) -> tuple[IntArray, IntArr
 
 
 def _shorten(block: RowBlock, row: int, parts: list[IntArray], place: int) -> int:
-    """Leave only the end of a row's keys, of skips, if no step ends without a click.
+    """Keep only the end of a row's keys if these are skips and no step before it ends without a click.
 
-    Such a step observes `batch` different items, one after the other and all of them skipped, so that as many keys
-    lie no further apart than these items; those of the step in progress lie before.
+    A step without a click observes `batch` items one after the other and all of them are skipped, so that `batch` keys
+    lie no further apart than these items. Where that never happens, each observation that is no skip ends a step.
 
     Returns:
-        how many skips of survivors were left out: at each of the other observations there a step ends.
+        how many skips of survivors were left out, which `_cuts` must not count as steps.
     """
     keys, rows = parts[place], block.rows
     batch, rest = int(rows.batch[row]), int(rows.batch[row] - rows.offset[row])
@@ -80,14 +80,14 @@ def _shorten(block: RowBlock, row: int, parts: list[IntArray], place: int) -> in
 
 
 def _reach(alive: BoolArray, batch: int) -> int:
-    """Between a survivor and the one `batch` observations later lie fewer keys; there are as many survivors or more."""
+    """Return a bound on the number of keys between a survivor and the one `batch` observations later."""
     survivors = np.flatnonzero(alive)
     later = np.concatenate([survivors[batch:], survivors[:batch] + len(alive)])
     return int((later - survivors).max())
 
 
 def _next_keys(block: RowBlock, at: IntArray, to: IntArray) -> tuple[list[IntArray], IntArray]:
-    """Keys from where rows stand to the begin of the rounds `to`, and how many keys lie before there."""
+    """Return the keys from where rows stand to the beginning of the rounds `to`, and how many keys lie before that."""
     rows, begin = block.rows, (block.rows.round[at] << block.shift) + block.rows.column[at]
     borders, keys = np.stack([begin, to << block.shift], axis=1), rows.keys[at].tolist()
     found = [positions(*each) for each in zip(keys, borders, strict=True)]
@@ -95,7 +95,7 @@ def _next_keys(block: RowBlock, at: IntArray, to: IntArray) -> tuple[list[IntArr
 
 
 def _places(block: RowBlock, at: IntArray, parts: Sequence[IntArray], passed: IntArray) -> tuple[IntArray, IntArray]:
-    """Keys as places among the observations of the survivors from where their rows stand on, and how many a row."""
+    """Return keys as places among the survivors' observations, from where their rows stand on, and how many per row."""
     keys, count = joined(parts)
     dead = np.iinfo(keys.dtype).min
     alive, d = block.rows.alive[at], block.rows.d[at].astype(keys.dtype)
@@ -111,7 +111,7 @@ def _places(block: RowBlock, at: IntArray, parts: Sequence[IntArray], passed: In
 
 
 def _outcomes_of_round(block: RowBlock, at: IntArray) -> tuple[BoolArray, BoolArray]:
-    """Clicks of the round in which rows stand, and who is still to be observed in it, both of shape `(rows, width)`."""
+    """Return masks of the clicks in the rows' current round and of items yet to be observed, shape `(rows, width)`."""
     rows, width = block.rows, block.width
     keys, count = joined(
         [rows.keys[row][a : a + width] for row, a in zip(at.tolist(), rows.met[at].tolist(), strict=True)]
@@ -123,7 +123,7 @@ def _outcomes_of_round(block: RowBlock, at: IntArray) -> tuple[BoolArray, BoolAr
 
 
 def steps_of_round(block: RowBlock, at: IntArray) -> IntArray:
-    """Steps that end before each item in the rest of the round in which rows stand, shape `(rows, width + 1)`."""
+    """Return how many steps end before each item in the rest of the rows' current round, shape `(rows, width + 1)`."""
     rows = block.rows
     ended: IntArray = np.zeros((len(at), block.width + 1), np.int32)
     if len(at):
@@ -146,15 +146,15 @@ def _stop_at_cap(block: RowBlock, row: int, end: int) -> None:
     rows.steps[row], rows.mode[row] = rows.cap[row], Mode.OVER
 
 
-# --- Skip-ahead between stretches: how many rounds are drawn next, and the drawing ----------------------------------
+# --- Drawing the next stretch ---------------------------------------------------------------------------------------
 
 
 _AHEAD = 4
-"""Groups that are looked at first."""
+"""Number of groups that are looked at first."""
 
 
 def next_stretch(block: RowBlock, at: IntArray, quiet_until: int) -> None:
-    """Count the steps that are left of the stretch, and draw the next; no rule fires up to the count `quiet_until`."""
+    """Count the steps left in the stretch, and draw the next one; no rule fires up to the count `quiet_until`."""
     rows = block.rows
     count_steps(block, at, rows.rounds[at])
     at = at[rows.mode[at] != Mode.OVER]
@@ -169,7 +169,7 @@ def next_stretch(block: RowBlock, at: IntArray, quiet_until: int) -> None:
 
 
 def _horizon(block: RowBlock, at: IntArray, quiet_until: int) -> FloatArray:
-    """Rounds worth drawing: half way to where a rule would fire if the means stayed as they are."""
+    """Return how many rounds are worth drawing: half way to where a rule would fire if the means stayed as they are."""
     rows, rule, n = block.rows, block.rule, np.arange(len(at))
     T, k = rows.T[at], rows.k[at]
     mean = np.where(rows.alive[at], rows.S[at] / np.maximum(T, 1)[:, None], -1.0)
@@ -183,7 +183,7 @@ def _horizon(block: RowBlock, at: IntArray, quiet_until: int) -> FloatArray:
 
 
 def _width(rule: RacingRule, high: FloatArray, low: FloatArray, T: IntArray) -> FloatArray:
-    """How far apart two means must be so that their bounds part."""
+    """Return how far apart two means must be so that their bounds part."""
     return np.where(T > 0, high - rule.lower(high, T) + rule.upper(low, T) - low, 0.0)
 
 

@@ -1,4 +1,4 @@
-"""The state of the trials that skip-ahead runs side by side, a row a trial."""
+"""The state of the trials that skip-ahead runs side by side, one row per trial."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
@@ -17,7 +17,7 @@ AnyRecord = TypeVar("AnyRecord", bound="_Record")
 
 
 class Mode(IntEnum):
-    """What a row waits for."""
+    """What a row waits for (`skip_ahead`)."""
 
     STRETCH = 0
     GROUPS = 1
@@ -29,11 +29,11 @@ class Mode(IntEnum):
 
 @dataclass
 class _Record(RowState):
-    """Arrays with one entry a row, or one a row and item: shape `(rows, width)`."""
+    """Arrays with one entry per row, or with one per row and item: shape `(rows, width)`."""
 
     @classmethod
     def zeros(cls: type[AnyRecord], rows: int, width: int) -> AnyRecord:
-        """All zeros, and `None` for objects."""
+        """Return a record of zeros, and `None` where entries are objects."""
         types: dict[Any, Any] = {BoolArray: bool, FloatArray: np.float64, np.ndarray: object}
         arrays = {
             part.name: part.type.zeros(rows, width)
@@ -44,23 +44,23 @@ class _Record(RowState):
         return cls(**arrays)
 
     def copy(self: AnyRecord, at: IntArray, other: AnyRecord) -> None:
-        """Take over some rows of another record."""
+        """Copy some rows of another record."""
         for part in fields(self):
             getattr(self, part.name)[at] = getattr(other, part.name)[at]
 
 
 @dataclass
 class Focus(_Record):
-    """The items that matter in some rounds: who may be identified in them, and the boundary (`proofs`).
+    """The items that matter in some rounds: those that may be identified, and those of the boundary (`proofs`).
 
     Attributes:
-        begin, stop: rounds at which they begin and end.
+        begin, stop: first round, and the round after the last.
         matter: number of items that matter.
-        items: which they are in the first `matter` places, in ascending order.
-        place: of each item its place in `items`, -1 for those that do not matter.
+        items: these items in ascending order, in the first `matter` places.
+        place: place of each item in `items`, -1 for those that do not matter.
         above: number of survivors that do not matter because they rank above the boundary.
-        low, high, next_best, last_good: bounds of the means (`proofs.Means`).
-        base, keys: clicks before them of the items that matter, and keys in them, those of these items among them.
+        low, high, next_best, last_good: bounds of the means (`proofs.WindowBounds`).
+        base, keys: clicks of these items before the rounds, and keys of the rounds, of other items too.
     """
 
     begin: IntArray
@@ -79,25 +79,25 @@ class Focus(_Record):
 
 @dataclass
 class Rows(_Record):
-    """What is known of each row. It stands before the observation of item `column` in round `round` of its stretch.
+    """The state of each row, which stands before the observation of item `column` in round `round` of its stretch.
 
     Attributes:
         id: place of the row's job.
         mode: a `Mode`.
-        rule, cascading, cap: its rule, whether a click ends a step, largest number of steps.
-        k, d, batch: items still to be accepted, survivors, most observations of a step.
-        alive, counts: the survivors, and the observations of the others.
+        rule, cascading, cap: its rule, whether a click ends a step, and the largest number of steps.
+        k, d, batch: number of items still to be accepted, of survivors, and largest number of observations of a step.
+        alive, counts: mask of the survivors, and the observations of the other items.
         accepted, rejected: lists of items.
         steps, offset: steps that have ended where the row stands, and observations of the step in progress.
-        round, column, met: where it stands, and keys of the stretch before that round.
-        T, S: count of every survivor, and their clicks, when the stretch began.
-        rounds, drawn: length of the stretch, and survivors when it was drawn.
-        keys, clicks: its rarer outcomes (`keys`), and whether these are clicks.
-        size, sums, starts: rounds of a group of the stretch, a power of two, clicks and keys before each group.
-        ahead: groups to look at next.
-        look, since: round, and item in it, before which nobody else can be identified.
-        group, focus: items that matter in the group that is looked into, and in the part of it at hand.
-        level: windows of `2 ** level` rounds are looked at next.
+        round, column, met: where it stands, and the number of keys of the stretch before that round.
+        T, S: count of every survivor, and the clicks of each, when the stretch began.
+        rounds, drawn: length of the stretch, and number of survivors when it was drawn.
+        keys, clicks: the rarer outcomes of the stretch (module `keys`), and whether these are clicks.
+        size, sums, starts: rounds of a group of the stretch (a power of two), clicks and keys before each group.
+        ahead: number of groups to look at next.
+        look, since: round, and item in it, before which no other item can be identified.
+        group, focus: items that matter in the group that is looked into, and in the part of it that is at hand.
+        level: binary logarithm of the rounds of the windows that are looked at next.
     """
 
     id: IntArray
@@ -139,20 +139,20 @@ class Rows(_Record):
 
 @dataclass(frozen=True)
 class Sizes:
-    """How much is looked at by one call; no run depends on these, only its time (and the random numbers drawn).
+    """How much one call looks at; this changes the time of runs and their random numbers, but not their law.
 
     Raises:
         ValueError: if one is so small that a search would never end.
 
     Attributes:
-        few, stored: keys of a stretch at least and at most, about.
-        groups: groups of a stretch, up to four times as many.
-        ahead: groups of a row that are looked at together, at most.
-        windows: windows in a group that are looked at together.
-        divide, grow: binary logarithms of how much narrower and wider they get.
-        moments: moments of a round that are looked at together; at least 2, since the first of them may be empty.
-        shorten: batches of skips among which it pays to see that none of them is a step.
-        chunk: keys of which steps are counted together, so that they stay in the cache.
+        few, stored: about the smallest and the largest number of keys of a stretch.
+        groups: number of groups of a stretch, at most four times as many.
+        ahead: largest number of groups of a row that are looked at together.
+        windows: number of windows in a group that are looked at together.
+        divide, grow: binary logarithms of the factors by which windows get narrower and wider.
+        moments: number of moments of a round that are looked at together, at least 2 since the first may be empty.
+        shorten: number of batches of skips from which it pays to try `skip_count._shorten`.
+        chunk: number of keys whose steps are counted together, so that they stay in the cache.
     """
 
     few: int = 5_000
@@ -180,9 +180,9 @@ class RowBlock:
     Attributes:
         rule: a rule of the kind of all rows.
         rows: their state.
-        outcomes: where the outcomes of each job come from.
+        outcomes: source of the outcomes of each job.
         shift: keys are `round << shift | item`.
-        sizes: how much is looked at by one call.
+        sizes: how much one call looks at.
     """
 
     rule: RacingRule
@@ -193,12 +193,12 @@ class RowBlock:
 
     @property
     def width(self) -> int:
-        """Entries of an array over the items, `L` or more."""
+        """Number of entries of an array over the items, at least `L`."""
         return 1 << self.shift
 
 
 def new_block(jobs: Sequence[Job[RacingLearner]], sizes: Sizes) -> RowBlock:
-    """All trials before their first observation."""
+    """Return a block of all trials before their first observation."""
     rules = [job.learner.rule for job in jobs]
     shift = (rules[0].L - 1).bit_length()
     rows = Rows.zeros(len(jobs), 1 << shift)

@@ -1,4 +1,4 @@
-"""Finding the step at which a rule fires: groups of rounds first, moments in them then."""
+"""Skip-ahead's search for the step at which a rule fires: first among groups of rounds, then at moments in them."""
 
 from dataclasses import dataclass, fields
 from itertools import pairwise
@@ -12,11 +12,11 @@ from cascadebai_cli.engines.skip_count import count_steps, steps_of_round
 from cascadebai_cli.engines.skip_rows import Focus, Mode, RowBlock
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
-# --- Skip-ahead where only numbers of clicks are looked at: groups of rounds, and windows in one of them ------------
+# --- Groups of rounds, and windows in one of them, of which only the numbers of clicks are looked at ----------------
 
 
 def look_at_groups(block: RowBlock, at: IntArray) -> None:
-    """Pass the next groups of the rows `at`, up to the first in which somebody may be identified; enter that."""
+    """Pass the next groups of the rows `at`, up to the first in which an item may be identified, and enter it."""
     rows, size, look, since = block.rows, block.rows.size[at], block.rows.look[at], block.rows.since[at]
     first, groups = look // size, rows.rounds[at] // size
     count = np.minimum(rows.ahead[at], groups - first)
@@ -47,14 +47,14 @@ def look_at_groups(block: RowBlock, at: IntArray) -> None:
 
 
 class _Found(NamedTuple):
-    """Windows in which somebody may be identified.
+    """Windows in which an item may be identified.
 
     Attributes:
         items: items that are looked at, shape `(rows, m)`.
-        means: their bounds.
-        suspected: who may be identified.
+        means: bounds of their means.
+        suspected: mask of those that may be identified.
         T, clicks: counts, and clicks of each item, when the windows begin.
-        begin, stop: rounds of a window.
+        begin, stop: first round of each window, and the round after its last.
     """
 
     items: IntArray
@@ -86,7 +86,7 @@ def _attend(block: RowBlock, at: IntArray, focus: Focus, found: _Found) -> None:
 
 
 def _enter(block: RowBlock, at: IntArray) -> None:
-    """Begin to look into groups, where rows may stand in the midst of one."""
+    """Begin to look into groups; rows may stand in the middle of one."""
     rows = block.rows
     _take_keys(block, at)
     rows.ahead[at] = 1
@@ -119,7 +119,7 @@ def _widen(block: RowBlock, at: IntArray) -> None:
 
 
 def look_at_group(block: RowBlock, at: IntArray) -> None:
-    """Pass the next windows of the group; restrict the focus to the first in which somebody may be identified."""
+    """Pass the next windows of the group; restrict the focus to the first in which an item may be identified."""
     rows, group = block.rows, block.rows.group
     hot, windows = _look(block, at, group)
     if hot.any():
@@ -133,12 +133,12 @@ def look_at_group(block: RowBlock, at: IntArray) -> None:
 
 
 def look_at_window(block: RowBlock, at: IntArray) -> None:
-    """Pass the next windows of the focus, up to the first in which somebody may be identified."""
+    """Pass the next windows of the focus, up to the first in which an item may be identified."""
     _look(block, at, block.rows.focus)
 
 
 def _look(block: RowBlock, at: IntArray, focus: Focus) -> tuple[BoolArray, _Found]:
-    """Pass the next windows; which rows have found one, and what."""
+    """Pass the next windows; return which rows have found one with a suspect, and these windows."""
     rows, row = block.rows, np.arange(len(at))
     m, level, stop = int(focus.matter[at].max()), rows.level[at], focus.stop[at]
     n = min(block.sizes.windows, 1 + int(((stop - rows.look[at] - 1) >> level).max()))
@@ -162,10 +162,10 @@ def _look(block: RowBlock, at: IntArray, focus: Focus) -> tuple[BoolArray, _Foun
 
 
 def _clicks_before(block: RowBlock, at: IntArray, focus: Focus, border: IntArray) -> FloatArray:
-    """Clicks of the items of a focus before the rounds `border` in it, shape `(rows, borders, m)`.
+    """Return the clicks of the items of a focus before the rounds `border` in it, shape `(rows, borders, m)`.
 
-    All borders but the first of a row lie `2 ** level` rounds apart, or at the end of what is looked at: so the last
-    window may be cut short, and keys of the focus lie behind it.
+    The borders of a row lie `2 ** level` rounds apart, or at the end of what is looked at. So the last window may be
+    cut short, and keys of the focus may lie behind it.
     """
     rows, n, m = block.rows, border.shape[1], int(focus.matter[at].max())
     keys, count = joined(focus.keys[at].tolist())
@@ -186,7 +186,7 @@ def _clicks_before(block: RowBlock, at: IntArray, focus: Focus, border: IntArray
 
 
 def _go_on(block: RowBlock, at: IntArray) -> None:
-    """What comes next for rows in which nobody else can be identified before round `look`."""
+    """Set what comes next for rows in which no other item can be identified before round `look`."""
     rows = block.rows
     inside, within = rows.look[at] < rows.focus.stop[at], rows.look[at] < rows.group.stop[at]
     _widen(block, at[within & ~inside & (rows.mode[at] != Mode.GROUP)])
@@ -195,12 +195,12 @@ def _go_on(block: RowBlock, at: IntArray) -> None:
     rows.mode[beyond] = np.where(rows.look[beyond] < rows.rounds[beyond], Mode.GROUPS, Mode.STRETCH)
 
 
-# --- Skip-ahead at single steps: a round in which somebody may be identified ----------------------------------------
+# --- Single steps of a round in which an item may be identified ----------------------------------------------------
 #
 # The rules look at the state at the end of a step. In a round this state changes, as far as it matters, only when an
-# item of the focus is observed: after each of these *moments* it stays the same until the next. So the rules are
-# evaluated once a moment, and an item is identified at the first end of a step at or after it, if that comes before the
-# next moment.
+# item of the focus is observed: after each of these *moments* it stays the same until the next one. So the rules are
+# evaluated once per moment, and an item is identified at the first end of a step at or after the moment, if that comes
+# before the next moment.
 
 
 @dataclass(frozen=True)
@@ -210,8 +210,8 @@ class Moments:
     Attributes:
         items: the items, shape `(rows, m)`.
         begin, end: items before whose observation the state begins and ends, shape `(rows, moments)`.
-        mean: their means, shape `(rows, moments, m)`.
-        accept, reject: who would be identified, same shape.
+        mean: means of the items, shape `(rows, moments, m)`.
+        accept, reject: masks of the items that would be identified, same shape.
     """
 
     items: IntArray
@@ -223,16 +223,16 @@ class Moments:
 
     @property
     def fire(self) -> BoolArray:
-        """Whether somebody would be identified, shape `(rows, moments)`."""
+        """Whether an item would be identified, shape `(rows, moments)`."""
         return np.asarray((self.accept | self.reject).any(axis=2))
 
     def of(self, rows: IntArray) -> "Moments":
-        """Those of some rows."""
+        """Return the moments of some rows."""
         return Moments(*(getattr(self, part.name)[rows] for part in fields(self)))
 
 
 def step_through(block: RowBlock, at: IntArray) -> None:
-    """Go on in round `look`: to the next step at which somebody is identified, or past some moments, or to its end."""
+    """Go on in round `look` to the next step at which an item is identified, past some moments, or to its end."""
     rows, moments = block.rows, _moments(block, at)
     rows.since[at] = moments.end[:, -1]
     hot = np.flatnonzero(moments.fire.any(axis=1))
@@ -242,7 +242,7 @@ def step_through(block: RowBlock, at: IntArray) -> None:
 
 
 def _moments(block: RowBlock, at: IntArray) -> Moments:
-    """The next moments, and who would be identified in the states that begin with them."""
+    """Return the next moments, and which items would be identified in the states that begin with them."""
     rows, focus, since = block.rows, block.rows.focus, block.rows.since[at][:, None]
     m, n = int(focus.matter[at].max()), np.arange(len(at))[:, None]
     items, valid = focus.items[at, :m], np.arange(m) < focus.matter[at][:, None]
@@ -263,7 +263,7 @@ def _moments(block: RowBlock, at: IntArray) -> Moments:
 def _judge(
     block: RowBlock, mean: FloatArray, count: IntArray, k: IntArray, alive: BoolArray
 ) -> tuple[BoolArray, BoolArray]:
-    """Who is accepted and rejected in states of the items that matter."""
+    """Return which items are accepted and rejected in states of the items that matter."""
     alive, bounds = alive[:, None], (mean, block.rule.lower(mean, count), block.rule.upper(mean, count))
     mean, lower, upper = (np.where(alive, part, -np.inf) for part in bounds)
     accept, reject = block.rule.identify(mean, lower, upper, np.repeat(k, mean.shape[1]).reshape(mean.shape[:2]))
@@ -271,7 +271,7 @@ def _judge(
 
 
 def _find_step(block: RowBlock, at: IntArray, moments: Moments) -> None:
-    """Go to the first step at whose end somebody is identified, if there is one before the last of the moments ends."""
+    """Go to the first step at whose end an item is identified, if there is one before the last of the moments ends."""
     rows = block.rows
     count_steps(block, at, rows.look[at])
     going = np.flatnonzero(rows.mode[at] != Mode.OVER)
@@ -292,7 +292,7 @@ def _find_step(block: RowBlock, at: IntArray, moments: Moments) -> None:
 
 
 def _identify(block: RowBlock, at: IntArray, moments: Moments, which: IntArray) -> None:
-    """Remove who is identified in the states `which` of `moments`."""
+    """Remove the items that are identified in the states `which` of `moments`."""
     rows, items, n = block.rows, moments.items, np.arange(len(at))
     accept, reject, mean = moments.accept[n, which], moments.reject[n, which], moments.mean[n, which]
     rows.since[at] = np.where(_ends(block, at, moments, which), moments.end[:, -1], rows.column[at])
@@ -310,10 +310,10 @@ def _identify(block: RowBlock, at: IntArray, moments: Moments, which: IntArray) 
 
 
 def _ends(block: RowBlock, at: IntArray, moments: Moments, which: IntArray) -> BoolArray:
-    """Whether after the states `which` nobody else is identified at any of the moments.
+    """Return whether after the states `which` no other item is identified at any of the moments.
 
-    So it is if those who are identified rank above or below the boundary all the time (`proofs`, ranks): without them
-    the rule finds the same `j*` and `j'`, and the others stay as they were judged.
+    That is so if the items that are identified rank above or below the boundary all the time (`proofs`, ranks): without
+    them the rule finds the same `j*` and `j'`, and judges the others as before.
     """
     rows, focus, items, n = block.rows, block.rows.focus, moments.items, np.arange(len(at))
     accept, reject = moments.accept[n, which], moments.reject[n, which]
@@ -326,7 +326,7 @@ def _ends(block: RowBlock, at: IntArray, moments: Moments, which: IntArray) -> B
 
 
 def _stays(focus: Focus, at: IntArray, items: IntArray, accept: BoolArray, reject: BoolArray) -> BoolArray:
-    """Whether what is known of a focus holds for the others too (`proofs`, removals)."""
+    """Return whether what is known of a focus still holds for the items that remain (`proofs`, removals)."""
     high, low = focus.high[at[:, None], items], focus.low[at[:, None], items]
     unsafe = (accept & (high <= focus.last_good[at][:, None])) | (reject & (low >= focus.next_best[at][:, None]))
     return np.logical_not(unsafe.any(axis=1))
@@ -349,7 +349,7 @@ def _remove(block: RowBlock, at: IntArray, accept: BoolArray, reject: BoolArray,
 
 
 def _leave_round(block: RowBlock, at: IntArray) -> None:
-    """Let rows look at what follows a round that they have passed."""
+    """Let rows go on after a round that they have passed."""
     rows = block.rows
     rows.look[at] += 1
     rows.since[at] = rows.level[at] = 0

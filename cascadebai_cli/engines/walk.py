@@ -1,4 +1,4 @@
-"""Algorithm 1 on a table of rewards, from the place of one decision to that of the next."""
+"""Algorithm 1 on a table of rewards: the run goes from one decision to the next without a look at single steps."""
 
 import sys
 from array import array
@@ -13,11 +13,11 @@ from cascadebai_cli.engines.proofs import first_suspect_round, levels, mean_boun
 from cascadebai_cli.learners.racing import Race, RacingRule
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
-# --- Where steps begin: walks round the survivors over the rows of a table of rewards -------------------------------
+# --- Where steps begin ----------------------------------------------------------------------------------------------
 
 
 _MEMORY = 64 * 2**20
-"""Bytes for the places and the walks of blocks that may be met again."""
+"""Bytes for the places and the paths of blocks that may be met again."""
 
 
 class Path(NamedTuple):
@@ -26,8 +26,8 @@ class Path(NamedTuple):
     Attributes:
         seen: observations from the beginning of the first round to the end of each step, shape `(m,)`.
         at: indices of the steps that end with a click.
-        place: places of the survivors that were clicked.
-        clicks: clicks by place, shape `(d,)`.
+        place: place in the round of the survivor that was clicked in each of these steps.
+        clicks: number of clicks by place, shape `(d,)`.
     """
 
     seen: IntArray
@@ -37,9 +37,9 @@ class Path(NamedTuple):
 
 
 class _Places:
-    """The places of a round while the survivors stay the same.
+    """The places of a round at which steps begin, while the survivors stay the same.
 
-    Walks over the same rows that meet stay together, so a block is often entered at a place known from the last time.
+    Walks over the same rows stay together once they meet, so a block is often entered at a place known from before.
 
     Args:
         table: source of the outcomes.
@@ -54,11 +54,11 @@ class _Places:
         self._paths: dict[tuple[int, int], Path] = {}
 
     def walk(self, step: int, begin: int, most: int) -> Path:
-        """The steps after step `step` to the end of its block, but at most `most`.
+        """Return the steps after step `step` to the end of its block, at most `most` of them.
 
         Args:
             step: number of steps made.
-            begin: place of the round at which the next one begins.
+            begin: place of the round at which the next step begins.
             most: 1 or larger.
         """
         at = self.table.place(step)
@@ -81,7 +81,7 @@ class _Places:
         return Path(seen, steps, clicked_place, np.bincount(clicked_place, minlength=d))
 
     def _columns_of(self, at: Place) -> list[Sequence[int]]:
-        """`_next_places` of the rows from `at` on, or more rows before them."""
+        """Return `_next_places` of the rows from `at` on, possibly with rows before them."""
         known = self._columns.get(at.block)
         if known is None or len(known[0]) < at.rows - at.row:
             known = _next_places(self.table.clicks(at)[self.survivors, at.row :], self.batch)
@@ -95,7 +95,7 @@ class _Places:
 
 
 def _next_places(clicks: BoolArray, batch: int) -> list[Sequence[int]]:
-    """Where the next step begins, by place and row.
+    """Return where the next step begins, by place and row.
 
     Args:
         clicks: outcomes of the survivors, shape `(d, rows)`.
@@ -103,7 +103,8 @@ def _next_places(clicks: BoolArray, batch: int) -> list[Sequence[int]]:
 
     Returns:
         entry `[2 p + c][row]`, the same for `c = 0` and `c = 1`, is `2 p' + c'` for a step that begins at place `p`:
-        the next one begins at `p'`, and `c'` is 1 if this one ends with a click. So a code leads to the next one.
+        the next step begins at `p'`, and `c'` is 1 if this step ends with a click. So each entry is the index of the
+        next one.
     """
     d, rows = clicks.shape
     kind = np.dtype(np.uint8 if d <= 128 else np.uint16 if d <= 2**15 else np.uint32)
@@ -111,7 +112,7 @@ def _next_places(clicks: BoolArray, batch: int) -> list[Sequence[int]]:
     observed, clicked = np.empty((d, rows), kind), np.empty((d, rows), bool)
     ahead, next_observed = np.empty(rows, kind), np.ones(rows, kind)
     for place in [*range(batch - 1)[::-1], *range(d)[::-1]]:
-        # Skips before the first click from this place on; the first turns only prepare those at the end of the round.
+        # Skips before the first click from this place on; the first passes only prepare the end of the round.
         np.multiply(skips[place], next_observed, out=ahead)
         np.less(ahead, batch, out=clicked[place])
         next_observed = observed[place]
@@ -122,15 +123,15 @@ def _next_places(clicks: BoolArray, batch: int) -> list[Sequence[int]]:
     return [column for code in codes for column in [array(kind.char, code.tobytes())] * 2]
 
 
-# --- Consecutive steps with known ends: the first of them at which a rule fires -------------------------------------
+# --- The first of some steps at which a rule fires ------------------------------------------------------------------
 
 
 _DIVIDE = 16
 """Steps that are not proven quiet are divided into this many groups."""
 _FEW = 64
-"""Steps of a group that is not divided further."""
+"""Number of steps of a group that is not divided further."""
 _TOGETHER = 16
-"""Step ends at which the rule is evaluated by one call."""
+"""Number of steps at whose ends one call evaluates the rule."""
 
 
 class Firing(NamedTuple):
@@ -142,7 +143,7 @@ class Firing(NamedTuple):
 
 
 def _counts_of(seen: IntArray | int, d: int) -> IntArray:
-    """How often each of `d` survivors was observed among the first `seen` observations of the rounds.
+    """Return how often each of `d` survivors was observed among the first `seen` observations of the rounds.
 
     Returns:
         shape `(d,)`, or `(m, d)` for `seen` of shape `(m,)`.
@@ -152,7 +153,7 @@ def _counts_of(seen: IntArray | int, d: int) -> IntArray:
 
 
 class Suspects(NamedTuple):
-    """Who could be identified in which group of steps (`proofs`).
+    """Items that could be identified in each group of steps (`proofs`).
 
     Attributes:
         mask: whether a survivor could be, shape `(groups, d)`.
@@ -164,12 +165,12 @@ class Suspects(NamedTuple):
     reject_level: FloatArray
 
     def of(self, group: int) -> "Suspects":
-        """Those of one group."""
+        """Return the suspects of one group."""
         return Suspects(*(part[group] for part in self))
 
 
 class _Steps:
-    """Steps in which nobody has been identified yet.
+    """Steps in which no item has been identified yet.
 
     Args:
         rule: the racing rule.
@@ -188,23 +189,23 @@ class _Steps:
         self._seen: IntArray = np.append(seen, seen // self.d * self.d + path.seen)
 
     def seen(self, made: IntArray | int) -> IntArray:
-        """Observations after the first `made` steps."""
+        """Return the number of observations after the first `made` steps."""
         return np.asarray(self._seen[made])
 
     def clicks(self, made: int) -> IntArray:
-        """Clicks of the survivors after the first `made` steps."""
+        """Return the clicks of the survivors after the first `made` steps."""
         if made == self.all:
             return self.S + self.path.clicks
         clicks: IntArray = self._sums(np.array([0, made]), self.S)[1]
         return clicks
 
     def first_firing(self) -> Firing | None:
-        """The first step at which somebody is identified, if any."""
+        """Return the first step at which an item is identified, or `None`."""
         whole = self._suspects(np.array([0, self.all]), np.stack([self.S, self.S + self.path.clicks]))
         return self._search(0, self.all, self.S) if whole.mask.any() else None
 
     def _search(self, start: int, stop: int, S: IntArray) -> Firing | None:
-        """The same from step `start` to `stop`; `S` are the clicks before `start`."""
+        """Search the steps from `start` to `stop` for the first firing; `S` are the clicks before `start`."""
         size = max(_FEW, -(-(stop - start) // _DIVIDE))
         borders = np.append(np.arange(start, stop, size), stop)
         sums = self._sums(borders, S)
@@ -217,7 +218,7 @@ class _Steps:
         return None
 
     def _suspects(self, borders: IntArray, sums: IntArray) -> Suspects:
-        """Suspects of the groups of steps between the borders; `sums` are the clicks there."""
+        """Return the suspects of the groups of steps between the borders; `sums` are the clicks there."""
         T = _counts_of(self.seen(borders), self.d)
         means = mean_bounds(T[:-1], sums[:-1], T[1:], sums[1:], self.k)
         most = T[1:, :1]  # no count is larger
@@ -226,7 +227,7 @@ class _Steps:
         return Suspects(mask, accept, reject)
 
     def _look(self, start: int, stop: int, S: IntArray, suspects: Suspects) -> Firing | None:
-        """The same in a few steps, one by one where a suspect passes a level."""
+        """Evaluate the rule in a few steps, one by one where a suspect passes a level."""
         sums = self._sums(np.arange(start, stop + 1), S)[1:]
         T = _counts_of(self.seen(np.arange(start, stop) + 1), self.d)
         mean, watched = sums / np.maximum(T, 1), np.flatnonzero(suspects.mask)
@@ -244,20 +245,20 @@ class _Steps:
         return self.rule.identify(mean, self.rule.lower(mean, T), self.rule.upper(mean, T), self.k)
 
     def _sums(self, borders: IntArray, S: IntArray) -> IntArray:
-        """Clicks at the borders, cumulated from `S` at the first; shape `(borders, d)`."""
+        """Return the clicks at the borders, cumulated from `S` at the first; shape `(borders, d)`."""
         part = slice(*np.searchsorted(self.path.at, borders[[0, -1]]))
         group = np.searchsorted(borders, self.path.at[part], side="right") - 1
         new = np.bincount(group * self.d + self.path.place[part], minlength=(len(borders) - 1) * self.d)
         return np.cumsum(np.vstack([S, new.reshape(-1, self.d)]), axis=0)
 
 
-# --- The walk engine: exact runs over a table of rewards that is indexed by time ------------------------------------
+# --- The walk engine ------------------------------------------------------------------------------------------------
 #
-# A racing learner that shows the least observed survivors goes round them. While nobody is identified, the step that
+# A racing learner that shows the least observed survivors goes round them. While no item is identified, the step that
 # begins at place `p` of the round and reads row `t` of the table observes `n(t, p)` survivors: up to the first click,
-# at most a list. So `t` and `p` give the place where the next step begins, and a run is a walk from row to row through
-# places that are worked out beforehand. Counts and clicks along it are recovered in bulk, stretches in which no rule
-# can fire are proven by the lemma of `proofs`, and single steps are looked at only where an item may be identified.
+# at most a list. So `t` and `p` determine the place where the next step begins, and a run is a walk from row to row
+# through places that are worked out beforehand. Counts and clicks along it are recovered in bulk. The lemma of `proofs`
+# shows in which stretches no rule can fire; single steps are looked at only where an item may be identified.
 
 
 def run_walk(rule: RacingRule, table: RewardTable, max_steps: int | None = None) -> Run:
@@ -279,10 +280,10 @@ class _State:
 
     Attributes:
         steps: number of steps made.
-        seen: observations of the survivors, in rounds: the one at place `i` was observed
+        seen: number of observations of the survivors in all rounds; the survivor at place `i` was observed
             `(seen - i + d - 1) // d` times.
         S: clicks of the survivors, aligned with `race.survivors`.
-        counts: observations of each item, final once it is identified or the run is over.
+        counts: number of observations of each item, final once it is identified or the run is over.
     """
 
     def __init__(self, rule: RacingRule, table: RewardTable, max_steps: int) -> None:
@@ -310,7 +311,7 @@ class _State:
             self._identify(firing)
 
     def _identify(self, firing: Firing) -> None:
-        """Remove items; the next one observed stays the first of those that were seen least."""
+        """Remove items; the next item observed stays the first of the least observed ones."""
         D = self.race.survivors
         T = self.counts[D]
         self.race.settle(firing.accept, firing.reject, self.S / np.maximum(T, 1))
@@ -322,5 +323,5 @@ class _State:
         self.places = self._places()
 
     def result(self) -> Run:
-        """The run as it stands."""
+        """Return the run as it stands."""
         return run_of(self.race, self.steps, self.counts)

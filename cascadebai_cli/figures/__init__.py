@@ -1,1 +1,1 @@
-"""Tidy tables to matplotlib figures; nothing here simulates or fits."""
+"""Matplotlib figures from tidy tables; nothing here simulates or fits."""

@@ -1,4 +1,4 @@
-"""What a figure shows, before it is drawn: panels of series of points, as data."""
+"""A figure as data, before it is drawn: panels of series of points."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ class Series:
     """Points that belong together.
 
     Attributes:
-        label: what they are.
-        number: of the line in the figure, from 0; gives the look.
+        label: what the points are.
+        number: number of the line in the figure, from 0, which gives its look.
         points: in the order of `x`, with the columns of the cells: `x, y`, where the point stands; `low, high`, its
             interval (NaN for none); `is_limit`, whether trials reached the cap, so that `y` is a lower limit;
             `is_ceiling`, whether none of them erred, so that `y` is the upper end of the interval;
             `is_wrong`, whether its recommendations were wrong more often than delta.
-        fit: `x, fitted, low, high` on a fine grid, none without a fit.
+        fit: `x, fitted, low, high` on a fine grid; `None` without a fit.
     """
 
     label: str
@@ -35,8 +35,8 @@ class Panel:
     """Series on the same axes.
 
     Attributes:
-        title: its parts.
-        key: column -> value that all its cells share.
+        title: parts of the title.
+        key: column -> value that all cells of the panel share.
         series: one or more.
     """
 
@@ -55,10 +55,10 @@ class Axis:
     """An axis.
 
     Attributes:
-        column: what it shows.
-        label: the same in the letters of the paper.
+        column: column of the cells that the axis shows.
+        label: its name in the letters of the paper.
         is_whole: whether all values are whole numbers.
-        groups: names of the places 0, 1, ... of an axis without numbers.
+        groups: names of the places 0, 1, ... if the axis has no numbers.
     """
 
     column: str
@@ -72,13 +72,13 @@ class Chart:
     """A figure as data.
 
     Attributes:
-        plot: the words that it was made from.
+        plot: what was asked for.
         x, y: the axes.
         panels: one or more, in their order.
         lines: labels of the series, by number.
-        cap: number of steps at which trials were stopped, none if there is no common one.
-        remark: what was chosen where the plot left it open which column is on the horizontal axis; else empty.
-        left_out: which cells are not drawn, as nothing is known of them that could be; else empty.
+        cap: number of steps at which trials were stopped; `None` if there is no common one.
+        remark: says which column was chosen for the horizontal axis if the plot left that open; else empty.
+        left_out: says which cells are not drawn because they have no value; else empty.
     """
 
     plot: Plot

@@ -1,4 +1,4 @@
-"""Charts are drawn: lines, bars, and pages of panels."""
+"""Drawing charts: lines, bars, and pages of panels."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -60,13 +60,13 @@ _FIT_LABELS = ("fitted curve", "95 % confidence band of the fit")
 _UPPER, _LOWER, _BETWEEN = "#b22222", "#2e7d32", "0.93"
 _MEASURED_LABEL = "measured mean"
 _LEAST_OPEN = 3.2
-"""Points that a marker needs for one to see that it is open."""
+"""Smallest size of a marker, in points, at which one can see that it is open."""
 _UPPER_LABEL = r"upper bound (probability $1 - \delta$)"
 _LOWER_LABEL = "lower bound (any algorithm, mean)"
 
 
 def _draw_lines(chart: Chart, page: Page, panels: Sequence[Panel]) -> Figure:
-    """A page of panels of points and lines, with what stands beside them."""
+    """Draw a page of panels of points and lines, with what stands beside them."""
     figure, places = empty_page(page)
     for i, (axes, panel) in enumerate(zip(places, panels, strict=True)):
         _draw_lines_of(axes, panel, chart)
@@ -81,7 +81,7 @@ def _draw_lines_of(axes: Axes, panel: Panel, chart: Chart) -> None:
         if chart.plot.figure.beside == "bounds":
             _draw_between(axes, series)
         else:
-            # The first line is what the figure is about: it lies on top, but below a fit.
+            # The first line is the subject of the figure: it lies on top of the others, but below a fit.
             base = 1 if chart.plot.figure.beside == "fit" else 2
             _draw_series(axes, series, chart, base + 1 - series.number / len(chart.lines))
         if series.fit is not None:
@@ -89,7 +89,7 @@ def _draw_lines_of(axes: Axes, panel: Panel, chart: Chart) -> None:
 
 
 def _look_of(chart: Chart, series: Series) -> Look:
-    """How a series is drawn; the only one beside a fit, or between bounds, has its own colour."""
+    """Return how a series is drawn; a single series beside a fit or between bounds has a colour of its own."""
     if chart.plot.figure.beside == "fit" and len(chart.lines) == 1:
         return POINTS
     look = LOOKS[series.number % len(LOOKS)]
@@ -124,7 +124,7 @@ def _draw_series(axes: Axes, series: Series, chart: Chart, zorder: float) -> Non
 
 
 def _draw_marks(axes: Axes, points: pd.DataFrame, look: Look, zorder: float) -> None:
-    """Limits have an open marker and an arrow."""
+    """Draw the markers; those of limits are open and have an arrow."""
     limits = points[points["is_limit"] | points["is_ceiling"]]
     if len(limits):
         axes.plot(
@@ -144,7 +144,7 @@ def _draw_marks(axes: Axes, points: pd.DataFrame, look: Look, zorder: float) -> 
 
 
 def _draw_fit(axes: Axes, curve: pd.DataFrame) -> None:
-    # A band narrower than the curve's own line would hide it: so the curve is the thinner one, and on top.
+    # A band can be narrower than the line of the curve, so the curve is drawn thinner, and on top.
     for side in ("low", "high"):
         label = _FIT_LABELS[1] if side == "low" else None
         axes.plot(curve["x"], curve[side], color=_BAND, linewidth=1.3, linestyle="--", zorder=3, label=label)
@@ -196,20 +196,20 @@ def _legend_columns(chart: Chart, page: Page) -> int:
 
 
 _GROUP_WIDTH = 0.84
-"""Share of a group's place that its bars take."""
+"""Share of the width of a group that its bars take."""
 _HATCH = "//////"
 _PAGE_HEIGHT = 9.4
 _PLAIN, _WITH_ARROWS, _WITH_CROSSES = 3, 6, 20
-"""So many times the tallest bar is the end of the axis, for what stands on bars."""
+"""Factors from the tallest bar to the end of the axis, which leave room for the signs on bars."""
 _TWO_DIGITS = 10.0
-"""Points that they take in a figure with one panel, with the gap between two groups."""
+"""Points that two digits take in a figure with one panel, with the gap between two groups."""
 _DARK = 0.5
-"""Lightness below which a hatch is white."""
+"""Lightness of a bar below which its hatch is white."""
 
 
 @dataclass(frozen=True)
 class _Sizes:
-    """Points for the text, with one panel or with many."""
+    """Sizes of the text in points, with one panel or with many."""
 
     title: float
     group: float
@@ -231,14 +231,14 @@ class _BarLook:
 
     @property
     def edge(self) -> str:
-        """Colour of the hatch, which is that of the edge."""
+        """Colour of the edge and of the hatch."""
         red, green, blue = to_rgb(self.color)
         is_dark = 0.3 * red + 0.59 * green + 0.11 * blue < _DARK
         return "white" if self.hatch and is_dark else "black"
 
 
 def draw_bars(chart: Chart, page: Page, panels: Sequence[Panel]) -> Figure:
-    """A page of panels, one bar a line in each group."""
+    """Draw a page of panels, in which each group has one bar per line."""
     sizes = _GRID if page.lettered else _SINGLE
     looks = _bar_looks(chart)
     figure, frames = _grid(page)
@@ -255,7 +255,7 @@ def draw_bars(chart: Chart, page: Page, panels: Sequence[Panel]) -> Figure:
 
 
 def _bar_looks(chart: Chart) -> list[_BarLook]:
-    """Label and colour of each line: those of the paper if the lines are display orders, else names and others."""
+    """Return label and colour of each line: those of the paper for display orders, else names and general colours."""
     orders = {series.number: _order(series) for panel in chart.panels for series in panel.series}
     known = [orders.get(number) for number in range(len(chart.lines))]
     if len(set(known)) == len(known) and set(known) <= set(ORDER_LOOKS) and not chart.plot.labels:
@@ -277,13 +277,13 @@ def _grid(page: Page) -> tuple[Figure, list[Axes]]:
 
 
 def _rotation(chart: Chart, page: Page) -> float:
-    """How numbers in bars are turned: upright where a bar is wide enough for two digits."""
+    """Return the rotation of numbers in bars, which are upright where a bar is wide enough for two digits."""
     bars = len(chart.x.groups) * len(chart.lines)
     return 0 if 72 * page.width / page.columns / bars > _TWO_DIGITS else 90
 
 
 def _has_cap(chart: Chart) -> bool:
-    """Whether the cap lies on the axis of the steps."""
+    """Return whether the cap lies on the axis of the steps."""
     is_there = chart.cap is not None and chart.cap <= chart.points["y"].max() * _room(chart.points)
     return is_there and chart.y.column == "steps"
 
@@ -310,7 +310,7 @@ def _draw_bars(axes: Axes, points: pd.DataFrame, width: float, look: _BarLook, s
 
 
 def _annotate(axes: Axes, points: pd.DataFrame, sizes: _Sizes, rotation: float) -> None:
-    """How many trials reached the cap, in the bar, and a cross over one that was wrong too often."""
+    """Write into each bar how many trials reached the cap, and put a cross over a bar that was wrong too often."""
     text: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "fontsize": sizes.count}
     box = {"facecolor": "white", "edgecolor": "none", "pad": 0.4}
     for row in points[points["is_limit"]].to_dict("records"):
@@ -379,16 +379,16 @@ def _steps(cap: int) -> str:
     return f"${power}$" if exact and digits == "1" else rf"${digits} \times {power}$" if exact else count(cap)
 
 
-# --- A chart as pages: each kind of figure has its way of drawing one -----------------------------------------------
+# --- A chart as pages, by the drawer of its kind of figure ----------------------------------------------------------
 
 
 class _Drawer(NamedTuple):
     """How a kind of figure is drawn.
 
     Attributes:
-        page: chart, page and its panels -> the page; of a kind that shows no cells, nothing -> the picture.
-        form: sizes of a figure; none of a kind that shows no cells.
-        alone: sizes of a figure of one panel, if they are others.
+        page: function that draws a page from chart, page and panels; without arguments for a kind that shows no cells.
+        form: sizes of a figure; `None` for a kind that shows no cells.
+        alone: sizes of a figure with one panel, if these differ.
     """
 
     page: Callable[..., Figure]
@@ -414,12 +414,12 @@ DRAWERS = of_each_kind(
 
 
 def draw(plot: Plot, chart: Chart | None, own: Mapping[str, Any] = NOTHING) -> list[Figure]:
-    """The pages of a figure, one or more.
+    """Draw a figure on one or more pages.
 
     Args:
         plot: what is asked for.
-        chart: what it shows; none if it shows no cells.
-        own: settings of matplotlib that go over the shared style.
+        chart: what the figure shows; `None` if it shows no cells.
+        own: settings of matplotlib that override the shared style.
     """
     drawer = DRAWERS[plot.kind]
     if chart is None or drawer.form is None:

@@ -1,4 +1,4 @@
-"""Words of a figure: labels, lines dealt to panels, and the figure told as a table."""
+"""Words of a figure: which columns make its axis, panels and lines, their labels, and the figure in words."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,18 +20,18 @@ from cascadebai_cli.text.table import value_text
 
 
 _DEALT_NUMBERS = ("K", "L", "delta", "epsilon")
-"""Columns of the grid that an axis may show without being asked for."""
+"""Columns of the grid that an axis may show even if the plot does not name them."""
 _PANELS_OF_GROUPS = ("delta", "L", "K", "epsilon")
-"""In this order two values of epsilon stand side by side, as in the paper."""
+"""Order of the columns that make panels of bars; it puts two values of epsilon side by side, as in the paper."""
 _CARRIER = {"gap": "instance", "w_star": "instance", "w_prime": "instance", "directory": "learner"}
-"""What a derived column varies with; an option varies with the learner."""
+"""Derived column -> column that it varies with; an option varies with the learner."""
 
 
 @dataclass(frozen=True)
 class Deal:
-    """Columns by what they do: one is `x`, and cells that agree in `panels` or `lines` belong together.
+    """Columns by their role: one is `x`, and cells that agree in `panels` or `lines` belong together.
 
-    `remark` says what was chosen where several columns might have been `x` and nobody has said which; else it is empty.
+    `remark` says which column was chosen if several might have been `x` and the plot names none; else it is empty.
     """
 
     x: str
@@ -41,10 +41,11 @@ class Deal:
 
 
 def deal(cells: pd.DataFrame, plot: Plot) -> Deal:
-    """The columns that the plot names, and where it names none, those that fit its kind.
+    """Return the columns that the plot names; where it names none, those that fit its kind.
 
-    Without `panels` everything that varies and is neither `x` nor `lines` makes panels; with `panels` but without
-    `lines` it makes lines. If more than one column could be `x`, the first of `_DEALT_NUMBERS` is.
+    If the plot names no `panels`, every column that varies and is neither `x` nor one of `lines` makes panels; if it
+    names `panels` but no `lines`, such a column makes lines. If several columns could be `x`, the first of
+    `_DEALT_NUMBERS` is.
     """
     found = [plot.x] if plot.x else _candidates(cells, plot)
     dealt = _deal(cells, plot, found[0])
@@ -67,12 +68,12 @@ def _deal(cells: pd.DataFrame, plot: Plot, x: str) -> Deal:
 
 
 def varying(cells: pd.DataFrame, names: Sequence[str]) -> list[str]:
-    """Columns with more than one value."""
+    """Return the columns with more than one value."""
     return [name for name in names if cells[name].nunique(dropna=False) > 1]
 
 
 def _followers(cells: pd.DataFrame, x: str) -> set[str]:
-    """Numbers of the grid that vary with `x` only, in pairs as a `zip` makes them."""
+    """Return numbers of the grid that vary with `x` only, in pairs as a `zip` makes them."""
     names = [name for name in _DEALT_NUMBERS if name != x]
     curves = cells.groupby(["instance", "learner"], sort=False)[names].nunique().max()
     points = cells.groupby(["instance", "learner", x], sort=False)[names].nunique().max()
@@ -90,7 +91,7 @@ def _remark(cells: pd.DataFrame, dealt: Deal, others: Sequence[str]) -> str:
 
 
 def _candidates(cells: pd.DataFrame, plot: Plot) -> list[str]:
-    """What may be `x`, the first one being chosen; `K` where nothing varies."""
+    """Return the columns that may be `x`, of which the first is chosen; `K` where nothing varies."""
     if usual := plot.figure.x:
         return [usual]
     said = {*(plot.panels or ()), *(plot.lines or ())}
@@ -100,7 +101,7 @@ def _candidates(cells: pd.DataFrame, plot: Plot) -> list[str]:
 
 
 def _carried(x: str) -> str:
-    """The column that varies with `x` and so makes no panels or lines of its own; `x` itself for one of the grid."""
+    """Return the column of the grid that varies with `x` and so makes no panels or lines; `x` itself if it is one."""
     return x if x in GRID else _CARRIER.get(x, "learner")
 
 
@@ -126,11 +127,11 @@ _MEASURES = {
     "steps_per_sharp_bound": "steps / sharp lower bound",
 }
 _PRIME = "\N{PRIME}"
-"""STIX has a well placed prime of its own; as a superscript it would float high above the letter."""
+"""Prime: this character of STIX is well placed, while a superscript would float high above the letter."""
 
 
 def _weights_parts(entry: AnyInstance | None) -> list[str]:
-    r"""`$w^* = 1/K$` and `$w' = 1/K^{2}$` for a two-level instance, empty for every other and if it is not known."""
+    r"""Return `$w^* = 1/K$` and `$w' = 1/K^{2}$` for a two-level instance; empty for any other, known or not."""
     if not isinstance(entry, TwoLevel):
         return []
     try:
@@ -140,23 +141,23 @@ def _weights_parts(entry: AnyInstance | None) -> list[str]:
 
 
 def plain(text: str) -> str:
-    """`text` set as it is: a dollar is a dollar."""
+    """Escape `text` for matplotlib, so that a dollar sign is not read as mathematics."""
     return text.replace("$", r"\$")
 
 
 def values_label(values: Mapping[str, Any], names: Sequence[str]) -> str:
-    r"""`$L = 64, K = 16$` for those of `names` that `values` holds."""
+    r"""Return `$L = 64, K = 16$` for those of `names` that `values` holds."""
     parts = [f"{_SYMBOLS.get(name, name)} = {values[name]:g}" for name in names if name in values]
     return "$" + r",\ ".join(parts) + "$" if parts else ""
 
 
 @dataclass(frozen=True)
 class Labels:
-    """What stands in a figure for names and columns.
+    """Labels of names and columns in a figure.
 
     Args:
         instances: instances of the studies by name.
-        given: what the user wants to read instead; `$...$` is mathematics.
+        given: name or column -> label that the user wants instead; `$...$` is mathematics.
     """
 
     instances: Mapping[str, AnyInstance] = field(default_factory=dict)
@@ -167,7 +168,7 @@ class Labels:
             _check(word, text)
 
     def column(self, name: str) -> str:
-        """A column, for an axis."""
+        """Return the label of a column, for an axis."""
         if name in self.given:
             return self.given[name]
         if name == "budget":
@@ -177,11 +178,11 @@ class Labels:
         return f"${_SYMBOLS[name]}$" if name in _SYMBOLS else plain(name.replace("_", " "))
 
     def measure(self, name: str) -> str:
-        """What is measured, for an axis."""
+        """Return the label of a measure, for an axis."""
         return self.given.get(name, _MEASURES[name])
 
     def name(self, column: str, value: Any) -> str:
-        """A value of a column that holds names, or of any other with the name of its column."""
+        """Return the label of a value: a name as it is, any other value with the name of its column."""
         text = str(value)
         if text in self.given:
             return self.given[text]
@@ -194,13 +195,13 @@ class Labels:
         return f"no {self.column(column)}" if is_missing(value) else f"{self.column(column)} = {value:g}"
 
     def weights(self, name: str) -> list[str]:
-        """The weights of an instance in the paper's letters; empty if another instance has the same."""
+        """Return the weights of an instance in the paper's letters; empty if another instance has the same."""
         own = _weights_parts(self.instances.get(name))
         others = [_weights_parts(entry) for other, entry in self.instances.items() if other != name]
         return [] if own in others else own
 
     def groups(self, column: str, names: Sequence[str]) -> tuple[str, ...]:
-        """Names of the places of an axis; the weights of an instance stand in two lines."""
+        """Return names of the places of an axis; weights of an instance take two lines."""
         return tuple(
             "\n".join(self.weights(name)) if self._has_weights(column, name) else self.name(column, name)
             for name in names
@@ -210,17 +211,17 @@ class Labels:
         return column == "instance" and name not in self.given and bool(self.weights(name))
 
     def line(self, key: Mapping[str, Any], names: Sequence[str]) -> str:
-        """A line of a figure."""
+        """Return the label of a line."""
         return ", ".join(self._parts(key, names))
 
     def title(self, key: Mapping[str, Any], dealt: Deal) -> tuple[str, ...]:
-        """The parts of the title of a panel."""
+        """Return the parts of the title of a panel."""
         return tuple(
             self._parts(key, [name for name in ("instance", "learner", *_NUMBERS) if name in dealt.panels])
         ) + (tuple(self._parts(key, [n for n in dealt.panels if n not in ("instance", "learner", *_NUMBERS)])))
 
     def _parts(self, key: Mapping[str, Any], names: Sequence[str]) -> list[str]:
-        """Names each on its own, numbers of the grid together."""
+        """Return the labels of a cell's values: names one by one, numbers of the grid together."""
         numbers = [name for name in names if name in _NUMBERS and name not in self.given]
         parts = [self.name(name, key[name]) for name in names if name not in numbers]
         return [*parts, values_label(key, numbers)] if numbers else parts
@@ -235,7 +236,7 @@ def _check(word: str, text: str) -> None:
             raise ConfigError(f"labels: {word}: {text} cannot be set as mathematics ({problem})") from None
 
 
-# --- A figure in words: its title, what it shows for readers who do not see it, and what signs in it mean -----------
+# --- A figure in words: its title, a description for readers who do not see it, and the points with a cross ---------
 
 
 MOST_NAMED = 12
@@ -247,11 +248,11 @@ _MEASURE_WORDS: Mapping[str, tuple[str, str]] = {
     "steps_per_lower_bound": ("Mean steps over the lower bound", "times the lower bound"),
     "steps_per_sharp_bound": ("Mean steps over the sharp lower bound", "times the sharp lower bound"),
 }
-"""What is measured -> the same as the beginning of a title, and behind a number."""
+"""Measure -> its words at the beginning of a title, and after a number."""
 
 
 def title_of(plot: Plot, chart: Chart | None) -> str:
-    """What a figure shows; there is no chart where it shows no cells."""
+    """Return what a figure shows, as its title; `chart` is `None` for a figure without cells."""
     if chart is None:
         return plot.figure.title
     average = plot.average
@@ -266,7 +267,7 @@ def _title(chart: Chart) -> str:
 
 
 def alternative(plot: Plot, chart: Chart | None) -> str:
-    """What a figure shows, in a few sentences with its main numbers."""
+    """Return what a figure shows, in a few sentences with its main numbers."""
     if chart is None:
         return f"{plot.figure.title}. {plot.figure.words}"
     describe = _groups if plot.figure.grouped else _curves
@@ -317,7 +318,7 @@ def _place(row: Mapping[Any, Any], chart: Chart) -> str:
 
 
 def wrong_in_words(chart: Chart) -> str:
-    """One sentence that names the points with a cross; empty if there is none."""
+    """Return one sentence that names the points with a cross; empty if there is none."""
     points = chart.points
     wrong = points[points["is_wrong"]].to_dict("records")
     if not wrong:
@@ -331,7 +332,7 @@ def wrong_in_words(chart: Chart) -> str:
 def _wrong(row: Mapping[Any, Any], varying: list[str]) -> str:
     stopped = int(row["n"] - row["n_capped"])
     wrong = row["error_rate"] * stopped
-    whole = abs(wrong - round(wrong)) < 1e-6  # the mean of instances with different numbers of trials is no count
+    whole = abs(wrong - round(wrong)) < 1e-6  # a mean over instances with different numbers of trials is no count
     often = f"{round(wrong)} of {stopped}" if whole else percent(row["error_rate"], 1)
     numbers = [f"{name} = {value_text(row[name])}" for name in varying if name not in ("instance", "learner")]
     place = ", ".join([str(row[name]) for name in ("instance", "learner") if name in varying] + numbers)

@@ -1,4 +1,4 @@
-"""Where things stand in a figure: sizes, axes and marks."""
+"""The layout of a figure: sizes, axes and marks."""
 
 import math
 import textwrap
@@ -27,9 +27,9 @@ from cascadebai_cli.text.numbers import count, parameter
 TITLE_SHARE = 0.86
 """Share of the width of a panel that its title may take."""
 _SPARE = 0.1
-"""Inches of the panels that a legend may take."""
+"""Inches of the height of the panels that a legend may take."""
 _HANDLE_WIDTH = 0.5
-"""Inches of a legend beside the text of an entry."""
+"""Inches that an entry of a legend takes beside its text."""
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,10 @@ class FigureSize:
     """Sizes of the figures of a kind, in inches.
 
     Attributes:
-        columns: panels side by side at the width of the text.
-        panel_height: of one panel with its title and labels.
+        columns: number of panels side by side at the width of the text.
+        panel_height: height of one panel with its title and labels.
         rest: height of the legend of several panels, and of a single one.
-        per_page: panels of a page.
+        per_page: number of panels on a page.
         centred: whether a last panel alone in its row stands in the middle.
         legend_inside: whether the legend takes an empty place among the panels.
     """
@@ -58,13 +58,13 @@ class Page:
     """A page to be filled.
 
     Attributes:
-        width, height: in inches.
-        rows, columns: of panels.
+        width, height: size of the page in inches.
+        rows, columns: rows and columns of panels.
         panels: number of panels.
-        first: number of the first one in the figure.
-        rest: what of the height is for the legend below, 0 if it stands among the panels.
+        first: number of the first panel in the figure.
+        rest: height for the legend below the panels, 0 if it stands among them.
         lettered: whether panels have letters.
-        may_grow: whether the height was not asked for.
+        may_grow: whether the height may grow, as the plot does not fix it.
         centred: whether a last panel alone in its row stands in the middle.
     """
 
@@ -80,13 +80,13 @@ class Page:
     centred: bool
 
     def title(self, figure: Figure, position: int, parts: Sequence[str]) -> str:
-        """Title of a panel, in as many lines as it needs."""
+        """Return the title of a panel, in as many lines as it needs."""
         letter = panel_letter(self.first + position) if self.lettered else ""
         return fitted_title(figure, letter, parts, TITLE_SHARE * self.width / self.columns)
 
 
 def pages_of(panels: int, plot: Plot, form: FigureSize) -> list[Page]:
-    """The pages that so many panels take."""
+    """Return the pages for a number of panels."""
     most = min(plot.per_page or form.per_page, panels)
     columns, width = _columns(most, plot, form)
     full = math.ceil(most / columns)
@@ -116,7 +116,7 @@ def _page(
 
 
 def _columns(panels: int, plot: Plot, form: FigureSize) -> tuple[int, float]:
-    """Panels side by side, and the width of the page."""
+    """Return the number of panels side by side, and the width of the page."""
     if plot.width is None and plot.columns is None:
         columns = min(panels, form.columns)
         return columns, TEXT_WIDTH * columns / form.columns
@@ -126,13 +126,13 @@ def _columns(panels: int, plot: Plot, form: FigureSize) -> tuple[int, float]:
 
 
 def _inches(plot: Plot) -> float:
-    """Width of the page, that of the text by default."""
+    """Return the width of the page, by default that of the text."""
     named = {"column": COLUMN_WIDTH, "text": TEXT_WIDTH, None: TEXT_WIDTH}
     return named[plot.width] if plot.width is None or isinstance(plot.width, str) else plot.width
 
 
 def empty_page(page: Page) -> tuple[Figure, list[Axes]]:
-    """The figure of a page, and the axes of its panels."""
+    """Return the figure of a page, and the axes of its panels."""
     figure = new_figure(page.width, page.height)
     if not page.centred or page.columns == 1:
         places: list[Any] = [(page.rows, page.columns, i + 1) for i in range(page.panels)]
@@ -149,7 +149,7 @@ def _place(page: Page, i: int) -> tuple[int, slice]:
 
 
 def _text_width(figure: Figure, text: str, size: float) -> float:
-    """Inches that a text takes."""
+    """Return the width of a text in inches."""
     found = figure.text(0, 0, text, fontsize=size)
     width = found.get_window_extent().width / figure.dpi
     found.remove()
@@ -157,7 +157,7 @@ def _text_width(figure: Figure, text: str, size: float) -> float:
 
 
 def fitted_title(figure: Figure, letter: str, parts: Sequence[str], width: float) -> str:
-    """`(a) one, other`, broken where the width ends: between two parts, or inside of one that is too long."""
+    """Return `(a) one, other`, broken to fit the width: between two parts, or inside a part that is too long."""
     size: float = mpl.rcParams["axes.titlesize"]
     lines = [letter]
     for part in parts:
@@ -173,7 +173,7 @@ def fitted_title(figure: Figure, letter: str, parts: Sequence[str], width: float
 
 
 def fitted(figure: Figure, text: str, size: float, width: float) -> list[str]:
-    """A text in lines of at most some inches; mathematics stays whole."""
+    """Break a text into lines of at most `width` inches; mathematics is not broken."""
     if "$" in text.replace(r"\$", "") or _text_width(figure, text, size) <= width:
         return [text]
     letters = len(text) * width / _text_width(figure, text, size)
@@ -183,11 +183,11 @@ def fitted(figure: Figure, text: str, size: float, width: float) -> list[str]:
 def add_legend(
     figure: Figure, page: Page, handles: Sequence[Any], labels: Sequence[str], columns: int, **options: Any
 ) -> None:
-    """A legend below the panels, in as many columns as fit, at most `columns`; the page grows if it needs more room."""
+    """Put a legend below the panels, in as many columns as fit, at most `columns`; let the page grow if necessary."""
     size: float = mpl.rcParams["legend.fontsize"]
     texts = ["\n".join(fitted(figure, label, size, page.width - _HANDLE_WIDTH)) for label in labels]
     for most in range(min(columns, len(texts)), 0, -1):
-        # as few columns as make no further row: 8 entries stand as 4 and 4, not as 7 and 1
+        # take as few columns as possible without a further row: 8 entries stand as 4 and 4, not as 7 and 1
         number = math.ceil(len(texts) / math.ceil(len(texts) / most))
         legend = figure.legend(handles, texts, loc="outside lower center", ncols=number, **options)
         if legend.get_window_extent().width <= figure.bbox.width or number == 1:
@@ -202,20 +202,20 @@ def add_legend(
 
 
 _LEAST_LABELS = 2
-"""Powers of ten on a logarithmic axis; where there are fewer, steps between them get labels."""
+"""Number of powers of ten on a logarithmic axis; if there are fewer, steps between them get labels."""
 _LOG_X_FROM = 30.0
-"""The largest value over the smallest from which on the horizontal axis is logarithmic; `K` stays linear, as in the
-paper."""
+"""Ratio of the largest value to the smallest from which the horizontal axis is logarithmic; `K` stays linear, as in
+the paper."""
 _LABEL_SHARE = 0.08
-"""Of a logarithmic axis, at least, between two labels."""
+"""Smallest distance of two labels, as a share of a logarithmic axis."""
 _BESIDE = 0.4
-"""Of an axis of names beside the first and the last one, in their distances."""
+"""Room before the first and after the last name of an axis, as a share of the distance between two names."""
 _UNITS = {"steps": "steps"}
-"""What is measured -> its unit, if it has one."""
+"""Measure -> its unit, if it has one."""
 
 
 def is_log(chart: Chart, axis: str, values: "pd.Series[float]") -> bool:
-    """Whether an axis is logarithmic, as the plot says, else by its values; what is not positive has no logarithm."""
+    """Return whether an axis is logarithmic: as the plot says, else by its values, which must be positive for it."""
     if not (values > 0).all():
         return False
     if chart.plot.log is not None:
@@ -231,9 +231,9 @@ def set_scales(axes: Axes, panel: Panel, chart: Chart, *, named: bool = True) ->
     """Scale and label both axes of a panel.
 
     Args:
-        axes: of the panel.
-        panel, chart: what they show.
-        named: whether the vertical axis gets its name; that of a linear one is always needed for its unit.
+        axes: axes of the panel.
+        panel, chart: what the axes show.
+        named: whether the vertical axis gets its name; a linear axis always does, as the name holds its unit.
     """
     points = panel.points
     _set_x(axes, chart, points["x"])
@@ -249,7 +249,7 @@ def set_scales(axes: Axes, panel: Panel, chart: Chart, *, named: bool = True) ->
 
 
 def label_powers(axes: Axes) -> None:
-    """Labels for the powers of ten of a vertical logarithmic axis, and for steps between them where there are few."""
+    """Label the powers of ten of a vertical logarithmic axis, and steps between them where there are few."""
     low, high = map(math.log10, axes.get_ylim())
     few = math.floor(high) - math.ceil(low) + 1 < _LEAST_LABELS
     axes.yaxis.set_minor_formatter(LogFormatterSciNotation(minor_thresholds=(2, 0.5)) if few else NullFormatter())
@@ -275,7 +275,7 @@ def _set_x(axes: Axes, chart: Chart, values: "pd.Series[float]") -> None:
 
 
 def _spaced(values: Sequence[float]) -> list[str]:
-    """Labels of values on a logarithmic axis, empty where they would stand too close behind one another."""
+    """Return labels of values on a logarithmic axis, empty where they would be too close to the one before."""
     least = _LABEL_SHARE * math.log(values[-1] / values[0])
     labels, last = [], -math.inf
     for value in values:
@@ -286,29 +286,29 @@ def _spaced(values: Sequence[float]) -> list[str]:
 
 
 def _set_budgets(axes: Axes, values: "pd.Series[float]") -> None:
-    """Every second budget, the last one included, has a label."""
+    """Label every second budget, the last one included."""
     budgets = sorted(set(values))
     axes.set_xticks(budgets, [count(value) if i % 2 == 0 else "" for i, value in enumerate(budgets[::-1])][::-1])
     axes.xaxis.set_minor_locator(NullLocator())
 
 
 def bottom_of_bars(smallest: float) -> float:
-    """A bar on a log axis starts somewhere: at a power of ten that leaves some of the smallest one."""
+    """Return where bars on a log axis start: a power of ten below the smallest value, so that its bar can be seen."""
     return 10.0 ** math.floor(math.log10(smallest / 1.5))
 
 
-# --- Signs on a point: its value is a lower limit, or its recommendations were wrong too often ----------------------
+# --- Signs on a point: its value is a limit, or its recommendations were wrong too often ----------------------------
 
 
 ARROW = Path([(0, 0.25), (0, 1), (-0.22, 0.7), (0, 1), (0.22, 0.7)], [1, 2, 1, 2, 2])
-"""From a bit above the point upwards."""
+"""Arrow that begins a bit above the point and goes up."""
 _CENTRED_ARROW = Path([(0, -1), (0, 1), (-0.6, 0.2), (0, 1), (0.6, 0.2)], [1, 2, 1, 2, 2])
-"""The same for a legend."""
+"""Arrow for a legend."""
 _UPSIDE_DOWN = Affine2D().scale(1, -1)
 ARROW_POINTS = 7.0
-"""Its length, from the point to its tip."""
+"""Length of the arrow in points, from the marked point to the tip."""
 _ROOM = 0.12
-"""Share of the height of a panel that is left above and below its points, so that an arrow stays in it."""
+"""Share of the height of a panel that stays free above and below its points, so that arrows stay inside."""
 CROSS = "\N{MULTIPLICATION SIGN}"
 CEILING_LABEL = "no error: upper end of the 95 % interval"
 LIMIT_LABEL = "lower limit: trials reached the cap"
@@ -317,7 +317,7 @@ _INK = "black"
 
 
 def draw_arrows(axes: Axes, points: pd.DataFrame, color: str = _INK, zorder: float = 5) -> None:
-    """An arrow on each lower limit."""
+    """Draw an arrow up from each lower limit."""
     limits = points[points["is_limit"]]
     if len(limits):
         axes.margins(y=_ROOM)
@@ -325,7 +325,7 @@ def draw_arrows(axes: Axes, points: pd.DataFrame, color: str = _INK, zorder: flo
 
 
 def draw_down_arrows(axes: Axes, points: pd.DataFrame, color: str = _INK, zorder: float = 5) -> None:
-    """An arrow down from each upper limit."""
+    """Draw an arrow down from each upper limit."""
     ceilings = points[points["is_ceiling"]]
     if len(ceilings):
         axes.margins(y=_ROOM)
@@ -334,14 +334,14 @@ def draw_down_arrows(axes: Axes, points: pd.DataFrame, color: str = _INK, zorder
 
 
 def draw_crosses(axes: Axes, points: pd.DataFrame, zorder: float = 6) -> None:
-    """A cross on each point that was wrong more often than delta."""
+    """Draw a cross on each point that was wrong more often than delta."""
     wrong = points[points["is_wrong"]]
     if len(wrong):
         axes.plot(wrong["x"], wrong["y"], **_cross(), zorder=zorder, clip_on=False)
 
 
 def mark_handles(points: pd.DataFrame) -> list[Line2D]:
-    """Entries of the legend for the signs that there are."""
+    """Return entries of the legend for the signs that the points have."""
     handles = []
     if points["is_limit"].any():
         arrow = {**_arrow(_INK), "marker": _CENTRED_ARROW, "markersize": ARROW_POINTS}
@@ -355,7 +355,7 @@ def mark_handles(points: pd.DataFrame) -> list[Line2D]:
 
 
 def error_lengths(points: pd.DataFrame) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Lengths of the interval below and above each point, 0 where there is none; a limit has none."""
+    """Return the lengths of the interval below and above each point; 0 for a point without interval and for a limit."""
     below, above = points["y"] - points["low"], points["high"] - points["y"]
     known = ~(points["is_limit"] | points["is_ceiling"])
     return np.array([part.where(known, 0).fillna(0) for part in (below, above)], dtype=float)

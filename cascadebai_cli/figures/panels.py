@@ -1,4 +1,4 @@
-"""Rows of `summary.csv` and the words of a plot -> a chart; nothing is drawn here."""
+"""Making a chart from rows of `summary.csv` and the words of a plot; nothing is drawn here."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ from cascadebai_cli.text.numbers import count, is_missing, parameter
 
 _MOST_PANELS = 240
 MOST_LINES = 12
-"""Of one panel: as many as can be told apart."""
+"""Largest number of lines in one panel, as many as can be told apart."""
 
 _COLUMNS: Mapping[Measure, tuple[str, str | None, str | None]] = {
     "steps": ("mean_steps", "ci_low", "ci_high"),
@@ -26,20 +26,20 @@ _COLUMNS: Mapping[Measure, tuple[str, str | None, str | None]] = {
     "steps_per_lower_bound": ("mean_steps", "ci_low", "ci_high"),
     "steps_per_sharp_bound": ("mean_steps", "ci_low", "ci_high"),
 }
-"""What is measured -> the columns of its value and its interval."""
-_KNOWN = "that the config says or the manifest holds; older manifests hold none of files and of code"
-"""Weights of which there are bounds."""
+"""Measure -> columns of its value and its interval."""
+_KNOWN = "that the config gives or the manifest holds; older manifests hold no weights from files or code"
+"""End of a sentence that says for which weights bounds are known."""
 _OVER: Mapping[str, str] = {"steps_per_lower_bound": "lower", "steps_per_sharp_bound": "sharp"}
-"""What is measured -> the column that it is divided by."""
+"""Measure -> bound that the steps are divided by."""
 
 
 def chart_of(cells: pd.DataFrame, plot: Plot, labels: Labels, cap: int | None = None) -> Chart:
-    """The panels of a figure.
+    """Return the chart of some cells.
 
     Args:
-        cells: the cells that are drawn, as from `wide_table`; with the bound that `y` needs.
+        cells: the cells that are drawn, as from `wide_table`, with the bound that `y` needs.
         plot: what is asked for.
-        labels: what stands for names and columns.
+        labels: labels of names and columns.
         cap: number of steps at which trials were stopped.
 
     Raises:
@@ -58,7 +58,7 @@ def chart_of(cells: pd.DataFrame, plot: Plot, labels: Labels, cap: int | None = 
 
 
 def with_fits(chart: Chart, fits: Mapping[frozenset[tuple[str, str]], pd.DataFrame]) -> Chart:
-    """The chart with the fitted curves of those series whose cells are the points of one.
+    """Return the chart with fitted curves for those series whose points are the cells of one fit.
 
     Args:
         chart: a figure.
@@ -76,16 +76,16 @@ def _fitted(panel: Panel, fits: Mapping[frozenset[tuple[str, str]], pd.DataFrame
 
 
 def refuse_too_many(cells: pd.DataFrame, plot: Plot) -> None:
-    """Refuse more panels or lines than anybody can look at, before they cost time.
+    """Refuse more panels or lines than can be looked at, before they cost time.
 
     Raises:
-        ConfigError: with what to choose.
+        ConfigError: naming the options that reduce them.
     """
     dealt = deal(cells, plot)
     panels = len(cells.drop_duplicates(list(dealt.panels))) if dealt.panels else 1
     if panels > _MOST_PANELS:
         raise ConfigError(
-            f"{count(panels)} panels are more than {_MOST_PANELS}, which nobody looks at; choose with --where, "
+            f"{count(panels)} panels are more than the {_MOST_PANELS} allowed; choose with --where, "
             "--instances or --learners, or put more into a panel with --panels and --lines"
         )
     if not dealt.lines:
@@ -100,7 +100,7 @@ def refuse_too_many(cells: pd.DataFrame, plot: Plot) -> None:
 
 
 def _with_y(cells: pd.DataFrame, plot: Plot) -> pd.DataFrame:
-    """The cells with what is drawn of each; `y` is NaN for a cell that cannot be."""
+    """Return the cells with the value that is drawn; `y` is NaN for a cell that cannot be drawn."""
     measure = plot.y
     value, low, high = _COLUMNS[measure]
     if value not in cells:
@@ -125,7 +125,7 @@ def _with_y(cells: pd.DataFrame, plot: Plot) -> pd.DataFrame:
 
 
 def _left_out(measured: pd.DataFrame, plot: Plot) -> str:
-    """Which cells are not drawn, and why, as a sentence without its full stop; empty if all are."""
+    """Say which cells are not drawn, and why, without a full stop; return an empty text if all are drawn."""
     gone = measured[measured["y"].isna()]
     if gone.empty:
         return ""
@@ -166,19 +166,19 @@ def _with_x(points: pd.DataFrame, column: str, labels: Labels) -> tuple[Axis, pd
 
 
 def _grouped(axis: Axis, points: pd.DataFrame) -> tuple[Axis, pd.DataFrame]:
-    """Numbers as places of an axis of bars."""
+    """Turn numbers into places of an axis of bars."""
     values = sorted(set(points["x"]))
     places = points["x"].map({value: float(i) for i, value in enumerate(values)})
     return replace(axis, is_whole=False, groups=tuple(map(parameter, values))), points.assign(x=places)
 
 
 def _lines(points: pd.DataFrame, names: Sequence[str]) -> list[Mapping[str, Any]]:
-    """The values of each line of the figure, in the order of the looks."""
+    """Return the values of each line of the figure, in the order of the looks."""
     return [dict(zip(names, values, strict=True)) for values, _ in _parts(points, names)] if names else [{}]
 
 
 def _parts(points: pd.DataFrame, names: Sequence[str]) -> list[tuple[tuple[Any, ...], pd.DataFrame]]:
-    """Rows that agree in some columns, in the order in which the values of each appear; no value is `None`."""
+    """Group rows that agree in some columns, in order of first appearance; a missing value is `None`."""
     if not names:
         return [((), points)]
     codes = [pd.Series(pd.factorize(points[name], use_na_sentinel=False)[0], points.index) for name in names]
@@ -206,7 +206,7 @@ def _panel(
 
 
 def _refuse_twins(rows: pd.DataFrame, dealt: Deal) -> None:
-    """Two cells of a line at the same place: something varies that nobody has dealt with."""
+    """Refuse two cells of a line at the same place, as a column then varies that is neither x, panels nor lines."""
     twins = rows[rows.duplicated("x", keep=False)]
     if twins.empty:
         return

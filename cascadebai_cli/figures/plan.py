@@ -1,4 +1,4 @@
-"""The pictures of `plan`."""
+"""The picture of `plan`, and two pictures that compare samples and means."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from cascadebai_cli.figures.labels import plain
 from cascadebai_cli.figures.style import COLUMN_WIDTH, TEXT_WIDTH, label_steps, new_figure, panel_letter, styled
 
-# --- How many page views the learners take, on one log axis ---------------------------------------------------------
+# --- Page views of the learners on one log axis ---------------------------------------------------------------------
 
 
 _COLORS = ("#009E73", "#0072B2", "#D55E00")
@@ -22,12 +22,12 @@ _ROW_HEIGHT = 0.3
 
 @styled
 def draw_page_views(table: pd.DataFrame, bound: float, title: str) -> Figure:
-    """A dot at the median and a line from the 5 to the 95 % quantile for each learner.
+    """Draw a dot at the median and a line from the 5 to the 95 % quantile for each learner.
 
     Args:
         table: columns `learner, low, median, high, cap`; infinite quantiles are drawn as arrows from the cap.
         bound: lower bound on the mean page views of any learner, NaN if none is known.
-        title: above the axis.
+        title: title above the axis.
     """
     figure = new_figure(1.4 * COLUMN_WIDTH, 0.9 + _ROW_HEIGHT * (len(table) + 1))
     axes = figure.add_subplot()
@@ -56,14 +56,14 @@ def _colors(count: int) -> Sequence[str]:
 
 
 def _limits(table: pd.DataFrame, bound: float) -> tuple[float, float]:
-    """Whole powers of ten around everything that is drawn."""
+    """Return limits at whole powers of ten around everything that is drawn."""
     values = [min(row[name], row["cap"]) for row in table.to_dict("records") for name in ("low", "high")]
     values += [bound] if math.isfinite(bound) and bound > 0 else []
     low, high = math.log10(max(min(values), 1) / 1.2), math.log10(max(max(values), 1) * 1.2)
     return 10 ** math.floor(low), 10 ** math.ceil(high)
 
 
-# --- Two samples of steps against each other, quantile by quantile: on the diagonal where they have the same law ----
+# --- Quantiles of two samples of steps against each other: on the diagonal if they have the same law ----------------
 
 
 _COLUMNS = 4
@@ -74,7 +74,7 @@ _POINT, _DIAGONAL = "#0072B2", "black"
 
 @styled
 def draw_quantiles(samples: Mapping[str, tuple[ArrayLike, ArrayLike]], expected: str, found: str) -> Figure:
-    """One panel a pair of samples, four in a row; 99 quantiles, the extremes, and the diagonal.
+    """Draw one panel per pair of samples, four in a row: 99 quantiles, the extremes, and the diagonal.
 
     Args:
         samples: title -> sample on the horizontal axis, sample on the vertical one.
@@ -106,14 +106,14 @@ def _draw_panel(axes: Axes, one: NDArray[np.float64], other: NDArray[np.float64]
         axis.get_offset_text().set_fontsize(6.5)
 
 
-# --- Several sets of mean steps against `K` beside a published line, one panel an instance --------------------------
+# --- Mean steps against `K` beside a published line, one panel per instance -----------------------------------------
 
 
 _PAIRS_A_ROW = 2
 _PAIR_HEIGHT = 2.1
 _LEGEND = 0.3
 COLOURS: Sequence[str] = ("#0072B2", "#D55E00")
-"""Of the sets, in their order."""
+"""Colours of the sets, in their order."""
 _PUBLISHED = "black"
 
 
@@ -121,7 +121,7 @@ _PUBLISHED = "black"
 def draw_side_by_side(
     sets: Mapping[str, pd.DataFrame], lines: Mapping[str, tuple[ArrayLike, ArrayLike]], line: str = "published"
 ) -> Figure:
-    """One panel a line, two in a row.
+    """Draw one panel per published line, two in a row.
 
     Args:
         sets: label -> columns of `summary.csv`; at most as many as there are `COLOURS`.
@@ -143,7 +143,7 @@ def draw_side_by_side(
 
 
 def _draw_set(axes: Axes, summary: pd.DataFrame, instance: str, label: str, number: int) -> float:
-    """The means with their 95 % intervals; the largest mean."""
+    """Draw the means with their 95 % intervals, and return the largest mean."""
     points = summary[summary["instance"] == instance]
     mean = points["mean_steps"]
     spread = [(mean - points["ci_low"]).fillna(0), (points["ci_high"] - mean).fillna(0)]

@@ -14,10 +14,10 @@ _MARGIN = 0.65
 
 
 def optimal_sets(L: int, K: int) -> NDArray[np.bool_]:
-    """Row `l` marks the optimal items of instance `l = 0..L`, shape `(L+1, L)`.
+    """Return a mask whose row `l` marks the optimal items of instance `l = 0..L`, shape `(L+1, L)`.
 
     Instance 0 has the items in descending order of weight. In instance `l <= K` item `l` is made worse than item `K+1`,
-    which takes its place; in instance `l > K` item `l` is made better than item `K`, and takes that one's place.
+    which replaces it in the optimal set; in instance `l > K` item `l` is made better than item `K` and replaces it.
     """
     optimal = np.zeros((L + 1, L), dtype=np.bool_)
     optimal[:, :K] = True
@@ -31,7 +31,7 @@ def optimal_sets(L: int, K: int) -> NDArray[np.bool_]:
 
 @styled
 def draw_schematic(L: int = 8, K: int = 4) -> Figure:
-    """The optimal set of each instance shaded in green, the altered item marked with its new weight.
+    """Draw the optimal set of each instance shaded in green, the altered item marked with its new weight.
 
     Args:
         L: number of items.

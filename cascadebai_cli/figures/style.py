@@ -25,13 +25,13 @@ from matplotlib.ticker import ScalarFormatter
 from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.store.files import open_regular
 
-# --- Letters that the font of the figures lacks: taken from an installed font that has them, where there is one -----
+# --- Letters that the font of the figures lacks are taken from an installed font that has them ----------------------
 
 
 _MOST_LETTERS = 10
-"""Letters that a warning names."""
+"""Largest number of letters that a warning names."""
 _PLACEHOLDERS = ("Last Resort",)
-"""Fonts that have a box for every letter."""
+"""Fonts that draw a box for every letter."""
 
 
 @lru_cache(maxsize=1024)
@@ -41,7 +41,7 @@ def _letters(path: str) -> frozenset[int]:
 
 @lru_cache(maxsize=1024)
 def _families(letters: frozenset[int]) -> tuple[str, ...]:
-    """Installed fonts that together have as many of the letters as possible; the one with most of them first."""
+    """Return installed fonts that together have as many of the letters as possible, that with most of them first."""
     if not letters:
         return ()
     upright = [
@@ -56,14 +56,14 @@ def set_fonts(figure: Figure) -> str:
     """Give each text of a figure the fonts that its letters need.
 
     Returns:
-        letters that no installed font has, each once: they are drawn as boxes.
+        the letters that no installed font has, each once; they are drawn as boxes.
     """
     lacking: dict[str, None] = {}
     for text in figure.findobj(Text):
         if isinstance(text, Text) and (letters := _uncovered(text)):
             families = _families(letters)
             own = text.get_fontfamily()
-            # in a text with formulas only the first font counts for what is not formula
+            # in a text with formulas, matplotlib uses only the first font for the rest
             text.set_fontfamily([*families, *own] if "$" in text.get_text() else [*own, *families])
             lacking |= dict.fromkeys(chr(letter) for letter in sorted(letters) if not _has(families, letter))
     return "".join(lacking)
@@ -92,7 +92,7 @@ def _has(families: tuple[str, ...], letter: int) -> bool:
 
 @contextmanager
 def no_warnings_of_glyphs() -> Iterator[None]:
-    """What `set_fonts` has said once is not said again for each letter and each time that it is drawn."""
+    """Suppress matplotlib's warnings of missing letters, repeated at each drawing; `warn_of_letters` warns once."""
     logger = logging.getLogger("matplotlib.mathtext")
     level = logger.level
     logger.setLevel(logging.ERROR)
@@ -105,14 +105,14 @@ def no_warnings_of_glyphs() -> Iterator[None]:
         logger.setLevel(level)
 
 
-# --- How lines and bars are told apart: colour, marker and dash; colour and hatch -----------------------------------
+# --- How lines (colour, marker, dash) and bars (colour, hatch) are told apart ---------------------------------------
 
 
 Dash = str | tuple[float, tuple[float, ...]]
 
 
 class Look(NamedTuple):
-    """How a line or a set of bars is drawn, so that two on top of each other are both seen."""
+    """How a line or a set of bars is drawn, so that two can be seen even if one covers the other."""
 
     color: str
     marker: str = "o"
@@ -136,14 +136,14 @@ LOOKS = (
     Look("#B0B0B0", "*", 5.0, dash=(0, (3, 1, 1, 1)), hatch="\\\\|||"),
     Look("#6B4C2A", "h", 4.8, filled=False, hatch="xx--"),
 )
-"""One for each line of a panel. No two share a marker or a hatch; colours that are hard to tell apart in grey or with
-colour-blind eyes differ in the dash or in whether the marker is filled as well (a test computes it). The first ones are
-those of Okabe and Ito."""
+"""Looks of the lines of a panel. No two share a marker or a hatch. Colours that are hard to tell apart in grey or with
+colour-blind eyes also differ in the dash or in whether the marker is filled (a test computes it). The first colours
+are those of Okabe and Ito."""
 
 POINTS = Look("blue", dash="none")
-"""Of means that stand beside a fit."""
+"""Look of means beside a fit."""
 MEASURED = Look("blue", size=2.5, dash="none")
-"""Of means that stand between bounds."""
+"""Look of means between bounds."""
 
 ORDER_LOOKS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
@@ -156,17 +156,17 @@ ORDER_LOOKS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "-L": (r"descending $L_t(i)$", "#8CD0BB"),
     }
 )
-"""Display order -> label and colour: a hue for what is sorted by, the lighter shade for descending."""
+"""Display order -> label and colour: the hue shows what is sorted by, a lighter shade the descending order."""
 
 
-# --- The look that all figures share, and how they become bytes: no clock, no state, no installed fonts -------------
+# --- The shared look of all figures, and their files, which depend on no clock, state or installed font -------------
 
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 TEXT_WIDTH = 6.75
-"""Width in inches of a page of text in the paper's format (two columns)."""
+"""Width in inches of the text of a page in the paper's format, which has two columns."""
 COLUMN_WIDTH = 3.25
 """Width in inches of one of its columns."""
 _PNG_DPI = 300
@@ -176,7 +176,7 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 STYLE: Mapping[Any, Any] = MappingProxyType(
     {
-        # STIX comes with matplotlib: the same letters on every machine, close to those of the paper.
+        # STIX comes with matplotlib, so letters are the same on every machine; they resemble those of the paper.
         "font.family": "STIXGeneral",
         "mathtext.fontset": "stix",
         "font.size": 9,
@@ -195,7 +195,7 @@ STYLE: Mapping[Any, Any] = MappingProxyType(
         "lines.linewidth": 1.2,
         "hatch.linewidth": 0.5,
         "legend.frameon": False,
-        # Type 42 embeds whole outlines, which publishers ask for; matplotlib's default is type 3.
+        # Publishers ask for fonts of type 42, which embed whole outlines; matplotlib's default is type 3.
         "pdf.fonttype": 42,
         "svg.fonttype": "path",
         "svg.hashsalt": "cascadebai",
@@ -205,7 +205,7 @@ STYLE: Mapping[Any, Any] = MappingProxyType(
 
 @contextmanager
 def style_of(own: Mapping[str, Any] = NOTHING) -> Iterator[None]:
-    """The shared style, and `own` settings over it; matplotlib's settings are afterwards as they were."""
+    """Apply the shared style with the settings `own` over it, and restore matplotlib's settings at the end."""
     with mpl.rc_context():
         mpl.rcdefaults()
         settings: dict[Any, Any] = {**STYLE, **own}
@@ -225,7 +225,7 @@ def styled(function: Callable[_P, _T]) -> Callable[_P, _T]:
 
 
 class SavedFigure(Figure):
-    """A figure that is saved with the settings of matplotlib with which it was made, whatever they are then."""
+    """A figure that is saved with the settings of matplotlib with which it was made, whatever they are later."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -238,35 +238,37 @@ class SavedFigure(Figure):
             super().savefig(fname, **options)
 
     def _repr_png_(self) -> bytes:
-        """What a notebook shows, with or without pyplot."""
+        """Return what a notebook shows, with or without pyplot."""
         buffer = io.BytesIO()
         self.savefig(buffer, format="png")
         return buffer.getvalue()
 
 
 def new_figure(width: float, height: float) -> SavedFigure:
-    """An empty figure of `width` x `height` inches that arranges its panels itself and needs no display."""
+    """Return an empty figure of `width` x `height` inches that arranges its panels itself and needs no display."""
     figure = SavedFigure(figsize=(width, height), layout="constrained", dpi=_PNG_DPI)
     FigureCanvasAgg(figure)
     return figure
 
 
 def render(figure: Figure, format: str, *, title: str, rows_sha256: str, own: Mapping[str, Any] = NOTHING) -> bytes:
-    """One page as a file; arguments as for `render_pages`."""
+    """Render one page as a file; arguments as for `render_pages`."""
     return render_pages([figure], format, title=title, rows_sha256=rows_sha256, own=own)[0]
 
 
 def render_pages(
     pages: Sequence[Figure], format: str, *, title: str, rows_sha256: str, own: Mapping[str, Any] = NOTHING
 ) -> list[bytes]:
-    """A figure as files, equal byte for byte when drawn again from the same rows: one PDF, or a file a page.
+    """Render a figure as files: one PDF, or one file per page.
+
+    Files drawn again from the same rows are equal byte for byte.
 
     Args:
         pages: what to draw.
         format: `pdf`, `png` or `svg`.
         title: name of the study, kept in the metadata of each file.
         rows_sha256: hash of the rows that the figure shows, kept there too.
-        own: settings of matplotlib that go over the shared style.
+        own: settings of matplotlib that override the shared style.
     """
     described = f"rows_sha256={rows_sha256}"
     for page in pages:
@@ -281,12 +283,12 @@ def render_pages(
 
 
 def page_mark(number: int) -> str:
-    """End of the metadata of a further page, by which whoever draws a shorter figure knows those of the one before."""
+    """Return the end of the metadata of a further page, by which files of an earlier, longer figure are recognised."""
     return f"; page={number};"
 
 
 def _settle(page: Figure) -> None:
-    """Arrange the panels for good: the same in each format, and matplotlib does not do it again for each."""
+    """Arrange the panels for good: the same way in each format, and only once."""
     engine = page.get_layout_engine()
     if engine is not None and page.axes:
         engine.execute(page)
@@ -316,7 +318,7 @@ def _metadata(format: str, title: str, rows: str) -> dict[str, Any]:
 
 
 def panel_letter(position: int) -> str:
-    """`(a)` for 0, `(b)` for 1, ..., `(aa)` for 26, `(ab)` for 27, ..."""
+    """Return `(a)` for 0, `(b)` for 1, ..., `(aa)` for 26, `(ab)` for 27, ..."""
     letters = ""
     place = position + 1
     while place:
@@ -329,23 +331,23 @@ def label_steps(axes: Axes, largest: float, name: str = _STEPS_LABEL, unit: str 
     """Label a linear y axis, with thousands or millions taken out of the tick labels.
 
     Args:
-        axes: what to label.
+        axes: axes to label.
         largest: largest value on the axis.
-        name: what is measured.
-        unit: in what, empty for a bare number.
+        name: name of the measure.
+        unit: its unit, empty for a bare number.
     """
     exponent = 3 * int(math.log10(largest) // 3) if largest >= 1e4 else 0
     ticks = ScalarFormatter(useOffset=False)
     ticks.set_scientific(exponent > 0)
     ticks.set_powerlimits((exponent, exponent))
     axes.yaxis.set_major_formatter(ticks)
-    # The power of ten stands in the label; matplotlib would hang it over the axis, beside the title.
+    # The power of ten goes into the label; matplotlib would put it above the axis, beside the title.
     axes.yaxis.get_offset_text().set_visible(False)
     words = " ".join(filter(None, [f"$10^{exponent}$" if exponent else "", unit]))
     axes.set_ylabel(f"{name} ({words})" if words else name)
 
 
-# --- A file of matplotlib settings of a user's own, read line by line: a mistake is one sentence with its place -----
+# --- A user's file of matplotlib settings, read line by line, so that an error names the line -----------------------
 
 
 _REFUSED = ("backend", "text.usetex", "text.latex", "webagg", "tk.", "macosx")
@@ -354,7 +356,7 @@ _MOST_BYTES = 100_000
 
 
 def read_style(path: Path) -> Mapping[str, Any]:
-    """The settings of a `.mplstyle` file.
+    """Return the settings of a `.mplstyle` file.
 
     Raises:
         ConfigError: if it cannot be read, or a line is not `name: value` with a name and a value that matplotlib knows.

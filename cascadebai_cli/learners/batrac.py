@@ -23,7 +23,7 @@ class BatchRacingRule(RadiusRule):
         L: number of items.
         K: number of items to find, `k` in the source.
         delta: risk, in `(0, 1)`.
-        b: pulls of a step.
+        b: number of pulls of a step.
         r: largest number of pulls of one item at a step.
     """
 
@@ -34,7 +34,7 @@ class BatchRacingRule(RadiusRule):
     r: int = 1
 
     def batch(self, survivors: int) -> int:
-        """`min(b, r |D|)`."""
+        """Return `min(b, r |D|)`."""
         return min(self.b, self.r * survivors)
 
     @cached_property
@@ -42,16 +42,16 @@ class BatchRacingRule(RadiusRule):
         return batch_racing_radius(self.L, self.delta)
 
     def radius(self, T: ArrayLike) -> FloatArray:
-        """`2 sqrt( ln( log2(2T) / omega ) / T )`, `omega = sqrt(delta / (6 L))`; inf for `T = 0`."""
+        """Return `2 sqrt( ln( log2(2T) / omega ) / T )` with `omega = sqrt(delta / (6 L))`; inf for `T = 0`."""
         return self._radius(T)
 
     @property
     def kind(self) -> tuple[object, ...]:
-        """Class and everything but `K` and the batch."""
+        """The class and all attributes except `K` and the batch."""
         return type(self), *astuple(replace(self, K=1, b=1, r=1))
 
     def blur(self, T: IntArray) -> FloatArray:
-        """Bounds are ranked, whose radii differ by that of one observation more."""
+        """Return by how much the radius shrinks with one observation more, since this rule ranks bounds."""
         return self.radius(T) - self.radius(T + 1)
 
     def identify(
@@ -70,8 +70,8 @@ class BatRac(RacingLearner):
 
     Args:
         L, K, delta: as for `BatchRacingRule`.
-        epsilon: must be 0, the algorithm has no tolerance.
-        b: pulls of a step; `"K"` for as many as there are items to find.
+        epsilon: must be 0, as the algorithm has no tolerance.
+        b: number of pulls of a step; `"K"` for the number of items to find.
         r: largest number of pulls of one item at a step.
 
     Raises:

@@ -10,11 +10,11 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.racing import RacingRule, by_mean
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray, evidence
 
-# --- Confidence radii that hold for all numbers of observations at once (law of the iterated logarithm) -------------
+# --- Confidence radii from the law of the iterated logarithm --------------------------------------------------------
 
 
 _TABLE = 2**21
-"""Radii of smaller counts are looked up: evaluating the formula would dominate the time of a run."""
+"""Radii of smaller counts are looked up, as evaluating the formula would take most of the time of a run."""
 
 
 class IteratedLogRadius:
@@ -29,14 +29,14 @@ class IteratedLogRadius:
         self._known = _table(scale, rho, 1024)
 
     def __call__(self, T: ArrayLike) -> FloatArray:
-        """Radius after `T` observations, same shape as `T`."""
+        """Return the radius after `T` observations, same shape as `T`."""
         try:
             return np.asarray(self._known[T])  # type: ignore[index]
         except IndexError:
             return self._beyond(np.asarray(T))
 
     def _beyond(self, T: np.ndarray) -> FloatArray:
-        """Radius of counts that the table does not hold yet, or never will."""
+        """Return the radius of counts that the table does not hold yet, or never will."""
         if T.dtype.kind not in "iu" or T.max() >= _TABLE:
             return _formula(self.scale, self.rho, T)
         while len(self._known) <= T.max():
@@ -57,22 +57,20 @@ def _table(scale: float, rho: float, size: int) -> FloatArray:
 
 
 def cascade_radius(L: int, delta: float, sigma: float) -> IteratedLogRadius:
-    """Radius of Algorithm 1 for `sigma`-sub-Gaussian outcomes.
+    """Return the radius of Algorithm 1 for `sigma`-sub-Gaussian outcomes.
 
-    Algorithm 1 prints the factor 4, its concentration theorem [thm:conc_log] has `4 sigma`, and clicks are
-    1/2-sub-Gaussian, so 2 is the factor in force; `sigma = 1` gives the formula as printed.
+    Algorithm 1 is printed with the factor 4. Its concentration theorem [thm:conc_log] has `4 sigma`, and clicks are
+    1/2-sub-Gaussian, so that 2 is the factor used; `sigma = 1` gives the formula as printed.
     """
     return IteratedLogRadius(4 * sigma, float(np.sqrt(delta / (12 * L))))
 
 
 def batch_racing_radius(L: int, delta: float) -> IteratedLogRadius:
-    """Radius of BatchRacing, Jun et al. (2016)."""
+    """Return the radius of BatchRacing, Jun et al. (2016)."""
     return IteratedLogRadius(2.0, float(np.sqrt(delta / (6 * L))))
 
 
-# --- ----------------------------------------------------------------------------------------------------------------
-#
-# Confidence bounds from the Kullback-Leibler divergence of clicks, valid for all numbers of observations at once.
+# --- Confidence bounds from the Kullback-Leibler divergence of clicks -----------------------------------------------
 #
 # After `T` observations with mean `m`, the interval `{p : T kl(m, p) <= ln(2 sqrt(T) / alpha)}` misses the click
 # probability at some `T` with probability at most `alpha`: the likelihood ratio of the Beta(1/2, 1/2) mixture of all
@@ -80,39 +78,40 @@ def batch_racing_radius(L: int, delta: float) -> IteratedLogRadius:
 # `alpha` (Ville's inequality), and its logarithm is at least `T kl(m, p) - ln(2 sqrt(T))` (Krichevsky and Trofimov).
 #
 # `p` solves an equation of a convex function, and Newton's steps from outside the interval never cross the solution.
-# Every entry of an array goes its own way, so a bound does not depend on which others are computed beside it: engines
-# that compute them one by one or in bulk get the same floats.
+# Every entry of an array is solved by itself, so that a bound does not depend on the others: engines that compute
+# bounds one by one or in bulk get the same floats.
 
 
 _STEPS = 60
-"""Newton's steps at most; about five are taken."""
+"""Largest number of Newton's steps; about five are taken."""
 _SMALL = 1e-15
-"""Steps below it are rounding."""
+"""Smaller steps are rounding."""
 
 
 def kl(p: ArrayLike, q: ArrayLike) -> FloatArray:
-    """`kl(p, q)` of clicks with probabilities `p` and `q`, for `0 < q < 1`.
+    """Return `kl(p, q)` of clicks with probabilities `p` and `q`, for `0 < q < 1`.
 
-    The rows of learners with these bounds are decided by it, to the last bit; `model.divergence` is the exacter one.
+    The results of learners with these bounds depend on its last bit, so it must not change; `problem.divergence` is
+    more exact.
     """
     p, q = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
     return np.asarray(_entropy(p) - p * np.log(q) - (1 - p) * np.log1p(-q))
 
 
 def _entropy(p: FloatArray) -> FloatArray:
-    """`p ln p + (1 - p) ln(1 - p)`; the place holder 1 has logarithm 0, as has `0 ln 0`."""
+    """Return `p ln p + (1 - p) ln(1 - p)`, where `0 ln 0` is 0 (its logarithm is taken of the place holder 1)."""
     skip = 1 - p
     return p * np.log(np.where(p > 0, p, 1)) + skip * np.log(np.where(skip > 0, skip, 1))
 
 
 def threshold(T: ArrayLike, alpha: float) -> FloatArray:
-    """`ln(2 sqrt(T) / alpha)`, inf for `T = 0`."""
+    """Return `ln(2 sqrt(T) / alpha)`, inf for `T = 0`."""
     count = np.asarray(T, dtype=np.float64)
     return np.where(count > 0, np.log(2 / alpha) + 0.5 * np.log(np.maximum(count, 1)), np.inf)
 
 
 def kl_upper(mean: ArrayLike, T: ArrayLike, alpha: float) -> FloatArray:
-    """Upper bound; 1 for `T = 0`, increasing in `mean` and decreasing in `T`.
+    """Return the upper bound: 1 for `T = 0`, increasing in `mean` and decreasing in `T`.
 
     Args:
         mean: empirical means.
@@ -124,12 +123,15 @@ def kl_upper(mean: ArrayLike, T: ArrayLike, alpha: float) -> FloatArray:
 
 
 def kl_lower(mean: ArrayLike, T: ArrayLike, alpha: float) -> FloatArray:
-    """Lower bound; 0 for `T = 0`, increasing in `mean` and in `T`. Skips are the clicks of another world."""
+    """Return the lower bound: 0 for `T = 0`, increasing in `mean` and in `T`.
+
+    It is 1 less the upper bound of the share of skips; arguments as for `kl_upper`.
+    """
     return 1 - kl_upper(1 - np.asarray(mean, dtype=np.float64), T, alpha)
 
 
 def _upper(mean: FloatArray, level: FloatArray) -> FloatArray:
-    """The largest `p` with `kl(mean, p) <= level`; `-expm1(-level)` and 1 where nothing or all was clicked."""
+    """Return the largest `p` with `kl(mean, p) <= level`: `-expm1(-level)` without clicks, 1 with clicks only."""
     inside = (mean > 0) & (mean < 1) & np.isfinite(level)
     m, b = np.where(inside, mean, 0.5), np.where(inside, level, 1.0)
     p = _solve(m, b, _outside(m, b))
@@ -137,10 +139,10 @@ def _upper(mean: FloatArray, level: FloatArray) -> FloatArray:
 
 
 def _outside(m: FloatArray, b: FloatArray) -> FloatArray:
-    """A point above the solution: the smallest that three inequalities give.
+    """Return a point above the solution, the smallest that three inequalities give.
 
-    `kl(m, p) >= (p - m)^2 / (2 v)` with `v` the largest `x (1 - x)` in between, itself at most 1/4, `p` and
-    `1 - m`; and `kl(m, p) >= -H(m) - (1 - m) ln(1 - p)`.
+    These are `kl(m, p) >= (p - m)^2 / (2 v)`, where `v`, the largest `x (1 - x)` between `m` and `p`, is at most 1/4,
+    `p` and `1 - m`; and `kl(m, p) >= -H(m) - (1 - m) ln(1 - p)`.
     """
     near = np.sqrt(2 * b * np.minimum(0.25, 1 - m))
     small = b + np.sqrt(b * (b + 2 * m))
@@ -149,7 +151,7 @@ def _outside(m: FloatArray, b: FloatArray) -> FloatArray:
 
 
 def _solve(m: FloatArray, b: FloatArray, p: FloatArray) -> FloatArray:
-    """Newton's steps down from `p`, each entry until it moves no more."""
+    """Take Newton's steps down from `p`, for each entry until it does not move any more."""
     for _ in range(_STEPS):
         rise = p - m
         excess = -m * np.log1p(rise / m) - (1 - m) * np.log1p(-rise / (1 - m)) - b
@@ -162,7 +164,7 @@ def _solve(m: FloatArray, b: FloatArray, p: FloatArray) -> FloatArray:
 
 
 class KLRule(RacingRule):
-    """A rule with these bounds."""
+    """A racing rule with these bounds."""
 
     @property
     @abstractmethod
@@ -170,20 +172,20 @@ class KLRule(RacingRule):
         """Risk of one item."""
 
     def lower(self, mean: ArrayLike, T: ArrayLike) -> FloatArray:
-        """Smallest `p` of the interval."""
+        """Return the smallest `p` of the interval."""
         return kl_lower(mean, T, self.alpha)
 
     def upper(self, mean: ArrayLike, T: ArrayLike) -> FloatArray:
-        """Largest `p` of the interval."""
+        """Return the largest `p` of the interval."""
         return kl_upper(mean, T, self.alpha)
 
     def above(self, mean: ArrayLike, T: ArrayLike, level: ArrayLike) -> BoolArray:
-        """Whether `lower(mean, T) > level`: `level` lies below the mean and outside the interval."""
+        """Return whether `lower(mean, T) > level`: `level` then lies below the mean and outside the interval."""
         m, q = np.asarray(mean), np.asarray(level)
         return np.asarray((q < 0) | ((q < m) & self._outside(m, T, q)))
 
     def below(self, mean: ArrayLike, T: ArrayLike, level: ArrayLike) -> BoolArray:
-        """Whether `upper(mean, T) < level`."""
+        """Return whether `upper(mean, T) < level`."""
         m, q = np.asarray(mean), np.asarray(level)
         return np.asarray((q > 1) | ((q > m) & self._outside(m, T, q)))
 
@@ -191,14 +193,16 @@ class KLRule(RacingRule):
         return np.multiply(kl(m, np.clip(q, 1e-300, 1 - 2**-53)), T) > threshold(T, self.alpha)
 
 
-# --- Stopping by generalised likelihood ratios: the best `K` means are told apart from all others, pair by pair -----
+# --- Stopping by generalised likelihood ratios ----------------------------------------------------------------------
 #
-# Let `J` hold the `K` largest empirical means, and for `a` in `J`, `b` not,
+# A run stops once the best `K` means are told apart from all others, pair by pair. Let `J` hold the items of the `K`
+# largest empirical means, and for `a` in `J` and `b` not in `J` let
 #
-#     `Z_ab = T_a d(mean_a, x) + T_b d(mean_b, x)`, `x` the pooled mean,
+#     `Z_ab = T_a d(mean_a, x) + T_b d(mean_b, x)`, where `x` is the pooled mean.
 #
-# the logarithm of the likelihood of what `a` and `b` did, maximised over all `(u_a, u_b)`, against the same maximised
-# over `u_a <= u_b`. Stop once `Z_ab > ln(4 sqrt(T_a T_b) K (L - K) / delta)` for all these pairs.
+# This is the logarithm of a likelihood ratio: the likelihood of the outcomes of `a` and `b`, maximised over all
+# `(u_a, u_b)`, over the same maximised over `u_a <= u_b`. Stop once `Z_ab > ln(4 sqrt(T_a T_b) K (L - K) / delta)` for
+# all these pairs.
 #
 # **Whatever is shown and whenever one looks, an answer is wrong with probability at most `delta`** (`epsilon = 0`).
 #
@@ -213,32 +217,32 @@ class KLRule(RacingRule):
 #    <= T_a d(mean_a, w_a) + T_b d(mean_b, w_b) <= ln R_a + ln R_b + ln(4 sqrt(T_a T_b))`, and stopping means that `R_a
 #    R_b` has exceeded `K (L - K) / delta`.
 #
-# Means that are equal have `Z_ab = 0`, as have items never observed: both only delay the stop. For `epsilon > 0` the
-# alternative would be `u_a <= u_b - epsilon`; this is not offered, and refused.
+# Equal means have `Z_ab = 0`, and so have items that were never observed: both only delay the stop. For `epsilon > 0`
+# the alternative would be `u_a <= u_b - epsilon`; this is not implemented, and refused.
 
 
 _AT_ONCE = 2**16
-"""Pairs that are looked at together, about."""
+"""About the number of pairs that are looked at together."""
 
 
 def refuse_tolerance(name: str, epsilon: float) -> None:
     """Refuse `epsilon > 0`.
 
     Raises:
-        ConfigError: if it is.
+        ConfigError: if `epsilon` is larger than 0.
     """
     if epsilon > 0:
         raise ConfigError(f"{name} stops by likelihood ratios, which need epsilon = 0, not {epsilon:g}")
 
 
 def pair_threshold(T_a: ArrayLike, T_b: ArrayLike, pairs: int, delta: float) -> FloatArray:
-    """`ln(4 sqrt(T_a T_b) pairs / delta)`, inf where a count is 0."""
+    """Return `ln(4 sqrt(T_a T_b) pairs / delta)`, inf where a count is 0."""
     both = np.multiply(T_a, T_b, dtype=np.float64)
     return np.where(both > 0, np.log(4 * pairs / delta) + 0.5 * np.log(np.maximum(both, 1)), np.inf)
 
 
 def told_apart(T: IntArray, S: IntArray, K: int, delta: float) -> bool:
-    """Whether the best `K` means are told apart from all others.
+    """Return whether the best `K` means are told apart from all others.
 
     Args:
         T, S: observations and clicks of each item, shape `(L,)`.
@@ -249,7 +253,7 @@ def told_apart(T: IntArray, S: IntArray, K: int, delta: float) -> bool:
         return False
     mean, inside = S / T, best_means(S / np.maximum(T, 1), K)
     b, pairs = ~inside, K * (len(T) - K)
-    # the weakest first, as they tell soonest, and never all pairs at once
+    # the weakest items come first, as they decide soonest, and never all pairs at once
     weakest_first, step = by_mean(mean)[:K][::-1], max(1, _AT_ONCE // (len(T) - K))
     parts = (weakest_first[first : first + step] for first in range(0, K, step))
     return all(bool(pairs_apart(T[a, None], mean[a, None], T[b], mean[b], pairs, delta).all()) for a in parts)
@@ -258,13 +262,13 @@ def told_apart(T: IntArray, S: IntArray, K: int, delta: float) -> bool:
 def pairs_apart(
     T_a: IntArray, mean_a: FloatArray, T_b: IntArray, mean_b: FloatArray, pairs: int, delta: float
 ) -> BoolArray:
-    """Whether the evidence of each pair, broadcast together, exceeds its threshold."""
+    """Return whether the evidence of each pair, broadcast together, exceeds its threshold."""
     Z, _ = evidence(T_a.astype(np.float64), mean_a, T_b.astype(np.float64), mean_b)
     return np.asarray(pair_threshold(T_a, T_b, pairs, delta) < Z)
 
 
 def best_means(mean: FloatArray, K: int) -> BoolArray:
-    """Mask of the `K` largest means; of equals the first."""
+    """Return the mask of the `K` largest means; the first of equal means ranks higher."""
     mask = np.zeros(len(mean), bool)
     mask[by_mean(mean)[:K]] = True
     return mask

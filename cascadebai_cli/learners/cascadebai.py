@@ -27,7 +27,7 @@ Confidence = Literal["lil", "kl"]
 
 @dataclass(frozen=True)
 class Racing(RacingRule):
-    """Who is shown by Algorithm 1: lines 5 to 9.
+    """The items that Algorithm 1 shows, lines 5 to 9.
 
     Args:
         L: number of items.
@@ -47,12 +47,12 @@ class Racing(RacingRule):
         check_list_length(self.list_length)
 
     def batch(self, survivors: int) -> int:
-        """`min(M, |D|)`."""
+        """Return `min(M, |D|)`."""
         return min(self.list_length or self.K, survivors)
 
     @property
     def kind(self) -> tuple[object, ...]:
-        """Class and everything but `K` and `M`."""
+        """The class and all attributes except `K` and `M`."""
         return type(self), *astuple(replace(self, K=1, list_length=1))
 
 
@@ -71,16 +71,16 @@ class CascadeRule(Racing, RadiusRule):
         return cascade_radius(self.L, self.delta, self.sigma)
 
     def radius(self, T: ArrayLike) -> FloatArray:
-        """`C(T)`, inf for `T = 0`."""
+        """Return `C(T)`, inf for `T = 0`."""
         return self._radius(T)
 
     def identify(
         self, mean: FloatArray, lower: FloatArray, upper: FloatArray, k: IntArray | int
     ) -> tuple[BoolArray, BoolArray]:
-        """Lines 14 to 17: compare with the items of the (k+1)-th and the k-th largest mean, of equals the first.
+        """Apply lines 14 to 17: compare with the items of the (k+1)-th and the k-th largest mean, ties by number.
 
-        For epsilon > 0 both rules can hold for one item. It is then rejected: the rejection certifies that it
-        is not epsilon-optimal, the acceptance alone certifies nothing about `w(K)`.
+        For epsilon > 0 both rules can hold for one item. It is then rejected: the rejection certifies that it is not
+        epsilon-optimal, while the acceptance alone certifies nothing about `w(K)`.
         """
         j_prime, j_star = boundary(mean, k)
         reject = upper < pick(lower, j_prime) - self.epsilon
@@ -90,33 +90,34 @@ class CascadeRule(Racing, RadiusRule):
 
 @dataclass(frozen=True)
 class KLCascadeRule(KLRule, Racing):
-    """Algorithm 1 with the bounds of `kl`, at the risk `delta / L` an item: all hold with probability `1 - delta`.
+    """Algorithm 1 with KL bounds at the risk `delta / L` per item: all hold with probability `1 - delta`.
 
     While they hold, `part_by_bounds` returns items that are good enough. Algorithm 1 compares with the items of the
-    (k+1)-th and the k-th largest *mean* instead. That is not enough: an item of no larger mean that was observed once
-    less can have the larger upper bound.
+    (k+1)-th and the k-th largest *mean* instead. That is not enough: an item whose mean is no larger, but which was
+    observed once less, can have the larger upper bound.
 
     *The two rules are nearly the same.* As long as counts differ by at most one, an item of the smaller mean has
-    neither the larger upper nor the larger lower bound. For equal counts that is plain, and so it is for upper bounds
+    neither the larger upper nor the larger lower bound. For equal counts that is clear, and so it is for upper bounds
     if the item of the larger mean was observed less. Let it have been observed once more, and let `s` of `T` and `s'`
-    of `T + 1` observations be clicks, `s / T < s' / (T + 1)`: then `s' >= s + 1`. And a click never lowers the upper
-    bound `u` of `(s, T)`. If `u < (s + 1) / (T + 1)`, the new mean exceeds it. Otherwise `T kl(s / T, u)` changes by
-    `h(s) - h(T) - ln u`, where `h(x) = (x + 1) ln(x + 1) - x ln x`. As `-ln u <= ln(T + 1) - ln(s + 1)`, that is at
-    most `q(s) - q(T)`, where `q(x) = x ln(1 + 1/x)` grows: it is not positive, and the threshold does not fall. Lower
-    bounds are the same with clicks and skips exchanged. So means that differ rank as bounds do (`blur` is 0), and equal
-    means of unequal counts are 0 or 1. Only when the (k+1)-th largest mean is 0 can the rules accept at different
-    steps. For epsilon > 0, Algorithm 1 may accept further items at its last step, which it does not return.
+    of `T + 1` observations be clicks, `s / T < s' / (T + 1)`: then `s' >= s + 1`. It remains to show that a further
+    observation that is a click never lowers the upper bound `u` of `(s, T)`. If `u < (s + 1) / (T + 1)`, the new mean
+    exceeds `u`. Otherwise `T kl(s / T, u)` changes by `h(s) - h(T) - ln u`, where `h(x) = (x + 1) ln(x + 1) - x ln x`.
+    As `-ln u <= ln(T + 1) - ln(s + 1)`, that is at most `q(s) - q(T)`, where `q(x) = x ln(1 + 1/x)` grows: it is not
+    positive, and the threshold does not fall. Lower bounds follow with clicks and skips exchanged. So means that differ
+    rank as their bounds do (`blur` is 0), and equal means of unequal counts are 0 or 1. Only when the (k+1)-th largest
+    mean is 0 can the rules accept at different steps. For epsilon > 0, Algorithm 1 may accept further items at its last
+    step, which it does not return.
     """
 
     @property
     def alpha(self) -> float:
-        """`delta / L`."""
+        """Risk of one item, `delta / L`."""
         return self.delta / self.L
 
     def identify(
         self, mean: FloatArray, lower: FloatArray, upper: FloatArray, k: IntArray | int
     ) -> tuple[BoolArray, BoolArray]:
-        """Compare with the bounds of the others, whoever has them."""
+        """Compare with the bounds of the other items, whichever item has them."""
         return part_by_bounds(lower, upper, k, self.epsilon)
 
 
@@ -126,8 +127,8 @@ class CascadeBAI(RacingLearner):
     Args:
         L, K, delta, epsilon: as for `Racing`.
         sigma: as for `CascadeRule`, with its radius only.
-        order: how the least observed survivors are ordered in the list, a key of `display.ORDERS`. Only for `T`, the
-            order of Algorithm 1, are counts never more than one apart; for the others nothing is proved of the result.
+        order: order of the least observed survivors in the list, a key of `racing.ORDERS`. Only with `T`, the order of
+            Algorithm 1, do counts never differ by more than one; for the other orders nothing is proved.
         confidence: `lil` for the radius of Algorithm 1, `kl` for the sharper bounds of `KLCascadeRule`.
         list_length: as for `Racing`.
 
@@ -155,7 +156,7 @@ class CascadeBAI(RacingLearner):
 
     @property
     def engines(self) -> tuple[str, ...]:
-        """Skip-ahead in the order of Algorithm 1, lockstep with its radius in any order."""
+        """Fast engines that are exact: skip-ahead in the order of Algorithm 1, lockstep with its radius."""
         made = type(self)
         if made.select is not CascadeBAI.select or made.observe is not RacingLearner.observe:
             return ()
@@ -163,7 +164,7 @@ class CascadeBAI(RacingLearner):
         return (*skips, "lockstep") if isinstance(self.rule, RadiusRule) else skips
 
     def select(self) -> list[int]:
-        """The least observed survivors, in the display order; ties keep the order of `RacingLearner.select`."""
+        """Return the least observed survivors in the display order; ties keep the order of `RacingLearner.select`."""
         least = super().select()
         if self.order == "T":
             return least
@@ -176,7 +177,7 @@ class CascadeBAI(RacingLearner):
 
 
 def _refuse_options(confidence: str, sigma: float, order: str) -> None:
-    """What does not go with bounds other than a radius."""
+    """Refuse options that do not go with bounds other than a radius."""
     if confidence != "kl":
         raise ConfigError(f"confidence is {confidence!r}, but must be lil or kl")
     if sigma != 0.5:

@@ -1,6 +1,6 @@
-"""Learners for a budget of steps in place of a risk: look at all items equally, or at fewer and fewer of them.
+"""Learners for a budget of steps in place of a risk: they observe all items equally, or fewer and fewer of them.
 
-What is proved for them stands in `theory.budget`: bounds for so many pulls one at a time hold for as many steps.
+The module `theory.budget` has the bounds that are proved for them: bounds for `N` single pulls hold for `N` steps.
 """
 
 from bisect import bisect_left, bisect_right
@@ -16,21 +16,21 @@ from cascadebai_cli.theory.budget import least_observations
 
 
 class Uniform(LeastObservedFirst):
-    """Look at all items equally. It never stops by itself.
+    """A learner that observes all items equally and never stops by itself.
 
     Args:
         L: number of items.
         K: number of items to find.
-        delta, epsilon: of no effect.
+        delta, epsilon: without effect.
         list_length: `M`, the number of items shown at once; `K` if `None`.
 
     Attributes:
         engines: the fast engine that is exact for it.
-        ends: steps after which an item is decided, ascending; more than one where a phase has no step; none here.
-        steps: lists shown.
+        ends: steps after which an item is decided, ascending; repeated where a phase has no steps; empty here.
+        steps: number of steps made.
 
     Raises:
-        ConfigError: if `list_length` is no number of items.
+        ConfigError: if `list_length` is not a whole number of at least 1.
     """
 
     engines = ("phases",)
@@ -55,7 +55,7 @@ class Uniform(LeastObservedFirst):
         self.decide()
 
     def next_end(self, cap: int) -> int:
-        """The first step after those made at whose end an item is decided, or the cap if that comes first."""
+        """Return the next step at whose end an item is decided, or the cap if that comes first."""
         place = bisect_right(self.ends, self.steps)
         return min(self.ends[place], cap) if place < len(self.ends) else cap
 
@@ -68,7 +68,7 @@ class Uniform(LeastObservedFirst):
     def _end_phase(self) -> None:
         """Accept the best survivor or reject the worst, whichever mean is farther from the other side of the boundary.
 
-        Gaps that are equal but for rounding are equal, and then the worst is rejected.
+        Gaps that differ by rounding only count as equal; then the worst is rejected.
         """
         D, k = self.race.survivors, self.race.k
         mean: FloatArray = self.S[D] / np.maximum(self.T[D], 1)
@@ -84,15 +84,15 @@ class SuccessiveAcceptsRejects(Uniform):
 
     Phase `j = 1, ..., L - 1` has `L + 1 - j` survivors and `(n_j - n_{j-1}) (L + 1 - j)` steps, where
     `n_j = ceil((N - L) / (logbar(L) (L + 1 - j)))`, `n_0 = 0` and `logbar(L) = 1/2 + 1/2 + 1/3 + ... + 1/L`; so each
-    survivor is observed `n_j` times or more by its end, and there are no more than `N` steps. Then the item with the
-    largest empirical gap is decided: the best one is accepted or the worst one rejected.
+    survivor is observed at least `n_j` times by the end of the phase, and there are at most `N` steps in all. Then the
+    item with the largest empirical gap is decided: the best survivor is accepted or the worst one rejected.
 
     Args:
         L, K, delta, epsilon, list_length: as for `Uniform`.
         budget: number of steps, `N`.
 
     Raises:
-        ConfigError: if there is no budget, or it leaves no phase a step.
+        ConfigError: if there is no budget, or it is not larger than `L`.
     """
 
     endless = False
@@ -115,5 +115,5 @@ class SuccessiveAcceptsRejects(Uniform):
 
 
 def phase_ends(L: int, budget: int) -> tuple[int, ...]:
-    """Steps after which the phases `1, ..., L - 1` of `SuccessiveAcceptsRejects` end, ascending."""
+    """Return the steps after which the phases `1, ..., L - 1` of `SuccessiveAcceptsRejects` end, ascending."""
     return tuple(np.cumsum(np.diff(least_observations(L, budget), prepend=0) * np.arange(L, 1, -1)).tolist())

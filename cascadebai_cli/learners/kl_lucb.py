@@ -3,15 +3,15 @@
 After KL-LUCB (Kaufmann and Kalyanakrishnan, 2013) and LUCB++ (Simchowitz, Jamieson and Recht, 2017), which observe the
 weakest of the seemingly best `K` items and its strongest rival at each step; a list of `M` has room for `M - 2` more.
 
-Why this stays (epsilon, delta, K)-PAC under cascading feedback: whether an item of a list is looked at depends on the
-outcomes of the items before it, and what is shown on the past, never on the item's own next outcome. So the n-th
-observation of item `i` is Bernoulli(w(i)), independent of everything before, whatever decides that there is one, and
-the bounds of `kl` hold for every number of observations at once. The upper bounds of `K` best items fail with
-probability `K alpha = delta / 2` together, and so do the lower bounds of the `L - K` others. Otherwise take a returned
-item `b` that is not epsilon-optimal. It is none of the `K` best, so one of these, `a`, was not returned, and
+Why this stays (epsilon, delta, K)-PAC under cascading feedback: whether an item of a list is observed depends on the
+outcomes of the items before it, and what is shown depends on the past, but nothing depends on the item's own next
+outcome. So the n-th observation of item `i` is Bernoulli(w(i)), independent of everything before, and the KL bounds
+(`bounds`) hold for every number of observations at once. The upper bounds of the `K` best items fail with probability
+at most `delta / 2` together, and so do the lower bounds of the `L - K` others. If none fails, take a returned item `b`
+that is not epsilon-optimal. It is none of the `K` best, so one of these, `a`, was not returned, and
 `w(b) >= L(b) > U(a) - epsilon >= w(a) - epsilon >= w(K) - epsilon`, a contradiction.
 
-With `stopping: glr` the same items are shown, and the run stops by the likelihood ratios of `glr` instead.
+With `stopping: glr` the same items are shown, and the run stops by likelihood ratios (`bounds`) instead.
 """
 
 from collections.abc import Sequence
@@ -30,14 +30,14 @@ from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 Stopping = Literal["bounds", "glr"]
 
 UNIT = 2.0**-42
-"""Bounds are whole multiples of it, rounded outward, so that their differences are exact and equals are equal."""
+"""Bounds are rounded outward to whole multiples of this, so that their differences and comparisons are exact."""
 _MOST_ITEMS = 2**17
-"""An item and a bound of so many share a whole number in the lockstep engine."""
+"""Largest number of items for which the lockstep engine can keep an item and a bound in one whole number."""
 
 
 @dataclass(frozen=True)
 class LucbRule:
-    """What does not change during a run.
+    """The part of KL-LUCB++ that does not change during a run.
 
     Args:
         L: number of items.
@@ -67,20 +67,20 @@ class LucbRule:
 
     @property
     def M(self) -> int:
-        """Length of the list, no more than there are items."""
+        """Length of the list, at most the number of items."""
         return min(self.list_length or self.K, self.L)
 
     def lower(self, mean: ArrayLike, T: ArrayLike) -> FloatArray:
-        """Lower confidence bound, at the risk `delta / (2 (L - K))`: at most `L - K` of them matter."""
+        """Return the lower confidence bound, at the risk `delta / (2 (L - K))`: at most `L - K` of them matter."""
         return np.floor(kl_lower(mean, T, self.delta / (2 * (self.L - self.K))) / UNIT) * UNIT
 
     def upper(self, mean: ArrayLike, T: ArrayLike) -> FloatArray:
-        """Upper confidence bound, at the risk `delta / (2 K)`: `K` of them matter."""
+        """Return the upper confidence bound, at the risk `delta / (2 K)`: `K` of them matter."""
         return np.ceil(kl_upper(mean, T, self.delta / (2 * self.K)) / UNIT) * UNIT
 
 
 class Boundary(NamedTuple):
-    """Who stands at the boundary between the seemingly best items, `J`, and the others.
+    """The boundary between the seemingly best items, `J`, and the others.
 
     Attributes:
         inside: mask of `J`.
@@ -109,14 +109,14 @@ class KLLucb:
         self.take_place(np.zeros(L, np.int64), np.zeros(L, np.int64))
 
     def take_place(self, T: IntArray, S: IntArray) -> None:
-        """Go on as one that has seen these counts and clicks, shape `(L,)`."""
+        """Go on from these counts and clicks, shape `(L,)`."""
         self.T, self.S = T.copy(), S.copy()
         self.lower, self.upper = self.rule.lower(self.mean, self.T), self.rule.upper(self.mean, self.T)
         self.boundary = self._boundary()
 
     @property
     def engines(self) -> tuple[str, ...]:
-        """Lockstep, but not for a class derived from this one, nor for very many items."""
+        """Fast engine that is exact: lockstep, but not for a derived class, nor for very many items."""
         return ("lockstep",) if type(self) is KLLucb and self.rule.L <= _MOST_ITEMS else ()
 
     @property
@@ -126,7 +126,10 @@ class KLLucb:
 
     @property
     def finished(self) -> bool:
-        """Whether the lower bound of every item of `J` exceeds all upper bounds outside, less epsilon; or `glr`."""
+        """Whether the run stops, by the bounds or by likelihood ratios (`stopping`).
+
+        By the bounds it stops if every lower bound inside `J` exceeds all upper bounds outside less `epsilon`.
+        """
         if self.rule.stopping == "glr":
             return told_apart(self.T, self.S, self.rule.K, self.rule.delta)
         _, weakest, rival = self.boundary
@@ -134,16 +137,16 @@ class KLLucb:
 
     @property
     def recommendation(self) -> tuple[int, ...]:
-        """`J`, in descending order of mean."""
+        """The items of `J`, in descending order of mean."""
         return tuple(by_mean(self.mean)[: self.rule.K].tolist())
 
     @property
     def answer(self) -> tuple[int, ...]:
-        """The items to name now: `J`."""
+        """The items to name now, `J`."""
         return self.recommendation
 
     def select(self) -> list[int]:
-        """The items nearest to the boundary in ascending order of `T`; at first those that were least observed."""
+        """Return the items nearest to the boundary in ascending order of `T`; at first the least observed items."""
         by_count: list[int] = np.argsort(self.T, kind="stable").tolist()
         near = set(by_count) if self.T.min() == 0 else self._nearest()
         return [item for item in by_count if item in near][: self.rule.M]
@@ -156,7 +159,7 @@ class KLLucb:
         return Boundary(inside, weakest, rival)
 
     def _nearest(self) -> set[int]:
-        """The weakest item, its rival and the `M - 2` whose bounds overlap most with those across the boundary."""
+        """Return the weakest item, its rival and the `M - 2` items whose bounds overlap most across the boundary."""
         inside, weakest, rival = self.boundary
         overlap = np.where(inside, self.upper[rival] - self.lower, self.upper - self.lower[weakest])
         overlap[[weakest, rival]] = np.inf

@@ -1,4 +1,4 @@
-"""Code of a user's own: how it is found, imported, hashed and held to the protocol."""
+"""User-defined code: how it is found, imported, hashed and checked against the protocol."""
 
 import ast
 import dis
@@ -28,28 +28,29 @@ from cascadebai_cli.learners.protocol import Learner, can_answer, check_list_len
 from cascadebai_cli.learners.racing import RacingLearner
 from cascadebai_cli.version import __version__
 
-# --- Code of one's own: learners and families that a config names `module:object`, and classes of a notebook --------
+# --- User-defined code: learners and families that a config names `module:object`, and classes of a notebook --------
 #
-# What has a name is imported in every process that runs trials, from the directory of the command or as it is
-# installed. A class of a notebook, a script or a prompt cannot be imported: in this process and in those that work for
-# it, it is called `__main__:Class#HASH` after its code. Rows of different code must not mix, so all that an object runs
-# is hashed.
+# An object that is named `module:object` is imported in every process that runs trials, from the directory of the
+# command or as it is installed. A class of a notebook, a script or a prompt cannot be imported: in this process and in
+# its workers its name is `__main__:Class#HASH`, with a hash of its code. Rows of different code must not mix, so all
+# code that an object runs is hashed.
 #
-# *Files.* Of a module count the files that it imports, directly or not, and name and version of the distributions that
-# the rest is from. Imports are read from the source, those inside functions too, so that the answer is the same in
-# every process, and nothing is imported for it (`modulefinder` fails where a folder has no `__init__.py` or a file does
-# not compile). A name that is put together as the program runs, and a file that is read as data, cannot be seen.
+# *Files.* The hash of a module covers the user's files that it imports, directly or not, and names and versions of the
+# distributions of all other modules. Imports are read from the source, including those inside functions, so that the
+# hash is the same in every process, and nothing is imported for it (`modulefinder` fails where a folder has no
+# `__init__.py` or a file does not compile). Not covered are modules whose names are put together as the program runs,
+# and files that are read as data.
 #
-# *What is in memory.* Of a class of a notebook count the bytecode of its functions, their constants and defaults, and
-# all that they name, functions, classes and numbers alike, however deep; of what comes from a module its files. Another
-# Python compiles to other bytecode, so that it gives another hash. Of an object whose class comes from a module only
-# the type counts.
+# *Memory.* The hash of a class of a notebook covers the bytecode of its functions, their constants and defaults, and
+# everything that they name (functions, classes, values), to any depth; for parts that come from a module it covers the
+# module's files. Another version of Python compiles to other bytecode and gives another hash. For an object whose class
+# comes from a module only the type counts.
 
 
 MakeGenerator = Callable[[], np.random.Generator]
 """Makes the generator of a trial for a learner that draws."""
 LIVE: dict[str, type] = {}
-"""What a class that cannot be imported is called -> the class."""
+"""Name of a class that cannot be imported -> the class."""
 
 _LIVE_PREFIX, _MARK = "__main__:", "#"
 _SCRIPT = (None, "__main__", "__mp_main__")
@@ -58,7 +59,7 @@ _OURS = ("cascadebai_cli", "cascadebai")
 _STANDARD = Path(sysconfig.get_path("stdlib")).resolve()
 _INSTALLED = {"site-packages", "dist-packages"}
 _BY_NAME = ("import_module", "__import__")
-"""Functions whose first argument, if it is written out, is a module that they import."""
+"""Functions that import the module named by their first argument, if that is written out."""
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, type(...))
 _HOLDERS: Mapping[Any, tuple[str, ...]] = {
     property: ("fget", "fset", "fdel"),
@@ -67,27 +68,27 @@ _HOLDERS: Mapping[Any, tuple[str, ...]] = {
     partial: ("func", "args", "keywords"),
     MethodType: ("__func__", "__self__"),
 }
-"""Kind of object -> where it holds what it runs."""
+"""Kind of object -> attributes with the code that it runs."""
 
 _Kind = Literal["class", "function"]
 _KINDS: Mapping[_Kind, tuple[Callable[[Any], bool], str, str]] = {
     "class": (inspect.isclass, "classes", "folder.file:Class"),
     "function": (inspect.isfunction, "functions", "folder.file:function"),
 }
-"""Kind of object -> how to tell, the word for several, and how its name looks."""
+"""Kind of object -> test for it, plural of the word, and example of a name."""
 
 
 def is_own(name: str) -> bool:
-    """Whether a name is that of code of one's own."""
+    """Return whether a name is that of user-defined code."""
     return ":" in name
 
 
 @lru_cache(maxsize=64)
 def own_object(name: str, kind: _Kind) -> Any:
-    """The object of that name, `module:object`, imported.
+    """Import the object of that name, `module:object`, and return it.
 
     Raises:
-        ConfigError: if there is none that is one's own, or the import fails.
+        ConfigError: if the module has no such object, is part of Python, or fails to import.
     """
     module_name, _, object_name = name.partition(":")
     is_one, several, example = _KINDS[kind]
@@ -102,7 +103,7 @@ def own_object(name: str, kind: _Kind) -> Any:
 
 @lru_cache(maxsize=64)
 def own_hash(name: str, kind: _Kind) -> str:
-    """Hash of all code that `module:object` runs, which may be defined in another module."""
+    """Return the hash of all code that `module:object` runs, even if it is defined in another module."""
     return code_hash(name.partition(":")[0], own_object(name, kind).__module__)
 
 
@@ -110,7 +111,7 @@ def _imported(name: str, module_name: str, example: str) -> ModuleType:
     if not all(part.isidentifier() for part in module_name.split(".")):
         raise ConfigError(f"{name}: '{module_name}' is not a module; write it as in an import, such as {example}")
     if os.getcwd() not in sys.path:
-        sys.path.append(os.getcwd())  # at the end: a file there must not take the place of a module that others import
+        sys.path.append(os.getcwd())  # at the end, so that a file there does not replace a module that others import
     try:
         invalidate_caches()
         module = import_module(module_name)
@@ -128,12 +129,12 @@ def _imported(name: str, module_name: str, example: str) -> ModuleType:
 
 
 def in_words(error: BaseException) -> str:
-    """An error of somebody else's code on one line."""
+    """Return an error of user-defined code as one line."""
     return " ".join(f"{type(error).__name__}: {error}".split())
 
 
 def enter(made: type) -> str:
-    """What a class is called as an algorithm: `module:Class` if it can be imported, else by its code as it is now."""
+    """Return the name of a class as an algorithm: `module:Class`, or one with its hash if it cannot be imported."""
     if not is_live(made) and "." not in made.__qualname__:
         return f"{made.__module__}:{made.__name__}"
     algorithm = f"{_LIVE_PREFIX}{made.__name__}{_MARK}{live_hash(made)}"
@@ -142,7 +143,7 @@ def enter(made: type) -> str:
 
 
 def load_plugin(name: str) -> Callable[..., Learner]:
-    """The class of that name, `module:Class` or `__main__:Class#HASH`.
+    """Return the class of that name, `module:Class` or `__main__:Class#HASH`.
 
     Raises:
         ConfigError: if there is none, or the module cannot be imported.
@@ -154,25 +155,25 @@ def load_plugin(name: str) -> Callable[..., Learner]:
 
 
 def plugin_code(name: str) -> str:
-    """Hash of all code that the class runs: rows of an older version do not mix with newer ones."""
+    """Return the hash of all code that the class runs, by which rows of different versions are kept apart."""
     return name.rpartition(_MARK)[2] if name in LIVE else own_hash(name, "class")
 
 
 def same_generator() -> np.random.Generator:
-    """For a learner that is only looked at: the same one each time."""
+    """Return the same generator each time, for a learner that is only inspected."""
     return np.random.Generator(np.random.PCG64DXSM(0))
 
 
 def build_plugin(name: str, make_rng: MakeGenerator, *, L: int, K: int, **others: Any) -> Learner:
-    """A learner of that class, whose lists are checked.
+    """Return a learner of that class, whose lists are checked.
 
     Args:
         name: as for `load_plugin`.
         make_rng: makes its generator, if its constructor takes `rng`.
-        L, K, others: further arguments of the constructor; `list_length`, else `K`, is the most of a list.
+        L, K, others: further arguments of the constructor; a list has at most `list_length`, else `K`, items.
 
     Raises:
-        ConfigError: if it cannot be made, or does not follow the protocol.
+        ConfigError: if the learner cannot be made, or does not follow the protocol.
     """
     made, M = load_plugin(name), others.get("list_length")
     check_list_length(M)
@@ -193,7 +194,7 @@ def build_plugin(name: str, make_rng: MakeGenerator, *, L: int, K: int, **others
 
 
 def _runs_our_way(learner: object) -> bool:
-    """Whether it is a racing learner that changes nothing but the rule, so that the fast engines are exact for it."""
+    """Return whether it is a racing learner that changes only the rule, so that the fast engines are exact for it."""
     return isinstance(learner, RacingLearner) and all(
         part not in vars(learner) and _top(_definer(type(learner), part).__module__) == _OURS[0] for part in _PARTS
     )
@@ -204,10 +205,10 @@ def _definer(made: type, part: str) -> type:
 
 
 def parameters(made: Callable[..., Learner]) -> dict[str, inspect.Parameter]:
-    """Parameters of a constructor by name; of annotations that cannot be evaluated, the text.
+    """Return the parameters of a constructor by name; annotations that cannot be evaluated stay text.
 
     Raises:
-        ConfigError: if it has no signature, as some classes that are not written in Python.
+        ConfigError: if it has no signature, as some classes not written in Python have none.
     """
     try:
         return dict(inspect.signature(made, eval_str=True).parameters)
@@ -218,11 +219,11 @@ def parameters(made: Callable[..., Learner]) -> dict[str, inspect.Parameter]:
 
 
 def code_hash(*modules: str, own: bool = True) -> str:
-    """16 hexadecimal digits of a hash of the files that modules run; paths do not count.
+    """Return 16 hexadecimal digits of a hash of the files that modules run; paths do not count.
 
     Args:
         modules: names of the modules.
-        own: whether files of the same top-level packages count even if they are installed.
+        own: whether files of the same top-level packages count even if these are installed.
     """
     parts: dict[str, str] = {}
     tops, left = {_top(name) for name in modules if own}, list(modules)
@@ -243,7 +244,7 @@ def _top(name: str) -> str:
 
 
 def _along(name: str) -> Iterator[ModuleSpec]:
-    """The modules along a dotted name, as far as there are any."""
+    """Yield the modules along a dotted name, as far as they exist."""
     first, *rest = name.split(".")
     spec = None
     with suppress(ImportError, ValueError):
@@ -254,7 +255,7 @@ def _along(name: str) -> Iterator[ModuleSpec]:
 
 
 def _below(spec: ModuleSpec, word: str) -> ModuleSpec | None:
-    """A module of a package; `find_spec` would import the package."""
+    """Return a module of a package without importing the package, as `find_spec` would."""
     importers = map(pkgutil.get_importer, spec.submodule_search_locations or ())
     specs = [importer.find_spec(f"{spec.name}.{word}") for importer in importers if importer]
     found = [each for each in specs if each]
@@ -262,7 +263,7 @@ def _below(spec: ModuleSpec, word: str) -> ModuleSpec | None:
 
 
 def _part(spec: ModuleSpec, own: bool) -> tuple[str, tuple[str, ...]]:
-    """What a module adds to the hash, and what it imports; nothing of one without a file."""
+    """Return what a module adds to the hash, and what it imports; nothing for a module without a file."""
     if spec.origin is None or not spec.has_location:
         return "", ()
     path, top = Path(spec.origin).resolve(), _top(spec.name)
@@ -273,7 +274,7 @@ def _part(spec: ModuleSpec, own: bool) -> tuple[str, tuple[str, ...]]:
 
 @lru_cache(maxsize=256)
 def _distribution(top: str) -> str:
-    """Names and versions of the distributions that hold a top-level module; none of one that comes with Python."""
+    """Return names and versions of the distributions that hold a top-level module; none for a module of Python."""
     with suppress(PackageNotFoundError):
         return f"{top}=={__version__ if top in _OURS else version(top)}"
     found = () if top in sys.stdlib_module_names else set(packages_distributions().get(top, ()))
@@ -282,7 +283,7 @@ def _distribution(top: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _file(path: str, module: str, is_package: bool) -> tuple[str, tuple[str, ...]]:
-    """Hash and imports of a file as it is when it is first asked for: what is in memory does not change with it."""
+    """Return hash and imports of a file as it was at the first call, since the imported code does not change either."""
     content = Path(path).read_bytes()
     package = module if is_package else module.rpartition(".")[0]
     return _digest(content), tuple(dict.fromkeys(_imports(content, package)))
@@ -305,12 +306,12 @@ def _imports(content: bytes, package: str) -> Iterator[str]:
 
 
 def live_hash(made: type) -> str:
-    """16 hexadecimal digits of a hash of what a class runs."""
+    """Return 16 hexadecimal digits of a hash of what a class runs."""
     return _digest(_Reader().text(made).encode())[:16]
 
 
 def is_live(value: Any) -> bool:
-    """Whether a function or a class cannot be imported by its name from a module, as other processes would."""
+    """Return whether other processes cannot import a function or class by its name from a module."""
     name = getattr(value, "__module__", None)
     if name in _SCRIPT:
         return True
@@ -321,7 +322,7 @@ def is_live(value: Any) -> bool:
 
 
 class _Reader:
-    """Writes out what a value is, the same for the same content in any process; what it has met is named by number."""
+    """Writes a value as text that is the same in any process; values that were met before are named by number."""
 
     def __init__(self) -> None:
         self._met: dict[int, Any] = {}
@@ -375,7 +376,7 @@ class _Reader:
         yield from (code_hash(name, own=False) for name in sorted(_named_by(code, "IMPORT_NAME") - {""}))
 
     def _object(self, value: Any) -> Iterator[str]:
-        """Of an object what it wraps or holds, and its attributes if its class stands in no module."""
+        """Yield what an object wraps or holds, and its attributes if its class is in no module."""
         made = type(value)
         module = "__main__" if made.__module__ in _SCRIPT else made.__module__
         yield f"{module}.{made.__qualname__} {getattr(value, '__name__', '')}"
@@ -386,17 +387,17 @@ class _Reader:
 
 
 def _runs(name: str, part: Any) -> bool:
-    """Whether a part of a class counts: not its name, text or annotations."""
+    """Return whether a part of a class counts: its name, text and annotations do not."""
     return callable(part) or not (name.startswith("__") and name.endswith("__"))
 
 
 def _named_by(code: CodeType, *operations: str) -> set[str]:
-    """Names that operations of a function, and of those inside of it, take."""
+    """Return the names that certain operations take, in a function and in those inside it."""
     own = {str(step.argval) for step in dis.get_instructions(code) if step.opname in operations}
     return own.union(*(_named_by(each, *operations) for each in code.co_consts if isinstance(each, CodeType)))
 
 
-# --- A learner of one's own, held to the protocol at every step -----------------------------------------------------
+# --- A user-defined learner is checked against the protocol at every step -------------------------------------------
 
 
 _PARTS = ("select", "observe", "finished", "recommendation")
@@ -405,12 +406,12 @@ _UNORDERED = (set, frozenset, dict)
 
 
 def _refuse_incomplete(learner: object, name: str) -> None:
-    """Refuse an object that lacks a part of the protocol, or has one that only looks like it.
+    """Refuse an object that lacks a part of the protocol, or has a method in place of a property.
 
     Raises:
-        ConfigError: with the parts.
+        ConfigError: naming the parts.
     """
-    # a mock has every attribute that it is asked for: only those count that are there without asking
+    # a mock has every attribute that it is asked for, so only attributes count that are there without asking
     missing = [part for part in _PARTS if getattr_static(learner, part, None) is None]
     if missing:
         raise ConfigError(f"{name} lacks {', '.join(missing)}; a learner has {', '.join(_PARTS)}")
@@ -420,12 +421,12 @@ def _refuse_incomplete(learner: object, name: str) -> None:
 
 
 class _Checked:
-    """A learner whose lists are checked: an empty one would be shown for ever, one that is too long would cheat.
+    """A learner whose lists are checked: an empty list would be shown for ever, one that is too long would cheat.
 
     Args:
         learner: the learner.
-        name: for messages.
-        L, K, M: numbers of items, of those to find, and of those in a list at most.
+        name: its name in messages.
+        L, K, M: number of items, of items to find, and largest number of items in a list.
 
     Raises:
         CascadeError: at every value that breaks the protocol.
@@ -437,7 +438,7 @@ class _Checked:
 
     @property
     def finished(self) -> bool:
-        """Whether it has stopped."""
+        """Whether the learner has stopped."""
         answer: Any = self._learner.finished
         if not isinstance(answer, bool | np.bool_):
             raise CascadeError(f"{self.name}: finished is {_shown(answer)}; give True or False")
@@ -445,11 +446,11 @@ class _Checked:
 
     @property
     def recommendation(self) -> tuple[int, ...]:
-        """The `K` items returned once `finished`; before that none, as nothing is asked of it."""
+        """The `K` items returned once `finished`; before that none, and the learner is not asked."""
         return self._best("recommendation") if self.finished else ()
 
     def select(self) -> Sequence[int]:
-        """The list to show."""
+        """Return the list to show."""
         shown: Any = self._learner.select()
         items = None if isinstance(shown, _UNORDERED) else self._items(shown)
         if not items or len(items) > self._M:
@@ -457,7 +458,7 @@ class _Checked:
         return items
 
     def _best(self, part: str) -> tuple[int, ...]:
-        """The `K` items that are named by a part."""
+        """Return the `K` items that an attribute of the learner names."""
         answer: Any = getattr(self._learner, part)
         items = self._items(answer)
         if items is None or len(items) != self._K:
@@ -465,7 +466,7 @@ class _Checked:
         return tuple(items)
 
     def _items(self, answer: Any) -> list[int] | None:
-        """Different items as numbers of Python's own; `None` if the answer is anything else."""
+        """Return different items as Python's own numbers; `None` if the answer is anything else."""
         try:
             given = list(answer)
             items = [index(item) for item in given]
@@ -481,15 +482,15 @@ class _Checked:
 
 
 class _CheckedAnswering(_Checked):
-    """One that can be asked at any time."""
+    """A checked learner that can be asked at any time."""
 
     @property
     def answer(self) -> tuple[int, ...]:
-        """The `K` items that it would return now."""
+        """The `K` items that the learner would return now."""
         return self._best("answer")
 
 
 def _shown(answer: object) -> str:
-    """A value on one line, shortened."""
+    """Return a value on one line, shortened."""
     text = " ".join(str(answer).split())
     return text if len(text) <= 60 else text[:57] + "..."

@@ -6,7 +6,7 @@ from typing import Protocol, runtime_checkable
 
 from cascadebai_cli.errors import ConfigError
 
-# --- What every engine asks of a learner ----------------------------------------------------------------------------
+# --- The protocol ---------------------------------------------------------------------------------------------------
 
 
 @runtime_checkable
@@ -27,7 +27,7 @@ class Learner(Protocol):
         ...
 
     def select(self) -> Sequence[int]:
-        """Items to show at this step, first to last."""
+        """Return the items to show at this step, first to last."""
         ...
 
     def observe(self, shown: Sequence[int], outcomes: Sequence[int]) -> None:
@@ -40,23 +40,23 @@ class _Answering(Learner, Protocol):
 
     @property
     def answer(self) -> tuple[int, ...]:
-        """The `K` items that it would return now."""
+        """The `K` items that the learner would return now."""
         ...
 
 
 def can_answer(learner: Learner) -> bool:
-    """Whether a learner is `_Answering`; nothing is asked of it."""
+    """Return whether a learner is `_Answering`, without asking it for anything."""
     return getattr_static(learner, "answer", None) is not None
 
 
 # --- How many items a step shows: `M`, apart from the `K` items to find ---------------------------------------------
 #
-# An item's outcomes are independent of everything before, whatever decides that it is looked at; so what is proved of a
-# learner that shows `K` items holds for any `M >= 1`.
+# An item's outcome is independent of everything before it, including what decides whether the item is observed. So
+# what is proved of a learner that shows `K` items holds for any `M >= 1`.
 
 
 def check_list_length(M: int | None) -> None:
-    """Refuse what is no length of a list.
+    """Refuse a value that is not the length of a list.
 
     Raises:
         ConfigError: naming the value.

@@ -13,20 +13,20 @@ from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
 # --- Racing: observe the least observed survivors, accept or reject an item once its interval is clear --------------
 #
-# A racing learner is a *rule* (frozen: how many items a step shows, the radius, who is identified from means and
-# counts) and a *race* (who survives, who was accepted and rejected, in which order). The rule and the race are all
-# that the fast engines need; `RacingLearner` adds the step-by-step bookkeeping of the reference engine, which it shares
-# with every learner that is `LeastObservedFirst`.
+# A racing learner consists of a *rule*, which is frozen (how many items a step shows, the bounds, which items are
+# identified) and of a *race* (the survivors, and the accepted and rejected items in order). The rule and the race are
+# all that the fast engines need; `RacingLearner` adds the step-by-step bookkeeping of the reference engine, which it
+# shares with every learner that is `LeastObservedFirst`.
 
 
 Picked = TypeVar("Picked", np.float64, np.int64)
 
 _MANY = 512
-"""Means from which finding two ranks is faster than sorting."""
+"""Number of means from which finding two ranks is faster than sorting."""
 
 
 class RacingRule(ABC):
-    """The part of a racing learner that does not change during a run: frozen, with these attributes.
+    """The part of a racing learner that does not change during a run; classes are frozen, with these attributes.
 
     Attributes:
         L: number of items.
@@ -40,47 +40,47 @@ class RacingRule(ABC):
 
     @abstractmethod
     def batch(self, survivors: int) -> int:
-        """Largest number of observations of a step with that many survivors."""
+        """Return the largest number of observations of a step with `survivors` survivors."""
 
     @abstractmethod
     def lower(self, mean: ArrayLike, T: ArrayLike) -> FloatArray:
-        """Lower confidence bound after `T` observations; increasing in `mean` and, for a fixed mean, in `T`."""
+        """Return the lower confidence bound after `T` observations; it grows with `mean` and, for fixed mean, `T`."""
 
     @abstractmethod
     def upper(self, mean: ArrayLike, T: ArrayLike) -> FloatArray:
-        """Upper confidence bound; increasing in `mean`, decreasing in `T`."""
+        """Return the upper confidence bound; it grows with `mean` and falls with `T`."""
 
     def above(self, mean: ArrayLike, T: ArrayLike, level: ArrayLike) -> BoolArray:
-        """Whether `lower(mean, T) > level`; the three are broadcast together."""
+        """Return whether `lower(mean, T) > level`; the three are broadcast together."""
         return np.greater(self.lower(mean, T), level)
 
     def below(self, mean: ArrayLike, T: ArrayLike, level: ArrayLike) -> BoolArray:
-        """Whether `upper(mean, T) < level`."""
+        """Return whether `upper(mean, T) < level`."""
         return np.less(self.upper(mean, T), level)
 
     @abstractmethod
     def identify(
         self, mean: FloatArray, lower: FloatArray, upper: FloatArray, k: IntArray | int
     ) -> tuple[BoolArray, BoolArray]:
-        """Masks of the survivors to accept and to reject, disjoint, from means and bounds of shape `(..., d)`.
+        """Return masks of the survivors to accept and to reject, disjoint, from means and bounds of shape `(..., d)`.
 
-        Leading axes are states of their own.
+        Each index of the leading axes is a separate state.
 
         `k` items are still to be accepted, `1 <= k < d`: one number, or one for each state, of shape `(...)`.
 
         The engines that skip rely on this: if no count exceeds `T`, an item may be accepted only if its lower bound
         exceeds `upper(m, T) - epsilon` for the (k+1)-th largest mean `m`, and rejected only if its upper bound is
-        below `lower(m, T) - epsilon` for the k-th. Who is identified changes nothing if means and bounds of -inf, of
-        no item, stand in between.
+        below `lower(m, T) - epsilon` for the k-th. Entries with mean and bounds -inf, which belong to no item, must
+        not change which items are identified.
         """
 
     @property
     @abstractmethod
     def kind(self) -> tuple[object, ...]:
-        """Rules of equal kind have the same bounds and identify alike; they may differ in `K` and `batch`."""
+        """Label of the kind; rules of one kind have equal bounds and `identify`, but may differ in `K` and `batch`."""
 
     def blur(self, T: IntArray) -> FloatArray:
-        """Means that differ by more rank alike wherever `identify` ranks items of counts `t` and `t + 1`, `t >= T`."""
+        """Return the difference above which means rank as in `identify`, for counts `t` and `t + 1` with `t >= T`."""
         return np.zeros(np.shape(T))
 
 
@@ -89,27 +89,27 @@ class RadiusRule(RacingRule):
 
     @abstractmethod
     def radius(self, T: ArrayLike) -> FloatArray:
-        """Confidence radius after `T` observations; decreasing in `T`, inf for `T = 0`."""
+        """Return the confidence radius after `T` observations; decreasing in `T`, inf for `T = 0`."""
 
     def lower(self, mean: ArrayLike, T: ArrayLike) -> FloatArray:
-        """`mean - C(T)`."""
+        """Return `mean - C(T)`."""
         return np.subtract(mean, self.radius(T))
 
     def upper(self, mean: ArrayLike, T: ArrayLike) -> FloatArray:
-        """`mean + C(T)`."""
+        """Return `mean + C(T)`."""
         return np.add(mean, self.radius(T))
 
     def above(self, mean: ArrayLike, T: ArrayLike, level: ArrayLike) -> BoolArray:
-        """Whether `lower(mean, T) > level`, but for rounding."""
+        """Return whether `lower(mean, T) > level`, but for rounding."""
         return np.greater(mean, np.add(level, self.radius(T)))
 
     def below(self, mean: ArrayLike, T: ArrayLike, level: ArrayLike) -> BoolArray:
-        """Whether `upper(mean, T) < level`, but for rounding."""
+        """Return whether `upper(mean, T) < level`, but for rounding."""
         return np.less(mean, np.subtract(level, self.radius(T)))
 
 
 class Race:
-    """Who survives, who was accepted and who was rejected, in the order in which it happened."""
+    """The survivors, and the accepted and rejected items in the order in which they were identified."""
 
     def __init__(self, L: int, K: int) -> None:
         self.L, self.K = L, K
@@ -124,16 +124,16 @@ class Race:
 
     @property
     def finished(self) -> bool:
-        """Line 3 of Algorithm 1: nobody survives, `K` are accepted or `L - K` are rejected."""
+        """Whether line 3 of Algorithm 1 ends the race: no item survives, `K` are accepted or `L - K` are rejected."""
         return len(self.survivors) == 0 or len(self.accepted) >= self.K or len(self.rejected) >= self.L - self.K
 
     @property
     def recommendation(self) -> tuple[int, ...]:
-        """The first `K` accepted; if the rejections ended the race, the accepted and the survivors."""
+        """The first `K` accepted items; if rejections ended the race, the accepted items and the survivors."""
         return tuple([*self.accepted, *self.survivors.tolist()][: self.K])
 
     def answer(self, mean: FloatArray) -> tuple[int, ...]:
-        """The `K` items to name now: the accepted, then the survivors of the largest means, ties by number.
+        """Return the `K` items to name now: the accepted, then the survivors of the largest means, ties by number.
 
         Args:
             mean: empirical means of all items, shape `(L,)`.
@@ -142,7 +142,7 @@ class Race:
         return tuple([*self.accepted, *best.tolist()][: self.K])
 
     def settle(self, accept: BoolArray, reject: BoolArray, mean: FloatArray) -> None:
-        """Remove the masked survivors; those accepted together enter in descending order of mean.
+        """Remove the masked survivors; items accepted together enter in descending order of mean.
 
         Args:
             accept, reject: disjoint masks over `survivors`.
@@ -156,12 +156,12 @@ class Race:
 
 
 def by_mean(mean: FloatArray) -> IntArray:
-    """Indices in descending order of mean along the last axis; the first of equals ranks higher."""
+    """Return indices in descending order of mean along the last axis; the first of equal means ranks higher."""
     return np.argsort(-mean, axis=-1, kind="stable")
 
 
 def of_rank(mean: FloatArray, rank: IntArray | int) -> IntArray:
-    """`by_mean(mean)[..., rank]`, of each state at its own rank, without sorting."""
+    """Return `by_mean(mean)[..., rank]`, each state at its own rank, without sorting."""
     d = mean.shape[-1]
     rows, value = mean.reshape(-1, d), largest(mean, rank).reshape(-1, 1)
     equal = rows == value
@@ -172,7 +172,7 @@ def of_rank(mean: FloatArray, rank: IntArray | int) -> IntArray:
 
 
 def largest(values: FloatArray, rank: IntArray | int) -> FloatArray:
-    """The value of each state that `rank` others precede in descending order, shape `(..., 1)`."""
+    """Return the value of each state that exactly `rank` others precede in descending order, shape `(..., 1)`."""
     place = np.broadcast_to(values.shape[-1] - 1 - np.asarray(rank), values.shape[:-1])
     return pick(np.partition(values, np.unique(place), axis=-1), place)
 
@@ -180,18 +180,18 @@ def largest(values: FloatArray, rank: IntArray | int) -> FloatArray:
 def part_by_bounds(
     lower: FloatArray, upper: FloatArray, k: IntArray | int, epsilon: float = 0.0
 ) -> tuple[BoolArray, BoolArray]:
-    """Masks of the survivors to accept and to reject, by their bounds alone; arguments as for `RacingRule.identify`.
+    """Return masks of the survivors to accept and to reject by bounds alone; arguments as for `RacingRule.identify`.
 
     An item is accepted if its lower bound exceeds the k-th largest upper bound of the *others* less `epsilon`, and
     rejected if its upper bound is below the k-th largest lower bound less `epsilon`.
 
-    *Proof* that, as long as every interval holds, whatever the counts, each returned item is good enough. Let `G` be
-    the best `K` items and `v` the smallest of their weights. At least `k` of `G` survive: so it is at first.
-    Accepting an item lowers `k` by one, and the survivors of `G` by at most one. The `k` items of the largest lower
-    bounds are never rejected, for no upper bound is below its lower one; if an item of `G` is rejected, they have
-    larger weights than it has, are of `G` too, and none of them is lost but to acceptance. Hence, if an item that is
-    not of `G` is accepted, `k` others have upper bounds of at least `v`, and its weight exceeds `v - epsilon`. And if
-    the race ends with `k` survivors, all of them are of `G`.
+    *Proof* that each returned item is good enough as long as every interval holds, whatever the counts. Let `G` be the
+    best `K` items and `v` the smallest of their weights. At least `k` items of `G` survive at any time. This holds at
+    first. Accepting an item lowers `k` by one, and the number of survivors in `G` by at most one. The `k` items with
+    the largest lower bounds are never rejected, as no upper bound is below the lower bound of the same item; if an item
+    of `G` is rejected, these `k` items have larger weights, so that they are in `G` and still survive. Hence, if an
+    item outside `G` is accepted, `k` others have upper bounds of at least `v`, and its weight exceeds `v - epsilon`.
+    And if the race ends with `k` survivors, all of them are in `G`.
     """
     last, following = largest(upper, k - 1), largest(upper, k)
     accept = lower > np.where(upper >= last, following, last) - epsilon
@@ -199,7 +199,7 @@ def part_by_bounds(
 
 
 def boundary(mean: FloatArray, k: IntArray | int) -> tuple[IntArray, IntArray]:
-    """Indices of the k-th and the (k+1)-th largest mean along the last axis; the first of equals ranks higher."""
+    """Return indices of the k-th and the (k+1)-th largest mean along the last axis, ties by index."""
     if mean.shape[-1] >= _MANY:
         return of_rank(mean, k - 1), of_rank(mean, k)
     ranked = by_mean(mean)
@@ -209,20 +209,20 @@ def boundary(mean: FloatArray, k: IntArray | int) -> tuple[IntArray, IntArray]:
 
 
 def pick(values: NDArray[Picked], index: IntArray) -> NDArray[Picked]:
-    """The value of each state at its own `index`, shape `(..., 1)`; much faster than `np.take_along_axis`."""
+    """Return the value of each state at its own `index`, shape `(..., 1)`; much faster than `np.take_along_axis`."""
     rows = values.reshape(-1, values.shape[-1])
     return rows[np.arange(len(rows)), np.ravel(index)].reshape(*values.shape[:-1], 1)
 
 
 class LeastObservedFirst(ABC):
-    """A learner that shows the least observed survivors, counts and sums kept per item.
+    """A learner that shows the least observed survivors, and keeps counts and sums of each item.
 
     Args:
         L: number of items.
         K: number of items to find.
 
     Attributes:
-        race: who survives.
+        race: the race.
         T, S: observations and clicks of each item.
     """
 
@@ -233,7 +233,7 @@ class LeastObservedFirst(ABC):
 
     @abstractmethod
     def _batch(self, survivors: int) -> int:
-        """Largest number of observations of a step with that many survivors."""
+        """Return the largest number of observations of a step with `survivors` survivors."""
 
     @property
     def finished(self) -> bool:
@@ -251,9 +251,9 @@ class LeastObservedFirst(ABC):
         return self.race.answer(self.S / np.maximum(self.T, 1))
 
     def select(self) -> list[int]:
-        """The least observed survivors in ascending order of `T`, ties in the order of `D`; over again in a long list.
+        """Return the least observed survivors in ascending order of `T`, ties in the order of `D`; a long list repeats.
 
-        Items that were already identified may fill the list behind them; they change nothing and are left out.
+        A list may be filled with items that were identified already; these change nothing, so they are left out.
         """
         D = self.race.survivors
         order = np.argsort(self.T[D], kind="stable")
@@ -279,7 +279,7 @@ class RacingLearner(LeastObservedFirst):
 
     @property
     def engines(self) -> tuple[str, ...]:
-        """Fast engines that are exact for it, the best first; a class that shows or counts in its own way has none."""
+        """Fast engines that are exact, the best first; none for a class with its own `select` or `observe`."""
         made = type(self)
         own = made.select is RacingLearner.select and made.observe is RacingLearner.observe
         return ("skip-ahead",) if own else ()
@@ -300,16 +300,16 @@ class RacingLearner(LeastObservedFirst):
 
 # --- The order in which the chosen items are displayed (Section 6.1 of the paper, Figures 1 and 4) ------------------
 #
-# The items shown are always the least observed survivors; a display order changes only their places in the list. Still
-# no order but `T` is proved to find the best items with probability `1 - delta`: those at the end of a list may hardly
-# ever be looked at, so that counts are far apart, and the item of the (k+1)-th largest mean may have a smaller upper
-# bound than one of the best that was observed less.
+# The items shown are always the least observed survivors; a display order changes only their places in the list. Yet
+# only for the order `T` is it proved that the best items are found with probability `1 - delta`. With other orders the
+# items at the end of a list may hardly ever be observed, so that counts are far apart, and the item of the (k+1)-th
+# largest mean may have a smaller upper bound than one of the best items that was observed less.
 
 
 OrderName = Literal["T", "mean", "-mean", "U", "-U", "L", "-L"]
 
 HUGE = 1e300
-"""Stands for an infinite radius: larger than any other value, yet finite."""
+"""Value in place of an infinite radius: larger than any other value, yet finite."""
 
 
 class DisplayOrder(NamedTuple):
@@ -323,7 +323,7 @@ class DisplayOrder(NamedTuple):
     width: int
 
     def values(self, mean: FloatArray, radius: FloatArray) -> FloatArray:
-        """What is sorted by. An unobserved item has mean 0, `U = inf` and `L = -inf`, written as `HUGE`."""
+        """Return what items are sorted by; an unobserved one has mean 0, `U = inf`, `L = -inf`, written as `HUGE`."""
         bound: FloatArray = mean + self.width * np.minimum(radius, HUGE) if self.width else mean
         return bound if self.sign == 1 else self.sign * bound
 
@@ -343,7 +343,7 @@ ORDERS = MappingProxyType(
 
 
 def display_order(name: str) -> DisplayOrder:
-    """The order of that name.
+    """Return the order of that name.
 
     Raises:
         ConfigError: if there is none.

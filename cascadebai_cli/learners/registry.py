@@ -27,17 +27,17 @@ ALGORITHMS: Mapping[str, Callable[..., Learner]] = MappingProxyType(
 
 
 BUDGET = "budget"
-"""Parameter of a learner that knows when it will be asked."""
+"""Name of the parameter of a learner that must know when it will be asked."""
 
 
 def knows_budget(name: str) -> bool:
-    """Whether what a known algorithm does depends on the budget."""
+    """Return whether what a known algorithm does depends on the budget."""
     made = find_algorithm(name)
     return made is not None and BUDGET in parameters(made)
 
 
 def find_algorithm(name: str) -> Callable[..., Learner] | None:
-    """The class of an algorithm, imported if it is `module:Class`; `None` if the name is not known.
+    """Return the class of an algorithm, imported if it is `module:Class`; `None` if the name is not known.
 
     Raises:
         ConfigError: if the import fails.
@@ -58,21 +58,21 @@ class LearnerSpec:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def is_algorithm_1(self, K: int | None = None) -> bool:
-        """Whether it is Algorithm 1 of the paper, with any `sigma`; of its lists of `K` items, if `K` is given."""
+        """Return whether it is Algorithm 1 of the paper, with any `sigma`; with lists of `K` items, if `K` is given."""
         of_the_paper = {"order": ("T",), "confidence": ("lil",), "list_length": (None, K)}
         given = {name: value for name, value in self.options.items() if name in of_the_paper}
         return self.algorithm == "cascadebai" and all(value in of_the_paper[name] for name, value in given.items())
 
     @property
     def rule_version(self) -> int:
-        """Raised when what the algorithm decides from the same outcomes changes; rows of two versions do not mix.
+        """Version of the decisions, raised when they change for the same outcomes; rows of two versions do not mix.
 
         With KL bounds, version 1 compared with the upper bound of the item of the (k+1)-th largest mean.
         """
         return 2 if self.algorithm == "cascadebai" and self.options.get("confidence") == "kl" else 1
 
     def most_shown(self, K: int) -> int:
-        """Items of a list at most: `b` of BatRac, else `list_length`, else `K`."""
+        """Return the largest number of items of a list: `b` of BatRac, else `list_length`, else `K`."""
         shown = self.options.get("b" if self.algorithm == "batrac" else "list_length")
         return shown if isinstance(shown, int) else K
 
@@ -85,7 +85,7 @@ class LearnerSpec:
         make_rng: MakeGenerator = same_generator,
         budget: int | None = None,
     ) -> Learner:
-        """A fresh learner; `make_rng` makes the generator of one that draws, another one for each trial."""
+        """Return a fresh learner; `make_rng` makes the generator of one that draws, different for each trial."""
         arguments = {"L": L, "K": K, "delta": delta, "epsilon": epsilon, **self.options}
         if budget is not None and knows_budget(self.algorithm):
             arguments[BUDGET] = budget

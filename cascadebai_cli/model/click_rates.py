@@ -11,19 +11,19 @@ from typing import TypeVar
 
 from cascadebai_cli.errors import ConfigError
 
-# --- Reading a file that somebody has named: a device may never end, so that only so much is read -------------------
+# --- Reading a file that a user names: a device may never end, so that at most `MOST_BYTES` are read ----------------
 
 
 MOST_BYTES = 100 * 2**20
 
 
 def read_text(path: Path) -> str:
-    """The text of a UTF-8 file or pipe; a byte order mark is left out.
+    """Return the text of a UTF-8 file or pipe, without a byte order mark.
 
     Raises:
         OSError: if it cannot be read, or has more than `MOST_BYTES`.
         UnicodeDecodeError: if it is not UTF-8.
-        ValueError: if the name is none.
+        ValueError: if `path` cannot be the name of a file.
     """
     with path.open("rb") as file:
         content = file.read(MOST_BYTES + 1)
@@ -41,7 +41,7 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True)
 class ClickRateFile:
-    """Where the click rates are.
+    """A file of click rates.
 
     Args:
         path: the file, UTF-8 (a byte order mark is accepted), separated by commas.
@@ -49,7 +49,7 @@ class ClickRateFile:
         rate: column of rates, instead of `clicks` and `views`.
         item: column of names; without it items are called 1, 2, ... .
         top: only the first `top` rows, all by default. Rows are not sorted.
-        label: how messages call the file, its path by default.
+        label: name of the file in messages, its path by default.
     """
 
     path: Path
@@ -72,7 +72,7 @@ class ClickRateFile:
 
 
 def read_click_rates(file: ClickRateFile) -> tuple[tuple[str, ...], tuple[float, ...]]:
-    """Names and rates of the first `top` rows.
+    """Return names and rates of the first `top` rows.
 
     Raises:
         ConfigError: naming file, line, value and remedy, if anything is not usable.
@@ -82,7 +82,7 @@ def read_click_rates(file: ClickRateFile) -> tuple[tuple[str, ...], tuple[float,
 
 
 def _read_items(file: ClickRateFile, read: Callable[[ClickRateFile, _Row, str], Value]) -> dict[str, Value]:
-    """What `read` makes of each row, by the name of the item."""
+    """Return what `read` makes of each row, by the name of the item."""
     lines: dict[str, int] = {}
     items: dict[str, Value] = {}
     for line, row in _first_rows(file):
@@ -138,7 +138,7 @@ def _checked_header(file: ClickRateFile, header: list[str]) -> list[str]:
 
 
 def _some(columns: Sequence[str], most: int = 8) -> str:
-    """A few names, each at most as long as one that somebody would type."""
+    """Return a list of a few column names, long ones shortened."""
     shown = ", ".join(column if len(column) <= 40 else f"{column[:37]}..." for column in columns[:most])
     return shown + (f" and {len(columns) - most} more" if len(columns) > most else "")
 

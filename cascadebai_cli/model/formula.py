@@ -1,4 +1,4 @@
-"""Formulas such as `1 - 1/K**2`: one grammar, which gives a value and LaTeX. Never read by `eval`."""
+"""Formulas such as `1 - 1/K**2`: one grammar gives their values and their LaTeX; `eval` is never used."""
 
 import ast
 import math
@@ -15,11 +15,11 @@ import numpy as np
 from cascadebai_cli.errors import ConfigError, suggest
 
 _NAMES = ("K", "L")
-"""What a formula of a config may speak of."""
+"""Names that a formula of a config may use."""
 _LONGEST = 200
-"""Characters of a formula; a limit on its depth, too."""
+"""Largest number of characters of a formula, which also limits its depth."""
 _DEEPEST = 10
-"""Powers and functions inside one another that are set as LaTeX."""
+"""Largest depth of powers and functions inside one another that is set as LaTeX."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ Node = int | float | Name | Negative | Operation | Call
 
 @dataclass(frozen=True)
 class Function:
-    """A function: its value, its LaTeX around the arguments, how many of these it takes."""
+    """A function: its value, the LaTeX around its arguments, and how many arguments it takes."""
 
     value: Callable[..., float]
     latex: str
@@ -94,20 +94,21 @@ _DRAWS: Mapping[str, Function] = MappingProxyType(
         "beta": Function(_beta, r"\mathrm{beta}(%s)", fewest=2, most=2),
     }
 )
-"""Functions whose value is drawn from a generator, their first argument."""
+"""Functions that draw their value from a generator, which is their first argument."""
 _SYMBOLS: Mapping[type[ast.operator], str] = MappingProxyType(
     {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**"}
 )
 
 
 def evaluate(formula: str | float, names: Mapping[str, float], rng: np.random.Generator | None = None) -> float:
-    """Value of a formula.
+    """Return the value of a formula.
 
     Args:
-        formula: a number, or text with the names, `+ - * / **`, and `sqrt log exp min max`. What `log`, `exp` and
-            powers that are not whole give is rounded to 13 significant digits; the rest is exact to the last bit.
+        formula: a number, or text with the names, `+ - * / **`, and `sqrt log exp min max`. Values of `log`, `exp` and
+            powers with an exponent that is not whole are rounded to 13 significant digits; all else is exact to the
+            last bit.
         names: values of the names, such as `K` and `L`.
-        rng: for a formula that may draw: `uniform(low, high)`, `beta(a, b)`.
+        rng: generator for a formula that may draw: `uniform(low, high)`, `beta(a, b)`.
 
     Raises:
         ConfigError: if the formula is not understood or has no finite real value.
@@ -127,10 +128,10 @@ def evaluate(formula: str | float, names: Mapping[str, float], rng: np.random.Ge
 
 
 def latex(formula: str | float, names: Collection[str] = _NAMES) -> str:
-    r"""A formula as LaTeX without the dollars: `1 - 1/K**2` becomes `1 - 1/K^{2}`.
+    r"""Return a formula as LaTeX without the dollars: `1 - 1/K**2` becomes `1 - 1/K^{2}`.
 
     Raises:
-        ConfigError: if the formula is not understood, or nests deeper than a reader of LaTeX can follow.
+        ConfigError: if the formula is not understood, or is nested more deeply than LaTeX can show it legibly.
     """
     text = _latex(parse(str(formula), names))[0]
     if max(accumulate((brace == "{") - (brace == "}") for brace in text)) > _DEEPEST:
@@ -139,7 +140,7 @@ def latex(formula: str | float, names: Collection[str] = _NAMES) -> str:
 
 
 def parse(formula: str, names: Collection[str] = _NAMES, draws: bool = False) -> Node:
-    """The formula behind a text, which may draw or not.
+    """Parse a formula; `draws` allows functions that draw from a generator.
 
     Raises:
         ConfigError: if the text is too long, uses something other than `names`, or is no formula.
@@ -213,7 +214,7 @@ def _value(node: Node, names: Mapping[str, float], rng: np.random.Generator | No
 
 
 def _power(base: float, exponent: float) -> float:
-    """Small whole powers exactly, others as rounded floats, which overflow instead of growing for ever."""
+    """Return small whole powers exactly, and others as rounded floats, which overflow instead of growing for ever."""
     if abs(base) < 2**53 and abs(exponent) <= 16 and exponent == int(exponent):
         exact = Fraction(base) ** int(exponent)
         return int(exact) if isinstance(base, int) and exponent >= 0 else float(exact)
@@ -221,7 +222,10 @@ def _power(base: float, exponent: float) -> float:
 
 
 def _rounded(value: float) -> float:
-    """To 13 significant digits: machines differ in the last of 16, and ids of cells, seeds and rows follow from it."""
+    """Round to 13 significant digits.
+
+    Machines differ in the last of 16 digits, and ids of cells, seeds and rows depend on the value.
+    """
     return float(f"{value:.12e}")
 
 
@@ -230,11 +234,11 @@ _OPERATIONS: Mapping[str, Callable[[float, float], float]] = MappingProxyType(
 )
 
 _SUM, _PRODUCT, _POWER, _ATOM = range(4)
-"""How tightly the outermost operation of a formula binds."""
+"""Precedences: how tightly the outermost operation of a formula binds."""
 
 
 def _latex(node: Node) -> tuple[str, int]:
-    """LaTeX of a formula and how tightly it binds."""
+    """Return the LaTeX of a formula and how tightly it binds."""
     match node:
         case Name(name):
             return name, _ATOM

@@ -1,4 +1,4 @@
-"""The problem (Section 2): an instance, its families, how far two items are apart, and what a step reveals."""
+"""The problem (Section 2): instances and their families, how far two items are apart, and what a step reveals."""
 
 from collections.abc import Callable, Iterable, KeysView, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
 ROUNDING = 1e-12
-"""0.8 - 0.1 is a little more than 0.7 in binary; an item of weight 0.7 is 0.1-optimal all the same."""
+"""Slack for rounding: 0.8 - 0.1 is a little more than 0.7 in binary, and yet weight 0.7 is 0.1-optimal."""
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -29,8 +29,8 @@ class Instance:
     """`L` items with click probabilities `weights`, of which the best `K` are sought.
 
     Args:
-        weights: click probability of each item, shape `(L,)`, in any order, each in `[0, 1]`; anything that is like an
-            array is taken, and copied.
+        weights: click probability of each item, shape `(L,)`, in any order, each in `[0, 1]`; any array-like object,
+            which is copied.
         K: number of items to find and length of the list shown, `1 <= K < L`.
         epsilon: tolerance; items with `w(i) >= w(K) - epsilon` are good enough.
 
@@ -69,7 +69,7 @@ class Instance:
 
     @property
     def sorted_weights(self) -> FloatArray:
-        """`w(1) >= ... >= w(L)`, shape `(L,)`."""
+        """Weights in descending order, `w(1) >= ... >= w(L)`, shape `(L,)`."""
         return np.sort(self.weights)[::-1]
 
     @property
@@ -84,7 +84,7 @@ class Instance:
 
     @property
     def gaps(self) -> FloatArray:
-        """`Delta_i` of the items in descending order of weight, shape `(L,)` (Section 4.1)."""
+        """Gaps `Delta_i` of the items in descending order of weight, shape `(L,)` (Section 4.1)."""
         w = self.sorted_weights
         return np.concatenate([w[: self.K] - w[self.K], w[self.K - 1] - w[self.K :]])
 
@@ -96,15 +96,15 @@ class Instance:
 
     @property
     def K_prime(self) -> int:
-        """`K' = #{i: w(i) >= w(K) - epsilon}`, at least `K`."""
+        """Number of epsilon-optimal items, `K' = #{i: w(i) >= w(K) - epsilon}`, at least `K`."""
         return int(self.epsilon_optimal.sum())
 
     def right(self, items: Iterable[int]) -> int:
-        """How many different epsilon-optimal items are among `items`."""
+        """Return how many different epsilon-optimal items are among `items`."""
         return int(self.epsilon_optimal[sorted(set(items))].sum())
 
     def is_correct(self, items: Iterable[int]) -> bool:
-        """Whether `items` are `K` distinct epsilon-optimal items."""
+        """Return whether `items` are `K` distinct epsilon-optimal items."""
         chosen = sorted(set(items))
         return len(chosen) == self.K and bool(self.epsilon_optimal[chosen].all())
 
@@ -135,7 +135,7 @@ def _checked_weights(values: object) -> FloatArray:
 
 
 def _numbers(values: object) -> FloatArray:
-    """A copy as an array; what is masked in an array is no number."""
+    """Return a copy as an array, in which masked entries are NaN."""
     if isinstance(values, Mapping):
         raise ConfigError("an instance needs a list of weights, not a mapping; give its values()")
     if isinstance(values, Set) and not isinstance(values, KeysView):
@@ -154,13 +154,14 @@ def _numbers(values: object) -> FloatArray:
 
 
 _APART = 1e-9
-"""Least distance of a pooled mean from both weights; it changes `g` by `1e-18` of the larger term at most."""
+"""Smallest distance of a pooled mean from both weights, as a share of their difference; changes results by 1e-18."""
 
 
 def divergence(p: ArrayLike, q: ArrayLike) -> FloatArray:
-    """`d(p, q) = p ln(p / q) + (1 - p) ln((1 - p) / (1 - q))`, inf where `q` is 0 or 1 and `p` is not.
+    """Return `d(p, q) = p ln(p / q) + (1 - p) ln((1 - p) / (1 - q))`, inf where `q` is 0 or 1 and `p` is not.
 
-    Written in `q - p`, so that nearly equal probabilities keep their digits; broadcast together.
+    The formula is evaluated in terms of `q - p`, so that nearly equal probabilities lose no digits; `p` and `q` are
+    broadcast together.
     """
     a, b = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
     skip, rise = 1 - a, b - a
@@ -171,9 +172,11 @@ def divergence(p: ArrayLike, q: ArrayLike) -> FloatArray:
 
 
 def evidence(n_a: FloatArray, w_a: FloatArray, n_b: FloatArray, w_b: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The least of `n_a d(w_a, x) + n_b d(w_b, x)`, which is at the pooled mean `x`, and `x`; 0 where a count is 0.
+    """Return the minimum of `n_a d(w_a, x) + n_b d(w_b, x)` over `x`, and the pooled mean `x` that attains it.
 
-    `x` keeps off the weights, where a divergence may be infinite, by `_APART` of their difference.
+    The minimum is 0 where a count is 0.
+
+    `x` is kept away from the weights, where a divergence may be infinite, by `_APART` of their difference.
     """
     total = n_a + n_b
     share = np.divide(n_a, total, out=np.full(np.shape(total), 0.5), where=total > 0)
@@ -191,12 +194,12 @@ Draw = Callable[[int], int]
 
 @dataclass(frozen=True)
 class Feedback:
-    """A click model, which the reference engine runs by `reveal`; the other engines name those that they are exact for.
+    """A click model; the reference engine runs any by `reveal`, other engines name those that they are exact for.
 
     Args:
-        name: what a config calls it.
-        shows: what a step shows of the list, in words.
-        reveal: takes the items shown and a `Draw`, and returns the outcomes of the observed items, a prefix of them.
+        name: its name in a config.
+        shows: what is observed of a list, in words.
+        reveal: takes the items shown and a `Draw`, and returns the outcomes of the observed items, which come first.
         ends_at_click: whether exactly the outcomes up to and including the first click are observed.
         observes_all: whether the outcome of every item shown is observed.
     """
@@ -209,12 +212,12 @@ class Feedback:
 
     @property
     def has_theory(self) -> bool:
-        """Whether bounds are proved for it that hang on what is observed."""
+        """Whether bounds that depend on what is observed are proved for this click model."""
         return self.ends_at_click or self.observes_all
 
 
 def _up_to_the_first_click(shown: Sequence[int], draw: Draw) -> list[int]:
-    """The user scans the list from the top and stops at the first click; all outcomes are 0 if there is none."""
+    """Return the outcomes up to the first click, where the user stops; without a click, all are 0."""
     outcomes: list[int] = []
     for item in shown:
         outcomes.append(draw(item))
@@ -231,7 +234,7 @@ CASCADING = Feedback("cascading", "the list up to the first click", _up_to_the_f
 SEMI_BANDIT = Feedback("semi-bandit", "all of it", _of_every_item, observes_all=True)
 
 FEEDBACKS: Mapping[str, Feedback] = {feedback.name: feedback for feedback in (CASCADING, SEMI_BANDIT)}
-"""Name -> click model. One that is added here can be named in configs, and is run by the reference engine."""
+"""Name -> click model. A model that is added here can be named in configs, and is run by the reference engine."""
 
 
 # --- Families of instances: click probabilities of the items from a few numbers or from a file ----------------------
@@ -244,7 +247,7 @@ class Items:
     """Named items and their click probabilities.
 
     Attributes:
-        names: one name an item, `"1"` to `str(L)` where the family has none.
+        names: name of each item, `"1"` to `str(L)` if the family has no names.
         weights: click probability of each item, shape `(L,)`.
     """
 
@@ -253,7 +256,7 @@ class Items:
 
 
 def two_level(L: int, K: int, w_star: float, w_prime: float) -> Items:
-    """`K` items with `w_star`, then `L - K` with `w_prime` (Section 5 of the paper)."""
+    """Return `K` items with `w_star`, then `L - K` with `w_prime` (Section 5 of the paper)."""
     if w_star < w_prime:
         raise ConfigError(
             f"w_star = {unrounded(w_star)} is smaller than w_prime = {unrounded(w_prime)}; "
@@ -263,7 +266,7 @@ def two_level(L: int, K: int, w_star: float, w_prime: float) -> Items:
 
 
 def linear(L: int, w_max: float, w_min: float) -> Items:
-    """`L` weights evenly spaced from `w_max` down to `w_min`, both included."""
+    """Return `L` weights evenly spaced from `w_max` down to `w_min`, both included."""
     if w_max < w_min:
         raise ConfigError(
             f"w_max = {unrounded(w_max)} is smaller than w_min = {unrounded(w_min)}; exchange them or change a formula"
@@ -272,12 +275,12 @@ def linear(L: int, w_max: float, w_min: float) -> Items:
 
 
 def explicit(weights: Sequence[float]) -> Items:
-    """The weights as they are listed."""
+    """Return the weights as they are listed."""
     return _numbered(np.array(weights, dtype=np.float64))
 
 
 def from_csv(file: ClickRateFile) -> Items:
-    """The first `top` rows of a file of clicks and views, or of rates, in the order of the file.
+    """Return the first `top` rows of a file of clicks and views, or of rates, in the order of the file.
 
     Raises:
         ConfigError: if the file or one of its values is not usable.
@@ -292,5 +295,5 @@ def _numbered(weights: FloatArray) -> Items:
 
 @cache
 def _padded_numbers(bits: int) -> tuple[str, ...]:
-    """`"1", "2", ...`, so many that texts are shared by lists of about equal length."""
+    """Return `"1", "2", ...` up to a power of two, so that lists of about equal length share the texts."""
     return tuple(map(str, range(1, (1 << bits) + 1)))

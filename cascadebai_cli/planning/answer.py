@@ -16,9 +16,9 @@ from cascadebai_cli.planning.plan import Plan
 from cascadebai_cli.planning.runs import CANDIDATES, Simulated, Test
 from cascadebai_cli.study.fields import says
 
-# --- What `plan.json` holds: the model from which its JSON Schema and the table of docs/plan.md are made ------------
+# --- The model of `plan.json`, from which its JSON Schema and the table of docs/plan.md are made --------------------
 #
-# Further keys may come without notice; a key that changes its meaning or goes raises `schema`.
+# Further keys may be added without notice; `schema` is raised when a key changes its meaning or is removed.
 
 
 def _finite(number: float | None) -> float | None:
@@ -65,10 +65,10 @@ class Rates(_Part):
     """The likeliest beta law of the click rates, and whether they differ at all."""
 
     mean: Annotated[Maybe, says("Mean of the law.")]
-    strength: Annotated[Maybe, says("How many views of an item it counts as; `null`: infinite.")]
+    strength: Annotated[Maybe, says("Number of views of an item that the law counts as; `null` if infinite.")]
     chi_square: Annotated[Maybe, says("Pearson's statistic of whether all rates are equal.")]
-    degrees: Annotated[int, says("Its degrees of freedom.")]
-    p_value: Annotated[Maybe, says("Chance of one as large were all rates equal, from up to 9,999 drawn tables.")]
+    degrees: Annotated[int, says("Degrees of freedom of this statistic.")]
+    p_value: Annotated[Maybe, says("P-value of the statistic, from up to 9,999 tables drawn with equal rates.")]
     own_top_right: Annotated[Maybe, says("Chance that the first K of the log are the best.")]
 
 
@@ -76,7 +76,7 @@ class ToleranceRow(_Part):
     """What a tolerance would do."""
 
     epsilon: Annotated[float, says("The tolerance.")]
-    relative_to_w_K: Annotated[Maybe, says("The same as a share of the K-th largest expected rate.")]
+    relative_to_w_K: Annotated[Maybe, says("The tolerance as a share of the K-th largest expected rate.")]
     good_enough: Annotated[Range, says("How many items are good enough.")]
     page_views: Annotated[Range, says("Page views of the first learner.")]
 
@@ -84,62 +84,68 @@ class ToleranceRow(_Part):
 class LearnerRow(_Part):
     """What a learner took."""
 
-    learner: Annotated[str, says("As `--learner` calls it.")]
-    name: Annotated[str, says("In words.")]
+    learner: Annotated[str, says("The learner's name for `--learner`.")]
+    name: Annotated[str, says("The learner's name in words.")]
     page_views: Annotated[Range, says("Page views of a test.")]
-    days: Annotated[Range | None, says("The same in days; `null` without `--per-day`.")]
-    more_than: Annotated[int | None, says("Page views after which it was given up, if it did not end.")]
-    runs: Annotated[int, says("Simulated runs.")]
-    ended: Annotated[int, says("Those that ended.")]
-    right: Annotated[int, says("Those that ended right.")]
+    days: Annotated[Range | None, says("Days of a test; `null` without `--per-day`.")]
+    more_than: Annotated[int | None, says("Page views after which runs were given up, if most did not end.")]
+    runs: Annotated[int, says("Number of simulated runs.")]
+    ended: Annotated[int, says("Number of runs that ended.")]
+    right: Annotated[int, says("Number of runs that ended with the right items.")]
 
 
 class Cost(_Part):
     """Clicks lost in a test with the first learner."""
 
-    clicks_lost_against_best: Annotated[Range, says("Against always showing the best items.")]
-    clicks_lost_against_own_top: Annotated[Range, says("Against always showing what the log ranks first.")]
+    clicks_lost_against_best: Annotated[Range, says("Clicks lost against always showing the best items.")]
+    clicks_lost_against_own_top: Annotated[
+        Range, says("Clicks lost against always showing the items that the log ranks first.")
+    ]
 
 
 class NoTest(_Part):
-    """What the log alone comes to."""
+    """The answer that the log gives without a test."""
 
     all_right: Annotated[Maybe, says("Chance that the first K of the log are all good enough.")]
-    right: Annotated[Maybe, says("How many of them are.")]
+    right: Annotated[Maybe, says("Average number of them that are good enough.")]
 
 
 class Point(_Part):
-    """What an answer after so many page views comes to."""
+    """The answer after a number of page views."""
 
-    page_views: Annotated[int, says("When the learner is asked.")]
-    runs: Annotated[int, says("Simulated runs.")]
-    all_right: Annotated[Interval, says("Chance that all K are right.")]
-    right: Annotated[Interval, says("How many are.")]
+    page_views: Annotated[int, says("Page views after which the learner is asked.")]
+    runs: Annotated[int, says("Number of simulated runs.")]
+    all_right: Annotated[Interval, says("Chance that all K named items are right.")]
+    right: Annotated[Interval, says("Average number of named items that are right.")]
 
 
 class Needed(_Part):
-    """When an answer is sure enough."""
+    """The page views after which an answer is sure enough."""
 
-    page_views: Annotated[Interval, says("Page views for `--sure`; 0 below the smallest budget.")]
-    days: Annotated[Interval | None, says("The same in days.")]
-    more_than: Annotated[int | None, says("The last budget that was simulated, if that is not enough.")]
+    page_views: Annotated[Interval, says("Page views for the chance `--sure`; 0 below the smallest budget.")]
+    days: Annotated[Interval | None, says("Days for this chance; `null` without `--per-day`.")]
+    more_than: Annotated[int | None, says("The largest simulated budget, if that is not enough.")]
 
 
 class AskedRow(_Part):
     """What a learner names after a number of page views."""
 
-    learner: Annotated[str, says("As `--learner` calls it.")]
-    name: Annotated[str, says("In words.")]
-    then: Annotated[Point | None, says("At `--budget`; `null` if that was not simulated.")]
-    needed: Annotated[Needed | None, says("For `--sure`.")]
-    simulated_up_to: Annotated[int, says("The last budget.")]
-    curve: Annotated[list[Point], says("At each budget that was simulated.")]
+    learner: Annotated[str, says("The learner's name for `--learner`.")]
+    name: Annotated[str, says("The learner's name in words.")]
+    then: Annotated[Point | None, says("The answer at `--budget`; `null` if that was not simulated.")]
+    needed: Annotated[Needed | None, says("What the chance `--sure` needs.")]
+    simulated_up_to: Annotated[int, says("The largest simulated budget.")]
+    curve: Annotated[list[Point], says("The answer at each simulated budget.")]
 
 
 class PlanFile(_Part):
     """What `cascadebai plan` found out; ranges are quantiles, and numbers that are not finite are `null`."""
 
-    version: Annotated[int, Field(alias="schema", ge=1), says("Raised when a key changes its meaning or goes.")]
+    version: Annotated[
+        int,
+        Field(alias="schema", ge=1),
+        says("Version, raised when a key changes its meaning or is removed."),
+    ]
     asked: Annotated[dict[str, Any], says("All that the numbers depend on: options, and the hash of the counts.")]
     log: Annotated[LogPart, says("The log that was read.")]
     rates: Annotated[Rates, says("The law of the click rates.")]
@@ -152,22 +158,22 @@ class PlanFile(_Part):
     cost: Annotated[
         Cost | None, says("Clicks lost with the first learner; `null` if it did not end; not with a budget.")
     ] = None
-    no_test: Annotated[NoTest | None, says("What the log alone comes to; only with a budget.")] = None
+    no_test: Annotated[NoTest | None, says("The answer that the log gives without a test; only with a budget.")] = None
     at_budget: Annotated[list[AskedRow], says("The learners, the best first; only with a budget.")] = []
     items: Annotated[
         list[dict[str, Any]], says("The best K and those with a chance of 5 % or more, as in `items.csv`.")
     ]
 
 
-# --- The content of `plan.json`, whose keys `docs/plan.md` explains ---------------------------------------------------
+# --- The content of `plan.json`, whose keys docs/plan.md explains ---------------------------------------------------
 
 
 _SCHEMA = 1
-"""Raised when a key of `plan.json` changes its meaning or goes."""
+"""Version of the keys of `plan.json`, raised when one changes its meaning or is removed."""
 
 
 def as_json(done: Plan) -> dict[str, Any]:
-    """The content of `plan.json`; numbers that are not finite are null."""
+    """Return the content of `plan.json`; numbers that are not finite are null."""
     question, rates, test, answers = done.question, done.question.rates, done.test, done.answers
     content = PlanFile(
         schema=_SCHEMA,
@@ -194,7 +200,7 @@ def as_json(done: Plan) -> dict[str, Any]:
 
 
 def asked_json(done: Plan) -> dict[str, Any]:
-    """All that the numbers depend on; known before anything is simulated."""
+    """Return all that the numbers depend on, which is known before anything is simulated."""
     log, wanted = done.question.log, done.question.wanted
     counts = json.dumps([log.names, log.clicks.tolist(), log.views.tolist()])
     options = asdict(wanted)
@@ -281,5 +287,5 @@ def _point(point: Chance) -> Point:
 
 
 def _three(kind: type[_Three], values: Sequence[float], unit: float = 1.0) -> _Three:
-    """The three values in a unit, by the names that the kind has for them."""
+    """Return the three values, divided by `unit`, under the names that `kind` has for them."""
     return kind(**{name: value / unit for name, value in zip(kind.model_fields, values, strict=True)})

@@ -1,4 +1,4 @@
-"""A budget of page views in place of a guarantee: how sure the answer is then, or how many it takes to be so sure."""
+"""A budget in place of a guarantee: how sure the answer is after it, or which budget makes the answer sure enough."""
 
 import math
 from collections import Counter
@@ -21,9 +21,9 @@ from cascadebai_cli.text.numbers import count, percent
 
 _MOST_RUNS, _FEWEST_RUNS = 400, 20
 _HALVES = 8
-"""Budgets up to the one that is asked about, each half of the next."""
+"""Number of budgets up to the one that is asked about, each half of the next."""
 _FURTHER = 4
-"""Largest budget over what a sharp learner needs by the bounds, so that slower ones get there."""
+"""Largest budget, as a multiple of what a sharp learner needs by the bounds, so that slower learners get there."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,11 +31,11 @@ class Asked:
     """One learner that was asked at several budgets.
 
     Attributes:
-        key: what `--learner` calls it.
-        rows: budget, ascending -> the runs.
+        key: name of the learner for `--learner`.
+        rows: budget -> rows of the runs, in ascending order of budgets.
         K: number of items to find.
-        budget: the one that is asked about, if one is.
-        sure: the chance that is wanted, if one is.
+        budget: the budget that is asked about, if any.
+        sure: the chance that is wanted, if any.
     """
 
     key: str
@@ -46,27 +46,27 @@ class Asked:
 
     @property
     def name(self) -> str:
-        """In words."""
+        """Name of the learner, in words."""
         return CANDIDATES[self.key].name
 
     @property
     def beyond_items(self) -> bool:
-        """Whether its budget must be larger than the number of items."""
+        """Whether the learner's budget must be larger than the number of items."""
         return CANDIDATES[self.key].beyond_items
 
     @cached_property
     def curve(self) -> tuple[Chance, ...]:
-        """What it came to at each budget; empty if none was simulated."""
+        """Result of the learner at each budget; empty if none was simulated."""
         return tuple(chance(budget, rows, self.K) for budget, rows in self.rows.items() if rows)
 
     @property
     def then(self) -> Chance | None:
-        """What it came to at the budget that is asked about; `None` if that takes too long to simulate."""
+        """Result at the budget that is asked about; `None` if that takes too long to simulate."""
         return next((point for point in self.curve if point.budget == self.budget), None)
 
     @property
     def needed(self) -> Quantiles | None:
-        """Page views for the chance that is wanted, with their interval, as `needed`; `None` if unknown."""
+        """Page views after which the chance is as wanted, with their interval (`needed`); `None` if unknown."""
         return needed(self.curve, self.sure) if self.curve and self.sure is not None else None
 
     @property
@@ -80,9 +80,9 @@ class Answers:
     """What a budget leads to.
 
     Attributes:
-        learners: those with the best chances first.
+        learners: the learners, those with the best chances first.
         own_right: chance that the `K` items that the log ranks first are all good enough.
-        own_number: how many of them are, on average.
+        own_number: average number of them that are good enough.
     """
 
     learners: tuple[Asked, ...]
@@ -97,19 +97,19 @@ class Answers:
 
     @property
     def found(self) -> Counter[int]:
-        """How many of these runs named each item."""
+        """Number of these runs in which each item was named."""
         return Counter(item for row in self._last for item in row.items)
 
     @property
     def named(self) -> int:
-        """How many these are."""
+        """Number of these runs."""
         return len(self._last)
 
 
 def answered(
     question: Question, keys: Sequence[str], trials: int | None, backend: Backend, watch: Watch
 ) -> Answers | None:
-    """All learners at all budgets; `None` if a run raised."""
+    """Return the runs of all learners at all budgets; `None` if a run raised."""
     wanted, budgets = question.wanted, _budgets(question)
     runs, lists = _sizes(question, keys, budgets, trials)
     _refuse_nothing(question, lists)
@@ -139,7 +139,7 @@ def answered(
 
 
 def _rank(asked: Asked) -> tuple[float, float, float]:
-    """The fewest page views first, or the best chance, or who was simulated farthest."""
+    """Return a key that sorts by fewest page views needed, then best chance at the budget, then largest budget."""
     needed = asked.needed[1] if asked.needed else math.inf
     return needed, -asked.then.all_right if asked.then else 1.0, -asked.last
 
@@ -150,14 +150,17 @@ def _so_far(learners: Sequence[Asked]) -> str:
 
 
 def _good(question: Question) -> BoolArray:
-    """Which items are good enough in each truth, shape `(D, L)`; those that tie with the best `K` are."""
+    """Return which items are good enough in each truth, shape `(D, L)`, among them those that tie with the best `K`."""
     epsilon, truths = question.planned.epsilon, question.truths
     kth = np.partition(truths, -question.K, axis=1)[:, -question.K, None]
     return np.asarray(truths >= kth - epsilon - ROUNDING * (epsilon > 0))
 
 
 def _budgets(question: Question) -> tuple[int, ...]:
-    """Budgets that double: some up to the one asked about, and from a look at each item on to more than is needed."""
+    """Return the budgets to ask at, each twice the one before.
+
+    Some lead up to the budget asked about; for `--sure` they go from one look at each item to more than is needed.
+    """
     asked, sure = question.wanted.budget, question.wanted.sure
     found = {asked >> half for half in range(_HALVES)} if asked else set()
     if sure is not None:
@@ -175,7 +178,7 @@ def _budgets(question: Question) -> tuple[int, ...]:
 def _sizes(
     question: Question, keys: Sequence[str], budgets: Sequence[int], trials: int | None
 ) -> tuple[int, Mapping[str, tuple[int, ...]]]:
-    """How many runs there are, and the budgets at which each learner is asked, so that all fit into the time."""
+    """Return the number of runs, and the budgets at which each learner is asked, so that all fits into the time."""
     share = SECONDS / len(keys) / min(trials or _FEWEST_RUNS, _FEWEST_RUNS)
     lists = {key: _fitting(CANDIDATES[key], question, budgets, share) for key in keys}
     each = sum(_seconds(CANDIDATES[key], question, lists[key]) for key in keys)
@@ -187,7 +190,7 @@ def _seconds(candidate: Candidate, question: Question, budgets: Sequence[int]) -
 
 
 def _refuse_nothing(question: Question, lists: Mapping[str, Sequence[int]]) -> None:
-    """No answer at all is none.
+    """Refuse a question to which there would be no answer at all.
 
     Raises:
         ConfigError: if no learner can be simulated at any budget.
@@ -197,11 +200,16 @@ def _refuse_nothing(question: Question, lists: Mapping[str, Sequence[int]]) -> N
     budget, L = question.wanted.budget, question.L
     if budget is not None and budget <= L:
         raise ConfigError(f"--budget {budget}: SAR needs more page views than the {count(L)} items; give more")
-    raise ConfigError("so many page views of so many items take too long to simulate; give fewer, or fewer --trials")
+    raise ConfigError(
+        "this many page views with this many items take too long to simulate; give fewer, or fewer --trials"
+    )
 
 
 def _fitting(candidate: Candidate, question: Question, budgets: Sequence[int], seconds: float) -> tuple[int, ...]:
-    """The budgets of which a run takes so many seconds: none that is too large, and then not each of the others."""
+    """Return the budgets that one run can be asked at within `seconds`.
+
+    Budgets that are too large for that alone are left out, then some of the others, at equal distances.
+    """
     L, asked = question.L, question.wanted.budget
     possible = [one for one in budgets if one > L or not candidate.beyond_items]
     found = [one for one in possible if _seconds(candidate, question, [one]) <= seconds]

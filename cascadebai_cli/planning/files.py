@@ -1,4 +1,4 @@
-"""What a plan leaves: a directory with the numbers for machines, two tables and a picture."""
+"""The directory that a plan writes: `plan.json`, two tables and a picture."""
 
 import json
 import tempfile
@@ -23,14 +23,14 @@ __all__ = ["Backend", "Plan", "as_json", "plan", "refuse_other", "refuse_unwrita
 _RESULTS = Path("results")
 _PLAN, _ITEMS = "plan.json", "items.csv"
 _PAGE_VIEWS, _BUDGETS = "page_views", "budgets"
-"""Names of the table and the picture of a test, and of those of a budget."""
+"""File names of the table and the picture: of a test, and of a budget."""
 
 
 def refuse_unwritable(out: Path | None = None) -> None:
-    """See that something can be written there, before anything is read or simulated; nothing stays behind.
+    """Check that the directory can be written, before anything is read or simulated; leave nothing behind.
 
     Raises:
-        ConfigError: if not.
+        ConfigError: if it cannot.
     """
     place = out or _RESULTS
     try:
@@ -42,7 +42,7 @@ def refuse_unwritable(out: Path | None = None) -> None:
 
 
 def refuse_other(asked: Plan, out: Path | None = None) -> None:
-    """See that what is written has a place, before anything is simulated.
+    """Check that there is a directory for the plan, before anything is simulated.
 
     Raises:
         ConfigError: if the directory holds another plan.
@@ -56,7 +56,7 @@ def write_plan(done: Plan, out: Path | None = None, watch: Watch = SILENT) -> Pa
     Args:
         done: a plan that did not fail.
         out: the directory; by default `results/plan_NAME_K5`, or `..._2` and so on where another plan is there.
-        watch: is told of letters that the picture lacks.
+        watch: is told of letters that the fonts of the picture lack.
 
     Raises:
         ConfigError: if `out` holds another plan.
@@ -73,7 +73,7 @@ def write_plan(done: Plan, out: Path | None = None, watch: Watch = SILENT) -> Pa
 
 
 def _place(asked: Plan, out: Path | None) -> Path:
-    """A directory with this plan, or with none."""
+    """Return a directory that holds this plan, or none."""
     content = asked_json(asked)
     if out is not None:
         if not _takes(out, content):

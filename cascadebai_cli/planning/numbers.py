@@ -1,4 +1,4 @@
-"""Numbers of a plan: page views, cost, tolerances, chances."""
+"""The numbers of a plan: page views, cost, tolerances, chances."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,20 +13,20 @@ from cascadebai_cli.store.intervals import binomial_interval, mean_interval
 from cascadebai_cli.text.numbers import count, spread_in_words
 from cascadebai_cli.theory.paper import confidence_factor
 
-# --- How hard an instance is, with a tolerance as well: a scale for the steps of sharp learners, not a bound --------
+# --- How hard an instance is: a scale for the steps of sharp learners, not a bound ----------------------------------
 
 
 def effort(weights: FloatArray, K: int, delta: float, epsilon: float, M: int | None = None) -> float:
-    """Steps of the order of what a sharp learner takes, 1 at least.
+    """Return the order of magnitude of the steps that a sharp learner takes, at least 1.
 
-    For `epsilon = 0` it is the lower bound [thm:lb_fix_conf_dep], infinite for a tie. With a tolerance nothing is
-    proved; each item then need not be told from its rival any better than to `epsilon`: `w(K+1)` becomes
-    `min(w(K+1), w(i) - epsilon)` for the best `K` items and `w(K)` becomes `max(w(K), w(i) + epsilon)` for the others.
+    For `epsilon = 0` this is the lower bound [thm:lb_fix_conf_dep], infinite for a tie. For a tolerance nothing is
+    proved; the formula then takes a rival of each item that is at least `epsilon` away: `w(K+1)` becomes
+    `min(w(K+1), w(i) - epsilon)` for the best `K` items, and `w(K)` becomes `max(w(K), w(i) + epsilon)` for the others.
 
     Args:
         weights: click probabilities, shape `(L,)`, in any order.
         K, delta, epsilon: as in the paper.
-        M: items shown at once, `K` by default.
+        M: number of items shown at once, `K` by default.
     """
     w = np.sort(weights)[::-1]
     best, others = w[:K], w[K:]
@@ -42,11 +42,11 @@ def effort(weights: FloatArray, K: int, delta: float, epsilon: float, M: int | N
 
 
 def _most_looked_at(poorest: FloatArray) -> float:
-    """`mu~`: expected observations of a list of the poorest items."""
+    """Return `mu~`: the expected number of observations of a list of the poorest items."""
     return float(np.cumprod(np.concatenate([[1.0], 1 - poorest[:-1]])).sum())
 
 
-# --- How many page views a learner takes, from simulated runs and from how hard all possible truths are -------------
+# --- How many page views a learner takes ----------------------------------------------------------------------------
 
 
 _LEVELS = (0.05, 0.5, 0.95)
@@ -63,7 +63,7 @@ class PageViews:
         n: number of runs.
         right: number of the runs that ended with `K` items that are good enough.
         capped: number of runs that were given up.
-        ratios: page views of each run over its effort, those of runs that were given up being at least so large.
+        ratios: page views of each run over its effort; the ratio of a run that was given up is a lower limit.
     """
 
     learner: str
@@ -83,16 +83,16 @@ class PageViews:
 
     @property
     def in_words(self) -> str:
-        """The median, and 5 to 95 %."""
+        """Median and 5 to 95 % quantiles, in words."""
         return spread_in_words(self.low, self.median, self.high) if self.ended else f"more than {count(self.cap)}"
 
     def expected(self, efforts: FloatArray) -> tuple[float, float, float]:
-        """5, 50 and 95 % quantiles of page views for truths of these efforts, shape `(D,)`."""
+        """Return 5, 50 and 95 % quantiles of page views for truths of these efforts, shape `(D,)`."""
         return quantiles(np.multiply.outer(efforts, self.ratios)) if self.ended else (np.inf, np.inf, np.inf)
 
 
 def quantiles(values: FloatArray) -> tuple[float, float, float]:
-    """5, 50 and 95 %, each one of the values."""
+    """Return the 5, 50 and 95 % quantiles, each of which is one of the values."""
     low, median, high = np.quantile(values, _LEVELS, method="inverted_cdf")
     return float(low), float(median), float(high)
 
@@ -105,18 +105,19 @@ def page_views(
     efforts: FloatArray,
     all_efforts: FloatArray,
 ) -> PageViews:
-    """Page views over all possible truths, of which a few were simulated.
+    """Return the page views over all possible truths, of which a few were simulated.
 
-    A run takes its effort times a ratio that varies little; the ratios of the runs are put on the efforts of all
-    truths. The ratio of a run that was given up is taken for the median of the others, or more if it is more already.
+    A run takes its effort times a ratio that varies little. So the page views over all truths are estimated by the
+    products of all efforts and all ratios. A run that was given up gets the median ratio of the other runs, or its own
+    ratio if that is larger.
 
     Args:
         learner: its name.
         steps: page views of each run.
         correct: whether it ended right; `None` if it was given up.
         cap: page views after which runs were given up.
-        efforts: of the truths that were simulated, one a run.
-        all_efforts: of all truths, shape `(D,)`.
+        efforts: effort of the truth of each run.
+        all_efforts: efforts of all truths, shape `(D,)`.
     """
     capped = np.array([right is None for right in correct])
     ratios = np.asarray(steps, dtype=np.float64) / efforts
@@ -129,13 +130,13 @@ def page_views(
     return replace(known, low=low, median=median, high=high)
 
 
-# --- How much a tolerance helps where the best items can hardly be told apart ---------------------------------------
+# --- Tolerances, for best items that can hardly be told apart -------------------------------------------------------
 
 
 _RELATIVE = (0.01, 0.02, 0.05, 0.1, 0.2)
 """Tolerances that are compared, relative to the `K`-th largest expected rate."""
 _BOUNDARY = 0.95
-"""Share of the truths for which a tolerance must do."""
+"""Share of the truths for which a learner must end with a tolerance."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,10 +144,10 @@ class Tolerance:
     """A tolerance, and what it means for each of `D` possible truths.
 
     Attributes:
-        relative: to `w_K` of `tolerances`; nan if it was asked for.
-        epsilon: the tolerance.
+        relative: the tolerance over `w_K` of `tolerances`; NaN if it was asked for.
+        epsilon: the tolerance itself.
         good: how many items are good enough, shape `(D,)`.
-        efforts: steps of the order of what a sharp learner takes, shape `(D,)`; infinite for a tie.
+        efforts: effort of each truth (`effort`), shape `(D,)`; infinite for a tie.
     """
 
     relative: float
@@ -160,14 +161,21 @@ class Tolerance:
         return quantiles(self.good)
 
     def ends_within(self, page_views: float, factor: float) -> bool:
-        """Whether a learner that takes `factor` times the effort ends within so many page views, mostly."""
+        """Return whether a learner that takes `factor` times the effort mostly ends within `page_views`."""
         return bool(factor * np.quantile(self.efforts, _BOUNDARY, method="inverted_cdf") <= page_views)
 
 
 def tolerance(
     truths: FloatArray, K: int, delta: float, epsilon: float, *, M: int, relative: float = float("nan")
 ) -> Tolerance:
-    """What `epsilon` means for each truth, click probabilities of shape `(D, L)`, with `M` items on a page."""
+    """Return what `epsilon` means for each truth.
+
+    Args:
+        truths: click probabilities, shape `(D, L)`.
+        K, delta, epsilon: as in the paper.
+        M: number of items on a page.
+        relative: `Tolerance.relative`.
+    """
     kth = np.partition(truths, -K, axis=1)[:, -K]
     good = (truths >= kth[:, None] - epsilon - ROUNDING * (epsilon > 0)).sum(axis=1)
     efforts = [effort(w, K, delta, epsilon, M) for w in truths]
@@ -175,25 +183,25 @@ def tolerance(
 
 
 def tolerances(truths: FloatArray, K: int, delta: float, w_K: float, *, M: int) -> tuple[Tolerance, ...]:
-    """The tolerances of the table, the smallest first; `w_K` is the `K`-th largest expected rate."""
+    """Return the tolerances of the table, the smallest first; `w_K` is the `K`-th largest expected rate."""
     return tuple(tolerance(truths, K, delta, share * w_K, M=M, relative=share) for share in _RELATIVE)
 
 
 def best_of(choices: Sequence[Tolerance], page_views: float, factor: float) -> Tolerance:
-    """The smallest with which a learner mostly ends within so many page views; the largest if there is none."""
+    """Return the smallest tolerance with which a learner mostly ends within `page_views`, else the largest."""
     return next((choice for choice in choices if choice.ends_within(page_views, factor)), choices[-1])
 
 
-# --- What a test costs in clicks, beside showing the best items, or those that a log ranks first, all the time ------
+# --- What a test costs in clicks ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class ClickCost:
-    """Clicks that a test loses until it ends: 5, 50 and 95 % quantiles over runs.
+    """Clicks that a test loses until it ends: 5, 50 and 95 % quantiles.
 
     Attributes:
-        against_best: beside always showing the best items.
-        against_own: beside always showing the items that the log ranks first; negative where the test gains.
+        against_best: compared with always showing the best items.
+        against_own: compared with always showing the items that the log ranks first; negative where the test gains.
     """
 
     against_best: tuple[float, float, float]
@@ -209,10 +217,11 @@ def cost(
     ratios: Sequence[float],
     all_efforts: FloatArray,
 ) -> ClickCost:
-    """The cost over all possible truths, of which a few were simulated, as `page_views` has it.
+    """Return the cost over all possible truths, of which a few were simulated, as in `page_views`.
 
-    A run loses a share of the clicks of the best page; these shares are put on all truths together with the ratios, so
-    that clicks and page views go with the same runs. A share below 0 is chance, as nothing beats the best page.
+    Each run loses some share of the clicks of the best page. Each truth is combined with the share and the ratio of
+    each run, so that a share stays with the page views of its run. A negative share, which only chance can make, is
+    set to 0.
 
     Args:
         steps, clicks: page views of each run, and the clicks that they bring on average.
@@ -220,7 +229,7 @@ def cost(
         all_truths: click probabilities, shape `(D, L)`.
         own: the items that the log ranks first, as many as a page shows.
         ratios: page views over effort of each run.
-        all_efforts: of all truths, shape `(D,)`.
+        all_efforts: efforts of all truths, shape `(D,)`.
     """
     best = click_chance(np.sort(all_truths, axis=1)[:, -len(own) :])
     loses = np.clip(1 - np.asarray(clicks) / (np.maximum(steps, 1) * best[truths]), 0, 1)
@@ -231,31 +240,33 @@ def cost(
 
 
 def _on_all(pages: FloatArray, lost: FloatArray) -> FloatArray:
-    """Clicks lost on so many pages; none in a test without end whose pages lose none."""
+    """Return the clicks lost on `pages` pages; 0 where a page loses none, even in a test without end."""
     return np.multiply(pages, lost, out=np.zeros_like(pages), where=lost != 0)
 
 
 def click_chance(shown: FloatArray) -> FloatArray:
-    """Chance that a page is clicked that shows items of these click probabilities, along the last axis."""
+    """Return the chance that a page of items with these click probabilities (last axis) is clicked."""
     return np.asarray(1 - np.prod(1 - shown, axis=-1))
 
 
-# --- How likely it is that all items are right after so many page views, from runs that were asked then -------------
+# --- How likely it is that all items are right after a budget of page views -----------------------------------------
 
 
 Quantiles = tuple[float, float, float]
-"""5, 50 and 95 % quantiles, or a value between the ends of its interval."""
+"""5, 50 and 95 % quantiles; or the low end, the value and the high end of an interval."""
 
 
 @dataclass(frozen=True)
 class Chance:
-    """One learner at one budget.
+    """The result of one learner at one budget.
 
     Attributes:
-        budget: page views.
+        budget: page views after which the learner was asked.
         n: number of runs.
-        all_right: share of the runs that name `K` items that are good enough; with `low` and `high`, its 95 % interval.
-        right: how many items are on average; with the ends of its 95 % interval.
+        all_right: share of the runs in which all `K` named items are good enough.
+        low, high: ends of the 95 % interval of `all_right`.
+        right: average number of named items that are good enough.
+        right_low, right_high: ends of the 95 % interval of `right`.
     """
 
     budget: int
@@ -269,7 +280,7 @@ class Chance:
 
 
 def chance(budget: int, rows: Sequence[TrialRow], K: int) -> Chance:
-    """What runs that were asked at a budget say."""
+    """Return the result of runs that were asked at a budget."""
     all_right = sum(bool(row.correct) for row in rows)
     low, high = binomial_interval(all_right, len(rows))
     mean = mean_interval(np.array([row.right for row in rows], dtype=np.float64))
@@ -278,10 +289,10 @@ def chance(budget: int, rows: Sequence[TrialRow], K: int) -> Chance:
 
 
 def needed(curve: Sequence[Chance], sure: float) -> Quantiles:
-    """Page views from which on the chance is `sure`, as the low end, the value and the high end of its 95 % interval.
+    """Return the page views from which the chance is `sure`: low end, value and high end of their 95 % interval.
 
-    They are infinite beyond the largest budget, and 0 where it is so at the smallest one; between two budgets the
-    logarithm of the chance of an error goes straight.
+    A number beyond the largest budget is infinite; one below the smallest budget is 0. Between two budgets the
+    logarithm of the chance of an error is interpolated linearly.
     """
     budgets = np.array([point.budget for point in curve], dtype=np.float64)
     least = 1 / (2 * min(point.n for point in curve))
@@ -293,11 +304,11 @@ def needed(curve: Sequence[Chance], sure: float) -> Quantiles:
 
 
 def as_cells(curves: Sequence[tuple[str, Sequence[Chance]]], **same: object) -> pd.DataFrame:
-    """Curves of learners as the cells of a figure, one row a budget.
+    """Return the curves of learners as the cells of a figure, one row per budget.
 
     Args:
-        curves: name of a learner, and its chances.
-        same: columns that are the same everywhere.
+        curves: name and results of each learner.
+        same: further columns, which have one value for all rows.
     """
     return pd.DataFrame(
         [

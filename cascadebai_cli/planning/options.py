@@ -1,4 +1,4 @@
-"""The options of `plan`, of which the command line and the Python face are made; nothing heavy is imported."""
+"""The options of `plan`, for the command line and for Python; this module imports nothing heavy."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,9 +11,9 @@ from cascadebai_cli.options import MOST_TRIALS, SMALLEST_RISK, filled, option, r
 __all__ = ["MOST_BUDGET", "OPTIONS", "Layout", "Wanted", "read_options"]
 
 _RISK, _RISK_AT_BUDGET = 0.05, 0.001
-"""`delta` if none is given; with a budget there is no use in stopping early, and erring."""
+"""`delta` if none is given; it is small with a budget, where stopping early would only add errors."""
 MOST_BUDGET = 10**15
-"""Page views that somebody may have."""
+"""Largest budget of page views."""
 _RISKS = (lambda x: SMALLEST_RISK <= x < 1, "out of range", f"{SMALLEST_RISK:g} or more and less than 1, such as 0.05")
 _BUDGETS = (
     lambda x: 1 <= x <= MOST_BUDGET and x % 1 == 0,
@@ -38,7 +38,7 @@ class Wanted:
     )
     epsilon: float | None = option(
         None,
-        "Items so much below w(K) are good enough; chosen from a table if not given.",
+        "Items at most this far below w(K) are good enough; chosen from a table if not given.",
         allowed=(lambda epsilon: 0 <= epsilon < 1, "no tolerance", "0 or more, and less than 1"),
     )
     budget: int | None = option(
@@ -50,7 +50,7 @@ class Wanted:
     )
     sure: float | None = option(
         None,
-        "Say after how many page views all K are right with so large a chance.",
+        "Say after how many page views all K are right with this chance.",
         metavar="CHANCE",
         allowed=(lambda sure: 0 < sure < 1, "no chance that can be reached", "one between 0 and 1, such as 0.95"),
     )
@@ -79,17 +79,17 @@ class Wanted:
 
     @property
     def at_budget(self) -> bool:
-        """Whether page views are given or sought for an answer that is only likely, in place of a guarantee."""
+        """Whether a number of page views is given or sought for an answer that is only likely, without a guarantee."""
         return self.budget is not None or self.sure is not None
 
     @property
     def risk(self) -> float:
-        """`delta`."""
+        """The largest probability of a wrong answer, `delta`."""
         return self.delta if self.delta is not None else _RISK_AT_BUDGET if self.at_budget else _RISK
 
     @property
     def shown(self) -> int:
-        """Number of items on a page, if there are as many."""
+        """Number of items on a page, provided that there are as many."""
         return self.page_size or self.K
 
 
@@ -97,7 +97,7 @@ OPTIONS = (Layout, Wanted)
 
 
 def read_options(given: Mapping[str, Any]) -> tuple[Layout, Wanted]:
-    """The records with the values given for their options; `None` says nothing.
+    """Return the records with the values given for their options; for `None` the default holds.
 
     Raises:
         ConfigError: if one is outside its range.

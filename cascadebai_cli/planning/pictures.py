@@ -1,4 +1,4 @@
-"""What a plan shows of its runs: a table, and a picture of it."""
+"""A table of the runs of a plan, and a picture of them."""
 
 import math
 from dataclasses import asdict
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 
 def picture_of(done: Plan, watch: Watch) -> bytes:
-    """The learners of a test on one axis, or the chance of an error against page views, as PNG.
+    """Draw the learners of a test on one axis, or the chance of an error against page views, as PNG.
 
     Args:
         done: a plan that did not fail.
-        watch: is told of letters that the picture lacks.
+        watch: is told of letters that the fonts of the picture lack.
     """
     figure = _errors(done, done.answers) if done.answers else _page_views(done)
     warn_of_letters([figure], done.question.log.name, watch.warn)
@@ -35,7 +35,7 @@ def picture_of(done: Plan, watch: Watch) -> bytes:
 
 
 def plan_table(done: Plan) -> pd.DataFrame:
-    """One row a run of a test, or one a learner and budget."""
+    """Return a table with one row per run of a test, or with one per learner and budget."""
     return _budgets(done.answers) if done.answers else _runs(done)
 
 

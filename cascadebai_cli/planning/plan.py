@@ -1,4 +1,4 @@
-"""From a log of clicks and views to the page views that a test will take, or to how sure it is after so many."""
+"""From a log of clicks and views to the page views that a test takes, or to how sure its answer is after a budget."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -20,17 +20,17 @@ __all__ = ["Answers", "Backend", "Layout", "Plan", "Question", "Test", "Wanted",
 
 
 _SHOWN = 0.05
-"""Items whose chance to be among the best is as large are listed beside the best `K`."""
+"""Smallest chance to be among the best with which items are listed beside the best `K`."""
 
 
 @dataclass(frozen=True)
 class Item:
-    """An item: what the log has, what it says about its rate, and whether it may be one of the best.
+    """An item: its counts in the log, what these say about its rate, and whether it may be one of the best.
 
     Attributes:
-        rate, low, high: posterior mean of the click probability, and 5 and 95 % quantiles.
-        chance: to be among the best `K`.
-        found_in: runs of the first learner that named it; `None` if that did not end.
+        rate, low, high: posterior mean of the click probability, and its 5 and 95 % quantiles.
+        chance: chance to be among the best `K`.
+        found_in: number of runs of the first learner that named it; `None` if these mostly did not end.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Plan:
 
     Attributes:
         question: what was asked.
-        outcome: what came out; `None` if a run raised, so that nothing is known.
+        outcome: the result; `None` if a run raised, so that nothing is known.
         items: all items, the likeliest to be among the best first.
     """
 
@@ -59,17 +59,17 @@ class Plan:
 
     @property
     def failed(self) -> bool:
-        """Whether a run raised; then nothing is known."""
+        """Whether a run raised, so that nothing is known."""
         return self.outcome is None
 
     @property
     def test(self) -> Test | None:
-        """What a test with a guarantee takes, if that was asked."""
+        """Result for a test with a guarantee, if that was asked."""
         return self.outcome if isinstance(self.outcome, Test) else None
 
     @property
     def answers(self) -> Answers | None:
-        """What a budget leads to, if that was asked."""
+        """Result for a budget, if that was asked."""
         return self.outcome if isinstance(self.outcome, Answers) else None
 
     @property
@@ -88,18 +88,18 @@ def plan(
     watch: Watch = SILENT,
     begin: Callable[[Plan], None] | None = None,
 ) -> Plan:
-    """How many page views it takes to find the best `K` items, or how likely they are all right after so many.
+    """Return how many page views it takes to find the best `K` items, or how likely all are right after a budget.
 
     The click probabilities are drawn from what the log leaves open; for each draw, each learner is run on pages that
     show `K` items and are read from the top to the first click.
 
     Args:
-        file: the log, `-` for stdin, or a table that holds what a file would.
-        layout: how it is laid out.
+        file: the log, `-` for stdin, or a table with its contents.
+        layout: how the log is laid out.
         wanted: what is to be found, and what is simulated for it.
         backend: where runs are simulated; all cores by default.
         watch: follows the runs.
-        begin: takes what is asked, before it is simulated: a plan without an outcome.
+        begin: receives the plan before anything is simulated, that is without an outcome.
 
     Raises:
         ConfigError: if the file or a value is not usable.

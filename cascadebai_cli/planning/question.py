@@ -1,4 +1,4 @@
-"""What is asked of a log: its clicks, corrected, and the wishes of the user."""
+"""What a plan is asked for: the clicks and views of a log, corrected, and the wishes of the user."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -16,14 +16,16 @@ from cascadebai_cli.planning.rates import Positions, RateLaw, examination, first
 from cascadebai_cli.text.numbers import count
 from cascadebai_cli.theory.sharp import sharp_bound
 
-# --- A log with positions becomes one of items that were looked at --------------------------------------------------
+# --- Correcting a log for the positions of its items ----------------------------------------------------------------
 
 
 def corrected(log: Log) -> tuple[Log, dict[str, float]]:
-    """The log with views that were looked at, and the examination of each position; as it is without positions.
+    """Return the log with the views that were looked at, and the examination of each position.
+
+    A log without positions is returned as it is.
 
     Raises:
-        ConfigError: if items do not lead from every position to every other one.
+        ConfigError: if some positions cannot be compared, as no items shown at both link them.
     """
     if log.cells is None:
         return log, {}
@@ -37,9 +39,9 @@ def corrected(log: Log) -> tuple[Log, dict[str, float]]:
     groups = groups_of(shown)
     if (apart := groups != groups[0]).any():
         raise ConfigError(
-            f"{log.name}: no clicked item was shown both at position {names[0]} and, by steps, at position "
-            f"{names[int(apart.argmax())]}, so that nobody can tell a good position from good items; leave --position "
-            "away, or log items at several positions"
+            f"{log.name}: no chain of clicked items links position {names[0]} to position "
+            f"{names[int(apart.argmax())]}, so that good positions cannot be told from good items; leave out "
+            "--position, or log items at several positions"
         )
     theta, _ = examination(shown)
     chances = dict(zip(names, theta.tolist(), strict=True))
@@ -49,26 +51,26 @@ def corrected(log: Log) -> tuple[Log, dict[str, float]]:
 
 
 def _in_order(positions: "pd.Series[str]") -> list[str]:
-    """Distinct positions, as numbers if they are."""
+    """Return the distinct positions in order, that of numbers if all are numbers."""
     names = positions.drop_duplicates()
     numbers = pd.to_numeric(names, errors="coerce")
     return list(names.iloc[np.argsort(numbers, kind="stable")] if numbers.notna().all() else names.sort_values())
 
 
-# --- What a log of clicks and views asks: which items there are, and how hard it is to tell the best ones -----------
+# --- The question of a plan: which items there are, and how hard it is to tell the best ones ------------------------
 
 
 _MOST_ITEMS = 20_000
 _MOST_VIEWS = 1e11
-"""Of an item; rates so well known would drown in rounding."""
+"""Largest number of views of an item; rates that are known even better would drown in rounding."""
 _MOST_NEEDED = 1_000_000
-"""Page views that a test may take; a tolerance is chosen with which it mostly takes fewer."""
+"""Page views that a test may take; the tolerance is chosen so that it mostly takes fewer."""
 _DRAWS, _FEWEST_DRAWS, _NUMBERS = 400, 50, 1_000_000
-"""Draws of all click probabilities: 400, but fewer than a million numbers, and 50 at least."""
+"""Number of draws of all click probabilities: 400, or fewer to keep within a million numbers, but at least 50."""
 _MOST_RATES = 64
-"""Different rates for which the sharp bound is worked out."""
+"""Largest number of different rates for which the sharp bound is worked out."""
 SHARP = 8.0
-"""Page views of the sharpest learner over the effort, about."""
+"""Page views of the sharpest learner over the effort (`numbers.effort`), about."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,9 +83,9 @@ class Question:
         rates: what it says about the click probabilities.
         wanted: what is to be found.
         beliefs: draws of the click probabilities, shape `(D, L)`.
-        truths: what runs are simulated with, the same or the expected ones, shape `(D, L)` or `(1, L)`.
-        exact: no tolerance.
-        table: tolerances relative to `w_K`; none with a budget.
+        truths: click probabilities that runs are simulated with: `beliefs`, or the expected ones, shape `(1, L)`.
+        exact: the tolerance 0.
+        table: tolerances relative to `w_K`; empty with a budget.
         planned: the tolerance that is planned for.
         ranked: the items as the log ranks them, shape `(L,)`.
         seen: position -> chance that it is looked at; empty without positions.
@@ -128,19 +130,20 @@ class Question:
 
     @property
     def w_K(self) -> float:
-        """The `K`-th largest of the expected rates, which is not the expected `w(K)`."""
+        """The `K`-th largest of the expected rates, which differs from the expected `w(K)`."""
         return float(np.sort(self.rates.expected)[-self.K])
 
     @property
     def guess(self) -> Quantiles:
-        """5, 50 and 95 % quantiles of the page views of a sharp learner, by the bounds."""
+        """5, 50 and 95 % quantiles of the page views of a sharp learner, estimated from the bounds."""
         return quantiles(SHARP * self.planned.efforts)
 
     @property
     def least(self) -> float | None:
-        """Page views that any learner needs on average, were the rates the expected ones, by the sharp bound.
+        """Page views that any learner needs on average if the rates are the expected ones, by the sharp bound.
 
-        `None` with a tolerance, which it is not known for, with too many rates to be quick, or a tie that has no end.
+        It is `None` with a tolerance, for which no such bound is known, with too many different rates to be quick, and
+        with a tie, for which a test has no end.
         """
         rates, K = self.rates.expected, self.K
         ranked = np.sort(rates)[::-1]
@@ -155,13 +158,13 @@ class Question:
 
     @property
     def chances(self) -> FloatArray:
-        """Chance of each item to be among the best `K`, shape `(L,)`."""
+        """Chance that each item is among the best `K`, shape `(L,)`."""
         best = np.argpartition(-self.beliefs, self.K - 1, axis=1)[:, : self.K]
         return np.bincount(best.ravel(), minlength=self.L) / len(self.beliefs)
 
     @property
     def own_right(self) -> float:
-        """Chance that the items that the log ranks first are the best `K`."""
+        """Chance that the `K` items that the log ranks first are the best `K`."""
         others = np.delete(self.beliefs, self.own, axis=1)
         return float((self.beliefs[:, self.own].min(axis=1) > others.max(axis=1)).mean())
 
@@ -169,13 +172,13 @@ class Question:
 def question_of(
     file: Path | pd.DataFrame, layout: Layout, wanted: Wanted, guessed: Callable[[Quantiles], None] | None = None
 ) -> Question:
-    """Read a log.
+    """Read a log, and return it together with what is asked of it.
 
     Args:
-        file: the log, `-` for stdin, or a table of it.
-        layout: how it is laid out.
+        file: the log, `-` for stdin, or a table with its contents.
+        layout: how the log is laid out.
         wanted: what is to be found.
-        guessed: takes `Question.guess` at once, from the likeliest single law of the rates.
+        guessed: receives an early estimate of `Question.guess`, from the likeliest single law of the rates.
 
     Raises:
         ConfigError: if the file or a value is not usable.
@@ -190,7 +193,7 @@ def question_of(
 
 
 def ask(log: Log, file: Path, wanted: Wanted) -> Question:
-    """The same for a log that was read already.
+    """Return the question of a log that was read already.
 
     Raises:
         ConfigError: if a value is not usable.
@@ -199,7 +202,7 @@ def ask(log: Log, file: Path, wanted: Wanted) -> Question:
 
 
 def _checked(log: Log, wanted: Wanted) -> tuple[Log, dict[str, float]]:
-    """The log with corrected views, and the examination of its positions."""
+    """Return the log with corrected views, and the examination of its positions."""
     _refuse(log, wanted.K)
     return corrected(log)
 
@@ -233,7 +236,11 @@ def _refuse(log: Log, K: int) -> None:
 
 
 def _planned(wanted: Wanted, truths: FloatArray, exact: Tolerance, table: tuple[Tolerance, ...]) -> Tolerance:
-    """The tolerance asked for, if that can end; else none if that does or need not; else the best of the table."""
+    """Return the tolerance that is planned for.
+
+    It is the one asked for, if a test with it can end. Otherwise it is none if such a test ends, or if only a likely
+    answer is asked for; otherwise the best of the table.
+    """
     if wanted.at_budget and not wanted.epsilon:
         return exact
     if wanted.epsilon:
@@ -246,7 +253,7 @@ def _planned(wanted: Wanted, truths: FloatArray, exact: Tolerance, table: tuple[
 def _tolerances(
     wanted: Wanted, truths: FloatArray, expected: FloatArray
 ) -> tuple[Tolerance, tuple[Tolerance, ...], Tolerance]:
-    """No tolerance, those to compare, none of them where an answer is only to be likely, and the one planned for."""
+    """Return zero tolerance, the tolerances to compare (none if an answer need only be likely), and the planned one."""
     exact, w_K = _tolerance(wanted, truths, 0.0), np.sort(expected)[-wanted.K]
     table = () if wanted.at_budget else tolerances(truths, wanted.K, wanted.risk, w_K, M=wanted.shown)
     return exact, table, _planned(wanted, truths, exact, table)
@@ -257,6 +264,6 @@ def _tolerance(wanted: Wanted, truths: FloatArray, epsilon: float) -> Tolerance:
 
 
 def _ranked(log: Log, rates: RateLaw) -> tuple[int, ...]:
-    """The items of the highest raw rates first, those without views last."""
+    """Return the items in descending order of raw rate, those without views last."""
     raw = np.divide(log.clicks, log.views, out=np.full(len(log.views), -1.0), where=log.views > 0)
     return tuple(np.lexsort((-rates.expected, -raw)).tolist())

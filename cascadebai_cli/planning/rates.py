@@ -14,34 +14,34 @@ from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 # --- Laws of click probabilities that a log leaves possible: mixtures of beta laws, drawn by Gibbs sampling ---------
 #
 # An item belongs to component `t` with chance `p(t)`, and then `w ~ Beta(s m, s (1 - m))` with that component's mean
-# `m` and strength `s`; its clicks are binomial. `p` has a Dirichlet law whose numbers are small, so that components
-# which are not needed stay empty. One beta law is a mixture, and so are few levels, each a strong component, and long
-# tails.
+# `m` and strength `s`; its clicks are binomial. `p` has a Dirichlet law with small parameters, so that components which
+# are not needed stay empty. Such a mixture can be a single beta law, a few levels (each a strong component), or have
+# long tails.
 
 
 _COMPONENTS = 6
 _SMALLEST_COUNT = 0.05
-"""Least `s m` and `s (1 - m)`, so that draws are no zeros and ones."""
+"""Smallest `s m` and `s (1 - m)`, so that no draw is 0 or 1."""
 _STRONGEST = 1000.0
-"""Largest strength of a law over the most views of an item."""
+"""Largest strength of a law, as a multiple of the largest number of views of an item."""
 _BURN_IN, _THIN = 300, 2
-"""Sweeps before the first law, and between two."""
+"""Sweeps of the sampler before the first law, and between two laws."""
 _STEPS = 5
 """Metropolis steps of each component in a sweep."""
 _SCALES = (-7.0, 1.0)
-"""Logs of the smallest and the largest step, so that strong components move too."""
+"""Logs of the smallest and the largest size of a Metropolis step, so that strong components move too."""
 
 
 @dataclass(frozen=True, eq=False)
 class Law:
-    """A mixture: chances, and means and strengths as counts `a = s m`, `b = s (1 - m)`, each of shape `(T,)`."""
+    """A mixture of beta laws: chances of the components, `a = s m` and `b = s (1 - m)`, each of shape `(T,)`."""
 
     chances: FloatArray
     a: FloatArray
     b: FloatArray
 
     def weights(self, clicks: FloatArray, views: FloatArray) -> FloatArray:
-        """Chance of each component given an item's counts, shape `(L, T)`."""
+        """Return the chance of each component given the counts of an item, shape `(L, T)`."""
         heights = _log_likelihood(clicks[:, None], views[:, None], self.a, self.b)
         with np.errstate(divide="ignore"):
             heights += np.log(self.chances)
@@ -50,17 +50,17 @@ class Law:
 
 
 def drawn(weights: FloatArray, rng: np.random.Generator) -> IntArray:
-    """A component for each item, by its weights, shape `(L,)`."""
+    """Draw a component for each item with these weights; shape `(L,)`."""
     sums = weights.cumsum(axis=1)
     return np.asarray((sums < rng.random((len(sums), 1)) * sums[:, -1:]).sum(axis=1))
 
 
 def laws(clicks: FloatArray, views: FloatArray, rng: np.random.Generator) -> Iterator[Law]:
-    """Laws drawn from what the counts leave possible, without end.
+    """Yield laws drawn from those that the counts leave possible, without end.
 
     Args:
-        clicks, views: of each item, shape `(L,)`; views are larger than 0.
-        rng: where the draws come from.
+        clicks, views: counts of each item, shape `(L,)`; views are larger than 0.
+        rng: source of the draws.
     """
     base = _Base.of(clicks, views)
     places = np.repeat([[base.middle], [base.first]], _COMPONENTS, axis=1)
@@ -78,11 +78,11 @@ def laws(clicks: FloatArray, views: FloatArray, rng: np.random.Generator) -> Ite
 
 @dataclass(frozen=True, eq=False)
 class _Base:
-    """The counts, and what is thought of a component beforehand.
+    """The counts, and the prior of a component.
 
-    The log odds of its mean are normal around the pooled rate, with the spread of the items' and at least 1; its
-    strength is flat in `s / (s + typical)`, the typical one being the median of the views: all degrees of shrinkage are
-    as likely.
+    The log odds of its mean are normal around those of the pooled rate; their standard deviation is that of the items'
+    log odds, and at least 1. Its strength `s` makes `s / (s + typical)` uniform, where `typical` is the median of the
+    views: all degrees of shrinkage are equally likely.
     """
 
     clicks: FloatArray
@@ -94,7 +94,7 @@ class _Base:
 
     @property
     def first(self) -> float:
-        """Log of a strength that is possible with the middle mean."""
+        """Log of a strength that is possible together with the middle mean."""
         return float(np.log(max(self.typical, 2 * _SMALLEST_COUNT * (2 + np.exp(abs(self.middle))))))
 
     @classmethod
@@ -107,7 +107,7 @@ class _Base:
         )
 
     def moved(self, places: FloatArray, owner: IntArray, counts: IntArray, rng: np.random.Generator) -> FloatArray:
-        """Log odds of the means and logs of the strengths after some Metropolis steps, shape `(2, T)`."""
+        """Return log odds of the means and logs of the strengths after some Metropolis steps, shape `(2, T)`."""
         fresh = self._fresh(rng)
         places = np.where((counts == 0) & self._possible(*_counts(fresh)), fresh, places)
         height = self._height(places, owner)
@@ -120,7 +120,7 @@ class _Base:
         return places
 
     def _fresh(self, rng: np.random.Generator) -> FloatArray:
-        """Components as they are thought of beforehand, some of which may not be possible."""
+        """Draw components from their prior; some may not be possible."""
         share = rng.random(_COMPONENTS)
         middles = rng.normal(self.middle, self.spread, _COMPONENTS)
         return np.stack([middles, np.log(self.typical) + logit(share)])
@@ -129,7 +129,7 @@ class _Base:
         return (np.minimum(a, b) >= _SMALLEST_COUNT) & (a + b <= self.strongest)
 
     def _height(self, places: FloatArray, owner: IntArray) -> FloatArray:
-        """Log of the chance of each component and its items, shape `(T,)`."""
+        """Return the log posterior of each component with its items, up to a constant, shape `(T,)`."""
         a, b = _counts(places)
         middles, logs = places
         before = -0.5 * ((middles - self.middle) / self.spread) ** 2 + logs
@@ -144,29 +144,29 @@ def _counts(places: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _log_likelihood(clicks: FloatArray, views: FloatArray, a: FloatArray | float, b: FloatArray | float) -> FloatArray:
-    """Log of the chance of the counts, but for binomial coefficients."""
+    """Return the log likelihood of the counts, up to binomial coefficients."""
     return np.asarray(betaln(clicks + a, views - clicks + b) - betaln(a, b))
 
 
 def _pooled_rate(clicks: FloatArray, views: FloatArray) -> float:
-    """The rate of all items together, never 0 or 1."""
+    """Return the rate of all items together, never 0 or 1."""
     return float((clicks.sum() + 0.5) / (views.sum() + 1))
 
 
 # --- What clicks and views say about click probabilities ------------------------------------------------------------
 #
-# Clicks are binomial. Each item's `w` has the same law beforehand, a mixture of beta laws, of which the log leaves many
-# possible (`mixture`). The single beta law of the largest likelihood says in two numbers how much the items differ.
+# Clicks are binomial. Each item's `w` has the same prior law, a mixture of beta laws; the log leaves many such mixtures
+# possible (`laws`). The single beta law of the largest likelihood says in two numbers how much the items differ.
 
 
 _SAMPLE = 1000
-"""Items from which laws are estimated, where there are more."""
+"""Largest number of items from which laws are estimated."""
 _NUMBERS = 5_000_000
-"""Most numbers that are drawn for intervals, and for the test that all rates are equal."""
+"""Largest number of values drawn for intervals, and for the test that all rates are equal."""
 _TABLES = 9_999
-"""Most tables that are drawn for that test."""
+"""Largest number of tables drawn for that test."""
 _AT_ONCE = 1_000_000
-"""Numbers that are drawn at once."""
+"""Number of values drawn at once."""
 
 
 @dataclass(frozen=True)
@@ -175,8 +175,8 @@ class Homogeneity:
 
     Attributes:
         chi_square, degrees: its value and degrees of freedom; items without views do not count.
-        p_value: chance of a value as large or larger were that so, by parametric bootstrap; never below 1 over the
-            number of tables drawn and one.
+        p_value: chance of a value at least as large if all rates are equal, by parametric bootstrap; at least
+            1 / (1 + number of drawn tables).
     """
 
     chi_square: float
@@ -190,9 +190,9 @@ class RateLaw:
 
     Attributes:
         clicks, views: counts of each item, shape `(L,)`.
-        mean, strength: the likeliest single beta law; its mean counts as `strength` more views of each item. The
+        mean, strength: the likeliest single beta law; its mean counts like `strength` more views of each item. The
             strength is infinite if the items differ no more than by chance.
-        homogeneity: the test of that.
+        homogeneity: the test whether all items have one rate.
         expected: posterior mean of each item, shape `(L,)`; the same for the same counts.
         a, b: `w(i) ~ Beta(a[d, i], b[d, i])` under the law `d`, shape `(D, L)`.
     """
@@ -207,18 +207,18 @@ class RateLaw:
     b: FloatArray
 
     def draw(self, rng: np.random.Generator) -> FloatArray:
-        """A draw of all click probabilities under each law, shape `(D, L)`."""
+        """Draw all click probabilities once under each law, shape `(D, L)`."""
         return rng.beta(self.a, self.b)
 
     def interval(self, level: float = 0.9) -> FloatArray:
-        """Equal-tailed interval of each item, from draws, shape `(2, L)`."""
+        """Return an equal-tailed interval of each item, estimated from draws, shape `(2, L)`."""
         each = int(np.clip(_NUMBERS // self.a.size, 1, 10))
         drawn = np.random.default_rng(0).beta(self.a, self.b, (each, *self.a.shape)).reshape(-1, len(self.clicks))
         return np.asarray(np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2], axis=0))
 
 
 def first_draws(clicks: ArrayLike, views: ArrayLike, draws: int) -> FloatArray:
-    """Draws of all click probabilities under the likeliest single beta law, shape `(draws, L)`: rough, and quick."""
+    """Draw all click probabilities from the likeliest single beta law, shape `(draws, L)`: rough, and quick."""
     c, n = np.asarray(clicks, dtype=np.float64), np.asarray(views, dtype=np.float64)
     rng = np.random.default_rng(len(c))
     seen = _sample(n, rng)
@@ -228,13 +228,13 @@ def first_draws(clicks: ArrayLike, views: ArrayLike, draws: int) -> FloatArray:
 
 
 def rates_of(clicks: ArrayLike, views: ArrayLike, draws: int = 400, seed: int = 0) -> RateLaw:
-    """What a log leaves open. Items without views say nothing and have the law of the others.
+    """Return what a log leaves open. Items without views say nothing and have the law of the others.
 
     Args:
         clicks: number of clicks of each item, `0 <= clicks <= views`, one of them larger than 0.
         views: number of views of each item, 0 or larger.
-        draws: number of laws.
-        seed: where they come from.
+        draws: number `D` of laws.
+        seed: seed of the draws.
     """
     c, n = np.asarray(clicks, dtype=np.float64), np.asarray(views, dtype=np.float64)
     rng = np.random.default_rng([seed, len(c)])
@@ -250,25 +250,29 @@ def rates_of(clicks: ArrayLike, views: ArrayLike, draws: int = 400, seed: int = 
 
 
 def _sample(views: FloatArray, rng: np.random.Generator) -> IntArray:
-    """Items from which laws are estimated."""
+    """Return the items from which laws are estimated."""
     seen = np.flatnonzero(views > 0)
     return np.sort(rng.choice(seen, _SAMPLE, replace=False)) if len(seen) > _SAMPLE else seen
 
 
 def homogeneity(clicks: FloatArray, views: FloatArray) -> Homogeneity:
-    """Pearson's chi-square of a table with one column an item.
+    """Test by Pearson's chi-square whether all items have one rate, in a table with one column per item.
 
-    Its usual law holds where clicks are expected on every item. With very unequal views a single click on an item of
-    few views makes a large part of the value, so that 5 % of the logs without a difference become 20 %. So tables are
-    drawn with the pooled rate and the views of the log (parametric bootstrap), always the same for the same counts.
+    The chi-square law holds only if clicks are expected on every item. With very unequal views a single click on an
+    item with few views makes up much of the statistic, and a test at level 5 % rejects 20 % of the logs with equal
+    rates. So the p-value comes from tables drawn with the pooled rate and the views of the log (parametric bootstrap),
+    always the same tables for the same counts.
     """
     c, n = clicks[views > 0], views[views > 0]
-    whole = np.rint(n) > 0  # corrected views are fractions
+    whole = np.rint(n) > 0  # corrected views are no whole numbers
     return Homogeneity(float(_chi_square(c, n)), len(c) - 1, _chance(np.rint(c[whole]), np.rint(n[whole])))
 
 
 def _chi_square(clicks: FloatArray, views: FloatArray) -> FloatArray:
-    """Of tables with clicks of shape `(..., L)`, each with the pooled rate of its own; 0 if all are clicks, or none."""
+    """Return chi-square of tables with clicks of shape `(..., L)`, each with its own pooled rate.
+
+    It is 0 where all views are clicks, or none is.
+    """
     pooled = clicks.sum(axis=-1, keepdims=True) / views.sum()
     spread = pooled * (1 - pooled)
     parts = np.divide((clicks - views * pooled) ** 2, views * spread, out=np.zeros_like(clicks), where=spread > 0)
@@ -276,7 +280,7 @@ def _chi_square(clicks: FloatArray, views: FloatArray) -> FloatArray:
 
 
 def _chance(clicks: FloatArray, views: FloatArray) -> float:
-    """Share of tables with equal rates, the log among them, whose chi-square is as large as that of the log."""
+    """Return the share of tables with equal rates, the log among them, whose chi-square is at least that of the log."""
     if not len(views):
         return 1.0
     rng = np.random.default_rng(len(views))
@@ -288,7 +292,7 @@ def _chance(clicks: FloatArray, views: FloatArray) -> float:
 
 
 def _likeliest(clicks: FloatArray, views: FloatArray) -> tuple[float, float]:
-    """Mean and strength of the likeliest beta law; the strength is infinite if none is strong enough."""
+    """Return mean and strength of the likeliest beta law; the strength is infinite if no finite one is large enough."""
     pairs, items = np.unique(np.stack([clicks, views]), axis=1, return_counts=True)
     middle = logit(_pooled_rate(clicks, views))
     low, high = np.log(2 * _SMALLEST_COUNT), np.log(_STRONGEST * views.max())
@@ -321,16 +325,16 @@ def _likeliest(clicks: FloatArray, views: FloatArray) -> tuple[float, float]:
 
 _ITERATIONS, _SETTLED = 5000, 1e-9
 _START = 200
-"""Iterations for small rates, where the model is a product of Poisson means, before those for any rates."""
+"""Iterations of the model for small rates, a product of Poisson means, before those of the model for any rates."""
 
 
 @dataclass(frozen=True, eq=False)
 class Positions:
-    """Counts of items at positions, one entry a pair.
+    """Counts of items at positions, one entry per pair of item and position.
 
     Args:
-        item, position: numbers from 0, shape `(n,)`.
-        clicks, views: counts, shape `(n,)`.
+        item, position: numbers of the item and of the position, from 0, shape `(n,)`.
+        clicks, views: counts of the pair, shape `(n,)`.
     """
 
     item: IntArray
@@ -339,16 +343,16 @@ class Positions:
     views: FloatArray
 
     def by_item(self, values: FloatArray) -> FloatArray:
-        """Sums over positions, shape `(L,)`."""
+        """Return sums over positions, shape `(L,)`."""
         return np.bincount(self.item, values).astype(np.float64)
 
     def by_position(self, values: FloatArray) -> FloatArray:
-        """Sums over items, shape `(P,)`."""
+        """Return sums over items, shape `(P,)`."""
         return np.bincount(self.position, values).astype(np.float64)
 
 
 def groups_of(shown: Positions) -> IntArray:
-    """Positions with the same number can be compared, as clicked items lead from one to the other, shape `(P,)`.
+    """Return the group of each position as a number, shape `(P,)`; clicked items link the positions of a group.
 
     Scales of examination and attraction can be told apart only within a group.
     """
@@ -363,13 +367,14 @@ def groups_of(shown: Positions) -> IntArray:
 
 
 def examination(shown: Positions) -> tuple[FloatArray, FloatArray]:
-    """Chance that each position is looked at, the largest being 1, and the attraction of each item.
+    """Return the chance that each position is looked at, relative to the largest, and the attraction of each item.
 
-    The EM algorithm: where there was no click, the chance that the item was looked at is `theta (1 - w) / (1 - theta
-    w)`, and the chance that it would have been clicked is `w (1 - theta) / (1 - theta w)`.
+    This is the EM algorithm: after a view without a click, the chance that the item was looked at is
+    `theta (1 - w) / (1 - theta w)`, and the chance that a look would bring a click is
+    `w (1 - theta) / (1 - theta w)`.
 
     Args:
-        shown: all positions in one group.
+        shown: counts whose positions are all in one group.
 
     Returns:
         `theta`, shape `(P,)`, and `w`, shape `(L,)`.
@@ -391,7 +396,7 @@ def examination(shown: Positions) -> tuple[FloatArray, FloatArray]:
 
 
 def _for_small_rates(shown: Positions) -> tuple[FloatArray, FloatArray]:
-    """The two, from clicks that are Poisson with mean `views theta w`; a good start."""
+    """Estimate both for clicks that are Poisson with mean `views theta w`, as a good start."""
     theta, clicks_at = np.ones(int(shown.position.max()) + 1), shown.by_position(shown.clicks)
     clicks_of = shown.by_item(shown.clicks)
     for _ in range(_START):
@@ -402,6 +407,6 @@ def _for_small_rates(shown: Positions) -> tuple[FloatArray, FloatArray]:
 
 
 def looked_at(shown: Positions, theta: ArrayLike) -> FloatArray:
-    """Views of each item that were looked at, on average, and no fewer than its clicks, shape `(L,)`."""
+    """Return the expected views of each item that were looked at, at least its clicks, shape `(L,)`."""
     seen = shown.by_item(shown.views * np.asarray(theta)[shown.position])
     return np.maximum(seen, shown.by_item(shown.clicks))

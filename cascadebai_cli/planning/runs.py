@@ -17,24 +17,26 @@ from cascadebai_cli.running.worker import Settings
 from cascadebai_cli.store.columns import TrialRow
 from cascadebai_cli.study.cells import Cell
 
-# --- Learners that a person could use to find the best items, and what their simulated runs cost --------------------
+# --- Learners that a plan can simulate, and the time that their runs take -------------------------------------------
 
 
 SECONDS = 36.0
-"""Processor time of all runs, by the estimates below, which were measured; with start and end 30 s on two cores."""
+"""Processor time of all runs by the estimates below, which were measured; a plan then takes 30 s on two cores."""
 _SKIPPED, _SKIPPED_ITEMS = 0.5, 1250
-"""Seconds of a run that is skipped through to its end, and the items that take as long again."""
+"""Seconds that a skipping engine takes for a run to its end, and the number of items that doubles this time."""
 _RARE, _MOST_CROWDED = 0.02, 8.0
-"""Click probability below which the items near the boundary change all the time, and how much slower that makes."""
+"""Click probability below which items near the boundary change all the time, and the most that this slows a run."""
 
 
 @dataclass(frozen=True)
 class Pace:
-    """Processor time of a run in seconds: to start, for each item, for each page view, for each item of each of them.
+    """Processor time of a run, in seconds.
 
     Attributes:
-        along: whether a run goes on from one budget to the next; else each budget is a run of its own.
-        skips: whether page views are skipped through, which bounds the time.
+        start, item: time of any run, and time for each item.
+        step, step_item: time for each page view, and for each item in each page view.
+        along: whether a run goes on from one budget to the next; if not, each budget takes a separate run.
+        skips: whether the engine skips over page views, which bounds the time.
     """
 
     start: float
@@ -45,25 +47,25 @@ class Pace:
     skips: bool = False
 
     def seconds(self, page_views: float, L: int) -> float:
-        """Of one run."""
+        """Return the processor time of one run."""
         found = self.start + self.item * L + (self.step + self.step_item * L) * page_views
         return min(found, _SKIPPED * (1 + L / _SKIPPED_ITEMS)) if self.skips else found
 
     def within(self, seconds: float, L: int) -> int:
-        """Page views of a run that takes so many seconds, 1 at least."""
+        """Return the page views of a run that takes `seconds`, at least 1."""
         return max(1, int((seconds - self.seconds(0, L)) / (self.step + self.step_item * L)))
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A learner that a person could use.
+    """A learner that a plan can simulate.
 
     Attributes:
-        name: in words.
-        spec: what runs.
-        pace: how long a run takes that ends after a given number of page views.
-        factor: page views until it stops over effort, about; none for those that only answer at a budget.
-        by_steps: whether a run until it stops takes the longer the more page views it has; else it is skipped through.
+        name: name of the learner in words.
+        spec: algorithm and options that run.
+        pace: processor time of a run by its page views.
+        factor: about how many page views it takes to stop, over the effort; `None` if it only answers at a budget.
+        by_steps: whether the time of a run until it stops grows with its page views; if not, an engine skips over them.
         beyond_items: whether its budget must be larger than the number of items.
     """
 
@@ -75,22 +77,22 @@ class Candidate:
     beyond_items: bool = False
 
     def shown(self, M: int, K: int) -> LearnerSpec:
-        """What runs on pages of `M` items."""
+        """Return what runs on pages of `M` items."""
         return self.spec if M == K else replace(self.spec, options={**self.spec.options, "list_length": M})
 
     def paced(self, w_K: float) -> Pace:
-        """The pace where `w(K)` is about so large: rare clicks let items at the boundary change places for long."""
+        """Return the pace at this `w(K)`: with rare clicks, items at the boundary change places for a long time."""
         crowded = float(np.clip(_RARE / max(w_K, 1e-300), 1, _MOST_CROWDED)) if self.by_steps else 1.0
         return replace(self.pace, step=crowded * self.pace.step, step_item=crowded * self.pace.step_item)
 
     def seconds(self, budgets: Sequence[int], efforts: FloatArray, L: int, w_K: float) -> float:
-        """Processor time of a run that is asked at these budgets, on average over truths of these efforts."""
+        """Return the processor time of a run that is asked at these budgets, averaged over truths of these efforts."""
         pace = self.paced(w_K)
         each = [pace.seconds(self._page_views(budget, efforts), L) for budget in budgets]
         return max(each, default=0.0) if pace.along else sum(each)
 
     def _page_views(self, budget: int, efforts: FloatArray) -> float:
-        """Fewer than the budget where it stops by itself."""
+        """Return the average page views of a run, fewer than the budget where the learner stops by itself."""
         return budget if self.factor is None else float(np.minimum(self.factor * efforts, budget).mean())
 
 
@@ -110,13 +112,13 @@ CANDIDATES: Mapping[str, Candidate] = {
     "sar": Candidate("SAR", LearnerSpec("sar"), Pace(1e-3, 4.5e-5, 1.5e-7, 2e-10), beyond_items=True),
     "uniform": Candidate("uniform", LearnerSpec("uniform"), Pace(1e-3, 2e-7, 6e-8)),
 }
-"""What `--learner` takes -> learner: those that stop by themselves, the sharpest first, and those for a budget."""
+"""Value of `--learner` -> learner: those that stop by themselves, the sharpest first, then those for a budget."""
 _DEFAULT = ("kl-lucb++", "cascadebai-kl")
 _DEFAULT_AT_BUDGET = (*_DEFAULT, "sar", "uniform")
 
 
 def chosen_learners(keys: Sequence[str], *, at_budget: bool) -> tuple[str, ...]:
-    """The learners asked for, or the best ones.
+    """Return the learners asked for, or by default the best ones.
 
     Raises:
         ConfigError: if one is not known, or does not stop by itself and has no budget.
@@ -129,19 +131,17 @@ def chosen_learners(keys: Sequence[str], *, at_budget: bool) -> tuple[str, ...]:
     return tuple(dict.fromkeys(keys)) or (_DEFAULT_AT_BUDGET if at_budget else _DEFAULT)
 
 
-# --- ----------------------------------------------------------------------------------------------------------------
-#
-# Runs of a plan: a truth that the log leaves open and a learner make a cell of the same kind as those of a sweep.
+# --- Runs: a learner and a truth that the log leaves open make a cell, as in a sweep --------------------------------
 
 
 CellRuns = list[list[TrialRow]]
 """The runs of each cell."""
 _TIE = 1e-12
-"""Tolerance of a run without one whose truth is tied: it does not end, but it can be run."""
+"""Tolerance of runs with a tied truth and no tolerance: they do not end, but the cell is valid."""
 
 
 def truths_of_trials(question: Question, trials: int) -> IntArray:
-    """Which truths are simulated: spread evenly from the easiest to the hardest, shape `(trials,)`."""
+    """Return which truths are simulated: evenly spread from the easiest to the hardest, shape `(trials,)`."""
     order = np.argsort(question.planned.efforts, kind="stable")
     return np.asarray(order[((np.arange(trials) + 0.5) / trials * len(order)).astype(int)])
 
@@ -149,7 +149,7 @@ def truths_of_trials(question: Question, trials: int) -> IntArray:
 def cell_of(
     question: Question, candidate: Candidate, truth: int, *, cap: int | None = None, budget: int | None = None
 ) -> Cell:
-    """A learner on a truth, given up after `cap` page views or asked after `budget` of them."""
+    """Return the cell of a learner on a truth, given up after `cap` page views or asked after `budget`."""
     epsilon = question.planned.epsilon
     if not np.isfinite(question.planned.efforts[truth]):
         epsilon = max(epsilon, _TIE)
@@ -180,14 +180,14 @@ def run_cells(
     watch: Watch,
     so_far: Callable[[CellRuns], str],
 ) -> CellRuns | None:
-    """So many runs of each cell; `None` if one raised.
+    """Run each cell as often as `trials` says; return `None` if a run raised.
 
     Args:
-        cells, trials: what is run.
+        cells, trials: the cells, and the number of runs of each.
         seed: root seed.
-        backend: where.
+        backend: where the runs are simulated.
         watch: follows the runs.
-        so_far: says in a few words what the runs of each cell that have ended tell.
+        so_far: says in a few words what the runs that have ended tell.
     """
     settings = Settings(seed, fail_fast=True, with_items=True)
     with Follower(watch, cells, trials, so_far=so_far).shown() as follower:
@@ -195,14 +195,12 @@ def run_cells(
     return None if follower.failed else follower.rows
 
 
-# --- ----------------------------------------------------------------------------------------------------------------
-#
-# A test with a guarantee: runs until the learner stops, how many, and after how many page views they are given up.
+# --- A test with a guarantee: runs until the learner stops ----------------------------------------------------------
 
 
 _MOST_TRIALS, _FEWEST_TRIALS = 40, 4
 _SKIPPED_STEPS = 10**10
-"""Page views after which a run is given up that is skipped through."""
+"""Page views after which a run of a skipping engine is given up."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,8 +209,8 @@ class Simulated:
 
     Attributes:
         key: what `--learner` calls it.
-        views: its page views.
-        rows: the runs.
+        views: page views of the learner.
+        rows: rows of the runs.
         truths: which truth each run had, shape `(n,)`.
     """
 
@@ -227,8 +225,8 @@ class Test:
     """What a test takes.
 
     Attributes:
-        learners: the runs of each learner, the fastest first, those that did not end last.
-        cost: of the first learner; `None` if that did not end.
+        learners: the runs of each learner, the fastest first; learners whose runs mostly did not end come last.
+        cost: clicks lost with the first learner; `None` if its runs mostly did not end.
     """
 
     learners: tuple[Simulated, ...]
@@ -236,19 +234,19 @@ class Test:
 
     @property
     def found(self) -> Counter[int] | None:
-        """How many runs of the first learner found each item; `None` if it did not end."""
+        """Number of runs of the first learner that found each item; `None` if it mostly did not end."""
         if self.cost is None:
             return None
         return Counter(item for row in self.learners[0].rows if row.status == "stopped" for item in row.items)
 
     @property
     def named(self) -> int:
-        """How many runs of the first learner named items."""
+        """Number of runs of the first learner that named items."""
         return sum(row.status == "stopped" for row in self.learners[0].rows)
 
 
 def tested(question: Question, keys: Sequence[str], trials: int | None, backend: Backend, watch: Watch) -> Test | None:
-    """The learners, the fastest first and those that did not end last; `None` if a run raised."""
+    """Run a test with each learner; return `None` if a run raised."""
     sizes = {key: _size(CANDIDATES[key], question, SECONDS / len(keys), trials) for key in keys}
     places = [
         (key, truth, times)
@@ -274,7 +272,7 @@ def tested(question: Question, keys: Sequence[str], trials: int | None, backend:
 
 
 def _size(candidate: Candidate, question: Question, seconds: float, trials: int | None) -> tuple[int, int]:
-    """How many runs fit into so many seconds, and after how many page views they are given up."""
+    """Return how many runs fit into `seconds`, and after how many page views they are given up."""
     L, efforts = question.L, question.planned.efforts
     assert candidate.factor is not None
     if candidate.by_steps:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def _answers_in_words(done: "Plan", answers: "Answers") -> str:
-    """How sure learners are at the budget, what it takes to be as sure as wanted, and what was left out."""
+    """Say how sure learners are at the budget, what it takes to be as sure as wanted, and what was left out."""
     wanted, parts = done.question.wanted, []
     if wanted.budget is not None:
         parts += [
@@ -73,7 +73,7 @@ def _needed(done: "Plan", answers: "Answers") -> Table:
 
 
 def _spread(one: "Asked", needed: Sequence[float] | None, unit: float, text: Callable[[float], str]) -> list[str]:
-    """The value and its interval, in a unit."""
+    """Return the value and its interval, divided by `unit`."""
     if needed is None:
         return ["not simulated", ""]
 
@@ -92,7 +92,7 @@ def _budgets_left_out(done: "Plan", answers: "Answers") -> str:
     told = [f"simulated runs: {count(runs)} of each learner, {_truths_in_words(question)}"]
     short = [one for one in answers.learners if one.budget and one.then is None]
     if runs * (1 - (question.wanted.sure or 0)) < 1:
-        told += ["so few do not tell such a chance from certainty, the interval does"]
+        told += ["too few to tell such a chance from certainty; look at the interval"]
     told += [f"{one.name} needs more page views than there are items" for one in short if _is_too_early(one, question)]
     slow = [_known(one) for one in short if not _is_too_early(one, question)]
     told += [f"too slow to simulate so far, unless --trials is smaller: {', '.join(slow)}"] if slow else []
@@ -100,7 +100,7 @@ def _budgets_left_out(done: "Plan", answers: "Answers") -> str:
 
 
 def _truths_in_words(question: "Question") -> str:
-    """Where the rates of the runs come from."""
+    """Say where the rates of the runs come from."""
     many = len(question.truths)
     if question.wanted.at_budget and many > 1:
         return f"with rates out of {count(many)} draws"
@@ -112,7 +112,7 @@ def _is_too_early(one: "Asked", question: "Question") -> bool:
 
 
 def _known(one: "Asked") -> str:
-    """A learner with what is known of it at a smaller budget."""
+    """Return the name of a learner, with its chance at the largest budget that was simulated."""
     if not one.curve:
         return one.name
     return f"{one.name} ({precise_percent(one.curve[-1].all_right)} after {count(one.last)})"
@@ -122,13 +122,13 @@ def _known(one: "Asked") -> str:
 
 
 _MOST_SHOWN = 30
-"""Items that are listed; `items.csv` has all."""
+"""Largest number of items that are listed; `items.csv` has all."""
 _LEAST = 0.001
-"""Smallest chance that is told; how much smaller one is, a few thousand drawn tables do not tell."""
+"""Smallest p-value that is printed; a few thousand drawn tables say little about smaller ones."""
 
 
 def question_in_words(question: "Question") -> str:
-    """What the log says, and how hard the question is by the bounds; known before anything is simulated."""
+    """Say what the log says, and how hard the question is by the bounds, before anything is simulated."""
     log, rates, test = question.log, question.rates, question.rates.homogeneity
     strength = "more than any number of" if rates.strength == float("inf") else f"{rates.strength:.3g}"
     unseen = int((log.views == 0).sum())
@@ -170,7 +170,7 @@ def _page_in_words(question: "Question") -> str:
 
 
 def plan_in_words(done: "Plan") -> str:
-    """What the runs say."""
+    """Say what the runs say."""
     parts = [_answers_in_words(done, done.answers)] if done.answers else []
     parts += _test_in_words(done, done.test) if done.test else []
     return "\n".join([*parts, "the items that may be among the best:", str(_items(done))])

@@ -1,1 +1,1 @@
-"""One self-contained page about some studies; knows how a page looks, not where its numbers come from."""
+"""One self-contained page about some studies: how it looks, not where its numbers come from."""

@@ -1,4 +1,4 @@
-"""Tables and pictures become one page."""
+"""One page of tables and pictures."""
 
 import base64
 import re
@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from cascadebai_cli.text.table import Table
 
-# --- What a page consists of: text, ready to be set -----------------------------------------------------------------
+# --- The parts of a page, as finished text --------------------------------------------------------------------------
 
 
 _Facts = Mapping[str, str]
@@ -22,9 +22,9 @@ class PageTable(Table):
     """A table under a caption.
 
     Args:
-        columns, rows: of the table; the first text of a row names it.
-        caption: what it holds.
-        csv: the same as a file to keep, empty for none.
+        columns, rows: contents of the table; the first text of a row is its name.
+        caption: what the table holds.
+        csv: the table as a CSV file for download, empty for none.
         name: name of that file.
     """
 
@@ -34,7 +34,7 @@ class PageTable(Table):
 
     @property
     def link(self) -> str:
-        """The file as a link that needs no network."""
+        """Link to the file that needs no network."""
         return _data_uri(self.csv.encode(), "text/csv")
 
 
@@ -43,10 +43,10 @@ class Picture:
     """A figure.
 
     Args:
-        title: what it shows, for all readers.
-        alternative: the same in words, for readers who do not see it.
-        svg: the figure.
-        data: its numbers; none for a drawing without any.
+        title: what the figure shows, in a few words.
+        alternative: description for readers who do not see it.
+        svg: the figure as SVG.
+        data: its numbers; `None` for a drawing without numbers.
     """
 
     title: str
@@ -62,17 +62,17 @@ class Picture:
 
     @property
     def source(self) -> str:
-        """The figure as the source of an image."""
+        """Source of the image, as a data URI."""
         return _data_uri(self.svg, "image/svg+xml")
 
 
 @dataclass(frozen=True)
 class Section:
-    """A study.
+    """The section of a study.
 
     Args:
-        title: heading.
-        name: short name, for links.
+        title: heading of the section.
+        name: short name of the study, for links.
         remarks: what a reader must know before the numbers, such as missing trials.
         pictures: figures with their data.
         tables: further tables.
@@ -91,12 +91,12 @@ class Section:
 
     @property
     def anchor(self) -> str:
-        """Where links to the section go."""
+        """Anchor of the section for links."""
         return "study-" + re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-")
 
 
 def _data_uri(content: bytes, media: str) -> str:
-    """`content` as an address that holds it."""
+    """Return a data URI that holds `content`."""
     return f"data:{media};base64,{base64.b64encode(content).decode()}"
 
 
@@ -104,13 +104,13 @@ def _data_uri(content: bytes, media: str) -> str:
 
 
 def render_page(title: str, version: str, claims: PageTable, sections: Sequence[Section]) -> str:
-    """The whole page: no script, no clock and nothing that is loaded from elsewhere.
+    """Return the whole page, without scripts, clock times and anything that is loaded from elsewhere.
 
     Args:
         title: heading of the page.
-        version: of the program.
-        claims: what the paper says, what came out, the verdict.
-        sections: the studies.
+        version: version of the program.
+        claims: what the paper says, what was found, and the verdict.
+        sections: the sections of the studies.
     """
     style = files(__package__).joinpath("style.css").read_text(encoding="utf-8")
     return _template().render(title=title, version=version, claims=claims, sections=sections, style=style)

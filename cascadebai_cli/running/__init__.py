@@ -1,1 +1,1 @@
-"""A grid becomes rows: seeds, tasks, workers, interrupts."""
+"""How the trials of a grid are run: seeds, tasks, workers, interrupts."""

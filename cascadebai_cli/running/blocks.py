@@ -1,4 +1,4 @@
-"""A grid is cut into blocks for the workers, by hardness and memory."""
+"""Cutting a grid into blocks for the workers, by hardness and memory."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,14 +15,14 @@ from cascadebai_cli.model.problem import IntArray
 from cascadebai_cli.running.worker import Begun, Block, BlockResult, runs_side_by_side
 from cascadebai_cli.study.cells import Cell
 
-# --- Which cells are likely to take long, so that they are dealt out first and the time left becomes known early ----
+# --- Which cells are likely to take long: they are dealt out first, so that the time left becomes known early -------
 
 
 def guessed_steps(cell: Cell) -> float:
-    """A guess of the steps of a trial, up to a factor: the sum of `log(1/delta) / gap^2` over observations a step.
+    """Return a guess of the steps of a trial, up to a factor: `log(1/delta)` times the sum of `1 / gap^2`, over `mu`.
 
-    The sum is the order of the paper's bounds (Section 4.1); of the best list, or of as many items of it as a step
-    shows, `mu` are observed. Nothing but the order of work hangs on it.
+    This has the order of the paper's bounds (Section 4.1); `mu` is the expected number of observations of a list of the
+    best items. Only the order of work depends on the guess.
     """
     problem = cell.problem
     gaps = np.maximum(problem.gaps, max(problem.epsilon, np.finfo(float).tiny ** 0.25))
@@ -33,7 +33,7 @@ def guessed_steps(cell: Cell) -> float:
     return float(np.log(1 / cell.delta) * (gaps**-2.0).sum() / mu)
 
 
-# --- Refusing, before anything runs, trials for which this machine has not enough memory ----------------------------
+# --- Refusing trials for which this machine has too little memory ---------------------------------------------------
 
 
 _LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
@@ -47,10 +47,10 @@ def refuse_too_large(cells: Sequence[Cell], missing: Sequence[IntArray], workers
     Args:
         cells: the cells of the grid.
         missing: trials to run of each cell.
-        workers: how many trials may run at once.
+        workers: largest number of trials that run at once.
 
     Raises:
-        ConfigError: if the largest trials, one a worker, take more than there is.
+        ConfigError: if the largest trials, one per worker, take more than there is.
     """
     trials = [min(len(some), workers) for some in missing]
     each = [_trial_memory(cell) if number else 0 for cell, number in zip(cells, trials, strict=True)]
@@ -67,12 +67,12 @@ def refuse_too_large(cells: Sequence[Cell], missing: Sequence[IntArray], workers
 
 
 def _trial_memory(cell: Cell) -> int:
-    """Bytes that a trial takes, about."""
+    """Return about how many bytes a trial takes."""
     return ENGINES[cell.runs_with].memory(cell.L, cell.rewards, cell.most_steps)
 
 
 def machine_memory() -> int | None:
-    """Bytes that this machine, or the container, has; `None` if it does not say."""
+    """Return the bytes of memory that this machine or its container has; `None` if it does not say."""
     try:
         there = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
@@ -99,21 +99,21 @@ _Place = tuple[int, int]
 
 TASK_SECONDS = 1.0
 _LARGEST_TASK = 20_000
-"""Rows that a worker may hold back."""
+"""Largest number of trials of a task, whose rows the worker holds back until the end."""
 
 
 class BlockQueue:
     """An iterator of tasks: lists of blocks of trials.
 
     Trials that run one after the other come first, those of the hardest cells before others. Their tasks are sized by
-    the time that the last trials of the same instance and learner took; the first task of an instance and learner is
-    one trial. Towards the end tasks get smaller so that all workers end together. Trials that run faster side by side
-    follow, in the same order; those that come back paused are dealt out again once all tasks are done.
+    the time that the latest trials of the same instance and learner took; the first task of an instance and learner is
+    a single trial. Towards the end tasks get smaller, so that all workers end together. Then come, in the same order,
+    trials that run faster side by side; those that come back paused are dealt out again once all tasks are done.
 
     Args:
         cells: the cells of the grid.
         missing: trials to run of each cell.
-        workers: how many work at once.
+        workers: number of workers.
     """
 
     def __init__(self, cells: Sequence[Cell], missing: Sequence[IntArray], workers: int) -> None:
@@ -139,7 +139,7 @@ class BlockQueue:
             self._pace[self._groups[result.position]] = seconds / len(result.finished)
 
     def deal_again(self) -> bool:
-        """Deal out the paused trials; whether there are any."""
+        """Deal out the paused trials, and return whether there are any."""
         begun, self._begun = self._begun, {}
         trials = [np.array(sorted(trial for at, trial in begun if at == index)) for index in range(len(self._cells))]
         together = sorted({index for index, _ in begun})
@@ -160,7 +160,7 @@ class BlockQueue:
         return blocks or next(self._side_by_side)
 
     def _size(self, seconds: float, first: bool) -> int:
-        """How many trials of the next open cell fit into `seconds`; at least one if the task is still empty."""
+        """Return how many trials of the next open cell fit into `seconds`; at least one if the task is still empty."""
         if not self._open:
             return 0
         pace = self._pace.get(self._groups[self._open[-1]])
@@ -190,7 +190,7 @@ def _dealt(
     workers: int,
     begun: Mapping[_Place, Begun],
 ) -> Iterator[list[Block]]:
-    """Tasks of as many trials as their engine runs best side by side, dealt out evenly to the workers.
+    """Yield tasks of as many trials as their engine runs best side by side, dealt out evenly to the workers.
 
     A task takes as long as its longest trial, so every worker gets its share of each cell.
     """
@@ -210,7 +210,7 @@ def _dealt(
 
 
 def _paths(cells: Sequence[Cell], missing: Sequence[IntArray], group: Sequence[int]) -> list[list[_Place]]:
-    """The trials of a group of cells, those together that are asked at several budgets of the same run."""
+    """Return the trials of a group of cells; those asked at several budgets of the same run are together."""
     paths: dict[tuple[str, int], list[_Place]] = {}
     for index in group:
         for trial in missing[index].tolist():
@@ -219,7 +219,7 @@ def _paths(cells: Sequence[Cell], missing: Sequence[IntArray], group: Sequence[i
 
 
 def _block_of(cells: Sequence[Cell], places: Sequence[_Place], begun: Mapping[_Place, Begun]) -> Block:
-    """Trials of one cell."""
+    """Return the block of some trials of one cell."""
     block = _block(cells, places[0][0], [trial for _, trial in places])
     return block._replace(begun=tuple(begun[place] for place in places if place in begun))
 
@@ -233,6 +233,10 @@ class _Kind(NamedTuple):
 
 
 def _kind(cell: Cell) -> _Kind:
-    """Skip-ahead takes any `K` together if the bounds are the same, lockstep any bounds if `K` is."""
+    """Return the kind of a cell.
+
+    Skip-ahead runs cells with the same bounds side by side, whatever their `K`; lockstep those with the same `K`,
+    whatever their bounds.
+    """
     skips = cell.runs_with == "skip-ahead"
     return _Kind(cell.runs_with, cell.L, (cell.learner, cell.delta, cell.epsilon) if skips else (cell.K,))

@@ -1,4 +1,4 @@
-"""Tasks on a dask cluster. They run on its workers, always; those that join later get their share."""
+"""Tasks on a dask cluster. They always run on its workers; workers that join later get their share."""
 
 import logging
 from collections.abc import Callable, Generator, Iterator
@@ -10,18 +10,18 @@ from cascadebai_cli.errors import CascadeError, ConfigError
 
 _CONNECT_SECONDS = 10
 _LOOK_SECONDS = 5.0
-"""How often somebody looks whether the cluster is still there while no task ends."""
+"""Seconds between two checks that the cluster is still there, while no task ends."""
 _AHEAD = 2
-"""Tasks a core that are sent out, so that no worker waits for its next one."""
+"""Tasks per core that are sent out, so that no worker waits for its next one."""
 
 
 @contextmanager
 def connected(address: str) -> Iterator[Any]:
-    """A client of the cluster, which has a worker.
+    """Yield a client of the cluster, which has at least one worker.
 
     Raises:
-        ConfigError: if the address needs certificates that nobody set up.
-        CascadeError: if nobody answers, or there is no worker.
+        ConfigError: if the address needs certificates that are not set up.
+        CascadeError: if no scheduler answers, or it has no worker.
     """
     try:
         import distributed
@@ -51,30 +51,30 @@ def connected(address: str) -> Iterator[Any]:
 
 
 def _hush() -> None:
-    """What dask logs of a cluster that goes away, some hundred lines, is said in one sentence."""
+    """Silence the hundreds of lines that dask logs when a cluster goes away; one sentence of ours says the same."""
     for name in list(logging.root.manager.loggerDict):
         if name.partition(".")[0] in ("distributed", "tornado", "asyncio"):
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
 
 
 def cores(client: Any) -> int:
-    """Cores of all workers."""
+    """Return the number of cores of all workers."""
     return sum(client.ncores().values())
 
 
 def run_tasks(
     client: Any, address: str, work: Callable[[Any], Any], tasks: Iterator[Any], tell: Callable[[str], None]
 ) -> Generator[Any, None, None]:
-    """Results of `work` on each task, in any order; closing this generator stops what is still running.
+    """Yield the results of `work` on each task, in any order; closing this generator stops what is still running.
 
     Args:
         client, address: the cluster.
-        work: what the workers import and call.
-        tasks: are taken as there is room for them.
-        tell: takes a sentence if all workers are gone.
+        work: function that the workers import and call.
+        tasks: iterator from which tasks are taken as there is room for them.
+        tell: receives a sentence if all workers are gone.
 
     Raises:
-        CascadeError: if the scheduler is gone, workers die of a task, or cannot even load it.
+        CascadeError: if the scheduler is gone, workers die of a task, or a worker cannot load it.
     """
     running: set[Any] = set()
     try:
@@ -107,7 +107,7 @@ def _sent(client: Any, work: Callable[[Any], Any], tasks: Iterator[Any], room: i
 
 
 def _finished(client: Any, address: str, running: set[Any], tell: Callable[[str], None]) -> set[Any]:
-    """Tasks that ended; waits for one."""
+    """Wait until a task has ended, and return those that have."""
     from distributed import wait
 
     wait_for: Any = wait

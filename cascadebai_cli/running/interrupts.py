@@ -1,4 +1,4 @@
-"""What Ctrl-C and a killed process may leave behind."""
+"""Interrupts: Ctrl-C does no harm, and what a killed process left behind is removed."""
 
 import os
 import shutil
@@ -10,14 +10,14 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
-# --- Ctrl-C at a moment when it does no harm ------------------------------------------------------------------------
+# --- Ctrl-C ---------------------------------------------------------------------------------------------------------
 
 
 @contextmanager
 def one_interrupt() -> Iterator[None]:
-    """The first Ctrl-C raises `KeyboardInterrupt`; more of them, until the end of the block, disturb no tidying up.
+    """Raise `KeyboardInterrupt` at the first Ctrl-C; ignore further ones until the end of the block, for tidying up.
 
-    Whoever has a way of their own to take Ctrl-C, as the command line has, keeps it.
+    A handler of Ctrl-C that is not Python's default, such as that of the command line, stays in place.
     """
     if not _in_main_thread() or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         yield
@@ -38,7 +38,7 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 def interrupts_held() -> Iterator[None]:
     """Hold Ctrl-C back until the end of the block.
 
-    Processes that are started in the block never get it: it goes to all processes of a terminal, but it is for
+    Processes that are started in the block never get it: a terminal sends it to all its processes, but it is meant for
     the parent alone.
     """
     if not _in_main_thread() or not hasattr(signal, "pthread_sigmask"):
@@ -60,7 +60,7 @@ def _in_main_thread() -> bool:
     return threading.current_thread() is threading.main_thread()
 
 
-# --- What a sweep that was killed with its workers left in shared memory: its names hold the number of its process ---
+# --- What a killed sweep left in shared memory, under names that hold the number of its process ---------------------
 
 
 _PLACES = ("/dev/shm", tempfile.gettempdir())
@@ -68,7 +68,7 @@ _NAMES = ("sem.loky-{}-*", "joblib_memmapping_folder_{}_*")
 
 
 def remove_leftovers(process: int) -> None:
-    """Remove the semaphores and folders of a process that is gone, and nobody else's."""
+    """Remove the semaphores and folders of a process that is gone, and those of no other process."""
     for place in {*_PLACES, os.environ.get("JOBLIB_TEMP_FOLDER", _PLACES[0])}:
         for name in _NAMES:
             for path in Path(place).glob(name.format(process)):

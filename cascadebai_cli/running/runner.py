@@ -1,4 +1,4 @@
-"""Blocks are run on all workers, and their results come back as they are done."""
+"""Running blocks on all workers, whose results come back as they are done."""
 
 import os
 import re
@@ -21,7 +21,7 @@ from cascadebai_cli.running.watch import Follower, Watch, now_and_then
 from cascadebai_cli.running.worker import Block, BlockResult, Settings, code_of, enter_worker, run_checked
 from cascadebai_cli.study.cells import Cell
 
-# --- Running trials: in this process, on all cores, or on a dask cluster ---------------------
+# --- Running trials: in this process, on all cores, or on a dask cluster --------------------------------------------
 
 
 _BackendName = Literal["loky", "dask", "sequential"]
@@ -31,12 +31,12 @@ _TaskRunner = Callable[[_Work, Iterator[list[Block]]], Generator[list[BlockResul
 
 
 _LISTEN_SECONDS = 1.0
-"""Between two looks whether no trial has ended for long."""
+"""Seconds between two checks whether no trial has ended for long."""
 _SAFE_PATH = "PYTHONSAFEPATH"
 _ADDRESS = re.compile(r"[a-z]+://(\[[^\]/]+\]|[^\s/:]+):[0-9]{1,5}")
-"""Of a scheduler: protocol, host and port."""
+"""Address of a scheduler: protocol, host and port."""
 _MOST_JOBS = 1000
-"""Processes of one machine; joblib fails, or the machine does, long before the numbers that a slip can make."""
+"""Largest number of processes of one machine; more, as a mistyped number can ask for, would break joblib."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Backend:
 
     Args:
         name: `loky` (processes of this machine), `dask` (a cluster) or `sequential` (this process).
-        n_jobs: number of processes of `loky`; -1 is one a core, -2 one less.
+        n_jobs: number of processes of `loky`; -1 is one per core, -2 one less.
         scheduler: address of the dask scheduler.
 
     Raises:
@@ -58,7 +58,7 @@ class Backend:
 
     def __post_init__(self) -> None:
         if self.n_jobs == 0:
-            raise ConfigError("--n-jobs 0: nobody would work; give a number from 1, or -1 for all cores")
+            raise ConfigError("--n-jobs must not be 0; give 1 or more, or -1 for all cores")
         if self.n_jobs > _MOST_JOBS:
             raise ConfigError(f"--n-jobs {self.n_jobs}: more than {_MOST_JOBS} processes; give a smaller number")
         if (self.name == "dask") != (self.scheduler is not None):
@@ -82,20 +82,20 @@ class Backend:
             refuse_too_large(cells, numbers, self.processes())
 
     def processes(self) -> int:
-        """How many processes of this machine work, this one alone or others."""
+        """Return how many processes of this machine run trials."""
         from joblib import effective_n_jobs
 
         return 1 if self.name == "sequential" else int(effective_n_jobs(self.n_jobs))
 
 
 def repeat_command(config: Path, seed: int, given: Sequence[str], cell: Cell, trial: int) -> str:
-    """The command that runs exactly this trial.
+    """Return the command that runs exactly this trial.
 
     Args:
         config: file of the study.
         seed: its root seed.
-        given: what was given on the command line, as far as it changes cells.
-        cell, trial: the trial.
+        given: options of the command line that change cells.
+        cell, trial: the cell, and the number of the trial.
     """
     words = ["cascadebai", "run", str(config), "--cell", cell.cell_id, *given]
     return shlex.join([*words, "--trial", str(trial), "--seed", str(seed)])
@@ -109,15 +109,15 @@ def collect(
     follower: Follower,
     sink: Callable[[BlockResult], None] | None = None,
 ) -> None:
-    """Run trials. The results of each block go to the sink and then to the follower as it is done, in any order.
+    """Run trials; the results of each finished block go to the sink and then to the follower, in any order.
 
     Args:
         cells: the cells of the grid.
         numbers: which trials of each cell are run.
-        settings: the seed, and whether all ends at the first block with a trial that raises.
-        backend: where they run.
-        follower: follows them.
-        sink: keeps the results; the follower does if there is none.
+        settings: the seed, and whether everything ends at the first block with a trial that raises.
+        backend: where the trials run.
+        follower: follows the trials.
+        sink: keeps the results; without a sink the follower keeps them.
 
     Raises:
         ConfigError: before anything runs, if the trials need more memory than this machine has.
@@ -156,7 +156,7 @@ def _results(
 
 @contextmanager
 def _task_runner(backend: Backend, trials: int, watch: Watch) -> Iterator[tuple[int, _TaskRunner]]:
-    """Number of workers, and a function of the work and the tasks that yields the results."""
+    """Yield the number of workers, and a function of the work and the tasks that yields the results."""
     if backend.name == "dask":
         with _dask(backend, watch) as started:
             yield started
@@ -185,7 +185,7 @@ def _loky(workers: int) -> Iterator[tuple[int, _TaskRunner]]:
             backend="loky", n_jobs=workers, inner_max_num_threads=1, initializer=enter_worker, initargs=(os.getpid(),)
         ),
     ):
-        # loky replaces a worker that has grown by some hundred megabytes, which large blocks do; nothing is lost by it
+        # loky replaces a worker that has grown by some hundred megabytes, as large blocks make it; nothing is lost
         warnings.filterwarnings("ignore", message="A worker stopped while some jobs were given to the executor")
         try:
             yield workers, _unordered
@@ -214,7 +214,7 @@ def _dask(backend: Backend, watch: Watch) -> Iterator[tuple[int, _TaskRunner]]:
 
 @contextmanager
 def _safe_path() -> Iterator[None]:
-    """A `random.py` where the command is started must not take the place of Python's own in the workers."""
+    """Keep files of the working directory, such as a `random.py`, from replacing Python's modules in the workers."""
     before = os.environ.get(_SAFE_PATH)
     os.environ[_SAFE_PATH] = "1"
     try:
@@ -227,12 +227,12 @@ def _safe_path() -> Iterator[None]:
 
 
 def _unordered(work: _Work, tasks: Iterator[list[Block]]) -> Generator[list[BlockResult], None, None]:
-    """Results as they arrive. Closing this generator stops what is still running."""
+    """Yield results as they arrive; closing this generator stops what is still running."""
     from multiprocessing import resource_tracker
 
     from joblib import Parallel, delayed
 
-    resource_tracker.ensure_running()  # starting it lets interrupts in again, so it must not start below
+    resource_tracker.ensure_running()  # its start lets interrupts in again, so that it must not happen below
     with ExitStack() as stack:
         with interrupts_held():
             results = Parallel(return_as="generator_unordered", batch_size=1)(delayed(work)(blocks) for blocks in tasks)

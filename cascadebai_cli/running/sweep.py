@@ -1,4 +1,4 @@
-"""A sweep's directory is opened: what is there, what is missing, who writes."""
+"""The directory of a sweep: what is there, what is missing, and the one process that writes."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -35,9 +35,9 @@ _MOST_SHARDS = 100_000
 
 @dataclass(frozen=True)
 class Shard:
-    """Part `number` of `of`; every trial of every cell is in exactly one, whatever the number of trials.
+    """Part `number` of `of` parts; every trial of every cell is in exactly one, whatever the number of trials.
 
-    Neighbours in a cell and in the grid go to different shards, so that all have about as much to do.
+    Neighbours in a cell and in the grid go to different shards, so that all have about the same amount of work.
     """
 
     number: int = 1
@@ -47,24 +47,24 @@ class Shard:
         return f"{self.number}/{self.of}"
 
     def takes(self, position: int, trials: IntArray) -> IntArray:
-        """Those of the trials of the cell at a position of the grid that are in this shard."""
+        """Return those of the trials that are in this shard, for the cell at a position of the grid."""
         part: IntArray = trials[(trials + position) % self.of == self.number - 1]
         return part
 
     def share(self, position: int, trials: int) -> int:
-        """How many of the trials below `trials` they are."""
+        """Return how many of the trials 0, ..., `trials - 1` are in this shard."""
         return len(range((self.number - 1 - position) % self.of, trials, self.of))
 
 
 WHOLE = Shard()
-"""The only shard of a grid that is not cut."""
+"""The whole grid as one shard."""
 
 
 def shard_of(text: str) -> Shard:
-    """The shard that a text such as `2/5` names.
+    """Return the shard that a text such as `2/5` names.
 
     Raises:
-        ConfigError: if it names none.
+        ConfigError: if the text names no shard.
     """
     found = re.fullmatch("([0-9]{1,6})/([0-9]{1,6})", text)
     number, of = map(int, found.groups()) if found else (0, 0)
@@ -73,11 +73,11 @@ def shard_of(text: str) -> Shard:
     return Shard(number, of)
 
 
-# --- A study and its directory: what is there, what is missing, and running that under one lock ---------------------
+# --- A study and its directory: what is there, and running what is missing under one lock ---------------------------
 
 
 _STAYS = ("start", "parts", "rows_sha256", "tables")
-"""Keys of the manifest that a sweep that goes on leaves as they are until it writes the tables anew."""
+"""Keys of the manifest that a continued sweep leaves as they are until it writes the tables anew."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,15 +95,15 @@ class Sweep:
 
     @cached_property
     def manifest(self) -> Manifest:
-        """Manifest of this sweep, which starts when it is first asked for; git is asked once."""
+        """Manifest of this sweep, whose start is the time of the first access; git is asked only then."""
         return new_manifest(self.study.model_dump(mode="json"), self.study.seed, self.cells)
 
     def there(self, earlier: Earlier | None = None) -> "There":
-        """What the directory holds; its manifest is read again only if it is not the one that was read `earlier`.
+        """Return what the directory holds; read its manifest again only if it is not the one that was read `earlier`.
 
         Raises:
-            ConfigError: if the rows come from another config, stand in tables alone, as in a baseline, or if somebody
-                else made the directory.
+            ConfigError: if the rows come from another config, if there are tables without a journal, as in a baseline,
+                or if another program made the directory.
         """
         known = earlier if earlier and earlier.is_current else Earlier(self.directory)
         stored = read_journal(self.directory)
@@ -137,7 +137,7 @@ class There:
     Attributes:
         sweep: the study and its directory.
         stored: the rows.
-        manifest: what the directory had when it was opened, if anything.
+        manifest: manifest that the directory had when it was opened, if any.
     """
 
     sweep: Sweep
@@ -146,23 +146,23 @@ class There:
 
     @cached_property
     def limits(self) -> Limits:
-        """The number of trials of each cell, as far as the rows tell."""
+        """Number of trials of each cell, as far as the rows so far tell."""
         return limits_of(self.sweep.study.trials, self.stored, (cell.cell_id for cell in self.sweep.cells))
 
     @cached_property
     def missing(self) -> list[IntArray]:
-        """Trials to run of each cell; where these tell whether it is enough, there may be more behind them."""
+        """Trials to run of each cell; where the rows decide how many are enough, more may follow after these."""
         missing = [self.stored.missing(cell_id, trials) for cell_id, trials in self.limits.items()]
         return [self.sweep.shard.takes(position, trials) for position, trials in enumerate(missing)]
 
     @property
     def wanted(self) -> int:
-        """Number of trials that the directory is to hold, as far as its rows tell."""
+        """Number of trials that the directory is to hold, as far as the rows so far tell."""
         return sum(self.sweep.shard.share(i, trials) for i, trials in enumerate(self.limits.values()))
 
     @property
     def rows_beyond(self) -> int:
-        """Rows of the journal with trials that are not asked for."""
+        """Number of rows of the journal whose trials are not asked for."""
         rows, most = self.stored.rows, most_of(self.sweep.study.trials)
         limits = [self.limits.get(cell_id, most) for cell_id in self.stored.cell_ids]
         return int((rows["trial"] >= np.array(limits, np.int64)[rows["cell"]]).sum())
@@ -173,7 +173,7 @@ class OpenSweep:
 
     Attributes:
         there: what the directory holds, with the rows of each call of `run` once it has ended.
-        held: tells whether the directory still is the one that was opened.
+        held: checks that the directory still is the one that was opened.
     """
 
     def __init__(self, there: There, held: Held) -> None:
@@ -183,21 +183,22 @@ class OpenSweep:
 
     @property
     def missing(self) -> list[IntArray]:
-        """Trials of each cell that are missing now, and have not failed."""
+        """Trials of each cell that are missing now and have not failed in this process."""
         return [
             np.array([trial for trial in trials.tolist() if (i, trial) not in self._failed], dtype=np.int64)
             for i, trials in enumerate(self.there.missing)
         ]
 
     def run(self, backend: Backend, follower: Follower, *, fail_fast: bool = False) -> None:
-        """Run what is missing, and what it takes after that; rows are in the journal before anybody is told of them.
+        """Run what is missing, and what turns out to be missing after that.
 
-        Without anything to run nothing is touched: no backend has to answer, and the manifest stays complete.
+        Rows are in the journal before they are reported. If there is nothing to run, nothing is touched: no backend has
+        to answer, and the manifest stays complete.
 
         Raises:
             ConfigError: if the trials need more memory than there is.
-            CascadeError: if rows cannot be written or the backend breaks, earlier rows are kept; or if the directory
-                is not there any more.
+            CascadeError: if rows cannot be written, the backend breaks, or the directory is not there any more; earlier
+                rows are kept.
         """
         settings, missing = Settings(self.sweep.study.seed, fail_fast), self.missing
         try:
@@ -227,7 +228,7 @@ class OpenSweep:
 
     @contextmanager
     def _journal(self) -> Iterator[Journal]:
-        """The journal, open for more rows; those that it got are there in the end."""
+        """Yield the journal, open for more rows; at the end `there` holds the rows that it got."""
         with closing(Journal(self.sweep.directory, self.there.stored)) as journal:
             try:
                 yield journal
@@ -235,7 +236,7 @@ class OpenSweep:
                 self.there = replace(self.there, stored=journal.stored)
 
     def _withdraw(self, algorithm: str) -> None:
-        """Take out the rows of a learner whose rows mean nothing, else they would forbid to sweep with a better one."""
+        """Remove the rows of a learner that cannot be repeated, which would stop a sweep with a corrected one."""
         self.held.check()
         cells = {cell.cell_id for cell in self.sweep.cells if cell.spec.algorithm == algorithm}
         left = self.there.stored.without(cells)
@@ -247,7 +248,7 @@ class OpenSweep:
         """Write the tables from the rows that are there and close the manifest.
 
         Args:
-            asked_only: whether trials beyond those that are asked for stay out of the tables.
+            asked_only: whether trials beyond those that are asked for are left out of the tables.
 
         Returns:
             number of trials that are missing.
@@ -258,7 +259,7 @@ class OpenSweep:
 
 
 def warn_of_damage(stored: Stored, watch: Watch, fate: str) -> None:
-    """Say how many lines of the journal are left out, and the fate of a trial that no other line holds."""
+    """Warn of damaged lines of the journal, and say what becomes of a trial that no other line holds."""
     if stored.damaged:
         lines, are = ("line", "is") if stored.damaged == 1 else ("lines", "are")
         watch.warn(
@@ -268,9 +269,9 @@ def warn_of_damage(stored: Stored, watch: Watch, fate: str) -> None:
 
 
 def _continued(new: Manifest, old: Manifest | None, grows: bool) -> Manifest:
-    """The new manifest; start, and the hash of a `trials.csv` that is still there, are those of the first sweep.
+    """Return the new manifest with the start of the first sweep, and the hash of a `trials.csv` that is still there.
 
-    So is what made the rows, unless there are rows to come.
+    If no rows are missing, the keys `MAKERS`, which say what made the rows, are kept as well.
     """
     if old is None:
         return new

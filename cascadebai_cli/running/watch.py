@@ -1,4 +1,4 @@
-"""How a workflow is followed: what it tells, how far its trials are, and which of them raise or take long."""
+"""How a workflow is followed: its messages, its progress, and trials that raise or take long."""
 
 import os
 import threading
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 
 
 LINE_SECONDS = 10.0
-"""Between two lines that tell how far a run is, where they cannot be written over."""
+"""Seconds between two lines of progress, where a line cannot be overwritten."""
 _SILENT_SECONDS = 60.0
-"""Without an ended trial, until the cells in work are named."""
+"""Seconds without an ended trial after which the cells in work are named."""
 _SAY_SECONDS = 0.5
-"""Between two looks at what the trials that ended say."""
+"""Seconds between two summaries of the trials that have ended."""
 _MOST_TOLD = 10
-"""Failed trials that are told of; the log holds all."""
+"""Largest number of failed trials that are reported; the log holds all."""
 _MOST_NAMED = 3
-"""Cells in work that are named."""
+"""Largest number of cells in work that are named."""
 
 
 class Watch:
-    """Takes what a workflow tells. This one shows nothing; the command line and Python have others."""
+    """Receives the messages of a workflow. This one shows nothing; the command line and Python have others."""
 
     def warn(self, text: str) -> None:
         """Take a sentence that the user must know."""
@@ -43,7 +43,7 @@ class Watch:
         """Take a sentence that the user may want to know."""
 
     def progress(self, run: "Follower") -> AbstractContextManager[Callable[[], None] | None]:
-        """Show how far a run is until the end of the block; the function, if any, is called after each result."""
+        """Show how far a run is until the end of the block; yield a function to call after each result, or `None`."""
         return nullcontext()
 
 
@@ -52,7 +52,7 @@ SILENT = Watch()
 
 @contextmanager
 def now_and_then(seconds: float, act: Callable[[], None]) -> Iterator[None]:
-    """Call a function every so many seconds until the end of the block, in a thread of its own."""
+    """Call a function every `seconds` seconds until the end of the block, in a separate thread."""
     ended = threading.Event()
 
     def work() -> None:
@@ -67,19 +67,19 @@ def now_and_then(seconds: float, act: Callable[[], None]) -> Iterator[None]:
 
 
 class Follower:
-    """Follows the trials of a run: counts them, keeps their rows, and tells of failed ones and of long silences.
+    """Follows the trials of a run: counts them, keeps their rows, and reports failures and long silences.
 
     Args:
-        watch: is told.
+        watch: receives the messages.
         cells: cells of the grid.
-        counts: how many trials of each cell are about to run.
-        so_far: tells in a few words what the rows of the trials that ended say; then no cells are named in a silence.
-        fail: takes each trial that raised, in place of telling of it.
-        repeat: gives the command that runs a trial again, if there is one.
-        log: file that keeps where the errors came from, none by default.
+        counts: number of trials of each cell that are about to run.
+        so_far: says in a few words what the rows so far tell; if it is given, no cells are named in a silence.
+        fail: receives each trial that raised; by default it is reported to `watch`.
+        repeat: returns the command that runs a trial again, if there is one.
+        log: file for the tracebacks, none by default.
 
     Attributes:
-        trials, done, failed: how many trials there are, have ended, and have ended by an error.
+        trials, done, failed: numbers of trials in all, of ended trials, and of those that ended with an error.
         rows: finished trials of each cell, unless a sink takes them; sorted when `collect` has ended.
     """
 
@@ -117,7 +117,7 @@ class Follower:
             self.watch.warn(f"{self.failed} trial{'s' * (self.failed > 1)} failed{where}")
 
     def expect(self, counts: Sequence[int]) -> None:
-        """Count so many more trials of each cell as to be done."""
+        """Add `counts` trials of each cell to those that are to be run."""
         for position, trials in enumerate(counts):
             if trials:
                 self.trials += trials
@@ -126,7 +126,7 @@ class Follower:
                 self._left[position] += trials
 
     def hand_out(self, blocks: "list[Block]") -> "list[Block]":
-        """Count the trials of a task as in work, and give it on."""
+        """Count the trials of a task as in work, and return the task."""
         for block in blocks:
             self._in_work[block.position] += len(block.trials)
         return blocks
@@ -136,7 +136,7 @@ class Follower:
         self.rows[result.position] += result.finished
 
     def update(self, result: "BlockResult") -> None:
-        """Count the trials of a block, those that failed as done, and tell of them."""
+        """Count the trials of a block as done, and report those that failed."""
         ended = len(result.finished) + len(result.failed)
         self._in_work[result.position] -= ended + len(result.paused)
         self._left[result.position] -= ended
@@ -160,7 +160,7 @@ class Follower:
             _append(self._log, f"{text}\n{failed.trace}\n")
 
     def listen(self) -> None:
-        """Remark once on each silence that is long."""
+        """Remark once on each long silence."""
         silent = time.monotonic() - self._latest
         if silent >= _SILENT_SECONDS and self._named_at != self._latest and self._so_far is None:
             self._named_at = self._latest
@@ -175,7 +175,7 @@ class Follower:
         return f"no trial ended for {seconds:.0f} s; in work: {'; '.join(names)}{remedy}"
 
     def line(self, width: float = inf) -> str:
-        """Where the run is, in one line; what matters least goes first where it is too long."""
+        """Return in one line how far the run is; in a narrow terminal the least important part is left out."""
         seconds = max(time.monotonic() - self._start, 1e-9)
         trials = f"{count(self.done)} of {count(self.trials)} trials"
         cells = f"{count(self._cells_done)} of {count(len(self._known))} cells"
@@ -190,14 +190,14 @@ class Follower:
         return next((line for line in lines if len(line) <= width), left)
 
     def _what_they_say(self) -> str:
-        """What the trials that ended say, worked out now and then."""
+        """Return what the trials that have ended say, worked out anew only now and then."""
         due = self.done == self.trials or time.monotonic() - self._said_at > _SAY_SECONDS
         if self._so_far and self.done and due:
             self._said, self._said_at = self._so_far(self.rows), time.monotonic()
         return self._said
 
     def _time_left(self) -> str:
-        """At the pace so far, unless long trials are running of which that says nothing."""
+        """Return the time left at the pace so far; it is unknown while long trials run, which have no known pace."""
         if not self.done:
             return "unknown"
         now = time.monotonic()

@@ -1,4 +1,4 @@
-"""What a worker does: its task, the generators of its trials, its surroundings."""
+"""The work of one worker: its task, the generators of its trials, and the state of its process."""
 
 import os
 import signal
@@ -30,24 +30,24 @@ from cascadebai_cli.version import __version__
 
 
 def trial_seed(root: int, cell_id: str, trial: int) -> np.random.SeedSequence:
-    """Seed of a trial, from the root seed, the content of the cell and the trial's number.
+    """Return the seed of a trial, made of the root seed, the content of the cell and the trial's number.
 
     Args:
         root: root seed of the study.
         cell_id: hexadecimal hash of the cell, a multiple of 8 digits; each 8 digits are one word.
-        trial: from 0.
+        trial: number of the trial, from 0.
     """
     words = (int(cell_id[i : i + 8], 16) for i in range(0, len(cell_id), 8))
     return np.random.SeedSequence(root, spawn_key=(*words, trial))
 
 
 def trial_generator(root: int, cell_id: str, trial: int) -> np.random.Generator:
-    """The trial's own generator; arguments as for `trial_seed`."""
+    """Return the generator of a trial; arguments as for `trial_seed`."""
     return _generator(trial_seed(root, cell_id, trial))
 
 
 def _learner_generator(root: int, cell_id: str, trial: int) -> np.random.Generator:
-    """For a learner that draws: the first child of the trial's seed, so that outcomes stay what they are."""
+    """Return the generator for a learner that draws: the first child of the trial's seed, so that outcomes stay."""
     return _generator(trial_seed(root, cell_id, trial).spawn(1)[0])
 
 
@@ -55,14 +55,14 @@ def _generator(seed: np.random.SeedSequence) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64DXSM(seed))
 
 
-# --- What a learner of one's own may do to the process that it runs in, and how an error of it is said --------------
+# --- Protection from what a user-defined learner may do to its process ----------------------------------------------
 
 
 @contextmanager
 def _as_before() -> Iterator[None]:
-    """Afterwards the working directory is what it was; a process that was forked in between ends here.
+    """Restore the working directory at the end of the block, and end a process that was forked in the block.
 
-    It would go on as a second writer of the same sweep, or a second worker behind the same pipe.
+    Such a process would go on as a second writer of the same sweep, or as a second worker behind the same pipe.
     """
     process, folder = os.getpid(), _folder()
     try:
@@ -82,7 +82,7 @@ def _folder() -> str | None:
 
 
 def _said(error: BaseException) -> str:
-    """An error in one line, whatever its text is."""
+    """Return an error as one line, whatever its text is."""
     name = type(error).__name__
     try:
         lines = str(error).splitlines()
@@ -91,19 +91,19 @@ def _said(error: BaseException) -> str:
     return f"{name}: {lines[0]}" if lines and lines[0] else name
 
 
-# --- The work of a worker: what it is given, and what it gives back -------------------------------------------------
+# --- What a worker is given, and what it gives back -----------------------------------------------------------------
 
 
 _HAND_BACK_SECONDS = 20.0
 
 
 class Begun(NamedTuple):
-    """A trial that was paused; it goes on in any process.
+    """A trial that was paused; it can go on in any process.
 
     Attributes:
-        trial: its number.
-        learner: as it stands after `steps` steps.
-        seconds: that these took.
+        trial: number of the trial.
+        learner: the learner after `steps` steps.
+        seconds: time that these steps took.
     """
 
     trial: int
@@ -116,11 +116,11 @@ class Block(NamedTuple):
     """Some trials of one cell.
 
     Attributes:
-        cell: the cell; `items`, the names, may be left out.
+        cell: the cell, whose `items` (their names) may be left out.
         position: place of the cell in the grid.
         trials: numbers of the trials.
-        twice: whether the first of them is run twice, to see that it can be repeated.
-        begun: those of them that were paused.
+        twice: whether the first of these trials is run twice, to check that it can be repeated.
+        begun: those of these trials that were paused.
     """
 
     cell: Cell
@@ -132,13 +132,13 @@ class Block(NamedTuple):
 
 @dataclass(frozen=True)
 class Settings:
-    """What is the same for all blocks of a sweep.
+    """Settings that are the same for all blocks of a sweep.
 
     Args:
         seed: the root seed.
         fail_fast: whether a block ends at its first trial that raises.
         with_items: whether finished trials carry the items found and the clicks expected.
-        seconds: after which trials that run side by side are handed back, those that have not ended paused.
+        seconds: time after which trials that run side by side are handed back; those that have not ended are paused.
     """
 
     seed: int
@@ -148,11 +148,11 @@ class Settings:
 
 
 class NotRepeatable(CascadeError):
-    """A learner of one's own whose rows nobody could make again; the sweep ends.
+    """A user-defined learner whose rows cannot be made again; the sweep ends.
 
     Args:
-        text: the sentence.
-        algorithm: its name.
+        text: the message.
+        algorithm: name of the learner.
     """
 
     def __init__(self, text: str, algorithm: str) -> None:
@@ -164,7 +164,7 @@ class NotRepeatable(CascadeError):
 
 
 class Failed(NamedTuple):
-    """A trial that raised: the error in one line, and where it came from."""
+    """A trial that raised: the error in one line, and its traceback."""
 
     trial: int
     error: str
@@ -172,7 +172,7 @@ class Failed(NamedTuple):
 
 
 class BlockResult(NamedTuple):
-    """What became of the trials of one block."""
+    """The results of the trials of one block."""
 
     position: int
     finished: list[TrialRow]
@@ -184,7 +184,7 @@ class BlockResult(NamedTuple):
 
 
 _WATCH_SECONDS = 0.2
-"""How often a worker looks whether its parent still lives."""
+"""Seconds between two checks of a worker that its parent still lives."""
 
 _Done = tuple[Run, tuple[int, ...], float]
 """A run, the items found and the seconds it took."""
@@ -193,7 +193,7 @@ _Ready = Mapping[tuple[int, int], _Done | Begun]
 
 
 def enter_worker(parent: int) -> None:
-    """Prepare a process that works for `parent`: it leaves Ctrl-C to the parent and never outlives it."""
+    """Prepare a process that works for `parent`: it leaves Ctrl-C to the parent, and ends if the parent ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_follow, args=(parent,), daemon=True).start()
 
@@ -211,17 +211,17 @@ def _hash_of_package() -> str:
 
 
 _PACKAGE = _hash_of_package()
-"""Hash of the sources of this package, as they were when this process began to work."""
+"""Hash of the sources of this package, as they were when this process imported it."""
 
 
 @dataclass(frozen=True)
 class _Code:
-    """What a parent runs: rows of two versions must not mix.
+    """The code that a parent runs; rows of two versions must not mix.
 
     Args:
-        own: learner of one's own -> hash of its code.
-        live: those of them that no process could import -> the class.
-        version, package: of this package, and the hash of its sources.
+        own: name of each user-defined learner -> hash of its code.
+        live: name of each of these that cannot be imported -> the class.
+        version, package: version of this package, and hash of its sources.
     """
 
     own: Mapping[str, str]
@@ -231,16 +231,16 @@ class _Code:
 
 
 def code_of(cells: Sequence[Cell]) -> _Code:
-    """The code that runs these cells in this process."""
+    """Return the code that runs these cells in this process."""
     own = {cell.spec.algorithm: plugin_code(cell.spec.algorithm) for cell in cells if cell.is_own}
     return _Code(own, {name: LIVE[name] for name in own if name in LIVE})
 
 
 def run_checked(code: _Code, settings: Settings, blocks: list[Block]) -> list[BlockResult]:
-    """`run_blocks` in a worker that has the code of its parent.
+    """Call `run_blocks` in a worker, after checking that it has the code of its parent.
 
     Raises:
-        CascadeError: if it has not.
+        CascadeError: if it has other code.
     """
     if code.package != _PACKAGE:
         raise CascadeError(
@@ -251,8 +251,9 @@ def run_checked(code: _Code, settings: Settings, blocks: list[Block]) -> list[Bl
     for name in {block.cell.spec.algorithm for block in blocks if block.cell.is_own}:
         if code.own[name] != plugin_code(name):
             raise CascadeError(
-                f"{name}: a worker holds other code than the sweep, of it or of what it imports; restart the workers "
-                "of a cluster, undo changes made since the sweep began, or sweep with the new code into another --out"
+                f"{name}: a worker holds other code than the sweep, of the learner or of what it imports; restart the "
+                "workers of a cluster, undo changes made since the sweep began, or sweep with the new code into "
+                "another --out"
             )
     return run_blocks(settings, blocks)
 
@@ -267,13 +268,16 @@ def run_blocks(settings: Settings, blocks: list[Block]) -> list[BlockResult]:
 
 
 def runs_side_by_side(cell: Cell) -> bool:
-    """Whether trials of the cell run faster together, or with those of other budgets, than one after the other."""
+    """Return whether trials of the cell run faster together, or with those at other budgets, than one by one."""
     engine = ENGINES[cell.runs_with]
     return engine.block(cell.L) > 1 or (cell.answers and engine.shares_paths)
 
 
 def _side_by_side(settings: Settings, blocks: Sequence[Block]) -> _Ready:
-    """Trials of all blocks that gain by it, run together; none if one of them raises, so that it is run alone."""
+    """Run the trials of all blocks that gain by it side by side.
+
+    Return none of them if one raises, so that each is run alone.
+    """
     end = time.monotonic() + settings.seconds
     ready: dict[tuple[int, int], _Done | Begun] = {}
     for name in {block.cell.runs_with for block in blocks if runs_side_by_side(block.cell)}:
@@ -286,7 +290,7 @@ def _side_by_side(settings: Settings, blocks: Sequence[Block]) -> _Ready:
 
 
 class _Made(NamedTuple):
-    """A trial to run: its job, which item of the cell is in each place, and the seconds that it took so far."""
+    """A trial to run: its job, which item of the cell is in each place, and the seconds that it has taken so far."""
 
     trial: int
     job: Job[Learner]
@@ -305,7 +309,7 @@ def _made(seed: int, block: Block) -> Iterator[_Made]:
 
 
 def _together(seed: int, engine: Engine, blocks: Sequence[Block], enough: HasEnough) -> _Ready:
-    """The trials of blocks, run side by side by one engine until all have ended or it is enough."""
+    """Run trials of blocks side by side with one engine, until all have ended or it is enough."""
     start = time.perf_counter()
     made = [(block.position, one) for block in blocks for one in _made(seed, block)]
     ran = dict(engine.together([one.job for _, one in made], enough))
@@ -327,12 +331,12 @@ def _run_block(settings: Settings, block: Block, ready: _Ready | None = None) ->
     """Run the trials of a block; a trial that raises does not stop the others unless `fail_fast`.
 
     Args:
-        settings: what is the same for all blocks.
+        settings: settings of all blocks.
         block: the trials.
-        ready: trials that were run already, with their seconds, or paused.
+        ready: trials that were run already, or were paused.
 
     Raises:
-        NotRepeatable: if the trial that is run twice does not end twice in the same way.
+        NotRepeatable: if the trial that is run twice does not end in the same way both times.
     """
     known = {trial: (ready or {}).get((block.position, trial)) for trial in block.trials}
     result = BlockResult(block.position, [], [], tuple(one for one in known.values() if isinstance(one, Begun)))
@@ -348,7 +352,7 @@ def _run_block(settings: Settings, block: Block, ready: _Ready | None = None) ->
             result.finished.append(_row(settings, block.cell, problem, trial, done))
         except (NotRepeatable, KeyboardInterrupt):
             raise
-        except BaseException as error:  # of a learner of one's own, such as SystemExit
+        except BaseException as error:  # a user-defined learner may raise anything, such as SystemExit
             result.failed.append(Failed(trial, _said(error), traceback.format_exc()))
             if settings.fail_fast:
                 break
@@ -380,16 +384,17 @@ def _row(settings: Settings, cell: Cell, problem: Instance, trial: int, done: _D
 
 
 def _clicks(settings: Settings, cell: Cell, trial: int, run: Run) -> float:
-    """Clicks that the observations of a run bring on average; those after the one that ends a page are none."""
+    """Return the expected clicks of a run, given its observations; observations after the end of a page have none."""
     made, _ = _prepared(settings.seed, cell, trial)
     return float(made.weights @ np.array(run.counts)) if run.counts else float("nan")
 
 
 def run_trial(seed: int, cell: Cell, trial: int) -> tuple[Run, tuple[int, ...]]:
-    """Run one trial, the same whenever and wherever it is run.
+    """Run one trial; its result depends on neither the time nor the machine.
 
     Returns:
-        the run, in whose permutation the learner met the items, and the items found as indices into `cell.weights`.
+        the run, whose items are numbered in the order in which the learner met them, and the items found as indices
+        into `cell.weights`.
     """
     made, permutation = _prepared(seed, cell, trial)
     make = partial(_learner, seed, cell, trial)
@@ -404,7 +409,7 @@ def _learner(seed: int, cell: Cell, trial: int) -> Learner:
 
 
 def _prepared(seed: int, cell: Cell, trial: int) -> tuple[Trial, IntArray]:
-    """The trial, and which item of the cell is in each place of it."""
+    """Return the trial, and which item of the cell is in each of its places."""
     rng = trial_generator(seed, cell.path_id, trial)
     permutation = rng.permutation(cell.L) if cell.order == "random" else np.arange(cell.L)
     return Trial(cell.weights[permutation], rng, cell.rewards), permutation

@@ -1,1 +1,1 @@
-"""Numbers and tables as text, each in one way; knows nothing of what they mean."""
+"""Numbers and tables as text, each in one way, whatever they mean."""

@@ -1,4 +1,4 @@
-"""Texts of others made fit for a terminal, and tables of texts in every format."""
+"""Making foreign text safe for a terminal, and tables of texts in every format."""
 
 import re
 import shlex
@@ -19,25 +19,25 @@ if TYPE_CHECKING:
     pass
 
 
-# --- Text that others have written, such as names of items, made fit for a terminal and for a table -----------------
+# --- Text that others have written, such as names of items, is made safe for a terminal and a table -----------------
 
 
 _JOINERS = "\u200c\u200d"
-"""Invisible signs that belong to words and pictures."""
+"""Invisible characters that are part of words and emoji."""
 
 
 def for_terminal(text: str) -> str:
-    """Lines without what a terminal obeys: escape sequences and the like stand as `\\x1b`; line breaks stay."""
+    """Write what a terminal would obey, such as escape sequences, as `\\x1b` and the like; keep line breaks."""
     return "".join(_visible(sign) if sign not in "\n\t" else sign for sign in text)
 
 
 def for_table(text: str) -> str:
-    """The same on one line, for a cell of a table."""
+    """Replace line breaks and tabs as well, for a cell of a table."""
     return "".join(map(_visible, text))
 
 
 def for_shell(path: Path) -> str:
-    """A file in a command that is there to be pasted: in quotes if it has blanks, quotes and the like."""
+    """Quote a path for a command that is to be pasted, if it has blanks, quotes and the like."""
     return shlex.quote(str(path))
 
 
@@ -47,7 +47,7 @@ def _visible(sign: str) -> str:
 
 
 def value_text(value: Any) -> str:
-    """A name or a number of the grid; a dash where there is none."""
+    """Format a name or a number of the grid; a dash if there is none."""
     if isinstance(value, str):
         return value
     return NO_NUMBER if is_missing(value) else parameter(value)
@@ -71,11 +71,11 @@ _LATEX = MappingProxyType(
         "\N{SUPERSCRIPT TWO}": r"\textsuperscript{2}",
     }
 )
-"""Sign -> how LaTeX sets it."""
+"""Character -> its LaTeX."""
 
 
 class Head(NamedTuple):
-    """The heading of a column, and whether this holds words, which are set flush left; numbers are flush right."""
+    """The heading of a column, and whether the column holds words (flush left) or numbers (flush right)."""
 
     heading: str
     words: bool = False
@@ -86,9 +86,9 @@ class Table:
     """Texts in rows and columns; `str` of it is the format `text`.
 
     Args:
-        columns: one or more.
-        rows: one text a column.
-        above: a line above it, empty for none.
+        columns: headings of one or more columns.
+        rows: rows with one text per column.
+        above: a line above the table, empty for none.
     """
 
     columns: Sequence[Head]
@@ -105,17 +105,17 @@ class Table:
 
 
 def table_of(header: Sequence[str], rows: Sequence[Sequence[str]], *, words: int = 1) -> Table:
-    """A table whose first `words` columns hold words, the others numbers."""
+    """Return a table whose first `words` columns hold words, the others numbers."""
     return Table([Head(heading, i < words) for i, heading in enumerate(header)], rows)
 
 
 def noted(table: Table, note: str) -> Table:
-    """The table with a note behind the line above it."""
+    """Return the table with a note added to the line above it."""
     return replace(table, above=f"{table.above}; {note}" if table.above else note)
 
 
 def as_text(table: Table) -> str:
-    """Aligned columns with a rule under the header."""
+    """Format a table as aligned columns with a rule under the header."""
     rows = _cleaned(table)
     widths = [max(map(len, texts)) for texts in zip(table.header, *rows, strict=True)]
     lines = [table.header, ["-" * width for width in widths], *rows]
@@ -136,7 +136,7 @@ def _aligned(line: Sequence[str], columns: Sequence[Head], widths: Sequence[int]
 
 
 def as_markdown(table: Table) -> str:
-    """A table of Markdown; a bar in a cell is a bar."""
+    """Format a table as Markdown, in which bars in cells are escaped."""
     rule = ["---" if column.words else "---:" for column in table.columns]
     lines = [table.header, rule, *([text.replace("|", "\\|") for text in row] for row in _cleaned(table))]
     above = [for_table(table.above), ""] if table.above else []
@@ -144,7 +144,7 @@ def as_markdown(table: Table) -> str:
 
 
 def as_latex(table: Table) -> str:
-    """A `tabular` with the rules of `booktabs`; whatever is special to LaTeX is set as it is."""
+    """Format a table as a `tabular` with the rules of `booktabs`, in which special characters are escaped."""
     kinds = "".join("l" if column.words else "r" for column in table.columns)
     header, *rows = [rf"{' & '.join(map(_in_latex, line))} \\" for line in [table.header, *_cleaned(table)]]
     above = [rf"{_in_latex(for_table(table.above))}\par\medskip"] if table.above else []
@@ -160,4 +160,4 @@ def _in_latex(text: str) -> str:
 FORMATS: Mapping[str, Callable[[Table], str]] = MappingProxyType(
     {"text": as_text, "markdown": as_markdown, "latex": as_latex}
 )
-"""Name of a format -> how to print a table in it."""
+"""Name of a format -> function that formats a table."""

@@ -68,9 +68,7 @@ class Request:
         study = read_study(self.config, self.given)
         check_rows(study)
         if self.shard.of > 1 and not isinstance(study.trials, int):
-            raise ConfigError(
-                f"--shard {self.shard}: only all trials of a cell tell when they are enough; give --trials"
-            )
+            raise ConfigError(f"--shard {self.shard} needs a fixed number of trials; give --trials N")
         return Sweep(study, self.out or self._default_out(), self.shard)
 
     def _default_out(self) -> Path:

@@ -276,7 +276,7 @@ def test_a_trial_that_fails_does_not_keep_a_sweep_for_ever(tmp_path: Path, monke
 
 def test_shards_cannot_tell_when_it_is_enough(enough: Path, tmp_path: Path) -> None:
     sentence = refusal("sweep", enough.parent / "study.yaml", "--shard", "1/2", "--out", tmp_path / "d")
-    assert sentence.startswith("--shard 1/2: only all trials of a cell tell when they are enough")
+    assert sentence.startswith("--shard 1/2 needs a fixed number of trials; give --trials N")
 
 
 def test_status_lists_every_cell(enough: Path, tmp_path: Path) -> None:

@@ -158,5 +158,5 @@ def test_bounds_are_those_of_a_config(
 def test_several_values_of_an_argument_have_no_bounds_of_which_the_first_would_stand_for_all(
     keys: dict[str, object],
 ) -> None:
-    with pytest.raises(ValueError, match=r"^bounds are those of one learner at one delta and budget; give one value"):
+    with pytest.raises(ValueError, match=r"^bounds\(\) takes one learner, one delta and one budget; got several$"):
         cb.bounds(cb.Instance([0.8, 0.7, 0.2], K=1), **keys)  # type: ignore[arg-type]

@@ -74,7 +74,7 @@ def test_a_log_with_positions_is_corrected_and_says_so():
 
 
 def test_what_cannot_be_known_is_said():
-    with pytest.raises(ConfigError, match=r"no clicked item was shown both at position 1 and, by steps, at position 2"):
+    with pytest.raises(ConfigError, match=r"no chain of clicked items links position 1 to position 2"):
         corrected(log_of([(0, "1", 5, 9), (1, "2", 3, 9)]))
 
 
