@@ -14,7 +14,7 @@ SMALLEST_RISK = 1e-30
 MOST_TRIALS = 10_000_000
 """Trials of a cell: the numbers of those that are missing are held in memory, for all cells."""
 
-Record = TypeVar("Record")
+_Record = TypeVar("_Record")
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,8 @@ class Option:
         metavar: what stands for its value in the help; its type if `None`.
         least: the smallest whole number.
         read_as: the type that the command line reads; its own if `None`.
+        offered: values that a shell offers.
+        examples: as they stand in a config.
         in_python: whether it is a keyword too.
         allowed: tells whether a value is in the range, what one is that is not, and what to give instead.
         name: of the field.
@@ -39,6 +41,8 @@ class Option:
     metavar: str | None = None
     least: int | None = None
     read_as: Any = None
+    offered: tuple[str, ...] = ()
+    examples: tuple[str, ...] = ()
     in_python: bool = True
     allowed: tuple[Callable[[Any], bool], str, str] | None = None
     name: str = ""
@@ -64,7 +68,7 @@ def record_options(*records: type) -> Iterator[Option]:
         yield replace(said, flag=flag, name=one.name, type=one.type, default=one.default)
 
 
-def filled(record: type[Record], given: Mapping[str, Any]) -> Record:
+def filled(record: type[_Record], given: Mapping[str, Any]) -> _Record:
     """A record with the values that are given for its options; `None` says nothing.
 
     Raises:

@@ -25,12 +25,13 @@ from cascadebai_cli.store.columns import (
     ORDERS_CSV,
     RATIOS_CSV,
     SUMMARY_CSV,
+    TIMES_CSV,
     TRIALS_CSV,
     WEIGHTED_FITS_CSV,
 )
 from cascadebai_cli.store.journal import read_journal, write_journal
 from cascadebai_cli.store.manifest import Manifest, write_manifest
-from cascadebai_cli.store.trials import read_rows, times_of, write_times
+from cascadebai_cli.store.trials import read_rows, times_of
 from cascadebai_cli.study.cells import RULE
 from cascadebai_cli.text.numbers import count
 from experiments.artefacts import ARTEFACTS, BEYOND, REFERENCE, RESULTS
@@ -58,7 +59,9 @@ def keep(directory: Path, target: Path) -> list[str]:
     for path in (*(directory / name for name in TABLES), *sorted(directory.glob("*.png"))):
         if path.exists():
             shutil.copyfile(path, target / path.name)
-    write_times(target, times_of(directory, results.summary))
+    times_of(directory, results.summary).to_csv(
+        target / TIMES_CSV, index=False, float_format="%.6g", lineterminator="\n"
+    )
     write_manifest(target, _without_name(results.manifest), indent=1)
     return results.missing
 

@@ -75,10 +75,10 @@ def outside(table: pd.DataFrame) -> list[str]:
     ]
 
 
-WeightsAt = Callable[[str, int, int, str], FloatArray | None]
+_WeightsAt = Callable[[str, int, int, str], FloatArray | None]
 
 
-def bounds_of(results: "StudyResults", cell: Mapping[Any, Any], weights_at: WeightsAt) -> Row:
+def bounds_of(results: "StudyResults", cell: Mapping[Any, Any], weights_at: _WeightsAt) -> Row:
     """The bounds of a cell of some results; none where its weights or its learner are not known.
 
     Args:
@@ -100,7 +100,7 @@ def bounds_of(results: "StudyResults", cell: Mapping[Any, Any], weights_at: Weig
     return bounds_row(learner_bounds(instance, cell["delta"], learner.algorithm, learner.spec.options, feedback))
 
 
-def _instance(results: "StudyResults", cell: Mapping[Any, Any], weights_at: WeightsAt) -> Instance | None:
+def _instance(results: "StudyResults", cell: Mapping[Any, Any], weights_at: _WeightsAt) -> Instance | None:
     """The summary keeps the extreme weights, which are all weights of a two-level instance."""
     name, L, K = cell["instance"], cell["L"], cell["K"]
     if isinstance(results.instances.get(name), TwoLevel):

@@ -208,9 +208,7 @@ def _matching(cells: pd.DataFrame, column: str, values: Sequence[object]) -> "pd
     return found
 
 
-# --- ----------------------------------------------------------------------------------------------------------------
-#
-# The cells of a study as one table: chosen, sorted, with the options of their learners, and as a reader wants them.
+# --- The cells of a study as one table: chosen, sorted, with the options of their learners --------------------------
 
 
 def chosen(cells: pd.DataFrame, conditions: Mapping[str, Sequence[object]]) -> pd.DataFrame:

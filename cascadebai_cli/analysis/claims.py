@@ -93,9 +93,7 @@ def verdict_within(ends: Ends, least: float, most: float) -> str:
     return FAILS if ((ends.high < least) | (ends.low > most)).any() else UNDECIDED
 
 
-# --- ----------------------------------------------------------------------------------------------------------------
-#
-# What the paper says of the display orders (Section 6.1 and its appendix), held against the settings of a study.
+# --- What the paper says of the display orders (Section 6.1 and its appendix), held against a study -----------------
 
 
 _ALMOST = 1.2

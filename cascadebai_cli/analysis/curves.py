@@ -21,32 +21,18 @@ from cascadebai_cli.text.table import value_text
 if TYPE_CHECKING:
     from cascadebai_cli.analysis.results import StudyResults
 
-__all__ = [
-    "MIN_POINTS",
-    "MODELS",
-    "Estimate",
-    "Means",
-    "MeasuredFit",
-    "ScalingFit",
-    "Slope",
-    "fit_models",
-    "fit_scaling",
-    "log_log_slope",
-    "power_of",
-]
-
 
 # --- What a fit may regress on: formulas in the axis of a curve, such as `K^2` or `log(L)` --------------------------
 
 
-Regressor = Callable[[FloatArray], FloatArray]
+_Regressor = Callable[[FloatArray], FloatArray]
 
-_USUAL: Mapping[str, Regressor] = MappingProxyType(
+_USUAL: Mapping[str, _Regressor] = MappingProxyType(
     {"%s": np.positive, "%s^2": np.square, "sqrt(%s)": np.sqrt, "log(%s)": np.log}
 )
 
 
-def models_of(x: str) -> Mapping[str, Regressor]:
+def models_of(x: str) -> Mapping[str, _Regressor]:
     """Name of a model -> its regressor, for the models that are compared with each other on an axis."""
     return {name % x: regressor for name, regressor in _USUAL.items()}
 
@@ -55,7 +41,7 @@ MODELS = MappingProxyType(models_of("K"))
 """Those of the paper; the model is `c1 * regressor(K) + c2`."""
 
 
-def regressor(model: str, x: str = "K") -> Regressor:
+def regressor(model: str, x: str = "K") -> _Regressor:
     """The regressor of a model.
 
     Args:
@@ -130,7 +116,7 @@ class ScalingFit:
 
 
 @dataclass(frozen=True)
-class Slope:
+class _Slope:
     """Slope of `log(mean steps)` on that of the axis, the exponent of a power law, with its 95 % interval."""
 
     value: float
@@ -190,7 +176,7 @@ def _fits(values: ArrayLike, mean_steps: ArrayLike, x: str) -> Iterator[ScalingF
             yield fit_scaling(at, y, model, x)
 
 
-def log_log_slope(values: ArrayLike, mean_steps: ArrayLike, x: str = "K") -> Slope:
+def log_log_slope(values: ArrayLike, mean_steps: ArrayLike, x: str = "K") -> _Slope:
     """Exponent `b` of `mean steps ~ x^b` by least squares on logarithms; nan if the axis holds a 0.
 
     Raises:
@@ -200,12 +186,12 @@ def log_log_slope(values: ArrayLike, mean_steps: ArrayLike, x: str = "K") -> Slo
     if y.min() <= 0:
         raise ConfigError(f"a log-log slope needs positive means, not {y.min():g} steps")
     if np.all(y == y[0]):
-        return Slope(0.0, 0.0, 0.0)
+        return _Slope(0.0, 0.0, 0.0)
     if at.min() <= 0:
-        return Slope(np.nan, np.nan, np.nan)
+        return _Slope(np.nan, np.nan, np.nan)
     found = _ols(np.log(y), _design(at, f"log({x})", x))
     low, high = found.conf_int(alpha=0.05)[0]
-    return Slope(float(found.params[0]), float(low), float(high))
+    return _Slope(float(found.params[0]), float(low), float(high))
 
 
 def _checked(values: ArrayLike, mean_steps: ArrayLike, x: str) -> tuple[FloatArray, FloatArray]:
@@ -246,7 +232,7 @@ def _constant(model: str, y: FloatArray, x: str) -> ScalingFit:
     return ScalingFit(model, 0.0, 0.0, float(y[0]), 0.0, nan, nan, len(y), -float("inf"), none, x)
 
 
-class Estimate(NamedTuple):
+class _Estimate(NamedTuple):
     """A sum of means with weights, its standard error, and the degrees of freedom of that (Welch and Satterthwaite)."""
 
     value: Any
@@ -261,7 +247,7 @@ class Estimate(NamedTuple):
         return self.value - half, self.value + half
 
 
-class MeasuredFit(NamedTuple):
+class _MeasuredFit(NamedTuple):
     """`mean steps = c1 * regressor(x) + c2` with errors that come from the trials alone.
 
     They are those of the nearest such curve to the true means, whether or not these lie on one.
@@ -274,8 +260,8 @@ class MeasuredFit(NamedTuple):
     """
 
     model: str
-    c1: Estimate
-    c2: Estimate
+    c1: _Estimate
+    c2: _Estimate
     lack_of_fit: float
     p_value: float
 
@@ -298,12 +284,12 @@ class Means:
     trials: FloatArray
     x: str = "K"
 
-    def fit(self, model: str, *, weighted: bool = True) -> MeasuredFit:
+    def fit(self, model: str, *, weighted: bool = True) -> _MeasuredFit:
         """Fit a model by the precision of the means, or to all alike, as the paper does."""
         root = self._precision if weighted else np.ones_like(self.mean)
         design = _design(self.at, model, self.x)
         pull = _pull(design, root)
-        return MeasuredFit(model, self._sum(pull[0]), self._sum(pull[1]), *self._lack(design @ pull, root))
+        return _MeasuredFit(model, self._sum(pull[0]), self._sum(pull[1]), *self._lack(design @ pull, root))
 
     def band(self, model: str, values: ArrayLike, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
         """Pointwise confidence limits of the curve that is fitted to all means alike, lower and upper.
@@ -316,19 +302,19 @@ class Means:
         wider = max(1.0, self.fit(model, weighted=False).lack_of_fit) ** 0.5
         return found._replace(se=wider * found.se).interval(level)
 
-    def exponent(self) -> Estimate:
+    def exponent(self) -> _Estimate:
         """The `b` of `c1 x^b + c2`, `b = 0` standing for the logarithm; nan without one within `_POWERS`.
 
         It contains all models of Table 1, unlike the slope on a log-log scale, which knows no `c2`. Gauss and Newton's
         linear form at the best `b` gives the error.
         """
         if self.at.min() <= 0 or np.isnan(b := _power(self.at, self.mean, self._precision)):
-            return Estimate(np.nan, np.nan, np.nan)
+            return _Estimate(np.nan, np.nan, np.nan)
         step = 1e-3
         slope = (_box_cox(self.at, b + step) - _box_cox(self.at, b - step)) / (2 * step)
         pull = _pull(np.column_stack([_box_cox(self.at, b), slope, np.ones_like(self.at)]), self._precision)
         found = self._sum(pull[1])
-        return Estimate(b, found.se / abs(pull[0] @ self.mean), found.freedom)
+        return _Estimate(b, found.se / abs(pull[0] @ self.mean), found.freedom)
 
     @cached_property
     def _precision(self) -> FloatArray:
@@ -337,11 +323,11 @@ class Means:
         line = np.polyfit(log, spread, 1) if np.ptp(log) > 1e-6 else [0.0, spread.mean()]
         return np.asarray(np.sqrt(self.trials) / np.exp(np.polyval(line, log)))
 
-    def _sum(self, weights: FloatArray) -> Estimate:
+    def _sum(self, weights: FloatArray) -> _Estimate:
         """The sum of the means with weights of shape `(..., n)`."""
         shares = (weights * self.se) ** 2
         variance = shares.sum(axis=-1)
-        return Estimate(
+        return _Estimate(
             weights @ self.mean, np.sqrt(variance), variance**2 / (shares**2 / (self.trials - 1)).sum(axis=-1)
         )
 
@@ -514,31 +500,31 @@ class Curve:
         return pd.DataFrame({"x": x, "fitted": fit.predict(x), "low": low.clip(min=0), "high": high})
 
     @cached_property
-    def slope(self) -> Slope:
+    def slope(self) -> _Slope:
         """The exponent of a power law; nan for a learner that needs no step, which has none."""
         known = self.steps.min() > 0
-        return log_log_slope(self.values, self.steps, self.x) if known else Slope(np.nan, np.nan, np.nan)
+        return log_log_slope(self.values, self.steps, self.x) if known else _Slope(np.nan, np.nan, np.nan)
 
     @cached_property
-    def weighted(self) -> Mapping[str, MeasuredFit]:
+    def weighted(self) -> Mapping[str, _MeasuredFit]:
         """The fits of all these models by the errors of the trials; none where some mean has no error."""
         return {model: self.means.fit(model) for model in {**self.named, **self.usual}} if self.means else {}
 
-    def rival(self, model: str) -> MeasuredFit:
+    def rival(self, model: str) -> _MeasuredFit:
         """The usual model other than this one that lacks least by the errors of the trials."""
         return min((self.weighted[other] for other in self.usual if other != model), key=_lack)
 
     @cached_property
-    def exponent(self) -> Estimate:
+    def exponent(self) -> _Estimate:
         """The exponent by the errors of the trials; nan where some mean has none."""
-        return self.means.exponent() if self.means else Estimate(np.nan, np.nan, np.nan)
+        return self.means.exponent() if self.means else _Estimate(np.nan, np.nan, np.nan)
 
 
 def _aic(fit: ScalingFit) -> float:
     return fit.aic
 
 
-def _lack(fit: MeasuredFit) -> float:
+def _lack(fit: _MeasuredFit) -> float:
     return fit.lack_of_fit
 
 

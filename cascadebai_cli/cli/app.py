@@ -9,11 +9,24 @@ from typing import Annotated
 
 import typer
 
-from cascadebai_cli.cli.console import last_interrupt, prepare_streams, tell
-from cascadebai_cli.cli.plan import plan
-from cascadebai_cli.cli.plot import plot
-from cascadebai_cli.cli.verbs import bounds, check, fit, init, merge, report, run, schema, summary, sweep, verify
+from cascadebai_cli.cli.console import prepare_streams, tell
+from cascadebai_cli.cli.verbs import (
+    bounds,
+    check,
+    fit,
+    init,
+    merge,
+    plan,
+    plot,
+    report,
+    run,
+    schema,
+    summary,
+    sweep,
+    verify,
+)
 from cascadebai_cli.errors import INTERRUPTED, CascadeError
+from cascadebai_cli.running.interrupts import one_interrupt
 from cascadebai_cli.version import __version__
 
 EXAMPLES: Mapping[Callable[..., None], str] = MappingProxyType(
@@ -35,6 +48,8 @@ EXAMPLES: Mapping[Callable[..., None], str] = MappingProxyType(
 )
 """Verb -> an example of it, in the order of the help."""
 
+_PATIENCE = 15.0
+"""Seconds after Ctrl-C after which a process that cannot end its workers ends itself; they follow it."""
 _LIMITS = (errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM)
 
 app = typer.Typer(
@@ -71,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     prepare_streams()
     os.environ["MPLBACKEND"] = "agg"  # figures are files: what is set for windows, or no backend at all, does not count
     try:
-        with last_interrupt():
+        with one_interrupt(_PATIENCE):
             app(arguments, prog_name="cascadebai")
     except CascadeError as error:
         tell(f"error: {error}")

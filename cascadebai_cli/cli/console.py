@@ -1,17 +1,13 @@
-"""The terminal: progress, messages, results, and Ctrl-C."""
+"""The terminal: progress, messages and results."""
 
 import os
-import signal
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from types import FrameType
 from typing import TYPE_CHECKING
 
 import typer
 
-from cascadebai_cli.errors import INTERRUPTED
 from cascadebai_cli.running.watch import LINE_SECONDS, Watch, now_and_then
 from cascadebai_cli.text.table import for_terminal
 
@@ -19,35 +15,6 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
     from cascadebai_cli.running.watch import Follower
-
-
-# --- Ctrl-C ends a command: the first one tidies up, more of them disturb nothing -----------------------------------
-
-
-_PATIENCE = 15.0
-"""Seconds after which a process that cannot end its workers ends itself; they follow it."""
-
-
-@contextmanager
-def last_interrupt() -> Iterator[None]:
-    """The first Ctrl-C raises `KeyboardInterrupt`; more of them, until the process ends, are ignored."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, _interrupt)
-    try:
-        yield
-    finally:
-        if signal.getsignal(signal.SIGINT) is _interrupt:
-            signal.signal(signal.SIGINT, before)
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    last_resort = threading.Timer(_PATIENCE, os._exit, [INTERRUPTED])
-    last_resort.daemon = True
-    last_resort.start()
-    raise KeyboardInterrupt
 
 
 # --- What a user reads: results on stdout, messages on stderr, whatever these can show ------------------------------

@@ -4,15 +4,15 @@ import inspect
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar, get_origin
+from typing import Annotated, Any, Literal, TypeVar, get_origin
 
 import typer
 
 from cascadebai_cli.errors import CascadeError, ConfigError
 from cascadebai_cli.options import Option, record_options
-from cascadebai_cli.study.kinds import KINDS
+from cascadebai_cli.text.table import FormatName
 
-# --- What a shell offers behind a tab: configs, result directories, kinds of figures, names of a config -------------
+# --- What a shell offers behind a tab: configs, result directories, names of a config -------------------------------
 
 
 _SUFFIXES = (".yaml", ".yml")
@@ -29,11 +29,6 @@ def _result_directories(incomplete: str) -> list[str]:
 
     folders = [(text, path) for text, path in _paths(incomplete) if path.is_dir()]
     return [text.rstrip("/") if is_result_directory(path) else text for text, path in folders]
-
-
-def kinds(incomplete: str) -> list[str]:
-    """Kinds of figures."""
-    return [kind for kind in KINDS if kind.startswith(incomplete)]
 
 
 def completed_names(key: Literal["instances", "learners"]) -> Callable[[typer.Context, str], list[str]]:
@@ -91,11 +86,6 @@ SetValues = Annotated[
     ),
 ]
 BackendName = Literal["loky", "dask", "sequential"]
-Average = Annotated[
-    str | None,
-    typer.Option(metavar="OPTION", help="Take the mean over instances that differ in it only, such as replicate."),
-]
-FormatName = Literal["text", "markdown", "latex", "csv", "json"]
 Format = Annotated[FormatName, typer.Option("--format", help="How tables are printed; csv and json hold all columns.")]
 
 
@@ -126,7 +116,15 @@ def path_parser(name: str) -> Callable[[str], Path]:
     return parse
 
 
-some_path = path_parser("--out")
+def path_option(flag: str, metavar: str, help: str, *flags: str) -> Any:
+    """An option that takes a path."""
+    return typer.Option(flag, *flags, metavar=metavar, parser=path_parser(flag), help=help)
+
+
+Where = Annotated[
+    list[str] | None,
+    typer.Option(metavar="COLUMN=VALUE,...", help="Only cells with one of these values; repeatable."),
+]
 ResultDirectory = Annotated[
     Path,
     typer.Argument(
@@ -160,9 +158,14 @@ def with_options(*records: type) -> Callable[[_Verb], _Verb]:
 
 
 def _parameter(one: Option) -> inspect.Parameter:
-    kind = one.read_as or (list[str] | None if get_origin(one.kind) is tuple else one.type)
-    default = typer.Option(one.default, one.flag, metavar=one.metavar, min=one.least, help=one.meaning)
+    kind = one.read_as or _TYPED.get(get_origin(one.kind), one.type)
+    offered = one.offered and (lambda incomplete: [value for value in one.offered if value.startswith(incomplete)])
+    default = typer.Option(
+        one.default, one.flag, metavar=one.metavar, min=one.least, help=one.meaning, autocompletion=offered or None
+    )
     return inspect.Parameter(one.name, _BY_NAME, default=default, annotation=kind)
 
 
 _BY_NAME = inspect.Parameter.POSITIONAL_OR_KEYWORD
+_TYPED: dict[Any, Any] = {tuple: list[str] | None, dict: list[str] | None, list: str | None}
+"""How the command line reads a field that holds several values: again and again, or with commas."""

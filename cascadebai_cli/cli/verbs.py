@@ -1,13 +1,14 @@
-"""The verbs, but for `plan` and `plot`: each parses, makes one call and prints."""
+"""The verbs: each parses, makes one call and prints."""
 
+import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
 import typer
 
 from cascadebai_cli.cli.console import Terminal, end_with, say, tell
 from cascadebai_cli.cli.options import (
-    Average,
     BackendName,
     Config,
     Format,
@@ -20,66 +21,23 @@ from cascadebai_cli.cli.options import (
     Seed,
     SetValues,
     TrialCount,
+    Where,
     completed_names,
+    configs,
+    path_option,
     path_parser,
-    some_path,
+    with_options,
 )
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.text.numbers import count, duration, percent
-from cascadebai_cli.text.table import for_shell, for_table
+from cascadebai_cli.options import Option, record_options
+from cascadebai_cli.planning.options import OPTIONS, read_options
+from cascadebai_cli.planning.words import plan_in_words, question_in_words
+from cascadebai_cli.study.kinds import Words
+from cascadebai_cli.text.numbers import count, duration
+from cascadebai_cli.text.table import for_shell
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from cascadebai_cli.workflows.run import CellRun
     from cascadebai_cli.workflows.sweep import Missing, Request, Swept
-
-
-# --- What `cascadebai run` prints of a cell -------------------------------------------------------------------------
-
-
-_MOST_NAMED = 200
-"""Items that are named."""
-
-
-def cell_report(done: "CellRun") -> str:
-    """Some lines about a cell."""
-    lines = {
-        "steps (page views)": _steps(done),
-        "observations per step": f"{done.observations:.4g}",
-        "errors": _errors(done),
-        "time": f"{duration(done.seconds)} for {_trials(done)}, {duration(done.trial_seconds)} a trial",
-    }
-    if done.found:
-        lines[f"items found in {done.found_in} of {_trials(done)}"] = _names(done.found)
-    width = max(map(len, lines))
-    text = [f"  {name.ljust(width)}  {value}" for name, value in lines.items()]
-    return "\n".join([f"{done.cell.label} (cell {done.cell.cell_id})", *text])
-
-
-def _names(items: "Sequence[str]") -> str:
-    more = len(items) - _MOST_NAMED
-    return ", ".join(map(for_table, items[:_MOST_NAMED])) + (f" and {count(more)} more" if more > 0 else "")
-
-
-def _trials(done: "CellRun") -> str:
-    return f"{done.trials} trial{'s' * (done.trials != 1)}"
-
-
-def _steps(done: "CellRun") -> str:
-    text = f"mean {count(done.mean_steps, 1)}"
-    if done.sd_steps is not None:
-        text += f", sd {count(done.sd_steps, 1)}"
-    return text + f", {_trials(done)}" + (f", {done.capped} of them capped" if done.capped else "")
-
-
-def _errors(done: "CellRun") -> str:
-    if not done.stopped:
-        return "unknown, no trial stopped before the cap"
-    low, high = done.wrong_interval
-    share = f"{percent(done.wrong / done.stopped, 1)} (95 % interval {percent(low, 1)} to {percent(high, 1)})"
-    which = "trials" if done.cell.answers else "trials that stopped"
-    return f"{done.wrong} of {done.stopped} {which}: {share}"
 
 
 # --- `cascadebai init`: a commented config to begin with ------------------------------------------------------------
@@ -92,12 +50,7 @@ def init(
     ] = None,
     source: Annotated[
         Path | None,
-        typer.Option(
-            "--from",
-            metavar="CSV",
-            parser=path_parser("--from"),
-            help="A row an item, with clicks and views or rates: these are the weights.",
-        ),
+        path_option("--from", "CSV", "A row an item, with clicks and views or rates: these are the weights."),
     ] = None,
 ) -> None:
     """Write a config with a comment at each key. Nothing is asked, and no file is overwritten."""
@@ -176,7 +129,7 @@ def run(
         trial=trial,
         backend=work.Backend(n_jobs=n_jobs),
         watch=Terminal(quiet=quiet),
-        each=lambda cell: say(cell_report(cell)),
+        each=lambda cell: say(work.in_words(cell)),
     )
     if done.table and len(done.cells) > 1:
         say(f"\n{done.table}")
@@ -190,9 +143,7 @@ def sweep(
     config: Config,
     out: Annotated[
         Path | None,
-        typer.Option(
-            metavar="DIR", parser=some_path, help="Directory of the results; results/NAME OF CONFIG if not given."
-        ),
+        path_option("--out", "DIR", "Directory of the results; results/NAME OF CONFIG if not given."),
     ] = None,
     trials: TrialCount = None,
     seed: Seed = None,
@@ -281,9 +232,7 @@ def _print_tables(done: "Swept", quiet: bool, shard: str | None, remedy: str) ->
 
 def merge(
     directories: ResultDirectories,
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="DIR", parser=some_path, help="A new directory for all rows.")
-    ],
+    out: Annotated[Path, path_option("--out", "DIR", "A new directory for all rows.", "-o")],
     quiet: Quiet = False,
 ) -> None:
     """Join the shards of a grid, or sweeps of its parts, in one directory, as if one machine had run them all.
@@ -307,14 +256,14 @@ def merge(
 
 def summary(
     directory: ResultDirectory,
-    where: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN=VALUE,...", help="Only cells with one of these values; repeatable."),
-    ] = None,
+    where: Where = None,
     sort: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN", help="Sort by it, -COLUMN for the largest first; repeatable.")
     ] = None,
-    average: Average = None,
+    average: Annotated[
+        str | None,
+        typer.Option(metavar="OPTION", help="Take the mean over instances that differ in it only, such as replicate."),
+    ] = None,
     form: Format = "text",
 ) -> None:
     """Print the cells of a sweep: mean steps and error rate, each with its 95 % interval.
@@ -355,6 +304,113 @@ def fit(
     end_with(done.whole)
 
 
+# --- `cascadebai plot`: a figure of one or more studies -------------------------------------------------------------
+
+
+@with_options(Words)
+def plot(
+    directories: ResultDirectories,
+    out: Annotated[
+        Path | None,
+        path_option("--out", "FILE|DIR", "A .pdf, .png or .svg file, or a directory; the first DIR if not given."),
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            parser=path_parser("--config"),
+            autocompletion=configs,
+            help="Draw what `plot` of this YAML file says.",
+        ),
+    ] = None,
+    **given: Any,
+) -> None:
+    """Draw a figure, ready for a paper: what the config of DIR says, and over it what these options say.
+
+    The options are the keys of `plot` in a config. COLUMNS, AXES and FORMATS may be several with commas between
+    them; options that take a NAME or a = may be repeated. `--kind bounds` sets the measured steps between the bounds
+    of the theorems, `--kind schematic` shows the instances behind the lower bound. What does not fit on a page goes to
+    further pages of the PDF and to NAME-2.png, NAME-3.png, ...
+    """
+    from cascadebai_cli.workflows import plot as work
+
+    words = {one.name: _as_key(one, value) for one in record_options(Words) if (value := given[one.name]) is not None}
+    done = work.plot(directories, out=out, config=config, words=words, watch=Terminal())
+    for path in done.files:
+        say(path)
+    end_with(done.whole)
+
+
+def _as_key(one: Option, given: Any) -> Any:
+    """What was typed, as a config would hold it."""
+    kind = get_origin(one.kind) or one.kind
+    if kind is list:
+        return [] if given == "none" else [part.strip() for part in given.split(",")]
+    if kind is dict:
+        plain = get_args(one.kind)[1] is str
+        return {key: text if plain else list(map(_scalar, text.split(","))) for key, text in _pairs(one.flag, given)}
+    return _scalar(given) if kind is float and isinstance(given, str) else given
+
+
+def _pairs(flag: str, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
+    for name, equals, value in (text.partition("=") for text in texts):
+        if not (name and equals and value):
+            raise ConfigError(f"{flag} {name}{equals}{value} is no NAME=VALUE; write for example {flag} K=2")
+        yield name, value
+
+
+def _scalar(text: str) -> str | int | float:
+    """A value as YAML would read it: a number if it is one."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text
+
+
+# --- `cascadebai plan`: from a log of clicks and views to the number of page views that a test will take ------------
+
+
+@with_options(*OPTIONS)
+def plan(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", parser=path_parser("FILE"), help="The log, as CSV; - is stdin.")
+    ],
+    out: Annotated[
+        Path | None,
+        path_option("--out", "DIR", "What is written; results/plan_NAME_K5 if not given."),
+    ] = None,
+    form: Annotated[Literal["text", "json"], typer.Option("--format", help="What is printed.")] = "text",
+    n_jobs: Jobs = -1,
+    quiet: Quiet = False,
+    **given: Any,
+) -> None:
+    """Tell from measured clicks how many page views it takes to find the best K items, and what that costs.
+
+    With --budget or --sure: how likely it is that all K are right after so many page views.
+
+    Each simulated run draws the rates from what the log leaves open; a page is read from the top to the first
+    click.
+    """
+    from cascadebai_cli.planning import files as work
+
+    watch = Terminal(quiet=quiet)
+
+    def begin(asked: work.Plan) -> None:
+        work.refuse_other(asked, out)
+        if form == "text":
+            say(question_in_words(asked.question))
+
+    work.refuse_unwritable(out)
+    layout, wanted = read_options(given)
+    done = work.plan(file, layout, wanted, backend=work.Backend(n_jobs=n_jobs), watch=watch, begin=begin)
+    end_with(not done.failed)
+    written = work.write_plan(done, out, watch)
+    say(json.dumps(work.as_json(done), indent=2, ensure_ascii=False) if form == "json" else plan_in_words(done))
+    watch.remark(f"written: {written}")
+
+
 # --- `cascadebai bounds`: what the theorems promise for each cell of a study, beside what was measured --------------
 
 
@@ -362,15 +418,11 @@ def bounds(
     config: Config,
     csv: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", parser=path_parser("--csv"), help="Write the table to this file as well."),
+        path_option("--csv", "FILE", "Write the table to this file as well."),
     ] = None,
     results: Annotated[
         Path | None,
-        typer.Option(
-            metavar="DIR",
-            parser=path_parser("--results"),
-            help="Directory of a sweep; results/NAME OF CONFIG if it exists.",
-        ),
+        path_option("--results", "DIR", "Directory of a sweep; results/NAME OF CONFIG if it exists."),
     ] = None,
     printed: Annotated[
         bool, typer.Option("--printed", help="Constant 216 in T-bar, as printed, instead of 256 sigma^2.")
@@ -390,8 +442,8 @@ def bounds(
     """
     from cascadebai_cli.workflows import tables as work
 
-    bounded = work.bounds(config, results=results, csv=csv, printed=printed, sharp=sharp, watch=Terminal())
-    say(work.in_format(bounded.tables, form))
+    done = work.bounds(config, results=results, csv=csv, printed=printed, sharp=sharp, watch=Terminal())
+    say(work.in_format(done.tables, form))
 
 
 # --- `cascadebai report`: one page about some result directories ----------------------------------------------------
@@ -399,14 +451,9 @@ def bounds(
 
 def report(
     directories: ResultDirectories,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", parser=some_path, help="The page.")] = Path(
-        "report.html"
-    ),
+    out: Annotated[Path, path_option("--out", "FILE", "The page.", "-o")] = Path("report.html"),
     title: Annotated[str | None, typer.Option(help="Heading of the page; that of the studies if not given.")] = None,
-    where: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN=VALUE,...", help="Only cells with one of these values; repeatable."),
-    ] = None,
+    where: Where = None,
 ) -> None:
     """Write one page with claims, figures, their data, settings and run times; it needs no network and no script."""
     from cascadebai_cli.workflows import report as work
@@ -422,19 +469,11 @@ def report(
 def verify(
     reference: Annotated[
         Path,
-        typer.Option(
-            metavar="DIR",
-            parser=path_parser("--reference"),
-            help="Directory with a result directory for each artefact.",
-        ),
+        path_option("--reference", "DIR", "Directory with a result directory for each artefact."),
     ] = Path("results/reference"),
     configs: Annotated[
         Path,
-        typer.Option(
-            metavar="DIR",
-            parser=path_parser("--configs"),
-            help="Folder from which the data files of their configs count.",
-        ),
+        path_option("--configs", "DIR", "Folder from which the data files of their configs count."),
     ] = Path("configs"),
     only: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this artefact; may be repeated.")] = None,
     seed: Annotated[

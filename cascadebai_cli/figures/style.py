@@ -108,7 +108,7 @@ def no_warnings_of_glyphs() -> Iterator[None]:
 # --- How lines (colour, marker, dash) and bars (colour, hatch) are told apart ---------------------------------------
 
 
-Dash = str | tuple[float, tuple[float, ...]]
+_Dash = str | tuple[float, tuple[float, ...]]
 
 
 class Look(NamedTuple):
@@ -118,7 +118,7 @@ class Look(NamedTuple):
     marker: str = "o"
     size: float = 3
     filled: bool = True
-    dash: Dash = "-"
+    dash: _Dash = "-"
     hatch: str = ""
 
 
@@ -224,7 +224,7 @@ def styled(function: Callable[_P, _T]) -> Callable[_P, _T]:
     return wrapper
 
 
-class SavedFigure(Figure):
+class _Picture(Figure):
     """A figure that is saved with the settings of matplotlib with which it was made, whatever they are later."""
 
     def __init__(self, **options: Any) -> None:
@@ -244,9 +244,9 @@ class SavedFigure(Figure):
         return buffer.getvalue()
 
 
-def new_figure(width: float, height: float) -> SavedFigure:
+def new_figure(width: float, height: float) -> _Picture:
     """Return an empty figure of `width` x `height` inches that arranges its panels itself and needs no display."""
-    figure = SavedFigure(figsize=(width, height), layout="constrained", dpi=_PNG_DPI)
+    figure = _Picture(figsize=(width, height), layout="constrained", dpi=_PNG_DPI)
     FigureCanvasAgg(figure)
     return figure
 

@@ -22,7 +22,7 @@ from cascadebai_cli.learners.racing import (
 )
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
-Confidence = Literal["lil", "kl"]
+_Confidence = Literal["lil", "kl"]
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ class CascadeBAI(RacingLearner):
         epsilon: float = 0.0,
         sigma: float = 0.5,
         order: OrderName = "T",
-        confidence: Confidence = "lil",
+        confidence: _Confidence = "lil",
         list_length: int | None = None,
     ) -> None:
         self.order, self.display = order, display_order(order)

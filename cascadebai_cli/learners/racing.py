@@ -19,7 +19,7 @@ from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 # shares with every learner that is `LeastObservedFirst`.
 
 
-Picked = TypeVar("Picked", np.float64, np.int64)
+_Picked = TypeVar("_Picked", np.float64, np.int64)
 
 _MANY = 512
 """Number of means from which finding two ranks is faster than sorting."""
@@ -208,7 +208,7 @@ def boundary(mean: FloatArray, k: IntArray | int) -> tuple[IntArray, IntArray]:
     return pick(ranked, k - 1)[..., 0], pick(ranked, k)[..., 0]
 
 
-def pick(values: NDArray[Picked], index: IntArray) -> NDArray[Picked]:
+def pick(values: NDArray[_Picked], index: IntArray) -> NDArray[_Picked]:
     """Return the value of each state at its own `index`, shape `(..., 1)`; much faster than `np.take_along_axis`."""
     rows = values.reshape(-1, values.shape[-1])
     return rows[np.arange(len(rows)), np.ravel(index)].reshape(*values.shape[:-1], 1)

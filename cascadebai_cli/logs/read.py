@@ -1,8 +1,9 @@
-"""A log of clicks and views, in any of the layouts in which they are kept."""
+"""A file becomes a log of clicks and views, or click rates of items; all bad rows are told in one answer."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,9 +11,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.logs.layout import Layout
-from cascadebai_cli.logs.sheet import Sheet, clicks_of, fault_of_number, numbers_of, sheet_of, shown, text_of
+from cascadebai_cli.logs.sheet import (
+    STDIN,
+    Floats,
+    Sheet,
+    clicks_of,
+    fault_of_number,
+    floats_of,
+    numbers_of,
+    sheet_of,
+    shown,
+    text_of,
+)
 
-# --- All rows of a file that are not usable, in one answer ----------------------------------------------------------
+# --- What is wrong with rows ----------------------------------------------------------------------------------------
 
 
 _MOST_SHOWN = 10
@@ -23,15 +35,16 @@ class _Faults:
 
     Args:
         sheet: the rows.
+        whole: whether a row with fewer values than the header is wrong, too.
     """
 
-    def __init__(self, sheet: Sheet) -> None:
-        self._sheet = sheet
-        self._lines = sheet.rows.index.to_numpy()
+    def __init__(self, sheet: Sheet, *, whole: bool = False) -> None:
+        self._sheet, width = sheet, len(sheet.header)
+        self.lines = sheet.rows.index.to_numpy()
         self._found: dict[int, str] = {}
         self._rows = sheet.rows.reset_index(drop=True)
-        lengths, width = sheet.too_long.to_numpy(), self._rows.shape[1]
-        self.add(lengths > 0, lambda row: f"{lengths[row]} values for {width} columns; give one value a column")
+        wrong = sheet.sizes != width if whole else sheet.sizes > width
+        self.add(wrong, lambda row: f"{sheet.sizes[row]} values for {width} columns; give one value a column")
 
     def texts(self, column: str) -> "pd.Series[str]":
         """The texts of a column, numbered from 0."""
@@ -56,7 +69,7 @@ class _Faults:
         if not self._found:
             return
         name, end = self._sheet.name, f"; {remedy}" if remedy else ""
-        told = [(int(self._lines[row]), self._found[row]) for row in sorted(self._found)[:_MOST_SHOWN]]
+        told = [(int(self.lines[row]), self._found[row]) for row in sorted(self._found)[:_MOST_SHOWN]]
         if len(self._found) == 1:
             raise ConfigError(f"{name}:{told[0][0]}: {told[0][1]}{end}")
         listed = ". ".join(f"Line {line}: {sentence}" for line, sentence in told)
@@ -64,10 +77,10 @@ class _Faults:
         raise ConfigError(f"{name}: {len(self._found):,} rows are not usable{more}. {listed}{end}")
 
 
-# --- A log of clicks and views, in any of the layouts in which they are kept ----------------------------------------
+# --- Logs -----------------------------------------------------------------------------------------------------------
 
 
-Numbers = NDArray[np.float64]
+_Numbers = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,8 +97,8 @@ class Log:
 
     name: str
     names: tuple[str, ...]
-    clicks: Numbers
-    views: Numbers
+    clicks: _Numbers
+    views: _Numbers
     notes: tuple[str, ...]
     cells: pd.DataFrame | None = None
 
@@ -97,7 +110,9 @@ def read_log(path: Path, layout: Layout) -> Log:
         ConfigError: if it is not usable: one sentence, with the first ten of the rows that are wrong.
     """
     columns = layout.columns
-    text, remarks = text_of(path)
+    if path != STDIN and not path.is_file():
+        raise ConfigError(f"{path} is not a file; name a CSV file, or - for what comes through a pipe")
+    text, remarks = text_of(path, shown(path))
     return _log(sheet_of(text, shown(path), columns, layout.separator), remarks, layout)
 
 
@@ -132,7 +147,7 @@ def _wide(sheet: Sheet, remarks: list[str]) -> Log:
     return Log(sheet.name, names, values.sum().to_numpy(float), values.notna().sum().to_numpy(float), notes)
 
 
-def _marks(faults: _Faults, column: str) -> "pd.Series[float]":
+def _marks(faults: _Faults, column: str) -> Floats:
     """1 for a click, 0 for none, NaN where the item was not shown."""
     texts = faults.texts(column)
     values = clicks_of(texts)
@@ -151,27 +166,26 @@ def _events(sheet: Sheet, layout: Layout) -> tuple[pd.DataFrame, list[str]]:
 
 def _counts(sheet: Sheet, layout: Layout) -> tuple[pd.DataFrame, list[str]]:
     faults = _Faults(sheet)
-    table = pd.DataFrame({"name": faults.texts(str(layout.items))})
-    notes = []
-    for key, column in (("clicks", str(layout.clicks)), ("views", str(layout.views))):
-        texts = faults.texts(column)
-        table[key], note = numbers_of(texts)
-        notes += [note] if note else []
-        _add_number_faults(faults, column, texts, table[key])
-    more = table["clicks"] > table["views"]
-    faults.add(more, _excess(faults, layout))
-    return _with_position(faults, table, layout), notes
+    clicks, of_clicks = numbers_of(faults.texts(str(layout.clicks)))
+    views, of_views = numbers_of(faults.texts(str(layout.views)))
+    _check_counts(faults, clicks, views, views < 0, "must be 0 or larger")
+    table = pd.DataFrame({"name": faults.texts(str(layout.items)), "clicks": clicks, "views": views})
+    return _with_position(faults, table, layout), [note for note in (of_clicks, of_views) if note]
 
 
-def _add_number_faults(faults: _Faults, column: str, texts: "pd.Series[str]", values: "pd.Series[float]") -> None:
-    faults.add(~np.isfinite(values), lambda row: f"{column} {fault_of_number(texts[row])}")
-    faults.add(values < 0, lambda row: f"{column} {texts[row]} must be 0 or larger; correct or remove the row")
-
-
-def _excess(faults: _Faults, layout: Layout) -> Callable[[int], str]:
-    clicks, views = faults.texts(str(layout.clicks)), faults.texts(str(layout.views))
+def _check_counts(faults: _Faults, clicks: Floats, views: Floats, wrong: "pd.Series[bool]", rule: str) -> None:
+    """Collect what is wrong with clicks and views, which have the names of their columns."""
+    _check_numbers(faults, clicks, clicks < 0, "must be 0 or larger")
+    _check_numbers(faults, views, wrong, rule)
+    more, fewer = faults.texts(str(clicks.name)), faults.texts(str(views.name))
     remedy = "correct the row or name the right columns"
-    return lambda row: f"{layout.clicks} {clicks[row]} exceeds {layout.views} {views[row]}; {remedy}"
+    faults.add(clicks > views, lambda row: f"{clicks.name} {more[row]} exceeds {views.name} {fewer[row]}; {remedy}")
+
+
+def _check_numbers(faults: _Faults, values: Floats, wrong: "pd.Series[bool]", rule: str) -> None:
+    texts = faults.texts(str(values.name))
+    faults.add(~np.isfinite(values), lambda row: f"{values.name} {fault_of_number(texts[row])}")
+    faults.add(wrong, lambda row: f"{values.name} {texts[row]} {rule}; correct or remove the row")
 
 
 def _with_position(faults: _Faults, table: pd.DataFrame, layout: Layout) -> pd.DataFrame:
@@ -227,7 +241,7 @@ def _hints(sheet: Sheet, layout: Layout) -> list[str]:
     """A column that looks like a position, where none is named."""
     if layout.position is not None:
         return []
-    others = [column for column in sheet.rows.columns if column not in layout.columns]
+    others = [column for column in sheet.header if column not in layout.columns]
     likely = [column for column in others if column.lower().strip("_ ") in _POSITIONS]
     return [
         f"column {column} looks like a position: items shown higher are looked at more, and --position {column} "
@@ -238,3 +252,71 @@ def _hints(sheet: Sheet, layout: Layout) -> list[str]:
 
 _POSITIONS = {"position", "pos", "rank", "slot", "place", "avg position", "avg. position", "average position"}
 """Names of columns that hold where an item was shown."""
+
+
+# --- Click rates of items, of a config ------------------------------------------------------------------------------
+
+
+def read_rates(path: Path, columns: Mapping[str, str], top: int | None, name: str) -> tuple[tuple[str, ...], _Numbers]:
+    """Names and click rates of the first `top` rows, one row an item.
+
+    Args:
+        path: the file.
+        columns: `clicks` and `views`, or `rate`; of names `item`, without which items are called 1, 2, ... .
+        top: only so many rows, which are not sorted; all if `None`.
+        name: how messages call the file.
+
+    Raises:
+        ConfigError: if it is not usable, as for a log.
+    """
+    if not path.exists():
+        raise ConfigError(f"{name} does not exist; a path in a config counts from its folder")
+    return rates_of(read_sheet(path, name, tuple(dict.fromkeys(columns.values())), top=top), columns, top)
+
+
+def read_sheet(path: Path, name: str, columns: Sequence[str] = (), **more: Any) -> Sheet:
+    """The rows of a file for a config: as for a log, but in UTF-8 only, as a config cannot warn of other letters.
+
+    Raises:
+        ConfigError: if it is not usable.
+    """
+    text, remarks = text_of(path, name)
+    if remarks:
+        raise ConfigError(f"{name} is not UTF-8 text; save it as CSV in UTF-8")
+    return sheet_of(text, name, columns, **more)
+
+
+def rates_of(sheet: Sheet, columns: Mapping[str, str], top: int | None = None) -> tuple[tuple[str, ...], _Numbers]:
+    """The same for a sheet that was read already."""
+    faults = _Faults(sheet, whole=True)
+    names = _item_names(faults, columns.get("item"), len(sheet.rows))
+    rates = _rates(faults, **{key: column for key, column in columns.items() if key != "item"})
+    faults.answer("")
+    if top is not None and len(names) < top:
+        raise ConfigError(f"{sheet.name} has {len(names)} rows, fewer than top: {top}; lower top or leave it out")
+    _refuse_few(sheet.name, len(names))
+    return tuple(names), np.asarray(rates, dtype=np.float64)
+
+
+def _item_names(faults: _Faults, column: str | None, rows: int) -> list[str]:
+    """The names of the items, all different."""
+    if column is None:
+        return [str(number) for number in range(1, rows + 1)]
+    names = faults.texts(column)
+    first = dict(zip(names[::-1], faults.lines[::-1], strict=True))
+    faults.add(names == "", lambda row: f"{column} is empty; give the item a name")
+    faults.add(
+        names.duplicated(),
+        lambda row: f"item {names[row]!r} is already on line {first[names[row]]}; give each item one row",
+    )
+    return names.tolist()
+
+
+def _rates(faults: _Faults, *, rate: str = "", clicks: str = "", views: str = "") -> Floats:
+    if rate:
+        rates = floats_of(faults.texts(rate))
+        _check_numbers(faults, rates, (rates < 0) | (rates > 1), "must lie between 0 and 1")
+        return rates
+    counts, shown = floats_of(faults.texts(clicks)), floats_of(faults.texts(views))
+    _check_counts(faults, counts, shown, shown <= 0, "must be larger than 0")
+    return counts / shown

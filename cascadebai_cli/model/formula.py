@@ -23,42 +23,42 @@ _DEEPEST = 10
 
 
 @dataclass(frozen=True)
-class Name:
+class _Name:
     """`K`."""
 
     name: str
 
 
 @dataclass(frozen=True)
-class Negative:
+class _Negative:
     """`-x`."""
 
-    operand: "Node"
+    operand: "_Node"
 
 
 @dataclass(frozen=True)
-class Operation:
+class _Operation:
     """`left symbol right` with one of `+ - * / **`."""
 
     symbol: str
-    left: "Node"
-    right: "Node"
+    left: "_Node"
+    right: "_Node"
 
 
 @dataclass(frozen=True)
-class Call:
+class _Call:
     """A function of `_FUNCTIONS` with its arguments."""
 
     name: str
-    arguments: tuple["Node", ...]
+    arguments: tuple["_Node", ...]
 
 
-Node = int | float | Name | Negative | Operation | Call
+_Node = int | float | _Name | _Negative | _Operation | _Call
 """A formula."""
 
 
 @dataclass(frozen=True)
-class Function:
+class _Function:
     """A function: its value, the LaTeX around its arguments, and how many arguments it takes."""
 
     value: Callable[..., float]
@@ -67,13 +67,13 @@ class Function:
     most: float = 1
 
 
-_FUNCTIONS: Mapping[str, Function] = MappingProxyType(
+_FUNCTIONS: Mapping[str, _Function] = MappingProxyType(
     {
-        "sqrt": Function(math.sqrt, r"\sqrt{%s}"),
-        "log": Function(lambda *x: _rounded(math.log(*x)), r"\log(%s)", most=2),
-        "exp": Function(lambda x: _rounded(math.exp(x)), r"\exp(%s)"),
-        "min": Function(min, r"\min(%s)", fewest=2, most=math.inf),
-        "max": Function(max, r"\max(%s)", fewest=2, most=math.inf),
+        "sqrt": _Function(math.sqrt, r"\sqrt{%s}"),
+        "log": _Function(lambda *x: _rounded(math.log(*x)), r"\log(%s)", most=2),
+        "exp": _Function(lambda x: _rounded(math.exp(x)), r"\exp(%s)"),
+        "min": _Function(min, r"\min(%s)", fewest=2, most=math.inf),
+        "max": _Function(max, r"\max(%s)", fewest=2, most=math.inf),
     }
 )
 
@@ -88,10 +88,10 @@ def _beta(rng: np.random.Generator, a: float, b: float) -> float:
     return rng.beta(a, b)
 
 
-_DRAWS: Mapping[str, Function] = MappingProxyType(
+_DRAWS: Mapping[str, _Function] = MappingProxyType(
     {
-        "uniform": Function(_uniform, r"\mathrm{uniform}(%s)", fewest=2, most=2),
-        "beta": Function(_beta, r"\mathrm{beta}(%s)", fewest=2, most=2),
+        "uniform": _Function(_uniform, r"\mathrm{uniform}(%s)", fewest=2, most=2),
+        "beta": _Function(_beta, r"\mathrm{beta}(%s)", fewest=2, most=2),
     }
 )
 """Functions that draw their value from a generator, which is their first argument."""
@@ -139,7 +139,7 @@ def latex(formula: str | float, names: Collection[str] = _NAMES) -> str:
     return text
 
 
-def parse(formula: str, names: Collection[str] = _NAMES, draws: bool = False) -> Node:
+def parse(formula: str, names: Collection[str] = _NAMES, draws: bool = False) -> _Node:
     """Parse a formula; `draws` allows functions that draw from a generator.
 
     Raises:
@@ -164,22 +164,22 @@ class _UnknownError(Exception):
     """A word that is neither a name nor a function."""
 
 
-def _read(node: ast.expr, names: Collection[str], functions: Mapping[str, Function]) -> Node:
+def _read(node: ast.expr, names: Collection[str], functions: Mapping[str, _Function]) -> _Node:
     match node:
         case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
             return value
         case ast.Name(id=name) if name not in functions:
-            return Name(_known(name, names))
+            return _Name(_known(name, names))
         case ast.UnaryOp(op=ast.UAdd(), operand=operand):
             return _read(operand, names, functions)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return Negative(_read(operand, names, functions))
+            return _Negative(_read(operand, names, functions))
         case ast.BinOp(left=left, op=op, right=right) if type(op) in _SYMBOLS:
-            return Operation(_SYMBOLS[type(op)], _read(left, names, functions), _read(right, names, functions))
+            return _Operation(_SYMBOLS[type(op)], _read(left, names, functions), _read(right, names, functions))
         case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
             function = functions[_known(name, functions)]
             if function.fewest <= len(arguments) <= function.most:
-                return Call(name, tuple(_read(argument, names, functions) for argument in arguments))
+                return _Call(name, tuple(_read(argument, names, functions) for argument in arguments))
     raise ValueError
 
 
@@ -199,15 +199,15 @@ def _at(names: Mapping[str, float]) -> str:
     return " at " + ", ".join(f"{name} = {value}" for name, value in names.items())
 
 
-def _value(node: Node, names: Mapping[str, float], rng: np.random.Generator | None) -> float:
+def _value(node: _Node, names: Mapping[str, float], rng: np.random.Generator | None) -> float:
     match node:
-        case Name(name):
+        case _Name(name):
             return names[name]
-        case Negative(operand):
+        case _Negative(operand):
             return -_value(operand, names, rng)
-        case Operation(symbol, left, right):
+        case _Operation(symbol, left, right):
             return _OPERATIONS[symbol](_value(left, names, rng), _value(right, names, rng))
-        case Call(name, arguments):
+        case _Call(name, arguments):
             values = [_value(argument, names, rng) for argument in arguments]
             return _DRAWS[name].value(rng, *values) if name in _DRAWS else _FUNCTIONS[name].value(*values)
     return node
@@ -237,22 +237,22 @@ _SUM, _PRODUCT, _POWER, _ATOM = range(4)
 """Precedences: how tightly the outermost operation of a formula binds."""
 
 
-def _latex(node: Node) -> tuple[str, int]:
+def _latex(node: _Node) -> tuple[str, int]:
     """Return the LaTeX of a formula and how tightly it binds."""
     match node:
-        case Name(name):
+        case _Name(name):
             return name, _ATOM
-        case Negative(operand):
+        case _Negative(operand):
             return "-" + _wrapped(operand, _PRODUCT), _SUM
-        case Operation(symbol, left, right):
+        case _Operation(symbol, left, right):
             return _operation(symbol, left, right)
-        case Call(name, arguments):
+        case _Call(name, arguments):
             return _FUNCTIONS[name].latex % ", ".join(_latex(argument)[0] for argument in arguments), _ATOM
     digits, _, exponent = f"{node:g}".partition("e")
     return (rf"{digits} \times 10^{{{int(exponent)}}}", _PRODUCT) if exponent else (digits, _ATOM)
 
 
-def _operation(symbol: str, left: Node, right: Node) -> tuple[str, int]:
+def _operation(symbol: str, left: _Node, right: _Node) -> tuple[str, int]:
     match symbol:
         case "+":
             return f"{_wrapped(left, _SUM)} + {_wrapped(right, _SUM)}", _SUM
@@ -265,9 +265,9 @@ def _operation(symbol: str, left: Node, right: Node) -> tuple[str, int]:
     return f"{_wrapped(left, _ATOM)}^{{{_latex(right)[0]}}}", _POWER
 
 
-def _leading(node: Node) -> str:
+def _leading(node: _Node) -> str:
     # A sign in front of a product needs no brackets: -3/2.
-    return _latex(node)[0] if isinstance(node, Negative) else _wrapped(node, _PRODUCT)
+    return _latex(node)[0] if isinstance(node, _Negative) else _wrapped(node, _PRODUCT)
 
 
 def _signed(product: str) -> tuple[str, int]:
@@ -278,6 +278,6 @@ def _product(left: str, right: str) -> str:
     return rf"{left} \cdot {right}" if right[0].isdigit() else rf"{left}\,{right}"
 
 
-def _wrapped(node: Node, least: int) -> str:
+def _wrapped(node: _Node, least: int) -> str:
     text, binding = _latex(node)
     return text if binding >= least else f"({text})"

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.model.click_rates import ClickRateFile, read_click_rates
 from cascadebai_cli.text.numbers import unrounded
 
 # --- A problem instance: click probabilities, list length and tolerance (Section 2 of the paper) --------------------
@@ -237,9 +236,9 @@ FEEDBACKS: Mapping[str, Feedback] = {feedback.name: feedback for feedback in (CA
 """Name -> click model. A model that is added here can be named in configs, and is run by the reference engine."""
 
 
-# --- Families of instances: click probabilities of the items from a few numbers or from a file ----------------------
+# --- Families of instances: click probabilities of the items from a few numbers -------------------------------------
 #
-# Pure functions apart from `from_csv`, which reads one file. Formulas in `K` and `L` are evaluated by the caller.
+# Pure functions; formulas in `K` and `L` are evaluated by the caller.
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,16 +276,6 @@ def linear(L: int, w_max: float, w_min: float) -> Items:
 def explicit(weights: Sequence[float]) -> Items:
     """Return the weights as they are listed."""
     return _numbered(np.array(weights, dtype=np.float64))
-
-
-def from_csv(file: ClickRateFile) -> Items:
-    """Return the first `top` rows of a file of clicks and views, or of rates, in the order of the file.
-
-    Raises:
-        ConfigError: if the file or one of its values is not usable.
-    """
-    names, rates = read_click_rates(file)
-    return Items(names, np.array(rates, dtype=np.float64))
 
 
 def _numbered(weights: FloatArray) -> Items:

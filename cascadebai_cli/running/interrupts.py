@@ -3,35 +3,44 @@
 import os
 import shutil
 import signal
-import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 
-# --- Ctrl-C ---------------------------------------------------------------------------------------------------------
+from cascadebai_cli.errors import INTERRUPTED
+
+# --- Ctrl-C at a moment when it does no harm ------------------------------------------------------------------------
 
 
 @contextmanager
-def one_interrupt() -> Iterator[None]:
+def one_interrupt(patience: float | None = None) -> Iterator[None]:
     """Raise `KeyboardInterrupt` at the first Ctrl-C; ignore further ones until the end of the block, for tidying up.
 
-    A handler of Ctrl-C that is not Python's default, such as that of the command line, stays in place.
+    Args:
+        patience: seconds after which the process ends itself, if it ends with the block; further ones are ignored up
+            to its end. Without it, a handler of Ctrl-C that is not Python's default stays in place.
     """
-    if not _in_main_thread() or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+    before = signal.getsignal(signal.SIGINT)
+    if not _in_main_thread() or (patience is None and before is not signal.default_int_handler):
         yield
         return
-    signal.signal(signal.SIGINT, _interrupt)
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        if patience is not None:
+            last_resort = threading.Timer(patience, os._exit, [INTERRUPTED])
+            last_resort.daemon = True
+            last_resort.start()
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, interrupt)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    raise KeyboardInterrupt
+        if patience is None or signal.getsignal(signal.SIGINT) is interrupt:
+            signal.signal(signal.SIGINT, before)
 
 
 @contextmanager
@@ -63,13 +72,14 @@ def _in_main_thread() -> bool:
 # --- What a killed sweep left in shared memory, under names that hold the number of its process ---------------------
 
 
-_PLACES = ("/dev/shm", tempfile.gettempdir())
 _NAMES = ("sem.loky-{}-*", "joblib_memmapping_folder_{}_*")
 
 
 def remove_leftovers(process: int) -> None:
     """Remove the semaphores and folders of a process that is gone, and those of no other process."""
-    for place in {*_PLACES, os.environ.get("JOBLIB_TEMP_FOLDER", _PLACES[0])}:
+    import tempfile
+
+    for place in {"/dev/shm", tempfile.gettempdir(), os.environ.get("JOBLIB_TEMP_FOLDER", "/dev/shm")}:
         for name in _NAMES:
             for path in Path(place).glob(name.format(process)):
                 with suppress(OSError):

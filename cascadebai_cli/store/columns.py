@@ -1,14 +1,11 @@
 """What a result directory holds: names of files, every column as one record, and rows printed by what these say."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf, nextafter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
-
-import numpy as np
-from numpy.typing import NDArray
 
 from cascadebai_cli.engines.jobs import Status
 from cascadebai_cli.text.numbers import (
@@ -255,8 +252,6 @@ COLUMNS: Mapping[str, Column] = MappingProxyType(
 """Every column of every table by its name."""
 
 CELL, OUTCOME = (tuple(column.name for column in group if not column.when) for group in (_CELL, _OUTCOME))
-IN_PLACE = ("trial", "status", "steps", "observations", "correct", "seconds", "right")
-"""What each line of a journal holds behind its cell, in these places: no version may ever change them."""
 LATER = tuple(column.name for column in _OUTCOME if column.when == "later")
 """Columns that came later: a line holds them by name, and lines and tables that were written before have no value.
 
@@ -473,7 +468,7 @@ def _shown(column: str | Shown) -> Shown:
     )
 
 
-# --- A trial, and the two forms of its values: in a line of the journal, and in an array -----------------------------
+# --- A trial ---------------------------------------------------------------------------------------------------------
 
 
 class TrialRow(NamedTuple):
@@ -508,65 +503,3 @@ class TrialRow(NamedTuple):
         """Whether the same trial ended differently; a column of `LATER` that one of them lacks tells nothing."""
         pairs = zip(SAME, self.outcome, other.outcome, strict=True)
         return any(one != two and not (name in LATER and None in (one, two)) for name, one, two in pairs)
-
-
-@dataclass(frozen=True)
-class Code:
-    """The two forms of a value.
-
-    Attributes:
-        dtype: type of the array.
-        read: text -> value; raises `ValueError` or `KeyError` where no sweep writes such a text.
-        text: value -> text.
-        pack, unpack: value -> number in the array, and back; the same where none is named.
-    """
-
-    dtype: type
-    read: Callable[[str], Any]
-    text: Callable[[Any], str] = str
-    pack: Callable[[Any], Any] | None = None
-    unpack: Callable[[Any], Any] | None = None
-
-    def texts(self, packed: NDArray[Any]) -> Iterator[str]:
-        """The texts of an array of packed values."""
-        values = packed.tolist()
-        return map(self.text, map(self.unpack, values) if self.unpack else values)
-
-
-def _count(text: str) -> int:
-    number = int(text)
-    if not 0 <= number <= MOST_COUNT:
-        raise ValueError(f"{number} is no count")
-    return number
-
-
-_FLAGS: tuple[bool | None, ...] = (False, True, None)
-"""Place in it: 0, 1, and -1 where it does not apply."""
-_BY_TEXT = {"0": False, "1": True, "": None}
-
-_COUNT = Code(np.int64, _count)
-_STATUS = Code(
-    np.int8, dict(zip(STATUSES, STATUSES, strict=True)).__getitem__, str, STATUSES.index, STATUSES.__getitem__
-)
-_FLAG = Code(
-    np.int8,
-    _BY_TEXT.__getitem__,
-    lambda flag: "" if flag is None else str(int(flag)),
-    lambda flag: -1 if flag is None else int(flag),
-    _FLAGS.__getitem__,
-)
-_OPTIONAL = Code(
-    np.int64,
-    lambda text: _count(text) if text else None,
-    lambda number: "" if number is None else str(number),
-    lambda number: -1 if number is None else number,
-    lambda packed: None if packed < 0 else packed,
-)
-_SECONDS = Code(np.float64, float, "{:.6f}".format)
-
-CODES: Mapping[str, Code] = MappingProxyType(
-    {name: {int: _COUNT, str: _STATUS, bool: _FLAG}[COLUMNS[name].type] for name in OUTCOME}
-    | {"seconds": _SECONDS, "right": _OPTIONAL}
-    | {name: {int: _OPTIONAL, bool: _FLAG}[COLUMNS[name].type] for name in LATER}
-)
-"""What the journal keeps of a trial: `IN_PLACE`, then `LATER`, of which -1 in the array is one that is lacking."""

@@ -3,16 +3,17 @@
 Whatever moment a process is killed, every complete line is read again and no other. `trials.csv` is made from it.
 
 Each line says by itself which columns it has, so that none depends on another line that may be lost: the first values
-stand in places that never change (`IN_PLACE`), all others behind them as `name=value`. A line that was written before
+stand in places that never change (`_IN_PLACE`), all others behind them as `name=value`. A line that was written before
 there was a column has no value for it. A journal with a column that this version does not know is refused as it is.
 """
 
 import os
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from zlib import crc32
 
@@ -21,17 +22,86 @@ from numpy.typing import NDArray
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.problem import BoolArray, IntArray
-from cascadebai_cli.store.columns import CODES, IN_PLACE, JOURNAL, LATER, TrialRow
+from cascadebai_cli.store.columns import COLUMNS, JOURNAL, LATER, MOST_COUNT, OUTCOME, STATUSES, TrialRow
 from cascadebai_cli.store.files import open_to_write, reading, replace_file, writing_to
 from cascadebai_cli.version import __version__
+
+# --- The two forms of a value: a text in a line of the journal, and a number in an array ----------------------------
+
+
+@dataclass(frozen=True)
+class _Code:
+    """The two forms of a value.
+
+    Attributes:
+        dtype: type of the array.
+        read: text -> value; raises `ValueError` or `KeyError` where no sweep writes such a text.
+        text: value -> text.
+        pack, unpack: value -> number in the array, and back; the same where none is named.
+    """
+
+    dtype: type
+    read: Callable[[str], Any]
+    text: Callable[[Any], str] = str
+    pack: Callable[[Any], Any] | None = None
+    unpack: Callable[[Any], Any] | None = None
+
+    def texts(self, packed: NDArray[Any]) -> Iterator[str]:
+        """The texts of an array of packed values."""
+        values = packed.tolist()
+        return map(self.text, map(self.unpack, values) if self.unpack else values)
+
+
+def _count(text: str) -> int:
+    number = int(text)
+    if not 0 <= number <= MOST_COUNT:
+        raise ValueError(f"{number} is no count")
+    return number
+
+
+_FLAGS: tuple[bool | None, ...] = (False, True, None)
+"""Place in it: 0, 1, and -1 where it does not apply."""
+_BY_TEXT = {"0": False, "1": True, "": None}
+
+_COUNT = _Code(np.int64, _count)
+_STATUS = _Code(
+    np.int8, dict(zip(STATUSES, STATUSES, strict=True)).__getitem__, str, STATUSES.index, STATUSES.__getitem__
+)
+_FLAG = _Code(
+    np.int8,
+    _BY_TEXT.__getitem__,
+    lambda flag: "" if flag is None else str(int(flag)),
+    lambda flag: -1 if flag is None else int(flag),
+    _FLAGS.__getitem__,
+)
+_OPTIONAL = _Code(
+    np.int64,
+    lambda text: _count(text) if text else None,
+    lambda number: "" if number is None else str(number),
+    lambda number: -1 if number is None else number,
+    lambda packed: None if packed < 0 else packed,
+)
+_SECONDS = _Code(np.float64, float, "{:.6f}".format)
+
+_IN_PLACE = ("trial", "status", "steps", "observations", "correct", "seconds", "right")
+"""What each line of a journal holds behind its cell, in these places: no version may ever change them."""
+CODES: Mapping[str, _Code] = MappingProxyType(
+    {name: {int: _COUNT, str: _STATUS, bool: _FLAG}[COLUMNS[name].type] for name in OUTCOME}
+    | {"seconds": _SECONDS, "right": _OPTIONAL}
+    | {name: {int: _OPTIONAL, bool: _FLAG}[COLUMNS[name].type] for name in LATER}
+)
+"""What the journal keeps of a trial: `_IN_PLACE`, then `LATER`, of which -1 in the array is one that is lacking."""
+
+# --- Lines and rows --------------------------------------------------------------------------------------------------
+
 
 _SYNC_SECONDS = 1.0
 """What the system has taken survives a killed process at once, a power cut after this time."""
 
 ROW = np.dtype([("cell", np.int32), *((name, code.dtype) for name, code in CODES.items())])
 """A row in memory; `cell` counts into `Stored.cell_ids`, the other fields are packed as `CODES` says."""
-_READ = tuple(CODES[name].read for name in IN_PLACE)
-_TEXT = tuple((place, CODES[name].text) for place, name in enumerate(IN_PLACE, start=1))
+_READ = tuple(CODES[name].read for name in _IN_PLACE)
+_TEXT = tuple((place, CODES[name].text) for place, name in enumerate(_IN_PLACE, start=1))
 _PACK = tuple((place, code.pack) for place, code in enumerate(CODES.values(), start=1) if code.pack)
 _UNPACK = tuple((place, code.unpack) for place, code in enumerate(CODES.values(), start=1) if code.unpack)
 

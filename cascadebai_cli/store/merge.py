@@ -94,9 +94,7 @@ def _axis(one: Sequence[Any], other: Sequence[Any]) -> list[Any]:
     return sorted(values) if list(one) == sorted(one) and list(other) == sorted(other) else values
 
 
-# --- ----------------------------------------------------------------------------------------------------------------
-#
-# Several result directories as one: what their rows depend on must be the same, and the grid is all of their cells.
+# --- Several result directories as one: their rows depend on the same things, the grid is all of their cells --------
 
 
 _Part = tuple[Path, Manifest]

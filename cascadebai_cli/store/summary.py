@@ -17,9 +17,7 @@ from cascadebai_cli.store.lock import Held
 from cascadebai_cli.store.manifest import Manifest, grid_of, now, write_manifest
 from cascadebai_cli.store.trials import CHUNK, InGrid, read_table, read_trials, rows_below, write_timings, write_trials
 
-# --- ----------------------------------------------------------------------------------------------------------------
-#
-# `summary.csv`, one row a cell (how many steps, how sure, how often wrong): computed, written, read and checked.
+# --- `summary.csv`, one row a cell: computed, written, read and checked ---------------------------------------------
 
 
 _CAPPED = STATUSES.index("capped")

@@ -16,7 +16,6 @@ from cascadebai_cli.errors import CascadeError, ConfigError
 from cascadebai_cli.model.problem import Instance
 from cascadebai_cli.store.columns import (
     CELL,
-    CODES,
     COLUMNS,
     LATER,
     MOST_COUNT,
@@ -31,7 +30,7 @@ from cascadebai_cli.store.columns import (
 )
 from cascadebai_cli.store.files import AGAIN, reading, write_atomically
 from cascadebai_cli.store.intervals import Limits
-from cascadebai_cli.store.journal import Stored
+from cascadebai_cli.store.journal import CODES, Stored
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.document import show
 
@@ -340,12 +339,6 @@ def write_timings(directory: Path, cells: Sequence[InGrid], stored: Stored, limi
         for row in rows_below(stored, cell["cell_id"], limits)
     )
     return write_atomically(directory / TIMINGS_CSV, chain([header], rows))
-
-
-def write_times(directory: Path, times: pd.DataFrame) -> None:
-    """Write `times.csv`, as from `times_of`."""
-    text = times.to_csv(index=False, float_format="%.6g", lineterminator="\n")
-    write_atomically(directory / TIMES_CSV, [text])
 
 
 def times_of(directory: Path, summary: pd.DataFrame) -> pd.DataFrame:

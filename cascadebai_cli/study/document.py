@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from cascadebai_cli.errors import ConfigError, suggest
-from cascadebai_cli.model.click_rates import read_text
+from cascadebai_cli.logs.sheet import read_text
 from cascadebai_cli.text.table import for_table
 
 # --- A config as a document: strict YAML with the line of every key, and the values of the command line put in ------

@@ -266,45 +266,24 @@ Growth = Annotated[
 _Item = TypeVar("_Item")
 Several = Annotated[list[_Item], Field(min_length=1, json_schema_extra={"uniqueItems": True})]
 """How a list of values looks to an editor."""
+_Listed = Annotated[tuple[_Item, ...], List, AfterValidator(not_empty), AfterValidator(_distinct)]
 
-SizeList = Annotated[
-    tuple[Size, ...],
-    List,
-    AfterValidator(not_empty),
-    AfterValidator(_distinct),
-    BeforeValidator(range_as_list, json_schema_input_type=Size | Several[Size] | Range),
-]
+SizeList = Annotated[_Listed[Size], BeforeValidator(range_as_list, json_schema_input_type=Size | Several[Size] | Range)]
 """Whole numbers: one, a list, or `{from, to, step}`."""
 
 Budget = Annotated[int, Field(ge=1, le=10**12)]
 Budgets = Annotated[
-    tuple[Budget, ...],
-    List,
-    AfterValidator(not_empty),
-    AfterValidator(_distinct),
-    BeforeValidator(growth_as_list, json_schema_input_type=Budget | Several[Budget] | Growth),
+    _Listed[Budget], BeforeValidator(growth_as_list, json_schema_input_type=Budget | Several[Budget] | Growth)
 ]
 """Numbers of steps: one, a list, or `{from, to, times}`."""
 
 Risk = Annotated[float, Field(ge=SMALLEST_RISK, lt=1)]
 Epsilon = Annotated[float, Field(ge=0, lt=1)]
 
-Risks = Annotated[
-    tuple[Risk, ...],
-    List,
-    AfterValidator(not_empty),
-    AfterValidator(_distinct),
-    BeforeValidator(_as_list, json_schema_input_type=Risk | Several[Risk]),
-]
+Risks = Annotated[_Listed[Risk], BeforeValidator(_as_list, json_schema_input_type=Risk | Several[Risk])]
 """Numbers from `SMALLEST_RISK` on and below 1: one or a list."""
 
-Epsilons = Annotated[
-    tuple[Epsilon, ...],
-    List,
-    AfterValidator(not_empty),
-    AfterValidator(_distinct),
-    BeforeValidator(_as_list, json_schema_input_type=Epsilon | Several[Epsilon]),
-]
+Epsilons = Annotated[_Listed[Epsilon], BeforeValidator(_as_list, json_schema_input_type=Epsilon | Several[Epsilon])]
 """Numbers from 0 on and below 1, from where on all items are good enough: one or a list."""
 
 
@@ -443,7 +422,7 @@ _LISTS = ("instances", "learners")
 """Keys whose entries have names."""
 _PLACE = re.compile(r"\{(\w+)\}")
 
-Mark = TypeVar("Mark")
+_Mark = TypeVar("_Mark")
 
 
 def spread_out(document: Document) -> Document:
@@ -514,7 +493,7 @@ def _word(value: object) -> str:
     return f"{value:.12g}" if isinstance(value, float) else str(value)
 
 
-def _moved(marks: Mapping[KeyPath, Mark], key: str, origins: Sequence[int]) -> dict[KeyPath, Mark]:
+def _moved(marks: Mapping[KeyPath, _Mark], key: str, origins: Sequence[int]) -> dict[KeyPath, _Mark]:
     """Marks of the entries in the places where the copies of these are."""
     places: dict[str | int, list[int]] = {}
     for new, old in enumerate(origins):

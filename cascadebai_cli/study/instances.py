@@ -21,7 +21,6 @@ from pydantic import (
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.own import in_words, is_own, own_hash, own_object
 from cascadebai_cli.model import problem
-from cascadebai_cli.model.click_rates import ClickRateFile
 from cascadebai_cli.model.formula import evaluate
 from cascadebai_cli.model.problem import FloatArray, Items
 from cascadebai_cli.study.document import mistake, show
@@ -370,10 +369,11 @@ class Csv(InstanceEntry):
 
     def family_in(self, folder: Path, seed: int) -> ItemsAt:
         """What gives the items of the file, the same at every point of the grid."""
-        columns = {"clicks": self.clicks, "views": self.views, "rate": self.rate, "item": self.item}
-        file = ClickRateFile(folder / self.path, **columns, top=self.top, label=self.path)
+        from cascadebai_cli.logs.read import read_rates
+
+        columns = self.model_dump(include={"item", "clicks", "views", "rate"}, exclude_none=True)
         try:
-            items = problem.from_csv(file)
+            items = Items(*read_rates(folder / self.path, columns, self.top, self.path))
         except ConfigError as error:
             raise mistake(str(error), "path") from None
         return lambda *_: items

@@ -1,18 +1,22 @@
 """Kinds of figures: what each shows, where its axes and lines come from if a plot does not say, what goes with it.
 
 A new kind is an entry of `KINDS`, and one of `DRAWERS` in `figures/draw.py`, which cannot be imported without it.
-Nothing heavy is imported here, since the help of `plot` names the kinds.
+Nothing heavy is imported here, since the help of `plot` is made of it.
 """
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args
+
+from cascadebai_cli.options import option
 
 _AGAINST = "{what}{of} against {x}"
 _MEASURED = ("n", "mean_steps", "sd_steps", "ci_low", "ci_high", "n_capped")
 _T = TypeVar("_T")
+
+Measure = Literal["steps", "observations", "error_rate", "right", "steps_per_lower_bound", "steps_per_sharp_bound"]
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,7 @@ class FigureKind:
     meaning: str = ""
     data: tuple[str, ...] = _MEASURED
     x: str | None = None
-    y: Literal["steps", "error_rate"] = "steps"
+    y: Measure = "steps"
     lines: tuple[str, ...] = ()
     grouped: bool = False
     log_from: float = math.inf
@@ -99,3 +103,72 @@ def of_each_kind(what: str, found: Mapping[str, _T]) -> Mapping[str, _T]:
     for name in KINDS.keys() ^ found.keys():
         raise LookupError(f"{name}: {f'this kind of figure has no {what}' if name in KINDS else 'no kind of figure'}")
     return MappingProxyType(dict(found))
+
+
+def _word(meaning: str, metavar: str, *examples: str, **more: Any) -> Any:
+    return option(None, meaning, metavar=metavar, examples=examples, **more)
+
+
+_KINDS = ", ".join(f"`{name}`{kind.meaning and f' ({kind.meaning})'}" for name, kind in KINDS.items())
+
+
+@dataclass(frozen=True)
+class Words:
+    """What the keys of `plot` in a config mean, which are the options of the verb; `Plot` tells what they may be.
+
+    A dictionary and a tuple are options that may be given several times, a list is one with commas.
+    """
+
+    kind: str | None = _word(f"{_KINDS}.", "KIND", "curves", offered=tuple(KINDS))
+    x: str | None = _word(
+        "Column on the horizontal axis: a number of the grid, gap, an option of a learner, or a name such as learner. "
+        "If it is left out, it is what varies, the first of K, L, delta and epsilon.",
+        "COLUMN",
+        "delta",
+    )
+    y: str | None = _word(
+        "What is measured: steps, observations, error_rate, right in a study with a budget, steps_per_lower_bound, or "
+        "steps_per_sharp_bound of `bounds --sharp`.",
+        "WHAT",
+        "observations",
+        offered=get_args(Measure),
+    )
+    panels: list[str] | None = _word(
+        "Columns whose values make panels of their own, or none.", "COLUMNS", "instance", "none"
+    )
+    lines: list[str] | None = _word(
+        "Columns whose values make lines, or none; what else varies makes panels, or lines if only panels is said.",
+        "COLUMNS",
+        "[learner, K]",
+    )
+    instances: tuple[str, ...] | None = _word(
+        "Those that are drawn; all if left out.", "NAME", "[setting 1, setting 2]"
+    )
+    learners: tuple[str, ...] | None = _word("Those that are drawn; all if left out.", "NAME", "CascadeBAI")
+    where: dict[str, list[Any]] | None = _word(
+        "Column and the values of it that are drawn.", "COLUMN=VALUE,...", "{K: [20, 40], delta: 0.1}"
+    )
+    average: str | None = _word(
+        "Option of instances: those that differ in it only are drawn as one, with the interval of their means.",
+        "OPTION",
+        "replicate",
+    )
+    log: list[str] | None = _word(
+        "Logarithmic axes: x, y, both, or none; chosen by the values if left out.", "AXES", "[x, y]", "none"
+    )
+    width: float | None = _word(
+        "`column` (3.25 inches), `text` (6.75), or inches.", "WIDTH", "column", "5", read_as=str | None
+    )
+    columns: int | None = _word("Panels side by side.", "N", "2")
+    height: float | None = _word("Height of a full page, in inches.", "INCHES", "2.4")
+    per_page: int | None = _word("Panels of a page.", "N", "9")
+    labels: dict[str, str] | None = _word(
+        "Name or column and what stands for it; `$...$` is set as mathematics.",
+        "NAME=TEXT",
+        "{setting 1: small weights}",
+    )
+    order: tuple[str, ...] | None = _word("Names that come first, in this order.", "NAME", "[KL-LUCB++]")
+    style: str | None = _word(
+        "A file of matplotlib settings that go over those of the program.", "FILE", "mine.mplstyle"
+    )
+    format: list[str] | None = _word("Formats of the files: pdf, png or svg.", "FORMATS", "[pdf, svg]")

@@ -14,18 +14,17 @@ from pydantic import (
 )
 
 from cascadebai_cli.errors import ConfigError, suggest
+from cascadebai_cli.options import record_options
 from cascadebai_cli.study.document import mistake, show
 from cascadebai_cli.study.fields import Entry, List, Text, as_place, not_empty, one_of, says
 from cascadebai_cli.study.instances import AnyInstance, Own, Random
-from cascadebai_cli.study.kinds import KINDS, FigureKind
+from cascadebai_cli.study.kinds import KINDS, FigureKind, Measure, Words
 from cascadebai_cli.study.learners import LearnerEntry, option_values
 
-# --- ----------------------------------------------------------------------------------------------------------------
-#
-# Instances that agree in all but one option, such as `replicate`, the number of a draw: what a mean may be over.
+# --- Instances that agree in all but one option, such as the number of a draw: what a mean may be over --------------
 
 
-Alike = Mapping[str, tuple[AnyInstance, ...]]
+_Alike = Mapping[str, tuple[AnyInstance, ...]]
 """The name that instances have in common -> those of them."""
 
 
@@ -48,7 +47,7 @@ def refuse_unknown_option(instances: Sequence[AnyInstance], option: str) -> None
         raise ConfigError(f"'{option}' is no option of an instance; {remedy}")
 
 
-def alike(instances: Sequence[AnyInstance], option: str | None) -> Alike:
+def alike(instances: Sequence[AnyInstance], option: str | None) -> _Alike:
     """Instances that differ in an option only, together; every other one, and without an option each, alone."""
     if option is None:
         return {entry.name: (entry,) for entry in instances}
@@ -80,7 +79,6 @@ def _name(entries: Sequence[AnyInstance], option: str, taken: set[str]) -> str:
 
 
 Kind = Annotated[str, one_of(KINDS)]
-Measure = Literal["steps", "observations", "error_rate", "right", "steps_per_lower_bound", "steps_per_sharp_bound"]
 _Format = Literal["pdf", "png", "svg"]
 
 FILE_FORMATS: tuple[str, ...] = get_args(_Format)
@@ -94,6 +92,7 @@ _NOTHING = "none"
 _WIDEST, _NARROWEST, _MOST_COLUMNS, MOST_ON_A_PAGE = 40, 1, 12, 64
 
 _Value = str | int | float | bool
+_SAID = {one.name: says(one.meaning, *one.examples) for one in record_options(Words)}
 
 
 def _list(value: object) -> Sequence[Any]:
@@ -121,8 +120,8 @@ def _values(value: object) -> object:
 
 _Given = Text | list[Text] | None
 _Axis = Literal["x", "y"]
-Inches = Annotated[float, Field(ge=_NARROWEST, le=_WIDEST)]
-Words = Annotated[tuple[Text, ...], List, BeforeValidator(_list, json_schema_input_type=_Given)]
+_Inches = Annotated[float, Field(ge=_NARROWEST, le=_WIDEST)]
+_Several = Annotated[tuple[Text, ...], List, BeforeValidator(_list, json_schema_input_type=_Given)]
 """One word or a list of them."""
 _Choice = Annotated[tuple[Text, ...] | None, List, BeforeValidator(_list, json_schema_input_type=_Given)]
 """The same, or `none`; `None` is what nobody has said."""
@@ -131,85 +130,47 @@ _Choice = Annotated[tuple[Text, ...] | None, List, BeforeValidator(_list, json_s
 class Plot(Entry):
     """What is drawn from the cells of a study, and how it looks."""
 
-    kind: Annotated[
-        Kind,
-        says(
-            ", ".join(f"`{name}`{kind.meaning and f' ({kind.meaning})'}" for name, kind in KINDS.items()) + ".",
-            "curves",
-        ),
-    ] = "scaling"
-    x: Annotated[
-        Text | None,
-        says(
-            "Column on the horizontal axis: a number of the grid, gap, an option of a learner, or a name such as "
-            "learner. If it is left out, it is what varies, the first of K, L, delta and epsilon.",
-            "delta",
-        ),
-    ] = None
-    y: Annotated[
-        Measure,
-        says(
-            "What is measured; `right` in a study with a budget, `steps_per_sharp_bound` of `bounds --sharp`.",
-            "observations",
-        ),
-    ] = "steps"
-    panels: Annotated[_Choice, says("Columns whose values make panels of their own, or none.", "instance", "none")] = (
-        None
-    )
-    lines: Annotated[
-        _Choice,
-        says(
-            "Columns whose values make lines, or none; what else varies makes panels, or lines if only panels is said.",
-            "[learner, K]",
-        ),
-    ] = None
-    instances: Annotated[Words, says("Those that are drawn; all if left out.", "[setting 1, setting 2]")] = ()
-    learners: Annotated[Words, says("Those that are drawn; all if left out.", "CascadeBAI")] = ()
+    kind: Annotated[Kind, _SAID["kind"]] = "scaling"
+    x: Annotated[Text | None, _SAID["x"]] = None
+    y: Annotated[Measure, _SAID["y"]] = "steps"
+    panels: Annotated[_Choice, _SAID["panels"]] = None
+    lines: Annotated[_Choice, _SAID["lines"]] = None
+    instances: Annotated[_Several, _SAID["instances"]] = ()
+    learners: Annotated[_Several, _SAID["learners"]] = ()
     where: Annotated[
         dict[str, Annotated[tuple[_Value, ...], List]],
         BeforeValidator(
             _values, json_schema_input_type=dict[str, _Value | Annotated[list[_Value], Field(min_length=1)]]
         ),
-        says("Column and the values of it that are drawn.", "{K: [20, 40], delta: 0.1}"),
+        _SAID["where"],
     ] = Field(default_factory=dict)
-    average: Annotated[
-        Text | None,
-        says(
-            "Option of instances: those that differ in it only are drawn as one, with the interval of their means.",
-            "replicate",
-        ),
-    ] = None
+    average: Annotated[Text | None, _SAID["average"]] = None
     log: Annotated[
         tuple[Literal["x", "y"], ...] | None,
         List,
         BeforeValidator(_list, json_schema_input_type=_Axis | list[_Axis] | Literal["none"] | None),
-        says("Logarithmic axes, or none; chosen by the values if left out.", "[x, y]", "none"),
+        _SAID["log"],
     ] = None
     width: Annotated[
         Annotated[
             Literal["column", "text"] | float,
-            BeforeValidator(_width, json_schema_input_type=Literal["column", "text"] | Inches),
+            BeforeValidator(_width, json_schema_input_type=Literal["column", "text"] | _Inches),
         ]
         | None,
-        says("`column` (3.25 inches), `text` (6.75), or inches.", "column", "5"),
+        _SAID["width"],
     ] = None
-    columns: Annotated[Annotated[int, Field(ge=1, le=_MOST_COLUMNS)] | None, says("Panels side by side.", "2")] = None
-    height: Annotated[Inches | None, says("Height of a full page, in inches.", "2.4")] = None
-    per_page: Annotated[Annotated[int, Field(ge=1, le=MOST_ON_A_PAGE)] | None, says("Panels of a page.", "9")] = None
-    labels: Annotated[
-        dict[str, Text],
-        says("Name or column and what stands for it; `$...$` is set as mathematics.", "{setting 1: small weights}"),
-    ] = Field(default_factory=dict)
-    order: Annotated[Words, says("Names that come first, in this order.", "[KL-LUCB++]")] = ()
-    style: Annotated[
-        Text | None, says("A file of matplotlib settings that go over those of the program.", "mine.mplstyle")
-    ] = None
+    columns: Annotated[Annotated[int, Field(ge=1, le=_MOST_COLUMNS)] | None, _SAID["columns"]] = None
+    height: Annotated[_Inches | None, _SAID["height"]] = None
+    per_page: Annotated[Annotated[int, Field(ge=1, le=MOST_ON_A_PAGE)] | None, _SAID["per_page"]] = None
+    labels: Annotated[dict[str, Text], _SAID["labels"]] = Field(default_factory=dict)
+    order: Annotated[_Several, _SAID["order"]] = ()
+    style: Annotated[Text | None, _SAID["style"]] = None
     format: Annotated[
         tuple[_Format, ...],
         List,
         AfterValidator(not_empty),
         BeforeValidator(_list, json_schema_input_type=_Format | Annotated[list[_Format], Field(min_length=1)]),
-        says("Of the files.", "[pdf, svg]"),
+        _SAID["format"],
     ] = ("pdf", "png")
 
     @property

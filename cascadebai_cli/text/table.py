@@ -6,18 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 from unicodedata import category
 
-from cascadebai_cli.text.numbers import (
-    NO_NUMBER,
-    is_missing,
-    parameter,
-)
-
-if TYPE_CHECKING:
-    pass
-
+from cascadebai_cli.text.numbers import NO_NUMBER, is_missing, parameter
 
 # --- Text that others have written, such as names of items, is made safe for a terminal and a table -----------------
 
@@ -157,7 +149,9 @@ def _in_latex(text: str) -> str:
     return re.sub(r"\\textasciicircum\{\}([0-9.]+)", r"\\textsuperscript{\1}", signs)
 
 
+FormatName = Literal["text", "markdown", "latex", "csv", "json"]
+"""How tables are printed."""
 FORMATS: Mapping[str, Callable[[Table], str]] = MappingProxyType(
     {"text": as_text, "markdown": as_markdown, "latex": as_latex}
 )
-"""Name of a format -> function that formats a table."""
+"""Name of a format -> how to print a table in it; the others hold all digits."""

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 
 from cascadebai_cli.errors import CascadeError, ConfigError
-from cascadebai_cli.model.click_rates import ClickRateFile, read_click_rates
-from cascadebai_cli.model.problem import from_csv
+from cascadebai_cli.logs.read import rates_of, read_sheet
+from cascadebai_cli.logs.sheet import Sheet, floats_of
 from cascadebai_cli.planning.answer import PlanFile
 from cascadebai_cli.store.manifest import Manifest
 from cascadebai_cli.study.document import read_value, show
@@ -31,52 +31,42 @@ _CLICKS = re.compile(r"click|success|hit|conver|funny|like", re.IGNORECASE)
 _VIEWS = re.compile(r"view|impression|shown|serve|rating|trial|total", re.IGNORECASE)
 _RATE = re.compile(r"rate|ctr|prob|weight", re.IGNORECASE)
 _ITEM = re.compile(r"item|name|id$|^id|title|ad$|^ad", re.IGNORECASE)
-_UNNAMED = "Unnamed: "
-"""What pandas calls a column without a name, such as an index."""
+_MOST_GUESSED = 1_000
+"""Of a file whose columns are guessed."""
 
 
-def _guessed(path: Path) -> ClickRateFile:
-    """The file with the columns that fit best by their names and values.
+def _guessed(sheet: Sheet) -> dict[str, str]:
+    """The columns that fit best by their names and values, as keys of a config.
+
+    Args:
+        sheet: all columns of a file.
 
     Raises:
-        ConfigError: if it cannot be read, or no column can hold clicks or rates.
+        ConfigError: if no column can hold clicks or rates.
     """
-    table = _table(path)
-    numbers = table.apply(pd.to_numeric, errors="coerce").dropna(axis=1)
+    table = sheet.rows[[name for name in sheet.header if name and is_one_line(name) and sheet.header.count(name) == 1]]
+    table = table.apply(lambda texts: texts.str.strip())
+    numbers = table.apply(floats_of).dropna(axis=1)
     item = _item(table)
     counts = numbers[[name for name in numbers if name != item and (numbers[name] >= 0).all()]]
     rates = [name for name in counts if (counts[name] <= 1).all()]
     pair = _pair(counts.drop(columns=rates))
-    item = item and item.strip()  # as a config reads the header
+    named = {"item": item} if item else {}
     if pair:
-        return ClickRateFile(path, clicks=pair[0].strip(), views=pair[1].strip(), item=item)
-    if len(table.columns) == 1:
-        read_click_rates(ClickRateFile(path, rate=str(table.columns[0])))  # which says what separates the columns
+        return {**named, "clicks": pair[0], "views": pair[1]}
     rate = next((name for name in rates if _RATE.search(name)), rates[0] if rates else None)
     if rate is None:
         raise ConfigError(
-            f"{path}: no two columns can be clicks and views, and none a rate; "
+            f"{sheet.name}: no two columns can be clicks and views, and none a rate; "
             "give a file with a row an item and such columns"
         )
-    return ClickRateFile(path, rate=rate.strip(), item=item)
-
-
-def _table(path: Path) -> pd.DataFrame:
-    """The columns that a config can name."""
-    try:
-        table = pd.read_csv(path, dtype=str, skipinitialspace=True)
-    except FileNotFoundError:
-        raise ConfigError(f"--from {path}: there is no such file; name a CSV file with a row an item") from None
-    except (OSError, ValueError) as error:
-        reason = " ".join(str(error).split())
-        raise ConfigError(f"--from {path}: cannot be read ({reason}); name a CSV file with a row an item") from None
-    return table[[name for name in map(str, table) if is_one_line(name.strip()) and not name.startswith(_UNNAMED)]]
+    return {**named, "rate": rate}
 
 
 def _item(table: pd.DataFrame) -> str | None:
     """A column of names that are all there and all different: one that is called so, else the first one."""
-    distinct = [str(name) for name in table if table[name].notna().all() and table[name].is_unique]
-    words = [name for name in distinct if pd.to_numeric(table[name], errors="coerce").isna().any()]
+    distinct = [str(name) for name in table if (table[name] != "").all() and table[name].is_unique]
+    words = [name for name in distinct if floats_of(table[name]).isna().any()]
     return next((name for name in distinct if _ITEM.search(name)), words[0] if words else None)
 
 
@@ -84,7 +74,8 @@ def _pair(counts: pd.DataFrame) -> tuple[str, str] | None:
     """Columns of clicks and of views, of which there are as many or more in each row."""
     by_total = counts.sum().sort_values(ascending=False).index
     for views in sorted(map(str, by_total), key=lambda name: not _VIEWS.search(name)):
-        fitting = [str(name) for name in counts if name != views and (counts[name] <= counts[views]).all()]
+        fits = counts.le(counts[views], axis=0).all()
+        fitting = [name for name in map(str, counts) if name != views and fits[name]]
         if fitting and (counts[views] > 0).all():
             return next((name for name in fitting if _CLICKS.search(name)), fitting[0]), views
     return None
@@ -205,18 +196,18 @@ def _of_two_levels() -> str:
 
 
 def _of_file(source: Path, path: Path) -> str:
-    file = _guessed(source)
-    items = from_csv(file)
-    lines = {
-        "path": os.path.relpath(source, path.parent).replace(os.sep, "/"),
-        **{key: getattr(file, key) for key in ("item", "clicks", "views", "rate") if getattr(file, key)},
-    }
+    if not source.exists():
+        raise ConfigError(f"--from {source}: there is no such file; name a CSV file with a row an item")
+    sheet = read_sheet(source, str(source), most_columns=_MOST_GUESSED)
+    columns = _guessed(sheet)
+    names, weights = rates_of(sheet, columns)
+    lines = {"path": os.path.relpath(source, path.parent).replace(os.sep, "/"), **columns}
     return "".join(
         [
-            f"  - name: {_quoted(source.stem)} # {count(len(items.names))} items\n",
+            f"  - name: {_quoted(source.stem)} # {count(len(names))} items\n",
             "    family: csv\n",
             *(f"    {key}: {_quoted(value)} # {_meaning(Csv, key)}\n" for key, value in lines.items()),
-            f"    K: {_clearest_K(items.weights)} # {_meaning(Study, 'K')}; here the clearest set of best items\n",
+            f"    K: {_clearest_K(weights)} # {_meaning(Study, 'K')}; here the clearest set of best items\n",
         ]
     )
 

@@ -25,10 +25,10 @@ from cascadebai_cli.store.trials import trials_table
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.config import NOTHING_GIVEN, Given, Study, check_rows, read_study
 from cascadebai_cli.study.fields import first_of
-from cascadebai_cli.text.numbers import parameter
-from cascadebai_cli.text.table import Table
+from cascadebai_cli.text.numbers import count, duration, parameter, percent
+from cascadebai_cli.text.table import Table, for_table
 
-__all__ = ["Backend", "CellRun", "Choice", "Given", "Ran", "run", "simulate"]
+__all__ = ["Backend", "CellRun", "Choice", "Given", "Ran", "in_words", "run", "simulate"]
 
 
 # --- Run all cells of a study in memory -----------------------------------------------------------------------------
@@ -236,3 +236,50 @@ def _found(cell: Cell, stopped: Sequence[TrialRow]) -> tuple[tuple[str, ...], in
     found, times = sets.most_common(1)[0]
     best_first = sorted(found, key=lambda item: (-cell.weights[item], item))
     return tuple(cell.items[item] for item in best_first), times
+
+
+# --- What is printed of a cell --------------------------------------------------------------------------------------
+
+
+_MOST_NAMED = 200
+"""Items that are named."""
+
+
+def in_words(done: CellRun) -> str:
+    """Some lines about the trials of a cell."""
+    lines = {
+        "steps (page views)": _steps(done),
+        "observations per step": f"{done.observations:.4g}",
+        "errors": _errors(done),
+        "time": f"{duration(done.seconds)} for {_trials(done)}, {duration(done.trial_seconds)} a trial",
+    }
+    if done.found:
+        lines[f"items found in {done.found_in} of {_trials(done)}"] = _names(done.found)
+    width = max(map(len, lines))
+    text = [f"  {name.ljust(width)}  {value}" for name, value in lines.items()]
+    return "\n".join([f"{done.cell.label} (cell {done.cell.cell_id})", *text])
+
+
+def _names(items: Sequence[str]) -> str:
+    more = len(items) - _MOST_NAMED
+    return ", ".join(map(for_table, items[:_MOST_NAMED])) + (f" and {count(more)} more" if more > 0 else "")
+
+
+def _trials(done: CellRun) -> str:
+    return f"{done.trials} trial{'s' * (done.trials != 1)}"
+
+
+def _steps(done: CellRun) -> str:
+    text = f"mean {count(done.mean_steps, 1)}"
+    if done.sd_steps is not None:
+        text += f", sd {count(done.sd_steps, 1)}"
+    return text + f", {_trials(done)}" + (f", {done.capped} of them capped" if done.capped else "")
+
+
+def _errors(done: CellRun) -> str:
+    if not done.stopped:
+        return "unknown, no trial stopped before the cap"
+    low, high = done.wrong_interval
+    share = f"{percent(done.wrong / done.stopped, 1)} (95 % interval {percent(low, 1)} to {percent(high, 1)})"
+    which = "trials" if done.cell.answers else "trials that stopped"
+    return f"{done.wrong} of {done.stopped} {which}: {share}"

@@ -4,7 +4,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import pandas as pd
 
@@ -32,7 +31,7 @@ from cascadebai_cli.study.config import read_study
 from cascadebai_cli.study.document import read_value
 from cascadebai_cli.study.plot import refuse_unknown_option
 from cascadebai_cli.text.numbers import count
-from cascadebai_cli.text.table import FORMATS, for_shell, noted
+from cascadebai_cli.text.table import FORMATS, FormatName, for_shell, noted
 
 __all__ = ["Tables", "bounds", "fit", "fits_table", "in_format", "promised", "summary"]
 
@@ -61,15 +60,12 @@ def _together(results: StudyResults, curves: int) -> str:
 # --- Tables as text, in the format that a user wants ----------------------------------------------------------------
 
 
-FormatName = Literal["text", "markdown", "latex", "csv", "json"]
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Tables:
     """Tables to print, at least one, and whether no trial of their study is missing."""
 
     tables: tuple[StudyTable, ...]
-    whole: bool
+    whole: bool = True
 
 
 def in_format(tables: Sequence[StudyTable], name: FormatName) -> str:
@@ -236,7 +232,7 @@ def bounds(
         watch.warn(f"warning: {sentence}")
     if csv:
         write_table(csv, table)
-    return Tables((StudyTable(BOUNDS_CSV, table, printer(table)),), True)
+    return Tables((StudyTable(BOUNDS_CSV, table, printer(table)),))
 
 
 def promised(cells: Sequence[Cell], *, printed: bool = False, sharp: bool = False) -> pd.DataFrame:

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from cascadebai_cli.figures.plan import _POINTS, draw_quantiles
 from cascadebai_cli.figures.style import render
+from experiments.verify_simulators import POINTS, draw_quantiles
 
 
 @pytest.mark.parametrize("panels", [1, 3, 6])
@@ -21,7 +21,7 @@ def test_points_are_quantiles_and_lie_on_the_diagonal_for_equal_samples() -> Non
     (axes,) = draw_quantiles({"same": (sample, np.sort(sample)[::-1])}, "a", "b").axes
     diagonal, points = axes.get_lines()
     x, y = points.get_data()
-    assert len(x) == _POINTS + 2
+    assert len(x) == POINTS + 2
     np.testing.assert_allclose(x, y)
     assert (x[0], x[-1]) == (sample.min(), sample.max())
     assert list(diagonal.get_xdata()) == [sample.min(), sample.max()]

@@ -157,6 +157,8 @@ def test_a_starter_from_a_file_finds_its_columns(tmp_path: Path) -> None:
         (",clicks,views\nred,5,10\nblue,1,12\n", None, ("clicks", "views", None), 1),
         ("ad ,clicks\t, views \nred,5,10\nblue,1,12\n", "ad", ("clicks", "views", None), 1),
         ("ad,ctr \nred,0.5\nblue,0.2\n", "ad", (None, None, "ctr"), 1),
+        ("ad;views;clicks\nx;9;1\ny;8;2\n", "ad", ("clicks", "views", None), 1),
+        ("ad,ad,rank,rate\nred,a,3,0.5\nblue,b,4,0.2\n", None, (None, None, "rate"), 1),
         ('"the\nad",clicks,views\nred,5,10\nblue,1,12\n', None, ("clicks", "views", None), 1),
     ],
 )
@@ -175,8 +177,7 @@ def test_columns_of_all_kinds(
     ("text", "words"),
     [
         (None, "there is no such file"),
-        ("", "cannot be read"),
-        ("ad;views;clicks\nx;9;1\ny;8;2\n", "separated by semicolons; save the file with commas"),
+        ("", "no header row; name the columns on the first line"),
         ("a,b\nx,y\nz,w\n", "no two columns can be clicks and views"),
         ("ad,rate\nx,0.5\ny,0.5\n", "the same rate"),
     ],

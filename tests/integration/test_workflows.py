@@ -90,9 +90,9 @@ def test_tables_figure_page_and_bounds_of_a_sweep(request_: Request, tmp_path: P
     assert plot([directory], out=tmp_path / "f.svg").files == (tmp_path / "f.svg",)
     page = report([directory], out=tmp_path / "page.html", title="A page")
     assert "<h1>A page</h1>" in page.file.read_text()
-    bounded = bounds(request_.config, results=directory)
-    assert len(bounded.tables[0].rows) == len(bounded.tables[0].printed.rows) == 7
-    assert bounded.tables[0].rows["n"].eq(6).all()
+    (bounded,) = bounds(request_.config, results=directory).tables
+    assert len(bounded.rows) == len(bounded.printed.rows) == 7
+    assert bounded.rows["n"].eq(6).all()
 
 
 def test_a_run_hands_over_each_cell_as_it_is_done(request_: Request) -> None:

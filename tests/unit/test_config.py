@@ -3,6 +3,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from cascadebai_cli.errors import ConfigError
@@ -488,11 +489,11 @@ def test_a_study_that_is_not_run_reads_no_file_and_imports_no_learner(load):
 def test_a_file_is_read_once_for_all_points(tmp_path, monkeypatch):
     opened = []
 
-    def read(file):
-        opened.append(file.path)
-        return ("a", "b", "c"), (0.5, 0.4, 0.1)
+    def read(path, *_):
+        opened.append(path)
+        return ("a", "b", "c"), np.array([0.5, 0.4, 0.1])
 
-    monkeypatch.setattr("cascadebai_cli.model.problem.read_click_rates", read)
+    monkeypatch.setattr("cascadebai_cli.logs.read.read_rates", read)
     path = tmp_path / "a.yaml"
     path.write_text("seed: 1\nK: [1, 2]\ninstances: [{name: c, family: csv, path: x.csv, rate: r}]\n")
     assert len(load_study(path).cells) == 2

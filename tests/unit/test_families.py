@@ -1,9 +1,14 @@
+import csv
+import gzip
+
 import numpy as np
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.logs.read import read_rates
 from cascadebai_cli.model import problem
-from cascadebai_cli.model.click_rates import ClickRateFile
 
 
 def test_two_level():
@@ -52,7 +57,8 @@ def read(tmp_path):
     def read(content, **columns):
         path = tmp_path / "x.csv"
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return problem.from_csv(ClickRateFile(path, label="x.csv", **columns))
+        top = columns.pop("top", None)
+        return problem.Items(*read_rates(path, columns, top, "x.csv"))
 
     return read
 
@@ -105,13 +111,11 @@ BY_RATE = {"rate": "r"}
     ("content", "columns", "message"),
     [
         ("", BY_RATE, "x.csv:1: no header row; name the columns on the first line"),
-        ("r\n", BY_RATE, "x.csv has 0 rows below the header; at least 2 items are needed"),
-        ("r\n0.5\n", BY_RATE, "x.csv has 1 row below the header; at least 2 items are needed"),
+        ("r\n", BY_RATE, "x.csv has no items below the header; at least 2 are needed"),
+        ("r\n0.5\n", BY_RATE, "x.csv has 1 item below the header; at least 2 are needed"),
         ("r\n.5\n.4\n", {"rate": "r", "top": 3}, "x.csv has 2 rows, fewer than top: 3; lower top or leave it out"),
         ("a,b\n1,2\n", BY_RATE, "x.csv:1: no column 'r'; the columns are a, b"),
         ("r,r\n1,2\n", BY_RATE, "x.csv:1: more than one column 'r'; the columns are r, r"),
-        ("a;r\n1;2\n", BY_RATE, "x.csv:1: the columns are separated by semicolons; save the file with commas"),
-        ("a\tr\n1\t2\n", BY_RATE, "x.csv:1: the columns are separated by tabs; save the file with commas"),
         ("a,r\n1,0,5\n", BY_RATE, "x.csv:2: 3 values for 2 columns; give one value a column"),
         ("r\n0.5\nhigh\n", BY_RATE, "x.csv:3: r 'high' is not a number; write one such as 12 or 0.5"),
         ("r\n1_0\n", BY_RATE, "x.csv:2: r '1_0' is not a number; write one such as 12 or 0.5"),
@@ -132,7 +136,7 @@ BY_RATE = {"rate": "r"}
         (
             'r\n"0.5\n',
             BY_RATE,
-            "x.csv:2: not comma-separated text (unexpected end of data); check the quotes of this line",
+            "x.csv:2: not separated text (a quote is not closed); check the quotes of this row",
         ),
     ],
 )
@@ -148,5 +152,40 @@ def test_a_missing_file_and_a_folder(tmp_path):
         (".", ". cannot be read (Is a directory); name a CSV file"),
     ]:
         with pytest.raises(ConfigError) as error:
-            problem.from_csv(ClickRateFile(tmp_path / name, rate="r", label=name))
+            read_rates(tmp_path / name, BY_RATE, None, name)
         assert str(error.value) == message
+
+
+@pytest.mark.parametrize(
+    "content",
+    [COUNTS.replace(",", ";"), COUNTS.replace(",", "\t"), "Captions\n\n" + COUNTS, gzip.compress(COUNTS.encode())],
+    ids=["semicolons", "tabs", "titles", "gzip"],
+)
+def test_a_file_is_read_as_plan_reads_it(read, content):
+    items = read(content, **BY_COUNTS)
+    assert (items.names, items.weights.tolist()) == (("a", "b", "c"), [0.25, 0.75, 0.5])
+
+
+def test_points_are_decimal_signs_although_plan_may_take_them_for_thousands(read):
+    items = read("clicks;views\n1.250;2.500\n1.125;1.500\n", clicks="clicks", views="views")
+    assert items.weights.tolist() == [0.5, 0.75]
+
+
+PLAIN = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=8)
+"""Separators, quotes and line breaks among them."""
+RATES = st.floats(0, 1) | st.integers(1, 10**15).map(lambda number: 1 / number)
+
+
+@settings(max_examples=200, deadline=None)
+@given(rows=st.lists(st.tuples(PLAIN, PLAIN, RATES), min_size=2, max_size=6), end=st.sampled_from(["\n", "\r\n"]))
+@example(rows=[('"a"', "a,b", 0.1), ("\n", "c;d", 1 / 3)], end="\r\n")
+def test_what_a_writer_of_csv_writes_is_read_to_the_last_bit(tmp_path_factory, rows, end):
+    path = tmp_path_factory.mktemp("csv") / "x.csv"
+    names = [f"{number} {name}".strip() for number, (name, *_) in enumerate(rows)]
+    with path.open("w", newline="", encoding="utf-8") as file:
+        quoting = csv.QUOTE_ALL if end == "\n" else csv.QUOTE_MINIMAL  # which leaves a lone \r as it is
+        writer = csv.writer(file, lineterminator=end, quoting=quoting)
+        writer.writerow(["name", "remark", "rate"])
+        writer.writerows([name, remark, repr(rate)] for name, (_, remark, rate) in zip(names, rows, strict=True))
+    read, rates = read_rates(path, {"item": "name", "rate": "rate"}, None, "x.csv")
+    assert (list(read), rates.tolist()) == (names, [rate for *_, rate in rows])

@@ -25,7 +25,7 @@ ALLOWED = {
     "theory": {"model"},
     "learners": {"theory", "model"},
     "engines": {"learners", "model"},
-    "study": {"engines", "learners", "model"},
+    "study": {"engines", "learners", "logs", "model"},
     "store": _STUDY,
     "running": {"store", *_STUDY},
     "analysis": {"store", "theory", *_STUDY},
@@ -34,7 +34,7 @@ ALLOWED = {
     "planning": {"analysis", "figures", "running", "store", "theory", "logs", *_STUDY},
     "workflows": {"planning.answer", "report", "analysis", "figures", "running", "store", "theory", "logs", *_STUDY},
     "api": {"workflows", "planning", "running.watch", "analysis.results", "store", "study", "learners", "model"},
-    "cli": {"workflows", "planning", "running.watch", "study.kinds"},
+    "cli": {"workflows", "planning", "running.interrupts", "running.watch", "study.kinds"},
 }
 FOR_TYPES = {"cli": {"running"}, "api": {"running"}}
 """What a room may name beyond that where only a type checker reads it."""

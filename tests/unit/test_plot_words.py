@@ -1,14 +1,17 @@
 """`plot` of a config: which words it has, and which it refuses."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
+from sweeps import call
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.study.config import load_study
 from cascadebai_cli.study.document import mistakes
 from cascadebai_cli.study.plot import Plot
+from cascadebai_cli.workflows.plot import Plotted
 
 CONFIG = """\
 seed: 1
@@ -54,6 +57,46 @@ def test_every_word_of_a_config(tmp_path: Path) -> None:
         style="my.mplstyle",
         format=("svg",),
     )
+
+
+OPTIONS = (
+    "--kind curves --x sigma --y observations --panels none --lines algorithm,K --instances low --learners one "
+    "--learners half --where K=2 --where sigma=0.5,1 --average replicate --log x,y --width 3.25 --columns 2 "
+    "--height 2.5 --per-page 4 --labels one=1 --order one --order half --style my.mplstyle --format svg"
+)
+
+
+def test_every_key_is_an_option_of_the_command_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[dict[str, Any]] = []
+
+    def drawn(*_: object, words: dict[str, Any], **__: object) -> Plotted:
+        taken.append(words)
+        return Plotted((), True)
+
+    monkeypatch.setattr("cascadebai_cli.workflows.plot.plot", drawn)
+    call("plot", "results", *OPTIONS.split())
+    (words,) = taken
+    assert list(words) == list(Plot.model_fields)
+    assert words == {
+        "kind": "curves",
+        "x": "sigma",
+        "y": "observations",
+        "panels": [],
+        "lines": ["algorithm", "K"],
+        "instances": ["low"],
+        "learners": ["one", "half"],
+        "where": {"K": [2], "sigma": [0.5, 1]},
+        "average": "replicate",
+        "log": ["x", "y"],
+        "width": 3.25,
+        "columns": 2,
+        "height": 2.5,
+        "per_page": 4,
+        "labels": {"one": "1"},
+        "order": ["one", "half"],
+        "style": "my.mplstyle",
+        "format": ["svg"],
+    }
 
 
 def test_a_plot_that_says_little_is_stored_as_little(tmp_path: Path) -> None:

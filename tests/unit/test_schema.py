@@ -9,7 +9,8 @@ import cascadebai_cli
 from cascadebai_cli.analysis.results import load_results
 from cascadebai_cli.analysis.tables import tables_of
 from cascadebai_cli.store import columns
-from cascadebai_cli.store.columns import CELL, CODES, COLUMNS, OUTCOME, TABLES, TrialRow
+from cascadebai_cli.store.columns import CELL, COLUMNS, OUTCOME, TABLES, TrialRow
+from cascadebai_cli.store.journal import CODES
 from cascadebai_cli.store.trials import read_table
 from cascadebai_cli.study.cells import Cell
 
