@@ -1,4 +1,4 @@
-"""Trials of the display orders that advance together as rows."""
+"""The lockstep engine: trials of CascadeBAI in any display order advance together, one array row per trial."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,21 +38,22 @@ _LONGEST_PAUSE = 1 << 12
 
 @dataclass
 class _LockstepRows(RowState):
-    """Where each row is. The first group has shape `(rows,)`, the second `(rows, L)`.
+    """The state of each row. Arrays up to `pause` have shape `(rows,)`, the others `(rows, L)`.
 
     Attributes:
         job: place of the row in the jobs, -1 once it has ended.
-        learner, epsilon, cap: of its job.
-        k: items still to be accepted.
-        steps, since: steps made when it last went on, and steps of the block at that time.
-        parked: whether it waits to be looked at.
+        learner, epsilon, cap: learner, tolerance and cap of its job.
+        k: number of items still to be accepted.
+        steps, since: steps that the row had made when it last went on, and steps of the block at that time.
+        parked: whether the row waits to be looked at.
         size: width of its last window.
-        aim, retry, pause: steps that its next leap aims at; it is tried once the row has made `retry` steps, and after
-            a leap that was not worthwhile only `pause` steps later.
+        aim: number of steps that its next leap aims at.
+        retry: number of steps of the row from which that leap is tried.
+        pause: number of steps between a leap and the next try, larger after leaps that were not worthwhile.
         alive: mask of the survivors.
         key: `count << shift | item`, larger than all others once the item is identified.
-        value: what the item is sorted by now; `inf`, behind every click, if it cannot be observed.
-        click: the same if the item's next outcome is a click that ends the step, else `NEVER`.
+        value: value that the item is sorted by now; `inf`, behind every click, if it cannot be observed.
+        click: `value` if the item's next outcome is a click that ends the step, else `NEVER`.
     """
 
     job: IntArray
@@ -105,8 +106,8 @@ class _LockstepRows(RowState):
     def leapt(self, row: int, aim: int, steps: int) -> bool:
         """Record that a row made `steps` steps by a leap that aimed at `aim`; return whether that was worthwhile.
 
-        The next one aims further after a full leap, less far after one that failed, and waits after one that was not
-        worthwhile at the shortest aim.
+        The next leap aims further after a full leap and less far after one that failed; it waits if the shortest aim
+        was not worthwhile.
         """
         far = _LONGEST_LEAP if 2 * steps > aim else aim // 2 if 8 * steps < aim else aim
         worthwhile = steps >= _WORTHWHILE
@@ -237,7 +238,7 @@ class _Lockstep:
     # Steps.
 
     def _advance(self) -> None:
-        """Step the rows that are not parked until some more are worth looking at."""
+        """Step the rows that are not parked until enough of them have parked to be looked at."""
         rows, ahead = self.rows, self.ahead
         running = len(rows) - int(rows.parked.sum())
         waiting, enough = 0, min(running, 1 + len(rows) // 8)
@@ -282,7 +283,7 @@ class _Lockstep:
         state.value[rows], state.click[rows] = np.inf, NEVER
         return len(rows)
 
-    # What becomes of parked rows.
+    # Parked rows.
 
     def _look_at(self, rows: IntArray) -> None:
         """Judge the parked rows and open a window for those that go on."""

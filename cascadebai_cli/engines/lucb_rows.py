@@ -142,11 +142,11 @@ ENTRIES = _MEMORY // (_STATE_BYTES << _SHALLOWEST)
 _SHORTEST = 64
 """Smallest number of outcomes read at once, if the window holds as many."""
 _SPARE = 8
-"""A window with fewer unread outcomes is refilled together with others."""
+"""A window is refilled, together with others, once fewer of its outcomes are unread."""
 FAR = np.int64(1) << 62
 """Farther from the boundary than any item, and later than any turn."""
 _REST = 3
-"""So is a window of which fewer than 1/_REST of the outcomes are unread."""
+"""A window is also refilled, together with others, once fewer than 1/_REST of its outcomes are unread."""
 _NEAR = 1
 """Codes of the other side are read too where the mean is at most this many standard deviations from its level."""
 _AT_ONCE = 32768

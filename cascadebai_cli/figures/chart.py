@@ -17,8 +17,9 @@ class Series:
     Attributes:
         label: what the points are.
         number: number of the line in the figure, from 0, which gives its look.
-        points: in the order of `x`, with the columns of the cells: `x, y`, where the point stands; `low, high`, its
-            interval (NaN for none); `is_limit`, whether trials reached the cap, so that `y` is a lower limit;
+        points: table in the order of `x`, with the columns of the cells and these: `x, y`, the place of the point;
+            `low, high`, its interval (NaN for none);
+            `is_limit`, whether trials reached the cap, so that `y` is a lower limit;
             `is_ceiling`, whether none of them erred, so that `y` is the upper end of the interval;
             `is_wrong`, whether its recommendations were wrong more often than delta.
         fit: `x, fitted, low, high` on a fine grid; `None` without a fit.

@@ -86,7 +86,7 @@ def refuse_too_many(cells: pd.DataFrame, plot: Plot) -> None:
     panels = len(cells.drop_duplicates(list(dealt.panels))) if dealt.panels else 1
     if panels > _MOST_PANELS:
         raise ConfigError(
-            f"{count(panels)} panels are more than the {_MOST_PANELS} allowed; choose with --where, "
+            f"{count(panels)} panels are more than {_MOST_PANELS}, the most allowed; choose with --where, "
             "--instances or --learners, or put more into a panel with --panels and --lines"
         )
     if not dealt.lines:

@@ -79,8 +79,8 @@ class Question:
 
     Attributes:
         file: the log.
-        log: what it holds.
-        rates: what it says about the click probabilities.
+        log: contents of the log.
+        rates: what the log says about the click probabilities.
         wanted: what is to be found.
         beliefs: draws of the click probabilities, shape `(D, L)`.
         truths: click probabilities that runs are simulated with: `beliefs`, or the expected ones, shape `(1, L)`.

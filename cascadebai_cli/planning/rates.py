@@ -174,7 +174,7 @@ class Homogeneity:
     """Pearson's test that all items have one click probability.
 
     Attributes:
-        chi_square, degrees: its value and degrees of freedom; items without views do not count.
+        chi_square, degrees: statistic and degrees of freedom; items without views do not count.
         p_value: chance of a value at least as large if all rates are equal, by parametric bootstrap; at least
             1 / (1 + number of drawn tables).
     """

@@ -208,7 +208,7 @@ class Simulated:
     """The runs of one learner.
 
     Attributes:
-        key: what `--learner` calls it.
+        key: name of the learner for `--learner`.
         views: page views of the learner.
         rows: rows of the runs.
         truths: which truth each run had, shape `(n,)`.
