@@ -1,15 +1,24 @@
 """Errors that a user meets: one plain sentence that names the value and the remedy."""
 
+import os
+import re
 from collections.abc import Iterable
 
 INTERRUPTED = 130
 """Exit code after Ctrl-C."""
 
 
+_MOST_SIGNS = 300
+"""Of one word; no path that somebody types is longer, and a name of thousands of letters tells nobody anything."""
+
+
 class CascadeError(Exception):
     """Something went wrong that the user can act on; the CLI prints the message and exits with `exit_code`."""
 
     exit_code = 1
+
+    def __init__(self, text: str = "", *more: object) -> None:
+        super().__init__(re.sub(rf"\S{{{_MOST_SIGNS},}}", lambda word: f"{word[0][:57]}...", text), *more)
 
 
 class ConfigError(CascadeError, ValueError):
@@ -19,6 +28,17 @@ class ConfigError(CascadeError, ValueError):
     """
 
     exit_code = 2
+
+
+def of_removed_folder(error: OSError) -> ConfigError | None:
+    """What is said of an error of the system without a name, if the working directory is gone."""
+    if error.filename is not None:
+        return None
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        return ConfigError("the working directory has been removed; change to one that is there")
+    return None
 
 
 def suggest(word: str, valid: Iterable[str]) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_origin
 
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
-from cascadebai_cli.errors import ConfigError, suggest
+from cascadebai_cli.errors import CascadeError, ConfigError, of_removed_folder, suggest
 from cascadebai_cli.learners.own import enter, load_plugin
 from cascadebai_cli.learners.protocol import Learner
 from cascadebai_cli.learners.registry import ALGORITHMS, find_algorithm
@@ -25,7 +25,7 @@ from cascadebai_cli.running.watch import Watch
 from cascadebai_cli.study.config import Study, plain_value, study_of
 from cascadebai_cli.study.document import sentence, show
 from cascadebai_cli.study.learners import options_of
-from cascadebai_cli.text.table import for_terminal
+from cascadebai_cli.text.table import for_terminal, quoted
 from cascadebai_cli.workflows.run import Backend
 
 if TYPE_CHECKING:
@@ -35,6 +35,42 @@ if TYPE_CHECKING:
 # --- Arguments of any kind, refused in sentences like those about a config ------------------------------------------
 
 
+_OPTION = re.compile(r"(?<![\w'\"-])(?:--(?P<long>[a-z][a-z-]*)|-(?=K ))(?P<value> (?=-?\d|[A-Z]{2}))?")
+_COMMAND = re.compile(r"(`[^`]*`)")
+
+
+@contextmanager
+def in_words_of_python() -> Iterator[None]:
+    """Have errors speak of `n_jobs` where the command line has `--n-jobs`; also a decorator."""
+    try:
+        yield
+    except CascadeError as error:
+        error.args = (_in_python(str(error)), *error.args[1:])
+        raise
+    except FileNotFoundError as error:
+        raise of_removed_folder(error) or error from None
+
+
+def _in_python(text: str) -> str:
+    """A sentence about options as one about keywords; commands in backticks stay."""
+    parts = _COMMAND.split(text)
+    return "".join(part if i % 2 else _OPTION.sub(_keyword, part) for i, part in enumerate(parts))
+
+
+def _keyword(option: re.Match[str]) -> str:
+    name = (option["long"] or "").replace("-", "_")
+    return name + ("=" if option["value"] and name else option["value"] or "")
+
+
+def checked_flag(name: str, value: Any) -> bool:
+    """A value that is true or false.
+
+    Raises:
+        ConfigError: if it is neither.
+    """
+    return bool(_checked(name, bool, value))
+
+
 def _checked(name: str, kind: Any, value: Any) -> Any:
     """A value of a type, as a config takes it.
 
@@ -42,7 +78,7 @@ def _checked(name: str, kind: Any, value: Any) -> Any:
         ConfigError: if it is of another type.
     """
     try:
-        return TypeAdapter(kind, config=ConfigDict(strict=True)).validate_python(plain_value(value))
+        return TypeAdapter(kind, config=ConfigDict(strict=True)).validate_python(plain_value(value, name))
     except ValidationError as error:
         raise ConfigError(f"{name}: {sentence(error.errors(include_url=False)[0])}") from None
 
@@ -77,8 +113,9 @@ def path_of(name: str, value: Any, what: str) -> Path:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):
         pass  # to be made, or refused by who reads it
-    except OSError as error:
-        raise ConfigError(f"{name}: {show(text)} cannot be used ({error.strerror}); give {what}") from None
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or "half a character"
+        raise ConfigError(f"{name}: {show(text)} cannot be used ({reason}); give {what}") from None
     return path
 
 
@@ -117,7 +154,7 @@ def _taken(one: Option | None, value: Any) -> Any:
     if one is None or (value is None and one.default is None):
         return value
     if one.kind is str:
-        return str(value)  # a column without a name has a number
+        return str(plain_value(value, one.name))  # a column without a name has a number
     if get_origin(one.kind) is tuple:
         return _checked(one.name, list[str], [value] if isinstance(value, str) else value)
     return _checked(one.name, one.kind if one.least is None else Annotated[one.kind, Field(ge=one.least)], value)
@@ -128,13 +165,13 @@ def _with_meanings(text: str, known: Sequence[Option]) -> str:
     lines = text.splitlines()
     place = next((i + 2 for i, line in enumerate(lines) if line.strip() == "Args:"), len(lines))
     told = [
-        fill(f"{one.name}: {_in_python(one.meaning)}", 119, initial_indent=" " * 8, subsequent_indent=" " * 12)
+        fill(f"{one.name}: {_with_keywords(one.meaning)}", 119, initial_indent=" " * 8, subsequent_indent=" " * 12)
         for one in known
     ]
     return "\n".join([*lines[:place], *told, *lines[place:]])
 
 
-def _in_python(meaning: str) -> str:
+def _with_keywords(meaning: str) -> str:
     return re.sub(r"--([\w-]+)", r"`\1`", meaning).replace("repeatable", "one or several")
 
 
@@ -155,11 +192,12 @@ class Onlooker(Watch):
     """
 
     def __init__(self, progress: bool | None = None) -> None:
-        self._shows = sys.stderr is not None and (_somebody_looks_on() if progress is None else progress)
+        looks = _somebody_looks_on() if progress is None else checked_flag("progress", progress)
+        self._shows = sys.stderr is not None and looks
 
     def warn(self, text: str) -> None:
         """Give a `UserWarning` at the line of the caller."""
-        warnings.warn(for_terminal(text.removeprefix("warning: ")), stacklevel=_level_of_the_caller())
+        warnings.warn(_in_python(for_terminal(text.removeprefix("warning: "))), stacklevel=_level_of_the_caller())
 
     def progress(self, run: "Follower") -> AbstractContextManager[Callable[[], None] | None]:
         """Show a line, written over and over."""
@@ -249,7 +287,7 @@ def learner(name: str) -> Callable[[_Made], _Made]:
     if not isinstance(name, str):
         raise ConfigError('a learner needs a name; write @cb.learner("name") above the class')
     if name in ALGORITHMS or ":" in name or not name.strip() or not name.isprintable():
-        raise ConfigError(f"{name!r} is no name for a learner of one's own; use another one, without a colon")
+        raise ConfigError(f"{quoted(name)} is no name for a learner of one's own; use another one, without a colon")
 
     def give(made: _Made) -> _Made:
         _refuse_no_class(made)
@@ -303,7 +341,7 @@ def _named_in_entry(entry: Any) -> Any:
 
 def _refuse_no_class(value: Any) -> None:
     if not isinstance(value, type):
-        raise ConfigError(f"a learner is a class, of which each trial makes one anew; {value!r} is none")
+        raise ConfigError(f"a learner is a class, of which each trial makes one anew; {quoted(value)} is none")
 
 
 # --- The study of one instance and one learner ----------------------------------------------------------------------
@@ -328,6 +366,7 @@ def single_study(name: str, instance: Instance, learner: object, options: Mappin
     Raises:
         ConfigError: if a value is not usable.
     """
+    plain_value({"learner": learner, **options, **keys})
     algorithm = _algorithm_of(learner)
     _refuse_other(instance, learner)
     _refuse_unknown(algorithm, options, [*_ARGUMENTS, *keys])

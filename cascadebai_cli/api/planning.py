@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from cascadebai_cli.api.arguments import Onlooker, backend_of, path_of, with_keywords
+from cascadebai_cli.api.arguments import Onlooker, backend_of, in_words_of_python, path_of, with_keywords
 from cascadebai_cli.errors import CascadeError
 from cascadebai_cli.planning import files as work
 from cascadebai_cli.planning.options import OPTIONS, read_options
@@ -41,6 +41,7 @@ class Plan:
         rows = found["learners"] if "learners" in found else found["at_budget"]
         return pd.json_normalize([{key: row[key] for key in row if key != "curve"} for row in rows], sep="_")
 
+    @in_words_of_python()
     def save(self, directory: str | os.PathLike[str]) -> Path:
         """Write `plan.json`, the tables and the picture into a directory, as `cascadebai plan` does.
 
@@ -61,6 +62,7 @@ class Plan:
         return f"the best {question.K} of {count(question.L)} items of {question.log.name}"
 
 
+@in_words_of_python()
 @with_keywords(*OPTIONS)
 def plan(
     log: pd.DataFrame | str | os.PathLike[str], *, n_jobs: int = -1, progress: bool | None = None, **options: Any

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 import pandas as pd
 
 from cascadebai_cli.analysis.results import load_results
-from cascadebai_cli.api.arguments import Onlooker, backend_of, named_in_study, path_of
+from cascadebai_cli.api.arguments import Onlooker, backend_of, checked_flag, in_words_of_python, named_in_study, path_of
 from cascadebai_cli.errors import CascadeError, ConfigError
 from cascadebai_cli.store.columns import FAILURES, TRIALS_CSV
 from cascadebai_cli.store.files import sha256_of
@@ -50,7 +50,7 @@ class Results:
         self._stored = load_results(self.directory)
         self.name = self._stored.name
         if passing:
-            weakref.finalize(self, shutil.rmtree, self.directory, ignore_errors=True)
+            weakref.finalize(self, _remove, self.directory, os.getpid())
 
     @property
     def summary(self) -> pd.DataFrame:
@@ -79,12 +79,14 @@ class Results:
         return self._stored.manifest.model_dump()
 
     @property
+    @in_words_of_python()
     def fits(self) -> pd.DataFrame:
         """The curves of the study, fitted; no row where there are too few points."""
         from cascadebai_cli.workflows.tables import fits_table
 
         return fits_table(self._stored)
 
+    @in_words_of_python()
     def fit(self, *, allow_capped: bool = False) -> pd.DataFrame:
         """Fit the curves and compare the learners, and write the tables into the directory, as `cascadebai fit` does.
 
@@ -99,8 +101,10 @@ class Results:
         """
         from cascadebai_cli.workflows.tables import fit
 
-        return fit(self.directory, allow_capped=allow_capped, watch=Onlooker()).tables[0].rows
+        capped_too = checked_flag("allow_capped", allow_capped)
+        return fit(self.directory, allow_capped=capped_too, watch=Onlooker()).tables[0].rows
 
+    @in_words_of_python()
     def plot(self, **words: Any) -> "Figure":
         """Draw a figure.
 
@@ -152,6 +156,13 @@ class Results:
         return Results, (self.directory,)
 
 
+def _remove(directory: Path, owner: int) -> None:
+    """Remove a directory, unless this is another process, into which its owner was forked."""
+    if os.getpid() == owner:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+@in_words_of_python()
 def load(directory: str | os.PathLike[str]) -> Results:
     """The results of a sweep; nothing that they name is imported or run.
 
@@ -167,6 +178,7 @@ def load(directory: str | os.PathLike[str]) -> Results:
 # --- `sweep`: a study into a directory ------------------------------------------------------------------------------
 
 
+@in_words_of_python()
 def sweep(
     study: str | os.PathLike[str] | Mapping[str, Any] | Study,
     out: str | os.PathLike[str] | None = None,
@@ -193,7 +205,7 @@ def sweep(
             beside others warnings tell, and their cells have fewer rows.
     """
     given = None if out is None else path_of("out", out, "the path of a directory")
-    read, backend = _study(study, keys), backend_of(n_jobs)
+    read, backend, fresh = _study(study, keys), backend_of(n_jobs), checked_flag("fresh", fresh)
     check_rows(read)
 
     def into(directory: Path, *, passing: bool = False) -> Results:
@@ -214,7 +226,7 @@ def sweep(
 
 
 def _study(study: object, keys: Mapping[str, Any]) -> Study:
-    overrides = [Override(f"{key}:", (key,), plain_value(value)) for key, value in named_in_study(keys).items()]
+    overrides = [Override(f"{key}:", (key,), plain_value(value, key)) for key, value in named_in_study(keys).items()]
     if isinstance(study, Mapping):
         return study_of(named_in_study(study), overrides)
     if isinstance(study, Study):

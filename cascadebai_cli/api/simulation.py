@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from cascadebai_cli.api.arguments import Onlooker, backend_of, single_study
+from cascadebai_cli.api.arguments import Onlooker, backend_of, checked_flag, in_words_of_python, single_study
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.problem import CASCADING, Instance
 from cascadebai_cli.workflows import run as work
@@ -14,6 +14,7 @@ from cascadebai_cli.workflows.tables import promised
 # --- `simulate`: trials of one learner on one instance, as a table --------------------------------------------------
 
 
+@in_words_of_python()
 def simulate(
     instance: Instance,
     learner: str | type = "cascadebai",
@@ -80,6 +81,7 @@ def simulate(
 # --- `bounds`: what is proved about an instance ---------------------------------------------------------------------
 
 
+@in_words_of_python()
 def bounds(
     instance: Instance,
     delta: float = 0.1,
@@ -111,6 +113,7 @@ def bounds(
     Raises:
         ValueError: if a value is not usable.
     """
+    printed, sharp = checked_flag("printed", printed), checked_flag("sharp", sharp)
     study = single_study("bounds", instance, learner, options, delta=delta, feedback=feedback, budget=budget)
     if len(study.cells) > 1:
         raise ConfigError("bounds() takes one learner, one delta and one budget; got several")

@@ -25,7 +25,7 @@ from cascadebai_cli.cli.verbs import (
     sweep,
     verify,
 )
-from cascadebai_cli.errors import INTERRUPTED, CascadeError
+from cascadebai_cli.errors import INTERRUPTED, CascadeError, of_removed_folder
 from cascadebai_cli.running.interrupts import one_interrupt
 from cascadebai_cli.version import __version__
 
@@ -92,7 +92,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         tell(f"error: {error}")
         sys.exit(error.exit_code)
     except OSError as error:
-        _give_up(_explained(error))
+        gone = of_removed_folder(error)
+        _give_up(str(gone) if gone else _explained(error), gone)
     except MemoryError:
         _give_up("there is not enough memory for this; run fewer trials or cells at a time")
     except KeyboardInterrupt:
@@ -108,6 +109,6 @@ def _explained(error: OSError) -> str:
     return f"{error.filename}: {error.strerror or error}; give a place that may be read and written"
 
 
-def _give_up(text: str) -> None:
+def _give_up(text: str, error: CascadeError | None = None) -> None:
     tell(f"error: {text}")
-    sys.exit(CascadeError.exit_code)
+    sys.exit((error or CascadeError).exit_code)

@@ -110,6 +110,8 @@ def own_hash(name: str, kind: _Kind) -> str:
 def _imported(name: str, module_name: str, example: str) -> ModuleType:
     if not all(part.isidentifier() for part in module_name.split(".")):
         raise ConfigError(f"{name}: '{module_name}' is not a module; write it as in an import, such as {example}")
+    if _top(module_name) in sys.stdlib_module_names:
+        raise _no_own_module(name, module_name)
     if os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())  # at the end, so that a file there does not replace a module that others import
     try:
@@ -123,9 +125,13 @@ def _imported(name: str, module_name: str, example: str) -> ModuleType:
         raise ConfigError(
             f"{name}: importing {module_name} fails with {in_words(error)}; correct the module"
         ) from error
-    if module.__spec__ is None or _top(module_name) in sys.stdlib_module_names:
-        raise ConfigError(f"{name}: {module_name} is a part of Python or no file; name a module of your own")
+    if module.__spec__ is None:
+        raise _no_own_module(name, module_name)
     return module
+
+
+def _no_own_module(name: str, module_name: str) -> ConfigError:
+    return ConfigError(f"{name}: {module_name} is a part of Python or no file; name a module of your own")
 
 
 def in_words(error: BaseException) -> str:

@@ -124,7 +124,11 @@ def log_of(table: pd.DataFrame, layout: Layout, name: str = "table") -> Log:
     """
     columns = layout.columns
     named = table.reset_index(allow_duplicates=True) if any(level is not None for level in table.index.names) else table
-    return _log(sheet_of(named.to_csv(index=False), name, columns, ","), [], layout)
+    try:
+        text = named.to_csv(index=False)
+    except (ValueError, ArithmeticError, RecursionError):  # half a character, a number of thousands of digits
+        raise ConfigError(f"{name}: has a value that no file can hold; give names as text, and numbers") from None
+    return _log(sheet_of(text, name, columns, ","), [], layout)
 
 
 def _log(sheet: Sheet, remarks: list[str], layout: Layout) -> Log:

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.text.numbers import unrounded
+from cascadebai_cli.text.table import quoted
 
 # --- A problem instance: click probabilities, list length and tolerance (Section 2 of the paper) --------------------
 
@@ -19,6 +20,8 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
+_MOST_ITEMS = 10**15
+"""No list has as many; a larger `K` may have more digits than Python prints."""
 ROUNDING = 1e-12
 """Slack for rounding: 0.8 - 0.1 is a little more than 0.7 in binary, and yet weight 0.7 is 0.1-optimal."""
 
@@ -99,27 +102,48 @@ class Instance:
         return int(self.epsilon_optimal.sum())
 
     def right(self, items: Iterable[int]) -> int:
-        """Return how many different epsilon-optimal items are among `items`."""
-        return int(self.epsilon_optimal[sorted(set(items))].sum())
+        """Return how many different epsilon-optimal items are among `items`.
+
+        Raises:
+            ConfigError: if one is not an item of the instance.
+        """
+        return int(self.epsilon_optimal[self._distinct(items)].sum())
 
     def is_correct(self, items: Iterable[int]) -> bool:
-        """Return whether `items` are `K` distinct epsilon-optimal items."""
-        chosen = sorted(set(items))
+        """Return whether `items` are `K` distinct epsilon-optimal items.
+
+        Raises:
+            ConfigError: if one is not an item of the instance.
+        """
+        chosen = self._distinct(items)
         return len(chosen) == self.K and bool(self.epsilon_optimal[chosen].all())
+
+    def _distinct(self, items: Iterable[int]) -> list[int]:
+        try:
+            chosen = sorted(set(map(index, items)))
+        except TypeError:
+            raise ConfigError(f"items are {quoted(items)}, but must be a list of whole numbers") from None
+        if chosen and not 0 <= chosen[0] <= chosen[-1] < self.L:
+            raise ConfigError(f"items are {quoted(chosen)}, but must be from 0 to {self.L - 1}")
+        return chosen
 
 
 def _whole(value: SupportsIndex) -> int:
     try:
+        if isinstance(value, bool) or not -_MOST_ITEMS <= index(value) <= _MOST_ITEMS:
+            raise TypeError
         return index(value)
     except TypeError:
-        raise ConfigError(f"K is {value!r}, but must be a whole number") from None
+        raise ConfigError(f"K is {quoted(value)}, but must be a whole number") from None
 
 
 def _number(value: SupportsFloat) -> float:
     try:
+        if isinstance(value, bool | np.bool_ | np.ma.MaskedArray) or np.ndim(value) or np.iscomplexobj(value):  # type: ignore[arg-type]
+            raise TypeError
         return float(value)
-    except (TypeError, ValueError):
-        raise ConfigError(f"epsilon is {value!r}, but must be a number") from None
+    except (TypeError, ValueError, OverflowError):
+        raise ConfigError(f"epsilon is {quoted(value)}, but must be a number") from None
 
 
 def _checked_weights(values: object) -> FloatArray:
@@ -143,10 +167,16 @@ def _numbers(values: object) -> FloatArray:
         values = values.filled(np.nan)
     try:
         listed = values if hasattr(values, "__array__") else list(values)  # type: ignore[call-overload]
+        if isinstance(values, str | bytes) or _are_no_numbers(np.asarray(listed)):
+            raise TypeError
         return np.array(listed, dtype=np.float64)
-    except (TypeError, ValueError):
-        shown = repr(values) if len(repr(values)) <= 60 else f"{repr(values)[:57]}..."
-        raise ConfigError(f"an instance needs a list of weights, numbers in [0, 1], not {shown}") from None
+    except (TypeError, ValueError, OverflowError):
+        raise ConfigError(f"an instance needs a list of weights, numbers in [0, 1], not {quoted(values)}") from None
+
+
+def _are_no_numbers(values: NDArray[np.generic]) -> bool:
+    """Whether NumPy would make numbers of dates, or drop imaginary parts."""
+    return values.dtype.kind in "cMm" or (values.dtype.kind == "O" and any(map(np.iscomplexobj, values.flat)))
 
 
 # --- The Kullback-Leibler divergence of clicks, and what it says about two items ------------------------------------

@@ -1,6 +1,7 @@
 """The directory that a plan writes: `plan.json`, two tables and a picture."""
 
 import json
+import os
 import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -15,7 +16,7 @@ from cascadebai_cli.logs.sheet import file_name
 from cascadebai_cli.planning.answer import as_json, asked_json
 from cascadebai_cli.planning.plan import Backend, Plan, plan
 from cascadebai_cli.running.watch import SILENT, Watch
-from cascadebai_cli.store.files import write_bytes, write_table
+from cascadebai_cli.store.files import open_regular, write_bytes, write_table
 
 __all__ = ["Backend", "Plan", "as_json", "plan", "refuse_other", "refuse_unwritable", "write_plan"]
 
@@ -38,7 +39,7 @@ def refuse_unwritable(out: Path | None = None) -> None:
         with tempfile.TemporaryDirectory(dir=parent):
             pass
     except OSError as error:
-        raise ConfigError(f"--out {place} cannot be written ({error.strerror}); choose another directory") from None
+        raise ConfigError(f"{place} cannot be written ({error.strerror}); choose another directory") from None
 
 
 def refuse_other(asked: Plan, out: Path | None = None) -> None:
@@ -77,7 +78,7 @@ def _place(asked: Plan, out: Path | None) -> Path:
     content = asked_json(asked)
     if out is not None:
         if not _takes(out, content):
-            raise ConfigError(f"--out {out} holds another plan or other files; name another directory")
+            raise ConfigError(f"{out} holds another plan or other files; name another directory")
         return out
     stem = file_name(asked.question.file).split(".")[0] or "log"
     return next(path for path in _places(f"plan_{stem}_K{asked.question.K}") if _takes(path, content))
@@ -94,7 +95,8 @@ def _takes(directory: Path, asked: dict[str, Any]) -> bool:
     if not directory.is_dir():
         return False
     try:
-        return bool(json.loads((directory / _PLAN).read_text(encoding="utf-8"))["asked"] == asked)
+        with os.fdopen(open_regular(directory / _PLAN, os.O_RDONLY), encoding="utf-8") as file:
+            return bool(json.load(file)["asked"] == asked)
     except FileNotFoundError:
         return not any(directory.iterdir())
     except (OSError, ValueError, KeyError, TypeError):

@@ -33,8 +33,8 @@ _TaskRunner = Callable[[_Work, Iterator[list[Block]]], Generator[list[BlockResul
 _LISTEN_SECONDS = 1.0
 """Seconds between two checks whether no trial has ended for long."""
 _SAFE_PATH = "PYTHONSAFEPATH"
-_ADDRESS = re.compile(r"[a-z]+://(\[[^\]/]+\]|[^\s/:]+):[0-9]{1,5}")
-"""Address of a scheduler: protocol, host and port."""
+_ADDRESS = re.compile(r"(tcp|tls|wss?)://(\[[^\]/]+\]|[^\s/:]+):(\d{1,5})")
+"""Address of a scheduler: protocol, host and port. With another protocol dask's client would wait for half a minute."""
 _MOST_JOBS = 1000
 """Largest number of processes of one machine; more, as a mistyped number can ask for, would break joblib."""
 
@@ -66,10 +66,11 @@ class Backend:
                 "--backend dask and --scheduler ADDRESS go together; "
                 "for example --backend dask --scheduler tcp://127.0.0.1:8786"
             )
-        if self.scheduler is not None and not _ADDRESS.fullmatch(self.scheduler):
+        found = _ADDRESS.fullmatch(self.scheduler or "")
+        if self.scheduler is not None and not (found and 0 < int(found[3]) < 2**16):
             raise ConfigError(
                 f"--scheduler {self.scheduler}: give protocol, host and port of the dask scheduler, "
-                "such as tcp://127.0.0.1:8786"
+                "such as tcp://127.0.0.1:8786; the protocol is tcp, tls, ws or wss"
             )
 
     def refuse_too_large(self, cells: Sequence[Cell], numbers: Sequence[IntArray]) -> None:

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 # that a link of this name points to.
 
 
+_OF_THE_KERNEL = ("/proc/", "/sys/")
+"""Files there call themselves regular."""
 AGAIN = "run the sweep again"
 """The remedy for a file that is not what a sweep writes."""
 
@@ -73,8 +75,10 @@ def open_regular(path: Path, flags: int) -> int:
     """Handle of a regular file; nothing else is waited for.
 
     Raises:
-        OSError: if it is something else, or cannot be opened.
+        OSError: if it is something else, a file of the kernel (those wait, or never end), or cannot be opened.
     """
+    if os.path.realpath(path).startswith(_OF_THE_KERNEL):
+        raise OSError(EINVAL, "A file of the kernel")
     handle = os.open(path, flags | getattr(os, "O_NONBLOCK", 0), 0o666)
     kind = os.fstat(handle).st_mode
     if stat.S_ISREG(kind):

@@ -15,10 +15,11 @@ from pydantic import ValidationError
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.own import is_own
 from cascadebai_cli.options import MOST_TRIALS
-from cascadebai_cli.study.document import END, Document, KeyPath, Override, load_yaml, mistakes, read_value
+from cascadebai_cli.study.document import END, Document, KeyPath, Override, load_yaml, mistakes, read_value, show
 from cascadebai_cli.study.fields import Context, most_of, spread_out
 from cascadebai_cli.study.study import DEFAULT_LEARNER, Study
 from cascadebai_cli.text.numbers import count
+from cascadebai_cli.text.table import for_table, quoted, shortened
 
 __all__ = ["Override", "Study", "load_study", "own_learner", "setting", "stored_study", "study_of"]
 
@@ -26,24 +27,57 @@ __all__ = ["Override", "Study", "load_study", "own_learner", "setting", "stored_
 # --- Values of Python as YAML would give them, so that a study may be written with arrays, fractions and paths ------
 
 
-def plain_value(value: Any) -> Any:
+_DEEPEST, _MOST_BITS = 20, 10_000
+"""Levels of lists and mappings, of which a config has four, and size of whole numbers, that are looked at."""
+
+
+def plain_value(value: Any, *at: str | int) -> Any:
     """Numbers of Python's own, lists, and mappings with keys of text; anything else as it is.
 
-    What has `tolist`, as arrays and columns of tables have, is a list, or a number if it is one.
+    What has `tolist`, as arrays and columns of tables have, is a list, or a number if it is one; the `NA` of pandas is
+    `None`.
+
+    Args:
+        value: what was given.
+        at: where it stands, for messages.
+
+    Raises:
+        ConfigError: if it holds itself, or what no config can hold.
     """
+    if len(at) > _DEEPEST:
+        raise _no_value(at[:1], "holds itself or is nested too deeply; a config has four levels")
     if isinstance(value, Mapping):
-        return {str(key): plain_value(part) for key, part in value.items()}
+        return {str(key): plain_value(part, *at, str(key)) for key, part in value.items()}
     if hasattr(value, "tolist") and not isinstance(value, type):
         value = value.tolist()
     if isinstance(value, list | tuple | range):
-        return [plain_value(part) for part in value]
+        return [plain_value(part, *at, i) for i, part in enumerate(value)]
     if isinstance(value, bool):
         return value
-    if isinstance(value, Integral):
-        return int(value)
-    if isinstance(value, Real | Decimal):
-        return float(value)
+    if isinstance(value, Integral | Real | Decimal):
+        return _plain_number(value, at)
+    if type(value).__name__ == "NAType":
+        return None
+    if isinstance(value, str) and any("\ud800" <= sign <= "\udfff" for sign in value):
+        raise _no_value(at, f"{show(value)} has half a character, which no file can hold; write another text")
     return os.fspath(value) if isinstance(value, os.PathLike) else value
+
+
+def _plain_number(value: Any, at: KeyPath) -> int | float:
+    try:
+        if isinstance(value, Integral):
+            if (whole := int(value)).bit_length() > _MOST_BITS:
+                raise OverflowError
+            return whole
+        return float(value)
+    except OverflowError:
+        raise _no_value(at, "is a number of thousands of digits; write a smaller one") from None
+    except (TypeError, ValueError):
+        raise _no_value(at, f"{quoted(value)} is not a number; write one such as 0.1") from None
+
+
+def _no_value(at: KeyPath, text: str) -> ConfigError:
+    return ConfigError(f"{for_table(shortened('.'.join(map(str, at))))}: {text}" if at else f"a value {text}")
 
 
 # --- Reading a config: a `Study` that is valid at every point of its grid, or one line that says what is wrong ------

@@ -13,7 +13,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.logs.sheet import read_text
-from cascadebai_cli.text.table import for_table
+from cascadebai_cli.text.table import for_table, shortened
 
 # --- A config as a document: strict YAML with the line of every key, and the values of the command line put in ------
 #
@@ -322,8 +322,8 @@ def show(value: object) -> str:
     """A value as it stands in the config, shortened."""
     if value is None:
         return "none"
-    text = for_table(f"'{value}'") if isinstance(value, str) else _as_json(value)
-    return text if len(text) <= 60 else text[:57] + "..."
+    text = for_table(f"'{value[:99]}'") if isinstance(value, str) else _as_json(value)
+    return shortened(text)
 
 
 def _as_json(value: object) -> str:
@@ -363,6 +363,10 @@ def _not_a_mapping(value: object, _: Mapping[str, Any]) -> str:
     return f"{show(value)} is not a mapping; write keys and values"
 
 
+def _not_a_list(value: object, _: Mapping[str, Any]) -> str:
+    return f"{show(value)} is not a list; write [...] or lines that start with a dash"
+
+
 def _plain(number: float) -> str:
     return f"{number:.12g}" if isinstance(number, float) else str(number)
 
@@ -386,7 +390,9 @@ _SENTENCES: dict[str, Callable[[Any, Mapping[str, Any]], str]] = {
     "bool_type": lambda v, _: f"{show(v)} is not true or false; write one of them",
     "string_type": lambda v, _: f"{show(v)} is not text; put it in quotes",
     "string_too_short": lambda v, _: "the text is empty; write some",
-    "tuple_type": lambda v, _: f"{show(v)} is not a list; write [...] or lines that start with a dash",
+    "tuple_type": _not_a_list,
+    "list_type": _not_a_list,
+    "dict_type": _not_a_mapping,
     "greater_than": lambda v, c: f"{show(v)} is too small; write a value larger than {c['gt']:g}",
     "greater_than_equal": lambda v, c: f"{show(v)} is too small; write {c['ge']:g} or more",
     "less_than": lambda v, c: f"{show(v)} is too large; write a value less than {c['lt']:g}",

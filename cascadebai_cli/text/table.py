@@ -38,6 +38,19 @@ def _visible(sign: str) -> str:
     return sign if plain else sign.encode("unicode_escape").decode("ascii")
 
 
+def shortened(text: str, most: int = 60) -> str:
+    """A text of others, as long as a sentence can quote it."""
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def quoted(value: object) -> str:
+    """A value of Python as it is written there, on one line and shortened, whatever it is."""
+    try:
+        return for_table(shortened(repr(value)))
+    except (ValueError, RecursionError):  # a number of thousands of digits
+        return f"of type {type(value).__name__} and too long to print"
+
+
 def value_text(value: Any) -> str:
     """Format a name or a number of the grid; a dash if there is none."""
     if isinstance(value, str):
@@ -64,6 +77,10 @@ _LATEX = MappingProxyType(
     }
 )
 """Character -> its LaTeX."""
+
+
+_MARKDOWN = re.compile(r"[`*\[<&|~]|\\(?=[!-/:-@\[-`{-~])|(?<!\w)_|_(?!\w)")
+"""Signs that Markdown takes for more than themselves."""
 
 
 class Head(NamedTuple):
@@ -128,10 +145,11 @@ def _aligned(line: Sequence[str], columns: Sequence[Head], widths: Sequence[int]
 
 
 def as_markdown(table: Table) -> str:
-    """Format a table as Markdown, in which bars in cells are escaped."""
+    """Format a table as Markdown, in which tags, images, bars and backticks of names are escaped."""
     rule = ["---" if column.words else "---:" for column in table.columns]
-    lines = [table.header, rule, *([text.replace("|", "\\|") for text in row] for row in _cleaned(table))]
-    above = [for_table(table.above), ""] if table.above else []
+    header, *rows = ([_MARKDOWN.sub(r"\\\g<0>", text) for text in row] for row in [table.header, *_cleaned(table)])
+    lines = [header, rule, *rows]
+    above = [_MARKDOWN.sub(r"\\\g<0>", for_table(table.above)), ""] if table.above else []
     return "\n".join([*above, *(f"| {' | '.join(line)} |" for line in lines)])
 
 

@@ -178,7 +178,22 @@ def test_no_scheduler(tmp_path):
     assert f"error: no dask scheduler answers at {address}" in err
 
 
-@pytest.mark.parametrize("address", ["127.0.0.1:8786", "tcp://127.0.0.1", "localhost", "", "tcp://:1", "tcp://a b:1"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "127.0.0.1:8786",
+        "tcp://127.0.0.1",
+        "localhost",
+        "",
+        "tcp://:1",
+        "tcp://a b:1",
+        "ucx://a:1",
+        "http://a:80",
+        "inproc://a:1",
+        "tcp://a:65536",
+        "tcp://a:99999",
+    ],
+)
 def test_an_address_that_is_none(tmp_path, address):
     words = ["--out", tmp_path / "out", "--backend", "dask", "--scheduler", address]
     assert "give protocol, host and port of the dask scheduler" in refusal("sweep", write_config(tmp_path), *words)

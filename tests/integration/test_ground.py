@@ -118,6 +118,25 @@ def test_a_pipe_in_the_place_of_a_file_is_waited_for_by_nobody(config: Path, tmp
         assert call(*verb).code in (0, 1, 2)
 
 
+@pytest.mark.parametrize("name", ["trials.journal", "trials.csv", "summary.csv", "manifest.json"])
+@pytest.mark.parametrize("place", ["pipe", "/dev/zero", "/proc/self/mem", "/proc/kmsg"])
+def test_a_link_to_what_is_no_file_is_waited_for_by_nobody(config: Path, tmp_path: Path, name: str, place: str) -> None:
+    """What stands under `/proc` calls itself regular; nobody opens it."""
+    out = tmp_path / "out"
+    assert sweep(config, out, "--trials", 1).code == 0
+    (out / name).unlink()
+    os.mkfifo(tmp_path / "pipe")
+    (out / name).symlink_to(tmp_path / place)
+    started = time.monotonic()
+    for verb in ("fit", "summary", "report"):
+        done = call(verb, out)
+        if name != "trials.journal":
+            assert done.code == 2
+            assert f"{out / name} cannot be read (" in done.err
+    assert call("sweep", config, "--out", out, "--backend", "sequential", "--quiet").code in (0, 1, 2)
+    assert time.monotonic() - started < 20
+
+
 @pytest.mark.parametrize("name", ["models.csv", "study.pdf"])
 def test_what_verbs_write_into_a_result_directory_takes_the_place_of_a_pipe(tmp_path: Path, name: str) -> None:
     config, out = write_config(tmp_path), tmp_path / "out"
@@ -193,3 +212,13 @@ def test_the_next_sweep_removes_what_a_killed_one_left_and_nothing_else(config: 
         assert other.exists()
     finally:
         other.unlink()
+
+
+def test_a_working_directory_that_is_gone_is_named(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    (tmp_path / "here").rmdir()
+    done = call("sweep", config, "--out", "x", "--n-jobs", 2)
+    assert (done.code, done.err) == (2, "error: the working directory has been removed; change to one that is there\n")

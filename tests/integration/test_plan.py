@@ -1,6 +1,7 @@
 """`cascadebai plan`: from a click log to page views, and one sentence for every bad file."""
 
 import json
+import os
 import re
 
 import pandas as pd
@@ -76,6 +77,10 @@ def test_same_answer_again_and_another_one_is_not_overwritten(tmp_path, monkeypa
     assert call(*words, "-K", 3).err.endswith("written: results/plan_log_K3\n")
     other = call(*words, "-K", 3, "--out", "results/plan_log_K2")
     assert (other.code, "holds another plan" in other.err) == (2, True)
+    (tmp_path / "results/plan_log_K2/plan.json").unlink()
+    os.mkfifo(tmp_path / "results/plan_log_K2/plan.json")
+    refused = call(*words, "-K", 2, "--out", "results/plan_log_K2")
+    assert (refused.code, "holds another plan" in refused.err) == (2, True)
 
 
 @pytest.mark.parametrize("M", [1, 3, 9])
@@ -174,7 +179,7 @@ def test_a_bad_file_is_one_sentence(tmp_path, case):
         (("--learner", "sar"), "--learner sar does not stop by itself; give the page views with --budget"),
         (
             ("--out", "/dev/null/plan"),
-            "--out /dev/null/plan cannot be written (Not a directory); choose another directory",
+            "/dev/null/plan cannot be written (Not a directory); choose another directory",
         ),
         (("--views", "clicks"), "--clicks clicks and --views clicks are one column; name another one"),
         (("--position", "ad"), "--items ad and --position ad are one column; name another one"),

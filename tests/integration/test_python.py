@@ -131,7 +131,7 @@ def test_more_trials_begin_with_the_same_ones_for_any_number_of_jobs() -> None:
         ({"engine": "fast"}, "engine: 'fast' is not known; use one of auto, reference, skip-ahead, lockstep"),
         ({"trials": {"relative_error": 0.1, "at_most": 100}}, "trials: how many are enough is for a sweep to find out"),
         ({"K": 3}, "K: belongs to the instance; write for example Instance(weights, K=2, epsilon=0.1)"),
-        ({"n_jobs": 0}, "--n-jobs must not be 0; give 1 or more, or -1 for all cores"),
+        ({"n_jobs": 0}, "n_jobs must not be 0; give 1 or more, or -1 for all cores"),
         ({"n_jobs": "all"}, "n_jobs: 'all' is not a whole number; write one without quotes or decimals"),
     ],
 )
@@ -308,7 +308,7 @@ def test_a_figure_is_the_picture_of_the_command_line(grid: Path, tmp_path: Path)
     assert np.array_equal(one, other)
     assert figure._repr_png_().startswith(b"\x89PNG")  # type: ignore[attr-defined]
     assert pickle.loads(pickle.dumps(figure)).get_size_inches().tolist() == figure.get_size_inches().tolist()
-    with pytest.raises(ValueError, match=r"^--kind 'curve' is not known; did you mean curves\?$"):
+    with pytest.raises(ValueError, match=r"^kind 'curve' is not known; did you mean curves\?$"):
         results.plot(kind="curve")
 
 
@@ -443,3 +443,85 @@ def test_a_type_checker_knows_the_names(tmp_path: Path) -> None:
         found = [line for line in done.stdout.splitlines() if " error: " in line]
         assert len(found) == len(errors), done.stdout
         assert all(word in line for word, line in zip(errors, found, strict=True))
+
+
+# --- Values that no config can hold, and words of the command line --------------------------------------------------
+
+
+@pytest.mark.parametrize("key", ["learner", "trials", "sigma", "rewards", "n_jobs"])
+def test_what_holds_itself_is_refused(key: str) -> None:
+    mapping: dict[str, object] = {}
+    mapping["a"] = mapping
+    entries: list[object] = []
+    entries.append(entries)
+    for value in (mapping, entries):
+        with pytest.raises(ValueError, match=rf"^{key}: (holds itself|give one)"):
+            cb.simulate(cb.Instance(WEIGHTS, K=2), **{key: value})  # type: ignore[arg-type]
+    with pytest.raises(
+        ValueError, match=r"^instances: holds itself or is nested too deeply; a config has four levels$"
+    ):
+        cb.sweep({**STUDY, "instances": entries})
+
+
+def test_numbers_and_texts_beyond_all_files_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"^trials: is a number of thousands of digits; write a smaller one$"):
+        cb.simulate(cb.Instance(WEIGHTS, K=2), trials=10**5000)
+    with pytest.raises(ValueError, match=r"^study: 'a.ud800' has half a character, which no file can hold"):
+        cb.sweep({**STUDY, "study": "a\ud800"})
+    with pytest.raises(ValueError, match=r"^directory: 'a.ud800' cannot be used \(half a character\)"):
+        cb.load("a\ud800")
+    with pytest.raises(ValueError, match=r"^sharp: 'yes' is not true or false"):
+        cb.bounds(cb.Instance(WEIGHTS, K=2), sharp="yes")  # type: ignore[arg-type]
+
+
+def test_sentences_speak_of_keywords(tmp_path: Path) -> None:
+    """Commands in backticks stay as they are typed."""
+    spoken = arguments._in_python
+    assert spoken("--per-day 0: no; use --fresh, or -K 3; `cascadebai sweep --fresh`") == (
+        "per_day=0: no; use fresh, or K 3; `cascadebai sweep --fresh`"
+    )
+    assert spoken("a learner '--out' and a-b -- c") == "a learner '--out' and a-b -- c"
+    cb.sweep(STUDY, tmp_path / "swept", n_jobs=1)
+    with pytest.raises(ValueError, match=r" use fresh to move it aside .* or another out$"):
+        cb.sweep({**STUDY, "seed": 99}, tmp_path / "swept", n_jobs=1)
+
+
+# --- What belongs to the process: its files, its working directory --------------------------------------------------
+
+FORKS = """\
+import os, sys
+import cascadebai_cli as cb
+
+kept, gone = cb.sweep({0!r}, n_jobs=1), cb.sweep({0!r}, n_jobs=1)
+child = os.fork()
+if not child:
+    del gone
+    sys.exit(0)
+os.waitpid(child, 0)
+print(len(kept.trials), len(gone.trials))
+"""
+
+
+def test_a_forked_child_leaves_the_results_of_its_parent() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FORKS.format(STUDY)], env=environment(), capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "4 4\n", "")
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda: cb.sweep(STUDY, "x", n_jobs=1),
+        lambda: cb.load("x"),
+        lambda: cb.simulate(cb.Instance(WEIGHTS, K=2), "nowhere:Class"),
+    ],
+)
+def test_a_working_directory_that_is_gone_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, use: Callable[[], object]
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    (tmp_path / "here").rmdir()
+    with pytest.raises(ValueError, match=r"^the working directory has been removed; change to one that is there$"):
+        use()

@@ -10,6 +10,7 @@ import pytest
 from sweeps import call, refusal
 
 import cascadebai_cli as cb
+from cascadebai_cli.api.arguments import _in_python
 
 LOG = pd.DataFrame({"item": list("abcdef"), "clicks": [600, 500, 100, 90, 80, 50], "views": 1000})
 COLUMNS = {"items": "item", "clicks": "clicks", "views": "views"}
@@ -94,12 +95,12 @@ def test_a_plan_of_a_budget_says_how_likely_it_is_right(tmp_path: Path) -> None:
         ({"n_jobs": 0}, ("--n-jobs", 0)),
     ],
 )
-def test_a_wrong_value_has_the_sentence_of_the_command_line(
+def test_a_wrong_value_has_the_sentence_of_the_command_line_in_words_of_python(
     file: Path, options: dict[str, object], words: tuple[object, ...]
 ) -> None:
     with pytest.raises(ValueError, match=" ") as error:
         cb.plan(file, **{**COLUMNS, **FEW, **options})  # type: ignore[arg-type]
-    assert f"{error.value}\n" == refusal("plan", file, *WORDS, *words)
+    assert f"{error.value}\n" == _in_python(refusal("plan", file, *WORDS, *words))
 
 
 @pytest.mark.parametrize(
@@ -109,6 +110,8 @@ def test_a_wrong_value_has_the_sentence_of_the_command_line(
         (LOG.assign(clicks=[1, None, 1, 1, 1, 1]), {}, "table:3: clicks is empty; write a number"),
         (LOG.rename_axis("item"), {}, "table:1: more than one column 'item'; the columns are "),
         (LOG, {"K": 2.5}, "K: 2.5 is not a whole number; write one without quotes or decimals"),
+        (LOG, {"learner": 5}, "learner: 5 is not a list; write [...] or lines that start with a dash"),
+        (LOG, {"learner": [5]}, "learner: 5 is not text; put it in quotes"),
         (LOG, {"trials": 1}, "trials: 1 is too small; write 2 or more"),
         (LOG, {"delta": "0.1"}, "delta: '0.1' is not a number; write one such as 0.1"),
         (LOG, {"truth": "prior"}, "truth: 'prior' is not known; did you mean posterior?"),

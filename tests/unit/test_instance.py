@@ -57,3 +57,34 @@ def test_refused(weights, K, epsilon, message):
     with pytest.raises(ConfigError) as error:
         Instance(np.array(weights), K, epsilon)
     assert str(error.value) == message
+
+
+@pytest.mark.parametrize(
+    ("weights", "K", "epsilon", "message"),
+    [
+        ([10**400, 0], 1, 0, "an instance needs a list of weights, numbers in [0, 1], not [1000000"),
+        ([0.5 + 1j, 0], 1, 0, "an instance needs a list of weights, numbers in [0, 1], not [(0.5+1j), 0]"),
+        (np.array([0.5 + 1j, 0]), 1, 0, "an instance needs a list of weights, numbers in [0, 1], not array([0.5+1.j"),
+        ([np.complex128(0.5 + 1j), 10**20], 1, 0, "an instance needs a list of weights, numbers in [0, 1], not [np"),
+        (np.array([0, 1], "M8[D]"), 1, 0, "an instance needs a list of weights, numbers in [0, 1], not array(['1970"),
+        ("10", 1, 0, "an instance needs a list of weights, numbers in [0, 1], not '10'"),
+        ([0.5, 0], True, 0, "K is True, but must be a whole number"),
+        ([0.5, 0], 10**5000, 0, "K is of type int and too long to print, but must be a whole number"),
+        ([0.5, 0], 1, 10**400, "epsilon is 1000000"),
+        ([0.5, 0], 1, True, "epsilon is True, but must be a number"),
+        ([0.5, 0], 1, np.ma.masked, "epsilon is masked, but must be a number"),
+    ],
+    ids=range(11),
+)
+def test_what_is_no_number_is_refused_and_not_made_one(weights, K, epsilon, message):
+    with pytest.raises(ConfigError) as error:
+        Instance(weights, K, epsilon)
+    assert str(error.value).startswith(message)
+
+
+@pytest.mark.parametrize("items", [[-1], [4], [10**30], [0.5], 3, ["a"], [None]])
+def test_items_that_are_none_are_refused(items):
+    instance = Instance([0.9, 0.8, 0.7, 0.2], K=2)
+    for asked in (instance.right, instance.is_correct):
+        with pytest.raises(ConfigError, match=r"^items are .*, but must be "):
+            asked(items)

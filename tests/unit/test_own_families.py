@@ -1,6 +1,8 @@
 """Instances by a formula in the item's index, drawn ones, and families that are a function of one's own."""
 # ruff: noqa: E501 - the messages stand here as the user sees them
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -147,6 +149,14 @@ def test_weights_outside_the_range_and_unknown_options_are_refused(load, family)
 def test_no_part_of_python_is_a_family(load):
     assert "is a part of Python or no file" in refusal(load, "{name: x, family: 'os.path:join'}")
     assert "no module 'nowhere'" in refusal(load, "{name: x, family: 'nowhere:f'}")
+
+
+@pytest.mark.parametrize("name", ["antigravity:x", "this:x", "idlelib.idle:x"])
+def test_no_part_of_python_is_imported_before_it_is_refused(load, name):
+    module = name.partition(":")[0]
+    assert module not in sys.modules
+    assert f"{module} is a part of Python or no file" in refusal(load, f"{{name: x, family: '{name}'}}")
+    assert module not in sys.modules
 
 
 def test_what_is_only_read_is_not_imported(load, family, tmp_path):

@@ -25,6 +25,16 @@ def test_a_bar_in_markdown_is_a_bar():
     assert as_markdown(table_of(HEADER, ROWS)).splitlines() == lines
 
 
+def test_names_in_markdown_are_no_tags_images_links_or_code():
+    names = ["<script>alert(1)</script>", "![x](http://y/z.png)", "`rm`", "*a*", "_a_ b_c", "&lt;", r"\|", "~~a~~"]
+    shown = [
+        r"\<script>alert(1)\</script>", r"!\[x](http://y/z.png)", r"\`rm\`", r"\*a\*", r"\_a\_ b_c", r"\&lt;", r"\\\|",
+        r"\~\~a\~\~",
+    ]  # fmt: skip
+    table = replace(table_of(["name"], [[name] for name in names]), above="<b>")
+    assert as_markdown(table).splitlines() == [r"\<b>", "", "| name |", "| --- |", *(f"| {text} |" for text in shown)]
+
+
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_format_prints_every_text(name):
     table = replace(table_of(HEADER, [["a", "1.5"], ["longer", ""]]), above="L = 8")
