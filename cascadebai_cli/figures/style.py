@@ -224,7 +224,7 @@ def styled(function: Callable[_P, _T]) -> Callable[_P, _T]:
     return wrapper
 
 
-class _Picture(Figure):
+class Picture(Figure):
     """A figure that is saved with the settings of matplotlib with which it was made, whatever they are later."""
 
     def __init__(self, **options: Any) -> None:
@@ -244,9 +244,9 @@ class _Picture(Figure):
         return buffer.getvalue()
 
 
-def new_figure(width: float, height: float) -> _Picture:
+def new_figure(width: float, height: float) -> Picture:
     """Return an empty figure of `width` x `height` inches that arranges its panels itself and needs no display."""
-    figure = _Picture(figsize=(width, height), layout="constrained", dpi=_PNG_DPI)
+    figure = Picture(figsize=(width, height), layout="constrained", dpi=_PNG_DPI)
     FigureCanvasAgg(figure)
     return figure
 

@@ -39,7 +39,7 @@ class PageTable(Table):
 
 
 @dataclass(frozen=True)
-class Picture:
+class PagePicture:
     """A figure.
 
     Args:
@@ -83,7 +83,7 @@ class Section:
     title: str
     name: str
     remarks: Sequence[str] = ()
-    pictures: Sequence[Picture] = ()
+    pictures: Sequence[PagePicture] = ()
     tables: Sequence[PageTable] = ()
     settings: _Facts = field(default_factory=dict)
     provenance: _Facts = field(default_factory=dict)

@@ -15,7 +15,7 @@ from cascadebai_cli.analysis.tables import figure_data, tables_of
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.figures.labels import alternative, title_of
 from cascadebai_cli.figures.style import warn_of_letters
-from cascadebai_cli.report.page import PageTable, Picture, Section, render_page
+from cascadebai_cli.report.page import PagePicture, PageTable, Section, render_page
 from cascadebai_cli.running.watch import SILENT, Watch
 from cascadebai_cli.store.columns import (
     BOUND_FITS_CSV,
@@ -148,9 +148,9 @@ def _reuse(results: StudyResults) -> list[str]:
     return [f"Rewards are {results.study.rewards}: claims and bounds, which are about independent ones, do not apply."]
 
 
-def _pictures(results: StudyResults, watch: Watch) -> tuple[list[Picture], list[str], list[str]]:
+def _pictures(results: StudyResults, watch: Watch) -> tuple[list[PagePicture], list[str], list[str]]:
     """The figures that `plot` draws, page by page, why one could not be drawn, and which cells are not in them."""
-    pictures: list[Picture] = []
+    pictures: list[PagePicture] = []
     refusals: list[str] = []
     left_out: list[str] = []
     for kind in _kinds(results):
@@ -166,13 +166,13 @@ def _pictures(results: StudyResults, watch: Watch) -> tuple[list[Picture], list[
     return pictures, list(dict.fromkeys(refusals)), left_out
 
 
-def _pages(drawn: Drawing, results: StudyResults, asked: Plot) -> Iterator[Picture]:
+def _pages(drawn: Drawing, results: StudyResults, asked: Plot) -> Iterator[PagePicture]:
     title = ". ".join(filter(None, [title_of(asked, drawn.chart), _capital(drawn.caption)]))
     files = drawn.files("svg", [results])
     for number, svg in enumerate(files, 1):
         page = f" (page {number} of {len(files)})" if len(files) > 1 else ""
         data = _data(_drawn(results, drawn.chart), asked.kind) if drawn.chart and number == 1 else None
-        yield Picture(title + page, alternative(asked, drawn.chart), svg, data)
+        yield PagePicture(title + page, alternative(asked, drawn.chart), svg, data)
 
 
 def _drawn(results: StudyResults, chart: "Chart") -> StudyResults:
