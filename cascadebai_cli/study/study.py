@@ -1,6 +1,6 @@
 """What a config says as a whole, and the grid of cells that it spans."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import product
@@ -68,10 +68,31 @@ def _cells_of(study: "Study", folder: Path) -> Iterator[Cell]:
     """All cells, in the order instance, learner, L, K, delta, epsilon, budget.
 
     Raises:
-        PydanticCustomError: at the first point of the grid that makes no problem, with its key path.
+        PydanticCustomError: at the first point of the grid that makes no problem or value that no cell uses, with its
+            key path.
     """
+    used: set[KeyPath] = set()
     for i in range(len(study.instances)):
-        yield from _Part(study, i, folder).cells()
+        yield from _Part(study, i, folder, used).cells()
+    for path in _said(study):
+        if path not in used:
+            raise mistake(f"no cell uses it, since {_hidden_by(study, path[-1], used)}", *path)
+
+
+def _said(study: "Study") -> Iterator[KeyPath]:
+    """Key paths of the axes that a config and its instances give, but for what the `zip` of an instance replaces."""
+    replaced = {name for entry in study.instances if entry.zip for name in entry.zip.values}
+    for path, entry in [((), study), *((("instances", i), entry) for i, entry in enumerate(study.instances))]:
+        names = [name for name in ALL_AXES if getattr(entry, name, None) not in (None, _DEFAULTS[name])]
+        yield from ((*path, name) for name in names if path or name not in replaced)
+
+
+def _hidden_by(study: "Study", name: str | int, used: Collection[KeyPath]) -> str:
+    """Why no cell uses a value of an axis, and what would be right."""
+    if name == "L" and not any(entry.needs_L for entry in study.instances):
+        return "all instances bring their own number of items; leave it out"
+    key, number, *_ = min(path for path in used if len(path) > 2 and path[-1] == name)
+    return f"'{getattr(study, str(key))[number].name}' has its own {name}; write it there, or leave one of them out"
 
 
 @dataclass(frozen=True)
@@ -89,6 +110,8 @@ class _Part:
     study: "Study"
     i: int
     folder: Path
+    used: set[KeyPath] = field(default_factory=set)
+    """Key paths of the values that its cells use."""
     made: dict[tuple[int, int], Items] = field(default_factory=dict)
     """Items at each `L` and `K` so far."""
 
@@ -103,6 +126,7 @@ class _Part:
             items_at = self.entry.family_in(self.folder, self.study.seed)
         points = [(learner, list(_points(axes)), _paths(axes)) for learner, axes in parts]
         for _, mine, at in points:
+            self.used.update(at.values())
             for L, K in dict.fromkeys(point[:2] for point in mine):
                 if (L, K) not in self.made:
                     self.made[L, K] = self._items(items_at, L, K, at["K"])

@@ -449,7 +449,8 @@ def test_ways_of_writing_K(load, text, points):
 
 def test_instances_override_the_numbers_of_the_study(load):
     more = "\n    K: 4\n    L: [9, 10]\n    delta: 0.2\n    epsilon: 0.01"
-    cells = load(GOOD.replace(LAST, LAST + more)).cells
+    other = "\n  - {name: other, family: two_level, w_star: 1/K, w_prime: 1/K**2}"
+    cells = [cell for cell in load(GOOD.replace(LAST, LAST + more + other)).cells if cell.instance == "two"]
     assert [(c.K, c.L, c.delta, c.epsilon) for c in cells] == [(4, 9, 0.2, 0.01), (4, 10, 0.2, 0.01)]
 
 

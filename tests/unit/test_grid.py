@@ -173,6 +173,31 @@ def test_a_zip_that_pairs_nothing_is_refused(load, lines, message):
     assert refusal(load, zipped(*lines)) == message
 
 
+OWN_K = CONFIG.replace("w_star: 0.6", "K: 4, w_star: 0.6").replace("K: [2, 3]\n", "")
+HIDDEN = [
+    (OWN_K, "K=3", "--set K: no cell uses it, since 'two' has its own K; write it there, or leave one of them out"),
+    (
+        CONFIG.replace(
+            "family: two_level, w_star: 0.6, w_prime: 0.2", "family: explicit, weights: [0.9, 0.6, 0.3, 0.1]"
+        ),
+        "L=8",
+        "--set L: no cell uses it, since all instances bring their own number of items; leave it out",
+    ),
+    (
+        CONFIG.replace("w_star: 0.6", "delta: 0.3, w_star: 0.6").replace("cascadebai}", "cascadebai, delta: 0.2}"),
+        "K=3",
+        "study.yaml:6: delta: no cell uses it, since 'CascadeBAI' has its own delta",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "given", "message"), HIDDEN)
+def test_a_value_that_no_cell_uses_is_refused_with_what_hides_it(load, text, given, message):
+    with pytest.raises(ConfigError) as error:
+        load(text, given)
+    assert message in str(error.value)
+
+
 def test_a_zipped_number_of_a_learner_is_refused(load):
     text = zipped("{K: [2, 4], delta: [0.1, 0.05]}").replace("algorithm: cascadebai}", "algorithm: cascadebai, K: 2}")
     assert refusal(load, text) == "7: K: is given here and in zip, for 'two'; leave one of them out"
