@@ -30,7 +30,7 @@ from cascadebai_cli.engines.jobs import Run
 from cascadebai_cli.engines.simulate import EngineName, Trial, simulate_block
 from cascadebai_cli.learners.registry import LearnerSpec
 from cascadebai_cli.model.problem import FloatArray
-from cascadebai_cli.text.table import table_of
+from cascadebai_cli.text import table_of
 
 SETTINGS: dict[int, Callable[[int], tuple[float, float]]] = {
     1: lambda K: (1 / K, 1 / K**2),

@@ -26,7 +26,7 @@ from cascadebai_cli.planning.runs import CANDIDATES
 from cascadebai_cli.running.runner import Backend
 from cascadebai_cli.running.watch import SILENT
 from cascadebai_cli.store.intervals import binomial_interval
-from cascadebai_cli.text.numbers import count, percent
+from cascadebai_cli.text import count, percent
 from experiments.artefacts import REFERENCE
 from experiments.markdown import from_csv, table
 

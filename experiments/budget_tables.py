@@ -10,7 +10,7 @@ from cascadebai_cli.analysis.budgets import ENDS, LEVELS
 from cascadebai_cli.store import columns
 from cascadebai_cli.store.files import AGAIN
 from cascadebai_cli.store.trials import read_table
-from cascadebai_cli.text.numbers import count, percent
+from cascadebai_cli.text import count, percent
 from experiments.artefacts import REFERENCE
 from experiments.markdown import NOT_YET, table
 

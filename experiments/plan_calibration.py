@@ -26,9 +26,9 @@ from cascadebai_cli.planning.runs import CANDIDATES, tested
 from cascadebai_cli.running.runner import Backend
 from cascadebai_cli.running.watch import SILENT
 from cascadebai_cli.store.intervals import binomial_interval
-from cascadebai_cli.text.numbers import count, percent
-from cascadebai_cli.text.table import as_markdown, table_of
+from cascadebai_cli.text import count, percent
 from experiments import budget_calibration
+from experiments.markdown import table
 
 K = 5
 SIZES = (50, 50, 50, 200, 200, 1000)
@@ -113,7 +113,7 @@ def coverage(done: list[Case]) -> str:
         inside = sum(case.covered for case in group)
         low, high = binomial_interval(inside, len(group))
         rows.append([name, str(len(group)), percent(inside / len(group)), f"{percent(low)} to {percent(high)}"])
-    return as_markdown(table_of(["logs", "cases", "real run inside 5 to 95 %", "95 % interval"], rows))
+    return table(["logs", "cases", "real run inside 5 to 95 %", "95 % interval"], rows)
 
 
 def reliability(done: list[Case]) -> str:
@@ -126,7 +126,7 @@ def reliability(done: list[Case]) -> str:
         if mine.any():
             row = [f"{percent(EDGES[i])} to {percent(EDGES[i + 1])}", count(int(mine.sum()))]
             rows.append([*row, percent(float(chances[mine].mean()), 1), percent(float(among[mine].mean()), 1)])
-    return as_markdown(table_of(["chance", "items", "mean chance", "among the best"], rows))
+    return table(["chance", "items", "mean chance", "among the best"], rows)
 
 
 def budgets(path: Path, file: str, number: int, seconds: float) -> str:

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
 from cascadebai_cli.analysis.results import load_results
-from cascadebai_cli.figures.labels import plain
+from cascadebai_cli.figures.labels import literal
 from cascadebai_cli.figures.style import TEXT_WIDTH, label_steps, new_figure, panel_letter, render, styled
 from experiments.artefacts import REFERENCE
 from experiments.published_weights import published_lines
@@ -45,7 +45,7 @@ def draw_side_by_side(
         axes = figure.add_subplot(rows, _PAIRS_A_ROW, i + 1)
         axes.plot(K, steps, color=_PUBLISHED, linewidth=0.9, zorder=1, label=line)
         largest = [_draw_set(axes, part, instance, label, i) for i, (label, part) in enumerate(sets.items())]
-        axes.set_title(f"{panel_letter(i)} {plain(instance)}")
+        axes.set_title(f"{panel_letter(i)} {literal(instance)}")
         axes.set_xlabel("$K$")
         label_steps(axes, max(largest))
     handles, labels = figure.axes[0].get_legend_handles_labels()

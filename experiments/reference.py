@@ -33,7 +33,7 @@ from cascadebai_cli.store.journal import read_journal, write_journal
 from cascadebai_cli.store.manifest import Manifest, write_manifest
 from cascadebai_cli.store.trials import read_rows, times_of
 from cascadebai_cli.study.cells import RULE
-from cascadebai_cli.text.numbers import count
+from cascadebai_cli.text import count
 from experiments.artefacts import ARTEFACTS, BEYOND, REFERENCE, RESULTS
 
 TABLES = (

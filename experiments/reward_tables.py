@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from cascadebai_cli.analysis.curves import MODELS
 from cascadebai_cli.analysis.fits import fits_table
 from cascadebai_cli.analysis.results import StudyResults, load_results
-from cascadebai_cli.text.numbers import change, coefficient, count, difference, p_value, share
+from cascadebai_cli.text import change, coefficient, count, difference, p_value, share
 from experiments.artefacts import REFERENCE
 from experiments.markdown import NOT_YET, from_csv, table
 from experiments.published_weights import published_lines

@@ -23,14 +23,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from cascadebai_cli.engines.simulate import EngineName, Trial, resolve_engine, simulate_block
-from cascadebai_cli.figures.labels import plain
+from cascadebai_cli.figures.labels import literal
 from cascadebai_cli.figures.style import TEXT_WIDTH, new_figure, render, styled
 from cascadebai_cli.learners.racing import ORDERS
 from cascadebai_cli.learners.registry import LearnerSpec
 from cascadebai_cli.model.problem import CASCADING, SEMI_BANDIT, Feedback
 from cascadebai_cli.running.worker import trial_generator
-from cascadebai_cli.text.numbers import change, count, p_value
-from cascadebai_cli.text.table import table_of
+from cascadebai_cli.text import change, count, p_value, table_of
 
 PLACE = Path("results/verify_simulators")
 FALSE_ALARMS = 1e-3
@@ -157,7 +156,7 @@ def draw_quantiles(samples: Mapping[str, tuple[ArrayLike, ArrayLike]], expected:
     for i, (title, (one, other)) in enumerate(samples.items()):
         axes = figure.add_subplot(rows, columns, i + 1)
         _draw_panel(axes, np.asarray(one, dtype=float), np.asarray(other, dtype=float))
-        axes.set_title(plain(title), fontsize=7.5)
+        axes.set_title(literal(title), fontsize=7.5)
     figure.supxlabel(f"steps, {expected}", fontsize=9)
     figure.supylabel(f"steps, {found}", fontsize=9)
     return figure

@@ -9,7 +9,7 @@ import pandas as pd
 from cascadebai_cli.analysis.fits import fits_table
 from cascadebai_cli.analysis.results import load_results
 from cascadebai_cli.store.columns import MANIFEST
-from cascadebai_cli.text.numbers import coefficient, count, p_value, share
+from cascadebai_cli.text import coefficient, count, p_value, share
 from experiments.artefacts import REFERENCE
 from experiments.markdown import NOT_YET, from_csv, plain, table
 

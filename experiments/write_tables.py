@@ -22,7 +22,7 @@ from cascadebai_cli.analysis.provenance import commit_text, spans
 from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.store.columns import MANIFEST
 from cascadebai_cli.store.trials import times_of
-from cascadebai_cli.text.numbers import change, coefficient, count, difference, p_value, share
+from cascadebai_cli.text import change, coefficient, count, difference, p_value, share
 from cascadebai_cli.workflows import init
 from experiments import (
     budget_calibration,

@@ -205,8 +205,8 @@ def by_lockstep(block, leaps: Mapping[str, int] = MappingProxyType({}), **sizes)
 
 
 def by_lucb(block, windows: Mapping[str, int] = MappingProxyType({}), known: int = 99, **sizes) -> list[Run]:
-    """The same for KL-LUCB++; `windows` are sizes of `lucb_rows`, and `known` is its `KNOWN`."""
-    with patched(lucb, **sizes), patched(lucb_rows, KNOWN=known, **windows):
+    """The same for KL-LUCB++; `windows` are sizes of `lucb_rows`, and `known` is its `_KNOWN`."""
+    with patched(lucb, **sizes), patched(lucb_rows, _KNOWN=known, **windows):
         return in_order(lucb.run_lucb([_job(*pair) for pair in block]))
 
 

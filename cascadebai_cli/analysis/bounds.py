@@ -17,8 +17,7 @@ from cascadebai_cli.store.columns import BOUNDS_CSV, CELL, PLACE, POINT, SUMMARY
 from cascadebai_cli.store.manifest import is_named_only, weights_key
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.instances import TwoLevel
-from cascadebai_cli.text.numbers import number, percent
-from cascadebai_cli.text.table import Table
+from cascadebai_cli.text import Table, number, percent
 from cascadebai_cli.theory.budget import ERRORS, enough, hardness, hardness_of_the_worst
 from cascadebai_cli.theory.paper import CellBounds, cell_bounds, lower_bound, two_level_instance
 from cascadebai_cli.theory.quantities import PRINTED_CONSTANT, exact_constant
@@ -131,7 +130,7 @@ def weights_of(results: "StudyResults", name: str, L: int, K: int, key: str) -> 
     return made if key in ("", weights_key(made)) else None
 
 
-def average_bounds(rows: Sequence[Row]) -> Row:
+def mean_of_bounds(rows: Sequence[Row]) -> Row:
     """The means of the lower and of the upper bounds of cells, as from `bounds_of`; of one cell its own."""
     if len(rows) == 1:
         return rows[0]

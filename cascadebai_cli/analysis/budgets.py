@@ -10,8 +10,7 @@ import pandas as pd
 from cascadebai_cli.analysis.results import StudyResults
 from cascadebai_cli.model.problem import FloatArray
 from cascadebai_cli.store.columns import BUDGETS_CSV, POINT, TABLES, Shown, printed
-from cascadebai_cli.text.numbers import NO_NUMBER, count
-from cascadebai_cli.text.table import Table
+from cascadebai_cli.text import NO_NUMBER, Table, count
 
 LEVELS = (10, 5, 1)
 """In percent."""

@@ -13,8 +13,7 @@ from cascadebai_cli.store.intervals import binomial_interval, mean_interval
 from cascadebai_cli.store.trials import read_table
 from cascadebai_cli.study.fields import Entry
 from cascadebai_cli.study.plot import DERIVED, Plot, alike
-from cascadebai_cli.text.numbers import is_missing
-from cascadebai_cli.text.table import Table, for_shell, value_text
+from cascadebai_cli.text import Table, for_shell, is_missing, value_text
 
 # --- Means over instances that are alike but for one option, such as the draws of a family of random weights --------
 
@@ -77,7 +76,7 @@ def _interval(values: "pd.Series[float]", name: str, ends: str) -> dict[str, flo
 _Column = Literal["instance", "learner"]
 
 
-def renamed_apart(studies: Sequence[StudyResults]) -> tuple[StudyResults, ...]:
+def with_names_apart(studies: Sequence[StudyResults]) -> tuple[StudyResults, ...]:
     """The same results, with the directory in the names that several of them use for something different.
 
     That is an instance with other weights, a learner with other options, and a learner of which two directories
@@ -211,7 +210,7 @@ def _matching(cells: pd.DataFrame, column: str, values: Sequence[object]) -> "pd
 # --- The cells of a study as one table: chosen, sorted, with the options of their learners --------------------------
 
 
-def chosen(cells: pd.DataFrame, conditions: Mapping[str, Sequence[object]]) -> pd.DataFrame:
+def cells_with(cells: pd.DataFrame, conditions: Mapping[str, Sequence[object]]) -> pd.DataFrame:
     """The cells that have one of the given values in each of the given columns.
 
     Raises:

@@ -13,7 +13,7 @@ from cascadebai_cli.analysis.results import StudyResults
 from cascadebai_cli.store.columns import SETTING
 from cascadebai_cli.store.intervals import binomial_interval, t_quantile
 from cascadebai_cli.study.fields import Coefficients
-from cascadebai_cli.text.numbers import change, coefficient, count, digits, exponent, share
+from cascadebai_cli.text import change, coefficient, count, digits, exponent, share
 
 # --- A claim of the paper and how it came out -----------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ from cascadebai_cli.model.problem import FloatArray
 from cascadebai_cli.store.columns import POINT
 from cascadebai_cli.study.fields import AXES, Fit, as_place, formula_of
 from cascadebai_cli.study.learners import LearnerEntry, option_values
-from cascadebai_cli.text.table import value_text
+from cascadebai_cli.text import value_text
 
 if TYPE_CHECKING:
     from cascadebai_cli.analysis.results import StudyResults

@@ -29,8 +29,7 @@ from cascadebai_cli.store.columns import (
     printed,
 )
 from cascadebai_cli.study.fields import Coefficients
-from cascadebai_cli.text.numbers import difference
-from cascadebai_cli.text.table import Table
+from cascadebai_cli.text import Table, difference
 
 # --- The scaling fits of a whole study, as tables to keep and to print ----------------------------------------------
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from cascadebai_cli.analysis.results import StudyResults
 from cascadebai_cli.study.fields import Enough, Entry
-from cascadebai_cli.text.numbers import count, parameter
+from cascadebai_cli.text import count, parameter
 
 _UNKNOWN = "unknown"
 
@@ -69,11 +69,7 @@ def spans(values: Sequence[int]) -> str:
 def _words(entry: Entry) -> str:
     """The keys of an entry that are set, apart from its name and what it is compared with."""
     values = entry.model_dump(mode="json", exclude={"name", "fit"})
-    return ", ".join(_word(key, value) for key, value in values.items() if _is_set(value))
-
-
-def _is_set(value: Any) -> bool:
-    return value is not None and value != []
+    return ", ".join(_word(key, value) for key, value in values.items() if value not in (None, []))
 
 
 def _word(key: str, value: Any) -> str:

@@ -10,8 +10,7 @@ import pandas as pd
 
 from cascadebai_cli.analysis.results import StudyResults
 from cascadebai_cli.store.columns import ORDERS_CSV, RATIOS_CSV, SETTING, TABLES, Shown, cell_text, interval, printed
-from cascadebai_cli.text.numbers import digits, is_missing, percent
-from cascadebai_cli.text.table import Table
+from cascadebai_cli.text import Table, digits, is_missing, percent
 
 # --- How many times as many steps CascadeBAI takes as each other learner (what Corollary 4.3 predicts) --------------
 

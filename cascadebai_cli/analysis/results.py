@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import pandas as pd
 
-from cascadebai_cli.analysis.bounds import Row, average_bounds, bounds_of, weights_of, with_measured
+from cascadebai_cli.analysis.bounds import Row, bounds_of, mean_of_bounds, weights_of, with_measured
 from cascadebai_cli.analysis.curves import Curve, curves_of
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.store.columns import MANIFEST, POINT, SUMMARY_CSV, TRIALS_CSV
@@ -20,7 +20,7 @@ from cascadebai_cli.study.fields import first_of
 from cascadebai_cli.study.instances import AnyInstance, TwoLevel
 from cascadebai_cli.study.learners import LearnerEntry, option_values
 from cascadebai_cli.study.plot import DERIVED, GRID
-from cascadebai_cli.text.table import for_shell
+from cascadebai_cli.text import for_shell
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +133,7 @@ class StudyResults:
         """
         rows = [
             {name: cell[name] for name in ("cell_id", *POINT)}
-            | average_bounds([self._bounds_of(cell_id) for cell_id in cell["cell_id"].split("+")])
+            | mean_of_bounds([self._bounds_of(cell_id) for cell_id in cell["cell_id"].split("+")])
             for cell in self.summary.to_dict("records")
         ]
         return with_measured(pd.DataFrame(rows), self.summary).set_index(self.summary.index)

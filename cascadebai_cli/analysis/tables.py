@@ -31,7 +31,7 @@ from cascadebai_cli.store.columns import (
     WEIGHTED_FITS_CSV,
 )
 from cascadebai_cli.study.kinds import KINDS
-from cascadebai_cli.text.table import Table
+from cascadebai_cli.text import Table
 
 # --- The tables that go with a study --------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from cascadebai_cli.api.arguments import Onlooker, backend_of, in_words_of_pytho
 from cascadebai_cli.errors import CascadeError
 from cascadebai_cli.planning import files as work
 from cascadebai_cli.planning.options import OPTIONS, read_options
-from cascadebai_cli.text.numbers import count
+from cascadebai_cli.text import count
 
 
 class Plan:

@@ -19,7 +19,7 @@ from cascadebai_cli.store.columns import FAILURES, TRIALS_CSV
 from cascadebai_cli.store.files import sha256_of
 from cascadebai_cli.store.trials import all_trials, holds_rows
 from cascadebai_cli.study.config import Override, Study, check_rows, load_study, plain_value, study_of
-from cascadebai_cli.text.numbers import count
+from cascadebai_cli.text import count
 from cascadebai_cli.workflows import sweep as work
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from cascadebai_cli.running.watch import LINE_SECONDS, Watch, now_and_then
-from cascadebai_cli.text.table import for_terminal
+from cascadebai_cli.text import for_terminal
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar

@@ -10,7 +10,7 @@ import typer
 
 from cascadebai_cli.errors import CascadeError, ConfigError
 from cascadebai_cli.options import Option, record_options
-from cascadebai_cli.text.table import FormatName
+from cascadebai_cli.text import FormatName
 
 # --- What a shell offers behind a tab: configs, result directories, names of a config -------------------------------
 
@@ -31,7 +31,7 @@ def _result_directories(incomplete: str) -> list[str]:
     return [text.rstrip("/") if is_result_directory(path) else text for text, path in folders]
 
 
-def completed_names(key: Literal["instances", "learners"]) -> Callable[[typer.Context, str], list[str]]:
+def names_under(key: Literal["instances", "learners"]) -> Callable[[typer.Context, str], list[str]]:
     """Names of the entries under a key of the config that stands on the same command line."""
 
     def complete(context: typer.Context, incomplete: str) -> list[str]:

@@ -22,8 +22,8 @@ from cascadebai_cli.cli.options import (
     SetValues,
     TrialCount,
     Where,
-    completed_names,
     configs,
+    names_under,
     path_option,
     path_parser,
     with_options,
@@ -33,8 +33,7 @@ from cascadebai_cli.options import Option, record_options
 from cascadebai_cli.planning.options import OPTIONS, read_options
 from cascadebai_cli.planning.words import plan_in_words, question_in_words
 from cascadebai_cli.study.kinds import Words
-from cascadebai_cli.text.numbers import count, duration
-from cascadebai_cli.text.table import for_shell
+from cascadebai_cli.text import count, duration, for_shell
 
 if TYPE_CHECKING:
     from cascadebai_cli.workflows.sweep import Missing, Request, Swept
@@ -97,10 +96,10 @@ def check(
 def run(
     config: Config,
     instance: Annotated[
-        str | None, typer.Option(autocompletion=completed_names("instances"), help="Only this instance.")
+        str | None, typer.Option(autocompletion=names_under("instances"), help="Only this instance.")
     ] = None,
     learner: Annotated[
-        str | None, typer.Option(autocompletion=completed_names("learners"), help="Only this learner.")
+        str | None, typer.Option(autocompletion=names_under("learners"), help="Only this learner.")
     ] = None,
     L: Annotated[int | None, typer.Option("--L", help="Only this number of items.")] = None,
     K: Annotated[int | None, typer.Option("--K", help="Only this number of items to find.")] = None,
@@ -129,7 +128,7 @@ def run(
         trial=trial,
         backend=work.Backend(n_jobs=n_jobs),
         watch=Terminal(quiet=quiet),
-        each=lambda cell: say(work.in_words(cell)),
+        each=lambda cell: say(work.cell_in_words(cell)),
     )
     if done.table and len(done.cells) > 1:
         say(f"\n{done.table}")

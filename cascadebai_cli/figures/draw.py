@@ -13,14 +13,14 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from cascadebai_cli.figures.chart import Chart, Panel, Series
-from cascadebai_cli.figures.labels import plain
+from cascadebai_cli.figures.labels import literal
 from cascadebai_cli.figures.layout import (
     ARROW_POINTS,
     CROSS,
     LIMIT_LABEL,
     TITLE_SHARE,
-    FigureSize,
     Page,
+    _Format,
     add_legend,
     bottom_of_bars,
     draw_arrows,
@@ -50,7 +50,7 @@ from cascadebai_cli.figures.style import (
 )
 from cascadebai_cli.study.kinds import of_each_kind
 from cascadebai_cli.study.plot import NAMES, Plot
-from cascadebai_cli.text.numbers import count, is_missing
+from cascadebai_cli.text import count, is_missing
 
 # --- Panels of points and lines: means against a number, their fit, and the bounds around them ----------------------
 
@@ -98,7 +98,7 @@ def _look_of(chart: Chart, series: Series) -> Look:
 
 def _mean_label(chart: Chart) -> str:
     interval = ", with its 95 % interval" if chart.points["low"].notna().any() else ""
-    return f"mean over {plain(chart.plot.average or 'the trials')}{interval}"
+    return f"mean over {literal(chart.plot.average or 'the trials')}{interval}"
 
 
 def _draw_series(axes: Axes, series: Series, chart: Chart, zorder: float) -> None:
@@ -392,21 +392,21 @@ class _Drawer(NamedTuple):
     """
 
     page: Callable[..., Figure]
-    form: FigureSize | None = None
-    alone: FigureSize | None = None
+    form: _Format | None = None
+    alone: _Format | None = None
 
 
 DRAWERS = of_each_kind(
     "drawer in figures/draw.py",
     {
-        "scaling": _Drawer(_draw_lines, FigureSize(columns=2, panel_height=2.2, rest=(0.2, 0.6), centred=True)),
-        "curves": _Drawer(_draw_lines, FigureSize(columns=2, panel_height=2.4)),
-        "error": _Drawer(_draw_lines, FigureSize(columns=3, panel_height=2.0, per_page=9)),
-        "bounds": _Drawer(_draw_lines, FigureSize(columns=3, panel_height=2.0, rest=(0.25, 0.75), legend_inside=True)),
+        "scaling": _Drawer(_draw_lines, _Format(columns=2, panel_height=2.2, rest=(0.2, 0.6), centred=True)),
+        "curves": _Drawer(_draw_lines, _Format(columns=2, panel_height=2.4)),
+        "error": _Drawer(_draw_lines, _Format(columns=3, panel_height=2.0, per_page=9)),
+        "bounds": _Drawer(_draw_lines, _Format(columns=3, panel_height=2.0, rest=(0.25, 0.75), legend_inside=True)),
         "bars": _Drawer(
             draw_bars,
-            FigureSize(columns=2, panel_height=1.05, rest=(1.0, 1.0), per_page=16),
-            alone=FigureSize(columns=1, panel_height=2.2, rest=(1.0, 1.0)),
+            _Format(columns=2, panel_height=1.05, rest=(1.0, 1.0), per_page=16),
+            alone=_Format(columns=1, panel_height=2.2, rest=(1.0, 1.0)),
         ),
         "schematic": _Drawer(draw_schematic),
     },

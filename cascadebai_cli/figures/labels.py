@@ -12,9 +12,9 @@ from cascadebai_cli.figures.chart import Chart, Series
 from cascadebai_cli.model.formula import latex
 from cascadebai_cli.store.columns import POINT
 from cascadebai_cli.study.instances import AnyInstance, TwoLevel
+from cascadebai_cli.study.kinds import MEASURES
 from cascadebai_cli.study.plot import GRID, Plot
-from cascadebai_cli.text.numbers import count, digits, is_missing, listed, number, percent
-from cascadebai_cli.text.table import value_text
+from cascadebai_cli.text import count, is_missing, listed, number, percent, value_text
 
 # --- Which columns of the cells become the horizontal axis, the panels and the lines of a figure --------------------
 
@@ -118,14 +118,6 @@ def _panels(cells: pd.DataFrame, plot: Plot, taken: Collection[str]) -> tuple[st
 
 _SYMBOLS = {"delta": r"\delta", "epsilon": r"\epsilon", "sigma": r"\sigma", "L": "L", "K": "K"}
 _NUMBERS = ("L", "K", "delta", "epsilon")
-_MEASURES = {
-    "steps": "time complexity",
-    "observations": "observations",
-    "error_rate": "error rate",
-    "right": "right items",
-    "steps_per_lower_bound": "steps / lower bound",
-    "steps_per_sharp_bound": "steps / sharp lower bound",
-}
 _PRIME = "\N{PRIME}"
 """Prime: this character of STIX is well placed, while a superscript would float high above the letter."""
 
@@ -140,7 +132,7 @@ def _weights_parts(entry: AnyInstance | None) -> list[str]:
         return []
 
 
-def plain(text: str) -> str:
+def literal(text: str) -> str:
     """Escape `text` for matplotlib, so that a dollar sign is not read as mathematics."""
     return text.replace("$", r"\$")
 
@@ -175,11 +167,11 @@ class Labels:
             return "page views"
         if name == "gap":
             return "gap $w(K) - w(K+1)$"
-        return f"${_SYMBOLS[name]}$" if name in _SYMBOLS else plain(name.replace("_", " "))
+        return f"${_SYMBOLS[name]}$" if name in _SYMBOLS else literal(name.replace("_", " "))
 
     def measure(self, name: str) -> str:
         """Return the label of a measure, for an axis."""
-        return self.given.get(name, _MEASURES[name])
+        return self.given.get(name, MEASURES[name].axis)
 
     def name(self, column: str, value: Any) -> str:
         """Return the label of a value: a name as it is, any other value with the name of its column."""
@@ -187,9 +179,9 @@ class Labels:
         if text in self.given:
             return self.given[text]
         if column == "instance":
-            return ", ".join(self.weights(text)) or plain(text)
+            return ", ".join(self.weights(text)) or literal(text)
         if column in ("learner", "algorithm", "directory") or not isinstance(value, int | float | None):
-            return plain(text)
+            return literal(text)
         if column in _NUMBERS and column not in self.given:
             return values_label({column: value}, [column])
         return f"no {self.column(column)}" if is_missing(value) else f"{self.column(column)} = {value:g}"
@@ -240,15 +232,6 @@ def _check(word: str, text: str) -> None:
 
 
 MOST_NAMED = 12
-_MEASURE_WORDS: Mapping[str, tuple[str, str]] = {
-    "steps": ("Mean steps", "steps"),
-    "observations": ("Mean observations", "observations"),
-    "error_rate": ("Share of wrong recommendations", "wrong"),
-    "right": ("Mean number of right items", "right items"),
-    "steps_per_lower_bound": ("Mean steps over the lower bound", "times the lower bound"),
-    "steps_per_sharp_bound": ("Mean steps over the sharp lower bound", "times the sharp lower bound"),
-}
-"""Measure -> its words at the beginning of a title, and after a number."""
 
 
 def title_of(plot: Plot, chart: Chart | None) -> str:
@@ -262,7 +245,7 @@ def title_of(plot: Plot, chart: Chart | None) -> str:
 def _title(chart: Chart) -> str:
     fitted = any(series.fit is not None for panel in chart.panels for series in panel.series)
     of = " of each learner" if len(chart.lines) > 1 and not fitted else ""
-    title = chart.plot.figure.title.format(what=_MEASURE_WORDS[chart.y.column][0], of=of, x=chart.x.column)
+    title = chart.plot.figure.title.format(what=MEASURES[chart.y.column].title, of=of, x=chart.x.column)
     return title + (" with the fitted curve and its 95 % confidence band" if fitted else "")
 
 
@@ -291,7 +274,7 @@ def _groups(chart: Chart) -> Iterator[str]:
         low, high = str(means.idxmin()), str(means.idxmax())
         name = value_text(points[chart.x.column].iloc[0])
         yield (
-            f"{name}: fewest {_MEASURE_WORDS[chart.y.column][1]} with {low}, {number(means[low])} on average; "
+            f"{name}: fewest {MEASURES[chart.y.column].unit} with {low}, {number(means[low])} on average; "
             f"most with {high}, {number(means[high])}."
         )
 
@@ -307,10 +290,9 @@ def _one(series: Series, name: str) -> bool:
 
 
 def _value(row: Mapping[Any, Any], chart: Chart) -> str:
-    as_text = {"error_rate": percent, "steps": number, "observations": number}.get(chart.y.column, digits)
-    shown = as_text(row["y"])
+    measure = MEASURES[chart.y.column]
     limit = "at least " if row["is_limit"] else "at most " if row["is_ceiling"] else ""
-    return f"{limit}{shown} {_MEASURE_WORDS[chart.y.column][1]}"
+    return f"{limit}{measure.text(row['y'])} {measure.unit}"
 
 
 def _place(row: Mapping[Any, Any], chart: Chart) -> str:

@@ -19,7 +19,7 @@ from matplotlib.transforms import Affine2D
 from cascadebai_cli.figures.chart import Chart, Panel
 from cascadebai_cli.figures.style import COLUMN_WIDTH, TEXT_WIDTH, label_steps, new_figure, panel_letter
 from cascadebai_cli.study.plot import Plot
-from cascadebai_cli.text.numbers import count, parameter
+from cascadebai_cli.text import count, parameter
 
 # --- Where panels, titles and the legend of a page go ---------------------------------------------------------------
 
@@ -33,7 +33,7 @@ _HANDLE_WIDTH = 0.5
 
 
 @dataclass(frozen=True)
-class FigureSize:
+class _Format:
     """Sizes of the figures of a kind, in inches.
 
     Attributes:
@@ -85,7 +85,7 @@ class Page:
         return fitted_title(figure, letter, parts, TITLE_SHARE * self.width / self.columns)
 
 
-def pages_of(panels: int, plot: Plot, form: FigureSize) -> list[Page]:
+def pages_of(panels: int, plot: Plot, form: _Format) -> list[Page]:
     """Return the pages for a number of panels."""
     most = min(plot.per_page or form.per_page, panels)
     columns, width = _columns(most, plot, form)
@@ -95,7 +95,7 @@ def pages_of(panels: int, plot: Plot, form: FigureSize) -> list[Page]:
 
 
 def _page(
-    number: int, first: int, columns: int, width: float, full: int, panels: int, plot: Plot, form: FigureSize
+    number: int, first: int, columns: int, width: float, full: int, panels: int, plot: Plot, form: _Format
 ) -> Page:
     rows = math.ceil(number / columns)
     has_room = form.legend_inside and rows > 1 and number < rows * columns
@@ -115,7 +115,7 @@ def _page(
     )
 
 
-def _columns(panels: int, plot: Plot, form: FigureSize) -> tuple[int, float]:
+def _columns(panels: int, plot: Plot, form: _Format) -> tuple[int, float]:
     """Return the number of panels side by side, and the width of the page."""
     if plot.width is None and plot.columns is None:
         columns = min(panels, form.columns)

@@ -11,27 +11,16 @@ import pandas as pd
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.figures.chart import Axis, Chart, Panel, Series
 from cascadebai_cli.figures.labels import MOST_NAMED, Deal, Labels, deal, varying
-from cascadebai_cli.study.kinds import Measure
+from cascadebai_cli.study.kinds import MEASURES
 from cascadebai_cli.study.plot import GRID, NAMES, Plot
-from cascadebai_cli.text.numbers import count, is_missing, parameter
+from cascadebai_cli.text import count, is_missing, parameter
 
 _MOST_PANELS = 240
 MOST_LINES = 12
 """Largest number of lines in one panel, as many as can be told apart."""
 
-_COLUMNS: Mapping[Measure, tuple[str, str | None, str | None]] = {
-    "steps": ("mean_steps", "ci_low", "ci_high"),
-    "observations": ("mean_observations", None, None),
-    "error_rate": ("error_rate", "error_low", "error_high"),
-    "right": ("mean_right", "right_low", "right_high"),
-    "steps_per_lower_bound": ("mean_steps", "ci_low", "ci_high"),
-    "steps_per_sharp_bound": ("mean_steps", "ci_low", "ci_high"),
-}
-"""Measure -> columns of its value and its interval."""
 _KNOWN = "that the config gives or the manifest holds; older manifests hold no weights from files or code"
 """End of a sentence that says for which weights bounds are known."""
-_OVER: Mapping[str, str] = {"steps_per_lower_bound": "lower", "steps_per_sharp_bound": "sharp"}
-"""Measure -> bound that the steps are divided by."""
 
 
 def chart_of(cells: pd.DataFrame, plot: Plot, labels: Labels, cap: int | None = None) -> Chart:
@@ -102,11 +91,11 @@ def refuse_too_many(cells: pd.DataFrame, plot: Plot) -> None:
 
 def _with_y(cells: pd.DataFrame, plot: Plot) -> pd.DataFrame:
     """Return the cells with the value that is drawn; `y` is NaN for a cell that cannot be drawn."""
-    measure = plot.y
-    value, low, high = _COLUMNS[measure]
+    measure, over = plot.y, MEASURES[plot.y].over
+    value, low, high = MEASURES[measure].columns
     if value not in cells:
         raise ConfigError(f"y: {measure} is known of studies with a budget, and this is none")
-    scale = 1 / cells[_OVER[measure]] if measure in _OVER else 1.0
+    scale = 1 / cells[over] if over else 1.0
     nothing = pd.Series(np.nan, cells.index)
     points = cells.assign(
         y=cells[value] * scale,

@@ -1,13 +1,13 @@
 """The picture of `plan`: how many page views the learners take, on one log axis."""
 
 import math
-from collections.abc import Sequence
+from itertools import cycle
 
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
-from cascadebai_cli.figures.labels import plain
+from cascadebai_cli.figures.labels import literal
 from cascadebai_cli.figures.style import COLUMN_WIDTH, new_figure, styled
 
 _COLORS = ("#009E73", "#0072B2", "#D55E00")
@@ -25,7 +25,7 @@ def draw_page_views(table: pd.DataFrame, bound: float, title: str) -> Figure:
     """
     figure = new_figure(1.4 * COLUMN_WIDTH, 0.9 + _ROW_HEIGHT * (len(table) + 1))
     axes = figure.add_subplot()
-    for place, (row, color) in enumerate(zip(table.to_dict("records"), _colors(len(table)), strict=True)):
+    for place, (row, color) in enumerate(zip(table.to_dict("records"), cycle(_COLORS), strict=False)):
         ends = [min(row[name], row["cap"]) for name in ("low", "high")]
         axes.plot(ends, [place, place], color=color, linewidth=2)
         if math.isfinite(row["median"]):
@@ -35,18 +35,14 @@ def draw_page_views(table: pd.DataFrame, bound: float, title: str) -> Figure:
     if math.isfinite(bound):
         axes.axvline(bound, color="black", linewidth=0.7, linestyle=":")
         axes.annotate("lower bound", (bound, len(table) - 0.45), (3, 0), textcoords="offset points", fontsize=7)
-    axes.set_yticks(range(len(table)), [plain(name) for name in table["learner"]])
+    axes.set_yticks(range(len(table)), [literal(name) for name in table["learner"]])
     axes.set_ylim(len(table) - 0.3, -0.6)
     axes.set_xscale("log")
     axes.set_xlim(*_limits(table, bound))
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_xlabel("page views: median, 5 to 95 %")
-    axes.set_title(plain(title))
+    axes.set_title(literal(title))
     return figure
-
-
-def _colors(count: int) -> Sequence[str]:
-    return [_COLORS[i % len(_COLORS)] for i in range(count)]
 
 
 def _limits(table: pd.DataFrame, bound: float) -> tuple[float, float]:

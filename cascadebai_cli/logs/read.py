@@ -15,13 +15,13 @@ from cascadebai_cli.logs.sheet import (
     STDIN,
     Floats,
     Sheet,
-    clicks_of,
     fault_of_number,
     floats_of,
+    marks_of,
     numbers_of,
+    read_any_text,
     sheet_of,
     shown,
-    text_of,
 )
 
 # --- What is wrong with rows ----------------------------------------------------------------------------------------
@@ -112,7 +112,7 @@ def read_log(path: Path, layout: Layout) -> Log:
     columns = layout.columns
     if path != STDIN and not path.is_file():
         raise ConfigError(f"{path} is not a file; name a CSV file, or - for what comes through a pipe")
-    text, remarks = text_of(path, shown(path))
+    text, remarks = read_any_text(path, shown(path))
     return _log(sheet_of(text, shown(path), columns, layout.separator), remarks, layout)
 
 
@@ -154,7 +154,7 @@ def _wide(sheet: Sheet, remarks: list[str]) -> Log:
 def _marks(faults: _Faults, column: str) -> Floats:
     """1 for a click, 0 for none, NaN where the item was not shown."""
     texts = faults.texts(column)
-    values = clicks_of(texts)
+    values = marks_of(texts)
     faults.add((texts != "") & values.isna(), lambda row: f"{column} {texts[row]!r} is neither 0 nor 1")
     return values
 
@@ -162,7 +162,7 @@ def _marks(faults: _Faults, column: str) -> Floats:
 def _events(sheet: Sheet, layout: Layout) -> tuple[pd.DataFrame, list[str]]:
     faults = _Faults(sheet)
     items, clicks = faults.texts(str(layout.items)), faults.texts(str(layout.clicks))
-    value = clicks_of(clicks)
+    value = marks_of(clicks)
     faults.add(value.isna(), lambda row: f"{layout.clicks} {clicks[row]!r} is neither 0 nor 1")
     table = pd.DataFrame({"name": items, "clicks": value, "views": 1.0})
     return _with_position(faults, table, layout), []
@@ -275,7 +275,7 @@ def read_rates(path: Path, columns: Mapping[str, str], top: int | None, name: st
     """
     if not path.exists():
         raise ConfigError(f"{name} does not exist; a path in a config counts from its folder")
-    return rates_of(read_sheet(path, name, tuple(dict.fromkeys(columns.values())), top=top), columns, top)
+    return rates_in(read_sheet(path, name, tuple(dict.fromkeys(columns.values())), top=top), columns, top)
 
 
 def read_sheet(path: Path, name: str, columns: Sequence[str] = (), **more: Any) -> Sheet:
@@ -284,13 +284,13 @@ def read_sheet(path: Path, name: str, columns: Sequence[str] = (), **more: Any) 
     Raises:
         ConfigError: if it is not usable.
     """
-    text, remarks = text_of(path, name)
+    text, remarks = read_any_text(path, name)
     if remarks:
         raise ConfigError(f"{name} is not UTF-8 text; save it as CSV in UTF-8")
     return sheet_of(text, name, columns, **more)
 
 
-def rates_of(sheet: Sheet, columns: Mapping[str, str], top: int | None = None) -> tuple[tuple[str, ...], _Numbers]:
+def rates_in(sheet: Sheet, columns: Mapping[str, str], top: int | None = None) -> tuple[tuple[str, ...], _Numbers]:
     """The same for a sheet that was read already."""
     faults = _Faults(sheet, whole=True)
     names = _item_names(faults, columns.get("item"), len(sheet.rows))

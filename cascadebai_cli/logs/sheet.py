@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.text.numbers import count
+from cascadebai_cli.text import count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,7 +61,7 @@ def read_text(path: Path) -> str:
         return _bounded(file).decode("utf-8-sig")
 
 
-def text_of(path: Path, name: str) -> tuple[str, list[str]]:
+def read_any_text(path: Path, name: str) -> tuple[str, list[str]]:
     """The text of a file, `-` being what comes through a pipe, and what was noticed about it.
 
     Args:
@@ -177,7 +177,7 @@ def fault_of_number(text: str) -> str:
     return f"{text!r} is not a number; write one such as 12 or 0.5"
 
 
-def clicks_of(texts: "pd.Series[str]") -> Floats:
+def marks_of(texts: "pd.Series[str]") -> Floats:
     """1 for a click, 0 for none, NaN for what is neither."""
     return texts.str.lower().map(_MARKS).astype(float)
 

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.text.numbers import unrounded
-from cascadebai_cli.text.table import quoted
+from cascadebai_cli.text import quoted, unrounded
 
 # --- A problem instance: click probabilities, list length and tolerance (Section 2 of the paper) --------------------
 

@@ -17,7 +17,7 @@ from cascadebai_cli.planning.runs import CANDIDATES, SECONDS, Candidate, CellRun
 from cascadebai_cli.running.runner import Backend
 from cascadebai_cli.running.watch import Watch
 from cascadebai_cli.store.columns import TrialRow
-from cascadebai_cli.text.numbers import count, percent
+from cascadebai_cli.text import count, percent
 
 _MOST_RUNS, _FEWEST_RUNS = 400, 20
 _HALVES = 8

@@ -14,7 +14,7 @@ from cascadebai_cli.planning.question import Question, question_of
 from cascadebai_cli.planning.runs import Test, chosen_learners, tested
 from cascadebai_cli.running.runner import Backend
 from cascadebai_cli.running.watch import SILENT, Watch
-from cascadebai_cli.text.numbers import spread_in_words
+from cascadebai_cli.text import spread_in_words
 
 __all__ = ["Answers", "Backend", "Layout", "Plan", "Question", "Test", "Wanted", "plan"]
 

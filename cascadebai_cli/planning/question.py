@@ -13,7 +13,7 @@ from cascadebai_cli.model.problem import FloatArray, Instance
 from cascadebai_cli.planning.numbers import Quantiles, Tolerance, best_of, quantiles, tolerance, tolerances
 from cascadebai_cli.planning.options import Layout, Wanted
 from cascadebai_cli.planning.rates import Positions, RateLaw, examination, first_draws, groups_of, looked_at, rates_of
-from cascadebai_cli.text.numbers import count
+from cascadebai_cli.text import count
 from cascadebai_cli.theory.sharp import sharp_bound
 
 # --- Correcting a log for the positions of its items ----------------------------------------------------------------

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from cascadebai_cli.text.numbers import (
+from cascadebai_cli.text import (
     NO_NUMBER,
+    Table,
     count,
     exact,
     is_missing,
@@ -14,8 +15,8 @@ from cascadebai_cli.text.numbers import (
     quantity,
     share,
     spread_in_words,
+    table_of,
 )
-from cascadebai_cli.text.table import Table, table_of
 
 if TYPE_CHECKING:
     from cascadebai_cli.planning.budget import Asked

@@ -9,7 +9,7 @@ from importlib.resources import files
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
-from cascadebai_cli.text.table import Table
+from cascadebai_cli.text import Table
 
 # --- The parts of a page, as finished text --------------------------------------------------------------------------
 

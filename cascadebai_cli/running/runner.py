@@ -18,7 +18,7 @@ from cascadebai_cli.running.blocks import BlockQueue, refuse_too_large
 from cascadebai_cli.running.cluster import connected, cores, run_tasks
 from cascadebai_cli.running.interrupts import interrupts_held, one_interrupt
 from cascadebai_cli.running.watch import Follower, Watch, now_and_then
-from cascadebai_cli.running.worker import Block, BlockResult, Settings, code_of, enter_worker, run_checked
+from cascadebai_cli.running.worker import Block, BlockResult, Settings, code_of, run_checked, serve
 from cascadebai_cli.study.cells import Cell
 
 # --- Running trials: in this process, on all cores, or on a dask cluster --------------------------------------------
@@ -183,7 +183,7 @@ def _loky(workers: int) -> Iterator[tuple[int, _TaskRunner]]:
         warnings.catch_warnings(),
         _safe_path(),
         parallel_config(
-            backend="loky", n_jobs=workers, inner_max_num_threads=1, initializer=enter_worker, initargs=(os.getpid(),)
+            backend="loky", n_jobs=workers, inner_max_num_threads=1, initializer=serve, initargs=(os.getpid(),)
         ),
     ):
         # loky replaces a worker that has grown by some hundred megabytes, as large blocks make it; nothing is lost

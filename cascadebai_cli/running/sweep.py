@@ -25,7 +25,7 @@ from cascadebai_cli.store.trials import holds_rows
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.config import Study
 from cascadebai_cli.study.fields import most_of
-from cascadebai_cli.text.numbers import count
+from cascadebai_cli.text import count
 
 # --- A shard: the part of a grid that one of several machines runs --------------------------------------------------
 

@@ -10,7 +10,7 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from cascadebai_cli.text.numbers import count, duration
+from cascadebai_cli.text import count, duration
 
 if TYPE_CHECKING:
     from cascadebai_cli.running.worker import Block, BlockResult, Failed

@@ -192,7 +192,7 @@ _Ready = Mapping[tuple[int, int], _Done | Begun]
 """Position of the cell and number of the trial -> the trial, which has ended or was paused."""
 
 
-def enter_worker(parent: int) -> None:
+def serve(parent: int) -> None:
     """Prepare a process that works for `parent`: it leaves Ctrl-C to the parent, and ends if the parent ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_follow, args=(parent,), daemon=True).start()
@@ -327,7 +327,7 @@ def _taken_back(made: _Made, run: Run | Paused, seconds: float) -> _Done | Begun
     return run, _items(run, made.permutation), seconds
 
 
-def _run_block(settings: Settings, block: Block, ready: _Ready | None = None) -> BlockResult:
+def _run_block(settings: Settings, block: Block, ready: _Ready) -> BlockResult:
     """Run the trials of a block; a trial that raises does not stop the others unless `fail_fast`.
 
     Args:
@@ -338,7 +338,7 @@ def _run_block(settings: Settings, block: Block, ready: _Ready | None = None) ->
     Raises:
         NotRepeatable: if the trial that is run twice does not end in the same way both times.
     """
-    known = {trial: (ready or {}).get((block.position, trial)) for trial in block.trials}
+    known = {trial: ready.get((block.position, trial)) for trial in block.trials}
     result = BlockResult(block.position, [], [], tuple(one for one in known.values() if isinstance(one, Begun)))
     problem = block.cell.problem
     for trial, one in known.items():

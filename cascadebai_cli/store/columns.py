@@ -8,8 +8,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from cascadebai_cli.engines.jobs import Status
-from cascadebai_cli.text.numbers import (
+from cascadebai_cli.text import (
     NO_NUMBER,
+    Head,
+    Table,
     coefficient,
     count,
     digits,
@@ -20,8 +22,8 @@ from cascadebai_cli.text.numbers import (
     parameter,
     percent,
     share,
+    value_text,
 )
-from cascadebai_cli.text.table import Head, Table, value_text
 
 if TYPE_CHECKING:
     import pandas as pd

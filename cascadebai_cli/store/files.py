@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cascadebai_cli.errors import CascadeError, ConfigError
-from cascadebai_cli.text.table import for_shell
+from cascadebai_cli.text import for_shell
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -18,8 +18,7 @@ from cascadebai_cli.options import MOST_TRIALS
 from cascadebai_cli.study.document import END, Document, KeyPath, Override, load_yaml, mistakes, read_value, show
 from cascadebai_cli.study.fields import Context, most_of, spread_out
 from cascadebai_cli.study.study import DEFAULT_LEARNER, Study
-from cascadebai_cli.text.numbers import count
-from cascadebai_cli.text.table import for_table, quoted, shortened
+from cascadebai_cli.text import count, for_table, quoted, shortened
 
 __all__ = ["Override", "Study", "load_study", "own_learner", "setting", "stored_study", "study_of"]
 

@@ -13,7 +13,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.logs.sheet import read_text
-from cascadebai_cli.text.table import for_table, shortened
+from cascadebai_cli.text import for_table, shortened
 
 # --- A config as a document: strict YAML with the line of every key, and the values of the command line put in ------
 #
@@ -270,7 +270,7 @@ _Loader.add_constructor(_PREFIX + "seq", _seq)
 # --- Mistakes in a config as plain sentences: what pydantic found, in the words of a user ---------------------------
 
 
-NUMBER, BY_RULE = "number", "rule"
+NUMBER, CONDITION = "number", "rule"
 """Tags of a number, and of what may stand in its place."""
 
 
@@ -313,7 +313,7 @@ def _path_of(error: ErrorDetails, data: Any) -> KeyPath:
 
 def _is_tag(tag: object, family: object) -> bool:
     """Whether a part of a path is none of the config; a family of one's own has a colon as its tag has."""
-    return tag in (NUMBER, BY_RULE, family) or (
+    return tag in (NUMBER, CONDITION, family) or (
         isinstance(tag, str) and ":" in tag and isinstance(family, str) and ":" in family
     )
 

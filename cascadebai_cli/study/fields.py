@@ -26,7 +26,7 @@ from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.model.formula import evaluate, parse
 from cascadebai_cli.model.problem import FEEDBACKS
 from cascadebai_cli.options import MOST_TRIALS, SMALLEST_RISK
-from cascadebai_cli.study.document import BY_RULE, NUMBER, Document, KeyPath, mistake, show
+from cascadebai_cli.study.document import CONDITION, NUMBER, Document, KeyPath, mistake, show
 
 # --- Types of the values in a config --------------------------------------------------------------------------------
 
@@ -319,10 +319,10 @@ class Enough(Entry):
 
 
 def _kind(value: Any) -> str:
-    return BY_RULE if isinstance(value, dict | Enough) else NUMBER
+    return CONDITION if isinstance(value, dict | Enough) else NUMBER
 
 
-Trials = Annotated[Annotated[_Number, Tag(NUMBER)] | Annotated[Enough, Tag(BY_RULE)], Discriminator(_kind)]
+Trials = Annotated[Annotated[_Number, Tag(NUMBER)] | Annotated[Enough, Tag(CONDITION)], Discriminator(_kind)]
 """A number, or when it is enough."""
 
 

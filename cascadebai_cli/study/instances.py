@@ -48,7 +48,7 @@ from cascadebai_cli.study.fields import (
     range_as_list,
     says,
 )
-from cascadebai_cli.text.numbers import unrounded
+from cascadebai_cli.text import unrounded
 
 # --- Values of the grid that go in pairs: `zip: {K: [2, 4], delta: [0.1, 0.05]}` is two points, not four ------------
 

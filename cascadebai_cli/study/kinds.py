@@ -1,22 +1,73 @@
-"""Kinds of figures: what each shows, where its axes and lines come from if a plot does not say, what goes with it.
+"""What figures measure, and their kinds: what each shows, and where its axes and lines come from by default.
 
-A new kind is an entry of `KINDS`, and one of `DRAWERS` in `figures/draw.py`, which cannot be imported without it.
-Nothing heavy is imported here, since the help of `plot` is made of it.
+A new measure is an entry of `MEASURES`; a new kind one of `KINDS`, and one of `DRAWERS` in `figures/draw.py`, which
+cannot be imported without it. Nothing heavy is imported here, since the help of `plot` is made of it.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Literal, TypeVar
 
 from cascadebai_cli.options import option
+from cascadebai_cli.text import digits, number, percent
 
 _AGAINST = "{what}{of} against {x}"
 _MEASURED = ("n", "mean_steps", "sd_steps", "ci_low", "ci_high", "n_capped")
 _T = TypeVar("_T")
 
-Measure = Literal["steps", "observations", "error_rate", "right", "steps_per_lower_bound", "steps_per_sharp_bound"]
+
+@dataclass(frozen=True)
+class Measure:
+    """What a figure may measure.
+
+    Attributes:
+        axis: what stands at its axis.
+        title: the same as the beginning of a title.
+        unit: behind a number.
+        columns: of its value, and of the ends of its interval if it has one.
+        over: the column that these are divided by, if any.
+        text: value -> text.
+    """
+
+    axis: str
+    title: str
+    unit: str
+    columns: tuple[str, str | None, str | None]
+    over: str = ""
+    text: Callable[[float], str] = digits
+
+
+_STEPS = ("mean_steps", "ci_low", "ci_high")
+MEASURES: Mapping[str, Measure] = MappingProxyType(
+    {
+        "steps": Measure("time complexity", "Mean steps", "steps", _STEPS, text=number),
+        "observations": Measure(
+            "observations", "Mean observations", "observations", ("mean_observations", None, None), text=number
+        ),
+        "error_rate": Measure(
+            "error rate",
+            "Share of wrong recommendations",
+            "wrong",
+            ("error_rate", "error_low", "error_high"),
+            text=percent,
+        ),
+        "right": Measure(
+            "right items", "Mean number of right items", "right items", ("mean_right", "right_low", "right_high")
+        ),
+        "steps_per_lower_bound": Measure(
+            "steps / lower bound", "Mean steps over the lower bound", "times the lower bound", _STEPS, "lower"
+        ),
+        "steps_per_sharp_bound": Measure(
+            "steps / sharp lower bound",
+            "Mean steps over the sharp lower bound",
+            "times the sharp lower bound",
+            _STEPS,
+            "sharp",
+        ),
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -43,7 +94,7 @@ class FigureKind:
     meaning: str = ""
     data: tuple[str, ...] = _MEASURED
     x: str | None = None
-    y: Measure = "steps"
+    y: str = "steps"
     lines: tuple[str, ...] = ()
     grouped: bool = False
     log_from: float = math.inf
@@ -131,7 +182,7 @@ class Words:
         "steps_per_sharp_bound of `bounds --sharp`.",
         "WHAT",
         "observations",
-        offered=get_args(Measure),
+        offered=tuple(MEASURES),
     )
     panels: list[str] | None = _word(
         "Columns whose values make panels of their own, or none.", "COLUMNS", "instance", "none"

@@ -18,7 +18,7 @@ from cascadebai_cli.options import record_options
 from cascadebai_cli.study.document import mistake, show
 from cascadebai_cli.study.fields import Entry, List, Text, as_place, not_empty, one_of, says
 from cascadebai_cli.study.instances import AnyInstance, Own, Random
-from cascadebai_cli.study.kinds import KINDS, FigureKind, Measure, Words
+from cascadebai_cli.study.kinds import KINDS, MEASURES, FigureKind, Words
 from cascadebai_cli.study.learners import LearnerEntry, option_values
 
 # --- Instances that agree in all but one option, such as the number of a draw: what a mean may be over --------------
@@ -132,7 +132,7 @@ class Plot(Entry):
 
     kind: Annotated[Kind, _SAID["kind"]] = "scaling"
     x: Annotated[Text | None, _SAID["x"]] = None
-    y: Annotated[Measure, _SAID["y"]] = "steps"
+    y: Annotated[str, one_of(MEASURES), _SAID["y"]] = "steps"
     panels: Annotated[_Choice, _SAID["panels"]] = None
     lines: Annotated[_Choice, _SAID["lines"]] = None
     instances: Annotated[_Several, _SAID["instances"]] = ()
@@ -230,4 +230,4 @@ def _words(
     yield plot.instances, instances, ("instances",)
     yield plot.learners, learners, ("learners",)
     yield plot.order, [*learners, *instances], ("order",)
-    yield plot.labels, [*learners, *instances, *columns, *get_args(Measure)], ("labels",)
+    yield plot.labels, [*learners, *instances, *columns, *MEASURES], ("labels",)

@@ -133,12 +133,7 @@ def _with_examples(node: Any) -> Any:
         return [_with_examples(part) for part in node]
     if not isinstance(node, dict):
         return node
-    return {key: _values(part) if _are_examples(key, part) else _with_examples(part) for key, part in node.items()}
-
-
-def _are_examples(key: str, part: Any) -> bool:
-    return key == "examples" and isinstance(part, list)
-
-
-def _values(texts: list[str]) -> list[Any]:
-    return [read_value(text) for text in texts]
+    return {
+        key: list(map(read_value, part)) if key == "examples" and isinstance(part, list) else _with_examples(part)
+        for key, part in node.items()
+    }

@@ -46,7 +46,7 @@ from cascadebai_cli.study.fields import (
 from cascadebai_cli.study.instances import AnyInstance, ItemsAt, Zip
 from cascadebai_cli.study.learners import LearnerEntry, option_values
 from cascadebai_cli.study.plot import Plot, refuse_unknown_words
-from cascadebai_cli.text.numbers import count
+from cascadebai_cli.text import count
 
 # --- The grid of a study: which cells its instances, learners and numbers make together -----------------------------
 

@@ -22,8 +22,7 @@ from cascadebai_cli.store.columns import Shown, TrialRow, printed
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.config import NOTHING_GIVEN, Given, Study, check_rows, read_study
 from cascadebai_cli.study.fields import ALL_AXES, first_of, most_of
-from cascadebai_cli.text.numbers import NO_NUMBER, count, duration, is_missing, number, parameter
-from cascadebai_cli.text.table import Table
+from cascadebai_cli.text import NO_NUMBER, Table, count, duration, is_missing, number, parameter
 from cascadebai_cli.workflows.tables import in_format
 
 __all__ = ["Checked", "Given", "check", "in_format"]

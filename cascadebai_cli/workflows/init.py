@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from cascadebai_cli.errors import CascadeError, ConfigError
-from cascadebai_cli.logs.read import rates_of, read_sheet
+from cascadebai_cli.logs.read import rates_in, read_sheet
 from cascadebai_cli.logs.sheet import Sheet, floats_of
 from cascadebai_cli.planning.answer import PlanFile
 from cascadebai_cli.store.manifest import Manifest
@@ -21,8 +21,7 @@ from cascadebai_cli.study.fields import is_one_line
 from cascadebai_cli.study.instances import Csv, TwoLevel
 from cascadebai_cli.study.schema import config_schema, schema_of
 from cascadebai_cli.study.study import Study
-from cascadebai_cli.text.numbers import count
-from cascadebai_cli.text.table import for_shell
+from cascadebai_cli.text import count, for_shell
 
 # --- Which columns of somebody's file are items, clicks and views, or rates -----------------------------------------
 
@@ -200,7 +199,7 @@ def _of_file(source: Path, path: Path) -> str:
         raise ConfigError(f"--from {source}: there is no such file; name a CSV file with a row an item")
     sheet = read_sheet(source, str(source), most_columns=_MOST_GUESSED)
     columns = _guessed(sheet)
-    names, weights = rates_of(sheet, columns)
+    names, weights = rates_in(sheet, columns)
     lines = {"path": os.path.relpath(source, path.parent).replace(os.sep, "/"), **columns}
     return "".join(
         [

@@ -14,9 +14,9 @@ from cascadebai_cli.analysis.cells import (
     averaged,
     chosen_cells,
     chosen_results,
-    renamed_apart,
     wide_table,
     with_bounds,
+    with_names_apart,
     with_sharp_bounds,
 )
 from cascadebai_cli.analysis.results import StudyResults, load_results
@@ -107,7 +107,7 @@ def _plot_words(studies: Sequence[StudyResults], config: Path | None, given: Map
     except ValidationError as error:
         at, text = mistakes(error, document.data["plot"])[0]
         raise ConfigError(document.message(("plot", *at), text)) from None
-    together = renamed_apart(studies)
+    together = with_names_apart(studies)
     instances = {entry.name: entry for results in together for entry in results.study.instances}
     learners = {entry.name: entry for results in together for entry in results.study.learners}
     try:
@@ -193,7 +193,7 @@ def chart(studies: Sequence[StudyResults], plot: Plot) -> "Chart":
     Raises:
         ConfigError: if the words of the plot do not make a figure of these studies.
     """
-    together = tuple(averaged(results, plot.average) for results in renamed_apart(studies))
+    together = tuple(averaged(results, plot.average) for results in with_names_apart(studies))
     cells = chosen_cells(wide_table(together), plot)
     refuse_too_many(cells, plot)
     chosen = chosen_results(together, cells)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from cascadebai_cli.analysis.cells import averaged, chosen
+from cascadebai_cli.analysis.cells import averaged, cells_with
 from cascadebai_cli.analysis.claims import claims_of_config
 from cascadebai_cli.analysis.provenance import provenance, settings
 from cascadebai_cli.analysis.results import StudyResults, load_results
@@ -29,8 +29,7 @@ from cascadebai_cli.store.columns import (
 from cascadebai_cli.store.files import table_bytes, write_bytes
 from cascadebai_cli.store.trials import times_of
 from cascadebai_cli.study.plot import Kind, Plot
-from cascadebai_cli.text.numbers import count
-from cascadebai_cli.text.table import Head
+from cascadebai_cli.text import Head, count
 from cascadebai_cli.version import __version__
 from cascadebai_cli.workflows.plot import Drawing, drawing
 from cascadebai_cli.workflows.tables import condition, warn_of_gaps
@@ -96,7 +95,7 @@ def report(
 
 def _chosen(results: StudyResults, where: Sequence[str]) -> StudyResults:
     if where:
-        cells = set(chosen(results.cells, dict(map(condition, where)))["cell_id"])
+        cells = set(cells_with(results.cells, dict(map(condition, where)))["cell_id"])
         about = {cell_id: content for cell_id, content in results.manifest.cells.items() if cell_id in cells}
         results = results.of_cells(cells).derived(manifest=results.manifest.model_copy(update={"cells": about}))
     if len(results.summary) > _MOST_CELLS:
@@ -167,7 +166,7 @@ def _pictures(results: StudyResults, watch: Watch) -> tuple[list[PagePicture], l
 
 
 def _pages(drawn: Drawing, results: StudyResults, asked: Plot) -> Iterator[PagePicture]:
-    title = ". ".join(filter(None, [title_of(asked, drawn.chart), _capital(drawn.caption)]))
+    title = ". ".join(filter(None, [title_of(asked, drawn.chart), drawn.caption[:1].upper() + drawn.caption[1:]]))
     files = drawn.files("svg", [results])
     for number, svg in enumerate(files, 1):
         page = f" (page {number} of {len(files)})" if len(files) > 1 else ""
@@ -178,10 +177,6 @@ def _pages(drawn: Drawing, results: StudyResults, asked: Plot) -> Iterator[PageP
 def _drawn(results: StudyResults, chart: "Chart") -> StudyResults:
     """The cells of a figure."""
     return averaged(results, chart.plot.average).of_cells(chart.points["cell_id"])
-
-
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
 
 
 def _kinds(results: StudyResults) -> list[Kind]:

@@ -25,10 +25,9 @@ from cascadebai_cli.store.trials import trials_table
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.config import NOTHING_GIVEN, Given, Study, check_rows, read_study
 from cascadebai_cli.study.fields import first_of
-from cascadebai_cli.text.numbers import count, duration, parameter, percent
-from cascadebai_cli.text.table import Table, for_table
+from cascadebai_cli.text import Table, count, duration, for_table, parameter, percent
 
-__all__ = ["Backend", "CellRun", "Choice", "Given", "Ran", "in_words", "run", "simulate"]
+__all__ = ["Backend", "CellRun", "Choice", "Given", "Ran", "cell_in_words", "run", "simulate"]
 
 
 # --- Run all cells of a study in memory -----------------------------------------------------------------------------
@@ -245,7 +244,7 @@ _MOST_NAMED = 200
 """Items that are named."""
 
 
-def in_words(done: CellRun) -> str:
+def cell_in_words(done: CellRun) -> str:
     """Some lines about the trials of a cell."""
     lines = {
         "steps (page views)": _steps(done),

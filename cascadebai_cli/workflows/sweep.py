@@ -22,8 +22,7 @@ from cascadebai_cli.store.summary import write_tables
 from cascadebai_cli.store.trials import rows_below
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.config import NOTHING_GIVEN, Given, check_rows, read_study
-from cascadebai_cli.text.numbers import NO_NUMBER, count, duration, is_missing, percent
-from cascadebai_cli.text.table import Table
+from cascadebai_cli.text import NO_NUMBER, Table, count, duration, is_missing, percent
 
 __all__ = [
     "Backend",
@@ -241,7 +240,7 @@ def status(request: Request) -> SweepStatus:
         "of",
         "capped",
         "wrong",
-        Shown("half width", _half_width),
+        Shown("half width", lambda row: percent(row["half_width"], 1)),
         Shown("time left", _time_left),
     ]
     left = cells["of"] - cells["done"]
@@ -268,10 +267,6 @@ def _numbers(there: There) -> Iterator[tuple[object, dict[str, Any]]]:
                 "seconds": seconds_of(len(missing), here),
             },
         )
-
-
-def _half_width(row: Mapping[Any, Any]) -> str:
-    return percent(row["half_width"], 1)
 
 
 def _time_left(row: Mapping[Any, Any]) -> str:

@@ -18,7 +18,7 @@ from cascadebai_cli.analysis.bounds import (
     with_measured,
     with_sharp,
 )
-from cascadebai_cli.analysis.cells import averaged, cells_printed, chosen, ordered
+from cascadebai_cli.analysis.cells import averaged, cells_printed, cells_with, ordered
 from cascadebai_cli.analysis.fits import fits_table, unfitted
 from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.analysis.tables import StudyTable, tables_of
@@ -30,8 +30,7 @@ from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.config import read_study
 from cascadebai_cli.study.document import read_value
 from cascadebai_cli.study.plot import refuse_unknown_option
-from cascadebai_cli.text.numbers import count
-from cascadebai_cli.text.table import FORMATS, FormatName, for_shell, noted
+from cascadebai_cli.text import FORMATS, FormatName, count, for_shell, noted
 
 __all__ = ["Tables", "bounds", "fit", "fits_table", "in_format", "promised", "summary"]
 
@@ -77,16 +76,13 @@ def in_format(tables: Sequence[StudyTable], name: FormatName) -> str:
             all digits, several as one object of lists in JSON and under a comment with their names in CSV.
     """
     if name == "json":
-        return json.dumps({Path(table.file).stem: json.loads(_json(table)) for table in tables}, indent=2)
+        texts = {table.file: table.rows.to_json(orient="records", double_precision=15) for table in tables}
+        return json.dumps({Path(file).stem: json.loads(text) for file, text in texts.items()}, indent=2)
     if name == "csv":
         alone = len(tables) == 1
         parts = [("" if alone else f"# {table.file}\n") + table_bytes(table.rows).decode() for table in tables]
         return "\n".join(parts).rstrip("\n")
     return "\n\n".join(FORMATS[name](table.printed) for table in tables)
-
-
-def _json(table: StudyTable) -> str:
-    return str(table.rows.to_json(orient="records", double_precision=15, force_ascii=False))
 
 
 # --- Fit a study: its tables, written into its directory ------------------------------------------------------------
@@ -148,7 +144,7 @@ def summary(
     results = load_results(directory)
     if average:
         _check_option(results, average)
-    rows = ordered(chosen(averaged(results, average).cells, dict(map(condition, where))), sort)
+    rows = ordered(cells_with(averaged(results, average).cells, dict(map(condition, where))), sort)
     warn_of_gaps(results, watch)
     printed = cells_printed(rows)
     if average:

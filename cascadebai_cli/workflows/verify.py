@@ -25,8 +25,7 @@ from cascadebai_cli.store.summary import summarise, summary_text
 from cascadebai_cli.store.trials import read_rows, read_table, trials_table
 from cascadebai_cli.study.cells import RULE, Cell
 from cascadebai_cli.study.config import check_trials, stored_study
-from cascadebai_cli.text.numbers import change, count
-from cascadebai_cli.text.table import for_shell
+from cascadebai_cli.text import change, count, for_shell
 
 __all__ = ["Backend", "Verified", "verify"]
 

@@ -223,7 +223,7 @@ def test_a_line_now_and_then_where_there_is_no_terminal(capsys, monkeypatch):
     ],
 )
 def test_durations(seconds, text):
-    from cascadebai_cli.text.numbers import duration
+    from cascadebai_cli.text import duration
 
     assert duration(seconds) == text
 

@@ -47,7 +47,7 @@ def test_errs_at_most_delta(L, K, weight, shares):
 @pytest.mark.parametrize(("weights", "K"), [((0.5, 0.4), 1), ((0.97, 0.9, 0.8), 2), ((0.25, 0.2, 0.15), 1)])
 def test_track_and_stop_errs_at_most_delta(weights, K, monkeypatch):
     """With mixtures that are made anew less often, which is quicker and changes no promise."""
-    monkeypatch.setattr(track_and_stop, "RENEWAL", 8)
+    monkeypatch.setattr(track_and_stop, "_RENEWAL", 8)
     trials = [Trial(np.array(weights), np.random.default_rng([17, trial])) for trial in range(500)]
     runs = simulate_block(partial(track_and_stop.TrackAndStop, len(weights), K, 0.1), trials)
     failures = sum(sorted(run.recommendation) != list(range(K)) for run in runs)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cascadebai_cli.text.table import as_markdown, as_text, for_table, for_terminal, table_of
+from cascadebai_cli.text import as_markdown, as_text, for_table, for_terminal, table_of
 
 HOSTILE = "\x1b[2J\x07\x9b31mred\u202eright\ud800\x00"
 

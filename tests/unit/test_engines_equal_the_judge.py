@@ -140,7 +140,7 @@ def test_display_orders(part):
         leaps.append(leap(state, steps))
         return leaps[-1]
 
-    sizes = {"WORTHWHILE": 2, "SHORTEST_LEAP": 16, "LONGEST_PAUSE": 4}
+    sizes = {"_WORTHWHILE": 2, "_SHORTEST_LEAP": 16, "_LONGEST_PAUSE": 4}
     eager = partial(by_lockstep, leaps=sizes, leap=noted)
     side_by_side(part, CascadeBAI, of_display_orders, 24, by_lockstep, short, eager)
     assert sum(steps > 0 for steps, _ in leaps) > 10
@@ -148,6 +148,6 @@ def test_display_orders(part):
 
 @MANY
 def test_kl_lucb(part):
-    short = partial(by_lucb, windows={"SHALLOWEST": 1, "DEEPEST": 1, "AT_ONCE": 5, "LONG": 0}, known=1, _STRIDE=2)
-    small = partial(by_lucb, windows={"DEEPEST": 3, "SHORTEST": 3, "SPARE": 2, "NEAR": 0}, known=20, ROWS=2)
+    short = partial(by_lucb, windows={"_SHALLOWEST": 1, "_DEEPEST": 1, "_AT_ONCE": 5, "_LONG": 0}, known=1, _STRIDE=2)
+    small = partial(by_lucb, windows={"_DEEPEST": 3, "_SHORTEST": 3, "_SPARE": 2, "_NEAR": 0}, known=20, _ROWS=2)
     side_by_side(part, KLLucb, of_kl_lucb, 16, by_lucb, short, small)

@@ -53,7 +53,7 @@ def test_reference_and_phases_are_what_the_judge_says(kind, judge, examples):
         one, other = (made(kind, len(table), K, M, budget) for _ in range(2))
         run = run_reference(one, TableOutcomes(table), BY_CLICK[cascading], budget)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(phases, "FEWEST", rounds)
+            patch.setattr(phases, "_FEWEST", rounds)
             assert run_phases(Job(other, TableOutcomes(table), BY_CLICK[cascading], budget)) == run
         for learner in (one, other):
             found = (run.steps, learner.answer, run.accepted, run.rejected, run.counts)

@@ -19,7 +19,6 @@ MODULES = sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py"))
 
 _STUDY = {"study", "engines", "learners", "model"}
 ALLOWED = {
-    "text": set(),
     "logs": set(),
     "model": set(),
     "theory": {"model"},

@@ -115,7 +115,7 @@ def test_equals_the_reference_in_a_long_run(K, long):
     w = np.array([0.5, 0.45, 0.40, 0.3, 0.3, 0.2, 0.2, 0.2, 0.2, 0.1, 0.1, 0.1])
     table = np.random.default_rng(8).random((12, 20_000)) < w[:, None]
     trial = ((12, K, 0.1, 0.02), table, True, 20_000)
-    with patched(lucb_rows, LONG=long):
+    with patched(lucb_rows, _LONG=long):
         run = in_order(run_lucb([job(trial)]))[0]
     assert run == by_reference(trial)
     assert (run.status, run.steps > 500) == ("stopped", True)

@@ -61,7 +61,7 @@ def eager_leaps():
         lengths.append(result[0])
         return result
 
-    sizes = {"WORTHWHILE": 2, "SHORTEST_LEAP": 16, "LONGEST_PAUSE": 4}
+    sizes = {"_WORTHWHILE": 2, "_SHORTEST_LEAP": 16, "_LONGEST_PAUSE": 4}
     with patched(lockstep, **sizes), patched(lockstep, leap=noted):
         yield lengths
 
@@ -141,7 +141,7 @@ def test_a_missed_decision_is_noticed():
     """The comparison can fail: with a proof that always succeeds decisions come late."""
     block = [long_trial("-mean", seed, weights=[0.9, 0.8, 0.2, 0.1], K=2) for seed in range(10)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(proofs, "SLACK", -1.0)
+        patch.setattr(proofs, "_SLACK", -1.0)
         late = by_lockstep(block)
     differences = sum(a != b for a, b in zip(late, map(by_reference, block), strict=True))
     assert differences > 5

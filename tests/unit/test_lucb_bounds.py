@@ -23,7 +23,7 @@ def test_are_those_of_the_rule(known):
     mean = S / np.maximum(T, 1)
     expected = {True: RULE.lower(mean, T) / UNIT, False: -RULE.upper(mean, T) / UNIT - 1}
     rng = np.random.default_rng(3)
-    with patched(lucb_rows, KNOWN=known):
+    with patched(lucb_rows, _KNOWN=known):
         bounds = Bounds(RULE)
         for inside in (True, False, True, False):
             for some in np.array_split(rng.permutation(np.repeat(np.arange(len(T)), 2)), 9):

@@ -139,7 +139,7 @@ def test_a_container_has_what_it_may_have(tmp_path, monkeypatch, limits, there):
     files = [tmp_path / f"{i}" for i in range(3)]
     for file, text in zip(files, limits, strict=False):
         file.write_text(text + "\n")
-    monkeypatch.setattr(blocks, "LIMITS", files)
+    monkeypatch.setattr(blocks, "_LIMITS", files)
     monkeypatch.setattr(blocks.os, "sysconf", {"SC_PHYS_PAGES": 1000, "SC_PAGE_SIZE": 1000}.get)
     assert blocks.machine_memory() == there
 

@@ -31,7 +31,7 @@ def cells(tmp_path):
 
 @pytest.fixture
 def notes(monkeypatch):
-    monkeypatch.setattr(watch, "SILENT_SECONDS", 0.0)
+    monkeypatch.setattr(watch, "_SILENT_SECONDS", 0.0)
     return Notes()
 
 

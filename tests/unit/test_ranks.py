@@ -23,14 +23,14 @@ def test_of_rank_is_what_sorting_gives(means, rank):
 def test_the_boundary_does_not_depend_on_how_it_is_found(monkeypatch, k):
     mean = np.random.default_rng(1).integers(0, 40, (3, 600)) / 40
     found = [values.tolist() for values in racing.boundary(mean, k)]
-    monkeypatch.setattr(racing, "MANY", 601)
+    monkeypatch.setattr(racing, "_MANY", 601)
     assert [values.tolist() for values in racing.boundary(mean, k)] == found
 
 
 @pytest.mark.parametrize("many", [1, 512])
 def test_each_state_may_have_its_own_k(monkeypatch, many):
     """Means with many ties, of one state for each `k` and moment."""
-    monkeypatch.setattr(racing, "MANY", many)
+    monkeypatch.setattr(racing, "_MANY", many)
     mean = np.random.default_rng(2).integers(0, 4, (7, 5, 8)) / 4
     k = np.repeat(np.arange(1, 8), 5).reshape(7, 5)
     found = [index.tolist() for index in racing.boundary(mean, k)]

@@ -80,7 +80,7 @@ def unequal_logs(number):
 
 def test_equal_rates_are_called_different_as_often_as_said_with_very_unequal_views(monkeypatch):
     """Where the chi-square law, the twin, errs four times as often at 5 % and eighty times at 0.1 %."""
-    monkeypatch.setattr(rates, "TABLES", 999)
+    monkeypatch.setattr(rates, "_TABLES", 999)
     found = [homogeneity(*log) for log in unequal_logs(400)]
     ours = np.array([one.p_value for one in found])
     twin = np.array([stats.chi2.sf(one.chi_square, one.degrees) for one in found])

@@ -352,7 +352,10 @@ def test_each_curve_is_made_fitted_and_bounded_once(verb: str, tmp_path: Path, m
     monkeypatch.setattr(
         bounds,
         "learner_bounds",
-        lambda problem, *rest: (bounded.update([(problem.K, problem.w_prime)]), learner_bounds(problem, *rest))[1],
+        lambda problem, *rest, **more: (
+            bounded.update([(problem.K, problem.w_prime)]),
+            learner_bounds(problem, *rest, **more),
+        )[1],
     )
     config = scaling_config(2, K=[20, 30, 40], claims="paper")
     out = ("-o", tmp_path / "page.html") if verb == "report" else ()

@@ -15,8 +15,7 @@ from cascadebai_cli.analysis.fits import (
     unfitted,
 )
 from cascadebai_cli.analysis.results import StudyResults, load_results
-from cascadebai_cli.text.numbers import coefficient, difference
-from cascadebai_cli.text.table import table_of
+from cascadebai_cli.text import coefficient, difference, table_of
 
 COLUMNS = ["study", "instance", "learner", "model", "c1", "c1_se", "c2", "c2_se", "r2", "p_value", "n_points"]
 PUBLISHED = ["published_c1", "published_c2", "published_r2", "published_p_value"]

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
+from cascadebai_cli import text
 from cascadebai_cli.store.columns import cell_text, heading_of
-from cascadebai_cli.text import numbers
-from cascadebai_cli.text.table import FORMATS, as_latex, as_markdown, table_of
+from cascadebai_cli.text import FORMATS, as_latex, as_markdown, table_of
 
 HEADER = ["name", "x"]
 ROWS = [["a|b", "1.5"], ["longer", "10.0"]]
@@ -85,20 +85,20 @@ def test_a_row_that_is_too_short_is_a_mistake():
 @pytest.mark.parametrize(
     ("made", "text"),
     [
-        (numbers.count(2**63 - 1), "9,223,372,036,854,775,807"),
-        (numbers.count(1234.5678, 1), "1,234.6"),
-        (numbers.exact(1234567.5), "1,234,567.5"),
-        (numbers.number(999.4), "999"),
-        (numbers.number(999.6), "1,000"),
-        (numbers.number(math.nan), "-"),
-        (numbers.digits(0.5), "0.500"),
-        (numbers.digits(1234.5), "1234"),
-        (numbers.share(None), ""),
-        (numbers.percent(0.1234, 1), "12.3%"),
-        (numbers.percent(math.nan), "-"),
-        (numbers.change(-0.0123, 2), "-1.23 %"),
-        (numbers.difference(3, 2), "+50.0 %"),
-        (numbers.difference(3, 0), ""),
+        (text.count(2**63 - 1), "9,223,372,036,854,775,807"),
+        (text.count(1234.5678, 1), "1,234.6"),
+        (text.exact(1234567.5), "1,234,567.5"),
+        (text.number(999.4), "999"),
+        (text.number(999.6), "1,000"),
+        (text.number(math.nan), "-"),
+        (text.digits(0.5), "0.500"),
+        (text.digits(1234.5), "1234"),
+        (text.share(None), ""),
+        (text.percent(0.1234, 1), "12.3%"),
+        (text.percent(math.nan), "-"),
+        (text.change(-0.0123, 2), "-1.23 %"),
+        (text.difference(3, 2), "+50.0 %"),
+        (text.difference(3, 0), ""),
     ],
 )
 def test_numbers(made, text):

@@ -1,1 +1,0 @@
-"""Numbers and tables as text, each in one way, whatever they mean."""
