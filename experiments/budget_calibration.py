@@ -122,7 +122,7 @@ def reliability(rows: pd.DataFrame) -> str:
     views = rows["page_views"].map(lambda page_views: count(page_views) if page_views else "-")
     by_views = _rows(rows.assign(group=views, rank=rows["page_views"]))
     by_size = _rows(rows.assign(group=[sizes[i] for i in place], rank=place))
-    header = ["file", "learner", "{}", "stated", "mean chance", "all were right", "95 % interval"]
+    header = ["file", "learner", "{}", "chances", "mean chance", "all were right", "95 % interval"]
     many = rows.groupby("file", sort=False)["case"].nunique()
     told = "; ".join(f"{count(int(n))} of {file}" for file, n in many.items())
     return "\n\n".join(

@@ -68,7 +68,7 @@ def bounds() -> str:
     cells = read_table(BOUNDS, AGAIN)
     known = cells[cells["enough"].notna()].drop_duplicates(["instance", "learner"])
     measured = read_table(BUDGETS, AGAIN).set_index(["instance", "learner"])
-    header = ["instance", "learner", "H", "H2", "enough for 1 % by the bound", "measured", "times"]
+    header = ["instance", "learner", "H", "H2", "bound below 1 % from", "measured below 1 % from", "ratio"]
     rows = [_bound(row, measured.loc[(row["instance"], row["learner"])].to_dict()) for row in known.to_dict("records")]
     return table(header, rows, numbers=5)
 

@@ -12,7 +12,7 @@ WHEN = {
     "budget": "with a budget",
     "steps": "without a budget",
     "sharp": "with `--sharp`",
-    "axis": "against something else than `K`",
+    "axis": "if the axis is not `K`",
     "capped": "with `--allow-capped`",
 }
 """Word for when a table has a column -> the same for readers."""
