@@ -232,15 +232,16 @@ def budget_bounds_printed(table: pd.DataFrame) -> Table:
 # --- The sharp lower bound beside what was measured -----------------------------------------------------------------
 
 
-def with_sharp(table: pd.DataFrame, cells: Sequence[Cell]) -> pd.DataFrame:
+def with_sharp(table: pd.DataFrame, cells: Sequence[Cell], tell: Callable[[str], None] | None = None) -> pd.DataFrame:
     """Add `T_star`, its certified relative `gap`, the bound `sharp` and the measured mean over it.
 
     Args:
         table: one row a cell, in the order of `cells`, with `mean_steps`.
         cells: the cells; `nan` where `epsilon > 0`, a step may observe an item twice, or nothing is
             proved for the feedback.
+        tell: takes a sentence every few seconds about a bound that takes long.
     """
-    known = [_bound(cell) for cell in cells]
+    known = [_bound(cell, tell) for cell in cells]
     values = [
         (bound.characteristic_steps, bound.gap, bound.steps(cell.delta)) if bound else (np.nan,) * 3
         for bound, cell in zip(known, cells, strict=True)
@@ -250,12 +251,12 @@ def with_sharp(table: pd.DataFrame, cells: Sequence[Cell]) -> pd.DataFrame:
     return pd.concat([table, added], axis=1)
 
 
-def _bound(cell: Cell) -> SharpBound | None:
+def _bound(cell: Cell, tell: Callable[[str], None] | None) -> SharpBound | None:
     """The bound for lists as long as those of the cell's learner."""
     M = _shown(cell)
     if cell.epsilon > 0 or M is None or not cell.feedback.has_theory:
         return None
-    return _found(tuple(cell.problem.weights.tolist()), cell.K, cell.feedback.observes_all, M)
+    return _found(tuple(cell.problem.weights.tolist()), cell.K, cell.feedback.observes_all, M, tell)
 
 
 def _shown(cell: Cell) -> int | None:
@@ -267,5 +268,7 @@ def _shown(cell: Cell) -> int | None:
 
 
 @lru_cache(_KEPT)
-def _found(weights: tuple[float, ...], K: int, semi_bandit: bool, M: int) -> SharpBound:
-    return sharp_bound(Instance(np.array(weights), K), semi_bandit=semi_bandit, M=M)
+def _found(
+    weights: tuple[float, ...], K: int, semi_bandit: bool, M: int, tell: Callable[[str], None] | None
+) -> SharpBound:
+    return sharp_bound(Instance(np.array(weights), K), semi_bandit=semi_bandit, M=M, tell=tell)

@@ -310,7 +310,7 @@ ENGINES: Mapping[str, Engine] = MappingProxyType(
             by_steps=True,
             shares_paths=True,
         ),
-        "planned": Engine(2, _stack, 20_000, _one_by_one(run_planned), _BY_CLICKS, shares_paths=True),
+        "planned": Engine(3, _stack, 20_000, _one_by_one(run_planned), _BY_CLICKS, shares_paths=True),
         "phases": Engine(1, _outcomes, 500, _answering(_one_by_one(run_phases), ask), _BY_CLICKS),
     }
 )

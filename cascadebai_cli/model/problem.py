@@ -183,20 +183,44 @@ def _are_no_numbers(values: NDArray[np.generic]) -> bool:
 
 _APART = 1e-9
 """Smallest distance of a pooled mean from both weights, as a share of their difference; changes results by 1e-18."""
+_CLOSE = 1e-4
+"""Relative distance of two probabilities from which on logarithms keep enough digits."""
+_LOST = -0.999
+"""Relative rise up to which the digits of the smaller probability are lost in it."""
 
 
-def divergence(p: ArrayLike, q: ArrayLike) -> FloatArray:
+def divergence(p: ArrayLike, q: ArrayLike, rise: ArrayLike | None = None) -> FloatArray:
     """Return `d(p, q) = p ln(p / q) + (1 - p) ln((1 - p) / (1 - q))`, inf where `q` is 0 or 1 and `p` is not.
 
-    The formula is evaluated in terms of `q - p`, so that nearly equal probabilities lose no digits; `p` and `q` are
+    The formula is evaluated in terms of `q - p`, so that nearly equal probabilities lose no digits; the arguments are
     broadcast together.
+
+    Args:
+        p, q: probabilities.
+        rise: `q - p`, if it is known to more digits than a subtraction has.
     """
     a, b = np.asarray(p, dtype=np.float64), np.asarray(q, dtype=np.float64)
-    skip, rise = 1 - a, b - a
-    with np.errstate(divide="ignore", invalid="ignore"):
-        clicks = np.where(a > 0, -a * np.log1p(rise / np.where(a > 0, a, 1)), 0)
-        skips = np.where(skip > 0, -skip * np.log1p(-rise / np.where(skip > 0, skip, 1)), 0)
-    return np.asarray(np.maximum(clicks + skips, 0))
+    skip, rise = 1 - a, np.asarray(b - a if rise is None else rise, dtype=np.float64)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        up, down = rise / np.where(a > 0, a, 1), -rise / np.where(skip > 0, skip, 1)
+        clicks = np.where(a > 0, -a * _logarithm(up, b, a), 0)
+        skips = np.where(skip > 0, -skip * _logarithm(down, 1 - b, skip), 0)
+        far = np.asarray(np.maximum(clicks + skips, 0))
+    close = (np.abs(up) < _CLOSE) & (np.abs(down) < _CLOSE) & (a > 0) & (skip > 0)
+    return np.where(close, a * _excess(up) + skip * _excess(down), far) if close.any() else far
+
+
+def _logarithm(s: FloatArray, q: FloatArray, p: FloatArray) -> FloatArray:
+    """`ln(1 + s)` where `1 + s = q / p`, which keeps the digits of a small `q`."""
+    lost = s < _LOST
+    if not lost.any():
+        return np.asarray(np.log1p(s))
+    return np.where(lost, np.log(np.where(q > 0, q, (1 + s) * p)) - np.log(p), np.log1p(np.where(lost, 0, s)))
+
+
+def _excess(s: FloatArray) -> FloatArray:
+    """`s - ln(1 + s)` for small `s`: what the logarithms leave, as the first powers of both sides cancel."""
+    return np.asarray(s * s * (1 / 2 - s * (1 / 3 - s * (1 / 4 - s / 5))))
 
 
 def evidence(n_a: FloatArray, w_a: FloatArray, n_b: FloatArray, w_b: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -206,10 +230,11 @@ def evidence(n_a: FloatArray, w_a: FloatArray, n_b: FloatArray, w_b: FloatArray)
 
     `x` is kept away from the weights, where a divergence may be infinite, by `_APART` of their difference.
     """
-    total = n_a + n_b
+    total, gap = n_a + n_b, w_a - w_b
     share = np.divide(n_a, total, out=np.full(np.shape(total), 0.5), where=total > 0)
-    x = w_b + np.clip(share, _APART, 1 - _APART) * (w_a - w_b)
-    g = n_a * divergence(w_a, x) + n_b * divergence(w_b, x)
+    share = np.clip(share, _APART, 1 - _APART)
+    x = w_b + share * gap
+    g = n_a * divergence(w_a, x, (share - 1) * gap) + n_b * divergence(w_b, x, share * gap)
     return np.where((n_a > 0) & (n_b > 0), g, 0.0), x
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 from cascadebai_cli.planning.budget import Answers, answered
 from cascadebai_cli.planning.numbers import Quantiles
 from cascadebai_cli.planning.options import Layout, Wanted
-from cascadebai_cli.planning.question import Question, question_of
+from cascadebai_cli.planning.question import SHARP, Question, question_of
 from cascadebai_cli.planning.runs import Test, chosen_learners, tested
 from cascadebai_cli.running.runner import Backend
 from cascadebai_cli.running.watch import SILENT, Watch
@@ -117,7 +117,7 @@ def plan(
 
 
 def _first_guess(guess: Quantiles) -> str:
-    return f"first guess, by the bounds: a test takes some {spread_in_words(*guess)} page views"
+    return f"first guess, by {SHARP:g} times the lower bound: a test takes some {spread_in_words(*guess)} page views"
 
 
 def _items(question: Question, outcome: Test | Answers) -> tuple[Item, ...]:

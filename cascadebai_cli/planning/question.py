@@ -135,7 +135,7 @@ class Question:
 
     @property
     def guess(self) -> Quantiles:
-        """5, 50 and 95 % quantiles of the page views of a sharp learner, estimated from the bounds."""
+        """5, 50 and 95 % quantiles of the page views of a sharp learner, `SHARP` times the efforts."""
         return quantiles(SHARP * self.planned.efforts)
 
     @property

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from cascadebai_cli.planning.question import SHARP
 from cascadebai_cli.text import (
     NO_NUMBER,
     Table,
@@ -129,7 +130,7 @@ _LEAST = 0.001
 
 
 def question_in_words(question: "Question") -> str:
-    """Say what the log says, and how hard the question is by the bounds, before anything is simulated."""
+    """Say what the log says, and how hard the question is by the lower bound, before anything is simulated."""
     log, rates, test = question.log, question.rates, question.rates.homogeneity
     strength = "more than any number of" if rates.strength == float("inf") else f"{rates.strength:.3g}"
     unseen = int((log.views == 0).sum())
@@ -144,7 +145,7 @@ def question_in_words(question: "Question") -> str:
         + (f"p = {test.p_value:.2g}" if test.p_value >= _LEAST else f"p < {_LEAST:g}"),
         f"chance that what the log ranks first, K = {question.K}, is right already: {percent(question.own_right)}",
         _wanted_in_words(question),
-        f"by the bounds a test takes some {spread_in_words(*question.guess)} page views",
+        f"by {SHARP:g} times the lower bound a test takes some {spread_in_words(*question.guess)} page views",
     ]
     least = question.least
     if least is not None:

@@ -1,7 +1,10 @@
 """How to show lists so that the two laws hardest to tell apart are told apart soonest, with a certified gap."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +24,8 @@ from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray, diverg
 #    `p (r_i + (1 - z_i) r_k)` to `p (r_k + (1 - z_k) r_i)`, a loss if and only if `r_i z_k > r_k z_i`. Items
 #    with `z_i = 0 < r_i` come first (they cost nothing), those with `z_i = r_i = 0` matter nowhere and come last.
 # 2. Among lists in this order, the best with at most `j` items from the `k`-th on has the value
-#    `V_k(j) = max(V_(k+1)(j), r_k + (1 - z_k) V_(k+1)(j - 1))`, `V(0) = 0`. One sort and `L M` operations find it.
+#    `V_k(j) = max(V_(k+1)(j), r_k + (1 - z_k) V_(k+1)(j - 1))`, `V(0) = 0`: for each `j` the largest of
+#    `r_i + (1 - z_i) V_(i+1)(j - 1)` from `i = k` on. One sort and `M` passes over the items find it.
 # 3. Items put behind it take nothing away from those before, so lists of the full length `M` are optimal.
 #
 # Items alike are pooled: a *level* has a size, and a list names levels, each at most as often as its size. Rates and
@@ -30,6 +34,8 @@ from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray, diverg
 
 Levels = tuple[int, ...]
 """A list as the numbers of its levels, first to last."""
+_AT_ONCE = 2**21
+"""Values of the dynamic programme that are kept at once, about."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,50 +52,84 @@ class Lists:
     sizes: IntArray
     M: int
 
+    @cached_property
+    def _items(self) -> IntArray:
+        """The level of each item that a list can hold, shape `(N,)`."""
+        return np.repeat(np.arange(len(self.sizes)), np.minimum(self.sizes, self.M))
+
+    @cached_property
+    def length(self) -> int:
+        """Items of a list: `M`, or all if there are fewer."""
+        return min(self.M, len(self._items))
+
+    @property
+    def effort(self) -> int:
+        """Values of the dynamic programme that finds a best list."""
+        return (self.length + 1) * (len(self._items) + 1)
+
     def rates(self, shown: Sequence[int]) -> FloatArray:
         """Looks that a list is expected to bring to each item of a level, shape `(C,)`."""
         levels = np.array(shown, dtype=np.int64)
-        reached = np.concatenate([[1.0], np.cumprod(1 - self.ends[levels])[:-1]])
-        return np.bincount(levels, reached, len(self.sizes)) / self.sizes
+        return np.bincount(levels, self.looks(levels), len(self.sizes)).astype(np.float64)
 
-    def best(self, reward: FloatArray) -> tuple[float, Levels]:
-        """The largest reward of a list and a list that has it.
+    def looks(self, shown: IntArray) -> FloatArray:
+        """Looks that each place of lists, shape `(..., M)`, is expected to bring to an item of its level."""
+        reached = np.cumprod(1 - self.ends[shown[..., :-1]], axis=-1)
+        return np.concatenate([np.ones((*shown.shape[:-1], 1)), reached], axis=-1) / self.sizes[shown]
+
+    def best(self, rewards: FloatArray) -> tuple[FloatArray, IntArray]:
+        """Find the largest reward of a list, and a list that has it, for each row of rewards: `(B,)` and `(B, length)`.
 
         Args:
-            reward: at least 0, for the rate of each level, shape `(C,)`: `sum_c reward_c rates_c` is maximised.
+            rewards: at least 0, for the rate of each level, shape `(B, C)`: `sum_c reward_c rates_c` is maximised.
         """
-        per_look = reward / self.sizes
-        items = self._in_order(per_look)
-        value = np.zeros(self.M + 1)
-        take = np.zeros((len(items), self.M + 1), bool)
-        for k in range(len(items) - 1, -1, -1):
-            with_it = per_look[items[k]] + (1 - self.ends[items[k]]) * value[:-1]
-            take[k, 1:] = with_it > value[1:]
-            value[1:] = np.maximum(with_it, value[1:])
-        return float(value[-1]), self.filled(_taken(items, take))
+        step = max(1, _AT_ONCE // self.effort)
+        parts = [self._best(rewards[first : first + step]) for first in range(0, len(rewards), step)]
+        return np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts])
 
-    def _in_order(self, per_look: FloatArray) -> IntArray:
-        """Levels by descending `r / z`, each as often as a list can hold it."""
+    def _best(self, rewards: FloatArray) -> tuple[FloatArray, IntArray]:
+        per_look = rewards / self.sizes
+        items = self._last_first(per_look)
+        reward, goes_on = np.take_along_axis(per_look, items, axis=1), 1 - self.ends[items]
+        # V[j, :, k] is the best of at most j of the last k items
+        V = np.zeros((self.length + 1, len(items), items.shape[1] + 1))
+        for before, V_j in pairwise(V):
+            np.maximum.accumulate(reward + goes_on * before[:, :-1], axis=1, out=V_j[:, 1:])
+        shown = _chosen(V, items)
+        for row in np.flatnonzero(shown[:, -1] < 0):
+            shown[row] = self.filled(shown[row][shown[row] >= 0])
+        return V[-1, :, -1], shown
+
+    def _last_first(self, per_look: FloatArray) -> IntArray:
+        """Levels by ascending `r / z`, each as often as a list can hold it, for each row of rewards."""
         costs = self.ends > 0
         free = np.where(per_look > 0, np.inf, -1.0)
-        order = np.argsort(-np.where(costs, per_look / np.where(costs, self.ends, 1), free), kind="stable")
-        return np.repeat(order, np.minimum(self.sizes[order], self.M))
+        ratio = np.where(costs, per_look / np.where(costs, self.ends, 1), free)
+        return np.asarray(self._items[np.argsort(ratio[:, self._items], axis=1, kind="stable")])
 
-    def filled(self, shown: Sequence[int]) -> Levels:
+    def filled(self, shown: Sequence[int] | IntArray) -> Levels:
         """The list filled up to its full length behind its end, with the levels that end a step least often."""
         left = self.sizes - np.bincount(np.array(shown, dtype=np.int64), minlength=len(self.sizes))
         order = np.argsort(self.ends, kind="stable")
         rest = np.repeat(order, np.minimum(left[order], self.M))
-        return (*shown, *rest[: self.M - len(shown)].tolist())
+        return (*np.array(shown).tolist(), *rest[: self.length - len(shown)].tolist())
 
 
-def _taken(items: IntArray, take: BoolArray) -> list[int]:
-    """Follow the decisions of the dynamic programme from the first item on."""
-    chosen: list[int] = []
-    for item, decisions in zip(items.tolist(), take[:, ::-1], strict=True):
-        if len(chosen) < len(decisions) - 1 and decisions[len(chosen)]:
-            chosen.append(item)
-    return chosen
+def _chosen(V: FloatArray, items: IntArray) -> IntArray:
+    """Follow the decisions of the dynamic programme from the first item on; -1 where nothing more is worth a look.
+
+    `V` is smaller before the item that attains it and stays the same from there on along `k`.
+    """
+    length, rows = len(V) - 1, np.arange(len(items))
+    shown = np.full((len(items), length), -1)
+    at = np.full(len(items), items.shape[1])
+    for j in range(length, 0, -1):
+        value = V[j, rows, at]
+        first = (V[j] >= value[:, None]).argmax(axis=1)
+        on = value > 0
+        shown[on, length - j] = items[rows[on], first[on] - 1]
+        at = np.where(on, first - 1, at)
+    return shown
 
 
 # --- How to show lists so that the two laws hardest to tell apart are told apart soonest, with a certified gap ------
@@ -104,28 +144,53 @@ def _taken(items: IntArray, take: BoolArray) -> list[int]:
 # `Lists.best` finds this maximum exactly. A mixture of lists has a value, a mixture of cuts an upper bound, however
 # they were found: the gap between both is certified.
 #
-# *Search.* A linear programme finds the best mixture of some lists against some cuts, and its multipliers the best
-# mixture of these cuts. Then three things join it, until the gap is small:
+# *Few constraints.* Both minima may change places, `G(n) = min over x of (A(x) + B(x))` with
+# `A(x) = min over a of n_a d(w_a, x)`, `B(x) = min over b of n_b d(w_b, x)` and `x` between the largest of the other
+# weights and the smallest of the best: beyond these ends one of both is 0 and the other one has grown. At points `x_j`
+# this is a linear programme of `C` constraints a point instead of one cut a pair: the largest `t` with numbers `A_j`
+# such that `n_a d(w_a, x_j) >= A_j` and `n_b d(w_b, x_j) >= t - A_j`. Multipliers that weigh both sides of each point
+# alike, and 1 in all, are a mixture of cuts.
 #
-# 1. the lists that are best against this mixture of cuts, and against those between it and the best one so far, which
-#    keeps the search from jumping about;
-# 2. the lists that a *drift* meets, steps of Frank and Wolfe on a softened minimum of the `g_ab`: many lists that
-#    complement each other, at the price of one sort each;
-# 3. cuts at the pooled means of the pairs with the least evidence.
+# *Search.* First a *drift*, steps of Frank and Wolfe on a softened minimum. Then an interior point method, whose lists
+# and points grow as it goes. Each of its rounds
+#
+# 1. takes in the lists that are best against the multipliers, and against some that are shaken at random by as much
+#    as they may be wrong, and points at the pooled means of the hardest pairs where the points are too few;
+# 2. goes back towards the best multipliers so far, as far as it takes not to lose much of what is certified;
+# 3. makes one step of Newton towards the central path (`_Newton`), on which each list and each constraint has the same
+#    product of its share, or multiplier, and its slack.
+#
+# Vertices of the programme would be worse: their multipliers jump about, and the best lists against them are new ones
+# every time.
 
 
 _ROUNDS = 200
-"""Linear programmes at most."""
-_TOWARDS_BEST = (0.0, 0.3, 0.6, 0.8, 0.9, 0.95)
-"""How far from the multipliers found last to the best ones so far lists are sought."""
-_WORTH = 0.1
-"""Cuts join that lower the value by this part of the tolerance."""
-_FIRST_DRIFT, _DRIFT = 4, 20
-"""Steps of the first drift per level, and of the later ones."""
-_SOFT, _SOFTER = 0.1, 0.02
-"""Softness of the minimum, as a part of its value, in the first drift and in the later ones."""
-_PACE, _LATER_PACE = 20, 0.02
-"""The k-th step of the first drift moves by `2 / (k + _PACE)`, those of the later ones by `_LATER_PACE`."""
+"""Steps of Newton at most."""
+_VALUES = 2e9
+"""Values of the dynamic programme after which the search ends, some minutes; the drift ends after half of them."""
+_PACE = 10
+"""The drift has so many steps more than there are levels; the k-th moves by `2 / (k + _PACE)`."""
+_SOFT, _SOFTNESSES = 0.1, (0.03, 0.1, 0.2, 0.4)
+"""Softness of the minimum in the drift, as a part of the value, and what is tried for the first multipliers."""
+_DRIFT_POINTS, _POINTS, _MORE_POINTS = 16, 128, 6
+"""Points of the drift, of the interior point method at first, and how many may join in a round."""
+_COARSE = 0.2
+"""Points join while they overlook more than this part of the gap."""
+_CANDIDATES, _NEAR = 64, 0.2
+"""Pairs whose pooled means may become points, and how near to others they are too near, in roots of the gap."""
+_TOWARDS_BEST, _LOSS = np.array([0.0, 0.3, 0.6, 0.8, 0.9, 0.95]), 0.3
+"""How far a round may go back to the best multipliers, and what it may lose of the bound, as a part of the gap."""
+_SHAKEN, _FEWEST, _NOISE, _MOST_NOISE = 0.1, 4, 2.0, 0.5
+"""Multipliers that are shaken, per level and at least, and by how much, in gaps of `_MOST_NOISE` at most."""
+_CENTRING, _SHORT = 0.2, 0.95
+"""A step aims at this part of the products, and goes this part of the way to the nearest boundary."""
+_MARGIN = 0.1
+"""How far from all boundaries a step begins, as a part of the gap."""
+_ADDED, _RAISED = 0.1, (1.0, 0.1, 0.01, 1e-3, 1e-4)
+"""What shares and multipliers too small to be heeded may cost when they are raised, in gaps, and how far they are."""
+_DENSE = 8
+"""Lists with less than one level in so many are looked up in a sparse matrix."""
+_TINY = 1e-300
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,15 +217,18 @@ class Contest:
         """`g_ab(n)` and the pooled means of all pairs of a best level and another one, of one shape each."""
         return evidence(n[self.best, None], self.weights[self.best, None], n[~self.best], self.weights[~self.best])
 
-    def softened(self, n: FloatArray, softness: float) -> FloatArray:
-        """Gradient of `-h ln sum_ab exp(-g_ab(n) / h)` for the softness `h`: a mixture of cuts."""
-        g, x = self.evidence(n)
-        part = np.exp((g.min() - g) / softness)
-        part /= part.sum()
-        r = np.empty(len(n))
-        r[self.best] = (part * divergence(self.weights[self.best, None], x)).sum(axis=1)
-        r[~self.best] = (part * divergence(self.weights[~self.best], x)).sum(axis=0)
-        return r
+    def divergences(self, places: FloatArray) -> FloatArray:
+        """`d(w, x)` of each level, shape `(C, J)`, at the points `x` that divide the gap between both sides."""
+        low, high = self.weights[~self.best].max(), self.weights[self.best].min()
+        nearest = np.where(self.best, high, low)[:, None]
+        part = np.where(self.best[:, None], places - 1, places)
+        rise = (nearest - self.weights[:, None]) + part * (high - low)
+        return divergence(self.weights[:, None], low + places * (high - low), rise)
+
+    def place(self, x: FloatArray) -> FloatArray:
+        """Where points lie in the gap between both sides, from 0 to 1."""
+        low, high = self.weights[~self.best].max(), self.weights[self.best].min()
+        return np.asarray((x - low) / (high - low))
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,154 +255,316 @@ class Mixture:
         return self.upper / self.value - 1
 
 
-def maximin(contest: Contest, tolerance: float = 1e-3) -> Mixture:
-    """The mixture of lists that maximises `G`, within a relative `tolerance` unless `_ROUNDS` end the search."""
+def maximin(contest: Contest, tolerance: float = 1e-3, tell: Callable[[float, float], None] | None = None) -> Mixture:
+    """The mixture of lists that maximises `G`, within a relative `tolerance` unless the search is given up before.
+
+    Args:
+        contest: what is to be told apart.
+        tolerance: relative gap to reach.
+        tell: takes the value and the upper bound after each round.
+    """
     search = _Search(contest, tolerance)
-    search.begin()
     for _ in range(_ROUNDS):
-        if search.upper <= search.value * (1 + tolerance) or not search.improve():
+        if search.measure() or search.left < 0:
             break
+        if tell:
+            tell(search.value * search.scale, search.upper * search.scale)
+        search.improve()
     return search.result()
 
 
 class _Search:
-    """Lists and cuts that were found so far.
+    """Lists, points and multipliers found so far.
+
+    From the end of the drift on, looks are measured in `unit`, those at its end, and evidence in `scale`, the value
+    there.
 
     Attributes:
-        lists, columns: each list and its rates.
-        a, b: levels of each cut; `d_a, d_b` its divergences.
-        value, shares: the best mixture of lists so far.
-        upper, weight: the best mixture of cuts so far, as a vector `r`.
-        unit: what `n` is measured in by the linear programmes.
+        shown, looks: lists, shape `(S, M)`, and what each of their places brings to an item of its level.
+        shares: of each list, shape `(S,)`.
+        places, d: points and the divergences of all levels at these, shape `(C, J)`.
+        multipliers: of the constraint of each level at each point, shape `(C, J)`; `safest`, those of `upper`.
+        value, upper: the best that are certified so far; `now`, the value of `shares`.
+        kept: the shares of `value`.
+        left: values of the dynamic programme until the search is given up.
     """
 
     def __init__(self, contest: Contest, tolerance: float) -> None:
-        self.contest, self.tolerance = contest, tolerance
-        self.lists: dict[Levels, int] = {}
-        self.columns: list[FloatArray] = []
-        self.a, self.b = np.zeros(0, np.int64), np.zeros(0, np.int64)
-        self.d_a, self.d_b = np.zeros(0), np.zeros(0)
-        self.value, self.shares = 0.0, np.zeros(0)
-        self.upper, self.weight = np.inf, np.zeros(len(contest.weights))
-        self.unit = np.ones(len(contest.weights))
+        self.contest, self.tolerance, self.random = contest, tolerance, np.random.default_rng(0)
+        self.best, self.C, length = contest.best, len(contest.weights), contest.lists.length
+        self.shown, self.looks, self.known = np.zeros((0, length), np.int64), np.zeros((0, length)), set[bytes]()
+        self.shares = self.kept = np.zeros(0)
+        self.value, self.upper, self.left = 0.0, np.inf, _VALUES
+        self.seen = np.zeros(self.C) + contest.seen
+        self.drift()
 
-    def begin(self) -> None:
-        """Drift from the equal mixture of lists that begin with one level each."""
-        sizes, M = self.contest.lists.sizes.tolist(), self.contest.lists.M
-        for level, size in enumerate(sizes):
-            self.add(self.contest.lists.filled([level] * min(size, M)))
-        equal = np.full(len(sizes), 1 / len(sizes))
-        self.unit = self.looks(equal)
-        self.try_shares(equal)
-        self.try_shares(self.drift(equal, _SOFT, 2 / (_PACE + np.arange(_FIRST_DRIFT * len(sizes)))))
+    @property
+    def gap(self) -> float:
+        """Certified relative gap."""
+        return self.upper / self.value - 1
 
-    def add(self, shown: Levels) -> int:
-        """The number of a list, which is taken in if it is new."""
-        if shown not in self.lists:
-            self.lists[shown] = len(self.columns)
-            self.columns.append(self.contest.lists.rates(shown))
-        return self.lists[shown]
+    def join(self, shown: IntArray) -> None:
+        """Take in those lists that are new, with no share."""
+        new = [row for key, row in {row.tobytes(): row for row in shown}.items() if key not in self.known]
+        if new:
+            self.known.update(row.tobytes() for row in new)
+            self.shown = np.concatenate([self.shown, new])
+            self.looks = np.concatenate([self.looks, self.contest.lists.looks(np.array(new))])
+            self.shares = np.append(self.shares, np.zeros(len(new)))
 
-    def looks(self, shares: FloatArray) -> FloatArray:
-        """`n` of a mixture of the first lists."""
-        return self.contest.looks(shares @ np.array(self.columns[: len(shares)]))
+    def rates(self, shares: FloatArray) -> FloatArray:
+        """Looks at an item of each level per list shown, of a mixture of the first lists."""
+        weighted = shares[:, None] * self.looks[: len(shares)]
+        return np.bincount(self.shown[: len(shares)].ravel(), weighted.ravel(), self.C).astype(np.float64)
 
-    def try_shares(self, shares: FloatArray, claimed: float = np.inf) -> None:
-        """Take in a mixture, and the cuts that show it to be worth less than `claimed`."""
-        g, x = self.contest.evidence(self.looks(shares))
-        if g.min() > self.value:
-            self.value, self.shares = float(g.min()), shares
-        nearest = np.zeros(g.shape, bool)
-        nearest[np.arange(len(g)), g.argmin(axis=1)] = nearest[g.argmin(axis=0), np.arange(g.shape[1])] = True
-        row, column = np.nonzero(nearest & (g < claimed * (1 - _WORTH * self.tolerance)))
-        w, best, x = self.contest.weights, self.contest.best, x[row, column]
-        a, b = np.flatnonzero(best)[row], np.flatnonzero(~best)[column]
-        self.a, self.b = np.append(self.a, a), np.append(self.b, b)
-        self.d_a, self.d_b = np.append(self.d_a, divergence(w[a], x)), np.append(self.d_b, divergence(w[b], x))
+    def drift(self) -> None:
+        """Begin with the equal mixture of lists that begin with one level each, and move step by step.
 
-    def improve(self) -> bool:
-        """Solve the linear programme, then add lists and cuts; whether anything was added."""
-        before = len(self.columns), len(self.a)
-        solved = self._solve()
-        if solved is None:
-            return False
-        shares, claimed, mixture = solved
-        r = np.bincount(self.a, mixture * self.d_a, len(self.weight))
-        r += np.bincount(self.b, mixture * self.d_b, len(self.weight))
-        for part in _TOWARDS_BEST:
-            self.price(r + part * (self.weight - r))
-        self.try_shares(shares, claimed)
-        self.drift(shares, _SOFTER, np.full(_DRIFT, _LATER_PACE))
-        return (len(self.columns), len(self.a)) != before
-
-    def price(self, r: FloatArray) -> int:
-        """Bound the value by a mixture of cuts; the number of the list that is best against it."""
-        reward, shown = self.contest.lists.best(r)
-        upper = float(r @ self.contest.looks(np.zeros(len(r)))) + reward
-        if upper < self.upper:
-            self.upper, self.weight = upper, r
-        return self.add(shown)
-
-    def drift(self, shares: FloatArray, softness: float, paces: FloatArray) -> FloatArray:
-        """Move a mixture step by step towards the list that is best against its softened minimum."""
-        n, moved = self.looks(shares), np.append(shares, np.zeros(len(self.columns) + len(paces) - len(shares)))
-        for pace in paces.tolist():
-            chosen = self.price(self.contest.softened(n, softness * self.value))
-            n = n + pace * (self.contest.looks(self.columns[chosen]) - n)
-            moved *= 1 - pace
-            moved[chosen] += pace
-        return moved[: len(self.columns)]
-
-    def _solve(self) -> tuple[FloatArray, float, FloatArray] | None:
-        """Shares of the lists, their value against the cuts, and the best mixture of cuts.
-
-        The unknowns are the shares, `n` in units of the equal mixture and the value in units of the best so far.
+        Each step goes towards the list that is best against the softened minimum.
         """
-        columns = np.array(self.columns) / self.unit
-        seen = self.contest.looks(np.zeros(len(self.unit))) / self.unit
-        d = [self.d_a * self.unit[self.a] / self.value, self.d_b * self.unit[self.b] / self.value]
-        found = _against_cuts(columns, seen, (self.a, self.b), (d[0], d[1]))
-        if found is None:
-            return None
-        shares, claimed, multipliers = (np.maximum(part, 0) for part in found)
-        return shares / shares.sum(), float(claimed) * self.value, multipliers / multipliers.sum()
+        lists, best, steps = self.contest.lists, 0.0, list[tuple[IntArray, float]]()
+        sizes = np.minimum(lists.sizes, lists.length).tolist()
+        self.join(np.array([lists.filled([level] * size) for level, size in enumerate(sizes)]))
+        self.shares = np.full(len(self.shown), 1 / len(self.shown))
+        n, d = self.seen + self.rates(self.shares), self._points(_DRIFT_POINTS)
+        for pace in (2 / (_PACE + np.arange(self.C + _PACE))).tolist():
+            least = n[:, None] * d
+            best = max(best, self._sum_of_least(least).min())
+            shown = self._priced((self._softened(least, _SOFT * best) * d).sum(axis=1)[None])[1][0]
+            n = (1 - pace) * n + pace * (self.seen + np.bincount(shown, lists.looks(shown), self.C))
+            steps.append((shown, pace))
+            if self.left < _VALUES / 2:
+                break
+        self._take(steps)
+        self._measure_in(n)
+
+    def _take(self, steps: list[tuple[IntArray, float]]) -> None:
+        """The shares after steps of the drift."""
+        self.join(np.array([row for row, _ in steps]))
+        number = {row.tobytes(): place for place, row in enumerate(self.shown)}
+        left, added = 1.0, np.zeros(len(self.shares))
+        for row, pace in reversed(steps):
+            added[number[row.tobytes()]] += pace * left
+            left *= 1 - pace
+        self.shares = added + left * self.shares
+
+    def _measure_in(self, n: FloatArray) -> None:
+        """Choose the units, and multipliers of the softness that bounds the value best."""
+        self.unit, self.scale = n, float(self.contest.evidence(n)[0].min())
+        self.seen = self.seen / self.unit
+        self.d = self._points(_POINTS) * (self.unit[:, None] / self.scale)
+        made = [self._softened(self.d, softness) for softness in _SOFTNESSES]
+        bounds, _ = self.bounds(np.array([self.cut(multipliers) for multipliers in made]))
+        self.multipliers = self.safest = made[int(bounds.argmin())]
+
+    def _points(self, count: int) -> FloatArray:
+        """New points, which lie closer near both ends, and the divergences at them; no point may round to 0 or 1."""
+        self.places = (1 - np.cos(np.pi * (np.arange(count) + 0.5) / count)) / 2
+        d = self.contest.divergences(self.places)
+        finite = np.isfinite(d).all(axis=0)
+        self.places = self.places[finite]
+        return d[:, finite]
+
+    def _sum_of_least(self, least: FloatArray) -> FloatArray:
+        """`A + B` at each point, of the evidence of each level there."""
+        return np.asarray(least[self.best].min(axis=0) + least[~self.best].min(axis=0))
+
+    def _softened(self, least: FloatArray, softness: float) -> FloatArray:
+        """Multipliers that are the larger the nearer a constraint is to the least one, in units of `softness`."""
+        made, soft = np.empty_like(least), np.zeros(least.shape[1])
+        for side in (self.best, ~self.best):
+            lowest = least[side].min(axis=0)
+            part = np.exp((lowest - least[side]) / softness)
+            made[side] = part / part.sum(axis=0)
+            soft += lowest - softness * np.log(part.sum(axis=0))
+        weight = np.exp((soft.min() - soft) / softness)
+        return np.asarray(made * (weight / weight.sum()))
+
+    def cut(self, multipliers: FloatArray) -> FloatArray:
+        """`r`, the mixture of cuts."""
+        return np.asarray((multipliers * self.d).sum(axis=1))
+
+    def bounds(self, r: FloatArray) -> tuple[FloatArray, IntArray]:
+        """The upper bounds by mixtures of cuts, shape `(B, C)`, and the lists that attain them."""
+        rewards, shown = self._priced(r / self.unit)
+        return rewards + r @ self.seen, shown
+
+    def _priced(self, rewards: FloatArray) -> tuple[FloatArray, IntArray]:
+        self.left -= len(rewards) * self.contest.lists.effort
+        return self.contest.lists.best(rewards)
+
+    def measure(self) -> bool:
+        """Certify what the present mixtures are worth; whether the gap is small enough."""
+        n = self.seen + self.rates(self.shares) / self.unit
+        g, x = self.contest.evidence(n * self.unit)
+        self.now = float(g.min()) / self.scale
+        if self.now > self.value:
+            self.value, self.kept = self.now, self.shares
+        self._refine(self._sum_of_least(n[:, None] * self.d).min() / self.now - 1, g, x)
+        self._hold()
+        return self.gap <= self.tolerance
+
+    def _refine(self, overlooked: float, g: FloatArray, x: FloatArray) -> None:
+        """Take in points at the pooled means of the hardest pairs if the present ones overlook too much."""
+        gap, new = min(self.gap, 1.0), list[float]()
+        hardest: IntArray = np.argsort(g, axis=None)[: _CANDIDATES if overlooked > _COARSE * gap else 0]
+        for place in self.contest.place(x.ravel()[hardest]).tolist():
+            near = np.abs(np.append(self.places, new) - place).min() <= _NEAR * np.sqrt(gap) * min(place, 1 - place)
+            if not near and len(new) < _MORE_POINTS:
+                new.append(place)
+        added = self.contest.divergences(np.array(new)) * (self.unit[:, None] / self.scale)
+        if not new or not np.isfinite(added).all():
+            return
+        self.places, self.d = np.append(self.places, new), np.append(self.d, added, axis=1)
+        self.multipliers, self.safest = (
+            np.append(part, np.zeros(added.shape), axis=1) for part in (self.multipliers, self.safest)
+        )
+
+    def _hold(self) -> None:
+        """Go back towards the best multipliers so far until not much of the bound is lost."""
+        away = self.safest - self.multipliers
+        r = self.cut(self.multipliers) + _TOWARDS_BEST[:, None] * self.cut(away)
+        noise = self.random.standard_normal((max(int(_SHAKEN * self.C), _FEWEST), self.C))
+        shaken = np.maximum(r[0] * (1 + _NOISE * min(self.gap, _MOST_NOISE) * noise), 0)
+        bounds, shown = self.bounds(np.concatenate([r, shaken]))
+        bounds = bounds[: len(r)]
+        enough = np.flatnonzero(bounds <= self.upper * (1 + _LOSS * min(self.gap, 1)))
+        chosen = int(enough[0]) if len(enough) else int(bounds.argmin())
+        self.multipliers = self.multipliers + _TOWARDS_BEST[chosen] * away
+        self.r, self.bound = r[chosen], float(bounds[chosen])
+        if self.bound < self.upper:
+            self.upper, self.safest = self.bound, self.multipliers
+        self.join(shown)
+
+    def improve(self) -> None:
+        """Take in lists, and make a step of Newton."""
+        gap = self.bound / self.now - 1
+        self.shares, self.multipliers = self._programme(gap * self.now).step()
+
+    def _programme(self, gap: float) -> "_Newton":
+        """Where the step begins: off all boundaries, nothing too small to be heeded."""
+        looks, margin = self._matrix(), _MARGIN * gap
+        most = self.bound - self.r @ self.seen
+        mean = (gap + 2 * margin) / (len(self.shares) + self.multipliers.size)
+        missing = np.maximum(mean / (most + margin - looks @ self.r) - self.shares, 0)
+        shares = self.shares + missing * min(1, _ADDED * gap / self.now / max(missing.sum(), _TINY))
+        shares /= shares.sum()
+        least = (self.seen + shares @ looks)[:, None] * self.d
+        t = self._sum_of_least(least).min() - margin
+        split = least[self.best].min(axis=0) - (self._sum_of_least(least) - t) / 2
+        room = np.where(self.best[:, None], least - split, least + split - t)
+        multipliers, rewards = self._raised(mean / room, looks, self.bound + _ADDED * gap)
+        return _Newton(self.best, looks, self.d, shares, multipliers, max(most, rewards.max()) + margin - rewards, room)
+
+    def _raised(self, wanted: FloatArray, looks: Any, most: float) -> tuple[FloatArray, FloatArray]:
+        """Multipliers moved towards at least those wanted, as far as the bound by the lists so far allows."""
+        missing = np.maximum(wanted - self.multipliers, 0)
+        for part in _RAISED:
+            multipliers = _balanced(self.multipliers + part * missing, self.best)
+            r = self.cut(multipliers)
+            rewards = looks @ r
+            if rewards.max() + r @ self.seen <= most:
+                break
+        return multipliers, rewards
+
+    def _matrix(self) -> Any:
+        """Looks at each level in units, one row a list: sparse if that is faster."""
+        values, (S, M) = self.looks / self.unit[self.shown], self.shown.shape
+        if _DENSE * max(M, _DENSE) < self.C:
+            from scipy.sparse import csr_array
+
+            return csr_array((values.ravel(), self.shown.ravel(), np.arange(0, S * M + 1, M)), (S, self.C))
+        places = self.shown + np.arange(S)[:, None] * self.C
+        return np.bincount(places.ravel(), values.ravel(), S * self.C).reshape(S, self.C)
 
     def result(self) -> Mixture:
         """The best mixture found."""
-        used = np.flatnonzero(self.shares)
-        lists, shares = list(self.lists), self.shares[used]
-        rates = shares @ np.array(self.columns)[used]
-        return Mixture(tuple(lists[i] for i in used), shares, rates, self.value, self.upper)
+        used = np.flatnonzero(self.kept)
+        lists = tuple(tuple(row) for row in self.shown[used].tolist())
+        return Mixture(lists, self.kept[used], self.rates(self.kept), self.value * self.scale, self.upper * self.scale)
 
 
-def _against_cuts(
-    columns: FloatArray, seen: FloatArray, levels: tuple[IntArray, IntArray], d: tuple[FloatArray, FloatArray]
-) -> tuple[FloatArray, FloatArray, FloatArray] | None:
-    """Maximise `t` where `t <= d_a n_a + d_b n_b` for all cuts, `n = seen + shares @ columns`, and shares sum to 1.
+def _balanced(multipliers: FloatArray, best: BoolArray) -> FloatArray:
+    """Multipliers that weigh both sides of each point alike, and all points 1 together."""
+    weight, others = multipliers[best].sum(axis=0), multipliers[~best].sum(axis=0)
+    ratio = np.divide(others, weight, out=np.zeros_like(weight), where=weight > 0)
+    return np.asarray(multipliers * np.where(best[:, None], ratio, ratio > 0) / others[ratio > 0].sum())
 
-    Returns:
-        the shares, `t` and the multipliers of the cuts; `None` if the solver fails.
+
+class _Newton:
+    """One step of Newton towards the central path of the linear programme.
+
+    Its unknowns are the shares `x` of the lists `Q`, the numbers `A` of the points, `t`, the multipliers `l` and the
+    largest reward of a list, `u`; its slacks are `z = u - Q r` with `r` the sum of `l d` over the points, and
+    `y = n d - A` of the best levels, `y = n d + A - t` of the others. The step solves, for a product `m`,
+
+        x dz + z dx = m - x z,   l dy + y dm = m - l y,
+
+    where the `dx` have sum 0, the `dm` weigh both sides of each point alike and have sum 0 on each. All but the change
+    of `n = Q x`, `dt` and `du` are eliminated point by point and list by list: with `B = Q' (x / z) Q` and
+    `H = sum of (l / y) d^2 - F F' / sum of l / y`, a system with the matrix `I + B H` is left, one row a level.
+
+    Args:
+        best: mask of the best levels.
+        looks: `Q`, shape `(S, C)`.
+        d: divergences, shape `(C, J)`.
+        shares, multipliers: `x` and `l`.
+        slack, room: `z` and `y`.
     """
-    from scipy import sparse
-    from scipy.optimize import linprog
 
-    (S, C), cuts = columns.shape, np.arange(len(d[0]))
-    places = np.concatenate([S + levels[0], S + levels[1], np.full(len(cuts), S + C)])
-    entries = np.concatenate([-d[0], -d[1], np.ones(len(cuts))])
-    below = sparse.csr_array((entries, (np.tile(cuts, 3), places)), (len(cuts), S + C + 1))
-    makes_n = sparse.hstack([-columns.T, sparse.eye_array(C), sparse.csr_array((C, 1))])
-    equal = sparse.vstack([makes_n, np.repeat([[1.0, 0.0]], [S, C + 1], axis=1)])
-    right = np.append(np.broadcast_to(seen, C), 1.0)
-    for presolve in (True, False):
-        found = linprog(
-            np.repeat([0.0, -1.0], [S + C, 1]),
-            below,
-            np.zeros(len(cuts)),
-            equal,
-            right,
-            method="highs-ds",
-            options={"presolve": presolve},
-        )
-        if found.x is not None and found.ineqlin.marginals.any():
-            return found.x[:S], found.x[-1], -found.ineqlin.marginals
-    return None
+    def __init__(
+        self,
+        best: BoolArray,
+        looks: Any,
+        d: FloatArray,
+        x: FloatArray,
+        m: FloatArray,
+        z: FloatArray,
+        y: FloatArray,
+    ) -> None:
+        self.best, self.side = best, np.where(best, -1.0, 1.0)[:, None]
+        self.looks, self.d, self.x, self.m, self.z, self.y = looks, d, x, m, z, y
+        self.q, self.xz = m / y, x / z
+        self.weight, self.of_others = self.q.sum(axis=0), self.q[~best].sum(axis=0)
+        self.F = self.q * d * self.side
+        self.pull, self.stiff = self.F / self.weight, (self.q * d * d).sum(axis=1)
+
+    def step(self) -> tuple[FloatArray, FloatArray]:
+        """New shares and new multipliers."""
+        product = _CENTRING * (self.x @ self.z + (self.m * self.y).sum()) / (len(self.x) + self.m.size)
+        cx, cm = product / self.z - self.x, product / self.y - self.m
+        beta = (self.side * (cm + self.m)).sum(axis=0)
+        dn, dt, du, dr = self._solve(cx, cm, beta)
+        dz, dA = du - self.looks @ dr, (beta - self.F.T @ dn + self.of_others * dt) / self.weight
+        dx, dy = cx - self.xz * dz, self.d * dn[:, None] + self.side * dA - np.where(self.best, 0, dt)[:, None]
+        dm = cm - self.q * dy
+        x = self.x + min(_reach(self.x, dx), _reach(self.y, dy)) * dx
+        return x / x.sum(), _balanced(self.m + min(_reach(self.m, dm), _reach(self.z, dz)) * dm, self.best)
+
+    def _solve(self, cx: FloatArray, cm: FloatArray, beta: FloatArray) -> tuple[FloatArray, float, float, FloatArray]:
+        """The changes of `n`, `t`, `u` and `r`."""
+        B = (self.looks.T * self.xz) @ self.looks
+        B = B if isinstance(B, np.ndarray) else B.toarray()
+        e = (self.d * cm).sum(axis=1) - self.pull @ beta
+        f = np.where(self.best, 0, np.abs(self.F).sum(axis=1)) - self.pull @ self.of_others
+        listed = self.xz @ self.looks
+        matrix = B * self.stiff - (B @ self.F) @ self.pull.T
+        matrix.flat[:: len(B) + 1] += 1
+        fixed, by_t, by_u = np.linalg.solve(matrix, np.column_stack([cx @ self.looks + B @ e, B @ f, -listed])).T
+        held = self._stiffened(listed)
+        of_t = self.of_others.sum() - self.of_others @ (self.of_others / self.weight)
+        left = [[of_t - f @ by_t, -f @ by_u], [listed @ f - held @ by_t, -self.xz.sum() - held @ by_u]]
+        start = cm[~self.best].sum() - self.of_others @ (beta / self.weight)
+        dt, du = np.linalg.solve(left, [f @ fixed - start, held @ fixed - listed @ e - cx.sum()])
+        dn = fixed + by_t * dt + by_u * du
+        return dn, dt, du, e - self._stiffened(dn) + f * dt
+
+    def _stiffened(self, n: FloatArray) -> FloatArray:
+        """`H n`."""
+        return np.asarray(self.stiff * n - self.pull @ (self.F.T @ n))
+
+
+def _reach(values: FloatArray, change: FloatArray) -> float:
+    """The longest step, 1 at most, that keeps values positive, shortened."""
+    falls = change < 0
+    return min(1.0, _SHORT * float(np.min(-values[falls] / change[falls], initial=np.inf)))

@@ -29,21 +29,41 @@ there is nothing to show; otherwise let `N_s` be the number of times that list `
 optimal `n` over all exchanges of equal items stays in the hull and loses nothing. Equal weights are therefore one
 level. `maximin` solves what is left and certifies how far from the optimum it can be at most.
 
+*Many levels* are pooled with neighbours on their side of the boundary, and two smaller problems enclose the true one.
+
+- Let each group have the weight of its member farthest from the boundary, and end a step as seldom as the one that ends
+  it least. A true mixture brings each group at least as many looks as its members get on average, some member gets no
+  more than that, and no member is told apart sooner: `1 / T*` is at most the value of this problem.
+- With the weight that is nearest, and the member that ends a step most often, items that take turns in their group get
+  at least the looks that are computed, and are told apart at least as soon: `1 / T*` is at least this value.
+
+Distances from the boundary within a group differ by a constant factor, so that far items share large groups.
+
 Garivier and Kaufmann (2016) have `K = 1` and lists of one item. For `epsilon > 0` several answers can be right and the
 bound has another form (Degenne and Koolen, 2019), so it is refused.
 """
 
-from dataclasses import dataclass
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.model.problem import FloatArray, Instance
+from cascadebai_cli.model.problem import BoolArray, FloatArray, Instance, IntArray
 from cascadebai_cli.theory.maximin import Contest, Levels, Lists, Mixture, maximin
 from cascadebai_cli.theory.paper import confidence_factor
 
 _TOLERANCE = 1e-3
 """Relative gap of the bound, unless another is asked for."""
+_LARGEST, _GROUPS = 300, (250, 750, 2000)
+"""Levels beyond which neighbours are pooled, and the largest numbers of groups, tried in this order."""
+_FINEST, _COARSER = 1e-5, 1.5
+"""By how much distances from the boundary may differ in a group, relatively, and the factor by which that grows."""
+_POOLED = 0.4
+"""Part of the tolerance that is left to each of the two problems with groups."""
+_SECONDS = 10.0
+"""Between two sentences about a bound that takes long."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,9 +71,10 @@ class SharpBound:
     """`T*` of an instance and the mixture of lists that attains it.
 
     Attributes:
-        levels: the different weights in descending order, shape `(C,)`.
-        mixture: the best mixture found; its lists name levels, whose items take turns.
-        rates: expected looks at each item per step of this mixture, shape `(L,)`, in the order of the instance.
+        levels: the different weights in descending order, shape `(C,)`; of many weights, one for each group.
+        mixture: the best mixture found; its lists name levels, or groups, whose items take turns.
+        rates: expected looks at each item per step of this mixture, shape `(L,)`, in the order of the instance; at
+            least these, if there are groups.
     """
 
     levels: FloatArray
@@ -86,7 +107,12 @@ class SharpBound:
 
 
 def sharp_bound(
-    instance: Instance, *, semi_bandit: bool = False, M: int | None = None, tolerance: float = _TOLERANCE
+    instance: Instance,
+    *,
+    semi_bandit: bool = False,
+    M: int | None = None,
+    tolerance: float = _TOLERANCE,
+    tell: Callable[[str], None] | None = None,
 ) -> SharpBound:
     """The bound with its certified gap.
 
@@ -94,7 +120,8 @@ def sharp_bound(
         instance: the instance; the order of its items does not matter.
         semi_bandit: all items of a step are observed, instead of those up to the first click.
         M: number of different items that a step shows, `K` by default.
-        tolerance: relative gap to reach.
+        tolerance: relative gap to reach; a search that takes minutes is given up before, with the gap that it has.
+        tell: takes a sentence every few seconds about how far the bound is.
 
     Raises:
         ConfigError: for `epsilon > 0`, or an `M` that is not positive.
@@ -105,8 +132,48 @@ def sharp_bound(
     if slots < 1:
         raise ConfigError(f"M is {slots}, but a step must show at least 1 item")
     descending, level, sizes = np.unique(-instance.weights, return_inverse=True, return_counts=True)
-    levels = -descending
-    ends = np.zeros(len(levels)) if semi_bandit else levels
-    lists = Lists(ends, sizes, min(slots, instance.L))
-    mixture = maximin(Contest(levels, levels >= instance.sorted_weights[instance.K - 1], lists), tolerance)
-    return SharpBound(levels, mixture, mixture.rates[level])
+    levels, lowest = -descending, instance.sorted_weights[instance.K - 1]
+    follow = _now_and_then(f"the sharp bound of {len(levels):,} different weights", tell) if tell else None
+
+    def solve(weights: FloatArray, ends: FloatArray, sizes: IntArray, tolerance: float) -> Mixture:
+        lists = Lists(np.zeros(len(sizes)) if semi_bandit else ends, sizes, min(slots, instance.L))
+        return maximin(Contest(weights, weights >= lowest, lists), tolerance, follow)
+
+    if len(levels) <= _LARGEST:
+        mixture = solve(levels, levels, sizes, tolerance)
+        return SharpBound(levels, mixture, mixture.rates[level])
+    for most in _GROUPS:
+        first = _first_of_groups(levels, levels >= lowest, most)
+        largest, smallest, members = levels[first], np.minimum.reduceat(levels, first), np.add.reduceat(sizes, first)
+        far, near = np.where(largest >= lowest, (largest, smallest), (smallest, largest))
+        easier = solve(far, smallest, members, _POOLED * tolerance)
+        harder = solve(near, largest, members, _POOLED * tolerance)
+        mixture = replace(harder, upper=easier.upper)
+        if mixture.gap <= tolerance or max(easier.gap, harder.gap) > _POOLED * tolerance:
+            break
+    return SharpBound(near, mixture, mixture.rates[np.searchsorted(first, level, side="right") - 1])
+
+
+def _first_of_groups(levels: FloatArray, best: BoolArray, most: int) -> IntArray:
+    """Where groups begin, at most so many: neighbours on one side with nearly the same distance from the boundary."""
+    low, high = levels[~best].max(), levels[best].min()
+    distance, width = np.log(np.where(best, levels - high, low - levels) + (high - low) / 2), _FINEST
+    while True:
+        band = np.floor((distance - distance.min()) / width)
+        first = np.flatnonzero((np.diff(band, prepend=-1) != 0) | (np.diff(best, prepend=False) != 0))
+        if len(first) <= most:
+            return first
+        width *= _COARSER
+
+
+def _now_and_then(what: str, tell: Callable[[str], None]) -> Callable[[float, float], None]:
+    """Make a function that takes the ends of the maximum and says every few seconds how far they are."""
+    said = time.monotonic()
+
+    def follow(value: float, upper: float) -> None:
+        nonlocal said
+        if time.monotonic() - said >= _SECONDS:
+            said = time.monotonic()
+            tell(f"{what}: T* is between {1 / upper:.5g} and {1 / value:.5g} so far")
+
+    return follow

@@ -221,7 +221,7 @@ def bounds(
     else:
         table = with_measured(_promised(cells, printed), measured)
         table = table[TABLES[BOUNDS_CSV].names(table)]
-        table = with_sharp(table, cells) if sharp else table
+        table = with_sharp(table, cells, watch.remark) if sharp else table
         reused = [f"rewards are {study.rewards}; the bounds are about independent ones"]
         remarks, printer = outside(table) if study.independent else reused, bounds_printed
     for sentence in remarks:

@@ -1,5 +1,6 @@
 """The divergence of clicks: exact ends, digits of nearly equal probabilities."""
 
+from decimal import Decimal
 from fractions import Fraction
 from math import inf, log
 
@@ -27,3 +28,13 @@ def test_nearly_equal_probabilities_keep_their_digits(gap):
     h = Fraction(q) - Fraction(p)
     expected = float(h * h / (2 * Fraction(p) * (1 - Fraction(p))))
     assert float(divergence(p, q)) == pytest.approx(expected, rel=10 * gap + 1e-5)
+
+
+@pytest.mark.parametrize("q", [1e-9, 3e-9, 1e-6, 0.3, 1 - 1e-6, 1 - 2e-9])
+@pytest.mark.parametrize("rise", [1e-3, -1e-3, 1e-5, 0.4, -0.9, -0.99999])
+def test_a_known_rise_keeps_the_digits_of_probabilities_near_0_and_1(q, rise):
+    """Against logarithms of 28 digits; the rise is in units of the distance of `p` from the nearer end."""
+    p = Decimal(q)
+    up = Decimal(rise) * min(p, 1 - p)
+    expected = -p * (1 + up / p).ln() - (1 - p) * (1 - up / (1 - p)).ln()
+    assert float(divergence(q, q + float(up), float(up))) == pytest.approx(float(expected), rel=1e-6)

@@ -1,6 +1,7 @@
 """The sharp bound against all lists, the closed form of one arm a step, and its own certificate."""
 
 import csv
+import re
 from itertools import pairwise, permutations, product
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from scipy.special import rel_entr
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.problem import Instance
+from cascadebai_cli.theory import maximin as maximin_module
+from cascadebai_cli.theory import sharp
 from cascadebai_cli.theory.maximin import Contest, Lists, maximin
 from cascadebai_cli.theory.sharp import sharp_bound
 
@@ -189,9 +192,81 @@ def test_the_gap_is_certified(name):
     assert semi_bandit.characteristic_steps <= cascading.characteristic_steps * 1.001
 
 
+def test_equals_the_reference_within_both_gaps():
+    """The committed bounds of an earlier method, linear programmes over cuts and lists."""
+    with (Path(__file__).parents[2] / "results" / "reference" / "sharp" / "bounds.csv").open() as file:
+        old = {row["instance"]: (float(row["T_star"]), float(row["gap"])) for row in csv.DictReader(file)}
+    for name, (T_star, gap) in old.items():
+        bound = sharp_bound(Instance(*INSTANCES[name]))
+        assert bound.characteristic_steps <= T_star * (1 + gap) * (1 + 1e-8)
+        assert T_star <= bound.characteristic_steps * (1 + bound.gap) * (1 + 1e-8)
+
+
+@pytest.mark.parametrize("K", [5, 50])
+def test_a_thousand_different_weights(K):
+    """Groups of items that take turns bring each item the looks that the bound claims."""
+    w = np.random.default_rng(1).permutation(np.linspace(0.9, 0.1, 1000))
+    bound = sharp_bound(Instance(w, K))
+    assert bound.gap <= 1e-3
+    order = np.argsort(-w)
+    a, b, n = order[:K, None], order[None, K:], bound.rates
+    x = (n[a] * w[a] + n[b] * w[b]) / (n[a] + n[b])
+    least = (n[a] * kl(w[a], x) + n[b] * kl(w[b], x)).min()
+    assert least * bound.characteristic_steps == pytest.approx(1, abs=1e-3)
+
+
+@pytest.mark.parametrize("semi_bandit", [False, True])
+def test_groups_change_nothing(semi_bandit, monkeypatch):
+    """Weights that crowd at the boundary, some of them equal, one by one and in groups."""
+    w = np.concatenate([0.5 + np.geomspace(1e-6, 0.5, 60), 0.49 - np.geomspace(1e-6, 0.4, 60), [0.2] * 10])
+    one_by_one = sharp_bound(Instance(w, 60), semi_bandit=semi_bandit)
+    monkeypatch.setattr(sharp, "_LARGEST", 50)
+    monkeypatch.setattr(sharp, "_GROUPS", (40, 100))
+    grouped = sharp_bound(Instance(w, 60), semi_bandit=semi_bandit)
+    assert 40 < len(grouped.levels) <= 100 < len(one_by_one.levels) == 121
+    assert grouped.gap <= 2e-3
+    assert grouped.characteristic_steps <= one_by_one.characteristic_steps * (1 + one_by_one.gap)
+    assert one_by_one.characteristic_steps <= grouped.characteristic_steps * (1 + grouped.gap)
+    assert grouped.rates.shape == w.shape
+
+
+@pytest.mark.parametrize("values", [1, 1e4, 3e4])
+def test_a_search_that_is_given_up_has_its_interval(values, monkeypatch):
+    w, K = INSTANCES["graded, high"]
+    known = sharp_bound(Instance(w, K), tolerance=1e-5)
+    monkeypatch.setattr(maximin_module, "_VALUES", values)
+    bound = sharp_bound(Instance(w, K), tolerance=1e-5)
+    assert bound.gap > 1e-3
+    assert bound.characteristic_steps < known.characteristic_steps < bound.characteristic_steps * (1 + bound.gap)
+
+
+def test_a_long_search_tells_how_far_it_is(monkeypatch):
+    monkeypatch.setattr(sharp, "_SECONDS", 0)
+    told = []
+    bound = sharp_bound(Instance(*INSTANCES["graded, high"]), tell=told.append)
+    ends = [re.fullmatch(r"the sharp bound of 20 .*: T\* is between (.*) and (.*) so far", line) for line in told]
+    assert all(float(low[1]) <= bound.characteristic_steps * 1.001 <= float(low[2]) * 1.002 for low in ends)
+
+
+NEAR_ONE = [
+    ([1.5, 1.7, 1.69, 1.4, 2.1, 2.4, 6e8, 2.3], 1, 1),
+    ([4e8, 28, 0, 17.5, 1.96, 1.57, 6.3], 4, 4),
+    ([0.297, 0.226, 0, 7e8, 0.032, 0.219, 0.238], 3, 4),
+    ([0, 1e-3], 1, 1),
+    ([0, 0, 3, 5], 2, 1),
+]
+
+
+@pytest.mark.parametrize(("below", "K", "M"), NEAR_ONE)
+def test_weights_within_a_billionth_of_one(below, K, M):
+    """The gap is certified there as well; weights are so many billionths below 1."""
+    assert sharp_bound(Instance(1 - 1e-9 * np.array(below), K), M=M).gap <= 1e-3
+
+
 def test_longer_lists_and_wider_gaps_need_fewer_steps():
     steps = [sharp_bound(Instance(np.array([0.5, 0.4, 0.3, 0.2]), 2), M=M).characteristic_steps for M in (1, 2, 3, 4)]
-    assert all(longer < shorter for shorter, longer in pairwise(steps))
+    assert steps[2] < steps[1] < steps[0]
+    assert steps[3] == pytest.approx(steps[2], rel=1e-3)
     gaps = [sharp_bound(Instance(np.array([0.5, b, 0.1]), 1)).characteristic_steps for b in (0.45, 0.4, 0.3)]
     assert all(wider < narrow for narrow, wider in pairwise(gaps))
 
@@ -214,6 +289,11 @@ def test_refusals(instance, options, words):
         sharp_bound(instance, **options)
 
 
+def best(lists, reward):
+    values, shown = lists.best(reward[None])
+    return values[0], tuple(shown[0].tolist())
+
+
 @pytest.mark.parametrize("seed", range(60))
 def test_the_best_list_among_all(seed):
     """Rewards and weights of which some are 0, weights of which some are 1."""
@@ -221,7 +301,7 @@ def test_the_best_list_among_all(seed):
     L = int(rng.integers(1, 7))
     w, reward = (np.where(rng.random(L) < 0.3, rng.choice([0.0, 1.0], L), rng.random(L)) for _ in range(2))
     M = int(rng.integers(1, L + 1))
-    value, shown = Lists(w, np.ones(L, np.int64), M).best(reward)
+    value, shown = best(Lists(w, np.ones(L, np.int64), M), reward)
     assert len(set(shown)) == M
     assert reward @ looks(shown, w) == pytest.approx(value)
     assert value == pytest.approx(max(reward @ looks(s, w) for s in permutations(range(L), M)))
@@ -233,8 +313,18 @@ def test_the_best_list_of_levels(seed):
     rng = np.random.default_rng(seed)
     sizes, w, reward = rng.integers(1, 4, 3), rng.random(3), rng.random(3)
     M = int(rng.integers(1, sizes.sum() + 1))
-    value, shown = Lists(w, sizes, M).best(reward)
-    single, _ = Lists(np.repeat(w, sizes), np.ones(sizes.sum(), np.int64), M).best(np.repeat(reward / sizes, sizes))
+    value, shown = best(Lists(w, sizes, M), reward)
+    single, _ = best(Lists(np.repeat(w, sizes), np.ones(sizes.sum(), np.int64), M), np.repeat(reward / sizes, sizes))
     assert value == pytest.approx(single)
     assert (np.bincount(shown, minlength=3) <= sizes).all()
     assert reward @ Lists(w, sizes, M).rates(shown) == pytest.approx(value)
+
+
+def test_many_rewards_at_once_have_the_lists_of_each(monkeypatch):
+    rng = np.random.default_rng(3)
+    lists, rewards = Lists(rng.random(6), rng.integers(1, 4, 6), 5), rng.random((9, 6)) * (rng.random((9, 6)) < 0.7)
+    each = [best(lists, reward) for reward in rewards]
+    for at_once in (1, 100, 10**6):
+        monkeypatch.setattr(maximin_module, "_AT_ONCE", at_once)
+        values, shown = lists.best(rewards)
+        assert [(value, tuple(row)) for value, row in zip(values.tolist(), shown.tolist(), strict=True)] == each

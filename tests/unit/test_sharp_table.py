@@ -7,6 +7,7 @@ import pytest
 
 from cascadebai_cli.analysis.bounds import with_sharp
 from cascadebai_cli.study.config import read_study
+from cascadebai_cli.theory import sharp as sharp_module
 
 STUDY = """
 study: sharp
@@ -74,3 +75,12 @@ def test_a_learner_of_ones_own_may_show_longer_lists_than_its_first(tmp_path, mo
     cells = read_study(path).cells
     rows = with_sharp(pd.DataFrame({"mean_steps": [1.0] * len(cells)}), cells)
     assert rows["T_star"].nunique() == 1
+
+
+def test_a_bound_that_takes_long_is_told_of(tmp_path, monkeypatch):
+    monkeypatch.setattr(sharp_module, "_SECONDS", 0)
+    path, told = tmp_path / "study.yaml", []
+    path.write_text(STUDY.replace("SOUGHT", "K: 1"))
+    cells = read_study(path).cells
+    with_sharp(pd.DataFrame({"mean_steps": [1.0] * len(cells)}), cells, told.append)
+    assert told[0].startswith("the sharp bound of")

@@ -18,6 +18,9 @@ from cascadebai_cli.learners import track_and_stop
 from cascadebai_cli.learners.bounds import told_apart
 from cascadebai_cli.learners.protocol import Learner
 from cascadebai_cli.learners.track_and_stop import TrackAndStop, plan, read
+from cascadebai_cli.model.problem import Instance, evidence
+from cascadebai_cli.theory.maximin import Lists, maximin
+from cascadebai_cli.theory.sharp import sharp_bound
 
 LENGTHS = st.none() | st.integers(1, 8)
 WEIGHTS = st.one_of(st.sampled_from([0.0, 0.5, 1.0]), st.floats(0, 1), st.floats(0, 0.1), st.floats(0.9, 1))
@@ -150,6 +153,55 @@ def test_told_apart_by_hand():
 def test_nothing_is_told_apart_unseen_or_tied():
     assert not told_apart(np.array([10**9, 0]), np.array([10**9, 0]), 1, 0.5)
     assert not told_apart(np.array([10**9, 10**9]), np.array([5, 5]), 1, 0.5)
+
+
+SETTING_1, SETTING_3 = (np.repeat(two, [20, 108]) for two in ([1 / 20, 1 / 400], [20**-0.5, 1 / 20]))
+
+
+@pytest.mark.parametrize(
+    ("w", "K"),
+    [
+        ([0.95, 0.5, 0.49, 0.1], 2),
+        ([0.9, 0.85, 0.5, 0.48, 0.46, 0.05], 3),
+        (np.linspace(0.9, 0.1, 20), 5),
+        *mostly_slow([(SETTING_1, 20), (SETTING_3, 20)], []),
+    ],
+)
+def test_is_optimal_in_the_limit_of_known_means(w, K):
+    """Looks as they are expected, from equal ones on: steps over evidence come within a hundredth of `T*`."""
+    w = np.array(w)
+    learner = TrackAndStop(len(w), K, 0.1)
+    learner.T, learner.S, learner.finished = np.full(len(w), 1000.0), 1000 * w, False
+    learner.steps = int(1000 * len(w) / K)
+    learner.blocks = learner._next_blocks()
+    while learner.steps < 1e8:
+        for items, repeats in learner.blocks:
+            learner.T[list(items)] += repeats * np.concatenate([[1.0], np.cumprod(1 - w[list(items)])[:-1]])
+        learner.S = learner.T * w
+        learner.steps += sum(block.repeats for block in learner.blocks)
+        learner.blocks = learner._next_blocks()
+    a, b = np.argsort(-w)[:K, None], np.argsort(-w)[None, K:]
+    least = evidence(learner.T[a], w[a], learner.T[b], w[b])[0].min()
+    assert 1 <= learner.steps / least / sharp_bound(Instance(w, K)).characteristic_steps <= 1.01
+
+
+def test_a_thin_plan_has_the_looks_of_the_mixture():
+    """As few lists as there are levels, and one more at most."""
+    T, w = np.array([400, 300, 300, 200, 100, 100]), np.array([0.9, 0.85, 0.5, 0.48, 0.46, 0.05])
+    reading, found = read(T, (T * w).astype(np.int64), 3), []
+
+    def kept(*words):
+        found.append(maximin(*words))
+        return found[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(track_and_stop, "maximin", kept)
+        made = plan(T, reading, 500, 3)
+    levels = made.level.max() + 1
+    lists = Lists(np.bincount(made.level, reading.mean) / np.bincount(made.level), np.bincount(made.level), 3)
+    assert len(made.lists) <= levels + 1 < len(found[0].lists)
+    rates = sum(share * lists.rates(shown) for share, shown in zip(made.shares, made.lists, strict=True))
+    assert rates == pytest.approx(found[0].rates, abs=1e-5)
 
 
 def test_forced_exploration_keeps_pace():
