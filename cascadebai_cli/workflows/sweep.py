@@ -208,7 +208,10 @@ def _announce(opened: OpenSweep, to_run: int, watch: Watch) -> None:
             f"{count(extra)} rows of trials beyond those that are asked for are kept in the journal and not shown in "
             "the tables; more --trials show them"
         )
-    if to_run < wanted:
+    if not to_run and opened.there.sweep.shard.of > 1:
+        shard = opened.there.sweep.shard
+        watch.remark(f"nothing is missing of shard {shard}: its {count(wanted)} trials are there already")
+    elif to_run < wanted:
         watch.remark(f"{count(wanted - to_run)} of {count(wanted)} trials are there already, {count(to_run)} to run")
 
 
@@ -307,7 +310,7 @@ def merge(directories: Sequence[Path], *, out: Path, watch: Watch = SILENT) -> M
         CascadeError: if a file cannot be written.
     """
     _refuse_used(out)
-    parts = [(directory, read_manifest(directory)) for directory in dict.fromkeys(directories)]
+    parts = [(directory, read_manifest(directory)) for directory in _once(directories, watch)]
     manifest = merged_manifest(parts)
     stored = merged_rows([(directory, _rows(directory, made)) for directory, made in parts])
     warn_of_damage(stored, watch, "is missing")
@@ -319,6 +322,16 @@ def merge(directories: Sequence[Path], *, out: Path, watch: Watch = SILENT) -> M
         limits = limits_of(trials, stored, manifest.cells)
         missing = write_tables(held, manifest, stored, limits, asked_only=not isinstance(trials, int))
     return Merged(out, len(stored.rows), missing)
+
+
+def _once(directories: Sequence[Path], watch: Watch) -> list[Path]:
+    """Each directory once, whatever it is called."""
+    found: dict[Path, Path] = {}
+    for directory in directories:
+        first = found.setdefault(directory.resolve(), directory)
+        if first is not directory:
+            watch.remark(f"{directory} is named twice and counts once; was another directory meant?")
+    return list(found.values())
 
 
 def _refuse_used(out: Path) -> None:
