@@ -157,7 +157,7 @@ def test_what_verbs_write_into_a_result_directory_takes_the_place_of_a_pipe(tmp_
 def test_more_steps_than_can_be_counted_are_a_failed_trial(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: str, order: str
 ) -> None:
-    monkeypatch.setattr(cells, "COUNTABLE", 4000)
+    monkeypatch.setattr(cells, "_COUNTABLE", 4000)
     config = write_config(tmp_path, trials=1, extra=more)
     learner = f"learners: [{{name: mine, algorithm: cascadebai, order: {order}}}]\n"
     config.write_text(config.read_text().replace("w_prime: 0.1", "w_prime: 0.8999999999") + learner)
