@@ -12,7 +12,8 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.running.runner import Backend, repeat_command
 from cascadebai_cli.running.sweep import WHOLE, OpenSweep, Shard, Sweep, There, shard_of, warn_of_damage
 from cascadebai_cli.running.watch import SILENT, Follower, Watch
-from cascadebai_cli.store.columns import FAILURES, JOURNAL, PLACE, STATUSES, Shown, printed
+from cascadebai_cli.store.columns import FAILURES, JOURNAL, PLACE, STATUSES, TRIALS_CSV, Shown, printed
+from cascadebai_cli.store.files import is_packed, packed_path
 from cascadebai_cli.store.intervals import limits_of, relative_half_width, trials_of
 from cascadebai_cli.store.journal import Stored, read_journal, seconds_of, write_journal
 from cascadebai_cli.store.lock import move_aside, only_writer
@@ -52,12 +53,14 @@ class Request:
         out: the directory; `results/NAME OF CONFIG` by default.
         given: in place of values of the config.
         shard: the trials that this directory is for, all by default.
+        packed: whether `trials.csv` is compressed.
     """
 
     config: Path
     out: Path | None = None
     given: Given = NOTHING_GIVEN
     shard: Shard = WHOLE
+    packed: bool = False
 
     def sweep(self) -> Sweep:
         """The study with its cells.
@@ -69,7 +72,7 @@ class Request:
         check_rows(study)
         if self.shard.of > 1 and not isinstance(study.trials, int):
             raise ConfigError(f"--shard {self.shard} needs a fixed number of trials; give --trials N")
-        return Sweep(study, self.out or self._default_out(), self.shard)
+        return Sweep(study, self.out or self._default_out(), self.shard, self.packed)
 
     def _default_out(self) -> Path:
         if self.config.stem in (".", ".."):
@@ -83,6 +86,12 @@ class Swept:
 
     directory: Path
     missing: int
+
+    @property
+    def rows(self) -> str:
+        """Name of the file of the rows."""
+        path = self.directory / TRIALS_CSV
+        return (packed_path(path) if is_packed(path) else path).name
 
 
 @dataclass(frozen=True)
