@@ -1,5 +1,6 @@
 """Tables in Markdown, and what stands for a number that is not there yet."""
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -9,11 +10,12 @@ from cascadebai_cli.store.trials import read_table
 from cascadebai_cli.text.table import as_markdown, table_of
 
 NOT_YET = "not run yet"
+_BAR = re.compile(r"\|")
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], numbers: int = 0) -> str:
-    """A table; the last `numbers` columns are flush right."""
-    return as_markdown(table_of(header, rows, words=len(header) - numbers))
+    """A table of texts that are Markdown, but for bars; the last `numbers` columns are flush right."""
+    return as_markdown(table_of(header, rows, words=len(header) - numbers), special=_BAR)
 
 
 def from_csv(path: Path, block: Callable[[pd.DataFrame], str]) -> Callable[[], str]:

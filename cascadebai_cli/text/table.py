@@ -144,12 +144,17 @@ def _aligned(line: Sequence[str], columns: Sequence[Head], widths: Sequence[int]
     return "  ".join(placed).rstrip()
 
 
-def as_markdown(table: Table) -> str:
-    """Format a table as Markdown, in which tags, images, bars and backticks of names are escaped."""
+def as_markdown(table: Table, special: re.Pattern[str] = _MARKDOWN) -> str:
+    """Format a table as Markdown, in which tags, images, bars and backticks of names are escaped.
+
+    Args:
+        table: the table.
+        special: what is escaped; less of it where the texts are Markdown themselves.
+    """
     rule = ["---" if column.words else "---:" for column in table.columns]
-    header, *rows = ([_MARKDOWN.sub(r"\\\g<0>", text) for text in row] for row in [table.header, *_cleaned(table)])
+    header, *rows = ([special.sub(r"\\\g<0>", text) for text in row] for row in [table.header, *_cleaned(table)])
     lines = [header, rule, *rows]
-    above = [_MARKDOWN.sub(r"\\\g<0>", for_table(table.above)), ""] if table.above else []
+    above = [special.sub(r"\\\g<0>", for_table(table.above)), ""] if table.above else []
     return "\n".join([*above, *(f"| {' | '.join(line)} |" for line in lines)])
 
 
