@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 JOBS ?= -1
 
-.PHONY: help install smoke reproduce test test-all baseline golden figures tables tour verify bench house check check-lowest format clean
+.PHONY: help install smoke reproduce test test-all baseline golden figures tables tour verify bench house check check-lowest check-newest format clean
 
 help: ## Show this list.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -68,10 +68,13 @@ check: $(STAMP) ## Lint and check the types.
 check-lowest: ## Try the lowest versions that pyproject.toml allows, in a virtual environment of their own.
 	$(PYTHON) .ci/lowest.py --venv $(VENV)-lowest
 
+check-newest: ## Try the newest versions that there are today, in a virtual environment of their own.
+	$(PYTHON) .ci/lowest.py --newest --venv $(VENV)-newest
+
 format: $(STAMP) ## Format the code.
 	$(BIN)/ruff check --fix --exit-zero .
 	$(BIN)/ruff format .
 
 clean: ## Remove the virtual environment and caches; results stay.
-	rm -rf $(VENV) $(VENV)-lowest build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*
+	rm -rf $(VENV) $(VENV)-lowest $(VENV)-newest build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage*
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

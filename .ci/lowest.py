@@ -1,7 +1,7 @@
 """Whether the lowest versions that `pyproject.toml` allows are true: the program and its tests with exactly these.
 
 A virtual environment of its own gets the floor of every direct dependency; what these need in turn is up to them, and
-the tools of the tests are the pinned ones.
+the tools of the tests are the pinned ones. With `--newest` it gets the newest version of each instead.
 """
 
 import argparse
@@ -32,6 +32,12 @@ def floors(pyproject: Path) -> dict[str, str]:
     return dict(match.groups() for match in found if match)
 
 
+def requirements(pyproject: Path, *, newest: bool) -> Iterator[str]:
+    """What pip is told of each direct dependency; an environment that is new gets the newest that is allowed."""
+    for name, version in floors(pyproject).items():
+        yield f"{name}>={version}" if newest else f"{name}=={version}"
+
+
 def pins(constraints: Path, names: Sequence[str]) -> Iterator[str]:
     """The lines of these packages."""
     for line in constraints.read_text(encoding="utf-8").split():
@@ -42,16 +48,19 @@ def pins(constraints: Path, names: Sequence[str]) -> Iterator[str]:
 def main() -> None:
     """Make the environment, then try the verbs and the tests in it."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--venv", type=Path, default=ROOT / ".venv-lowest", help="the environment")
+    parser.add_argument("--newest", action="store_true", help="try the newest versions in place of the lowest")
+    parser.add_argument("--venv", type=Path, help="the environment; .venv-lowest or .venv-newest by default")
     parser.add_argument("tests", nargs="*", default=["tests/unit"], help="tests to run")
     given = parser.parse_args()
-    lowest = [f"{name}=={version}" for name, version in floors(ROOT / "pyproject.toml").items()]
-    print("\n".join(lowest), flush=True)
-    venv.create(given.venv, with_pip=True, clear=True)
-    python = given.venv / ("Scripts" if sys.platform == "win32" else "bin") / "python"
-    _run(python, "-m", "pip", "install", "--quiet", *lowest, *pins(ROOT / "constraints.txt", TOOLS), "-e", ROOT)
+    place = given.venv or ROOT / f".venv-{'newest' if given.newest else 'lowest'}"
+    wanted = list(requirements(ROOT / "pyproject.toml", newest=given.newest))
+    print("\n".join(wanted), flush=True)
+    venv.create(place, with_pip=True, clear=True)
+    python = place / ("Scripts" if sys.platform == "win32" else "bin") / "python"
+    _run(python, "-m", "pip", "install", "--quiet", *wanted, *pins(ROOT / "constraints.txt", TOOLS), "-e", ROOT)
     with tempfile.TemporaryDirectory() as folder:
         _try(python, Path(folder) / "smoke")
+    _run(python, "-m", "pip", "list", "--format=freeze", "--disable-pip-version-check")
     # old packages use what younger ones beneath them have replaced, which is no fault of ours
     _run(python, "-m", "pytest", "-n", "2", "-m", "not slow", "-W", "ignore::DeprecationWarning", *given.tests)
 

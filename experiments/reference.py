@@ -37,7 +37,18 @@ from cascadebai_cli.text import count
 from experiments.artefacts import ARTEFACTS, BEYOND, REFERENCE, RESULTS
 
 TABLES = (
-    *(TRIALS_CSV, SUMMARY_CSV, FITS_CSV, MODELS_CSV, BOUND_FITS_CSV, RATIOS_CSV, ORDERS_CSV, BOUNDS_CSV, BUDGETS_CSV),
+    *(
+        TRIALS_CSV,
+        f"{TRIALS_CSV}.gz",
+        SUMMARY_CSV,
+        FITS_CSV,
+        MODELS_CSV,
+        BOUND_FITS_CSV,
+        RATIOS_CSV,
+        ORDERS_CSV,
+        BOUNDS_CSV,
+        BUDGETS_CSV,
+    ),
     WEIGHTED_FITS_CSV,
     *("solved.csv", "pairs.csv", "quoted.csv", "places.csv"),  # of published_weights
     *("sizes.csv", "changes.csv", "lesson.csv"),  # of published_rewards

@@ -13,7 +13,7 @@ from cascadebai_cli.store.intervals import binomial_interval, mean_interval
 from cascadebai_cli.store.trials import read_table
 from cascadebai_cli.study.fields import Entry
 from cascadebai_cli.study.plot import DERIVED, Plot, alike
-from cascadebai_cli.text import Table, for_shell, is_missing, value_text
+from cascadebai_cli.text import Table, for_shell, is_missing, noted, value_text
 
 # --- Means over instances that are alike but for one option, such as the draws of a family of random weights --------
 
@@ -241,11 +241,15 @@ def _check_column(cells: pd.DataFrame, column: str, option: str) -> None:
         raise ConfigError(f"{option} {column}: there is no such column; {suggest(column, map(str, cells))}")
 
 
+_FEW = 4
+_FEW_SAID = f"an interval of fewer than {_FEW} trials tells little"
+
+
 def cells_printed(cells: pd.DataFrame) -> Table:
     """Means, errors and their intervals; of names, numbers and options those that tell the cells apart.
 
     An option is printed if it varies and does not stand in the name of each learner. The mean of a cell with capped
-    trials is a lower limit and has no interval.
+    trials is a lower limit and has no interval. Intervals end where such numbers do.
 
     Args:
         cells: as `StudyResults.cells`, or some of them.
@@ -261,7 +265,8 @@ def cells_printed(cells: pd.DataFrame) -> Table:
         low, high = cells["right_low"].clip(lower=0), cells["right_high"].clip(upper=cells["K"])
         cells = cells.assign(right_low=low, right_high=high)
         columns += ["mean_right", interval("right_low", "right_high")]
-    return printed(cells, [*PLACE, *varying, "n"], columns)
+    table = printed(cells.assign(ci_low=cells["ci_low"].clip(lower=0)), [*PLACE, *varying, "n"], columns)
+    return noted(table, _FEW_SAID) if cells["n"].between(2, _FEW - 1).any() else table
 
 
 def _in_names(cells: pd.DataFrame, option: str) -> bool:

@@ -127,7 +127,8 @@ class Results:
 
     def _repr_html_(self) -> str:
         cells = self._stored.summary
-        table = cells[[name for name in (*_SHOWN, *_ERRORS) if name in cells]]
+        shown = [name for name in (*_SHOWN, *_ERRORS) if name in cells]
+        table = cells.assign(ci_low=cells["ci_low"].clip(lower=0))[shown]
         return (
             f"<p>{html.escape(f'{self._in_words}, in {self.directory}')}</p>{table.to_html(max_rows=20, index=False)}"
         )

@@ -162,6 +162,7 @@ def sweep(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list what is missing.")] = False,
     status: Annotated[bool, typer.Option("--status", help="Only list the cells and how far each is.")] = False,
     collect: Annotated[bool, typer.Option("--collect", help="Only write the tables from what is there.")] = False,
+    packed: Annotated[bool, typer.Option("--gzip", help="Write trials.csv.gz in place of trials.csv.")] = False,
     fail_fast: Annotated[
         bool, typer.Option("--fail-fast/--keep-going", help="Whether to stop at the first trial that fails.")
     ] = False,
@@ -178,7 +179,8 @@ def sweep(
         raise ConfigError("--fresh, --dry-run, --status and --collect exclude each other; give one of them")
     place = work.Backend(backend, n_jobs, scheduler)
     part = {"shard": work.shard_of(shard)} if shard is not None else {}
-    request = work.Request(config, out, work.Given(trials, seed, max_steps, plugin or (), settings or ()), **part)
+    given = work.Given(trials, seed, max_steps, plugin or (), settings or ())
+    request = work.Request(config, out, given, **part, packed=packed)
     watch = Terminal(quiet=quiet)
     if dry_run:
         _print_missing(work.missing(request))
@@ -216,7 +218,7 @@ def _print_tables(done: "Swept", quiet: bool, shard: str | None, remedy: str) ->
     """Say where the tables are; end with exit code 1 if trials are missing, and say what `remedy` is."""
     if not quiet:
         directory = for_shell(done.directory)
-        say(f"tables: {done.directory}/trials.csv, summary.csv, timings.csv")
+        say(f"tables: {done.directory}/{done.rows}, summary.csv, timings.csv")
         if shard is None:
             say(f"next:   cascadebai fit {directory}; cascadebai plot {directory}")
         else:

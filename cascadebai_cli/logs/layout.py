@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Literal
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.options import option, record_options
@@ -19,6 +20,7 @@ class Layout:
     )
     event: bool = option(False, "Each row is one view of one item.")
     wide: bool = option(False, "Each column is an item, each row a page view: 1, 0, or empty if unseen.")
+    decimal: Literal[".", ","] | None = option(None, "Decimal sign of counts; found out if not given.")
     separator: str | None = option(
         None, "Between values, such as ';' or tab; found out if not given.", "--sep", in_python=False
     )

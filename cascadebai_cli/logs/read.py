@@ -170,8 +170,11 @@ def _events(sheet: Sheet, layout: Layout) -> tuple[pd.DataFrame, list[str]]:
 
 def _counts(sheet: Sheet, layout: Layout) -> tuple[pd.DataFrame, list[str]]:
     faults = _Faults(sheet)
-    clicks, of_clicks = numbers_of(faults.texts(str(layout.clicks)))
-    views, of_views = numbers_of(faults.texts(str(layout.views)))
+    try:
+        clicks, of_clicks = numbers_of(faults.texts(str(layout.clicks)), layout.decimal)
+        views, of_views = numbers_of(faults.texts(str(layout.views)), layout.decimal)
+    except ConfigError as doubt:
+        raise ConfigError(f"{sheet.name}: {doubt}") from None
     _check_counts(faults, clicks, views, views < 0, "must be 0 or larger")
     table = pd.DataFrame({"name": faults.texts(str(layout.items)), "clicks": clicks, "views": views})
     return _with_position(faults, table, layout), [note for note in (of_clicks, of_views) if note]

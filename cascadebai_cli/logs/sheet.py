@@ -147,25 +147,48 @@ def _float(text: str) -> float:
         return math.nan
 
 
-def numbers_of(texts: "pd.Series[str]") -> tuple[Floats, str | None]:
+def numbers_of(texts: "pd.Series[str]", decimal: str | None = None) -> tuple[Floats, str | None]:
     """Numbers, NaN for what is none, and a sentence if commas or points were taken for thousands.
 
     A sign that stands before three digits in every number of the column that has it parts thousands; one that does
     not is the decimal sign. What is left is `float`'s.
+
+    Args:
+        texts: a column.
+        decimal: the decimal sign, `.` or `,`, if it is known.
+
+    Raises:
+        ConfigError: if the column leaves in doubt which of the two a sign is.
     """
     plain = texts.str.translate(dict.fromkeys(map(ord, _GAPS)))
     note = None
+    if decimal is not None:
+        thousands = plain.str.replace("," if decimal == "." else ".", "", regex=False)
+        return floats_of(thousands.str.replace(decimal, ".", regex=False)), None
     for sign, pattern in _GROUPS.items():
         having = plain[plain.str.contains(sign, regex=False)]
         if having.empty:
             continue
         grouped = having.str.match(pattern) | having.str.match(r"[-+]?[1-9]\d{0,2}(,\d{3})+\.\d+$")
         if grouped.all():
+            _refuse_doubt(texts.name, sign, plain[plain != ""])
             plain = plain.str.replace(sign, "", regex=False)
             note = f"{having.iloc[0]} in column {texts.name} is read as {having.iloc[0].replace(sign, '')}"
         elif sign == ",":
             plain = plain.str.replace(",", ".", regex=False)
     return floats_of(plain), note
+
+
+def _refuse_doubt(name: object, sign: str, numbers: "pd.Series[str]") -> None:
+    """Refuse a column in which each number ends in a sign and three digits, as databases write decimals too.
+
+    A number without the sign, or with two of them, tells that it parts thousands; a comma does unless all is zeros.
+    """
+    decimals = r"[-+]?\d{1,3}\.\d{3}" if sign == "." else r"[-+]?\d{1,3},000"
+    if numbers.str.fullmatch(decimals).all():
+        first = numbers.iloc[0]
+        few, many = first.replace(sign, ".").rstrip("0").rstrip("."), first.replace(sign, "")
+        raise ConfigError(f"column {name}: {first} may be {few} or {many}; say --decimal . or --decimal ,")
 
 
 def fault_of_number(text: str) -> str:

@@ -67,10 +67,16 @@ def write_plan(done: Plan, out: Path | None = None, watch: Watch = SILENT) -> Pa
 
     directory, name = _place(done, out), _BUDGETS if done.answers else _PAGE_VIEWS
     write_bytes(directory / f"{name}.png", picture_of(done, watch))
-    write_table(directory / _ITEMS, pd.DataFrame(list(map(asdict, done.items))))
+    items = pd.DataFrame(list(map(asdict, done.items)))
+    write_table(directory / _ITEMS, items.assign(name=items["name"].map(_no_formula)))
     write_table(directory / f"{name}.csv", plan_table(done))
     write_bytes(directory / _PLAN, (json.dumps(as_json(done), indent=2, ensure_ascii=False) + "\n").encode())
     return directory
+
+
+def _no_formula(name: str) -> str:
+    """Return a name of a stranger as a spreadsheet takes it for text and runs nothing."""
+    return f"'{name}" if name.startswith(("=", "+", "-", "@", "\t", "\r")) else name
 
 
 def _place(asked: Plan, out: Path | None) -> Path:

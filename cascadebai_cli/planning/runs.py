@@ -16,6 +16,7 @@ from cascadebai_cli.running.watch import Follower, Watch
 from cascadebai_cli.running.worker import Settings
 from cascadebai_cli.store.columns import TrialRow
 from cascadebai_cli.study.cells import Cell
+from cascadebai_cli.text import for_table
 
 # --- Learners that a plan can simulate, and the time that their runs take -------------------------------------------
 
@@ -125,7 +126,7 @@ def chosen_learners(keys: Sequence[str], *, at_budget: bool) -> tuple[str, ...]:
     """
     for key in keys:
         if key not in CANDIDATES:
-            raise ConfigError(f"--learner {key} is not known; {suggest(key, CANDIDATES)}")
+            raise ConfigError(f"--learner {for_table(key)} is not known; {suggest(key, CANDIDATES)}")
         if CANDIDATES[key].factor is None and not at_budget:
             raise ConfigError(f"--learner {key} does not stop by itself; give the page views with --budget")
     return tuple(dict.fromkeys(keys)) or (_DEFAULT_AT_BUDGET if at_budget else _DEFAULT)

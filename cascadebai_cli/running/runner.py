@@ -7,9 +7,11 @@ import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
+from errno import ENOSPC
 from functools import partial
 from pathlib import Path
 from pickle import PicklingError
+from shutil import disk_usage
 from typing import Any, Literal
 
 from cascadebai_cli.errors import CascadeError, ConfigError
@@ -33,6 +35,9 @@ _TaskRunner = Callable[[_Work, Iterator[list[Block]]], Generator[list[BlockResul
 _LISTEN_SECONDS = 1.0
 """Seconds between two checks whether no trial has ended for long."""
 _SAFE_PATH = "PYTHONSAFEPATH"
+_SHARED_MEMORY, _LEAST_SHARED = "/dev/shm", 2**17
+"""Where processes keep their semaphores, and the bytes that they need there."""
+_FULL = f"shared memory ({_SHARED_MEMORY}) is full, which several processes need"
 _ADDRESS = re.compile(r"(tcp|tls|wss?)://(\[[^\]/]+\]|[^\s/:]+):(\d{1,5})")
 """Address of a scheduler: protocol, host and port. With another protocol dask's client would wait for half a minute."""
 _MOST_JOBS = 1000
@@ -82,9 +87,16 @@ class Backend:
         if self.name != "dask":
             refuse_too_large(cells, numbers, self.processes())
 
+    @property
+    def wants_several(self) -> bool:
+        """Whether several processes of this machine are asked for."""
+        return self.name == "loky" and self.n_jobs != 1 and (os.cpu_count() or 1) > 1
+
     def processes(self) -> int:
         """Return how many processes of this machine run trials."""
-        from joblib import effective_n_jobs
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*joblib will operate in serial mode")  # said in our own words
+            from joblib import effective_n_jobs
 
         return 1 if self.name == "sequential" else int(effective_n_jobs(self.n_jobs))
 
@@ -163,6 +175,8 @@ def _task_runner(backend: Backend, trials: int, watch: Watch) -> Iterator[tuple[
             yield started
         return
     workers = backend.processes()
+    if workers == 1 and trials > 1 and backend.wants_several and _shared_memory_is_full():
+        watch.warn(f"{_FULL}, so that one process runs all trials; free some, or say --n-jobs 1")
     if workers == 1 or trials == 1:
         yield 1, _in_turn
     else:
@@ -200,6 +214,17 @@ def _loky(workers: int) -> Iterator[tuple[int, _TaskRunner]]:
                 "a learner uses something that other processes cannot get, such as a lock or an open file; make that "
                 "in its constructor, or stay in one process with --n-jobs 1"
             ) from error
+        except OSError as error:
+            if error.errno != ENOSPC or not _shared_memory_is_full():
+                raise
+            raise CascadeError(f"{_FULL}; free some, or stay in one process with --n-jobs 1") from error
+
+
+def _shared_memory_is_full() -> bool:
+    try:
+        return disk_usage(_SHARED_MEMORY).free < _LEAST_SHARED
+    except OSError:
+        return False
 
 
 @contextmanager

@@ -82,11 +82,12 @@ _STAYS = ("start", "parts", "rows_sha256", "tables")
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """A study, the directory for its rows, and which of its trials are to be run there."""
+    """A study, the directory for its rows, which of its trials are to be run there, and whether rows are packed."""
 
     study: Study
     directory: Path
     shard: Shard = WHOLE
+    packed: bool = False
 
     @property
     def cells(self) -> Sequence[Cell]:
@@ -254,7 +255,8 @@ class OpenSweep:
             number of trials that are missing.
         """
         there = self.there
-        write_tables(self.held, self._manifest, there.stored, there.limits, asked_only=asked_only)
+        packed = self.sweep.packed
+        write_tables(self.held, self._manifest, there.stored, there.limits, asked_only=asked_only, packed=packed)
         return sum(map(len, there.missing))
 
 

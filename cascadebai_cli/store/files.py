@@ -1,9 +1,12 @@
 """Files are written whole or not at all, and every error of a file is one sentence."""
 
 import errno
+import gzip
 import hashlib
+import io
 import os
 import stat
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from errno import EEXIST, EINVAL, EISDIR, ELOOP, ENOTDIR
@@ -12,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cascadebai_cli.errors import CascadeError, ConfigError
+from cascadebai_cli.store.columns import TRIALS_CSV
 from cascadebai_cli.text import for_shell
 
 if TYPE_CHECKING:
@@ -24,6 +28,8 @@ if TYPE_CHECKING:
 # that a link of this name points to.
 
 
+_PIECE = 2**20
+"""Bytes that are compressed before they are written."""
 _OF_THE_KERNEL = ("/proc/", "/sys/")
 """Files there call themselves regular."""
 AGAIN = "run the sweep again"
@@ -50,16 +56,27 @@ def reading(path: Path) -> Iterator[BufferedReader]:
     Raises:
         ConfigError: if the file is missing, is not a regular one, or cannot be read.
     """
+    packed = is_packed(path)
     try:
-        with os.fdopen(open_regular(path, os.O_RDONLY), "rb") as file:
-            yield file
+        with os.fdopen(open_regular(packed_path(path) if packed else path, os.O_RDONLY), "rb") as file:
+            yield BufferedReader(gzip.GzipFile(fileobj=file)) if packed else file
     except FileNotFoundError:
         raise ConfigError(
             f"{path} is missing; `cascadebai sweep CONFIG --out {for_shell(path.parent)}` writes it"
         ) from None
-    except OSError as error:
-        text = f"{path} cannot be read ({error.strerror or error}); it must be a file that you may read"
-        raise ConfigError(text) from error
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ConfigError(f"{path} cannot be read ({reason}); it must be a file that you may read") from error
+
+
+def packed_path(path: Path) -> Path:
+    """Path of the same file, compressed by gzip."""
+    return path.with_name(f"{path.name}.gz")
+
+
+def is_packed(path: Path) -> bool:
+    """Whether rows are there compressed only; other files are never looked for in this form."""
+    return path.name == TRIALS_CSV and not path.exists() and packed_path(path).exists()
 
 
 def open_to_write(path: Path, flags: int = 0) -> int:
@@ -107,19 +124,40 @@ def make_directory(directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
 
 
-def write_atomically(path: Path, lines: Iterable[str]) -> str:
+def write_atomically(path: Path, lines: Iterable[str], *, packed: bool = False) -> str:
     """Write a file that is either the old one or the whole new one, even if the power fails.
 
+    Args:
+        path: the file.
+        lines: its text.
+        packed: whether it is compressed, under its packed name, and takes the place of the plain one.
+
     Returns:
-        SHA-256 of the file, in hexadecimal.
+        SHA-256 of the text, in hexadecimal.
 
     Raises:
         CascadeError: if it cannot be written; the old file is intact.
     """
     digest = hashlib.sha256()
     with writing_to(path):
-        replace_file(path, _hashed((line.encode() for line in lines), digest))
+        parts = _hashed((line.encode() for line in lines), digest)
+        replace_file(packed_path(path) if packed else path, _compressed(parts) if packed else parts)
+        if path.name == TRIALS_CSV:
+            (path if packed else packed_path(path)).unlink(missing_ok=True)
     return digest.hexdigest()
+
+
+def _compressed(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """The same bytes for the same parts, whenever they are compressed."""
+    with io.BytesIO() as made, gzip.GzipFile("", "wb", fileobj=made, mtime=0) as file:
+        for part in parts:
+            file.write(part)
+            if made.tell() > _PIECE:
+                yield made.getvalue()
+                made.seek(0)
+                made.truncate()
+        file.close()
+        yield made.getvalue()
 
 
 def _hashed(parts: Iterable[bytes], digest: "hashlib._Hash") -> Iterator[bytes]:
@@ -129,12 +167,12 @@ def _hashed(parts: Iterable[bytes], digest: "hashlib._Hash") -> Iterator[bytes]:
 
 
 def sha256_of(path: Path) -> str | None:
-    """SHA-256 of a file, in hexadecimal; `None` if there is none.
+    """SHA-256 of a file, of packed rows that of their text, in hexadecimal; `None` if there is none.
 
     Raises:
         ConfigError: if it cannot be read.
     """
-    if not path.exists():
+    if not (path.exists() or is_packed(path)):
         return None
     with reading(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -122,7 +122,8 @@ def _needed(aims: Enough, rows: NDArray[Any]) -> Iterator[float]:
     """For each aim the number of trials that is likely to reach it; that of `rows` if they do."""
     n = len(rows)
     if aims.relative_error is not None:
-        yield n * max(1.0, relative_half_width(rows["steps"]) / aims.relative_error) ** 2
+        wider = max(1.0, relative_half_width(rows["steps"]) / aims.relative_error)
+        yield n * wider * wider  # a power of a large number is an error, and no infinity
     if aims.max_errors is not None:
         errors = int((rows["correct"] == 0).sum())
         yield n * max(1.0, aims.max_errors / errors if errors else inf)

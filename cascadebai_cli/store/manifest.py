@@ -265,7 +265,7 @@ def _fault(error: ErrorDetails) -> str:
 # --- What a directory has before a sweep writes to it; nothing of what no sweep made is written to ------------------
 
 
-WRITTEN = (MANIFEST, JOURNAL, TRIALS_CSV, SUMMARY_CSV, TIMINGS_CSV, FAILURES)
+WRITTEN = (MANIFEST, JOURNAL, TRIALS_CSV, f"{TRIALS_CSV}.gz", SUMMARY_CSV, TIMINGS_CSV, FAILURES)
 """What a sweep writes, and what would be lost if the files of these names were somebody else's."""
 _MARKS = {"config", "config_hash", "engine_version"}
 """Keys that all manifests of sweeps have, and nobody else's."""

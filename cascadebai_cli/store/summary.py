@@ -126,7 +126,9 @@ def read_summary(path: Path) -> pd.DataFrame:
 # --- The tables of a result directory, made from its journal --------------------------------------------------------
 
 
-def write_tables(held: Held, manifest: Manifest, stored: Stored, limits: Limits, *, asked_only: bool) -> int:
+def write_tables(
+    held: Held, manifest: Manifest, stored: Stored, limits: Limits, *, asked_only: bool, packed: bool = False
+) -> int:
     """Write the tables and close the manifest.
 
     Args:
@@ -135,6 +137,7 @@ def write_tables(held: Held, manifest: Manifest, stored: Stored, limits: Limits,
         stored: the rows.
         limits: the number of trials of each cell.
         asked_only: whether trials with these numbers and above stay out of the tables.
+        packed: whether the rows are compressed.
 
     Returns:
         how many trials of the config are missing.
@@ -146,7 +149,7 @@ def write_tables(held: Held, manifest: Manifest, stored: Stored, limits: Limits,
     cells = grid_of(held.directory, manifest)
     held.check()
     shown = limits if asked_only else None
-    digest = write_trials(held.directory, cells, stored, shown)
+    digest = write_trials(held.directory, cells, stored, shown, packed=packed)
     held.check()
     summary = TABLES[SUMMARY_CSV].frame(_rows_of_stored(cells, stored, shown))
     tables = {

@@ -28,7 +28,7 @@ from cascadebai_cli.store.columns import (
     TableFile,
     TrialRow,
 )
-from cascadebai_cli.store.files import AGAIN, reading, write_atomically
+from cascadebai_cli.store.files import AGAIN, is_packed, reading, write_atomically
 from cascadebai_cli.store.intervals import Limits
 from cascadebai_cli.store.journal import CODES, Stored
 from cascadebai_cli.study.cells import Cell
@@ -168,13 +168,20 @@ def holds_rows(directory: Path) -> bool:
         ConfigError: if it is there but cannot be read.
     """
     path = directory / TRIALS_CSV
-    if not path.exists():
+    if not (path.exists() or is_packed(path)):
         return False
     with reading(path) as file:
         return len(file.readlines(2 * len(",".join(TABLES[TRIALS_CSV].names())))) > 1
 
 
-def write_trials(directory: Path, cells: Sequence[InGrid], stored: Stored, limits: Limits | None = None) -> str:
+def write_trials(
+    directory: Path,
+    cells: Sequence[InGrid],
+    stored: Stored,
+    limits: Limits | None = None,
+    *,
+    packed: bool = False,
+) -> str:
     """Write `trials.csv`, one row a finished trial, sorted by cell of the grid and trial.
 
     Args:
@@ -182,11 +189,13 @@ def write_trials(directory: Path, cells: Sequence[InGrid], stored: Stored, limit
         cells: cells in the order of the grid; rows of other cells are left out.
         stored: the rows.
         limits: leave out trials with these numbers and above, none by default.
+        packed: write `trials.csv.gz` in its place, as is done wherever it is packed already.
 
     Returns:
-        SHA-256 of the file, in hexadecimal.
+        SHA-256 of the rows as `trials.csv` holds them, in hexadecimal.
     """
-    return write_atomically(directory / TRIALS_CSV, _lines(cells, stored, limits))
+    path = directory / TRIALS_CSV
+    return write_atomically(path, _lines(cells, stored, limits), packed=packed or is_packed(path))
 
 
 def _lines(cells: Sequence[InGrid], stored: Stored, limits: Limits | None) -> Iterator[str]:

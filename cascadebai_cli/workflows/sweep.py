@@ -12,7 +12,8 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.running.runner import Backend, repeat_command
 from cascadebai_cli.running.sweep import WHOLE, OpenSweep, Shard, Sweep, There, shard_of, warn_of_damage
 from cascadebai_cli.running.watch import SILENT, Follower, Watch
-from cascadebai_cli.store.columns import FAILURES, JOURNAL, PLACE, STATUSES, Shown, printed
+from cascadebai_cli.store.columns import FAILURES, JOURNAL, PLACE, STATUSES, TRIALS_CSV, Shown, printed
+from cascadebai_cli.store.files import is_packed, packed_path
 from cascadebai_cli.store.intervals import limits_of, relative_half_width, trials_of
 from cascadebai_cli.store.journal import Stored, read_journal, seconds_of, write_journal
 from cascadebai_cli.store.lock import move_aside, only_writer
@@ -51,12 +52,14 @@ class Request:
         out: the directory; `results/NAME OF CONFIG` by default.
         given: in place of values of the config.
         shard: the trials that this directory is for, all by default.
+        packed: whether `trials.csv` is compressed.
     """
 
     config: Path
     out: Path | None = None
     given: Given = NOTHING_GIVEN
     shard: Shard = WHOLE
+    packed: bool = False
 
     def sweep(self) -> Sweep:
         """The study with its cells.
@@ -68,7 +71,7 @@ class Request:
         check_rows(study)
         if self.shard.of > 1 and not isinstance(study.trials, int):
             raise ConfigError(f"--shard {self.shard} needs a fixed number of trials; give --trials N")
-        return Sweep(study, self.out or self._default_out(), self.shard)
+        return Sweep(study, self.out or self._default_out(), self.shard, self.packed)
 
     def _default_out(self) -> Path:
         if self.config.stem in (".", ".."):
@@ -82,6 +85,12 @@ class Swept:
 
     directory: Path
     missing: int
+
+    @property
+    def rows(self) -> str:
+        """Name of the file of the rows."""
+        path = self.directory / TRIALS_CSV
+        return (packed_path(path) if is_packed(path) else path).name
 
 
 @dataclass(frozen=True)
@@ -207,7 +216,10 @@ def _announce(opened: OpenSweep, to_run: int, watch: Watch) -> None:
             f"{count(extra)} rows of trials beyond those that are asked for are kept in the journal and not shown in "
             "the tables; more --trials show them"
         )
-    if to_run < wanted:
+    if not to_run and opened.there.sweep.shard.of > 1:
+        shard = opened.there.sweep.shard
+        watch.remark(f"nothing is missing of shard {shard}: its {count(wanted)} trials are there already")
+    elif to_run < wanted:
         watch.remark(f"{count(wanted - to_run)} of {count(wanted)} trials are there already, {count(to_run)} to run")
 
 
@@ -302,7 +314,7 @@ def merge(directories: Sequence[Path], *, out: Path, watch: Watch = SILENT) -> M
         CascadeError: if a file cannot be written.
     """
     _refuse_used(out)
-    parts = [(directory, read_manifest(directory)) for directory in dict.fromkeys(directories)]
+    parts = [(directory, read_manifest(directory)) for directory in _once(directories, watch)]
     manifest = merged_manifest(parts)
     stored = merged_rows([(directory, _rows(directory, made)) for directory, made in parts])
     warn_of_damage(stored, watch, "is missing")
@@ -314,6 +326,16 @@ def merge(directories: Sequence[Path], *, out: Path, watch: Watch = SILENT) -> M
         limits = limits_of(trials, stored, manifest.cells)
         missing = write_tables(held, manifest, stored, limits, asked_only=not isinstance(trials, int))
     return Merged(out, len(stored.rows), missing)
+
+
+def _once(directories: Sequence[Path], watch: Watch) -> list[Path]:
+    """Each directory once, whatever it is called."""
+    found: dict[Path, Path] = {}
+    for directory in directories:
+        first = found.setdefault(directory.resolve(), directory)
+        if first is not directory:
+            watch.remark(f"{directory} is named twice and counts once; was another directory meant?")
+    return list(found.values())
 
 
 def _refuse_used(out: Path) -> None:

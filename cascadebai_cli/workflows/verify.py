@@ -20,7 +20,7 @@ from cascadebai_cli.running.runner import Backend, collect
 from cascadebai_cli.running.watch import SILENT, Follower, Watch
 from cascadebai_cli.running.worker import Failed, Settings
 from cascadebai_cli.store.columns import FITS_CSV, MANIFEST, SUMMARY_CSV, TRIALS_CSV, TrialRow
-from cascadebai_cli.store.files import AGAIN
+from cascadebai_cli.store.files import AGAIN, is_packed
 from cascadebai_cli.store.summary import summarise, summary_text
 from cascadebai_cli.store.trials import read_rows, read_table, trials_table
 from cascadebai_cli.study.cells import RULE, Cell
@@ -89,7 +89,8 @@ def load_baseline(directory: Path, folder: Path, plugins: Collection[str] = ()) 
     Raises:
         ConfigError: if a file is missing or damaged, or the config is not valid any more.
     """
-    if not all((directory / name).exists() for name in (MANIFEST, TRIALS_CSV)):
+    table = directory / TRIALS_CSV
+    if not ((directory / MANIFEST).exists() and (table.exists() or is_packed(table))):
         raise ConfigError(f"{directory} needs {MANIFEST} and {TRIALS_CSV} to be a reference; copy them from a sweep")
     results = load_results(directory)
     own = _own_code(results)
@@ -103,7 +104,7 @@ def load_baseline(directory: Path, folder: Path, plugins: Collection[str] = ()) 
     }
     rows: dict[int, dict[int, TrialRow]] = {}
     strangers: dict[str, None] = {}
-    for row in read_rows(directory / TRIALS_CSV):
+    for row in read_rows(table):
         if row.cell_id in places:
             rows.setdefault(places[row.cell_id], {})[row.trial] = row
         elif row.cell_id not in left_out:

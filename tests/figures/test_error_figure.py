@@ -96,6 +96,13 @@ def test_an_interval_of_right_items_ends_where_such_numbers_end(results: StudyRe
     assert {line[-1] for line in printed} == {f"0.00 to {K}.00" for K in results.summary["K"]}
 
 
+def test_an_interval_of_steps_ends_at_0_and_few_trials_are_said_to_be_few(results: StudyResults) -> None:
+    few = cells_printed(results.cells.assign(n=2, n_capped=0, mean_steps=25.0, ci_low=-115.2, ci_high=165.2))
+    assert {line[few.header.index("95 % interval")] for line in few.rows} == {"0 to 165"}
+    assert few.above.endswith("an interval of fewer than 4 trials tells little")
+    assert "fewer than" not in cells_printed(results.cells.assign(n=4)).above
+
+
 def test_what_the_kind_shows_may_be_said_otherwise() -> None:
     assert Plot(kind="error").y == "error_rate"
     assert Plot(kind="error", y="right").y == "right"

@@ -1,17 +1,19 @@
 """The ground under a sweep: its directory goes away, is another one, or holds links, pipes and strangers' files."""
 
+import errno
 import os
 import shutil
 import signal
 import tempfile
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from sweeps import call, start, sweep, tables, write_config
 
 from cascadebai_cli.errors import CascadeError
-from cascadebai_cli.running import worker
+from cascadebai_cli.running import runner, worker
 from cascadebai_cli.store.lock import only_writer
 from cascadebai_cli.study import cells
 
@@ -128,8 +130,8 @@ def test_a_link_to_what_is_no_file_is_waited_for_by_nobody(config: Path, tmp_pat
     os.mkfifo(tmp_path / "pipe")
     (out / name).symlink_to(tmp_path / place)
     started = time.monotonic()
-    for verb in ("fit", "summary", "report"):
-        done = call(verb, out)
+    for words in (["fit"], ["summary"], ["report", "--out", tmp_path / "page.html"]):
+        done = call(*words, out)
         if name != "trials.journal":
             assert done.code == 2
             assert f"{out / name} cannot be read (" in done.err
@@ -222,3 +224,29 @@ def test_a_working_directory_that_is_gone_is_named(
     (tmp_path / "here").rmdir()
     done = call("sweep", config, "--out", "x", "--n-jobs", 2)
     assert (done.code, done.err) == (2, "error: the working directory has been removed; change to one that is there\n")
+
+
+@pytest.fixture
+def full(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "disk_usage", lambda place: SimpleNamespace(free=4096))
+
+
+@pytest.mark.usefixtures("full")
+def test_full_shared_memory_is_named_with_the_remedy(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a semaphore joblib takes one process; a later one is an error."""
+    sentence = r"^shared memory \(/dev/shm\) is full.* or stay in one process with --n-jobs 1$"
+    with pytest.raises(CascadeError, match=sentence), runner._loky(2):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    monkeypatch.setattr(runner.Backend, "processes", lambda backend: 1)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    done = call("sweep", config, "--out", tmp_path / "out", "--n-jobs", 2)
+    assert done.code == 0
+    assert "one process runs all trials; free some, or say --n-jobs 1\n" in done.err
+    assert "shared memory" not in call("sweep", config, "--out", tmp_path / "other", "--n-jobs", 1).err
+
+
+def test_other_errors_of_full_disks_stay_as_they_are() -> None:
+    with pytest.raises(OSError, match="No space left"), runner._loky(2):
+        raise OSError(errno.ENOSPC, "No space left on device")

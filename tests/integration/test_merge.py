@@ -219,3 +219,20 @@ def test_a_shard_that_is_none_is_refused(config, tmp_path, shard):
     text = refusal("sweep", config, "--out", tmp_path / "out", "--shard", shard)
     assert text.startswith(f"--shard {shard} is not a part of a grid; write such as 2/5")
     assert not (tmp_path / "out").exists()
+
+
+def test_a_directory_that_is_named_twice_is_said_and_counts_once(config, tmp_path):
+    a, b = shards(config, tmp_path, 2)
+    (tmp_path / "link").symlink_to(a)
+    done = merged(a, a, tmp_path / "link", b, out=tmp_path / "all")
+    assert done.code == 0
+    assert done.out.startswith("24 trials: ")
+    assert done.err.splitlines() == [
+        f"{one} is named twice and counts once; was another directory meant?" for one in (a, tmp_path / "link")
+    ]
+
+
+def test_a_shard_of_which_nothing_is_missing_says_so(config, tmp_path, whole):
+    done = call("sweep", config, "--out", tmp_path / "whole", "--shard", "1/3")
+    assert (done.code, tables(tmp_path / "whole")) == (0, whole)
+    assert "nothing is missing of shard 1/3: its 8 trials are there already" in done.err

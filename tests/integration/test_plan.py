@@ -224,3 +224,20 @@ def test_what_is_known_so_far_is_a_guess_that_gets_better(tmp_path):
         int(re.search(r"takes some ([\d,]+)", text)[1].replace(",", "")) for text in (result.err, result.out)
     )
     assert first == pytest.approx(later, rel=0.5)
+
+
+def test_names_are_no_formulas_to_a_spreadsheet(tmp_path):
+    log = HEADER + "=cmd|' /C calc'!A0,500,1000\n+1,300,1000\n-a,200,1000\n@x,100,1000\nplain,50,1000\n"
+    assert plan(tmp_path, log, "--trials", 2, "--epsilon", 0.05, "--out", tmp_path / "out").code == 0
+    names = pd.read_csv(tmp_path / "out" / "items.csv")["name"].tolist()
+    assert names == ["'=cmd|' /C calc'!A0", "'+1", "'-a", "'@x", "plain"]
+    listed = json.loads((tmp_path / "out" / "plan.json").read_text())["items"]
+    assert listed[0]["name"].startswith("=cmd")
+
+
+def test_a_decimal_sign_is_said(tmp_path):
+    log = HEADER + "a,500.000,999.000\nb,300.000,999.000\nc,200.000,999.000\nd,100.000,999.000\n"
+    refused = plan(tmp_path, log, "--trials", 2)
+    assert (refused.code, "500.000 may be 500 or 500000; say --decimal . or --decimal ," in refused.err) == (2, True)
+    assert plan(tmp_path, log, "--trials", 2, "--epsilon", 0.05, "--decimal", ".", "--out", tmp_path / "out").code == 0
+    assert pd.read_csv(tmp_path / "out" / "items.csv")["views"].tolist() == [999] * 4

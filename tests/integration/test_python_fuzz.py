@@ -39,7 +39,7 @@ EXTREMES = [
     *(None, True, False, 0, -1, 1, 2, 10**20, 10**400, 10**5000, -(10**5000), 1e-320, 1e308),
     *(float("nan"), float("inf"), -0.0, 1j, np.complex128(0.5 + 1j), np.float64(0.5), np.int8(1), np.bool_(True)),
     *(Decimal("NaN"), Decimal("sNaN"), Decimal("1e500"), Fraction(1, 3), Fraction(10**400), pd.NA, pd.NaT),
-    *("", " ", "a", "x" * 500, "\ud800", "a\nb", "\0", "\x1b[2J", "1", "0.1", "nan", "../x", "K", "1/K", "--n-jobs"),
+    *("", " ", "a", "x" * 5000, "\ud800", "a\nb", "\0", "\x1b[2J", "1", "0.1", "nan", "../x", "K", "1/K", "--n-jobs"),
     *(b"x", bytearray(b"ab"), object(), len, int, type, lambda: None, Ellipsis, NotImplemented, ValueError("x")),
     *(
         {1, 2},
@@ -119,7 +119,7 @@ def calls(results: cb.Results, plan: cb.Plan, folder: Path) -> dict[str, Callabl
         *("zip", "fresh", "progress", "n_jobs", "budget", "max_steps", "feedback", "claims"),
     ):
         made[f"sweep {key}"] = lambda x, key=key: cb.sweep(STUDY, **{"n_jobs": 1, "max_steps": 9, key: x})
-    for key in (*words(), *("position", "event", "wide", "page_size", "delta", "budget", "sure", "truth")):
+    for key in (*words(), *("position", "event", "wide", "decimal", "page_size", "delta", "budget", "sure", "truth")):
         made[f"plan {key}"] = lambda x, key=key: cb.plan(LOG, **{**words(), key: x})
     for key in ("learner", "per_day", "seed", "progress"):
         made[f"plan {key}"] = lambda x, key=key: cb.plan(LOG, **{**words(), key: x})

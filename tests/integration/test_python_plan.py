@@ -111,6 +111,7 @@ def test_a_wrong_value_has_the_sentence_of_the_command_line_in_words_of_python(
         (LOG.rename_axis("item"), {}, "table:1: more than one column 'item'; the columns are "),
         (LOG, {"K": 2.5}, "K: 2.5 is not a whole number; write one without quotes or decimals"),
         (LOG, {"learner": 5}, "learner: 5 is not a list; write [...] or lines that start with a dash"),
+        (LOG, {"learner": "a\nb"}, "learner a\\nb is not known; use one of kl-lucb++, "),
         (LOG, {"learner": [5]}, "learner: 5 is not text; put it in quotes"),
         (LOG, {"trials": 1}, "trials: 1 is too small; write 2 or more"),
         (LOG, {"delta": "0.1"}, "delta: '0.1' is not a number; write one such as 0.1"),

@@ -1,20 +1,24 @@
 """Sweeps end with the same bytes whatever happens on the way."""
 
+import gzip
 import json
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import pandas as pd
 import psutil
 import pytest
 from cases import mostly_slow
-from sweeps import call, finished, start, sweep, tables, write_config
+from sweeps import call, finished, refusal, start, sweep, tables, write_config
 
+import cascadebai_cli as cb
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.running import worker
 from cascadebai_cli.store.journal import read_journal
@@ -518,3 +522,40 @@ def test_fail_fast_stops_at_the_first_failure(config, tmp_path, monkeypatch):
     assert result.code == 1
     assert len(rows_of(tmp_path / "out")) < 18
     assert "1 trial failed" in result.err
+
+
+# Packed rows
+
+
+def test_packed_rows_are_read_everywhere_and_written_on_request(config, tmp_path, monkeypatch):
+    """`gzip` of a result is taken as well; whoever has packed rows keeps them packed."""
+    monkeypatch.chdir(tmp_path)
+    plain, packed = tmp_path / "plain", tmp_path / "packed"
+    assert sweep(config, plain).code == 0
+    shutil.copytree(plain, packed)
+    subprocess.run(["gzip", "trials.csv"], cwd=packed, check=True)
+    for verb in ("summary", "fit", "report", "plot"):
+        code, out, _ = call(verb, packed)
+        assert (code, out.replace("/packed", "/plain")) == (call(verb, plain).code, call(verb, plain).out)
+    assert call("verify", "--reference", tmp_path, "--only", "packed", "--only", "plain").code == 0
+    pd.testing.assert_frame_equal(cb.load(packed).trials, cb.load(plain).trials)
+    assert sweep(config, packed, "--trials", 8).code == sweep(config, plain, "--trials", 8).code == 0
+    rows = (packed / "trials.csv.gz").read_bytes()
+    assert gzip.decompress(rows) == (plain / "trials.csv").read_bytes()
+    assert not (packed / "trials.csv").exists()
+    done = call("sweep", config, "--out", tmp_path / "anew", "--trials", 8, "--gzip", "--n-jobs", 1)
+    assert (tmp_path / "anew" / "trials.csv.gz").read_bytes() == rows
+    assert "anew/trials.csv.gz, summary.csv" in done.out
+    assert json.loads((tmp_path / "anew" / "manifest.json").read_text())["complete"]
+    assert call("merge", packed, plain, "--out", tmp_path / "all").code == 0
+    assert tables(tmp_path / "all") == tables(plain)
+    assert sweep(config, plain, "--trials", 8, "--gzip").code == 0
+    assert sorted(path.name for path in plain.glob("trials.csv*")) == ["trials.csv.gz"]
+
+
+@pytest.mark.parametrize("content", [b"not packed", b"\x1f\x8b", None])
+def test_packed_rows_that_are_damaged_are_refused(config, tmp_path, content):
+    assert sweep(config, tmp_path / "out", "--gzip").code == 0
+    rows = tmp_path / "out" / "trials.csv.gz"
+    rows.write_bytes(rows.read_bytes()[:-9] if content is None else content)
+    assert f"{tmp_path / 'out' / 'trials.csv'} cannot be read (" in refusal("fit", tmp_path / "out")

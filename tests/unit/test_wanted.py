@@ -87,3 +87,11 @@ def test_aims_that_are_none_are_refused(values: dict[str, Any], sentence: str) -
     with pytest.raises(ValidationError) as caught:
         Enough.model_validate(values)
     assert sentence.replace("did you mean ", "") in str(caught.value) or sentence in str(caught.value)
+
+
+@pytest.mark.parametrize("error", [1e-200, 1e-308, 5e-324])
+def test_an_interval_that_nobody_reaches_takes_all_trials_that_are_allowed(
+    rows: np.ndarray[Any, Any], error: float
+) -> None:
+    assert wanted(Enough(relative_error=error, at_most=25), rows) == 25
+    assert wanted(Enough(relative_error=error, at_most=25), rows_of([7] * 25)) == 20
