@@ -10,7 +10,7 @@ import sys
 import sysconfig
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property, lru_cache, partial
+from functools import cache, cached_property, lru_cache, partial
 from importlib import import_module, invalidate_caches
 from importlib.machinery import ModuleSpec
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
@@ -170,18 +170,21 @@ def same_generator() -> np.random.Generator:
     return np.random.Generator(np.random.PCG64DXSM(0))
 
 
-def build_plugin(name: str, make_rng: MakeGenerator, *, L: int, K: int, **others: Any) -> Learner:
-    """Return a learner of that class, whose lists are checked.
+def build_learner(
+    name: str, made: Callable[..., Learner], make_rng: MakeGenerator, *, L: int, K: int, **others: Any
+) -> Learner:
+    """Return a learner, whose lists are checked unless a fast engine of this program runs it.
 
     Args:
-        name: as for `load_plugin`.
+        name: the algorithm in a config.
+        made: its class.
         make_rng: makes its generator, if its constructor takes `rng`.
         L, K, others: further arguments of the constructor; a list has at most `list_length`, else `K`, items.
 
     Raises:
         ConfigError: if the learner cannot be made, or does not follow the protocol.
     """
-    made, M = load_plugin(name), others.get("list_length")
+    M = others.get("list_length")
     check_list_length(M)
     try:
         if "rng" in parameters(made):
@@ -191,12 +194,17 @@ def build_plugin(name: str, make_rng: MakeGenerator, *, L: int, K: int, **others
         raise
     except (Exception, SystemExit) as error:
         raise ConfigError(f"{name}: {in_words(error)}; it is made with L, K, delta, epsilon and its options") from error
-    _refuse_incomplete(learner, name)
-    if _runs_our_way(learner):
+    if _is_fast(learner) or _runs_our_way(learner):
         ours: Learner = learner
         return ours
+    _refuse_incomplete(learner, name)
     checked = _CheckedAnswering if can_answer(learner) else _Checked
     return checked(learner, name, L, K, min(M or K, L))
+
+
+def _is_fast(learner: object) -> bool:
+    """Return whether it is a learner of this program that says which fast engines are exact for it."""
+    return _top(type(learner).__module__) == _OURS[0] and hasattr(learner, "engines")
 
 
 def _runs_our_way(learner: object) -> bool:
@@ -210,6 +218,7 @@ def _definer(made: type, part: str) -> type:
     return next(base for base in made.__mro__ if part in vars(base))
 
 
+@cache
 def parameters(made: Callable[..., Learner]) -> dict[str, inspect.Parameter]:
     """Return the parameters of a constructor by name; annotations that cannot be evaluated stay text.
 

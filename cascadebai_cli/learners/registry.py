@@ -9,7 +9,7 @@ from cascadebai_cli.learners.batrac import BatRac
 from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.learners.fixed_budget import SuccessiveAcceptsRejects, Uniform
 from cascadebai_cli.learners.kl_lucb import KLLucb
-from cascadebai_cli.learners.own import MakeGenerator, build_plugin, is_own, load_plugin, parameters, same_generator
+from cascadebai_cli.learners.own import MakeGenerator, build_learner, is_own, load_plugin, parameters, same_generator
 from cascadebai_cli.learners.protocol import Learner
 from cascadebai_cli.learners.track_and_stop import TrackAndStop
 
@@ -89,6 +89,5 @@ class LearnerSpec:
         arguments = {"L": L, "K": K, "delta": delta, "epsilon": epsilon, **self.options}
         if budget is not None and knows_budget(self.algorithm):
             arguments[BUDGET] = budget
-        if is_own(self.algorithm):
-            return build_plugin(self.algorithm, make_rng, **arguments)
-        return ALGORITHMS[self.algorithm](**arguments)
+        made = load_plugin(self.algorithm) if is_own(self.algorithm) else ALGORITHMS[self.algorithm]
+        return build_learner(self.algorithm, made, make_rng, **arguments)

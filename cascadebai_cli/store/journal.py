@@ -91,6 +91,8 @@ CODES: Mapping[str, _Code] = MappingProxyType(
     | {name: {int: _OPTIONAL, bool: _FLAG}[COLUMNS[name].type] for name in LATER}
 )
 """What the journal keeps of a trial: `_IN_PLACE`, then `LATER`, of which -1 in the array is one that is lacking."""
+if TrialRow._fields[: 1 + len(CODES)] != ("cell_id", *CODES):
+    raise LookupError(f"the first fields of TrialRow must be cell_id, {', '.join(CODES)}: the columns of a trial")
 
 # --- Lines and rows --------------------------------------------------------------------------------------------------
 

@@ -28,7 +28,7 @@ from cascadebai_cli.study.fields import Entry, Epsilons, FeedbackName, Risks, Si
 # --- What the options of learners mean; types and defaults stand in the signatures of the learners ------------------
 
 
-class _Option(NamedTuple):
+class LearnerOption(NamedTuple):
     """An option of one or more learners.
 
     Attributes:
@@ -45,23 +45,23 @@ class _Option(NamedTuple):
 _LARGEST_SIGMA = 1000
 """Beyond it a run would take more steps than a number can count."""
 
-LEARNER_OPTIONS: Mapping[str, _Option] = MappingProxyType(
+LEARNER_OPTIONS: Mapping[str, LearnerOption] = MappingProxyType(
     {
-        "sigma": _Option(
+        "sigma": LearnerOption(
             "Sub-Gaussian scale of a click in the radius of Algorithm 1; 1 is the formula as printed.",
             "0.25",
             Field(gt=0, le=_LARGEST_SIGMA),
         ),
-        "order": _Option(
+        "order": LearnerOption(
             "How the least observed survivors are placed in the list: by observations T, mean, upper bound U or lower "
             "bound L, descending with a minus sign.",
             "-U",
         ),
-        "confidence": _Option("The radius of the paper, or bounds from the Bernoulli divergence.", "kl"),
-        "list_length": _Option("Number of items shown at once; K if it is left out.", "10", Field(ge=1)),
-        "stopping": _Option("Stop when the bounds part, or by likelihood ratios.", "glr"),
-        "b": _Option("Pulls of a step.", "1"),
-        "r": _Option("Largest number of pulls of one item at a step.", "2"),
+        "confidence": LearnerOption("The radius of the paper, or bounds from the Bernoulli divergence.", "kl"),
+        "list_length": LearnerOption("Number of items shown at once; K if it is left out.", "10", Field(ge=1)),
+        "stopping": LearnerOption("Stop when the bounds part, or by likelihood ratios.", "glr"),
+        "b": LearnerOption("Pulls of a step.", "1"),
+        "r": LearnerOption("Largest number of pulls of one item at a step.", "2"),
     }
 )
 """Name of an option -> what it is."""

@@ -13,7 +13,14 @@ from cascadebai_cli.learners.registry import ALGORITHMS
 from cascadebai_cli.study.document import read_value
 from cascadebai_cli.study.fields import RANGE
 from cascadebai_cli.study.instances import Own
-from cascadebai_cli.study.learners import LEARNER_OPTIONS, LearnerEntry, adapter_of, default_options, options_of
+from cascadebai_cli.study.learners import (
+    LEARNER_OPTIONS,
+    LearnerEntry,
+    LearnerOption,
+    adapter_of,
+    default_options,
+    options_of,
+)
 from cascadebai_cli.study.study import Study
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -51,6 +58,12 @@ def config_schema() -> Schema:
     return read
 
 
+def _explained(option: str) -> LearnerOption:
+    if option not in LEARNER_OPTIONS:
+        raise LookupError(f"{option}: this option of a learner has no entry in LEARNER_OPTIONS of study/learners.py")
+    return LEARNER_OPTIONS[option]
+
+
 def learner_options(algorithm: str) -> Mapping[str, Schema]:
     """Option of an algorithm of this program -> its JSON Schema."""
     defaults = default_options(algorithm)
@@ -58,8 +71,8 @@ def learner_options(algorithm: str) -> Mapping[str, Schema]:
         name: {
             **adapter_of(parameter).json_schema(),
             **({"default": defaults[name]} if name in defaults else {}),
-            "description": LEARNER_OPTIONS[name].meaning,
-            "examples": [LEARNER_OPTIONS[name].example],
+            "description": _explained(name).meaning,
+            "examples": [_explained(name).example],
         }
         for name, parameter in options_of(algorithm).items()
     }

@@ -3,11 +3,13 @@
 import csv
 import sys
 
+import numpy as np
 import pytest
 from sweeps import ROOT, call, finished, sweep, write_config
 
-from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.errors import CascadeError, ConfigError
 from cascadebai_cli.learners import own as own_code
+from cascadebai_cli.learners import registry
 from cascadebai_cli.study.config import load_study, own_learner
 
 UNIFORM = "experiments.uniform_kl:UniformKL"
@@ -196,3 +198,33 @@ def test_the_engine_that_cannot_run_it_is_named(tmp_path, own):
     config = write_config(tmp_path, extra=f"engine: lockstep\nlearners:\n  - {{name: mine, algorithm: '{own}:Own'}}\n")
     with pytest.raises(ConfigError, match=f"cannot run {own}:Own"):
         load_study(config)
+
+
+class Guesses:
+    """Shows `K` items at random for three steps, and names `named` of them."""
+
+    def __init__(self, L, K, delta, epsilon, rng, named=None):
+        self.L, self.K, self.rng, self.named, self.steps = L, K, rng, named or K, 0
+
+    finished = property(lambda self: self.steps == 3)
+    recommendation = property(lambda self: tuple(range(self.named)))
+
+    def select(self):
+        return self.rng.choice(self.L, self.K, replace=False).tolist()
+
+    def observe(self, items, clicks):
+        self.steps += 1
+
+
+def test_a_learner_of_the_program_is_treated_as_one_of_a_user(monkeypatch):
+    """It gets the generator of its trial, and its answer is checked, unless a fast engine runs it."""
+    monkeypatch.setattr(registry, "ALGORITHMS", {**registry.ALGORITHMS, "guesses": Guesses})
+    spec = registry.LearnerSpec("guesses")
+    learner = spec.build(4, 2, 0.1, 0.0, lambda: np.random.default_rng(7))
+    assert learner.select() == np.random.default_rng(7).choice(4, 2, replace=False).tolist()
+    wrong = registry.LearnerSpec("guesses", {"named": 1}).build(4, 2, 0.1, 0.0)
+    for _ in range(3):
+        wrong.observe(wrong.select(), [0, 0])
+    with pytest.raises(CascadeError, match=r"^guesses: recommendation returned \(0,\); it has 2 different items"):
+        _ = wrong.recommendation
+    assert type(registry.LearnerSpec("kl-lucb++").build(4, 2, 0.1, 0.0)).__name__ == "KLLucb"

@@ -24,12 +24,14 @@ CONFIGS = sorted(path for path in (ROOT / "configs").glob("*.yaml") if path.stem
 """All but the one that is no study: it holds `plot` only."""
 
 TWO = "{name: a, family: two_level, L: 8, K: 2, w_star: 0.5, w_prime: 0.1}"
+OTHER = "  - {name: z, family: linear, w_max: 0.4, w_min: 0.2}"
 GOOD = f"""\
 seed: 1
 L: 8
 K: 2
 instances:
   - {TWO}
+{OTHER}
 learners:
   - {{name: one, algorithm: cascadebai}}
 """
@@ -67,7 +69,10 @@ VALID = [
     of_learner('{name: "s {sigma}", algorithm: cascadebai, sigma: [0.25, 1]}'),
     of_learner('{name: "{algorithm}", algorithm: [cascadebai, kl-lucb++]}'),
     of_learner('{name: "of {list_length}", algorithm: kl-lucb++, list_length: {from: 1, to: 3}, stopping: glr}'),
-    of_learner("{name: b, algorithm: batrac, b: K, r: 2, feedback: semi-bandit, epsilon: 0, K: 3, delta: 0.2}"),
+    of_learner(
+        "{name: b, algorithm: batrac, b: K, r: 2, feedback: semi-bandit, epsilon: 0, K: 3, delta: 0.2}",
+        "{name: one, algorithm: cascadebai}",
+    ),
     of_learner("{name: t, algorithm: track-and-stop}", "{name: k, algorithm: cascadebai, confidence: kl}"),
     of_learner("{name: own, algorithm: 'experiments.uniform_kl:UniformKL'}"),
 ]
@@ -107,7 +112,7 @@ REFUSED = [
     ("w_star: 0.5", "w_max: 0.5"),
     ("w_star: 0.5, ", ""),
     ("L: 8, K: 2, w_star", "fit: {x: K}, w_star"),
-    of_instance(),
+    (f"{INSTANCE}\n{OTHER}", ""),
     of_instance("{name: b, family: explicit, weights: [0.9], K: 1}"),
     of_instance("{name: c, family: csv, clicks: a, views: b}"),
     of_instance("{name: c, family: csv, path: a.csv, rate: b, top: 1}"),
