@@ -80,7 +80,7 @@ def test_the_comparison_is_silent_without_a_fault(name: str, tmp_path: Path) -> 
 COLOURS = [
     ("bars", bars, "ORDER_LOOKS", {**bars.ORDER_LOOKS, "-U": (bars.ORDER_LOOKS["-U"][0], "#F0B490")}),
     ("bounds", lines, "_LOWER", "#2e7d40"),
-    ("schematic", schematic, "OPTIMAL", "#8fce93"),
+    ("schematic", schematic, "_OPTIMAL", "#8fce93"),
     ("scaling", lines, "POINTS", lines.POINTS._replace(color="navy")),
     ("scaling", lines, "FIT", "darkred"),
     ("scaling", lines, "BAND", "darkcyan"),

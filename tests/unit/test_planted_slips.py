@@ -28,7 +28,7 @@ from cascadebai_cli.learners.kl_lucb import Boundary, KLLucb
 from cascadebai_cli.learners.racing import boundary, pick
 
 TABLES = 200
-AT_ONCE = 40
+PARTS = ((0, 8), (8, 40), (40, TABLES))
 """Tables that run side by side; a slip that is seen on one of the first needs no others."""
 STEPS = 200
 
@@ -51,7 +51,7 @@ def judged(kind):
 
 def goes_wrong(kind, engine, made=None, rule=None):
     """Whether a learner, `kind` or one `made` like it, does on some table not what the judge of `kind` says."""
-    parts = (judged(kind)[start : start + AT_ONCE] for start in range(0, TABLES, AT_ONCE))
+    parts = (judged(kind)[start:stop] for start, stop in PARTS)
     return any(_goes_wrong(engine, made or kind, rule, part) for part in parts)
 
 
