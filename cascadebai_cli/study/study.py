@@ -15,11 +15,10 @@ from cascadebai_cli.engines.outcomes import TableShape
 from cascadebai_cli.engines.simulate import EngineName
 from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.model.problem import CASCADING, FEEDBACKS, SEMI_BANDIT, Feedback, Instance, Items
+from cascadebai_cli.study.axes import ALL_AXES, AXES
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.document import KeyPath, mistake, show, within
 from cascadebai_cli.study.fields import (
-    ALL_AXES,
-    AXES,
     DEFAULT_RISKS,
     DEFAULT_TOLERANCES,
     FIRST,
