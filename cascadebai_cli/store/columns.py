@@ -260,6 +260,8 @@ LATER = tuple(column.name for column in _OUTCOME if column.when == "later")
 
 In `TrialRow` their fields stand behind `right`, in this order, and are `None` by default.
 """
+if _lost := {*AXES} - {*CELL}:
+    raise LookupError(f"{', '.join(_lost)}: a number of the grid without a record in _CELL")
 SAME = (*(name for name in OUTCOME if name != "trial"), *LATER, "right")
 """What must be the same whenever and wherever a trial is run."""
 POINT = ("instance", "learner", *AXES)
