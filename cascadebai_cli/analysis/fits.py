@@ -28,6 +28,7 @@ from cascadebai_cli.store.columns import (
     interval,
     printed,
 )
+from cascadebai_cli.study.axes import AXES
 from cascadebai_cli.study.fields import Coefficients
 from cascadebai_cli.text import Table, difference
 
@@ -38,7 +39,7 @@ _COEFFICIENTS = ("c1", "c1_se", "c2", "c2_se")
 _ESTIMATES = (*_COEFFICIENTS, "r2", "p_value", "n_points")
 _PUBLISHED = ("c1", "c2", "r2", "p_value")
 
-_PLACE = ("instance", "learner", "x", "L", "K", "delta", "epsilon", "n_capped")
+_PLACE = ("instance", "learner", "x", *AXES, "n_capped")
 """What tells the curves of a table apart, and how many trials of those fitted to lower limits reached the cap."""
 _ALWAYS = ("instance", "n_capped")
 
@@ -135,7 +136,7 @@ def _names(results: StudyResults, curve: Curve, model: str) -> Row:
 def _tail(results: StudyResults, curve: Curve) -> Row:
     """Where on the grid a curve lies; of another axis than `K`, its name and `K`, too."""
     further = {} if curve.x == "K" else {"x": curve.x, "K": curve.key.get("K")}
-    place = {name: curve.key.get(name) for name in ("L", "delta", "epsilon")}
+    place = {name: curve.key.get(name) for name in AXES if name != "K"}
     capped = {"n_capped": curve.n_capped} if curve.n_capped else {}
     return {**place, "rows_sha256": results.rows_sha256, **further, **capped}
 

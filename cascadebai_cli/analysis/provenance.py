@@ -5,6 +5,7 @@ from itertools import pairwise
 from typing import Any
 
 from cascadebai_cli.analysis.results import StudyResults
+from cascadebai_cli.study.axes import AXES
 from cascadebai_cli.study.fields import Enough, Entry
 from cascadebai_cli.text import count, parameter
 
@@ -16,11 +17,9 @@ _Facts = dict[str, str]
 def settings(results: StudyResults) -> _Facts:
     """The config in words: grid, trials, cap, instances with their weights, learners with their options."""
     study = results.study
-    facts = {
-        "L": spans(results.summary["L"].unique().tolist()),
-        "K": spans(results.summary["K"].unique().tolist()),
-        "delta": ", ".join(map(parameter, study.delta)),
-        "epsilon": ", ".join(map(parameter, study.epsilon)),
+    facts = {name: spans(results.summary[name].unique().tolist()) for name in ("L", "K")}
+    facts |= {name: ", ".join(map(parameter, getattr(study, name))) for name in AXES if name not in facts}
+    facts |= {
         "trials a cell": _trials(study.trials),
         "cap on the steps": count(study.max_steps) if study.max_steps else "none",
         "order of the items": study.order,

@@ -105,7 +105,7 @@ def ratios_printed(ratios: pd.DataFrame) -> Table:
     Args:
         ratios: as from `ratios_table`.
     """
-    curves = ratios.groupby(["instance", "other", "L", "delta", "epsilon"], sort=False)
+    curves = ratios.groupby(["other", *(name for name in SETTING if name != "K")], sort=False)
     thinned = [row for _, curve in curves for row in _thinned(curve.sort_values("K").to_dict("records"))]
     columns = [
         Shown("steps of", "{learner} / {other}".format_map, words=True),

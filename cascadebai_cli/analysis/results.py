@@ -11,7 +11,7 @@ import pandas as pd
 from cascadebai_cli.analysis.bounds import Row, bounds_of, mean_of_bounds, weights_of, with_measured
 from cascadebai_cli.analysis.curves import Curve, curves_of
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.store.columns import MANIFEST, POINT, SUMMARY_CSV, TRIALS_CSV
+from cascadebai_cli.store.columns import MANIFEST, PLACE, POINT, SUMMARY_CSV, TRIALS_CSV
 from cascadebai_cli.store.files import sha256_of
 from cascadebai_cli.store.manifest import GAP, Manifest, read_manifest
 from cascadebai_cli.store.summary import read_summary
@@ -19,7 +19,7 @@ from cascadebai_cli.study.config import Study, stored_study
 from cascadebai_cli.study.fields import first_of
 from cascadebai_cli.study.instances import AnyInstance, TwoLevel
 from cascadebai_cli.study.learners import LearnerEntry, option_values
-from cascadebai_cli.study.plot import DERIVED, GRID
+from cascadebai_cli.study.plot import DERIVED
 from cascadebai_cli.text import for_shell
 
 
@@ -98,7 +98,7 @@ class StudyResults:
         """`summary` with gaps, algorithms and the options of the learners."""
         learner, entries = self.summary["learner"], self.learners
         values = {name: option_values(entry) for name, entry in entries.items()}
-        options = dict.fromkeys(name for given in values.values() for name in given if name not in (*GRID, *DERIVED))
+        options = dict.fromkeys(name for given in values.values() for name in given if name not in (*PLACE, *DERIVED))
         return self.summary.assign(
             gap=self._gaps,
             algorithm=learner.map({name: entry.algorithm for name, entry in entries.items()}),

@@ -15,7 +15,7 @@ import pandas as pd
 from cascadebai_cli.analysis.results import load_results
 from cascadebai_cli.api.arguments import Onlooker, backend_of, checked_flag, in_words_of_python, named_in_study, path_of
 from cascadebai_cli.errors import CascadeError, ConfigError
-from cascadebai_cli.store.columns import FAILURES, TRIALS_CSV
+from cascadebai_cli.store.columns import FAILURES, PLACE, TRIALS_CSV
 from cascadebai_cli.store.files import sha256_of
 from cascadebai_cli.store.trials import all_trials, holds_rows
 from cascadebai_cli.study.config import Override, Study, check_rows, load_study, plain_value, study_of
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 # --- The results of a sweep: its tables, and what is made of them ---------------------------------------------------
 
 
-_SHOWN = ("instance", "learner", "L", "K", "delta", "epsilon", "budget", "n", "mean_steps", "ci_low", "ci_high")
+_SHOWN = (*PLACE, "n", "mean_steps", "ci_low", "ci_high")
 """Columns of the summary that a notebook shows, and those of errors behind them."""
 _ERRORS = ("n_capped", "error_rate")
 

@@ -11,17 +11,16 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.figures.chart import Chart, Series
 from cascadebai_cli.model.formula import latex
 from cascadebai_cli.store.columns import POINT
+from cascadebai_cli.study.axes import AXES, GRID, K_FIRST
 from cascadebai_cli.study.instances import AnyInstance, TwoLevel
 from cascadebai_cli.study.kinds import MEASURES
-from cascadebai_cli.study.plot import GRID, Plot
+from cascadebai_cli.study.plot import Plot
 from cascadebai_cli.text import count, is_missing, listed, number, percent, value_text
 
 # --- Which columns of the cells become the horizontal axis, the panels and the lines of a figure --------------------
 
 
-_DEALT_NUMBERS = ("K", "L", "delta", "epsilon")
-"""Columns of the grid that an axis may show even if the plot does not name them."""
-_PANELS_OF_GROUPS = ("delta", "L", "K", "epsilon")
+_PANELS_OF_GROUPS = tuple(sorted(AXES, key=lambda name: name != "delta"))
 """Order of the columns that make panels of bars; it puts two values of epsilon side by side, as in the paper."""
 _CARRIER = {"gap": "instance", "w_star": "instance", "w_prime": "instance", "directory": "learner"}
 """Derived column -> column that it varies with; an option varies with the learner."""
@@ -45,7 +44,7 @@ def deal(cells: pd.DataFrame, plot: Plot) -> Deal:
 
     If the plot names no `panels`, every column that varies and is neither `x` nor one of `lines` makes panels; if it
     names `panels` but no `lines`, such a column makes lines. If several columns could be `x`, the first of
-    `_DEALT_NUMBERS` is.
+    `K_FIRST` is.
     """
     found = [plot.x] if plot.x else _candidates(cells, plot)
     dealt = _deal(cells, plot, found[0])
@@ -74,7 +73,7 @@ def varying(cells: pd.DataFrame, names: Sequence[str]) -> list[str]:
 
 def _followers(cells: pd.DataFrame, x: str) -> set[str]:
     """Return numbers of the grid that vary with `x` only, in pairs as a `zip` makes them."""
-    names = [name for name in _DEALT_NUMBERS if name != x]
+    names = [name for name in K_FIRST if name != x]
     curves = cells.groupby(["instance", "learner"], sort=False)[names].nunique().max()
     points = cells.groupby(["instance", "learner", x], sort=False)[names].nunique().max()
     return {name for name in names if curves[name] > 1 and points[name] == 1}
@@ -95,8 +94,8 @@ def _candidates(cells: pd.DataFrame, plot: Plot) -> list[str]:
     if usual := plot.figure.x:
         return [usual]
     said = {*(plot.panels or ()), *(plot.lines or ())}
-    within = cells.groupby(["instance", "learner"], sort=False)[list(_DEALT_NUMBERS)].nunique().max()
-    found = [name for name in _DEALT_NUMBERS if name not in said and within[name] > 1]
+    within = cells.groupby(["instance", "learner"], sort=False)[list(K_FIRST)].nunique().max()
+    found = [name for name in K_FIRST if name not in said and within[name] > 1]
     return [name for name in found if name not in _followers(cells, found[0])] or ["K"]
 
 
@@ -117,7 +116,6 @@ def _panels(cells: pd.DataFrame, plot: Plot, taken: Collection[str]) -> tuple[st
 
 
 _SYMBOLS = {"delta": r"\delta", "epsilon": r"\epsilon", "sigma": r"\sigma", "L": "L", "K": "K"}
-_NUMBERS = ("L", "K", "delta", "epsilon")
 _PRIME = "\N{PRIME}"
 """Prime: this character of STIX is well placed, while a superscript would float high above the letter."""
 
@@ -182,7 +180,7 @@ class Labels:
             return ", ".join(self.weights(text)) or literal(text)
         if column in ("learner", "algorithm", "directory") or not isinstance(value, int | float | None):
             return literal(text)
-        if column in _NUMBERS and column not in self.given:
+        if column in AXES and column not in self.given:
             return values_label({column: value}, [column])
         return f"no {self.column(column)}" if is_missing(value) else f"{self.column(column)} = {value:g}"
 
@@ -208,13 +206,13 @@ class Labels:
 
     def title(self, key: Mapping[str, Any], dealt: Deal) -> tuple[str, ...]:
         """Return the parts of the title of a panel."""
-        return tuple(
-            self._parts(key, [name for name in ("instance", "learner", *_NUMBERS) if name in dealt.panels])
-        ) + (tuple(self._parts(key, [n for n in dealt.panels if n not in ("instance", "learner", *_NUMBERS)])))
+        of_the_point = [name for name in POINT if name in dealt.panels]
+        others = [name for name in dealt.panels if name not in POINT]
+        return (*self._parts(key, of_the_point), *self._parts(key, others))
 
     def _parts(self, key: Mapping[str, Any], names: Sequence[str]) -> list[str]:
         """Return the labels of a cell's values: names one by one, numbers of the grid together."""
-        numbers = [name for name in names if name in _NUMBERS and name not in self.given]
+        numbers = [name for name in names if name in AXES and name not in self.given]
         parts = [self.name(name, key[name]) for name in names if name not in numbers]
         return [*parts, values_label(key, numbers)] if numbers else parts
 

@@ -11,8 +11,9 @@ import pandas as pd
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.figures.chart import Axis, Chart, Panel, Series
 from cascadebai_cli.figures.labels import MOST_NAMED, Deal, Labels, deal, varying
+from cascadebai_cli.study.axes import GRID
 from cascadebai_cli.study.kinds import MEASURES
-from cascadebai_cli.study.plot import GRID, NAMES, Plot
+from cascadebai_cli.study.plot import NAMES, Plot
 from cascadebai_cli.text import count, is_missing, parameter
 
 _MOST_PANELS = 240

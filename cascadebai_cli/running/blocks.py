@@ -13,6 +13,7 @@ from cascadebai_cli.engines.simulate import ENGINES
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.problem import IntArray
 from cascadebai_cli.running.worker import Begun, Block, BlockResult, runs_side_by_side
+from cascadebai_cli.study.axes import AXES
 from cascadebai_cli.study.cells import Cell
 
 # --- Which cells are likely to take long: they are dealt out first, so that the time left becomes known early -------
@@ -238,5 +239,6 @@ def _kind(cell: Cell) -> _Kind:
     Skip-ahead runs cells with the same bounds side by side, whatever their `K`; lockstep those with the same `K`,
     whatever their bounds.
     """
+    bounds = [getattr(cell, name) for name in AXES if name not in ("L", "K")]
     skips = cell.runs_with == "skip-ahead"
-    return _Kind(cell.runs_with, cell.L, (cell.learner, cell.delta, cell.epsilon) if skips else (cell.K,))
+    return _Kind(cell.runs_with, cell.L, (cell.learner, *bounds) if skips else (cell.K,))

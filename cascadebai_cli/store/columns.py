@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from cascadebai_cli.engines.jobs import Status
+from cascadebai_cli.study.axes import AXES, GRID
 from cascadebai_cli.text import (
     NO_NUMBER,
     Head,
@@ -259,11 +260,13 @@ LATER = tuple(column.name for column in _OUTCOME if column.when == "later")
 
 In `TrialRow` their fields stand behind `right`, in this order, and are `None` by default.
 """
+if _lost := {*AXES} - {*CELL}:
+    raise LookupError(f"{', '.join(_lost)}: a number of the grid without a record in _CELL")
 SAME = (*(name for name in OUTCOME if name != "trial"), *LATER, "right")
 """What must be the same whenever and wherever a trial is run."""
-POINT = ("instance", "learner", "L", "K", "delta", "epsilon")
+POINT = ("instance", "learner", *AXES)
 """What tells the cells of one study apart."""
-PLACE = (*POINT, "budget")
+PLACE = GRID
 """The same where there may be a budget."""
 SETTING = tuple(name for name in POINT if name != "learner")
 """Cells that agree in these columns differ in the learner only."""
@@ -313,7 +316,8 @@ _CURVE, _COEFFICIENTS, _SLOPE = (
     "c1 c1_se c2 c2_se",
     "loglog_slope loglog_low loglog_high",
 )
-_SOURCE = (*_named("L delta epsilon rows_sha256"), *_named("x K", when="axis"), *_named("n_capped", when="capped"))
+_BESIDE_K = " ".join(name for name in AXES if name != "K")
+_SOURCE = (*_named(f"{_BESIDE_K} rows_sha256"), *_named("x K", when="axis"), *_named("n_capped", when="capped"))
 _BY_FIT = "by `cascadebai fit`"
 
 TABLES: Mapping[str, TableFile] = MappingProxyType(
@@ -349,7 +353,7 @@ TABLES: Mapping[str, TableFile] = MappingProxyType(
         ),
         RATIOS_CSV: _table(
             f"two learners at a point of the grid, {_BY_FIT}",
-            "study instance L K delta epsilon learner other ratio ratio_low ratio_high",
+            f"study {' '.join(SETTING)} learner other ratio ratio_low ratio_high",
             "n_capped error_rate other_error_rate rows_sha256",
         ),
         ORDERS_CSV: _table(

@@ -22,6 +22,7 @@ from cascadebai_cli.store.manifest import (
     maker_differences,
 )
 from cascadebai_cli.store.trials import InGrid
+from cascadebai_cli.study.axes import ALL_AXES
 from cascadebai_cli.study.cells import RULE
 from cascadebai_cli.study.config import stored_study
 from cascadebai_cli.study.document import show
@@ -29,8 +30,6 @@ from cascadebai_cli.study.document import show
 # --- The configs of parts of a grid as one config -------------------------------------------------------------------
 
 
-_AXES = ("L", "K", "delta", "epsilon", "budget")
-"""Keys whose values span the grid, at the top and in each instance."""
 _NAMED = ("instances", "learners")
 """Keys that hold entries with names."""
 _FREE = ("study", "title", "trials", "plot")
@@ -74,7 +73,7 @@ def _value(key: str, mine: Any, theirs: Any, at: str, places: tuple[Path, Path])
         return mine
     if key in _NAMED:
         return _entries(mine, theirs, f"{at}{key[:-1]} ", places)
-    if key in _AXES and mine and theirs:
+    if key in ALL_AXES and mine and theirs:
         return _axis(mine, theirs)
     raise ConfigError(
         f"{at}{key} is {show(mine)} in {places[0]} and {show(theirs)} in {places[1]}; leave it out, or sweep it again"

@@ -16,6 +16,7 @@ from cascadebai_cli.learners.own import MakeGenerator, is_own, plugin_code, same
 from cascadebai_cli.learners.protocol import Learner, can_answer
 from cascadebai_cli.learners.registry import LearnerSpec, knows_budget
 from cascadebai_cli.model.problem import Feedback, FloatArray, Instance
+from cascadebai_cli.study.axes import ALL_AXES, AXES
 from cascadebai_cli.study.fields import PermutationName
 from cascadebai_cli.study.learners import default_options, non_default_options
 
@@ -86,8 +87,7 @@ class Cell:
             "code": plugin_code(self.spec.algorithm) if self.is_own else None,
         }
         return {
-            "K": self.K,
-            "delta": self.delta,
+            **{name: getattr(self, name) for name in AXES if name != "L"},
             "epsilon": self.epsilon + 0.0,
             "algorithm": self.spec.algorithm,
             "options": non_default_options(self.spec.algorithm, self.spec.options),
@@ -205,8 +205,8 @@ class Cell:
     @property
     def point(self) -> str:
         """The numbers of the grid in words."""
-        budget = f", budget = {self.budget}" if self.answers else ""
-        return f"L = {self.L}, K = {self.K}, delta = {self.delta:g}, epsilon = {self.epsilon:g}{budget}"
+        values = {name: getattr(self, name) for name in ALL_AXES if getattr(self, name) is not None}
+        return ", ".join(f"{name} = {value:{'g' * isinstance(value, float)}}" for name, value in values.items())
 
 
 def _hash(content: Mapping[str, Any]) -> str:

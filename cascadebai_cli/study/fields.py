@@ -44,11 +44,6 @@ MOST_ROWS = 10_000_000
 """Rows of a table of rewards: 160 MB for 128 items."""
 _LONGEST_NAME = 200
 """Bytes of a file name that are left for the name of a study."""
-AXES = ("L", "K", "delta", "epsilon")
-"""Numbers that span every grid, the last one varying fastest."""
-ALL_AXES = (*AXES, "budget")
-"""All that may, in the same order."""
-DEFAULT_RISKS, DEFAULT_TOLERANCES = (0.1,), (0.0,)
 
 PermutationName = Literal["random", "as_given"]
 

@@ -25,7 +25,6 @@ from cascadebai_cli.model.formula import evaluate
 from cascadebai_cli.model.problem import FloatArray, Items
 from cascadebai_cli.study.document import mistake, show
 from cascadebai_cli.study.fields import (
-    ALL_AXES,
     MOST_ITEMS,
     Budget,
     Budgets,
@@ -48,7 +47,7 @@ from cascadebai_cli.study.fields import (
     range_as_list,
     says,
 )
-from cascadebai_cli.text import unrounded
+from cascadebai_cli.text import listed, unrounded
 
 # --- Values of the grid that go in pairs: `zip: {K: [2, 4], delta: [0.1, 0.05]}` is two points, not four ------------
 
@@ -73,13 +72,13 @@ class Zip(Entry):
     @property
     def values(self) -> dict[str, tuple[Any, ...]]:
         """The lists that are given, by name."""
-        return {name: getattr(self, name) for name in ALL_AXES if getattr(self, name) is not None}
+        return {name: values for name, values in self if values is not None}
 
     @model_validator(mode="after")
     def _pair_up(self) -> "Zip":
         lengths = {name: len(values) for name, values in self.values.items()}
         if len(lengths) < 2:
-            raise mistake("pairs nothing; give lists of two or more of L, K, delta, epsilon and budget")
+            raise mistake(f"pairs nothing; give lists of two or more of {listed(list(type(self).model_fields))}")
         if len(set(lengths.values())) > 1 or not all(lengths.values()):
             found = ", ".join(f"{number} of {name}" for name, number in lengths.items())
             raise mistake(f"the lists have different lengths or none ({found}); write as many values of each")

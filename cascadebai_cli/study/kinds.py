@@ -11,7 +11,8 @@ from types import MappingProxyType
 from typing import Any, Literal, TypeVar
 
 from cascadebai_cli.options import option
-from cascadebai_cli.text import digits, number, percent
+from cascadebai_cli.study.axes import K_FIRST
+from cascadebai_cli.text import digits, listed, number, percent
 
 _AGAINST = "{what}{of} against {x}"
 _MEASURED = ("n", "mean_steps", "sd_steps", "ci_low", "ci_high", "n_capped")
@@ -173,7 +174,8 @@ class Words:
     kind: str | None = _word(f"{_KINDS}.", "KIND", "curves", offered=tuple(KINDS))
     x: str | None = _word(
         "Column on the horizontal axis: a number of the grid, gap, an option of a learner, or a name such as learner. "
-        "If it is left out, it is what varies, the first of K, L, delta and epsilon.",
+        "If it is left out, it is what varies, "
+        f"the first of {listed(K_FIRST)}.",
         "COLUMN",
         "delta",
     )

@@ -15,6 +15,7 @@ from pydantic import (
 
 from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.options import record_options
+from cascadebai_cli.study.axes import GRID
 from cascadebai_cli.study.document import mistake, show
 from cascadebai_cli.study.fields import Entry, List, Text, as_place, not_empty, one_of, says
 from cascadebai_cli.study.instances import AnyInstance, Own, Random
@@ -82,8 +83,6 @@ Kind = Annotated[str, one_of(KINDS)]
 _Format = Literal["pdf", "png", "svg"]
 
 FILE_FORMATS: tuple[str, ...] = get_args(_Format)
-GRID = ("instance", "learner", "L", "K", "delta", "epsilon", "budget")
-"""Columns that span the grid of a study."""
 DERIVED = ("algorithm", "gap", "w_star", "w_prime", "directory")
 """Columns that follow from them."""
 NAMES = ("instance", "learner", "algorithm", "directory")

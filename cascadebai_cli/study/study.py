@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from itertools import product
 from math import prod
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, PrivateAttr, ValidationInfo, model_validator
 from pydantic_core import PydanticCustomError
@@ -15,13 +15,10 @@ from cascadebai_cli.engines.outcomes import TableShape
 from cascadebai_cli.engines.simulate import EngineName
 from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.model.problem import CASCADING, FEEDBACKS, SEMI_BANDIT, Feedback, Instance, Items
+from cascadebai_cli.study.axes import ALL_AXES, AXES
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.document import KeyPath, mistake, show, within
 from cascadebai_cli.study.fields import (
-    ALL_AXES,
-    AXES,
-    DEFAULT_RISKS,
-    DEFAULT_TOLERANCES,
     FIRST,
     MOST_ITEMS_OF_CELLS,
     MOST_POINTS,
@@ -51,17 +48,8 @@ from cascadebai_cli.text import count
 # --- The grid of a study: which cells its instances, learners and numbers make together -----------------------------
 
 
-_DEFAULTS = {"L": None, "K": None, "budget": None, "delta": DEFAULT_RISKS, "epsilon": DEFAULT_TOLERANCES}
-
-
-class _Point(NamedTuple):
-    """Numbers of the grid; `L` is 0 for families that bring their own number of items."""
-
-    L: int
-    K: int
-    delta: float
-    epsilon: float
-    budget: int | None = None
+_Point = Mapping[str, Any]
+"""Numbers of the grid by name; `L` is 0 for families that bring their own number of items."""
 
 
 def _cells_of(study: "Study", folder: Path) -> Iterator[Cell]:
@@ -83,7 +71,9 @@ def _said(study: "Study") -> Iterator[KeyPath]:
     """Key paths of the axes that a config and its instances give, but for what the `zip` of an instance replaces."""
     replaced = {name for entry in study.instances if entry.zip for name in entry.zip.values}
     for path, entry in [((), study), *((("instances", i), entry) for i, entry in enumerate(study.instances))]:
-        names = [name for name in ALL_AXES if getattr(entry, name, None) not in (None, _DEFAULTS[name])]
+        names = [
+            name for name in ALL_AXES if getattr(entry, name, None) not in (None, Study.model_fields[name].default)
+        ]
         yield from ((*path, name) for name in names if path or name not in replaced)
 
 
@@ -127,12 +117,12 @@ class _Part:
         points = [(learner, list(_points(axes)), _paths(axes)) for learner, axes in parts]
         for _, mine, at in points:
             self.used.update(at.values())
-            for L, K in dict.fromkeys(point[:2] for point in mine):
+            for L, K in dict.fromkeys((point["L"], point["K"]) for point in mine):
                 if (L, K) not in self.made:
                     self.made[L, K] = self._items(items_at, L, K, at["K"])
-        items = sum(len(self.made[point.L, point.K].weights) for _, mine, _ in points for point in mine)
+        items = sum(len(self.made[point["L"], point["K"]].weights) for _, mine, _ in points for point in mine)
         self._at_most(items, MOST_ITEMS_OF_CELLS, "items in all its cells together")
-        for L, K, epsilon in dict.fromkeys((p.L, p.K, p.epsilon) for _, mine, _ in points for p in mine):
+        for L, K, epsilon in dict.fromkeys((p["L"], p["K"], p["epsilon"]) for _, mine, _ in points for p in mine):
             with self._located():
                 Instance(self.made[L, K].weights, K, epsilon)
         for learner, mine, _ in points:
@@ -163,7 +153,7 @@ class _Part:
         for values, path in self._sources(name, j):
             overridden = self.entry.zip is not None and path == (name,)
             # the default of the study is nothing that anybody has said
-            if values not in (None, _DEFAULTS[name]) and not overridden:
+            if values not in (None, Study.model_fields[name].default) and not overridden:
                 raise mistake(f"is given here and in zip, for '{self.entry.name}'; leave one of them out", *path)
 
     def _axis(self, name: str, j: int) -> _Axis:
@@ -188,7 +178,7 @@ class _Part:
 
     def _check_number(self, parts: Sequence[Sequence[_Axis]]) -> None:
         self._at_most(sum(prod(len(axis.rows) for axis in axes) for axes in parts), MOST_POINTS, "cells")
-        sizes = dict.fromkeys((point.L, point.K) for axes in parts for point in _points(axes))
+        sizes = dict.fromkeys((point["L"], point["K"]) for axes in parts for point in _points(axes))
         self._at_most(sum(L for L, _ in sizes), MOST_WEIGHTS, "weights")
 
     def _at_most(self, number: int, most: int, what: str) -> None:
@@ -218,16 +208,12 @@ class _Part:
             raise mistake(f"{K} is not less than L = {L} of '{self.entry.name}'; choose a smaller K or more items", *at)
 
     def _cell(self, learner: LearnerEntry, point: _Point) -> Cell:
-        study, items = self.study, self.made[point.L, point.K]
+        study, items = self.study, self.made[point["L"], point["K"]]
         return Cell(
             study=study.study,
             instance=self.entry.name,
             learner=learner.name,
-            L=len(items.weights),
-            K=point.K,
-            delta=point.delta,
-            epsilon=point.epsilon,
-            budget=point.budget,
+            **{**point, "L": len(items.weights)},
             weights=items.weights,
             weights_code=self.entry.code,
             items=items.names,
@@ -242,7 +228,7 @@ class _Part:
 
 def _points(axes: Sequence[_Axis]) -> Iterator[_Point]:
     for rows in product(*(axis.rows for axis in axes)):
-        yield _Point(**{name: value for row in rows for name, value in row.items()})
+        yield {name: value for row in rows for name, value in row.items()}
 
 
 def _paths(axes: Sequence[_Axis]) -> dict[str, KeyPath]:
@@ -297,8 +283,8 @@ class Study(Entry):
     K: Annotated[SizeList | None, says("Number of items to find, less than L.", "4", "{from: 20, to: 60, step: 2}")] = (
         None
     )
-    delta: Annotated[Risks, says("Largest probability of a wrong answer.", "0.05", "[0.1, 1e-3]")] = DEFAULT_RISKS
-    epsilon: Annotated[Epsilons, says("Items at most so much below w(K) are good enough.", "0.05")] = DEFAULT_TOLERANCES
+    delta: Annotated[Risks, says("Largest probability of a wrong answer.", "0.05", "[0.1, 1e-3]")] = (0.1,)
+    epsilon: Annotated[Epsilons, says("Items at most so much below w(K) are good enough.", "0.05")] = (0.0,)
     budget: Annotated[
         Budgets | None,
         says(
@@ -397,6 +383,11 @@ class Study(Entry):
             except PydanticCustomError as error:
                 raise within(error, "plot") from None
         return self
+
+
+for _made in (Study, Cell):
+    if _lost := [name for name in ALL_AXES if name not in _made.__annotations__]:
+        raise LookupError(f"{', '.join(_lost)}: a number of the grid without a field of {_made.__name__}")
 
 
 def _has_budget(data: dict[str, Any]) -> bool:

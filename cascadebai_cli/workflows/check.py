@@ -19,9 +19,10 @@ from cascadebai_cli.running.blocks import guessed_steps, refuse_too_large
 from cascadebai_cli.running.interrupts import one_interrupt
 from cascadebai_cli.running.worker import Block, Settings, run_blocks
 from cascadebai_cli.store.columns import Shown, TrialRow, printed
+from cascadebai_cli.study.axes import ALL_AXES, GRID
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.config import NOTHING_GIVEN, Given, Study, check_rows, read_study
-from cascadebai_cli.study.fields import ALL_AXES, first_of, most_of
+from cascadebai_cli.study.fields import first_of, most_of
 from cascadebai_cli.text import NO_NUMBER, Table, count, duration, is_missing, number, parameter
 from cascadebai_cli.workflows.tables import in_format
 
@@ -124,7 +125,7 @@ def _run(cell: Cell, trials: int, seed: int) -> list[TrialRow]:
 # --- What a study would run: its grid, the steps that the bounds expect, and the time by a pilot --------------------
 
 
-_NAMES = ("instance", "learner", *ALL_AXES, "engine")
+_NAMES = (*GRID, "engine")
 _LONGEST = 20
 """Of the values of an axis in words."""
 

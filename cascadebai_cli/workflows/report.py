@@ -28,6 +28,7 @@ from cascadebai_cli.store.columns import (
 )
 from cascadebai_cli.store.files import table_bytes, write_bytes
 from cascadebai_cli.store.trials import times_of
+from cascadebai_cli.study.axes import AXES
 from cascadebai_cli.study.plot import Kind, Plot
 from cascadebai_cli.text import Head, count
 from cascadebai_cli.version import __version__
@@ -47,8 +48,6 @@ _CAPTIONS = {
     "open",
 }
 """Tables of `fit` that the page shows."""
-_NUMBERS = ("L", "K", "delta", "epsilon")
-"""Columns that a table shows if they vary, and names in its caption if not."""
 _LEFT_OUT = ("study", "rows_sha256", "best_model", "loglog_low", "loglog_high", "published_r2")
 
 
@@ -193,11 +192,11 @@ def _data(results: StudyResults, kind: str) -> PageTable:
 def _tables(results: StudyResults) -> Iterator[PageTable]:
     """The tables that `fit` writes and readers want; the ratios of learners are as many as the points."""
     for table in tables_of(results, files=_CAPTIONS):
-        varying, above = names_of(table.rows, _NUMBERS)
+        varying, above = names_of(table.rows, AXES)
         known = _published(table.rows)
         caption = _CAPTIONS[table.file] + (", beside the published one" if any(known.values()) else "")
         caption += f" ({above})" if above else ""
-        left_out = {*_LEFT_OUT, *_NUMBERS, *(name for name in known if not known[name])} - set(varying)
+        left_out = {*_LEFT_OUT, *AXES, *(name for name in known if not known[name])} - set(varying)
         yield _table(caption, table.rows, f"{results.name}_{table.file}", left_out)
 
 

@@ -18,7 +18,7 @@ from cascadebai_cli.errors import CascadeError, ConfigError
 from cascadebai_cli.running.runner import Backend, collect, repeat_command
 from cascadebai_cli.running.watch import SILENT, Follower, Watch
 from cascadebai_cli.running.worker import Failed, Settings
-from cascadebai_cli.store.columns import TrialRow
+from cascadebai_cli.store.columns import PLACE, TrialRow
 from cascadebai_cli.store.intervals import binomial_interval
 from cascadebai_cli.store.summary import summarise
 from cascadebai_cli.store.trials import trials_table
@@ -192,9 +192,9 @@ def _chosen(cells: Sequence[Cell], wanted: dict[str, Any]) -> list[Cell]:
 
 
 def _choices(cells: Sequence[Cell]) -> str:
-    keys = ("instance", "learner", "L", "K", "delta", "epsilon", "budget")
+    keys = [key for key in PLACE if hasattr(Choice, key)]
     values = {f"--{key}": list(dict.fromkeys(getattr(cell, key) for cell in cells)) for key in keys}
-    return ", ".join(f"{flag} ({_listed(there)})" for flag, there in values.items() if len(there) > 1)
+    return ", ".join(f"{flag} ({_listed(there)})" for flag, there in values.items() if len(there) > 1) or "--cell"
 
 
 def _listed(values: Sequence[Any]) -> str:

@@ -19,7 +19,7 @@ from cascadebai_cli.learners.own import is_own
 from cascadebai_cli.running.runner import Backend, collect
 from cascadebai_cli.running.watch import SILENT, Follower, Watch
 from cascadebai_cli.running.worker import Failed, Settings
-from cascadebai_cli.store.columns import FITS_CSV, MANIFEST, SUMMARY_CSV, TRIALS_CSV, TrialRow
+from cascadebai_cli.store.columns import FITS_CSV, MANIFEST, PLACE, SUMMARY_CSV, TRIALS_CSV, TrialRow
 from cascadebai_cli.store.files import AGAIN, is_packed
 from cascadebai_cli.store.summary import summarise, summary_text
 from cascadebai_cli.store.trials import read_rows, read_table, trials_table
@@ -148,7 +148,7 @@ def watched(baseline: Baseline) -> list[int]:
     for position, trials in baseline.rows.items():
         cell = baseline.cells[position]
         if np.mean([row.steps for row in trials.values()]) <= _most_steps(cell):
-            key = (cell.instance, cell.learner, cell.L, cell.delta, cell.epsilon, cell.budget)
+            key = tuple(getattr(cell, name) for name in PLACE if name != "K")
             curves.setdefault(key, []).append(position)
     found = sorted({places[i] for places in curves.values() for i in (0, len(places) // 2, -1)})
     return evenly(found, _MOST_CELLS)

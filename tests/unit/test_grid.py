@@ -1,6 +1,10 @@
 """The grid of a study: one entry a value, numbers of a learner's own, values that go in pairs, values given as text."""
 
+import subprocess
+import sys
+
 import pytest
+from sweeps import environment
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.study.config import load_study, setting
@@ -234,3 +238,22 @@ def test_set_speaks_of_the_file_before_its_entries_are_spread(load):
     assert [one.name for one in load(text, "learners.0.sigma=[2, 3, 4]").learners] == ["s 2", "s 3", "s 4"]
     with pytest.raises(ConfigError, match=r"^--set learners\.0\.sigma: -3 is too small"):
         load(text, "learners.0.sigma=[2, -3]")
+
+
+# --- A number of the grid that some place does not know -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changed", "module", "name", "place"),
+    [
+        ("axes.ALL_AXES += ('patience',)", "study.study", "patience", "field of Study"),
+        ("del cells.Cell.__annotations__['delta']", "study.study", "delta", "field of Cell"),
+        ("axes.AXES += ('patience',)", "store.columns", "patience", "record in _CELL"),
+    ],
+)
+def test_a_number_of_the_grid_names_the_place_that_lacks_it(changed, module, name, place):
+    loaded = "cells" if "cells" in changed else "axes"
+    program = f"from cascadebai_cli.study import {loaded}\n{changed}\nimport cascadebai_cli.{module}"
+    words = [sys.executable, "-c", program]
+    done = subprocess.run(words, env=environment(), capture_output=True, text=True, check=False)
+    assert f"LookupError: {name}: a number of the grid without a {place}" in done.stderr
