@@ -72,7 +72,7 @@ DEFAULT_SIGMA = {"name": "y", "algorithm": "cascadebai", "sigma": 0.5}
         {"engine": "reference"},
         {"title": "text"},
         {"instances": [RENAMED]},
-        {"instances": [SAME_WEIGHTS]},
+        {"L": None, "instances": [SAME_WEIGHTS]},
         {"learners": [DEFAULT_SIGMA]},
         {"epsilon": -0.0},
     ],
@@ -110,7 +110,7 @@ def test_rows_and_reuse_are_content():
 
 def test_the_order_of_the_weights_is_content():
     turned = {"name": "x", "family": "explicit", "weights": 6 * [0.25] + [0.5, 0.5]}
-    assert cell(instances=[turned]).cell_id != cell().cell_id
+    assert cell(L=None, instances=[turned]).cell_id != cell().cell_id
 
 
 def test_a_cell_changed_by_replace_gets_its_own_id():
