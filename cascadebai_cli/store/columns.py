@@ -243,8 +243,8 @@ _OTHERS = (
     Column("H2", float, "hardness, the largest i / gap_i² with the gaps in ascending order"),
     Column("bound", float, "bound on the chance of an error", format=_percent),
     Column("enough", float, "budget from which on that bound is below delta", format=count),
-    Column("T_star", float, "smallest mean number of steps for each unit of kl(delta, 1 - delta)"),
-    Column("gap", float, "certified relative accuracy of `T_star`"),
+    Column("T_star", float, "lower bound on the mean steps for each unit of kl(delta, 1 - delta)"),
+    Column("gap", float, "how much too small `T_star` may be at most, relatively"),
     Column("sharp", float, "the sharp lower bound on the mean steps"),
     Column("measured_over_sharp", float, "mean steps divided by `sharp`", "mean / sharp"),
 )
