@@ -335,7 +335,9 @@ class Study(Entry):
         Annotated[int, Field(ge=1, le=10**18)] | None,
         says("Cap on the steps of a trial; one that reaches it is `capped`.", "10_000_000"),
     ] = None
-    engine: Annotated[EngineName, says("Engine that runs the trials; `auto` is the fastest.", "reference")] = "auto"
+    engine: Annotated[
+        EngineName, says("Engine that runs the trials; `auto` is the fastest one that is exact.", "reference")
+    ] = "auto"
     feedback: Annotated[
         FeedbackName,
         says(f"What a step reveals: {', or '.join(each.shows for each in FEEDBACKS.values())}.", SEMI_BANDIT.name),

@@ -452,7 +452,7 @@ def test_dry_run_lists_what_is_missing_and_writes_nothing(config, tmp_path):
     assert result.code == 0
     lines = result.out.splitlines()
     assert lines[-1] == "8 of 24 trials are missing, in 4 of 4 cells"
-    assert re.fullmatch(r"about \d.* on one core, if a trial takes as long as those that are there did", lines[-2])
+    assert re.fullmatch(r"about \d.* on one core, if a trial takes as long as the finished ones did", lines[-2])
     assert lines[0].endswith("  2 of 6 trials missing: wide, CascadeBAI: L = 6, K = 1, delta = 0.2, epsilon = 0")
     assert {path.name: path.read_bytes() for path in out.iterdir()} == files
 
