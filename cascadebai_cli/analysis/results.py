@@ -32,7 +32,7 @@ class StudyResults:
 
     Args:
         directory: where the files are.
-        study: the study, as the manifest holds it; not to be run.
+        study: the study, as the manifest holds it; it cannot be run.
         summary: `summary.csv`, one row for each cell.
         manifest: `manifest.json`.
         rows_sha256: hash of the `trials.csv` that `summary` was made from.

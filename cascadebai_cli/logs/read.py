@@ -295,7 +295,7 @@ def read_sheet(path: Path, name: str, columns: Sequence[str] = (), **more: Any) 
 
 
 def rates_in(sheet: Sheet, columns: Mapping[str, str], top: int | None = None) -> tuple[tuple[str, ...], _Numbers]:
-    """Return the same for a sheet that was read already."""
+    """Return names and click rates as `read_rates` does, for a sheet that was read already."""
     faults = _Faults(sheet, whole=True)
     names = _item_names(faults, columns.get("item"), len(sheet.rows))
     rates = _rates(faults, **{key: column for key, column in columns.items() if key != "item"})
@@ -307,7 +307,7 @@ def rates_in(sheet: Sheet, columns: Mapping[str, str], top: int | None = None) -
 
 
 def _item_names(faults: _Faults, column: str | None, rows: int) -> list[str]:
-    """Return the names of the items, all different."""
+    """Return the names of the items; collect faults of those that are empty or not unique."""
     if column is None:
         return [str(number) for number in range(1, rows + 1)]
     names = faults.texts(column)

@@ -334,7 +334,7 @@ TABLES: Mapping[str, TableFile] = MappingProxyType(
             _SOURCE,
         ),
         WEIGHTED_FITS_CSV: _table(
-            f"a fit of fits.csv made again with weights, from the errors of the trials, {_BY_FIT}",
+            f"a fit of fits.csv, repeated with weights from the errors of the trials, {_BY_FIT}",
             f"{_CURVE} {_COEFFICIENTS} lack_of_fit lack_of_fit_p rival rival_lack_of_fit rival_lack_of_fit_p",
             "exponent exponent_low exponent_high n_points",
             _SOURCE,

@@ -44,25 +44,25 @@ _FAR = 2**62
 
 
 def _log_bar(L: int) -> float:
-    """`logbar(L) = 1/2 + 1/2 + 1/3 + ... + 1/L`."""
+    """Return `logbar(L) = 1/2 + 1/2 + 1/3 + ... + 1/L`."""
     return float(0.5 + (1 / np.arange(2, L + 1)).sum())
 
 
 def least_observations(L: int, N: int) -> IntArray:
-    """`n_1 <= ... <= n_{L-1}`, `n_j = ceil((N - L) / (logbar(L) (L + 1 - j)))`; all 0 for `N <= L`."""
+    """Return `n_1 <= ... <= n_{L-1}`, `n_j = ceil((N - L) / (logbar(L) (L + 1 - j)))`; all 0 for `N <= L`."""
     # so that a whole number that was rounded up is not raised to the next one
     share = max(N - L, 0) / (_log_bar(L) * np.arange(L, 1, -1))
     return np.asarray(np.ceil(share * (1 - _ROUNDING))).astype(np.int64)
 
 
 def hardness(instance: Instance) -> float:
-    """`H`, the sum over items of `1 / gap^2`; inf if a gap is 0."""
+    """Return `H`, the sum over items of `1 / gap^2`; inf if a gap is 0."""
     with np.errstate(divide="ignore"):
         return float((instance.gaps**-2.0).sum())
 
 
 def hardness_of_the_worst(instance: Instance) -> float:
-    """`H2`, the largest `i / D(i)^2`; between `H / (ln(L) + 1)` and `H`."""
+    """Return `H2`, the largest `i / D(i)^2`; between `H / (ln(L) + 1)` and `H`."""
     with np.errstate(divide="ignore"):
         return float((np.arange(1, instance.L + 1) / np.sort(instance.gaps) ** 2).max())
 
