@@ -86,7 +86,6 @@ def _checked(name: str, kind: Any, value: Any) -> Any:
 def backend_of(n_jobs: Any) -> Backend:
     """Return the backend with `n_jobs` processes of this machine.
 
-
     Raises:
         ConfigError: if it is no such number.
     """
@@ -97,8 +96,6 @@ def path_of(name: str, value: Any, what: str) -> Path:
     """Return a path, with `~` for the home directory, as a shell takes it.
 
     Args:
-
-
         name: name of the argument.
         value: what was given.
         what: what to give instead, for the message.

@@ -62,7 +62,7 @@ def test_the_package_runs_as_a_module():
         (["sweep", "{config}", "--scheduler", "tcp://x:1"], "--backend dask and --scheduler ADDRESS go together"),
         (["sweep", "{config}", "--fresh", "--collect"], "exclude each other"),
         (["sweep", "{config}", "--out", ""], "--out is empty; name a file or a directory, or do not give --out"),
-        (["bounds", "{config}", "--results", ""], "--results is empty; name a file or a directory, or leave"),
+        (["bounds", "{config}", "--results", ""], "--results is empty; name a file or a directory, or do not give"),
         (["bounds", "{config}", "--csv", ""], "--csv is empty; name"),
         (["fit", ""], "DIR is empty; name a file or a directory\n"),
         (["plot", ""], "DIR is empty; name"),
