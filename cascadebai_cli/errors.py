@@ -1,4 +1,4 @@
-"""Errors that a user meets: one plain sentence that names the value and the remedy."""
+"""Errors for users: each is one plain sentence that names the value and the remedy."""
 
 import os
 import re
@@ -9,7 +9,7 @@ INTERRUPTED = 130
 
 
 _MOST_SIGNS = 300
-"""Of one word; no path that somebody types is longer, and a name of thousands of letters tells nobody anything."""
+"""Longest word of a message; longer ones, which are no paths that anybody types, are cut."""
 
 
 class CascadeError(Exception):
@@ -24,14 +24,14 @@ class CascadeError(Exception):
 class ConfigError(CascadeError, ValueError):
     """A config, an argument or an input file is not usable; nothing was run or written.
 
-    A `ValueError`, as Python calls it: who catches those for other reasons lets this one pass.
+    As it is a `ValueError` too, code that catches those for other reasons must let this one pass.
     """
 
     exit_code = 2
 
 
 def of_removed_folder(error: OSError) -> ConfigError | None:
-    """What is said of an error of the system without a name, if the working directory is gone."""
+    """Return the error to raise if a system error names no file as the working directory is gone; else `None`."""
     if error.filename is not None:
         return None
     try:
@@ -42,9 +42,9 @@ def of_removed_folder(error: OSError) -> ConfigError | None:
 
 
 def suggest(word: str, valid: Iterable[str]) -> str:
-    """The remedy for a word that is not known.
+    """Return the remedy for a word that is not known.
 
-    `did you mean X?` if a valid word is near, else `use one of A, B`; capitals do not count.
+    It is `did you mean X?` if a valid word is near, else `use one of A, B`; capitals do not count.
     """
     from difflib import get_close_matches
 

@@ -1,4 +1,4 @@
-"""Options of a verb as records: a field is an option, of which the command line, Python and the checks are made.
+"""Options of a verb as records: each field is an option, for the command line, for Python and for the checks.
 
 Nothing heavy is imported, so that the help of the program comes at once.
 """
@@ -10,30 +10,30 @@ from typing import Any, TypeVar, get_args
 from cascadebai_cli.errors import ConfigError
 
 SMALLEST_RISK = 1e-30
-"""Of smaller risks the KL bounds come too close to 1 for floating-point numbers; nobody needs them."""
+"""Smallest delta; below it the KL bounds come too close to 1 for floating-point numbers, and nobody needs it."""
 MOST_TRIALS = 10_000_000
-"""Trials of a cell: the numbers of those that are missing are held in memory, for all cells."""
+"""Largest number of trials of a cell, as the numbers of all missing trials are held in memory."""
 
 _Record = TypeVar("_Record")
 
 
 @dataclass(frozen=True)
 class Option:
-    """What is known of an option.
+    """An option of a verb.
 
     Attributes:
         meaning: the sentence of the help.
-        flag: what the command line calls it.
-        metavar: what stands for its value in the help; its type if `None`.
-        least: the smallest whole number.
-        read_as: the type that the command line reads; its own if `None`.
-        offered: values that a shell offers.
-        examples: as they stand in a config.
-        in_python: whether it is a keyword too.
-        allowed: tells whether a value is in the range, what one is that is not, and what to give instead.
-        name: of the field.
-        type: of the field.
-        default: its value if none is given.
+        flag: its name on the command line.
+        metavar: the word for its value in the help; its type if `None`.
+        least: smallest value, for whole numbers.
+        read_as: type that the command line reads; that of the field if `None`.
+        offered: values that completion in a shell offers.
+        examples: values as they stand in a config.
+        in_python: whether it is a keyword in Python too.
+        allowed: test whether a value is in its range, words for one that is not, and the remedy.
+        name: name of the field.
+        type: type of the field.
+        default: value if none is given.
     """
 
     meaning: str
@@ -56,12 +56,12 @@ class Option:
 
 
 def option(default: Any, *words: Any, **more: Any) -> Any:
-    """A field of a dataclass that is an option, with its default and the attributes of `Option`."""
+    """Return a field of a dataclass that is an option, with its default and the attributes of `Option`."""
     return field(default=default, metadata={"option": Option(*words, **more)})
 
 
 def record_options(*records: type) -> Iterator[Option]:
-    """The options among the fields of dataclasses, in their order."""
+    """Yield the options among the fields of dataclasses, in their order."""
     for one in (one for record in records for one in fields(record) if "option" in one.metadata):
         said = one.metadata["option"]
         flag = said.flag or f"--{one.name.replace('_', '-')}"
@@ -69,7 +69,7 @@ def record_options(*records: type) -> Iterator[Option]:
 
 
 def filled(record: type[_Record], given: Mapping[str, Any]) -> _Record:
-    """A record with the values that are given for its options; `None` says nothing.
+    """Return a record with the values that are given for its options; `None` means not given.
 
     Raises:
         ConfigError: if one is outside its range.

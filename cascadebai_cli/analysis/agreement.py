@@ -1,7 +1,6 @@
-"""Whether fresh trials agree with those of a baseline, at a stated rate of false alarms.
+"""Tests whether fresh trials agree with those of a baseline, at a stated rate of false alarms.
 
-Mean steps are compared, but not after a budget, which fixes them but for a few learners in a few trials: there it is
-how many trials are wrong.
+Mean steps are compared; in studies with budgets, which all but fix the steps, error rates are.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,21 +11,21 @@ import pandas as pd
 from scipy import stats
 
 FALSE_ALARMS = 1e-3
-"""Largest probability that any comparison of one call gives an alarm although nothing has moved."""
+"""Largest probability that any comparison of one call gives an alarm although nothing has changed."""
 
 
 _Measure = Literal["mean steps", "error rate"]
 
 
 class Comparison(NamedTuple):
-    """A cell, or several cells together.
+    """The comparison of a cell, or of several cells together.
 
     Attributes:
         what: which cells.
-        z: standard normal if nothing has moved, or nearer to 0; positive if fresh trials take more steps, or are wrong
-            more often.
+        z: statistic that is standard normal, or nearer to 0, if nothing has changed; positive if fresh trials take
+            more steps, or are wrong more often.
         change: mean relative change of the mean steps, or mean difference of the error rates.
-        measure: which of them.
+        measure: what was compared.
     """
 
     what: str
@@ -36,16 +35,15 @@ class Comparison(NamedTuple):
 
     @property
     def p_value(self) -> float:
-        """Probability of a `z` as large as this, either sign, if nothing has moved."""
+        """Probability of a `z` at least this far from 0, if nothing has changed."""
         return float(2 * stats.norm.sf(abs(self.z)))
 
 
 def compare_means(baseline: pd.DataFrame, fresh: pd.DataFrame, groups: Mapping[str, Sequence[str]]) -> list[Comparison]:
-    """Compare each cell, and groups of cells together, which shows a small change that all of them share.
+    """Compare each cell, and groups of cells together, which reveals a small change that all of them share.
 
     Args:
-        baseline, fresh: rows of `summary.csv` of independent trials, with the same cells in column `cell_id`, all with
-            a budget or none.
+        baseline, fresh: rows of `summary.csv` of independent trials, with the same cells; all with budgets, or none.
         groups: name -> cells.
     """
     both = baseline.merge(fresh, on="cell_id", suffixes=("_old", "_new"))
@@ -57,12 +55,12 @@ def compare_means(baseline: pd.DataFrame, fresh: pd.DataFrame, groups: Mapping[s
 
 
 def moved(comparisons: Iterable[Comparison], tests: int) -> list[Comparison]:
-    """Comparisons that give an alarm when `tests` of them share `FALSE_ALARMS` equally (Bonferroni)."""
+    """Return the comparisons that give an alarm when `tests` of them share `FALSE_ALARMS` equally (Bonferroni)."""
     return [comparison for comparison in comparisons if comparison.p_value < FALSE_ALARMS / tests]
 
 
 def same_numbers(one: pd.DataFrame, other: pd.DataFrame, tolerance: float = 1e-6) -> bool:
-    """Whether two tables have the same columns and words, and numbers that differ by rounding only."""
+    """Return whether two tables have the same columns and words, and numbers that differ by rounding only."""
     if list(one) != list(other) or len(one) != len(other):
         return False
     numbers = [name for name in one if pd.api.types.is_numeric_dtype(one[name])]
@@ -77,7 +75,7 @@ def same_numbers(one: pd.DataFrame, other: pd.DataFrame, tolerance: float = 1e-6
 
 
 def _steps(row: Mapping[Any, Any]) -> tuple[float, float]:
-    """Welch's t of two means, as the standard normal value of the same tail probability, and the relative change."""
+    """Return Welch's t of two means, as the standard normal value with the same p-value, and the relative change."""
     parts = [row["sd_steps_old"] ** 2 / row["n_old"], row["sd_steps_new"] ** 2 / row["n_new"]]
     difference, variance = row["mean_steps_new"] - row["mean_steps_old"], sum(parts)
     change = difference / row["mean_steps_old"]
@@ -90,7 +88,7 @@ def _steps(row: Mapping[Any, Any]) -> tuple[float, float]:
 
 
 def _errors(row: Mapping[Any, Any]) -> tuple[float, float]:
-    """Fisher's exact test of two error rates, likewise, and their difference; 0 if chance gives as much every time."""
+    """Return Fisher's exact test of two error rates as a standard normal value, 0 if p > 1/2, and their difference."""
     new, old = (round(row[f"error_rate_{end}"] * row[f"n_{end}"]) for end in ("new", "old"))
     fresh = stats.hypergeom(row["n_new"] + row["n_old"], new + old, row["n_new"])
     more, fewer = fresh.sf(new - 1), fresh.cdf(new)
@@ -99,6 +97,6 @@ def _errors(row: Mapping[Any, Any]) -> tuple[float, float]:
 
 
 def _pooled(name: str, members: Sequence[Comparison], measure: _Measure) -> Comparison:
-    """Stouffer's sum: standard normal again."""
+    """Return several cells as one comparison, by Stouffer's sum, which is standard normal again."""
     z = float(np.sum([one.z for one in members]) / np.sqrt(len(members)))
     return Comparison(name, z, float(np.mean([one.change for one in members])), measure)

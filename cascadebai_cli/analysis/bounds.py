@@ -1,4 +1,4 @@
-"""Bounds beside what was measured."""
+"""Tables of bounds beside what was measured."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
@@ -35,7 +35,7 @@ _MEASURED = ("n", "mean_steps", "n_capped")
 
 
 def bounds_row(bounds: CellBounds) -> Row:
-    """The bounds of a cell as columns; `None` where there is no bound."""
+    """Return the bounds of a cell as columns; `None` where there is no bound."""
     best = bounds.upper
     return {
         "lower": bounds.lower,
@@ -64,7 +64,7 @@ def with_measured(bounds: pd.DataFrame, summary: pd.DataFrame | None) -> pd.Data
 
 
 def outside(table: pd.DataFrame) -> list[str]:
-    """One sentence for each cell whose measured mean is not between its bounds; a capped mean is only too small."""
+    """Return a sentence for each cell whose mean is outside its bounds; a capped mean, a lower limit, may be below."""
     low = (table["mean_steps"] < table["lower"]) & (table["n_capped"] == 0)
     high = table["mean_steps"] > table["upper"]
     return [
@@ -78,12 +78,12 @@ _WeightsAt = Callable[[str, int, int, str], FloatArray | None]
 
 
 def bounds_of(results: "StudyResults", cell: Mapping[Any, Any], weights_at: _WeightsAt) -> Row:
-    """The bounds of a cell of some results; none where its weights or its learner are not known.
+    """Return the bounds of a cell of some results; none where its weights or its learner are not known.
 
     Args:
         results: of a sweep.
         cell: its row of `summary.csv`.
-        weights_at: as `weights_of` these results.
+        weights_at: `weights_of` for these results.
 
     Raises:
         ConfigError: if its weights make no instance.
@@ -100,7 +100,7 @@ def bounds_of(results: "StudyResults", cell: Mapping[Any, Any], weights_at: _Wei
 
 
 def _instance(results: "StudyResults", cell: Mapping[Any, Any], weights_at: _WeightsAt) -> Instance | None:
-    """The summary keeps the extreme weights, which are all weights of a two-level instance."""
+    """Return the instance of a cell; for one of two levels, the largest and smallest weights in the summary suffice."""
     name, L, K = cell["instance"], cell["L"], cell["K"]
     if isinstance(results.instances.get(name), TwoLevel):
         return two_level_instance(L, K, cell["w_star"], cell["w_prime"], cell["epsilon"])
@@ -109,14 +109,14 @@ def _instance(results: "StudyResults", cell: Mapping[Any, Any], weights_at: _Wei
 
 
 def weights_of(results: "StudyResults", name: str, L: int, K: int, key: str) -> FloatArray | None:
-    """The weights of an instance at a point of the grid: those of the manifest, or those that follow from the config.
+    """Return the weights of an instance at a point of the grid, from the manifest or as they follow from the config.
 
-    Nothing is opened or imported for it: `None` where the config only names what makes them.
+    No file is opened and no code imported: `None` if the config only names the source of the weights.
 
     Args:
-        results: of a sweep.
+        results: results of a sweep.
         name, L, K: the instance and the point.
-        key: their hash in the manifest, empty in older ones.
+        key: hash of the weights in the manifest, empty in older ones.
     """
     if key in results.manifest.weights:
         return np.array(results.manifest.weights[key])
@@ -131,7 +131,7 @@ def weights_of(results: "StudyResults", name: str, L: int, K: int, key: str) -> 
 
 
 def mean_of_bounds(rows: Sequence[Row]) -> Row:
-    """The means of the lower and of the upper bounds of cells, as from `bounds_of`; of one cell its own."""
+    """Return the means of the lower and upper bounds of cells, as from `bounds_of`; for a single cell its own row."""
     if len(rows) == 1:
         return rows[0]
     means = {name: np.mean([np.nan if row[name] is None else row[name] for row in rows]) for name in ("lower", "upper")}
@@ -147,14 +147,14 @@ def learner_bounds(
     *,
     printed: bool = False,
 ) -> CellBounds:
-    """Bounds for a learner of a config; only Algorithm 1 on cascading feedback has upper ones.
+    """Return bounds for a learner of a config; only Algorithm 1 on cascading feedback has upper ones.
 
     Args:
         instance: the instance.
-        delta: risk.
+        delta: largest probability of a wrong answer.
         algorithm: name of the algorithm.
         options: its options; `sigma` sets the constant of `T-bar`.
-        feedback: what is observed of a list; of a list that does not end at the first click, all of it at most.
+        feedback: what is observed of a list; if it does not end at the first click, the whole list is assumed.
         printed: take the constant 216 as printed, instead of `256 sigma^2`.
     """
     spec = LearnerSpec(algorithm, options)
@@ -166,22 +166,22 @@ def learner_bounds(
 
 
 def bounds_printed(table: pd.DataFrame) -> Table:
-    """The table to print; of the names and sizes only those that tell the cells apart, and `K`."""
+    """Return the table to print, with `K` and those names and numbers that tell the cells apart."""
     sharp = ["sharp", "measured_over_sharp"] if "sharp" in table else []
     steps = ["lower", "mean_steps", "upper", "measured_over_lower", "upper_over_measured", "dominating", "source"]
     return printed(table, POINT, [*sharp, *steps], always=("K",))
 
 
-# --- What is proved of the chance of an error after a budget, beside what was measured ------------------------------
+# --- Bounds on the probability of an error after a budget, beside what was measured ---------------------------------
 
 
 _MEASURED_ERRORS = ("n", "error_rate", "error_low", "error_high")
 _KEPT = 512
-"""Instances and learners of which the budget that is enough is kept."""
+"""Number of instances and learners whose results are kept, as they take long to compute."""
 
 
 def budget_bounds(cells: Sequence[Cell], summary: pd.DataFrame | None) -> pd.DataFrame:
-    """One row a cell: hardness, the bound at its budget, the budget that is enough for `delta`, and what was measured.
+    """Return for each cell its hardness, the bound at its budget, the budget that is enough for `delta`, and errors.
 
     Args:
         cells: cells with a budget.
@@ -198,7 +198,7 @@ def budget_bounds(cells: Sequence[Cell], summary: pd.DataFrame | None) -> pd.Dat
 
 
 def _budget_bounds(cell: Cell) -> dict[str, float]:
-    """Hardness is that of finding exactly the best `K`."""
+    """Return the bounds of a cell; its hardness is that of finding exactly the best `K`, whatever epsilon is."""
     problem = Instance(cell.weights, cell.K, cell.epsilon)
     known = {"H": hardness(problem), "H2": hardness_of_the_worst(problem)}
     algorithm = cell.spec.algorithm
@@ -214,7 +214,7 @@ def _enough(algorithm: str, weights: tuple[float, ...], K: int, epsilon: float, 
 
 
 def too_often_wrong(table: pd.DataFrame) -> list[str]:
-    """One sentence for each cell that errs more often than it can by its bound, beyond the noise."""
+    """Return a sentence for each cell whose error rate is above its bound by more than noise."""
     over = table[table["error_low"].astype(float) > table["bound"]]
     return [
         f"{row['instance']}, {row['learner']}, budget = {row['budget']}: errors in {percent(row['error_rate'], 1)}, "
@@ -224,7 +224,7 @@ def too_often_wrong(table: pd.DataFrame) -> list[str]:
 
 
 def budget_bounds_printed(table: pd.DataFrame) -> Table:
-    """The table to print."""
+    """Return the table to print."""
     columns: list[str | Shown] = ["H", "H2", "error_rate", interval("error_low", "error_high"), "bound", "enough"]
     return printed(table, PLACE, columns, always=("budget",))
 
@@ -237,9 +237,9 @@ def with_sharp(table: pd.DataFrame, cells: Sequence[Cell], tell: Callable[[str],
 
     Args:
         table: one row a cell, in the order of `cells`, with `mean_steps`.
-        cells: the cells; `nan` where `epsilon > 0`, a step may observe an item twice, or nothing is
-            proved for the feedback.
-        tell: takes a sentence every few seconds about a bound that takes long.
+        cells: the cells; their bound is `nan` where `epsilon > 0`, a step may observe an item twice, or nothing
+            is proved for the feedback.
+        tell: called with a sentence every few seconds while a bound takes long.
     """
     known = [_bound(cell, tell) for cell in cells]
     values = [
@@ -252,7 +252,7 @@ def with_sharp(table: pd.DataFrame, cells: Sequence[Cell], tell: Callable[[str],
 
 
 def _bound(cell: Cell, tell: Callable[[str], None] | None) -> SharpBound | None:
-    """The bound for lists as long as those of the cell's learner."""
+    """Return the bound for lists as long as those of the cell's learner; `None` if there is none."""
     M = _shown(cell)
     if cell.epsilon > 0 or M is None or not cell.feedback.has_theory:
         return None
@@ -260,7 +260,7 @@ def _bound(cell: Cell, tell: Callable[[str], None] | None) -> SharpBound | None:
 
 
 def _shown(cell: Cell) -> int | None:
-    """Items of a step: of code of one's own as many as it may show, `None` where one of them may be observed twice."""
+    """Return how many items a step shows, for a user's learner at most; `None` if a step may observe an item twice."""
     if is_own(cell.spec.algorithm):
         return cell.spec.most_shown(cell.K)
     learner = cell.build()

@@ -1,4 +1,4 @@
-"""The budget at which a learner errs seldom enough."""
+"""The table of the budgets from which on a learner is wrong seldom enough."""
 
 from collections.abc import Iterator, Mapping
 from functools import partial
@@ -13,16 +13,16 @@ from cascadebai_cli.store.columns import BUDGETS_CSV, POINT, TABLES, Shown, prin
 from cascadebai_cli.text import NO_NUMBER, Table, count
 
 LEVELS = (10, 5, 1)
-"""In percent."""
+"""Levels of the error rate, in percent."""
 ENDS = {"budget": "error_rate", "low": "error_low", "high": "error_high"}
-"""Column of the budget -> what falls below the level there."""
+"""Column of a budget -> the column that falls below the level there."""
 
 
 def budgets_table(results: StudyResults) -> pd.DataFrame:
-    """One row for each learner on each instance, with the columns of `budgets.csv`.
+    """Return the table of `budgets.csv`, with one row for each learner on each instance.
 
-    A budget is where the error rate falls below the level and stays there; `low` and `high` are where the ends of its
-    95 % interval do. Inf stands for beyond the largest budget, 0 for below the smallest.
+    `budget` is where the error rate falls below the level and stays there; `low` and `high` are where the lower and
+    the upper end of its 95 % interval do. Inf means above the largest budget of the study, 0 below the smallest.
     """
     return TABLES[BUDGETS_CSV].frame(_rows(results))
 
@@ -47,13 +47,13 @@ def _rows(results: StudyResults) -> Iterator[dict[str, Any]]:
 
 
 def falls_below(budgets: FloatArray, rates: FloatArray, level: float, least: float) -> float:
-    """The budget from which on rates are below a level: between two budgets their logarithms go straight.
+    """Return the budget from which on rates are below a level, with log rates interpolated between budgets.
 
     Args:
         budgets: ascending, shape `(n,)`.
-        rates: at each of them.
+        rates: rate at each budget.
         level: the level.
-        least: stands for a rate of 0, of which there is no logarithm.
+        least: replaces a rate of 0, which has no logarithm.
     """
     above = np.flatnonzero(rates >= level)
     if len(above) == 0:
@@ -67,7 +67,7 @@ def falls_below(budgets: FloatArray, rates: FloatArray, level: float, least: flo
 
 
 def budgets_printed(table: pd.DataFrame) -> Table:
-    """The table to print."""
+    """Return the table to print."""
     columns = [
         Shown(heading, partial(text, level))
         for level in LEVELS

@@ -1,4 +1,4 @@
-"""The table of cells: averaged, put side by side, and wide."""
+"""The table of cells: averaged over instances, joined over studies, filtered, sorted and printed."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
@@ -15,16 +15,15 @@ from cascadebai_cli.study.fields import Entry
 from cascadebai_cli.study.plot import DERIVED, Plot, alike
 from cascadebai_cli.text import Table, for_shell, is_missing, noted, value_text
 
-# --- Means over instances that are alike but for one option, such as the draws of a family of random weights --------
+# --- Means over instances that differ in one option only, such as the draws of a family of random weights -----------
 
 
 def averaged(results: StudyResults, option: str | None) -> StudyResults:
-    """The results with one instance in place of all that differ in an option only; the same ones without an option.
+    """Return results with one instance in place of all that differ in `option` only; without option, they stay as is.
 
-    A cell is then the mean of the means of theirs, each counting once, with the t interval of these means, so that it
-    says how far instances differ. The share of errors is the mean of theirs too; its interval is that of as many trials
-    of each as the least of them has, which all their trials are where each has the same. Its id is that of all cells,
-    with `+`.
+    The mean of a new cell is the mean over the means of its cells, each counting once; its t interval is that of these
+    means, so that it shows how far instances differ. The error rate is a mean too; its interval counts as many trials
+    of each cell as the one with the fewest has. The new id joins the ids of all cells by `+`.
     """
     if option is None:
         return results
@@ -44,7 +43,7 @@ def _rows(summary: pd.DataFrame, several: set[str]) -> Iterator[dict[Any, Any]]:
 
 
 def _mean(cells: pd.DataFrame) -> dict[Any, Any]:
-    """One row for cells that are alike."""
+    """Return the one row that takes the place of several cells."""
     known = cells[cells["n"] > cells["n_capped"]]
     error_rate = float(known["error_rate"].mean())
     trials = 0 if known.empty else len(known) * int((known["n"] - known["n_capped"]).min())
@@ -65,22 +64,22 @@ def _mean(cells: pd.DataFrame) -> dict[Any, Any]:
 
 
 def _interval(values: "pd.Series[float]", name: str, ends: str) -> dict[str, float]:
-    """The mean of some values under its name, and its interval."""
+    """Return the mean of some values under `name`, and the ends of its interval."""
     mean = mean_interval(np.asarray(values, dtype=np.float64))
     return {name: mean.value, f"{ends}_low": mean.low, f"{ends}_high": mean.high}
 
 
-# --- Several result directories in one figure: names under which they hold different things are told apart ----------
+# --- Several result directories in one figure: a name that means different things in them gets the directory --------
 
 
 _Column = Literal["instance", "learner"]
 
 
 def with_names_apart(studies: Sequence[StudyResults]) -> tuple[StudyResults, ...]:
-    """The same results, with the directory in the names that several of them use for something different.
+    """Return the same results, with the directory added to names that mean different things in several of them.
 
-    That is an instance with other weights, a learner with other options, and a learner of which two directories
-    hold the same cell.
+    Such a name is that of an instance with other weights, of a learner with other options, or of a learner of which
+    two directories hold the same cell.
     """
     columns: tuple[_Column, _Column] = ("instance", "learner")
     for column in columns:
@@ -107,7 +106,7 @@ def _content(entry: Entry) -> str:
 
 
 def _place(results: StudyResults, studies: Sequence[StudyResults]) -> str:
-    """The directory in short, if that tells it from the others."""
+    """Return the name of the directory, or its path if another directory has the same name."""
     shared = sum(other.directory.name == results.directory.name for other in studies) > 1
     return str(results.directory) if shared else results.directory.name
 
@@ -122,43 +121,43 @@ def _renamed(results: StudyResults, column: _Column, name: str, place: str) -> S
     return results.derived(study=results.study.model_copy(update={key: tuple(entries)}), summary=summary)
 
 
-# --- The cells of one or more studies with everything that a figure may speak of, as one table ----------------------
+# --- The cells of one or more studies as one table, with everything that a figure may show --------------------------
 
 
 _STUDY = "study_number"
-"""Column of the number of the study that a cell is from."""
+"""Column with the number of the study that a cell comes from."""
 _MOST_NAMED = 20
-"""Values that a refusal lists."""
+"""Largest number of values that an error message lists."""
 
 
 def wide_table(studies: Sequence[StudyResults]) -> pd.DataFrame:
-    """One row a cell: the columns of `summary.csv`, those that follow from the grid, the options of learners."""
+    """Return one row for each cell: `summary.csv`, columns that follow from the grid, and the options of learners."""
     parts = [
         results.cells.assign(**{_STUDY: number}, directory=str(results.directory))
         for number, results in enumerate(studies)
     ]
-    # A study without a budget has no such column, but a figure may speak of it.
+    # A study without a budget has no such column, but a figure may ask for it.
     return pd.concat([part if "budget" in part else part.assign(budget=np.nan) for part in parts], ignore_index=True)
 
 
 def chosen_results(studies: Sequence[StudyResults], cells: pd.DataFrame) -> tuple[StudyResults, ...]:
-    """The same studies with those cells only that are rows of `cells`."""
+    """Return the same studies, with only the cells that are rows of `cells`."""
     return tuple(
         results.of_cells(cells.loc[cells[_STUDY] == place, "cell_id"]) for place, results in enumerate(studies)
     )
 
 
 def with_bounds(cells: pd.DataFrame, studies: Sequence[StudyResults]) -> pd.DataFrame:
-    """The cells with their `lower` and `upper` bounds, NaN where none is known."""
+    """Return the cells with their `lower` and `upper` bounds, NaN where none is known."""
     found = pd.concat([results.bounds.assign(**{_STUDY: number}) for number, results in enumerate(studies)])
     return cells.merge(found[["cell_id", _STUDY, "lower", "upper"]], on=["cell_id", _STUDY], how="left")
 
 
 def with_sharp_bounds(cells: pd.DataFrame, studies: Sequence[StudyResults]) -> pd.DataFrame:
-    """The cells with `sharp`, which `bounds --sharp --csv` has written beside the results.
+    """Return the cells with the column `sharp` of the file that `bounds --sharp --csv` writes beside the results.
 
     Raises:
-        ConfigError: if it has not.
+        ConfigError: if there is no such file.
     """
     parts = [_sharp_bounds(results).assign(**{_STUDY: number}) for number, results in enumerate(studies)]
     return cells.merge(pd.concat(parts), on=["cell_id", _STUDY], how="left")
@@ -175,7 +174,7 @@ def _sharp_bounds(results: StudyResults) -> pd.DataFrame:
 
 
 def chosen_cells(cells: pd.DataFrame, plot: Plot) -> pd.DataFrame:
-    """The cells that a plot asks for, instances and learners in the order that it names them.
+    """Return the cells that a plot asks for, with instances and learners in the order in which it names them.
 
     Raises:
         ConfigError: if a value that it names is in no cell.
@@ -191,7 +190,7 @@ def chosen_cells(cells: pd.DataFrame, plot: Plot) -> pd.DataFrame:
 
 
 def _matching(cells: pd.DataFrame, column: str, values: Sequence[object]) -> "pd.Series[bool]":
-    """Which cells have one of the values in a column.
+    """Return which cells have one of the values in a column.
 
     Raises:
         ConfigError: if a value is in no cell.
@@ -207,11 +206,11 @@ def _matching(cells: pd.DataFrame, column: str, values: Sequence[object]) -> "pd
     return found
 
 
-# --- The cells of a study as one table: chosen, sorted, with the options of their learners --------------------------
+# --- Choosing, sorting and printing the cells of a study ------------------------------------------------------------
 
 
 def cells_with(cells: pd.DataFrame, conditions: Mapping[str, Sequence[object]]) -> pd.DataFrame:
-    """The cells that have one of the given values in each of the given columns.
+    """Return the cells that have one of the given values in each of the given columns.
 
     Raises:
         ConfigError: if there is no such column, or no cell with a value.
@@ -223,7 +222,7 @@ def cells_with(cells: pd.DataFrame, conditions: Mapping[str, Sequence[object]]) 
 
 
 def ordered(cells: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-    """The cells sorted by columns, the first one first; `-` in front of a name turns it round.
+    """Return the cells sorted by columns, the first of which counts most; `-` before a name reverses the order.
 
     Raises:
         ConfigError: if there is no such column.
@@ -246,10 +245,10 @@ _FEW_SAID = f"an interval of fewer than {_FEW} trials tells little"
 
 
 def cells_printed(cells: pd.DataFrame) -> Table:
-    """Means, errors and their intervals; of names, numbers and options those that tell the cells apart.
+    """Return means, errors and their intervals, with the names, numbers and options that tell the cells apart.
 
-    An option is printed if it varies and does not stand in the name of each learner. The mean of a cell with capped
-    trials is a lower limit and has no interval. Intervals end where such numbers do.
+    An option is printed if it varies and is not part of each learner's name. The mean of a cell with capped trials
+    is a lower limit and has no interval. Intervals are cut to possible values, such as those from 0 on.
 
     Args:
         cells: as `StudyResults.cells`, or some of them.
@@ -261,7 +260,7 @@ def cells_printed(cells: pd.DataFrame) -> Table:
     columns += ["n_capped"] if (cells["n_capped"] > 0).any() else []
     columns += ["error_rate", interval("error_low", "error_high")]
     if "mean_right" in cells:
-        # as far as there are such numbers of items
+        # no interval ends below 0 or above K items
         low, high = cells["right_low"].clip(lower=0), cells["right_high"].clip(upper=cells["K"])
         cells = cells.assign(right_low=low, right_high=high)
         columns += ["mean_right", interval("right_low", "right_high")]

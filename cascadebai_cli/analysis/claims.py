@@ -1,4 +1,4 @@
-"""The claims of the paper held against tables."""
+"""The claims of the paper, tested against the results of a study."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from cascadebai_cli.store.intervals import binomial_interval, t_quantile
 from cascadebai_cli.study.fields import Coefficients
 from cascadebai_cli.text import change, coefficient, count, digits, exponent, share
 
-# --- A claim of the paper and how it came out -----------------------------------------------------------------------
+# --- A claim of the paper and its verdict ---------------------------------------------------------------------------
 
 
 HOLDS, _NEARLY, FAILS = "holds", "nearly", "fails"
@@ -32,7 +32,7 @@ class Claim(NamedTuple):
         published: the value in the paper, empty if it only has words.
         ours: the value here.
         verdict: `holds`, `nearly` or `fails` for a sentence, `agrees`, `lower` or `higher` for a number, `open`
-            without data; `UNDECIDED` where more trials, or more steps a trial, could turn it round.
+            without data; `UNDECIDED` where more trials, or a higher cap, could still decide it either way.
     """
 
     where: str
@@ -42,25 +42,25 @@ class Claim(NamedTuple):
     verdict: str
 
 
-# --- Whether the cells of a study decide a claim, or are too few, too noisy or too often capped for that ------------
+# --- Whether the cells of a study can decide a claim, or are too few, too noisy or too often capped -----------------
 
 
 class Ends(NamedTuple):
-    """Between which values the ratios of two learners lie, all settings at once."""
+    """Limits of the ratios of two learners, one pair for each setting."""
 
     low: "pd.Series[float]"
     high: "pd.Series[float]"
 
 
 def ratio_ends(summary: pd.DataFrame, learner: str, main: str, learners: int = 1) -> Ends:
-    """Intervals of mean steps over those of the main learner that all hold with 95 % (Bonferroni).
+    """Return intervals of the ratios of mean steps that hold together at 95 % (Bonferroni).
 
-    So a claim on any, most or all of the ratios that holds at both ends is wrong in 5 % at most, however many there
-    are. A capped mean is a lower limit only.
+    So a claim about any, most or all ratios that is true at both ends is false in at most 5 % of cases, however many
+    ratios there are. A capped mean is a lower limit only.
 
     Args:
         summary: rows of `summary.csv`.
-        learner, main: the two.
+        learner, main: the learners in the numerator and in the denominator.
         learners: how many are compared with the main one in the same claim.
     """
     ours, theirs = (summary[summary["learner"] == name] for name in (learner, main))
@@ -81,25 +81,25 @@ def _ends(row: Mapping[Any, Any], level: float) -> tuple[float, float]:
 
 
 def verdict_between(ends: Ends, holds: Callable[["pd.Series[float]"], bool]) -> str:
-    """The verdict on a sentence that larger ratios make truer, or falser, throughout."""
+    """Return the verdict on a sentence whose truth is monotone in the ratios, by its truth at both ends."""
     found = {holds(end) for end in ends}
     return UNDECIDED if len(found) > 1 else HOLDS if True in found else FAILS
 
 
 def verdict_within(ends: Ends, least: float, most: float) -> str:
-    """The verdict on the sentence that all ratios lie within a range."""
+    """Return the verdict on the sentence that all ratios lie within a range."""
     if ((ends.low >= least) & (ends.high <= most)).all():
         return HOLDS
     return FAILS if ((ends.high < least) | (ends.low > most)).any() else UNDECIDED
 
 
-# --- What the paper says of the display orders (Section 6.1 and its appendix), held against a study -----------------
+# --- What the paper says of the display orders (Section 6.1 and its appendix), tested against a study ---------------
 
 
 _ALMOST = 1.2
 """Means up to this many times those of Algorithm 1 count as almost as good."""
 _MOST = 0.5
-"""More than this share of the settings is most of them."""
+"""More than this share of the settings counts as most of them."""
 
 _SENTENCES: Mapping[str, tuple[str, Callable[["pd.Series[float]"], bool]]] = {
     "mean": ("takes more steps than {} in most settings", lambda ratio: bool((ratio > 1 + CLOSE).mean() > _MOST)),
@@ -112,7 +112,7 @@ _SENTENCES: Mapping[str, tuple[str, Callable[["pd.Series[float]"], bool]]] = {
 
 
 def _order_claims(results: StudyResults) -> Iterator[Claim]:
-    """The claims on all orders; settings in which all of them reached the cap say nothing, and are not to be most."""
+    """Yield the claims on all orders; nothing is decided if most settings have all orders at the cap."""
     main, by_learner = results.main_learner, results.summary.set_index([*SETTING, "learner"])
     means, capped = by_learner["mean_steps"].unstack(sort=False), by_learner["n_capped"].unstack(sort=False) > 0
     if main not in means or means.shape[1] < 2:
@@ -145,7 +145,7 @@ def _best(means: pd.DataFrame, main: str, silent: str, verdict: str) -> Claim:
 
 
 def _best_verdict(ends: Sequence[Ends]) -> str:
-    """Whether no other order needs fewer steps by more than `CLOSE`, wherever the means are in their intervals."""
+    """Return the verdict on the claim that no other order needs fewer steps by more than `CLOSE`."""
     least = 1 / (1 + CLOSE)
     if any((one.high < least).any() for one in ends):
         return FAILS
@@ -162,29 +162,29 @@ def _sentence(name: str, order: str, ratio: "pd.Series[float]", main: str, verdi
     return Claim("all settings", f"{name} {text.format(main)}", "", ours, verdict)
 
 
-# --- What the paper says of a study, what came out, and a verdict in a word -----------------------------------------
+# --- What the paper says of a study, what was measured, and the verdict ---------------------------------------------
 
 
 _STRAIGHT = 0.97
 """R^2 from which a model counts as explaining the means; the smallest one in Table 1 is 0.973."""
 _NEARLY_STRAIGHT = 0.9
-"""R^2 from which it nearly does: a reduced run has fewer points and noisier means."""
+"""R^2 from which it nearly does, to allow for reduced runs, which have fewer points and noisier means."""
 _SAME = 0.03
 """Coefficients that differ by no more than this share agree."""
 _POWER = 0.1
 """Exponents that differ by no more than this are the same; those of Table 1 and its rivals are 1/2 apart."""
 _RISK = 0.05
-"""Of each test."""
+"""Level of each test."""
 _LEAST = 0.001
-"""Smallest chance that is told."""
+"""Smallest p-value that is printed as a number."""
 _SIMILAR = 1.5
-"""Means within this factor of each other count as similar; learners of another kind differ by a factor of K."""
+"""Means within this factor of each other count as similar; those of other kinds of learners differ by a factor of K."""
 
 
 def claims_of_config(results: StudyResults) -> list[Claim]:
-    """The claims that a config has: those of the paper if it says so, else those on the values that it carries.
+    """Return the claims of a config: those of the paper if it asks for them, else those on its published values.
 
-    None where rewards come from a table that is used again: claims are about independent ones.
+    There are none if rewards are drawn again from a table, as the claims are about independent rewards.
     """
     if not results.study.independent:
         return []
@@ -192,14 +192,14 @@ def claims_of_config(results: StudyResults) -> list[Claim]:
 
 
 def claims_of(results: StudyResults) -> list[Claim]:
-    """All claims that a study can be held to, those of its figure first."""
+    """Return all claims that can be tested on a study, those of its figure first."""
     about = results.study.plot.figure.about
     found = {"growth": _scaling, "learners": _curves, "orders": _order_claims}[about](results) if about else ()
     return [*found, *_bounds(results), *_errors(results)]
 
 
 def _scaling(results: StudyResults) -> Iterator[Claim]:
-    """What the paper judges a fit by, what the trials say of the same model, and how the slopes compare."""
+    """Yield for each curve the paper's criterion for a fit, a test of the model, and a comparison of the slopes."""
     for curve in results.curves(allow_capped=True):
         if curve.n_capped and curve.fit and curve.fit.published:
             claim = f"mean steps grow as c1 {curve.fit.models[0]} + c2"
@@ -212,12 +212,12 @@ def _scaling(results: StudyResults) -> Iterator[Claim]:
 
 
 def _curve_name(results: StudyResults, curve: Curve) -> str:
-    """The instance, and the learner if there are several."""
+    """Return the name of a curve: its instance, and its learner if there are several."""
     return curve.name if results.summary["learner"].nunique() > 1 else str(curve.key["instance"])
 
 
 def _noise(curve: Curve) -> float:
-    """Share of the variance of the means over a curve that their standard errors make, its upper 95 % limit."""
+    """Return the upper 95 % limit of the share of a curve's variance that is noise of the means."""
     from scipy.special import chdtri
 
     steps, n = curve.steps, len(curve.steps)
@@ -226,7 +226,10 @@ def _noise(curve: Curve) -> float:
 
 
 def _straight(curve: Curve, published: Coefficients) -> Claim:
-    """The paper's criterion. It cannot tell powers apart: over K = 20 to 60 log K to K^2 are as straight in K."""
+    """Return the claim on the paper's criterion, R^2.
+
+    It cannot tell powers apart: for K = 20 to 60, all of log K to K^2 are nearly straight lines in K.
+    """
     model, r2 = curve.models[0], curve.named[curve.models[0]].r2
     straight = UNDECIDED if r2 + _noise(curve) >= _STRAIGHT else _NEARLY if r2 >= _NEARLY_STRAIGHT else FAILS
     theirs = "" if published.r2 is None else f"R² {share(published.r2)}"
@@ -235,10 +238,10 @@ def _straight(curve: Curve, published: Coefficients) -> Claim:
 
 
 def _growth(curve: Curve, claims: int) -> Claim:
-    """Whether the model is right to the trials' errors, its exponent is that of the means, and its rivals are wrong.
+    """Return the claim that the model is right up to noise and has the exponent of the means, and its rival is wrong.
 
-    Each at 5 % over all such claims of a study; a model that is no power has no exponent to compare. Nearly, if it is
-    wrong but explains the means with their exponent.
+    Each test has level 5 % over all such claims of a study. A model that is no power has no exponent to compare. The
+    claim nearly holds if the model is wrong, but has a high R^2 and the exponent of the means.
     """
     model = curve.models[0]
     claim = f"mean steps grow as c1 {model} + c2, like the upper bound"
@@ -255,14 +258,14 @@ def _growth(curve: Curve, claims: int) -> Claim:
 
 
 def _wrong(off: Sequence[float], straight: bool) -> str:
-    """The verdict on a model that is not right, from between which values its exponent is off."""
+    """Return the verdict on a model that is wrong, from the limits of how far its exponent is off."""
     if straight and off[0] > -_POWER and off[1] < _POWER:
         return _NEARLY
     return FAILS if not straight or np.isnan(off[0]) or off[0] > _POWER or off[1] < -_POWER else UNDECIDED
 
 
 def _right_so_far(off: Sequence[float], rival_wrong: bool) -> str:
-    """That on a model that may be right."""
+    """Return the verdict on a model that may be right, from the limits of how far its exponent is off."""
     if off[0] > _POWER or off[1] < -_POWER:
         return FAILS
     return HOLDS if rival_wrong and not (off[0] <= -_POWER or off[1] >= _POWER) else UNDECIDED
@@ -273,7 +276,7 @@ def _chance(p: float) -> str:
 
 
 def _slope(curve: Curve, theirs: float) -> Claim:
-    """Two one-sided tests: within the margin, or beyond it, at 5 % each, by the errors of the trials."""
+    """Return the claim on the slope, decided by two one-sided tests at 5 % each, with the errors of the trials."""
     model = curve.models[0]
     c1 = curve.named[model].c1
     claim, ours = f"slope c1 on {model}", f"{coefficient(c1)} ({change(c1 / theirs - 1)}"
@@ -288,7 +291,7 @@ def _slope(curve: Curve, theirs: float) -> Claim:
 
 
 def _curves(results: StudyResults) -> Iterator[Claim]:
-    """The main learner needs as many steps as the one that observes about as many items a step."""
+    """Yield claims that the main learner needs as many steps as the one that observes about as many items a step."""
     summary, main = results.summary, results.main_learner
     if "mean_observations" not in summary:
         return
@@ -332,14 +335,14 @@ def _bounds(results: StudyResults) -> Iterator[Claim]:
 
 
 def _refuted(bounded: pd.DataFrame) -> bool:
-    """Whether some mean is outside its bounds by more than chance, at 5 % over all; a limit is only too small."""
+    """Return whether some mean is significantly outside its bounds, at 5 % over all; a capped mean may be below."""
     half = bounded["se_steps"] * [t_quantile(int(n), 1 - _RISK / len(bounded)) for n in bounded["n"]]
     low, high = bounded["mean_steps"] - half, bounded["mean_steps"] + half
     return bool((((high < bounded["lower"]) & (bounded["n_capped"] == 0)) | (low > bounded["upper"])).any())
 
 
 def _errors(results: StudyResults) -> Iterator[Claim]:
-    """The guarantee. The paper proves it for Algorithm 1, not for other display orders, which are judged apart."""
+    """Yield claims on the guarantee; other orders than Algorithm 1's, for which nothing is proved, are judged apart."""
     if "error_rate" not in results.summary:
         return
     summary = results.summary.assign(stopped=results.summary["n"] - results.summary["n_capped"])
@@ -357,10 +360,10 @@ def _per_cent(share: float) -> str:
 
 
 def _right(summary: pd.DataFrame, words: str) -> Claim:
-    """Fails if some cell errs significantly more often than its delta, at 5 % over all cells.
+    """Return the claim that the answers are right; it fails if some cell errs significantly more often than its delta.
 
-    Holds if that could have happened, most trials stopped, and all cells together err less often than the largest
-    delta.
+    The tests have level 5 % over all cells. The claim holds if it could have failed, most trials stopped, and all cells
+    together err less often than the largest delta.
     """
     claim = f"{words} 1 - delta = {1 - float(summary['delta'].min()):g}"
     cells = summary[summary["stopped"] > 0]
@@ -380,7 +383,7 @@ def _right(summary: pd.DataFrame, words: str) -> Claim:
         ours += f", {wrong[worst]} of {stopped[worst]} in the worst cell"
     if (lowest > cells["delta"]).any():
         return Claim("all instances", claim, "", ours, FAILS)
-    # what could not come out as a failure, were all trials wrong, says nothing
+    # a test that could not fail even if all trials were wrong says nothing
     could_fail = max(binomial_interval(int(n), int(n), level)[0] for n in stopped) > cells["delta"].min()
     known = could_fail and high <= cells["delta"].max() and summary["n_capped"].sum() <= _MOST * summary["n"].sum()
     return Claim("all instances", claim, "", ours, HOLDS if known else UNDECIDED)

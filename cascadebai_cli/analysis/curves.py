@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from cascadebai_cli.analysis.results import StudyResults
 
 
-# --- What a fit may regress on: formulas in the axis of a curve, such as `K^2` or `log(L)` --------------------------
+# --- The regressors of fits: formulas in the axis of a curve, such as `K^2` or `log(L)` -----------------------------
 
 
 _Regressor = Callable[[FloatArray], FloatArray]
@@ -34,23 +34,23 @@ _USUAL: Mapping[str, _Regressor] = MappingProxyType(
 
 
 def models_of(x: str) -> Mapping[str, _Regressor]:
-    """Name of a model -> its regressor, for the models that are compared with each other on an axis."""
+    """Return the models that are compared with each other on an axis: name -> regressor."""
     return {name % x: regressor for name, regressor in _USUAL.items()}
 
 
 MODELS = MappingProxyType(models_of("K"))
-"""Those of the paper; the model is `c1 * regressor(K) + c2`."""
+"""The models of the paper: `c1 * regressor(K) + c2`."""
 
 
 def regressor(model: str, x: str = "K") -> _Regressor:
-    """The regressor of a model.
+    """Return the regressor of a model.
 
     Args:
         model: a usual one, or another formula in the axis.
         x: name of the axis.
 
     Raises:
-        ConfigError: if it is no formula; from the regressor, if it has no value somewhere.
+        ConfigError: if it is no formula; the regressor raises it too, where the formula has no value.
     """
     usual = models_of(x)
     if model in usual:
@@ -61,16 +61,16 @@ def regressor(model: str, x: str = "K") -> _Regressor:
 
 # --- How the mean number of steps grows with `K`, or another axis ---------------------------------------------------
 #
-# Ordinary least squares as in Tables 1 and 2, which take all means for equally exact and what the model misses for
-# noise; and least squares that know from the trials how exact each mean is, so that they tell one from the other.
+# There are ordinary least squares as in Tables 1 and 2, which take all means as equally exact and all residuals as
+# noise; and least squares that know from the trials how exact each mean is, and so tell a wrong model from noise.
 
 
 MIN_POINTS = 3
-"""Two points lie on every line: without a third there is no error to estimate."""
+"""Fewest points of a fit: two always lie on a line, and only a third one leaves an error to estimate."""
 _LEAST = {"K": 1, "L": 1}
-"""Smallest value of an axis."""
+"""Axis -> its smallest value."""
 _POWERS = np.linspace(-4, 6, 41)
-"""Exponents from which the search for one starts; it ends within them."""
+"""Exponents from which the search for the best one starts; it has to end between the first and the last of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,11 +102,11 @@ class ScalingFit:
     x: str = "K"
 
     def predict(self, values: ArrayLike) -> FloatArray:
-        """Fitted mean steps at values of the axis, of the same shape."""
+        """Return the fitted mean steps at values of the axis, in the same shape."""
         return np.asarray(_design(np.asarray(values, dtype=float), self.model, self.x) @ [self.c1, self.c2])
 
     def band(self, values: ArrayLike, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
-        """Pointwise confidence limits of the fitted mean at values of the axis, lower and upper."""
+        """Return the lower and upper pointwise confidence limits of the fitted mean at values of the axis."""
         from scipy import stats
 
         design = _design(np.asarray(values, dtype=float), self.model, self.x)
@@ -118,7 +118,7 @@ class ScalingFit:
 
 @dataclass(frozen=True)
 class _Slope:
-    """Slope of `log(mean steps)` on that of the axis, the exponent of a power law, with its 95 % interval."""
+    """Slope of `log(mean steps)` over the log of the axis, the exponent of a power law, with its 95 % interval."""
 
     value: float
     low: float
@@ -126,10 +126,10 @@ class _Slope:
 
 
 def fit_scaling(values: ArrayLike, mean_steps: ArrayLike, model: str, x: str = "K") -> ScalingFit:
-    """Fit one model to one point a value of the axis.
+    """Return the fit of one model to points along an axis.
 
     Args:
-        values: of the axis, shape `(n,)`, at least 3 different ones.
+        values: values of the axis, shape `(n,)`, at least 3 different ones.
         mean_steps: shape `(n,)`.
         model: the regressor, a formula in the axis.
         x: name of the axis.
@@ -164,7 +164,7 @@ def fit_scaling(values: ArrayLike, mean_steps: ArrayLike, model: str, x: str = "
 
 
 def fit_models(values: ArrayLike, mean_steps: ArrayLike, x: str = "K") -> list[ScalingFit]:
-    """All of the usual models of an axis that have a value at every point, fitted to the same points."""
+    """Return the fits of all usual models of an axis that have a value at every point, to the same points."""
     return list(_fits(values, mean_steps, x))
 
 
@@ -178,7 +178,7 @@ def _fits(values: ArrayLike, mean_steps: ArrayLike, x: str) -> Iterator[ScalingF
 
 
 def log_log_slope(values: ArrayLike, mean_steps: ArrayLike, x: str = "K") -> _Slope:
-    """Exponent `b` of `mean steps ~ x^b` by least squares on logarithms; nan if the axis holds a 0.
+    """Return the exponent `b` of `mean steps ~ x^b` by least squares on logarithms; nan if the axis holds a 0.
 
     Raises:
         ConfigError: as `fit_scaling`, or if a mean is not positive.
@@ -217,7 +217,7 @@ def _design(values: FloatArray, model: str, x: str) -> FloatArray:
 
 
 def _ols(y: FloatArray, design: FloatArray) -> Any:
-    from statsmodels.regression.linear_model import OLS  # takes a second to load, which only a fit is worth
+    from statsmodels.regression.linear_model import OLS  # takes a second to load, so only when there is a fit
 
     results = OLS(y, design).fit()
     # Points exactly on the curve have no residuals: F is infinite and so is the likelihood, which is right.
@@ -234,14 +234,14 @@ def _constant(model: str, y: FloatArray, x: str) -> ScalingFit:
 
 
 class _Estimate(NamedTuple):
-    """A sum of means with weights, its standard error, and the degrees of freedom of that (Welch and Satterthwaite)."""
+    """A weighted sum of means, its standard error, and the error's degrees of freedom (Welch and Satterthwaite)."""
 
     value: Any
     se: Any
     freedom: Any
 
     def interval(self, level: float = 0.95) -> tuple[Any, Any]:
-        """The t interval."""
+        """Return the ends of the t interval."""
         from scipy import stats
 
         half = self.se * stats.t.ppf((1 + level) / 2, self.freedom)
@@ -249,15 +249,15 @@ class _Estimate(NamedTuple):
 
 
 class _MeasuredFit(NamedTuple):
-    """`mean steps = c1 * regressor(x) + c2` with errors that come from the trials alone.
+    """`mean steps = c1 * regressor(x) + c2` with standard errors that come from the noise of the trials alone.
 
-    They are those of the nearest such curve to the true means, whether or not these lie on one.
+    The errors are those of an estimate of the curve that is nearest to the true means, even if these lie on none.
 
     Attributes:
         model: the regressor.
         c1, c2: the coefficients.
-        lack_of_fit: squares of the residuals over what they are on average if the model is right.
-        p_value: chance of so large a value if it is; small where the model misses more than the trials' noise.
+        lack_of_fit: squared residuals divided by what they are on average if the model is right.
+        p_value: probability of at least this value if the model is right; small if noise cannot explain the residuals.
     """
 
     model: str
@@ -269,13 +269,13 @@ class _MeasuredFit(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Means:
-    """Means of trials along an axis, shape `(n,)` each, at least 3 different values.
+    """Means of trials along an axis, in arrays of shape `(n,)`.
 
     Args:
-        at: values of the axis.
+        at: values of the axis, at least 3 different ones.
         mean: mean steps.
         se: their standard errors, larger than 0.
-        trials: how many they are the means of, at least 2.
+        trials: number of trials of each mean, at least 2.
         x: name of the axis.
     """
 
@@ -286,17 +286,17 @@ class Means:
     x: str = "K"
 
     def fit(self, model: str, *, weighted: bool = True) -> _MeasuredFit:
-        """Fit a model by the precision of the means, or to all alike, as the paper does."""
+        """Fit a model, with the means weighted by their precision or all equally, as in the paper."""
         root = self._precision if weighted else np.ones_like(self.mean)
         design = _design(self.at, model, self.x)
         pull = _pull(design, root)
         return _MeasuredFit(model, self._sum(pull[0]), self._sum(pull[1]), *self._lack(design @ pull, root))
 
     def band(self, model: str, values: ArrayLike, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
-        """Pointwise confidence limits of the curve that is fitted to all means alike, lower and upper.
+        """Return the lower and upper pointwise confidence limits of the curve fitted with equal weights.
 
-        By the errors of the trials, each by the root of the lack of fit larger where that is above 1 (Birge, 1932):
-        where the model misses more than they do, a band of their size would seem to say where the means are.
+        They come from the noise of the trials, and are wider by the root of the lack of fit if that is above 1 (Birge,
+        1932): where the model misses the means by more than noise, a narrow band would seem to say where they are.
         """
         pull = _pull(_design(self.at, model, self.x), np.ones_like(self.mean))
         found = self._sum(_design(np.asarray(values, dtype=float), model, self.x) @ pull)
@@ -304,10 +304,10 @@ class Means:
         return found._replace(se=wider * found.se).interval(level)
 
     def exponent(self) -> _Estimate:
-        """The `b` of `c1 x^b + c2`, `b = 0` standing for the logarithm; nan without one within `_POWERS`.
+        """Return the `b` for which `c1 x^b + c2` fits best, 0 for the logarithm; nan if none is within `_POWERS`.
 
-        It contains all models of Table 1, unlike the slope on a log-log scale, which knows no `c2`. Gauss and Newton's
-        linear form at the best `b` gives the error.
+        This family contains all models of Table 1, unlike the slope on a log-log scale, which has no `c2`. The error
+        comes from the model linearised at the best `b` (Gauss and Newton).
         """
         if self.at.min() <= 0 or np.isnan(b := _power(self.at, self.mean, self._precision)):
             return _Estimate(np.nan, np.nan, np.nan)
@@ -319,13 +319,13 @@ class Means:
 
     @cached_property
     def _precision(self) -> FloatArray:
-        """Reciprocal standard errors, as a power law of the means has them: that of each alone is rough itself."""
+        """Reciprocal standard errors, smoothed by a power law in the means, as each single one is rough itself."""
         log, spread = np.log(self.mean), np.log(self.se * np.sqrt(self.trials))
         line = np.polyfit(log, spread, 1) if np.ptp(log) > 1e-6 else [0.0, spread.mean()]
         return np.asarray(np.sqrt(self.trials) / np.exp(np.polyval(line, log)))
 
     def _sum(self, weights: FloatArray) -> _Estimate:
-        """The sum of the means with weights of shape `(..., n)`."""
+        """Return sums of the means with weights of shape `(..., n)`."""
         shares = (weights * self.se) ** 2
         variance = shares.sum(axis=-1)
         return _Estimate(
@@ -333,7 +333,7 @@ class Means:
         )
 
     def _lack(self, hat: FloatArray, root: FloatArray) -> tuple[float, float]:
-        """The lack of fit and its p-value: Box's F as in Brunner, Dette and Munk (1997), for errors of any size."""
+        """Return the lack of fit and its p-value: Box's F as in Brunner, Dette and Munk (1997), for unequal errors."""
         from scipy import stats
 
         rest = root[:, None] * (np.eye(len(hat)) - hat)
@@ -345,11 +345,11 @@ class Means:
 
 
 def power_of(model: str, values: ArrayLike, x: str = "K") -> float:
-    """The `b` for which a model is `c1 x^b + c2` over the range of the values, 0 for a logarithm; nan without one."""
+    """Return the `b` for which a model is `c1 x^b + c2` on the range of the values, 0 for a logarithm; nan if none."""
     at = np.linspace(np.min(values), np.max(values), 25)
     try:
         y = regressor(model, x)(at) if at[0] > 0 else np.full(25, np.nan)
-    except ConfigError:  # it has a value where it was measured, and none between
+    except ConfigError:  # the model may have values at all points, and none somewhere between them
         return float("nan")
     if not np.isfinite(y).all() or np.isnan(b := _power(at, y, np.ones(25))):
         return float("nan")
@@ -357,7 +357,7 @@ def power_of(model: str, values: ArrayLike, x: str = "K") -> float:
 
 
 def _power(at: FloatArray, y: FloatArray, root: FloatArray) -> float:
-    """The exponent whose curve is nearest, nan if that is the first or the last one that is looked at."""
+    """Return the exponent whose curve is nearest; nan if that is the first or the last of `_POWERS`."""
     from scipy import optimize
 
     nearest = int(np.argmin([_missed(at, y, root, b) for b in _POWERS]))
@@ -373,30 +373,30 @@ def _power(at: FloatArray, y: FloatArray, root: FloatArray) -> float:
 
 
 def _missed(at: FloatArray, y: FloatArray, root: FloatArray, b: float) -> float:
-    """Weighted mean square of the residuals of `c1 x^b + c2`."""
+    """Return the weighted mean square of the residuals of `c1 x^b + c2`."""
     design = np.column_stack([_box_cox(at, b), np.ones_like(at)])
     return float(((root * (y - design @ (_pull(design, root) @ y))) ** 2).mean())
 
 
 def _box_cox(at: FloatArray, b: float) -> FloatArray:
-    """`(u^b - 1) / b`, `log u` for `b = 0`, with `u` the values over their geometric mean (Box and Cox, 1964)."""
+    """Return `(u^b - 1) / b`, or `log u` for `b = 0`; `u` is `at` over its geometric mean (Box and Cox, 1964)."""
     log = np.log(at) - np.log(at).mean()
     return np.asarray(np.expm1(b * log) / b if abs(b) > 1e-9 else log)
 
 
 def _pull(design: FloatArray, root: FloatArray) -> FloatArray:
-    """How much each mean counts in each coefficient of weighted least squares, shape `(p, n)`."""
+    """Return the matrix that maps means to coefficients of weighted least squares, shape `(p, n)`."""
     scale = np.abs(design).max(axis=0)
     return np.asarray(np.linalg.pinv(root[:, None] * design / scale) * root / scale[:, None])
 
 
-# --- The cells that make one curve: those that agree in everything but its axis, and what goes in pairs with that ---
+# --- The cells of one curve: they differ only in its axis, and in what varies together with the axis ----------------
 
 
 _GRID = 201
-"""Points of a curve that is drawn."""
+"""Number of points at which a fitted curve is drawn."""
 _FAMILY = "learner family"
-"""Column of what learners have in common that differ in one option."""
+"""Column with what learners have in common that differ in one option."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -404,7 +404,7 @@ class Curve:
     """Points over an axis.
 
     Attributes:
-        key: the columns `POINT` that are the same at all points, with their values.
+        key: the columns of `POINT` that are the same at all points, with their values.
         x: name of the axis.
         points: rows of the table, sorted by the axis.
         fit: what the config says about fitting it, if it does.
@@ -427,7 +427,7 @@ class Curve:
 
     @property
     def is_long_enough(self) -> bool:
-        """Whether it has points enough for a fit."""
+        """Whether it has enough points for a fit."""
         return bool(self.points[self.x].nunique() >= MIN_POINTS)
 
     @property
@@ -437,39 +437,39 @@ class Curve:
 
     @property
     def n_capped(self) -> int:
-        """Trials that reached the cap."""
+        """Number of trials that reached the cap."""
         return int(self.points["n_capped"].sum())
 
     @property
     def limits(self) -> str:
-        """Where there are some."""
+        """The points with capped trials, in words; the means there are lower limits."""
         return f"{self.x} = {', '.join(map(value_text, self.points.loc[self.points['n_capped'] > 0, self.x]))}"
 
     @property
     def steps(self) -> FloatArray:
-        """Mean steps at each of them."""
+        """Mean steps at each value of the axis, shape `(n,)`."""
         return self.points["mean_steps"].to_numpy(dtype=float)
 
     @cached_property
     def means(self) -> Means | None:
-        """The same with their errors; `None` where one is not known, or the points are too few."""
+        """Mean steps with standard errors; `None` if one of these is not known, or the points are too few."""
         se, trials = (self.points[name].to_numpy(dtype=float) for name in ("se_steps", "n"))
         known = self.is_long_enough and (se > 0).all() and (trials > 1).all()
         return Means(self.values, self.steps, se, trials, self.x) if known else None
 
     @cached_property
     def usual(self) -> Mapping[str, ScalingFit]:
-        """The fits of the usual models; none with too few points."""
+        """The fits of the usual models by name; empty if the points are too few."""
         return {fit.model: fit for fit in fit_models(self.values, self.steps, self.x)} if self.is_long_enough else {}
 
     @property
     def best(self) -> ScalingFit:
-        """The one of them with the smallest AIC."""
+        """The usual model with the smallest AIC."""
         return min(self.usual.values(), key=_aic)
 
     @cached_property
     def named(self) -> Mapping[str, ScalingFit]:
-        """The fits of the models that the config names, where there are enough points.
+        """The fits of the models that the config names; empty if the points are too few.
 
         Raises:
             ConfigError: if one cannot be fitted, naming the curve.
@@ -484,17 +484,17 @@ class Curve:
 
     @property
     def best_named(self) -> ScalingFit:
-        """The one of them with the smallest AIC; errors as for them."""
+        """The named model with the smallest AIC; errors as for `named`."""
         return min(self.named.values(), key=_aic)
 
     @cached_property
     def drawn(self) -> pd.DataFrame:
-        """The best of the models that the config names on a fine grid of the axis, with its 95 % band.
+        """The best named model on a fine grid of the axis, with its 95 % band.
 
-        The band rests on the errors of the trials where they are known, else on residuals that are taken for alike.
+        The band comes from the noise of the trials if that is known, else from the residuals of ordinary least squares.
 
         Returns:
-            `x, fitted, low, high`; no number of steps is below 0.
+            `x, fitted, low, high`; `low` is not below 0.
         """
         fit, x = self.best_named, np.linspace(self.values.min(), self.values.max(), _GRID)
         low, high = self.means.band(fit.model, x) if self.means else fit.band(x)
@@ -502,22 +502,22 @@ class Curve:
 
     @cached_property
     def slope(self) -> _Slope:
-        """The exponent of a power law; nan for a learner that needs no step, which has none."""
+        """The slope on a log-log scale; nan if some mean is 0 steps."""
         known = self.steps.min() > 0
         return log_log_slope(self.values, self.steps, self.x) if known else _Slope(np.nan, np.nan, np.nan)
 
     @cached_property
     def weighted(self) -> Mapping[str, _MeasuredFit]:
-        """The fits of all these models by the errors of the trials; none where some mean has no error."""
+        """The weighted fits of the named and the usual models; empty if some mean has no standard error."""
         return {model: self.means.fit(model) for model in {**self.named, **self.usual}} if self.means else {}
 
     def rival(self, model: str) -> _MeasuredFit:
-        """The usual model other than this one that lacks least by the errors of the trials."""
+        """Return the weighted fit of the usual model with the smallest lack of fit, other than this model."""
         return min((self.weighted[other] for other in self.usual if other != model), key=_lack)
 
     @cached_property
     def exponent(self) -> _Estimate:
-        """The exponent by the errors of the trials; nan where some mean has none."""
+        """The best exponent `b` of `c1 x^b + c2`; nan if some mean has no standard error."""
         return self.means.exponent() if self.means else _Estimate(np.nan, np.nan, np.nan)
 
 
@@ -530,9 +530,9 @@ def _lack(fit: _MeasuredFit) -> float:
 
 
 def curves_of(results: "StudyResults") -> Iterator[Curve]:
-    """The curves of some results.
+    """Yield the curves of some results.
 
-    The axis is the one that `fit` of the instance names; without it `K`, or what varies in its place.
+    The axis is the one that `fit` of the instance names; without it `K`, or the number that varies instead of `K`.
     """
     for _, part in results.summary.groupby("instance", sort=False):
         entry = results.instances.get(str(part["instance"].iloc[0]))
@@ -551,20 +551,20 @@ def _curves(results: "StudyResults", cells: pd.DataFrame, x: str, fit: Fit | Non
 
 
 def _axis(cells: pd.DataFrame) -> str:
-    """`K`, unless that is the same everywhere and one other number is not."""
+    """Return the one number that varies over the cells, or `K` if none or several do."""
     varying = [name for name in AXES if cells[name].nunique() > 1]
     return varying[0] if len(varying) == 1 else "K"
 
 
 def _beside(results: "StudyResults", cells: pd.DataFrame, x: str) -> list[str]:
-    """What goes in pairs with the axis."""
+    """Return the columns that `zip` ties to the axis."""
     entry = results.instances.get(str(cells["instance"].iloc[0]))
     zipped = (entry.zip if entry else None) or results.study.zip
     return [name for name in zipped.values if name != x] if zipped and x in zipped.values else []
 
 
 def _by_option(results: "StudyResults", cells: pd.DataFrame, option: str) -> pd.DataFrame:
-    """The cells whose learner has an option, with the value of it, and what is left of the learner without it."""
+    """Return the cells whose learner has an option, with its value, and with learners grouped regardless of it."""
     values = {name: option_values(entry) for name, entry in results.learners.items()}
     there = cells[cells["learner"].map(lambda name: option in values.get(name, {}))]
     if not all(isinstance(values[name][option], int | float) for name in there["learner"].unique()):
@@ -581,6 +581,6 @@ def _by_option(results: "StudyResults", cells: pd.DataFrame, option: str) -> pd.
 
 
 def _family(entry: LearnerEntry, option: str) -> str:
-    """What an entry has in common with others that differ in one option only."""
+    """Return what a learner has in common with others that differ in one option only, as a text."""
     rest = sorted((key, str(value)) for key, value in option_values(entry).items() if key != option)
     return repr((entry.algorithm, entry.feedback, rest))

@@ -1,4 +1,4 @@
-"""`fits.csv`, `models.csv` and `bound_fits.csv`."""
+"""The tables of fits: `fits.csv`, `weighted_fits.csv`, `models.csv` and `bound_fits.csv`."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -32,7 +32,7 @@ from cascadebai_cli.study.axes import AXES
 from cascadebai_cli.study.fields import Coefficients
 from cascadebai_cli.text import Table, difference
 
-# --- The scaling fits of a whole study, as tables to keep and to print ----------------------------------------------
+# --- The scaling fits of a whole study, as tables for files and for print -------------------------------------------
 
 
 _COEFFICIENTS = ("c1", "c1_se", "c2", "c2_se")
@@ -40,19 +40,19 @@ _ESTIMATES = (*_COEFFICIENTS, "r2", "p_value", "n_points")
 _PUBLISHED = ("c1", "c2", "r2", "p_value")
 
 _PLACE = ("instance", "learner", "x", *AXES, "n_capped")
-"""What tells the curves of a table apart, and how many trials of those fitted to lower limits reached the cap."""
+"""Columns that tell the curves of a table apart, and the number of capped trials of curves that have any."""
 _ALWAYS = ("instance", "n_capped")
 
 
 def fits_table(results: StudyResults, *, allow_capped: bool = False) -> pd.DataFrame:
-    """`fits.csv`: for each curve with enough points the models that the config names.
+    """Return `fits.csv`: for each curve with enough points, the fits of the models that the config names.
 
     Args:
-        results: of a sweep.
-        allow_capped: fit curves whose means are partly lower limits as well; a column `n_capped` marks them.
+        results: results of a sweep.
+        allow_capped: also fit curves with means that are lower limits; a column `n_capped` marks them.
 
     Raises:
-        ConfigError: if a named model cannot be fitted, naming the instance.
+        ConfigError: if a named model cannot be fitted; the message names the instance.
     """
     curves = results.curves(allow_capped=allow_capped)
     rows = [_fit_row(results, curve, fit) for curve in curves for fit in curve.named.values()]
@@ -60,14 +60,14 @@ def fits_table(results: StudyResults, *, allow_capped: bool = False) -> pd.DataF
 
 
 def models_table(results: StudyResults, *, allow_capped: bool = False) -> pd.DataFrame:
-    """`models.csv`: every usual model for each curve with enough points, the best by AIC flagged."""
+    """Return `models.csv`: for each curve with enough points, every usual model, the best by AIC flagged."""
     curves = [curve for curve in results.curves(allow_capped=allow_capped) if curve.is_long_enough]
     rows = [row for curve in curves for row in _model_rows(results, curve)]
     return TABLES[MODELS_CSV].frame(rows)
 
 
 def weighted_fits_table(results: StudyResults, *, allow_capped: bool = False) -> pd.DataFrame:
-    """`weighted_fits.csv`: the fits of `fits.csv` by the errors of the trials, where each mean has one."""
+    """Return `weighted_fits.csv`: the fits of `fits.csv` with weights, if each mean has a standard error."""
     curves = [curve for curve in results.curves(allow_capped=allow_capped) if curve.means]
     rows = [_weighted_row(results, curve, model) for curve in curves for model in curve.named]
     return TABLES[WEIGHTED_FITS_CSV].frame(rows)
@@ -86,7 +86,7 @@ def _weighted_row(results: StudyResults, curve: Curve, model: str) -> Row:
 
 
 def unfitted(results: StudyResults, *, allow_capped: bool = False) -> list[str]:
-    """One sentence for each curve that is not fitted: it has lower limits, or a model and too few points."""
+    """Return a sentence for each curve that is not fitted: it has capped trials, or a model but too few points."""
     return [why for curve in results.curves(allow_capped=True) if (why := _why_not(curve, allow_capped))]
 
 
@@ -134,7 +134,7 @@ def _names(results: StudyResults, curve: Curve, model: str) -> Row:
 
 
 def _tail(results: StudyResults, curve: Curve) -> Row:
-    """Where on the grid a curve lies; of another axis than `K`, its name and `K`, too."""
+    """Return where on the grid a curve lies; if its axis is not `K`, also the axis and `K`."""
     further = {} if curve.x == "K" else {"x": curve.x, "K": curve.key.get("K")}
     place = {name: curve.key.get(name) for name in AXES if name != "K"}
     capped = {"n_capped": curve.n_capped} if curve.n_capped else {}
@@ -142,7 +142,7 @@ def _tail(results: StudyResults, curve: Curve) -> Row:
 
 
 def fits_printed(fits: pd.DataFrame) -> Table:
-    """Our fit and, in the line below, the published one where the config carries it.
+    """Return each fit as a line and, if the config has one, the published fit in the line below.
 
     Args:
         fits: as from `fits_table`.
@@ -156,7 +156,7 @@ def fits_printed(fits: pd.DataFrame) -> Table:
 
 
 def _lines(row: Mapping[Any, Any]) -> Iterator[Mapping[Any, Any]]:
-    """Our fit, and the published one if there is one."""
+    """Yield a fit, and the published one if there is one."""
     yield {**row, "source": "here", "difference": difference(row["c1"], row["published_c1"])}
     if pd.notna(row["published_c1"]):
         published = {name: row[f"published_{name}"] for name in _PUBLISHED}
@@ -164,7 +164,7 @@ def _lines(row: Mapping[Any, Any]) -> Iterator[Mapping[Any, Any]]:
 
 
 def weighted_fits_printed(fits: pd.DataFrame) -> Table:
-    """The coefficients by the errors of the trials, the lack of fit of the model and of its rival, and the exponent.
+    """Return the weighted coefficients, the lack of fit of each model and of its rival, and the exponent, as a table.
 
     Args:
         fits: as from `weighted_fits_table`.
@@ -176,7 +176,7 @@ def weighted_fits_printed(fits: pd.DataFrame) -> Table:
 
 
 def models_printed(models: pd.DataFrame) -> Table:
-    """For each curve by how much each model's AIC is above the smallest, and the log-log slope.
+    """Return for each curve how far each model's AIC is above the smallest, and the log-log slope, as a table.
 
     Args:
         models: as from `models_table`.
@@ -207,26 +207,26 @@ def _models_line(curve: pd.DataFrame, usual: Sequence[Sequence[str]]) -> Mapping
     return {**best, "above": [texts.get(name, "") for name in models]}
 
 
-# --- The slope that a bound itself would give: what Table 1 says in words, as a number ------------------------------
+# --- Fits to the upper bounds: the slope that Table 1 speaks of in words, as a number -------------------------------
 
 
 def bound_slope(values: ArrayLike, upper: ArrayLike, model: str, x: str = "K") -> ScalingFit | None:
-    """`model` fitted to the upper bounds of cells, as to their mean steps; `None` if one has no finite upper bound.
+    """Return the fit of `model` to the upper bounds of cells; `None` if one has no finite upper bound.
 
     Args:
-        values: of the axis, shape `(n,)`.
+        values: values of the axis, shape `(n,)`.
         upper: the bounds, shape `(n,)`.
         model: the regressor, a formula in the axis.
         x: name of the axis.
 
-    The bound is a worst case, so its `c1` is the larger one. Where the bound is tight in `K`, as the paper
-    concludes from its fits, the model fits the bound as well, and both `c1` differ by the same factor as the values.
+    The bound is a worst case, so its `c1` is larger than the one measured. If the bound is tight in `K`, as the paper
+    concludes from its fits, the model fits it as well, and the two `c1` differ by the same factor as bound and means.
     """
     return fit_scaling(values, upper, model, x) if np.isfinite(upper).all() else None
 
 
 def slopes_table(results: StudyResults) -> pd.DataFrame:
-    """Measured and promised slope of each curve that the config fits and that has an upper bound at every point.
+    """Return the slopes of the means and of the bound, for each fitted curve with an upper bound at every point.
 
     Raises:
         ConfigError: if a named model cannot be fitted.
@@ -261,7 +261,7 @@ def _row(results: StudyResults, curve: Curve, measured: ScalingFit, promised: Sc
 
 
 def slopes_printed(slopes: pd.DataFrame) -> Table:
-    """Measured slope and that of the upper bound, with their ratio.
+    """Return the measured slope and that of the upper bound, with their ratio, as a table.
 
     Args:
         slopes: as from `slopes_table`.

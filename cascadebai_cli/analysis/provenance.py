@@ -1,4 +1,4 @@
-"""What was run and where the numbers come from, as pairs of a name and a text."""
+"""Facts about what was run and where its numbers come from: name -> text."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -15,7 +15,7 @@ _Facts = dict[str, str]
 
 
 def settings(results: StudyResults) -> _Facts:
-    """The config in words: grid, trials, cap, instances with their weights, learners with their options."""
+    """Return the config in words: grid, trials, cap, instances with their weights, learners with their options."""
     study = results.study
     facts = {name: spans(results.summary[name].unique().tolist()) for name in ("L", "K")}
     facts |= {name: ", ".join(map(parameter, getattr(study, name))) for name in AXES if name not in facts}
@@ -38,7 +38,7 @@ def _trials(trials: int | Enough) -> str:
 
 
 def provenance(results: StudyResults) -> _Facts:
-    """Hashes, seed, versions, commit, machine and dates of a sweep."""
+    """Return hashes, seed, versions, commit, machine and dates of a sweep."""
     manifest = results.manifest
     return {
         "hash of the config": manifest.config_hash,
@@ -56,7 +56,7 @@ def provenance(results: StudyResults) -> _Facts:
 
 
 def spans(values: Sequence[int]) -> str:
-    """Whole numbers in short: `20 to 60`, `20 to 60 in steps of 10`, or a list."""
+    """Return whole numbers in short: `20 to 60`, `20 to 60 in steps of 10`, or a list."""
     ordered = sorted(values)
     steps = {b - a for a, b in pairwise(ordered)}
     if len(ordered) > 2 and len(steps) == 1:
@@ -66,7 +66,7 @@ def spans(values: Sequence[int]) -> str:
 
 
 def _words(entry: Entry) -> str:
-    """The keys of an entry that are set, apart from its name and what it is compared with."""
+    """Return the keys of an entry that are set, apart from its name and its `fit`."""
     values = entry.model_dump(mode="json", exclude={"name", "fit"})
     return ", ".join(_word(key, value) for key, value in values.items() if value not in (None, []))
 
@@ -84,13 +84,13 @@ def _pairs(values: Mapping[str, Any]) -> str:
 
 
 def commit_text(git: Mapping[str, Any] | None, digits: int | None = None) -> str:
-    """A commit, its first digits only if their number is given, and whether the code was changed since."""
+    """Return a commit, cut to `digits` if given, and whether the code was changed since."""
     if not git:
         return _UNKNOWN
     return f"{str(git.get('commit', _UNKNOWN))[:digits]}{', with changes' if git.get('dirty') else ''}"
 
 
 def _machine(machine: Mapping[str, Any]) -> str:
-    """Without the name of the machine, which says nothing about the numbers."""
+    """Return the machine in words, without its name, which says nothing about the numbers."""
     system, processor, cores = (machine.get(name, _UNKNOWN) for name in ("system", "processor", "cores"))
     return f"{system}, {processor}, {cores} cores"

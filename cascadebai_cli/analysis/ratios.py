@@ -1,4 +1,4 @@
-"""Learners compared: ratios of mean steps, and display orders over all settings."""
+"""Comparing learners: ratios of mean steps, and display orders over all settings."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,13 +12,13 @@ from cascadebai_cli.analysis.results import StudyResults
 from cascadebai_cli.store.columns import ORDERS_CSV, RATIOS_CSV, SETTING, TABLES, Shown, cell_text, interval, printed
 from cascadebai_cli.text import Table, digits, is_missing, percent
 
-# --- How many times as many steps CascadeBAI takes as each other learner (what Corollary 4.3 predicts) --------------
+# --- Ratios of the mean steps of CascadeBAI to those of each other learner (which Corollary 4.3 predicts) -----------
 
 
 _SHOWN = 3
-"""Values of `K` in the printed table: the first, the middle and the last."""
+"""Number of values of `K` in the printed table: the first, the middle and the last."""
 _LARGEST_LOG = 500.0
-"""Of the factor between a ratio and the ends of its interval, which are as good as 0 and infinite from there on."""
+"""Largest logarithm of the factor between a ratio and an end of its interval, then as good as 0 or infinite."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Mean:
 
 @dataclass(frozen=True)
 class Ratio:
-    """Ratio of two means with its interval; NaN ends if a trial more is needed."""
+    """Ratio of two means with its interval, whose ends are NaN if a mean is that of a single trial."""
 
     value: float
     low: float
@@ -40,10 +40,10 @@ class Ratio:
 
 
 def ratio_of_means(a: Mean, b: Mean, level: float = 0.95) -> Ratio:
-    """`a / b` for independent positive means, by the delta method on the logarithm with Welch's degrees of freedom.
+    """Return `a / b` for independent means, by the delta method on the logarithm with Welch's degrees of freedom.
 
-    On the log scale the interval cannot reach below 0, and `b / a` has the reciprocal interval. Relative standard
-    errors are a few per cent here, where this and Fieller's interval agree. A mean of 0 steps has no ratio: all NaN.
+    On the log scale the interval cannot reach below 0, and `b / a` has the reciprocal interval. If relative standard
+    errors are a few per cent, as here, it agrees with Fieller's interval. If a mean is 0 steps, all values are NaN.
     """
     from scipy.special import stdtrit
 
@@ -62,7 +62,7 @@ def ratio_of_means(a: Mean, b: Mean, level: float = 0.95) -> Ratio:
 
 
 def ratios_table(results: StudyResults) -> pd.DataFrame:
-    """`ratios.csv`: the main learner against each other one, cell by cell, in the order of the summary."""
+    """Return `ratios.csv`: the main learner against each other one, cell by cell, in the order of the summary."""
     main = results.main_learner
     instances, learners = (list(dict.fromkeys(results.summary[name])) for name in ("instance", "learner"))
     rows = list(_rows(results, main))
@@ -80,7 +80,7 @@ def _rows(results: StudyResults, main: str) -> Iterator[dict[str, Any]]:
 
 
 def _bounded(ratio: Ratio, ours_is_limit: bool, theirs_is_limit: bool) -> Ratio:
-    """What is known if a mean is a lower limit: the ratio is at least, or at most, so large, or nothing."""
+    """Return what is known of a ratio whose means may be lower limits: one bound of it, or nothing if both are."""
     return Ratio(
         math.nan if ours_is_limit and theirs_is_limit else ratio.value,
         math.nan if theirs_is_limit else ratio.low,
@@ -100,7 +100,7 @@ def _mean(row: Mapping[Any, Any]) -> Mean:
 
 
 def ratios_printed(ratios: pd.DataFrame) -> Table:
-    """Ratios at the first, middle and last `K` of each curve.
+    """Return the ratios at the first, middle and last `K` of each curve, as a table.
 
     Args:
         ratios: as from `ratios_table`.
@@ -125,7 +125,7 @@ def _thinned(rows: Sequence[Any]) -> Sequence[Any]:
 
 
 def _ratio_text(row: Mapping[str, Any]) -> str:
-    """The ratio, or the side on which it is bounded."""
+    """Return the ratio as text, with `<=` or `>=` if it is only a bound."""
     if is_missing(row["ratio"]):
         return "unknown"
     one_sided = row["n_capped"] > 0 and is_missing(row["ratio_low"]) != is_missing(row["ratio_high"])
@@ -137,18 +137,18 @@ def _ratio_text(row: Mapping[str, Any]) -> str:
 
 
 CLOSE = 0.05
-"""Means that differ by no more than this share count as equal."""
+"""Means whose ratio differs from 1 by no more than this count as equal."""
 MUCH_WORSE = 2.0
-"""From this factor on a mean counts as much worse."""
+"""Beyond this factor a mean counts as much worse."""
 _KINDS = ("better", "within", "worse", "much_worse")
-"""Columns that count settings by how far the means are."""
+"""Columns that count settings by how the mean steps compare."""
 
 
 def orders_table(results: StudyResults) -> pd.DataFrame:
-    """`orders.csv`: for each learner but the main one, in how many settings its mean steps are close or far.
+    """Return `orders.csv`: for each other learner, in how many settings it is better or worse than the main one.
 
-    A setting is an instance at one `L, K, delta, epsilon`. A mean with trials that reached the cap is a lower limit: a
-    setting counts only where that leaves no doubt.
+    A setting is an instance at one `L, K, delta, epsilon`. A mean with trials that reached the cap is a lower limit:
+    such a setting is counted only if the comparison is certain nevertheless.
     """
     main = results.main_learner
     joined = _beside_main(results.summary, main)
@@ -179,7 +179,7 @@ def _row(results: StudyResults, name: str, rows: pd.DataFrame) -> dict[str, Any]
 
 
 def orders_printed(orders: pd.DataFrame) -> Table:
-    """How many settings there are of each kind, a line an order; "not known" if limits leave it open somewhere.
+    """Return a table with a line for each order that counts settings; "not known" are those that limits leave open.
 
     Args:
         orders: as from `orders_table`.
@@ -191,5 +191,5 @@ def orders_printed(orders: pd.DataFrame) -> Table:
     ]
     columns += [*(["not known"] if unknown.any() else []), "capped"]
     compared, settings = orders["compared_with"].iloc[0], orders["settings"].iloc[0]
-    above = f"settings, out of {settings}, in which the mean steps are so far from those of {compared}"
+    above = f"in how many of {settings} settings the mean steps compare in this way with those of {compared}"
     return printed(orders.assign(**{"not known": unknown}), ["learner"], columns, always=("learner",), note=above)

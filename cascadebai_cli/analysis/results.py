@@ -1,4 +1,4 @@
-"""The results of a sweep: what its directory holds, read back and checked, and what follows from it."""
+"""The results of a sweep: its directory, read and checked, and everything that is computed from it."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
@@ -25,18 +25,18 @@ from cascadebai_cli.text import for_shell
 
 @dataclass(frozen=True, eq=False)
 class StudyResults:
-    """The cells of a sweep and the config that they came from, with what follows from them.
+    """The cells of a sweep and their config, with the tables that follow from them.
 
-    Each table that follows is worked out when it is first asked for, and kept as long as this object. A directory that
-    has changed since is read into another one.
+    Each of these tables is computed when it is first asked for, and kept as long as this object. If the directory has
+    changed, load it again.
 
     Args:
         directory: where the files are.
-        study: the study, as the manifest holds it; only to be read.
-        summary: `summary.csv`, one row a cell.
+        study: the study, as the manifest holds it; it cannot be run.
+        summary: `summary.csv`, one row for each cell.
         manifest: `manifest.json`.
         rows_sha256: hash of the `trials.csv` that `summary` was made from.
-        source: the results that these were chosen or averaged from, which know the bounds of their cells.
+        source: the results from which these were chosen or averaged; they keep the bounds of all cells.
     """
 
     directory: Path
@@ -53,7 +53,7 @@ class StudyResults:
 
     @property
     def has_budget(self) -> bool:
-        """Whether learners were asked after a budget of steps."""
+        """Whether learners had to answer after a budget of steps."""
         return "budget" in self.summary
 
     @property
@@ -95,7 +95,7 @@ class StudyResults:
 
     @cached_property
     def cells(self) -> pd.DataFrame:
-        """`summary` with gaps, algorithms and the options of the learners."""
+        """`summary` with the gaps, and with the algorithms and options of the learners."""
         learner, entries = self.summary["learner"], self.learners
         values = {name: option_values(entry) for name, entry in entries.items()}
         options = dict.fromkeys(name for given in values.values() for name in given if name not in (*PLACE, *DERIVED))
@@ -107,7 +107,7 @@ class StudyResults:
 
     @property
     def _gaps(self) -> "pd.Series[float]":
-        """`w(K) - w(K+1)` of each cell, from the manifest; from older ones NaN but for two-level instances."""
+        """`w(K) - w(K+1)` of each cell; older manifests lack it, which leaves NaN except for two-level instances."""
         cells = self.summary
         stored = {cell_id: content.get(GAP) for cell_id, content in self.manifest.cells.items()}
         two_level = {name: isinstance(entry, TwoLevel) for name, entry in self.instances.items()}
@@ -115,7 +115,7 @@ class StudyResults:
         return pd.to_numeric(cells["cell_id"].map(stored), errors="coerce").astype(float).fillna(width)
 
     def curves(self, *, allow_capped: bool = False) -> list[Curve]:
-        """The curves of the study, each with its fits.
+        """Return the curves of the study, each with its fits.
 
         A mean with trials that reached the cap is a lower limit: its curve is left out, unless that is allowed.
         """
@@ -127,9 +127,9 @@ class StudyResults:
 
     @cached_property
     def bounds(self) -> pd.DataFrame:
-        """The bounds of each cell of `summary` and what was measured, in the same order; NaN where none is known.
+        """The bounds and the measured mean of each cell of `summary`, in the same order; NaN where no bound is known.
 
-        Those of the mean of several cells are the means of theirs.
+        The bounds of an average over several cells are the means of theirs.
         """
         rows = [
             {name: cell[name] for name in ("cell_id", *POINT)}
@@ -140,7 +140,7 @@ class StudyResults:
 
     @cached_property
     def _bounds_of(self) -> Callable[[str], Row]:
-        """The bounds of a cell by its id, each worked out once for these results and all that are made from them."""
+        """A function from the id of a cell to its bounds; each is computed once, also for results made from these."""
         if self.source:
             return self.source._bounds_of
         cells = {row["cell_id"]: row for row in self.summary.to_dict("records")}
@@ -148,11 +148,11 @@ class StudyResults:
         return cache(lambda cell_id: bounds_of(self, cells[cell_id], weights_at))
 
     def derived(self, **changes: Any) -> Self:
-        """The same with some cells, or other names, in place of these."""
+        """Return the same results with some attributes replaced, such as the cells or their names."""
         return replace(self, **changes, source=self.source or self)
 
     def of_cells(self, cell_ids: Collection[str]) -> Self:
-        """The same with some of the cells only."""
+        """Return the same results with only some of the cells."""
         chosen = self.summary["cell_id"].isin(set(cell_ids))
         return self if chosen.all() else self.derived(summary=self.summary[chosen])
 
@@ -179,7 +179,7 @@ def load_results(directory: Path) -> StudyResults:
 
 
 def _refuse_changed(directory: Path, manifest: Manifest) -> None:
-    """What somebody has edited would go unnoticed into everything that is made from it."""
+    """Refuse files that were edited by hand, as everything made from them would be wrong without anyone noticing."""
     for name, written in {TRIALS_CSV: manifest.rows_sha256, **manifest.tables}.items():
         if written and sha256_of(directory / name) not in (None, written):
             raise ConfigError(

@@ -1,4 +1,4 @@
-"""Tables that are written, and the data of figures."""
+"""The tables that go with a study, and the data of figures."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -42,8 +42,8 @@ class StudyTable:
 
     Attributes:
         file: name of its file.
-        rows: all of it, one row a fit, model, ratio or order.
-        printed: what a reader wants to see of it; `str` of it is text.
+        rows: all its rows, one for each fit, model, ratio or order.
+        printed: the part that a reader wants to see; `str` makes text of it.
     """
 
     file: str
@@ -57,12 +57,12 @@ _Printer = Callable[[pd.DataFrame], Table]
 def tables_of(
     results: StudyResults, *, allow_capped: bool = False, files: Collection[str] | None = None
 ) -> Iterator[StudyTable]:
-    """The tables of a study that have a row.
+    """Yield the tables of a study that have a row.
 
     Args:
-        results: of a sweep.
-        allow_capped: fit curves with trials that reached the cap as well.
-        files: names of those that are asked for; all by default.
+        results: results of a sweep.
+        allow_capped: also fit curves with trials that reached the cap.
+        files: names of the files that are asked for; all by default.
 
     Raises:
         ConfigError: if a named model cannot be fitted.
@@ -94,9 +94,9 @@ def _all_of(
 
 
 def figure_data(results: StudyResults, kind: str) -> pd.DataFrame:
-    """One row a point or bar of a figure; empty for a figure without data.
+    """Return one row for each point or bar of a figure; empty for a figure without data.
 
-    Names and sizes that are the same everywhere are left out, `K` is always there.
+    Names and sizes that are the same everywhere are left out, except `instance` and `K`.
     """
     figure = KINDS[kind]
     if not figure.data:

@@ -1,4 +1,4 @@
-"""Arguments from Python: checked, and made into learners and cells; and what is told meanwhile."""
+"""The arguments of the Python interface, how they become studies, and how callers follow trials."""
 
 import inspect
 import os
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from cascadebai_cli.running.watch import Follower
 
 
-# --- Arguments of any kind, refused in sentences like those about a config ------------------------------------------
+# --- Checking arguments, with sentences like those about a config ---------------------------------------------------
 
 
 _OPTION = re.compile(r"(?<![\w'\"-])(?:--(?P<long>[a-z][a-z-]*)|-(?=K ))(?P<value> (?=-?\d|[A-Z]{2}))?")
@@ -41,7 +41,7 @@ _COMMAND = re.compile(r"(`[^`]*`)")
 
 @contextmanager
 def in_words_of_python() -> Iterator[None]:
-    """Have errors speak of `n_jobs` where the command line has `--n-jobs`; also a decorator."""
+    """Make errors in the block speak of keywords instead of options, `n_jobs` for `--n-jobs`; also a decorator."""
     try:
         yield
     except CascadeError as error:
@@ -52,7 +52,7 @@ def in_words_of_python() -> Iterator[None]:
 
 
 def _in_python(text: str) -> str:
-    """A sentence about options as one about keywords; commands in backticks stay."""
+    """Return a sentence about options as one about keywords; commands in backticks stay as they are."""
     parts = _COMMAND.split(text)
     return "".join(part if i % 2 else _OPTION.sub(_keyword, part) for i, part in enumerate(parts))
 
@@ -63,7 +63,7 @@ def _keyword(option: re.Match[str]) -> str:
 
 
 def checked_flag(name: str, value: Any) -> bool:
-    """A value that is true or false.
+    """Return a value that is true or false.
 
     Raises:
         ConfigError: if it is neither.
@@ -72,7 +72,7 @@ def checked_flag(name: str, value: Any) -> bool:
 
 
 def _checked(name: str, kind: Any, value: Any) -> Any:
-    """A value of a type, as a config takes it.
+    """Return a value after checking that a config would take it for this type.
 
     Raises:
         ConfigError: if it is of another type.
@@ -84,7 +84,7 @@ def _checked(name: str, kind: Any, value: Any) -> Any:
 
 
 def backend_of(n_jobs: Any) -> Backend:
-    """So many processes of this machine.
+    """Return the backend with `n_jobs` processes of this machine.
 
     Raises:
         ConfigError: if it is no such number.
@@ -93,15 +93,15 @@ def backend_of(n_jobs: Any) -> Backend:
 
 
 def path_of(name: str, value: Any, what: str) -> Path:
-    """A path, with `~` for the home directory, as a shell takes it.
+    """Return a path, with `~` for the home directory, as a shell takes it.
 
     Args:
-        name: of the argument.
+        name: name of the argument.
         value: what was given.
-        what: what would be right.
+        what: what to give instead, for the message.
 
     Raises:
-        ConfigError: if it is none: of another type, empty, a text of several lines, or one that the system refuses.
+        ConfigError: if it is no path: of another type, empty, of several lines, or refused by the system.
     """
     if not isinstance(value, str | os.PathLike):
         raise ConfigError(f"{name}: a {type(value).__name__} is none; give {what}")
@@ -112,7 +112,7 @@ def path_of(name: str, value: Any, what: str) -> Path:
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):
-        pass  # to be made, or refused by who reads it
+        pass  # it is still to be made, or will be refused when it is read
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or "half a character"
         raise ConfigError(f"{name}: {show(text)} cannot be used ({reason}); give {what}") from None
@@ -126,9 +126,9 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def with_keywords(*records: type) -> Callable[[_Function], _Function]:
-    """Give a function the options of records as keywords, in its signature and its docstring.
+    """Return a decorator that gives a function the options of records as keywords, with signature and docstring.
 
-    The function gets those that are given as its `**options`, checked by their types; the records check their ranges.
+    The function gets the given ones as its `**options`, with their types checked; the records check their ranges.
     """
     known = {one.name: one for one in record_options(*records) if one.in_python}
 
@@ -150,7 +150,7 @@ def with_keywords(*records: type) -> Callable[[_Function], _Function]:
 
 
 def _taken(one: Option | None, value: Any) -> Any:
-    """The value of an option as its record takes it; another argument, which is no option, as it is."""
+    """Return the value of an option as its record takes it; an argument that is no option stays as it is."""
     if one is None or (value is None and one.default is None):
         return value
     if one.kind is str:
@@ -161,7 +161,7 @@ def _taken(one: Option | None, value: Any) -> Any:
 
 
 def _with_meanings(text: str, known: Sequence[Option]) -> str:
-    """A docstring with the meanings of options behind its first argument."""
+    """Return a docstring with the meanings of options behind its first argument."""
     lines = text.splitlines()
     place = next((i + 2 for i, line in enumerate(lines) if line.strip() == "Args:"), len(lines))
     told = [
@@ -175,7 +175,7 @@ def _with_keywords(meaning: str) -> str:
     return re.sub(r"--([\w-]+)", r"`\1`", meaning).replace("repeatable", "one or several")
 
 
-# --- How a script or a notebook follows trials: warnings of Python, and a line on stderr where somebody looks on ----
+# --- How a script or a notebook follows trials: by warnings, and by a line on stderr if somebody watches ------------
 
 
 _PACKAGE = __name__.partition(".")[0]
@@ -185,10 +185,10 @@ _WIDTH = 79
 
 
 class Onlooker(Watch):
-    """Shows callers from Python what a workflow tells: warnings, and how far trials are; no remarks.
+    """Shows callers from Python the warnings of a workflow and how far its trials are, and no remarks.
 
     Args:
-        progress: whether to show how far the trials are; where somebody looks on, if `None`.
+        progress: whether to show how far the trials are; if `None`, on a terminal and in a notebook.
     """
 
     def __init__(self, progress: bool | None = None) -> None:
@@ -200,13 +200,13 @@ class Onlooker(Watch):
         warnings.warn(_in_python(for_terminal(text.removeprefix("warning: "))), stacklevel=_level_of_the_caller())
 
     def progress(self, run: "Follower") -> AbstractContextManager[Callable[[], None] | None]:
-        """Show a line, written over and over."""
+        """Show a line that is overwritten again and again."""
         return _line_of(run) if self._shows else super().progress(run)
 
 
 @contextmanager
 def _line_of(run: "Follower") -> Iterator[Callable[[], None]]:
-    """One line on stderr that says how far a run is; short runs have none, and it is gone at the end."""
+    """Yield a function that shows a line on stderr about how far a run is; short runs show none, and it is removed."""
     written, due = "", time.monotonic() + _PATIENCE
 
     def write(text: str) -> None:
@@ -230,14 +230,14 @@ def _line_of(run: "Follower") -> Iterator[Callable[[], None]]:
 
 
 def _somebody_looks_on() -> bool:
-    """Whether stderr is a terminal or a notebook."""
+    """Return whether stderr is a terminal or a notebook."""
     return sys.stderr is not None and (
         sys.stderr.isatty() or type(sys.stderr).__module__.partition(".")[0] == "ipykernel"
     )
 
 
 def _level_of_the_caller() -> int:
-    """How many frames above whoever asks the code outside of this package begins."""
+    """Return how many frames the code outside of this package is above the caller, for `warnings.warn`."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
         level, frame = level + 1, frame.f_back
@@ -248,7 +248,7 @@ def _is_ours(module: str) -> bool:
     return module.partition(".")[0] in (_PACKAGE, "contextlib")
 
 
-# --- Learners of one's own, from a notebook, a script or a module ---------------------------------------------------
+# --- Users' learners, from a notebook, a script or a module ---------------------------------------------------------
 
 
 _Made = TypeVar("_Made", bound=type)
@@ -260,13 +260,13 @@ _NAMED: dict[str, type] = {}
 def learner(name: str) -> Callable[[_Made], _Made]:
     """Give a class a name, by which `simulate` and `sweep` take it as a learner.
 
-    A class of a module is the learner `module:Class` of a config, and its rows can be repeated by anybody. One of a
-    notebook or a script is known to this session and the processes that it starts. Its rows are the same whenever
-    the same code runs, on the same version of Python; when it, or a function, class or number that it uses is changed,
-    its rows are others and do not mix with the earlier ones.
+    A class in a module is the learner `module:Class` of a config, and anybody can repeat its rows. A class in a
+    notebook or a script is known only to this session and the processes that it starts. Its rows are the same whenever
+    the same code runs on the same version of Python. If the class changes, or a function, class or number that it uses,
+    its rows get another id and do not mix with the earlier ones.
 
     Args:
-        name: as it stands in the column `learner`; a class that gets the name of an earlier one takes its place.
+        name: name in the column `learner`; a class that gets the name of an earlier one replaces it.
 
     Returns:
         a decorator that leaves the class as it is.
@@ -298,10 +298,10 @@ def learner(name: str) -> Callable[[_Made], _Made]:
 
 
 def _algorithm_of(given: Any) -> Any:
-    """What a config calls a learner that is given by a name of this session or as a class; all else as it is.
+    """Return what a config calls a learner that is given as a class, or by a name of this session; else the argument.
 
     Raises:
-        ConfigError: if it is an object that is no class, or no class that can be used.
+        ConfigError: if it is an object of a class instead of the class, or the class cannot be used.
     """
     made = _NAMED.get(given) if isinstance(given, str) else given
     if isinstance(made, type):
@@ -321,12 +321,12 @@ def _entered(made: type) -> str:
 
 
 def _name_of(given: Any) -> Any:
-    """What a learner is called in the column `learner`."""
+    """Return the name of a learner in the column `learner`."""
     return given.__name__ if isinstance(given, type) else given
 
 
 def named_in_study(study: Mapping[str, Any]) -> dict[str, Any]:
-    """The keys and values of a study, its learners as a config calls them."""
+    """Return the keys and values of a study, with its learners as a config calls them."""
     entries = study.get("learners")
     if not isinstance(entries, list | tuple):
         return dict(study)
@@ -354,14 +354,14 @@ _ARGUMENTS = ("learner", "n_jobs", "progress")
 
 
 def single_study(name: str, instance: Instance, learner: object, options: Mapping[str, Any], **keys: Any) -> Study:
-    """The study, with one cell unless a key has several values.
+    """Return the study, which has one cell unless a key has several values.
 
     Args:
-        name: of the study.
+        name: name of the study.
         instance: the problem.
-        learner: as `simulate` takes it.
-        options: of the learner.
-        keys: further keys of a config; of those in `_UNSAID`, `None` says nothing.
+        learner: the learner, as `simulate` takes it.
+        options: options of the learner.
+        keys: further keys of a config; for those in `_UNSAID`, `None` means not given.
 
     Raises:
         ConfigError: if a value is not usable.
@@ -383,7 +383,7 @@ def single_study(name: str, instance: Instance, learner: object, options: Mappin
 
 
 def _refuse_other(instance: object, learner: object) -> None:
-    """Refuse weights without the number of items to find, and several learners."""
+    """Refuse weights that are no `Instance`, and several learners."""
     if not isinstance(instance, Instance):
         raise ConfigError(f"a {type(instance).__name__} is no instance; write for example Instance(weights, K=2)")
     if isinstance(learner, list | tuple | set):
@@ -391,7 +391,7 @@ def _refuse_other(instance: object, learner: object) -> None:
 
 
 def _refuse_unknown(algorithm: object, options: Mapping[str, Any], arguments: Sequence[str]) -> None:
-    """Refuse an option that the learner does not have, if it is known."""
+    """Refuse an option that the learner does not have; of an unknown learner any may be right."""
     for name in options:
         if name in _OF_THE_INSTANCE:
             raise ConfigError(f"{name}: belongs to the instance; write for example Instance(weights, K=2, epsilon=0.1)")

@@ -28,14 +28,14 @@ class Plan:
 
     @property
     def items(self) -> pd.DataFrame:
-        """One row an item, the likeliest to be among the best first: its counts, its rate, and how likely it is."""
+        """One row for each item, sorted by its probability to be among the best: counts, rate and this probability."""
         return pd.DataFrame(list(map(asdict, self._done.items)))
 
     @property
     def learners(self) -> pd.DataFrame:
-        """One row a learner, the fastest first: page views, and how often it ended and was right.
+        """One row for each learner, the fastest first: page views, and how often it ended and was right.
 
-        With a budget, how likely it is right then.
+        With a budget, it tells how likely the answer is right when the budget is spent.
         """
         found = self.summary
         rows = found["learners"] if "learners" in found else found["at_budget"]
@@ -71,8 +71,8 @@ def plan(
 
     Args:
         log: a table, or the path of a CSV file.
-        n_jobs: processes; -1 is one a core, 1 stays in this process.
-        progress: whether to show a line on stderr; on a terminal and in a notebook, if `None`.
+        n_jobs: number of processes; -1 is one per core, 1 stays in this process.
+        progress: whether to show a line on stderr; if `None`, on a terminal and in a notebook.
 
     Raises:
         ValueError: if the log or a value is not usable.

@@ -1,4 +1,4 @@
-"""Results from Python: sweeps and directories."""
+"""The Python interface to sweeps and their results."""
 
 import html
 import os
@@ -26,26 +26,26 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-# --- The results of a sweep: its tables, and what is made of them ---------------------------------------------------
+# --- The results of a sweep: its tables, fits and figures -----------------------------------------------------------
 
 
 _SHOWN = (*PLACE, "n", "mean_steps", "ci_low", "ci_high")
-"""Columns of the summary that a notebook shows, and those of errors behind them."""
+"""Columns of the summary that a notebook shows, followed by those of errors."""
 _ERRORS = ("n_capped", "error_rate")
 
 
 class Results:
-    """What a sweep left in its directory; made by `sweep` and `load`.
+    """The results of a sweep; made by `sweep` and `load`.
 
-    Each table is a copy: what is done to it changes neither the results nor their files.
+    Each table is a copy, so that changing it changes neither the results nor their files.
 
     Attributes:
-        directory: where the files are, whatever the working directory is later.
-        name: of the study.
+        directory: absolute path of the files.
+        name: name of the study.
     """
 
     def __init__(self, directory: Path, *, passing: bool = False) -> None:
-        """Of a directory, which is removed with this object if it is `passing`."""
+        """Load a directory; if `passing`, it is removed together with this object."""
         self.directory, self._passing = directory.absolute(), passing
         self._stored = load_results(self.directory)
         self.name = self._stored.name
@@ -54,15 +54,15 @@ class Results:
 
     @property
     def summary(self) -> pd.DataFrame:
-        """`summary.csv`, one row a cell."""
+        """`summary.csv`, one row for each cell."""
         return self._stored.summary.copy()
 
     @property
     def trials(self) -> pd.DataFrame:
-        """`trials.csv`, one row a trial; it is read when it is first asked for.
+        """`trials.csv`, one row for each trial; it is read when it is first asked for.
 
         Raises:
-            ValueError: if a later sweep has written it anew.
+            ValueError: if a later sweep has replaced it.
         """
         return self._trials.copy()
 
@@ -81,7 +81,7 @@ class Results:
     @property
     @in_words_of_python()
     def fits(self) -> pd.DataFrame:
-        """The curves of the study, fitted; no row where there are too few points."""
+        """The fits of the curves of the study; curves with too few points are left out."""
         from cascadebai_cli.workflows.tables import fits_table
 
         return fits_table(self._stored)
@@ -91,7 +91,7 @@ class Results:
         """Fit the curves and compare the learners, and write the tables into the directory, as `cascadebai fit` does.
 
         Args:
-            allow_capped: fit means with trials that reached the cap as well; they are lower limits.
+            allow_capped: also fit means with trials that reached the cap, which are lower limits.
 
         Returns:
             the table of the fits.
@@ -109,11 +109,11 @@ class Results:
         """Draw a figure.
 
         Args:
-            words: those of `plot:` in a config, in place of its own: `kind`, `x`, `y`, `panels`, `lines`, `instances`,
+            words: keys of `plot` that replace those of the config: `kind`, `x`, `y`, `panels`, `lines`, `instances`,
                 `learners`, `where`, `average`, `log`, `width`, `columns`, `height`, `labels`, `order`, `style`.
 
         Returns:
-            the figure on one page; nothing of it is registered with pyplot, and no setting of matplotlib is changed.
+            the figure on one page; it is not registered with pyplot, and no setting of matplotlib is changed.
 
         Raises:
             ValueError: if the words do not make a figure of this study.
@@ -139,16 +139,16 @@ class Results:
         return f"{self.name}: {count(len(cells))} cells, {count(int(cells['n'].sum()))} trials"
 
     def __copy__(self) -> Self:
-        return self  # nothing of it changes, and the files are there once
+        return self  # it never changes, and its files exist once
 
     def __deepcopy__(self, memo: object) -> Self:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Where the files are.
+        """Pickle the directory's path.
 
         Raises:
-            ConfigError: if they are removed with this object, so that its copy elsewhere would be without them.
+            ConfigError: if the files are removed with this object, so that an unpickled copy would have none.
         """
         if self._passing:
             raise ConfigError(
@@ -158,17 +158,17 @@ class Results:
 
 
 def _remove(directory: Path, owner: int) -> None:
-    """Remove a directory, unless this is another process, into which its owner was forked."""
+    """Remove a directory, unless this process is a fork of its owner."""
     if os.getpid() == owner:
         shutil.rmtree(directory, ignore_errors=True)
 
 
 @in_words_of_python()
 def load(directory: str | os.PathLike[str]) -> Results:
-    """The results of a sweep; nothing that they name is imported or run.
+    """Load the results of a sweep; code that they name is not imported or run.
 
     Args:
-        directory: of `sweep`, or of `cascadebai sweep`.
+        directory: directory of `sweep`, or of `cascadebai sweep`.
 
     Raises:
         ValueError: if the directory or one of its files is missing, or not what a sweep writes.
@@ -176,7 +176,7 @@ def load(directory: str | os.PathLike[str]) -> Results:
     return Results(path_of("directory", directory, "that of a sweep"))
 
 
-# --- `sweep`: a study into a directory ------------------------------------------------------------------------------
+# --- `sweep`: running a study into a directory ----------------------------------------------------------------------
 
 
 @in_words_of_python()
@@ -189,21 +189,21 @@ def sweep(
     progress: bool | None = None,
     **keys: Any,
 ) -> Results:
-    """Run all trials of a study that are missing, and give its tables.
+    """Run all trials of a study that are missing, and return its results.
 
     Args:
         study: a config: its path, or its keys and values.
-        out: directory of the results; what is there already is not run again. Without it they are kept for as long as
-            what this returns.
-        n_jobs: processes; -1 is one a core, 1 stays in this process.
+        out: directory of the results; trials that are there already are not run again. Without it, the files are
+            removed together with the object that is returned.
+        n_jobs: number of processes; -1 is one per core, 1 stays in this process.
         fresh: move an earlier result aside and start over.
-        progress: whether to show a line on stderr in runs of some seconds; on a terminal and in a notebook, if `None`.
-        keys: keys of a config in place of those of the study, such as `trials=5`.
+        progress: whether longer runs show a line on stderr; if `None`, on a terminal and in a notebook.
+        keys: keys of a config that replace those of the study, such as `trials=5`.
 
     Raises:
         ValueError: if the study is not usable, or the directory holds trials of another one; nothing has run.
-        CascadeError: if no trial ends, the directory cannot be written to, or the backend breaks. Of trials that raise
-            beside others warnings tell, and their cells have fewer rows.
+        CascadeError: if no trial ends, the directory cannot be written to, or the backend breaks. If only some trials
+            raise, there are warnings, and their cells have fewer rows.
     """
     given = None if out is None else path_of("out", out, "the path of a directory")
     read, backend, fresh = _study(study, keys), backend_of(n_jobs), checked_flag("fresh", fresh)

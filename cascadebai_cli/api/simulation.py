@@ -1,4 +1,4 @@
-"""Single cells from Python: trials and bounds."""
+"""The Python interface to single cells: trials and bounds."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -37,20 +37,21 @@ def simulate(
         instance: the problem.
         learner: `cascadebai`, `batrac`, `kl-lucb++`, `track-and-stop`, `uniform` or `sar`; a name that `cb.learner`
             gave, a class, or `module:Class`.
-        trials: how many; more of them begin with the same ones.
+        trials: number of trials; a larger number begins with the same trials.
         seed: root seed; the same call gives the same rows, whatever the number of jobs.
         delta: largest probability of a wrong answer, in `(0, 1)`.
-        budget: steps after which the learner is asked for its items, in place of running until it stops.
+        budget: steps after which the learner has to name its items; without it, it runs until it stops.
         max_steps: cap on the steps of a trial.
-        feedback: what a step shows, as the key `feedback` of a config says it.
-        engine: which simulator; `auto` takes the fastest one that is exact.
+        feedback: what a step reveals, as for the key `feedback` of a config.
+        engine: engine that runs the trials; `auto` is the fastest one that is exact.
         rewards: `{"rows": 100000, "reuse": True}` for rewards from a table; independent ones by default.
-        n_jobs: processes; -1 is one a core, 1 stays in this process.
-        progress: whether to show a line on stderr in runs of some seconds; on a terminal and in a notebook, if `None`.
-        options: of the learner, such as `sigma`, `order` or `confidence` of `cascadebai`.
+        n_jobs: number of processes; -1 is one per core, 1 stays in this process.
+        progress: whether longer runs show a line on stderr; if `None`, on a terminal and in a notebook.
+        options: options of the learner, such as `sigma`, `order` or `confidence` of `cascadebai`.
 
     Returns:
-        one row a trial, the columns of `trials.csv`: those of a config with the same content, bit for bit.
+        one row for each trial, with the columns of `trials.csv`; a config with the same content gives the same rows,
+        bit for bit.
 
     Raises:
         ValueError: if a value is not usable; nothing has run.
@@ -78,7 +79,7 @@ def simulate(
     return work.simulate(study, backend=backend_of(n_jobs), watch=Onlooker(progress))
 
 
-# --- `bounds`: what is proved about an instance ---------------------------------------------------------------------
+# --- `bounds`: the bounds of an instance ----------------------------------------------------------------------------
 
 
 @in_words_of_python()
@@ -93,22 +94,22 @@ def bounds(
     sharp: bool = False,
     **options: Any,
 ) -> "pd.Series[Any]":
-    """Bounds on the mean number of steps, or with a budget on the chance of an error.
+    """Return bounds on the number of steps or, with a budget, on the probability of an error.
 
     Args:
         instance: the problem.
         delta: largest probability of a wrong answer, in `(0, 1)`.
         learner: as for `simulate`; only Algorithm 1 on cascading feedback has an upper bound on the steps.
-        feedback: what a step shows, as the key `feedback` of a config says it.
-        budget: steps after which the learner is asked for its items; `uniform` and `sar` have a bound then.
-        printed: take the constant 216 of `T-bar` as the paper prints it, instead of `256 sigma^2`.
+        feedback: what a step reveals, as for the key `feedback` of a config.
+        budget: steps after which the learner has to name its items; `uniform` and `sar` have a bound then.
+        printed: use the constant 216 of `T-bar` as printed in the paper, instead of `256 sigma^2`.
         sharp: add the sharp lower bound, which takes seconds for hundreds of different weights.
-        options: of the learner, such as `sigma`.
+        options: options of the learner, such as `sigma`.
 
     Returns:
-        `lower` and `upper`, which theorem the upper one is from (`source`) and which term is the largest, the bounds of
-        each theorem, and if asked for `T_star` and `sharp`; with a budget the hardness `H` and `H2`, the `bound`, and
-        the budget that is `enough` for `delta`. What is not known is missing.
+        `lower` and `upper`, the theorem that `upper` comes from (`source`) and its largest term (`dominating`), the
+        bounds of each theorem and, with `sharp`, `T_star`, `gap` and `sharp`. With a budget, it is the hardness `H` and
+        `H2`, the `bound`, and the budget that is `enough` for `delta`. Values that are not known are missing.
 
     Raises:
         ValueError: if a value is not usable.

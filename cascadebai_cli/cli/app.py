@@ -1,4 +1,4 @@
-"""The command line: verbs, exit codes, and errors as one line."""
+"""The command line: its verbs and exit codes, with errors as one line."""
 
 import errno
 import os
@@ -49,7 +49,7 @@ EXAMPLES: Mapping[Callable[..., None], str] = MappingProxyType(
 """Verb -> an example of it, in the order of the help."""
 
 _PATIENCE = 15.0
-"""Seconds after Ctrl-C after which a process that cannot end its workers ends itself; they follow it."""
+"""Seconds after Ctrl-C after which a process that cannot end its workers ends itself; the workers then end too."""
 _LIMITS = (errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM)
 
 app = typer.Typer(
@@ -82,9 +82,9 @@ def root(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a command line, that of the process by default, and exit; our errors become one line on stderr."""
+    """Run a command line, by default that of the process, and exit; errors for users become one line on stderr."""
     prepare_streams()
-    os.environ["MPLBACKEND"] = "agg"  # figures are files: what is set for windows, or no backend at all, does not count
+    os.environ["MPLBACKEND"] = "agg"  # figures are files, so that a backend for windows is neither needed nor wanted
     try:
         with one_interrupt(_PATIENCE):
             app(arguments, prog_name="cascadebai")
@@ -101,7 +101,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _explained(error: OSError) -> str:
-    """Commands explain most files themselves; what has no name is a limit of the machine, or a broken stdout."""
+    """Return a sentence about an error that no command has explained: a limit of the machine, or a broken stdout."""
     if error.errno in _LIMITS:
         return f"{error.strerror}: this machine allows no more; raise its limit (ulimit), or use a smaller --n-jobs"
     if error.filename is None:

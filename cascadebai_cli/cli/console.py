@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from cascadebai_cli.running.watch import Follower
 
 
-# --- What a user reads: results on stdout, messages on stderr, whatever these can show ------------------------------
+# --- What a user reads: results on stdout and messages on stderr, whatever letters these can show -------------------
 
 
 def prepare_streams() -> None:
-    """Letters that the encoding of a stream lacks stand as `\\u4e00`; a stream that is closed swallows what it gets.
+    """Make streams write letters that their encoding lacks as `\\u4e00`, and replace closed streams by the null device.
 
-    Without the latter the next file to be opened would become stdout, and what others print would go into it.
+    Else the next file to be opened could take the place of a closed stdout, and printed text would go into it.
     """
     for number in range(3):
         try:
@@ -38,12 +38,12 @@ def prepare_streams() -> None:
 
 
 def tell(text: str) -> None:
-    """A message, on stderr."""
+    """Print a message, on stderr."""
     typer.echo(for_terminal(text), err=True)
 
 
 def say(text: object) -> None:
-    """A result, on stdout."""
+    """Print a result, on stdout."""
     typer.echo(for_terminal(str(text)))
 
 
@@ -53,17 +53,17 @@ def end_with(success: bool) -> None:
         raise typer.Exit(1)
 
 
-# --- What a user sees while trials run: a bar on a terminal, a plain line now and then otherwise; all on stderr -----
+# --- What a user sees while trials run, on stderr: a bar on a terminal, else a plain line now and then --------------
 
 
 _LONGEST_BAR = 20
-"""Columns; on a narrow terminal a sixth of it."""
+"""Largest width of the bar in columns; on a narrow terminal it is a sixth of the width."""
 _NO_BARS = ("dumb", "unknown")
-"""Kinds of terminals that cannot draw over what is there."""
+"""Kinds of terminals that cannot overwrite a line."""
 
 
 class Terminal(Watch):
-    """Shows what a workflow tells.
+    """Shows the messages of a workflow, and how far its trials are.
 
     Args:
         quiet: show warnings only.
@@ -81,12 +81,12 @@ class Terminal(Watch):
             tell(text)
 
     def remark(self, text: str) -> None:
-        """Print a line for those who want to follow."""
+        """Print a line, unless `quiet`."""
         if not self._quiet:
             self.warn(text)
 
     def progress(self, run: "Follower") -> AbstractContextManager[Callable[[], None] | None]:
-        """Show a bar or lines."""
+        """Show a bar, or lines now and then."""
         if self._quiet or not run.trials:
             return super().progress(run)
         if sys.stderr.isatty() and os.environ.get("TERM") not in _NO_BARS:
@@ -106,7 +106,7 @@ class Terminal(Watch):
         try:
             yield show
         except KeyboardInterrupt:
-            bar.live.transient = True  # what a terminal prints of Ctrl-C moves the bar: it cannot be drawn over
+            bar.live.transient = True  # the `^C` that a terminal prints moves the bar, so that it cannot be overwritten
             raise
         finally:
             bar.stop()

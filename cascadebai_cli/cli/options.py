@@ -1,4 +1,4 @@
-"""Options that verbs share or that a record holds, and their completion."""
+"""Options that several verbs share or that records define, and their completion in a shell."""
 
 import inspect
 import os
@@ -12,19 +12,19 @@ from cascadebai_cli.errors import CascadeError, ConfigError
 from cascadebai_cli.options import Option, record_options
 from cascadebai_cli.text import FormatName
 
-# --- What a shell offers behind a tab: configs, result directories, names of a config -------------------------------
+# --- Completion in a shell: configs, result directories, names of a config ------------------------------------------
 
 
 _SUFFIXES = (".yaml", ".yml")
 
 
 def configs(incomplete: str) -> list[str]:
-    """YAML files, and directories on the way to some."""
+    """Return YAML files, and directories that may hold some."""
     return [text for text, path in _paths(incomplete) if path.is_dir() or path.suffix in _SUFFIXES]
 
 
 def _result_directories(incomplete: str) -> list[str]:
-    """Directories of sweeps, and others on the way to some."""
+    """Return directories of sweeps, and others that may hold some."""
     from cascadebai_cli.workflows.choices import is_result_directory
 
     folders = [(text, path) for text, path in _paths(incomplete) if path.is_dir()]
@@ -32,7 +32,7 @@ def _result_directories(incomplete: str) -> list[str]:
 
 
 def names_under(key: Literal["instances", "learners"]) -> Callable[[typer.Context, str], list[str]]:
-    """Names of the entries under a key of the config that stands on the same command line."""
+    """Return the completion by names of the entries under a key of the config that is on the same command line."""
 
     def complete(context: typer.Context, incomplete: str) -> list[str]:
         from cascadebai_cli.workflows.choices import names_in
@@ -44,13 +44,13 @@ def names_under(key: Literal["instances", "learners"]) -> Callable[[typer.Contex
 
 
 def _typed_config(context: typer.Context) -> str | None:
-    """The config among the words: behind an option that waits for its value arguments are not parsed."""
+    """Return the config among the words, as arguments are not parsed while an option waits for its value."""
     words = context.parent.args if context.parent else []
     return next((word for word in words if Path(word).suffix in _SUFFIXES), None)
 
 
 def _paths(incomplete: str) -> Iterator[tuple[str, Path]]:
-    """Visible entries of a folder that begin so, as they would be typed; a directory with a slash behind it."""
+    """Yield the visible entries of a folder that begin so, as they would be typed, directories with a slash."""
     folder, slash, start = incomplete.rpartition("/")
     place = Path(folder or slash or ".")
     try:
@@ -66,23 +66,25 @@ def _paths(incomplete: str) -> Iterator[tuple[str, Path]]:
 
 
 Config = Annotated[Path, typer.Argument(metavar="CONFIG", autocompletion=configs, help="A study, as YAML.")]
-TrialCount = Annotated[int | None, typer.Option("--trials", min=1, help="Trials a cell, instead of those of CONFIG.")]
+TrialCount = Annotated[
+    int | None, typer.Option("--trials", min=1, help="Trials of each cell, instead of those of CONFIG.")
+]
 Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Root seed, instead of that of CONFIG.")]
 MaxSteps = Annotated[
     int | None, typer.Option("--max-steps", min=1, help="Cap on the steps of a trial, instead of that of CONFIG.")
 ]
-Jobs = Annotated[int, typer.Option("--n-jobs", help="Processes; -1 is one a core.")]
+Jobs = Annotated[int, typer.Option("--n-jobs", help="Number of processes; -1 is one per core.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no remarks.")]
 Plugins = Annotated[
     list[str] | None,
-    typer.Option("--plugin", metavar="MODULE:CLASS", help="A learner of your own beside those of CONFIG; repeatable."),
+    typer.Option("--plugin", metavar="MODULE:CLASS", help="Add a learner of your own to those of CONFIG; repeatable."),
 ]
 SetValues = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="A value in place of that of CONFIG, such as instances.0.w_star=0.4; repeatable.",
+        help="Replace a value of CONFIG, such as instances.0.w_star=0.4; repeatable.",
     ),
 ]
 BackendName = Literal["loky", "dask", "sequential"]
@@ -90,21 +92,21 @@ Format = Annotated[FormatName, typer.Option("--format", help="How tables are pri
 
 
 _LONGEST_PATH = 4095
-"""Bytes; no system has a longer one."""
+"""Longest path in bytes; no system has a longer one."""
 
 
 class _NoPath(CascadeError):
-    """A text that is no path; a `ConfigError` is a `ValueError`, of which Typer makes a sentence of its own."""
+    """A text that is no path. It is no `ConfigError`, as Typer replaces the sentence of any `ValueError`."""
 
     exit_code = ConfigError.exit_code
 
 
 def path_parser(name: str) -> Callable[[str], Path]:
-    """Parser of the path of an option or an argument.
+    """Return the parser for the path of an option or an argument.
 
-    It refuses an empty one, as from an unset shell variable, which would silently be the current directory.
+    It refuses an empty path, as from an unset shell variable, which would silently mean the current directory.
     """
-    way_out = f", or leave {name} away" if name.startswith("-") else ""
+    way_out = f", or do not give {name}" if name.startswith("-") else ""
 
     def parse(text: str) -> Path:
         if not text:
@@ -117,7 +119,7 @@ def path_parser(name: str) -> Callable[[str], Path]:
 
 
 def path_option(flag: str, metavar: str, help: str, *flags: str) -> Any:
-    """An option that takes a path."""
+    """Return an option that takes a path."""
     return typer.Option(flag, *flags, metavar=metavar, parser=path_parser(flag), help=help)
 
 
@@ -146,7 +148,7 @@ _Verb = TypeVar("_Verb", bound=Callable[..., None])
 
 
 def with_options(*records: type) -> Callable[[_Verb], _Verb]:
-    """Give a verb the options of records, behind its argument; it gets them as `**given`."""
+    """Return a decorator that gives a verb the options of records, behind its argument; it gets them as `**given`."""
 
     def give(verb: _Verb) -> _Verb:
         argument, *own, _ = inspect.signature(verb).parameters.values()
@@ -168,4 +170,4 @@ def _parameter(one: Option) -> inspect.Parameter:
 
 _BY_NAME = inspect.Parameter.POSITIONAL_OR_KEYWORD
 _TYPED: dict[Any, Any] = {tuple: list[str] | None, dict: list[str] | None, list: str | None}
-"""How the command line reads a field that holds several values: again and again, or with commas."""
+"""How the command line reads a field of several values: as an option that is repeated, or as one with commas."""

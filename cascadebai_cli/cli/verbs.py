@@ -1,4 +1,4 @@
-"""The verbs: each parses, makes one call and prints."""
+"""The verbs: each reads its options, makes one call and prints the result."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -44,11 +44,13 @@ if TYPE_CHECKING:
 def init(
     path: Annotated[
         Path | None,
-        typer.Argument(metavar="[FILE]", parser=path_parser("FILE"), help="What is written; study.yaml if not given."),
+        typer.Argument(metavar="[FILE]", parser=path_parser("FILE"), help="File to write; study.yaml if not given."),
     ] = None,
     source: Annotated[
         Path | None,
-        path_option("--from", "CSV", "A row an item, with clicks and views or rates: these are the weights."),
+        path_option(
+            "--from", "CSV", "Take the weights from this file: a row for each item, with clicks and views or rates."
+        ),
     ] = None,
 ) -> None:
     """Write a config with a comment at each key. Nothing is asked, and no file is overwritten."""
@@ -72,14 +74,14 @@ def check(
     plugin: Plugins = None,
     pilot: Annotated[
         float,
-        typer.Option(metavar="SECONDS", min=0, help="How long to try trials, about, to tell the time; 0 not at all."),
+        typer.Option(metavar="SECONDS", min=0, help="About how long to try trials, to estimate the time; 0 for none."),
     ] = 5.0,
     form: Format = "text",
 ) -> None:
-    """Validate a config and print its grid: cells, trials, the steps that the bounds expect, the time by a pilot.
+    """Validate a config and print its grid: cells, trials, bounds on the steps, and an estimate of steps and time.
 
-    A pilot of the easiest and the hardest cell of each instance and learner tells the time; nothing is written. The
-    lower bound is that of any learner, the upper one is for CascadeBAI.
+    The estimate comes from a pilot of the easiest and the hardest cell of each instance and learner; nothing is
+    written. The lower bound holds for any learner, the upper one for CascadeBAI.
     """
     from cascadebai_cli.workflows import check as work
 
@@ -89,7 +91,7 @@ def check(
         say(done.summary)
 
 
-# --- `cascadebai run`: a few cells of a study, printed and not kept -------------------------------------------------
+# --- `cascadebai run`: run a few cells of a study, and write nothing ------------------------------------------------
 
 
 def run(
@@ -102,13 +104,18 @@ def run(
     ] = None,
     L: Annotated[int | None, typer.Option("--L", help="Only this number of items.")] = None,
     K: Annotated[int | None, typer.Option("--K", help="Only this number of items to find.")] = None,
-    delta: Annotated[float | None, typer.Option(help="Only this risk.")] = None,
-    epsilon: Annotated[float | None, typer.Option(help="Only this tolerance.")] = None,
-    budget: Annotated[int | None, typer.Option(help="Only this number of steps, of a study with budgets.")] = None,
-    cell_id: Annotated[str | None, typer.Option("--cell", metavar="ID", help="Only the cell of this id.")] = None,
+    delta: Annotated[float | None, typer.Option(help="Only this delta.")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="Only this epsilon.")] = None,
+    budget: Annotated[int | None, typer.Option(help="Only this budget, in a study with budgets.")] = None,
+    cell_id: Annotated[str | None, typer.Option("--cell", metavar="ID", help="Only the cell with this id.")] = None,
     trials: TrialCount = None,
     trial: Annotated[
-        int | None, typer.Option("--trial", min=0, help="Run only the trial of this number, as a sweep does.")
+        int | None,
+        typer.Option(
+            "--trial",
+            min=0,
+            help="Run only the trial with this number, with the random numbers that it has in a sweep.",
+        ),
     ] = None,
     seed: Seed = None,
     max_steps: MaxSteps = None,
@@ -117,7 +124,7 @@ def run(
     n_jobs: Jobs = -1,
     quiet: Quiet = False,
 ) -> None:
-    """Run one cell of a study, or a few, and print what came out; of several a table at the end."""
+    """Run one or a few cells of a study, and print the outcomes; for several cells, a table comes at the end."""
     from cascadebai_cli.workflows import run as work
 
     done = work.run(
@@ -134,7 +141,7 @@ def run(
     end_with(not done.failed)
 
 
-# --- `cascadebai sweep`: all trials of a study into a directory; goes on where an earlier sweep ended ---------------
+# --- `cascadebai sweep`: run a study into a directory; it goes on where an earlier sweep ended ----------------------
 
 
 def sweep(
@@ -156,12 +163,14 @@ def sweep(
     fresh: Annotated[bool, typer.Option("--fresh", help="Move an earlier result aside and start over.")] = False,
     shard: Annotated[
         str | None,
-        typer.Option(metavar="N/OF", help="Run this part of the trials only, such as 2/5; `merge` joins the parts."),
+        typer.Option(metavar="N/OF", help="Run only this part of the trials, such as 2/5; `merge` joins the parts."),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list what is missing.")] = False,
-    status: Annotated[bool, typer.Option("--status", help="Only list the cells and how far each is.")] = False,
-    collect: Annotated[bool, typer.Option("--collect", help="Only write the tables from what is there.")] = False,
-    packed: Annotated[bool, typer.Option("--gzip", help="Write trials.csv.gz in place of trials.csv.")] = False,
+    status: Annotated[bool, typer.Option("--status", help="Only list the cells, and how far each is.")] = False,
+    collect: Annotated[
+        bool, typer.Option("--collect", help="Only write the tables, from the finished trials.")
+    ] = False,
+    packed: Annotated[bool, typer.Option("--gzip", help="Write trials.csv.gz instead of trials.csv.")] = False,
     fail_fast: Annotated[
         bool, typer.Option("--fail-fast/--keep-going", help="Whether to stop at the first trial that fails.")
     ] = False,
@@ -169,8 +178,8 @@ def sweep(
 ) -> None:
     """Run all trials of a study that are missing, and write its tables.
 
-    What is finished is kept, whenever the sweep is interrupted: the same command goes on from there. More --trials
-    or more cells in CONFIG add to what is there.
+    Finished trials are kept if the sweep is interrupted: the same command goes on from there. More --trials or more
+    cells in CONFIG add to them.
     """
     from cascadebai_cli.workflows import sweep as work
 
@@ -196,7 +205,7 @@ def _print_missing(found: "Missing") -> None:
     for cell, trials, wanted in found.cells:
         say(f"{cell.cell_id}  {trials} of {wanted} trials missing: {cell.label}")
     if found.seconds is not None:
-        say(f"about {duration(found.seconds)} on one core, if a trial takes as long as those that are there did")
+        say(f"about {duration(found.seconds)} on one core, if a trial takes as long as the finished ones did")
     trials = sum(trials for _, trials, _ in found.cells)
     say(
         f"{count(trials)} of {count(found.wanted)} trials are missing, "
@@ -214,7 +223,7 @@ def _print_status(request: "Request") -> None:
 
 
 def _print_tables(done: "Swept", quiet: bool, shard: str | None, remedy: str) -> None:
-    """Say where the tables are; end with exit code 1 if trials are missing, and say what `remedy` is."""
+    """Say where the tables are; if trials are missing, say so with the `remedy`, and end with exit code 1."""
     if not quiet:
         directory = for_shell(done.directory)
         say(f"tables: {done.directory}/{done.rows}, summary.csv, timings.csv")
@@ -237,9 +246,8 @@ def merge(
 ) -> None:
     """Join the shards of a grid, or sweeps of its parts, in one directory, as if one machine had run them all.
 
-    They must have the same seed, the same versions of the engines, and the same content wherever two of them have
-    the same cell or learner; a trial that two of them hold must have ended in the same way. The directories are left as
-    they are.
+    They must have the same seed, the same versions of the engines, and the same content wherever two of them have the
+    same cell or learner; a trial in two of them must have ended in the same way. The directories stay as they are.
     """
     from cascadebai_cli.workflows import sweep as work
 
@@ -258,11 +266,14 @@ def summary(
     directory: ResultDirectory,
     where: Where = None,
     sort: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="Sort by it, -COLUMN for the largest first; repeatable.")
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Sort by this column, -COLUMN for the largest first; repeatable."),
     ] = None,
     average: Annotated[
         str | None,
-        typer.Option(metavar="OPTION", help="Take the mean over instances that differ in it only, such as replicate."),
+        typer.Option(
+            metavar="OPTION", help="Take means over instances that differ only in this option, such as replicate."
+        ),
     ] = None,
     form: Format = "text",
 ) -> None:
@@ -284,17 +295,17 @@ def fit(
     directory: ResultDirectory,
     form: Format = "text",
     allow_capped: Annotated[
-        bool, typer.Option("--allow-capped", help="Fit means of trials that reached the cap too, and mark the fit.")
+        bool, typer.Option("--allow-capped", help="Also fit means with trials that reached the cap, and mark the fits.")
     ] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Write the files, print no table.")] = False,
 ) -> None:
     """Fit the mean number of steps against K, compare learners, and print the published values beside ours.
 
-    Writes DIR/fits.csv (the model that the config names), DIR/weighted_fits.csv (the same by the errors of the trials,
-    with its lack of fit, the nearest other model and the exponent), DIR/models.csv (all models) and, for two-level
-    instances, DIR/bound_fits.csv (the same model fitted to the upper bound); for a study whose plot is of the kind
-    `curves` DIR/ratios.csv, of the kind `bars` DIR/orders.csv. A mean with trials that reached the cap is a lower
-    limit: curves with such means are not fitted.
+    Writes DIR/fits.csv (the model that the config names), DIR/weighted_fits.csv (the same with means weighted by their
+    precision, with its lack of fit, the nearest other model and the exponent), DIR/models.csv (all models) and, for
+    two-level instances, DIR/bound_fits.csv (the same model fitted to the upper bound). If the plot of the study is of
+    the kind `curves`, it also writes DIR/ratios.csv; if it is of the kind `bars`, DIR/orders.csv. A mean with trials
+    that reached the cap is a lower limit: curves with such means are not fitted.
     """
     from cascadebai_cli.workflows import tables as work
 
@@ -325,12 +336,12 @@ def plot(
     ] = None,
     **given: Any,
 ) -> None:
-    """Draw a figure, ready for a paper: what the config of DIR says, and over it what these options say.
+    """Draw a figure, ready for a paper, as the config of DIR says; these options replace what it says.
 
-    The options are the keys of `plot` in a config. COLUMNS, AXES and FORMATS may be several with commas between
-    them; options that take a NAME or a = may be repeated. `--kind bounds` sets the measured steps between the bounds
-    of the theorems, `--kind schematic` shows the instances behind the lower bound. What does not fit on a page goes to
-    further pages of the PDF and to NAME-2.png, NAME-3.png, ...
+    The options are the keys of `plot` in a config. COLUMNS, AXES and FORMATS may be several, with commas between
+    them; options that take a NAME or a = may be repeated. `--kind bounds` shows the measured steps between the bounds
+    of the theorems, `--kind schematic` the instances behind the lower bound. What does not fit on a page goes to
+    further pages of the PDF, and to NAME-2.png, NAME-3.png, ...
     """
     from cascadebai_cli.workflows import plot as work
 
@@ -342,7 +353,7 @@ def plot(
 
 
 def _as_key(one: Option, given: Any) -> Any:
-    """What was typed, as a config would hold it."""
+    """Return what was typed as the value that a config would have."""
     kind = get_origin(one.kind) or one.kind
     if kind is list:
         return [] if given == "none" else [part.strip() for part in given.split(",")]
@@ -360,7 +371,7 @@ def _pairs(flag: str, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _scalar(text: str) -> str | int | float:
-    """A value as YAML would read it: a number if it is one."""
+    """Return a text as a number if it is one, as YAML would."""
     for kind in (int, float):
         try:
             return kind(text)
@@ -369,7 +380,7 @@ def _scalar(text: str) -> str | int | float:
     return text
 
 
-# --- `cascadebai plan`: from a log of clicks and views to the number of page views that a test will take ------------
+# --- `cascadebai plan`: from a log of clicks and views to the number of page views that a test takes ----------------
 
 
 @with_options(*OPTIONS)
@@ -379,18 +390,18 @@ def plan(
     ],
     out: Annotated[
         Path | None,
-        path_option("--out", "DIR", "What is written; results/plan_NAME_K5 if not given."),
+        path_option("--out", "DIR", "Directory to write; results/plan_NAME_K5 if not given."),
     ] = None,
-    form: Annotated[Literal["text", "json"], typer.Option("--format", help="What is printed.")] = "text",
+    form: Annotated[Literal["text", "json"], typer.Option("--format", help="How the plan is printed.")] = "text",
     n_jobs: Jobs = -1,
     quiet: Quiet = False,
     **given: Any,
 ) -> None:
     """Tell from measured clicks how many page views it takes to find the best K items, and what that costs.
 
-    With --budget or --sure: how likely it is that all K are right after so many page views.
+    With --budget or --sure, tell how likely all K are right after a given number of page views.
 
-    Each simulated run draws the rates from what the log leaves open; a page is read from the top to the first
+    Each simulated run draws click rates that are plausible by the log; a page is read from the top to the first
     click.
     """
     from cascadebai_cli.planning import files as work
@@ -412,7 +423,7 @@ def plan(
     watch.remark(f"written: {written}")
 
 
-# --- `cascadebai bounds`: what the theorems promise for each cell of a study, beside what was measured --------------
+# --- `cascadebai bounds`: the bounds of each cell of a study, beside what was measured ------------------------------
 
 
 def bounds(
@@ -426,18 +437,21 @@ def bounds(
         path_option("--results", "DIR", "Directory of a sweep; results/NAME OF CONFIG if it exists."),
     ] = None,
     printed: Annotated[
-        bool, typer.Option("--printed", help="Constant 216 in T-bar, as printed, instead of 256 sigma^2.")
+        bool,
+        typer.Option(
+            "--printed", help="Use the constant 216 in T-bar, as printed in the paper, instead of 256 sigma^2."
+        ),
     ] = False,
     sharp: Annotated[
         bool,
-        typer.Option("--sharp", help="The sharp lower bound as well; seconds for each instance of many weights."),
+        typer.Option("--sharp", help="Add the sharp lower bound; takes seconds for an instance of many weights."),
     ] = False,
     form: Format = "text",
 ) -> None:
     """Print the lower and the upper bound on the number of steps, and how far the measured mean is from both.
 
-    Of a study with budgets, print the bound on the chance of an error after each, and the budget that is enough for
-    delta by that bound.
+    For a study with budgets, print the bound on the probability of an error after each budget, and the budget that is
+    enough for delta by that bound.
 
     The lower bounds hold for the mean of any algorithm, the upper one for CascadeBAI with probability 1 - delta.
     """
@@ -452,8 +466,10 @@ def bounds(
 
 def report(
     directories: ResultDirectories,
-    out: Annotated[Path, path_option("--out", "FILE", "The page.", "-o")] = Path("report.html"),
-    title: Annotated[str | None, typer.Option(help="Heading of the page; that of the studies if not given.")] = None,
+    out: Annotated[Path, path_option("--out", "FILE", "File of the page.", "-o")] = Path("report.html"),
+    title: Annotated[
+        str | None, typer.Option(help="Heading of the page; made of the studies' titles if not given.")
+    ] = None,
     where: Where = None,
 ) -> None:
     """Write one page with claims, figures, their data, settings and run times; it needs no network and no script."""
@@ -464,7 +480,7 @@ def report(
     end_with(done.whole)
 
 
-# --- `cascadebai verify`: does this code still give the numbers of the reference? -----------------------------------
+# --- `cascadebai verify`: whether this code still gives the numbers of the reference --------------------------------
 
 
 def verify(
@@ -474,13 +490,13 @@ def verify(
     ] = Path("results/reference"),
     configs: Annotated[
         Path,
-        path_option("--configs", "DIR", "Folder from which the data files of their configs count."),
+        path_option("--configs", "DIR", "Folder to which the paths of data files in their configs are relative."),
     ] = Path("configs"),
-    only: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this artefact; may be repeated.")] = None,
+    only: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this artefact; repeatable.")] = None,
     seed: Annotated[
         int | None, typer.Option("--seed", min=0, help="Root seed of the fresh trials; a new one if not given.")
     ] = None,
-    trials: Annotated[int, typer.Option("--trials", min=3, help="Fresh trials a cell.")] = 20,
+    trials: Annotated[int, typer.Option("--trials", min=3, help="Number of fresh trials of each cell.")] = 20,
     plugin: Annotated[
         list[str] | None,
         typer.Option(
@@ -491,11 +507,11 @@ def verify(
     ] = None,
     n_jobs: Jobs = -1,
 ) -> None:
-    """Compare this code with the committed reference; exit code 1 if something has moved.
+    """Compare this code with the committed reference; the exit code is 1 if something has moved.
 
     (1) Bit for bit: a fixed set of trials of every artefact is run again and must give the same rows. (2) By
-    statistics: fresh trials of the same cells must have the same mean steps; if nothing has moved, the probability
-    of an alarm is at most 0.1 % a call. Before both, the tables must follow from the committed rows.
+    statistics: fresh trials of the same cells must have the same mean steps, up to chance; if nothing has moved, the
+    probability of an alarm is at most 0.1 % for each call. Before both, the tables must follow from the committed rows.
     """
     from cascadebai_cli.workflows import verify as work
 
@@ -515,16 +531,16 @@ def verify(
     say(f"nothing has moved in {', '.join(done.artefacts)}")
 
 
-# --- `cascadebai schema`: JSON Schema for editors and other programs ------------------------------------------------
+# --- `cascadebai schema`: JSON schemas for editors and other programs -----------------------------------------------
 
 
 def schema(
     kind: Annotated[
         Literal["config", "plan", "manifest"],
-        typer.Argument(metavar="config|plan|manifest", help="What is described."),
+        typer.Argument(metavar="config|plan|manifest", help="Kind of document that is described."),
     ],
 ) -> None:
-    """Print the JSON Schema of a config, a plan.json or a manifest.json, made from what validates them.
+    """Print the JSON schema of a config, a plan.json or a manifest.json, made from the models that validate them.
 
     Editors complete and check a config that begins with the line `# yaml-language-server: $schema=FILE`.
     """

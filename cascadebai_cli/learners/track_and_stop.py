@@ -1,4 +1,4 @@
-"""Track-and-stop, and the plans of lists that it follows."""
+"""Track-and-stop, and the plans of lists that it follows to tell the best items apart as soon as possible."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,31 +12,31 @@ from cascadebai_cli.learners.racing import by_mean
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray, divergence
 from cascadebai_cli.theory.maximin import Contest, Levels, Lists, Mixture, maximin
 
-# --- Which lists to show next so that the best items are told apart from the others soonest, as far as is known -----
+# --- Planning lists: which to show next so that the best items are told apart from the others as soon as possible ----
 #
-# The *mixture* is the one that would leave the largest evidence after `_AHEAD` times as many lists as were shown
-# already, what was observed so far included, if the click probabilities were the present means (`theory.maximin`). `G`,
-# the least evidence of a pair, is concave and homogeneous in the counts, hence `G(T + B n) >= G(T) + B G(n)`: a plan
-# that looks ahead is never worse than adding lists in the proportions that are optimal from the start, and it makes up
-# for what was observed too seldom by bad luck or for wrong means.
+# The *mixture* (shares of lists) is the one that would make the evidence largest after `_AHEAD` times as many further
+# lists as were shown already, if the click probabilities were the present means; the observations so far count too
+# (`theory.maximin`). `G`, the least evidence of a pair, is concave and homogeneous in the counts, hence
+# `G(T + B n) >= G(T) + B G(n)`: a plan that looks ahead is never worse than adding lists in the proportions that are
+# optimal from the start, and it makes up for items that were observed too seldom by bad luck or because of wrong means.
 #
-# Means are read with care. They are `(S + 1/2) / (T + 1)`, never 0 or 1. An item counts as at least one standard
-# deviation away from the boundary `theta`, which lies half way between the items of `J` and the others: near the stop
-# this binds nobody, before it no near tie takes all lists, and a tie divides by nothing. Items on one side at nearly
-# the same distance are one *level* of the mixture; within a level the item with the least evidence for its side goes
-# first, and the level counts as observed no better than this one, since one item that lags behind delays the stop for
-# all. Once there is a mixture, `theta` is the pooled mean of the pair that it leaves hardest to tell apart, which is
-# where the evidence of both sides is weighed.
+# Let `J` be the `K` items with the largest means. Means are taken as `(S + 1/2) / (T + 1)`, never 0 or 1. Each item
+# counts as at least one standard deviation away from the boundary `theta`, which lies half way between the items of `J`
+# and the others. Near the stop this changes nothing; before, it keeps a near tie from taking all lists, and a tie from
+# a division by 0. Items on one side at nearly the same distance are one *level* of the mixture. Within a level the item
+# with the least evidence for its side goes first, and the level counts as observed no better than this one, since one
+# item that lags behind delays the stop for all. Once there is a mixture, `theta` is the pooled mean of the pair that it
+# leaves hardest to tell apart, as this is where the evidence of both sides is weighed.
 
 
 _AHEAD = 0.3
 """How far a mixture looks ahead, in units of the lists shown so far."""
 _TOLERANCE = 0.005
-"""Relative gap of a mixture, what was seen included: what it adds may be 1.3 / 0.3 times as far from the best."""
+"""Relative gap of a mixture, with the observations so far; that of what it adds may be 1.3 / 0.3 times as large."""
 _RATIO = 1.3
-"""Distances from the boundary of one level differ by this factor at most."""
+"""Largest factor by which distances from the boundary differ within one level."""
 _INSIDE = 1e-3
-"""A level keeps off 0 and 1 by this part of the distance of the boundary."""
+"""The weight of a level stays away from 0 and 1 by this part of the boundary's distance from them."""
 
 
 class RepeatedList(NamedTuple):
@@ -54,7 +54,7 @@ class Reading:
         mean: `(S + 1/2) / (T + 1)`, shape `(L,)`.
         inside: mask of `J`.
         theta: boundary between `J` and the others.
-        distance: of each item from `theta` on its own side, at least a standard deviation of its mean.
+        distance: distance of each item from `theta` on its own side, at least a standard deviation of its mean.
     """
 
     mean: FloatArray
@@ -64,12 +64,12 @@ class Reading:
 
     @property
     def per_look(self) -> FloatArray:
-        """Evidence that a look at an item brings for its side: `d` of a mean at its distance from `theta`."""
+        """Evidence that a look at an item brings for its side: `d` between a mean at its distance and `theta`."""
         return divergence(_weights(self.theta, self.inside, self.distance), self.theta)
 
 
 def read(T: IntArray, S: IntArray, K: int, theta: float = np.nan) -> Reading:
-    """Read counts, all of them positive, and clicks; `theta` is half way where it is not between both sides."""
+    """Return the reading of positive counts and clicks; a `theta` that is not between both sides is put half way."""
     mean, inside = (S + 0.5) / (T + 1), best_means(S / T, K)
     low, high = float(mean[~inside].max()), float(mean[inside].min())
     theta = theta if low < theta < high else (low + high) / 2
@@ -79,13 +79,13 @@ def read(T: IntArray, S: IntArray, K: int, theta: float = np.nan) -> Reading:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """A mixture and who belongs to its levels.
+    """A mixture, and the level of each item in it.
 
     Attributes:
         level: number of the level of each item, shape `(L,)`.
         lists: lists of levels, the most frequent one first.
-        shares: of each list.
-        due: steps of each list as far as the mixture looks ahead, rounded up.
+        shares: share of each list.
+        due: number of steps of each list, as far as the mixture looks ahead, rounded up.
         theta: the pooled mean of the two levels that the mixture leaves hardest to tell apart.
     """
 
@@ -97,7 +97,7 @@ class Plan:
 
 
 def plan(T: IntArray, reading: Reading, lists: int, M: int) -> Plan:
-    """The mixture of lists of `M` items for the present means, after `lists` lists."""
+    """Return the plan with the best mixture of lists of `M` items for the present means, after `lists` lists."""
     near = np.where(reading.inside, reading.distance[reading.inside].min(), reading.distance[~reading.inside].min())
     band = np.floor(np.log(reading.distance / near) / np.log(_RATIO)).astype(np.int64)
     _, level, sizes = np.unique(2 * band + reading.inside, return_inverse=True, return_counts=True)
@@ -119,9 +119,9 @@ def plan(T: IntArray, reading: Reading, lists: int, M: int) -> Plan:
 
 
 def _thinned(mixture: Mixture, lists: Lists) -> Mixture:
-    """The same looks by one list more than there are levels at most, as so many points of a hull always suffice.
+    """Return a mixture with the same looks and at most one list more than there are levels (Carathéodory's theorem).
 
-    Shares are rounded and no two lists are preferred alike, so that a processor that rounds otherwise plans the same.
+    Shares are rounded and lists are preferred in a fixed order, so that rounding of a processor does not change plans.
     """
     from scipy.optimize import nnls
 
@@ -140,11 +140,11 @@ def _weights(theta: float, inside: BoolArray, distance: FloatArray) -> FloatArra
 
 
 def _blocks(plan: Plan, shown: IntArray, T: IntArray, reading: Reading, steps: int, most: int) -> list[RepeatedList]:
-    """Lists of items for the next steps, in the proportions of the mixture.
+    """Return lists of items for the next steps, in the proportions of the mixture.
 
-    The list that was shown least for its share is next, so each has its turn before one has a second: an item far away
-    that needs a few looks more gets them at once, or all others would wait for it. No block is longer than what is due
-    of its list. Which items stand for their level is decided block by block from the counts to be expected.
+    The list that was shown least for its share is next, so that each has its turn before one has a second: a far item
+    that needs a few more looks gets them at once, or all others would wait for it. No block is longer than what is due
+    of its list. The items that stand for their level are chosen block by block, from the counts to be expected.
 
     Args:
         plan: the mixture.
@@ -168,36 +168,36 @@ def _blocks(plan: Plan, shown: IntArray, T: IntArray, reading: Reading, steps: i
 
 
 def _standing(plan: Plan, shown: Levels, evidence: FloatArray) -> list[int]:
-    """Items for a list of levels, those with the least evidence."""
+    """Return the items that stand for a list of levels: in each level, those with the least evidence."""
     order = np.argsort(evidence, kind="stable")
     members = plan.level[order]
     turns = {level: iter(order[members == level].tolist()) for level in set(shown)}
     return [next(turns[level]) for level in shown]
 
 
-# --- Track-and-stop for cascading feedback: show lists in the proportions that are optimal for the present means ----
+# --- Track-and-stop for cascading feedback: lists are shown in proportions that are optimal for the present means ---
 #
 # After Garivier and Kaufmann (2016). The run is divided into *stretches*, each planned ahead (`list_plans`) from the
 # counts at its beginning:
 #
 # 1. *Forced exploration.* While an item was observed less often than the root of the average count (or never), the
 #    least observed items are shown once, the least observed one first, so that it is observed for certain.
-# 2. *Tracking.* Otherwise a stretch has one step, or one part in `_STRETCH` of the steps made so far: blocks of a list
-#    each, none longer than one part in `_BLOCKS` of it, in the proportions of the mixture, which is made anew whenever
-#    the steps have grown by the factor `_RENEWAL`.
+# 2. *Tracking.* Otherwise a stretch has `1 / _STRETCH` of the steps made so far, at least one. It is divided into
+#    blocks of equal lists, none longer than `1 / _BLOCKS` of the stretch, in the proportions of the mixture, which is
+#    computed anew whenever the steps have grown by the factor `_RENEWAL`.
 # 3. *Stopping.* At the end of each stretch, by `told_apart`, which errs with probability at most `delta` whatever
 #    is shown and whenever it is asked.
 #
-# So a run depends on outcomes through the counts at the ends of stretches only, and an engine may draw a whole block of
-# equal lists at once.
+# So a run depends on outcomes only through the counts at the ends of stretches, and an engine may draw a whole block
+# of equal lists at once.
 
 
 _STRETCH = 32
-"""A stretch is one part in so many of the steps made before it."""
+"""Number of steps made before a stretch, for each step of it."""
 _BLOCKS = 32
-"""A block is one part in so many of a stretch at most."""
+"""Smallest number of blocks of a stretch that is long enough."""
 _RENEWAL = 1.25
-"""Growth of the number of steps after which the mixture is made anew."""
+"""Factor by which the number of steps grows before the mixture is computed anew."""
 
 
 class TrackAndStop:
@@ -206,14 +206,14 @@ class TrackAndStop:
     Args:
         L: number of items.
         K: number of items to find.
-        delta: risk, in `(0, 1)`.
+        delta: largest probability of a wrong answer, in `(0, 1)`.
         epsilon: must be 0.
         list_length: `M`, the number of items shown at once; `K` if `None`.
 
     Attributes:
         engines: the fast engine that is exact for it.
         T, S: observations and clicks of each item.
-        blocks: lists planned up to the end of the stretch.
+        blocks: lists planned for the whole stretch.
         steps: lists shown before this stretch.
         finished: whether the learner has stopped.
 
@@ -242,15 +242,15 @@ class TrackAndStop:
 
     @property
     def answer(self) -> tuple[int, ...]:
-        """The items to name now."""
+        """The items that the learner would return now."""
         return self.recommendation
 
     def select(self) -> list[int]:
-        """The list of the present block."""
+        """Return the list of the present block."""
         return list(self.blocks[self._block].items)
 
     def observe(self, shown: Sequence[int], outcomes: Sequence[int]) -> None:
-        """Count, and go on to the next block or stretch when it is time."""
+        """Count the outcomes, and go on to the next block or stretch when one is over."""
         for item, outcome in zip(shown, outcomes, strict=False):
             self.T[item] += 1
             self.S[item] += outcome
@@ -261,7 +261,7 @@ class TrackAndStop:
             self.end_stretch()
 
     def end_stretch(self) -> None:
-        """Stop, or plan the next stretch, from the counts after all of `_blocks`."""
+        """Stop, or plan the next stretch, from the counts after all of `blocks`."""
         self.steps += sum(block.repeats for block in self.blocks)
         self.finished = told_apart(self.T, self.S, self.K, self.delta)
         self._block = 0

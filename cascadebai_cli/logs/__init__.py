@@ -1,1 +1,1 @@
-"""A file as somebody has it becomes items with clicks and views; it knows nothing of bandits."""
+"""Reading users' files of clicks and views; nothing in this package knows of bandits."""

@@ -1,4 +1,4 @@
-"""How a log of clicks and views is laid out."""
+"""The layout of a log of clicks and views."""
 
 from dataclasses import dataclass
 from itertools import combinations
@@ -10,19 +10,19 @@ from cascadebai_cli.options import option, record_options
 
 @dataclass(frozen=True)
 class Layout:
-    """The columns of a log, and what a row of it is."""
+    """The columns of a log, and the meaning of its rows."""
 
-    items: str | None = option(None, "Column of the items' names.", metavar="COLUMN")
-    clicks: str | None = option(None, "Column of the numbers of clicks; of 0 and 1 with --event.", metavar="COLUMN")
-    views: str | None = option(None, "Column of how often an item was looked at, not just served.", metavar="COLUMN")
+    items: str | None = option(None, "Column with the items' names.", metavar="COLUMN")
+    clicks: str | None = option(None, "Column with the numbers of clicks; with --event, 0 or 1.", metavar="COLUMN")
+    views: str | None = option(None, "Column with how often an item was looked at, not just served.", metavar="COLUMN")
     position: str | None = option(
-        None, "Column of where an item was shown, to correct the rates for.", metavar="COLUMN"
+        None, "Column with the place where an item was shown, to correct the rates for it.", metavar="COLUMN"
     )
     event: bool = option(False, "Each row is one view of one item.")
     wide: bool = option(False, "Each column is an item, each row a page view: 1, 0, or empty if unseen.")
-    decimal: Literal[".", ","] | None = option(None, "Decimal sign of counts; found out if not given.")
+    decimal: Literal[".", ","] | None = option(None, "Decimal sign of counts; detected if not given.")
     separator: str | None = option(
-        None, "Between values, such as ';' or tab; found out if not given.", "--sep", in_python=False
+        None, "Separator of values, such as ';' or tab; detected if not given.", "--sep", in_python=False
     )
 
     @property
@@ -30,7 +30,7 @@ class Layout:
         """The columns that are read.
 
         Raises:
-            ConfigError: if one is missing, one too many is named, or one is named twice.
+            ConfigError: if one is missing, one is named that this layout has not, or one is named twice.
         """
         named = {one.flag: getattr(self, one.name) for one in record_options(Layout) if one.metavar}
         needed = [] if self.wide else ["--items", "--clicks"] if self.event else ["--items", "--clicks", "--views"]
@@ -42,7 +42,7 @@ class Layout:
             if column is None and flag in needed:
                 raise ConfigError(f"{kind} needs {flag} COLUMN; name the column")
             if column is not None and flag in refused:
-                raise ConfigError(f"{kind} has no column {flag} {column}; leave it away")
+                raise ConfigError(f"{kind} has no column {flag} {column}; leave it out")
         there = [(flag, column) for flag, column in named.items() if column is not None]
         for (one, column), (other, same) in combinations(there, 2):
             if column == same:

@@ -1,4 +1,4 @@
-"""A file becomes a log of clicks and views, or click rates of items; all bad rows are told in one answer."""
+"""Reading logs of clicks and views, and click rates of items; all bad rows are named in one message."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,22 +20,23 @@ from cascadebai_cli.logs.sheet import (
     marks_of,
     numbers_of,
     read_any_text,
+    refuse_doubt,
     sheet_of,
     shown,
 )
 
-# --- What is wrong with rows ----------------------------------------------------------------------------------------
+# --- Faults of rows -------------------------------------------------------------------------------------------------
 
 
 _MOST_SHOWN = 10
 
 
 class _Faults:
-    """Collects what is wrong with the rows of a sheet; of each row, what is said first.
+    """Collects the faults of the rows of a sheet; for each row, only the first one that is added.
 
     Args:
         sheet: the rows.
-        whole: whether a row with fewer values than the header is wrong, too.
+        whole: whether a row with fewer values than the header is a fault, too.
     """
 
     def __init__(self, sheet: Sheet, *, whole: bool = False) -> None:
@@ -47,24 +48,24 @@ class _Faults:
         self.add(wrong, lambda row: f"{sheet.sizes[row]} values for {width} columns; give one value a column")
 
     def texts(self, column: str) -> "pd.Series[str]":
-        """The texts of a column, numbered from 0."""
+        """Return the texts of a column, numbered from 0."""
         return self._rows[column].str.strip()
 
     def add(self, wrong: ArrayLike, sentence: Callable[[int], str]) -> None:
-        """Rows that are wrong, and what to say of one of them, by its number from 0."""
+        """Add a fault of some rows: a mask of these, and the sentence about a row by its number from 0."""
         places = np.flatnonzero(wrong)
         for row in map(int, places):
             if row not in self._found:
                 self._found[row] = sentence(row)
 
     def answer(self, remedy: str) -> None:
-        """Refuse the file if a row is wrong.
+        """Refuse the file if a row has a fault.
 
         Args:
-            remedy: what would be right, where the sentences do not say it.
+            remedy: the remedy, if the sentences do not give one.
 
         Raises:
-            ConfigError: naming the first ten.
+            ConfigError: if a row has one; the message names the first ten.
         """
         if not self._found:
             return
@@ -85,14 +86,15 @@ _Numbers = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Log:
-    """What a log holds.
+    """A log of clicks and views.
 
     Attributes:
-        name: of the file, for messages.
-        names: of the items, in the order in which the file has them first.
-        clicks, views: of each item, shape `(L,)`.
-        notes: sentences on what was done to the file.
-        cells: columns `item` (from 0), `position`, `clicks`, `views`, one row an item and position; `None` without.
+        name: name of the file, for messages.
+        names: names of the items, in the order in which they first occur.
+        clicks, views: clicks and views of each item, shape `(L,)`.
+        notes: sentences on how the file was understood and changed.
+        cells: one row for each item and position, with the columns `item` (from 0), `position`, `clicks` and `views`;
+            `None` without positions.
     """
 
     name: str
@@ -107,7 +109,7 @@ def read_log(path: Path, layout: Layout) -> Log:
     """Read a log; rows of one item are summed.
 
     Raises:
-        ConfigError: if it is not usable: one sentence, with the first ten of the rows that are wrong.
+        ConfigError: if it is not usable; the message names the first ten faulty rows.
     """
     columns = layout.columns
     if path != STDIN and not path.is_file():
@@ -117,7 +119,7 @@ def read_log(path: Path, layout: Layout) -> Log:
 
 
 def log_of(table: pd.DataFrame, layout: Layout, name: str = "table") -> Log:
-    """The log in a table of pandas, read as if it stood in a file; an index with a name is a column.
+    """Return the log in a table of pandas, read as if it were a file; an index with a name is a column.
 
     Raises:
         ConfigError: as for a file, whose header is line 1.
@@ -152,7 +154,7 @@ def _wide(sheet: Sheet, remarks: list[str]) -> Log:
 
 
 def _marks(faults: _Faults, column: str) -> Floats:
-    """1 for a click, 0 for none, NaN where the item was not shown."""
+    """Return the outcomes of an item: 1 for a click, 0 for none, NaN where it was not shown."""
     texts = faults.texts(column)
     values = marks_of(texts)
     faults.add((texts != "") & values.isna(), lambda row: f"{column} {texts[row]!r} is neither 0 nor 1")
@@ -181,7 +183,7 @@ def _counts(sheet: Sheet, layout: Layout) -> tuple[pd.DataFrame, list[str]]:
 
 
 def _check_counts(faults: _Faults, clicks: Floats, views: Floats, wrong: "pd.Series[bool]", rule: str) -> None:
-    """Collect what is wrong with clicks and views, which have the names of their columns."""
+    """Collect the faults of clicks and views, two series named after their columns."""
     _check_numbers(faults, clicks, clicks < 0, "must be 0 or larger")
     _check_numbers(faults, views, wrong, rule)
     more, fewer = faults.texts(str(clicks.name)), faults.texts(str(views.name))
@@ -196,7 +198,7 @@ def _check_numbers(faults: _Faults, values: Floats, wrong: "pd.Series[bool]", ru
 
 
 def _with_position(faults: _Faults, table: pd.DataFrame, layout: Layout) -> pd.DataFrame:
-    """The table with the positions, once all that is wrong with the file has been answered."""
+    """Return the table with the positions; all faults of the file are raised here."""
     faults.add(table["name"] == "", lambda row: f"{layout.items} is empty; give the item a name")
     if layout.position is not None:
         texts = faults.texts(layout.position)
@@ -229,7 +231,7 @@ def _summed(sheet: Sheet, table: pd.DataFrame, notes: list[str], layout: Layout)
 
 
 def _without_total(table: pd.DataFrame, layout: Layout) -> tuple[pd.DataFrame, list[str]]:
-    """Reports end with a row of sums, which is no item."""
+    """Return the table without the row of sums at the end that reports have, and a note about it."""
     if layout.event or len(table) < 4:
         return table, []
     last, above = table.iloc[-1], table.iloc[:-1]
@@ -245,7 +247,7 @@ def _refuse_few(name: str, items: int) -> None:
 
 
 def _hints(sheet: Sheet, layout: Layout) -> list[str]:
-    """A column that looks like a position, where none is named."""
+    """Return a note about a column that looks like a position, if none is named."""
     if layout.position is not None:
         return []
     others = [column for column in sheet.header if column not in layout.columns]
@@ -258,20 +260,20 @@ def _hints(sheet: Sheet, layout: Layout) -> list[str]:
 
 
 _POSITIONS = {"position", "pos", "rank", "slot", "place", "avg position", "avg. position", "average position"}
-"""Names of columns that hold where an item was shown."""
+"""Usual names of a column with the place where an item was shown."""
 
 
-# --- Click rates of items, of a config ------------------------------------------------------------------------------
+# --- Click rates of items, for a config -----------------------------------------------------------------------------
 
 
 def read_rates(path: Path, columns: Mapping[str, str], top: int | None, name: str) -> tuple[tuple[str, ...], _Numbers]:
-    """Names and click rates of the first `top` rows, one row an item.
+    """Return names and click rates of the items in the first `top` rows, one for each row.
 
     Args:
         path: the file.
-        columns: `clicks` and `views`, or `rate`; of names `item`, without which items are called 1, 2, ... .
-        top: only so many rows, which are not sorted; all if `None`.
-        name: how messages call the file.
+        columns: key -> column, for `clicks` and `views` or for `rate`; for `item` too, else items are named 1, 2, ... .
+        top: number of rows to read, in the order of the file; all if `None`.
+        name: name of the file in messages.
 
     Raises:
         ConfigError: if it is not usable, as for a log.
@@ -282,7 +284,7 @@ def read_rates(path: Path, columns: Mapping[str, str], top: int | None, name: st
 
 
 def read_sheet(path: Path, name: str, columns: Sequence[str] = (), **more: Any) -> Sheet:
-    """The rows of a file for a config: as for a log, but in UTF-8 only, as a config cannot warn of other letters.
+    """Return the rows of a file for a config: as for a log, but in UTF-8 only, as there are no remarks about others.
 
     Raises:
         ConfigError: if it is not usable.
@@ -294,7 +296,7 @@ def read_sheet(path: Path, name: str, columns: Sequence[str] = (), **more: Any) 
 
 
 def rates_in(sheet: Sheet, columns: Mapping[str, str], top: int | None = None) -> tuple[tuple[str, ...], _Numbers]:
-    """The same for a sheet that was read already."""
+    """Return names and click rates as `read_rates` does, for a sheet that was read already."""
     faults = _Faults(sheet, whole=True)
     names = _item_names(faults, columns.get("item"), len(sheet.rows))
     rates = _rates(faults, **{key: column for key, column in columns.items() if key != "item"})
@@ -306,7 +308,7 @@ def rates_in(sheet: Sheet, columns: Mapping[str, str], top: int | None = None) -
 
 
 def _item_names(faults: _Faults, column: str | None, rows: int) -> list[str]:
-    """The names of the items, all different."""
+    """Return the names of the items; collect faults of those that are empty or not unique."""
     if column is None:
         return [str(number) for number in range(1, rows + 1)]
     names = faults.texts(column)
@@ -324,6 +326,8 @@ def _rates(faults: _Faults, *, rate: str = "", clicks: str = "", views: str = ""
         rates = floats_of(faults.texts(rate))
         _check_numbers(faults, rates, (rates < 0) | (rates > 1), "must lie between 0 and 1")
         return rates
+    for column in (clicks, views):
+        refuse_doubt(column, ".", faults.texts(column), "write counts without a point")
     counts, shown = floats_of(faults.texts(clicks)), floats_of(faults.texts(views))
     _check_counts(faults, counts, shown, shown <= 0, "must be larger than 0")
     return counts / shown

@@ -1,6 +1,6 @@
-"""A file of any origin becomes rows of texts under a header.
+"""Reading a file of any origin as rows of texts under a header.
 
-A config is read by `read_text`, so that pandas is imported only where there are rows.
+Configs are read by `read_text` too; pandas is imported only where there are rows.
 """
 
 import csv
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 # --- The text of a file of any origin: compressed or not, in the encodings that spreadsheets write ------------------
 #
-# A device may never end, and a packed file may hold anything, so that only so much is read.
+# At most `MOST_BYTES` are read, as a device may never end, and a small compressed file may unpack to a huge one.
 
 
 STDIN = Path("-")
@@ -40,17 +40,17 @@ _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
 
 
 def shown(path: Path) -> str:
-    """How messages call a file."""
+    """Return the name of a file in messages."""
     return "stdin" if path == STDIN else str(path)
 
 
 def file_name(path: Path) -> str:
-    """Name of a file without its folder."""
+    """Return the name of a file without its folder."""
     return "stdin" if path == STDIN else path.name
 
 
 def read_text(path: Path) -> str:
-    """The text of a UTF-8 file or pipe; a byte order mark is left out.
+    """Return the text of a UTF-8 file or pipe; a byte order mark is left out.
 
     Raises:
         OSError: if it cannot be read, or has more than `MOST_BYTES`.
@@ -62,11 +62,11 @@ def read_text(path: Path) -> str:
 
 
 def read_any_text(path: Path, name: str) -> tuple[str, list[str]]:
-    """The text of a file, `-` being what comes through a pipe, and what was noticed about it.
+    """Return the text of a file, or of stdin for `-`, and notes about it.
 
     Args:
         path: the file.
-        name: how messages call it.
+        name: its name in messages.
 
     Raises:
         ConfigError: if it is no text, larger than 100 MB, or cannot be read.
@@ -86,7 +86,7 @@ def read_any_text(path: Path, name: str) -> tuple[str, list[str]]:
 
 
 def _content(path: Path) -> bytes:
-    """What the file holds, unpacked."""
+    """Return the content of a file, unpacked."""
     if path == STDIN:
         if sys.stdin is None:
             raise ConfigError("- is stdin, which is closed; name a CSV file")
@@ -123,9 +123,9 @@ def _decoded(content: bytes, name: str) -> tuple[str, list[str]]:
 
 
 _GAPS = " \u00a0\u202f\u2009'’"
-"""Signs between thousands that stand for nothing else."""
+"""Signs that can only separate thousands."""
 _GROUPS = {sign: re.compile(rf"[-+]?[1-9]\d{{0,2}}(\{sign}\d{{3}})+$") for sign in ",."}
-"""Numbers that have a comma, or a point, before every three digits."""
+"""Sign -> numbers in which it stands before every three digits, as between thousands."""
 Floats: TypeAlias = "pd.Series[float]"
 _MARKS = {
     **dict.fromkeys(("1", "1.0", "true", "yes", "y", "t"), 1.0),
@@ -134,7 +134,7 @@ _MARKS = {
 
 
 def floats_of(texts: "pd.Series[str]") -> Floats:
-    """What `float` makes of each text; NaN of what is no number, and of `1_000`, which no spreadsheet writes."""
+    """Return the number of each text by `float`; NaN for no number, and for `1_000`, which no spreadsheet writes."""
     import pandas as pd
 
     return pd.Series([_float(text) for text in texts], texts.index, np.float64, texts.name)
@@ -148,10 +148,10 @@ def _float(text: str) -> float:
 
 
 def numbers_of(texts: "pd.Series[str]", decimal: str | None = None) -> tuple[Floats, str | None]:
-    """Numbers, NaN for what is none, and a sentence if commas or points were taken for thousands.
+    """Return the numbers of texts, NaN for no number, and a note if commas or points were read as between thousands.
 
-    A sign that stands before three digits in every number of the column that has it parts thousands; one that does
-    not is the decimal sign. What is left is `float`'s.
+    If a sign stands before three digits wherever it occurs in the column, it separates thousands; else it is the
+    decimal sign. `float` reads what is left.
 
     Args:
         texts: a column.
@@ -171,7 +171,7 @@ def numbers_of(texts: "pd.Series[str]", decimal: str | None = None) -> tuple[Flo
             continue
         grouped = having.str.match(pattern) | having.str.match(r"[-+]?[1-9]\d{0,2}(,\d{3})+\.\d+$")
         if grouped.all():
-            _refuse_doubt(texts.name, sign, plain[plain != ""])
+            refuse_doubt(texts.name, sign, plain[plain != ""], "say --decimal . or --decimal ,")
             plain = plain.str.replace(sign, "", regex=False)
             note = f"{having.iloc[0]} in column {texts.name} is read as {having.iloc[0].replace(sign, '')}"
         elif sign == ",":
@@ -179,20 +179,20 @@ def numbers_of(texts: "pd.Series[str]", decimal: str | None = None) -> tuple[Flo
     return floats_of(plain), note
 
 
-def _refuse_doubt(name: object, sign: str, numbers: "pd.Series[str]") -> None:
-    """Refuse a column in which each number ends in a sign and three digits, as databases write decimals too.
+def refuse_doubt(name: object, sign: str, numbers: "pd.Series[str]", way_out: str) -> None:
+    """Refuse a column in which each number ends in the sign and three digits, as databases write decimals so too.
 
-    A number without the sign, or with two of them, tells that it parts thousands; a comma does unless all is zeros.
+    There is no doubt if a number lacks the sign or has it twice; a comma is doubtful only before three zeros.
     """
     decimals = r"[-+]?\d{1,3}\.\d{3}" if sign == "." else r"[-+]?\d{1,3},000"
     if numbers.str.fullmatch(decimals).all():
         first = numbers.iloc[0]
         few, many = first.replace(sign, ".").rstrip("0").rstrip("."), first.replace(sign, "")
-        raise ConfigError(f"column {name}: {first} may be {few} or {many}; say --decimal . or --decimal ,")
+        raise ConfigError(f"column {name}: {first} may be {few} or {many}; {way_out}")
 
 
 def fault_of_number(text: str) -> str:
-    """What is wrong with a text that is no number, or none that can be used."""
+    """Return what is wrong with a text that is no usable number, and the remedy."""
     if not text:
         return "is empty; write a number"
     if re.fullmatch(r"[-+]?(nan|inf|infinity)", text.lower()) or re.fullmatch(r"[-+]?[\d.]+e\+?\d+", text.lower()):
@@ -201,23 +201,23 @@ def fault_of_number(text: str) -> str:
 
 
 def marks_of(texts: "pd.Series[str]") -> Floats:
-    """1 for a click, 0 for none, NaN for what is neither."""
+    """Return 1 for a text that means a click, 0 for one that means none, NaN for any other."""
     return texts.str.lower().map(_MARKS).astype(float)
 
 
-# --- A text becomes rows of texts under a header --------------------------------------------------------------------
+# --- Splitting a text into rows under a header ----------------------------------------------------------------------
 
 
 _SEPARATORS = ",;\t|"
 _NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "bar": "|", "space": " "}
 _SEPARATOR_LINE = re.compile(r'"?sep=([^"\r\n]?)"?[ \t]*(?:\r\n|[\r\n])', re.IGNORECASE)
-"""What spreadsheets write above the header."""
+"""A line that spreadsheets write above the header."""
 _HEADER_ROWS = 21
-"""Rows among which a header is looked for, below titles."""
+"""Number of rows in which the header is looked for, as titles may stand above it."""
 _MOST_COLUMNS = 20_000
-"""Columns of a file of which all are read."""
+"""Largest number of columns of a file if all of them are read."""
 _END = "\0end"
-"""A line behind the last one, which is no row of its own where a quote is left open."""
+"""A line added behind the last one; if a quote is left open, it becomes part of the last row."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,12 +225,12 @@ class Sheet:
     """Rows of texts.
 
     Attributes:
-        name: of the file.
+        name: name of the file.
         header: names of all columns.
-        rows: texts of the columns that are read, its index the line on which each row ends; empty where a row is too
-            short.
-        sizes: how many values each row has, shape `(n,)`.
-        notes: what was noticed.
+        rows: texts of the columns that are read, empty where a row is too short; the index is the line on which each
+            row ends.
+        sizes: number of values of each row, shape `(n,)`.
+        notes: sentences on how the file was understood.
     """
 
     name: str
@@ -249,15 +249,15 @@ def sheet_of(
     most_columns: int = _MOST_COLUMNS,
     top: int | None = None,
 ) -> Sheet:
-    """Split a text.
+    """Split a text into rows and columns.
 
     Args:
-        text: with a header among its first rows, after a line `sep=;` if there is one.
-        name: of the file, for messages.
-        columns: those to read, which the header must have; all, whatever they are called, if empty.
-        separator: between the values, found out if `None`.
-        most_columns: so many there may be where all are read.
-        top: only so many rows are read.
+        text: the text, with a header among its first rows, after a line `sep=;` if there is one.
+        name: name of the file, for messages.
+        columns: columns to read, which the header must have; if empty, all columns.
+        separator: sign between the values; detected if `None`.
+        most_columns: largest number of columns if all are read.
+        top: number of rows to read; all if `None`.
 
     Raises:
         ConfigError: if it is no table with such a header.
@@ -283,7 +283,7 @@ def sheet_of(
 
 
 def _rows(lines: TextIO, separator: str, name: str) -> Iterator[tuple[int, list[str]]]:
-    """The line on which each row ends, and its values.
+    """Yield the line on which each row ends, and its values.
 
     Raises:
         ConfigError: at the end, if a quote is open.
@@ -307,7 +307,7 @@ def _rows(lines: TextIO, separator: str, name: str) -> Iterator[tuple[int, list[
 def _header(
     lines: TextIO, first: int, columns: Sequence[str], separators: str, name: str
 ) -> tuple[int, str, list[str]]:
-    """The line of the header, what separates its columns, and their names: of several ways the one with most."""
+    """Return the line of the header, the separator, and the names: of the earliest headers, the one with most names."""
     ways = [
         next(((line, one, cells) for line, cells in _head(lines, one, first, name) if {*columns} <= {*cells}), None)
         for one in separators
@@ -332,7 +332,7 @@ def _refuse_header(lines: TextIO, first: int, columns: Sequence[str], separators
 
 
 def _head(lines: TextIO, separator: str, first: int, name: str) -> Iterator[tuple[int, list[str]]]:
-    """The first rows that are not empty; none from where on they are no separated text."""
+    """Yield the first rows that are not empty, up to one that is no separated text."""
     with suppress(ConfigError):
         for line, row in islice(_rows(lines, separator, name), _HEADER_ROWS):
             if line >= first and any(cells := [value.strip() for value in row]):
@@ -340,7 +340,7 @@ def _head(lines: TextIO, separator: str, first: int, name: str) -> Iterator[tupl
 
 
 def _some(columns: Sequence[str], most: int = 8) -> str:
-    """A few names, each at most as long as one that somebody would type."""
+    """Return a few names in words, long ones cut."""
     named = [" ".join(column.split()) for column in columns[:most]]
     shown = ", ".join(column if len(column) <= 40 else f"{column[:37]}..." for column in named)
     return shown + (f" and {len(columns) - most} more" if len(columns) > most else "")
@@ -349,7 +349,7 @@ def _some(columns: Sequence[str], most: int = 8) -> str:
 def _table(
     rows: Iterable[tuple[int, list[str]]], width: int, places: Sequence[int], columns: Sequence[str]
 ) -> "tuple[pd.DataFrame, NDArray[np.int64]]":
-    """Some columns of the rows, and how many values each row has."""
+    """Return some columns of the rows, and the number of values of each row."""
     import pandas as pd
 
     texts: list[list[str]] = [[] for _ in places]
@@ -365,7 +365,7 @@ def _table(
 
 
 def _fit(row: list[str], width: int) -> int:
-    """How many values a row has, which then has as many as the header or more."""
+    """Return the number of values of a row, after filling it up to the width of the header."""
     while len(row) > width and not row[-1].strip():
         row.pop()
     size = len(row)

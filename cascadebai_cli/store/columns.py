@@ -1,4 +1,4 @@
-"""What a result directory holds: names of files, every column as one record, and rows printed by what these say."""
+"""What a result directory holds: names of files, a record of every column, and how rows are printed by these."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 MANIFEST, JOURNAL, LOCK, FAILURES = "manifest.json", "trials.journal", ".lock", "failures.log"
 OWNER = ".owner"
-"""Stands for the lock on file systems without locks."""
+"""Takes the place of the lock on file systems without locks."""
 TRIALS_CSV, TIMINGS_CSV, SUMMARY_CSV = "trials.csv", "timings.csv", "summary.csv"
 TIMES_CSV = "times.csv"
 """What is kept of `timings.csv` in a reference."""
@@ -47,7 +47,7 @@ _MOST_EXACT = 2**53
 """Beyond this, whole numbers with a decimal point are not exact any more."""
 
 
-# --- Columns: each says of itself what there is to say ---------------------------------------------------------------
+# --- Columns: one record says everything about a column --------------------------------------------------------------
 
 
 _Check = tuple[str, Callable[["pd.Series[Any]", "pd.DataFrame"], "pd.Series[bool]"]]
@@ -59,12 +59,12 @@ class Column:
 
     Attributes:
         name: as in the header of a file.
-        type: of its values; `bool` stands as 1 or 0, and as nothing where it does not apply.
+        type: type of its values; a `bool` is written as 1 or 0, and left empty where it does not apply.
         meaning: what it holds; `docs/results.md` is made from it.
-        heading: in a printed table, where that is another than its name.
+        heading: heading in a printed table; if empty, its name.
         format: value -> text in a printed table.
-        check: in words what a file may hold; and, from the values and the whole table, where it holds that.
-        when: a word for the studies or options that it takes to have the column; empty where every table has it.
+        check: what a file may hold, in words; and a function of the values and the whole table: where that holds.
+        when: a word for the studies or options with which a table has the column; empty if every table has it.
     """
 
     name: str
@@ -76,7 +76,7 @@ class Column:
     when: str = ""
 
     def right(self, table: "pd.DataFrame") -> "pd.Series[bool]":
-        """Where a table holds what it may."""
+        """Return which rows of a table hold a value that is allowed."""
         values = table[self.name]
         found = self.check[1](values, table)
         if self.type is int and values.dtype != "int64":
@@ -87,7 +87,7 @@ class Column:
 def _between(
     least: float, most: float | str = nextafter(inf, 0), *, empty: bool = False, **how: Any
 ) -> "Callable[[pd.Series[Any], pd.DataFrame], pd.Series[bool]]":
-    """Whether values lie between two numbers, the larger of which may be that of another column, or there is none."""
+    """Return a check that values lie between two numbers; `most` may also be the name of a column."""
 
     def holds(values: "pd.Series[Any]", table: "pd.DataFrame") -> "pd.Series[bool]":
         return values.between(least, table[most] if isinstance(most, str) else most, **how) | (values.isna() & empty)
@@ -118,62 +118,62 @@ _CELL = (
     Column("K", int, "number of items to find", check=_BELOW_L),
     Column("w_star", float, "the largest weight", check=_SHARE),
     Column("w_prime", float, "the smallest weight", check=_TO_W_STAR),
-    Column("delta", float, "largest probability of a wrong answer that is asked for", "", parameter, _RISK),
-    Column("epsilon", float, "tolerance", "", parameter, _FROM_0),
+    Column("delta", float, "largest probability of a wrong answer that is allowed", "", parameter, _RISK),
+    Column("epsilon", float, "tolerance: how far below the K-th largest weight is good enough", "", parameter, _FROM_0),
 )
-"""What `trials.csv` and `summary.csv` say of a cell: its names, its id, and keys of its content."""
-_BUDGET = Column("budget", int, "steps after which the learner was asked", check=_FROM_1, when="budget")
+"""What `trials.csv` and `summary.csv` say of a cell: its id, its names, and some keys of its content."""
+_BUDGET = Column("budget", int, "steps after which the learner had to answer", check=_FROM_1, when="budget")
 _OUTCOME = (
     Column("trial", int, "number of the trial, from 0", check=_FROM_0),
     Column(
         "status",
         str,
-        "`stopped`, `capped` (it reached `max_steps`) or `answered` (it was asked after a budget)",
+        "`stopped`, `capped` (it reached `max_steps`) or `answered` (its budget was spent)",
         check=_OF_STATUS,
     ),
-    Column("steps", int, "lists shown", check=_FROM_0),
-    Column("observations", int, "items looked at in all steps", check=_FROM_0),
+    Column("steps", int, "number of lists shown", check=_FROM_0),
+    Column("observations", int, "number of items observed in all steps", check=_FROM_0),
     Column("correct", bool, "1 if all items found are good enough, else 0; empty if capped", check=_OF_FLAG),
     _BUDGET,
-    Column("right", int, "how many of the items named are good enough", check=_FROM_0, when="budget"),
+    Column("right", int, "how many items of the answer are good enough", check=_FROM_0, when="budget"),
 )
-"""What a trial came to: a field of `TrialRow` each, but for the budget, which is that of its cell.
+"""The outcome of a trial: each column is a field of `TrialRow`, except the budget, which belongs to the cell.
 
-A column that is added is one of `when="later"`: tables and journals that were written before do not have it.
+A column that a later version adds gets `when="later"`: tables and journals that were written before do not have it.
 """
-_CUT = "mean of the steps, capped trials with the steps at which they were cut"
+_CUT = "mean of the steps; a capped trial counts with the steps at which it was cut off"
 _STATISTICS = (
     Column("n", int, "number of trials", "trials", check=_FROM_1),
     Column("mean_steps", float, _CUT, "mean steps", check=_FROM_0),
     Column("sd_steps", float, "standard deviation of the steps", "sd"),
     Column("se_steps", float, "standard error of the mean"),
     Column("ci_low", float, "lower end of the 95 % interval of the mean (Student's t)", "95 % from", check=_BELOW_MEAN),
-    Column("ci_high", float, "upper end of it", "95 % to", check=_ABOVE_MEAN),
+    Column("ci_high", float, "upper end of that interval", "95 % to", check=_ABOVE_MEAN),
     Column("mean_observations", float, "mean of the observations", check=_FROM_0),
     Column(
         "n_capped", int, "number of capped trials; if there are any, the mean is a lower limit", "capped", check=_TO_N
     ),
     Column("error_rate", float, "share of wrong answers among the trials that stopped", "wrong", _percent, _RATE),
     Column("error_low", float, "lower end of its 95 % interval (exact binomial)", "wrong, 95 % from", _percent),
-    Column("error_high", float, "upper end of it", "wrong, 95 % to", _percent),
+    Column("error_high", float, "upper end of that interval", "wrong, 95 % to", _percent),
     _BUDGET,
     Column("mean_right", float, "mean of `right`", "right", _two_decimals, _TO_K, "budget"),
     Column("right_low", float, "lower end of its 95 % interval", "", _two_decimals, when="budget"),
-    Column("right_high", float, "upper end of it", "", _two_decimals, when="budget"),
+    Column("right_high", float, "upper end of that interval", "", _two_decimals, when="budget"),
 )
-"""What the trials of a cell came to together."""
+"""Statistics over the trials of a cell."""
 _OTHERS = (
-    Column("seconds", float, "time", format=digits),
+    Column("seconds", float, "time in seconds", format=digits),
     Column("trials", int, "number of trials"),
     Column("mean_seconds", float, "mean time of a trial", "seconds a trial", digits),
     Column("model", str, "regressor f of the fit c1 f + c2"),
     Column("x", str, "axis of the curve, if that is not `K`"),
     Column("c1", float, "slope", format=coefficient),
-    Column("c1_se", float, "standard error of it", "se of c1", coefficient),
+    Column("c1_se", float, "standard error of the slope", "se of c1", coefficient),
     Column("c2", float, "intercept", format=coefficient),
-    Column("c2_se", float, "standard error of it", "se of c2", coefficient),
-    Column("r2", float, "share of the variance of the means that is explained", "R²", share),
-    Column("p_value", float, "of the slope", "p-value", p_value),
+    Column("c2_se", float, "standard error of the intercept", "se of c2", coefficient),
+    Column("r2", float, "share of the variance of the means that the fit explains", "R²", share),
+    Column("p_value", float, "p-value of the slope", "p-value", p_value),
     Column("n_points", int, "number of means in the fit", "points"),
     Column("published_c1", float, "slope in the paper", "c1 published", coefficient),
     Column("published_c2", float, "intercept in the paper", "c2 published", coefficient),
@@ -182,53 +182,53 @@ _OTHERS = (
     Column("best_model", str, "the model with the smallest AIC", "smallest AIC"),
     Column("loglog_slope", float, "slope of log steps against the log of the axis", "log-log slope", exponent),
     Column("loglog_low", float, "lower end of its 95 % interval", "slope 95 % from", exponent),
-    Column("loglog_high", float, "upper end of it", "slope 95 % to", exponent),
+    Column("loglog_high", float, "upper end of that interval", "slope 95 % to", exponent),
     Column(
         "lack_of_fit",
         float,
-        "squares of the residuals over what the errors of the trials make of them",
+        "squared residuals, relative to what the noise of the trials alone would give",
         "lack of fit",
         digits,
     ),
-    Column("lack_of_fit_p", float, "chance of so large a value if the model is right", "its p-value", p_value),
+    Column("lack_of_fit_p", float, "chance of at least that value if the model is right", "its p-value", p_value),
     Column("rival", str, "the other usual model with the smallest lack of fit"),
-    Column("rival_lack_of_fit", float, "that", "its lack of fit", digits),
+    Column("rival_lack_of_fit", float, "lack of fit of the rival", "its lack of fit", digits),
     Column(
-        "rival_lack_of_fit_p", float, "chance of so large a value if the rival is right", "p-value of that", p_value
+        "rival_lack_of_fit_p", float, "chance of at least that value if the rival is right", "p-value of that", p_value
     ),
-    Column("exponent", float, "the b of c1 x^b + c2, 0 for a logarithm", format=exponent),
+    Column("exponent", float, "the b for which c1 x^b + c2 fits best; 0 stands for log x", format=exponent),
     Column("exponent_low", float, "lower end of its 95 % interval", "exponent 95 % from", exponent),
-    Column("exponent_high", float, "upper end of it", "exponent 95 % to", exponent),
+    Column("exponent_high", float, "upper end of that interval", "exponent 95 % to", exponent),
     Column("rows_sha256", str, "hash of the `trials.csv` that this was made from"),
     Column("aic", float, "Akaike's criterion"),
     Column("best", int, "1 for the model with the smallest AIC"),
     Column("bound_c1", float, "slope of the upper bound on the same model", "c1 of the upper bound", coefficient),
-    Column("bound_c2", float, "intercept of it", "c2 of the upper bound", coefficient),
-    Column("bound_r2", float, "R² of it", "R² of the upper bound", share),
-    Column("bound_over_measured", float, "the bound over what was measured", "c1 of the bound / c1", coefficient),
+    Column("bound_c2", float, "intercept of the upper bound", "c2 of the upper bound", coefficient),
+    Column("bound_r2", float, "R² of the fit to the upper bound", "R² of the upper bound", share),
+    Column("bound_over_measured", float, "the bound divided by what was measured", "c1 of the bound / c1", coefficient),
     Column("other", str, "the learner in the denominator", "compared with"),
-    Column("ratio", float, "mean steps of `learner` over those of `other`", format=digits),
+    Column("ratio", float, "mean steps of `learner` divided by those of `other`", format=digits),
     Column("ratio_low", float, "lower end of its 95 % interval", "ratio 95 % from", digits),
-    Column("ratio_high", float, "upper end of it", "ratio 95 % to", digits),
+    Column("ratio_high", float, "upper end of that interval", "ratio 95 % to", digits),
     Column("other_error_rate", float, "error rate of `other`", format=_percent),
-    Column("compared_with", str, "the learner that it is compared with", "compared with"),
-    Column("settings", int, "number of instances and points of the grid"),
-    Column("better", int, "how many of them with at least 5 % fewer steps"),
-    Column("within", int, "within 5 %"),
-    Column("worse", int, "with at least 5 % more"),
-    Column("much_worse", int, "with at least twice as many", "much worse"),
-    Column("capped", int, "how many with trials that reached the cap"),
+    Column("compared_with", str, "the learner that `learner` is compared with", "compared with"),
+    Column("settings", int, "number of settings: each instance at each point of the grid"),
+    Column("better", int, "settings in which `learner` takes over 5 % fewer steps than `compared_with`"),
+    Column("within", int, "settings in which the two differ by 5 % at most"),
+    Column("worse", int, "settings in which `learner` takes over 5 % more steps, but at most twice as many"),
+    Column("much_worse", int, "settings in which it takes more than twice as many", "much worse"),
+    Column("capped", int, "settings in which trials of `learner` reached the cap"),
     Column("lower", float, "lower bound on the mean steps of any learner", "lower bound"),
     Column(
         "upper", float, "smallest upper bound on the steps of Algorithm 1, with probability 1 - delta", "upper bound"
     ),
-    Column("source", str, "theorem that it comes from"),
-    Column("dominating", str, "its largest term"),
+    Column("source", str, "theorem that `upper` comes from"),
+    Column("dominating", str, "largest term of `upper`"),
     Column("upper_general", float, "the upper bound for any weights"),
-    Column("dominating_general", str, "its largest term"),
+    Column("dominating_general", str, "largest term of `upper_general`"),
     Column("upper_two_level", float, "the upper bound for two levels of weights"),
-    Column("measured_over_lower", float, "mean steps over the lower bound", "mean / lower"),
-    Column("upper_over_measured", float, "upper bound over the mean steps", "upper / mean"),
+    Column("measured_over_lower", float, "mean steps divided by the lower bound", "mean / lower"),
+    Column("upper_over_measured", float, "upper bound divided by the mean steps", "upper / mean"),
     Column("smallest", int, "smallest budget of the study"),
     Column("largest", int, "largest budget of the study"),
     *(
@@ -241,13 +241,13 @@ _OTHERS = (
         )
     ),
     Column("H", float, "hardness, the sum of 1 / gap² over all items"),
-    Column("H2", float, "hardness, the largest i / gap² with gaps in ascending order"),
+    Column("H2", float, "hardness, the largest i / gap_i² with the gaps in ascending order"),
     Column("bound", float, "bound on the chance of an error", format=_percent),
     Column("enough", float, "budget from which on that bound is below delta", format=count),
-    Column("T_star", float, "steps that are needed for each unit of kl(delta, 1 - delta), at least"),
-    Column("gap", float, "how far its solution may be from the best one, relatively"),
+    Column("T_star", float, "lower bound on the mean steps for each unit of kl(delta, 1 - delta)"),
+    Column("gap", float, "how much too small `T_star` may be at most, relatively"),
     Column("sharp", float, "the sharp lower bound on the mean steps"),
-    Column("measured_over_sharp", float, "mean steps over it", "mean / sharp"),
+    Column("measured_over_sharp", float, "mean steps divided by `sharp`", "mean / sharp"),
 )
 COLUMNS: Mapping[str, Column] = MappingProxyType(
     {column.name: column for column in (*_CELL, *_OUTCOME, *_STATISTICS, *_OTHERS)}
@@ -256,7 +256,7 @@ COLUMNS: Mapping[str, Column] = MappingProxyType(
 
 CELL, OUTCOME = (tuple(column.name for column in group if not column.when) for group in (_CELL, _OUTCOME))
 LATER = tuple(column.name for column in _OUTCOME if column.when == "later")
-"""Columns that came later: a line holds them by name, and lines and tables that were written before have no value.
+"""Columns of later versions: a line holds them by name, and lines and tables that were written before have no value.
 
 In `TrialRow` their fields stand behind `right`, in this order, and are `None` by default.
 """
@@ -267,7 +267,7 @@ SAME = (*(name for name in OUTCOME if name != "trial"), *LATER, "right")
 POINT = ("instance", "learner", *AXES)
 """What tells the cells of one study apart."""
 PLACE = GRID
-"""The same where there may be a budget."""
+"""The same for studies that may have budgets."""
 SETTING = tuple(name for name in POINT if name != "learner")
 """Cells that agree in these columns differ in the learner only."""
 
@@ -281,19 +281,19 @@ class TableFile:
 
     Attributes:
         row: what one row is.
-        columns: in their order, those included that some tables of this name lack.
+        columns: its columns in their order, with those that only some tables of this name have.
     """
 
     row: str
     columns: tuple[Column, ...]
 
     def names(self, there: Iterable[object] = ()) -> list[str]:
-        """Names of the columns that every such table has, and of those of the others that are `there`."""
+        """Return the names of the columns that every such table has, and of the others that are in `there`."""
         known = set(there)
         return [column.name for column in self.columns if not column.when or column.name in known]
 
     def frame(self, rows: "Iterable[Mapping[Any, Any]]") -> "pd.DataFrame":
-        """Rows as such a table; it has the columns that not all have if a row does."""
+        """Return rows as such a table; it has a column that is not in all tables only if a row has it."""
         import pandas as pd
 
         found = list(rows)
@@ -301,7 +301,7 @@ class TableFile:
 
 
 def _named(names: str, when: str = "") -> tuple[Column, ...]:
-    """Columns by their names, with blanks between them; every table has them unless `when` says otherwise."""
+    """Return the columns whose names a text lists; every table has them unless `when` says otherwise."""
     return tuple(replace(COLUMNS[name], when=when) for name in names.split())
 
 
@@ -324,7 +324,9 @@ TABLES: Mapping[str, TableFile] = MappingProxyType(
     {
         TRIALS_CSV: _table("a trial", _CELL, _OUTCOME),
         SUMMARY_CSV: _table("a cell", _CELL, _STATISTICS),
-        TIMINGS_CSV: _table("a trial; on this machine, and so apart from the other tables", "cell_id trial seconds"),
+        TIMINGS_CSV: _table(
+            "a trial; times depend on the machine, and so have a table of their own", "cell_id trial seconds"
+        ),
         TIMES_CSV: _table(
             "an instance and learner; what a reference keeps of `timings.csv`",
             "instance learner trials seconds mean_seconds",
@@ -336,7 +338,7 @@ TABLES: Mapping[str, TableFile] = MappingProxyType(
             _SOURCE,
         ),
         WEIGHTED_FITS_CSV: _table(
-            f"a row of fits.csv by the errors of the trials, {_BY_FIT}",
+            f"a fit of fits.csv, repeated with weights from the errors of the trials, {_BY_FIT}",
             f"{_CURVE} {_COEFFICIENTS} lack_of_fit lack_of_fit_p rival rival_lack_of_fit rival_lack_of_fit_p",
             "exponent exponent_low exponent_high n_points",
             _SOURCE,
@@ -380,11 +382,11 @@ TABLES: Mapping[str, TableFile] = MappingProxyType(
 """Name of a file -> the table that it holds."""
 
 
-# --- Rows printed by what their columns say --------------------------------------------------------------------------
+# --- Printing rows with the headings and formats of their columns ----------------------------------------------------
 
 
 class Shown(NamedTuple):
-    """A column of a printed table that is no column of a file: its heading, and its text from a row."""
+    """A column that only printed tables have: its heading, and the function that makes its text from a row."""
 
     heading: str
     text: Callable[[Mapping[Any, Any]], str]
@@ -392,17 +394,17 @@ class Shown(NamedTuple):
 
 
 def heading_of(name: str) -> str:
-    """Heading of a column; what is in no file is called by its name."""
+    """Return the heading of a column; a column that is in no file is called by its name."""
     return (name in COLUMNS and COLUMNS[name].heading) or name
 
 
 def _is_words(name: str) -> bool:
-    """Whether a column holds words, which are set flush left."""
+    """Return whether a column holds words, which are set flush left."""
     return name in COLUMNS and COLUMNS[name].type is str
 
 
 def cell_text(name: str, row: Mapping[Any, Any]) -> str:
-    """A value as text, a dash where there is none; a mean with capped trials is a lower limit without an interval."""
+    """Return a value as text, a dash if there is none; a mean with capped trials is a limit without an interval."""
     value, limit = row[name], (row.get("n_capped") or 0) > 0
     if isinstance(value, str):
         return value
@@ -413,7 +415,7 @@ def cell_text(name: str, row: Mapping[Any, Any]) -> str:
 
 
 def interval(low: str, high: str) -> Shown:
-    """The 95 % interval from one column to another."""
+    """Return the 95 % interval from one column to another."""
 
     def text(row: Mapping[Any, Any]) -> str:
         ends = [cell_text(name, row) for name in (low, high)]
@@ -423,7 +425,7 @@ def interval(low: str, high: str) -> Shown:
 
 
 def names_of(rows: "pd.DataFrame", names: Sequence[str], always: Collection[str] = ()) -> tuple[list[str], str]:
-    """Which of some columns tell the rows of a table apart, and what the others are, in words.
+    """Return which of some columns tell the rows of a table apart, and the values of the others, in words.
 
     Args:
         rows: the table.
@@ -445,14 +447,14 @@ def printed(
     note: str = "",
     lines: Sequence[Mapping[Any, Any]] | None = None,
 ) -> Table:
-    """Rows of a table as texts: what tells them apart, then some columns; what is the same in all stands above.
+    """Return rows as texts: columns that tell them apart, then those asked for; what all share stands above.
 
     Args:
         rows: the table.
         names, always: as for `names_of`.
         columns: columns of a file, or made from several.
-        note: behind what stands above.
-        lines: what is printed in place of the rows, with the columns in `names` too.
+        note: text behind what stands above.
+        lines: printed in place of the rows; they must have the columns in `names` too.
     """
     varying, above = names_of(rows, names, always)
     shown = [
@@ -483,7 +485,7 @@ class TrialRow(NamedTuple):
     Attributes:
         status: one of `STATUSES`.
         correct: whether the items found are all epsilon-optimal; `None` for a capped trial.
-        right: how many of them are, of a trial with a budget.
+        right: how many of them are epsilon-optimal; only for a trial with a budget.
         seconds: wall time; nan in rows of `trials.csv`, which does not hold it.
         items: the items found, as indices into the weights of the cell; empty if not asked for, and never stored.
         clicks: clicks on survivors expected from the observations of the run; nan if not asked for, and never stored.
@@ -506,6 +508,6 @@ class TrialRow(NamedTuple):
         return tuple(getattr(self, name) for name in SAME)
 
     def contradicts(self, other: "TrialRow") -> bool:
-        """Whether the same trial ended differently; a column of `LATER` that one of them lacks tells nothing."""
+        """Return whether the same trial ended differently; a column of `LATER` that one row lacks is not compared."""
         pairs = zip(SAME, self.outcome, other.outcome, strict=True)
         return any(one != two and not (name in LATER and None in (one, two)) for name, one, two in pairs)

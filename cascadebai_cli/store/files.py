@@ -1,4 +1,4 @@
-"""Files are written whole or not at all, and every error of a file is one sentence."""
+"""Reading and writing files: each is written whole or not at all, and each error is told in one sentence."""
 
 import errno
 import gzip
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-# --- Files of a result directory: written so that no reader ever meets half of one, errors as one plain sentence ----
+# --- Files of a result directory: no reader ever meets half of one, and errors are one plain sentence ---------------
 #
-# Only regular files are opened, as a device or a pipe may never end; and what is written goes into no other place
-# that a link of this name points to.
+# Only regular files are opened, as a device or a pipe may never end; and links are not followed when writing, so that
+# nothing is written elsewhere.
 
 
 _PIECE = 2**20
-"""Bytes that are compressed before they are written."""
+"""Number of compressed bytes that are handed on at once."""
 _OF_THE_KERNEL = ("/proc/", "/sys/")
-"""Files there call themselves regular."""
+"""Files there claim to be regular, and are not."""
 AGAIN = "run the sweep again"
 """The remedy for a file that is not what a sweep writes."""
 
@@ -51,7 +51,7 @@ def writing_to(place: Path) -> Iterator[None]:
 
 @contextmanager
 def reading(path: Path) -> Iterator[BufferedReader]:
-    """A file of a result directory, opened for reading, with errors of the file system as one plain sentence.
+    """Open a file of a result directory for reading, with errors of the file system as one plain sentence.
 
     Raises:
         ConfigError: if the file is missing, is not a regular one, or cannot be read.
@@ -66,21 +66,26 @@ def reading(path: Path) -> Iterator[BufferedReader]:
         ) from None
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
-        raise ConfigError(f"{path} cannot be read ({reason}); it must be a file that you may read") from error
+        shown, way_out = (
+            (packed_path(path), "unpack it, or sweep again")
+            if packed
+            else (path, "it must be a file that you may read")
+        )
+        raise ConfigError(f"{shown} cannot be read ({reason}); {way_out}") from error
 
 
 def packed_path(path: Path) -> Path:
-    """Path of the same file, compressed by gzip."""
+    """Return the path that the file has when it is compressed by gzip."""
     return path.with_name(f"{path.name}.gz")
 
 
 def is_packed(path: Path) -> bool:
-    """Whether rows are there compressed only; other files are never looked for in this form."""
+    """Return whether `path` is a `trials.csv` that is there only compressed; no other file is kept in that form."""
     return path.name == TRIALS_CSV and not path.exists() and packed_path(path).exists()
 
 
 def open_to_write(path: Path, flags: int = 0) -> int:
-    """Handle of a file, made if missing, that is written to in place; links are not followed.
+    """Open a file to write to it in place, made if missing, and return its handle; links are not followed.
 
     Raises:
         OSError: also if it is a link, a device or a pipe.
@@ -89,10 +94,10 @@ def open_to_write(path: Path, flags: int = 0) -> int:
 
 
 def open_regular(path: Path, flags: int) -> int:
-    """Handle of a regular file; nothing else is waited for.
+    """Open a regular file and return its handle; anything else is refused without waiting for it.
 
     Raises:
-        OSError: if it is something else, a file of the kernel (those wait, or never end), or cannot be opened.
+        OSError: if it is something else, a file of the kernel (which may wait, or never end), or cannot be opened.
     """
     if os.path.realpath(path).startswith(_OF_THE_KERNEL):
         raise OSError(EINVAL, "A file of the kernel")
@@ -125,12 +130,12 @@ def make_directory(directory: Path) -> None:
 
 
 def write_atomically(path: Path, lines: Iterable[str], *, packed: bool = False) -> str:
-    """Write a file that is either the old one or the whole new one, even if the power fails.
+    """Write a file so that, even if the power fails, either the old one or the whole new one is there.
 
     Args:
         path: the file.
         lines: its text.
-        packed: whether it is compressed, under its packed name, and takes the place of the plain one.
+        packed: whether to compress it and write it under its packed name, in place of the plain file.
 
     Returns:
         SHA-256 of the text, in hexadecimal.
@@ -142,13 +147,13 @@ def write_atomically(path: Path, lines: Iterable[str], *, packed: bool = False) 
     with writing_to(path):
         parts = _hashed((line.encode() for line in lines), digest)
         replace_file(packed_path(path) if packed else path, _compressed(parts) if packed else parts)
-        if path.name == TRIALS_CSV:
-            (path if packed else packed_path(path)).unlink(missing_ok=True)
+        if packed:
+            path.unlink(missing_ok=True)
     return digest.hexdigest()
 
 
 def _compressed(parts: Iterable[bytes]) -> Iterator[bytes]:
-    """The same bytes for the same parts, whenever they are compressed."""
+    """Yield the compressed bytes, which depend on the parts alone and not on the time."""
     with io.BytesIO() as made, gzip.GzipFile("", "wb", fileobj=made, mtime=0) as file:
         for part in parts:
             file.write(part)
@@ -167,7 +172,7 @@ def _hashed(parts: Iterable[bytes], digest: "hashlib._Hash") -> Iterator[bytes]:
 
 
 def sha256_of(path: Path) -> str | None:
-    """SHA-256 of a file, of packed rows that of their text, in hexadecimal; `None` if there is none.
+    """Return the SHA-256 of a file in hexadecimal, for packed rows that of their text; `None` if there is no file.
 
     Raises:
         ConfigError: if it cannot be read.
@@ -179,7 +184,7 @@ def sha256_of(path: Path) -> str | None:
 
 
 def replace_file(path: Path, parts: Iterable[bytes]) -> None:
-    """The same for bytes, with the errors of the system as they are."""
+    """Replace a file as `write_atomically` does, by bytes, with the errors of the system as they are."""
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         with os.fdopen(open_to_write(part, os.O_TRUNC), "wb") as file:
@@ -195,7 +200,7 @@ def replace_file(path: Path, parts: Iterable[bytes]) -> None:
 
 
 def _sync_directory(directory: Path) -> None:
-    """Make the names in a directory durable, where the system can."""
+    """Make sure that the names in a directory survive a power cut, where the system can."""
     if not hasattr(os, "O_DIRECTORY"):
         return
     handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
@@ -205,16 +210,16 @@ def _sync_directory(directory: Path) -> None:
         os.close(handle)
 
 
-# --- Writing what a user asked for, so that a reader never sees half a file -----------------------------------------
+# --- Files that a user asked for: a reader never sees half of one ---------------------------------------------------
 
 
 def write_bytes(path: Path, content: bytes, *, through: bool = True) -> None:
-    """Put `content` in `path` at once, or leave what was there.
+    """Write `content` to `path` as a whole, or leave what was there.
 
     Args:
-        path: where.
-        content: what.
-        through: whether a device or a pipe, which a user has named, is written to; else it is replaced.
+        path: the file.
+        content: its bytes.
+        through: whether to write to a device or a pipe that the user has named; else a file replaces it.
 
     Raises:
         CascadeError: if the file cannot be written.
@@ -242,7 +247,7 @@ def _remedy_for_output(error: OSError) -> str:
     if error.errno in (errno.ENOSPC, getattr(errno, "EDQUOT", None)):
         return "free some space or choose another place"
     if error.errno == errno.EPIPE:
-        return "who was to read it has ended; choose another place"
+        return "the program that was to read it has ended; choose another place"
     return "choose another place"
 
 
@@ -256,5 +261,5 @@ def write_table(path: Path, table: "pd.DataFrame", *, through: bool = True) -> N
 
 
 def table_bytes(table: "pd.DataFrame") -> bytes:
-    """`table` as CSV; ten digits are more than a fit has, and hide how a machine rounds."""
+    """Return `table` as CSV, with ten digits: more than a fit has, and few enough to hide how a machine rounds."""
     return table.to_csv(index=False, float_format="%.10g", lineterminator="\n").encode()

@@ -1,4 +1,4 @@
-"""Intervals of means and of error rates, and the trials that an interval asks for."""
+"""Intervals of means and of error rates, and the number of trials that makes an interval narrow enough."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,7 +14,7 @@ from cascadebai_cli.model.problem import FloatArray
 from cascadebai_cli.store.journal import Stored
 from cascadebai_cli.study.fields import Enough
 
-# --- The intervals of tables: for a proportion, for a mean, and for a mean of whole numbers over itself -------------
+# --- Intervals: of a proportion, of a mean, and relative to a mean of whole numbers ---------------------------------
 
 
 class MeanInterval(NamedTuple):
@@ -29,11 +29,11 @@ class MeanInterval(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def binomial_interval(successes: float, n: int, level: float = 0.95) -> tuple[float, float]:
-    """Exact interval of Clopper and Pearson (1934) for a proportion.
+    """Return the exact interval of Clopper and Pearson (1934) for a proportion.
 
     Args:
-        successes: `0 <= successes <= n`; part of one where it is a mean of several shares.
-        n: number of trials; without any, nothing is known and both ends are nan.
+        successes: from 0 to `n`; no whole number if it comes from a mean of several shares.
+        n: number of trials; if it is 0, both ends are nan.
         level: confidence level.
     """
     if n == 0:
@@ -46,12 +46,12 @@ def binomial_interval(successes: float, n: int, level: float = 0.95) -> tuple[fl
 
 @lru_cache(maxsize=4096)
 def t_quantile(n: int, level: float = 0.95) -> float:
-    """Standard errors on either side of the mean of `n` values that make its t interval; nan below two values."""
+    """Return how many standard errors the t interval of a mean of `n` values has on each side; nan below two values."""
     return float(stdtrit(n - 1, (1 + level) / 2)) if n > 1 else math.nan
 
 
 def mean_interval(values: FloatArray, level: float = 0.95) -> MeanInterval:
-    """The t interval of the mean of some values; without ends, nan, for a single one."""
+    """Return the mean of some values and its t interval, whose ends are nan for a single value."""
     n, mean = len(values), float(values.sum() / len(values))
     sd = float(np.sqrt(((mean - values) ** 2).sum() / (n - 1))) if n > 1 else math.nan
     se = sd / n**0.5
@@ -60,9 +60,9 @@ def mean_interval(values: FloatArray, level: float = 0.95) -> MeanInterval:
 
 
 def relative_half_width(values: NDArray[Any], level: float = 0.95) -> float:
-    """Half the width of the same interval over the mean, for positive whole numbers; nan below two of them.
+    """Return half the width of the t interval over the mean, for positive whole numbers; nan below two of them.
 
-    Sums of whole numbers are exact, so that no decision hangs on the order of an addition.
+    Sums of whole numbers are exact, so that no decision depends on the order of an addition.
     """
     whole = [int(value) for value in values]
     n, total = len(whole), sum(whole)
@@ -72,37 +72,37 @@ def relative_half_width(values: NDArray[Any], level: float = 0.95) -> float:
     return t_quantile(n, level) * math.sqrt(squares / (n - 1)) / total if squares else 0.0
 
 
-# --- How many trials a cell is to have, given those that it has -----------------------------------------------------
+# --- How many trials a cell needs, given those that it has ----------------------------------------------------------
 #
-# The answer rests on the first trials by number alone, looked at in stages that follow from them, so that it is the
-# same whatever was run when and where. A mean that stops being measured once its interval is narrow has an interval
-# that is a little too narrow; the stages are few, so that this is little.
+# The answer depends only on the trials with the first numbers, looked at in stages that follow from them, so that it
+# is the same whatever was run when and where. Measuring until an interval is narrow makes it a little too narrow; as
+# the stages are few, the effect is small.
 
 
 _SMALLEST_STAGE, _LARGEST_STAGE = 1.25, 4
-"""How many times as many trials the next stage has."""
+"""Smallest and largest factor by which the next stage has more trials."""
 
 Limits = Mapping[str, int]
 """Cell -> number of its trials."""
 
 
 def limits_of(trials: int | Enough, stored: Stored, cell_ids: Iterable[str]) -> Limits:
-    """The number of trials of each cell."""
+    """Return the number of trials of each cell."""
     return {cell_id: wanted(trials, stored.of(cell_id)) for cell_id in cell_ids}
 
 
 def trials_of(config: Mapping[str, Any]) -> int | Enough:
-    """What a resolved config says of trials."""
+    """Return the number of trials that a resolved config asks for, or the rule for it."""
     trials = config["trials"]
     return Enough.model_validate(trials) if isinstance(trials, Mapping) else trials
 
 
 def wanted(trials: int | Enough, rows: NDArray[Any]) -> int:
-    """The number of trials of one cell.
+    """Return the number of trials of one cell.
 
     Args:
-        trials: what the config says.
-        rows: those that are there, sorted by trial.
+        trials: the number of the config, or its rule.
+        rows: the finished trials, sorted by trial.
     """
     if isinstance(trials, int):
         return trials
@@ -119,11 +119,11 @@ def wanted(trials: int | Enough, rows: NDArray[Any]) -> int:
 
 
 def _needed(aims: Enough, rows: NDArray[Any]) -> Iterator[float]:
-    """For each aim the number of trials that is likely to reach it; that of `rows` if they do."""
+    """Yield for each aim the number of trials that is likely to reach it; that of `rows` if these reach it."""
     n = len(rows)
     if aims.relative_error is not None:
         wider = max(1.0, relative_half_width(rows["steps"]) / aims.relative_error)
-        yield n * wider * wider  # a power of a large number is an error, and no infinity
+        yield n * wider * wider  # `**` would raise an error for a large number, and not give infinity
     if aims.max_errors is not None:
         errors = int((rows["correct"] == 0).sum())
         yield n * max(1.0, aims.max_errors / errors if errors else inf)

@@ -1,10 +1,10 @@
-"""Finished trials on disk: a journal that only grows, one checked line a trial.
+"""Finished trials on disk: a journal that only grows, with one line for each trial that ends in a checksum.
 
-Whatever moment a process is killed, every complete line is read again and no other. `trials.csv` is made from it.
+Whenever a process is killed, every complete line can be read again, and only these are. `trials.csv` is made from it.
 
 Each line says by itself which columns it has, so that none depends on another line that may be lost: the first values
-stand in places that never change (`_IN_PLACE`), all others behind them as `name=value`. A line that was written before
-there was a column has no value for it. A journal with a column that this version does not know is refused as it is.
+stand in places that never change (`_IN_PLACE`), all others behind them as `name=value`. A line that is older than a
+column has no value for it. A journal with a column that this version does not know is refused and left as it is.
 """
 
 import os
@@ -35,9 +35,9 @@ class _Code:
 
     Attributes:
         dtype: type of the array.
-        read: text -> value; raises `ValueError` or `KeyError` where no sweep writes such a text.
+        read: text -> value; raises `ValueError` or `KeyError` for a text that no sweep writes.
         text: value -> text.
-        pack, unpack: value -> number in the array, and back; the same where none is named.
+        pack, unpack: value -> number in the array, and back; if not given, the value is the number.
     """
 
     dtype: type
@@ -47,7 +47,7 @@ class _Code:
     unpack: Callable[[Any], Any] | None = None
 
     def texts(self, packed: NDArray[Any]) -> Iterator[str]:
-        """The texts of an array of packed values."""
+        """Return the texts of an array of packed values."""
         values = packed.tolist()
         return map(self.text, map(self.unpack, values) if self.unpack else values)
 
@@ -60,7 +60,7 @@ def _count(text: str) -> int:
 
 
 _FLAGS: tuple[bool | None, ...] = (False, True, None)
-"""Place in it: 0, 1, and -1 where it does not apply."""
+"""A flag is packed as its place here: 0, 1, or -1 where it does not apply."""
 _BY_TEXT = {"0": False, "1": True, "": None}
 
 _COUNT = _Code(np.int64, _count)
@@ -84,13 +84,13 @@ _OPTIONAL = _Code(
 _SECONDS = _Code(np.float64, float, "{:.6f}".format)
 
 _IN_PLACE = ("trial", "status", "steps", "observations", "correct", "seconds", "right")
-"""What each line of a journal holds behind its cell, in these places: no version may ever change them."""
+"""What each line of a journal holds behind its cell, in this order, which no version may ever change."""
 CODES: Mapping[str, _Code] = MappingProxyType(
     {name: {int: _COUNT, str: _STATUS, bool: _FLAG}[COLUMNS[name].type] for name in OUTCOME}
     | {"seconds": _SECONDS, "right": _OPTIONAL}
     | {name: {int: _OPTIONAL, bool: _FLAG}[COLUMNS[name].type] for name in LATER}
 )
-"""What the journal keeps of a trial: `_IN_PLACE`, then `LATER`, of which -1 in the array is one that is lacking."""
+"""What the journal keeps of a trial: `_IN_PLACE`, then `LATER`, where -1 in the array stands for no value."""
 if TrialRow._fields[: 1 + len(CODES)] != ("cell_id", *CODES):
     raise LookupError(f"the first fields of TrialRow must be cell_id, {', '.join(CODES)}: the columns of a trial")
 
@@ -98,10 +98,10 @@ if TrialRow._fields[: 1 + len(CODES)] != ("cell_id", *CODES):
 
 
 _SYNC_SECONDS = 1.0
-"""What the system has taken survives a killed process at once, a power cut after this time."""
+"""Written rows survive a killed process at once, and a power cut after this time."""
 
 ROW = np.dtype([("cell", np.int32), *((name, code.dtype) for name, code in CODES.items())])
-"""A row in memory; `cell` counts into `Stored.cell_ids`, the other fields are packed as `CODES` says."""
+"""A row in memory; `cell` is an index into `Stored.cell_ids`, the other fields are packed as `CODES` says."""
 _READ = tuple(CODES[name].read for name in _IN_PLACE)
 _TEXT = tuple((place, CODES[name].text) for place, name in enumerate(_IN_PLACE, start=1))
 _PACK = tuple((place, code.pack) for place, code in enumerate(CODES.values(), start=1) if code.pack)
@@ -113,7 +113,7 @@ class _UnknownColumns(Exception):
 
 
 def encode(row: TrialRow) -> bytes:
-    """The line of the journal: fields, checksum, end of line."""
+    """Return the line of a row in the journal: fields, checksum, end of line."""
     later = [f"{name}={CODES[name].text(value)}" for name in LATER if (value := getattr(row, name)) is not None]
     kept = _TEXT if later or row.right is not None else _TEXT[:-1]
     line = ",".join([row.cell_id, *(text(row[place]) for place, text in kept), *later])
@@ -121,7 +121,7 @@ def encode(row: TrialRow) -> bytes:
 
 
 def decode(line: bytes) -> TrialRow | None:
-    """The row of a line, or `None` if the line is torn or damaged, or holds what no sweep writes.
+    """Return the row of a line, or `None` if the line is incomplete or damaged, or holds what no sweep writes.
 
     Raises:
         _UnknownColumns: if a newer version has written it.
@@ -150,7 +150,7 @@ def _by_name(fields: Sequence[str]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Stored:
-    """What a journal holds, compactly.
+    """What a journal holds, in compact form.
 
     Attributes:
         cell_ids: cells with at least one row.
@@ -175,7 +175,7 @@ class Stored:
         return starts
 
     def of(self, cell_id: str) -> NDArray[Any]:
-        """Rows of one cell, sorted by trial."""
+        """Return rows of one cell, sorted by trial."""
         if cell_id not in self._places:
             return self.rows[:0]
         place = self._places[cell_id]
@@ -183,7 +183,7 @@ class Stored:
         return part
 
     def __iter__(self) -> Iterator[TrialRow]:
-        """The rows, one after the other."""
+        """Yield the rows, one after the other."""
         for packed in map(np.void.item, self.rows):
             values = [self.cell_ids[packed[0]], *packed[1:]]
             for place, unpack in _UNPACK:
@@ -191,12 +191,12 @@ class Stored:
             yield TrialRow(*values)
 
     def without(self, cell_ids: Collection[str]) -> "Stored":
-        """The rows of all other cells, for a journal that is still to be written, of size 0 until then."""
+        """Return the rows of all other cells; the size is 0, as their journal is still to be written."""
         gone = [number for number, cell_id in enumerate(self.cell_ids) if cell_id in cell_ids]
         return replace(self, rows=self.rows[~np.isin(self.rows["cell"], gone)], damaged=0, size=0)
 
     def missing(self, cell_id: str, trials: int) -> IntArray:
-        """Trials below `trials` that a cell lacks, ascending."""
+        """Return the numbers below `trials` of the trials that a cell lacks, ascending."""
         there = self.of(cell_id)["trial"]
         lacking = np.ones(trials, dtype=bool)
         lacking[there[there < trials]] = False
@@ -204,7 +204,7 @@ class Stored:
 
 
 def read_journal(directory: Path) -> Stored:
-    """Every complete row of a directory; none if there is no journal.
+    """Return every complete row of a directory; none if there is no journal.
 
     Raises:
         ConfigError: if a newer version has written columns that this one does not know.
@@ -245,19 +245,19 @@ def write_journal(directory: Path, rows: Iterable[TrialRow]) -> int:
 
 
 def seconds_of(trials: int, rows: NDArray[Any]) -> float | None:
-    """Time of one core for so many trials, at the pace of these rows; `None` if there are none."""
+    """Return the seconds that one core needs for `trials` trials, at the pace of these rows; `None` without rows."""
     return float(rows["seconds"].mean()) * trials if len(rows) else None
 
 
 def each_once(rows: NDArray[Any]) -> NDArray[Any]:
-    """Sorted by cell and trial; of rows of the same trial the one written first stays."""
+    """Return rows sorted by cell and trial; of several rows of the same trial only the one written first."""
     rows = rows[np.lexsort((rows["trial"], rows["cell"]))]
     kept: NDArray[Any] = rows[np.concatenate([np.ones(min(len(rows), 1), bool), ~repeats(rows)])]
     return kept
 
 
 def repeats(rows: NDArray[Any]) -> BoolArray:
-    """Which of sorted rows are of the same trial as the one before, from the second on."""
+    """Return for each of the sorted rows, from the second on, whether it is of the same trial as the one before."""
     return np.asarray((np.diff(rows["cell"]) == 0) & (np.diff(rows["trial"]) == 0))
 
 
@@ -300,7 +300,7 @@ class Journal:
 
     Args:
         directory: the result directory.
-        stored: what it holds; a torn line behind the last complete one is cut off.
+        stored: what it holds; an incomplete last line is cut off.
 
     Raises:
         CascadeError: if it cannot be opened.
@@ -322,7 +322,7 @@ class Journal:
         return Stored(tuple(self._reader.cells), rows, self._stored.damaged, self.size)
 
     def append(self, rows: Sequence[TrialRow]) -> None:
-        """Add rows; after an error the journal ends where it ended before.
+        """Add rows; if that fails, the journal stays as it was.
 
         Raises:
             CascadeError: if they cannot be written.
@@ -345,13 +345,13 @@ class Journal:
             view = view[os.write(self._handle, view) :]
 
     def sync(self) -> None:
-        """Make all rows durable."""
+        """Make sure that all rows survive a power cut."""
         with writing_to(self.path):
             os.fsync(self._handle)
         self._synced = time.monotonic()
 
     def close(self) -> None:
-        """Make all rows durable and let go of the file."""
+        """Make sure that all rows survive a power cut, and close the file."""
         try:
             self.sync()
         finally:

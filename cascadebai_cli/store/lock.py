@@ -1,4 +1,4 @@
-"""One writer at a time for a directory."""
+"""Locks: at most one process at a time writes to a directory."""
 
 import os
 import platform
@@ -13,16 +13,16 @@ from cascadebai_cli.store.columns import LOCK, OWNER
 from cascadebai_cli.store.files import make_directory, open_to_write, reading, writing_to
 from cascadebai_cli.store.manifest import Earlier
 
-# --- One writer where the file system has no locks: a file that says which process writes ---------------------------
+# --- File systems without locks: a file says which process writes ---------------------------------------------------
 
 
 def _this_process() -> str:
-    """Machine and number of this process, as a file holds them."""
+    """Return the machine and the number of this process, as the file holds them."""
     return f"{platform.node()} {os.getpid()}"
 
 
 def _gone(text: str) -> int | None:
-    """The number of the process that a text names, if it was one of this machine and is gone."""
+    """Return the number of the process that a text names, if it ran on this machine and has ended; else `None`."""
     host, _, process = text.rpartition(" ")
     if host != platform.node() or not process.isdecimal() or _alive(int(process)):
         return None
@@ -31,7 +31,7 @@ def _gone(text: str) -> int | None:
 
 @contextmanager
 def _owning(directory: Path) -> Iterator[None]:
-    """Own the directory; what a process of this machine that is gone has left is taken over.
+    """Own the directory until the end of the block; the file of a process of this machine that has ended is removed.
 
     Raises:
         CascadeError: if another process owns it, or it cannot be written to.
@@ -53,7 +53,7 @@ def _owning(directory: Path) -> Iterator[None]:
 
 
 def _left(path: Path) -> bool:
-    """Whether the owner was a process of this machine, which is gone."""
+    """Return whether the owner was a process of this machine that has ended."""
     return _gone(_owner(path)) is not None
 
 
@@ -65,7 +65,7 @@ def _owner(path: Path) -> str:
 
 
 def _alive(process: int) -> bool:
-    """Whether a process runs; where only killing it would tell, it is taken to run."""
+    """Return whether a process runs; on systems where asking for it would end it, it is taken to run."""
     if os.name != "posix":
         return True
     try:
@@ -85,7 +85,7 @@ def _taken(path: Path) -> CascadeError:
     )
 
 
-# --- One writer for a result directory, who knows whether it still is the one that it holds -------------------------
+# --- One writer for a result directory, who notices if the directory is replaced ------------------------------------
 
 
 _NO_LOCKS = (EINVAL, ENOLCK, ENOSYS, EOPNOTSUPP)
@@ -97,7 +97,7 @@ class Held:
 
     Args:
         directory: the directory.
-        handle: of its open lock file, which makes sure that no other file has its identity.
+        handle: handle of its lock file; while that is open, no other file can have the same inode.
         predecessor: number of the process that held it before and was killed, if there was one.
     """
 
@@ -106,7 +106,7 @@ class Held:
 
     @property
     def lost(self) -> str | None:
-        """What has happened if the directory of this name is not the one that was locked, else `None`."""
+        """What has happened, if this name no longer leads to the directory that was locked; else `None`."""
         try:
             if os.path.samestat(os.lstat(self.directory / LOCK), self._lock):
                 return None
@@ -119,10 +119,10 @@ class Held:
         )
 
     def check(self) -> None:
-        """Refuse to go on where the directory is not the one that was locked.
+        """Refuse to go on if this name no longer leads to the directory that was locked.
 
         Raises:
-            CascadeError: if it is not.
+            CascadeError: if it does not.
         """
         if lost := self.lost:
             raise CascadeError(lost)
@@ -130,7 +130,7 @@ class Held:
 
 @contextmanager
 def only_writer(directory: Path) -> Iterator[Held]:
-    """Hold the directory, made if missing; the system frees it when the process ends, however it ends.
+    """Hold the directory, made if missing, until the end of the block; the system frees it however the process ends.
 
     Raises:
         CascadeError: if another process holds it, or it cannot be written to.
@@ -152,7 +152,7 @@ def only_writer(directory: Path) -> Iterator[Held]:
 
 @contextmanager
 def _signed(handle: int, directory: Path) -> Iterator[None]:
-    """The name of this process stands in the lock file while it works, so that another one knows who was killed."""
+    """Keep the number of this process in the lock file during the block, so that the next one sees if it was killed."""
     with writing_to(directory / LOCK):
         os.ftruncate(handle, 0)
         os.write(handle, _this_process().encode())
@@ -164,7 +164,7 @@ def _signed(handle: int, directory: Path) -> Iterator[None]:
 
 
 def _locked(handle: int, directory: Path) -> bool:
-    """Lock an open file; false where that cannot be done.
+    """Lock an open file, and return whether the file system can do that.
 
     Raises:
         CascadeError: if another process holds it.
@@ -189,14 +189,14 @@ def _locked(handle: int, directory: Path) -> bool:
     return True
 
 
-# --- Making room: an earlier result is moved, never deleted; what no sweep made is neither moved nor written to -----
+# --- Moving an earlier result aside: it is never deleted; what no sweep made is neither moved nor written to --------
 
 
 def move_aside(directory: Path) -> Path | None:
-    """Rename a result directory to `NAME.old1`, or the next that is free.
+    """Rename a result directory to `NAME.old1`, or to the next such name that is free.
 
     Returns:
-        where everything is now, `None` if no sweep was there.
+        the new path, or `None` if the directory holds no sweep.
 
     Raises:
         ConfigError: if somebody else made it, or the program runs inside it.

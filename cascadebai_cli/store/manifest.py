@@ -1,4 +1,4 @@
-"""The manifest of a result directory, and what may not be mixed with it."""
+"""The manifest of a result directory, and the check that new rows may join those that are there."""
 
 import hashlib
 import json
@@ -42,11 +42,11 @@ from cascadebai_cli.version import __version__
 
 
 _ANEW = "run the sweep again with --fresh"
-"""The remedy for a broken manifest, which a sweep that only goes on would not replace."""
+"""The remedy for a broken manifest: without --fresh, a sweep would not replace it."""
 _ELSEWHERE = "sweep into another directory"
 """The remedy for what may be somebody else's."""
 _HALF = re.compile(rb"\\u[dD][89a-fA-F]")
-"""How half a character begins, which JSON can hold, and no other file."""
+"""Beginning of half a character (a surrogate), which JSON can hold and UTF-8 cannot."""
 _KINDS = {
     "bool_type": "true or false",
     "dict_type": "a mapping",
@@ -54,13 +54,13 @@ _KINDS = {
     "int_type": "a whole number",
     "string_type": "text",
 }
-"""What pydantic did not find -> what is right, in words."""
+"""Type of pydantic's error -> what the value should be, in words."""
 MAKERS = ("git", "versions", "machine", "end")
 """Keys of the manifest that say how the rows were made."""
 GAP = "gap"
-"""Key of what follows from the weights of a cell and `K`; older manifests lack it."""
+"""Key of the gap of a cell, which follows from its weights and `K`; older manifests lack it."""
 _MOST_WEIGHTS = 100_000
-"""A manifest holds this many weights at most."""
+"""Largest number of weights that a manifest holds."""
 _PACKAGES = ("numpy", "scipy", "pandas", "statsmodels", "joblib", "pydantic")
 
 
@@ -74,30 +74,35 @@ class Manifest(BaseModel):
     model_config = ConfigDict(strict=True, frozen=True)
 
     config: Annotated[dict[str, Any], says("The resolved study.")]
-    config_hash: Annotated[str, says("SHA-256 of it.")]
+    config_hash: Annotated[str, says("SHA-256 of the resolved study.")]
     seed: Annotated[int, Field(ge=0), says("Root seed of all trials.")]
     engine_version: Annotated[
         dict[str, int],
         BeforeValidator(_of_each_engine, json_schema_input_type=dict[str, int] | int),
-        says("Version of each engine that made rows; once it was one number for all."),
+        says("Version of each engine that made rows; in older files one number for all of them."),
     ]
-    versions: Annotated[dict[str, Any], says("Of this program, Python and the packages that made the rows.")]
-    git: Annotated[dict[str, Any] | None, says("Commit of the program, and whether it was changed; none elsewhere.")]
-    machine: Annotated[dict[str, Any], says("What made the rows.")]
-    start: Annotated[str, says("Time in UTC.")]
-    end: Annotated[str | None, says("Likewise; none before the tables were written.")]
+    versions: Annotated[
+        dict[str, Any], says("Versions of this program, Python and the packages with which the rows were made.")
+    ]
+    git: Annotated[
+        dict[str, Any] | None,
+        says("Commit of the program, and whether its files were changed since; none outside a git repository."),
+    ]
+    machine: Annotated[dict[str, Any], says("Machine on which the rows were made.")]
+    start: Annotated[str, says("When the sweep began, in UTC.")]
+    end: Annotated[str | None, says("When the tables were written, in UTC; none before that.")]
     complete: Annotated[bool, says("Whether all trials had been run when the tables were written.")]
     rows_sha256: Annotated[
-        str | None, says("Hash of the `trials.csv` that the other tables were made from; none before there is one.")
+        str | None, says("Hash of the `trials.csv` from which the other tables were made; none before that.")
     ]
     tables: Annotated[dict[str, str], says("Name of each other table and its hash.")] = Field(default_factory=dict)
-    cells: Annotated[dict[str, dict[str, Any]], says("Id of each cell and all that its rows depend on.")]
-    parts: Annotated[
-        list[dict[str, Any]], says("How the rows of each directory were made that was merged into this one.")
-    ] = Field(default_factory=list)
+    cells: Annotated[dict[str, dict[str, Any]], says("Id of each cell, and all that its rows depend on.")]
+    parts: Annotated[list[dict[str, Any]], says("For each directory merged into this one, how its rows were made.")] = (
+        Field(default_factory=list)
+    )
     weights: Annotated[
         dict[str, list[float]],
-        says("Hash of weights and they themselves, where they come from a file or code that the config only names."),
+        says("Weights by their hash, for instances whose file or code the config only names."),
     ] = Field(default_factory=dict)
 
     @property
@@ -109,14 +114,14 @@ class Manifest(BaseModel):
 _FIELDS: dict[str, Any] = {name: (Text if COLUMNS[name].type is str else COLUMNS[name].type, ...) for name in CELL}
 _FIELDS |= {"study": (FileName, ...), "budget": (int | None, None)}
 _GRID_CELL = create_model("_GRID_CELL", __config__=ConfigDict(strict=True), **_FIELDS)
-"""What rows have of a cell."""
+"""The columns that say which cell a row belongs to."""
 
 
 def grid_of(directory: Path, manifest: Manifest) -> list[dict[str, Any]]:
-    """The columns of each cell of a manifest, which somebody may have edited; nothing is imported or opened for it.
+    """Return the columns of each cell of a manifest, which may have been edited by hand; no code or file is loaded.
 
     Raises:
-        ConfigError: if one is not described.
+        ConfigError: if a cell is not described.
     """
     study = manifest.config.get("study")
     try:
@@ -130,12 +135,12 @@ def grid_of(directory: Path, manifest: Manifest) -> list[dict[str, Any]]:
 
 
 def hash_of(config: Mapping[str, Any]) -> str:
-    """Hash of a resolved config."""
+    """Return the hash of a resolved config."""
     return hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()
 
 
 def new_manifest(config: dict[str, Any], seed: int, cells: Sequence[Cell]) -> Manifest:
-    """Manifest of a sweep that starts now.
+    """Return the manifest of a sweep that starts now.
 
     Args:
         config: the resolved study, as JSON.
@@ -160,17 +165,17 @@ def new_manifest(config: dict[str, Any], seed: int, cells: Sequence[Cell]) -> Ma
 
 
 def weights_key(weights: FloatArray) -> str:
-    """The weights of a cell as manifests name them: the first digits of their hash."""
+    """Return the name that manifests give to weights: the first digits of their hash."""
     return weights_hash(weights)[:WEIGHTS_DIGITS]
 
 
 def is_named_only(instance: Mapping[str, Any]) -> bool:
-    """Whether an instance of a config only names what makes its weights: a file, or code of one's own."""
+    """Return whether an instance of a config only names the source of its weights: a file, or code of one's own."""
     return bool(instance.get("path")) or is_own(str(instance.get("family")))
 
 
 def _weights(config: Mapping[str, Any], cells: Sequence[Cell]) -> dict[str, list[float]]:
-    """Weights that do not follow from the config, as many of them as a manifest holds."""
+    """Return the weights that do not follow from the config, up to the number that a manifest holds."""
     named = {entry["name"] for entry in config["instances"] if is_named_only(entry)}
     found = {weights_key(cell.weights): cell.weights for cell in cells if cell.instance in named}
     totals = accumulate(map(len, found.values()))
@@ -182,7 +187,7 @@ def _weights(config: Mapping[str, Any], cells: Sequence[Cell]) -> dict[str, list
 
 
 def now() -> str:
-    """The time in UTC, to the second."""
+    """Return the time in UTC, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
@@ -206,7 +211,7 @@ def _machine() -> dict[str, Any]:
 
 
 def _git(directory: Path) -> dict[str, Any] | None:
-    """Commit of the code and whether it was changed since; `None` outside a repository that holds the code."""
+    """Return the commit of the code and whether it was changed since; `None` if the code is in no repository."""
     try:
         _ask_git(directory, "ls-files", "--error-unmatch", "__init__.py")
         commit = _ask_git(directory, "rev-parse", "HEAD")
@@ -232,10 +237,10 @@ def write_manifest(directory: Path, manifest: Manifest, indent: int = 2) -> None
 
 
 def read_manifest(directory: Path) -> Manifest:
-    """The manifest of a directory, which somebody may have edited.
+    """Return the manifest of a directory, which may have been edited by hand.
 
     Raises:
-        ConfigError: if it is missing, cannot be read, or holds another kind of value than a sweep writes.
+        ConfigError: if it is missing, cannot be read, or holds a value of a kind that no sweep writes.
     """
     path = directory / MANIFEST
     with reading(path) as file:
@@ -262,21 +267,20 @@ def _fault(error: ErrorDetails) -> str:
     return f"{key}: {show(error['input'])} is not {_KINDS.get(error['type'], 'valid')}; {_ANEW}"
 
 
-# --- What a directory has before a sweep writes to it; nothing of what no sweep made is written to ------------------
+# --- What a directory holds before a sweep writes to it: files that no sweep made stay untouched --------------------
 
 
 WRITTEN = (MANIFEST, JOURNAL, TRIALS_CSV, f"{TRIALS_CSV}.gz", SUMMARY_CSV, TIMINGS_CSV, FAILURES)
-"""What a sweep writes, and what would be lost if the files of these names were somebody else's."""
+"""Names of the files that a sweep writes; files of these names that somebody else made would be lost."""
 _MARKS = {"config", "config_hash", "engine_version"}
-"""Keys that all manifests of sweeps have, and nobody else's."""
+"""Keys that every manifest of a sweep has, and other files of this name do not."""
 
 
 class Earlier:
-    """The manifest that a directory has at this moment, if any; the file is read once.
+    """The manifest that a directory has when this is made, if any; the file is read once.
 
     Raises:
-        ConfigError: if the directory has files of the names that a sweep writes, and no manifest that says that a
-            sweep made it.
+        ConfigError: if the directory has files with names that a sweep writes, and no manifest of a sweep.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -298,7 +302,7 @@ class Earlier:
 
     @property
     def is_current(self) -> bool:
-        """Whether nobody has changed the file since."""
+        """Whether the file has not been changed since."""
         return self._state == _state(self._path)
 
     @cached_property
@@ -308,7 +312,7 @@ class Earlier:
 
 
 def _state(path: Path) -> tuple[int, ...] | None:
-    """Numbers that change when a file is written to or replaced; `None` if there is none."""
+    """Return numbers that change when a file is written to or replaced; `None` if there is no file."""
     try:
         found = path.stat()
     except OSError:
@@ -324,7 +328,7 @@ def _has_marks(content: bytes) -> bool:
     return isinstance(found, dict) and set(found) >= _MARKS
 
 
-# --- Whether rows may join those of another sweep: what they depend on must be the same -----------------------------
+# --- Whether rows may join those of another sweep: all that they depend on must be the same -------------------------
 
 
 _Content = Mapping[str, Any]
@@ -332,30 +336,30 @@ _Content = Mapping[str, Any]
 
 
 class Places(NamedTuple):
-    """How the two sides are called in a sentence."""
+    """The words for the two sides in a sentence."""
 
     one: str = "there"
     other: str = "here"
 
 
 _HERE = Places()
-"""A directory, and the sweep that is to write to it."""
+"""The words for a directory (there) and the sweep that is to write to it (here)."""
 
 
 def refuse_mixing(directory: Path, old: Manifest | None, new: Manifest, cell_ids: Sequence[str]) -> None:
     """Refuse to add rows to those of another config.
 
-    Every cell that has rows must be in the new config, with the same content; further cells may be added.
+    Every cell that has rows must be in the new config with the same content; the new config may have more cells.
     What rows do not depend on (names, trials, jobs, backend, paths) may differ.
 
     Args:
-        directory: for the message.
+        directory: the directory, named in the message.
         old: manifest of the directory.
         new: manifest of the sweep that is to run.
         cell_ids: cells with rows in the directory.
 
     Raises:
-        ConfigError: with every key that differs.
+        ConfigError: if they differ; the message names every key.
     """
     if not cell_ids:
         return
@@ -383,7 +387,7 @@ def _differences(old: Manifest, new: Manifest, cell_ids: Sequence[str]) -> Itera
 
 
 def maker_differences(old: Manifest, new: Manifest, places: Places = _HERE) -> Iterator[str]:
-    """How the seeds of two sweeps differ, and the versions of the engines that both need."""
+    """Yield how the seeds of two sweeps differ, and the versions of the engines that both need."""
     if old.seed != new.seed:
         yield f"seed is {old.seed} {places.one} and {new.seed} {places.other}"
     for engine in sorted(old.engines & new.engines):
@@ -393,7 +397,7 @@ def maker_differences(old: Manifest, new: Manifest, places: Places = _HERE) -> I
 
 
 def _cell_differences(before: _Content, cells: Sequence[_Content], config: _Content) -> Iterator[str]:
-    """How a cell that is gone differs from the nearest one of the new config, as far as its manifest tells."""
+    """Yield how a cell that the new config lacks differs from its nearest one, as far as the manifest tells."""
     places = [[key for key in PLACE if before.get(key) != cell.get(key)] for cell in cells]
     least = min(map(len, places))
     nearest = [(cell, place) for cell, place in zip(cells, places, strict=True) if len(place) == least]
@@ -408,7 +412,7 @@ def _cell_differences(before: _Content, cells: Sequence[_Content], config: _Cont
 def content_differences(
     before: _Content, after: _Content, config: _Content, places: Places = _HERE, keys: Sequence[str] | None = None
 ) -> Iterator[str]:
-    """How two cells differ in some keys, by default in all; `config` is that of the second."""
+    """Yield how two cells differ in some keys, by default in all; `config` is that of the second."""
     for key in _changed(before, after, keys):
         if key == "weights":
             name = after["instance"]
@@ -420,7 +424,7 @@ def content_differences(
 
 
 def _changed(before: _Content, after: _Content, keys: Sequence[str] | None = None) -> list[str]:
-    """Keys whose values differ; what older manifests lack does not make a difference."""
+    """Return the keys whose values differ; a key that older manifests lack does not count."""
     differing = (key for key in keys or {**before, **after} if key != GAP and before.get(key) != after.get(key))
     return [key for key in differing if not key.endswith(OF_THE_LEARNER) or (key in before and key in after)]
 

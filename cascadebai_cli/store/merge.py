@@ -1,4 +1,4 @@
-"""Several result directories become one."""
+"""Merging several result directories into one."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
@@ -27,19 +27,19 @@ from cascadebai_cli.study.cells import RULE
 from cascadebai_cli.study.config import stored_study
 from cascadebai_cli.study.document import show
 
-# --- The configs of parts of a grid as one config -------------------------------------------------------------------
+# --- Merging the configs of parts of a grid -------------------------------------------------------------------------
 
 
 _NAMED = ("instances", "learners")
 """Keys that hold entries with names."""
 _FREE = ("study", "title", "trials", "plot")
-"""Keys that rows do not depend on: those of the first config stay, but for the number of trials."""
+"""Keys that rows do not depend on: the values of the first config are kept, except for the number of trials."""
 
 _Config = Mapping[str, Any]
 
 
 def _merged_config(configs: Sequence[tuple[Path, _Config]]) -> dict[str, Any]:
-    """A config that holds the axes, instances and learners of all, and the largest number of trials.
+    """Return a config with the axes, instances and learners of all configs, and the largest number of trials.
 
     Args:
         configs: directories with their resolved configs, one or more.
@@ -54,7 +54,7 @@ def _merged_config(configs: Sequence[tuple[Path, _Config]]) -> dict[str, Any]:
 
 
 def _trials(found: Sequence[tuple[Path, Any]]) -> Any:
-    """The largest number, or the rule that all have."""
+    """Return the largest number of trials, or the rule that all configs have."""
     if all(isinstance(trials, int) for _, trials in found):
         return max(trials for _, trials in found)
     for path, trials in found:
@@ -64,7 +64,7 @@ def _trials(found: Sequence[tuple[Path, Any]]) -> Any:
 
 
 def _joined(one: _Config, other: _Config, at: str, places: tuple[Path, Path]) -> dict[str, Any]:
-    """`one` with what `other` has beyond it; `at` begins the message about a difference."""
+    """Return `one` with what only `other` has added to it; `at` begins the message about a difference."""
     return {key: _value(key, one.get(key), other.get(key), at, places) for key in {**one, **other}}
 
 
@@ -93,7 +93,7 @@ def _axis(one: Sequence[Any], other: Sequence[Any]) -> list[Any]:
     return sorted(values) if list(one) == sorted(one) and list(other) == sorted(other) else values
 
 
-# --- Several result directories as one: their rows depend on the same things, the grid is all of their cells --------
+# --- Merging manifests: rows must depend on the same things, and the new grid has the cells of all ------------------
 
 
 _Part = tuple[Path, Manifest]
@@ -101,13 +101,13 @@ _Part = tuple[Path, Manifest]
 
 
 def merged_manifest(parts: Sequence[_Part]) -> Manifest:
-    """The manifest of all parts together, not complete and without hashes of tables.
+    """Return the manifest of all parts together, not complete and without hashes of tables.
 
     Args:
-        parts: one or more; names are those of the first.
+        parts: one or more; the study is named after the first.
 
     Raises:
-        ConfigError: with every key in which two of them differ, or if a manifest does not describe its cells.
+        ConfigError: if two of them differ (the message names every key), or if a manifest does not describe its cells.
     """
     for path, manifest in parts:
         stored_study(manifest.config, path / MANIFEST)
@@ -139,7 +139,7 @@ def merged_manifest(parts: Sequence[_Part]) -> Manifest:
 
 
 def _refuse_differences(parts: Sequence[_Part]) -> None:
-    """Compare each part with those before it."""
+    """Refuse a part that differs from those before it."""
     first: dict[tuple[Any, ...], tuple[Path, Mapping[str, Any]]] = {}
     for path, manifest in parts:
         found = list(maker_differences(parts[0][1], manifest, _places(parts[0][0], path)))
@@ -158,7 +158,7 @@ def _places(one: Path, other: Path) -> Places:
 
 
 def _facts(manifest: Manifest) -> Iterator[tuple[tuple[Any, ...], Mapping[str, Any]]]:
-    """What must be the same wherever it is found again: of a cell, a point of the grid, a learner, a data file."""
+    """Yield what must be the same in all parts: for each cell, point of the grid, learner and data file."""
     files = {entry["name"] for entry in manifest.config["instances"] if entry.get("path")}
     for cell_id, content in manifest.cells.items():
         yield ("cell", cell_id), {"engine": content.get("engine")}
@@ -169,7 +169,7 @@ def _facts(manifest: Manifest) -> Iterator[tuple[tuple[Any, ...], Mapping[str, A
 
 
 def _ordered(grids: Sequence[Sequence[InGrid]]) -> Iterator[InGrid]:
-    """All cells, each once, in the order in which a config of all of them would have them."""
+    """Yield all cells, each once, in the order in which the merged config has them."""
     number = len({cell["cell_id"] for cell in chain(*grids)})
     for grid in grids:
         if len(grid) == number:
@@ -182,14 +182,14 @@ def _ordered(grids: Sequence[Sequence[InGrid]]) -> Iterator[InGrid]:
 
 
 def _sorted(parts: Sequence[Sequence[InGrid]]) -> list[InGrid]:
-    """The cells of one instance."""
+    """Return the cells of one instance in the order of the grid."""
     cells = {cell["cell_id"]: cell for part in parts[::-1] for cell in part}
     ranks = [(key, _ranks([[cell[key] for cell in part] for part in parts])) for key in PLACE]
     return sorted(cells.values(), key=lambda cell: [rank[cell[key]] for key, rank in ranks])
 
 
 def _ranks(parts: Sequence[Sequence[Any]]) -> Mapping[Any, int]:
-    """Place of each value on its axis: numbers that ascend in every part ascend, others stand as they come."""
+    """Return the place of each value on its axis: ascending if numbers ascend in every part, else as they come."""
     axes = [list(dict.fromkeys(part)) for part in parts]
     values = list(dict.fromkeys(chain(*axes)))
     if all(not isinstance(value, str) for value in values) and all(axis == sorted(axis) for axis in axes):
@@ -197,17 +197,17 @@ def _ranks(parts: Sequence[Sequence[Any]]) -> Mapping[Any, int]:
     return {value: place for place, value in enumerate(values)}
 
 
-# --- The rows of several directories together: a trial that is in two of them must be the same in both --------------
+# --- Merging rows: a trial that is in two directories must be the same in both --------------------------------------
 
 
 def merged_rows(parts: Sequence[tuple[Path, Stored]]) -> Stored:
-    """The rows of several directories, of which none has a size in bytes any more.
+    """Return the rows of several directories together; the size is 0, as they are in no journal yet.
 
     Args:
         parts: directories with their rows, one or more.
 
     Raises:
-        ConfigError: if a trial ended in one of them in another way than in another.
+        ConfigError: if a trial ended differently in two of them.
     """
     places = {name: i for i, name in enumerate(dict.fromkeys(name for _, part in parts for name in part.cell_ids))}
     rows = np.concatenate([part.rows for _, part in parts])
@@ -223,18 +223,18 @@ def merged_rows(parts: Sequence[tuple[Path, Stored]]) -> Stored:
         raise ConfigError(
             f"trial {one['trial']} of cell {list(places)[one['cell']]} has {one['steps']} steps and "
             f"{one['observations']} observations in {here}, but {other['steps']} and {other['observations']} in "
-            f"{there}, or another end; find out which is wrong and leave it out"
+            f"{there}, or ended differently; find out which is wrong and leave it out"
         )
     return Stored(tuple(places), each_once(rows), sum(part.damaged for _, part in parts), 0)
 
 
 def _lacks(rows: NDArray[Any], name: str) -> BoolArray:
-    """Rows that were written before there was a column."""
+    """Return which rows lack a value because they are older than their column."""
     return np.asarray((rows[name] < 0) & (name in LATER))
 
 
 def _contradict(rows: NDArray[Any], others: NDArray[Any]) -> BoolArray:
-    """`TrialRow.contradicts` of each row and another one of the same trial."""
+    """Return `TrialRow.contradicts` for each row and another one of the same trial."""
     unequal = [(rows[name] != others[name]) & ~_lacks(rows, name) & ~_lacks(others, name) for name in SAME]
     return np.asarray(np.any(unequal, axis=0))
 

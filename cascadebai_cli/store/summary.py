@@ -17,27 +17,27 @@ from cascadebai_cli.store.lock import Held
 from cascadebai_cli.store.manifest import Manifest, grid_of, now, write_manifest
 from cascadebai_cli.store.trials import CHUNK, InGrid, read_table, read_trials, rows_below, write_timings, write_trials
 
-# --- `summary.csv`, one row a cell: computed, written, read and checked ---------------------------------------------
+# --- `summary.csv`, which has one row for each cell: computed, written, read and checked ----------------------------
 
 
 _CAPPED = STATUSES.index("capped")
 
 
 def summary_text(directory: Path) -> str:
-    """What `summary.csv` holds if it follows from `trials.csv`; errors as for `summarise_file`."""
+    """Return the `summary.csv` that follows from `trials.csv`; errors as for `summarise_file`."""
     return _text(summarise_file(directory / TRIALS_CSV))
 
 
 def summarise_file(path: Path, chunk: int = CHUNK) -> pd.DataFrame:
-    """`summarise` of a `trials.csv` of any length; errors as for `read_trials`."""
+    """Return what `summarise` does for a `trials.csv` of any length; errors as for `read_trials`."""
     return TABLES[SUMMARY_CSV].frame(row for table in read_trials(path, chunk) for row in _rows(table))
 
 
 def summarise(trials: pd.DataFrame) -> pd.DataFrame:
-    """Statistics of each cell, in the order in which the cells appear.
+    """Return statistics of each cell, in the order in which the cells appear.
 
-    Steps of capped trials count with the cap; the error rate is that of the trials that stopped or were
-    asked. Intervals are 95 %: t for the mean, exact binomial for the error rate.
+    The steps of a capped trial are the cap; the error rate is that of the trials that gave an answer. Intervals are
+    at 95 %: t for the mean, exact binomial for the error rate.
 
     Args:
         trials: as `trials.csv`.
@@ -53,7 +53,7 @@ def _text(summary: pd.DataFrame) -> str:
 
 
 def _rows(trials: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    """One row a cell; the columns are arrays, as a table for each of many cells takes its time."""
+    """Yield one row for each cell; computed on arrays, as making a table for each of many cells would be slow."""
     codes, _ = pd.factorize(trials["cell_id"])
     order = np.argsort(codes, kind="stable")
     starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
@@ -69,7 +69,7 @@ def _rows(trials: pd.DataFrame) -> Iterator[dict[str, Any]]:
 
 
 def _rows_of_stored(cells: Iterable[InGrid], stored: Stored, shown: Limits | None) -> Iterator[dict[str, Any]]:
-    """The same from packed rows, for the cells that have any."""
+    """Yield the same from packed rows, for the cells that have any."""
     for cell in cells:
         rows = rows_below(stored, cell["cell_id"], shown)
         if not len(rows):
@@ -106,7 +106,7 @@ def _errors(stopped: int, wrong: int, n: int) -> dict[str, float]:
 
 
 def read_summary(path: Path) -> pd.DataFrame:
-    """The cells of `summary.csv`, which somebody may have edited; names are text, counts are integers.
+    """Return the cells of `summary.csv`, which may have been edited by hand; names are text, counts are integers.
 
     Raises:
         ConfigError: if the file is missing, has no row, or a value that no sweep writes.
@@ -133,10 +133,10 @@ def write_tables(
 
     Args:
         held: the directory.
-        manifest: of its sweep.
+        manifest: manifest of the sweep.
         stored: the rows.
         limits: the number of trials of each cell.
-        asked_only: whether trials with these numbers and above stay out of the tables.
+        asked_only: whether trials beyond `limits` are left out of the tables.
         packed: whether the rows are compressed.
 
     Returns:

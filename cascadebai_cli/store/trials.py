@@ -1,4 +1,4 @@
-"""The tables of trials: what is kept of a trial, `trials.csv` and `timings.csv`."""
+"""The tables of trials, `trials.csv` and `timings.csv`, and the row that is kept of a trial."""
 
 import csv
 import io
@@ -34,21 +34,21 @@ from cascadebai_cli.store.journal import CODES, Stored
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.document import show
 
-# --- What is kept of a trial: the value of each column of `trials.csv`, from its run --------------------------------
+# --- The row of a trial: the value of each column of `trials.csv`, from its run -------------------------------------
 
 
 def row_of(cell: Cell, problem: Instance, trial: int, run: Run, items: Sequence[int], seconds: float) -> TrialRow:
-    """The row of a trial.
+    """Return the row of a trial.
 
     Args:
         cell, trial: which trial.
         problem: the instance of the cell.
         run: what the engine returned.
-        items: those found, as indices into the weights of the cell.
+        items: items found, as indices into the weights of the cell.
         seconds: wall time.
 
     Raises:
-        CascadeError: if the run did not end after as many steps as can be counted.
+        CascadeError: if the run has not ended after the largest number of steps that can be counted.
     """
     if run.status == "capped" and run.steps not in (cell.max_steps, cell.budget):
         raise CascadeError(
@@ -68,16 +68,16 @@ def row_of(cell: Cell, problem: Instance, trial: int, run: Run, items: Sequence[
     )
 
 
-# --- CSV tables of a result directory: read with all digits and the types of their columns, or one plain sentence ---
+# --- Reading the CSV tables of a result directory, with all digits and with the types of their columns --------------
 
 
 _PANDAS = tuple(int(part) for part in pd.__version__.split(".")[:2])
 _ALL_DIGITS: dict[str, Any] = {} if _PANDAS >= (3, 1) else {"float_precision": "round_trip"}
-"""For `read_csv`: before pandas 3.1 the last digit of a number may differ without it, later ones warn of it."""
+"""For `read_csv`: before pandas 3.1 the last digit may be wrong without this option; later versions warn of it."""
 
 
 _LONGEST_HEADER = 100_000
-"""Bytes of a header: a table of somebody else may have a million columns, which takes long to read."""
+"""Largest header in bytes: a table that no sweep wrote may have a million columns, which takes long to read."""
 
 
 def _refuse_long_header(path: Path, remedy: str) -> None:
@@ -92,12 +92,12 @@ def _refuse_long_header(path: Path, remedy: str) -> None:
 
 
 def read_table(path: Path, remedy: str, needed: Collection[str] = ()) -> pd.DataFrame:
-    """A CSV file; words stay text, and an empty field is missing.
+    """Return the table of a CSV file; words stay text, and an empty field is a missing value.
 
     Args:
-        path: the file; those of a sweep are known by name, and their columns are of numbers or of text.
+        path: the file; if it has the name of a table of a sweep, the types of its columns are checked.
         remedy: what to do if it is damaged.
-        needed: columns that it must have; all that every table of its name has, if none is given.
+        needed: columns that it must have; if none are given, those that every table of its name has.
 
     Raises:
         ConfigError: if it is missing, cannot be read or is not such a table.
@@ -128,11 +128,11 @@ def read_table(path: Path, remedy: str, needed: Collection[str] = ()) -> pd.Data
     return table
 
 
-# --- `trials.csv`: written from the journal, read back and checked; the same bytes whatever happened on the way -----
+# --- `trials.csv`: written from the journal, read back and checked; its bytes do not depend on interruptions --------
 
 
 CHUNK = 20_000
-"""Rows that are in memory at once, unless a single cell has more."""
+"""Number of rows that are in memory at once, unless a single cell has more."""
 
 _FORMS = {
     str: (str, ".*", "text"),
@@ -140,9 +140,9 @@ _FORMS = {
     float: ("float64", r"[-+]?[0-9]*\.?[0-9]*(e[-+]?[0-9]+)?", "a number"),
     bool: ("Int8", "[01]?", "1, 0 or empty"),
 }
-"""Type of a column -> the same to pandas, what may stand in it, and that in words."""
+"""Type of a column -> its type in pandas, a pattern of the texts that it may hold, and that in words."""
 _MAY_LACK = {int: "Int64", bool: "Int8"}
-"""Type of a column of `LATER` -> of its array, which has a value for rows without one."""
+"""Type of a column of `LATER` -> a type in pandas that allows missing values."""
 _READ: dict[str, Any] = {
     "dtype": {
         column.name: _MAY_LACK[column.type] if column.when == "later" else _FORMS[column.type][0]
@@ -158,11 +158,11 @@ _READ: dict[str, Any] = {
 
 
 InGrid = Mapping[str, Any]
-"""The columns of a cell, and its budget if it has one."""
+"""The columns of a cell of a grid, and its budget if it has one."""
 
 
 def holds_rows(directory: Path) -> bool:
-    """Whether there is a `trials.csv` with more than its header.
+    """Return whether there is a `trials.csv` with more than its header.
 
     Raises:
         ConfigError: if it is there but cannot be read.
@@ -182,14 +182,14 @@ def write_trials(
     *,
     packed: bool = False,
 ) -> str:
-    """Write `trials.csv`, one row a finished trial, sorted by cell of the grid and trial.
+    """Write `trials.csv`, with one row for each finished trial, sorted by cell of the grid and trial.
 
     Args:
         directory: the result directory.
         cells: cells in the order of the grid; rows of other cells are left out.
         stored: the rows.
-        limits: leave out trials with these numbers and above, none by default.
-        packed: write `trials.csv.gz` in its place, as is done wherever it is packed already.
+        limits: number of trials of each cell that are written; all by default.
+        packed: write `trials.csv.gz` instead, as is done anyway if the file is packed already.
 
     Returns:
         SHA-256 of the rows as `trials.csv` holds them, in hexadecimal.
@@ -213,29 +213,29 @@ def _lines(cells: Sequence[InGrid], stored: Stored, limits: Limits | None) -> It
 
 
 def _further(cells: Iterable[InGrid]) -> Sequence[str]:
-    """Columns of a study with budgets."""
+    """Return the columns that only a study with budgets has."""
     return ("budget", "right") if any(cell.get("budget") is not None for cell in cells) else ()
 
 
 def rows_below(stored: Stored, cell_id: str, limits: Limits | None) -> NDArray[Any]:
-    """Rows of a cell, without those of the trials from the number of its limit on."""
+    """Return the rows of a cell, only those of trials below its limit if there is one."""
     rows = stored.of(cell_id)
     return rows if limits is None else rows[rows["trial"] < limits[cell_id]]
 
 
 def _fields(cell: InGrid) -> str:
-    """The columns of a cell as CSV; numbers in the shortest form that reads back the same."""
+    """Return the columns of a cell as CSV; numbers in the shortest form that reads back the same."""
     text = io.StringIO()
     csv.writer(text, lineterminator="").writerow([COLUMNS[name].type(cell[name]) for name in CELL])
     return text.getvalue()
 
 
 def trials_table(cells: Iterable[Cell], rows: Iterable[TrialRow]) -> pd.DataFrame:
-    """What `trials.csv` would hold of trials that are in memory.
+    """Return the table that `trials.csv` would hold for trials that are in memory.
 
     Args:
         cells: their cells.
-        rows: the trials, those of a cell one after the other.
+        rows: the trials, sorted by cell.
     """
     known = {cell.cell_id: {**cell.content, "cell_id": cell.cell_id, "study": cell.study} for cell in cells}
     columns = TABLES[TRIALS_CSV].names(_further(known.values()))
@@ -244,12 +244,12 @@ def trials_table(cells: Iterable[Cell], rows: Iterable[TrialRow]) -> pd.DataFram
 
 
 def all_trials(path: Path) -> pd.DataFrame:
-    """The whole of `trials.csv`; errors as for `read_trials`."""
+    """Return the whole of `trials.csv`; errors as for `read_trials`."""
     return pd.concat(read_trials(path), ignore_index=True)
 
 
 def read_rows(path: Path) -> Iterator[TrialRow]:
-    """The rows of `trials.csv`; errors as for `read_trials`."""
+    """Yield the rows of `trials.csv`; errors as for `read_trials`."""
     for table in read_trials(path):
         there = [name for name in ("cell_id", *OUTCOME, *LATER, "right") if name in table]
         for values in zip(*(table[name] for name in there), strict=True):
@@ -261,11 +261,11 @@ def _plain(name: str, value: Any) -> Any:
 
 
 def read_trials(path: Path, chunk: int = CHUNK) -> Iterator[pd.DataFrame]:
-    """`trials.csv` in tables of whole cells; names stay text, `correct` is missing for capped trials.
+    """Yield `trials.csv` in tables of whole cells; names stay text, `correct` is missing for capped trials.
 
     Args:
         path: a file sorted by cell.
-        chunk: a table has about this many rows, more if a cell has.
+        chunk: about the number of rows of a table; more if a cell has more.
 
     Raises:
         ConfigError: if it is missing, or not what a sweep writes.
@@ -303,13 +303,13 @@ def _is_right(part: pd.DataFrame) -> bool:
     if not set(columns) <= set(part):
         return False
     outcome = [COLUMNS[name] for name in columns[len(CELL) :]]
-    # old pandas gives numbers beyond 64 bits another type than it is told
+    # old versions of pandas ignore the type they are told for numbers beyond 64 bits
     told = (part[column.name].dtype == _READ["dtype"][column.name] for column in outcome if column.type is int)
     return all(told) and all(column.right(part).all() for column in outcome)
 
 
 def _fault(path: Path) -> str | None:
-    """Line and words for the first thing that is wrong, looked for slowly once it is known that something is."""
+    """Return line and words for the first fault; this is slow, and done only once it is known that there is one."""
     with reading(path) as raw, io.TextIOWrapper(raw, encoding="utf-8", newline="") as file:
         reader = csv.DictReader(file, restval="")
         try:
@@ -336,7 +336,7 @@ def _faults(row: Mapping[str, str]) -> Iterator[str]:
             yield f"{name}: {show(text)} is not {what}"
 
 
-# --- How long trials took: `timings.csv`, trial by trial, and `times.csv`, which is kept of it in a reference -------
+# --- How long trials took: `timings.csv`, trial by trial, and its sums in `times.csv`, which references keep --------
 
 
 def write_timings(directory: Path, cells: Sequence[InGrid], stored: Stored, limits: Limits | None = None) -> str:
@@ -351,7 +351,7 @@ def write_timings(directory: Path, cells: Sequence[InGrid], stored: Stored, limi
 
 
 def times_of(directory: Path, summary: pd.DataFrame) -> pd.DataFrame:
-    """Time on one core of each instance and learner: from `timings.csv`, or `times.csv` where only that was kept.
+    """Return the time on one core for each instance and learner, from `timings.csv`, or else from `times.csv`.
 
     Args:
         directory: the result directory.

@@ -1,4 +1,4 @@
-"""A cell, one point of the grid of a study, with the hash of its content."""
+"""Cells: the points of the grid of a study, each with a hash of its content."""
 
 import hashlib
 import json
@@ -21,13 +21,13 @@ from cascadebai_cli.study.fields import PermutationName
 from cascadebai_cli.study.learners import default_options, non_default_options
 
 _COUNTABLE = 10**17
-"""Observations of a trial that are counted: a stretch of many more may be drawn before they are, all in 64 bits."""
+"""Largest number of observations of a trial; a stretch may be drawn far beyond it, and has to fit into 64 bits."""
 OF_THE_LEARNER = " of the learner"
-"""What stands behind the name of an option that is that of another key of a cell, such as `order`."""
+"""Appended to the name of an option that another key of a cell also has, such as `order`."""
 WEIGHTS_DIGITS = 16
-"""Of the hash of weights that manifests hold."""
+"""Number of digits of the hash of weights that manifests hold."""
 RULE = "rule_version"
-"""Key of the version of what a learner decides; without it that is 1."""
+"""Key of the version of a learner's rule, which changes with its decisions; if the key is missing, it is 1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,10 +43,11 @@ class Cell:
         feedback: what a step reveals.
         order: whether each trial draws a permutation of the items.
         max_steps: cap on the steps, none by default.
-        engine: engine asked for.
-        rewards: the table that rewards are read from, none if they are independent.
-        weights_code: hash of the code that made the weights, if that is one's own.
-        cell_id: 16 hexadecimal digits, a hash of the content: no names, number of trials, engine or paths.
+        engine: engine that the config asks for.
+        rewards: the table from which rewards are read, `None` if they are independent.
+        budget: steps after which the learner has to answer, `None` if it runs until it stops.
+        weights_code: hash of the code that made the weights, if that is a user's.
+        cell_id: hash of the content in 16 hexadecimal digits; names, number of trials, engine and paths do not count.
     """
 
     study: str
@@ -73,13 +74,13 @@ class Cell:
 
     @cached_property
     def path_id(self) -> str:
-        """What its random numbers are made from: the same for all budgets, unless the learner knows the budget."""
+        """What the random numbers depend on: the same for all budgets, unless the learner knows the budget."""
         shared = self.answers and not knows_budget(self.spec.algorithm)
         return _hash({key: value for key, value in self._hashed.items() if key != "budget"}) if shared else self.cell_id
 
     @property
     def _hashed(self) -> dict[str, Any]:
-        """What makes the id; options count that differ from their default."""
+        """What the id is made from; an option counts only if it differs from its default."""
         if_any = {
             "budget": self.budget,
             "rewards": self.rewards and asdict(self.rewards),
@@ -100,9 +101,9 @@ class Cell:
 
     @property
     def content(self) -> dict[str, Any]:
-        """What makes the id, and names, all options, what follows from the weights and the engine: all about its rows.
+        """Everything that the rows depend on: what the id is made from, names, all options, numbers and engine.
 
-        A manifest holds it, and the columns that rows have of a cell are among its keys.
+        It is stored in the manifest; the columns that say which cell a row belongs to are among its keys.
 
         Raises:
             ConfigError: if the engine cannot run the learner.
@@ -125,7 +126,7 @@ class Cell:
 
     @property
     def answers(self) -> bool:
-        """Whether the learner is asked for its items when the budget is spent."""
+        """Whether the learner has to answer when a budget is spent."""
         return self.budget is not None
 
     @property
@@ -134,27 +135,27 @@ class Cell:
         return Instance(self.weights, self.K, self.epsilon)
 
     def build(self, make_rng: MakeGenerator = same_generator) -> Learner:
-        """A fresh learner; `make_rng` makes the generator of one that draws."""
+        """Return a new learner; `make_rng` makes the generator for one that draws random numbers."""
         return self.spec.build(self.L, self.K, self.delta, self.epsilon, make_rng, self.budget)
 
     @property
     def is_own(self) -> bool:
-        """Whether the learner is a class of one's own."""
+        """Whether the learner is a user's class."""
         return is_own(self.spec.algorithm)
 
     @cached_property
     def runs_with(self) -> EngineName:
-        """The engine that runs it.
+        """The engine that runs the cell.
 
         Raises:
-            ConfigError: if the engine asked for cannot, or the learner refuses the problem.
+            ConfigError: if the engine of the config cannot run it, or the learner refuses the problem.
         """
         learner = self.build()
         self._refuse_budget(learner)
         return resolve_engine(self.engine, learner, self.feedback, self.rewards)
 
     def _refuse_budget(self, learner: Learner) -> None:
-        """A budget needs an answer, and who never stops a budget."""
+        """Refuse a budget for a learner that gives no answer, and none for a learner that never stops."""
         if self.answers and not can_answer(learner):
             raise ConfigError(
                 "a budget asks for the items before the learner has stopped; give the class a property answer, "
@@ -215,5 +216,5 @@ def _hash(content: Mapping[str, Any]) -> str:
 
 
 def weights_hash(weights: FloatArray) -> str:
-    """SHA-256 of click probabilities, in hexadecimal; -0.0 is the same problem as 0.0, with other bytes."""
+    """Return the SHA-256 of click probabilities in hexadecimal; -0.0 counts as 0.0, though its bytes differ."""
     return hashlib.sha256((weights + 0.0).astype("<f8").tobytes()).hexdigest()

@@ -1,4 +1,4 @@
-"""A config is read, completed by what the command line says, and validated once."""
+"""Reading a config: values of the command line are put in, and the whole is validated once."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -23,25 +23,25 @@ from cascadebai_cli.text import count, for_table, quoted, shortened
 __all__ = ["Override", "Study", "load_study", "own_learner", "setting", "stored_study", "study_of"]
 
 
-# --- Values of Python as YAML would give them, so that a study may be written with arrays, fractions and paths ------
+# --- Values of Python, converted to those that YAML would give: arrays, fractions and paths may stand in a study ----
 
 
 _DEEPEST, _MOST_BITS = 20, 10_000
-"""Levels of lists and mappings, of which a config has four, and size of whole numbers, that are looked at."""
+"""Largest depth of lists and mappings (a config has four levels), and largest size of whole numbers."""
 
 
 def plain_value(value: Any, *at: str | int) -> Any:
-    """Numbers of Python's own, lists, and mappings with keys of text; anything else as it is.
+    """Return a value with Python's own numbers, lists, and mappings with keys of text; anything else stays as it is.
 
-    What has `tolist`, as arrays and columns of tables have, is a list, or a number if it is one; the `NA` of pandas is
-    `None`.
+    What has a method `tolist`, such as an array or a column of a table, becomes a list or a number; `NA` of pandas
+    becomes `None`.
 
     Args:
         value: what was given.
         at: where it stands, for messages.
 
     Raises:
-        ConfigError: if it holds itself, or what no config can hold.
+        ConfigError: if it contains itself, or something that no config can hold.
     """
     if len(at) > _DEEPEST:
         raise _no_value(at[:1], "holds itself or is nested too deeply; a config has four levels")
@@ -79,14 +79,14 @@ def _no_value(at: KeyPath, text: str) -> ConfigError:
     return ConfigError(f"{for_table(shortened('.'.join(map(str, at))))}: {text}" if at else f"a value {text}")
 
 
-# --- Reading a config: a `Study` that is valid at every point of its grid, or one line that says what is wrong ------
+# --- Reading a config: the result is a `Study` that is valid at every point of its grid, or one line of error -------
 
 
 _NO_CALLS: Mapping[KeyPath, str] = MappingProxyType({})
 
 
 def load_study(path: Path | str, overrides: Sequence[Override] = ()) -> Study:
-    """The study of a YAML file with values of the command line put in.
+    """Return the study of a YAML file, with values of the command line put in.
 
     Raises:
         ConfigError: one line `file:line: key: value and remedy`, or `option value and remedy`, for the first mistake.
@@ -101,13 +101,13 @@ def study_of(
     name: str = "study",
     called: Mapping[KeyPath, str] = _NO_CALLS,
 ) -> Study:
-    """The study of a config that is given as values of Python.
+    """Return the study of a config that is given as values of Python.
 
     Args:
-        given: keys and values as a YAML file would have them; arrays and numbers of any kind are taken (`plain_value`).
-        overrides: values in place of these.
-        name: of the study, if it has none.
-        called: what a message about a value begins with, in place of the keys to it.
+        given: keys and values as a YAML file would have them, or values that `plain_value` converts to these.
+        overrides: values that replace some of these.
+        name: name of the study, if `given` has none.
+        called: keys to a value -> the words with which a message about it begins instead.
 
     Raises:
         ConfigError: `instances.0.name: value and remedy`, or `option value and remedy`, for the first mistake.
@@ -126,7 +126,7 @@ def _validated(document: Document, overrides: Sequence[Override], name: str, fol
 
 
 def own_learner(name: str) -> Override:
-    """A further learner, `module:Class`, called by the name of the class.
+    """Return the override that adds a learner `module:Class`, named after the class.
 
     Raises:
         ConfigError: if the name is not of that form.
@@ -137,7 +137,7 @@ def own_learner(name: str) -> Override:
 
 
 def setting(text: str) -> Override:
-    """A value of a config in place of that of the file, `delta=0.05` or `instances.0.w_star=1/K`.
+    """Return the override of a text such as `delta=0.05` or `instances.0.w_star=1/K`.
 
     Raises:
         ConfigError: if it names no key, or the value is not YAML.
@@ -152,13 +152,13 @@ def setting(text: str) -> Override:
 
 
 def stored_study(config: Mapping[str, Any], where: Path, folder: Path | None = None) -> Study:
-    """The study of the resolved config of a manifest, as this code reads it.
+    """Return the study of the resolved config of a manifest.
 
     Args:
-        config: as `Study.model_dump` gave it.
+        config: the config, as from `Study.model_dump`.
         where: the file that holds it, for the message.
-        folder: from which the paths in it count; without it the study is not to be run: it has no cells, algorithms
-            that are not this program's are taken as they are, and nothing that the config names is opened or imported.
+        folder: folder to which its paths are relative. Without one the study cannot be run: it has no cells, users'
+            algorithms are not checked, and no file or code that the config names is opened or imported.
 
     Raises:
         ConfigError: if it is not valid any more.
@@ -170,21 +170,21 @@ def stored_study(config: Mapping[str, Any], where: Path, folder: Path | None = N
         raise ConfigError(f"{where}: the config is not valid any more: {'.'.join(map(str, at))}: {text}") from None
 
 
-# --- The study of a config with the values of the caller in place of its own ----------------------------------------
+# --- A config with values that the caller has given in place of its own ---------------------------------------------
 
 
 _MOST_ROWS = 20_000_000
-"""Of one result directory: a sweep keeps some ten bytes a row in memory, and reading them back some fifty."""
+"""Largest number of rows of a result directory; a sweep keeps some ten bytes of each in memory, reading some fifty."""
 
 
 @dataclass(frozen=True)
 class Given:
-    """What a caller gives in place of the values of a config.
+    """Values that replace those of a config, or are added to them.
 
     Args:
-        trials, seed, max_steps: the same as the keys of these names.
-        plugins: further learners, `module:Class` each.
-        settings: any other values, `KEY=VALUE` each.
+        trials, seed, max_steps: values for the keys of these names.
+        plugins: further learners, each as `module:Class`.
+        settings: any other values, each as `KEY=VALUE`.
     """
 
     trials: int | None = None
@@ -195,10 +195,10 @@ class Given:
 
     @property
     def overrides(self) -> list[Override]:
-        """The same for `load_study`, those of a name of their own last.
+        """The same as overrides for `load_study`; the values with options of their own come after `settings`.
 
         Raises:
-            ConfigError: if a text is not of the form that it should have.
+            ConfigError: if a text does not have its form.
         """
         numbers = {"trials": self.trials, "seed": self.seed, "max_steps": self.max_steps}
         named = [(f"--{key.replace('_', '-')}", key, value) for key, value in numbers.items() if value is not None]
@@ -210,7 +210,7 @@ class Given:
 
     @property
     def words(self) -> list[str]:
-        """What of this changes cells, as it stands on a command line."""
+        """The part that changes cells, as words of a command line."""
         options = {"--set": self.settings, "--plugin": self.plugins}
         words = [word for option, values in options.items() for value in values for word in (option, value)]
         return words + (["--max-steps", str(self.max_steps)] if self.max_steps else [])
@@ -220,7 +220,7 @@ NOTHING_GIVEN = Given()
 
 
 def read_study(config: Path, given: Given = NOTHING_GIVEN) -> Study:
-    """The study of a config file with what is given in place of its values.
+    """Return the study of a config file, with what is given in place of its values.
 
     Raises:
         ConfigError: if the config or a value is not usable.
@@ -229,7 +229,7 @@ def read_study(config: Path, given: Given = NOTHING_GIVEN) -> Study:
 
 
 def check_trials(trials: int | None) -> None:
-    """Refuse a number of trials that is beyond all numbers of trials.
+    """Refuse a number of trials that is too large.
 
     Raises:
         ConfigError: if it is.
@@ -239,7 +239,7 @@ def check_trials(trials: int | None) -> None:
 
 
 def check_rows(study: Study) -> None:
-    """Refuse more rows than fit into memory.
+    """Refuse a study with more rows than fit into memory.
 
     Raises:
         ConfigError: if there are.

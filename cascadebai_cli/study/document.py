@@ -1,4 +1,4 @@
-"""The text of a config: strict YAML with the line of every key, and sentences about its mistakes."""
+"""The text of a config: strict YAML with the line of every key, and plain sentences about mistakes in it."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.logs.sheet import read_text
 from cascadebai_cli.text import for_table, shortened
 
-# --- A config as a document: strict YAML with the line of every key, and the values of the command line put in ------
+# --- A config as a document: strict YAML with the line of every key, with values of the command line put in ---------
 #
 # Keys are text and unique, there are no aliases and no tags, `1e-3` is a number, `none` is null, and words such as
 # `on` or dates stay text.
@@ -25,7 +25,7 @@ KeyPath = tuple[str | int, ...]
 """Keys and list positions from the top of a document to a value."""
 
 END = "+"
-"""In a key path: a further entry of the list."""
+"""Last part of a key path that adds an entry to a list."""
 
 _PREFIX = "tag:yaml.org,2002:"
 
@@ -36,7 +36,7 @@ class Override(NamedTuple):
     Attributes:
         option: what a message about it begins with, such as `--trials`.
         path: keys to the value; they need not be there.
-        value: as YAML would give it.
+        value: the value, as YAML would give it.
     """
 
     option: str
@@ -51,8 +51,8 @@ class Document:
     Attributes:
         source: its path as the user gave it; empty if it is no file.
         data: its content.
-        lines: line of each key and list entry, from 1.
-        options: option of each value that came from the command line.
+        lines: key path -> line of the key or list entry, from 1.
+        options: key path -> option, for each value that came from the command line.
     """
 
     source: str
@@ -61,7 +61,7 @@ class Document:
     options: Mapping[KeyPath, str] = field(default_factory=dict)
 
     def with_override(self, override: Override) -> "Document":
-        """The document with one value put in.
+        """Return the document with one value put in.
 
         Raises:
             ConfigError: if its path leads through a plain value or beyond a list.
@@ -78,16 +78,16 @@ class Document:
         return replace(self, data=data, lines=lines, options={**self.options, path: override.option})
 
     def line(self, path: KeyPath) -> int:
-        """Line of a value; of what encloses it, if it is not there."""
+        """Return the line of a value or, if it is not in the file, of what encloses it."""
         while path and path not in self.lines:
             path = path[:-1]
         return self.lines.get(path, 1)
 
     def message(self, path: KeyPath, text: str) -> str:
-        """`file:line: key: text` or `option key: text`, on one line whatever the text quotes.
+        """Return `file:line: key: text` or `option key: text`, on one line whatever the text quotes.
 
-        An option speaks of the whole value that it gave; a key is named if it lies inside that value. Without a file it
-        is `instances.0.name: text`.
+        An option stands for the whole value that it gave; a key is named only if it lies inside that value. Without a
+        file, the message is `instances.0.name: text`.
         """
         given = next((path[:n] for n in range(len(path), 0, -1) if path[:n] in self.options), ())
         if given or self.source:
@@ -126,7 +126,7 @@ def load_yaml(path: Path) -> Document:
 
 
 def read_value(text: str) -> Any:
-    """A single value as it would be read behind a colon.
+    """Return a single value, read as it would be behind a colon in YAML.
 
     Raises:
         ConfigError: if it is not YAML.
@@ -140,7 +140,7 @@ def read_value(text: str) -> Any:
 
 
 def _put(node: Any, path: KeyPath, value: Any) -> tuple[Any, KeyPath]:
-    """`node` with `value` at the end of `path`, and that path with numbers for further entries."""
+    """Return `node` with `value` at the end of `path`, and that path with `END` replaced by the number of the entry."""
     if not path:
         return value, ()
     part, rest = path[0], path[1:]
@@ -155,7 +155,7 @@ def _put(node: Any, path: KeyPath, value: Any) -> tuple[Any, KeyPath]:
 
 
 def _named(data: Any, path: KeyPath) -> KeyPath:
-    """The path without the places of lists that were made of single values."""
+    """Return the path up to a plain value: what follows counts entries of a list that was made from it."""
     for n, part in enumerate(path):
         if isinstance(part, str):
             data = data.get(part) if isinstance(data, dict) else None
@@ -215,7 +215,7 @@ def _refused(problem: str, event: Any) -> yaml.MarkedYAMLError:
 
 
 class _Loader(yaml.SafeLoader):
-    """SafeLoader with the plain types of YAML 1.2 only."""
+    """A `SafeLoader` that knows only the plain types of YAML 1.2."""
 
     yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 - the stub of PyYAML has it so
     yaml_constructors: ClassVar[dict[Any, Any]] = {}
@@ -267,31 +267,31 @@ _Loader.add_constructor(_PREFIX + "map", _map)
 _Loader.add_constructor(_PREFIX + "seq", _seq)
 
 
-# --- Mistakes in a config as plain sentences: what pydantic found, in the words of a user ---------------------------
+# --- Mistakes in a config: what pydantic found, as plain sentences for a user ---------------------------------------
 
 
 NUMBER, CONDITION = "number", "rule"
-"""Tags of a number, and of what may stand in its place."""
+"""Tags by which pydantic tells a number from a rule in its place."""
 
 
 def mistake(text: str, *at: str | int) -> PydanticCustomError:
-    """An error to raise in a validator: a whole sentence, about the value or about what lies `at` inside it."""
+    """Return an error to raise in a validator: a sentence about the value, or about the part of it at `at`."""
     return PydanticCustomError("mistake", "{text}", {"text": text, "at": at})
 
 
 def within(error: PydanticCustomError, *at: str | int) -> PydanticCustomError:
-    """The same mistake, seen from outside of what lies `at`."""
+    """Return a mistake in the part at `at` of a value as a mistake in the value."""
     context = error.context or {}
     return mistake(context["text"], *at, *context["at"])
 
 
 def mistakes(error: ValidationError, data: Any) -> list[tuple[KeyPath, str]]:
-    """Key path and sentence of each mistake that pydantic found in `data`."""
+    """Return key path and sentence of each mistake that pydantic found in `data`."""
     return [(_path_of(e, data), sentence(e)) for e in error.errors(include_url=False)]
 
 
 def sentence(error: ErrorDetails) -> str:
-    """Value and remedy of one error."""
+    """Return the sentence about one error: the value and the remedy."""
     value, bounds = error["input"], error.get("ctx", {})
     if error["type"] in _SENTENCES:
         return _SENTENCES[error["type"]](value, bounds)
@@ -299,7 +299,7 @@ def sentence(error: ErrorDetails) -> str:
 
 
 def _path_of(error: ErrorDetails, data: Any) -> KeyPath:
-    """Keys from the top of `data` to the mistake, without the tags by which pydantic names a family or a type."""
+    """Return the keys from the top of `data` to a mistake, without the tags that pydantic adds to them."""
     path: list[str | int] = []
     for part in error["loc"]:
         if isinstance(data, Mapping) and part not in data and _is_tag(part, data.get("family")):
@@ -312,14 +312,14 @@ def _path_of(error: ErrorDetails, data: Any) -> KeyPath:
 
 
 def _is_tag(tag: object, family: object) -> bool:
-    """Whether a part of a path is none of the config; a family of one's own has a colon as its tag has."""
+    """Return whether a part of a path is a tag and no key; those of users' families have a colon, as their names do."""
     return tag in (NUMBER, CONDITION, family) or (
         isinstance(tag, str) and ":" in tag and isinstance(family, str) and ":" in family
     )
 
 
 def show(value: object) -> str:
-    """A value as it stands in the config, shortened."""
+    """Return a value as it stands in the config, shortened."""
     if value is None:
         return "none"
     text = for_table(f"'{value[:99]}'") if isinstance(value, str) else _as_json(value)

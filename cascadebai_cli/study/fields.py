@@ -1,4 +1,4 @@
-"""Types of the values in a config."""
+"""Types of the values in a config, and entries that stand for several."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -33,33 +33,33 @@ from cascadebai_cli.study.document import CONDITION, NUMBER, Document, KeyPath, 
 
 MOST_ITEMS = 1_000_000
 MOST_POINTS = 100_000
-"""Points of one axis of a grid, and cells of one instance."""
+"""Largest number of points of one axis of a grid, and of cells of one instance."""
 MOST_WEIGHTS = 20_000_000
-"""Weights of all points of one instance, 160 MB."""
+"""Largest number of weights of all points of one instance, which take 160 MB."""
 _SLOWEST_GROWTH = 1.01
-"""Of budgets that grow."""
+"""Smallest factor between budgets that grow."""
 MOST_ITEMS_OF_CELLS = 100_000_000
-"""Items of the cells of one instance: each of these hashes its weights, and makes its learner once, before a trial."""
+"""Largest number of items in all cells of an instance, as each cell hashes its weights and makes a learner first."""
 MOST_ROWS = 10_000_000
-"""Rows of a table of rewards: 160 MB for 128 items."""
+"""Largest number of rows of a table of rewards, which takes 160 MB for 128 items."""
 _LONGEST_NAME = 200
-"""Bytes of a file name that are left for the name of a study."""
+"""Largest name of a study in bytes, as names of files begin with it."""
 
 PermutationName = Literal["random", "as_given"]
 
 
 def says(meaning: str, *examples: str) -> Any:
-    """What a key means, with values as they stand in a config: JSON Schema and docs/configs.md take it from here."""
+    """Return a field with the meaning of a key and examples, which go into the JSON schema and docs/configs.md."""
     return Field(description=meaning, examples=list(examples) or None)
 
 
 @dataclass(frozen=True)
 class Context:
-    """What a config does not say itself; the `context` of its validation.
+    """What the validation of a config needs beyond the config (pydantic's `context`).
 
     Args:
-        folder: from which the paths in it count.
-        runs: whether it is to be run: its grid is made, and learners of one's own are imported.
+        folder: folder to which the paths in the config are relative.
+        runs: whether the study is to be run, so that its grid is made and users' learners are imported.
     """
 
     folder: Path = Path()
@@ -67,7 +67,7 @@ class Context:
 
 
 def context_of(info: ValidationInfo) -> Context:
-    """The context of a validation, or the usual one."""
+    """Return the context of a validation, or the default one."""
     return info.context if isinstance(info.context, Context) else Context()
 
 
@@ -78,7 +78,7 @@ class Entry(BaseModel):
 
     @classmethod
     def known_keys(cls, data: dict[str, Any], info: ValidationInfo) -> list[str]:
-        """Keys that the mapping may have."""
+        """Return the keys that the mapping may have."""
         return list(cls.model_fields)
 
     @model_validator(mode="before")
@@ -96,7 +96,7 @@ class Entry(BaseModel):
 
 
 def is_one_line(name: str) -> bool:
-    """Whether a config takes it as a name."""
+    """Return whether a text may be a name in a config."""
     return name == name.strip() and name.isprintable()
 
 
@@ -117,22 +117,22 @@ def _file_name(name: str) -> str:
 
 
 def _as_list(value: object) -> object:
-    """One value is a list of one."""
+    """Return a list as it is, and any other value as a list of one."""
     return value if isinstance(value, list | tuple) else [value]
 
 
 def range_as_list(value: object) -> object:
-    """One value is a list of one, and a range the list of its points."""
+    """Return a list as it is, a range as the list of its points, and any other value as a list of one."""
     return points(value) if isinstance(value, dict) else _as_list(value)
 
 
 def growth_as_list(value: object) -> object:
-    """One value is a list of one, and a growth the list of its points."""
+    """Return a list as it is, a growth as the list of its points, and any other value as a list of one."""
     return _growing(value) if isinstance(value, dict) else _as_list(value)
 
 
 def _growing(span: dict[str, Any]) -> list[int]:
-    """`{from: 500, to: 16000, times: 2}`, rounded to whole numbers, up to `to`.
+    """Return the points of a growth `{from: 500, to: 16000, times: 2}`, rounded to whole numbers, up to `to`.
 
     Raises:
         PydanticCustomError: as for `points`.
@@ -146,7 +146,7 @@ def _growing(span: dict[str, Any]) -> list[int]:
 
 
 def points(span: dict[str, Any]) -> list[int]:
-    """`{from: 20, to: 60, step: 1}`, both ends included.
+    """Return the points of a range `{from: 20, to: 60, step: 1}`, both ends included.
 
     Raises:
         PydanticCustomError: if a key is missing or unknown, or a value makes no range.
@@ -158,7 +158,7 @@ def points(span: dict[str, Any]) -> list[int]:
 
 
 def _ends(span: dict[str, Any], further: str) -> tuple[int, int]:
-    """`from` and `to` of a span with one further key."""
+    """Return `from` and `to` of a range or growth, which may have one further key."""
     for key in span:
         if key not in ("from", "to", further):
             raise mistake(f"unknown key; {suggest(key, ('from', 'to', further))}", key)
@@ -181,7 +181,7 @@ def _whole(span: dict[str, Any], key: str) -> int:
 
 
 def not_empty(values: tuple[Any, ...]) -> tuple[Any, ...]:
-    """For lists: at least one entry. As a validator of its own, since pydantic counts only valid entries."""
+    """Refuse an empty list; pydantic's own check would count only valid entries."""
     if not values:
         raise mistake("the list is empty; give at least one entry")
     return values
@@ -203,7 +203,7 @@ def _formula(value: object) -> object:
 
 
 def one_of(names: Collection[str]) -> BeforeValidator:
-    """For `Annotated`: a word that is one of these names."""
+    """Return a validator for `Annotated` that takes only one of these names."""
 
     def known(value: object) -> object:
         if not isinstance(value, str) or value not in names:
@@ -217,7 +217,7 @@ Text = Annotated[str, Field(min_length=1, json_schema_extra={"pattern": r"^\S(.*
 """One line of text."""
 
 FileName = Annotated[Text, AfterValidator(_file_name)]
-"""Text that names of files can begin with."""
+"""Text with which names of files can begin."""
 
 FeedbackName = Annotated[str, one_of(FEEDBACKS)]
 """A key of `FEEDBACKS`."""
@@ -229,7 +229,7 @@ List = Field(strict=False)
 """A list of the config, kept as a tuple."""
 
 Filled = Field(strict=False, json_schema_extra={"minItems": 1})
-"""The same, of one entry or more; `not_empty` sees to it."""
+"""The same for a list of at least one entry, in the schema; `not_empty` checks it."""
 
 Size = Annotated[int, Field(ge=1, le=MOST_ITEMS)]
 
@@ -238,7 +238,7 @@ _WHOLE = {"type": "integer", "minimum": 1}
 
 
 def _span(title: str, further: str, values: dict[str, Any]) -> dict[str, Any]:
-    """JSON Schema of a mapping with `from`, `to` and perhaps a further key."""
+    """Return the JSON schema of a mapping with `from`, `to` and perhaps a further key."""
     properties = {"from": _WHOLE, "to": _WHOLE, further: values}
     return {
         "title": title,
@@ -250,17 +250,17 @@ def _span(title: str, further: str, values: dict[str, Any]) -> dict[str, Any]:
 
 
 RANGE = _span("{from, to, step}", "step", {**_WHOLE, "default": 1})
-"""How a mapping that `points` reads looks to an editor."""
+"""JSON schema of a mapping that `points` reads."""
 Range = Annotated[dict[str, Any], WithJsonSchema(RANGE)]
 Growth = Annotated[
     dict[str, Any],
     WithJsonSchema(_span("{from, to, times}", "times", {"type": "number", "minimum": _SLOWEST_GROWTH, "default": 2})),
 ]
-"""The same of `_growing`."""
+"""A mapping that `_growing` reads, with its JSON schema."""
 
 _Item = TypeVar("_Item")
 Several = Annotated[list[_Item], Field(min_length=1, json_schema_extra={"uniqueItems": True})]
-"""How a list of values looks to an editor."""
+"""A list of values in the JSON schema."""
 _Listed = Annotated[tuple[_Item, ...], List, AfterValidator(not_empty), AfterValidator(_distinct)]
 
 SizeList = Annotated[_Listed[Size], BeforeValidator(range_as_list, json_schema_input_type=Size | Several[Size] | Range)]
@@ -276,33 +276,35 @@ Risk = Annotated[float, Field(ge=SMALLEST_RISK, lt=1)]
 Epsilon = Annotated[float, Field(ge=0, lt=1)]
 
 Risks = Annotated[_Listed[Risk], BeforeValidator(_as_list, json_schema_input_type=Risk | Several[Risk])]
-"""Numbers from `SMALLEST_RISK` on and below 1: one or a list."""
+"""Numbers from `SMALLEST_RISK` to below 1: one or a list."""
 
 Epsilons = Annotated[_Listed[Epsilon], BeforeValidator(_as_list, json_schema_input_type=Epsilon | Several[Epsilon])]
-"""Numbers from 0 on and below 1, from where on all items are good enough: one or a list."""
+"""Numbers from 0 to below 1 (with 1 all items would be good enough): one or a list."""
 
 
-# --- How many trials a cell gets: a number, or as many as it takes to know it well enough ---------------------------
+# --- How many trials a cell gets: a number, or a rule that tells when there are enough ------------------------------
 
 
 FIRST = 20
-"""Trials after which a cell is judged for the first time."""
+"""Number of trials after which the aims of a cell are looked at for the first time."""
 
 _Number = Annotated[int, Field(ge=1, le=MOST_TRIALS)]
 
 
 class Enough(Entry):
-    """Trials are added to a cell until each aim that is given is reached."""
+    """A rule for the number of trials: they are added to a cell until each aim that is given is reached."""
 
     relative_error: Annotated[
         Annotated[float, Field(gt=0, lt=1)] | None,
-        says("Until the 95 % interval of the mean steps is within this share of the mean.", "0.01"),
+        says("Aim: half the 95 % interval of the mean steps is at most this share of the mean.", "0.01"),
     ] = None
-    max_errors: Annotated[_Number | None, says("Until so many trials stopped with a wrong answer.", "10")] = None
+    max_errors: Annotated[_Number | None, says("Aim: this many trials have stopped with a wrong answer.", "10")] = None
     at_least: Annotated[
-        int, Field(ge=2, le=MOST_TRIALS), says("Trials after which a cell is judged for the first time.", "40")
+        int,
+        Field(ge=2, le=MOST_TRIALS),
+        says("Smallest number of trials of a cell; only then are the aims looked at.", "40"),
     ] = FIRST
-    at_most: Annotated[_Number, says("Trials after which no more are added.", "1000")]
+    at_most: Annotated[_Number, says("Largest number of trials of a cell.", "1000")]
 
     @model_validator(mode="after")
     def _check_aims(self) -> "Enough":
@@ -318,55 +320,55 @@ def _kind(value: Any) -> str:
 
 
 Trials = Annotated[Annotated[_Number, Tag(NUMBER)] | Annotated[Enough, Tag(CONDITION)], Discriminator(_kind)]
-"""A number, or when it is enough."""
+"""A number of trials, or the rule for it."""
 
 
 def most_of(trials: "int | Enough") -> int:
-    """The most trials that a cell can get."""
+    """Return the largest number of trials that a cell can get."""
     return trials if isinstance(trials, int) else trials.at_most
 
 
 def first_of(trials: "int | Enough") -> int:
-    """The trials that a cell gets in any case."""
+    """Return the number of trials that a cell gets in any case."""
     return trials if isinstance(trials, int) else trials.at_least
 
 
-# --- `fit` of an instance: what its mean steps are fitted on --------------------------------------------------------
+# --- `fit` of an instance: the models that are fitted to its mean steps ---------------------------------------------
 
 
 _ANY = "x"
-"""What a model may call the axis, whichever it is."""
+"""A name that a model may use for its axis, whichever that is."""
 
 
 class Coefficients(Entry):
-    """Known values of a fit `c1 f(K) + c2`, to stand beside ours."""
+    """Known coefficients of a fit `c1 f(K) + c2`, which are printed beside ours."""
 
     c1: Annotated[float | None, says("Slope.", "23802.95")] = None
     c2: Annotated[float | None, says("Intercept.", "67400.19")] = None
-    r2: Annotated[float | None, says("Share of the variance of the means that is explained.", "0.9988")] = None
-    p_value: Annotated[float | None, says("Of the slope.", "1.39e-58")] = None
+    r2: Annotated[float | None, says("Share of the variance of the means that the fit explains.", "0.9988")] = None
+    p_value: Annotated[float | None, says("p-value of the slope.", "1.39e-58")] = None
 
 
 class Fit(Entry):
-    """Which regressor the mean steps of an instance are fitted on."""
+    """The axis of a curve, and the models that are fitted to its mean steps."""
 
     x: Annotated[
-        Text, says("Axis: a number of the grid, or an option of learners that are alike apart from it.", "delta")
+        Text, says("Axis: a number of the grid, or an option in which otherwise equal learners differ.", "delta")
     ] = "K"
     model: Annotated[
         tuple[Text, ...],
         List,
         BeforeValidator(_as_list, json_schema_input_type=Text | Annotated[list[Text], Field(min_length=1)]),
         says(
-            "Regressor f of c1 f + c2, or several: formulas in the axis, which may be called x.",
+            "One or more models: the f in c1 f + c2, a formula in the axis, which may be called x.",
             "K^2",
             "[log(x), sqrt(x)]",
         ),
     ]
     published: Annotated[
-        Coefficients | None, says("Values printed in the paper, to stand beside ours.", "{c1: 23802.95, c2: 67400.19}")
+        Coefficients | None, says("Values of the paper, printed beside ours.", "{c1: 23802.95, c2: 67400.19}")
     ] = None
-    prior: Annotated[Coefficients | None, says("Values of another program, likewise.", "{c1: 21881.8}")] = None
+    prior: Annotated[Coefficients | None, says("Values of an earlier program, for reference.", "{c1: 21881.8}")] = None
 
     @model_validator(mode="after")
     def _check_models(self) -> "Fit":
@@ -383,7 +385,7 @@ class Fit(Entry):
         """Refuse a model that has no value somewhere on the axis.
 
         Raises:
-            PydanticCustomError: with the model and the first such value.
+            PydanticCustomError: if there is one; the message names the model and the first such value.
         """
         for value in values:
             for model in self.model:
@@ -399,7 +401,7 @@ class Fit(Entry):
 
 
 def formula_of(model: str, x: str) -> str:
-    """A model as a formula in its axis."""
+    """Return a model as a formula in its axis."""
     return _named(model, x).replace("^", "**")
 
 
@@ -407,7 +409,7 @@ def _named(model: str, x: str) -> str:
     return re.sub(rf"\b{_ANY}\b", x, model)
 
 
-# --- Entries of a config that stand for several: `{option}` in a name makes one entry a value of that option --------
+# --- Entries of a config that stand for several: `{option}` in a name makes one entry for each value of the option --
 #
 # `{name: "sigma {sigma}", algorithm: cascadebai, sigma: [0.25, 0.5]}` are two learners, and an instance with
 # `replicate: {from: 1, to: 20}` and `{replicate}` in its name is twenty.
@@ -421,7 +423,7 @@ _Mark = TypeVar("_Mark")
 
 
 def spread_out(document: Document) -> Document:
-    """The document with every entry that stands for several written out; messages still name the lines of the file.
+    """Return the document with every entry that stands for several written out; messages still name lines of the file.
 
     Raises:
         ConfigError: if an option in a name has no value, or an entry makes too many.
@@ -432,7 +434,7 @@ def spread_out(document: Document) -> Document:
 
 
 def as_place(name: str, option: str, value: object) -> str:
-    """A name with the place of an option again where its value was filled in."""
+    """Return a name in which the value of an option is replaced by `{option}` again."""
     return name.replace(_word(value), f"{{{option}}}")
 
 
@@ -451,7 +453,7 @@ def _spread(document: Document, key: str) -> Document:
 
 
 def _copies(document: Document, at: KeyPath, entry: object) -> Iterator[object]:
-    """The entries that one entry stands for; anything that is no entry stays for others to judge."""
+    """Yield the entries for which one entry stands; anything that is no valid entry is left for later checks."""
     if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
         yield entry
         return
@@ -482,14 +484,14 @@ def _filled(name: str, values: Mapping[str, Any]) -> str:
 
 
 def _word(value: object) -> str:
-    """A value as somebody would write it in a config."""
+    """Return a value as one would write it in a config."""
     if value is None or isinstance(value, bool):
         return "none" if value is None else str(value).lower()
     return f"{value:.12g}" if isinstance(value, float) else str(value)
 
 
 def _moved(marks: Mapping[KeyPath, _Mark], key: str, origins: Sequence[int]) -> dict[KeyPath, _Mark]:
-    """Marks of the entries in the places where the copies of these are."""
+    """Return the marks of entries with the key paths of their copies."""
     places: dict[str | int, list[int]] = {}
     for new, old in enumerate(origins):
         places.setdefault(old, []).append(new)

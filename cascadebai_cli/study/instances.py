@@ -1,4 +1,4 @@
-"""Instances as a config gives them: families, files, formulas, lists, and families of a user's own."""
+"""The instances of a config: families, files, formulas, lists, and users' own families."""
 
 import inspect
 from abc import abstractmethod
@@ -49,7 +49,7 @@ from cascadebai_cli.study.fields import (
 )
 from cascadebai_cli.text import listed, unrounded
 
-# --- Values of the grid that go in pairs: `zip: {K: [2, 4], delta: [0.1, 0.05]}` is two points, not four ------------
+# --- Values of the grid that vary together: `zip: {K: [2, 4], delta: [0.1, 0.05]}` makes two points, not four -------
 
 
 _Sizes = Annotated[
@@ -65,9 +65,11 @@ class Zip(Entry):
 
     L: Annotated[_Sizes | None, says("Number of items.", "[64, 128]")] = None
     K: Annotated[_Sizes | None, says("Number of items to find.", "[2, 4]")] = None
-    delta: Annotated[Annotated[tuple[Risk, ...], List] | None, says("Risks.", "[0.1, 0.05]")] = None
+    delta: Annotated[
+        Annotated[tuple[Risk, ...], List] | None, says("Largest probabilities of a wrong answer.", "[0.1, 0.05]")
+    ] = None
     epsilon: Annotated[Annotated[tuple[Epsilon, ...], List] | None, says("Tolerances.", "[0, 0.05]")] = None
-    budget: Annotated[_Budgets | None, says("Numbers of steps.", "[500, 1000]")] = None
+    budget: Annotated[_Budgets | None, says("Steps after which learners have to answer.", "[500, 1000]")] = None
 
     @property
     def values(self) -> dict[str, tuple[Any, ...]]:
@@ -93,14 +95,14 @@ class Zip(Entry):
 
 
 ItemsAt = Callable[[int, int], Items]
-"""`items_at(L, K)` gives the items at a point of the grid; `L` is 0 for families that bring their own."""
+"""`items_at(L, K)` returns the items at a point of the grid; `L` is 0 for families that bring their own number."""
 
 
 _FAMILY = says("How the weights are made.")
 
 
 class InstanceEntry(Entry):
-    """Keys of all families; `K`, `L`, `delta`, `epsilon`, `budget`, `zip` override those of the study."""
+    """Keys of all families; `K`, `L`, `delta`, `epsilon`, `budget` and `zip` replace those of the study."""
 
     needs_L: ClassVar[bool] = False
 
@@ -110,22 +112,22 @@ class InstanceEntry(Entry):
     epsilon: Annotated[Epsilons | None, says("In place of the epsilon of the study.", "0.05")] = None
     budget: Annotated[Budgets | None, says("In place of the budget of the study.", "20000")] = None
     zip: Annotated[Zip | None, says("In place of the zip of the study.", "{K: [2, 4], delta: [0.1, 0.05]}")] = None
-    fit: Annotated[Fit | None, says("What `cascadebai fit` fits the mean steps on.", "{model: K^2}")] = None
+    fit: Annotated[Fit | None, says("Models that `cascadebai fit` fits to the mean steps.", "{model: K^2}")] = None
 
     @property
     def code(self) -> str | None:
-        """Hash of the code of one's own that makes the weights."""
+        """Hash of the user's code that makes the weights; `None` if there is none."""
         return None
 
     @abstractmethod
     def family_in(self, folder: Path, seed: int) -> ItemsAt:
-        """What gives the items at each point of the grid.
+        """Return the function that gives the items at each point of the grid.
 
         Args:
-            folder: from which a path counts; a file is read here, once.
-            seed: root seed of the study, for a family that draws.
+            folder: folder to which a path is relative; a file is read once, by this method.
+            seed: root seed of the study, for a family that draws its weights.
 
-        This, or what it gives, raises:
+        This method, or the function that it returns, raises:
             PydanticCustomError: if a weight has no value or lies outside `[0, 1]`, or the file is not usable.
         """
 
@@ -134,7 +136,7 @@ class InstanceEntry(Entry):
 
 
 class SizedEntry(InstanceEntry):
-    """A family with a number of items to choose."""
+    """Keys of the families whose number of items can be chosen."""
 
     needs_L: ClassVar[bool] = True
 
@@ -147,10 +149,10 @@ def _weight_of(
     *at: str | int,
     rng: np.random.Generator | None = None,
 ) -> float:
-    """The weight that a formula gives for values of its names, `K` and `L` first.
+    """Return the weight that a formula gives for values of its names, `K` and `L` first.
 
     Raises:
-        PydanticCustomError: about what lies `at`, if it has no value or lies outside `[0, 1]`.
+        PydanticCustomError: if it has no value or lies outside `[0, 1]`; the mistake is located at `at`.
     """
     try:
         value = evaluate(formula, names, rng)
@@ -163,11 +165,11 @@ def _weight_of(
     return value
 
 
-# --- Families of one's own: a function `module:function` of `L`, `K` and its options that returns the weights -------
+# --- Users' families: a function `module:function` of `L`, `K` and its options that returns the weights -------------
 
 
 _OWN = "module:function"
-"""How such a name looks, and the tag of the class below."""
+"""The form of such a name, and the tag of the class below."""
 
 
 def _importable(name: str, info: ValidationInfo) -> str:
@@ -180,7 +182,7 @@ def _importable(name: str, info: ValidationInfo) -> str:
 
 
 class Own(SizedEntry):
-    """Weights from a function; the keys beyond these are handed to it by name."""
+    """Weights from a function of your own; further keys are passed to it by name."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -193,7 +195,7 @@ class Own(SizedEntry):
 
     @classmethod
     def known_keys(cls, data: dict[str, Any], info: ValidationInfo) -> list[str]:
-        """The fields and the options of the function; anything, while the function is not known or not to be run."""
+        """Return the fields and the options of the function; all keys, if it is not known or not to be run."""
         try:
             options = _options(own_object(str(data.get("family")), "function")) if context_of(info).runs else None
         except ConfigError:
@@ -206,12 +208,12 @@ class Own(SizedEntry):
         return own_hash(self.family, "function")
 
     def family_in(self, folder: Path, seed: int) -> ItemsAt:
-        """What gives the items at each point of the grid."""
+        """Return the function that gives the items at each point of the grid."""
         return self._items
 
     def _items(self, L: int, K: int) -> Items:
         first, second = self._weights(L, K), self._weights(L, K)
-        if not np.array_equal(first, second):
+        if not np.array_equal(first, second, equal_nan=True):
             raise mistake(
                 f"{self.family} gives other weights when it is called again; let it draw from a generator with a seed "
                 "that is written out, or use family: random",
@@ -232,34 +234,34 @@ class Own(SizedEntry):
 
 
 def _options(function: Callable[..., Any]) -> list[str] | None:
-    """Names of what a function takes beyond `L` and `K`; `None` if it takes anything."""
+    """Return the names of a function's parameters beyond `L` and `K`; `None` if it takes any."""
     parameters = inspect.signature(function).parameters
     if any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters.values()):
         return None
     return [name for name in parameters if name not in ("L", "K")]
 
 
-# --- Families with a formula in the item's index `i`, from 1 to L, and those that draw their weights ----------------
+# --- Families with a formula in the item's index `i`, from 1 to L, and families that draw their weights -------------
 
 
 class ByFormula(SizedEntry):
-    """Item `i` has the weight that a formula in `i`, `K` and `L` gives."""
+    """The weight of item `i` is given by a formula in `i`, `K` and `L`."""
 
     family: Annotated[Literal["formula"], _FAMILY]
     weight: Annotated[Formula, says("Weight of item i, from 1 to L: a formula in i, K and L.", "0.9 - 0.8*i/L")]
 
     def family_in(self, folder: Path, seed: int) -> ItemsAt:
-        """What gives the items at each point of the grid."""
+        """Return the function that gives the items at each point of the grid."""
         return lambda L, K: problem.explicit(
             [_weight_of(self.weight, {"K": K, "L": L, "i": i}, "weight") for i in range(1, L + 1)]
         )
 
 
 class Random(SizedEntry):
-    """Weights that are drawn: `K` items by the formula `w_star`, then `L - K` by `w_prime`, each on its own.
+    """Weights that are drawn independently: `K` items by the formula `w_star`, then `L - K` by `w_prime`.
 
-    The draws follow from the study's seed and `replicate` alone: the n-th item of either kind gets the same numbers
-    at every `K`, `L` and formula, so that differences between points of a grid are not those of other draws.
+    The draws depend only on the study's seed and `replicate`: the n-th item of either kind gets the same random
+    numbers at every `K`, `L` and formula, so that points of a grid do not differ by chance.
     """
 
     family: Annotated[Literal["random"], _FAMILY]
@@ -269,11 +271,11 @@ class Random(SizedEntry):
             "Weights of K items: a formula in i, K and L with uniform(low, high) or beta(a, b).", '"uniform(0.4, 0.6)"'
         ),
     ]
-    w_prime: Annotated[Formula, says("Weights of the others, likewise.", "0.3 * beta(2, 5)")]
-    replicate: Annotated[int, Field(ge=1), says("Number of the draw.", "2")] = 1
+    w_prime: Annotated[Formula, says("Weights of the other items: such a formula too.", "0.3 * beta(2, 5)")]
+    replicate: Annotated[int, Field(ge=1), says("Number of the draw; each gives other weights.", "2")] = 1
 
     def family_in(self, folder: Path, seed: int) -> ItemsAt:
-        """What gives the items at each point of the grid."""
+        """Return the function that gives the items at each point of the grid."""
 
         def items_at(L: int, K: int) -> Items:
             good = self._drawn("w_star", seed, L, K, range(1, K + 1))
@@ -288,23 +290,23 @@ class Random(SizedEntry):
 
 
 def _generator(seed: int, replicate: int, key: str) -> np.random.Generator:
-    """Of the weights of one kind; trials have three words behind the root seed (`running.seeds`), these have two."""
+    """Return the generator of a kind of weights; its spawn key is two words, that of trials (`running.seeds`) three."""
     sequence = np.random.SeedSequence(seed, spawn_key=(replicate, ("w_star", "w_prime").index(key)))
     return np.random.Generator(np.random.PCG64DXSM(sequence))
 
 
-# --- Instance entries of a config: one class a family, its keys and how its weights are made ------------------------
+# --- Instance entries of a config: one class for each family, with its keys and the making of its weights -----------
 
 
 class TwoLevel(SizedEntry):
-    """`K` items with `w_star`, `L - K` with `w_prime`."""
+    """`K` items have the weight `w_star`, the other `L - K` have `w_prime`."""
 
     family: Annotated[Literal["two_level"], _FAMILY]
     w_star: Annotated[Formula, says("Weight of the best K items: a number, or a formula in K and L.", "1/sqrt(K)")]
-    w_prime: Annotated[Formula, says("Weight of the others.", "1/K**2")]
+    w_prime: Annotated[Formula, says("Weight of the other items.", "1/K**2")]
 
     def family_in(self, folder: Path, seed: int) -> ItemsAt:
-        """What gives the items at each point of the grid."""
+        """Return the function that gives the items at each point of the grid."""
         return lambda L, K: problem.two_level(L, K, self._weight("w_star", L, K), self._weight("w_prime", L, K))
 
 
@@ -316,7 +318,7 @@ class Linear(SizedEntry):
     w_min: Annotated[Formula, says("The smallest weight.", "0.1")]
 
     def family_in(self, folder: Path, seed: int) -> ItemsAt:
-        """What gives the items at each point of the grid."""
+        """Return the function that gives the items at each point of the grid."""
         return lambda L, K: problem.linear(L, self._weight("w_max", L, K), self._weight("w_min", L, K))
 
 
@@ -338,21 +340,21 @@ class Explicit(InstanceEntry):
     ]
 
     def family_in(self, folder: Path, seed: int) -> ItemsAt:
-        """What gives the items at each point of the grid."""
+        """Return the function that gives the items at each point of the grid."""
         L, formulas = len(self.weights), list(enumerate(self.weights))
         return lambda _, K: problem.explicit([_weight_of(w, {"K": K, "L": L}, "weights", i) for i, w in formulas])
 
 
 class Csv(InstanceEntry):
-    """Click rates of a file, one row an item: `clicks` and `views`, or `rate`."""
+    """Click rates from a file with one row for each item and columns `clicks` and `views`, or `rate`."""
 
     family: Annotated[Literal["csv"], _FAMILY]
-    path: Annotated[Text, says("The file, from the folder of the config.", "clicks.csv")]
-    item: Annotated[Text | None, says("Column of names; without it items are numbered.", "id")] = None
-    clicks: Annotated[Text | None, says("Column of the numbers of clicks.", "clicks")] = None
-    views: Annotated[Text | None, says("Column of the numbers of views.", "views")] = None
-    rate: Annotated[Text | None, says("Column of rates, in place of the two.", "rate")] = None
-    top: Annotated[Annotated[int, Field(ge=2)] | None, says("Only so many rows, the first of the file.", "50")] = None
+    path: Annotated[Text, says("The file; its path is relative to the folder of the config.", "clicks.csv")]
+    item: Annotated[Text | None, says("Column with the items' names; without it they are numbered.", "id")] = None
+    clicks: Annotated[Text | None, says("Column with the numbers of clicks.", "clicks")] = None
+    views: Annotated[Text | None, says("Column with the numbers of views.", "views")] = None
+    rate: Annotated[Text | None, says("Column with click rates, instead of clicks and views.", "rate")] = None
+    top: Annotated[Annotated[int, Field(ge=2)] | None, says("Use only this many rows, from the top.", "50")] = None
 
     @model_validator(mode="after")
     def _counts_or_rates(self) -> "Csv":
@@ -367,7 +369,7 @@ class Csv(InstanceEntry):
         return self
 
     def family_in(self, folder: Path, seed: int) -> ItemsAt:
-        """What gives the items of the file, the same at every point of the grid."""
+        """Return the function that gives the items of the file, the same at every point of the grid."""
         from cascadebai_cli.logs.read import read_rates
 
         columns = self.model_dump(include={"item", "clicks", "views", "rate"}, exclude_none=True)
@@ -379,7 +381,7 @@ class Csv(InstanceEntry):
 
 
 def _family(entry: Any) -> str | None:
-    """Tag of the class of an entry, which is validated or not."""
+    """Return the tag of the class of an entry, which may not be validated yet."""
     family = entry.get("family") if isinstance(entry, dict) else getattr(entry, "family", None)
     if isinstance(family, str) and is_own(family):
         return _OWN
@@ -396,4 +398,4 @@ AnyInstance = Annotated[
     | Annotated[Own, Tag(_OWN)],
     Discriminator(_family),
 ]
-"""The class is chosen by `family`."""
+"""An instance of any family; `family` chooses the class."""

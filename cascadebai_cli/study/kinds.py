@@ -1,7 +1,7 @@
-"""What figures measure, and their kinds: what each shows, and where its axes and lines come from by default.
+"""Kinds of figures, what each shows and how its axes and lines are chosen by default, and what figures measure.
 
-A new measure is an entry of `MEASURES`; a new kind one of `KINDS`, and one of `DRAWERS` in `figures/draw.py`, which
-cannot be imported without it. Nothing heavy is imported here, since the help of `plot` is made of it.
+A new measure is an entry of `MEASURES`; a new kind is one of `KINDS` and one of `DRAWERS` in `figures/draw.py`, which
+checks on import that each kind has one. Nothing heavy is imported here, since the help of `plot` needs this module.
 """
 
 import math
@@ -24,11 +24,11 @@ class Measure:
     """What a figure may measure.
 
     Attributes:
-        axis: what stands at its axis.
+        axis: label of its axis.
         title: the same as the beginning of a title.
-        unit: behind a number.
-        columns: of its value, and of the ends of its interval if it has one.
-        over: the column that these are divided by, if any.
+        unit: words behind a number.
+        columns: columns of its value, and of the ends of its interval if it has one.
+        over: column by which these are divided, if any.
         text: value -> text.
     """
 
@@ -76,19 +76,19 @@ class FigureKind:
     """A kind of figure.
 
     Attributes:
-        title: what it shows: `{what}` is measured, `{of}` stands for `of each learner` where there are several lines.
-        meaning: what the documents say behind its name; empty where the name says it.
+        title: title with places: `{what}` for the measure, `{of}` for `of each learner` if there are several lines.
+        meaning: explanation behind its name in the documents; empty where the name says it.
         data: columns of the table beside the figure, behind those that tell its points apart; empty for a kind that
             shows no cells.
-        x: column on the horizontal axis; none if it is what varies.
+        x: column on the horizontal axis; `None` if it is the one that varies.
         y: what is measured.
-        lines: columns that make a line of their own.
+        lines: columns whose values make lines.
         grouped: whether the horizontal axis has a place for each value, as bars need, and no scale.
-        log_from: the vertical axis is logarithmic where the largest value exceeds the smallest that many times.
+        log_from: the vertical axis is logarithmic if the largest value exceeds the smallest by this factor.
         beside: what is shown beside the measured values.
-        about: what a study with this figure is about: how steps grow along an axis, how learners compare, or how
-            display orders do. It is held to the claims on that, and `fit` writes the comparison.
-        words: what a kind without cells shows, for readers who do not see it.
+        about: what a study with this figure is about: the growth of steps along an axis, a comparison of learners, or
+            one of display orders. The report tests the claims on it, and `fit` writes the comparison.
+        words: description of a kind without cells, for readers who cannot see it.
     """
 
     title: str
@@ -143,14 +143,14 @@ KINDS: Mapping[str, FigureKind] = MappingProxyType(
 
 
 def of_each_kind(what: str, found: Mapping[str, _T]) -> Mapping[str, _T]:
-    """The same mapping, which has a value for each kind of figure.
+    """Return a mapping after checking that it has a value for each kind of figure, and no other.
 
     Args:
-        what: the values are, for the message.
+        what: what the values are, for the message.
         found: kind -> value.
 
     Raises:
-        LookupError: if a kind has none, or there is a value for something else.
+        LookupError: if a kind has no value, or there is a value for something else.
     """
     for name in KINDS.keys() ^ found.keys():
         raise LookupError(f"{name}: {f'this kind of figure has no {what}' if name in KINDS else 'no kind of figure'}")
@@ -166,62 +166,58 @@ _KINDS = ", ".join(f"`{name}`{kind.meaning and f' ({kind.meaning})'}" for name, 
 
 @dataclass(frozen=True)
 class Words:
-    """What the keys of `plot` in a config mean, which are the options of the verb; `Plot` tells what they may be.
+    """The meanings of the keys of `plot` in a config, which are options of the verb too; `Plot` checks their values.
 
-    A dictionary and a tuple are options that may be given several times, a list is one with commas.
+    A dictionary or a tuple is an option that may be given several times, a list is one option with commas.
     """
 
     kind: str | None = _word(f"{_KINDS}.", "KIND", "curves", offered=tuple(KINDS))
     x: str | None = _word(
         "Column on the horizontal axis: a number of the grid, gap, an option of a learner, or a name such as learner. "
-        "If it is left out, it is what varies, "
-        f"the first of {listed(K_FIRST)}.",
+        f"If left out, it is the first of {listed(K_FIRST)} that varies.",
         "COLUMN",
         "delta",
     )
     y: str | None = _word(
-        "What is measured: steps, observations, error_rate, right in a study with a budget, steps_per_lower_bound, or "
-        "steps_per_sharp_bound of `bounds --sharp`.",
+        "What is measured: steps, observations, error_rate, right (in a study with a budget), steps_per_lower_bound, "
+        "or steps_per_sharp_bound (after `bounds --sharp`).",
         "WHAT",
         "observations",
         offered=tuple(MEASURES),
     )
-    panels: list[str] | None = _word(
-        "Columns whose values make panels of their own, or none.", "COLUMNS", "instance", "none"
-    )
+    panels: list[str] | None = _word("Columns whose values make panels, or none.", "COLUMNS", "instance", "none")
     lines: list[str] | None = _word(
-        "Columns whose values make lines, or none; what else varies makes panels, or lines if only panels is said.",
+        "Columns whose values make lines, or none. Other columns that vary make panels, or lines if only panels is "
+        "given.",
         "COLUMNS",
         "[learner, K]",
     )
-    instances: tuple[str, ...] | None = _word(
-        "Those that are drawn; all if left out.", "NAME", "[setting 1, setting 2]"
-    )
-    learners: tuple[str, ...] | None = _word("Those that are drawn; all if left out.", "NAME", "CascadeBAI")
+    instances: tuple[str, ...] | None = _word("Instances to draw; all if left out.", "NAME", "[setting 1, setting 2]")
+    learners: tuple[str, ...] | None = _word("Learners to draw; all if left out.", "NAME", "CascadeBAI")
     where: dict[str, list[Any]] | None = _word(
-        "Column and the values of it that are drawn.", "COLUMN=VALUE,...", "{K: [20, 40], delta: 0.1}"
+        "Columns, each with the values to draw.", "COLUMN=VALUE,...", "{K: [20, 40], delta: 0.1}"
     )
     average: str | None = _word(
-        "Option of instances: those that differ in it only are drawn as one, with the interval of their means.",
+        "Option of instances; instances that differ only in it are drawn as their mean, with its interval.",
         "OPTION",
         "replicate",
     )
     log: list[str] | None = _word(
-        "Logarithmic axes: x, y, both, or none; chosen by the values if left out.", "AXES", "[x, y]", "none"
+        "Logarithmic axes: x, y, or none; if left out, the values decide.", "AXES", "[x, y]", "none"
     )
     width: float | None = _word(
-        "`column` (3.25 inches), `text` (6.75), or inches.", "WIDTH", "column", "5", read_as=str | None
+        "Width: `column` (3.25 inches), `text` (6.75), or inches.", "WIDTH", "column", "5", read_as=str | None
     )
-    columns: int | None = _word("Panels side by side.", "N", "2")
+    columns: int | None = _word("Number of panels side by side.", "N", "2")
     height: float | None = _word("Height of a full page, in inches.", "INCHES", "2.4")
-    per_page: int | None = _word("Panels of a page.", "N", "9")
+    per_page: int | None = _word("Number of panels on a page.", "N", "9")
     labels: dict[str, str] | None = _word(
-        "Name or column and what stands for it; `$...$` is set as mathematics.",
+        "Names or columns, each with the text to show for it; `$...$` is set as mathematics.",
         "NAME=TEXT",
         "{setting 1: small weights}",
     )
-    order: tuple[str, ...] | None = _word("Names that come first, in this order.", "NAME", "[KL-LUCB++]")
+    order: tuple[str, ...] | None = _word("Learners and instances that come first, in order.", "NAME", "[KL-LUCB++]")
     style: str | None = _word(
-        "A file of matplotlib settings that go over those of the program.", "FILE", "mine.mplstyle"
+        "A file of matplotlib settings that replace those of the program.", "FILE", "mine.mplstyle"
     )
     format: list[str] | None = _word("Formats of the files: pdf, png or svg.", "FORMATS", "[pdf, svg]")

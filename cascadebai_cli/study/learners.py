@@ -1,4 +1,4 @@
-"""Learners as a config names them."""
+"""The learners of a config, and their options."""
 
 import inspect
 import json
@@ -25,16 +25,16 @@ from cascadebai_cli.model.problem import FEEDBACKS, SEMI_BANDIT
 from cascadebai_cli.study.document import mistake, sentence, show
 from cascadebai_cli.study.fields import Entry, Epsilons, FeedbackName, Risks, SizeList, Text, context_of, says
 
-# --- What the options of learners mean; types and defaults stand in the signatures of the learners ------------------
+# --- Meanings of the options of learners; types and defaults stand in the signatures of the learners ----------------
 
 
 class LearnerOption(NamedTuple):
     """An option of one or more learners.
 
     Attributes:
-        meaning: in a sentence.
+        meaning: its meaning in a sentence.
         example: a value as it stands in a config.
-        limits: beyond its type, for `Annotated`.
+        limits: limits of its values, for `Annotated`.
     """
 
     meaning: str
@@ -43,35 +43,39 @@ class LearnerOption(NamedTuple):
 
 
 _LARGEST_SIGMA = 1000
-"""Beyond it a run would take more steps than a number can count."""
+"""Beyond this value a run would take more steps than can be counted."""
 
 LEARNER_OPTIONS: Mapping[str, LearnerOption] = MappingProxyType(
     {
         "sigma": LearnerOption(
-            "Sub-Gaussian scale of a click in the radius of Algorithm 1; 1 is the formula as printed.",
+            "Sub-Gaussian scale of a click in the radius of Algorithm 1; 1 gives the formula as printed in the paper.",
             "0.25",
             Field(gt=0, le=_LARGEST_SIGMA),
         ),
         "order": LearnerOption(
-            "How the least observed survivors are placed in the list: by observations T, mean, upper bound U or lower "
-            "bound L, descending with a minus sign.",
+            "Order in which the least observed survivors are shown: by observations T, mean, upper bound U or lower "
+            "bound L; a minus sign makes it descending.",
             "-U",
         ),
-        "confidence": LearnerOption("The radius of the paper, or bounds from the Bernoulli divergence.", "kl"),
-        "list_length": LearnerOption("Number of items shown at once; K if it is left out.", "10", Field(ge=1)),
-        "stopping": LearnerOption("Stop when the bounds part, or by likelihood ratios.", "glr"),
-        "b": LearnerOption("Pulls of a step.", "1"),
-        "r": LearnerOption("Largest number of pulls of one item at a step.", "2"),
+        "confidence": LearnerOption(
+            "Confidence bounds: the radius of the paper, or bounds from the Bernoulli divergence (kl).", "kl"
+        ),
+        "list_length": LearnerOption("Number of items shown at once; K if left out.", "10", Field(ge=1)),
+        "stopping": LearnerOption(
+            "Stopping rule: when the confidence bounds separate, or by likelihood ratios (glr).", "glr"
+        ),
+        "b": LearnerOption("Number of pulls in each step.", "1"),
+        "r": LearnerOption("Largest number of pulls of one item in a step.", "2"),
     }
 )
-"""Name of an option -> what it is."""
+"""Name of an option -> its meaning, with an example and limits."""
 
 
 # --- Learner entries of a config, whose options are read from the algorithm's signature -----------------------------
 
 
 _OF_THE_GRID = ("L", "K", "delta", "epsilon", BUDGET, "rng")
-"""What the program gives to a constructor; `rng` is the generator of the trial."""
+"""Parameters of a constructor that the program sets; `rng` is the generator of the trial."""
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
@@ -86,7 +90,7 @@ def _algorithm(name: str, info: ValidationInfo) -> str:
 
 
 def _left_alone(name: str, info: ValidationInfo) -> bool:
-    """Whether an algorithm is none of this program's, which a mere reading takes as it is and never imports."""
+    """Return whether an algorithm stays unchecked: a user's, in a study that is only read, is never imported."""
     return name not in ALGORITHMS and not context_of(info).runs
 
 
@@ -99,16 +103,18 @@ def _known_algorithm(data: Any, info: ValidationInfo) -> str | None:
 
 
 class LearnerEntry(Entry):
-    """An algorithm under a name; the keys beyond these are the options of the algorithm.
+    """An algorithm under a name; further keys are the options of the algorithm.
 
-    `K`, `delta` and `epsilon` take the place of those of the study and its instances.
+    `K`, `delta` and `epsilon` replace those of the study and its instances.
     """
 
     model_config = ConfigDict(extra="allow")
 
     name: Annotated[Text, says("Name in tables and figures.", "sharper")]
     algorithm: Annotated[
-        str, AfterValidator(_algorithm), says("What runs, or a class of your own, `module:Class`.", "kl-lucb++")
+        str,
+        AfterValidator(_algorithm),
+        says("Name of an algorithm, or a class of your own, `module:Class`.", "kl-lucb++"),
     ]
     feedback: Annotated[FeedbackName | None, says("In place of the feedback of the study.", SEMI_BANDIT.name)] = None
     K: Annotated[SizeList | None, says("In place of the K of study and instance.", "4")] = None
@@ -117,7 +123,7 @@ class LearnerEntry(Entry):
 
     @classmethod
     def known_keys(cls, data: dict[str, Any], info: ValidationInfo) -> list[str]:
-        """The fields and the options of the algorithm; anything, while the algorithm is not known."""
+        """Return the fields and the options of the algorithm; all keys, if the algorithm is not known."""
         algorithm = _known_algorithm(data, info)
         return [*cls.model_fields, *options_of(algorithm)] if algorithm else list(data)
 
@@ -137,13 +143,13 @@ class LearnerEntry(Entry):
 
     @property
     def is_algorithm_1(self) -> bool:
-        """Whether it is Algorithm 1 of the paper on cascading feedback, unless the study says otherwise."""
+        """Whether it is Algorithm 1 of the paper with cascading feedback, as far as the entry itself says."""
         return self.spec.is_algorithm_1() and (self.feedback is None or FEEDBACKS[self.feedback].ends_at_click)
 
 
 @lru_cache(maxsize=64)
 def options_of(algorithm: str) -> Mapping[str, inspect.Parameter]:
-    """Parameters of an algorithm beyond those that the grid sets; none for an unknown algorithm."""
+    """Return the parameters of an algorithm beyond those that the program sets; none for an unknown algorithm."""
     made = find_algorithm(algorithm)
     if made is None:
         return MappingProxyType({})
@@ -151,19 +157,19 @@ def options_of(algorithm: str) -> Mapping[str, inspect.Parameter]:
 
 
 def non_default_options(algorithm: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Options that differ from their default: what makes a cell another one."""
+    """Return the options that differ from their default, which are those that change the id of a cell."""
     known = options_of(algorithm)
     return {name: value for name, value in given.items() if not _equal(value, known[name].default)}
 
 
 def default_options(algorithm: str) -> dict[str, Any]:
-    """Options that have a default, and that as JSON; of another kind of value, the name of its type."""
+    """Return the defaults of options as JSON; if JSON has no such value, the name of its type."""
     defaults = {name: option.default for name, option in options_of(algorithm).items()}
     return {name: _plain(value) for name, value in defaults.items() if value is not inspect.Parameter.empty}
 
 
 def option_values(entry: LearnerEntry) -> dict[str, Any]:
-    """Options of a learner, with the defaults of one of this program's; a class of one's own is not imported."""
+    """Return the options of a learner, with defaults if it is one of this program; a user's class is not imported."""
     defaults = default_options(entry.algorithm) if entry.algorithm in ALGORITHMS else {}
     return {**defaults, **entry.spec.options}
 
@@ -176,7 +182,7 @@ def _plain(value: Any) -> Any:
 
 
 def _equal(one: Any, other: Any) -> bool:
-    """Whether two options are equal; arrays and their like, which cannot say so in one word, are not."""
+    """Return whether two options are equal; arrays, whose comparison is no single truth value, never are."""
     try:
         return bool(one == other)
     except Exception:
@@ -184,7 +190,7 @@ def _equal(one: Any, other: Any) -> bool:
 
 
 def _checked_options(algorithm: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The options as the annotations of the algorithm want them (`1` becomes `1.0` for a float).
+    """Return the options as the annotations of the algorithm want them (`1` becomes `1.0` for a float).
 
     Raises:
         PydanticCustomError: if a value has the wrong type or range, or a required option is missing.
@@ -206,7 +212,7 @@ def _checked(parameter: inspect.Parameter, value: Any) -> Any:
 
 
 def adapter_of(parameter: inspect.Parameter) -> TypeAdapter[Any]:
-    """Checks values against an annotation; anything passes where there is none that can be understood."""
+    """Return what checks values against an annotation; without one that pydantic understands, anything passes."""
     annotation = parameter.annotation
     understood = annotation is not inspect.Parameter.empty and not isinstance(annotation, str)
     limits = LEARNER_OPTIONS[parameter.name].limits if parameter.name in LEARNER_OPTIONS else None

@@ -1,4 +1,4 @@
-"""What a config says of its figure."""
+"""The key `plot` of a config: what a figure shows, and how it looks."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -22,15 +22,15 @@ from cascadebai_cli.study.instances import AnyInstance, Own, Random
 from cascadebai_cli.study.kinds import KINDS, MEASURES, FigureKind, Words
 from cascadebai_cli.study.learners import LearnerEntry, option_values
 
-# --- Instances that agree in all but one option, such as the number of a draw: what a mean may be over --------------
+# --- Instances that differ in one option only, such as the number of a draw, so that a mean may be taken ------------
 
 
 _Alike = Mapping[str, tuple[AnyInstance, ...]]
-"""The name that instances have in common -> those of them."""
+"""Common name of instances -> the instances."""
 
 
 def _options_of(entry: AnyInstance) -> dict[str, Any]:
-    """Options over which a mean may be taken: the number of a draw, and those of a family of one's own."""
+    """Return the options over which a mean may be taken: the number of a draw, and those of a user's family."""
     if isinstance(entry, Random):
         return {"replicate": entry.replicate}
     return dict(entry.model_extra or {}) if isinstance(entry, Own) else {}
@@ -40,7 +40,7 @@ def refuse_unknown_option(instances: Sequence[AnyInstance], option: str) -> None
     """Refuse an option that no instance has.
 
     Raises:
-        ConfigError: with the nearest one that there is.
+        ConfigError: if none has it; the message names the nearest option that there is.
     """
     known = dict.fromkeys(name for entry in instances for name in _options_of(entry))
     if option not in known:
@@ -49,7 +49,7 @@ def refuse_unknown_option(instances: Sequence[AnyInstance], option: str) -> None
 
 
 def alike(instances: Sequence[AnyInstance], option: str | None) -> _Alike:
-    """Instances that differ in an option only, together; every other one, and without an option each, alone."""
+    """Return instances that differ in `option` only as groups; any other one, or all without an option, alone."""
     if option is None:
         return {entry.name: (entry,) for entry in instances}
     families: dict[str, list[AnyInstance]] = {}
@@ -65,18 +65,18 @@ def alike(instances: Sequence[AnyInstance], option: str | None) -> _Alike:
 
 
 def _name(entries: Sequence[AnyInstance], option: str, taken: set[str]) -> str:
-    """What is left of the names without the option, if that is not `taken`."""
+    """Return a name for a group: the names without the option, or the first and last name if that is taken."""
     if len(entries) == 1:
         return entries[0].name
     place = f"{{{option}}}"
-    # Where a value stands in a name twice by chance, the name of another value tells which place is that of the option.
+    # If a value is twice in a name by chance, the other names tell which place is that of the option.
     placed = [as_place(entry.name, option, _options_of(entry)[option]) for entry in entries]
     found = min((name for name in placed if place in name), key=lambda name: name.count(place), default="")
     left = re.sub(r"\s+", " ", found.replace(place, " ")).strip(" ,;:-_=#")
     return left if left and left not in taken else f"{entries[0].name} to {entries[-1].name}"
 
 
-# --- `plot` of a config: what is drawn and how, in the words that `cascadebai plot` takes as flags ------------------
+# --- `plot` of a config: its keys are the options of `cascadebai plot` ----------------------------------------------
 
 
 Kind = Annotated[str, one_of(KINDS)]
@@ -84,7 +84,7 @@ _Format = Literal["pdf", "png", "svg"]
 
 FILE_FORMATS: tuple[str, ...] = get_args(_Format)
 DERIVED = ("algorithm", "gap", "w_star", "w_prime", "directory")
-"""Columns that follow from them."""
+"""Columns that follow from those of the grid."""
 NAMES = ("instance", "learner", "algorithm", "directory")
 """Columns that hold names."""
 _NOTHING = "none"
@@ -95,7 +95,7 @@ _SAID = {one.name: says(one.meaning, *one.examples) for one in record_options(Wo
 
 
 def _list(value: object) -> Sequence[Any]:
-    """One value is a list of one; `none` (in YAML a null) is an empty one."""
+    """Return a list as it is, `none` (null in YAML) as an empty list, and any other value as a list of one."""
     if value is None or value == _NOTHING:
         return ()
     return value if isinstance(value, list | tuple) else (value,)
@@ -123,7 +123,7 @@ _Inches = Annotated[float, Field(ge=_NARROWEST, le=_WIDEST)]
 _Several = Annotated[tuple[Text, ...], List, BeforeValidator(_list, json_schema_input_type=_Given)]
 """One word or a list of them."""
 _Choice = Annotated[tuple[Text, ...] | None, List, BeforeValidator(_list, json_schema_input_type=_Given)]
-"""The same, or `none`; `None` is what nobody has said."""
+"""The same, or `none`; `None` if nothing was given."""
 
 
 class Plot(Entry):
@@ -174,7 +174,7 @@ class Plot(Entry):
 
     @property
     def figure(self) -> FigureKind:
-        """What the kind stands for."""
+        """The record of the kind."""
         return KINDS[self.kind]
 
     def __hash__(self) -> int:
@@ -183,19 +183,19 @@ class Plot(Entry):
     @model_validator(mode="before")
     @classmethod
     def _as_the_kind_measures(cls, data: Any) -> Any:
-        """What the kind measures, if nothing else is said."""
+        """Take the measure of the kind if none is given."""
         found = KINDS.get(str(data.get("kind"))) if isinstance(data, dict) else None
         return {"y": found.y, **data} if found and found.y != cls.model_fields["y"].default else data
 
     @model_serializer(mode="wrap")
     def _said(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """The kind and what was said beyond it."""
+        """Dump the kind, and only those other keys that were given."""
         said: dict[str, Any] = dump(self)
         return {name: value for name, value in said.items() if name == "kind" or name in self.model_fields_set}
 
 
 def _known_columns(learners: Sequence[LearnerEntry]) -> list[str]:
-    """Columns that a figure may speak of: those of the grid, what follows from them, and options of learners."""
+    """Return the columns that a plot may name: those of the grid, what follows from them, and options of learners."""
     options = dict.fromkeys(name for entry in learners for name in option_values(entry))
     return [*GRID, *DERIVED, *(name for name in options if name not in (*GRID, *DERIVED))]
 
@@ -204,7 +204,7 @@ def refuse_unknown_words(plot: Plot, instances: Sequence[AnyInstance], learners:
     """Refuse columns and names that the study does not have.
 
     Raises:
-        PydanticCustomError: for the first one, with the nearest one that is there.
+        PydanticCustomError: for the first one; the message names the nearest one that the study has.
     """
     if plot.average:
         try:
@@ -221,7 +221,7 @@ def refuse_unknown_words(plot: Plot, instances: Sequence[AnyInstance], learners:
 def _words(
     plot: Plot, columns: Sequence[str], instances: Sequence[str], learners: Sequence[str]
 ) -> Iterator[tuple[Collection[str], Sequence[str], tuple[str, ...]]]:
-    """Words of a plot, those that are known, and the key under which they stand."""
+    """Yield words of a plot, the words that are known, and the key under which they stand."""
     yield [plot.x] if plot.x else (), columns, ("x",)
     yield plot.panels or (), columns, ("panels",)
     yield plot.lines or (), columns, ("lines",)

@@ -1,6 +1,7 @@
-"""JSON Schema of a config, made from the models that validate it; what hangs on several keys together only they know.
+"""JSON schema of a config, made from the models that validate it.
 
-It refuses nothing that they take. An entry with `{option}` in its name may list the values of that option.
+It accepts everything that they accept, but does not know what depends on several keys together. An entry with
+`{option}` in its name may list the values of that option.
 """
 
 from collections.abc import Iterator, Mapping
@@ -29,19 +30,19 @@ _RANGE = "Range"
 
 
 class _Plain(GenerateJsonSchema):
-    """Without a title at each key, which says its name again."""
+    """A generator that leaves out the titles of keys, which only repeat their names."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
 
 
 def schema_of(model: type[BaseModel], title: str) -> Schema:
-    """JSON Schema of a model."""
+    """Return the JSON schema of a model."""
     return {"$schema": _DIALECT, **model.model_json_schema(schema_generator=_Plain), "title": title}
 
 
 def config_schema() -> Schema:
-    """JSON Schema of a config."""
+    """Return the JSON schema of a config."""
     schema = schema_of(Study, "A study of cascadebai")
     definitions = schema["$defs"]
     definitions[_RANGE] = RANGE
@@ -65,7 +66,7 @@ def _explained(option: str) -> LearnerOption:
 
 
 def learner_options(algorithm: str) -> Mapping[str, Schema]:
-    """Option of an algorithm of this program -> its JSON Schema."""
+    """Return the options of an algorithm of this program: name -> JSON schema."""
     defaults = default_options(algorithm)
     return {
         name: {
@@ -79,19 +80,19 @@ def learner_options(algorithm: str) -> Mapping[str, Schema]:
 
 
 def _ref(name: str) -> Schema:
-    """A reference to a definition, or into one."""
+    """Return a reference to a definition, or to a part of one."""
     return {"$ref": f"#/$defs/{name}"}
 
 
 def _learner(entry: Schema, algorithm: str) -> Schema:
-    """The entry of one algorithm with its options."""
+    """Return the schema of an entry with one algorithm and its options."""
     chosen = {**entry["properties"]["algorithm"], "const": algorithm}
     properties = {**entry["properties"], "algorithm": chosen, **learner_options(algorithm)}
     return {**entry, "properties": properties, "additionalProperties": False}
 
 
 def _own(entry: Schema, chooser: str) -> Schema:
-    """An entry that names code of one's own, whose options only that knows; or several, by its name."""
+    """Return the schema of an entry that names a user's code, or lists several; its options are not known here."""
     one = {**entry["properties"][chooser], "pattern": ":"}
     meaning = {key: one.pop(key) for key in ("description", "examples")}
     several = {"type": "array", "items": {"type": "string"}, "minItems": 1}
@@ -100,13 +101,13 @@ def _own(entry: Schema, chooser: str) -> Schema:
 
 
 def _choose(union: Schema, renamed: Mapping[str, str]) -> None:
-    """References of a union by their new names; one of them fits, and editors take `anyOf` the better way."""
+    """Rename the references of a union, and make it an `anyOf`, which editors handle better than `oneOf`."""
     names = [part["$ref"].rpartition("/")[2] for part in union.pop("oneOf")]
     union["anyOf"] = [_ref(renamed.get(name, name)) for name in names]
 
 
 def _entries(schema: Schema) -> Iterator[str]:
-    """Names of the entries of instances and learners."""
+    """Yield the names of the definitions of instances and learners."""
     for key in ("instances", "learners"):
         for part in schema["properties"][key]["items"]["anyOf"]:
             yield part["$ref"].rpartition("/")[2]
@@ -116,7 +117,7 @@ _OUTSIDE = ("description", "default", "examples")
 
 
 def _spread(name: str, entry: Schema) -> Schema:
-    """An entry whose keys may be lists where its name has their place, and only there."""
+    """Return the schema of an entry in which a key may be a list only if the name has its place, `{key}`."""
     keys = [key for key in entry["properties"] if key != "name"]
     listed = {key: _one_or_several(entry["properties"][key], _place_of(name, key)) for key in keys}
     only = [_only_with_place(key, _place_of(name, key)) for key in keys]
@@ -124,7 +125,7 @@ def _spread(name: str, entry: Schema) -> Schema:
 
 
 def _place_of(name: str, key: str) -> Schema:
-    """A reference to one value of a key, where `_one_or_several` puts it."""
+    """Return a reference to one value of a key, where `_one_or_several` puts it."""
     return _ref(f"{name}/properties/{key}/anyOf/0")
 
 
@@ -135,13 +136,13 @@ def _one_or_several(key: Schema, one: Schema) -> Schema:
 
 
 def _only_with_place(key: str, one: Schema) -> Schema:
-    """Without `{key}` in the name a key has one value."""
+    """Return the condition that a key has one value, unless the name has `{key}`."""
     place = {"properties": {"name": {"pattern": rf"\{{{key}\}}"}}}
     return {"if": place, "else": {"properties": {key: one}}}
 
 
 def _with_examples(node: Any) -> Any:
-    """The schema with its examples, which stand there as text of a config, as values."""
+    """Return a schema with its examples as values instead of text."""
     if isinstance(node, list):
         return [_with_examples(part) for part in node]
     if not isinstance(node, dict):

@@ -1,4 +1,4 @@
-"""What a config says as a whole, and the grid of cells that it spans."""
+"""A study: a config as a whole, and the grid of cells that it spans."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -45,7 +45,7 @@ from cascadebai_cli.study.learners import LearnerEntry, option_values
 from cascadebai_cli.study.plot import Plot, refuse_unknown_words
 from cascadebai_cli.text import count
 
-# --- The grid of a study: which cells its instances, learners and numbers make together -----------------------------
+# --- The grid of a study: the cells that its instances, learners and numbers make together --------------------------
 
 
 _Point = Mapping[str, Any]
@@ -53,11 +53,11 @@ _Point = Mapping[str, Any]
 
 
 def _cells_of(study: "Study", folder: Path) -> Iterator[Cell]:
-    """All cells, in the order instance, learner, L, K, delta, epsilon, budget.
+    """Yield all cells, in the order instance, learner, L, K, delta, epsilon, budget.
 
     Raises:
-        PydanticCustomError: at the first point of the grid that makes no problem or value that no cell uses, with its
-            key path.
+        PydanticCustomError: if a point of the grid is no valid problem, or no cell uses some value; with the key path
+            of the first one.
     """
     used: set[KeyPath] = set()
     for i in range(len(study.instances)):
@@ -68,7 +68,7 @@ def _cells_of(study: "Study", folder: Path) -> Iterator[Cell]:
 
 
 def _said(study: "Study") -> Iterator[KeyPath]:
-    """Key paths of the axes that a config and its instances give, but for what the `zip` of an instance replaces."""
+    """Yield the key paths of all axes in a config and its instances, except those that an instance's `zip` replaces."""
     replaced = {name for entry in study.instances if entry.zip for name in entry.zip.values}
     for path, entry in [((), study), *((("instances", i), entry) for i, entry in enumerate(study.instances))]:
         names = [
@@ -78,7 +78,7 @@ def _said(study: "Study") -> Iterator[KeyPath]:
 
 
 def _hidden_by(study: "Study", name: str | int, used: Collection[KeyPath]) -> str:
-    """Why no cell uses a value of an axis, and what would be right."""
+    """Return why no cell uses a value of an axis, and the remedy."""
     if name == "L" and not any(entry.needs_L for entry in study.instances):
         return "all instances bring their own number of items; leave it out"
     key, number, *_ = min(path for path in used if len(path) > 2 and path[-1] == name)
@@ -87,7 +87,12 @@ def _hidden_by(study: "Study", name: str | int, used: Collection[KeyPath]) -> st
 
 @dataclass(frozen=True)
 class _Axis:
-    """Values that vary together: the names, rows with a value of each, and the key path of each name."""
+    """Values that vary together.
+
+    Attributes:
+        rows: mappings with a value for each name.
+        at: name -> key path of its values.
+    """
 
     rows: Sequence[Mapping[str, Any]]
     at: Mapping[str, KeyPath]
@@ -101,9 +106,9 @@ class _Part:
     i: int
     folder: Path
     used: set[KeyPath] = field(default_factory=set)
-    """Key paths of the values that its cells use."""
+    """Key paths of the values that the cells use."""
     made: dict[tuple[int, int], Items] = field(default_factory=dict)
-    """Items at each `L` and `K` so far."""
+    """Items at each `L` and `K` that have been made so far."""
 
     @property
     def entry(self) -> AnyInstance:
@@ -130,13 +135,13 @@ class _Part:
                 yield self._cell(learner, point)
 
     def _axes(self, j: int) -> list[_Axis]:
-        """What spans the grid of learner number `j`."""
+        """Return the axes of the grid of learner number `j`."""
         zipped = self._zipped(j)
         free = [self._axis(name, j) for name in ALL_AXES if not any(name in axis.at for axis in zipped)]
         return sorted([*zipped, *free], key=lambda axis: min(map(ALL_AXES.index, axis.at)))
 
     def _zipped(self, j: int) -> list[_Axis]:
-        """One axis for the values that go in pairs, if any do."""
+        """Return the axis of values that `zip` ties together, if any."""
         own = self.entry.zip
         pairs, path = (own, self._at("zip")) if own else (self.study.zip, ("zip",))
         if pairs is None:
@@ -152,7 +157,7 @@ class _Part:
     def _refuse_beside_zip(self, name: str, j: int) -> None:
         for values, path in self._sources(name, j):
             overridden = self.entry.zip is not None and path == (name,)
-            # the default of the study is nothing that anybody has said
+            # a default of the study was not given by anybody
             if values not in (None, Study.model_fields[name].default) and not overridden:
                 raise mistake(f"is given here and in zip, for '{self.entry.name}'; leave one of them out", *path)
 
@@ -168,7 +173,7 @@ class _Part:
         return _Axis([{name: value} for value in values], {name: path})
 
     def _sources(self, name: str, j: int) -> Iterator[tuple[Sequence[Any] | None, KeyPath]]:
-        """Where values of an axis may stand, what is nearest to a learner first."""
+        """Yield the values of an axis with their key paths: of the learner, of the instance, then of the study."""
         yield getattr(self.study.learners[j], name, None), ("learners", j, name)
         yield getattr(self.entry, name, None), self._at(name)
         yield getattr(self.study, name), (name,)
@@ -195,7 +200,7 @@ class _Part:
 
     @contextmanager
     def _located(self) -> Iterator[None]:
-        """Mistakes of the instance get the key path of the instance."""
+        """Add the key path of the instance to mistakes in the block."""
         try:
             yield
         except PydanticCustomError as error:
@@ -235,21 +240,21 @@ def _paths(axes: Sequence[_Axis]) -> dict[str, KeyPath]:
     return {name: path for axis in axes for name, path in axis.at.items()}
 
 
-# --- A study: what a config says, checked, and the grid of cells that it spans --------------------------------------
+# --- A study: the keys of a config, its checks, and its cells -------------------------------------------------------
 
 
 DEFAULT_LEARNER: dict[str, Any] = {"name": "CascadeBAI", "algorithm": "cascadebai"}
-"""The only learner of a config that names none."""
+"""The learner of a config that names none."""
 
 
 class Rewards(Entry):
-    """A table of rewards, one row a step; behind its last row it begins anew (`engines.reward_table`)."""
+    """A table of rewards with one row for each step, which starts again after its last row (`engines.reward_table`)."""
 
     rows: Annotated[
         int, Field(ge=1, le=MOST_ROWS), says("Rows of the table; step t reads row (t - 1) mod rows.", "100000")
     ]
     reuse: Annotated[
-        bool, says("Whether the same table is used again, or another one drawn each time round.", "false")
+        bool, says("Whether the same table is used again after its last row, or a new one is drawn.", "false")
     ] = True
 
     def __str__(self) -> str:
@@ -258,7 +263,7 @@ class Rewards(Entry):
 
     @property
     def shape(self) -> TableShape:
-        """As the engines take it."""
+        """The table as engines take it."""
         return TableShape(self.rows, self.reuse)
 
 
@@ -271,88 +276,101 @@ def _distinct_names(entries: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 class Study(Entry):
-    """What a config says; `K`, `L`, `delta`, `epsilon`, `budget` span a grid with the instances and the learners."""
+    """A config; `K`, `L`, `delta`, `epsilon` and `budget` span a grid with the instances and the learners."""
 
     study: Annotated[FileName, says("Name of the study; figures are named after it.", "mine")]
-    title: Annotated[Text | None, says("A line about it, for the report.", "Mean steps against K")] = None
+    title: Annotated[Text | None, says("Title of the study in the report.", "Mean steps against K")] = None
     seed: Annotated[int, Field(ge=0), says("Root seed of all trials.", "1")]
     trials: Annotated[
-        Trials, says("Trials of each cell, or when there are enough.", "20", "{relative_error: 0.01, at_most: 1000}")
+        Trials,
+        says(
+            "Number of trials of each cell, or the rule for it.",
+            "20",
+            "{relative_error: 0.01, at_most: 1000}",
+        ),
     ] = FIRST
     L: Annotated[SizeList | None, says("Number of items.", "64", "[64, 128]")] = None
     K: Annotated[SizeList | None, says("Number of items to find, less than L.", "4", "{from: 20, to: 60, step: 2}")] = (
         None
     )
     delta: Annotated[Risks, says("Largest probability of a wrong answer.", "0.05", "[0.1, 1e-3]")] = (0.1,)
-    epsilon: Annotated[Epsilons, says("Items at most so much below w(K) are good enough.", "0.05")] = (0.0,)
+    epsilon: Annotated[
+        Epsilons,
+        says("Tolerance: an item is good enough if its weight is at least w(K) - epsilon.", "0.05"),
+    ] = (0.0,)
     budget: Annotated[
         Budgets | None,
         says(
-            "Steps after which learners are asked for the items, in place of running until they stop.",
+            "Steps after which learners have to name their items; without it they run until they stop.",
             "20000",
             "{from: 500, to: 8000, times: 2}",
         ),
     ] = None
     zip: Annotated[
-        Zip | None, says("Values that go in pairs, in place of each with each.", "{K: [2, 4], delta: [0.1, 0.05]}")
+        Zip | None,
+        says(
+            "Lists whose values vary together: first with first, second with second, and so on.",
+            "{K: [2, 4], delta: [0.1, 0.05]}",
+        ),
     ] = None
     order: Annotated[
         PermutationName,
-        says("Whether each trial meets the items in an order of its own, or in that of the config.", "as_given"),
+        says("Order of the items in a trial: drawn anew for each trial, or as in the config.", "as_given"),
     ] = "random"
     max_steps: Annotated[
         Annotated[int, Field(ge=1, le=10**18)] | None,
         says("Cap on the steps of a trial; one that reaches it is `capped`.", "10_000_000"),
     ] = None
-    engine: Annotated[EngineName, says("What runs the trials; `auto` is the fastest that is exact.", "reference")] = (
-        "auto"
-    )
+    engine: Annotated[
+        EngineName, says("Engine that runs the trials; `auto` is the fastest one that is exact.", "reference")
+    ] = "auto"
     feedback: Annotated[
         FeedbackName,
-        says(f"What a step shows: {', or '.join(each.shows for each in FEEDBACKS.values())}.", SEMI_BANDIT.name),
+        says(f"What a step reveals: {', or '.join(each.shows for each in FEEDBACKS.values())}.", SEMI_BANDIT.name),
     ] = CASCADING.name
     rewards: Annotated[
-        Rewards | None, says("A table that rewards are read from; without it they are independent.", "{rows: 100000}")
+        Rewards | None,
+        says("Table from which rewards are read; without it rewards are independent.", "{rows: 100000}"),
     ] = None
     instances: Annotated[
         tuple[AnyInstance, ...],
         Filled,
         AfterValidator(not_empty),
         AfterValidator(_distinct_names),
-        says("Click probabilities, by family.", "[{name: ramp, family: linear, w_max: 0.5, w_min: 0.1}]"),
+        says("Sets of click probabilities.", "[{name: ramp, family: linear, w_max: 0.5, w_min: 0.1}]"),
     ]
     learners: Annotated[
         tuple[LearnerEntry, ...],
         Filled,
         AfterValidator(not_empty),
         AfterValidator(_distinct_names),
-        says("What is run, by algorithm.", "[{name: KL-LUCB++, algorithm: kl-lucb++}]"),
+        says("Algorithms to run, with their options.", "[{name: KL-LUCB++, algorithm: kl-lucb++}]"),
     ] = (LearnerEntry(**DEFAULT_LEARNER),)
     plot: Annotated[Plot, says("What `cascadebai plot` draws.", "{kind: curves}")] = Plot()
     claims: Annotated[
-        Literal["paper"] | None, says("Whether the report holds the study against the claims of the paper.", "paper")
+        Literal["paper"] | None, says("Whether the report tests the claims of the paper on the study.", "paper")
     ] = None
 
     _cells: tuple[Cell, ...] = PrivateAttr(default=())
 
     @property
     def cells(self) -> tuple[Cell, ...]:
-        """All cells, in the order instance, learner, L, K, delta, epsilon, budget; none of a study only read."""
+        """All cells, in the order instance, learner, L, K, delta, epsilon, budget; none if the study is only read."""
         return self._cells
 
     @property
     def independent(self) -> bool:
-        """Whether no reward is used twice, as theorems and claims suppose."""
+        """Whether no reward is used twice, as theorems and claims require."""
         return self.rewards is None or not self.rewards.reuse
 
     def feedback_of(self, learner: LearnerEntry) -> Feedback:
-        """The feedback of a learner: its own, or that of the study."""
+        """Return the feedback of a learner: its own, or that of the study."""
         return FEEDBACKS[learner.feedback or self.feedback]
 
     @model_validator(mode="before")
     @classmethod
     def _plot_of_errors(cls, data: Any) -> Any:
-        """With a budget the figure shows errors, unless the config says something else."""
+        """Make the figure of a study with a budget one of errors, unless the config asks for another kind."""
         if not isinstance(data, dict) or not _has_budget(data):
             return data
         plot = data.get("plot") or {}
@@ -398,7 +416,7 @@ def _has_budget(data: dict[str, Any]) -> bool:
 
 
 def _refuse_half_a_budget(cells: Sequence[Cell]) -> None:
-    """Means of steps and chances of an error make no common table."""
+    """Refuse a study of which only some cells have a budget, as steps and errors make no common table."""
     without = [cell for cell in cells if not cell.answers]
     if 0 < len(without) < len(cells):
         text = f"'{without[0].instance}' has no budget, but others have; give all instances one, or none"
@@ -406,13 +424,13 @@ def _refuse_half_a_budget(cells: Sequence[Cell]) -> None:
 
 
 def _refuse_aims_at_steps(study: Study) -> None:
-    """A budget fixes the steps: they never become better known."""
+    """Refuse an aim at the precision of the steps in a study with a budget, which fixes the steps."""
     if study.cells[0].answers and isinstance(study.trials, Enough) and study.trials.relative_error is not None:
         raise mistake("a budget fixes the steps that this is about; use max_errors", "trials", "relative_error")
 
 
 def _refuse_valueless_fits(study: Study) -> None:
-    """A model that has no value at a cell is refused before anything runs."""
+    """Refuse a model that has no value at some cell, before anything runs."""
     cells: dict[str, list[Cell]] = {}
     for cell in study.cells:
         cells.setdefault(cell.instance, []).append(cell)
@@ -436,14 +454,14 @@ def _refuse_twins(study: Study, cells: Sequence[Cell]) -> None:
 
 
 def _path_of(study: Study, cell: Cell, twin: Cell) -> KeyPath:
-    """The learner that repeats another one, or else the instance."""
+    """Return the key path of the learner that repeats another one, or else of the instance."""
     if cell.instance == twin.instance:
         return ("learners", [entry.name for entry in study.learners].index(cell.learner))
     return ("instances", [entry.name for entry in study.instances].index(cell.instance))
 
 
 def _check_learner(study: Study, cell: Cell) -> None:
-    """A learner may refuse values that only it knows about, and so may an engine a learner."""
+    """Refuse a cell whose learner refuses its values, or whose engine refuses its learner."""
     try:
         _ = cell.runs_with
     except ConfigError as error:

@@ -1,4 +1,4 @@
-"""How often the items that are named after `N` steps are not the `K` best: bounds with all their constants.
+"""Bounds on the probability that the answer after `N` steps is not the `K` best items, with all their constants.
 
 *Steps and observations.* Uniform looking and SAR show the survivors least observed first, so that their counts differ
 by one at most. A step observes its first item whatever is clicked, so `n` steps with `D` survivors bring
@@ -6,7 +6,7 @@ by one at most. A step observes its first item whatever is clicked, so `n` steps
 `floor(N / L)` times; SAR gives phase `j` as many steps as keep `L + 1 - j` survivors busy for `n_j - n_{j-1}` rounds,
 so each of them was observed `n_j` times by its end.
 
-*Counts are random.* How often an item was observed may hang on its own outcomes: after a click the step is over. So the
+*Counts are random.* How often an item is observed may depend on its own outcomes, as a click ends the step. So the
 bounds must hold for all counts from `n` on at once. They do, with the constants of a fixed count: the mean of the first
 `t` outcomes is a martingale as `t` falls, so `exp(s mean)` is a submartingale, and by the inequality of Doob the chance
 that a mean reaches `c > w` at any `t >= n` is at most `E exp(s (mean_n - c))` for each `s > 0`: at best
@@ -36,39 +36,39 @@ import numpy as np
 from cascadebai_cli.model.problem import FloatArray, Instance, IntArray, divergence
 
 _LEVELS = 400
-"""Values of `c` that are tried; any of them gives a bound."""
+"""Number of values of `c` that are tried; each of them gives a bound."""
 _ROUNDING = 1e-14
-"""Relative; far above that of the few operations behind it."""
+"""Relative tolerance for rounding, far above the error of the few operations before it."""
 _FAR = 2**62
-"""More steps than anybody has."""
+"""Budgets beyond this are not looked at."""
 
 
 def _log_bar(L: int) -> float:
-    """`logbar(L) = 1/2 + 1/2 + 1/3 + ... + 1/L`."""
+    """Return `logbar(L) = 1/2 + 1/2 + 1/3 + ... + 1/L`."""
     return float(0.5 + (1 / np.arange(2, L + 1)).sum())
 
 
 def least_observations(L: int, N: int) -> IntArray:
-    """`n_1 <= ... <= n_{L-1}`, `n_j = ceil((N - L) / (logbar(L) (L + 1 - j)))`; all 0 for `N <= L`."""
-    # a whole number stays what it is however it was rounded
+    """Return `n_1 <= ... <= n_{L-1}`, `n_j = ceil((N - L) / (logbar(L) (L + 1 - j)))`; all 0 for `N <= L`."""
+    # so that a whole number that was rounded up is not raised to the next one
     share = max(N - L, 0) / (_log_bar(L) * np.arange(L, 1, -1))
     return np.asarray(np.ceil(share * (1 - _ROUNDING))).astype(np.int64)
 
 
 def hardness(instance: Instance) -> float:
-    """`H`, the sum over items of `1 / gap^2`; inf if a gap is 0."""
+    """Return `H`, the sum over items of `1 / gap^2`; inf if a gap is 0."""
     with np.errstate(divide="ignore"):
         return float((instance.gaps**-2.0).sum())
 
 
 def hardness_of_the_worst(instance: Instance) -> float:
-    """`H2`, the largest `i / D(i)^2`; between `H / (ln(L) + 1)` and `H`."""
+    """Return `H2`, the largest `i / D(i)^2`; between `H / (ln(L) + 1)` and `H`."""
     with np.errstate(divide="ignore"):
         return float((np.arange(1, instance.L + 1) / np.sort(instance.gaps) ** 2).max())
 
 
 def uniform_error(instance: Instance, N: int) -> float:
-    """Bound on the chance that `N` steps of uniform looking name an item that is not epsilon-optimal; at most 1."""
+    """Return a bound on the chance that uniform looking for `N` steps gives a wrong answer, at most 1."""
     best = instance.sorted_weights[: instance.K]
     bad = instance.weights[~instance.epsilon_optimal]
     if len(bad) == 0:
@@ -79,12 +79,12 @@ def uniform_error(instance: Instance, N: int) -> float:
 
 
 def _sum_of(rates: FloatArray, n: int) -> FloatArray:
-    # an infinite divergence is that of an item with w = 0 or w = 1: it never errs once it was seen
+    # an item with w = 0 or w = 1 has an infinite divergence: once observed, its mean is exact
     return np.exp(-n * rates).sum(axis=1) if n else np.full(len(rates), np.inf)
 
 
 def sar_error(instance: Instance, N: int) -> float:
-    """Bound on the chance that SAR errs with a budget of `N` steps; at most 1, `nan` with a tolerance."""
+    """Return a bound on the chance that SAR errs with a budget of `N` steps, at most 1; `nan` with a tolerance."""
     if instance.epsilon > 0:
         return float("nan")
     gaps = np.sort(instance.gaps)[1:][::-1]
@@ -97,7 +97,7 @@ ERRORS: dict[str, Callable[[Instance, int], float]] = {"uniform": uniform_error,
 
 
 def enough(algorithm: str, instance: Instance, delta: float) -> float:
-    """The smallest budget at which the bound of a learner is below `delta`; `nan` if there is none."""
+    """Return the smallest budget at which the bound of a learner is below `delta`; `nan` if there is none."""
     error = partial(ERRORS[algorithm], instance)
     high = 1
     while not error(high) < delta:

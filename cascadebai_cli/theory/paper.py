@@ -8,16 +8,16 @@ import numpy as np
 from cascadebai_cli.model.problem import FloatArray, Instance, IntArray, divergence
 from cascadebai_cli.theory.quantities import CLICK_CONSTANT, Quantities, Values, mu_tilde, rho, t_bar, v
 
-# --- ----------------------------------------------------------------------------------------------------------------
+# --- The lower bound on the expected steps of any `(delta, K)`-PAC algorithm, for `epsilon = 0` ---------------------
 #
-# The lower bound on the expected steps of any `(delta, K)`-PAC algorithm [thm:lb_fix_conf_dep], for `epsilon = 0`.
+# This is [thm:lb_fix_conf_dep].
 
 
 def confidence_factor(delta: Values) -> FloatArray:
-    """`KL(1 - delta, delta) = (1 - 2 delta) ln((1 - delta) / delta)`, 0 from `delta = 1/2` on.
+    """Return `KL(1 - delta, delta) = (1 - 2 delta) ln((1 - delta) / delta)`, and 0 for `delta >= 1/2`.
 
-    The theorem prints the smaller `ln(1 / (2.4 delta))`; its proof and [cor:conf_lowbd_two_prob] have this one,
-    which is used. The event behind it has probability at least `1 - delta` in one instance and at most `delta`
+    The theorem prints the smaller `ln(1 / (2.4 delta))`; its proof and [cor:conf_lowbd_two_prob] have the factor
+    that is used here. It comes from an event with probability at least `1 - delta` in one instance and at most `delta`
     in the other, which says nothing for `delta >= 1/2`.
     """
     d = np.minimum(delta, 0.5)
@@ -25,7 +25,7 @@ def confidence_factor(delta: Values) -> FloatArray:
 
 
 def _observations_needed(instance: Instance) -> float:
-    """Expected observations that any algorithm needs, per unit of `confidence_factor`: `sum of 1 / d(...)`.
+    """Return the expected observations that any algorithm needs per unit of `confidence_factor`: `sum of 1 / d(...)`.
 
     An item whose weight cannot be moved past its rival (`w(K+1) = 0` or `w(K) = 1`) has an infinite divergence
     and adds nothing.
@@ -36,15 +36,15 @@ def _observations_needed(instance: Instance) -> float:
 
 
 def lower_bound(instance: Instance, delta: float, *, semi_bandit: bool = False, M: int = 0) -> float:
-    """Expected steps that every `(delta, K)`-PAC algorithm needs; `nan` for `epsilon > 0`, which has no bound.
+    """Return the expected steps that every `(delta, K)`-PAC algorithm needs; `nan` (no bound) for `epsilon > 0`.
 
-    The theorem is for lists of `K` items. Longer ones bring at most `mu~_M` observations a step in the same way.
+    The theorem is for lists of `K` items. In the same way, longer ones bring at most `mu~_M` observations in each step.
 
     Args:
         instance: the instance.
-        delta: risk.
-        semi_bandit: all items of a step are observed, instead of at most `mu~_K` in expectation.
-        M: items of a step, if more than `K`.
+        delta: largest probability of a wrong answer.
+        semi_bandit: whether all items of a step are observed, instead of at most `mu~_K` in expectation.
+        M: number of items shown in a step, if more than `K`.
     """
     if instance.epsilon > 0:
         return float("nan")
@@ -57,7 +57,7 @@ def lower_bound(instance: Instance, delta: float, *, semi_bandit: bool = False, 
 
 
 def _observations_of_equals(k: Values, w: Values) -> FloatArray:
-    """`g(w) = (1 - (1-w)^k) / w`: expected observations of `k` items of weight `w`; `k` at `w = 0`, 0 at `k = 0`."""
+    """Return `(1 - (1-w)^k) / w`, the expected observations of `k` items of weight `w`; `k` for `w = 0`."""
     count, weight = np.broadcast_arrays(np.asarray(k, dtype=np.float64), np.asarray(w, dtype=np.float64))
     with np.errstate(divide="ignore", invalid="ignore"):
         value = -np.expm1(count * np.log1p(-weight)) / weight
@@ -68,14 +68,14 @@ def _observations_of_equals(k: Values, w: Values) -> FloatArray:
 class TwoLevelBounds:
     """`K` items of weight `w_star`, `L - K` of weight `w_prime`.
 
-    Every field may be an array, one entry a cell of a grid; they broadcast.
+    Every field may be an array with an entry for each cell of a grid; they broadcast.
 
     Args:
         L: number of items.
         K: number of items to find.
         w_star: weight of the `K` best.
         w_prime: weight of the others, `0 < w_prime < w_star`.
-        delta: risk.
+        delta: largest probability of a wrong answer.
         constant: constant of `T-bar`, see `quantities.exact_constant`.
     """
 
@@ -87,7 +87,7 @@ class TwoLevelBounds:
     constant: Values = CLICK_CONSTANT
 
     def mu(self, k: Values) -> FloatArray:
-        """`mu_k` for `k <= K`: a list of items of weight `w_star`."""
+        """Return `mu_k` for `k <= K`: a list of items of weight `w_star`."""
         return _observations_of_equals(k, self.w_star)
 
     @property
@@ -108,13 +108,13 @@ class TwoLevelBounds:
         return t_bar(np.asarray(self.w_star - self.w_prime, dtype=np.float64), rho(self.L, self.delta), self.constant)
 
     def lower(self) -> FloatArray:
-        """[cor:conf_lowbd_two_prob]: expected steps that any algorithm needs."""
+        """Return the expected steps that any algorithm needs [cor:conf_lowbd_two_prob]."""
         best = self.K / divergence(self.w_star, self.w_prime)
         others = (self.L - self.K) / divergence(self.w_prime, self.w_star)
         return np.asarray(confidence_factor(self.delta) * (best + others) / self.mu_tilde_K)
 
     def upper_terms(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """The three terms of the bound in the proof of [prop:conf_upbd_two_prob], in steps.
+        """Return the three terms of the bound in the proof of [prop:conf_upbd_two_prob], in steps.
 
         `2 (L T-bar - L + 1) / mu_K` to observe every item often enough, `(2 v_K^2 / mu_K^2) ln(2 / delta)` for
         the spread of the observations, and `L - 2`: the proof has the agent identify one item a step in
@@ -127,19 +127,19 @@ class TwoLevelBounds:
         return observing, spread, np.asarray(self.L - 2.0)
 
     def upper(self) -> FloatArray:
-        """[prop:conf_upbd_two_prob] in steps: the sum of `upper_terms`."""
+        """Return the bound of [prop:conf_upbd_two_prob] in steps: the sum of `upper_terms`."""
         observing, spread, identifying = self.upper_terms()
         return np.asarray(observing + spread + identifying)
 
 
 def two_level_instance(L: int, K: int, w_star: float, w_prime: float, epsilon: float = 0.0) -> Instance:
-    """The instance with these weights, best items first."""
+    """Return the instance with these weights, best items first."""
     return Instance(np.repeat([w_star, w_prime], [K, L - K]), K, epsilon)
 
 
-# --- ----------------------------------------------------------------------------------------------------------------
+# --- Upper bounds on the steps of CascadeBAI that hold with probability `1 - delta` ---------------------------------
 #
-# Upper bounds on the steps of CascadeBAI that hold with probability `1 - delta` ([thm:fix_conf_up_bd] and relatives).
+# These are [thm:fix_conf_up_bd] and [prop:fix_conf_up_bd_many_eps_opt].
 #
 # The proof follows the worst case: items are identified in descending order of `Delta-bar`, and in *phase* `k` the
 # lists hold `K - k + 1` survivors. A phase that needs `T` observations takes at most
@@ -149,10 +149,10 @@ def two_level_instance(L: int, K: int, w_star: float, w_prime: float, epsilon: f
 
 @dataclass(frozen=True)
 class UpperBound:
-    """A number of steps that is not exceeded with probability `1 - delta`.
+    """A number of steps that with probability `1 - delta` is not exceeded.
 
     Args:
-        source: which statement it comes from.
+        source: the statement that it comes from.
         terms: its parts by name, in steps; the bound is their sum.
     """
 
@@ -171,23 +171,23 @@ class UpperBound:
 
 
 def _has_theorem(q: Quantities) -> bool:
-    """Whether [thm:fix_conf_up_bd] applies: `K' < 2K - 1`; otherwise [prop:fix_conf_up_bd_many_eps_opt] does."""
+    """Return whether [thm:fix_conf_up_bd] applies, `K' < 2K - 1`; else [prop:fix_conf_up_bd_many_eps_opt] does."""
     return q.K_prime < 2 * q.K - 1
 
 
 def spread_ratios(q: Quantities) -> FloatArray:
-    """`v_m^2 / mu_m^2` of the phases `k = 1..K-K_2`, where `m = K-k+1` survivors are shown; each at least 1."""
+    """Return `v_m^2 / mu_m^2` of the phases `k = 1..K-K_2`, where `m = K-k+1` survivors are shown; each at least 1."""
     m = _list_lengths(q)
     return (q.v[m - 1] / q.mu[m - 1]) ** 2
 
 
 def N_2(q: Quantities) -> float:
-    """`N_2 = (1 / mu_K) sum of T-bar_sigma(i), i <= L-K`: the items identified while lists are full."""
+    """Return `N_2 = (1 / mu_K) sum of T-bar_sigma(i), i <= L-K`, for the items identified while lists are full."""
     return float(q.T_bar[: q.L - q.K].sum() / q.mu[-1])
 
 
 def N_3_by_phase(q: Quantities) -> float:
-    """`N_3`, first printed form: sum over `k >= 2` of `(K-k+1) / mu_(K-k+1)` times the growth of `T-bar`.
+    """Return `N_3` as first printed: the sum over `k >= 2` of `(K-k+1) / mu_(K-k+1)` times the growth of `T-bar`.
 
     The theorem lets `k` run to `2K - K'`, its proof to `K - K_2`. They differ when `K' = K`, where `2K - K' = K`
     but one item is never identified; `K - K_2` is used. (With `epsilon = 0` the extra summand is 0, as the two
@@ -201,12 +201,12 @@ def N_3_by_phase(q: Quantities) -> float:
 
 
 def first_full_lists(q: Quantities) -> float:
-    """`K T-bar_sigma(L-K+1) / mu_K`, what the last `K` items need while lists are full; missing in `N_3_by_phase`."""
+    """Return `K T-bar_sigma(L-K+1) / mu_K`, for the last `K` items while lists are full; `N_3_by_phase` lacks it."""
     return float(q.K * q.T_bar[q.L - q.K] / q.mu[-1])
 
 
 def theorem_upper(q: Quantities) -> UpperBound:
-    """[thm:fix_conf_up_bd] in steps, with the explicit constants of its proof; needs `K' < 2K - 1`.
+    """Return the bound of [thm:fix_conf_up_bd] in steps, with the constants of its proof; needs `K' < 2K - 1`.
 
     `sum of c_k ln(2 sum(c) / (c_k delta)) + 2 sum of T~_k / mu_(K-k+1)` over the phases `k = 1..K-K_2`, with
     `c_k = 2 v^2 / mu^2` at `K-k+1`. That is the last line before the proof rounds up to
@@ -237,7 +237,7 @@ def theorem_upper(q: Quantities) -> UpperBound:
 
 
 def many_optimal_upper(q: Quantities) -> UpperBound:
-    """[prop:fix_conf_up_bd_many_eps_opt] in steps: lists stay full to the end; needs `K' >= 2K - 1`.
+    """Return the bound of [prop:fix_conf_up_bd_many_eps_opt] in steps, for lists full to the end; `K' >= 2K - 1`.
 
     Raises:
         ValueError: if `K' < 2K - 1`.
@@ -252,17 +252,17 @@ def many_optimal_upper(q: Quantities) -> UpperBound:
 
 
 def general_upper(q: Quantities) -> UpperBound:
-    """The bound for any instance: the theorem, or the proposition where it does not apply."""
+    """Return the bound for any instance, of the theorem, or of the proposition where that does not apply."""
     return theorem_upper(q) if _has_theorem(q) else many_optimal_upper(q)
 
 
 def _list_lengths(q: Quantities) -> IntArray:
-    """Survivors shown in phases `k = 1..K-K_2`: `K, K-1, ..., K_2 + 1`."""
+    """Return the numbers of survivors shown in phases `k = 1..K-K_2`: `K, K-1, ..., K_2 + 1`."""
     return np.arange(q.K, q.K_2, -1, dtype=np.int64)
 
 
 def _growth(q: Quantities) -> FloatArray:
-    """`T-bar_sigma(L-K+k) - T-bar_sigma(L-K+k-1)` for `k = 2..K-K_2`; infinite behind an infinite `T-bar`."""
+    """Return `T-bar_sigma(L-K+k) - T-bar_sigma(L-K+k-1)` for `k = 2..K-K_2`; infinite behind an infinite `T-bar`."""
     T = q.T_bar[q.L - q.K : q.L - q.K_2]
     with np.errstate(invalid="ignore"):
         return np.where(np.isinf(T[1:]), np.inf, np.diff(T))
@@ -273,7 +273,7 @@ def _growth(q: Quantities) -> FloatArray:
 
 @dataclass(frozen=True)
 class CellBounds:
-    """What the theorems promise for one instance and learner.
+    """The bounds of the theorems for one instance and learner.
 
     Args:
         lower: steps that any algorithm needs in expectation; `nan` for `epsilon > 0`.
@@ -294,7 +294,7 @@ class CellBounds:
 
 
 def cell_bounds(instance: Instance, delta: float, constant: float = CLICK_CONSTANT) -> CellBounds:
-    """Bounds for Algorithm 1; see `Quantities` for `constant`."""
+    """Return the bounds for Algorithm 1; see `Quantities` for `constant`."""
     return CellBounds(
         lower=lower_bound(instance, delta),
         general=general_upper(Quantities(instance, delta, constant)),
@@ -303,7 +303,7 @@ def cell_bounds(instance: Instance, delta: float, constant: float = CLICK_CONSTA
 
 
 def is_two_level(instance: Instance) -> bool:
-    """Whether [assump:two_prob_cond] holds: `K` weights `w*`, `L-K` weights `w'`, `0 < w' < w*`, and `epsilon = 0`."""
+    """Return whether [assump:two_prob_cond] holds: weights `w*` and `L-K` times `w'`, `0 < w' < w*`, `epsilon = 0`."""
     w, K = instance.sorted_weights, instance.K
     return bool(instance.epsilon == 0 and w[0] == w[K - 1] and w[K] == w[-1] > 0)
 

@@ -1,4 +1,4 @@
-"""The quantities that the theorems are made of."""
+"""The quantities in the theorems of the paper."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +16,7 @@ from cascadebai_cli.model.problem import ROUNDING, FloatArray, Instance, IntArra
 
 
 def log_survival(weights: ArrayLike) -> FloatArray:
-    """`ln P(X >= n)` for `n = 1..k`, shape `(..., k)`; `-inf` behind an item of weight 1."""
+    """Return `ln P(X >= n)` for `n = 1..k`, shape `(..., k)`; `-inf` behind an item of weight 1."""
     w = np.asarray(weights, dtype=np.float64)
     with np.errstate(divide="ignore"):
         steps = np.log1p(-w[..., :-1])
@@ -25,11 +25,11 @@ def log_survival(weights: ArrayLike) -> FloatArray:
 
 
 def survival(weights: ArrayLike) -> FloatArray:
-    """`P(X >= n)` for `n = 1..k`, shape `(..., k)`."""
+    """Return `P(X >= n)` for `n = 1..k`, shape `(..., k)`."""
     return np.asarray(np.exp(log_survival(weights)))
 
 
-# --- The quantities that the theorems are made of: `mu_k`, `mu~_k`, `v_k`, `Delta-bar`, `T-bar`, `K_2` --------------
+# --- The quantities in the theorems: `mu_k`, `mu~_k`, `v_k`, `Delta-bar`, `T-bar`, `K_2` ----------------------------
 #
 # Arrays over `k` hold `k = 1..K` at positions `0..K-1`; arrays over items follow the paper's order.
 
@@ -42,7 +42,7 @@ PRINTED_CONSTANT = 216.0
 
 
 def mu(instance: Instance) -> FloatArray:
-    """`mu_1, ..., mu_K`: fewest expected observations of a list of `k` items (Section 4.1), shape `(K,)`.
+    """Return `mu_1, ..., mu_K`: fewest expected observations of a list of `k` items (Section 4.1), shape `(K,)`.
 
     The list shows the `k` best items, best first; `mu_k` is the sum of the products of `1 - w(j)`, `j < i`, over
     `i <= k`, which equals the printed sum and needs one pass for all `k`.
@@ -51,18 +51,18 @@ def mu(instance: Instance) -> FloatArray:
 
 
 def mu_tilde(instance: Instance, M: int | None = None) -> FloatArray:
-    """`mu~_1, ..., mu~_M`: most expected observations, the `k` worst items, worst first (Section 4.2, for `K`)."""
+    """Return `mu~_1, ..., mu~_M`: most expected observations of `k` items, the worst, worst first (Section 4.2)."""
     return np.asarray(np.cumsum(survival(instance.sorted_weights[::-1][: M or instance.K])))
 
 
 def v(k: Values, w_prime: Values) -> FloatArray:
-    """`v_k = min(k, sqrt(2) / w')`, with `E X^2 <= v_k^2` [lemma:obs_sec_moment]."""
+    """Return `v_k = min(k, sqrt(2) / w')`, with `E X^2 <= v_k^2` [lemma:obs_sec_moment]."""
     with np.errstate(divide="ignore", over="ignore"):
         return np.asarray(np.minimum(k, np.sqrt(2) / np.asarray(w_prime, dtype=np.float64)), dtype=np.float64)
 
 
 def rho(L: Values, delta: Values) -> FloatArray:
-    """`rho = sqrt(delta / (12 L))`, as in Algorithm 1 and [le:conc_event].
+    """Return `rho = sqrt(delta / (12 L))`, as in Algorithm 1 and [le:conc_event].
 
     The proofs of [le:suff_obs_to_identif], [thm:fix_conf_up_bd] and [prop:conf_upbd_two_prob] write
     `delta / (12 L)`, a slip: `6 rho^2` has to be `delta / (2 L)`, and `T-bar` has to invert the radius that the
@@ -73,7 +73,7 @@ def rho(L: Values, delta: Values) -> FloatArray:
 
 
 def exact_constant(sigma: float) -> float:
-    """Constant of `T-bar` for the radius `4 sigma sqrt(ln(log2(2T) / rho) / T)`: `256 sigma^2`.
+    """Return the constant of `T-bar` for the radius `4 sigma sqrt(ln(log2(2T) / rho) / T)`: `256 sigma^2`.
 
     An item with gap `g` is identified once `g > 4 C(T)`, that is `T > (16 sigma / g)^2 ln(log2(2T) / rho)`. The
     paper prints 216 with `sigma = 1`, where this gives 256: with 216, `T-bar` observations need not suffice.
@@ -87,7 +87,7 @@ CLICK_CONSTANT = exact_constant(0.5)
 
 
 def t_bar(gap: Values, rho: Values, constant: Values) -> FloatArray:
-    """`T-bar = 1 + floor(c ln((2 / rho) log2(3 c / rho)))`, `c = constant / gap^2`; infinite for a gap of 0.
+    """Return `T-bar = 1 + floor(c ln((2 / rho) log2(3 c / rho)))`, `c = constant / gap^2`; infinite for a gap of 0.
 
     From [le:suff_obs_to_identif], which inverts `tau <= c ln(log2(2 tau) / rho)` into
     `tau <= c ln((2 / rho) log2(3 c / rho))`. That holds for all `c, rho > 0` and `tau >= 1`; where the right side
@@ -100,16 +100,16 @@ def t_bar(gap: Values, rho: Values, constant: Values) -> FloatArray:
 
 
 def _near_optimal(instance: Instance) -> int:
-    """`K'`. With `epsilon = 0` it is `K`, however small the gap; the instance's own count allows for rounding."""
+    """Return `K'`; for `epsilon = 0` it is `K` however small the gap, while `instance.K_prime` allows for rounding."""
     return instance.K if instance.epsilon == 0 else instance.K_prime
 
 
 def delta_bar(instance: Instance) -> FloatArray:
-    """`Delta-bar_i` of the items in descending order of weight, shape `(L,)` (Section 4.1).
+    """Return `Delta-bar_i` of the items in descending order of weight, shape `(L,)` (Section 4.1).
 
     For `epsilon > 0` these are the gaps before anything is accepted. The proof of [le:suff_obs_to_identif] says
     that accepting items only removes them; but once an item outside the best `K` is accepted, the others are
-    compared with `w(K)` in place of `w(K+1)`, and their gap can be smaller than `Delta-bar_i`. Used as printed.
+    compared with `w(K)` instead of `w(K+1)`, and their gap can be smaller than `Delta-bar_i`. It is used as printed.
     """
     K, K_prime, epsilon = instance.K, _near_optimal(instance), instance.epsilon
     gaps = instance.gaps
@@ -123,7 +123,7 @@ class Quantities:
 
     Args:
         instance: the instance; item order does not matter.
-        delta: risk, in `(0, 1)`.
+        delta: largest probability of a wrong answer, in `(0, 1)`.
         constant: constant of `T-bar`, `exact_constant(sigma)` or `PRINTED_CONSTANT`.
     """
 
@@ -148,7 +148,7 @@ class Quantities:
 
     @property
     def K_2(self) -> int:
-        """`max(K' - K, 1)`: so many items are still unidentified when the algorithm stops [le:stop_eliminate_no].
+        """`max(K' - K, 1)`: number of items still unidentified when the algorithm stops [le:stop_eliminate_no].
 
         (The proof of the lemma prints `K' + K`.)
         """

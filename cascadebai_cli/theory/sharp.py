@@ -7,7 +7,8 @@ item `i` (`lists`), and for `n` in the convex hull of all `q(s)`
     `1 / T*(w) = max over n of min over a among the best K, b not, of g_ab(n)`.
 
 **Every (delta, K)-PAC algorithm has `E[tau] >= T*(w) kl(delta, 1 - delta)`**, `delta < 1/2`. If `E[tau]` is infinite
-there is nothing to show; otherwise let `N_s` be the number of times that list `s` is shown, `T_i` the looks at `i`.
+there is nothing to show; otherwise let `N_s` be the number of times that list `s` is shown, and `T_i` the number of
+looks at item `i`.
 
 1. *Looks.* Which list is shown depends on the past only, so each time `i` is looked at with probability `q_i(s)`
    given the past, and `E[T_i] = sum_s E[N_s] q_i(s)`: `E[T] = E[tau] n` for an `n` in the hull, as
@@ -31,11 +32,12 @@ level. `maximin` solves what is left and certifies how far from the optimum it c
 
 *Many levels* are pooled with neighbours on their side of the boundary, and two smaller problems enclose the true one.
 
-- Let each group have the weight of its member farthest from the boundary, and end a step as seldom as the one that ends
-  it least. A true mixture brings each group at least as many looks as its members get on average, some member gets no
-  more than that, and no member is told apart sooner: `1 / T*` is at most the value of this problem.
-- With the weight that is nearest, and the member that ends a step most often, items that take turns in their group get
-  at least the looks that are computed, and are told apart at least as soon: `1 / T*` is at least this value.
+- Let each group have the weight of its member farthest from the boundary, and end a step as seldom as its member that
+  ends it least often. A true mixture brings each group at least as many looks as its members get on average, some
+  member gets no more than that, and no member is told apart sooner: `1 / T*` is at most the value of this problem.
+- With the weight of the nearest member, and the probability of the member that ends a step most often, items that take
+  turns in their group get at least the looks that are computed, and are told apart at least as soon: `1 / T*` is at
+  least this value.
 
 Distances from the boundary within a group differ by a constant factor, so that far items share large groups.
 
@@ -55,15 +57,15 @@ from cascadebai_cli.theory.maximin import Contest, Levels, Lists, Mixture, maxim
 from cascadebai_cli.theory.paper import confidence_factor
 
 _TOLERANCE = 1e-3
-"""Relative gap of the bound, unless another is asked for."""
+"""Relative gap of the bound by default."""
 _LARGEST, _GROUPS = 300, (250, 750, 2000)
-"""Levels beyond which neighbours are pooled, and the largest numbers of groups, tried in this order."""
+"""Number of levels beyond which neighbours are pooled, and the largest numbers of groups, tried in this order."""
 _FINEST, _COARSER = 1e-5, 1.5
-"""By how much distances from the boundary may differ in a group, relatively, and the factor by which that grows."""
+"""Smallest relative difference of distances from the boundary within a group, and the factor by which it grows."""
 _POOLED = 0.4
-"""Part of the tolerance that is left to each of the two problems with groups."""
+"""Part of the tolerance that each of the two problems with groups may use."""
 _SECONDS = 10.0
-"""Between two sentences about a bound that takes long."""
+"""Seconds between two sentences about a bound that takes long."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +85,7 @@ class SharpBound:
 
     @property
     def characteristic_steps(self) -> float:
-        """`T*(w)`: the certified lower end, so that the bound holds; at most `gap` too small, relatively."""
+        """`T*(w)`, from below, so that the bound holds; it is at most `gap` too small, relatively."""
         return 1 / self.mixture.upper
 
     @property
@@ -102,7 +104,7 @@ class SharpBound:
         return self.mixture.shares
 
     def steps(self, delta: float) -> float:
-        """Expected steps that every `(delta, K)`-PAC algorithm needs: `T*(w) kl(delta, 1 - delta)`."""
+        """Return the expected steps that every `(delta, K)`-PAC algorithm needs: `T*(w) kl(delta, 1 - delta)`."""
         return self.characteristic_steps * float(confidence_factor(delta))
 
 
@@ -114,14 +116,14 @@ def sharp_bound(
     tolerance: float = _TOLERANCE,
     tell: Callable[[str], None] | None = None,
 ) -> SharpBound:
-    """The bound with its certified gap.
+    """Return the sharp bound with its certified gap.
 
     Args:
         instance: the instance; the order of its items does not matter.
         semi_bandit: all items of a step are observed, instead of those up to the first click.
         M: number of different items that a step shows, `K` by default.
-        tolerance: relative gap to reach; a search that takes minutes is given up before, with the gap that it has.
-        tell: takes a sentence every few seconds about how far the bound is.
+        tolerance: relative gap to reach; a search that would take minutes ends earlier, with a larger gap.
+        tell: called with a sentence every few seconds about how far the search is.
 
     Raises:
         ConfigError: for `epsilon > 0`, or an `M` that is not positive.
@@ -155,7 +157,7 @@ def sharp_bound(
 
 
 def _first_of_groups(levels: FloatArray, best: BoolArray, most: int) -> IntArray:
-    """Where groups begin, at most so many: neighbours on one side with nearly the same distance from the boundary."""
+    """Return where groups begin, at most `most`: neighbours on a side at nearly the same distance from the boundary."""
     low, high = levels[~best].max(), levels[best].min()
     distance, width = np.log(np.where(best, levels - high, low - levels) + (high - low) / 2), _FINEST
     while True:
@@ -167,7 +169,7 @@ def _first_of_groups(levels: FloatArray, best: BoolArray, most: int) -> IntArray
 
 
 def _now_and_then(what: str, tell: Callable[[str], None]) -> Callable[[float, float], None]:
-    """Make a function that takes the ends of the maximum and says every few seconds how far they are."""
+    """Return a function that takes the limits of the maximum and says every few seconds what they are."""
     said = time.monotonic()
 
     def follow(value: float, upper: float) -> None:

@@ -1,4 +1,4 @@
-"""The verb `check`, with its pilot."""
+"""The verb `check`, and the pilot that tells how long a sweep will take."""
 
 import math
 import time
@@ -29,21 +29,21 @@ from cascadebai_cli.workflows.tables import in_format
 __all__ = ["Checked", "Given", "check", "in_format"]
 
 
-# --- A pilot: what the trials of a study are likely to take, from a few that are cut short --------------------------
+# --- The pilot: an estimate of how long trials take, from a few that are cut short ----------------------------------
 
 
 _FIRST_CAP, _GROWTH = 1000, 8
-"""Steps of the first try, and how many times as many the next one has."""
+"""Cap of the first try in steps, and the factor by which it grows from try to try."""
 _SIDE_BY_SIDE = {"lockstep": 20, "skip-ahead": 4}
-"""Engine that runs trials together -> how many tell what one of them takes."""
+"""Engine that runs trials together -> number of trials to run for an estimate of what one takes."""
 
 
 @dataclass(frozen=True)
 class _Pace:
-    """What a trial of a cell took.
+    """What a trial of a cell takes.
 
     Attributes:
-        steps, seconds: of one trial.
+        steps, seconds: steps and time of one trial.
         ended: whether the trials ended; else both numbers are lower limits.
     """
 
@@ -53,13 +53,13 @@ class _Pace:
 
 
 def _paces(cells: Sequence[Cell], trials: int, seed: int, seconds: float) -> list[_Pace]:
-    """What a trial of each cell is likely to take: the easiest and the hardest one are tried, the others lie between.
+    """Return what a trial of each cell is likely to take: the easiest and the hardest are tried, others interpolated.
 
     Args:
-        cells: of one instance and learner.
-        trials: how many a cell gets.
+        cells: cells of one instance and learner.
+        trials: number of trials of a cell.
         seed: root seed.
-        seconds: how long to try, about.
+        seconds: about how long to try.
 
     Raises:
         CascadeError: if a trial raises.
@@ -75,12 +75,12 @@ def _paces(cells: Sequence[Cell], trials: int, seed: int, seconds: float) -> lis
 
 
 def _hardness(cell: Cell) -> float:
-    """What the steps grow with, about."""
+    """Return a number to which the steps of a trial are roughly proportional."""
     return guessed_steps(cell) if cell.budget is None else float(cell.budget)
 
 
 def _further(easy: _Pace, tried: _Pace, cell: Cell, harder: float) -> _Pace:
-    """The hardest cell, as much longer than the easiest one as it is harder if its own trial did not end."""
+    """Return the pace of the hardest cell; if its trials did not end, that of the easiest one times `harder`."""
     if tried.ended or not easy.ended:
         return tried
     steps = min(max(easy.steps * harder, tried.steps), cell.most_steps)
@@ -88,13 +88,13 @@ def _further(easy: _Pace, tried: _Pace, cell: Cell, harder: float) -> _Pace:
 
 
 def _between(easy: _Pace, hard: _Pace, place: float) -> _Pace:
-    """Straight lines between the logarithms."""
+    """Return the pace of a cell in between, by linear interpolation of the logarithms."""
     steps = easy.steps ** (1 - place) * hard.steps**place
     return _Pace(steps, easy.seconds ** (1 - place) * hard.seconds**place, easy.ended and hard.ended)
 
 
 def _tried(cell: Cell, trials: int, seed: int, seconds: float) -> _Pace:
-    """The longest trial of a cell that fits into so many seconds."""
+    """Return the pace of the longest trials of a cell that fit into `seconds`."""
     number = min(trials, _SIDE_BY_SIDE.get(cell.runs_with, 1))
     cap, before, left = _FIRST_CAP, math.inf, seconds
     while True:
@@ -122,12 +122,12 @@ def _run(cell: Cell, trials: int, seed: int) -> list[TrialRow]:
     return result.finished
 
 
-# --- What a study would run: its grid, the steps that the bounds expect, and the time by a pilot --------------------
+# --- What a study would run: its grid, bounds on the steps, and an estimate of the time -----------------------------
 
 
 _NAMES = (*GRID, "engine")
 _LONGEST = 20
-"""Of the values of an axis in words."""
+"""Largest number of characters for the values of an axis."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,9 +137,9 @@ class Checked:
     Attributes:
         table: a row for each instance and learner.
         cells: number of cells of the grid.
-        trials: the fewest and the most trials of all of them.
-        seconds: expected time on one core for the fewest, `None` without a pilot.
-        at_least: whether some trial of the pilot did not end, so that it takes longer.
+        trials: smallest and largest number of trials over all cells.
+        seconds: expected time on one core for the smallest number, `None` without a pilot.
+        at_least: whether some trial of the pilot did not end, so that `seconds` is a lower limit.
     """
 
     table: StudyTable
@@ -150,7 +150,7 @@ class Checked:
 
     @property
     def summary(self) -> str:
-        """The same in a line."""
+        """All of this in a line."""
         fewest, most = self.trials
         trials = count(fewest) if fewest == most else f"{count(fewest)} to {count(most)}"
         time = (
@@ -166,8 +166,8 @@ def check(config: Path, *, given: Given = NOTHING_GIVEN, pilot: float = 5.0) -> 
 
     Args:
         config: the study.
-        given: in place of values of it.
-        pilot: seconds for trials that tell the time, about; 0 for none.
+        given: values that replace those of the config.
+        pilot: about how many seconds to run trials for an estimate of the time; 0 for none.
 
     Raises:
         ConfigError: if the config is not usable, or a trial needs more memory than this machine has.
@@ -186,7 +186,7 @@ def check(config: Path, *, given: Given = NOTHING_GIVEN, pilot: float = 5.0) -> 
 
 
 def _parts(cells: Sequence[Cell]) -> list[list[Cell]]:
-    """The cells of each instance and learner."""
+    """Return the cells grouped by instance and learner."""
     parts: dict[tuple[str, str], list[Cell]] = {}
     for cell in cells:
         parts.setdefault((cell.instance, cell.learner), []).append(cell)
@@ -211,7 +211,7 @@ def _row(study: Study, cells: Sequence[Cell], seconds: float) -> dict[str, Any]:
 
 
 def _values(values: Sequence[float | None]) -> str | None:
-    """The values of an axis in short."""
+    """Return the values of an axis in short, `None` if there are none."""
     known = list(dict.fromkeys(value for value in values if value is not None))
     if not known:
         return None
@@ -221,7 +221,7 @@ def _values(values: Sequence[float | None]) -> str | None:
 
 
 def _bounds(cells: Sequence[Cell]) -> dict[str, float | None]:
-    """Mean bounds on the steps of a trial; none where a budget ends it."""
+    """Return the mean bounds on the steps of a trial; `None` for trials with a budget."""
     if cells[0].answers:
         return {"lower": None, "upper": None}
     found = [learner_bounds(c.problem, c.delta, c.spec.algorithm, c.spec.options, c.feedback) for c in cells]
@@ -237,7 +237,7 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 def _table(rows: pd.DataFrame) -> Table:
-    """Columns that vary, then what a trial is expected to take."""
+    """Return the table to print: columns that vary, then what a trial is expected to take."""
     columns: list[str | Shown] = ["cells", "trials", "lower", Shown("steps", _steps), "upper", Shown("time", _time)]
     note = "steps of a trial by a pilot, between the bounds; time on one core"
     return printed(rows, _NAMES, columns, always=("instance",), note=note)

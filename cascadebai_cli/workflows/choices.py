@@ -1,4 +1,4 @@
-"""What a user may choose from, before anything is done: for completion in a shell."""
+"""Values that a user may choose from, for completion in a shell."""
 
 from pathlib import Path
 from typing import Literal
@@ -10,7 +10,7 @@ from cascadebai_cli.study.fields import spread_out
 
 
 def names_in(config: Path, key: Literal["instances", "learners"]) -> list[str]:
-    """Names of the entries under a key of a config; none if it cannot be read."""
+    """Return the names of the entries under a key of a config; none if it cannot be read."""
     try:
         entries = spread_out(load_yaml(config)).data.get(key)
     except CascadeError:
@@ -20,5 +20,5 @@ def names_in(config: Path, key: Literal["instances", "learners"]) -> list[str]:
 
 
 def is_result_directory(path: Path) -> bool:
-    """Whether a sweep has written there."""
+    """Return whether a sweep has written to `path`."""
     return (path / MANIFEST).exists()

@@ -23,7 +23,7 @@ from cascadebai_cli.study.schema import config_schema, schema_of
 from cascadebai_cli.study.study import Study
 from cascadebai_cli.text import count, for_shell
 
-# --- Which columns of somebody's file are items, clicks and views, or rates -----------------------------------------
+# --- Guessing which columns of a user's file are items, clicks and views, or rates ----------------------------------
 
 
 _CLICKS = re.compile(r"click|success|hit|conver|funny|like", re.IGNORECASE)
@@ -31,11 +31,11 @@ _VIEWS = re.compile(r"view|impression|shown|serve|rating|trial|total", re.IGNORE
 _RATE = re.compile(r"rate|ctr|prob|weight", re.IGNORECASE)
 _ITEM = re.compile(r"item|name|id$|^id|title|ad$|^ad", re.IGNORECASE)
 _MOST_GUESSED = 1_000
-"""Of a file whose columns are guessed."""
+"""Largest number of columns of a file whose columns are guessed."""
 
 
 def _guessed(sheet: Sheet) -> dict[str, str]:
-    """The columns that fit best by their names and values, as keys of a config.
+    """Return the columns that fit best by their names and values, as keys of a config.
 
     Args:
         sheet: all columns of a file.
@@ -57,20 +57,20 @@ def _guessed(sheet: Sheet) -> dict[str, str]:
     if rate is None:
         raise ConfigError(
             f"{sheet.name}: no two columns can be clicks and views, and none a rate; "
-            "give a file with a row an item and such columns"
+            "give a file with one row for each item and such columns"
         )
     return {**named, "rate": rate}
 
 
 def _item(table: pd.DataFrame) -> str | None:
-    """A column of names that are all there and all different: one that is called so, else the first one."""
+    """Return a column of items, with all values there and different: the first with a fitting name, else of words."""
     distinct = [str(name) for name in table if (table[name] != "").all() and table[name].is_unique]
     words = [name for name in distinct if floats_of(table[name]).isna().any()]
     return next((name for name in distinct if _ITEM.search(name)), words[0] if words else None)
 
 
 def _pair(counts: pd.DataFrame) -> tuple[str, str] | None:
-    """Columns of clicks and of views, of which there are as many or more in each row."""
+    """Return columns of clicks and of views, with at least as many views as clicks in each row."""
     by_total = counts.sum().sort_values(ascending=False).index
     for views in sorted(map(str, by_total), key=lambda name: not _VIEWS.search(name)):
         fits = counts.le(counts[views], axis=0).all()
@@ -81,7 +81,7 @@ def _pair(counts: pd.DataFrame) -> tuple[str, str] | None:
 
 
 def _clearest_K(weights: np.ndarray, most: int = 10) -> int:
-    """The number of best items, up to `most`, that are told apart from the others by the largest gap.
+    """Return the number of best items, at most `most`, that the largest gap separates from the others.
 
     Raises:
         ConfigError: if all items are alike.
@@ -92,7 +92,7 @@ def _clearest_K(weights: np.ndarray, most: int = 10) -> int:
     return int(gaps.argmax()) + 1
 
 
-# --- JSON Schema of what the program reads and writes, made from the models that validate it ------------------------
+# --- JSON schemas of what the program reads and writes, made from the models that validate it -----------------------
 
 
 SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = MappingProxyType(
@@ -106,11 +106,11 @@ SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = MappingProxyType(
 
 
 def schema_text(kind: str) -> str:
-    """The schema of a kind of document, a key of `SCHEMAS`, as JSON."""
+    """Return the schema of a kind of document, a key of `SCHEMAS`, as JSON."""
     return json.dumps(SCHEMAS[kind](), indent=1, ensure_ascii=False)
 
 
-# --- A commented config to begin with -------------------------------------------------------------------------------
+# --- A config with comments, to begin with --------------------------------------------------------------------------
 
 
 _PLAIN = re.compile(r"[A-Za-z][\w .-]*\w|[A-Za-z]")
@@ -143,8 +143,8 @@ def write_starter(path: Path | None = None, source: Path | None = None) -> Path:
     """Write a config that is valid and runs in seconds to minutes.
 
     Args:
-        path: where; `study.yaml` by default, or the name of `source`.
-        source: a CSV file with a row an item, whose click rates are the weights.
+        path: file to write; `study.yaml` by default, or the name of `source`.
+        source: a CSV file with one row for each item, whose click rates are the weights.
 
     Raises:
         ConfigError: if there is such a file already, its name cannot stand in a config, or `source` is not usable.
@@ -166,7 +166,7 @@ def write_starter(path: Path | None = None, source: Path | None = None) -> Path:
 
 
 def _refuse_name(file: Path) -> None:
-    """The names of both files stand in the config, and what has run is called after them."""
+    """Refuse names of files that cannot stand in a config, or in the names of results."""
     if not (is_one_line(file.stem) and is_one_line(str(file))):
         raise ConfigError(f"{show(str(file))} has blanks around it or a line break; name a file that is one plain line")
 
@@ -178,7 +178,7 @@ def _head(path: Path) -> str:
 
 
 def _meaning(model: type[Study] | type[TwoLevel] | type[Csv], key: str) -> str:
-    """What a key means, as its model says."""
+    """Return what a key means, as its model says."""
     return str(model.model_fields[key].description).removesuffix(".")
 
 
@@ -196,7 +196,7 @@ def _of_two_levels() -> str:
 
 def _of_file(source: Path, path: Path) -> str:
     if not source.exists():
-        raise ConfigError(f"--from {source}: there is no such file; name a CSV file with a row an item")
+        raise ConfigError(f"--from {source}: there is no such file; name a CSV file with one row for each item")
     sheet = read_sheet(source, str(source), most_columns=_MOST_GUESSED)
     columns = _guessed(sheet)
     names, weights = rates_in(sheet, columns)
@@ -212,6 +212,6 @@ def _of_file(source: Path, path: Path) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A text as it stands in YAML."""
+    """Return a text as YAML, in quotes if needed."""
     plain = _PLAIN.fullmatch(text.replace("/", "")) and read_value(text) == text
     return text if plain else "'" + text.replace("'", "''") + "'"

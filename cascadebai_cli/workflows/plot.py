@@ -39,29 +39,29 @@ if TYPE_CHECKING:
     from cascadebai_cli.figures.chart import Chart
 
 
-# --- Files of the pages of a figure: `figure.png`, `figure-2.png`,  -------------------------------------------------
+# --- Files of the pages of a figure: `figure.png`, `figure-2.png` ... -----------------------------------------------
 
 
 _METADATA = 65_536
-"""Bytes at the beginning of a file that hold its metadata."""
+"""Number of bytes at the beginning of a file that hold its metadata."""
 
 
 def _page_files(file: Path) -> Iterator[Path]:
-    """Names of the pages of a figure, without an end."""
+    """Yield the files of the pages of a figure, endlessly."""
     yield file
     for number in count(2):
         yield _page_file(file, number)
 
 
 def _remove_later_pages(file: Path, pages: int) -> list[Path]:
-    """Remove what an earlier figure of the same name left behind its first pages, and nothing that is not one of it.
+    """Remove further pages of an earlier figure of the same name that had more pages, and no other file.
 
     Args:
         file: the first page.
-        pages: number of those that the figure has now.
+        pages: number of pages that the figure has now.
 
     Returns:
-        the files that are gone.
+        the files that were removed.
     """
     gone: list[Path] = []
     for number in count(pages + 1):
@@ -78,7 +78,7 @@ def _page_file(file: Path, number: int) -> Path:
 
 
 def _is_page(path: Path, number: int) -> bool:
-    """Whether a file says of itself that it is that page of a figure of this program."""
+    """Return whether the metadata of a file say that it is this page of a figure of this program."""
     if not path.is_file() or path.is_symlink():
         return False
     with path.open("rb") as file:
@@ -87,19 +87,19 @@ def _is_page(path: Path, number: int) -> bool:
     return start >= 0 and page_mark(number).encode() in found[start:]
 
 
-# --- The words of a plot: those of a config or of a result directory, with those of the command line over them ------
+# --- The words of a plot: from a config or a result directory; those of the command line replace them ---------------
 
 
 def _plot_words(studies: Sequence[StudyResults], config: Path | None, given: Mapping[str, Any]) -> Plot:
-    """What is to be drawn.
+    """Return what is to be drawn.
 
     Args:
-        studies: the first one says what is drawn of all, unless a config does.
+        studies: the first one says what to draw of all, unless there is a config.
         config: a YAML file with `plot`.
-        given: words of the command line; those of `where` and `labels` go beside the ones that are there.
+        given: words of the command line; those of `where` and `labels` are added to the ones of the config.
 
     Raises:
-        ConfigError: for a word that is not known, with the place where it stands and the nearest one.
+        ConfigError: if a word is not known; the message tells where it stands, and the nearest known word.
     """
     document = reduce(Document.with_override, _overrides(given), _document(studies[0], config))
     try:
@@ -141,7 +141,7 @@ def _overrides(given: Mapping[str, Any]) -> list[Override]:
     ]
 
 
-# --- What a figure is made from: the cells of some result directories, and the words of a plot ----------------------
+# --- The pages of a figure, from the cells of some result directories and the words of a plot -----------------------
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ class Drawing:
     Attributes:
         pages: one or more.
         chart: what they show; none if they show no cells.
-        own: settings of a user that went into them.
+        own: settings of the user's style.
     """
 
     pages: "Sequence[Figure]"
@@ -160,18 +160,18 @@ class Drawing:
 
     @property
     def caption(self) -> str:
-        """Which points have a cross, as a sentence without its full stop; empty if none has."""
+        """What the crosses on points mean, as a sentence without its full stop; empty if no point has one."""
         return wrong_in_words(self.chart) if self.chart else ""
 
     def files(self, format: str, studies: Sequence[StudyResults]) -> list[bytes]:
-        """The figure as files, one a page but for a PDF."""
+        """Return the contents of the files of the figure: one for each page, or one PDF for all."""
         hashes = ",".join(results.rows_sha256 for results in studies)
         title = ", ".join(dict.fromkeys(results.name for results in studies))
         return render_pages(self.pages, format, title=title, rows_sha256=hashes, own=self.own)
 
 
 def drawing(studies: Sequence[StudyResults], plot: Plot) -> Drawing:
-    """A figure of some studies.
+    """Return the figure of some studies.
 
     Raises:
         ConfigError: as for `chart`, or if the file of the style is not usable.
@@ -184,7 +184,7 @@ def drawing(studies: Sequence[StudyResults], plot: Plot) -> Drawing:
 
 
 def chart(studies: Sequence[StudyResults], plot: Plot) -> "Chart":
-    """What a figure shows, as data.
+    """Return what a figure shows, as data.
 
     Args:
         studies: one or more.
@@ -212,7 +212,7 @@ def chart(studies: Sequence[StudyResults], plot: Plot) -> "Chart":
 
 
 def _fits(studies: Sequence[StudyResults], x: str) -> Iterator[tuple[frozenset[tuple[str, str]], "pd.DataFrame"]]:
-    """Directory and id of the cells of each curve over an axis that the config fits, and the fit on a fine grid."""
+    """Yield for each fitted curve over an axis directory and id of its cells, and the fit on a fine grid."""
     for results in studies:
         for curve in results.curves():
             if curve.models and curve.x == x:
@@ -232,7 +232,7 @@ def _bounded(cells: "pd.DataFrame", studies: Sequence[StudyResults], plot: Plot)
     return main
 
 
-# --- Draw a figure of one or more result directories ----------------------------------------------------------------
+# --- Drawing a figure of one or more result directories -------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -254,11 +254,11 @@ def plot(
     """Draw a figure.
 
     Args:
-        directories: of sweeps; all are drawn into the same panels.
-        out: a file whose ending is one of `FILE_FORMATS`, or a directory for a file a format; the first directory by
-            default.
-        config: a YAML file whose `plot` says what to draw; by default that of the first directory does.
-        words: keys of `study.plot.Plot` that take the place of its own.
+        directories: directories of sweeps; all are drawn into the same panels.
+        out: a file whose ending is one of `FILE_FORMATS`, or a directory for one file of each format; the first of
+            `directories` by default.
+        config: a YAML file whose `plot` says what to draw; by default the `plot` of the first directory does.
+        words: keys of `study.plot.Plot` that replace those of `plot`.
         watch: takes the remarks.
 
     Raises:
@@ -285,11 +285,11 @@ def plot(
 
 
 def figure(studies: Sequence[StudyResults], words: Mapping[str, Any], watch: Watch = SILENT) -> "Figure":
-    """A figure on one page, as an object of matplotlib.
+    """Return a figure on one page, as an object of matplotlib.
 
     Args:
         studies: all are drawn into the same panels.
-        words: keys of `study.plot.Plot` that take the place of those of the first study.
+        words: keys of `study.plot.Plot` that replace those of the first study.
         watch: takes the remarks.
 
     Raises:
@@ -306,7 +306,7 @@ def figure(studies: Sequence[StudyResults], words: Mapping[str, Any], watch: Wat
 
 
 def _tell(drawn: Drawing, studies: Sequence[StudyResults], watch: Watch) -> None:
-    """What a user should know of a figure."""
+    """Tell the user what to know about a figure: missing cells, missing letters, a sentence for the caption."""
     if drawn.chart and drawn.chart.remark:
         watch.remark(drawn.chart.remark)
     if drawn.chart and drawn.chart.left_out:
@@ -324,7 +324,7 @@ def _distinct(directories: Sequence[Path]) -> Sequence[Path]:
 
 
 def _name(studies: Sequence[StudyResults], config: Path | None, words: Mapping[str, Any]) -> str:
-    """What the files are called: after the config, or after the studies and the kind that was asked for."""
+    """Return the name of the files, from the config, or from the studies and the kind that was asked for."""
     if config:
         return config.stem
     names = list(dict.fromkeys(results.name for results in studies))

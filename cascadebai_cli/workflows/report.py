@@ -1,4 +1,4 @@
-"""Write one page about some result directories."""
+"""The verb `report`, which writes one page about some result directories."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -40,14 +40,15 @@ if TYPE_CHECKING:
 
 _CAPTIONS = {
     FITS_CSV: "Fit of the model that the config names to the mean steps",
-    WEIGHTED_FITS_CSV: "The same by the errors of the trials; a lack of fit near 1 is chance, the exponent is the b of "
-    "c1 x^b + c2",
+    WEIGHTED_FITS_CSV: "The same, weighted by the errors of the trials; a lack of fit near 1 is chance, the exponent "
+    "is the b of c1 x^b + c2",
     BOUND_FITS_CSV: "The same model fitted to the upper bound",
-    BUDGETS_CSV: "Budgets at which errors fall below 10, 5 and 1 %; inf: beyond the largest, 0: below the smallest",
-    ORDERS_CSV: "In how many settings each learner does as well as the one beside it, but for those that limits leave "
-    "open",
+    BUDGETS_CSV: "Budgets from which on the error rate is below 10, 5 and 1 %; inf: beyond the largest budget of the "
+    "study, 0: below the smallest",
+    ORDERS_CSV: "In how many settings each learner does better, as well or worse than the one that it is compared "
+    "with; settings that the cap leaves open are not counted",
 }
-"""Tables of `fit` that the page shows."""
+"""Tables of `fit` that the page shows, with their captions."""
 _LEFT_OUT = ("study", "rows_sha256", "best_model", "loglog_low", "loglog_high", "published_r2")
 
 
@@ -71,13 +72,13 @@ def report(
     where: Sequence[str] = (),
     watch: Watch = SILENT,
 ) -> Reported:
-    """One page with claims, figures, their data, settings and run times.
+    """Write one page with claims, figures, their data, settings and run times.
 
     Args:
-        directories: of sweeps.
-        out: the page.
-        title: its heading; by default it is made of those of the studies.
-        where: `COLUMN=VALUE[,VALUE...]` each; it is about the cells that agree with all of them.
+        directories: directories of sweeps.
+        out: file of the page.
+        title: its heading; by default made of the titles of the studies.
+        where: conditions `COLUMN=VALUE[,VALUE...]`; the page is about the cells that meet all of them.
         watch: takes the remarks.
 
     Raises:
@@ -112,7 +113,7 @@ def _title(studies: Sequence[StudyResults]) -> str:
 
 
 def _numbered(studies: Sequence[StudyResults], watch: Watch) -> Iterator[Section]:
-    """Sections whose names differ, whatever the studies are called."""
+    """Yield a section for each study, with different names even if studies have the same."""
     for i, results in enumerate(studies):
         again = sum(other.name == results.name for other in studies[:i])
         yield _section(results, f"{results.name} {again + 1}" if again else results.name, watch)
@@ -147,7 +148,7 @@ def _reuse(results: StudyResults) -> list[str]:
 
 
 def _pictures(results: StudyResults, watch: Watch) -> tuple[list[PagePicture], list[str], list[str]]:
-    """The figures that `plot` draws, page by page, why one could not be drawn, and which cells are not in them."""
+    """Return the figures that `plot` draws, page by page, why others cannot be drawn, and which cells are left out."""
     pictures: list[PagePicture] = []
     refusals: list[str] = []
     left_out: list[str] = []
@@ -174,12 +175,12 @@ def _pages(drawn: Drawing, results: StudyResults, asked: Plot) -> Iterator[PageP
 
 
 def _drawn(results: StudyResults, chart: "Chart") -> StudyResults:
-    """The cells of a figure."""
+    """Return the results with only the cells of a figure."""
     return averaged(results, chart.plot.average).of_cells(chart.points["cell_id"])
 
 
 def _kinds(results: StudyResults) -> list[Kind]:
-    """The study's own figure and, where the theorems say something about it, what they say."""
+    """Return the kind of the study's own figure and, if there are upper bounds, those that show the bounds."""
     growth = results.study.plot.figure.about == "growth"
     further = ["bounds", "schematic"] if growth and results.bounds["upper"].notna().any() else []
     return [results.study.plot.kind, *further]
@@ -190,7 +191,7 @@ def _data(results: StudyResults, kind: str) -> PageTable:
 
 
 def _tables(results: StudyResults) -> Iterator[PageTable]:
-    """The tables that `fit` writes and readers want; the ratios of learners are as many as the points."""
+    """Yield the tables of `fit` that readers want; that of the ratios is left out, as it is as long as the data."""
     for table in tables_of(results, files=_CAPTIONS):
         varying, above = names_of(table.rows, AXES)
         known = _published(table.rows)
@@ -201,7 +202,7 @@ def _tables(results: StudyResults) -> Iterator[PageTable]:
 
 
 def _published(rows: pd.DataFrame) -> dict[str, bool]:
-    """Columns of published values, and whether there are any."""
+    """Return for each column of published values whether it has any."""
     return {str(name): bool(rows[name].notna().any()) for name in rows if str(name).startswith("published_")}
 
 
@@ -211,6 +212,6 @@ def _times(results: StudyResults) -> PageTable | None:
 
 
 def _table(caption: str, rows: pd.DataFrame, file: str = "", left_out: Collection[str] = ()) -> PageTable:
-    """A table of numbers as one of texts, with all numbers in full as a file."""
+    """Return a table of texts for readers, with all numbers in full as a file."""
     table = printed(rows, (), [str(name) for name in rows if name not in left_out])
     return PageTable(table.columns, table.rows, caption, table_bytes(rows).decode() if file else "", file)

@@ -1,4 +1,4 @@
-"""The verb `run`, and trials that are simulated for Python."""
+"""The verb `run`, and the simulation of a study in memory for the Python interface."""
 
 import statistics
 import time
@@ -30,27 +30,27 @@ from cascadebai_cli.text import Table, count, duration, for_table, parameter, pe
 __all__ = ["Backend", "CellRun", "Choice", "Given", "Ran", "cell_in_words", "run", "simulate"]
 
 
-# --- Run all cells of a study in memory -----------------------------------------------------------------------------
+# --- Running all cells of a study in memory -------------------------------------------------------------------------
 
 
 def simulate(study: Study, *, backend: Backend | None = None, watch: Watch = SILENT) -> pd.DataFrame:
     """Run all trials; nothing is written.
 
     Args:
-        study: with a number of trials.
+        study: the study, with a fixed number of trials.
         backend: where trials run; all cores by default.
         watch: follows the trials.
 
     Returns:
-        the rows that `trials.csv` of a sweep of the study would hold, in the same order.
+        the rows of the `trials.csv` that a sweep of the study would write, in the same order.
 
     Raises:
-        ConfigError: if there are too many trials, or their number depends on what comes out.
+        ConfigError: if there are too many trials, or their number depends on the outcomes.
         CascadeError: if a trial raises, or the backend breaks.
     """
     check_rows(study)
     if not isinstance(study.trials, int):
-        raise ConfigError("trials: how many are enough is for a sweep to find out; give a number")
+        raise ConfigError("trials: only a sweep can find out how many are enough; give a number")
     numbers = [np.arange(study.trials)] * len(study.cells)
     with Follower(watch, study.cells, list(map(len, numbers)), fail=_raise).shown() as follower:
         collect(study.cells, numbers, Settings(study.seed, fail_fast=True), backend or Backend(), follower)
@@ -63,7 +63,7 @@ def _raise(cell: Cell, failed: Failed) -> None:
     raise error
 
 
-# --- Run a few cells of a study and keep nothing --------------------------------------------------------------------
+# --- Running a few cells of a study, without writing anything -------------------------------------------------------
 
 
 _MOST_CELLS = 8
@@ -71,7 +71,7 @@ _MOST_CELLS = 8
 
 @dataclass(frozen=True)
 class Choice:
-    """Which cells of a study: those that agree with every value that is given."""
+    """A choice of cells of a study: those that agree with every value that is given."""
 
     instance: str | None = None
     learner: str | None = None
@@ -85,19 +85,19 @@ class Choice:
 
 @dataclass(frozen=True)
 class CellRun:
-    """What the trials of a cell came to, those that were capped included.
+    """Statistics over the trials of a cell, capped ones included.
 
     Attributes:
         cell: the cell.
-        trials, capped: how many were run, and how many of them reached the cap.
-        mean_steps, sd_steps: of the steps; no standard deviation of a single trial.
-        observations: items seen a step, over all trials.
-        wrong: how many of those that stopped found a wrong set.
-        wrong_interval: 95 % interval for the probability of that, exact binomial; nan if none stopped.
+        trials, capped: number of trials, and of those that reached the cap.
+        mean_steps, sd_steps: mean and standard deviation of the steps, the latter `None` for a single trial.
+        observations: observed items per step, over all trials.
+        wrong: number of trials that stopped with a wrong set.
+        wrong_interval: exact binomial 95 % interval for the probability of a wrong set; nan if no trial stopped.
         seconds: wall time of all trials.
         trial_seconds: mean time of a trial.
         found: names of the items of the set found most often, best first; empty if no trial stopped.
-        found_in: in how many trials.
+        found_in: number of trials that found this set.
     """
 
     cell: Cell
@@ -115,13 +115,13 @@ class CellRun:
 
     @property
     def stopped(self) -> int:
-        """How many trials stopped before the cap, or were asked for their items."""
+        """Number of trials that stopped before the cap, or that answered when the budget was spent."""
         return self.trials - self.capped
 
 
 @dataclass(frozen=True)
 class Ran:
-    """The cells of which a trial ended, the same as a table, none if there are none, and how many trials raised."""
+    """The cells with finished trials, the same as a table (`None` if there are none), and the number of failures."""
 
     cells: tuple[CellRun, ...]
     table: Table | None
@@ -142,12 +142,12 @@ def run(
 
     Args:
         config: the study.
-        choice: at most `_MOST_CELLS` of its cells.
-        given: in place of values of the config; where that says when trials are enough, the first ones are run.
-        trial: run only the trial of this number, as a sweep does.
+        choice: which cells to run, at most `_MOST_CELLS`.
+        given: values that replace those of the config; if it has a rule for the trials, only its smallest number runs.
+        trial: run only the trial of this number, with the random numbers that it has in a sweep.
         backend: where trials run; all cores by default.
         watch: follows the trials.
-        each: takes each cell as it is done.
+        each: called with each cell when it is done.
 
     Raises:
         ConfigError: if the config is not usable, or the choice leaves no cell or too many.
@@ -172,7 +172,7 @@ def run(
 
 
 def _chosen(cells: Sequence[Cell], wanted: dict[str, Any]) -> list[Cell]:
-    """Cells that agree with every value that is given."""
+    """Return the cells that agree with every value that is given."""
     left = list(cells)
     for key, value in wanted.items():
         if value is None:
@@ -228,7 +228,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def _found(cell: Cell, stopped: Sequence[TrialRow]) -> tuple[tuple[str, ...], int]:
-    """The set found most often, best item first, and how often."""
+    """Return the set found most often, best item first, and how often it was found."""
     sets = Counter(frozenset(row.items) for row in stopped)
     if not sets:
         return (), 0
@@ -237,15 +237,15 @@ def _found(cell: Cell, stopped: Sequence[TrialRow]) -> tuple[tuple[str, ...], in
     return tuple(cell.items[item] for item in best_first), times
 
 
-# --- What is printed of a cell --------------------------------------------------------------------------------------
+# --- Printing a cell ------------------------------------------------------------------------------------------------
 
 
 _MOST_NAMED = 200
-"""Items that are named."""
+"""Largest number of items that are named."""
 
 
 def cell_in_words(done: CellRun) -> str:
-    """Some lines about the trials of a cell."""
+    """Return some lines of text about the trials of a cell."""
     lines = {
         "steps (page views)": _steps(done),
         "observations per step": f"{done.observations:.4g}",

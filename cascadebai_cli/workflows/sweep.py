@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 
-# --- Sweep a study into a directory: all of its trials, only its tables, or only what is missing --------------------
+# --- Sweeping a study into a directory: running its trials, writing its tables, or telling what is missing ----------
 
 
 @dataclass(frozen=True)
@@ -50,9 +50,9 @@ class Request:
     Args:
         config: the study.
         out: the directory; `results/NAME OF CONFIG` by default.
-        given: in place of values of the config.
-        shard: the trials that this directory is for, all by default.
-        packed: whether `trials.csv` is compressed.
+        given: values that replace those of the config.
+        shard: the part of the trials that this directory is for; by default all.
+        packed: whether to compress `trials.csv`.
     """
 
     config: Path
@@ -62,7 +62,7 @@ class Request:
     packed: bool = False
 
     def sweep(self) -> Sweep:
-        """The study with its cells.
+        """Read the study, and return its sweep.
 
         Raises:
             ConfigError: if the config is not usable, or asks for too much.
@@ -88,7 +88,7 @@ class Swept:
 
     @property
     def rows(self) -> str:
-        """Name of the file of the rows."""
+        """Name of the file with the rows."""
         path = self.directory / TRIALS_CSV
         return (packed_path(path) if is_packed(path) else path).name
 
@@ -98,10 +98,10 @@ class Missing:
     """What a sweep would run.
 
     Attributes:
-        cells: cells that lack trials, how many each, and how many it is to have.
+        cells: each cell that lacks trials, with the number that it lacks, and the number that it is to have.
         of_cells: number of cells of the grid.
-        wanted: number of trials wanted of all cells.
-        seconds: time of one core, at the pace of the trials that are there; `None` if nothing tells.
+        wanted: number of trials that all cells together are to have.
+        seconds: time on one core, at the pace of the finished trials; `None` if there are none.
     """
 
     cells: tuple[tuple[Cell, int, int], ...]
@@ -111,7 +111,7 @@ class Missing:
 
 
 def missing(request: Request) -> Missing:
-    """What a sweep would run.
+    """Return what a sweep would run.
 
     Raises:
         ConfigError: if the config is not usable, or the directory holds trials of another one.
@@ -126,11 +126,11 @@ def missing(request: Request) -> Missing:
 
 
 def only_tables(request: Request, *, watch: Watch = SILENT) -> Swept:
-    """Write the tables from the trials that are there; of those below the number of trials only that is given.
+    """Write the tables from the finished trials; if a number of trials is given, only from those below it.
 
     Args:
-        request: what and where.
-        watch: is told of damage.
+        request: the study and the directory.
+        watch: takes warnings of damage.
 
     Raises:
         ConfigError: if the config is not usable, or the directory holds no trials of it.
@@ -156,7 +156,7 @@ def sweep(
     """Run all trials that are missing, and write the tables.
 
     Args:
-        request: what and where.
+        request: the study and the directory.
         backend: where trials run; all cores by default.
         fresh: move an earlier result aside and start over.
         fail_fast: stop at the first trial that raises.
@@ -180,7 +180,7 @@ def sweep_task(
     repeat: Callable[[Cell, int], str] | None = None,
     watch: Watch = SILENT,
 ) -> Swept:
-    """`sweep` of a study that was read already.
+    """Run `sweep` for a study that was read already.
 
     Args:
         task: the study, and its directory.
@@ -223,7 +223,7 @@ def _announce(opened: OpenSweep, to_run: int, watch: Watch) -> None:
         watch.remark(f"{count(wanted - to_run)} of {count(wanted)} trials are there already, {count(to_run)} to run")
 
 
-# --- How far a sweep is: each cell with its trials, how sure its mean is, and the time that it will take ------------
+# --- How far a sweep is: the trials of each cell, the precision of its mean, and the time left ----------------------
 
 
 _CAPPED = STATUSES.index("capped")
@@ -231,7 +231,13 @@ _CAPPED = STATUSES.index("capped")
 
 @dataclass(frozen=True)
 class SweepStatus:
-    """The cells as a table, how many there are, and how many of them have all their trials as far as these tell."""
+    """How far a sweep is.
+
+    Attributes:
+        table: the cells.
+        cells, done: number of cells, and of those that need no more trials, as far as is known.
+        seconds: time left on one core; `None` if no trial tells the pace.
+    """
 
     table: Table
     cells: int
@@ -240,7 +246,7 @@ class SweepStatus:
 
 
 def status(request: Request) -> SweepStatus:
-    """How far the sweep of a request is; nothing is written.
+    """Return how far the sweep of a request is; nothing is written.
 
     Raises:
         ConfigError: if the config is not usable, or the directory holds trials of another one.
@@ -287,12 +293,12 @@ def _time_left(row: Mapping[Any, Any]) -> str:
     return NO_NUMBER if is_missing(row["seconds"]) else duration(row["seconds"])
 
 
-# --- Merge result directories: shards of a grid, or parts of one, from several machines -----------------------------
+# --- Merging result directories: shards or parts of a grid, from several machines -----------------------------------
 
 
 @dataclass(frozen=True)
 class Merged:
-    """The directory that holds all rows, their number, and how many trials of its config are missing."""
+    """The directory that holds all rows, their number, and the number of missing trials."""
 
     directory: Path
     rows: int
@@ -302,15 +308,15 @@ class Merged:
 def merge(directories: Sequence[Path], *, out: Path, watch: Watch = SILENT) -> Merged:
     """Write the rows of several directories into a new one, with its tables.
 
-    Nothing that the directories name is imported or opened.
+    Code and files that the directories only name are not imported or opened.
 
     Args:
-        directories: of sweeps, with their journals; their names for things that have several are those of the first.
+        directories: directories of sweeps, with their journals; where names of the same thing differ, the first counts.
         out: a directory that holds no sweep yet.
         watch: takes the remarks.
 
     Raises:
-        ConfigError: if rows depend on something that differs, a trial ended in two ways, or `out` is in use.
+        ConfigError: if something that rows depend on differs, a trial ended differently, or `out` is in use.
         CascadeError: if a file cannot be written.
     """
     _refuse_used(out)
@@ -329,7 +335,7 @@ def merge(directories: Sequence[Path], *, out: Path, watch: Watch = SILENT) -> M
 
 
 def _once(directories: Sequence[Path], watch: Watch) -> list[Path]:
-    """Each directory once, whatever it is called."""
+    """Return each directory once, even if it is given under several names."""
     found: dict[Path, Path] = {}
     for directory in directories:
         first = found.setdefault(directory.resolve(), directory)

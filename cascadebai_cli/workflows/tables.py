@@ -35,11 +35,11 @@ from cascadebai_cli.text import FORMATS, FormatName, count, for_shell, noted
 __all__ = ["Tables", "bounds", "fit", "fits_table", "in_format", "promised", "summary"]
 
 
-# --- What the workflows that read a result directory say about it ---------------------------------------------------
+# --- Warnings about a result directory ------------------------------------------------------------------------------
 
 
 def warn_of_gaps(results: StudyResults, watch: Watch) -> None:
-    """Point out missing and capped trials, in one line each."""
+    """Warn of missing and of capped trials, in one line each."""
     capped = results.capped
     if len(capped) > 1:
         capped = [_together(results, len(capped))]
@@ -56,7 +56,7 @@ def _together(results: StudyResults, curves: int) -> str:
     )
 
 
-# --- Tables as text, in the format that a user wants ----------------------------------------------------------------
+# --- Tables as text, in the format that a user asks for -------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,12 +68,12 @@ class Tables:
 
 
 def in_format(tables: Sequence[StudyTable], name: FormatName) -> str:
-    """Tables one after the other.
+    """Return tables as text, one after the other.
 
     Args:
         tables: what to print.
-        name: `text`, `markdown` or `latex` of what a reader wants to see; `csv` or `json` of all rows and columns with
-            all digits, several as one object of lists in JSON and under a comment with their names in CSV.
+        name: `text`, `markdown` or `latex` for the part that a reader wants to see; `csv` or `json` for all rows and
+            columns with all digits. Several tables are one object in JSON, and have their names as comments in CSV.
     """
     if name == "json":
         texts = {table.file: table.rows.to_json(orient="records", double_precision=15) for table in tables}
@@ -85,15 +85,15 @@ def in_format(tables: Sequence[StudyTable], name: FormatName) -> str:
     return "\n\n".join(FORMATS[name](table.printed) for table in tables)
 
 
-# --- Fit a study: its tables, written into its directory ------------------------------------------------------------
+# --- Fitting a study: the tables are written into its directory -----------------------------------------------------
 
 
 def fit(directory: Path, *, allow_capped: bool = False, watch: Watch = SILENT) -> Tables:
-    """Fit the mean number of steps against K or another axis, and compare learners, as a config says.
+    """Fit the mean number of steps against K or another axis, and compare learners, as the config says.
 
     Args:
-        directory: of a sweep.
-        allow_capped: fit means with trials that reached the cap as well, and mark the fit; they are lower limits.
+        directory: directory of a sweep.
+        allow_capped: also fit means with trials that reached the cap, which are lower limits, and mark such fits.
         watch: takes the remarks.
 
     Raises:
@@ -129,13 +129,13 @@ def summary(
     average: str | None = None,
     watch: Watch = SILENT,
 ) -> Tables:
-    """The cells of a result directory with means, intervals and errors.
+    """Return the cells of a result directory with means, intervals and errors.
 
     Args:
-        directory: that of a sweep.
-        where: `COLUMN=VALUE[,VALUE...]` each; cells that agree with all of them.
-        sort: columns, `-` in front of a name for the largest first.
-        average: option of instances; a mean over those that differ in it only stands for them.
+        directory: directory of a sweep.
+        where: conditions `COLUMN=VALUE[,VALUE...]`; only the cells that meet all of them are kept.
+        sort: columns to sort by, with `-` before a name for the largest first.
+        average: option of instances; those that differ in it only are replaced by their mean.
         watch: takes the remarks.
 
     Raises:
@@ -160,7 +160,7 @@ def _check_option(results: StudyResults, option: str) -> None:
 
 
 def condition(text: str) -> tuple[str, list[object]]:
-    """Column and values of `COLUMN=VALUE[,VALUE...]`.
+    """Return column and values of a condition `COLUMN=VALUE[,VALUE...]`.
 
     Raises:
         ConfigError: if it is not of that form.
@@ -171,7 +171,7 @@ def condition(text: str) -> tuple[str, list[object]]:
     return column, [read_value(value) for value in values.split(",")]
 
 
-# --- What the theorems promise for each cell of a study, beside what was measured -----------------------------------
+# --- The bounds of each cell of a study, beside what was measured ---------------------------------------------------
 
 
 _OF_STEPS = (
@@ -197,15 +197,15 @@ def bounds(
     sharp: bool = False,
     watch: Watch = SILENT,
 ) -> Tables:
-    """The lower and the upper bound on the number of steps, and how far the measured mean is from both.
+    """Return the lower and upper bounds on the steps of each cell, and how far the measured mean is from both.
 
-    Of a study with budgets, the bound on the chance of an error.
+    For a study with budgets, it is the bound on the probability of an error.
 
     Args:
         config: the study.
-        results: its sweep; `results/NAME OF CONFIG` by default, if there is one.
+        results: directory of its sweep; `results/NAME OF CONFIG` by default, if that exists.
         csv: file for the table, none by default.
-        printed: constant 216 in T-bar, as printed, instead of 256 sigma^2.
+        printed: whether to use the constant 216 in T-bar, as printed in the paper, instead of 256 sigma^2.
         sharp: add the sharp lower bound, `nan` where it is not known (`with_sharp`).
         watch: takes the remarks.
 
@@ -232,7 +232,7 @@ def bounds(
 
 
 def promised(cells: Sequence[Cell], *, printed: bool = False, sharp: bool = False) -> pd.DataFrame:
-    """The bounds alone, one row a cell; arguments as for `bounds`."""
+    """Return the bounds alone, with one row for each cell; arguments as for `bounds`."""
     if cells[0].answers:
         return budget_bounds(cells, None)[list(_OF_BUDGETS)]
     table = with_measured(_promised(cells, printed), None)
@@ -252,7 +252,7 @@ def _promised(cells: Sequence[Cell], printed: bool) -> pd.DataFrame:
 
 
 def _measured(directory: Path | None, config: Path, watch: Watch) -> pd.DataFrame | None:
-    """`summary.csv` of the sweep, if there is one; a directory that was asked for has to be one."""
+    """Return `summary.csv` of the sweep; `None` if no directory was given and the usual one holds no sweep."""
     usual = Path("results") / config.stem
     if directory is None and not (usual / SUMMARY_CSV).exists():
         watch.warn(f"no measured steps: {usual} has no {SUMMARY_CSV}; `cascadebai sweep {for_shell(config)}` makes it")

@@ -1,4 +1,4 @@
-"""The verb `verify`: this code beside the committed results."""
+"""The verb `verify`, which compares this code with committed results."""
 
 import secrets
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -30,15 +30,15 @@ from cascadebai_cli.text import change, count, for_shell
 __all__ = ["Backend", "Verified", "verify"]
 
 
-# --- A baseline: the rows of a finished sweep that later code must give again, and a fixed small set of them --------
+# --- A baseline: the rows of a finished sweep, a small fixed part of which is run again -----------------------------
 
 
 MOST_STEPS: Mapping[str, float] = MappingProxyType(
     {"skip-ahead": float("inf"), "walk": 2e6, "lockstep": 1e5, "planned": 1e3, "phases": 1e7, "reference": 2e4}
 )
-"""Engine -> longest trials that are run again: a few long ones would take as long as the sweep did."""
+"""Engine -> steps of the longest trials that are run again, as a few long ones could take as long as the sweep."""
 _MOST_CELLS = 40
-"""Cells of one baseline that are looked at."""
+"""Largest number of cells of one baseline that are run again."""
 _TRIALS_A_CELL = 2
 _TrialRows = Mapping[int, Mapping[int, TrialRow]]
 """Position of a cell in the grid -> number of a trial -> the trial."""
@@ -46,15 +46,15 @@ _TrialRows = Mapping[int, Mapping[int, TrialRow]]
 
 @dataclass(frozen=True, eq=False)
 class Baseline:
-    """A result directory that others are compared with.
+    """A result directory that this code is compared with.
 
     Args:
-        results: what is in it.
+        results: the results in it.
         cells: cells of its grid.
         rows: its trials.
-        strangers: cells of `trials.csv` that its own config does not make any more.
-        plugins: names `module:object` of code of one's own in its config.
-        skipped: learner or instance in words -> such a name, of those whose code must not be imported; their cells and
+        strangers: cells of `trials.csv` that its config no longer makes.
+        plugins: names `module:object` of the users' code in its config.
+        skipped: learner or instance in words -> name of its code, for code that must not be imported; their cells and
             rows are left out.
     """
 
@@ -79,11 +79,11 @@ class Baseline:
 def load_baseline(directory: Path, folder: Path, plugins: Collection[str] = ()) -> Baseline:
     """Read a baseline.
 
-    Somebody else may have made it, so that nothing is imported because a manifest names it.
+    As somebody else may have made it, code that its manifest names is imported only if `plugins` allows it.
 
     Args:
-        directory: with `manifest.json` and `trials.csv`.
-        folder: from which the data files of its config count.
+        directory: directory with `manifest.json` and `trials.csv`.
+        folder: folder to which the paths of data files in its config are relative.
         plugins: names `module:object` that may be imported.
 
     Raises:
@@ -116,14 +116,14 @@ def load_baseline(directory: Path, folder: Path, plugins: Collection[str] = ()) 
 
 
 def _own_code(results: StudyResults) -> dict[tuple[str, str], str]:
-    """Key and name of each entry of the config that is code of one's own -> the name of that code."""
+    """Return the key and name of each entry of the config that is a user's code -> the name of that code."""
     learners = {("learners", entry.name): entry.algorithm for entry in results.study.learners}
     instances = {("instances", entry.name): entry.family for entry in results.study.instances}
     return {entry: name for entry, name in {**learners, **instances}.items() if is_own(name)}
 
 
 def _cells(results: StudyResults, skipped: Collection[tuple[str, str]], folder: Path) -> Sequence[Cell]:
-    """The cells of all learners and instances but some."""
+    """Return the cells of all learners and instances but those in `skipped`."""
     config = dict(results.manifest.config)
     for key, name in skipped:
         config[key] = [entry for entry in config[key] if entry["name"] != name]
@@ -132,18 +132,18 @@ def _cells(results: StudyResults, skipped: Collection[tuple[str, str]], folder: 
 
 
 def _outcome_text(row: TrialRow) -> str:
-    """What a trial came to, in words."""
+    """Return the outcome of a trial in words."""
     right = {None: "", True: ", right", False: ", wrong"}[row.correct]
     return f"{row.status} after {count(row.steps)} steps, {count(row.observations)} observations{right}"
 
 
 def _most_steps(cell: Cell) -> float:
-    """Longest trial of a cell that is run again."""
+    """Return the steps of the longest trials of a cell that are run again."""
     return MOST_STEPS[cell.runs_with]
 
 
 def watched(baseline: Baseline) -> list[int]:
-    """Cells that stand for all: the smallest, middle and largest `K` of each curve whose trials are short enough."""
+    """Return cells that stand for all: the smallest, middle and largest `K` of each curve with short enough trials."""
     curves: dict[object, list[int]] = {}
     for position, trials in baseline.rows.items():
         cell = baseline.cells[position]
@@ -155,14 +155,14 @@ def watched(baseline: Baseline) -> list[int]:
 
 
 def evenly(values: Sequence[int], most: int) -> list[int]:
-    """At most `most` of the values, spread over all of them."""
+    """Return at most `most` of the values, spread evenly over all of them."""
     if len(values) <= most:
         return list(values)
     return [values[i] for i in np.linspace(0, len(values) - 1, most).round().astype(int)]
 
 
 def _fixed_trials(baseline: Baseline, positions: Iterable[int]) -> dict[int, list[int]]:
-    """The first trials of each cell that are short enough, always the same ones."""
+    """Return the first short enough trials of each cell, which are always the same."""
     found: dict[int, list[int]] = {}
     for position in positions:
         limit = _most_steps(baseline.cells[position])
@@ -196,7 +196,7 @@ def _run_again(
     return {position: {row.trial: row for row in follower.rows[position]} for position in trials}, raised
 
 
-# --- Does this code still give the numbers of the baseline, the committed results? ----------------------------------
+# --- Whether this code still gives the numbers of the baseline ------------------------------------------------------
 
 
 _MOST_SHOWN = 5
@@ -204,7 +204,7 @@ _MOST_SHOWN = 5
 
 @dataclass(frozen=True)
 class Verified:
-    """Names of the artefacts that were checked, and one line for everything that has moved."""
+    """Names of the artefacts that were checked, and one line for each difference."""
 
     artefacts: tuple[str, ...]
     moved: tuple[str, ...]
@@ -212,7 +212,7 @@ class Verified:
 
 @dataclass(frozen=True)
 class _Means:
-    """How fresh trials are made: where, from which root seed, how many a cell, for how many tests in all."""
+    """How fresh trials are run: where, with which root seed, how many for each cell, and for how many tests in all."""
 
     backend: Backend
     seed: int
@@ -234,12 +234,12 @@ def verify(
     """Compare this code with committed results: their tables, some trials bit for bit, and means of fresh trials.
 
     Args:
-        baseline: holds a result directory for each artefact.
-        configs: folder from which the data files of their configs count.
-        only: names of the artefacts, all by default.
+        baseline: directory with a result directory for each artefact.
+        configs: folder to which the paths of data files in their configs are relative.
+        only: names of the artefacts to check, all by default.
         seed: root seed of the fresh trials; a new one by default.
-        trials: fresh trials a cell.
-        plugins: code `module:object` that may be imported; what else a manifest names is skipped.
+        trials: number of fresh trials of each cell.
+        plugins: code `module:object` that may be imported; other code that a manifest names is skipped.
         backend: where trials run; all cores by default.
         watch: takes the remarks.
 
@@ -277,13 +277,13 @@ def _tell_skipped(artefacts: Sequence[Baseline], plugins: Sequence[str], baselin
     known = {name for artefact in artefacts for name in artefact.plugins}
     for name in plugins:
         if name not in known:
-            raise ConfigError(f"--plugin {name}: no learner or instance in {baseline} names it; leave it away")
+            raise ConfigError(f"--plugin {name}: no learner or instance in {baseline} names it; leave it out")
     if not any(artefact.cells for artefact in artefacts):
         raise ConfigError(f"{baseline}: nothing is left to run; name what may be imported with --plugin")
 
 
 def _check(artefact: Baseline, means: _Means, watch: Watch) -> list[str]:
-    """One line for everything that has moved in an artefact."""
+    """Return one line for each difference in an artefact."""
     _remark_on_versions(artefact, watch)
     lines = [*_check_tables(artefact)]
     if artefact.cells:
@@ -307,7 +307,7 @@ def _remark_on_versions(artefact: Baseline, watch: Watch) -> None:
 
 
 def _check_tables(artefact: Baseline) -> Iterator[str]:
-    """The summary must follow from the rows, the fits from the summary."""
+    """Yield differences of the tables: the summary must follow from the rows, the fits from the summary."""
     results = artefact.results
     if summary_text(results.directory).encode() != (results.directory / SUMMARY_CSV).read_bytes():
         yield "tables: summary.csv is not what trials.csv gives"
@@ -318,7 +318,7 @@ def _check_tables(artefact: Baseline) -> Iterator[str]:
 
 
 def _same_fits(results: StudyResults) -> bool:
-    """Apart from rounding, which linear algebra does in its own way on each machine."""
+    """Return whether `fits.csv` is what the fits give, apart from rounding, which depends on the machine."""
     remedy = f"`cascadebai fit {for_shell(results.directory)}` writes it"
     return same_numbers(read_table(results.directory / FITS_CSV, remedy), fits_table(results))
 
@@ -363,7 +363,7 @@ def _check_means(artefact: Baseline, means: _Means, watch: Watch) -> Iterator[st
         f"p = {one.p_value:.1g}"
         for one in moved(found, means.tests)
     ]
-    # What is wrong everywhere stands behind the cells: it comes first.
+    # Groups stand behind the cells; they come first, as they tell what is wrong everywhere.
     yield from _first("by statistics", [*raised, *lines[::-1]], "comparisons")
 
 
@@ -373,7 +373,10 @@ def _place(artefact: Baseline, position: int) -> str:
 
 
 def _groups(artefact: Baseline) -> Mapping[str, list[str]]:
-    """The watched cells of each learner where there are several, and all of them; of cells on one path the last."""
+    """Return the watched cells as one group and, if there are several learners, by learner.
+
+    Cells on the same path share their trials, so that only the last of them is taken.
+    """
     cells = list({artefact.cells[i].path_id: artefact.cells[i] for i in watched(artefact)}.values())
     groups = {"all watched cells": [cell.cell_id for cell in cells]}
     learners = list(dict.fromkeys(cell.learner for cell in cells))

@@ -184,7 +184,7 @@ def test_a_bad_file_is_one_sentence(tmp_path, case):
         (("--views", "clicks"), "--clicks clicks and --views clicks are one column; name another one"),
         (("--position", "ad"), "--items ad and --position ad are one column; name another one"),
         (("--sep", ""), "--sep '' is not one character; give one such as ';', or tab"),
-        (("--event",), "--event has no column --views views; leave it away"),
+        (("--event",), "--event has no column --views views; leave it out"),
     ],
 )
 def test_a_bad_option_is_one_sentence(tmp_path, more, sentence):

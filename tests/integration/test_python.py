@@ -129,7 +129,7 @@ def test_more_trials_begin_with_the_same_ones_for_any_number_of_jobs() -> None:
         ({"trials": 2.0}, "trials: 2.0 is not a whole number; write 2"),
         ({"seed": None}, "seed: none is not a whole number; write one without quotes or decimals"),
         ({"engine": "fast"}, "engine: 'fast' is not known; use one of auto, reference, skip-ahead, lockstep"),
-        ({"trials": {"relative_error": 0.1, "at_most": 100}}, "trials: how many are enough is for a sweep to find out"),
+        ({"trials": {"relative_error": 0.1, "at_most": 100}}, "trials: only a sweep can find out how many are enough"),
         ({"K": 3}, "K: belongs to the instance; write for example Instance(weights, K=2, epsilon=0.1)"),
         ({"n_jobs": 0}, "n_jobs must not be 0; give 1 or more, or -1 for all cores"),
         ({"n_jobs": "all"}, "n_jobs: 'all' is not a whole number; write one without quotes or decimals"),

@@ -452,7 +452,7 @@ def test_dry_run_lists_what_is_missing_and_writes_nothing(config, tmp_path):
     assert result.code == 0
     lines = result.out.splitlines()
     assert lines[-1] == "8 of 24 trials are missing, in 4 of 4 cells"
-    assert re.fullmatch(r"about \d.* on one core, if a trial takes as long as those that are there did", lines[-2])
+    assert re.fullmatch(r"about \d.* on one core, if a trial takes as long as the finished ones did", lines[-2])
     assert lines[0].endswith("  2 of 6 trials missing: wide, CascadeBAI: L = 6, K = 1, delta = 0.2, epsilon = 0")
     assert {path.name: path.read_bytes() for path in out.iterdir()} == files
 
@@ -539,7 +539,9 @@ def test_packed_rows_are_read_everywhere_and_written_on_request(config, tmp_path
         assert (code, out.replace("/packed", "/plain")) == (call(verb, plain).code, call(verb, plain).out)
     assert call("verify", "--reference", tmp_path, "--only", "packed", "--only", "plain").code == 0
     pd.testing.assert_frame_equal(cb.load(packed).trials, cb.load(plain).trials)
+    (plain / "trials.csv.gz").write_bytes(b"a copy of my own")
     assert sweep(config, packed, "--trials", 8).code == sweep(config, plain, "--trials", 8).code == 0
+    assert (plain / "trials.csv.gz").read_bytes() == b"a copy of my own"
     rows = (packed / "trials.csv.gz").read_bytes()
     assert gzip.decompress(rows) == (plain / "trials.csv").read_bytes()
     assert not (packed / "trials.csv").exists()
@@ -558,4 +560,4 @@ def test_packed_rows_that_are_damaged_are_refused(config, tmp_path, content):
     assert sweep(config, tmp_path / "out", "--gzip").code == 0
     rows = tmp_path / "out" / "trials.csv.gz"
     rows.write_bytes(rows.read_bytes()[:-9] if content is None else content)
-    assert f"{tmp_path / 'out' / 'trials.csv'} cannot be read (" in refusal("fit", tmp_path / "out")
+    assert f"{tmp_path / 'out' / 'trials.csv.gz'} cannot be read (" in refusal("fit", tmp_path / "out")

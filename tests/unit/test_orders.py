@@ -67,7 +67,7 @@ def test_one_line_an_order(tmp_path: Path) -> None:
     config = scaling_config(5, K=[16], learners=learners())
     orders = orders_table(load_results(write_results(tmp_path / "r", config, steps, spread=0.0, cap=10**7)))
     printed = orders_printed(orders)
-    assert printed.above == "settings, out of 5, in which the mean steps are so far from those of T"
+    assert printed.above == "in how many of 5 settings the mean steps compare in this way with those of T"
     assert printed.header == ["learner", "better by 5 %", "within 5 %", "worse up to 2x", "worse than that", "capped"]
     assert printed.rows[1:] == [["mixed", "1", "1", "2", "1", "0"], ["stuck", "1", "0", "1", "3", "3"]]
 

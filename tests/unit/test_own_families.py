@@ -82,8 +82,8 @@ def test_draws_follow_from_seed_and_replicate_alone(load):
 
 
 def test_draws_have_the_law_that_is_written(load):
-    entry = '{name: x, family: random, L: 4000, K: 2000, w_star: "uniform(0.5, 0.9)", w_prime: "beta(2, 6)"}'
-    drawn = np.array(weights(load(entry))[0])
+    entry = '{name: x, family: random, w_star: "uniform(0.5, 0.9)", w_prime: "beta(2, 6)"}'
+    drawn = np.array(weights(load(entry, "L=4000", "K=2000"))[0])
     assert abs(drawn[:2000].mean() - 0.7) < 4 * 0.4 / np.sqrt(12 * 2000)
     assert abs(drawn[2000:].mean() - 0.25) < 4 * np.sqrt(12 / 576) / np.sqrt(2000)
 
@@ -97,7 +97,7 @@ def test_a_draw_without_a_value_is_refused(load):
 
 def test_a_function_makes_the_weights(load, family):
     name = family("def steep(L, K, base, bonus=0.0):\n    return [base / (i + 1) + bonus for i in range(L)]\n")
-    study = load(f"{{name: 'base {{base}}', family: '{name}:steep', base: [0.9, 0.5], K: 2}}")
+    study = load(f"{{name: 'base {{base}}', family: '{name}:steep', base: [0.9, 0.5]}}", "K=2")
     assert weights(study) == [[base / (i + 1) for i in range(6)] for base in (0.9, 0.5)]
 
 
@@ -107,7 +107,7 @@ def test_its_cells_are_known_by_all_code_that_it_runs(load, family, tmp_path):
         f"from part_{tmp_path.name} import BASE\n\ndef steep(L, K):\n    return [BASE / (i + 1) for i in range(L)]\n"
     )
     cell = load(f"{{name: x, family: '{name}:steep'}}").cells[0]
-    explicit = load(f"{{name: x, family: explicit, weights: {cell.weights.tolist()}}}").cells[0]
+    explicit = load(f"{{name: x, family: explicit, weights: {cell.weights.tolist()}}}", "L=null").cells[0]
     assert cell.weights_code is not None
     assert explicit.weights_code is None
     assert cell.cell_id != explicit.cell_id
@@ -144,6 +144,11 @@ def test_weights_outside_the_range_and_unknown_options_are_refused(load, family)
         refusal(load, f"{{name: x, family: '{name}:f'}}") == "5: instances: 'x': weight 1.5 of item 1 is outside [0, 1]"
     )
     assert refusal(load, f"{{name: x, family: '{name}:f', bsae: 1}}") == "5: bsae: unknown key; did you mean base?"
+
+
+def test_a_weight_that_is_no_number_is_no_other_weight(load, family):
+    name = family("def f(L, K):\n    return [float('nan')] * L\n")
+    assert "outside [0, 1]" in refusal(load, f"{{name: x, family: '{name}:f'}}")
 
 
 def test_no_part_of_python_is_a_family(load):
