@@ -144,7 +144,13 @@ def _yaml(example: Example) -> str | None:
 
 def _missing(keys: Mapping[str, object]) -> dict[str, object]:
     zipped = keys.get("zip") or {}
-    return {key: value for key, value in BASE.items() if key not in keys and key not in zipped}
+    instances = keys.get("instances") or BASE["instances"]
+    own = [{*one, "L"} if one["family"] in ("explicit", "csv") else one for one in instances]
+    return {
+        key: value
+        for key, value in BASE.items()
+        if key not in keys and key not in zipped and not all(key in one for one in own)
+    }
 
 
 def _written(name: str, text: str) -> Path:

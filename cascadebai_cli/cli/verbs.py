@@ -31,6 +31,7 @@ from cascadebai_cli.cli.options import (
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.options import Option, record_options
 from cascadebai_cli.planning.options import OPTIONS, read_options
+from cascadebai_cli.planning.words import plan_in_words, question_in_words
 from cascadebai_cli.study.kinds import Words
 from cascadebai_cli.text import count, duration, for_shell
 
@@ -405,7 +406,6 @@ def plan(
     click.
     """
     from cascadebai_cli.planning import files as work
-    from cascadebai_cli.planning.words import plan_in_words, question_in_words
 
     watch = Terminal(quiet=quiet)
 

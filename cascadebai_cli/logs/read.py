@@ -20,7 +20,6 @@ from cascadebai_cli.logs.sheet import (
     marks_of,
     numbers_of,
     read_any_text,
-    refuse_doubt,
     sheet_of,
     shown,
 )
@@ -326,8 +325,6 @@ def _rates(faults: _Faults, *, rate: str = "", clicks: str = "", views: str = ""
         rates = floats_of(faults.texts(rate))
         _check_numbers(faults, rates, (rates < 0) | (rates > 1), "must lie between 0 and 1")
         return rates
-    for column in (clicks, views):
-        refuse_doubt(column, ".", faults.texts(column), "write counts without a point")
     counts, shown = floats_of(faults.texts(clicks)), floats_of(faults.texts(views))
     _check_counts(faults, counts, shown, shown <= 0, "must be larger than 0")
     return counts / shown

@@ -171,7 +171,7 @@ def numbers_of(texts: "pd.Series[str]", decimal: str | None = None) -> tuple[Flo
             continue
         grouped = having.str.match(pattern) | having.str.match(r"[-+]?[1-9]\d{0,2}(,\d{3})+\.\d+$")
         if grouped.all():
-            refuse_doubt(texts.name, sign, plain[plain != ""], "say --decimal . or --decimal ,")
+            _refuse_doubt(texts.name, sign, plain[plain != ""])
             plain = plain.str.replace(sign, "", regex=False)
             note = f"{having.iloc[0]} in column {texts.name} is read as {having.iloc[0].replace(sign, '')}"
         elif sign == ",":
@@ -179,7 +179,7 @@ def numbers_of(texts: "pd.Series[str]", decimal: str | None = None) -> tuple[Flo
     return floats_of(plain), note
 
 
-def refuse_doubt(name: object, sign: str, numbers: "pd.Series[str]", way_out: str) -> None:
+def _refuse_doubt(name: object, sign: str, numbers: "pd.Series[str]") -> None:
     """Refuse a column in which each number ends in the sign and three digits, as databases write decimals so too.
 
     There is no doubt if a number lacks the sign or has it twice; a comma is doubtful only before three zeros.
@@ -188,7 +188,7 @@ def refuse_doubt(name: object, sign: str, numbers: "pd.Series[str]", way_out: st
     if numbers.str.fullmatch(decimals).all():
         first = numbers.iloc[0]
         few, many = first.replace(sign, ".").rstrip("0").rstrip("."), first.replace(sign, "")
-        raise ConfigError(f"column {name}: {first} may be {few} or {many}; {way_out}")
+        raise ConfigError(f"column {name}: {first} may be {few} or {many}; say --decimal . or --decimal ,")
 
 
 def fault_of_number(text: str) -> str:

@@ -11,8 +11,8 @@ import numpy as np
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.problem import ROUNDING, BoolArray
 from cascadebai_cli.planning.numbers import Chance, Quantiles, chance, needed
-from cascadebai_cli.planning.options import MOST_BUDGET
-from cascadebai_cli.planning.question import SHARP, Question
+from cascadebai_cli.planning.options import MOST_BUDGET, SHARP
+from cascadebai_cli.planning.question import Question
 from cascadebai_cli.planning.runs import CANDIDATES, SECONDS, Candidate, CellRuns, cell_of, run_cells, truths_of_trials
 from cascadebai_cli.running.runner import Backend
 from cascadebai_cli.running.watch import Watch

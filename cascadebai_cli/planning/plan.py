@@ -9,8 +9,8 @@ import pandas as pd
 
 from cascadebai_cli.planning.budget import Answers, answered
 from cascadebai_cli.planning.numbers import Quantiles
-from cascadebai_cli.planning.options import Layout, Wanted
-from cascadebai_cli.planning.question import SHARP, Question, question_of
+from cascadebai_cli.planning.options import SHARP, Layout, Wanted
+from cascadebai_cli.planning.question import Question, question_of
 from cascadebai_cli.planning.runs import Test, chosen_learners, tested
 from cascadebai_cli.running.runner import Backend
 from cascadebai_cli.running.watch import SILENT, Watch

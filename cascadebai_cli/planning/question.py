@@ -11,7 +11,7 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.logs.read import Log, log_of, read_log
 from cascadebai_cli.model.problem import FloatArray, Instance
 from cascadebai_cli.planning.numbers import Quantiles, Tolerance, best_of, quantiles, tolerance, tolerances
-from cascadebai_cli.planning.options import Layout, Wanted
+from cascadebai_cli.planning.options import SHARP, Layout, Wanted
 from cascadebai_cli.planning.rates import Positions, RateLaw, examination, first_draws, groups_of, looked_at, rates_of
 from cascadebai_cli.text import count
 from cascadebai_cli.theory.sharp import sharp_bound
@@ -69,8 +69,6 @@ _DRAWS, _FEWEST_DRAWS, _NUMBERS = 400, 50, 1_000_000
 """Number of draws of all click probabilities: 400, or fewer to keep within a million numbers, but at least 50."""
 _MOST_RATES = 64
 """Largest number of different rates for which the sharp bound is worked out."""
-SHARP = 8.0
-"""Page views of the sharpest learner over the effort (`numbers.effort`), about."""
 
 
 @dataclass(frozen=True, eq=False)

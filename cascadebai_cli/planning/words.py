@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from cascadebai_cli.planning.question import SHARP
+from cascadebai_cli.planning.options import SHARP
 from cascadebai_cli.text import (
     NO_NUMBER,
     Table,

@@ -114,4 +114,4 @@ def test_the_report_has_the_numbers_of_the_figure(results: StudyResults, tmp_pat
     assert call("report", DATA / "error", "--out", page).code == 0
     text = page.read_text()
     assert "Share of wrong recommendations of each learner against budget" in text
-    assert "Budgets at which errors fall below" in text
+    assert "Budgets from which on the error rate is below" in text

@@ -15,7 +15,7 @@ from sweeps import Called, environment, refusal, sweep, tables, write_config
 import cascadebai_cli
 from cascadebai_cli.version import __version__
 
-RIGHT = '    Column("right", int, "how many of the items named are good enough", check=_FROM_0, when="budget"),\n'
+RIGHT = '    Column("right", int, "how many items of the answer are good enough", check=_FROM_0, when="budget"),\n'
 ADDED = {
     "store/columns.py": (
         (RIGHT, RIGHT + '    Column("named", int, "number of items named", check=_FROM_0, when="later"),\n'),
@@ -143,7 +143,7 @@ def test_of_a_trial_with_the_column_and_without_it_the_first_one_is_kept(story: 
 
 def test_two_different_values_of_the_column_are_refused(story: Story) -> None:
     assert story.told["wrong"].code == 2
-    assert "or another end; find out which is wrong and leave it out" in story.told["wrong"].err
+    assert "or ended differently; find out which is wrong and leave it out" in story.told["wrong"].err
 
 
 @pytest.mark.parametrize("more", ["--backend=sequential", "--status", "--dry-run", "--collect", "--trials=9", "-q"])

@@ -206,5 +206,5 @@ def test_a_reader_that_has_gone(tmp_path: Path) -> None:
     os.close(os.open(tmp_path / "pipe.svg", os.O_RDONLY))
     _, err = process.communicate(timeout=60)
     if process.returncode:  # unless all of it fitted into the pipe
-        assert "who was to read it has ended" in err
+        assert "the program that was to read it has ended" in err
         assert "free some space" not in err

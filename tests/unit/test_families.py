@@ -189,8 +189,3 @@ def test_what_a_writer_of_csv_writes_is_read_to_the_last_bit(tmp_path_factory, r
         writer.writerows([name, remark, repr(rate)] for name, (_, remark, rate) in zip(names, rows, strict=True))
     read, rates = read_rates(path, {"item": "name", "rate": "rate"}, None, "x.csv")
     assert (list(read), rates.tolist()) == (names, [rate for *_, rate in rows])
-
-
-def test_counts_that_may_be_thousands_are_refused(read):
-    with pytest.raises(ConfigError, match=r"^column views: 12\.000 may be 12 or 12000; write counts without a point$"):
-        read("item;clicks;views\na;9;12.000\nb;6;12.000\n", clicks="clicks", views="views")
