@@ -96,13 +96,15 @@ def _places(name: str) -> Iterator[Path]:
 
 
 def _takes(directory: Path, asked: dict[str, Any]) -> bool:
+    """Return whether a plan may be written there; an older one has no value of an option that came later."""
     if not directory.exists():
         return True
     if not directory.is_dir():
         return False
     try:
         with os.fdopen(open_regular(directory / _PLAN, os.O_RDONLY), encoding="utf-8") as file:
-            return bool(json.load(file)["asked"] == asked)
+            before = json.load(file)["asked"]
+            return bool({name: one for name, one in asked.items() if one is not None or name in before} == before)
     except FileNotFoundError:
         return not any(directory.iterdir())
     except (OSError, ValueError, KeyError, TypeError):

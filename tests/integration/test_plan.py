@@ -73,6 +73,10 @@ def test_same_answer_again_and_another_one_is_not_overwritten(tmp_path, monkeypa
     first = call(*words, "-K", 2)
     assert first.err.endswith("written: results/plan_log_K2\n")
     assert call(*words, "-K", 2).out == first.out
+    older = json.loads((tmp_path / "results/plan_log_K2/plan.json").read_text())
+    assert older["asked"].pop("per_day") is None
+    (tmp_path / "results/plan_log_K2/plan.json").write_text(json.dumps(older))
+    assert call(*words, "-K", 2).err.endswith("written: results/plan_log_K2\n")
     assert call(*words, "-K", 2, "--seed", 1).err.endswith("written: results/plan_log_K2_2\n")
     assert call(*words, "-K", 3).err.endswith("written: results/plan_log_K3\n")
     other = call(*words, "-K", 3, "--out", "results/plan_log_K2")
