@@ -68,7 +68,10 @@ def trace(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("verb", ["fit", "plot", "report"])
-def test_reading_results_imports_no_family(verb: str, stranger: Path, tmp_path: Path) -> None:
+def test_reading_results_imports_no_family(
+    verb: str, stranger: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # where `report` writes its page
     called = call(verb, stranger)
     assert called.code == 0 or "nothing to fit" in called.err
     assert not trace(tmp_path).exists()
