@@ -12,6 +12,7 @@ WHEN = {
     "budget": "with a budget",
     "steps": "without a budget",
     "sharp": "with `--sharp`",
+    "factor": "with `--factor`",
     "axis": "if the axis is not `K`",
     "capped": "with `--allow-capped`",
 }

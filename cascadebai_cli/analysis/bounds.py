@@ -1,6 +1,8 @@
 """Tables of bounds beside what was measured."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +19,7 @@ from cascadebai_cli.store.columns import BOUNDS_CSV, CELL, PLACE, POINT, SUMMARY
 from cascadebai_cli.store.manifest import is_named_only, weights_key
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.instances import TwoLevel
-from cascadebai_cli.text import Table, number, percent
+from cascadebai_cli.text import Table, count, number, percent
 from cascadebai_cli.theory.budget import ERRORS, enough, hardness, hardness_of_the_worst
 from cascadebai_cli.theory.paper import (
     PRINTED_CONSTANT,
@@ -173,7 +175,7 @@ def learner_bounds(
 
 def bounds_printed(table: pd.DataFrame) -> Table:
     """Return the table to print, with `K` and those names and numbers that tell the cells apart."""
-    sharp = ["sharp", "measured_over_sharp"] if "sharp" in table else []
+    sharp = [name for name in ("sharp", "measured_over_sharp", "factor") if name in table]
     steps = ["lower", "mean_steps", "upper", "measured_over_lower", "upper_over_measured", "dominating", "source"]
     return printed(table, POINT, [*sharp, *steps], always=("K",))
 
@@ -238,31 +240,95 @@ def budget_bounds_printed(table: pd.DataFrame) -> Table:
 # --- The sharp lower bound beside what was measured -----------------------------------------------------------------
 
 
-def with_sharp(table: pd.DataFrame, cells: Sequence[Cell], tell: Callable[[str], None] | None = None) -> pd.DataFrame:
+_Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class _Problem:
+    """What a sharp bound depends on, and who is told how far the search for it is."""
+
+    weights: tuple[float, ...]
+    K: int
+    observes_all: bool
+    M: int
+    tell: _Tell | None = field(default=None, compare=False)
+
+
+def with_sharp(table: pd.DataFrame, cells: Sequence[Cell], tell: _Tell | None = None) -> pd.DataFrame:
     """Add `T_star`, its certified relative `gap`, the bound `sharp` and the measured mean over it.
 
     Args:
         table: one row a cell, in the order of `cells`, with `mean_steps`.
-        cells: the cells; their bound is `nan` where `epsilon > 0`, a step may observe an item twice, or nothing
-            is proved for the feedback.
+        cells: the cells; their bound is `nan` where `no_sharp` says why.
         tell: called with a sentence every few seconds while a bound takes long.
     """
-    known = [_bound(cell, tell) for cell in cells]
     values = [
         (bound.characteristic_steps, bound.gap, bound.steps(cell.delta)) if bound else (np.nan,) * 3
-        for bound, cell in zip(known, cells, strict=True)
+        for bound, cell in zip(_sharp_bounds(cells, tell), cells, strict=True)
     ]
     added = pd.DataFrame(values, columns=["T_star", "gap", "sharp"], index=table.index, dtype=float)
     added["measured_over_sharp"] = table["mean_steps"].astype(float) / added["sharp"].where(added["sharp"] != 0)
     return pd.concat([table, added], axis=1)
 
 
-def _bound(cell: Cell, tell: Callable[[str], None] | None) -> SharpBound | None:
-    """Return the bound for lists as long as those of the cell's learner; `None` if there is none."""
-    M = _shown(cell)
-    if cell.epsilon > 0 or M is None or not cell.feedback.has_theory:
-        return None
-    return _found(tuple(cell.problem.weights.tolist()), cell.K, cell.feedback.observes_all, M, tell)
+def with_factor(table: pd.DataFrame, cells: Sequence[Cell], tell: _Tell | None = None) -> pd.DataFrame:
+    """Add `factor`, the limit of mean steps over the sharp bound for small `delta`; arguments as for `with_sharp`.
+
+    It is `nan` without a sharp bound, for a learner without a known limit, and where items keep the order of the
+    config, since the limit of a race is a mean over all orders.
+    """
+    known: dict[tuple[object, ...], float] = {}
+    factors = []
+    for cell, bound in zip(cells, _sharp_bounds(cells, tell), strict=True):
+        place = (cell.instance, cell.learner, cell.L, cell.K)
+        if bound and place not in known:
+            known[place] = _limit(cell) / bound.characteristic_steps
+        factors.append(known[place] if bound else np.nan)
+    return table.assign(factor=factors)
+
+
+def _limit(cell: Cell) -> float:
+    """Return what steps over `ln(1 / delta)` come to, `nan` if it is not known."""
+    limit = getattr(cell.build(), "limit", None)
+    known = limit and cell.order == "random" and not is_own(cell.spec.algorithm)
+    return float(limit(cell.problem, cell.feedback)) if limit and known else np.nan
+
+
+def no_sharp(cells: Sequence[Cell]) -> list[str]:
+    """Return a sentence for each reason why some of the cells have no sharp bound."""
+    reasons = Counter(reason for cell in cells if (reason := _why_none(cell)))
+    return [f"no sharp bound for {count(n)} of {count(len(cells))} cells: {why}" for why, n in reasons.items()]
+
+
+def _why_none(cell: Cell) -> str:
+    """Return why no sharp bound is known for a cell, `""` if there is one."""
+    if cell.answers:
+        return "it is about the steps of a learner that stops by itself, and a budget stops these"
+    if cell.epsilon > 0:
+        return "it is known for epsilon = 0 only"
+    if not cell.feedback.has_theory:
+        return f"nothing is proved for feedback: {cell.feedback.name}"
+    return "" if _shown(cell) else "a step of the learner may observe an item twice"
+
+
+def _sharp_bounds(cells: Sequence[Cell], tell: _Tell | None) -> list[SharpBound | None]:
+    """Return the bound of each cell for lists as long as those of its learner; `None` if there is none."""
+    problems = [None if _why_none(cell) else _problem(cell) for cell in cells]
+    places = {problem: f"{cell.instance}, K = {cell.K}" for problem, cell in zip(problems, cells, strict=True)}
+    distinct = [problem for problem in places if problem]
+    found = {
+        problem: _found(replace(problem, tell=_telling(f"{places[problem]} ({n} of {len(distinct)})", tell)))
+        for n, problem in enumerate(distinct, 1)
+    }
+    return [found[problem] if problem else None for problem in problems]
+
+
+def _telling(place: str, tell: _Tell | None) -> _Tell | None:
+    return tell and (lambda sentence: tell(f"{place}: {sentence}"))
+
+
+def _problem(cell: Cell) -> _Problem:
+    return _Problem(tuple(cell.problem.weights.tolist()), cell.K, cell.feedback.observes_all, _shown(cell) or cell.K)
 
 
 def _shown(cell: Cell) -> int | None:
@@ -274,7 +340,6 @@ def _shown(cell: Cell) -> int | None:
 
 
 @lru_cache(_KEPT)
-def _found(
-    weights: tuple[float, ...], K: int, semi_bandit: bool, M: int, tell: Callable[[str], None] | None
-) -> SharpBound:
-    return sharp_bound(Instance(np.array(weights), K), semi_bandit=semi_bandit, M=M, tell=tell)
+def _found(problem: _Problem) -> SharpBound:
+    instance = Instance(np.array(problem.weights), problem.K)
+    return sharp_bound(instance, semi_bandit=problem.observes_all, M=problem.M, tell=problem.tell)

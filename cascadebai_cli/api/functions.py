@@ -118,6 +118,7 @@ def bounds(
     budget: int | None = None,
     printed: bool = False,
     sharp: bool = False,
+    factor: bool = False,
     **options: Any,
 ) -> "pd.Series[Any]":
     """Return bounds on the number of steps or, with a budget, on the probability of an error.
@@ -130,21 +131,24 @@ def bounds(
         budget: steps after which the learner has to name its items; `uniform` and `sar` have a bound then.
         printed: use the constant 216 of `T-bar` as printed in the paper, instead of `256 sigma^2`.
         sharp: add the sharp lower bound, which takes seconds for hundreds of different weights.
+        factor: add what mean steps over it come to as `delta` becomes small; takes seconds for track-and-stop.
         options: options of the learner, such as `sigma`.
 
     Returns:
         `lower` and `upper`, the theorem that `upper` comes from (`source`) and its largest term (`dominating`), the
-        bounds of each theorem and, with `sharp`, `T_star`, `gap` and `sharp`. With a budget, it is the hardness `H` and
-        `H2`, the `bound`, and the budget that is `enough` for `delta`. Values that are not known are missing.
+        bounds of each theorem and, with `sharp`, `T_star`, `gap` and `sharp`; with `factor`, the column of this name.
+        With a budget, it is the hardness `H` and `H2`, the `bound`, and the budget that is `enough` for `delta`. Values
+        that are not known are missing.
 
     Raises:
         ValueError: if a value is not usable.
     """
-    printed, sharp = checked_flag("printed", printed), checked_flag("sharp", sharp)
+    flags = {"printed": printed, "sharp": sharp, "factor": factor}
+    flags = {name: checked_flag(name, value) for name, value in flags.items()}
     study = single_study("bounds", instance, learner, options, delta=delta, feedback=feedback, budget=budget)
     if len(study.cells) > 1:
         raise ConfigError("bounds() takes one learner, one delta and one budget; got several")
-    row = promised(study.cells, printed=printed, sharp=sharp).iloc[0]
+    row = promised(study.cells, **flags).iloc[0]
     return row.rename("bounds")
 
 

@@ -446,6 +446,10 @@ def bounds(
         bool,
         typer.Option("--sharp", help="Add the sharp lower bound; takes seconds for an instance of many weights."),
     ] = False,
+    factor: Annotated[
+        bool,
+        typer.Option("--factor", help="Add what mean steps over the sharp bound come to as delta becomes small."),
+    ] = False,
     form: Format = "text",
 ) -> None:
     """Print the lower and the upper bound on the number of steps, and how far the measured mean is from both.
@@ -457,7 +461,7 @@ def bounds(
     """
     from cascadebai_cli.workflows import tables as work
 
-    done = work.bounds(config, results=results, csv=csv, printed=printed, sharp=sharp, watch=Terminal())
+    done = work.bounds(config, results=results, csv=csv, printed=printed, sharp=sharp, factor=factor, watch=Terminal())
     say(work.in_format(done.tables, form))
 
 

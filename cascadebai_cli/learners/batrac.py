@@ -45,6 +45,10 @@ class BatchRacingRule(RadiusRule):
         """Return `2 sqrt( ln( log2(2T) / omega ) / T )` with `omega = sqrt(delta / (6 L))`; inf for `T = 0`."""
         return self._radius(T)
 
+    def parting(self, high: FloatArray, low: FloatArray) -> FloatArray:
+        """Return what the radius says of two means."""
+        return self._radius.parting(high, low)
+
     @property
     def kind(self) -> tuple[object, ...]:
         """The class and all attributes except `K` and the batch."""

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.racing import RacingRule, by_mean
-from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray, evidence
+from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray, divergence, evidence
 
 # --- Confidence radii from the law of the iterated logarithm --------------------------------------------------------
 
@@ -34,6 +34,10 @@ class IteratedLogRadius:
             return np.asarray(self._known[T])  # type: ignore[index]
         except IndexError:
             return self._beyond(np.asarray(T))
+
+    def parting(self, high: FloatArray, low: FloatArray) -> FloatArray:
+        """Return `2 scale^2 / gap^2`, where `C(T)` is half the gap: `ln(1 / rho)` is about `ln(1 / delta) / 2`."""
+        return np.asarray(2 * (self.scale / (high - low)) ** 2)
 
     def _beyond(self, T: np.ndarray) -> FloatArray:
         """Return the radius of counts that the table does not hold yet, or never will."""
@@ -179,6 +183,17 @@ class KLRule(RacingRule):
     def upper(self, mean: ArrayLike, T: ArrayLike) -> FloatArray:
         """Return the largest `p` of the interval."""
         return kl_upper(mean, T, self.alpha)
+
+    def parting(self, high: FloatArray, low: FloatArray) -> FloatArray:
+        """Return `1 / d` at the `x` in between with `d(high, x) = d(low, x) = d`, found by bisection."""
+        gap = high - low
+        left, right = np.zeros(np.shape(gap)), np.ones(np.shape(gap))
+        for _ in range(_STEPS):
+            share = (left + right) / 2
+            x = low + share * gap
+            above = divergence(low, x, share * gap) > divergence(high, x, (share - 1) * gap)
+            left, right = np.where(above, left, share), np.where(above, share, right)
+        return np.asarray(1 / divergence(low, low + left * gap, left * gap))
 
     def above(self, mean: ArrayLike, T: ArrayLike, level: ArrayLike) -> BoolArray:
         """Return whether `lower(mean, T) > level`: `level` then lies below the mean and outside the interval."""

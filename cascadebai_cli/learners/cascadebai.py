@@ -74,6 +74,10 @@ class CascadeRule(Racing, RadiusRule):
         """Return `C(T)`, inf for `T = 0`."""
         return self._radius(T)
 
+    def parting(self, high: FloatArray, low: FloatArray) -> FloatArray:
+        """Return what the radius says of two means."""
+        return self._radius.parting(high, low)
+
     def identify(
         self, mean: FloatArray, lower: FloatArray, upper: FloatArray, k: IntArray | int
     ) -> tuple[BoolArray, BoolArray]:

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
+from cascadebai_cli.model.problem import BoolArray, Feedback, FloatArray, Instance, IntArray
+from cascadebai_cli.theory.fluid import race
 
 # --- Racing: observe the least observed survivors, accept or reject an item once its interval is clear --------------
 #
@@ -73,6 +74,13 @@ class RacingRule(ABC):
         below `lower(m, T) - epsilon` for the k-th. Entries with mean and bounds -inf, which belong to no item, must
         not change which items are identified.
         """
+
+    def parting(self, high: FloatArray, low: FloatArray) -> FloatArray:
+        """Return the observations of two items until intervals around these means part, over `ln(1 / delta)`.
+
+        It is the limit for small `delta`, broadcast together; `nan` for a rule that does not say.
+        """
+        return np.full(np.broadcast_shapes(np.shape(high), np.shape(low)), np.nan)
 
     @property
     @abstractmethod
@@ -289,6 +297,12 @@ class RacingLearner(LeastObservedFirst):
 
     def _batch(self, survivors: int) -> int:
         return self.rule.batch(survivors)
+
+    def limit(self, instance: Instance, feedback: Feedback) -> float:
+        """Return the limit of steps over `ln(1 / delta)` (`theory.fluid`); `nan` without a cyclic sweep."""
+        if "skip-ahead" not in self.engines:
+            return float("nan")
+        return race(instance, self.rule.parting, self.rule.batch, observes_all=feedback.observes_all)
 
     def observe(self, shown: Sequence[int], outcomes: Sequence[int]) -> None:
         """Update counts and sums, then accept and reject from the state at the end of the step."""

@@ -9,7 +9,7 @@ import numpy as np
 from cascadebai_cli.learners.bounds import best_means, refuse_tolerance, told_apart
 from cascadebai_cli.learners.protocol import check_list_length
 from cascadebai_cli.learners.racing import by_mean
-from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray, divergence
+from cascadebai_cli.model.problem import BoolArray, Feedback, FloatArray, Instance, IntArray, divergence, evidence
 from cascadebai_cli.theory.maximin import Contest, Levels, Lists, Mixture, maximin
 
 # --- Planning lists: which to show next so that the best items are told apart from the others as soon as possible ----
@@ -198,6 +198,8 @@ _BLOCKS = 32
 """Smallest number of blocks of a stretch that is long enough."""
 _RENEWAL = 1.25
 """Factor by which the number of steps grows before the mixture is computed anew."""
+_FIRST_LOOKS, _GROWTH = 10**9, 10**4
+"""Looks at each item before the limit is looked for, so many that whole numbers do not matter, and by what it grows."""
 
 
 class TrackAndStop:
@@ -267,6 +269,23 @@ class TrackAndStop:
         self._block = 0
         self.blocks = [] if self.finished else self._next_blocks()
 
+    def limit(self, instance: Instance, feedback: Feedback) -> float:
+        """Return steps over evidence in the long run, if looks and clicks are as many as are expected."""
+        known = type(self)(self.L, self.K, self.delta, list_length=self.M)
+        known.T, known.steps = np.full(self.L, _FIRST_LOOKS), _FIRST_LOOKS * self.L // self.M
+        ratios, end = [], _GROWTH * known.steps
+        while known.steps < end:
+            known.S = np.rint(known.T * instance.weights).astype(np.int64)
+            known.blocks = known._next_blocks()
+            for items, repeats in known.blocks:
+                reached = np.cumprod(1 - instance.weights[list(items)])[:-1]
+                looks = repeats * np.append(1.0, np.ones_like(reached) if feedback.observes_all else reached)
+                known.T[list(items)] += np.rint(looks).astype(np.int64)
+                known.steps += repeats
+            if known.steps > end / 10:
+                ratios.append(known.steps / _least_evidence(known.T, instance))
+        return float(np.mean(ratios))
+
     def _next_blocks(self) -> list[RepeatedList]:
         if self.T.min() < max(1, np.sqrt(self.T.mean())):
             least = np.argsort(self.T, kind="stable")[: self.M]
@@ -277,3 +296,12 @@ class TrackAndStop:
             self._listed = np.zeros(len(self._plan.lists), np.int64)
         steps = max(1, self.steps // _STRETCH)
         return _blocks(self._plan, self._listed, self.T, reading, steps, -(-steps // _BLOCKS))
+
+
+def _least_evidence(T: IntArray, instance: Instance) -> float:
+    """Return the least evidence of a pair, if the means are the weights; of equal weights, the least counts matter."""
+    w, level = np.unique(instance.weights, return_inverse=True)
+    least = np.full(len(w), np.inf)
+    np.minimum.at(least, level, T)
+    best = w >= instance.sorted_weights[instance.K - 1]
+    return float(evidence(least[best, None], w[best, None], least[~best], w[~best])[0].min())

@@ -248,6 +248,9 @@ _OTHERS = (
     Column("gap", float, "how much too small `T_star` may be at most, relatively"),
     Column("sharp", float, "the sharp lower bound on the mean steps"),
     Column("measured_over_sharp", float, "mean steps divided by `sharp`", "mean / sharp"),
+    Column(
+        "factor", float, "what the mean steps over `sharp` come to as delta becomes small", "mean / sharp, delta to 0"
+    ),
 )
 COLUMNS: Mapping[str, Column] = MappingProxyType(
     {column.name: column for column in (*_CELL, *_OUTCOME, *_STATISTICS, *_OTHERS)}
@@ -376,6 +379,7 @@ TABLES: Mapping[str, TableFile] = MappingProxyType(
             _named("mean_steps n_capped measured_over_lower upper_over_measured", when="steps"),
             _named("error_rate error_low error_high bound_over_measured", when="budget"),
             _named("T_star gap sharp measured_over_sharp", when="sharp"),
+            _named("factor", when="factor"),
         ),
     }
 )

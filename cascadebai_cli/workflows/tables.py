@@ -13,8 +13,10 @@ from cascadebai_cli.analysis.bounds import (
     budget_bounds,
     budget_bounds_printed,
     learner_bounds,
+    no_sharp,
     outside,
     too_often_wrong,
+    with_factor,
     with_measured,
     with_sharp,
 )
@@ -195,6 +197,7 @@ def bounds(
     csv: Path | None = None,
     printed: bool = False,
     sharp: bool = False,
+    factor: bool = False,
     watch: Watch = SILENT,
 ) -> Tables:
     """Return the lower and upper bounds on the steps of each cell, and how far the measured mean is from both.
@@ -207,6 +210,7 @@ def bounds(
         csv: file for the table, none by default.
         printed: whether to use the constant 216 in T-bar, as printed in the paper, instead of 256 sigma^2.
         sharp: add the sharp lower bound, `nan` where it is not known (`with_sharp`).
+        factor: add the limit of steps over it for small `delta`, `nan` where it is not known (`with_factor`).
         watch: takes the remarks.
 
     Raises:
@@ -222,21 +226,28 @@ def bounds(
         table = with_measured(_promised(cells, printed), measured)
         table = table[TABLES[BOUNDS_CSV].names(table)]
         table = with_sharp(table, cells, watch.remark) if sharp else table
+        table = with_factor(table, cells, watch.remark) if factor else table
         reused = [f"rewards are {study.rewards}; the bounds are about independent ones"]
         remarks, printer = outside(table) if study.independent else reused, bounds_printed
     for sentence in remarks:
         watch.warn(f"warning: {sentence}")
+    for sentence in no_sharp(cells) if sharp or factor else []:
+        watch.warn(sentence)
     if csv:
         write_table(csv, table)
     return Tables((StudyTable(BOUNDS_CSV, table, printer(table)),))
 
 
-def promised(cells: Sequence[Cell], *, printed: bool = False, sharp: bool = False) -> pd.DataFrame:
+def promised(
+    cells: Sequence[Cell], *, printed: bool = False, sharp: bool = False, factor: bool = False
+) -> pd.DataFrame:
     """Return the bounds alone, with one row for each cell; arguments as for `bounds`."""
     if cells[0].answers:
         return budget_bounds(cells, None)[list(_OF_BUDGETS)]
     table = with_measured(_promised(cells, printed), None)
-    return with_sharp(table, cells)[[*_OF_STEPS, *_SHARP]] if sharp else table[list(_OF_STEPS)]
+    table = with_sharp(table, cells) if sharp else table
+    table = with_factor(table, cells) if factor else table
+    return table[[name for name in (*_OF_STEPS, *_SHARP, "factor") if name in table]]
 
 
 def _promised(cells: Sequence[Cell], printed: bool) -> pd.DataFrame:

@@ -1,14 +1,19 @@
 """What docs/sharp.md rests on: the committed study of all learners beside the sharp lower bound."""
 
 import pytest
+from cases import mostly_slow
 from scipy import stats
 from sweeps import ROOT
 
+from cascadebai_cli.analysis.bounds import with_factor
 from cascadebai_cli.store.columns import SUMMARY_CSV
 from cascadebai_cli.store.summary import read_summary
 from cascadebai_cli.store.trials import read_table
+from cascadebai_cli.study.config import read_study
 from experiments.sharp_tables import SHARP
 
+LIMITS = ("CascadeBAI", "CascadeBAI, KL bounds", "track-and-stop")
+"""Columns of the table of limits."""
 GRADED = ("graded, high", "graded, half", "graded, low")
 
 
@@ -47,3 +52,16 @@ def test_no_learner_errs_more_often_than_delta(summary):
     for row in summary.to_dict("records"):
         wrong = round(row["error_rate"] * row["n"])
         assert stats.binomtest(wrong, row["n"], row["delta"], alternative="greater").pvalue > 1e-3 / len(summary)
+
+
+@pytest.mark.parametrize("learner", mostly_slow(LIMITS, LIMITS[:2]))
+def test_the_page_prints_what_the_factors_come_to(learner, bounds):
+    cells = [cell for cell in read_study(ROOT / "configs" / "sharp.yaml").cells if cell.learner == learner]
+    cells = [cell for cell in cells if cell.delta == 0.1]
+    page = (ROOT / "docs" / "sharp.md").read_text(encoding="utf-8").partition("### What is left")[2]
+    rows = {row[1].strip(): row[2:5] for row in (line.split("|") for line in page.splitlines()) if len(row) == 6}
+    limits = with_factor(bounds.iloc[: len(cells)], cells)["factor"]
+    for cell, limit in zip(cells, limits, strict=True):
+        assert float(rows[cell.instance][LIMITS.index(learner)]) == pytest.approx(limit, rel=5e-3)
+    least = bounds[(bounds["learner"] == learner) & (bounds["delta"] == 1e-24)]["measured_over_sharp"]
+    assert (least.to_numpy() > 0.95 * limits.to_numpy()).all()

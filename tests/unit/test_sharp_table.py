@@ -5,7 +5,7 @@ import math
 import pandas as pd
 import pytest
 
-from cascadebai_cli.analysis.bounds import with_sharp
+from cascadebai_cli.analysis.bounds import no_sharp, with_factor, with_sharp
 from cascadebai_cli.study.config import read_study
 from cascadebai_cli.theory import sharp as sharp_module
 
@@ -57,6 +57,8 @@ def test_a_tolerance_has_no_sharp_bound(tmp_path):
     cells = read_study(path).cells
     rows = with_sharp(pd.DataFrame({"mean_steps": [1.0] * len(cells)}), cells)
     assert rows[["T_star", "gap", "sharp", "measured_over_sharp"]].isna().all(axis=None)
+    assert with_factor(rows, cells)["factor"].isna().all()
+    assert no_sharp(cells) == ["no sharp bound for 2 of 2 cells: it is known for epsilon = 0 only"]
 
 
 def test_a_batch_that_observes_an_item_twice_has_no_sharp_bound(tmp_path):
@@ -65,6 +67,7 @@ def test_a_batch_that_observes_an_item_twice_has_no_sharp_bound(tmp_path):
     cells = read_study(path).cells
     known = with_sharp(pd.DataFrame({"mean_steps": [1.0] * len(cells)}), cells)["sharp"].notna()
     assert known.tolist() == [cell.learner == "one" for cell in cells]
+    assert no_sharp(cells) == ["no sharp bound for 2 of 4 cells: a step of the learner may observe an item twice"]
 
 
 def test_a_learner_of_ones_own_may_show_longer_lists_than_its_first(tmp_path, monkeypatch):
@@ -80,7 +83,30 @@ def test_a_learner_of_ones_own_may_show_longer_lists_than_its_first(tmp_path, mo
 def test_a_bound_that_takes_long_is_told_of(tmp_path, monkeypatch):
     monkeypatch.setattr(sharp_module, "_SECONDS", 0)
     path, told = tmp_path / "study.yaml", []
-    path.write_text(STUDY.replace("SOUGHT", "K: 1"))
+    path.write_text(STUDY.replace("SOUGHT", "K: 1").replace("0.8", "0.7"))  # another instance, as bounds are kept
     cells = read_study(path).cells
     with_sharp(pd.DataFrame({"mean_steps": [1.0] * len(cells)}), cells, told.append)
-    assert told[0].startswith("the sharp bound of")
+    assert told[0].startswith("two, K = 1 (1 of 2): the sharp bound of")
+    assert told[-1].startswith("two, K = 1 (2 of 2): the sharp bound of")
+
+
+def test_each_learner_has_the_factor_that_its_limit_is_over_the_bound(tmp_path):
+    path = tmp_path / "study.yaml"
+    path.write_text(STUDY.replace("SOUGHT", "K: 1") + "  - {name: lucb, algorithm: kl-lucb++}\n")
+    cells = read_study(path).cells
+    rows = with_factor(with_sharp(pd.DataFrame({"mean_steps": [1.0] * len(cells)}), cells), cells)
+    rows.index = [cell.learner for cell in cells]
+    assert not no_sharp(cells)
+    assert rows.loc["lucb", "factor"].isna().all()
+    # a gap of 0.6 needs 8 / 0.6^2 observations; a list of one item brings one of them, one of two items two
+    for learner, steps_of_a_round in (("one", 3), ("pairs", 1.5)):
+        assert rows.loc[learner, "factor"].nunique() == 1
+        expected = steps_of_a_round * 8 / 0.6**2 / rows.loc[learner, "T_star"]
+        assert rows.loc[learner, "factor"].to_numpy() == pytest.approx(expected.to_numpy())
+
+
+def test_the_limit_is_that_of_random_orders(tmp_path):
+    path = tmp_path / "study.yaml"
+    path.write_text(STUDY.replace("SOUGHT", "K: 1").replace("trials: 2", "trials: 2\norder: as_given"))
+    cells = read_study(path).cells
+    assert with_factor(pd.DataFrame(index=range(len(cells))), cells)["factor"].isna().all()
