@@ -103,7 +103,7 @@ def bounds_of(results: "StudyResults", cell: Mapping[Any, Any], weights_at: _Wei
         raise ConfigError(f"{results.directory / SUMMARY_CSV}: {cell['instance']}: {error}") from error
     if not learner or not instance:
         return bounds_row(CellBounds(np.nan))
-    feedback = results.study.feedback_of(learner)
+    feedback = results.study.feedback_of(learner, results.instances.get(cell["instance"]))
     return bounds_row(learner_bounds(instance, cell["delta"], learner.algorithm, learner.spec.options, feedback))
 
 

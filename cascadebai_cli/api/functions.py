@@ -51,6 +51,8 @@ def simulate(
     budget: int | None = None,
     max_steps: int | None = None,
     feedback: str = CASCADING.name,
+    users: str | Mapping[str, Any] | None = None,
+    shuffle: bool = False,
     engine: str = "auto",
     rewards: Mapping[str, Any] | None = None,
     n_jobs: int = 1,
@@ -69,6 +71,8 @@ def simulate(
         budget: steps after which the learner has to name its items; without it, it runs until it stops.
         max_steps: cap on the steps of a trial.
         feedback: what a step reveals, as for the key `feedback` of a config.
+        users: what users do with a page, as for the key `users`, such as `{"kind": "position-based", "looks": 0.8}`.
+        shuffle: whether each list is shown in a random order, for learners whose proof allows it.
         engine: engine that runs the trials; `auto` is the fastest one that is exact.
         rewards: `{"rows": 100000, "reuse": True}` for rewards from a table; independent ones by default.
         n_jobs: number of processes; -1 is one per core, 1 stays in this process.
@@ -99,6 +103,8 @@ def simulate(
         budget=budget,
         max_steps=max_steps,
         feedback=feedback,
+        users=users,
+        shuffle=shuffle,
         engine=engine,
         rewards=rewards,
     )

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from cascadebai_cli.learners.protocol import Learner
 from cascadebai_cli.learners.racing import Race
-from cascadebai_cli.model.problem import CASCADING, Feedback, IntArray
+from cascadebai_cli.model.problem import CASCADING, Chance, Feedback, IntArray
 
 # --- The result of one trial ----------------------------------------------------------------------------------------
 
@@ -99,6 +99,7 @@ class Job(Generic[AnyLearner]):
         steps: number of steps that the learner has made already.
         answers: whether the learner is asked for its items at the cap.
         path: label that jobs share if they differ in their cap alone; `None` if no other job is like this one.
+        chance: numbers for what users draw beside outcomes; `None` if the engine knows the feedback without them.
     """
 
     learner: AnyLearner
@@ -108,6 +109,7 @@ class Job(Generic[AnyLearner]):
     steps: int = 0
     answers: bool = False
     path: Hashable = None
+    chance: Chance | None = None
 
     @property
     def cap(self) -> int:

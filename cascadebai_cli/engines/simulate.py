@@ -25,19 +25,23 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.kl_lucb import KLLucb
 from cascadebai_cli.learners.protocol import Learner
 from cascadebai_cli.learners.racing import LeastObservedFirst, RacingLearner
-from cascadebai_cli.model.problem import CASCADING, SEMI_BANDIT, Draw, Feedback, FloatArray, IntArray
+from cascadebai_cli.model.problem import CASCADING, SEMI_BANDIT, Chance, Draw, Feedback, FloatArray, IntArray
 
 # --- The reference engine: step by step, as close to the pseudocode as Python gets; slow on purpose -----------------
 
 
 def run_reference(
-    learner: Learner, outcomes: Outcomes | RewardTable, feedback: Feedback, max_steps: int | None = None
+    learner: Learner,
+    outcomes: Outcomes | RewardTable,
+    feedback: Feedback,
+    max_steps: int | None = None,
+    chance: Chance | None = None,
 ) -> Run:
     """Make steps until the learner stops, or until `max_steps` steps were made."""
     steps = observations = 0
     while not learner.finished and (max_steps is None or steps < max_steps):
-        shown = learner.select()
-        seen = feedback.reveal(shown, _draw(outcomes, steps))
+        shown = feedback.shown(learner.select(), chance)
+        seen = feedback.seen(shown, _draw(outcomes, steps), chance)
         learner.observe(shown, seen)
         steps += 1
         observations += len(seen)
@@ -231,8 +235,8 @@ class Engine:
     shares_paths: bool = False
 
     def knows(self, feedback: Feedback) -> bool:
-        """Return whether it is exact for a click model, which must be the very record and not one that is alike."""
-        return self.feedbacks is None or feedback in self.feedbacks
+        """Return whether it is exact for a click model: the very record, or users of whom a learner sees the same."""
+        return self.feedbacks is None or any(feedback.is_like(known) for known in self.feedbacks)
 
     def together(self, jobs: Sequence[Job[Any]], enough: HasEnough) -> Runs:
         """Run jobs; those of one path run one after the other if they can share their steps."""
@@ -262,7 +266,7 @@ def _one_by_one(run: Callable[[Job[Any]], Run]) -> Callable[[Sequence[Job[Any]],
 
 
 def _by_reference(job: Job[Any]) -> Run:
-    return run_reference(job.learner, job.stack, job.feedback, job.max_steps)
+    return run_reference(job.learner, job.stack, job.feedback, job.max_steps, job.chance)
 
 
 def _by_walk(job: Job[Any]) -> Run:
@@ -341,6 +345,11 @@ def resolve_engine(
         raise ConfigError(
             f"{name} with r > 1 shows an item more than once in a list, which {feedback.name} feedback "
             f"does not define; use r: 1 or feedback: {SEMI_BANDIT.name}"
+        )
+    if feedback.shuffled and not getattr(learner, "any_order", False):
+        raise ConfigError(
+            f"{name} cannot have its lists shuffled, as the order is part of its rule or of its proof; leave shuffle "
+            "out, or take kl-lucb++ or track-and-stop"
         )
     if engine != "auto":
         _refuse_unknown_feedback(engine, feedback)
@@ -439,6 +448,7 @@ def new_job(
 ) -> tuple[Engine, Job[Learner]]:
     """Return the engine of a trial, and the trial as a job for it."""
     made = ENGINES[resolve_engine(engine, learner, feedback, trial.table)]
+    chance = trial.rng.spawn(1)[0].random if made.feedbacks is None and feedback.is_drawn else None
     source = made.source(trial)
     stack = Counted(source, len(trial.weights)) if answers and made.forgets else source
-    return made, Job(learner, stack, feedback, max_steps, answers=answers)
+    return made, Job(learner, stack, feedback, max_steps, answers=answers, chance=chance)

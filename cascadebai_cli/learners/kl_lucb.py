@@ -96,6 +96,8 @@ class Boundary(NamedTuple):
 class KLLucb:
     """KL-LUCB++ step by step; arguments as for `LucbRule`. Ties go to the item that comes first."""
 
+    any_order = True  # the proof holds whatever decides that an item is looked at
+
     def __init__(
         self,
         L: int,

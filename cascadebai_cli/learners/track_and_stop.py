@@ -224,6 +224,7 @@ class TrackAndStop:
     """
 
     engines = ("planned",)
+    any_order = True  # the proof holds whatever decides that an item is looked at
 
     def __init__(self, L: int, K: int, delta: float, epsilon: float = 0.0, list_length: int | None = None) -> None:
         refuse_tolerance("track-and-stop", epsilon)

@@ -1,16 +1,19 @@
 """The problem (Section 2): instances and their families, how far two items are apart, and what a step reveals."""
 
 from collections.abc import Callable, Iterable, KeysView, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from operator import index
-from typing import SupportsFloat, SupportsIndex
+from typing import TYPE_CHECKING, SupportsFloat, SupportsIndex
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.text import quoted, unrounded
+
+if TYPE_CHECKING:
+    from cascadebai_cli.model.users import Users
 
 # --- A problem instance: click probabilities, list length and tolerance (Section 2 of the paper) --------------------
 
@@ -243,6 +246,8 @@ def evidence(n_a: FloatArray, w_a: FloatArray, n_b: FloatArray, w_b: FloatArray)
 
 Draw = Callable[[int], int]
 """`draw(item)` returns the next outcome of `item`: 1 a click, 0 a skip."""
+Chance = Callable[[], float]
+"""`chance()` returns a number in `[0, 1)` that is independent of all outcomes, for what else happens on a page."""
 
 
 @dataclass(frozen=True)
@@ -255,6 +260,9 @@ class Feedback:
         reveal: takes the items shown and a `Draw`, and returns the outcomes of the observed items, which come first.
         ends_at_click: whether exactly the outcomes up to and including the first click are observed.
         observes_all: whether the outcome of every item shown is observed.
+        thins: whether clicks are dropped by chance, until each place would show as few as the one least looked at.
+        users: who clicks; `None` for those to whom `reveal` is true. Then `reveal` reads the clicks on their page.
+        shuffled: whether each list is shown in a random order.
     """
 
     name: str
@@ -262,6 +270,34 @@ class Feedback:
     reveal: Callable[[Sequence[int], Draw], list[int]]
     ends_at_click: bool = False
     observes_all: bool = False
+    thins: bool = False
+    users: "Users | None" = None
+    shuffled: bool = False
+
+    def shown(self, items: Sequence[int], chance: Chance | None) -> Sequence[int]:
+        """Return the items in the order in which the user sees them."""
+        if not self.shuffled or chance is None:
+            return items
+        return sorted(items, key=lambda _: chance())
+
+    def seen(self, shown: Sequence[int], draw: Draw, chance: Chance | None) -> list[int]:
+        """Return what the learner takes of a page: the outcomes, or what it reads for them, of the first items."""
+        if self.users is None or chance is None:
+            return self.reveal(shown, draw)
+        clicks = self.users.clicks(shown, draw, chance)
+        if self.thins:
+            looks = self.users.examination(len(shown)) or []
+            clicks = [int(click and chance() * look < min(looks)) for click, look in zip(clicks, looks, strict=True)]
+        return self.reveal(range(len(clicks)), clicks.__getitem__)
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether more than the outcomes of items is drawn."""
+        return self.users is not None or self.shuffled
+
+    def is_like(self, other: "Feedback") -> bool:
+        """Return whether learners get the same of it, in law, as of another one."""
+        return replace(self, users=None) == other
 
     @property
     def has_theory(self) -> bool:
@@ -283,10 +319,25 @@ def _of_every_item(shown: Sequence[int], draw: Draw) -> list[int]:
     return [draw(item) for item in shown]
 
 
+def _up_to_the_last_click(shown: Sequence[int], draw: Draw) -> list[int]:
+    """Return the outcomes up to the last click; without a click, all are 0."""
+    outcomes = _of_every_item(shown, draw)
+    while 1 in outcomes and not outcomes[-1]:
+        del outcomes[-1]
+    return outcomes
+
+
 CASCADING = Feedback("cascading", "the list up to the first click", _up_to_the_first_click, ends_at_click=True)
 SEMI_BANDIT = Feedback("semi-bandit", "all of it", _of_every_item, observes_all=True)
+LAST_CLICK = Feedback("last-click", "with users, the list up to the last click", _up_to_the_last_click)
+THINNED = Feedback(
+    "thinned",
+    "with position-based users, all of it, with clicks thinned to those of the place least looked at",
+    _of_every_item,
+    thins=True,
+)
 
-FEEDBACKS: Mapping[str, Feedback] = {feedback.name: feedback for feedback in (CASCADING, SEMI_BANDIT)}
+FEEDBACKS: Mapping[str, Feedback] = {each.name: each for each in (CASCADING, SEMI_BANDIT, LAST_CLICK, THINNED)}
 """Name -> click model. A model that is added here can be named in configs, and is run by the reference engine."""
 
 

@@ -86,6 +86,8 @@ class Cell:
             "rewards": self.rewards and asdict(self.rewards),
             "weights_code": self.weights_code,
             "code": plugin_code(self.spec.algorithm) if self.is_own else None,
+            "users": self.feedback.users and self.feedback.users.content,
+            "shuffle": self.feedback.shuffled or None,
         }
         return {
             **{name: getattr(self, name) for name in AXES if name != "L"},

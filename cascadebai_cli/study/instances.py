@@ -15,6 +15,7 @@ from pydantic import (
     Field,
     Tag,
     ValidationInfo,
+    create_model,
     model_validator,
 )
 
@@ -23,6 +24,8 @@ from cascadebai_cli.learners.own import in_words, is_own, own_hash, own_object
 from cascadebai_cli.model import problem
 from cascadebai_cli.model.formula import evaluate
 from cascadebai_cli.model.problem import FloatArray, Items
+from cascadebai_cli.model.users import USERS, Users, users_options
+from cascadebai_cli.options import record_options
 from cascadebai_cli.study.document import mistake, show
 from cascadebai_cli.study.fields import (
     MOST_ITEMS,
@@ -44,6 +47,7 @@ from cascadebai_cli.study.fields import (
     Text,
     context_of,
     growth_as_list,
+    one_of,
     range_as_list,
     says,
 )
@@ -91,6 +95,65 @@ class Zip(Entry):
         return self
 
 
+# --- Users who look at the lists: the keys of a kind are the fields of its record -----------------------------------
+
+
+def _as_tuple(value: object) -> object:
+    """Return a list of numbers as the tuple that records hold, and any other value as it is."""
+    if not isinstance(value, list | tuple):
+        return value
+    for i, number in enumerate(value):
+        if type(number) not in (int, float):
+            raise mistake(f"{show(number)} is not a number; write one such as 0.5", i)
+    return tuple(map(float, value))
+
+
+class _Users(Entry):
+    """A kind of users with its numbers; `users: no-skips` is short for `users: {kind: no-skips}`."""
+
+    kind: Annotated[str, one_of(USERS), says("What users do.", *USERS)]
+
+    @classmethod
+    def known_keys(cls, data: dict[str, Any], info: ValidationInfo) -> list[str]:
+        """Return the keys of the kind; all keys, if the kind is not known."""
+        kind = data.get("kind")
+        if not isinstance(kind, str) or kind not in USERS:
+            return list(cls.model_fields)
+        return ["kind", *(one.name for one in users_options(kind))]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named(cls, data: Any) -> Any:
+        """Return the long form; a manifest holds the keys of all kinds, without values."""
+        if isinstance(data, dict):
+            return {key: value for key, value in data.items() if value is not None}
+        return {"kind": data} if isinstance(data, str) else data
+
+    @model_validator(mode="after")
+    def _are_possible(self) -> "_Users":
+        try:
+            _ = self.made
+        except ConfigError as error:
+            raise mistake(str(error)) from None
+        return self
+
+    @property
+    def made(self) -> Users:
+        """The users."""
+        return USERS[self.kind](**{name: value for name, value in self if name != "kind" and value is not None})
+
+
+def _users_keys() -> dict[str, Any]:
+    """Return the keys of all kinds as fields of one model; which of them a kind has, `known_keys` says."""
+    return {
+        one.name: (Annotated[one.type | None, BeforeValidator(_as_tuple), says(one.meaning, *one.examples)], None)
+        for one in record_options(*USERS.values())
+    }
+
+
+UsersEntry = create_model("UsersEntry", __base__=_Users, __doc__=_Users.__doc__, **_users_keys())
+
+
 # --- What all instance entries of a config have in common -----------------------------------------------------------
 
 
@@ -112,6 +175,7 @@ class InstanceEntry(Entry):
     epsilon: Annotated[Epsilons | None, says("In place of the epsilon of the study.", "0.05")] = None
     budget: Annotated[Budgets | None, says("In place of the budget of the study.", "20000")] = None
     zip: Annotated[Zip | None, says("In place of the zip of the study.", "{K: [2, 4], delta: [0.1, 0.05]}")] = None
+    users: Annotated[UsersEntry | None, says("In place of the users of the study.", "no-skips")] = None
     fit: Annotated[Fit | None, says("Models that `cascadebai fit` fits to the mean steps.", "{model: K^2}")] = None
 
     @property

@@ -117,6 +117,7 @@ class LearnerEntry(Entry):
         says("Name of an algorithm, or a class of your own, `module:Class`.", "kl-lucb++"),
     ]
     feedback: Annotated[FeedbackName | None, says("In place of the feedback of the study.", SEMI_BANDIT.name)] = None
+    shuffle: Annotated[bool | None, says("In place of the shuffle of the study.", "true")] = None
     K: Annotated[SizeList | None, says("In place of the K of study and instance.", "4")] = None
     delta: Annotated[Risks | None, says("In place of the delta of study and instance.", "0.05")] = None
     epsilon: Annotated[Epsilons | None, says("In place of the epsilon of study and instance.", "0")] = None

@@ -15,6 +15,7 @@ from cascadebai_cli.engines.outcomes import TableShape
 from cascadebai_cli.engines.simulate import EngineName
 from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.model.problem import CASCADING, FEEDBACKS, SEMI_BANDIT, Feedback, Instance, Items
+from cascadebai_cli.model.users import page_of
 from cascadebai_cli.study.axes import ALL_AXES, AXES
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.document import KeyPath, mistake, show, within
@@ -40,7 +41,7 @@ from cascadebai_cli.study.fields import (
     not_empty,
     says,
 )
-from cascadebai_cli.study.instances import AnyInstance, ItemsAt, Zip
+from cascadebai_cli.study.instances import AnyInstance, ItemsAt, UsersEntry, Zip
 from cascadebai_cli.study.learners import LearnerEntry, option_values
 from cascadebai_cli.study.plot import Plot, refuse_unknown_words
 from cascadebai_cli.text import count
@@ -223,12 +224,18 @@ class _Part:
             weights_code=self.entry.code,
             items=items.names,
             spec=learner.spec,
-            feedback=study.feedback_of(learner),
+            feedback=self._feedback(learner),
             order=study.order,
             max_steps=study.max_steps,
             engine=study.engine,
             rewards=study.rewards.shape if study.rewards else None,
         )
+
+    def _feedback(self, learner: LearnerEntry) -> Feedback:
+        try:
+            return self.study.feedback_of(learner, self.entry)
+        except ConfigError as error:
+            raise mistake(f"'{learner.name}': {error}", "feedback") from None
 
 
 def _points(axes: Sequence[_Axis]) -> Iterator[_Point]:
@@ -328,6 +335,16 @@ class Study(Entry):
         FeedbackName,
         says(f"What a step reveals: {', or '.join(each.shows for each in FEEDBACKS.values())}.", SEMI_BANDIT.name),
     ] = CASCADING.name
+    users: Annotated[
+        UsersEntry | None,
+        says(
+            "What users do with a page; without it, they do what makes the feedback true.",
+            "{kind: position-based, looks: [1, 0.7, 0.45]}",
+        ),
+    ] = None
+    shuffle: Annotated[
+        bool, says("Whether each list is shown in a random order, for learners whose proof allows it.", "true")
+    ] = False
     rewards: Annotated[
         Rewards | None,
         says("Table from which rewards are read; without it rewards are independent.", "{rows: 100000}"),
@@ -363,9 +380,15 @@ class Study(Entry):
         """Whether no reward is used twice, as theorems and claims require."""
         return self.rewards is None or not self.rewards.reuse
 
-    def feedback_of(self, learner: LearnerEntry) -> Feedback:
-        """Return the feedback of a learner: its own, or that of the study."""
-        return FEEDBACKS[learner.feedback or self.feedback]
+    def feedback_of(self, learner: LearnerEntry, instance: AnyInstance | None) -> Feedback:
+        """Return what a learner takes of the pages of an instance: its own feedback, or that of the study.
+
+        Raises:
+            ConfigError: if it cannot be read off the pages of these users.
+        """
+        users = (instance.users if instance else None) or self.users
+        shuffle = self.shuffle if learner.shuffle is None else learner.shuffle
+        return page_of(FEEDBACKS[learner.feedback or self.feedback], users.made if users else None, shuffle)
 
     @model_validator(mode="before")
     @classmethod

@@ -1,0 +1,210 @@
+"""Users: what somebody looks at and clicks on a page; the paper's users scan from the top and leave at the first click.
+
+A kind of users is one record: its keys in a config are its fields, its law is `clicks`. What the learner then reads off
+the page is another thing, `Feedback`; `page_of` puts the two together. An item that is looked at attracts its user with
+its own click probability (the weight), independently of all else: these draws are the outcomes of the trial, and the
+`Chance` numbers decide the rest.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, ClassVar, Literal
+
+from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.model.problem import CASCADING, LAST_CLICK, SEMI_BANDIT, Chance, Draw, Feedback
+from cascadebai_cli.options import Option, option, record_options
+
+_ByPlace = float | tuple[float, ...]
+"""Probabilities of the places from the top: a list, whose last value holds for all further places, or one number."""
+
+
+@dataclass(frozen=True)
+class Users(ABC):
+    """A kind of users.
+
+    Raises:
+        ConfigError: if a probability is outside `[0, 1]`, or a list of them is empty.
+    """
+
+    kind: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            for number in value if isinstance(value, tuple) else (value,) if isinstance(value, float) else ():
+                if not 0 <= number <= 1:
+                    raise ConfigError(f"{name} is {number:g}, but must be a probability, from 0 to 1")
+            if value == ():
+                raise ConfigError(f"{name} is an empty list; write a probability for each place, from the top")
+
+    @abstractmethod
+    def clicks(self, shown: Sequence[int], draw: Draw, chance: Chance) -> list[int]:
+        """Return for each place of a page whether its item is clicked, 1 or 0; `draw` only items that are looked at."""
+
+    def comes_to(self, feedback: Feedback) -> Feedback | None:
+        """Return the feedback of the paper that a reading of these pages has the law of; `None` if it has another."""
+        return None
+
+    def examination(self, places: int) -> list[float] | None:
+        """Return the probabilities that places are looked at, if they are independent of all clicks; else `None`."""
+        return None
+
+    @property
+    def content(self) -> dict[str, Any]:
+        """The kind and its numbers, as in a config."""
+        return {"kind": self.kind, **asdict(self)}
+
+
+@dataclass(frozen=True)
+class Cascade(Users):
+    """Scans from the top, clicks the first item that attracts and leaves; may leave after an item that does not.
+
+    Source: Craswell, Zoeter, Taylor and Ramsey (2008); with `leave`, Chapelle and Zhang (2009), whose perseverance is
+    `1 - leave`.
+    """
+
+    kind = "cascade"
+    leave: float = option(0.0, "Chance to leave after each item that does not attract.", examples=("0.1",))
+
+    def clicks(self, shown: Sequence[int], draw: Draw, chance: Chance) -> list[int]:
+        """Return the clicks on a page, at most one."""
+        clicks = [0] * len(shown)
+        for place, item in enumerate(shown):
+            clicks[place] = draw(item)
+            if clicks[place] or (self.leave and chance() < self.leave):
+                break
+        return clicks
+
+    def comes_to(self, feedback: Feedback) -> Feedback | None:
+        """Return the cascading feedback, if nobody leaves early: the first click is the last one."""
+        return CASCADING if self.leave == 0 and feedback in (CASCADING, LAST_CLICK) else None
+
+
+@dataclass(frozen=True)
+class PositionBased(Users):
+    """Looks at each place with a probability of its own, whatever is shown and clicked elsewhere.
+
+    Source: Craswell, Zoeter, Taylor and Ramsey (2008); with several clicks, Lagree, Vernade and Cappe (2016).
+    """
+
+    kind = "position-based"
+    looks: _ByPlace = option(
+        1.0,
+        "Chance that each place is looked at, from the top; the last holds for all further ones. One number g means "
+        "1, g, g^2, ...",
+        examples=("0.8", "[1, 0.7, 0.45]"),
+    )
+    most: Literal["one", "several"] = option("several", "Clicks on a page at most.", examples=("one",))
+
+    def clicks(self, shown: Sequence[int], draw: Draw, chance: Chance) -> list[int]:
+        """Return the clicks on a page; with `most: one`, nothing below the first click is looked at."""
+        clicks = [0] * len(shown)
+        for place, (item, look) in enumerate(zip(shown, self._looks(len(shown)), strict=True)):
+            clicks[place] = draw(item) if look == 1 or chance() < look else 0
+            if clicks[place] and self.most == "one":
+                break
+        return clicks
+
+    def comes_to(self, feedback: Feedback) -> Feedback | None:
+        """Return the feedback of users who look at all places, if these do."""
+        alike = NoSkips() if self.most == "several" else Cascade()
+        return alike.comes_to(feedback) if set(self._looks(2)) == {1.0} else None
+
+    def examination(self, places: int) -> list[float] | None:
+        """Return the chances of the places, if clicks do not change them."""
+        return self._looks(places) if self.most == "several" else None
+
+    def _looks(self, places: int) -> list[float]:
+        return [self.looks**i for i in range(places)] if isinstance(self.looks, float) else _filled(self.looks, places)
+
+
+@dataclass(frozen=True)
+class DependentClick(Users):
+    """Scans from the top, clicks what attracts, and goes on after a click with a chance of its place; never tires.
+
+    Source: Guo, Liu and Wang (2009); Katariya, Kveton, Szepesvari and Wen (2016).
+    """
+
+    kind = "dependent-click"
+    go_on: _ByPlace = option(
+        0.0,
+        "Chance to go on after a click, for each place from the top; the last holds for all further ones.",
+        examples=("0.5", "[0.9, 0.5]"),
+    )
+
+    def clicks(self, shown: Sequence[int], draw: Draw, chance: Chance) -> list[int]:
+        """Return the clicks on a page."""
+        clicks = [0] * len(shown)
+        for place, (item, go_on) in enumerate(zip(shown, self._chances(len(shown)), strict=True)):
+            clicks[place] = draw(item)
+            if clicks[place] and chance() >= go_on:
+                break
+        return clicks
+
+    def comes_to(self, feedback: Feedback) -> Feedback | None:
+        """Return the cascading feedback if no more than the first click is read, or made."""
+        one_click = feedback in (CASCADING, LAST_CLICK) and set(self._chances(2)) == {0.0}
+        return CASCADING if feedback == CASCADING or one_click else None
+
+    def _chances(self, places: int) -> list[float]:
+        return _filled((self.go_on,) if isinstance(self.go_on, float) else self.go_on, places)
+
+
+@dataclass(frozen=True)
+class NoSkips(Users):
+    """Looks at the whole page and clicks everything that attracts: the semi-bandit of Chen, Wang and Yuan (2013)."""
+
+    kind = "no-skips"
+
+    def clicks(self, shown: Sequence[int], draw: Draw, chance: Chance) -> list[int]:
+        """Return the clicks on a page."""
+        return [draw(item) for item in shown]
+
+    def comes_to(self, feedback: Feedback) -> Feedback | None:
+        """Return the feedback itself, unless it is read up to the last click."""
+        return feedback if feedback in (CASCADING, SEMI_BANDIT) else None
+
+    def examination(self, places: int) -> list[float] | None:
+        """Return ones."""
+        return [1.0] * places
+
+
+def _filled(values: tuple[float, ...], places: int) -> list[float]:
+    """Return the values of the first places; the last one holds for all further places."""
+    return [*values[:places], *[values[-1]] * (places - len(values))]
+
+
+USERS: Mapping[str, type[Users]] = {each.kind: each for each in (Cascade, PositionBased, DependentClick, NoSkips)}
+"""Kind -> users. A kind that is added here can be named in configs, and is run by the reference engine."""
+
+
+def users_options(kind: str) -> tuple[Option, ...]:
+    """Return the keys of a kind of users beside its name."""
+    return tuple(record_options(USERS[kind]))
+
+
+def page_of(feedback: Feedback, users: Users | None, shuffled: bool = False) -> Feedback:
+    """Return what a learner takes of pages that some users have clicked.
+
+    Args:
+        feedback: how a page is read.
+        users: who clicks; `None` for the users to whom the reading is true (a cascade, or users who look at all).
+        shuffled: whether each list is shown in a random order.
+
+    Raises:
+        ConfigError: if the reading needs to know more of the users than can be known.
+    """
+    feedback = replace(feedback, shuffled=shuffled)
+    if users is None:
+        if feedback.thins or not feedback.has_theory:
+            raise ConfigError(f"feedback {feedback.name} needs users; write for example users: {{kind: cascade}}")
+        return feedback
+    if feedback.thins and not all(users.examination(1_000) or [0.0]):
+        raise ConfigError(
+            f"feedback {feedback.name} needs users of whom it is known how often each place is looked at, such as "
+            f"users: {{kind: {PositionBased.kind}, looks: [1, 0.7, 0.45]}} with several clicks and no place at 0"
+        )
+    same = users.comes_to(replace(feedback, shuffled=False))
+    if same is not None:
+        return replace(same, shuffled=shuffled, users=users)
+    return replace(feedback, users=users, ends_at_click=False, observes_all=False)
