@@ -1,5 +1,6 @@
 """Reading logs of clicks and views, and click rates of items; all bad rows are named in one message."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -202,6 +203,13 @@ def _with_position(faults: _Faults, table: pd.DataFrame, layout: Layout) -> pd.D
     if layout.position is not None:
         texts = faults.texts(layout.position)
         faults.add(texts == "", lambda row: f"{layout.position} is empty; write a position")
+        faults.add(
+            _are_averages(texts),
+            lambda row: (
+                f"{layout.position} {texts[row]} is an average of positions, from which nothing can be corrected; "
+                "leave out --position, or export one row for each item and position"
+            ),
+        )
         table["position"] = texts
     faults.answer("")
     return table
@@ -249,8 +257,7 @@ def _hints(sheet: Sheet, layout: Layout) -> list[str]:
     """Return a note about a column that looks like a position, if none is named."""
     if layout.position is not None:
         return []
-    others = [column for column in sheet.header if column not in layout.columns]
-    likely = [column for column in others if column.lower().strip("_ ") in _POSITIONS]
+    likely = [column for column in sheet.header if column not in layout.columns and _is_position(sheet, column)]
     return [
         f"column {column} looks like a position: items shown higher are looked at more, and --position {column} "
         "corrects the rates for that"
@@ -258,8 +265,25 @@ def _hints(sheet: Sheet, layout: Layout) -> list[str]:
     ]
 
 
-_POSITIONS = {"position", "pos", "rank", "slot", "place", "avg position", "avg. position", "average position"}
+def _is_position(sheet: Sheet, column: str) -> bool:
+    """Return whether a column has a usual name, and no averages in the first rows."""
+    if column.lower().strip("_ ") not in _POSITIONS:
+        return False
+    place = sheet.header.index(column)
+    return not any(_AVERAGE.fullmatch(row[place].strip()) for row in sheet.first if place < len(row))
+
+
+_POSITIONS = frozenset({"position", "pos", "rank", "slot", "place"})
 """Usual names of a column with the place where an item was shown."""
+
+
+_AVERAGE = re.compile(r"\d+[.,]\d*[1-9]\d*")
+"""A number that is no whole one, as reports have for averages."""
+
+
+def _are_averages(texts: "pd.Series[str]") -> "pd.Series[bool]":
+    """Return which texts are averages."""
+    return texts.map(lambda text: _AVERAGE.fullmatch(text) is not None)
 
 
 # --- Click rates of items, for a config -----------------------------------------------------------------------------

@@ -189,7 +189,7 @@ def as_json(done: Plan) -> dict[str, Any]:
             **asdict(rates.homogeneity),
             own_top_right=question.own_right,
         ),
-        examination=dict(question.seen),
+        examination=dict(question.corrected.seen),
         epsilon=question.planned.epsilon,
         **(_of_test(done, test) if test else {}),
         **(_of_budget(done, answers) if answers else {}),

@@ -211,6 +211,12 @@ def _left_out(done: "Plan", test: "Test") -> str:
         for one in test.learners
         if one.views.capped
     ]
+    capped += [
+        f"those of {one.views.learner} have a tolerance of {percent(one.tolerance.relative)} of w({done.question.K}), "
+        "as longer ones take too much time, and are put on the planned one"
+        for one in test.learners
+        if one.tolerance is not done.question.planned
+    ]
     return f"simulated runs: {runs}, {_truths_in_words(done.question)}" + "".join(f"; {text}" for text in capped)
 
 
