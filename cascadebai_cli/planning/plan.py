@@ -331,7 +331,10 @@ def plan(
 
 
 def _first_guess(guess: Quantiles) -> str:
-    return f"first guess, by {SHARP:g} times the lower bound: a test takes some {spread_in_words(*guess)} page views"
+    return (
+        f"first guess, from one simple law of the rates and {SHARP:g} times the lower bound: a test takes some "
+        f"{spread_in_words(*guess)} page views, from the largest tolerance to the smallest"
+    )
 
 
 def _items(question: Question, outcome: Test | Answers) -> tuple[Item, ...]:

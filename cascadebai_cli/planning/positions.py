@@ -237,8 +237,21 @@ class Corrected:
     examined: Examined | None = None
 
     def counts(self, draws: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:
-        """Return clicks, shape `(L,)` or one row for each draw, and views that say as much of the rates as the log."""
-        return self.examined.counts(draws, rng) if self.examined else (self.log.clicks, self.log.views)
+        """Return clicks, shape `(L,)` or one row for each draw, and views that say as much of the rates as the log.
+
+        Counts that scatter more than clicks do are worth so many times fewer.
+        """
+        if self.examined:
+            return self.examined.counts(draws, rng)
+        return self.log.clicks / self.log.dispersion, self.log.views / self.log.dispersion
+
+    @property
+    def looks(self) -> tuple[float, ...]:
+        """How often the places of a page are looked at, from the top, as far as the log has views there."""
+        if not self.examined:
+            return (1.0,)
+        shown = self.examined.shown
+        return tuple(self.examined.theta[shown.by_position(shown.views) > 0].tolist())
 
 
 def corrected(log: Log) -> Corrected:

@@ -1,6 +1,6 @@
 """What a plan is asked for: the clicks and views of a log, corrected, and the wishes of the user."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +11,15 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.logs.read import Log, log_of, read_log
 from cascadebai_cli.model.problem import CASCADING, ROUNDING, BoolArray, Feedback, FloatArray, Instance
 from cascadebai_cli.model.users import PositionBased, page_of
-from cascadebai_cli.planning.numbers import Quantiles, Tolerance, best_of, quantiles, tolerance, tolerances
+from cascadebai_cli.planning.numbers import (
+    Quantiles,
+    Tolerance,
+    best_of,
+    click_chance,
+    quantiles,
+    tolerance,
+    tolerances,
+)
 from cascadebai_cli.planning.options import SHARP, Layout, Wanted
 from cascadebai_cli.planning.positions import Corrected, corrected
 from cascadebai_cli.planning.rates import RateLaw, first_draws, rates_of
@@ -28,6 +36,8 @@ _MOST_NEEDED = 1_000_000
 """Page views that a test may take; the tolerance is chosen so that it mostly takes fewer."""
 _DRAWS, _FEWEST_DRAWS, _NUMBERS = 400, 50, 1_000_000
 """Number of draws of all click probabilities: 400, or fewer to keep within a million numbers, but at least 50."""
+_DECIMALS = 12
+"""Decimals of truths: further ones differ between processors, and would change the seeds of the runs."""
 _MOST_RATES = 64
 """Largest number of different rates for which the sharp bound is worked out."""
 
@@ -46,7 +56,7 @@ class Question:
         exact: the tolerance 0.
         table: tolerances relative to `w_K`; empty with a budget.
         planned: the tolerance that is planned for.
-        ranked: the items as the log ranks them, shape `(L,)`.
+        ranked: the items as the log ranks them, by their expected rates, shape `(L,)`.
     """
 
     file: Path
@@ -146,6 +156,24 @@ class Question:
         return np.bincount(best.ravel(), minlength=self.L) / len(self.beliefs)
 
     @property
+    def own_good(self) -> float:
+        """Chance that the `K` items that the log ranks first are all good enough at the planned tolerance."""
+        kth = np.partition(self.beliefs, -self.K, axis=1)[:, -self.K]
+        return float((self.beliefs[:, self.own].min(axis=1) >= kth - self.planned.epsilon - ROUNDING).mean())
+
+    @property
+    def gain(self) -> Quantiles:
+        """Clicks that the best page brings more than that of the log, on each page view: 5, 50 and 95 % quantiles."""
+        looks = np.array(self.looks)
+        best = -np.sort(-self.beliefs, axis=1)[:, : self.M]
+        return quantiles(click_chance(best * looks) - click_chance(self.beliefs[:, self.page] * looks))
+
+    @property
+    def needs_test(self) -> bool:
+        """Whether the log alone is less sure than a test would be."""
+        return self.own_good < 1 - self.wanted.risk
+
+    @property
     def own_right(self) -> float:
         """Chance that the `K` items that the log ranks first are the best `K`."""
         others = np.delete(self.beliefs, self.own, axis=1)
@@ -169,9 +197,9 @@ def question_of(
     read = log_of(file, layout) if isinstance(file, pd.DataFrame) else read_log(file, layout)
     log = _checked(read, wanted)
     if guessed:
-        truths = first_draws(log.log.clicks, log.log.views, _FEWEST_DRAWS)
-        *_, planned = _tolerances(wanted, truths, truths.mean(axis=0), _share(log, wanted))
-        guessed(quantiles(SHARP * planned.efforts))
+        truths = first_draws(log.log.clicks / log.log.dispersion, log.log.views / log.log.dispersion, _FEWEST_DRAWS)
+        exact, table, planned = _tolerances(wanted, truths, truths.mean(axis=0), _share(log, wanted))
+        guessed(_first_guess(planned, (exact, *table)))
     return _question(log, Path(read.name) if isinstance(file, pd.DataFrame) else file, wanted)
 
 
@@ -195,10 +223,17 @@ def _question(log: Corrected, file: Path, wanted: Wanted) -> Question:
     draws = int(np.clip(_NUMBERS // L, _FEWEST_DRAWS, _DRAWS))
     counts = log.counts(draws, np.random.default_rng([wanted.seed, L, 1]))
     rates = rates_of(*counts, draws, wanted.seed)
-    beliefs = rates.draw(np.random.default_rng([wanted.seed, L]))
-    truths = beliefs if wanted.truth == "posterior" else rates.expected[None, :]
+    beliefs = rates.draw(np.random.default_rng([wanted.seed, L])).round(_DECIMALS)
+    truths = beliefs if wanted.truth == "posterior" else rates.expected[None, :].round(_DECIMALS)
     exact, table, planned = _tolerances(wanted, truths, rates.expected, _share(log, wanted))
-    return Question(file, log, rates, wanted, beliefs, truths, exact, table, planned, _ranked(log.log, rates))
+    return Question(file, log, rates, wanted, beliefs, truths, exact, table, planned, _ranked(rates))
+
+
+def _first_guess(planned: Tolerance, others: Sequence[Tolerance]) -> Quantiles:
+    """Return a guess with a range from the largest tolerance to the smallest, as the choice may still change."""
+    _, median, _ = quantiles(SHARP * planned.efforts)
+    ends = [quantiles(SHARP * one.efforts) for one in (planned, *others)]
+    return min(low for low, _, _ in ends), median, max(high for _, _, high in ends)
 
 
 def _refuse(log: Log, K: int) -> None:
@@ -221,8 +256,8 @@ def _refuse(log: Log, K: int) -> None:
 
 
 def _looks(log: Corrected, M: int) -> tuple[float, ...]:
-    known = tuple(log.seen.values())[:M] or (1.0,)
-    return (*known, *[known[-1]] * (M - len(known)))
+    known = log.looks[:M]
+    return tuple(round(look, _DECIMALS) for look in (*known, *[known[-1]] * (M - len(known))))
 
 
 def _share(log: Corrected, wanted: Wanted) -> float:
@@ -259,7 +294,6 @@ def _tolerance(wanted: Wanted, truths: FloatArray, epsilon: float, looked: float
     return tolerance(truths, wanted.K, wanted.risk, epsilon, M=wanted.shown, looked=looked)
 
 
-def _ranked(log: Log, rates: RateLaw) -> tuple[int, ...]:
-    """Return the items in descending order of raw rate, those without views last."""
-    raw = np.divide(log.clicks, log.views, out=np.full(len(log.views), -1.0), where=log.views > 0)
-    return tuple(np.lexsort((-rates.expected, -raw)).tolist())
+def _ranked(rates: RateLaw) -> tuple[int, ...]:
+    """Return the items in descending order of expected rate: the raw rate of few views may be large by chance."""
+    return tuple(np.argsort(-rates.expected, kind="stable").tolist())

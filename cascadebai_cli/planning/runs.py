@@ -261,6 +261,11 @@ class Test:
     cost: ClickCost | None
 
     @property
+    def told(self) -> tuple[Simulated, ...]:
+        """The learners of which the runs say something: those that mostly ended, or all if there is none."""
+        return tuple(one for one in self.learners if one.views.ended) or self.learners
+
+    @property
     def found(self) -> Counter[int] | None:
         """Number of runs of the first learner that found each item; `None` if it mostly did not end."""
         if self.cost is None:
@@ -320,7 +325,7 @@ def _size(candidate: Candidate, question: Question, seconds: float, trials: int 
     assert candidate.factor is not None
     if candidate.by_steps:
         pace = candidate.paced(question.w_K)
-        cap = pace.within(seconds / _FEWEST_TRIALS, L)
+        cap = pace.within(seconds / min(trials or _FEWEST_TRIALS, _FEWEST_TRIALS), L)
         larger = [one for one in question.table if one.epsilon > planned.epsilon]
         fitting = (one for one in (planned, *larger) if candidate.factor * np.median(one.efforts) <= cap)
         chosen = next(fitting, (planned, *larger)[-1])
