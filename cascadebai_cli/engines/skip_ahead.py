@@ -35,10 +35,10 @@ import numpy as np
 from cascadebai_cli.engines.jobs import Job, Run, Runs, largest_block, run_in_blocks
 from cascadebai_cli.engines.proofs import first_suspect_round
 from cascadebai_cli.engines.skip_count import next_stretch
-from cascadebai_cli.engines.skip_rows import Focus, Mode, RowBlock, Sizes, new_block
+from cascadebai_cli.engines.skip_rows import Focus, Mode, RowBlock, Rows, Sizes, new_block
 from cascadebai_cli.engines.skip_search import look_at_group, look_at_groups, look_at_window, step_through
 from cascadebai_cli.learners.racing import RacingLearner
-from cascadebai_cli.model.problem import IntArray
+from cascadebai_cli.model.problem import BoolArray, IntArray
 
 ROWS = 400
 """Largest number of trials of a block."""
@@ -68,11 +68,18 @@ def _run(block: RowBlock) -> Runs:
     while len(rows):
         mode = Mode(int(np.bincount(rows.mode).argmax()))
         serve[mode](block, np.flatnonzero(rows.mode == mode))
+        rows.mode[_behind_cap(rows)] = Mode.STRETCH
         over = rows.mode == Mode.OVER
         if over.any():
             for row in np.flatnonzero(over).tolist():
                 yield int(rows.id[row]), _result(block, row)
             rows.keep(np.flatnonzero(~over))
+
+
+def _behind_cap(rows: Rows) -> BoolArray:
+    """Return which rows look where their cap is behind them: then the stretch need only be counted."""
+    most = (rows.cap - rows.steps) * (rows.batch / np.maximum(rows.d, 1)) + 2
+    return np.asarray((rows.mode != Mode.OVER) & (rows.look > rows.round + most))
 
 
 def _in_parts(serve: Callable[[RowBlock, IntArray], None], focus: Focus, block: RowBlock, at: IntArray) -> None:
