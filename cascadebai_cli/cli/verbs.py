@@ -128,6 +128,8 @@ def run(
     """Run one or a few cells of a study, and print the outcomes; for several cells, a table comes at the end."""
     from cascadebai_cli.workflows import run as work
 
+    if trial is not None and trials is not None:
+        raise ConfigError("--trial and --trials exclude each other; --trial N runs only the trial with this number")
     done = work.run(
         config,
         work.Choice(instance, learner, L, K, delta, epsilon, budget, cell_id),
