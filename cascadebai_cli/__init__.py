@@ -15,9 +15,8 @@ __all__ = ["Instance", "Learner", "Plan", "Results", "bounds", "learner", "load"
 
 if TYPE_CHECKING:
     from cascadebai_cli.api.arguments import learner
+    from cascadebai_cli.api.functions import Results, bounds, load, simulate, sweep
     from cascadebai_cli.api.planning import Plan, plan
-    from cascadebai_cli.api.results import Results, load, sweep
-    from cascadebai_cli.api.simulation import bounds, simulate
     from cascadebai_cli.learners.protocol import Learner
     from cascadebai_cli.model.problem import Instance
 else:
@@ -25,13 +24,13 @@ else:
         "Instance": "model.problem",
         "Learner": "learners.protocol",
         "Plan": "api.planning",
-        "Results": "api.results",
-        "bounds": "api.simulation",
+        "Results": "api.functions",
+        "bounds": "api.functions",
         "learner": "api.arguments",
-        "load": "api.results",
+        "load": "api.functions",
         "plan": "api.planning",
-        "simulate": "api.simulation",
-        "sweep": "api.results",
+        "simulate": "api.functions",
+        "sweep": "api.functions",
     }
 
     def __getattr__(name: str) -> object:

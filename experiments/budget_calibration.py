@@ -19,13 +19,13 @@ from cascadebai_cli.engines.simulate import Trial, simulate
 from cascadebai_cli.logs.layout import Layout
 from cascadebai_cli.logs.read import Log
 from cascadebai_cli.model.problem import FloatArray
-from cascadebai_cli.planning.budget import answered
 from cascadebai_cli.planning.options import Wanted
+from cascadebai_cli.planning.plan import answered
 from cascadebai_cli.planning.question import Question, ask, question_of
 from cascadebai_cli.planning.runs import CANDIDATES
 from cascadebai_cli.running.runner import Backend
 from cascadebai_cli.running.watch import SILENT
-from cascadebai_cli.store.intervals import binomial_interval
+from cascadebai_cli.store.trials import binomial_interval
 from cascadebai_cli.text import count, percent
 from experiments.artefacts import REFERENCE
 from experiments.markdown import from_csv, table

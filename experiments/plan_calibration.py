@@ -25,7 +25,7 @@ from cascadebai_cli.planning.question import ask
 from cascadebai_cli.planning.runs import CANDIDATES, tested
 from cascadebai_cli.running.runner import Backend
 from cascadebai_cli.running.watch import SILENT
-from cascadebai_cli.store.intervals import binomial_interval
+from cascadebai_cli.store.trials import binomial_interval
 from cascadebai_cli.text import count, percent
 from experiments import budget_calibration
 from experiments.markdown import table

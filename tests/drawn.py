@@ -5,7 +5,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from cascadebai_cli.analysis.results import StudyResults
-from cascadebai_cli.figures.chart import Chart
+from cascadebai_cli.figures.labels import Chart
 from cascadebai_cli.study.plot import Plot
 from cascadebai_cli.workflows.plot import chart, drawing
 

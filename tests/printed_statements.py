@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from cascadebai_cli.theory.paper import spread_ratios
-from cascadebai_cli.theory.quantities import ROUNDING, log_survival, survival
+from cascadebai_cli.theory.paper import ROUNDING, log_survival, spread_ratios, survival
 
 # The law of the number of observations `X` of one list; all functions work along the last axis.
 

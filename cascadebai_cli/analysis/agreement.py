@@ -90,8 +90,8 @@ def _steps(row: Mapping[Any, Any]) -> tuple[float, float]:
 def _errors(row: Mapping[Any, Any]) -> tuple[float, float]:
     """Return Fisher's exact test of two error rates as a standard normal value, 0 if p > 1/2, and their difference."""
     new, old = (round(row[f"error_rate_{end}"] * row[f"n_{end}"]) for end in ("new", "old"))
-    fresh = stats.hypergeom(row["n_new"] + row["n_old"], new + old, row["n_new"])
-    more, fewer = fresh.sf(new - 1), fresh.cdf(new)
+    drawn = (row["n_new"] + row["n_old"], new + old, row["n_new"])  # a frozen distribution would take most of the time
+    more, fewer = stats.hypergeom.sf(new - 1, *drawn), stats.hypergeom.cdf(new, *drawn)
     z = max(0.0, stats.norm.isf(min(more, fewer)))
     return float(z if more < fewer else -z), row["error_rate_new"] - row["error_rate_old"]
 

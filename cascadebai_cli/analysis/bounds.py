@@ -19,8 +19,14 @@ from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.instances import TwoLevel
 from cascadebai_cli.text import Table, number, percent
 from cascadebai_cli.theory.budget import ERRORS, enough, hardness, hardness_of_the_worst
-from cascadebai_cli.theory.paper import CellBounds, cell_bounds, lower_bound, two_level_instance
-from cascadebai_cli.theory.quantities import PRINTED_CONSTANT, exact_constant
+from cascadebai_cli.theory.paper import (
+    PRINTED_CONSTANT,
+    CellBounds,
+    cell_bounds,
+    exact_constant,
+    lower_bound,
+    two_level_instance,
+)
 from cascadebai_cli.theory.sharp import SharpBound, sharp_bound
 
 if TYPE_CHECKING:

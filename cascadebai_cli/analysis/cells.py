@@ -9,8 +9,7 @@ import pandas as pd
 from cascadebai_cli.analysis.results import StudyResults
 from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.store.columns import BOUNDS_CSV, PLACE, SUMMARY_CSV, TABLES, Shown, interval, printed
-from cascadebai_cli.store.intervals import binomial_interval, mean_interval
-from cascadebai_cli.store.trials import read_table
+from cascadebai_cli.store.trials import binomial_interval, mean_interval, read_table
 from cascadebai_cli.study.fields import Entry
 from cascadebai_cli.study.plot import DERIVED, Plot, alike
 from cascadebai_cli.text import Table, for_shell, is_missing, noted, value_text

@@ -1,4 +1,7 @@
-"""The state of the trials that skip-ahead runs side by side, one row per trial."""
+"""The state of the trials that skip-ahead runs side by side, one row per trial; their steps and their stretches.
+
+Where no item is identified, steps are counted, and further stretches of rounds are drawn.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
@@ -8,12 +11,21 @@ from typing import Any, TypeVar
 import numpy as np
 
 from cascadebai_cli.engines.jobs import Job, RowState
-from cascadebai_cli.engines.outcomes import Outcomes
+from cascadebai_cli.engines.outcomes import (
+    MOST_KEYS,
+    Outcomes,
+    cuts_at_clicks,
+    cuts_at_skips,
+    group_sums,
+    joined,
+    positions,
+    step_ends,
+)
 from cascadebai_cli.learners.racing import RacingLearner, RacingRule
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
 _OF_ITEM = {"of_item": True}
-AnyRecord = TypeVar("AnyRecord", bound="_Record")
+_AnyRecord = TypeVar("_AnyRecord", bound="_Record")
 
 
 class Mode(IntEnum):
@@ -32,7 +44,7 @@ class _Record(RowState):
     """Arrays with one entry per row, or with one per row and item: shape `(rows, width)`."""
 
     @classmethod
-    def zeros(cls: type[AnyRecord], rows: int, width: int) -> AnyRecord:
+    def zeros(cls: type[_AnyRecord], rows: int, width: int) -> _AnyRecord:
         """Return a record of zeros, and `None` where entries are objects."""
         types: dict[Any, Any] = {BoolArray: bool, FloatArray: np.float64, np.ndarray: object}
         arrays = {
@@ -43,7 +55,7 @@ class _Record(RowState):
         }
         return cls(**arrays)
 
-    def copy(self: AnyRecord, at: IntArray, other: AnyRecord) -> None:
+    def copy(self: _AnyRecord, at: IntArray, other: _AnyRecord) -> None:
         """Copy some rows of another record."""
         for part in fields(self):
             getattr(self, part.name)[at] = getattr(other, part.name)[at]
@@ -151,7 +163,7 @@ class Sizes:
         windows: number of windows in a group that are looked at together.
         divide, grow: binary logarithms of the factors by which windows get narrower and wider.
         moments: number of moments of a round that are looked at together, at least 2 since the first may be empty.
-        shorten: number of batches of skips from which it pays to try `skip_count._shorten`.
+        shorten: number of batches of skips from which it pays to try `_shorten`.
         chunk: number of keys whose steps are counted together, so that they stay in the cache.
     """
 
@@ -214,3 +226,192 @@ def new_block(jobs: Sequence[Job[RacingLearner]], sizes: Sizes) -> RowBlock:
         rows.accepted[row], rows.rejected[row] = [], []
         rows.keys[row], rows.sums[row] = np.zeros(0, np.int32), np.zeros((1, 1 << shift), np.int32)
     return RowBlock(rules[0], rows, [job.stack for job in jobs], shift, sizes)
+
+
+# --- Counting steps -------------------------------------------------------------------------------------------------
+
+
+def count_steps(block: RowBlock, at: IntArray, to: IntArray) -> None:
+    """Move rows to the beginning of the rounds `to`, before which no item is identified; end rows at their cap."""
+    rows = block.rows
+    ahead = to > rows.round[at]
+    at, to = at[ahead], to[ahead]
+    if len(at) == 0:
+        return
+    steps, offset, met = _cuts(block, at, to)
+    capped = rows.steps[at] + steps >= rows.cap[at]
+    for row, end in zip(at[capped].tolist(), to[capped].tolist(), strict=True):
+        _stop_at_cap(block, row, end)
+    free = at[~capped]
+    rows.steps[free] += steps[~capped]
+    rows.offset[free], rows.met[free] = offset[~capped], met[~capped]
+    rows.round[free], rows.column[free] = to[~capped], 0
+
+
+def _cuts(block: RowBlock, at: IntArray, to: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Return the steps that end before the beginning of the rounds `to`, the offsets there, and the keys before it."""
+    rows = block.rows
+    d, batch, offset = rows.d[at], rows.batch[at], rows.offset[at]
+    passed = (rows.alive[at] & (np.arange(block.width) < rows.column[at][:, None])).sum(axis=1)
+    length = (to - rows.round[at]) * d - passed
+    steps, rest = np.divmod(offset + length, batch)
+    parts, met = _next_keys(block, at, to)
+    counted = np.array([0 if rows.clicks[row] else _shorten(block, row, parts, i) for i, row in enumerate(at.tolist())])
+    chunk = np.cumsum([len(part) for part in parts]) // block.sizes.chunk
+    chunk = np.where(rows.cascading[at] & (batch > 1), 2 * chunk + rows.clicks[at], -1)
+    for number in np.unique(chunk[chunk >= 0]):
+        some = np.flatnonzero(chunk == number)
+        count = cuts_at_clicks if number % 2 else cuts_at_skips
+        places = _places(block, at[some], [parts[i] for i in some], passed[some])
+        steps[some], rest[some] = count(*places, length[some], offset[some], batch[some])
+        steps[some] -= counted[some]
+    return steps, rest, met
+
+
+def _shorten(block: RowBlock, row: int, parts: list[IntArray], place: int) -> int:
+    """Keep only the end of a row's keys if these are skips and no step before it ends without a click.
+
+    A step without a click observes `batch` items one after the other and all of them are skipped, so that `batch` keys
+    lie no further apart than these items. Where that never happens, each observation that is no skip ends a step.
+
+    Returns:
+        how many skips of survivors were left out, which `_cuts` must not count as steps.
+    """
+    keys, rows = parts[place], block.rows
+    batch, rest = int(rows.batch[row]), int(rows.batch[row] - rows.offset[row])
+    if not 1 < batch <= rows.d[row] or len(keys) < block.sizes.shorten * batch:
+        return 0
+    begin = (int(rows.round[row]) << block.shift) + int(rows.column[row])
+    nearest = min(keys[rest - 1] - begin, (keys[batch - 1 :] - keys[: 1 - batch]).min())
+    if nearest < block.width and nearest < _reach(rows.alive[row], batch):
+        return 0
+    parts[place], left = keys[-batch:], keys[:-batch]
+    everybody = rows.d[row] == rows.drawn[row]
+    return len(left) if everybody else int(np.count_nonzero(rows.alive[row].take(left & (block.width - 1))))
+
+
+def _reach(alive: BoolArray, batch: int) -> int:
+    """Return a bound on the number of keys between a survivor and the one `batch` observations later."""
+    survivors = np.flatnonzero(alive)
+    later = np.concatenate([survivors[batch:], survivors[:batch] + len(alive)])
+    return int((later - survivors).max())
+
+
+def _next_keys(block: RowBlock, at: IntArray, to: IntArray) -> tuple[list[IntArray], IntArray]:
+    """Return the keys from where rows stand to the beginning of the rounds `to`, and how many keys lie before that."""
+    rows, begin = block.rows, (block.rows.round[at] << block.shift) + block.rows.column[at]
+    borders, keys = np.stack([begin, to << block.shift], axis=1), rows.keys[at].tolist()
+    found = [positions(*each) for each in zip(keys, borders, strict=True)]
+    return [each[first:last] for each, (first, last) in zip(keys, found, strict=True)], np.array(found)[:, 1]
+
+
+def _places(block: RowBlock, at: IntArray, parts: Sequence[IntArray], passed: IntArray) -> tuple[IntArray, IntArray]:
+    """Return keys as places among the survivors' observations, from where their rows stand on, and how many per row."""
+    keys, count = joined(parts)
+    dead = np.iinfo(keys.dtype).min
+    alive, d = block.rows.alive[at], block.rows.d[at].astype(keys.dtype)
+    place: IntArray = np.cumsum(alive, axis=1) - (1 + passed + block.rows.round[at] * d)[:, None]
+    place[~alive] = dead
+    row = np.repeat(np.arange(len(at), dtype=np.int32) << block.shift, count)
+    found = place.astype(keys.dtype).ravel().take(row | (keys & (block.width - 1)))
+    kept = found > dead
+    found += (keys >> block.shift) * np.repeat(d, count)
+    if kept.all():
+        return found, count
+    return found[kept], np.diff(np.append(0, np.cumsum(kept))[np.cumsum(count)], prepend=0)
+
+
+def _outcomes_of_round(block: RowBlock, at: IntArray) -> tuple[BoolArray, BoolArray]:
+    """Return masks of the clicks in the rows' current round and of items yet to be observed, shape `(rows, width)`."""
+    rows, width = block.rows, block.width
+    keys, count = joined(
+        [rows.keys[row][a : a + width] for row, a in zip(at.tolist(), rows.met[at].tolist(), strict=True)]
+    )
+    cell = np.repeat(np.arange(len(at)) << block.shift, count) | (keys & (width - 1))
+    clicks = np.repeat(~rows.clicks[at], width)
+    clicks[cell[(keys >> block.shift) == np.repeat(rows.round[at], count)]] ^= True
+    return clicks.reshape(-1, width), rows.alive[at] & (np.arange(width) >= rows.column[at][:, None])
+
+
+def steps_of_round(block: RowBlock, at: IntArray) -> IntArray:
+    """Return how many steps end before each item in the rest of the rows' current round, shape `(rows, width + 1)`."""
+    rows = block.rows
+    ended: IntArray = np.zeros((len(at), block.width + 1), np.int32)
+    if len(at):
+        clicks, observed = _outcomes_of_round(block, at)
+        ends = step_ends(clicks & rows.cascading[at][:, None], observed, rows.offset[at], rows.batch[at])
+        np.cumsum(ends, axis=1, out=ended[:, 1:])
+    return ended
+
+
+def _stop_at_cap(block: RowBlock, row: int, end: int) -> None:
+    """Find the round before `end` in which the cap is reached, and end there."""
+    rows, at = block.rows, np.array([row])
+    low, high = int(rows.round[row]), end
+    while high - low > 1:
+        middle = (low + high) // 2
+        steps, _, _ = _cuts(block, at, np.array([middle]))
+        low, high = (low, middle) if rows.steps[row] + steps[0] >= rows.cap[row] else (middle, high)
+    count_steps(block, at, np.array([low]))
+    rows.column[row] = np.searchsorted(steps_of_round(block, at)[0], rows.cap[row] - rows.steps[row])
+    rows.steps[row], rows.mode[row] = rows.cap[row], Mode.OVER
+
+
+# --- Drawing the next stretch ---------------------------------------------------------------------------------------
+
+
+_AHEAD = 4
+"""Number of groups that are looked at first."""
+
+
+def next_stretch(block: RowBlock, at: IntArray, quiet_until: int) -> None:
+    """Count the steps left in the stretch, and draw the next one; no rule fires up to the count `quiet_until`."""
+    rows = block.rows
+    count_steps(block, at, rows.rounds[at])
+    at = at[rows.mode[at] != Mode.OVER]
+    for row in at.tolist():
+        rows.S[row] = rows.sums[row][-1]
+    rows.T[at] += rows.rounds[at]
+    rows.round[at] = rows.column[at] = rows.met[at] = rows.look[at] = 0
+    for row, rounds in zip(at.tolist(), _horizon(block, at, quiet_until).tolist(), strict=True):
+        _draw(block, row, rounds)
+    rows.ahead[at] = _AHEAD
+    rows.mode[at] = np.where(rows.T[at] + rows.rounds[at] > quiet_until, Mode.GROUPS, Mode.STRETCH)
+
+
+def _horizon(block: RowBlock, at: IntArray, quiet_until: int) -> FloatArray:
+    """Return how many rounds are worth drawing: half way to where a rule would fire if the means stayed as they are."""
+    rows, rule, n = block.rows, block.rule, np.arange(len(at))
+    T, k = rows.T[at], rows.k[at]
+    mean = np.where(rows.alive[at], rows.S[at] / np.maximum(T, 1)[:, None], -1.0)
+    mean = -np.sort(-mean, axis=1)
+    best, last_good, next_best, worst = mean[n, 0], mean[n, k - 1], mean[n, k], mean[n, rows.d[at] - 1]
+    to_accept = _width(rule, best, next_best, T) / np.maximum(best - next_best + rule.epsilon, 1e-9)
+    to_reject = _width(rule, last_good, worst, T) / np.maximum(last_good - worst - rule.epsilon, 1e-9)
+    ahead = np.minimum(to_accept, to_reject) ** 2 - 1
+    far = T * np.clip(ahead / 2, 1 / 16, 8)
+    return np.where(quiet_until > T, quiet_until - T, np.where(T > 0, far, 1.0))
+
+
+def _width(rule: RacingRule, high: FloatArray, low: FloatArray, T: IntArray) -> FloatArray:
+    """Return how far apart two means must be so that their bounds part."""
+    return np.where(T > 0, high - rule.lower(high, T) + rule.upper(low, T) - low, 0.0)
+
+
+def _draw(block: RowBlock, row: int, rounds: float) -> None:
+    """Draw about `rounds` rounds for a row, in groups of a power of four."""
+    rows, sizes = block.rows, block.sizes
+    survivors = np.flatnonzero(rows.alive[row])
+    outcomes = block.outcomes[rows.id[row]]
+    keys = len(survivors) * max(outcomes.rarity(survivors), 1e-9)
+    whole = int(max(1, min(max(rounds, sizes.few / keys), sizes.stored / keys, (MOST_KEYS >> block.shift) - 1)))
+    size = 1
+    while 4 * size * sizes.groups <= whole:
+        size *= 4
+    groups = whole // size
+    rows.rounds[row], rows.size[row], rows.drawn[row] = groups * size, size, len(survivors)
+    stretch = outcomes.stretch(survivors, int(rows.T[row]), groups * size, block.shift)
+    rows.keys[row], rows.clicks[row] = stretch
+    rows.sums[row] = group_sums(stretch.keys, block.shift, size, groups, stretch.clicks, rows.S[row])
+    starts = positions(stretch.keys, np.arange(groups) * (size << block.shift))
+    rows.starts[row] = [*starts, len(stretch.keys)]

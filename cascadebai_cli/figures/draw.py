@@ -1,4 +1,4 @@
-"""Drawing charts: lines, bars, and pages of panels."""
+"""Drawing charts: the schematic of instances, lines, bars, and pages of panels."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.colors import to_rgb
+from matplotlib.colors import ListedColormap, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from numpy.typing import NDArray
 
-from cascadebai_cli.figures.chart import Chart, Panel, Series
-from cascadebai_cli.figures.labels import literal
+from cascadebai_cli.figures.labels import Chart, Panel, Series, literal
 from cascadebai_cli.figures.layout import (
     ARROW_POINTS,
     CROSS,
@@ -36,8 +36,8 @@ from cascadebai_cli.figures.layout import (
     pages_of,
     set_scales,
 )
-from cascadebai_cli.figures.schematic import draw_schematic
 from cascadebai_cli.figures.style import (
+    COLUMN_WIDTH,
     LOOKS,
     MEASURED,
     NOTHING,
@@ -47,10 +47,74 @@ from cascadebai_cli.figures.style import (
     new_figure,
     no_warnings_of_glyphs,
     style_of,
+    styled,
 )
 from cascadebai_cli.study.kinds import of_each_kind
 from cascadebai_cli.study.plot import NAMES, Plot
 from cascadebai_cli.text import count, is_missing
+
+_OPTIMAL, _OTHER = "#8fce8f", "white"
+_ROW_HEIGHT = 0.24
+_MARGIN = 0.65
+
+
+def _optimal_sets(L: int, K: int) -> NDArray[np.bool_]:
+    """Return a mask whose row `l` marks the optimal items of instance `l = 0..L`, shape `(L+1, L)`.
+
+    Instance 0 has the items in descending order of weight. In instance `l <= K` item `l` is made worse than item `K+1`,
+    which replaces it in the optimal set; in instance `l > K` item `l` is made better than item `K` and replaces it.
+    """
+    optimal = np.zeros((L + 1, L), dtype=np.bool_)
+    optimal[:, :K] = True
+    made_bad, made_good = np.arange(1, K + 1), np.arange(K + 1, L + 1)
+    optimal[made_bad, made_bad - 1] = False
+    optimal[made_bad, K] = True
+    optimal[made_good, made_good - 1] = True
+    optimal[made_good, K - 1] = False
+    return optimal
+
+
+@styled
+def _draw_schematic(L: int = 8, K: int = 4) -> Figure:
+    """Draw the optimal set of each instance shaded in green, the altered item marked with its new weight.
+
+    Args:
+        L: number of items.
+        K: size of the optimal set, `1 <= K < L`.
+    """
+    figure = new_figure(COLUMN_WIDTH, _ROW_HEIGHT * (L + 1) + _MARGIN)
+    axes = figure.add_subplot()
+    axes.pcolormesh(
+        np.arange(L + 1) + 0.5,
+        np.arange(L + 2) - 0.5,
+        _optimal_sets(L, K),
+        cmap=ListedColormap([_OTHER, _OPTIMAL]),
+        vmin=0,
+        vmax=1,
+        edgecolors="black",
+        linewidth=0.4,
+    )
+    for item in range(1, L + 1):
+        axes.text(item, item, r"$w^{(\ell)}(\ell)$", ha="center", va="center", fontsize=6.5)
+    _label(axes, L, K)
+    return figure
+
+
+def _label(axes: Axes, L: int, K: int) -> None:
+    axes.axhline(0.5, color="black", linewidth=1.2)
+    axes.axhline(K + 0.5, color="black", linewidth=1.2)
+    axes.axvline(K + 0.5, color="black", linewidth=1.2)
+    axes.invert_yaxis()
+    axes.xaxis.tick_top()
+    axes.xaxis.set_label_position("top")
+    names = {1: "1", K: "$K$", K + 1: "$K+1$", L: "$L$"}
+    axes.set_xticks(range(1, L + 1), [names.get(i, r"$\cdots$") for i in range(1, L + 1)])
+    axes.set_yticks(range(L + 1), [{0: "0", **names}.get(i, r"$\vdots$") for i in range(L + 1)])
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    axes.set_xlabel("item")
+    axes.set_ylabel(r"instance $\ell$")
+
 
 # --- Panels of points and lines: means against a number, their fit, and the bounds around them ----------------------
 
@@ -237,7 +301,7 @@ class _BarLook:
         return "white" if self.hatch and is_dark else "black"
 
 
-def draw_bars(chart: Chart, page: Page, panels: Sequence[Panel]) -> Figure:
+def _draw_bars(chart: Chart, page: Page, panels: Sequence[Panel]) -> Figure:
     """Draw a page of panels, in which each group has one bar per line."""
     sizes = _GRID if page.lettered else _SINGLE
     looks = _bar_looks(chart)
@@ -293,11 +357,11 @@ def _draw_bars_of(axes: Axes, panel: Panel, looks: Sequence[_BarLook], sizes: _S
     for series in panel.series:
         shift = (series.number - (len(looks) - 1) / 2) * width
         points = series.points.assign(x=series.points["x"] + shift)
-        _draw_bars(axes, points, width, looks[series.number], sizes)
+        _draw_bars_of_series(axes, points, width, looks[series.number], sizes)
         _annotate(axes, points, sizes, rotation)
 
 
-def _draw_bars(axes: Axes, points: pd.DataFrame, width: float, look: _BarLook, sizes: _Sizes) -> None:
+def _draw_bars_of_series(axes: Axes, points: pd.DataFrame, width: float, look: _BarLook, sizes: _Sizes) -> None:
     at, heights = points["x"], points["y"]
     drawn = axes.bar(
         at, heights, width, color=look.color, edgecolor=look.edge, linewidth=0.3, hatch=look.hatch, zorder=2
@@ -404,11 +468,11 @@ DRAWERS = of_each_kind(
         "error": _Drawer(_draw_lines, _Format(columns=3, panel_height=2.0, per_page=9)),
         "bounds": _Drawer(_draw_lines, _Format(columns=3, panel_height=2.0, rest=(0.25, 0.75), legend_inside=True)),
         "bars": _Drawer(
-            draw_bars,
+            _draw_bars,
             _Format(columns=2, panel_height=1.05, rest=(1.0, 1.0), per_page=16),
             alone=_Format(columns=1, panel_height=2.2, rest=(1.0, 1.0)),
         ),
-        "schematic": _Drawer(draw_schematic),
+        "schematic": _Drawer(_draw_schematic),
     },
 )
 

@@ -1,14 +1,14 @@
-"""Words of a figure: which columns make its axis, panels and lines, their labels, and the figure in words."""
+"""A figure as data and in words: its panels and series, which columns make them, their labels, a description."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import pandas as pd
 from matplotlib.mathtext import MathTextParser
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.figures.chart import Chart, Series
 from cascadebai_cli.model.formula import latex
 from cascadebai_cli.store.columns import POINT
 from cascadebai_cli.study.axes import AXES, GRID, K_FIRST
@@ -16,6 +16,94 @@ from cascadebai_cli.study.instances import AnyInstance, TwoLevel
 from cascadebai_cli.study.kinds import MEASURES
 from cascadebai_cli.study.plot import Plot
 from cascadebai_cli.text import count, is_missing, listed, number, percent, value_text
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """Points that belong together.
+
+    Attributes:
+        label: what the points are.
+        number: number of the line in the figure, from 0, which gives its look.
+        points: table in the order of `x`, with the columns of the cells and these: `x, y`, the place of the point;
+            `low, high`, its interval (NaN for none);
+            `is_limit`, whether trials reached the cap, so that `y` is a lower limit;
+            `is_ceiling`, whether none of them erred, so that `y` is the upper end of the interval;
+            `is_wrong`, whether its recommendations were wrong more often than delta.
+        fit: `x, fitted, low, high` on a fine grid; `None` without a fit.
+    """
+
+    label: str
+    number: int
+    points: pd.DataFrame
+    fit: pd.DataFrame | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """Series on the same axes.
+
+    Attributes:
+        title: parts of the title.
+        key: column -> value that all cells of the panel share.
+        series: one or more.
+    """
+
+    title: tuple[str, ...]
+    key: Mapping[str, Any]
+    series: tuple[Series, ...]
+
+    @cached_property
+    def points(self) -> pd.DataFrame:
+        """The points of all series."""
+        return pd.concat([series.points for series in self.series], ignore_index=True)
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis.
+
+    Attributes:
+        column: column of the cells that the axis shows.
+        label: its name in the letters of the paper.
+        is_whole: whether all values are whole numbers.
+        groups: names of the places 0, 1, ... if the axis has no numbers.
+    """
+
+    column: str
+    label: str
+    is_whole: bool = False
+    groups: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Chart:
+    """A figure as data.
+
+    Attributes:
+        plot: what was asked for.
+        x, y: the axes.
+        panels: one or more, in their order.
+        lines: labels of the series, by number.
+        cap: number of steps at which trials were stopped; `None` if there is no common one.
+        remark: says which column was chosen for the horizontal axis if the plot left that open; else empty.
+        left_out: says which cells are not drawn because they have no value; else empty.
+    """
+
+    plot: Plot
+    x: Axis
+    y: Axis
+    panels: Sequence[Panel]
+    lines: Sequence[str]
+    cap: int | None = None
+    remark: str = ""
+    left_out: str = ""
+
+    @cached_property
+    def points(self) -> pd.DataFrame:
+        """The points of all panels, in the order in which they are drawn."""
+        return pd.concat([panel.points for panel in self.panels], ignore_index=True)
+
 
 # --- Which columns of the cells become the horizontal axis, the panels and the lines of a figure --------------------
 
@@ -135,7 +223,7 @@ def literal(text: str) -> str:
     return text.replace("$", r"\$")
 
 
-def values_label(values: Mapping[str, Any], names: Sequence[str]) -> str:
+def _values_label(values: Mapping[str, Any], names: Sequence[str]) -> str:
     r"""Return `$L = 64, K = 16$` for those of `names` that `values` holds."""
     parts = [f"{_SYMBOLS.get(name, name)} = {values[name]:g}" for name in names if name in values]
     return "$" + r",\ ".join(parts) + "$" if parts else ""
@@ -181,7 +269,7 @@ class Labels:
         if column in ("learner", "algorithm", "directory") or not isinstance(value, int | float | None):
             return literal(text)
         if column in AXES and column not in self.given:
-            return values_label({column: value}, [column])
+            return _values_label({column: value}, [column])
         return f"no {self.column(column)}" if is_missing(value) else f"{self.column(column)} = {value:g}"
 
     def weights(self, name: str) -> list[str]:
@@ -214,7 +302,7 @@ class Labels:
         """Return the labels of a cell's values: names one by one, numbers of the grid together."""
         numbers = [name for name in names if name in AXES and name not in self.given]
         parts = [self.name(name, key[name]) for name in names if name not in numbers]
-        return [*parts, values_label(key, numbers)] if numbers else parts
+        return [*parts, _values_label(key, numbers)] if numbers else parts
 
 
 def _check(word: str, text: str) -> None:

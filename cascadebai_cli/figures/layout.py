@@ -16,7 +16,7 @@ from matplotlib.path import Path
 from matplotlib.ticker import LogFormatterSciNotation, MaxNLocator, NullFormatter, NullLocator
 from matplotlib.transforms import Affine2D
 
-from cascadebai_cli.figures.chart import Chart, Panel
+from cascadebai_cli.figures.labels import Chart, Panel
 from cascadebai_cli.figures.style import COLUMN_WIDTH, TEXT_WIDTH, label_steps, new_figure, panel_letter
 from cascadebai_cli.study.plot import Plot
 from cascadebai_cli.text import count, parameter

@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.figures.chart import Axis, Chart, Panel, Series
-from cascadebai_cli.figures.labels import MOST_NAMED, Deal, Labels, deal, varying
+from cascadebai_cli.figures.labels import MOST_NAMED, Axis, Chart, Deal, Labels, Panel, Series, deal, varying
 from cascadebai_cli.study.axes import GRID
 from cascadebai_cli.study.kinds import MEASURES
 from cascadebai_cli.study.plot import NAMES, Plot

@@ -152,9 +152,10 @@ def _outside(m: FloatArray, b: FloatArray) -> FloatArray:
 
 def _solve(m: FloatArray, b: FloatArray, p: FloatArray) -> FloatArray:
     """Take Newton's steps down from `p`, for each entry until it does not move any more."""
+    clicks, skips = -m, 1 - m
     for _ in range(_STEPS):
         rise = p - m
-        excess = -m * np.log1p(rise / m) - (1 - m) * np.log1p(-rise / (1 - m)) - b
+        excess = clicks * np.log1p(rise / m) - skips * np.log1p(-rise / skips) - b
         step = excess * p * (1 - p) / np.maximum(rise, _SMALL)
         moves = step > _SMALL
         if not moves.any():

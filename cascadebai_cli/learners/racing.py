@@ -173,6 +173,9 @@ def of_rank(mean: FloatArray, rank: IntArray | int) -> IntArray:
 
 def largest(values: FloatArray, rank: IntArray | int) -> FloatArray:
     """Return the value of each state that exactly `rank` others precede in descending order, shape `(..., 1)`."""
+    if isinstance(rank, int):
+        last = values.shape[-1] - 1 - rank
+        return np.asarray(np.partition(values, last, axis=-1)[..., last : last + 1])
     place = np.broadcast_to(values.shape[-1] - 1 - np.asarray(rank), values.shape[:-1])
     return pick(np.partition(values, np.unique(place), axis=-1), place)
 

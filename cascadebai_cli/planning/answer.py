@@ -10,9 +10,8 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from cascadebai_cli.logs.sheet import file_name
-from cascadebai_cli.planning.budget import Answers, Asked
 from cascadebai_cli.planning.numbers import Chance, Tolerance
-from cascadebai_cli.planning.plan import Plan
+from cascadebai_cli.planning.plan import Answers, Asked, Plan
 from cascadebai_cli.planning.runs import CANDIDATES, Simulated, Test
 from cascadebai_cli.study.fields import says
 

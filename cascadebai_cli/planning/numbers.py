@@ -9,7 +9,7 @@ import pandas as pd
 from cascadebai_cli.analysis.budgets import falls_below
 from cascadebai_cli.model.problem import ROUNDING, FloatArray, IntArray, divergence
 from cascadebai_cli.store.columns import TrialRow
-from cascadebai_cli.store.intervals import binomial_interval, mean_interval
+from cascadebai_cli.store.trials import binomial_interval, mean_interval
 from cascadebai_cli.text import count, spread_in_words
 from cascadebai_cli.theory.paper import confidence_factor
 

@@ -1,20 +1,239 @@
 """From a log of clicks and views to the page views that a test takes, or to how sure its answer is after a budget."""
 
-from collections.abc import Callable
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from cascadebai_cli.planning.budget import Answers, answered
-from cascadebai_cli.planning.numbers import Quantiles
-from cascadebai_cli.planning.options import SHARP, Layout, Wanted
+from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.model.problem import ROUNDING, BoolArray
+from cascadebai_cli.planning.numbers import Chance, Quantiles, chance, needed
+from cascadebai_cli.planning.options import MOST_BUDGET, SHARP, Layout, Wanted
 from cascadebai_cli.planning.question import Question, question_of
-from cascadebai_cli.planning.runs import Test, chosen_learners, tested
+from cascadebai_cli.planning.runs import (
+    CANDIDATES,
+    SECONDS,
+    Candidate,
+    CellRuns,
+    Test,
+    cell_of,
+    chosen_learners,
+    run_cells,
+    tested,
+    truths_of_trials,
+)
 from cascadebai_cli.running.runner import Backend
 from cascadebai_cli.running.watch import SILENT, Watch
-from cascadebai_cli.text import spread_in_words
+from cascadebai_cli.store.columns import TrialRow
+from cascadebai_cli.text import count, percent, spread_in_words
+
+# --- With a budget: how sure the answer is after it, or which budget makes the answer sure enough ---------------------
+
+_MOST_RUNS, _FEWEST_RUNS = 400, 20
+_HALVES = 8
+"""Number of budgets up to the one that is asked about, each half of the next."""
+_FURTHER = 4
+"""Largest budget, as a multiple of what a sharp learner needs by the bounds, so that slower learners get there."""
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """One learner that was asked at several budgets.
+
+    Attributes:
+        key: name of the learner for `--learner`.
+        rows: budget -> rows of the runs, in ascending order of budgets.
+        K: number of items to find.
+        budget: the budget that is asked about, if any.
+        sure: the chance that is wanted, if any.
+    """
+
+    key: str
+    rows: Mapping[int, Sequence[TrialRow]]
+    K: int
+    budget: int | None
+    sure: float | None
+
+    @property
+    def name(self) -> str:
+        """Name of the learner, in words."""
+        return CANDIDATES[self.key].name
+
+    @property
+    def beyond_items(self) -> bool:
+        """Whether the learner's budget must be larger than the number of items."""
+        return CANDIDATES[self.key].beyond_items
+
+    @cached_property
+    def curve(self) -> tuple[Chance, ...]:
+        """Result of the learner at each budget; empty if none was simulated."""
+        return tuple(chance(budget, rows, self.K) for budget, rows in self.rows.items() if rows)
+
+    @property
+    def then(self) -> Chance | None:
+        """Result at the budget that is asked about; `None` if that takes too long to simulate."""
+        return next((point for point in self.curve if point.budget == self.budget), None)
+
+    @property
+    def needed(self) -> Quantiles | None:
+        """Page views after which the chance is as wanted, with their interval (`needed`); `None` if unknown."""
+        return needed(self.curve, self.sure) if self.curve and self.sure is not None else None
+
+    @property
+    def last(self) -> int:
+        """The largest budget that was simulated, 0 if none was."""
+        return self.curve[-1].budget if self.curve else 0
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What a budget leads to.
+
+    Attributes:
+        learners: the learners, those with the best chances first.
+        own_right: chance that the `K` items that the log ranks first are all good enough.
+        own_number: average number of them that are good enough.
+    """
+
+    learners: tuple[Asked, ...]
+    own_right: float
+    own_number: float
+
+    @property
+    def _last(self) -> Sequence[TrialRow]:
+        """The runs of the first learner at its largest budget, or at the one that is asked about."""
+        first = self.learners[0]
+        return first.rows.get(first.budget or first.last, first.rows.get(first.last, ()))
+
+    @property
+    def found(self) -> Counter[int]:
+        """Number of these runs in which each item was named."""
+        return Counter(item for row in self._last for item in row.items)
+
+    @property
+    def named(self) -> int:
+        """Number of these runs."""
+        return len(self._last)
+
+
+def answered(
+    question: Question, keys: Sequence[str], trials: int | None, backend: Backend, watch: Watch
+) -> Answers | None:
+    """Return the runs of all learners at all budgets; `None` if a run raised."""
+    wanted, budgets = question.wanted, _budgets(question)
+    runs, lists = _sizes(question, keys, budgets, trials)
+    _refuse_nothing(question, lists)
+    truths = Counter(truths_of_trials(question, runs).tolist())
+    places = [(key, budget, truth) for key in keys for budget in lists[key] for truth in truths]
+    cells = [cell_of(question, CANDIDATES[key], truth, budget=budget) for key, budget, truth in places]
+
+    def learners(done: CellRuns) -> list[Asked]:
+        rows: dict[str, dict[int, list[TrialRow]]] = {key: {budget: [] for budget in lists[key]} for key in keys}
+        for (key, budget, _), mine in zip(places, done, strict=True):
+            rows[key][budget] += mine
+        return [Asked(key, rows[key], wanted.K, wanted.budget, wanted.sure) for key in keys]
+
+    done = run_cells(
+        cells,
+        [truths[truth] for _, _, truth in places],
+        wanted.seed,
+        backend,
+        watch,
+        lambda done: _so_far(learners(done)),
+    )
+    if done is None:
+        return None
+    good = _good(question)[:, list(question.own)]
+    ranked = sorted(learners(done), key=_rank)
+    return Answers(tuple(ranked), float(good.all(axis=1).mean()), float(good.sum(axis=1).mean()))
+
+
+def _rank(asked: Asked) -> tuple[float, float, float]:
+    """Return a key that sorts by fewest page views needed, then best chance at the budget, then largest budget."""
+    needed = asked.needed[1] if asked.needed else math.inf
+    return needed, -asked.then.all_right if asked.then else 1.0, -asked.last
+
+
+def _so_far(learners: Sequence[Asked]) -> str:
+    told = [(one.name, one.then or (one.curve[-1] if one.curve else None)) for one in learners]
+    return ", ".join(f"{name} {percent(known.all_right)} at {count(known.budget)}" for name, known in told if known)
+
+
+def _good(question: Question) -> BoolArray:
+    """Return which items are good enough in each truth, shape `(D, L)`, among them those that tie with the best `K`."""
+    epsilon, truths = question.planned.epsilon, question.truths
+    kth = np.partition(truths, -question.K, axis=1)[:, -question.K, None]
+    return np.asarray(truths >= kth - epsilon - ROUNDING * (epsilon > 0))
+
+
+def _budgets(question: Question) -> tuple[int, ...]:
+    """Return the budgets to ask at, each twice the one before.
+
+    Some lead up to the budget asked about; for `--sure` they go from one look at each item to more than is needed.
+    """
+    asked, sure = question.wanted.budget, question.wanted.sure
+    found = {asked >> half for half in range(_HALVES)} if asked else set()
+    if sure is not None:
+        efforts = question.planned.efforts
+        finite = efforts[np.isfinite(efforts)]
+        hard = float(np.quantile(finite, sure, method="inverted_cdf")) if len(finite) else math.inf
+        last = min(_FURTHER * SHARP * hard, MOST_BUDGET)
+        first = -(-question.L // question.M)
+        anchor = asked or first
+        found |= {anchor >> half for half in range(60) if anchor >> half >= first}
+        found |= {anchor << twice for twice in range(60) if anchor << twice <= 2 * last}
+    return tuple(sorted(found - {0}))
+
+
+def _sizes(
+    question: Question, keys: Sequence[str], budgets: Sequence[int], trials: int | None
+) -> tuple[int, Mapping[str, tuple[int, ...]]]:
+    """Return the number of runs, and the budgets at which each learner is asked, so that all fits into the time."""
+    share = SECONDS / len(keys) / min(trials or _FEWEST_RUNS, _FEWEST_RUNS)
+    lists = {key: _fitting(CANDIDATES[key], question, budgets, share) for key in keys}
+    each = sum(_seconds(CANDIDATES[key], question, lists[key]) for key in keys)
+    return trials or int(np.clip(SECONDS / max(each, 1e-9), _FEWEST_RUNS, _MOST_RUNS)), lists
+
+
+def _seconds(candidate: Candidate, question: Question, budgets: Sequence[int]) -> float:
+    return candidate.seconds(budgets, question.planned.efforts, question.L, question.w_K)
+
+
+def _refuse_nothing(question: Question, lists: Mapping[str, Sequence[int]]) -> None:
+    """Refuse a question to which there would be no answer at all.
+
+    Raises:
+        ConfigError: if no learner can be simulated at any budget.
+    """
+    if any(lists.values()):
+        return
+    budget, L = question.wanted.budget, question.L
+    if budget is not None and budget <= L:
+        raise ConfigError(f"--budget {budget}: SAR needs more page views than the {count(L)} items; give more")
+    raise ConfigError(
+        "this many page views with this many items take too long to simulate; give fewer, or fewer --trials"
+    )
+
+
+def _fitting(candidate: Candidate, question: Question, budgets: Sequence[int], seconds: float) -> tuple[int, ...]:
+    """Return the budgets that one run can be asked at within `seconds`.
+
+    Budgets that are too large for that alone are left out, then some of the others, at equal distances.
+    """
+    L, asked = question.L, question.wanted.budget
+    possible = [one for one in budgets if one > L or not candidate.beyond_items]
+    found = [one for one in possible if _seconds(candidate, question, [one]) <= seconds]
+    anchor = found.index(asked) if asked in found else len(found) - 1
+    thinned = ([one for i, one in enumerate(found) if (i - anchor) % step == 0] for step in range(1, len(found) + 1))
+    return next((tuple(some) for some in thinned if _seconds(candidate, question, some) <= seconds), ())
+
+
+# --- The plan: its question, the items, and the answer to what was asked ----------------------------------------------
 
 __all__ = ["Answers", "Backend", "Layout", "Plan", "Question", "Test", "Wanted", "plan"]
 

@@ -20,8 +20,7 @@ from cascadebai_cli.text import (
 )
 
 if TYPE_CHECKING:
-    from cascadebai_cli.planning.budget import Asked
-    from cascadebai_cli.planning.plan import Answers, Plan, Question, Test
+    from cascadebai_cli.planning.plan import Answers, Asked, Plan, Question, Test
 
 
 # --- What a budget of page views leads to, in words -----------------------------------------------------------------

@@ -16,12 +16,11 @@ from cascadebai_cli.running.runner import Backend, collect
 from cascadebai_cli.running.watch import Follower, Watch
 from cascadebai_cli.running.worker import BlockResult, NotRepeatable, Settings
 from cascadebai_cli.store.columns import JOURNAL, TRIALS_CSV
-from cascadebai_cli.store.intervals import Limits, limits_of
 from cascadebai_cli.store.journal import Journal, Stored, read_journal, write_journal
 from cascadebai_cli.store.lock import Held, only_writer
 from cascadebai_cli.store.manifest import MAKERS, Earlier, Manifest, new_manifest, refuse_mixing, write_manifest
 from cascadebai_cli.store.summary import write_tables
-from cascadebai_cli.store.trials import holds_rows
+from cascadebai_cli.store.trials import Limits, holds_rows, limits_of
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.config import Study
 from cascadebai_cli.study.fields import most_of

@@ -11,11 +11,21 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.problem import BoolArray, FloatArray
 from cascadebai_cli.store.columns import CELL, STATUSES, SUMMARY_CSV, TABLES, TIMINGS_CSV, TRIALS_CSV
 from cascadebai_cli.store.files import AGAIN, write_atomically
-from cascadebai_cli.store.intervals import Limits, binomial_interval, mean_interval
 from cascadebai_cli.store.journal import Stored
 from cascadebai_cli.store.lock import Held
 from cascadebai_cli.store.manifest import Manifest, grid_of, now, write_manifest
-from cascadebai_cli.store.trials import CHUNK, InGrid, read_table, read_trials, rows_below, write_timings, write_trials
+from cascadebai_cli.store.trials import (
+    CHUNK,
+    InGrid,
+    Limits,
+    binomial_interval,
+    mean_interval,
+    read_table,
+    read_trials,
+    rows_below,
+    write_timings,
+    write_trials,
+)
 
 # --- `summary.csv`, which has one row for each cell: computed, written, read and checked ----------------------------
 

@@ -15,8 +15,8 @@ from cascadebai_cli.analysis.provenance import spans
 from cascadebai_cli.analysis.tables import StudyTable
 from cascadebai_cli.errors import CascadeError
 from cascadebai_cli.learners.registry import knows_budget
-from cascadebai_cli.running.blocks import guessed_steps, refuse_too_large
 from cascadebai_cli.running.interrupts import one_interrupt
+from cascadebai_cli.running.runner import guessed_steps, refuse_too_large
 from cascadebai_cli.running.worker import Block, Settings, run_blocks
 from cascadebai_cli.store.columns import Shown, TrialRow, printed
 from cascadebai_cli.study.axes import ALL_AXES, GRID

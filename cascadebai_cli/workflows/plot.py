@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from cascadebai_cli.figures.chart import Chart
+    from cascadebai_cli.figures.labels import Chart
 
 
 # --- Files of the pages of a figure: `figure.png`, `figure-2.png` ... -----------------------------------------------

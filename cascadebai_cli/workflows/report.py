@@ -37,7 +37,7 @@ from cascadebai_cli.workflows.sweep import once
 from cascadebai_cli.workflows.tables import condition, warn_of_gaps
 
 if TYPE_CHECKING:
-    from cascadebai_cli.figures.chart import Chart
+    from cascadebai_cli.figures.labels import Chart
 
 _CAPTIONS = {
     FITS_CSV: "Fit of the model that the config names to the mean steps",

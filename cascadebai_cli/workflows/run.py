@@ -19,9 +19,8 @@ from cascadebai_cli.running.runner import Backend, collect, repeat_command
 from cascadebai_cli.running.watch import SILENT, Follower, Watch
 from cascadebai_cli.running.worker import Failed, Settings
 from cascadebai_cli.store.columns import PLACE, TrialRow
-from cascadebai_cli.store.intervals import binomial_interval
 from cascadebai_cli.store.summary import summarise
-from cascadebai_cli.store.trials import trials_table
+from cascadebai_cli.store.trials import binomial_interval, trials_table
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.config import NOTHING_GIVEN, Given, Study, check_rows, read_study
 from cascadebai_cli.study.fields import first_of

@@ -14,13 +14,12 @@ from cascadebai_cli.running.sweep import WHOLE, OpenSweep, Shard, Sweep, There, 
 from cascadebai_cli.running.watch import SILENT, Follower, Watch
 from cascadebai_cli.store.columns import FAILURES, JOURNAL, PLACE, STATUSES, TRIALS_CSV, Shown, printed
 from cascadebai_cli.store.files import is_packed, packed_path
-from cascadebai_cli.store.intervals import limits_of, relative_half_width, trials_of
 from cascadebai_cli.store.journal import Stored, read_journal, seconds_of, write_journal
 from cascadebai_cli.store.lock import move_aside, only_writer
 from cascadebai_cli.store.manifest import WRITTEN, Manifest, read_manifest, write_manifest
 from cascadebai_cli.store.merge import merged_manifest, merged_rows
 from cascadebai_cli.store.summary import write_tables
-from cascadebai_cli.store.trials import rows_below
+from cascadebai_cli.store.trials import limits_of, relative_half_width, rows_below, trials_of
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.config import NOTHING_GIVEN, Given, check_rows, read_study
 from cascadebai_cli.text import NO_NUMBER, Table, count, duration, is_missing, percent

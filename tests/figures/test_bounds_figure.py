@@ -6,7 +6,7 @@ import pytest
 from synthetic import scaling_config, write_results
 
 from cascadebai_cli.analysis.results import load_results
-from cascadebai_cli.figures.schematic import draw_schematic, optimal_sets
+from cascadebai_cli.figures.draw import _draw_schematic, _optimal_sets
 from cascadebai_cli.figures.style import render
 
 
@@ -60,7 +60,7 @@ def test_varying_sizes_make_panels_of_their_own(tmp_path):
 def test_optimal_sets_are_those_of_the_altered_instances():
     L, K = 6, 3
     weights = np.linspace(0.7, 0.2, L)
-    for instance, optimal in enumerate(optimal_sets(L, K)):
+    for instance, optimal in enumerate(_optimal_sets(L, K)):
         w = weights.copy()
         if 1 <= instance <= K:
             w[instance - 1] = weights[K] - 0.01
@@ -71,7 +71,7 @@ def test_optimal_sets_are_those_of_the_altered_instances():
 
 @pytest.mark.parametrize(("L", "K"), [(8, 4), (2, 1), (5, 4)])
 def test_schematic_names_its_rows_and_columns(L, K):
-    figure = draw_schematic(L, K)
+    figure = _draw_schematic(L, K)
     (axes,) = figure.axes
     assert len(axes.get_yticks()) == L + 1
     assert axes.get_yticklabels()[0].get_text() == "0"

@@ -13,9 +13,8 @@ from matplotlib.testing.compare import compare_images
 
 import cascadebai_cli
 from cascadebai_cli.analysis.results import load_results
-from cascadebai_cli.figures import draw as bars
-from cascadebai_cli.figures import draw as lines
-from cascadebai_cli.figures import schematic, style
+from cascadebai_cli.figures import draw as drawers
+from cascadebai_cli.figures import style
 from cascadebai_cli.figures.style import STYLE, styled
 from cascadebai_cli.study.plot import Plot
 from cascadebai_cli.workflows.plot import drawing
@@ -78,13 +77,13 @@ def test_the_comparison_is_silent_without_a_fault(name: str, tmp_path: Path) -> 
 
 
 COLOURS = [
-    ("bars", bars, "ORDER_LOOKS", {**bars.ORDER_LOOKS, "-U": (bars.ORDER_LOOKS["-U"][0], "#F0B490")}),
-    ("bounds", lines, "_LOWER", "#2e7d40"),
-    ("schematic", schematic, "_OPTIMAL", "#8fce93"),
-    ("scaling", lines, "POINTS", lines.POINTS._replace(color="navy")),
-    ("scaling", lines, "FIT", "darkred"),
-    ("scaling", lines, "BAND", "darkcyan"),
-    ("curves", lines, "LOOKS", tuple(look._replace(color="#0072B3") for look in style.LOOKS)),
+    ("bars", drawers, "ORDER_LOOKS", {**drawers.ORDER_LOOKS, "-U": (drawers.ORDER_LOOKS["-U"][0], "#F0B490")}),
+    ("bounds", drawers, "_LOWER", "#2e7d40"),
+    ("schematic", drawers, "_OPTIMAL", "#8fce93"),
+    ("scaling", drawers, "POINTS", drawers.POINTS._replace(color="navy")),
+    ("scaling", drawers, "FIT", "darkred"),
+    ("scaling", drawers, "BAND", "darkcyan"),
+    ("curves", drawers, "LOOKS", tuple(look._replace(color="#0072B3") for look in style.LOOKS)),
 ]
 
 

@@ -95,7 +95,7 @@ def test_what_is_wrong_is_refused_as_by_a_sweep(config: Path) -> None:
 
 
 def test_what_needs_too_much_memory_is_refused_before_a_pilot(config: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cascadebai_cli.running.blocks.machine_memory", lambda: 10)
+    monkeypatch.setattr("cascadebai_cli.running.runner._machine_memory", lambda: 10)
     assert "of memory, but this machine has 0.0 GB" in refusal("check", config)
 
 

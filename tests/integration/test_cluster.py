@@ -14,7 +14,7 @@ from sweeps import ROOT, call, environment, finished, refusal, start, sweep, tab
 from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.learners.kl_lucb import KLLucb
 from cascadebai_cli.running import sweep as open_sweep
-from cascadebai_cli.running.blocks import BlockQueue
+from cascadebai_cli.running.runner import _BlockQueue
 from cascadebai_cli.running.worker import Settings
 
 pytest.importorskip("distributed")
@@ -112,9 +112,9 @@ def test_the_same_bytes_of_trials_that_are_paused_again_and_again(tmp_path, clus
     assert call("sweep", config, "--out", tmp_path / "expected", "--n-jobs", 2, "--quiet").code == 0
     cluster.add_worker()
     cluster.add_worker()
-    paused, learn = [], BlockQueue.learn
+    paused, learn = [], _BlockQueue.learn
     monkeypatch.setattr(open_sweep, "Settings", partial(Settings, seconds=0))
-    monkeypatch.setattr(BlockQueue, "learn", lambda queue, done: paused.extend(done.paused) or learn(queue, done))
+    monkeypatch.setattr(_BlockQueue, "learn", lambda queue, done: paused.extend(done.paused) or learn(queue, done))
     assert call("sweep", config, *cluster.options("out"), "--quiet").code == 0
     assert {begun.learner.__class__ for begun in paused} == {CascadeBAI, KLLucb}
     assert len(paused) > 40

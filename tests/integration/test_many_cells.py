@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sweeps import call, sweep
 
-from cascadebai_cli.store import intervals
+from cascadebai_cli.store import trials
 from cascadebai_cli.study import learners
 
 CONFIG = """\
@@ -39,8 +39,8 @@ class Counter:
         (inspect, "signature"),
         (np, "searchsorted"),
         (np, "setdiff1d"),
-        (intervals, "stdtrit"),
-        (intervals, "betaincinv"),
+        (trials, "stdtrit"),
+        (trials, "betaincinv"),
     ],
 )
 def test_a_finished_sweep_again(tmp_path, monkeypatch, module, name):
@@ -50,8 +50,8 @@ def test_a_finished_sweep_again(tmp_path, monkeypatch, module, name):
         config.write_text(CONFIG.format(deltas=[round(0.1 + i / 50, 2) for i in range(number)]))
         assert sweep(config, out).code == 0
         learners.options_of.cache_clear()
-        intervals.binomial_interval.cache_clear()
-        intervals.t_quantile.cache_clear()
+        trials.binomial_interval.cache_clear()
+        trials.t_quantile.cache_clear()
         with monkeypatch.context() as patched:
             counter = Counter(getattr(module, name))
             patched.setattr(module, name, counter)

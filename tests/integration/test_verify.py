@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from sweeps import call, refusal
 
-import cascadebai_cli.engines.skip_count as counting
+import cascadebai_cli.engines.skip_rows as counting
 import cascadebai_cli.learners.cascadebai as algorithm
 import cascadebai_cli.running.worker as worker
 from cascadebai_cli.engines.simulate import EngineName

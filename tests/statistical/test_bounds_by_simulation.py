@@ -6,9 +6,8 @@ import pytest
 from cascadebai_cli.engines.simulate import Trial, simulate
 from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.model.problem import Instance
-from cascadebai_cli.theory.paper import cell_bounds
-from cascadebai_cli.theory.quantities import CLICK_CONSTANT as CONSTANT
-from cascadebai_cli.theory.quantities import delta_bar, rho, t_bar
+from cascadebai_cli.theory.paper import _CLICK_CONSTANT as CONSTANT
+from cascadebai_cli.theory.paper import cell_bounds, delta_bar, rho, t_bar
 
 DELTA, TRIALS = 0.1, 20
 

@@ -9,8 +9,8 @@ import pytest
 from sweeps import ROOT
 
 from cascadebai_cli.engines.simulate import ENGINES
-from cascadebai_cli.running import blocks as blocks_module
-from cascadebai_cli.running.blocks import TASK_SECONDS, BlockQueue, guessed_steps
+from cascadebai_cli.running import runner as blocks_module
+from cascadebai_cli.running.runner import _TASK_SECONDS, _BlockQueue, guessed_steps
 from cascadebai_cli.running.worker import BlockResult
 from cascadebai_cli.study.config import load_study
 
@@ -51,18 +51,18 @@ def trials_of(tasks):
 @pytest.mark.parametrize("pace", [1e-5, 0.01, 0.3, 5.0])
 def test_every_missing_trial_is_given_out_once_the_hardest_cells_first(cells, workers, pace):
     missing = [np.arange(40), np.array([], int), np.array([3, 7, 8]), np.arange(5), np.arange(100), np.array([0])]
-    tasks = drain(BlockQueue(cells, missing, workers), [pace] * 6)
+    tasks = drain(_BlockQueue(cells, missing, workers), [pace] * 6)
     order = sorted(range(6), key=lambda position: -guessed_steps(cells[position]))
     assert order != sorted(order)
     assert trials_of(tasks) == [(position, trial) for position in order for trial in missing[position].tolist()]
 
 
 def test_nothing_missing_is_no_task(cells):
-    assert list(BlockQueue(cells, [np.arange(0)] * 6, 2)) == []
+    assert list(_BlockQueue(cells, [np.arange(0)] * 6, 2)) == []
 
 
 def test_the_first_task_of_an_instance_is_one_trial(cells):
-    tasks = drain(BlockQueue(cells, [np.arange(1000)] * 6, 2), [0.001] * 6)
+    tasks = drain(_BlockQueue(cells, [np.arange(1000)] * 6, 2), [0.001] * 6)
     first = {}
     for task in tasks:
         for block in task:
@@ -73,26 +73,26 @@ def test_the_first_task_of_an_instance_is_one_trial(cells):
 @pytest.mark.parametrize("pace", [0.0001, 0.001, 0.01, 0.1])
 def test_a_task_keeps_a_worker_busy_for_about_a_second(cells, pace):
     count = int(40 / pace / 6)
-    tasks = drain(BlockQueue(cells, [np.arange(count)] * 6, 2), [pace] * 6)
+    tasks = drain(_BlockQueue(cells, [np.arange(count)] * 6, 2), [pace] * 6)
     seconds = [sum(len(block.trials) for block in task) * pace for task in tasks]
-    full = [second for second in seconds if second > 0.5 * TASK_SECONDS]
+    full = [second for second in seconds if second > 0.5 * _TASK_SECONDS]
     assert sum(full) > 0.9 * sum(seconds)
-    assert max(seconds) <= TASK_SECONDS * 1.0001
+    assert max(seconds) <= _TASK_SECONDS * 1.0001
 
 
 def test_trials_of_small_cells_share_a_task(cells):
-    tasks = drain(BlockQueue(cells, [np.arange(50)] * 6, 1), [0.001] * 6)
+    tasks = drain(_BlockQueue(cells, [np.arange(50)] * 6, 1), [0.001] * 6)
     assert max(map(len, tasks)) >= 3
 
 
 def test_a_slow_trial_is_a_task_of_its_own(cells):
-    tasks = drain(BlockQueue(cells, [np.arange(10)] * 6, 2), [30.0] * 6)
+    tasks = drain(_BlockQueue(cells, [np.arange(10)] * 6, 2), [30.0] * 6)
     assert [len(block.trials) for task in tasks for block in task] == [1] * 60
     assert all(len(task) == 1 for task in tasks)
 
 
 def test_the_end_is_shared_among_the_workers(cells):
-    tasks = drain(BlockQueue(cells, [np.arange(400), *[np.arange(0)] * 5], 4), [0.001] * 6)
+    tasks = drain(_BlockQueue(cells, [np.arange(400), *[np.arange(0)] * 5], 4), [0.001] * 6)
     assert all(sum(len(block.trials) for block in task) <= 50 for task in tasks)
     assert sum(len(block.trials) for block in tasks[-1]) == 1
 
@@ -118,7 +118,7 @@ def test_trials_side_by_side_are_dealt_out_evenly(tmp_path, monkeypatch, workers
     path.write_text(SIDE_BY_SIDE)
     cells = load_study(path).cells
     missing = [np.arange(0, 2 * n, 2) for n in (3, 0, 1, 2, 10, 5, 20, 0, 4, 0, 1, 9)]
-    tasks = drain(BlockQueue(cells, missing, workers), [0.1] * len(cells))
+    tasks = drain(_BlockQueue(cells, missing, workers), [0.1] * len(cells))
     assert sorted(trials_of(tasks)) == [(i, t) for i, trials in enumerate(missing) for t in trials.tolist()]
     dealt = [task for task in tasks if cells[task[0].position].learner != "P"]
     assert tasks[-len(dealt) :] == dealt

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from printed_statements import centred_cgf, mean_observations, observation_law, second_moment, sub_gaussian_excess
 
 from cascadebai_cli.model.problem import Instance
-from cascadebai_cli.theory.quantities import mu, mu_tilde, v
+from cascadebai_cli.theory.paper import mu, mu_tilde, v
 
 PROPERTY = settings(max_examples=200)
 WEIGHT = st.one_of(st.floats(0, 1), st.sampled_from([0.0, 1.0, 1e-9, 1 - 1e-9]))

@@ -25,8 +25,14 @@ from cascadebai_cli.analysis.results import load_results
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.problem import CASCADING, SEMI_BANDIT, Instance
 from cascadebai_cli.study.config import load_study
-from cascadebai_cli.theory.paper import TwoLevelBounds, cell_bounds, is_two_level, lower_bound, two_level_instance
-from cascadebai_cli.theory.quantities import PRINTED_CONSTANT
+from cascadebai_cli.theory.paper import (
+    PRINTED_CONSTANT,
+    TwoLevelBounds,
+    cell_bounds,
+    is_two_level,
+    lower_bound,
+    two_level_instance,
+)
 
 TWO = two_level_instance(10, 3, 0.6, 0.2)
 RAMP = Instance(np.linspace(0.9, 0.1, 9), 4)

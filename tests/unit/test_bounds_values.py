@@ -20,8 +20,20 @@ from cascadebai_cli.analysis.fits import bound_slope
 from cascadebai_cli.learners.bounds import cascade_radius
 from cascadebai_cli.model.problem import Instance, divergence
 from cascadebai_cli.theory import paper
-from cascadebai_cli.theory.paper import TwoLevelBounds, cell_bounds, confidence_factor, lower_bound, two_level_instance
-from cascadebai_cli.theory.quantities import PRINTED_CONSTANT, Quantities, delta_bar, exact_constant, rho, t_bar, v
+from cascadebai_cli.theory.paper import (
+    PRINTED_CONSTANT,
+    Quantities,
+    TwoLevelBounds,
+    cell_bounds,
+    confidence_factor,
+    delta_bar,
+    exact_constant,
+    lower_bound,
+    rho,
+    t_bar,
+    two_level_instance,
+    v,
+)
 
 PROPERTY = settings(max_examples=200)
 DELTA = 0.1

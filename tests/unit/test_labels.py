@@ -2,7 +2,7 @@
 
 import pytest
 
-from cascadebai_cli.figures.labels import Labels, values_label
+from cascadebai_cli.figures.labels import Labels, _values_label
 from cascadebai_cli.study.instances import AnyInstance, Linear, TwoLevel
 
 
@@ -33,7 +33,7 @@ def test_what_stands_for_a_value() -> None:
 
 
 def test_values() -> None:
-    assert values_label({"L": 64, "K": 16, "delta": 0.1, "epsilon": 0.05}, ["L", "K", "delta", "epsilon"]) == (
+    assert _values_label({"L": 64, "K": 16, "delta": 0.1, "epsilon": 0.05}, ["L", "K", "delta", "epsilon"]) == (
         r"$L = 64,\ K = 16,\ \delta = 0.1,\ \epsilon = 0.05$"
     )
-    assert values_label({"L": 64}, []) == ""
+    assert _values_label({"L": 64}, []) == ""

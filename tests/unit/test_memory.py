@@ -11,7 +11,7 @@ from cascadebai_cli.engines.jobs import Job, largest_block
 from cascadebai_cli.engines.simulate import ENGINES
 from cascadebai_cli.learners.bounds import pairs_apart, told_apart
 from cascadebai_cli.learners.cascadebai import CascadeBAI
-from cascadebai_cli.running import blocks
+from cascadebai_cli.running import runner
 from cascadebai_cli.running.worker import run_trial
 from cascadebai_cli.study.config import load_study
 
@@ -47,7 +47,7 @@ def write(tmp_path):
 
 @pytest.fixture
 def one_gigabyte(monkeypatch):
-    monkeypatch.setattr(blocks, "machine_memory", lambda: 10**9)
+    monkeypatch.setattr(runner, "_machine_memory", lambda: 10**9)
 
 
 def peak_of(work):
@@ -109,7 +109,7 @@ def test_trials_of_many_items_are_not_side_by_side(L):
 @pytest.mark.parametrize("name", LEARNERS)
 def test_what_is_too_large_is_refused_with_the_number(write, tmp_path, monkeypatch, verb, name):
     learner, gigabytes = LEARNERS[name]
-    monkeypatch.setattr(blocks, "machine_memory", lambda: 2 * 10**8)
+    monkeypatch.setattr(runner, "_machine_memory", lambda: 2 * 10**8)
     options = ["--out", tmp_path / "out"] if verb == "sweep" else []
     message = refusal(verb, write(LARGE, LARGE - 1, learner), "--n-jobs", 2, *options)
     assert f"a trial takes about {gigabytes} GB of memory, 2 at once" in message
@@ -129,7 +129,7 @@ def test_a_table_of_rewards_counts(write, one_gigabyte):
 def test_only_trials_that_are_missing_count(write, tmp_path, monkeypatch):
     study = write(1000, 2, LEARNERS["skip-ahead"][0])
     assert call("sweep", study, "--out", tmp_path / "out", "--quiet").code == 0
-    monkeypatch.setattr(blocks, "machine_memory", lambda: 1)
+    monkeypatch.setattr(runner, "_machine_memory", lambda: 1)
     assert call("sweep", study, "--out", tmp_path / "out", "--quiet").code == 0
     assert "of memory" in refusal("sweep", study, "--out", tmp_path / "out", "--quiet", "--trials", 5)
 
@@ -139,14 +139,14 @@ def test_a_container_has_what_it_may_have(tmp_path, monkeypatch, limits, there):
     files = [tmp_path / f"{i}" for i in range(3)]
     for file, text in zip(files, limits, strict=False):
         file.write_text(text + "\n")
-    monkeypatch.setattr(blocks, "_LIMITS", files)
-    monkeypatch.setattr(blocks.os, "sysconf", {"SC_PHYS_PAGES": 1000, "SC_PAGE_SIZE": 1000}.get)
-    assert blocks.machine_memory() == there
+    monkeypatch.setattr(runner, "_LIMITS", files)
+    monkeypatch.setattr(runner.os, "sysconf", {"SC_PHYS_PAGES": 1000, "SC_PAGE_SIZE": 1000}.get)
+    assert runner._machine_memory() == there
 
 
 def test_a_system_that_does_not_say_refuses_nothing(monkeypatch):
-    monkeypatch.delattr(blocks.os, "sysconf")
-    assert blocks.machine_memory() is None
+    monkeypatch.delattr(runner.os, "sysconf")
+    assert runner._machine_memory() is None
 
 
 def test_cells_that_share_their_weights_count_one_by_one(write):

@@ -95,13 +95,13 @@ def test_cap_equal_to_the_stopping_time_is_no_cap():
 @pytest.mark.parametrize(("views", "cap", "status"), [(1e9, 10**10, "stopped"), (1e11, 10**8, "capped")])
 def test_rare_clicks_do_not_let_it_go_step_by_step(views, cap, status, monkeypatch):
     """Means of rare clicks move by less than bounds are rounded in a round, and a stretch leads far behind the cap."""
-    rounds, step_through = itertools.count(), skip_ahead_engine.step_through
+    rounds, step_through = itertools.count(), skip_ahead_engine._step_through
 
     def counted(*args):
         assert next(rounds) < 10_000
         step_through(*args)
 
-    monkeypatch.setattr(skip_ahead_engine, "step_through", counted)
+    monkeypatch.setattr(skip_ahead_engine, "_step_through", counted)
     for trial in range(3):
         rng = np.random.default_rng(trial)
         weights = rng.gamma(np.array([300, 263, 226, 115, 78, 40])) / views

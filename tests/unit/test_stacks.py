@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from given import TableStack
 
-from cascadebai_cli.engines.outcomes import KEPT, RandomStack
+from cascadebai_cli.engines.outcomes import _KEPT, RandomStack
 
 WEIGHTS = np.array([0.0, 0.3, 1.0])
 
@@ -22,14 +22,14 @@ def test_pieces_make_the_whole(make):
     whole, stack, rng = make().peek(1, 0, 20_000), make(), np.random.default_rng(1)
     start = 0
     while start < 15_000:
-        again, n = max(0, start - int(rng.integers(KEPT + 1))), int(rng.integers(1, 5000))
+        again, n = max(0, start - int(rng.integers(_KEPT + 1))), int(rng.integers(1, 5000))
         assert (stack.peek(1, start, n) == whole[start : start + n]).all()
         assert (stack.peek(1, again, 100) == whole[again : again + 100]).all()
         start += int(rng.integers(3000))
 
 
 @pytest.mark.parametrize("bits", [np.random.PCG64, np.random.PCG64DXSM])
-@pytest.mark.parametrize("start", [0, 1, KEPT, KEPT + 1, 3 * KEPT, 15_001])
+@pytest.mark.parametrize("start", [0, 1, _KEPT, _KEPT + 1, 3 * _KEPT, 15_001])
 def test_it_can_be_read_from_anywhere_on(bits, start):
     """What is skipped is drawn by nobody, and what follows is the same."""
 
@@ -38,9 +38,9 @@ def test_it_can_be_read_from_anywhere_on(bits, start):
 
     whole, later = stack().peek(1, 0, 20_000), stack()
     assert (later.peek(1, start, 700) == whole[start : start + 700]).all()
-    back = max(0, start - KEPT)
+    back = max(0, start - _KEPT)
     assert (later.peek(1, back, 100) == whole[back : back + 100]).all()
-    assert (later.peek(1, start + 2 * KEPT, 9) == whole[start + 2 * KEPT :][:9]).all()
+    assert (later.peek(1, start + 2 * _KEPT, 9) == whole[start + 2 * _KEPT :][:9]).all()
 
 
 def test_items_do_not_depend_on_each_other():

@@ -9,8 +9,8 @@ from scipy import stats
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.store.columns import SUMMARY_CSV, TABLES, TRIALS_CSV
-from cascadebai_cli.store.intervals import binomial_interval, t_quantile
 from cascadebai_cli.store.summary import summarise, summarise_file
+from cascadebai_cli.store.trials import binomial_interval, t_quantile
 
 
 def trials_of(cell_id, steps, correct=None, capped=0):

@@ -7,8 +7,8 @@ import pytest
 from pydantic import ValidationError
 from scipy import stats
 
-from cascadebai_cli.store.intervals import relative_half_width, wanted
 from cascadebai_cli.store.journal import ROW
+from cascadebai_cli.store.trials import relative_half_width, wanted
 from cascadebai_cli.study.fields import Enough
 
 
