@@ -19,6 +19,10 @@ def test_a_trial_and_a_number_of_trials_exclude_each_other(config):
     assert told("run", config, "--trial", 2, "--trials", 7).startswith("--trial and --trials exclude each other")
 
 
+def test_a_trial_has_a_number_that_a_cell_can_have(config):
+    assert f"--trial {10**20} is too large" in told("run", config, "--trial", 10**20)
+
+
 def test_a_list_is_no_longer_than_there_are_items(config):
     assert "list_length is 50, but there are only 6 items" in told(
         "check", config, "--set", "learners.0.list_length=50"
