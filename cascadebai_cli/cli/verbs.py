@@ -29,7 +29,7 @@ from cascadebai_cli.cli.options import (
     with_options,
 )
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.options import Option, record_options
+from cascadebai_cli.options import MOST_TRIALS, Option, record_options
 from cascadebai_cli.planning.options import OPTIONS, read_options
 from cascadebai_cli.planning.words import plan_in_words, question_in_words
 from cascadebai_cli.study.kinds import Words
@@ -128,6 +128,10 @@ def run(
     """Run one or a few cells of a study, and print the outcomes; for several cells, a table comes at the end."""
     from cascadebai_cli.workflows import run as work
 
+    if trial is not None and trials is not None:
+        raise ConfigError("--trial and --trials exclude each other; --trial N runs only the trial with this number")
+    if trial is not None and trial >= MOST_TRIALS:
+        raise ConfigError(f"--trial {trial} is too large; a cell has trials from 0 to {MOST_TRIALS - 1}")
     done = work.run(
         config,
         work.Choice(instance, learner, L, K, delta, epsilon, budget, cell_id),

@@ -42,6 +42,7 @@ from cascadebai_cli.engines.skip_rows import (
     Focus,
     Mode,
     RowBlock,
+    Rows,
     Sizes,
     count_steps,
     new_block,
@@ -428,11 +429,18 @@ def _run(block: RowBlock) -> Runs:
     while len(rows):
         mode = Mode(int(np.bincount(rows.mode).argmax()))
         serve[mode](block, np.flatnonzero(rows.mode == mode))
+        rows.mode[_behind_cap(rows)] = Mode.STRETCH
         over = rows.mode == Mode.OVER
         if over.any():
             for row in np.flatnonzero(over).tolist():
                 yield int(rows.id[row]), _result(block, row)
             rows.keep(np.flatnonzero(~over))
+
+
+def _behind_cap(rows: Rows) -> BoolArray:
+    """Return which rows look where their cap is behind them: then the stretch need only be counted."""
+    most = (rows.cap - rows.steps) * (rows.batch / np.maximum(rows.d, 1)) + 2
+    return np.asarray((rows.mode != Mode.OVER) & (rows.look > rows.round + most))
 
 
 def _in_parts(serve: Callable[[RowBlock, IntArray], None], focus: Focus, block: RowBlock, at: IntArray) -> None:

@@ -118,9 +118,9 @@ def _imported(name: str, module_name: str, example: str) -> ModuleType:
         invalidate_caches()
         module = import_module(module_name)
     except ModuleNotFoundError as error:
-        raise ConfigError(
-            f"{name}: no module '{error.name}' in {os.getcwd()} or installed; start where it lies"
-        ) from error
+        stem = module_name.removesuffix(".py")
+        remedy = "start where it lies" if stem == module_name else f"write {stem}, the module, and not its file"
+        raise ConfigError(f"{name}: no module '{error.name}' in {os.getcwd()} or installed; {remedy}") from error
     except (Exception, SystemExit) as error:
         raise ConfigError(
             f"{name}: importing {module_name} fails with {in_words(error)}; correct the module"

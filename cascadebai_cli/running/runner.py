@@ -447,8 +447,8 @@ def _loky(workers: int) -> Iterator[tuple[int, _TaskRunner]]:
             yield workers, _unordered
         except BrokenProcessPool as error:
             raise CascadeError(
-                "a worker process was killed, perhaps for want of memory; run the same command again to go on, "
-                "with a smaller --n-jobs if it happens again"
+                "a worker process was killed, perhaps for want of memory, or ended by a learner of your own; run "
+                "the same command again to go on, with a smaller --n-jobs if it happens again"
             ) from error
         except PicklingError as error:
             raise CascadeError(

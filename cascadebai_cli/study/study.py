@@ -487,6 +487,8 @@ def _check_learner(study: Study, cell: Cell) -> None:
     """Refuse a cell whose learner refuses its values, or whose engine refuses its learner."""
     try:
         _ = cell.runs_with
+        if (length := cell.spec.options.get("list_length") or 0) > cell.L:
+            raise ConfigError(f"list_length is {length}, but there are only {cell.L} items; make it smaller")
     except ConfigError as error:
         position = [entry.name for entry in study.learners].index(cell.learner)
         raise mistake(f"'{cell.learner}': {error}", "learners", position) from None

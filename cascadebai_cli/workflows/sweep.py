@@ -319,7 +319,7 @@ def merge(directories: Sequence[Path], *, out: Path, watch: Watch = SILENT) -> M
         CascadeError: if a file cannot be written.
     """
     _refuse_used(out)
-    parts = [(directory, read_manifest(directory)) for directory in _once(directories, watch)]
+    parts = [(directory, read_manifest(directory)) for directory in once(directories, watch)]
     manifest = merged_manifest(parts)
     stored = merged_rows([(directory, _rows(directory, made)) for directory, made in parts])
     warn_of_damage(stored, watch, "is missing")
@@ -333,7 +333,7 @@ def merge(directories: Sequence[Path], *, out: Path, watch: Watch = SILENT) -> M
     return Merged(out, len(stored.rows), missing)
 
 
-def _once(directories: Sequence[Path], watch: Watch) -> list[Path]:
+def once(directories: Sequence[Path], watch: Watch) -> list[Path]:
     """Return each directory once, even if it is given under several names."""
     found: dict[Path, Path] = {}
     for directory in directories:
