@@ -328,7 +328,7 @@ def _draw_bars(chart: Chart, page: Page, panels: Sequence[Panel]) -> Figure:
     """Draw a page of panels, in which each group has one bar per line."""
     sizes = _GRID if page.lettered else _SINGLE
     looks = _bar_looks(chart)
-    figure, frames = _grid(page)
+    figure, frames = _grid(page, _shares_y(chart))
     for axes, panel in zip(frames, panels, strict=True):
         _draw_bars_of(axes, panel, looks, sizes, _rotation(chart, page))
         title = fitted_title(figure, "", panel.title, TITLE_SHARE * page.width / page.columns)
@@ -336,7 +336,7 @@ def _draw_bars(chart: Chart, page: Page, panels: Sequence[Panel]) -> Figure:
         if _has_cap(chart):
             axes.axhline(chart.cap or 0, color="black", linewidth=0.6, linestyle=":", zorder=1)
     _label_groups(figure, frames, chart, page, sizes)
-    _label_y(figure, frames, chart)
+    _label_y(figure, dict(zip(frames, panels, strict=True)), chart)
     _add_legend(figure, page, chart, looks)
     return figure
 
@@ -357,9 +357,13 @@ def _order(series: Series) -> str | None:
     return str(found.pop()) if len(found) == 1 else None
 
 
-def _grid(page: Page) -> tuple[Figure, list[Axes]]:
+def _shares_y(chart: Chart) -> bool:
+    return chart.plot.share is None or "y" in chart.plot.share
+
+
+def _grid(page: Page, sharey: bool) -> tuple[Figure, list[Axes]]:
     figure = new_figure(page.width, min(_PAGE_HEIGHT, page.height))
-    frames = list(figure.subplots(page.rows, page.columns, sharex=True, sharey=True, squeeze=False).flat)
+    frames = list(figure.subplots(page.rows, page.columns, sharex=True, sharey=sharey, squeeze=False).flat)
     for axes in frames[page.panels :]:
         axes.remove()
     return figure, frames[: page.panels]
@@ -373,7 +377,7 @@ def _rotation(chart: Chart, page: Page) -> float:
 
 def _has_cap(chart: Chart) -> bool:
     """Return whether the cap lies on the axis of the steps."""
-    return chart.cap is not None and chart.y.column == "steps" and chart.cap <= _top_of_bars(chart)
+    return chart.cap is not None and chart.y.column == "steps" and chart.cap <= _top_of_bars(chart, chart.points)
 
 
 def _draw_bars_of(axes: Axes, panel: Panel, looks: Sequence[_BarLook], sizes: _Sizes, rotation: float) -> None:
@@ -421,12 +425,13 @@ def _label_groups(figure: Figure, frames: Sequence[Axes], chart: Chart, page: Pa
             axes.set_xlabel(chart.x.label)
 
 
-def _label_y(figure: Figure, frames: Sequence[Axes], chart: Chart) -> None:
-    values = chart.points["y"]
-    if is_log(chart, "y", values):
-        for axes in frames:
+def _label_y(figure: Figure, panels: Mapping[Axes, Panel], chart: Chart) -> None:
+    frames = list(panels)
+    if is_log(chart, "y", chart.points["y"]):
+        for axes, panel in panels.items():
+            points = chart.points if _shares_y(chart) else panel.points
             axes.set_yscale("log")
-        frames[0].set_ylim(bottom_of_bars(chart), _top_of_bars(chart))
+            axes.set_ylim(bottom_of_bars(chart, points), _top_of_bars(chart, points))
     label = f"{chart.y.label} (steps)" if chart.y.column == "steps" else chart.y.label
     if len(chart.panels) == 1:
         frames[0].set_ylabel(label)
@@ -434,9 +439,9 @@ def _label_y(figure: Figure, frames: Sequence[Axes], chart: Chart) -> None:
         figure.supylabel(label, fontsize=mpl.rcParams["axes.labelsize"])
 
 
-def _top_of_bars(chart: Chart) -> float:
+def _top_of_bars(chart: Chart, points: pd.DataFrame) -> float:
     """Return the end of a logarithmic axis of bars."""
-    points, bottom = chart.points, bottom_of_bars(chart)
+    bottom = bottom_of_bars(chart, points)
     room = _WITH_CROSSES if points["is_wrong"].any() else _WITH_ARROWS if points["is_limit"].any() else _PLAIN
     return float(bottom * (points["y"].max() / bottom) ** (1 / (1 - room)))
 

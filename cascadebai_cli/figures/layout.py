@@ -372,12 +372,12 @@ def _set_budgets(axes: Axes, values: "pd.Series[float]") -> None:
     axes.xaxis.set_minor_locator(NullLocator())
 
 
-def bottom_of_bars(chart: Chart) -> float:
+def bottom_of_bars(chart: Chart, points: pd.DataFrame) -> float:
     """Return where bars on a log axis start: at the least that the measure can be, if it has such a value above 0.
 
     Otherwise it is a power of ten below the smallest value, so that its bar can be seen.
     """
-    below = 10.0 ** math.floor(math.log10(chart.points["y"].min() / 1.5))
+    below = 10.0 ** math.floor(math.log10(points["y"].min() / 1.5))
     return min(MEASURES[chart.y.column].least or below, below)
 
 

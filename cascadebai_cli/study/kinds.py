@@ -78,7 +78,11 @@ MEASURES: Mapping[str, Measure] = MappingProxyType(
             least=1.0,
         ),
         "stopped": Measure(
-            "share of trials stopped", "Share of trials that have stopped", "of the trials", ("stopped", None, None)
+            "share of trials stopped",
+            "Share of trials that have stopped",
+            "of the trials",
+            ("stopped", None, None),
+            text=percent,
         ),
         "observations": Measure(
             "observations",
@@ -190,7 +194,7 @@ KINDS: Mapping[str, FigureKind] = MappingProxyType(
             beside="mean",
         ),
         "ecdf": FigureKind(
-            _AGAINST,
+            "Share of the trials{of} that have stopped, against {x}",
             "share of the trials that have stopped against steps",
             data=("n", "mean_steps", *QUANTILES, "n_capped"),
             x="steps",

@@ -298,6 +298,11 @@ def test_panels_share_axes_if_asked(tmp_path: Path) -> None:
     assert len({axes.get_ylim() for axes in apart.axes}) == 3
     assert len({axes.get_ylim() for axes in shared.axes}) == 1
     assert len({axes.get_yscale() for axes in shared.axes}) == 1
+    bars = (
+        drawn.figure(results, kind="bars", panels="instance", x="K"),
+        drawn.figure(results, kind="bars", panels="instance", x="K", share="none"),
+    )
+    assert [len({axes.get_ylim() for axes in page.axes}) for page in bars] == [1, 3]
     pages = drawn.pages(results, share=["x", "y"], per_page=1)
     assert len({(page.axes[0].get_xlim(), page.axes[0].get_ylim()) for page in pages}) == 1
 

@@ -204,6 +204,36 @@ def test_styles_of_scienceplots_go_without_latex(
     page.draw_without_rendering()
 
 
+FAMILIES = """
+seed: 1
+trials: 2
+delta: [0.1, 0.01]
+instances:
+  - {name: easy, family: two_level, L: 6, K: 2, w_star: 0.9, w_prime: 0.1}
+  - {name: ramp, family: linear, L: 5, K: 2, w_max: 0.95, w_min: 0.1}
+  - {name: listed, family: explicit, weights: [0.95, 0.6, 0.1], K: 1}
+  - {name: shop, family: csv, path: clicks.csv, clicks: clicks, views: views, K: 2}
+  - {name: curved, family: formula, weight: "0.9 / i", L: 4, K: 1}
+  - {name: drawn, family: random, L: 6, K: 3, w_star: "uniform(0.8, 0.9)", w_prime: "uniform(0.1, 0.2)"}
+learners:
+  - {name: KL bounds, algorithm: cascadebai, confidence: kl}
+  - {name: KL-LUCB++, algorithm: kl-lucb++}
+"""
+
+
+def test_one_panel_shows_instances_of_every_family_over_their_bounds(tmp_path: Path) -> None:
+    (tmp_path / "clicks.csv").write_text("clicks,views\n90,100\n80,100\n20,100\n10,100\n")
+    (tmp_path / "mine.yaml").write_text(FAMILIES)
+    assert call("sweep", tmp_path / "mine.yaml", "--out", tmp_path / "r", "--n-jobs", 1).code == 0
+    chart = drawn.data(load_results(tmp_path / "r"), kind="curves", x="gap", y="steps_per_lower_bound")
+    assert [panel.title for panel in chart.panels] == [(r"$\delta = 0.1$",), (r"$\delta = 0.01$",)]
+    for panel in chart.panels:
+        assert panel.points.groupby("instance").size().to_dict() == dict.fromkeys(
+            ("easy", "ramp", "listed", "shop", "curved", "drawn"), 2
+        )
+    assert (chart.left_out, chart.x.joined) == ("", False)
+
+
 def test_a_config_without_a_plot(directory: Path, tmp_path: Path) -> None:
     (tmp_path / "c.yaml").write_text("seed: 1\n")
     assert "c.yaml: plot: missing; add lines such as plot: {kind: curves}" in refusal(
