@@ -38,6 +38,7 @@ from cascadebai_cli.figures.layout import (
     name_points,
     pages_of,
     set_scales,
+    sized,
 )
 from cascadebai_cli.figures.style import (
     COLUMN_WIDTH,
@@ -158,7 +159,7 @@ def _draw_lines_of(axes: Axes, panel: Panel, chart: Chart) -> None:
             base = 1 if chart.plot.figure.beside == "fit" else 2
             _draw_series(axes, series, chart, base + 1 - series.number / len(chart.lines))
         if series.fit is not None:
-            _draw_fit(axes, series.fit)
+            _draw_fit(axes, series.fit, chart)
 
 
 def _look_of(chart: Chart, series: Series) -> Look:
@@ -230,19 +231,34 @@ def _draw_marks(axes: Axes, points: pd.DataFrame, look: Look, zorder: float) -> 
     draw_crosses(axes, points)
 
 
-def _draw_fit(axes: Axes, curve: pd.DataFrame) -> None:
+def _color(color: str, chart: Chart, number: int) -> str:
+    """Return a colour of what stands beside the points, or that of this number in the cycle of a style."""
+    return restyled(Look(color), chart.own, number).color
+
+
+def _draw_fit(axes: Axes, curve: pd.DataFrame, chart: Chart) -> None:
     # A band can be narrower than the line of the curve, so the curve is drawn thinner, and on top.
     for side in ("low", "high"):
         label = _FIT_LABELS[1] if side == "low" else None
-        axes.plot(curve["x"], curve[side], color=_BAND, linewidth=stroke(1.3), linestyle="--", zorder=3, label=label)
-    axes.plot(curve["x"], curve["fitted"], color=_FIT, linewidth=stroke(0.7), zorder=4, label=_FIT_LABELS[0])
+        axes.plot(
+            curve["x"],
+            curve[side],
+            color=_color(_BAND, chart, 2),
+            linewidth=stroke(1.3),
+            linestyle="--",
+            zorder=3,
+            label=label,
+        )
+    axes.plot(
+        curve["x"], curve["fitted"], color=_color(_FIT, chart, 1), linewidth=stroke(0.7), zorder=4, label=_FIT_LABELS[0]
+    )
 
 
 def _draw_between(axes: Axes, series: Series, chart: Chart) -> None:
     points, look = series.points, restyled(MEASURED, chart.own)
     x = points["x"]
     axes.fill_between(x, points["lower"], points["upper"], color=_BETWEEN, linewidth=0)
-    axes.plot(x, points["upper"], color=_UPPER, label=_UPPER_LABEL)
+    axes.plot(x, points["upper"], color=_color(_UPPER, chart, 1), label=_UPPER_LABEL)
     solid = points[~points["is_limit"]]
     axes.plot(
         solid["x"],
@@ -254,7 +270,7 @@ def _draw_between(axes: Axes, series: Series, chart: Chart) -> None:
         label=_MEASURED_LABEL,
     )
     _draw_marks(axes, points, look, zorder=2)
-    axes.plot(x, points["lower"], color=_LOWER, linestyle="--", label=_LOWER_LABEL)
+    axes.plot(x, points["lower"], color=_color(_LOWER, chart, 2), linestyle="--", label=_LOWER_LABEL)
 
 
 def _draw_legend(figure: Figure, page: Page, chart: Chart) -> None:
@@ -505,16 +521,6 @@ DRAWERS = of_each_kind(
 )
 
 
-def _sized(plot: Plot, own: Mapping[str, Any], panels: int) -> Plot:
-    """Return the plot with the width of a figure that a style sets, and with its height if there is one panel."""
-    if "figure.figsize" not in own:
-        return plot
-    width, height = own["figure.figsize"]
-    return plot.model_copy(
-        update={"width": plot.width or width, "height": plot.height or (height if panels == 1 else None)}
-    )
-
-
 def draw(plot: Plot, chart: Chart | None, own: Mapping[str, Any] = NOTHING) -> list[Figure]:
     """Draw a figure on one or more pages.
 
@@ -527,7 +533,7 @@ def draw(plot: Plot, chart: Chart | None, own: Mapping[str, Any] = NOTHING) -> l
     if chart is None or drawer.form is None:
         return [drawer.page()]
     form = drawer.alone or drawer.form if len(chart.panels) == 1 else drawer.form
-    pages = pages_of(len(chart.panels), _sized(plot, own, len(chart.panels)), form)
+    pages = pages_of(len(chart.panels), sized(plot, own, len(chart.panels)), form)
     with style_of(own), no_warnings_of_glyphs():
         parts = [chart.panels[page.first : page.first + page.panels] for page in pages]
         figures = [drawer.page(replace(chart, own=own), page, part) for page, part in zip(pages, parts, strict=True)]

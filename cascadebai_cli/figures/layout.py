@@ -94,6 +94,16 @@ class Page:
         return fitted_title(figure, letter, parts, TITLE_SHARE * self.width / self.columns)
 
 
+def sized(plot: Plot, own: Mapping[str, Any], panels: int) -> Plot:
+    """Return the plot with the width of a figure that a style sets, and with its height if there is one panel."""
+    if "figure.figsize" not in own:
+        return plot
+    width, height = own["figure.figsize"]
+    return plot.model_copy(
+        update={"width": plot.width or width, "height": plot.height or (height if panels == 1 else None)}
+    )
+
+
 def pages_of(panels: int, plot: Plot, form: _Format) -> list[Page]:
     """Return the pages for a number of panels."""
     most = min(plot.per_page or form.per_page, panels)
