@@ -461,6 +461,8 @@ def _mistake(lines: Sequence[tuple[int, str]], error: str) -> str:
         key, _, value = line.partition(":")
         if key.strip() == name:
             return f":{number}: '{value.partition('#')[0].strip()[:60]}' is no value of {name}"
+        if repr(line)[1:-1] in error and line:
+            return f":{number}: a quotation mark is not closed"
     return f": {error.partition(' in:')[0][:60]}"
 
 

@@ -102,6 +102,7 @@ def test_a_flag_that_cannot_be_used(directory: Path, words: tuple[str, ...], sen
     [
         ("font.size: large", "1: 'large' is no value of font.size"),
         ("# mine\nfont.siz: 8", "2: 'font.siz' is not a setting of matplotlib; did you mean font.size?"),
+        ('font.size: 8\nfont.family: "serif # mine', "2: a quotation mark is not closed"),
         ("font.size", "1: a line is no setting; write name: value, such as font.size: 8"),
         ("text.usetex: true", "1: text.usetex is not supported; leave it out"),
         ("backend: module://evil", "1: backend is not supported; leave it out"),
