@@ -107,6 +107,12 @@ def bounds_of(results: "StudyResults", cell: Mapping[Any, Any], weights_at: _Wei
     return bounds_row(learner_bounds(instance, cell["delta"], learner.algorithm, learner.spec.options, feedback))
 
 
+def hardness_of(results: "StudyResults", cell: Mapping[Any, Any], weights_at: _WeightsAt) -> float:
+    """Return the sum over items of `1 / gap^2` of a cell of some results; NaN where its weights are not known."""
+    instance = _instance(results, cell, weights_at)
+    return hardness(instance) if instance else np.nan
+
+
 def _instance(results: "StudyResults", cell: Mapping[Any, Any], weights_at: _WeightsAt) -> Instance | None:
     """Return the instance of a cell; for one of two levels, the largest and smallest weights in the summary suffice."""
     name, L, K = cell["instance"], cell["L"], cell["K"]

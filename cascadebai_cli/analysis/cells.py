@@ -1,6 +1,6 @@
 """The table of cells: averaged over instances, joined over studies, filtered, sorted and printed."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -129,12 +129,17 @@ _MOST_NAMED = 20
 """Largest number of values that an error message lists."""
 
 
-def wide_table(studies: Sequence[StudyResults]) -> pd.DataFrame:
-    """Return one row for each cell: `summary.csv`, columns that follow from the grid, and the options of learners."""
+def wide_table(studies: Sequence[StudyResults], named: Collection[str] = ()) -> pd.DataFrame:
+    """Return one row for each cell: `summary.csv`, columns that follow from the grid, and the options of learners.
+
+    The hardness, which takes longer, is only there if it is `named`.
+    """
     parts = [
         results.cells.assign(**{_STUDY: number}, directory=str(results.directory))
         for number, results in enumerate(studies)
     ]
+    if "hardness" in named:
+        parts = [part.assign(hardness=one.hardness) for part, one in zip(parts, studies, strict=True)]
     # A study without a budget has no such column, but a figure may ask for it.
     return pd.concat([part if "budget" in part else part.assign(budget=np.nan) for part in parts], ignore_index=True)
 
@@ -144,6 +149,29 @@ def chosen_results(studies: Sequence[StudyResults], cells: pd.DataFrame) -> tupl
     return tuple(
         results.of_cells(cells.loc[cells[_STUDY] == place, "cell_id"]) for place, results in enumerate(studies)
     )
+
+
+def with_quantiles(cells: pd.DataFrame, studies: Sequence[StudyResults]) -> pd.DataFrame:
+    """Return the cells with quantiles of the steps of their trials, as in `StudyResults.quantiles`."""
+    found = pd.concat([results.quantiles.assign(**{_STUDY: number}) for number, results in enumerate(studies)])
+    return cells.merge(found, on=["cell_id", _STUDY], how="left")
+
+
+def with_trials(cells: pd.DataFrame, studies: Sequence[StudyResults]) -> pd.DataFrame:
+    """Return a row for each number of `steps` after which a trial of a cell stopped, and the share `stopped` by then.
+
+    The first row of a cell has no step less than its first trial, and the last one the cap, if trials reached it.
+    """
+    return pd.concat([_stops(row, studies[int(row[_STUDY])]) for _, row in cells.iterrows()], ignore_index=True)
+
+
+def _stops(row: "pd.Series[Any]", results: StudyResults) -> pd.DataFrame:
+    steps, n_stopped = results.steps_of(str(row["cell_id"]))
+    at, times = np.unique(steps[:n_stopped], return_counts=True)
+    shares = np.cumsum([0, *times]) / len(steps)
+    capped = n_stopped < len(steps)
+    ends = np.concatenate([steps[:1], at, steps[-1:] if capped else []])
+    return pd.DataFrame({**row.to_dict(), "steps": ends, "stopped": [*shares, *(shares[-1:] if capped else [])]})
 
 
 def with_bounds(cells: pd.DataFrame, studies: Sequence[StudyResults]) -> pd.DataFrame:

@@ -30,7 +30,7 @@ from cascadebai_cli.store.columns import (
     RATIOS_CSV,
     WEIGHTED_FITS_CSV,
 )
-from cascadebai_cli.study.kinds import KINDS
+from cascadebai_cli.study.kinds import KINDS, QUANTILES
 from cascadebai_cli.text import Table
 
 # --- The tables that go with a study --------------------------------------------------------------------------------
@@ -102,6 +102,8 @@ def figure_data(results: StudyResults, kind: str) -> pd.DataFrame:
     if not figure.data:
         return pd.DataFrame()
     table = _with_fit(results) if figure.beside == "fit" else results.summary
+    if {*QUANTILES} & {*figure.data}:
+        table = results.summary.merge(results.quantiles, on="cell_id")
     if figure.beside == "bounds":
         table = results.bounds[results.bounds["learner"] == results.main_learner]
     return _shown(table, figure.data)

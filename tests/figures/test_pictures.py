@@ -81,8 +81,8 @@ COLOURS = [
     ("bounds", drawers, "_LOWER", "#2e7d40"),
     ("schematic", drawers, "_OPTIMAL", "#8fce93"),
     ("scaling", drawers, "POINTS", drawers.POINTS._replace(color="navy")),
-    ("scaling", drawers, "FIT", "darkred"),
-    ("scaling", drawers, "BAND", "darkcyan"),
+    ("scaling", drawers, "_FIT", "darkred"),
+    ("scaling", drawers, "_BAND", "darkcyan"),
     ("curves", drawers, "LOOKS", tuple(look._replace(color="#0072B3") for look in style.LOOKS)),
 ]
 

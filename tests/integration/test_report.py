@@ -221,8 +221,10 @@ def test_a_damaged_study_no_page(tmp_path: Path) -> None:
     directory = write_results(tmp_path / "r", scaling_config(1, K=[20, 30, 40], plot={"kind": "pie"}))
     result = call("report", directory, "-o", tmp_path / "report.html")
     assert result.code == 2
-    sentence = "the config is not valid any more: plot.kind: 'pie' is not known; use one of scaling, curves, bars"
-    assert result.err == f"error: {directory / 'manifest.json'}: {sentence}, bounds, error, schematic\n"
+    sentence = (
+        "the config is not valid any more: plot.kind: 'pie' is not known; use one of scaling, curves, bars, bounds"
+    )
+    assert result.err == f"error: {directory / 'manifest.json'}: {sentence}, error, quantiles, ecdf, schematic\n"
     assert not (tmp_path / "report.html").exists()
 
 
