@@ -8,7 +8,8 @@ import pandas as pd
 
 from cascadebai_cli.analysis.results import StudyResults
 from cascadebai_cli.errors import ConfigError, suggest
-from cascadebai_cli.store.columns import BOUNDS_CSV, PLACE, SUMMARY_CSV, TABLES, Shown, interval, printed
+from cascadebai_cli.store.columns import BOUNDS_CSV, PLACE, SUMMARY_CSV, TABLES, TRACES_CSV, Shown, interval, printed
+from cascadebai_cli.store.files import AGAIN
 from cascadebai_cli.store.trials import binomial_interval, mean_interval, read_table
 from cascadebai_cli.study.fields import Entry
 from cascadebai_cli.study.plot import DERIVED, Plot, alike
@@ -150,6 +151,39 @@ def with_bounds(cells: pd.DataFrame, studies: Sequence[StudyResults]) -> pd.Data
     """Return the cells with their `lower` and `upper` bounds, NaN where none is known."""
     found = pd.concat([results.bounds.assign(**{_STUDY: number}) for number, results in enumerate(studies)])
     return cells.merge(found[["cell_id", _STUDY, "lower", "upper"]], on=["cell_id", _STUDY], how="left")
+
+
+def with_moments(cells: pd.DataFrame, studies: Sequence[StudyResults]) -> pd.DataFrame:
+    """Return a row for each cell and step of its traces, with the share of trials whose answer is right after it.
+
+    A trial that has ended keeps its last answer.
+
+    Raises:
+        ConfigError: if a study has no traces.
+    """
+    parts = [_moments(results).assign(**{_STUDY: number}) for number, results in enumerate(studies)]
+    return cells.drop(columns="n").merge(pd.concat(parts), on=["cell_id", _STUDY])
+
+
+def _moments(results: StudyResults) -> pd.DataFrame:
+    path = results.directory / TRACES_CSV
+    if not path.exists():
+        raise ConfigError(
+            f"--kind: trace needs {path}, which a sweep with record: [trace] writes; add that, and sweep again"
+        )
+    cells = read_table(path, AGAIN).groupby("cell_id", sort=False)
+    return pd.DataFrame([{"cell_id": name, **moment} for name, traces in cells for moment in _shares(traces)])
+
+
+def _shares(traces: pd.DataFrame) -> Iterator[dict[str, float]]:
+    """Yield for each step that is not only the end of a trial, and for the last end, how often answers are right."""
+    ends = traces.groupby("trial")["step"].transform("max")
+    steps = sorted({*traces.loc[traces["step"] < ends, "step"], ends.max()})
+    right = traces.pivot(index="step", columns="trial", values="correct").sort_index().ffill().loc[steps]
+    n = right.shape[1]
+    for step, number in zip(steps, right.sum(axis=1), strict=True):
+        low, high = binomial_interval(float(number), n)
+        yield {"step": step, "n": n, "present_rate": number / n, "present_low": low, "present_high": high}
 
 
 def with_sharp_bounds(cells: pd.DataFrame, studies: Sequence[StudyResults]) -> pd.DataFrame:

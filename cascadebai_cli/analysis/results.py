@@ -15,6 +15,7 @@ from cascadebai_cli.store.columns import MANIFEST, PLACE, POINT, SUMMARY_CSV, TR
 from cascadebai_cli.store.files import sha256_of
 from cascadebai_cli.store.manifest import GAP, Manifest, read_manifest
 from cascadebai_cli.store.summary import read_summary
+from cascadebai_cli.store.trials import read_trials
 from cascadebai_cli.study.config import Study, stored_study
 from cascadebai_cli.study.fields import first_of
 from cascadebai_cli.study.instances import AnyInstance, TwoLevel
@@ -92,6 +93,16 @@ class StudyResults:
             f"at K = {_listed(part['K'])} reached the cap and count with it"
             for (instance, learner), part in capped.groupby(["instance", "learner"], sort=False)
         ]
+
+    @cached_property
+    def steps_of_trials(self) -> "Mapping[str, pd.Series[int]]":
+        """Id of each cell -> the steps of its trials by their numbers."""
+        tables = read_trials(self.directory / TRIALS_CSV)
+        return {
+            str(cell_id): trials.set_index("trial")["steps"]
+            for table in tables
+            for cell_id, trials in table.groupby("cell_id", sort=False)
+        }
 
     @cached_property
     def cells(self) -> pd.DataFrame:

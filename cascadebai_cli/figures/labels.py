@@ -110,7 +110,7 @@ class Chart:
 
 _PANELS_OF_GROUPS = tuple(sorted(AXES, key=lambda name: name != "delta"))
 """Order of the columns that make panels of bars; it puts two values of epsilon side by side, as in the paper."""
-_CARRIER = {"gap": "instance", "w_star": "instance", "w_prime": "instance", "directory": "learner"}
+_CARRIER = {"gap": "instance", "w_star": "instance", "w_prime": "instance", "directory": "learner", "step": "step"}
 """Derived column -> column that it varies with; an option varies with the learner."""
 
 

@@ -94,15 +94,16 @@ def _with_y(cells: pd.DataFrame, plot: Plot) -> pd.DataFrame:
     measure, over = plot.y, MEASURES[plot.y].over
     value, low, high = MEASURES[measure].columns
     if value not in cells:
-        raise ConfigError(f"y: {measure} is known of studies with a budget, and this is none")
+        where = "kind trace" if measure == "present" else "studies with a budget"
+        raise ConfigError(f"y: {measure} is known of {where}, and this is none")
     scale = 1 / cells[over] if over else 1.0
     nothing = pd.Series(np.nan, cells.index)
     points = cells.assign(
         y=cells[value] * scale,
         low=(cells[low] * scale).clip(lower=0) if low else nothing,
         high=(cells[high] * scale).clip(upper=cells["K"] if measure == "right" else np.inf) if high else nothing,
-        is_limit=(cells["n_capped"] > 0) & (measure != "error_rate"),
-        is_wrong=(cells["error_rate"] > cells["delta"]) & cells["budget"].isna(),
+        is_limit=(cells["n_capped"] > 0) & (measure not in ("error_rate", "present")),
+        is_wrong=(cells["error_rate"] > cells["delta"]) & cells["budget"].isna() & (not plot.figure.inside),
     )
     points = points.assign(is_ceiling=points["budget"].notna() & (measure == "error_rate") & (points["y"] == 0))
     points["y"] = points["y"].where(~points["is_ceiling"], points["high"]).astype(float)

@@ -15,13 +15,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cascadebai_cli.engines.jobs import HasEnough, Job, Paused, Run
+from cascadebai_cli.engines.jobs import HasEnough, Job, Paused, Run, in_order, never
 from cascadebai_cli.engines.simulate import ENGINES, Engine, Trial, new_job, simulate
 from cascadebai_cli.errors import CascadeError
 from cascadebai_cli.learners.own import LIVE, plugin_code
 from cascadebai_cli.learners.protocol import Learner
+from cascadebai_cli.learners.racing import LeastObservedFirst
 from cascadebai_cli.model.problem import Instance, IntArray
 from cascadebai_cli.store.columns import TrialRow
+from cascadebai_cli.store.records import DECISIONS, NOTHING, Decision, Entry, Moment, Placed, Wanted, text_of
 from cascadebai_cli.store.trials import row_of
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.version import __version__
@@ -138,12 +140,14 @@ class Settings:
         seed: the root seed.
         fail_fast: whether a block ends at its first trial that raises.
         with_items: whether finished trials carry the items found and the clicks expected.
+        wanted: what is recorded of each trial beyond its row.
         seconds: time after which trials that run side by side are handed back; those that have not ended are paused.
     """
 
     seed: int
     fail_fast: bool = False
     with_items: bool = False
+    wanted: Wanted = NOTHING
     seconds: float = _HAND_BACK_SECONDS
 
 
@@ -380,7 +384,52 @@ def _timed(seed: int, cell: Cell, trial: int) -> _Done:
 def _row(settings: Settings, cell: Cell, problem: Instance, trial: int, done: _Done) -> TrialRow:
     run, items, seconds = done
     found = row_of(cell, problem, trial, run, items, seconds)
+    if settings.wanted.names:
+        found = found._replace(record=_record(settings, cell, problem, trial, done))
     return found._replace(items=items, clicks=_clicks(settings, cell, trial, run)) if settings.with_items else found
+
+
+def _record(settings: Settings, cell: Cell, problem: Instance, trial: int, done: _Done) -> tuple[tuple[str, str], ...]:
+    """Return what is recorded of a trial; a trace runs it again up to each of its steps."""
+    wanted, (run, items, _) = settings.wanted, done
+    _, permutation = _prepared(settings.seed, cell, trial)
+    named = items if run.status == "stopped" or cell.answers else ()
+    entries: dict[str, list[Entry]] = {
+        "answer": [Placed(place, item + 1) for place, item in enumerate(named, start=1)],
+        "decisions": _decisions(run, permutation),
+    }
+    if "trace" in wanted.names:
+        caps = [*wanted.steps_before(run.steps), *([run.steps] if run.status == "capped" else [])]
+        runs = [*_runs_up_to(settings.seed, cell, trial, caps), *([] if run.status == "capped" else [run])]
+        races = isinstance(cell.build(), LeastObservedFirst)
+        entries["trace"] = [_moment(cell, problem, one, permutation, races) for one in runs]
+    return tuple((name, text_of(entries[name])) for name in wanted.names)
+
+
+def _decisions(run: Run, permutation: IntArray) -> list[Entry]:
+    """Return the decisions of a run in the order of their steps; of one step, those that accept come first."""
+    lists = zip(DECISIONS, (run.accepted, run.rejected), (run.accepted_at, run.rejected_at), strict=True)
+    made = [
+        Decision(int(permutation[item]) + 1, word, step)
+        for word, those, steps in lists
+        for item, step in zip(those, steps, strict=True)
+    ]
+    return [*sorted(made, key=lambda decision: decision.step)]
+
+
+def _runs_up_to(seed: int, cell: Cell, trial: int, caps: Sequence[int]) -> list[Run]:
+    """Return a trial as it stands after these numbers of steps, with the items that the learner would return then."""
+    made = [
+        new_job(_learner(seed, cell, trial), _prepared(seed, cell, trial)[0], cell.feedback, cell.engine, cap, True)
+        for cap in caps
+    ]
+    return in_order(made[0][0].run([job for _, job in made], never)) if made else []
+
+
+def _moment(cell: Cell, problem: Instance, run: Run, permutation: IntArray, races: bool) -> Moment:
+    left = cell.L - len(run.accepted) - len(run.rejected) if races else -1
+    right = problem.right(_items(run, permutation))
+    return Moment(run.steps, left, run.observations, right, int(right == cell.K))
 
 
 def _clicks(settings: Settings, cell: Cell, trial: int, run: Run) -> float:
@@ -410,9 +459,9 @@ def _learner(seed: int, cell: Cell, trial: int) -> Learner:
 
 def _prepared(seed: int, cell: Cell, trial: int) -> tuple[Trial, IntArray]:
     """Return the trial, and which item of the cell is in each of its places."""
-    rng = trial_generator(seed, cell.path_id, trial)
+    rng = trial_generator(seed, cell.rewards_id, trial)
     permutation = rng.permutation(cell.L) if cell.order == "random" else np.arange(cell.L)
-    return Trial(cell.weights[permutation], rng, cell.rewards), permutation
+    return Trial(cell.weights[permutation], rng, cell.rewards, cell.paired), permutation
 
 
 def _items(run: Run, permutation: IntArray) -> tuple[int, ...]:

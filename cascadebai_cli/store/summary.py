@@ -14,6 +14,7 @@ from cascadebai_cli.store.files import AGAIN, write_atomically
 from cascadebai_cli.store.journal import Stored
 from cascadebai_cli.store.lock import Held
 from cascadebai_cli.store.manifest import Manifest, grid_of, now, write_manifest
+from cascadebai_cli.store.records import wanted_by, write_records
 from cascadebai_cli.store.trials import (
     CHUNK,
     InGrid,
@@ -165,9 +166,13 @@ def write_tables(
     tables = {
         TIMINGS_CSV: write_timings(held.directory, cells, stored, shown),
         SUMMARY_CSV: write_atomically(held.directory / SUMMARY_CSV, [_text(summary)]),
+        **write_records(
+            held.directory, cells, stored.recorded, lambda cell_id: rows_below(stored, cell_id, shown)["trial"].tolist()
+        ),
     }
     held.check()
-    missing = sum(len(stored.missing(cell_id, trials)) for cell_id, trials in limits.items())
+    wanted = wanted_by(manifest.config)
+    missing = sum(len(stored.missing(cell_id, trials, wanted)) for cell_id, trials in limits.items())
     end = {"end": manifest.end or now(), "complete": not missing, "rows_sha256": digest, "tables": tables}
     write_manifest(held.directory, manifest.model_copy(update=end))
     return missing

@@ -35,6 +35,7 @@ from cascadebai_cli.store.columns import (
 )
 from cascadebai_cli.store.files import AGAIN, is_packed, reading, write_atomically
 from cascadebai_cli.store.journal import CODES, Stored
+from cascadebai_cli.store.records import as_csv
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.document import show
 from cascadebai_cli.study.fields import Enough
@@ -345,9 +346,7 @@ def rows_below(stored: Stored, cell_id: str, limits: Limits | None) -> NDArray[A
 
 def _fields(cell: InGrid) -> str:
     """Return the columns of a cell as CSV; numbers in the shortest form that reads back the same."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="").writerow([COLUMNS[name].type(cell[name]) for name in CELL])
-    return text.getvalue()
+    return as_csv([COLUMNS[name].type(cell[name]) for name in CELL])
 
 
 def trials_table(cells: Iterable[Cell], rows: Iterable[TrialRow]) -> pd.DataFrame:

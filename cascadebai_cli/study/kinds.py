@@ -57,6 +57,13 @@ MEASURES: Mapping[str, Measure] = MappingProxyType(
         "right": Measure(
             "right items", "Mean number of right items", "right items", ("mean_right", "right_low", "right_high")
         ),
+        "present": Measure(
+            "right answers so far",
+            "Chance that the present answer is right",
+            "right",
+            ("present_rate", "present_low", "present_high"),
+            text=percent,
+        ),
         "steps_per_lower_bound": Measure(
             "steps / lower bound", "Mean steps over the lower bound", "times the lower bound", _STEPS, "lower"
         ),
@@ -86,6 +93,7 @@ class FigureKind:
         grouped: whether the horizontal axis has a place for each value, as bars need, and no scale.
         log_from: the vertical axis is logarithmic if the largest value exceeds the smallest by this factor.
         beside: what is shown beside the measured values.
+        inside: whether the points are steps inside the trials of a cell, and not cells.
         about: what a study with this figure is about: the growth of steps along an axis, a comparison of learners, or
             one of display orders. The report tests the claims on it, and `fit` writes the comparison.
         words: description of a kind without cells, for readers who cannot see it.
@@ -100,6 +108,7 @@ class FigureKind:
     grouped: bool = False
     log_from: float = math.inf
     beside: Literal["fit", "bounds"] | None = None
+    inside: bool = False
     about: Literal["growth", "learners", "orders"] | None = None
     words: str = ""
 
@@ -130,6 +139,15 @@ KINDS: Mapping[str, FigureKind] = MappingProxyType(
             y="error_rate",
             lines=("learner",),
             log_from=0.0,
+        ),
+        "trace": FigureKind(
+            _AGAINST,
+            "chance that the present answer is right",
+            data=("step", "n", "present_rate", "present_low", "present_high"),
+            x="step",
+            y="present",
+            lines=("learner",),
+            inside=True,
         ),
         "schematic": FigureKind(
             "The optimal items of each instance behind the lower bound",
@@ -179,8 +197,8 @@ class Words:
         "delta",
     )
     y: str | None = _word(
-        "What is measured: steps, observations, error_rate, right (in a study with a budget), steps_per_lower_bound, "
-        "or steps_per_sharp_bound (after `bounds --sharp`).",
+        "What is measured: steps, observations, error_rate, right (in a study with a budget), present (with kind "
+        "trace), steps_per_lower_bound, or steps_per_sharp_bound (after `bounds --sharp`).",
         "WHAT",
         "observations",
         offered=tuple(MEASURES),

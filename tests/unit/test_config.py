@@ -110,7 +110,7 @@ BAD_VALUES = [
     (
         "epsilon: 0",
         "plot: {kind: line}",
-        "7: kind: 'line' is not known; use one of scaling, curves, bars, bounds, error, schematic",
+        "7: kind: 'line' is not known; use one of scaling, curves, bars, bounds, error, trace, schematic",
     ),
     ("epsilon: 0", "plot: bars", "7: plot: 'bars' is not a mapping; write keys and values"),
     ("family: two_level", "family: two-level", "10: family: 'two-level' is not known; did you mean two_level?"),
