@@ -9,7 +9,15 @@ from cascadebai_cli.learners.batrac import BatRac
 from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.learners.fixed_budget import SuccessiveAcceptsRejects, Uniform
 from cascadebai_cli.learners.kl_lucb import KLLucb
-from cascadebai_cli.learners.own import MakeGenerator, build_learner, is_own, load_plugin, parameters, same_generator
+from cascadebai_cli.learners.own import (
+    MakeGenerator,
+    build_learner,
+    default_of,
+    is_own,
+    load_plugin,
+    parameters,
+    same_generator,
+)
 from cascadebai_cli.learners.protocol import Learner
 from cascadebai_cli.learners.track_and_stop import TrackAndStop
 
@@ -73,7 +81,8 @@ class LearnerSpec:
 
     def most_shown(self, K: int) -> int:
         """Return the largest number of items of a list: `b` of BatRac, else `list_length`, else `K`."""
-        shown = self.options.get("b" if self.algorithm == "batrac" else "list_length")
+        name, made = "b" if self.algorithm == "batrac" else "list_length", find_algorithm(self.algorithm)
+        shown = self.options.get(name, made and default_of(made, name))
         return shown if isinstance(shown, int) else K
 
     def build(

@@ -196,7 +196,9 @@ class OpenSweep:
             for i, trials in enumerate(self.there.missing)
         ]
 
-    def run(self, backend: Backend, follower: Follower, *, fail_fast: bool = False) -> None:
+    def run(
+        self, backend: Backend, follower: Follower, *, fail_fast: bool = False, timeout: float | None = None
+    ) -> None:
         """Run what is missing, and what turns out to be missing after that.
 
         Rows are in the journal before they are reported. If there is nothing to run, nothing is touched: no backend has
@@ -207,7 +209,7 @@ class OpenSweep:
             CascadeError: if rows cannot be written, the backend breaks, or the directory is not there any more; earlier
                 rows are kept.
         """
-        settings = Settings(self.sweep.study.seed, fail_fast, wanted=self.sweep.wanted)
+        settings = Settings(self.sweep.study.seed, fail_fast, wanted=self.sweep.wanted, timeout=timeout)
         missing = self.missing
         try:
             while any(map(len, missing)):

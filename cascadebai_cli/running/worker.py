@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
+from types import FrameType
 from typing import NamedTuple
 
 import numpy as np
@@ -141,6 +142,8 @@ class Settings:
         fail_fast: whether a block ends at its first trial that raises.
         with_items: whether finished trials carry the items found and the clicks expected.
         wanted: what is recorded of each trial beyond its row.
+        timeout: seconds after which a trial fails.
+        debug: whether the first error leaves this function as it was raised, for a debugger.
         seconds: time after which trials that run side by side are handed back; those that have not ended are paused.
     """
 
@@ -148,6 +151,8 @@ class Settings:
     fail_fast: bool = False
     with_items: bool = False
     wanted: Wanted = NOTHING
+    timeout: float | None = None
+    debug: bool = False
     seconds: float = _HAND_BACK_SECONDS
 
 
@@ -168,11 +173,58 @@ class NotRepeatable(CascadeError):
 
 
 class Failed(NamedTuple):
-    """A trial that raised: the error in one line, and its traceback."""
+    """A trial that raised.
+
+    Attributes:
+        trial: its number.
+        error: the error in one line.
+        trace: its traceback, which begins with the first call of code outside this package if there is any.
+        own: whether there is.
+    """
 
     trial: int
     error: str
     trace: str
+    own: bool = False
+
+
+class TrialTimeout(BaseException):
+    """A trial that takes too long; no `except Exception` of a user-defined learner catches it."""
+
+
+@contextmanager
+def _at_most(seconds: float | None) -> Iterator[None]:
+    """Raise `TrialTimeout` in the block after some seconds, in the main thread of the process alone."""
+    if seconds is None or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(number: int, frame: FrameType | None) -> None:
+        raise TrialTimeout(_too_long(seconds))
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _too_long(seconds: float) -> str:
+    return f"it takes longer than --trial-timeout {seconds:g}, in seconds"
+
+
+def _failed(trial: int, error: BaseException) -> Failed:
+    """Return what is told of a trial that raised."""
+    told = traceback.TracebackException.from_exception(error)
+    ours = str(Path(__file__).parents[1])
+    frames = list(told.stack)
+    first = next((i for i, frame in enumerate(frames) if not frame.filename.startswith(ours)), None)
+    if first is not None:
+        told.stack = traceback.StackSummary.from_list(frames[first:])
+    said = str(error) if isinstance(error, TrialTimeout) else _said(error)
+    return Failed(trial, said, "".join(told.format()), first is not None)
 
 
 class BlockResult(NamedTuple):
@@ -287,8 +339,9 @@ def _side_by_side(settings: Settings, blocks: Sequence[Block]) -> _Ready:
     for name in {block.cell.runs_with for block in blocks if runs_side_by_side(block.cell)}:
         mine = [block for block in blocks if block.cell.runs_with == name]
         try:
-            ready |= _together(settings.seed, ENGINES[name], mine, lambda: time.monotonic() >= end)
-        except Exception:
+            with _at_most(settings.timeout):
+                ready |= _together(settings.seed, ENGINES[name], mine, lambda: time.monotonic() >= end)
+        except (Exception, TrialTimeout):
             continue
     return ready
 
@@ -343,13 +396,16 @@ def _run_block(settings: Settings, block: Block, ready: _Ready) -> BlockResult:
         NotRepeatable: if the trial that is run twice does not end in the same way both times.
     """
     known = {trial: ready.get((block.position, trial)) for trial in block.trials}
-    result = BlockResult(block.position, [], [], tuple(one for one in known.values() if isinstance(one, Begun)))
+    begun = [one for one in known.values() if isinstance(one, Begun)]
+    late = [one for one in begun if settings.timeout is not None and one.seconds > settings.timeout]
+    gone = [Failed(one.trial, _too_long(settings.timeout or 0), "") for one in late]
+    result = BlockResult(block.position, [], gone, tuple(one for one in begun if one not in late))
     problem = block.cell.problem
     for trial, one in known.items():
         if isinstance(one, Begun):
             continue
         try:
-            with _as_before():
+            with _as_before(), _at_most(settings.timeout):
                 done = one or _timed(settings.seed, block.cell, trial)
                 if block.twice and trial == block.trials[0]:
                     _refuse_another(settings.seed, block.cell, trial, done)
@@ -357,7 +413,9 @@ def _run_block(settings: Settings, block: Block, ready: _Ready) -> BlockResult:
         except (NotRepeatable, KeyboardInterrupt):
             raise
         except BaseException as error:  # a user-defined learner may raise anything, such as SystemExit
-            result.failed.append(Failed(trial, _said(error), traceback.format_exc()))
+            if settings.debug:
+                raise
+            result.failed.append(_failed(trial, error))
             if settings.fail_fast:
                 break
     return result

@@ -137,6 +137,8 @@ def run(
     given: Given = NOTHING_GIVEN,
     trial: int | None = None,
     backend: Backend | None = None,
+    timeout: float | None = None,
+    debug: bool = False,
     watch: Watch = SILENT,
     each: Callable[[CellRun], None] | None = None,
 ) -> Ran:
@@ -148,6 +150,8 @@ def run(
         given: values that replace those of the config; if it has a rule for the trials, only its smallest number runs.
         trial: run only the trial of this number, with the random numbers that it has in a sweep.
         backend: where trials run; all cores by default.
+        timeout: seconds after which a trial fails.
+        debug: let the first error of a trial leave this function as it was raised; all runs in this process.
         watch: follows the trials.
         each: called with each cell when it is done.
 
@@ -159,12 +163,13 @@ def run(
     cells = _chosen(study.cells, asdict(choice))
     numbers = np.arange(first_of(study.trials)) if trial is None else np.array([trial])
     repeat = partial(repeat_command, config, study.seed, given.words)
-    settings, done = Settings(study.seed, with_items=True), list[CellRun]()
+    settings = Settings(study.seed, with_items=True, timeout=timeout, debug=debug)
+    backend, done = Backend("sequential") if debug else backend or Backend(), list[CellRun]()
     with Follower(watch, cells, [len(numbers)] * len(cells), repeat=repeat).shown() as follower:
         for cell, rows in zip(cells, follower.rows, strict=True):
             start = time.monotonic()
             alone = [numbers if one is cell else numbers[:0] for one in cells]
-            collect(cells, alone, settings, backend or Backend(), follower)
+            collect(cells, alone, settings, backend, follower)
             if rows:
                 done.append(_cell_run(cell, rows, time.monotonic() - start))
                 if each:

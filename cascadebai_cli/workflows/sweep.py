@@ -150,6 +150,7 @@ def sweep(
     backend: Backend | None = None,
     fresh: bool = False,
     fail_fast: bool = False,
+    timeout: float | None = None,
     watch: Watch = SILENT,
 ) -> Swept:
     """Run all trials that are missing, and write the tables.
@@ -159,6 +160,7 @@ def sweep(
         backend: where trials run; all cores by default.
         fresh: move an earlier result aside and start over.
         fail_fast: stop at the first trial that raises.
+        timeout: seconds after which a trial fails.
         watch: follows the trials.
 
     Raises:
@@ -167,7 +169,9 @@ def sweep(
     """
     task = request.sweep()
     repeat = partial(repeat_command, request.config, task.study.seed, request.given.words)
-    return sweep_task(task, backend=backend, fresh=fresh, fail_fast=fail_fast, repeat=repeat, watch=watch)
+    return sweep_task(
+        task, backend=backend, fresh=fresh, fail_fast=fail_fast, timeout=timeout, repeat=repeat, watch=watch
+    )
 
 
 def sweep_task(
@@ -176,6 +180,7 @@ def sweep_task(
     backend: Backend | None = None,
     fresh: bool = False,
     fail_fast: bool = False,
+    timeout: float | None = None,
     repeat: Callable[[Cell, int], str] | None = None,
     watch: Watch = SILENT,
 ) -> Swept:
@@ -183,7 +188,7 @@ def sweep_task(
 
     Args:
         task: the study, and its directory.
-        backend, fresh, fail_fast, watch: as for `sweep`.
+        backend, fresh, fail_fast, timeout, watch: as for `sweep`.
         repeat: gives the command that runs a trial again, if there is one.
 
     Raises:
@@ -197,7 +202,7 @@ def sweep_task(
             counts = list(map(len, opened.missing))
             _announce(opened, sum(counts), watch)
             with Follower(watch, task.cells, counts, repeat=repeat, log=task.directory / FAILURES).shown() as follower:
-                opened.run(backend or Backend(), follower, fail_fast=fail_fast)
+                opened.run(backend or Backend(), follower, fail_fast=fail_fast, timeout=timeout)
             return Swept(task.directory, opened.collect(asked_only=True))
     except KeyboardInterrupt:
         watch.warn(
