@@ -14,6 +14,7 @@ WHEN = {
     "sharp": "with `--sharp`",
     "axis": "if the axis is not `K`",
     "capped": "with `--allow-capped`",
+    "aim": "if `trials` is a rule",
     "paired": "with `paired: true`",
 }
 """Word for when a table has a column -> the same for readers."""

@@ -8,8 +8,19 @@ import pandas as pd
 
 from cascadebai_cli.analysis.results import StudyResults
 from cascadebai_cli.errors import ConfigError, suggest
-from cascadebai_cli.store.columns import BOUNDS_CSV, PLACE, SUMMARY_CSV, TABLES, TRACES_CSV, Shown, interval, printed
+from cascadebai_cli.store.columns import (
+    BOUNDS_CSV,
+    PLACE,
+    SUMMARY_CSV,
+    TABLES,
+    TRACES_CSV,
+    Shown,
+    cell_text,
+    interval,
+    printed,
+)
 from cascadebai_cli.store.files import AGAIN
+from cascadebai_cli.store.summary import wrong_too_often
 from cascadebai_cli.store.trials import binomial_interval, mean_interval, read_table
 from cascadebai_cli.study.fields import Entry
 from cascadebai_cli.study.plot import DERIVED, Plot, alike
@@ -53,6 +64,7 @@ def _mean(cells: pd.DataFrame) -> dict[Any, Any]:
         **cells[["w_star", "w_prime", "mean_observations"]].mean().to_dict(),
         **cells[["n", "n_capped"]].sum().to_dict(),
         **_interval(cells["mean_steps"], "mean_steps", "ci"),
+        **({"aim_missed": cells["aim_missed"].max()} if "aim_missed" in cells else {}),
         **(_interval(cells["mean_right"], "mean_right", "right") if "mean_right" in cells else {}),
         "cell_id": "+".join(cells["cell_id"]),
         "sd_steps": cells["mean_steps"].std(),
@@ -291,7 +303,8 @@ def cells_printed(cells: pd.DataFrame) -> Table:
     varying = [name for name in options if not _in_names(cells, name) and cells[name].nunique() > 1]
     columns: list[str | Shown] = ["mean_steps", interval("ci_low", "ci_high")]
     columns += ["n_capped"] if (cells["n_capped"] > 0).any() else []
-    columns += ["error_rate", interval("error_low", "error_high")]
+    columns += [Shown("wrong", _wrong), interval("error_low", "error_high")]
+    columns += ["aim_missed"] if "aim_missed" in cells and (cells["aim_missed"] == 1).any() else []
     if "mean_right" in cells:
         # no interval ends below 0 or above K items
         low, high = cells["right_low"].clip(lower=0), cells["right_high"].clip(upper=cells["K"])
@@ -299,6 +312,14 @@ def cells_printed(cells: pd.DataFrame) -> Table:
         columns += ["mean_right", interval("right_low", "right_high")]
     table = printed(cells.assign(ci_low=cells["ci_low"].clip(lower=0)), [*PLACE, *varying, "n"], columns)
     return noted(table, _FEW_SAID) if cells["n"].between(2, _FEW - 1).any() else table
+
+
+ABOVE_DELTA = " > delta"
+"""Behind an error rate whose interval lies above delta."""
+
+
+def _wrong(row: Mapping[Any, Any]) -> str:
+    return cell_text("error_rate", row) + ABOVE_DELTA * wrong_too_often(row)
 
 
 def _in_names(cells: pd.DataFrame, option: str) -> bool:

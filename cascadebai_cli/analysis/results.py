@@ -14,7 +14,7 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.store.columns import MANIFEST, PLACE, POINT, SUMMARY_CSV, TRIALS_CSV
 from cascadebai_cli.store.files import sha256_of
 from cascadebai_cli.store.manifest import GAP, Manifest, read_manifest
-from cascadebai_cli.store.summary import read_summary
+from cascadebai_cli.store.summary import doubts, read_summary
 from cascadebai_cli.store.trials import read_trials
 from cascadebai_cli.study.config import Study, stored_study
 from cascadebai_cli.study.fields import first_of
@@ -83,6 +83,11 @@ class StudyResults:
         if short := len(cells - set(done)):
             return [f"{short} of {len(cells)} cells have fewer than {wanted} trials; run the sweep again to finish"]
         return [] if self.manifest.complete else ["the sweep is not complete; run it again to finish"]
+
+    @property
+    def doubts(self) -> list[str]:
+        """A sentence about cells that missed the aim of `trials`, and one about cells wrong more often than delta."""
+        return doubts(self.summary)
 
     @property
     def capped(self) -> list[str]:

@@ -229,7 +229,8 @@ def _print_status(request: "Request") -> None:
     found = status(request)
     say(found.table)
     left = "" if found.seconds is None else f"; about {duration(found.seconds)} left on one core"
-    say(f"{count(found.cells)} cells, {count(found.done)} of them done{left if found.done < found.cells else ''}")
+    missed = f", {count(found.missed)} of these missed the aim" * (found.missed > 0)
+    say(f"{count(found.cells)} cells, {count(found.done)} of them done{missed}{left * (found.done < found.cells)}")
 
 
 def _print_tables(done: "Swept", quiet: bool, shard: str | None, remedy: str) -> None:

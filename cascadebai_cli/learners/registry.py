@@ -12,7 +12,6 @@ from cascadebai_cli.learners.kl_lucb import KLLucb
 from cascadebai_cli.learners.own import (
     MakeGenerator,
     build_learner,
-    default_of,
     is_own,
     load_plugin,
     parameters,
@@ -81,8 +80,7 @@ class LearnerSpec:
 
     def most_shown(self, K: int) -> int:
         """Return the largest number of items of a list: `b` of BatRac, else `list_length`, else `K`."""
-        name, made = "b" if self.algorithm == "batrac" else "list_length", find_algorithm(self.algorithm)
-        shown = self.options.get(name, made and default_of(made, name))
+        shown = self.options.get("b" if self.algorithm == "batrac" else "list_length")
         return shown if isinstance(shown, int) else K
 
     def build(

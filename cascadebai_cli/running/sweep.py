@@ -20,7 +20,7 @@ from cascadebai_cli.store.journal import Journal, Stored, read_journal, write_jo
 from cascadebai_cli.store.lock import Held, only_writer
 from cascadebai_cli.store.manifest import MAKERS, Earlier, Manifest, new_manifest, refuse_mixing, write_manifest
 from cascadebai_cli.store.records import Wanted, wanted_by
-from cascadebai_cli.store.summary import write_tables
+from cascadebai_cli.store.summary import doubts, write_tables
 from cascadebai_cli.store.trials import Limits, holds_rows, limits_of
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.config import Study
@@ -254,19 +254,20 @@ class OpenSweep:
         self.there = replace(self.there, stored=replace(left, size=size))
         self.collect(asked_only=True)
 
-    def collect(self, *, asked_only: bool) -> int:
+    def collect(self, *, asked_only: bool) -> tuple[int, Sequence[str]]:
         """Write the tables from the rows that are there and close the manifest.
 
         Args:
             asked_only: whether trials beyond those that are asked for are left out of the tables.
 
         Returns:
-            number of trials that are missing.
+            number of trials that are missing, and what a reader of the tables must know (`doubts`).
         """
-        there = self.there
-        packed = self.sweep.packed
-        write_tables(self.held, self._manifest, there.stored, there.limits, asked_only=asked_only, packed=packed)
-        return sum(map(len, there.missing))
+        there, packed = self.there, self.sweep.packed
+        _, summary = write_tables(
+            self.held, self._manifest, there.stored, there.limits, asked_only=asked_only, packed=packed
+        )
+        return sum(map(len, there.missing)), doubts(summary)
 
 
 def warn_of_damage(stored: Stored, watch: Watch, fate: str) -> None:

@@ -96,7 +96,7 @@ def _between(
     return holds
 
 
-_percent, _two_decimals = partial(percent, decimals=1), "{:.2f}".format
+_percent, _two_decimals, _missed = partial(percent, decimals=1), "{:.2f}".format, ("reached", "missed").__getitem__
 
 _NAME: _Check = ("a name", lambda values, _: values.notna())
 _OF_FLAG: _Check = ("1, 0 or empty", lambda values, _: values.isna() | values.isin([0, 1]))
@@ -157,6 +157,7 @@ _STATISTICS = (
     Column("error_rate", float, "share of wrong answers among the trials that stopped", "wrong", _percent, _RATE),
     Column("error_low", float, "lower end of its 95 % interval (exact binomial)", "wrong, 95 % from", _percent),
     Column("error_high", float, "upper end of that interval", "wrong, 95 % to", _percent),
+    Column("aim_missed", bool, "1 if the trials do not reach the aim of `trials`, else 0", "aim", _missed, when="aim"),
     _BUDGET,
     Column("mean_right", float, "mean of `right`", "right", _two_decimals, _TO_K, "budget"),
     Column("right_low", float, "lower end of its 95 % interval", "", _two_decimals, when="budget"),

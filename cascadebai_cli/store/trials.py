@@ -144,7 +144,12 @@ def wanted(trials: int | Enough, rows: NDArray[Any]) -> int:
     return min(stage, trials.at_most)
 
 
-def _needed(aims: Enough, rows: NDArray[Any]) -> Iterator[float]:
+def misses_aim(trials: int | Enough, rows: Any) -> bool:
+    """Return whether the trials of a cell, with columns `steps` and `correct`, do not reach the aim of a rule."""
+    return not isinstance(trials, int) and max(_needed(trials, rows), default=0.0) > len(rows)
+
+
+def _needed(aims: Enough, rows: Any) -> Iterator[float]:
     """Yield for each aim the number of trials that is likely to reach it; that of `rows` if these reach it."""
     n = len(rows)
     if aims.relative_error is not None:

@@ -287,5 +287,6 @@ def _errors(done: CellRun) -> str:
         return "unknown, no trial stopped before the cap"
     low, high = done.wrong_interval
     share = f"{percent(done.wrong / done.stopped, 1)} (95 % interval {percent(low, 1)} to {percent(high, 1)})"
+    share += f", more than delta = {done.cell.delta:g}" * (low > done.cell.delta and not done.cell.answers)
     which = "trials" if done.cell.answers else "trials that stopped"
     return f"{done.wrong} of {done.stopped} {which}: {share}"

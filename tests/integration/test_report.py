@@ -222,7 +222,7 @@ def test_a_damaged_study_no_page(tmp_path: Path) -> None:
     result = call("report", directory, "-o", tmp_path / "report.html")
     assert result.code == 2
     sentence = "the config is not valid any more: plot.kind: 'pie' is not known; use one of scaling, curves, bars"
-    assert result.err == f"error: {directory / 'manifest.json'}: {sentence}, bounds, error, schematic\n"
+    assert result.err == f"error: {directory / 'manifest.json'}: {sentence}, bounds, error, trace, schematic\n"
     assert not (tmp_path / "report.html").exists()
 
 
