@@ -8,7 +8,19 @@ import pandas as pd
 
 from cascadebai_cli.analysis.results import StudyResults
 from cascadebai_cli.errors import ConfigError, suggest
-from cascadebai_cli.store.columns import BOUNDS_CSV, PLACE, SUMMARY_CSV, TABLES, Shown, interval, printed
+from cascadebai_cli.store.columns import (
+    BOUNDS_CSV,
+    PLACE,
+    SUMMARY_CSV,
+    TABLES,
+    TRACES_CSV,
+    Shown,
+    cell_text,
+    interval,
+    printed,
+)
+from cascadebai_cli.store.files import AGAIN
+from cascadebai_cli.store.summary import wrong_too_often
 from cascadebai_cli.store.trials import binomial_interval, mean_interval, read_table
 from cascadebai_cli.study.fields import Entry
 from cascadebai_cli.study.plot import DERIVED, Plot, alike
@@ -52,6 +64,7 @@ def _mean(cells: pd.DataFrame) -> dict[Any, Any]:
         **cells[["w_star", "w_prime", "mean_observations"]].mean().to_dict(),
         **cells[["n", "n_capped"]].sum().to_dict(),
         **_interval(cells["mean_steps"], "mean_steps", "ci"),
+        **({"aim_missed": cells["aim_missed"].max()} if "aim_missed" in cells else {}),
         **(_interval(cells["mean_right"], "mean_right", "right") if "mean_right" in cells else {}),
         "cell_id": "+".join(cells["cell_id"]),
         "sd_steps": cells["mean_steps"].std(),
@@ -180,6 +193,39 @@ def with_bounds(cells: pd.DataFrame, studies: Sequence[StudyResults]) -> pd.Data
     return cells.merge(found[["cell_id", _STUDY, "lower", "upper"]], on=["cell_id", _STUDY], how="left")
 
 
+def with_moments(cells: pd.DataFrame, studies: Sequence[StudyResults]) -> pd.DataFrame:
+    """Return a row for each cell and step of its traces, with the share of trials whose answer is right after it.
+
+    A trial that has ended keeps its last answer.
+
+    Raises:
+        ConfigError: if a study has no traces.
+    """
+    parts = [_moments(results).assign(**{_STUDY: number}) for number, results in enumerate(studies)]
+    return cells.drop(columns="n").merge(pd.concat(parts), on=["cell_id", _STUDY])
+
+
+def _moments(results: StudyResults) -> pd.DataFrame:
+    path = results.directory / TRACES_CSV
+    if not path.exists():
+        raise ConfigError(
+            f"--kind: trace needs {path}, which a sweep with record: [trace] writes; add that, and sweep again"
+        )
+    cells = read_table(path, AGAIN).groupby("cell_id", sort=False)
+    return pd.DataFrame([{"cell_id": name, **moment} for name, traces in cells for moment in _shares(traces)])
+
+
+def _shares(traces: pd.DataFrame) -> Iterator[dict[str, float]]:
+    """Yield for each step that is not only the end of a trial, and for the last end, how often answers are right."""
+    ends = traces.groupby("trial")["step"].transform("max")
+    steps = sorted({*traces.loc[traces["step"] < ends, "step"], ends.max()})
+    right = traces.pivot(index="step", columns="trial", values="correct").sort_index().ffill().loc[steps]
+    n = right.shape[1]
+    for step, number in zip(steps, right.sum(axis=1), strict=True):
+        low, high = binomial_interval(float(number), n)
+        yield {"step": step, "n": n, "present_rate": number / n, "present_low": low, "present_high": high}
+
+
 def with_sharp_bounds(cells: pd.DataFrame, studies: Sequence[StudyResults]) -> pd.DataFrame:
     """Return the cells with the column `sharp` of the file that `bounds --sharp --csv` writes beside the results.
 
@@ -285,7 +331,8 @@ def cells_printed(cells: pd.DataFrame) -> Table:
     varying = [name for name in options if not _in_names(cells, name) and cells[name].nunique() > 1]
     columns: list[str | Shown] = ["mean_steps", interval("ci_low", "ci_high")]
     columns += ["n_capped"] if (cells["n_capped"] > 0).any() else []
-    columns += ["error_rate", interval("error_low", "error_high")]
+    columns += [Shown("wrong", _wrong), interval("error_low", "error_high")]
+    columns += ["aim_missed"] if "aim_missed" in cells and (cells["aim_missed"] == 1).any() else []
     if "mean_right" in cells:
         # no interval ends below 0 or above K items
         low, high = cells["right_low"].clip(lower=0), cells["right_high"].clip(upper=cells["K"])
@@ -293,6 +340,14 @@ def cells_printed(cells: pd.DataFrame) -> Table:
         columns += ["mean_right", interval("right_low", "right_high")]
     table = printed(cells.assign(ci_low=cells["ci_low"].clip(lower=0)), [*PLACE, *varying, "n"], columns)
     return noted(table, _FEW_SAID) if cells["n"].between(2, _FEW - 1).any() else table
+
+
+ABOVE_DELTA = " > delta"
+"""Behind an error rate whose interval lies above delta."""
+
+
+def _wrong(row: Mapping[Any, Any]) -> str:
+    return cell_text("error_rate", row) + ABOVE_DELTA * wrong_too_often(row)
 
 
 def _in_names(cells: pd.DataFrame, option: str) -> bool:

@@ -16,7 +16,7 @@ from cascadebai_cli.model.problem import FloatArray
 from cascadebai_cli.store.columns import MANIFEST, PLACE, POINT, SUMMARY_CSV, TRIALS_CSV
 from cascadebai_cli.store.files import sha256_of
 from cascadebai_cli.store.manifest import GAP, Manifest, read_manifest
-from cascadebai_cli.store.summary import read_summary
+from cascadebai_cli.store.summary import doubts, read_summary
 from cascadebai_cli.store.trials import quantiles_of, read_trials
 from cascadebai_cli.study.config import Study, stored_study
 from cascadebai_cli.study.fields import first_of
@@ -87,6 +87,11 @@ class StudyResults:
         return [] if self.manifest.complete else ["the sweep is not complete; run it again to finish"]
 
     @property
+    def doubts(self) -> list[str]:
+        """A sentence about cells that missed the aim of `trials`, and one about cells wrong more often than delta."""
+        return doubts(self.summary)
+
+    @property
     def capped(self) -> list[str]:
         """One sentence for each curve with trials that reached `max_steps`."""
         capped = self.summary[self.summary["n_capped"] > 0]
@@ -95,6 +100,16 @@ class StudyResults:
             f"at K = {_listed(part['K'])} reached the cap and count with it"
             for (instance, learner), part in capped.groupby(["instance", "learner"], sort=False)
         ]
+
+    @cached_property
+    def steps_of_trials(self) -> "Mapping[str, pd.Series[int]]":
+        """Id of each cell -> the steps of its trials by their numbers."""
+        tables = read_trials(self.directory / TRIALS_CSV)
+        return {
+            str(cell_id): trials.set_index("trial")["steps"]
+            for table in tables
+            for cell_id, trials in table.groupby("cell_id", sort=False)
+        }
 
     @cached_property
     def cells(self) -> pd.DataFrame:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from cascadebai_cli.analysis.budgets import budgets_printed, budgets_table
+from cascadebai_cli.analysis.cells import wide_table, with_moments
 from cascadebai_cli.analysis.fits import (
     fits_printed,
     fits_table,
@@ -106,6 +107,8 @@ def figure_data(results: StudyResults, kind: str) -> pd.DataFrame:
         table = results.summary.merge(results.quantiles, on="cell_id")
     if figure.beside == "bounds":
         table = results.bounds[results.bounds["learner"] == results.main_learner]
+    if figure.inside:
+        table = with_moments(wide_table([results]), [results])
     return _shown(table, figure.data)
 
 

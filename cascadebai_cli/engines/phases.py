@@ -35,6 +35,7 @@ def run_phases(job: Job[Uniform]) -> Run:
     while not learner.finished and learner.steps < job.cap:
         sweep.show(learner.next_end(job.cap) - learner.steps)
         learner.decide()
+        learner.race.stamp(learner.steps)
     return run_of(learner.race, learner.steps, learner.T)
 
 

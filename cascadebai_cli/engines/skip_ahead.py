@@ -339,9 +339,9 @@ def _identify(block: RowBlock, at: IntArray, moments: _Moments, which: IntArray)
     safe = _stays(rows.focus, at, items, accept, reject) & _stays(rows.group, at, items, accept, reject)
     of, place = true_places(accept)
     ranked = np.lexsort((place, -mean[of, place], of))
-    _enter_lists(rows.accepted, at[of][ranked], items[of, place][ranked])
+    _enter_lists(rows.accepted, at[of][ranked], items[of, place][ranked], rows.steps)
     of, place = true_places(reject)
-    _enter_lists(rows.rejected, at[of], items[of, place])
+    _enter_lists(rows.rejected, at[of], items[of, place], rows.steps)
     _remove(block, at, accept, reject, items)
     rows.mode[at] = np.where(safe, Mode.STEPS, Mode.GROUPS)
     rows.ahead[at] = 1
@@ -372,9 +372,9 @@ def _stays(focus: Focus, at: IntArray, items: IntArray, accept: BoolArray, rejec
     return np.logical_not(unsafe.any(axis=1))
 
 
-def _enter_lists(lists: np.ndarray, row: IntArray, item: IntArray) -> None:
+def _enter_lists(lists: np.ndarray, row: IntArray, item: IntArray, steps: IntArray) -> None:
     for i, entry in zip(row.tolist(), item.tolist(), strict=True):
-        lists[i].append(entry)
+        lists[i].append((entry, int(steps[i])))
 
 
 def _remove(block: RowBlock, at: IntArray, accept: BoolArray, reject: BoolArray, items: IntArray) -> None:
@@ -463,14 +463,22 @@ def _result(block: RowBlock, row: int) -> Run:
     survivors = np.flatnonzero(rows.alive[row])
     counts = rows.counts[row, : rule.L].copy()
     counts[survivors] = rows.T[row] + rows.round[row] + (survivors < rows.column[row])
-    accepted, rejected = rows.accepted[row], rows.rejected[row]
+    accepted, accepted_at = _columns(rows.accepted[row])
+    rejected, rejected_at = _columns(rows.rejected[row])
     finished = rows.k[row] <= 0 or rows.d[row] <= rows.k[row]
     return Run(
         steps=int(rows.steps[row]),
         status="stopped" if finished else "capped",
         observations=int(counts.sum()),
         recommendation=tuple([*accepted, *survivors.tolist()][: rule.K]),
-        accepted=tuple(accepted),
-        rejected=tuple(rejected),
+        accepted=accepted,
+        rejected=rejected,
+        accepted_at=accepted_at,
+        rejected_at=rejected_at,
         counts=tuple(counts.tolist()),
     )
+
+
+def _columns(pairs: Sequence[tuple[int, int]]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the items of a list, and the steps at which they entered it."""
+    return tuple(item for item, _ in pairs), tuple(step for _, step in pairs)

@@ -510,6 +510,7 @@ DRAWERS = of_each_kind(
         "error": _Drawer(_draw_lines, _Format(columns=3, panel_height=2.0, per_page=9)),
         "quantiles": _Drawer(_draw_lines, _Format(columns=2, panel_height=2.4)),
         "ecdf": _Drawer(_draw_lines, _Format(columns=2, panel_height=2.2)),
+        "trace": _Drawer(_draw_lines, _Format(columns=2, panel_height=2.2)),
         "bounds": _Drawer(_draw_lines, _Format(columns=3, panel_height=2.0, rest=(0.25, 0.75), legend_inside=True)),
         "bars": _Drawer(
             _draw_bars,

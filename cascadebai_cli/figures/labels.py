@@ -121,6 +121,7 @@ _PANELS_OF_GROUPS = tuple(sorted(AXES, key=lambda name: name != "delta"))
 """Order of the columns that make panels of bars; it puts two values of epsilon side by side, as in the paper."""
 _CARRIER = {
     "steps": "",
+    "step": "step",
     "gap": "instance",
     "hardness": "instance",
     "w_star": "instance",

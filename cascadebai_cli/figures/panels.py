@@ -120,7 +120,8 @@ def _with_y(cells: pd.DataFrame, plot: Plot) -> pd.DataFrame:
     measure, over = plot.y, MEASURES[plot.y].over
     value, low, high = MEASURES[measure].columns
     if value not in cells:
-        raise ConfigError(f"y: {measure} is known of studies with a budget, and this is none")
+        where = "kind trace" if measure == "present" else "studies with a budget"
+        raise ConfigError(f"y: {measure} is known of {where}, and this is none")
     scale = 1 / cells[over] if over else 1.0
     nothing = pd.Series(np.nan, cells.index)
     points = cells.assign(
@@ -128,7 +129,7 @@ def _with_y(cells: pd.DataFrame, plot: Plot) -> pd.DataFrame:
         low=(cells[low] * scale).clip(lower=0) if low else nothing,
         high=(cells[high] * scale).clip(upper=cells["K"] if measure == "right" else np.inf) if high else nothing,
         is_limit=_is_limit(cells, measure),
-        is_wrong=(cells["error_rate"] > cells["delta"]) & cells["budget"].isna() & (not plot.figure.trials),
+        is_wrong=(cells["error_rate"] > cells["delta"]) & cells["budget"].isna() & (not _within_trials(plot)),
     )
     points = points.assign(is_ceiling=points["budget"].notna() & (measure == "error_rate") & (points["y"] == 0))
     points["y"] = points["y"].where(~points["is_ceiling"], points["high"]).astype(float)
@@ -140,11 +141,16 @@ def _with_y(cells: pd.DataFrame, plot: Plot) -> pd.DataFrame:
     return points.assign(y=points["y"].where(known))
 
 
+def _within_trials(plot: Plot) -> bool:
+    """Return whether points are trials, or steps inside of them, of which none is a right or wrong answer."""
+    return plot.figure.trials or plot.figure.inside
+
+
 def _is_limit(cells: pd.DataFrame, measure: str) -> "pd.Series[bool]":
     """Return whether values are lower limits: means with capped trials, and quantiles that a capped trial has."""
     if level := MEASURES[measure].level:
         return (level * cells["n"]).apply(np.ceil) > cells["n"] - cells["n_capped"]
-    return (cells["n_capped"] > 0) & (measure not in ("error_rate", "stopped"))
+    return (cells["n_capped"] > 0) & (measure not in ("error_rate", "stopped", "present"))
 
 
 def _left_out(measured: pd.DataFrame, plot: Plot) -> str:

@@ -377,6 +377,8 @@ def collect(
         ConfigError: before anything runs, if the trials need more memory than this machine has.
         CascadeError: if the backend breaks: a worker was killed or has other code, the scheduler cannot be reached.
     """
+    if settings.timeout is not None and backend.name == "dask":
+        raise ConfigError("--trial-timeout needs processes of this machine; leave it or --backend dask out")
     backend.refuse_too_large(cells, numbers)
     sink = sink or follower.keep
     with one_interrupt(), closing(_results(cells, numbers, settings, backend, follower)) as results:

@@ -35,6 +35,7 @@ from cascadebai_cli.store.columns import (
 )
 from cascadebai_cli.store.files import AGAIN, is_packed, reading, write_atomically
 from cascadebai_cli.store.journal import CODES, Stored
+from cascadebai_cli.store.records import as_csv
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.document import show
 from cascadebai_cli.study.fields import Enough
@@ -164,7 +165,12 @@ def wanted(trials: int | Enough, rows: NDArray[Any]) -> int:
     return min(stage, trials.at_most)
 
 
-def _needed(aims: Enough, rows: NDArray[Any]) -> Iterator[float]:
+def misses_aim(trials: int | Enough, rows: Any) -> bool:
+    """Return whether the trials of a cell, with columns `steps` and `correct`, do not reach the aim of a rule."""
+    return not isinstance(trials, int) and max(_needed(trials, rows), default=0.0) > len(rows)
+
+
+def _needed(aims: Enough, rows: Any) -> Iterator[float]:
     """Yield for each aim the number of trials that is likely to reach it; that of `rows` if these reach it."""
     n = len(rows)
     if aims.relative_error is not None:
@@ -366,9 +372,7 @@ def rows_below(stored: Stored, cell_id: str, limits: Limits | None) -> NDArray[A
 
 def _fields(cell: InGrid) -> str:
     """Return the columns of a cell as CSV; numbers in the shortest form that reads back the same."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="").writerow([COLUMNS[name].type(cell[name]) for name in CELL])
-    return text.getvalue()
+    return as_csv([COLUMNS[name].type(cell[name]) for name in CELL])
 
 
 def trials_table(cells: Iterable[Cell], rows: Iterable[TrialRow]) -> pd.DataFrame:

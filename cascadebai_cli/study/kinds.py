@@ -102,6 +102,13 @@ MEASURES: Mapping[str, Measure] = MappingProxyType(
         "right": Measure(
             "right items", "Mean number of right items", "right items", ("mean_right", "right_low", "right_high")
         ),
+        "present": Measure(
+            "right answers so far",
+            "Chance that the present answer is right",
+            "right",
+            ("present_rate", "present_low", "present_high"),
+            text=percent,
+        ),
         "steps_per_lower_bound": Measure(
             "steps / lower bound",
             "Mean steps over the lower bound",
@@ -138,6 +145,7 @@ class FigureKind:
         log_from: the vertical axis is logarithmic if the largest value exceeds the smallest by this factor.
         trials: whether it shows single trials and no statistics of cells, so that `x` and `y` cannot be chosen.
         beside: what is shown beside the measured values.
+        inside: whether the points are steps inside the trials of a cell, and not cells.
         about: what a study with this figure is about: the growth of steps along an axis, a comparison of learners, or
             one of display orders. The report tests the claims on it, and `fit` writes the comparison.
         words: description of a kind without cells, for readers who cannot see it.
@@ -153,6 +161,7 @@ class FigureKind:
     log_from: float = math.inf
     trials: bool = False
     beside: Literal["fit", "bounds", "mean"] | None = None
+    inside: bool = False
     about: Literal["growth", "learners", "orders"] | None = None
     words: str = ""
 
@@ -201,6 +210,15 @@ KINDS: Mapping[str, FigureKind] = MappingProxyType(
             y="stopped",
             lines=("learner",),
             trials=True,
+        ),
+        "trace": FigureKind(
+            _AGAINST,
+            "chance that the present answer is right",
+            data=("step", "n", "present_rate", "present_low", "present_high"),
+            x="step",
+            y="present",
+            lines=("learner",),
+            inside=True,
         ),
         "schematic": FigureKind(
             "The optimal items of each instance behind the lower bound",
@@ -253,7 +271,7 @@ class Words:
     y: str | None = _word(
         "What is measured: steps (their mean), median, q90 (steps after which 90 % of the trials have stopped), spread "
         "(median and 10 to 90 %), observations, error_rate, right (in a study with a budget), steps_per_lower_bound, "
-        "or steps_per_sharp_bound (after `bounds --sharp`); stopped is that of ecdf.",
+        "or steps_per_sharp_bound (after `bounds --sharp`); stopped is that of ecdf, present that of trace.",
         "WHAT",
         "observations",
         offered=tuple(MEASURES),

@@ -16,6 +16,7 @@ from cascadebai_cli.analysis.cells import (
     chosen_results,
     wide_table,
     with_bounds,
+    with_moments,
     with_names_apart,
     with_quantiles,
     with_sharp_bounds,
@@ -199,6 +200,8 @@ def chart(studies: Sequence[StudyResults], plot: Plot) -> "Chart":
     together = tuple(averaged(results, plot.average) for results in with_names_apart(studies))
     among = wide_table(together, plot.named)
     cells = chosen_cells(among, plot)
+    if plot.figure.inside:
+        cells = with_moments(cells, together)
     refuse_too_many(cells, plot)
     chosen = chosen_results(together, cells)
     if plot.figure.beside == "bounds" or plot.y == "steps_per_lower_bound":

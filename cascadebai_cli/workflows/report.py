@@ -133,7 +133,7 @@ def _section(results: StudyResults, name: str, watch: Watch) -> Section:
     return Section(
         title=results.study.title or results.name,
         name=name,
-        remarks=[*_reuse(results), *results.missing, *results.capped, *refusals, *left_out],
+        remarks=[*_reuse(results), *results.missing, *results.capped, *results.doubts, *refusals, *left_out],
         pictures=pictures,
         tables=[*([_data(results, results.study.plot.kind)] if refusals else []), *_tables(results)],
         settings=settings(results),

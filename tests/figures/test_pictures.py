@@ -30,7 +30,7 @@ TOLERANCE = 0.1
 
 def pictures() -> dict[str, tuple[Path, Plot]]:
     """Name of a picture -> result directory and what is drawn of it."""
-    fixed = {kind: (DATA / kind, Plot(kind=kind)) for kind in ("scaling", "curves", "bars", "error")}
+    fixed = {kind: (DATA / kind, Plot(kind=kind)) for kind in ("scaling", "curves", "bars", "error", "trace")}
     fixed |= {kind: (DATA / "scaling", Plot(kind=kind)) for kind in ("bounds", "schematic")}
     for manifest in sorted(REFERENCE.glob("*/manifest.json")):
         fixed[f"reference_{manifest.parent.name}"] = (manifest.parent, load_results(manifest.parent).study.plot)
