@@ -290,6 +290,11 @@ class Earlier:
                 self._content = file.read()
         found = [name for name in WRITTEN if (directory / name).exists()]
         if found and not _has_marks(self._content):
+            if self.is_there:
+                raise ConfigError(
+                    f"{self._path} is damaged, or is not the manifest of a sweep; nothing in {directory} is touched: "
+                    "name another directory with --out"
+                )
             raise ConfigError(
                 f"{directory} holds a {found[0]}, but no {MANIFEST} that says that a sweep made it; nothing there is "
                 "touched: name another directory with --out"
