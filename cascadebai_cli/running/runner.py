@@ -276,6 +276,7 @@ _TaskRunner = Callable[[_Work, Iterator[list[Block]]], Generator[list[BlockResul
 _LISTEN_SECONDS = 1.0
 """Seconds between two checks whether no trial has ended for long."""
 _SAFE_PATH = "PYTHONSAFEPATH"
+_MOST_CORES = "LOKY_MAX_CPU_COUNT"
 _SHARED_MEMORY, _LEAST_SHARED = "/dev/shm", 2**17
 """Where processes keep their semaphores, and the bytes that they need there."""
 _FULL = f"shared memory ({_SHARED_MEMORY}) is full, which several processes need"
@@ -305,6 +306,8 @@ class Backend:
     def __post_init__(self) -> None:
         if self.n_jobs == 0:
             raise ConfigError("--n-jobs must not be 0; give 1 or more, or -1 for all cores")
+        if (given := os.environ.get(_MOST_CORES)) is not None and not given.strip().isdecimal():
+            raise ConfigError(f"the environment variable {_MOST_CORES} is {given!r}; write a whole number")
         if self.n_jobs > _MOST_JOBS:
             raise ConfigError(f"--n-jobs {self.n_jobs}: more than {_MOST_JOBS} processes; give a smaller number")
         if (self.name == "dask") != (self.scheduler is not None):

@@ -50,7 +50,8 @@ def writing_to(place: Path) -> Iterator[None]:
             raise ConfigError(
                 f"cannot write to {place}, as a file is there; name another directory with --out"
             ) from error
-        raise CascadeError(f"cannot write to {place}: {error.strerror or error}; {_remedy(error)}") from error
+        reason = "a link is there, which is not followed" if error.errno == ELOOP else error.strerror or error
+        raise CascadeError(f"cannot write to {place}: {reason}; {_remedy(error)}") from error
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import os
 import platform
 import re
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
@@ -274,6 +274,20 @@ WRITTEN = (MANIFEST, JOURNAL, TRIALS_CSV, f"{TRIALS_CSV}.gz", SUMMARY_CSV, TIMIN
 """Names of the files that a sweep writes; files of these names that somebody else made would be lost."""
 _MARKS = {"config", "config_hash", "engine_version"}
 """Keys that every manifest of a sweep has, and other files of this name do not."""
+
+
+def refuse_to_replace(path: Path, read: Iterable[Path] = ()) -> None:
+    """Refuse an output that would take the place of what was read for it, or of what a sweep has written.
+
+    Raises:
+        ConfigError: if it would.
+    """
+    place = os.path.realpath(path)
+    folder, name = os.path.split(place)
+    swept = name in WRITTEN and os.path.exists(os.path.join(folder, MANIFEST))
+    if swept or place in map(os.path.realpath, read):
+        whose = "a file of a sweep" if swept else "what this command reads"
+        raise ConfigError(f"{path} is {whose} and stays as it is; name another file")
 
 
 class Earlier:

@@ -222,3 +222,34 @@ def test_a_process_that_a_learner_ends_is_told_with_its_cell(config, tmp_path):
     assert done.returncode == 1
     assert "ended by a learner of your own; in work: " in done.stderr
     assert ", ending: L = 6, K = 1" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["trials.csv", "manifest.json", "trials.journal", "link.html"])
+def test_no_page_and_no_table_replaces_what_a_sweep_has_written(name, config, tmp_path):
+    out = tmp_path / "out"
+    assert sweep(config, out).code == 0
+    (out / "link.html").symlink_to(out / "summary.csv")
+    before = {path: path.read_bytes() for path in out.iterdir()}
+    for words in (("report", out, "--out", out / name), ("bounds", config, "--csv", out / name)):
+        assert "is a file of a sweep and stays as it is; name another file" in refusal(*words)
+    assert {path: path.read_bytes() for path in out.iterdir()} == before
+
+
+def test_no_table_replaces_its_config(config):
+    before = config.read_text()
+    assert "is what this command reads and stays as it is" in told("bounds", config, "--csv", config)
+    assert config.read_text() == before
+
+
+def test_a_journal_that_is_a_link_is_called_so(config, tmp_path):
+    out = tmp_path / "out"
+    assert sweep(config, out).code == 0
+    (out / "trials.journal").rename(tmp_path / "mine")
+    (out / "trials.journal").symlink_to(tmp_path / "mine")
+    code, _, err = sweep(config, out, "--trials", 7)
+    assert (code, "a link is there, which is not followed; name another directory" in err) == (1, True)
+
+
+def test_a_number_of_cores_that_is_none_is_told(config, monkeypatch):
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "many")
+    assert "LOKY_MAX_CPU_COUNT is 'many'; write a whole number" in told("run", config, "--n-jobs", 2)
