@@ -309,6 +309,10 @@ def ordered(cells: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
 
 
 def _check_column(cells: pd.DataFrame, column: str, option: str) -> None:
+    if not column:
+        raise ConfigError(
+            f"{option} names no column; write for example {option} {'K=20' if option == '--where' else 'K'}"
+        )
     if column not in cells:
         raise ConfigError(f"{option} {column}: there is no such column; {suggest(column, map(str, cells))}")
 

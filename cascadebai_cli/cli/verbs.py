@@ -242,9 +242,9 @@ def _print_tables(done: "Swept", quiet: bool, shard: str | None, remedy: str) ->
     if not quiet:
         directory = for_shell(done.directory)
         say(f"tables: {done.directory}/{done.rows}, summary.csv, timings.csv")
-        if shard is None:
+        if shard is None and not done.is_empty:
             say(f"next:   cascadebai fit {directory}; cascadebai plot {directory}")
-        else:
+        elif shard is not None:
             say(f"next:   cascadebai merge {directory} ... --out DIR, with the directories of the other shards")
     if done.missing:
         tell(f"{count(done.missing)} trials are missing; {remedy}")

@@ -234,9 +234,12 @@ def _panels(cells: pd.DataFrame, plot: Plot, taken: Collection[str]) -> tuple[st
 # --- Labels in the paper's letters, as LaTeX that matplotlib can set ------------------------------------------------
 
 
-_SYMBOLS = {"delta": r"\delta", "epsilon": r"\epsilon", "sigma": r"\sigma", "L": "L", "K": "K"}
 _PRIME = "\N{PRIME}"
 """Prime: this character of STIX is well placed, while a superscript would float high above the letter."""
+_SYMBOLS = {
+    **{"delta": r"\delta", "epsilon": r"\epsilon", "sigma": r"\sigma", "L": "L", "K": "K"},
+    **{"w_star": "w^{*}", "w_prime": f"w{_PRIME}"},
+}
 
 
 _UNNAMED = re.compile(r"setting \d+")

@@ -185,6 +185,11 @@ def _with_x(points: pd.DataFrame, column: str, labels: Labels) -> tuple[Axis, pd
     numbers = pd.to_numeric(values, errors="coerce").astype(float)
     if column == "budget" and numbers.isna().all():
         raise ConfigError("x: budget is known of studies with a budget, and this is none; choose another kind or x")
+    if numbers.isna().all() and values.notna().any():
+        raise ConfigError(
+            f"x: {column} holds words such as {values.dropna().iloc[0]}, and no numbers; add {column} to --lines or "
+            "--panels, or choose another x"
+        )
     if not np.isfinite(numbers).all():
         row = points[~np.isfinite(numbers)].iloc[0]
         raise ConfigError(

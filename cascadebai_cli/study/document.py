@@ -371,9 +371,17 @@ def _plain(number: float) -> str:
     return f"{number:.12g}" if isinstance(number, float) else str(number)
 
 
+def _decimal(text: object) -> str | None:
+    """Return the number that a text such as 0x10, 0b1 or 1_000 means in programs; `None` if it means none."""
+    try:
+        return str(int(text, 0)) if isinstance(text, str) and len(text) < 40 else None
+    except ValueError:
+        return None
+
+
 def _not_whole(value: object, _: Mapping[str, Any]) -> str:
     whole = isinstance(value, float) and value.is_integer()
-    remedy = f"{value:.0f}" if whole else "one without quotes or decimals"
+    remedy = f"{value:.0f}" if whole else _decimal(value) or "one without quotes or decimals"
     return f"{show(value)} is not a whole number; write {remedy}"
 
 

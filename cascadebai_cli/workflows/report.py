@@ -27,6 +27,7 @@ from cascadebai_cli.store.columns import (
     printed,
 )
 from cascadebai_cli.store.files import table_bytes, write_bytes
+from cascadebai_cli.store.manifest import refuse_to_replace
 from cascadebai_cli.store.trials import times_of
 from cascadebai_cli.study.axes import AXES
 from cascadebai_cli.study.plot import Kind, Plot
@@ -86,6 +87,7 @@ def report(
         ConfigError: if a directory is not that of a sweep, or has too many cells for a page.
         CascadeError: if the page cannot be written.
     """
+    refuse_to_replace(out)
     studies = [_chosen(load_results(directory), where) for directory in once(directories, watch)]
     for results in studies:
         warn_of_gaps(results, watch)

@@ -94,6 +94,11 @@ class Swept:
     missing: int
 
     @property
+    def is_empty(self) -> bool:
+        """Whether no trial has ended, so that there is nothing to read yet."""
+        return not (self.directory / JOURNAL).stat().st_size
+
+    @property
     def rows(self) -> str:
         """Name of the file with the rows."""
         path = self.directory / TRIALS_CSV

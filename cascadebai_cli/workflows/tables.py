@@ -28,6 +28,7 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.running.watch import SILENT, Watch
 from cascadebai_cli.store.columns import BOUNDS_CSV, CELL, SUMMARY_CSV, TABLES
 from cascadebai_cli.store.files import table_bytes, write_table
+from cascadebai_cli.store.manifest import refuse_to_replace
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.config import read_study
 from cascadebai_cli.study.document import read_value
@@ -217,6 +218,8 @@ def bounds(
         ConfigError: if the config or the result directory is not usable.
         CascadeError: if the table cannot be written.
     """
+    if csv:
+        refuse_to_replace(csv, [config])
     study = read_study(config)
     cells, measured = study.cells, _measured(results, config, watch)
     if cells[0].answers:

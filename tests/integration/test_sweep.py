@@ -269,7 +269,7 @@ def test_a_killed_worker_is_an_error_with_a_remedy_and_loses_nothing(long_run, t
             worker_process.kill()
     _, err = process.communicate(timeout=60)
     assert process.returncode == 1
-    assert err.splitlines()[-1].startswith("error: a worker process was killed, perhaps for want of memory; run the")
+    assert err.splitlines()[-1].startswith("error: a worker process was killed, perhaps for want of memory, or ended")
     assert_gone(workers)
     assert finished("sweep", config, "--out", tmp_path / "out").returncode == 0
     assert tables(tmp_path / "out") == tables(expected)

@@ -12,8 +12,9 @@ from scipy import stats
 from sweeps import call, refusal
 from synthetic import Cell, scaling_config, write_results
 
-from cascadebai_cli.analysis.cells import averaged
+from cascadebai_cli.analysis.cells import averaged, cells_with, with_names_apart
 from cascadebai_cli.analysis.results import StudyResults, load_results
+from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.figures.labels import wrong_in_words
 from cascadebai_cli.study.plot import alike
 
@@ -137,3 +138,29 @@ def test_an_option_that_no_instance_has_is_refused(tmp_path: Path) -> None:
     assert refusal("plot", none.directory, "--average", "replicate") == (
         "--average 'replicate' is no option of an instance; draws have replicate, and families of your own their keys\n"
     )
+
+
+def test_a_condition_on_no_column_names_those_that_there_are(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="--where Q: there is no such column; "):
+        cells_with(study(tmp_path).summary, {"Q": ["1"]})
+
+
+@pytest.mark.parametrize(
+    ("instances", "learners", "renamed"), [(True, False, "instance"), (False, True, "learner"), (False, False, "")]
+)
+def test_names_that_mean_other_things_elsewhere_get_the_name_of_their_directory(
+    instances: bool, learners: bool, renamed: str, tmp_path: Path
+) -> None:
+    two = {"name": "two", "family": "two_level", "w_star": 0.5, "w_prime": 0.1}
+    one = {"name": "one", "algorithm": "cascadebai"}
+    other = {"K": [6], "instances": [{**two, "w_prime": 0.2} if instances else two]}
+    other["learners"] = [{**one, "confidence": "kl"} if learners else one]
+    plain = {"K": [2], "instances": [two], "learners": [one]}
+    made = [scaling_config(1, **plain), scaling_config(1, **other)]
+    read = [
+        load_results(write_results(tmp_path / str(i), config, lambda _: 9.0, spread=0.0))
+        for i, config in enumerate(made)
+    ]
+    for column, name in {"instance": "two", "learner": "one"}.items():
+        found = [set(results.summary[column]) for results in with_names_apart(read)]
+        assert found == [{f"{name} ({i})" if column == renamed else name} for i in range(2)]

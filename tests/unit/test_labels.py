@@ -43,3 +43,8 @@ def test_values() -> None:
         r"$L = 64,\ K = 16,\ \delta = 0.1,\ \epsilon = 0.05$"
     )
     assert _values_label({"L": 64}, []) == ""
+
+
+def test_the_weights_have_their_letters_on_an_axis():
+    assert Labels().column("w_star") == "$w^{*}$"
+    assert Labels().name("w_prime", 0.25) == "$w\N{PRIME}$ = 0.25"

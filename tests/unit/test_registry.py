@@ -3,6 +3,7 @@
 import pytest
 
 from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.learners.fixed_budget import SuccessiveAcceptsRejects
 from cascadebai_cli.learners.protocol import check_list_length
 from cascadebai_cli.learners.registry import LearnerSpec
 
@@ -35,3 +36,16 @@ def test_lengths_of_lists(M):
 def test_what_is_no_length_of_a_list(M):
     with pytest.raises(ConfigError, match="must be a whole number of at least 1"):
         check_list_length(M)
+
+
+@pytest.mark.parametrize("algorithm", ["cascadebai", "batrac", "uniform", "sar"])
+def test_each_learner_refuses_what_is_no_length_of_a_list(algorithm):
+    with pytest.raises(ConfigError, match="must be a whole number of at least 1"):
+        LearnerSpec(algorithm, {"list_length": 0}).build(4, 2, 0.1, 0.0, budget=50)
+
+
+def test_only_a_learner_that_knows_a_budget_gets_one():
+    assert not hasattr(LearnerSpec("cascadebai").build(4, 2, 0.1, 0.0, budget=20), "budget")
+    assert isinstance(LearnerSpec("sar").build(4, 2, 0.1, 0.0, budget=20), SuccessiveAcceptsRejects)
+    with pytest.raises(ConfigError, match="sar needs to know when it is asked"):
+        LearnerSpec("sar").build(4, 2, 0.1, 0.0)
