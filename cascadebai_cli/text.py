@@ -51,9 +51,15 @@ def coefficient(value: float) -> str:
     return "" if is_missing(value) else f"{value:.2f}" if abs(value) >= 0.1 or value == 0 else f"{value:.2g}"
 
 
+_SMALL_SHARE = 0.001
+"""A share of which four decimals would show one digit or none."""
+
+
 def share(value: float) -> str:
-    """Format with four decimals; empty if unknown."""
-    return "" if is_missing(value) else f"{value:.4f}"
+    """Format with four decimals, below 0.001 with three digits and a power of ten; empty if unknown."""
+    if is_missing(value):
+        return ""
+    return f"{value:.2e}" if 0 < value < _SMALL_SHARE else f"{value:.4f}"
 
 
 def exponent(value: float) -> str:

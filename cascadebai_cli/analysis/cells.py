@@ -1,6 +1,6 @@
 """The table of cells: averaged over instances, joined over studies, filtered, sorted and printed."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -8,7 +8,19 @@ import pandas as pd
 
 from cascadebai_cli.analysis.results import StudyResults
 from cascadebai_cli.errors import ConfigError, suggest
-from cascadebai_cli.store.columns import BOUNDS_CSV, PLACE, SUMMARY_CSV, TABLES, Shown, interval, printed
+from cascadebai_cli.store.columns import (
+    BOUNDS_CSV,
+    PLACE,
+    SUMMARY_CSV,
+    TABLES,
+    TRACES_CSV,
+    Shown,
+    cell_text,
+    interval,
+    printed,
+)
+from cascadebai_cli.store.files import AGAIN
+from cascadebai_cli.store.summary import wrong_too_often
 from cascadebai_cli.store.trials import binomial_interval, mean_interval, read_table
 from cascadebai_cli.study.fields import Entry
 from cascadebai_cli.study.plot import DERIVED, Plot, alike
@@ -52,6 +64,7 @@ def _mean(cells: pd.DataFrame) -> dict[Any, Any]:
         **cells[["w_star", "w_prime", "mean_observations"]].mean().to_dict(),
         **cells[["n", "n_capped"]].sum().to_dict(),
         **_interval(cells["mean_steps"], "mean_steps", "ci"),
+        **({"aim_missed": cells["aim_missed"].max()} if "aim_missed" in cells else {}),
         **(_interval(cells["mean_right"], "mean_right", "right") if "mean_right" in cells else {}),
         "cell_id": "+".join(cells["cell_id"]),
         "sd_steps": cells["mean_steps"].std(),
@@ -129,12 +142,17 @@ _MOST_NAMED = 20
 """Largest number of values that an error message lists."""
 
 
-def wide_table(studies: Sequence[StudyResults]) -> pd.DataFrame:
-    """Return one row for each cell: `summary.csv`, columns that follow from the grid, and the options of learners."""
+def wide_table(studies: Sequence[StudyResults], named: Collection[str] = ()) -> pd.DataFrame:
+    """Return one row for each cell: `summary.csv`, columns that follow from the grid, and the options of learners.
+
+    The hardness, which takes longer, is only there if it is `named`.
+    """
     parts = [
         results.cells.assign(**{_STUDY: number}, directory=str(results.directory))
         for number, results in enumerate(studies)
     ]
+    if "hardness" in named:
+        parts = [part.assign(hardness=one.hardness) for part, one in zip(parts, studies, strict=True)]
     # A study without a budget has no such column, but a figure may ask for it.
     return pd.concat([part if "budget" in part else part.assign(budget=np.nan) for part in parts], ignore_index=True)
 
@@ -146,10 +164,66 @@ def chosen_results(studies: Sequence[StudyResults], cells: pd.DataFrame) -> tupl
     )
 
 
+def with_quantiles(cells: pd.DataFrame, studies: Sequence[StudyResults]) -> pd.DataFrame:
+    """Return the cells with quantiles of the steps of their trials, as in `StudyResults.quantiles`."""
+    found = pd.concat([results.quantiles.assign(**{_STUDY: number}) for number, results in enumerate(studies)])
+    return cells.merge(found, on=["cell_id", _STUDY], how="left")
+
+
+def with_trials(cells: pd.DataFrame, studies: Sequence[StudyResults]) -> pd.DataFrame:
+    """Return a row for each number of `steps` after which a trial of a cell stopped, and the share `stopped` by then.
+
+    The first row of a cell has no step less than its first trial, and the last one the cap, if trials reached it.
+    """
+    return pd.concat([_stops(row, studies[int(row[_STUDY])]) for _, row in cells.iterrows()], ignore_index=True)
+
+
+def _stops(row: "pd.Series[Any]", results: StudyResults) -> pd.DataFrame:
+    steps, n_stopped = results.steps_of(str(row["cell_id"]))
+    at, times = np.unique(steps[:n_stopped], return_counts=True)
+    shares = np.cumsum([0, *times]) / len(steps)
+    capped = n_stopped < len(steps)
+    ends = np.concatenate([steps[:1], at, steps[-1:] if capped else []])
+    return pd.DataFrame({**row.to_dict(), "steps": ends, "stopped": [*shares, *(shares[-1:] if capped else [])]})
+
+
 def with_bounds(cells: pd.DataFrame, studies: Sequence[StudyResults]) -> pd.DataFrame:
     """Return the cells with their `lower` and `upper` bounds, NaN where none is known."""
     found = pd.concat([results.bounds.assign(**{_STUDY: number}) for number, results in enumerate(studies)])
     return cells.merge(found[["cell_id", _STUDY, "lower", "upper"]], on=["cell_id", _STUDY], how="left")
+
+
+def with_moments(cells: pd.DataFrame, studies: Sequence[StudyResults]) -> pd.DataFrame:
+    """Return a row for each cell and step of its traces, with the share of trials whose answer is right after it.
+
+    A trial that has ended keeps its last answer.
+
+    Raises:
+        ConfigError: if a study has no traces.
+    """
+    parts = [_moments(results).assign(**{_STUDY: number}) for number, results in enumerate(studies)]
+    return cells.drop(columns="n").merge(pd.concat(parts), on=["cell_id", _STUDY])
+
+
+def _moments(results: StudyResults) -> pd.DataFrame:
+    path = results.directory / TRACES_CSV
+    if not path.exists():
+        raise ConfigError(
+            f"--kind: trace needs {path}, which a sweep with record: [trace] writes; add that, and sweep again"
+        )
+    cells = read_table(path, AGAIN).groupby("cell_id", sort=False)
+    return pd.DataFrame([{"cell_id": name, **moment} for name, traces in cells for moment in _shares(traces)])
+
+
+def _shares(traces: pd.DataFrame) -> Iterator[dict[str, float]]:
+    """Yield for each step that is not only the end of a trial, and for the last end, how often answers are right."""
+    ends = traces.groupby("trial")["step"].transform("max")
+    steps = sorted({*traces.loc[traces["step"] < ends, "step"], ends.max()})
+    right = traces.pivot(index="step", columns="trial", values="correct").sort_index().ffill().loc[steps]
+    n = right.shape[1]
+    for step, number in zip(steps, right.sum(axis=1), strict=True):
+        low, high = binomial_interval(float(number), n)
+        yield {"step": step, "n": n, "present_rate": number / n, "present_low": low, "present_high": high}
 
 
 def with_sharp_bounds(cells: pd.DataFrame, studies: Sequence[StudyResults]) -> pd.DataFrame:
@@ -257,7 +331,8 @@ def cells_printed(cells: pd.DataFrame) -> Table:
     varying = [name for name in options if not _in_names(cells, name) and cells[name].nunique() > 1]
     columns: list[str | Shown] = ["mean_steps", interval("ci_low", "ci_high")]
     columns += ["n_capped"] if (cells["n_capped"] > 0).any() else []
-    columns += ["error_rate", interval("error_low", "error_high")]
+    columns += [Shown("wrong", _wrong), interval("error_low", "error_high")]
+    columns += ["aim_missed"] if "aim_missed" in cells and (cells["aim_missed"] == 1).any() else []
     if "mean_right" in cells:
         # no interval ends below 0 or above K items
         low, high = cells["right_low"].clip(lower=0), cells["right_high"].clip(upper=cells["K"])
@@ -265,6 +340,14 @@ def cells_printed(cells: pd.DataFrame) -> Table:
         columns += ["mean_right", interval("right_low", "right_high")]
     table = printed(cells.assign(ci_low=cells["ci_low"].clip(lower=0)), [*PLACE, *varying, "n"], columns)
     return noted(table, _FEW_SAID) if cells["n"].between(2, _FEW - 1).any() else table
+
+
+ABOVE_DELTA = " > delta"
+"""Behind an error rate whose interval lies above delta."""
+
+
+def _wrong(row: Mapping[Any, Any]) -> str:
+    return cell_text("error_rate", row) + ABOVE_DELTA * wrong_too_often(row)
 
 
 def _in_names(cells: pd.DataFrame, option: str) -> bool:

@@ -2,9 +2,9 @@
 
 import inspect
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, get_origin
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 import typer
 
@@ -74,6 +74,10 @@ MaxSteps = Annotated[
     int | None, typer.Option("--max-steps", min=1, help="Cap on the steps of a trial, instead of that of CONFIG.")
 ]
 Jobs = Annotated[int, typer.Option("--n-jobs", help="Number of processes; -1 is one per core.")]
+TrialTimeout = Annotated[
+    float | None,
+    typer.Option("--trial-timeout", metavar="SECONDS", min=0.001, help="A trial that takes longer fails."),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no remarks.")]
 Plugins = Annotated[
     list[str] | None,
@@ -171,3 +175,34 @@ def _parameter(one: Option) -> inspect.Parameter:
 _BY_NAME = inspect.Parameter.POSITIONAL_OR_KEYWORD
 _TYPED: dict[Any, Any] = {tuple: list[str] | None, dict: list[str] | None, list: str | None}
 """How the command line reads a field of several values: as an option that is repeated, or as one with commas."""
+
+
+# --- Keys of `plot` as options --------------------------------------------------------------------------------------
+
+
+def as_key(one: Option, given: Any) -> Any:
+    """Return what was typed as the value that a config would have."""
+    kind = get_origin(one.kind) or one.kind
+    if kind is list:
+        return [] if given == "none" else [part.strip() for part in given.split(",")]
+    if kind is dict:
+        plain = get_args(one.kind)[1] is str
+        return {key: text if plain else list(map(_scalar, text.split(","))) for key, text in _pairs(one.flag, given)}
+    return _scalar(given) if kind is float and isinstance(given, str) else given
+
+
+def _pairs(flag: str, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
+    for name, equals, value in (text.partition("=") for text in texts):
+        if not (name and equals and value):
+            raise ConfigError(f"{flag} {name}{equals}{value} is no NAME=VALUE; write for example {flag} K=2")
+        yield name, value
+
+
+def _scalar(text: str) -> str | int | float:
+    """Return a text as a number if it is one, as YAML would."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text

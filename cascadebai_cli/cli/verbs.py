@@ -1,13 +1,12 @@
 """The verbs: each reads its options, makes one call and prints the result."""
 
 import json
-from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from cascadebai_cli.cli.console import Terminal, end_with, say, tell
+from cascadebai_cli.cli.console import Terminal, debugger, end_with, say, tell
 from cascadebai_cli.cli.options import (
     BackendName,
     Config,
@@ -21,7 +20,9 @@ from cascadebai_cli.cli.options import (
     Seed,
     SetValues,
     TrialCount,
+    TrialTimeout,
     Where,
+    as_key,
     configs,
     names_under,
     path_option,
@@ -29,7 +30,7 @@ from cascadebai_cli.cli.options import (
     with_options,
 )
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.options import Option, record_options
+from cascadebai_cli.options import MOST_TRIALS, record_options
 from cascadebai_cli.planning.options import OPTIONS, read_options
 from cascadebai_cli.planning.words import plan_in_words, question_in_words
 from cascadebai_cli.study.kinds import Words
@@ -123,20 +124,31 @@ def run(
     settings: SetValues = None,
     plugin: Plugins = None,
     n_jobs: Jobs = -1,
+    trial_timeout: TrialTimeout = None,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Stop at the first trial that fails, in Python's debugger where it failed.")
+    ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Run one or a few cells of a study, and print the outcomes; for several cells, a table comes at the end."""
     from cascadebai_cli.workflows import run as work
 
-    done = work.run(
-        config,
-        work.Choice(instance, learner, L, K, delta, epsilon, budget, cell_id),
-        given=work.Given(trials, seed, max_steps, plugin or (), settings or ()),
-        trial=trial,
-        backend=work.Backend(n_jobs=n_jobs),
-        watch=Terminal(quiet=quiet),
-        each=lambda cell: say(work.cell_in_words(cell)),
-    )
+    if trial is not None and trials is not None:
+        raise ConfigError("--trial and --trials exclude each other; --trial N runs only the trial with this number")
+    if trial is not None and trial >= MOST_TRIALS:
+        raise ConfigError(f"--trial {trial} is too large; a cell has trials from 0 to {MOST_TRIALS - 1}")
+    with debugger(debug):
+        done = work.run(
+            config,
+            work.Choice(instance, learner, L, K, delta, epsilon, budget, cell_id),
+            given=work.Given(trials, seed, max_steps, plugin or (), settings or ()),
+            trial=trial,
+            backend=work.Backend(n_jobs=n_jobs),
+            timeout=trial_timeout,
+            debug=debug,
+            watch=Terminal(quiet=quiet or debug),
+            each=lambda cell: say(work.cell_in_words(cell)),
+        )
     if done.table and len(done.cells) > 1:
         say(f"\n{done.table}")
     end_with(not done.failed)
@@ -172,6 +184,7 @@ def sweep(
         bool, typer.Option("--collect", help="Only write the tables, from the finished trials.")
     ] = False,
     packed: Annotated[bool, typer.Option("--gzip", help="Write trials.csv.gz instead of trials.csv.")] = False,
+    trial_timeout: TrialTimeout = None,
     fail_fast: Annotated[
         bool, typer.Option("--fail-fast/--keep-going", help="Whether to stop at the first trial that fails.")
     ] = False,
@@ -198,7 +211,7 @@ def sweep(
     elif collect:
         _print_tables(work.only_tables(request, watch=watch), quiet, shard, "a sweep without --collect runs them")
     else:
-        done = work.sweep(request, backend=place, fresh=fresh, fail_fast=fail_fast, watch=watch)
+        done = work.sweep(request, backend=place, fresh=fresh, fail_fast=fail_fast, timeout=trial_timeout, watch=watch)
         _print_tables(done, quiet, shard, "the same command runs them again")
 
 
@@ -220,7 +233,8 @@ def _print_status(request: "Request") -> None:
     found = status(request)
     say(found.table)
     left = "" if found.seconds is None else f"; about {duration(found.seconds)} left on one core"
-    say(f"{count(found.cells)} cells, {count(found.done)} of them done{left if found.done < found.cells else ''}")
+    missed = f", {count(found.missed)} of these missed the aim" * (found.missed > 0)
+    say(f"{count(found.cells)} cells, {count(found.done)} of them done{missed}{left * (found.done < found.cells)}")
 
 
 def _print_tables(done: "Swept", quiet: bool, shard: str | None, remedy: str) -> None:
@@ -346,39 +360,11 @@ def plot(
     """
     from cascadebai_cli.workflows import plot as work
 
-    words = {one.name: _as_key(one, value) for one in record_options(Words) if (value := given[one.name]) is not None}
+    words = {one.name: as_key(one, value) for one in record_options(Words) if (value := given[one.name]) is not None}
     done = work.plot(directories, out=out, config=config, words=words, watch=Terminal())
     for path in done.files:
         say(path)
     end_with(done.whole)
-
-
-def _as_key(one: Option, given: Any) -> Any:
-    """Return what was typed as the value that a config would have."""
-    kind = get_origin(one.kind) or one.kind
-    if kind is list:
-        return [] if given == "none" else [part.strip() for part in given.split(",")]
-    if kind is dict:
-        plain = get_args(one.kind)[1] is str
-        return {key: text if plain else list(map(_scalar, text.split(","))) for key, text in _pairs(one.flag, given)}
-    return _scalar(given) if kind is float and isinstance(given, str) else given
-
-
-def _pairs(flag: str, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
-    for name, equals, value in (text.partition("=") for text in texts):
-        if not (name and equals and value):
-            raise ConfigError(f"{flag} {name}{equals}{value} is no NAME=VALUE; write for example {flag} K=2")
-        yield name, value
-
-
-def _scalar(text: str) -> str | int | float:
-    """Return a text as a number if it is one, as YAML would."""
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            pass
-    return text
 
 
 # --- `cascadebai plan`: from a log of clicks and views to the number of page views that a test takes ----------------

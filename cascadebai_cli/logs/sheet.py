@@ -197,6 +197,8 @@ def fault_of_number(text: str) -> str:
         return "is empty; write a number"
     if re.fullmatch(r"[-+]?(nan|inf|infinity)", text.lower()) or re.fullmatch(r"[-+]?[\d.]+e\+?\d+", text.lower()):
         return f"{text} is not a finite number; correct or remove the row"
+    if re.fullmatch(r"[-+]?[\d.]*\d,\d+", text):
+        return f"{text!r} is not a number in this column; say --decimal , if the comma is the decimal sign"
     return f"{text!r} is not a number; write one such as 12 or 0.5"
 
 

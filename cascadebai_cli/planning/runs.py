@@ -25,6 +25,8 @@ SECONDS = 36.0
 """Processor time of all runs by the estimates below, which were measured; a plan then takes 30 s on two cores."""
 _SKIPPED, _SKIPPED_ITEMS = 0.5, 1250
 """Seconds that a skipping engine takes for a run to its end, and the number of items that doubles this time."""
+_STILL = 5e-17
+"""Seconds for each page view, over `w(K)`, in which bounds move less than their rounding, and none is skipped."""
 _RARE, _MOST_CROWDED = 0.02, 8.0
 """Click probability below which items near the boundary change all the time, and the most that this slows a run."""
 
@@ -38,6 +40,7 @@ class Pace:
         step, step_item: time for each page view, and for each item in each page view.
         along: whether a run goes on from one budget to the next; if not, each budget takes a separate run.
         skips: whether the engine skips over page views, which bounds the time.
+        still: time for each page view that the engine cannot skip.
     """
 
     start: float
@@ -46,11 +49,14 @@ class Pace:
     step_item: float = 0.0
     along: bool = False
     skips: bool = False
+    still: float = 0.0
 
     def seconds(self, page_views: float, L: int) -> float:
         """Return the processor time of one run."""
         found = self.start + self.item * L + (self.step + self.step_item * L) * page_views
-        return min(found, _SKIPPED * (1 + L / _SKIPPED_ITEMS)) if self.skips else found
+        if not self.skips:
+            return found
+        return min(found, _SKIPPED * (1 + L / _SKIPPED_ITEMS) + self.still * page_views)
 
     def within(self, seconds: float, L: int) -> int:
         """Return the page views of a run that takes `seconds`, at least 1."""
@@ -83,8 +89,10 @@ class Candidate:
 
     def paced(self, w_K: float) -> Pace:
         """Return the pace at this `w(K)`: with rare clicks, items at the boundary change places for a long time."""
-        crowded = float(np.clip(_RARE / max(w_K, 1e-300), 1, _MOST_CROWDED)) if self.by_steps else 1.0
-        return replace(self.pace, step=crowded * self.pace.step, step_item=crowded * self.pace.step_item)
+        w_K = max(w_K, 1e-300)
+        crowded = float(np.clip(_RARE / w_K, 1, _MOST_CROWDED)) if self.by_steps else 1.0
+        step, step_item = crowded * self.pace.step, crowded * self.pace.step_item
+        return replace(self.pace, step=step, step_item=step_item, still=_STILL / w_K if w_K < _RARE else 0.0)
 
     def seconds(self, budgets: Sequence[int], efforts: FloatArray, L: int, w_K: float) -> float:
         """Return the processor time of a run that is asked at these budgets, averaged over truths of these efforts."""
@@ -276,13 +284,14 @@ def _size(candidate: Candidate, question: Question, seconds: float, trials: int 
     """Return how many runs fit into `seconds`, and after how many page views they are given up."""
     L, efforts = question.L, question.planned.efforts
     assert candidate.factor is not None
+    pace = candidate.paced(question.w_K)
     if candidate.by_steps:
-        pace = candidate.paced(question.w_K)
         cap = pace.within(seconds / _FEWEST_TRIALS, L)
         each = pace.seconds(float(np.minimum(candidate.factor * efforts, cap).mean()), L)
     else:
-        cap = _SKIPPED_STEPS
-        each = 0.03 + 4e-4 * L + 0.5 * (question.planned.epsilon == 0)
+        cap = int(min(seconds / _FEWEST_TRIALS / max(pace.still, 1e-300), _SKIPPED_STEPS))
+        still = pace.still * float(np.minimum(candidate.factor * efforts, cap).mean())
+        each = 0.03 + 4e-4 * L + 0.5 * (question.planned.epsilon == 0) + still
     return trials or int(np.clip(seconds / each, _FEWEST_TRIALS, _MOST_TRIALS)), cap
 
 

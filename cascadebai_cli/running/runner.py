@@ -377,6 +377,8 @@ def collect(
         ConfigError: before anything runs, if the trials need more memory than this machine has.
         CascadeError: if the backend breaks: a worker was killed or has other code, the scheduler cannot be reached.
     """
+    if settings.timeout is not None and backend.name == "dask":
+        raise ConfigError("--trial-timeout needs processes of this machine; leave it or --backend dask out")
     backend.refuse_too_large(cells, numbers)
     sink = sink or follower.keep
     with one_interrupt(), closing(_results(cells, numbers, settings, backend, follower)) as results:
@@ -447,8 +449,8 @@ def _loky(workers: int) -> Iterator[tuple[int, _TaskRunner]]:
             yield workers, _unordered
         except BrokenProcessPool as error:
             raise CascadeError(
-                "a worker process was killed, perhaps for want of memory; run the same command again to go on, "
-                "with a smaller --n-jobs if it happens again"
+                "a worker process was killed, perhaps for want of memory, or ended by a learner of your own; run "
+                "the same command again to go on, with a smaller --n-jobs if it happens again"
             ) from error
         except PicklingError as error:
             raise CascadeError(

@@ -76,7 +76,7 @@ class Follower:
         so_far: says in a few words what the rows so far tell; if it is given, no cells are named in a silence.
         fail: receives each trial that raised; by default it is reported to `watch`.
         repeat: returns the command that runs a trial again, if there is one.
-        log: file for the tracebacks, none by default.
+        log: file for the tracebacks; without it, the first one from a user's code is reported to `watch`.
 
     Attributes:
         trials, done, failed: numbers of trials in all, of ended trials, and of those that ended with an error.
@@ -158,6 +158,8 @@ class Follower:
             self.watch.warn(text)
         if self._log is not None:
             _append(self._log, f"{text}\n{failed.trace}\n")
+        elif failed.own and self.failed == 1:
+            self.watch.remark(failed.trace.rstrip())
 
     def listen(self) -> None:
         """Remark once on each long silence."""

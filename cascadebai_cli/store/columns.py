@@ -38,6 +38,7 @@ TIMES_CSV = "times.csv"
 FITS_CSV, MODELS_CSV, BOUND_FITS_CSV = "fits.csv", "models.csv", "bound_fits.csv"
 WEIGHTED_FITS_CSV = "weighted_fits.csv"
 BUDGETS_CSV = "budgets.csv"
+ANSWERS_CSV, DECISIONS_CSV, TRACES_CSV = "answers.csv", "decisions.csv", "traces.csv"
 RATIOS_CSV, ORDERS_CSV, BOUNDS_CSV = "ratios.csv", "orders.csv", "bounds.csv"
 
 STATUSES: tuple[str, ...] = (*get_args(Status), "answered")
@@ -95,7 +96,7 @@ def _between(
     return holds
 
 
-_percent, _two_decimals = partial(percent, decimals=1), "{:.2f}".format
+_percent, _two_decimals, _missed = partial(percent, decimals=1), "{:.2f}".format, ("reached", "missed").__getitem__
 
 _NAME: _Check = ("a name", lambda values, _: values.notna())
 _OF_FLAG: _Check = ("1, 0 or empty", lambda values, _: values.isna() | values.isin([0, 1]))
@@ -156,12 +157,21 @@ _STATISTICS = (
     Column("error_rate", float, "share of wrong answers among the trials that stopped", "wrong", _percent, _RATE),
     Column("error_low", float, "lower end of its 95 % interval (exact binomial)", "wrong, 95 % from", _percent),
     Column("error_high", float, "upper end of that interval", "wrong, 95 % to", _percent),
+    Column("aim_missed", bool, "1 if the trials do not reach the aim of `trials`, else 0", "aim", _missed, when="aim"),
     _BUDGET,
     Column("mean_right", float, "mean of `right`", "right", _two_decimals, _TO_K, "budget"),
     Column("right_low", float, "lower end of its 95 % interval", "", _two_decimals, when="budget"),
     Column("right_high", float, "upper end of that interval", "", _two_decimals, when="budget"),
 )
 """Statistics over the trials of a cell."""
+_RECORDED = (
+    Column("place", int, "place of the item in the answer, from 1", check=_FROM_1),
+    Column("item", int, "number of the item in the order of the config, from 1", check=_FROM_1),
+    Column("decision", str, "`accepted` or `rejected`", check=_NAME),
+    Column("step", int, "number of the step, from 1, at whose end this was so", check=_FROM_1),
+    Column("survivors", int, "number of items neither accepted nor rejected; empty for learners that do not race"),
+)
+"""What is recorded inside a trial."""
 _OTHERS = (
     Column("seconds", float, "time in seconds", format=digits),
     Column("trials", int, "number of trials"),
@@ -210,6 +220,16 @@ _OTHERS = (
     Column("ratio", float, "mean steps of `learner` divided by those of `other`", format=digits),
     Column("ratio_low", float, "lower end of its 95 % interval", "ratio 95 % from", digits),
     Column("ratio_high", float, "upper end of that interval", "ratio 95 % to", digits),
+    Column("difference", float, "mean steps of `learner` less those of `other`, with the same rewards", "less"),
+    Column("difference_low", float, "lower end of its 95 % interval, from pairs of trials"),
+    Column("difference_high", float, "upper end of that interval"),
+    Column(
+        "pairing",
+        float,
+        "how many times more trials would be needed with independent rewards for as narrow an interval",
+        "trials saved",
+        "{:.2g}x".format,
+    ),
     Column("other_error_rate", float, "error rate of `other`", format=_percent),
     Column("compared_with", str, "the learner that `learner` is compared with", "compared with"),
     Column("settings", int, "number of settings: each instance at each point of the grid"),
@@ -253,7 +273,7 @@ _OTHERS = (
     ),
 )
 COLUMNS: Mapping[str, Column] = MappingProxyType(
-    {column.name: column for column in (*_CELL, *_OUTCOME, *_STATISTICS, *_OTHERS)}
+    {column.name: column for column in (*_CELL, *_OUTCOME, *_STATISTICS, *_RECORDED, *_OTHERS)}
 )
 """Every column of every table by its name."""
 
@@ -320,6 +340,7 @@ _CURVE, _COEFFICIENTS, _SLOPE = (
     "loglog_slope loglog_low loglog_high",
 )
 _BESIDE_K = " ".join(name for name in AXES if name != "K")
+_OF_TRIAL = (*_CELL, *_named("trial"))
 _SOURCE = (*_named(f"{_BESIDE_K} rows_sha256"), *_named("x K", when="axis"), *_named("n_capped", when="capped"))
 _BY_FIT = "by `cascadebai fit`"
 
@@ -333,6 +354,16 @@ TABLES: Mapping[str, TableFile] = MappingProxyType(
         TIMES_CSV: _table(
             "an instance and learner; what a reference keeps of `timings.csv`",
             "instance learner trials seconds mean_seconds",
+        ),
+        ANSWERS_CSV: _table("an item of the answer of a trial, with `record: answer`", _OF_TRIAL, "place item"),
+        DECISIONS_CSV: _table(
+            "an item that a trial accepted or rejected, with `record: decisions`", _OF_TRIAL, "item decision step"
+        ),
+        TRACES_CSV: _table(
+            "a step at which a trial was looked at, with `record: trace`; the last one is its end",
+            _OF_TRIAL,
+            "step survivors observations",
+            _named("right correct"),
         ),
         FITS_CSV: _table(
             f"an instance and learner with a model, {_BY_FIT}",
@@ -359,6 +390,7 @@ TABLES: Mapping[str, TableFile] = MappingProxyType(
         RATIOS_CSV: _table(
             f"two learners at a point of the grid, {_BY_FIT}",
             f"study {' '.join(SETTING)} learner other ratio ratio_low ratio_high",
+            _named("difference difference_low difference_high pairing", when="paired"),
             "n_capped error_rate other_error_rate rows_sha256",
         ),
         ORDERS_CSV: _table(
@@ -493,6 +525,7 @@ class TrialRow(NamedTuple):
         seconds: wall time; nan in rows of `trials.csv`, which does not hold it.
         items: the items found, as indices into the weights of the cell; empty if not asked for, and never stored.
         clicks: clicks on survivors expected from the observations of the run; nan if not asked for, and never stored.
+        record: what was recorded inside the trial, by name, as a line of the journal holds it (`store.records`).
     """
 
     cell_id: str
@@ -505,6 +538,7 @@ class TrialRow(NamedTuple):
     right: int | None = None
     items: tuple[int, ...] = ()
     clicks: float = float("nan")
+    record: tuple[tuple[str, str], ...] = ()
 
     @property
     def outcome(self) -> tuple[str | int | bool | None, ...]:

@@ -46,6 +46,10 @@ def writing_to(place: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
+        if isinstance(error, FileExistsError | NotADirectoryError):
+            raise ConfigError(
+                f"cannot write to {place}, as a file is there; name another directory with --out"
+            ) from error
         raise CascadeError(f"cannot write to {place}: {error.strerror or error}; {_remedy(error)}") from error
 
 
@@ -233,7 +237,8 @@ def write_bytes(path: Path, content: bytes, *, through: bool = True) -> None:
         else:
             replace_file(path, [content])
     except OSError as error:
-        raise CascadeError(f"{path} cannot be written ({error.strerror}); {_remedy_for_output(error)}") from error
+        kind = ConfigError if isinstance(error, NotADirectoryError | IsADirectoryError) else CascadeError
+        raise kind(f"{path} cannot be written ({error.strerror}); {_remedy_for_output(error)}") from error
 
 
 def _make_parent(path: Path) -> None:

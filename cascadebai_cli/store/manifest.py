@@ -22,14 +22,17 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.own import is_own
 from cascadebai_cli.model.problem import FloatArray
 from cascadebai_cli.store.columns import (
+    ANSWERS_CSV,
     CELL,
     COLUMNS,
+    DECISIONS_CSV,
     FAILURES,
     JOURNAL,
     MANIFEST,
     PLACE,
     SUMMARY_CSV,
     TIMINGS_CSV,
+    TRACES_CSV,
     TRIALS_CSV,
 )
 from cascadebai_cli.store.files import reading, write_atomically
@@ -270,7 +273,10 @@ def _fault(error: ErrorDetails) -> str:
 # --- What a directory holds before a sweep writes to it: files that no sweep made stay untouched --------------------
 
 
-WRITTEN = (MANIFEST, JOURNAL, TRIALS_CSV, f"{TRIALS_CSV}.gz", SUMMARY_CSV, TIMINGS_CSV, FAILURES)
+WRITTEN = (
+    *(MANIFEST, JOURNAL, TRIALS_CSV, f"{TRIALS_CSV}.gz", SUMMARY_CSV, TIMINGS_CSV, FAILURES),
+    *(ANSWERS_CSV, DECISIONS_CSV, TRACES_CSV),
+)
 """Names of the files that a sweep writes; files of these names that somebody else made would be lost."""
 _MARKS = {"config", "config_hash", "engine_version"}
 """Keys that every manifest of a sweep has, and other files of this name do not."""

@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -56,10 +56,20 @@ def _guessed(sheet: Sheet) -> dict[str, str]:
     rate = next((name for name in rates if _RATE.search(name)), rates[0] if rates else None)
     if rate is None:
         raise ConfigError(
-            f"{sheet.name}: no two columns can be clicks and views, and none a rate; "
+            f"{sheet.name}: no two columns can be clicks and views, and none a rate"
+            f"{_unread(table, [name for name in table if name not in numbers and name != item])}; "
             "give a file with one row for each item and such columns"
         )
     return {**named, "rate": rate}
+
+
+def _unread(table: pd.DataFrame, columns: Sequence[str]) -> str:
+    """Return the first value that keeps a column whose name fits from being read, with its line; empty if none does."""
+    for name in columns:
+        if any(kind.search(name) for kind in (_CLICKS, _VIEWS, _RATE)):
+            wrong = table[name][floats_of(table[name]).isna()]
+            return f" (line {wrong.index[0]}: {name} {show(wrong.iloc[0])} is not a number such as 1200 or 0.5)"
+    return ""
 
 
 def _item(table: pd.DataFrame) -> str | None:

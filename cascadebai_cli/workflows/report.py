@@ -33,6 +33,7 @@ from cascadebai_cli.study.plot import Kind, Plot
 from cascadebai_cli.text import Head, count
 from cascadebai_cli.version import __version__
 from cascadebai_cli.workflows.plot import Drawing, drawing
+from cascadebai_cli.workflows.sweep import once
 from cascadebai_cli.workflows.tables import condition, warn_of_gaps
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def report(
         ConfigError: if a directory is not that of a sweep, or has too many cells for a page.
         CascadeError: if the page cannot be written.
     """
-    studies = [_chosen(load_results(directory), where) for directory in directories]
+    studies = [_chosen(load_results(directory), where) for directory in once(directories, watch)]
     for results in studies:
         warn_of_gaps(results, watch)
     page = render_page(title or _title(studies), __version__, _claims(studies), list(_numbered(studies, watch)))
@@ -132,7 +133,7 @@ def _section(results: StudyResults, name: str, watch: Watch) -> Section:
     return Section(
         title=results.study.title or results.name,
         name=name,
-        remarks=[*_reuse(results), *results.missing, *results.capped, *refusals, *left_out],
+        remarks=[*_reuse(results), *results.missing, *results.capped, *results.doubts, *refusals, *left_out],
         pictures=pictures,
         tables=[*([_data(results, results.study.plot.kind)] if refusals else []), *_tables(results)],
         settings=settings(results),

@@ -45,7 +45,7 @@ def warn_of_gaps(results: StudyResults, watch: Watch) -> None:
     capped = results.capped
     if len(capped) > 1:
         capped = [_together(results, len(capped))]
-    for sentence in (*results.missing, *capped):
+    for sentence in (*results.missing, *capped, *results.doubts):
         watch.warn(f"warning: {results.directory}: {sentence}")
 
 

@@ -241,7 +241,9 @@ def test_every_cell_gets_the_trials_that_it_needs(enough: Path) -> None:
     assert cells["n"].between(5, 60).all()
     assert cells["n"].nunique() > 1
     assert json.loads((enough / "manifest.json").read_text())["complete"]
-    assert call("summary", enough).err == ""
+    missed = half > 0.05
+    assert list(cells["aim_missed"] == 1) == list(missed)
+    assert call("summary", enough).err.count("\n") == missed.any()
 
 
 def test_the_rows_are_the_same_for_any_number_of_jobs_and_after_interruptions(enough: Path, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The report as a reader gets it: self-contained, complete, accessible."""
 
 import re
+import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -141,9 +142,10 @@ def test_the_same_results_give_the_same_page(tmp_path: Path, path: Path) -> None
     assert again == path.read_text(encoding="utf-8")
 
 
-def test_the_same_study_twice_gets_two_places(tmp_path: Path) -> None:
+def test_the_same_study_in_three_directories_gets_three_places(tmp_path: Path) -> None:
     directory = studies(tmp_path)[2]
-    assert call("report", directory, directory, directory, "-o", tmp_path / "report.html").code == 0
+    copies = [shutil.copytree(directory, tmp_path / f"copy {number}") for number in (1, 2)]
+    assert call("report", directory, *copies, "-o", tmp_path / "report.html").code == 0
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
     places = re.findall(r'<section id="(study-[^"]*)">', text)
     assert places == ["study-figure1", "study-figure1-2", "study-figure1-3"]
@@ -221,8 +223,10 @@ def test_a_damaged_study_no_page(tmp_path: Path) -> None:
     directory = write_results(tmp_path / "r", scaling_config(1, K=[20, 30, 40], plot={"kind": "pie"}))
     result = call("report", directory, "-o", tmp_path / "report.html")
     assert result.code == 2
-    sentence = "the config is not valid any more: plot.kind: 'pie' is not known; use one of scaling, curves, bars"
-    assert result.err == f"error: {directory / 'manifest.json'}: {sentence}, bounds, error, schematic\n"
+    sentence = (
+        "the config is not valid any more: plot.kind: 'pie' is not known; use one of scaling, curves, bars, bounds"
+    )
+    assert result.err == f"error: {directory / 'manifest.json'}: {sentence}, error, quantiles, ecdf, trace, schematic\n"
     assert not (tmp_path / "report.html").exists()
 
 
