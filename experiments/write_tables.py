@@ -51,6 +51,7 @@ DOCUMENTS = (
     Path("docs/plan.md"),
     Path("docs/results.md"),
     Path("docs/sharp.md"),
+    Path("docs/users.md"),
 )
 SCHEMAS = {Path(f"docs/{kind}.schema.json"): kind for kind in init.SCHEMAS}
 """File -> the kind of document that it describes."""
