@@ -1,4 +1,4 @@
-"""The table and the picture of docs/users.md, from results/reference/users: `python -m experiments.users_page` draws."""
+"""The table and the picture of docs/users.md, from results/reference/users: `python -m experiments.users_page`."""
 
 import argparse
 import json
@@ -37,7 +37,7 @@ def means() -> str:
     cells = read_summary(USERS / columns.SUMMARY_CSV)
     learners = list(dict.fromkeys(cells["learner"]))
     rows = [
-        [name, *(_cell(part[part["learner"] == learner].iloc[0]) for learner in learners)]
+        [str(name), *(_cell(part[part["learner"] == learner].iloc[0]) for learner in learners)]
         for name, part in cells.groupby("instance", sort=False)
     ]
     return table(["users", *learners], rows, numbers=len(learners))
