@@ -8,9 +8,20 @@ import pandas as pd
 
 from cascadebai_cli.analysis.results import StudyResults
 from cascadebai_cli.errors import ConfigError, suggest
-from cascadebai_cli.store.columns import BOUNDS_CSV, PLACE, SUMMARY_CSV, TABLES, Shown, interval, printed
+from cascadebai_cli.store.columns import (
+    BOUNDS_CSV,
+    COLUMNS,
+    OF_QUANTILES,
+    PLACE,
+    SUMMARY_CSV,
+    TABLES,
+    Shown,
+    interval,
+    printed,
+)
 from cascadebai_cli.store.trials import binomial_interval, mean_interval, read_table
 from cascadebai_cli.study.fields import Entry
+from cascadebai_cli.study.kinds import MEASURES
 from cascadebai_cli.study.plot import DERIVED, Plot, alike
 from cascadebai_cli.text import Table, for_shell, is_missing, noted, value_text
 
@@ -255,11 +266,17 @@ def ordered(cells: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
         ConfigError: if there is no such column.
     """
     for column in columns:
-        _check_column(cells, column.removeprefix("-"), "--sort")
+        _check_column(cells, column_named(column.removeprefix("-")), "--sort")
     for column in reversed(columns):
-        name = column.removeprefix("-")
-        cells = cells.sort_values(name, ascending=name == column, kind="stable")
+        name = column_named(column.removeprefix("-"))
+        cells = cells.sort_values(name, ascending=not column.startswith("-"), kind="stable")
     return cells
+
+
+def column_named(name: str) -> str:
+    """Return the column of a measure of `plot`, such as `steps`; any other name as it is."""
+    found = MEASURES.get(name)
+    return found.columns[0] if found and not found.over and found.columns[0] in COLUMNS else name
 
 
 def _check_column(cells: pd.DataFrame, column: str, option: str) -> None:
@@ -280,9 +297,6 @@ def cells_printed(cells: pd.DataFrame) -> Table:
     Args:
         cells: as `StudyResults.cells`, or some of them.
     """
-    options = [str(name) for name in cells if name not in (*TABLES[SUMMARY_CSV].names(cells), *DERIVED)]
-    # learners that do not have an option do not make it vary
-    varying = [name for name in options if not _in_names(cells, name) and cells[name].nunique() > 1]
     columns: list[str | Shown] = ["mean_steps", interval("ci_low", "ci_high")]
     columns += ["n_capped"] if (cells["n_capped"] > 0).any() else []
     columns += ["error_rate", interval("error_low", "error_high")]
@@ -291,8 +305,18 @@ def cells_printed(cells: pd.DataFrame) -> Table:
         low, high = cells["right_low"].clip(lower=0), cells["right_high"].clip(upper=cells["K"])
         cells = cells.assign(right_low=low, right_high=high)
         columns += ["mean_right", interval("right_low", "right_high")]
-    table = printed(cells.assign(ci_low=cells["ci_low"].clip(lower=0)), [*PLACE, *varying, "n"], columns)
+    table = printed(cells.assign(ci_low=cells["ci_low"].clip(lower=0)), [*PLACE, *options_apart(cells), "n"], columns)
     return noted(table, _FEW_SAID) if cells["n"].between(2, _FEW - 1).any() else table
+
+
+def options_apart(cells: pd.DataFrame) -> list[str]:
+    """Return the options that vary over the cells and are not part of each learner's name.
+
+    A learner that does not have an option does not make it vary.
+    """
+    known = (*TABLES[SUMMARY_CSV].names(cells), *OF_QUANTILES, *DERIVED)
+    options = [str(name) for name in cells if name not in known]
+    return [name for name in options if not _in_names(cells, name) and cells[name].nunique() > 1]
 
 
 def _in_names(cells: pd.DataFrame, option: str) -> bool:

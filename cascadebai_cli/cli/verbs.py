@@ -1,7 +1,7 @@
 """The verbs: each reads its options, makes one call and prints the result."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
@@ -29,11 +29,12 @@ from cascadebai_cli.cli.options import (
     with_options,
 )
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.options import MOST_TRIALS, Option, record_options
+from cascadebai_cli.options import MOST_TRIALS, Option, filled, record_options
 from cascadebai_cli.planning.options import OPTIONS, read_options
 from cascadebai_cli.planning.words import plan_in_words, question_in_words
 from cascadebai_cli.study.kinds import Words
 from cascadebai_cli.text import count, duration, for_shell
+from cascadebai_cli.workflows.asked import Asked
 
 if TYPE_CHECKING:
     from cascadebai_cli.workflows.sweep import Missing, Request, Swept
@@ -267,28 +268,15 @@ def merge(
 # --- `cascadebai summary`: the cells of a result directory ----------------------------------------------------------
 
 
-def summary(
-    directory: ResultDirectory,
-    where: Where = None,
-    sort: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", help="Sort by this column, -COLUMN for the largest first; repeatable."),
-    ] = None,
-    average: Annotated[
-        str | None,
-        typer.Option(
-            metavar="OPTION", help="Take means over instances that differ only in this option, such as replicate."
-        ),
-    ] = None,
-    form: Format = "text",
-) -> None:
+@with_options(Asked)
+def summary(directory: ResultDirectory, form: Format = "text", **given: Any) -> None:
     """Print the cells of a sweep: mean steps and error rate, each with its 95 % interval.
 
-    A mean with capped trials is a lower limit.
+    A mean with capped trials is a lower limit. A measure is what `plot --y` takes: steps, median, q90, error_rate, ...
     """
     from cascadebai_cli.workflows import tables as work
 
-    done = work.summary(directory, where=where or (), sort=sort or (), average=average, watch=Terminal())
+    done = work.summary(directory, filled(Asked, _keys(Asked, given)), watch=Terminal())
     say(work.in_format(done.tables, form))
     end_with(done.whole)
 
@@ -350,11 +338,15 @@ def plot(
     """
     from cascadebai_cli.workflows import plot as work
 
-    words = {one.name: _as_key(one, value) for one in record_options(Words) if (value := given[one.name]) is not None}
-    done = work.plot(directories, out=out, config=config, words=words, watch=Terminal())
+    done = work.plot(directories, out=out, config=config, words=_keys(Words, given), watch=Terminal())
     for path in done.files:
         say(path)
     end_with(done.whole)
+
+
+def _keys(record: type, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a record that were given, as the values that a config would have."""
+    return {one.name: _as_key(one, value) for one in record_options(record) if (value := given[one.name]) is not None}
 
 
 def _as_key(one: Option, given: Any) -> Any:

@@ -9,7 +9,7 @@ import cascadebai_cli
 from cascadebai_cli.analysis.results import load_results
 from cascadebai_cli.analysis.tables import tables_of
 from cascadebai_cli.store import columns
-from cascadebai_cli.store.columns import CELL, COLUMNS, OUTCOME, TABLES, TrialRow
+from cascadebai_cli.store.columns import CELL, COLUMNS, OF_QUANTILES, OUTCOME, TABLES, TrialRow
 from cascadebai_cli.store.journal import CODES
 from cascadebai_cli.store.trials import read_table
 from cascadebai_cli.study.cells import Cell
@@ -58,5 +58,7 @@ def test_a_cell_and_a_row_have_what_their_columns_are_called() -> None:
 
 def test_every_file_is_a_table_and_every_column_in_one_with_a_meaning() -> None:
     assert set(TABLES) == {part for name, part in vars(columns).items() if name.endswith("_CSV")}
-    assert set(COLUMNS) == {column.name for table in TABLES.values() for column in table.columns}
+    in_files = {column.name for table in TABLES.values() for column in table.columns}
+    assert set(COLUMNS) == in_files | set(OF_QUANTILES)
+    assert not in_files & set(OF_QUANTILES)
     assert all(column.meaning for column in COLUMNS.values())
