@@ -1,6 +1,6 @@
 """The table of cells: averaged over instances, joined over studies, filtered, sorted and printed."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -8,6 +8,7 @@ import pandas as pd
 
 from cascadebai_cli.analysis.results import StudyResults
 from cascadebai_cli.errors import ConfigError, suggest
+from cascadebai_cli.model.problem import FloatArray
 from cascadebai_cli.store.columns import (
     BOUNDS_CSV,
     COLUMNS,
@@ -19,11 +20,17 @@ from cascadebai_cli.store.columns import (
     interval,
     printed,
 )
-from cascadebai_cli.store.trials import binomial_interval, mean_interval, read_table
+from cascadebai_cli.store.trials import (
+    MeanInterval,
+    binomial_interval,
+    mean_interval,
+    positive_mean_interval,
+    read_table,
+)
 from cascadebai_cli.study.fields import Entry
 from cascadebai_cli.study.kinds import MEASURES
 from cascadebai_cli.study.plot import DERIVED, Plot, alike
-from cascadebai_cli.text import Table, for_shell, is_missing, noted, value_text
+from cascadebai_cli.text import Table, for_shell, is_missing, listed, noted, value_text
 
 # --- Means over instances that differ in one option only, such as the draws of a family of random weights -----------
 
@@ -31,9 +38,10 @@ from cascadebai_cli.text import Table, for_shell, is_missing, noted, value_text
 def averaged(results: StudyResults, option: str | None) -> StudyResults:
     """Return results with one instance in place of all that differ in `option` only; without option, they stay as is.
 
-    The mean of a new cell is the mean over the means of its cells, each counting once; its t interval is that of these
-    means, so that it shows how far instances differ. The error rate is a mean too; its interval counts as many trials
-    of each cell as the one with the fewest has. The new id joins the ids of all cells by `+`.
+    The mean of a new cell is the mean over the means of its cells, each counting once. Its interval is that of these
+    means, on a log scale, as no number of steps is below 0: it shows how far instances differ. The error rate is a mean
+    too; its interval counts as many trials of each cell as the one with the fewest has. The new id joins the ids of
+    all cells by `+`.
     """
     if option is None:
         return results
@@ -62,8 +70,8 @@ def _mean(cells: pd.DataFrame) -> dict[Any, Any]:
         **cells.iloc[0].to_dict(),
         **cells[["w_star", "w_prime", "mean_observations"]].mean().to_dict(),
         **cells[["n", "n_capped"]].sum().to_dict(),
-        **_interval(cells["mean_steps"], "mean_steps", "ci"),
-        **(_interval(cells["mean_right"], "mean_right", "right") if "mean_right" in cells else {}),
+        **_interval(positive_mean_interval, cells["mean_steps"], "mean_steps", "ci"),
+        **(_interval(mean_interval, cells["mean_right"], "mean_right", "right") if "mean_right" in cells else {}),
         "cell_id": "+".join(cells["cell_id"]),
         "sd_steps": cells["mean_steps"].std(),
         "se_steps": cells["mean_steps"].sem(),
@@ -73,9 +81,11 @@ def _mean(cells: pd.DataFrame) -> dict[Any, Any]:
     }
 
 
-def _interval(values: "pd.Series[float]", name: str, ends: str) -> dict[str, float]:
+def _interval(
+    of: Callable[[FloatArray], MeanInterval], values: "pd.Series[float]", name: str, ends: str
+) -> dict[str, float]:
     """Return the mean of some values under `name`, and the ends of its interval."""
-    mean = mean_interval(np.asarray(values, dtype=np.float64))
+    mean = of(np.asarray(values, dtype=np.float64))
     return {name: mean.value, f"{ends}_low": mean.low, f"{ends}_high": mean.high}
 
 
@@ -282,6 +292,13 @@ def column_named(name: str) -> str:
 def _check_column(cells: pd.DataFrame, column: str, option: str) -> None:
     if column not in cells:
         raise ConfigError(f"{option} {column}: there is no such column; {suggest(column, map(str, cells))}")
+
+
+def few_averaged(cells: pd.DataFrame, option: str) -> str:
+    """Return a sentence about averages over too few instances for an interval; empty if there are enough."""
+    numbers = cells["cell_id"].str.count(r"\+") + 1
+    few = sorted({*numbers[(numbers > 1) & (numbers < _FEW)]})
+    return f"an interval of {listed([*map(str, few)], 'or')} values of {option} tells little" if few else ""
 
 
 _FEW = 4

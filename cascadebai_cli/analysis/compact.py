@@ -141,10 +141,14 @@ def _wide(cells: pd.DataFrame, names: Sequence[str], shown: Sequence[str], pivot
     apart = [name for name in dict.fromkeys([*known, *names]) if name not in ("cell_id", pivot)]
     apart = [name for name in apart if name in names or cells[name].nunique(dropna=False) == 1]
     parts = [
-        part.set_index(apart)[values].add_prefix(f"{value_text(value)} ")
+        part.set_index(apart)[values].add_prefix(f"{_across(pivot, value)} ")
         for value, part in cells.groupby(pivot, sort=False, dropna=False)
     ]
     return pd.concat(parts, axis=1).reset_index()
+
+
+def _across(pivot: str, value: object) -> str:
+    return value if isinstance(value, str) else f"{pivot}={value_text(value)}"
 
 
 # --- The text of a number with its interval -------------------------------------------------------------------------

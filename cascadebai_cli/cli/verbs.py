@@ -14,6 +14,8 @@ from cascadebai_cli.cli.options import (
     Format,
     Jobs,
     MaxSteps,
+    OneInstance,
+    OneLearner,
     Plugins,
     Quiet,
     ResultDirectories,
@@ -23,7 +25,6 @@ from cascadebai_cli.cli.options import (
     TrialCount,
     Where,
     configs,
-    names_under,
     path_option,
     path_parser,
     with_options,
@@ -98,12 +99,8 @@ def check(
 
 def run(
     config: Config,
-    instance: Annotated[
-        str | None, typer.Option(autocompletion=names_under("instances"), help="Only this instance.")
-    ] = None,
-    learner: Annotated[
-        str | None, typer.Option(autocompletion=names_under("learners"), help="Only this learner.")
-    ] = None,
+    instance: OneInstance = None,
+    learner: OneLearner = None,
     L: Annotated[int | None, typer.Option("--L", help="Only this number of items.")] = None,
     K: Annotated[int | None, typer.Option("--K", help="Only this number of items to find.")] = None,
     delta: Annotated[float | None, typer.Option(help="Only this delta.")] = None,
@@ -247,7 +244,7 @@ def _print_tables(done: "Swept", quiet: bool, shard: str | None, remedy: str) ->
 
 def merge(
     directories: ResultDirectories,
-    out: Annotated[Path, path_option("--out", "DIR", "A new directory for all rows.", "-o")],
+    out: Annotated[Path, path_option("--out", "DIR", "A new directory for all rows.")],
     quiet: Quiet = False,
 ) -> None:
     """Join the shards of a grid, or sweeps of its parts, in one directory, as if one machine had run them all.
@@ -466,7 +463,7 @@ def bounds(
 
 def report(
     directories: ResultDirectories,
-    out: Annotated[Path, path_option("--out", "FILE", "File of the page.", "-o")] = Path("report.html"),
+    out: Annotated[Path, path_option("--out", "FILE", "File of the page.")] = Path("report.html"),
     title: Annotated[
         str | None, typer.Option(help="Heading of the page; made of the studies' titles if not given.")
     ] = None,

@@ -284,6 +284,11 @@ def sheet_of(
     return Sheet(name, tuple(header), table, sizes, (note,) if line > first else ())
 
 
+def columns_in(text: str, name: str, separator: str | None = None) -> str:
+    """Return the first columns of a table in words; arguments and errors as for `sheet_of`."""
+    return _some(sheet_of(text, name, (), separator, top=1).header)
+
+
 def _rows(lines: TextIO, separator: str, name: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the line on which each row ends, and its values.
 

@@ -356,7 +356,8 @@ TABLES: Mapping[str, TableFile] = MappingProxyType(
         ),
         FITS_CSV: _table(
             f"an instance and learner with a model, {_BY_FIT}",
-            f"{_CURVE} {_COEFFICIENTS} r2 p_value n_points published_c1 published_c2 published_r2 published_p_value",
+            f"{_CURVE} {_COEFFICIENTS} r2 p_value n_points",
+            _named("published_c1 published_c2 published_r2 published_p_value", when="published"),
             f"best_model {_SLOPE}",
             _SOURCE,
         ),

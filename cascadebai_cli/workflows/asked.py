@@ -16,12 +16,13 @@ class Asked:
     """
 
     where: tuple[str, ...] | None = option(
-        None, "Only cells with one of these values; repeatable.", metavar="COLUMN=VALUE,..."
+        None, "Only cells with one of these values; repeatable.", metavar="COLUMN=VALUE,...", completed="condition"
     )
     sort: tuple[str, ...] | None = option(
         None,
         "Sort by this column or measure, such as steps; -COLUMN for the largest first; repeatable.",
         metavar="COLUMN",
+        completed="column",
     )
     average: str | None = option(
         None, "Take means over instances that differ only in this option, such as replicate.", metavar="OPTION"
@@ -31,11 +32,13 @@ class Asked:
         "Print only these columns or measures, such as steps,median,q90,error_rate: a number with its interval in one "
         "place, and the best learner marked where its interval lies apart.",
         metavar="COLUMNS",
+        completed="column",
     )
     pivot: str | None = option(
         None,
         "Print the values of this column side by side, such as learner; mean steps without --columns.",
         metavar="COLUMN",
+        completed="column",
     )
     caption: str | None = option(
         None, "Text above the table, or its caption in LaTeX, which reads it as it is.", metavar="TEXT"

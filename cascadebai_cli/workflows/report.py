@@ -83,9 +83,12 @@ def report(
         watch: takes the remarks.
 
     Raises:
-        ConfigError: if a directory is not that of a sweep, or has too many cells for a page.
+        ConfigError: if a directory is not that of a sweep, or has too many cells for a page, or the folder of
+            `out` is not there.
         CascadeError: if the page cannot be written.
     """
+    if not out.parent.is_dir():
+        raise ConfigError(f"--out {out}: there is no folder {out.parent}; make it, or name a file in another one")
     studies = [_chosen(load_results(directory), where) for directory in once(directories, watch)]
     for results in studies:
         warn_of_gaps(results, watch)

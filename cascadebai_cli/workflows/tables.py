@@ -20,7 +20,7 @@ from cascadebai_cli.analysis.bounds import (
     with_measured,
     with_sharp,
 )
-from cascadebai_cli.analysis.cells import averaged, cells_printed, cells_with, ordered
+from cascadebai_cli.analysis.cells import averaged, cells_printed, cells_with, few_averaged, ordered
 from cascadebai_cli.analysis.compact import compact, with_quantiles_if
 from cascadebai_cli.analysis.fits import fits_table, unfitted
 from cascadebai_cli.analysis.results import StudyResults, load_results
@@ -161,7 +161,8 @@ def summary(directory: Path, asked: Asked, *, watch: Watch = SILENT) -> Tables:
     else:
         printed = cells_printed(rows)
     if asked.average:
-        printed = noted(printed, f"means over {asked.average}, each value once, with the interval of their means")
+        note = f"means over {asked.average}, each value once, with the interval of their means (on a log scale)"
+        printed = noted(printed, "; ".join(filter(None, [note, few_averaged(rows, asked.average)])))
     warn_of_gaps(results, watch)
     printed = replace(printed, caption=asked.caption or "", label=asked.label or "")
     return Tables((StudyTable(SUMMARY_CSV, rows, printed),), not results.missing)
