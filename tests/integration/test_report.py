@@ -117,6 +117,13 @@ def test_the_page_says_its_language_and_fits_a_phone(page: Page) -> None:
     assert page.of("a")[0] == {"class": "skip", "href": "#content"}
 
 
+def test_the_claims_name_the_paper_and_say_what_a_verdict_means(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    for words in ("Zhong, Cheung and Tan", "ICML 2020", "not decided that more trials", "agrees if its interval"):
+        assert words in text
+    assert ("Some slopes are lower than published" in text) == ('class="verdict lower"' in text)
+
+
 def test_claims_settings_and_provenance_are_told(page: Page) -> None:
     text = " ".join(" ".join(page.text).split())
     for part in (
