@@ -63,9 +63,10 @@ _MOST_MEANS = 200
 _MOST_CELLS = 5_000
 _CLAIMED = (
     "What the paper claims (Zhong, Cheung and Tan, Best Arm Identification for Cascading Bandits in the Fixed "
-    "Confidence Setting, ICML 2020), what came out here, and how the two compare. A sentence holds, nearly holds or fails. A "
-    "number agrees if its interval lies within the tolerance of the published one, else it is lower or higher. Open means "
-    "that the study has no data for it, and not decided that more trials could still decide it either way."
+    "Confidence Setting, ICML 2020), what came out here, and how the two compare. A sentence holds, nearly holds "
+    "or fails. A number agrees if its interval lies within the tolerance of the published one, else it is lower "
+    "or higher. Open means that the study has no data for it, and not decided that more trials could still decide "
+    "it either way."
 )
 _LOWER = (
     " Some slopes are lower than published, for no reason that the text of the paper gives: perhaps its authors read "
