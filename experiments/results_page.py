@@ -13,6 +13,7 @@ WHEN = {
     "steps": "without a budget",
     "sharp": "with `--sharp`",
     "factor": "with `--factor`",
+    "published": "if the config has published values",
     "axis": "if the axis is not `K`",
     "capped": "with `--allow-capped`",
     "aim": "if `trials` is a rule",

@@ -1,6 +1,6 @@
 """The table of cells: averaged over instances, joined over studies, filtered, sorted and printed."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -8,8 +8,11 @@ import pandas as pd
 
 from cascadebai_cli.analysis.results import StudyResults
 from cascadebai_cli.errors import ConfigError, suggest
+from cascadebai_cli.model.problem import FloatArray
 from cascadebai_cli.store.columns import (
     BOUNDS_CSV,
+    COLUMNS,
+    OF_QUANTILES,
     PLACE,
     SUMMARY_CSV,
     TABLES,
@@ -21,10 +24,17 @@ from cascadebai_cli.store.columns import (
 )
 from cascadebai_cli.store.files import AGAIN
 from cascadebai_cli.store.summary import wrong_too_often
-from cascadebai_cli.store.trials import binomial_interval, mean_interval, read_table
+from cascadebai_cli.store.trials import (
+    MeanInterval,
+    binomial_interval,
+    mean_interval,
+    positive_mean_interval,
+    read_table,
+)
 from cascadebai_cli.study.fields import Entry
+from cascadebai_cli.study.kinds import MEASURES
 from cascadebai_cli.study.plot import DERIVED, Plot, alike
-from cascadebai_cli.text import Table, for_shell, is_missing, noted, value_text
+from cascadebai_cli.text import Table, for_shell, is_missing, listed, noted, value_text
 
 # --- Means over instances that differ in one option only, such as the draws of a family of random weights -----------
 
@@ -32,9 +42,10 @@ from cascadebai_cli.text import Table, for_shell, is_missing, noted, value_text
 def averaged(results: StudyResults, option: str | None) -> StudyResults:
     """Return results with one instance in place of all that differ in `option` only; without option, they stay as is.
 
-    The mean of a new cell is the mean over the means of its cells, each counting once; its t interval is that of these
-    means, so that it shows how far instances differ. The error rate is a mean too; its interval counts as many trials
-    of each cell as the one with the fewest has. The new id joins the ids of all cells by `+`.
+    The mean of a new cell is the mean over the means of its cells, each counting once. Its interval is that of these
+    means, on a log scale, as no number of steps is below 0: it shows how far instances differ. The error rate is a mean
+    too; its interval counts as many trials of each cell as the one with the fewest has. The new id joins the ids of
+    all cells by `+`.
     """
     if option is None:
         return results
@@ -63,9 +74,9 @@ def _mean(cells: pd.DataFrame) -> dict[Any, Any]:
         **cells.iloc[0].to_dict(),
         **cells[["w_star", "w_prime", "mean_observations"]].mean().to_dict(),
         **cells[["n", "n_capped"]].sum().to_dict(),
-        **_interval(cells["mean_steps"], "mean_steps", "ci"),
+        **_interval(positive_mean_interval, cells["mean_steps"], "mean_steps", "ci"),
         **({"aim_missed": cells["aim_missed"].max()} if "aim_missed" in cells else {}),
-        **(_interval(cells["mean_right"], "mean_right", "right") if "mean_right" in cells else {}),
+        **(_interval(mean_interval, cells["mean_right"], "mean_right", "right") if "mean_right" in cells else {}),
         "cell_id": "+".join(cells["cell_id"]),
         "sd_steps": cells["mean_steps"].std(),
         "se_steps": cells["mean_steps"].sem(),
@@ -75,9 +86,11 @@ def _mean(cells: pd.DataFrame) -> dict[Any, Any]:
     }
 
 
-def _interval(values: "pd.Series[float]", name: str, ends: str) -> dict[str, float]:
+def _interval(
+    of: Callable[[FloatArray], MeanInterval], values: "pd.Series[float]", name: str, ends: str
+) -> dict[str, float]:
     """Return the mean of some values under `name`, and the ends of its interval."""
-    mean = mean_interval(np.asarray(values, dtype=np.float64))
+    mean = of(np.asarray(values, dtype=np.float64))
     return {name: mean.value, f"{ends}_low": mean.low, f"{ends}_high": mean.high}
 
 
@@ -301,11 +314,17 @@ def ordered(cells: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
         ConfigError: if there is no such column.
     """
     for column in columns:
-        _check_column(cells, column.removeprefix("-"), "--sort")
+        _check_column(cells, column_named(column.removeprefix("-")), "--sort")
     for column in reversed(columns):
-        name = column.removeprefix("-")
-        cells = cells.sort_values(name, ascending=name == column, kind="stable")
+        name = column_named(column.removeprefix("-"))
+        cells = cells.sort_values(name, ascending=not column.startswith("-"), kind="stable")
     return cells
+
+
+def column_named(name: str) -> str:
+    """Return the column of a measure of `plot`, such as `steps`; any other name as it is."""
+    found = MEASURES.get(name)
+    return found.columns[0] if found and not found.over and found.columns[0] in COLUMNS else name
 
 
 def _check_column(cells: pd.DataFrame, column: str, option: str) -> None:
@@ -315,6 +334,13 @@ def _check_column(cells: pd.DataFrame, column: str, option: str) -> None:
         )
     if column not in cells:
         raise ConfigError(f"{option} {column}: there is no such column; {suggest(column, map(str, cells))}")
+
+
+def few_averaged(cells: pd.DataFrame, option: str) -> str:
+    """Return a sentence about averages over too few instances for an interval; empty if there are enough."""
+    numbers = cells["cell_id"].str.count(r"\+") + 1
+    few = sorted({*numbers[(numbers > 1) & (numbers < _FEW)]})
+    return f"an interval of {listed([*map(str, few)], 'or')} values of {option} tells little" if few else ""
 
 
 _FEW = 4
@@ -330,9 +356,6 @@ def cells_printed(cells: pd.DataFrame) -> Table:
     Args:
         cells: as `StudyResults.cells`, or some of them.
     """
-    options = [str(name) for name in cells if name not in (*TABLES[SUMMARY_CSV].names(cells), *DERIVED)]
-    # learners that do not have an option do not make it vary
-    varying = [name for name in options if not _in_names(cells, name) and cells[name].nunique() > 1]
     columns: list[str | Shown] = ["mean_steps", interval("ci_low", "ci_high")]
     columns += ["n_capped"] if (cells["n_capped"] > 0).any() else []
     columns += [Shown("wrong", _wrong), interval("error_low", "error_high")]
@@ -342,8 +365,18 @@ def cells_printed(cells: pd.DataFrame) -> Table:
         low, high = cells["right_low"].clip(lower=0), cells["right_high"].clip(upper=cells["K"])
         cells = cells.assign(right_low=low, right_high=high)
         columns += ["mean_right", interval("right_low", "right_high")]
-    table = printed(cells.assign(ci_low=cells["ci_low"].clip(lower=0)), [*PLACE, *varying, "n"], columns)
+    table = printed(cells.assign(ci_low=cells["ci_low"].clip(lower=0)), [*PLACE, *options_apart(cells), "n"], columns)
     return noted(table, _FEW_SAID) if cells["n"].between(2, _FEW - 1).any() else table
+
+
+def options_apart(cells: pd.DataFrame) -> list[str]:
+    """Return the options that vary over the cells and are not part of each learner's name.
+
+    A learner that does not have an option does not make it vary.
+    """
+    known = (*TABLES[SUMMARY_CSV].names(cells), *OF_QUANTILES, *DERIVED)
+    options = [str(name) for name in cells if name not in known]
+    return [name for name in options if not _in_names(cells, name) and cells[name].nunique() > 1]
 
 
 ABOVE_DELTA = " > delta"

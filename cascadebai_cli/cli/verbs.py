@@ -1,6 +1,7 @@
 """The verbs: each reads its options, makes one call and prints the result."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -13,6 +14,8 @@ from cascadebai_cli.cli.options import (
     Format,
     Jobs,
     MaxSteps,
+    OneInstance,
+    OneLearner,
     Plugins,
     Quiet,
     ResultDirectories,
@@ -24,17 +27,17 @@ from cascadebai_cli.cli.options import (
     Where,
     as_key,
     configs,
-    names_under,
     path_option,
     path_parser,
     with_options,
 )
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.options import MOST_TRIALS, record_options
+from cascadebai_cli.options import MOST_TRIALS, filled, record_options
 from cascadebai_cli.planning.options import OPTIONS, read_options
 from cascadebai_cli.planning.words import plan_in_words, question_in_words
 from cascadebai_cli.study.kinds import Words
 from cascadebai_cli.text import count, duration, for_shell
+from cascadebai_cli.workflows.asked import Asked
 
 if TYPE_CHECKING:
     from cascadebai_cli.workflows.sweep import Missing, Request, Swept
@@ -98,12 +101,8 @@ def check(
 
 def run(
     config: Config,
-    instance: Annotated[
-        str | None, typer.Option(autocompletion=names_under("instances"), help="Only this instance.")
-    ] = None,
-    learner: Annotated[
-        str | None, typer.Option(autocompletion=names_under("learners"), help="Only this learner.")
-    ] = None,
+    instance: OneInstance = None,
+    learner: OneLearner = None,
     L: Annotated[int | None, typer.Option("--L", help="Only this number of items.")] = None,
     K: Annotated[int | None, typer.Option("--K", help="Only this number of items to find.")] = None,
     delta: Annotated[float | None, typer.Option(help="Only this delta.")] = None,
@@ -256,7 +255,7 @@ def _print_tables(done: "Swept", quiet: bool, shard: str | None, remedy: str) ->
 
 def merge(
     directories: ResultDirectories,
-    out: Annotated[Path, path_option("--out", "DIR", "A new directory for all rows.", "-o")],
+    out: Annotated[Path, path_option("--out", "DIR", "A new directory for all rows.")],
     quiet: Quiet = False,
 ) -> None:
     """Join the shards of a grid, or sweeps of its parts, in one directory, as if one machine had run them all.
@@ -277,28 +276,15 @@ def merge(
 # --- `cascadebai summary`: the cells of a result directory ----------------------------------------------------------
 
 
-def summary(
-    directory: ResultDirectory,
-    where: Where = None,
-    sort: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", help="Sort by this column, -COLUMN for the largest first; repeatable."),
-    ] = None,
-    average: Annotated[
-        str | None,
-        typer.Option(
-            metavar="OPTION", help="Take means over instances that differ only in this option, such as replicate."
-        ),
-    ] = None,
-    form: Format = "text",
-) -> None:
+@with_options(Asked)
+def summary(directory: ResultDirectory, form: Format = "text", **given: Any) -> None:
     """Print the cells of a sweep: mean steps and error rate, each with its 95 % interval.
 
-    A mean with capped trials is a lower limit.
+    A mean with capped trials is a lower limit. A measure is what `plot --y` takes: steps, median, q90, error_rate, ...
     """
     from cascadebai_cli.workflows import tables as work
 
-    done = work.summary(directory, where=where or (), sort=sort or (), average=average, watch=Terminal())
+    done = work.summary(directory, filled(Asked, _keys(Asked, given)), watch=Terminal())
     say(work.in_format(done.tables, form))
     end_with(done.whole)
 
@@ -360,11 +346,15 @@ def plot(
     """
     from cascadebai_cli.workflows import plot as work
 
-    words = {one.name: as_key(one, value) for one in record_options(Words) if (value := given[one.name]) is not None}
-    done = work.plot(directories, out=out, config=config, words=words, watch=Terminal())
+    done = work.plot(directories, out=out, config=config, words=_keys(Words, given), watch=Terminal())
     for path in done.files:
         say(path)
     end_with(done.whole)
+
+
+def _keys(record: type, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a record that were given, as the values that a config would have."""
+    return {one.name: as_key(one, value) for one in record_options(record) if (value := given[one.name]) is not None}
 
 
 # --- `cascadebai plan`: from a log of clicks and views to the number of page views that a test takes ----------------
@@ -456,7 +446,7 @@ def bounds(
 
 def report(
     directories: ResultDirectories,
-    out: Annotated[Path, path_option("--out", "FILE", "File of the page.", "-o")] = Path("report.html"),
+    out: Annotated[Path, path_option("--out", "FILE", "File of the page.")] = Path("report.html"),
     title: Annotated[
         str | None, typer.Option(help="Heading of the page; made of the studies' titles if not given.")
     ] = None,

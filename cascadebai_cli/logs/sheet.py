@@ -281,7 +281,13 @@ def sheet_of(
     places = [header.index(column) for column in columns] or range(len(header))
     table, sizes = _table(islice(filled, top), len(header), places, columns or header)
     note = f"the header is on line {line}; the lines above it are left out"
-    return Sheet(name, tuple(header), table, sizes, (note,) if line > first else ())
+    above = [one for one in text.splitlines()[first - 1 : line - 1] if one.strip() and not one.startswith("# ")]
+    return Sheet(name, tuple(header), table, sizes, (note,) if above else ())
+
+
+def columns_in(text: str, name: str, separator: str | None = None) -> str:
+    """Return the first columns of a table in words; arguments and errors as for `sheet_of`."""
+    return _some(sheet_of(text, name, (), separator, top=1).header)
 
 
 def _rows(lines: TextIO, separator: str, name: str) -> Iterator[tuple[int, list[str]]]:
@@ -337,8 +343,14 @@ def _head(lines: TextIO, separator: str, first: int, name: str) -> Iterator[tupl
     """Yield the first rows that are not empty, up to one that is no separated text."""
     with suppress(ConfigError):
         for line, row in islice(_rows(lines, separator, name), _HEADER_ROWS):
-            if line >= first and any(cells := [value.strip() for value in row]):
+            cells = [value.strip() for value in row]
+            if line >= first and any(cells) and not _is_remark(cells):
                 yield line, cells
+
+
+def _is_remark(cells: Sequence[str]) -> bool:
+    """Return whether a row above the header is a line such as `# clicks.csv`, which no column is named."""
+    return cells[0].startswith("# ") and not any(cells[1:])
 
 
 def _some(columns: Sequence[str], most: int = 8) -> str:

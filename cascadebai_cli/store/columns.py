@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import inf, nextafter
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from cascadebai_cli.engines.jobs import Status
 from cascadebai_cli.study.axes import AXES, GRID
@@ -66,6 +66,8 @@ class Column:
         format: value -> text in a printed table.
         check: what a file may hold, in words; and a function of the values and the whole table: where that holds.
         when: a word for the studies or options with which a table has the column; empty if every table has it.
+        ends: columns with the ends of its interval.
+        best: whether the `least` or the `most` is best, if one is.
     """
 
     name: str
@@ -75,6 +77,8 @@ class Column:
     format: Callable[[Any], str] = number
     check: _Check = ("anything", lambda values, _: values.isna() | True)
     when: str = ""
+    ends: tuple[str, str] | None = None
+    best: Literal["", "least", "most"] = ""
 
     def right(self, table: "pd.DataFrame") -> "pd.Series[bool]":
         """Return which rows of a table hold a value that is allowed."""
@@ -143,23 +147,25 @@ _OUTCOME = (
 A column that a later version adds gets `when="later"`: tables and journals that were written before do not have it.
 """
 _CUT = "mean of the steps; a capped trial counts with the steps at which it was cut off"
+_WRONG = "share of wrong answers among the trials that stopped"
+_RIGHT = Column("mean_right", float, "mean of `right`", "right", _two_decimals, _TO_K, "budget")
 _STATISTICS = (
     Column("n", int, "number of trials", "trials", check=_FROM_1),
-    Column("mean_steps", float, _CUT, "mean steps", check=_FROM_0),
+    Column("mean_steps", float, _CUT, "mean steps", check=_FROM_0, ends=("ci_low", "ci_high"), best="least"),
     Column("sd_steps", float, "standard deviation of the steps", "sd"),
     Column("se_steps", float, "standard error of the mean"),
     Column("ci_low", float, "lower end of the 95 % interval of the mean (Student's t)", "95 % from", check=_BELOW_MEAN),
     Column("ci_high", float, "upper end of that interval", "95 % to", check=_ABOVE_MEAN),
-    Column("mean_observations", float, "mean of the observations", check=_FROM_0),
+    Column("mean_observations", float, "mean of the observations", "observations", check=_FROM_0),
     Column(
         "n_capped", int, "number of capped trials; if there are any, the mean is a lower limit", "capped", check=_TO_N
     ),
-    Column("error_rate", float, "share of wrong answers among the trials that stopped", "wrong", _percent, _RATE),
+    Column("error_rate", float, _WRONG, "wrong", _percent, _RATE, ends=("error_low", "error_high"), best="least"),
     Column("error_low", float, "lower end of its 95 % interval (exact binomial)", "wrong, 95 % from", _percent),
     Column("error_high", float, "upper end of that interval", "wrong, 95 % to", _percent),
     Column("aim_missed", bool, "1 if the trials do not reach the aim of `trials`, else 0", "aim", _missed, when="aim"),
     _BUDGET,
-    Column("mean_right", float, "mean of `right`", "right", _two_decimals, _TO_K, "budget"),
+    replace(_RIGHT, ends=("right_low", "right_high"), best="most"),
     Column("right_low", float, "lower end of its 95 % interval", "", _two_decimals, when="budget"),
     Column("right_high", float, "upper end of that interval", "", _two_decimals, when="budget"),
 )
@@ -172,6 +178,19 @@ _RECORDED = (
     Column("survivors", int, "number of items neither accepted nor rejected; empty for learners that do not race"),
 )
 """What is recorded inside a trial."""
+_QUANTILES = (
+    Column("q10_steps", float, "10 % quantile of the steps", "10 % of steps"),
+    *(
+        column
+        for name, heading in (("median", "median of steps"), ("q90", "90 % of steps"))
+        for column in (
+            Column(f"{name}_steps", float, heading, heading, ends=(f"{name}_low", f"{name}_high"), best="least"),
+            Column(f"{name}_low", float, "lower end of its 95 % interval"),
+            Column(f"{name}_high", float, "upper end of that interval"),
+        )
+    ),
+)
+"""Quantiles over the trials of a cell, which are in no file; `summary --columns` prints them."""
 _OTHERS = (
     Column("seconds", float, "time in seconds", format=digits),
     Column("trials", int, "number of trials"),
@@ -273,10 +292,11 @@ _OTHERS = (
     ),
 )
 COLUMNS: Mapping[str, Column] = MappingProxyType(
-    {column.name: column for column in (*_CELL, *_OUTCOME, *_STATISTICS, *_RECORDED, *_OTHERS)}
+    {column.name: column for column in (*_CELL, *_OUTCOME, *_STATISTICS, *_RECORDED, *_QUANTILES, *_OTHERS)}
 )
 """Every column of every table by its name."""
 
+STATISTICS, OF_QUANTILES = (tuple(column.name for column in group) for group in (_STATISTICS, _QUANTILES))
 CELL, OUTCOME = (tuple(column.name for column in group if not column.when) for group in (_CELL, _OUTCOME))
 LATER = tuple(column.name for column in _OUTCOME if column.when == "later")
 """Columns of later versions: a line holds them by name, and lines and tables that were written before have no value.
@@ -367,7 +387,8 @@ TABLES: Mapping[str, TableFile] = MappingProxyType(
         ),
         FITS_CSV: _table(
             f"an instance and learner with a model, {_BY_FIT}",
-            f"{_CURVE} {_COEFFICIENTS} r2 p_value n_points published_c1 published_c2 published_r2 published_p_value",
+            f"{_CURVE} {_COEFFICIENTS} r2 p_value n_points",
+            _named("published_c1 published_c2 published_r2 published_p_value", when="published"),
             f"best_model {_SLOPE}",
             _SOURCE,
         ),

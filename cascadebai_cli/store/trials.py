@@ -86,6 +86,16 @@ def mean_interval(values: FloatArray, level: float = 0.95) -> MeanInterval:
     return MeanInterval(mean, sd, se, mean - half, mean + half)
 
 
+def positive_mean_interval(values: FloatArray, level: float = 0.95) -> MeanInterval:
+    """Return the mean of some positive values with an interval of positive ends: the t interval on a log scale.
+
+    Its ends are `mean * exp(-h)` and `mean * exp(h)`, where `h` is half the t interval over the mean.
+    """
+    found = mean_interval(values, level)
+    factor = np.exp((found.high - found.value) / found.value) if found.value > 0 else 1.0
+    return found._replace(low=float(found.value / factor), high=float(found.value * factor))
+
+
 def quantiles_of(steps: FloatArray, level: float = 0.95) -> dict[str, float]:
     """Return quantiles of some values, each of which is one of them, and intervals of the upper ones.
 

@@ -166,11 +166,18 @@ def _named(data: Any, path: KeyPath) -> KeyPath:
     return path
 
 
+def _near(path: Path) -> str:
+    """Return the remedy for a config that is not there: a file beside it with a name like its own, if there is one."""
+    other = {".yml": ".yaml", ".yaml": ".yml"}.get(path.suffix, ".yaml")
+    beside = path.with_suffix(other) if path.name else path
+    return f"did you mean {beside}?" if beside.is_file() else "name a config such as configs/smoke.yaml"
+
+
 def _text(path: Path) -> str:
     try:
         return read_text(path)
     except FileNotFoundError:
-        raise ConfigError(f"{path}: there is no such file; name a config such as configs/smoke.yaml") from None
+        raise ConfigError(f"{path}: there is no such file; {_near(path)}") from None
     except UnicodeDecodeError:
         raise ConfigError(f"{path}: is not UTF-8 text; save it as UTF-8") from None
     except OSError as error:

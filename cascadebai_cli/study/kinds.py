@@ -267,6 +267,7 @@ class Words:
         f"If left out, it is the first of {listed(K_FIRST)} that varies.",
         "COLUMN",
         "delta",
+        completed="column",
     )
     y: str | None = _word(
         "What is measured: steps (their mean), median, q90 (steps after which 90 % of the trials have stopped), spread "
@@ -283,10 +284,17 @@ class Words:
         "COLUMNS",
         "[learner, K]",
     )
-    instances: tuple[str, ...] | None = _word("Instances to draw; all if left out.", "NAME", "[setting 1, setting 2]")
-    learners: tuple[str, ...] | None = _word("Learners to draw; all if left out.", "NAME", "CascadeBAI")
+    instances: tuple[str, ...] | None = _word(
+        "Instances to draw; all if left out.", "NAME", "[setting 1, setting 2]", alias="--instance"
+    )
+    learners: tuple[str, ...] | None = _word(
+        "Learners to draw; all if left out.", "NAME", "CascadeBAI", alias="--learner"
+    )
     where: dict[str, list[Any]] | None = _word(
-        "Columns, each with the values to draw.", "COLUMN=VALUE,...", "{K: [20, 40], delta: 0.1}"
+        "Columns, each with the values to draw.",
+        "COLUMN=VALUE,...",
+        "{K: [20, 40], delta: 0.1}",
+        completed="condition",
     )
     average: str | None = _word(
         "Option of instances; instances that differ only in it are drawn as their mean, with its interval.",

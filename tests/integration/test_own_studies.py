@@ -222,6 +222,16 @@ def test_the_report_tells_rows_apart_that_differ_in_delta_only(grid: Path, tmp_p
     assert "published" not in page
 
 
+def test_the_report_of_a_study_of_ones_own_has_means_errors_and_weights(grid: Path, tmp_path: Path) -> None:
+    assert call("report", grid, "-o", tmp_path / "r.html").code == 0
+    page = (tmp_path / "r.html").read_text()
+    assert "Mean steps and error rates, each with its 95 % interval (instance = two, L = 6, K = 2" in page
+    assert "Weights, the largest first" in page
+    assert "0.9 (2 items), 0.1 (4 items)" in page
+    assert "grid_summary.csv" in page
+    assert "Claims" not in page
+
+
 ENOUGH = "trials: {relative_error: 0.05, at_most: 60, at_least: 5}"
 
 

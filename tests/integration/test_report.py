@@ -64,7 +64,7 @@ def studies(folder: Path) -> list[Path]:
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report")
-    target = folder / "new" / "report.html"
+    target = folder / "report.html"
     assert call("report", *studies(folder), "-o", target).code == 0
     return target
 
@@ -100,7 +100,7 @@ def test_every_figure_is_there_with_words_for_it(page: Page, path: Path) -> None
     for image in images:
         assert len(image["alt"]) > 80
         assert len(image["src"]) > 5_000
-    first = pd.read_csv(path.parents[1] / "table1" / "summary.csv")["mean_steps"][0]
+    first = pd.read_csv(path.parent / "table1" / "summary.csv")["mean_steps"][0]
     assert f"setting 1, CascadeBAI: from {first:,.0f} steps at K = 20 to" in images[0]["alt"]
 
 
@@ -115,6 +115,13 @@ def test_the_page_says_its_language_and_fits_a_phone(page: Page) -> None:
     assert page.of("html") == [{"lang": "en"}]
     assert {"name": "viewport", "content": "width=device-width, initial-scale=1"} in page.of("meta")
     assert page.of("a")[0] == {"class": "skip", "href": "#content"}
+
+
+def test_the_claims_name_the_paper_and_say_what_a_verdict_means(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    for words in ("Zhong, Cheung and Tan", "ICML 2020", "not decided that more trials", "agrees if its interval"):
+        assert words in text
+    assert ("Some slopes are lower than published" in text) == ('class="verdict lower"' in text)
 
 
 def test_claims_settings_and_provenance_are_told(page: Page) -> None:
