@@ -22,21 +22,24 @@ whatever is shown and whenever one looks** (`epsilon = 0`).
 **What all these `M` exceed.** The answer `J` is wrong for `w`, that is, not `G`.
 
 3. Let `a` be the item of `J` outside `G` with the best rank, `n + 1`. The `n` items of better ranks are not in `J`, and
-   have weights of at least `w_a`. Likewise let `b` be the item of `G` outside `J` with the best rank, `m + 1`; the `m` of
-   better ranks are in `J`, and have weights of at most `w_b`. And `w_a <= w_b`. All other terms of `M` are left out.
+   have weights of at least `w_a`. Likewise let `b` be the item of `G` outside `J` with the best rank, `m + 1`; the `m`
+   of better ranks are in `J`, and have weights of at most `w_b`. And `w_a <= w_b`. The other terms of `M` are left out.
 4. `up_i` falls and `down_i` grows with `x`. So with `x = w_a` and `y = w_b` the sum of the first factor is at least
 
     `pi_(n+1) A up_a(x) + sum over the n items of pi_rank (1 - A) down_i(x)`,
 
    and at least the same with the least `up_a(x)` of `J` for `a`, and for the others the `n` least `down_i(x)` outside
-   `J`, the least of them with the largest `pi` (rearrangement). The least over `n` is the sum of `F(x)`, for `n` up to
-   `L - K - 1`. The second factor likewise is at least `H(y)`, with `down_b(y)` outside `J` and `up_i(y)` in `J`.
+   `J`, the least of them with the largest `pi` (rearrangement). Let `F(x)` be the first factor with the least of this
+   over `n = 0, ..., L - K - 1` in place of its sum. Likewise the second factor is at least `H(y)`, with the least
+   `down_b(y)` outside `J` and the `m` least `up_i(y)` in `J`.
 5. It remains that `F(x) H(y) > 1 / delta` for all `0 <= x <= y <= 1`. This is shown for whole cells `l <= x <= r`: the
    `up_i` are at least `up_i(r)` there, the `down_i` at least `down_i(l)`; both `F` and `H` grow with them. The cells
-   cover 0 to 1, and pairs of them with `x` right of `y` are left out. Cells for which this is not enough are halved, until
-   it is enough, or two of their ends fail themselves (`_HALVINGS` at most; to give up only delays the stop).
+   cover 0 to 1, and pairs of which all `x` exceed all `y` are left out. Cells for which this is not enough are halved,
+   until it is enough or the ends of some fail themselves (`_HALVINGS` at most: to give up only delays the stop).
 
-The comparison is made `_ROUNDING` times the largest count above `ln(1 / delta)`, which is more than is lost by rounding.
+What is compared has to exceed `ln(1 / delta)` by `_ROUNDING` times the largest count, more than is lost by rounding:
+the exponents are differences of numbers of at most 4 times a count. `tests/unit/test_stopping_mixture.py` checks the
+steps by numbers.
 """
 
 from functools import reduce

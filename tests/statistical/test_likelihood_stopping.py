@@ -44,7 +44,7 @@ def test_errs_at_most_delta(L, K, weight, shares):
     assert stats.binomtest(failures, TRIALS, 0.3, alternative="greater").pvalue > 1e-3
 
 
-def wrong_by_one_martingale(L, K, weight, delta, trials=300, seed=3):
+def wrong_by_one_martingale(L, K, weight, delta, trials=150, seed=3):
     """The same for `mixture`, looked at when the counts have grown by an eighth."""
     rng = np.random.default_rng(seed)
     times = np.unique((1.125 ** np.arange(55)).astype(int))
@@ -56,14 +56,14 @@ def wrong_by_one_martingale(L, K, weight, delta, trials=300, seed=3):
 @pytest.mark.parametrize(("L", "K", "weight"), mostly_slow([(2, 1, 0.5), (2, 1, 0.05), (5, 2, 0.3)], [(2, 1, 0.5)]))
 def test_one_martingale_errs_at_most_delta(L, K, weight):
     failures = wrong_by_one_martingale(L, K, weight, 0.3)
-    assert stats.binomtest(failures, 300, 0.3, alternative="greater").pvalue > 1e-3
+    assert stats.binomtest(failures, 150, 0.3, alternative="greater").pvalue > 1e-3
 
 
 def test_the_best_shift_in_place_of_a_mixture_is_noticed(monkeypatch):
     monkeypatch.setattr(mixture, "_OF_SHIFTS", np.ones(20))
     monkeypatch.setattr(mixture, "reduce", lambda _, terms: reduce(np.maximum, terms))
     failures = wrong_by_one_martingale(2, 1, 0.5, 0.3)
-    assert stats.binomtest(failures, 300, 0.3, alternative="greater").pvalue < 1e-3
+    assert stats.binomtest(failures, 150, 0.3, alternative="greater").pvalue < 1e-3
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from functools import partial
 
 import mixture_judge as judge
 import numpy as np
@@ -10,8 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
+from cascadebai_cli.engines.simulate import Trial, simulate_block
 from cascadebai_cli.learners.bounds import best_means, told_apart
 from cascadebai_cli.learners.mixture import all_refuted, least, log_sides, log_terms
+from cascadebai_cli.learners.track_and_stop import TrackAndStop
+from experiments.stopping import stops_of
 
 
 @st.composite
@@ -139,6 +143,16 @@ def test_needs_less_than_all_pairs_at_usual_risks():
     ]
     sooner, later = sum(a and not b for a, b in both), sum(b and not a for a, b in both)
     assert sooner > 3 * later
+
+
+@pytest.mark.parametrize("delta", [0.1, 0.01])
+def test_the_experiment_finds_the_stops_of_the_learners(delta):
+    w = np.array([0.8, 0.6, 0.3, 0.1])
+    stops = stops_of(w, 2, (0.01, 0.1), np.random.default_rng(6))
+    for rule, stopping in enumerate(("glr", "mixture")):
+        made = partial(TrackAndStop, 4, 2, delta, stopping=stopping)
+        (run,) = simulate_block(made, [Trial(w, np.random.default_rng(6))])
+        assert stops[rule, delta] == (run.steps, run.recommendation)
 
 
 def test_refutes_nothing_without_looks():
