@@ -1,5 +1,6 @@
 """Errors for users: each is one plain sentence that names the value and the remedy."""
 
+import errno
 import os
 import re
 from collections.abc import Iterable
@@ -30,9 +31,9 @@ class ConfigError(CascadeError, ValueError):
     exit_code = 2
 
 
-def of_removed_folder(error: OSError) -> ConfigError | None:
-    """Return the error to raise if a system error names no file as the working directory is gone; else `None`."""
-    if error.filename is not None:
+def of_removed_folder(error: OSError | None = None) -> ConfigError | None:
+    """Return the error to raise if the working directory is gone, from which a missing file was named; else `None`."""
+    if error and error.filename is not None and (error.errno != errno.ENOENT or os.path.isabs(error.filename)):
         return None
     try:
         os.getcwd()

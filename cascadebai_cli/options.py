@@ -28,9 +28,11 @@ class Option:
         least: smallest value, for whole numbers.
         read_as: type that the command line reads; that of the field if `None`.
         offered: values that completion in a shell offers.
+        completed: what it offers instead of these: a `column` of a directory, or a `condition` on one.
         examples: values as they stand in a config.
         in_python: whether it is a keyword in Python too.
         allowed: test whether a value is in its range, words for one that is not, and the remedy.
+        alias: another name of it on the command line.
         name: name of the field.
         type: type of the field.
         default: value if none is given.
@@ -42,9 +44,11 @@ class Option:
     least: int | None = None
     read_as: Any = None
     offered: tuple[str, ...] = ()
+    completed: str = ""
     examples: tuple[str, ...] = ()
     in_python: bool = True
     allowed: tuple[Callable[[Any], bool], str, str] | None = None
+    alias: str = ""
     name: str = ""
     type: Any = None
     default: Any = None

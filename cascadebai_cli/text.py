@@ -2,9 +2,10 @@
 
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import inf
+from itertools import groupby
+from math import floor, inf, isfinite, log10
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
@@ -51,9 +52,15 @@ def coefficient(value: float) -> str:
     return "" if is_missing(value) else f"{value:.2f}" if abs(value) >= 0.1 or value == 0 else f"{value:.2g}"
 
 
+_SMALL_SHARE = 0.001
+"""A share of which four decimals would show one digit or none."""
+
+
 def share(value: float) -> str:
-    """Format with four decimals; empty if unknown."""
-    return "" if is_missing(value) else f"{value:.4f}"
+    """Format with four decimals, below 0.001 with three digits and a power of ten; empty if unknown."""
+    if is_missing(value):
+        return ""
+    return f"{value:.2e}" if 0 < value < _SMALL_SHARE else f"{value:.4f}"
 
 
 def exponent(value: float) -> str:
@@ -101,6 +108,19 @@ def spread_in_words(low: float, median: float, high: float) -> str:
     """Format a median, and 5 and 95 % quantiles, as whole numbers."""
     lowest, middle, highest = (count(round(x)) if abs(x) < inf else "no end" for x in (low, median, high))
     return f"{middle} ({lowest} to {highest})"
+
+
+_PLUS_MINUS = " \N{PLUS-MINUS SIGN} "
+
+
+def with_error(value: float, error: float) -> str:
+    """Format a number and its error, the error with two digits and the number as exactly: `30,030 ± 370`."""
+    if not (isfinite(value) and isfinite(error)) or abs(value) >= 1e15:
+        return number(value)
+    if error == 0:
+        return f"{number(value)}{_PLUS_MINUS}0"
+    decimals = 1 - floor(log10(error))
+    return _PLUS_MINUS.join(count(round(x, decimals), max(0, decimals)) for x in (value, error))
 
 
 def difference(ours: float, theirs: float) -> str:
@@ -186,6 +206,7 @@ _LATEX = MappingProxyType(
         "[": "{[}",
         "*": "{*}",
         "\N{MINUS SIGN}": "$-$",
+        "\N{PLUS-MINUS SIGN}": r"$\pm$",
         "\N{SUPERSCRIPT TWO}": r"\textsuperscript{2}",
     }
 )
@@ -197,10 +218,22 @@ _MARKDOWN = re.compile(r"[`*\[<&|~]|\\(?=[!-/:-@\[-`{-~])|(?<!\w)_|_(?!\w)")
 
 
 class Head(NamedTuple):
-    """The heading of a column, and whether the column holds words (flush left) or numbers (flush right)."""
+    """The heading of a column.
+
+    Attributes:
+        heading: what stands above it.
+        words: whether it holds words, which are set flush left, or numbers.
+        over: what stands above several columns beside each other.
+    """
 
     heading: str
     words: bool = False
+    over: str = ""
+
+    @property
+    def line(self) -> str:
+        """Both headings on one line."""
+        return ": ".join(filter(None, [self.over, self.heading]))
 
 
 @dataclass(frozen=True)
@@ -211,16 +244,22 @@ class Table:
         columns: headings of one or more columns.
         rows: rows with one text per column.
         above: a line above the table, empty for none.
+        marked: row and column of each text that stands out: bold, or with a star.
+        caption: text under which a paper shows it, empty for none; LaTeX reads it as it is.
+        label: name by which LaTeX refers to it.
     """
 
     columns: Sequence[Head]
     rows: Sequence[Sequence[str]]
     above: str = field(default="", kw_only=True)
+    marked: Collection[tuple[int, int]] = field(default=(), kw_only=True)
+    caption: str = field(default="", kw_only=True)
+    label: str = field(default="", kw_only=True)
 
     @property
     def header(self) -> list[str]:
         """The headings."""
-        return [column.heading for column in self.columns]
+        return [column.line for column in self.columns]
 
     def __str__(self) -> str:
         return as_text(self)
@@ -237,16 +276,24 @@ def noted(table: Table, note: str) -> Table:
 
 
 def as_text(table: Table) -> str:
-    """Format a table as aligned columns with a rule under the header."""
-    rows = _cleaned(table)
-    widths = [max(map(len, texts)) for texts in zip(table.header, *rows, strict=True)]
-    lines = [table.header, ["-" * width for width in widths], *rows]
-    above = [for_table(table.above)] if table.above else []
-    return "\n".join([*above, *(_aligned(line, table.columns, widths) for line in lines)])
+    """Format a table as aligned columns with a rule under the header; a star is behind what is marked."""
+    starred = {column for _, column in table.marked}
+    lines = [
+        [f"{text}{'*' if (row, i) in table.marked else ' ' * (i in starred)}" for i, text in enumerate(line)]
+        for row, line in enumerate(_cleaned(table), -1)
+    ]
+    widths = [max(map(len, texts)) for texts in zip(*lines, strict=True)]
+    lines.insert(1, ["-" * width for width in widths])
+    return "\n".join([*_said_above(table), *(_aligned(line, table.columns, widths) for line in lines)])
 
 
 def _cleaned(table: Table) -> list[list[str]]:
-    return [[for_table(text) for text in row] for row in table.rows]
+    """Return the headings and the rows, each text fit for a cell."""
+    return [[for_table(text) for text in row] for row in [table.header, *table.rows]]
+
+
+def _said_above(table: Table) -> list[str]:
+    return [for_table(text) for text in (table.caption, table.above) if text]
 
 
 def _aligned(line: Sequence[str], columns: Sequence[Head], widths: Sequence[int]) -> str:
@@ -265,19 +312,82 @@ def as_markdown(table: Table, *, special: re.Pattern[str] = _MARKDOWN) -> str:
         special: what is escaped; only bars if the cells are Markdown already.
     """
     rule = ["---" if column.words else "---:" for column in table.columns]
-    header, *rows = ([special.sub(r"\\\g<0>", text) for text in row] for row in [table.header, *_cleaned(table)])
-    lines = [header, rule, *rows]
-    above = [special.sub(r"\\\g<0>", for_table(table.above)), ""] if table.above else []
-    return "\n".join([*above, *(f"| {' | '.join(line)} |" for line in lines)])
+    header, *rows = ([special.sub(r"\\\g<0>", text) for text in row] for row in _cleaned(table))
+    for row, column in table.marked:
+        rows[row][column] = f"**{rows[row][column]}**"
+    above = [line for text in _said_above(table) for line in (special.sub(r"\\\g<0>", text), "")]
+    return "\n".join([*above, *(f"| {' | '.join(line)} |" for line in [header, rule, *rows])])
+
+
+# --- LaTeX: a `tabular` with the rules of booktabs; numbers with errors are columns of siunitx -----------------------
+
+
+_PREAMBLE = r"% \usepackage{booktabs, siunitx} and \sisetup{detect-weight, mode=text} belong in the preamble"
+_NUMBER = r"[0-9][0-9,]*(?:\.[0-9]+)?"
+_WITH_ERROR = re.compile(f"(-?{_NUMBER}){_PLUS_MINUS}({_NUMBER})")
 
 
 def as_latex(table: Table) -> str:
-    """Format a table as a `tabular` with the rules of `booktabs`, in which special characters are escaped."""
-    kinds = "".join("l" if column.words else "r" for column in table.columns)
-    header, *rows = [rf"{' & '.join(map(_in_latex, line))} \\" for line in [table.header, *_cleaned(table)]]
-    above = [rf"{_in_latex(for_table(table.above))}\par\medskip"] if table.above else []
-    begin = [rf"\begin{{tabular}}{{{kinds}}}", r"\toprule", header, r"\midrule"]
-    return "\n".join([*above, *begin, *rows, r"\bottomrule", r"\end{tabular}"])
+    """Format a table as a `tabular` with the rules of `booktabs`, in which special characters are escaped.
+
+    A column with errors is an S column of `siunitx`. A table with a caption or a label is a `table` with both.
+    """
+    _, *rows = _cleaned(table)
+    measured = [any(_WITH_ERROR.fullmatch(row[i]) for row in rows) for i in range(len(table.columns))]
+    kinds = "".join(
+        _siunitx([row[i] for row in rows]) if measured[i] else "l" if column.words else "r"
+        for i, column in enumerate(table.columns)
+    )
+    lines = [
+        [_latex_cell(text, measured[i], (row, i) in table.marked) for i, text in enumerate(line)]
+        for row, line in enumerate(rows)
+    ]
+    body = [rf"\begin{{tabular}}{{{kinds}}}", r"\toprule", *_latex_header(table, measured), r"\midrule"]
+    body += [*map(_latex_line, lines), r"\bottomrule", r"\end{tabular}"]
+    return "\n".join([*([_PREAMBLE] if any(measured) else []), *_latex_around(table, body)])
+
+
+def _latex_around(table: Table, body: Sequence[str]) -> list[str]:
+    """Return a `tabular` with what stands above it, or inside a `table` if there is a caption or a label."""
+    above = _in_latex(for_table(table.above))
+    if not (table.caption or table.label):
+        return [*([rf"{above}\par\medskip"] if above else []), *body]
+    said = " ".join(filter(None, [table.caption, above and f"{above}."]))
+    label = [rf"\label{{{table.label}}}"] if table.label else []
+    return [r"\begin{table}", r"\centering", rf"\caption{{{said}}}", *label, *body, r"\end{table}"]
+
+
+def _latex_header(table: Table, measured: Sequence[bool]) -> Iterator[str]:
+    """Yield one line of headings, or two if some stand above several columns."""
+    if any(column.over for column in table.columns):
+        groups = [(over, len(list(found))) for over, found in groupby(table.columns, lambda column: column.over)]
+        yield _latex_line(rf"\multicolumn{{{n}}}{{c}}{{{_in_latex(for_table(over))}}}" for over, n in groups)
+    heads = [_in_latex(for_table(column.heading)) for column in table.columns]
+    yield _latex_line(f"{{{head}}}" if measured[i] else head for i, head in enumerate(heads))
+
+
+def _latex_line(cells: Iterable[str]) -> str:
+    return rf"{' & '.join(cells)} \\"
+
+
+def _siunitx(texts: Sequence[str]) -> str:
+    """Return the S column for some texts: how many digits are in front of the point, behind it, and in the errors."""
+    found = [number for number in map(_WITH_ERROR.fullmatch, texts) if number]
+    parts = [(*number[1].replace(",", "").partition(".")[::2], _digits_only(number[2])) for number in found]
+    whole, behind, errors = (max(map(len, column)) for column in zip(*parts, strict=True))
+    return f"S[table-format={whole}.{behind}({errors})]"
+
+
+def _digits_only(error: str) -> str:
+    return re.sub("[.,]", "", error).lstrip("0") or "0"
+
+
+def _latex_cell(text: str, measured: bool, bold: bool) -> str:
+    if found := measured and _WITH_ERROR.fullmatch(text):
+        number = f"{found[1].replace(',', '')}({_digits_only(found[2])})"
+        return rf"\bfseries {number}" if bold else number
+    shown = rf"\textbf{{{_in_latex(text)}}}" if bold else _in_latex(text)
+    return f"{{{shown}}}" if measured else shown
 
 
 def _in_latex(text: str) -> str:

@@ -2,7 +2,6 @@
 
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -10,22 +9,19 @@ from pathlib import Path
 
 from experiments.made_logs import ads, events
 
-PAGE, DATA = Path("docs/plan.md"), Path("configs/data")
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "plan.md"
 BLOCK = re.compile(r"```console\n\$ cascadebai (?P<command>plan .*)\n[\s\S]*?```")
-SMALL = {
-    "million.csv": "ad,clicks,views\na,20000,1000000\nb,10000,1000000\nc,0,10\nd,0,10\ne,0,10\n",
-    "rare.csv": "ad,clicks,views\nA,1000,12040\nB,750,9000\nC,700,8500\nD,30,3000\n",
-}
+LOG = re.compile(r"```csv\n(?P<text># (?P<name>\S+)\n[\s\S]*?)```")
 
 
 def lay_out(folder: Path) -> None:
-    """The logs that the page asks about."""
-    for name, text in SMALL.items():
-        (folder / name).write_text(text, encoding="utf-8")
+    """The logs that the page asks about, as it shows or makes them."""
+    for found in LOG.finditer(PAGE.read_text(encoding="utf-8")):
+        (folder / found["name"]).write_text(found["text"], encoding="utf-8")
     ads().to_csv(folder / "ads.csv", index=False)
     events().to_csv(folder / "events.csv", index=False)
-    for path in DATA.glob("*.csv"):
-        shutil.copy(path, folder)
+    (folder / "configs").symlink_to(ROOT / "configs")
 
 
 def answered(folder: Path, block: re.Match[str]) -> str:

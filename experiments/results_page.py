@@ -13,8 +13,11 @@ WHEN = {
     "steps": "without a budget",
     "sharp": "with `--sharp`",
     "factor": "with `--factor`",
+    "published": "if the config has published values",
     "axis": "if the axis is not `K`",
     "capped": "with `--allow-capped`",
+    "aim": "if `trials` is a rule",
+    "paired": "with `paired: true`",
 }
 """Word for when a table has a column -> the same for readers."""
 FILES = [name for name in TABLES if name != TIMES_CSV]

@@ -33,6 +33,7 @@ from experiments import (
     results_page,
     reward_tables,
     sharp_tables,
+    users_page,
     weight_tables,
 )
 from experiments.artefacts import ARTEFACTS, REFERENCE, Artefact
@@ -50,6 +51,7 @@ DOCUMENTS = (
     Path("docs/plan.md"),
     Path("docs/results.md"),
     Path("docs/sharp.md"),
+    Path("docs/users.md"),
 )
 SCHEMAS = {Path(f"docs/{kind}.schema.json"): kind for kind in init.SCHEMAS}
 """File -> the kind of document that it describes."""
@@ -190,6 +192,7 @@ BLOCKS: Mapping[str, Callable[[], str | None]] = {
     **config_page.BLOCKS,
     **plan_page.BLOCKS,
     **results_page.BLOCKS,
+    **users_page.BLOCKS,
 }
 """Name of a marked place -> what is written there, `None` to leave what is there.
 

@@ -19,7 +19,10 @@ Rewards = Sequence[Sequence[int]]
 
 
 class Verdict(NamedTuple):
-    """How a run went: lists shown, whether it stopped by itself, items returned, `A` and `R` in order, counts `T`."""
+    """How a run went: lists shown, whether it stopped by itself, items returned, `A` and `R` in order, counts `T`.
+
+    `accepted_at` and `rejected_at` are the numbers of the steps at whose ends the items of `A` and `R` entered.
+    """
 
     steps: int
     stopped: bool
@@ -27,6 +30,8 @@ class Verdict(NamedTuple):
     accepted: tuple[int, ...]
     rejected: tuple[int, ...]
     counts: tuple[int, ...]
+    accepted_at: tuple[int, ...] = ()
+    rejected_at: tuple[int, ...] = ()
 
 
 def around_the_mean(radius: Callable[[int], float]) -> Interval:
@@ -124,7 +129,7 @@ def cascade_bai(
     Identified items that fill up a short list stand behind the survivors and change nothing: they are left out.
     """
     items, M = Items(rewards, interval, by_time), K if M is None else M
-    L, D, A, R, t = items.L, list(range(items.L)), [], [], 0  # line 2
+    (L, D, A, R, t), at = (items.L, list(range(items.L)), [], [], 0), {}  # line 2
     while D and len(A) < K and len(R) < L - K and t < cap:  # line 3
         shown = sorted(D, key=lambda i: items.T[i])[:M]  # lines 4 to 9
         items.observe(items.displayed(shown, order), cascading, t)  # lines 10, 11 and 13
@@ -133,8 +138,10 @@ def cascade_bai(
         A, R = A + accepted, R + rejected
         D = [i for i in D if i not in A and i not in R]  # line 17
         t += 1  # line 18
+        at |= {i: t for i in A + R if i not in at}
     over = not D or len(A) >= K or len(R) >= L - K
-    return Verdict(t, over, tuple((A + D)[:K]), tuple(A), tuple(R), tuple(items.T))  # line 20
+    times = (tuple(at[i] for i in those) for those in (A, R))
+    return Verdict(t, over, tuple((A + D)[:K]), tuple(A), tuple(R), tuple(items.T), *times)  # line 20
 
 
 def bat_rac(
@@ -149,7 +156,7 @@ def bat_rac(
 ) -> Verdict:
     """BatchRacing of Jun et al. for the `K` best: `b` pulls a step, at most `r` of one item."""
     items = Items(rewards, interval)
-    L, D, A, R, t = items.L, list(range(items.L)), [], [], 0
+    (L, D, A, R, t), at = (items.L, list(range(items.L)), [], [], 0), {}
     while D and len(A) < K and len(R) < L - K and t < cap:
         items.observe(least_pulled(D, items.T, b, r), cascading, t)
         k, ranked = K - len(A), items.ranked(D)
@@ -161,8 +168,10 @@ def bat_rac(
         if len(D) == K - len(A):
             A, D = A + items.ranked(D), []
         t += 1
+        at |= {i: t for i in A + R if i not in at}
     over = not D or len(A) >= K or len(R) >= L - K
-    return Verdict(t, over, tuple((A + D)[:K]), tuple(A), tuple(R), tuple(items.T))
+    times = (tuple(at[i] for i in those) for those in (A, R))
+    return Verdict(t, over, tuple((A + D)[:K]), tuple(A), tuple(R), tuple(items.T), *times)
 
 
 def least_pulled(D: Sequence[int], T: Sequence[int], b: int, r: int) -> list[int]:

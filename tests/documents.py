@@ -3,7 +3,8 @@
 - `console`: a line that begins with `$ ` is a command, `> ` goes on with it; what stands below is what it prints to
   stdout, `...` for anything; nothing below means that only its success counts. `one$ ` is a machine of its own to the
   reader, and the same one here.
-- `python`, `yaml` and others whose first line is a comment with nothing but a file name: that file, for the commands.
+- `python`, `yaml` and others whose first line is a comment with nothing but a file name: that file, for the commands;
+  the comment is part of it, as it is for a reader who copies the block.
 - `python` else: run, with the names of the blocks before it. `yaml` else: keys of a config, which must be valid.
 
 `<!-- skip: next "reason" -->` leaves the next block out.
@@ -160,12 +161,11 @@ def _written(name: str, text: str) -> Path:
 
 def _saved(example: Example) -> bool:
     """Whether a block is a file, which is written then."""
-    first, _, text = example.parsed.partition("\n")
-    named = FILE.fullmatch(first)
+    named = FILE.fullmatch(example.parsed.partition("\n")[0])
     if not named:
         return False
     Path(named[1]).parent.mkdir(parents=True, exist_ok=True)
-    Path(named[1]).write_text(text, encoding="utf-8")
+    Path(named[1]).write_text(example.parsed, encoding="utf-8")
     return True
 
 

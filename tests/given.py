@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cascadebai_cli.engines.outcomes import Place, RewardTable, Stretch, TableShape, _key_type
+from cascadebai_cli.engines.outcomes import Place, RewardTable, Stretch, TableShape, key_type
 from cascadebai_cli.model.problem import CASCADING, SEMI_BANDIT, BoolArray, Draw, Feedback, IntArray
 
 BY_CLICK = (SEMI_BANDIT, CASCADING)
@@ -47,7 +47,7 @@ class TableOutcomes:
         bits = np.pad(bits, ((0, rounds - len(bits)), (0, 0)))
         clicks = bool(bits.mean() <= 0.5)
         at, place = np.nonzero(bits == clicks)
-        return Stretch(((at << shift) | items[place]).astype(_key_type(rounds, shift)), clicks)
+        return Stretch(((at << shift) | items[place]).astype(key_type(rounds, shift)), clicks)
 
 
 class TableStack:

@@ -132,6 +132,8 @@ def judge(kind, problem: Problem) -> Run:
         recommendation=verdict.output,
         accepted=verdict.accepted,
         rejected=verdict.rejected,
+        accepted_at=verdict.accepted_at,
+        rejected_at=verdict.rejected_at,
         counts=verdict.counts,
     )
 

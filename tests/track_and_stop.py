@@ -7,8 +7,11 @@ would do for the guarantee; `theory` is judged elsewhere.
 import math
 
 
-def track_and_stop(table, K, delta, mixture, cascading=True, cap=10**9, M=None):
-    """Run on `table[item][n]`, the (n+1)-th outcome of an item; steps, whether it stopped, answer, counts, clicks."""
+def track_and_stop(table, K, delta, mixture, cascading=True, cap=10**9, M=None, stops=None):
+    """Run on `table[item][n]`, the (n+1)-th outcome of an item; steps, whether it stopped, answer, counts, clicks.
+
+    `stops(T, S, K, delta)` is another stopping rule than `may_stop`.
+    """
     L, M = len(table), K if M is None else M
     T, S = [0] * L, [0] * L
     steps = 0
@@ -27,7 +30,7 @@ def track_and_stop(table, K, delta, mixture, cascading=True, cap=10**9, M=None):
                 return steps, False, best(T, S, K), T, S
             show(table, shown, T, S, cascading)
             steps += 1
-        if may_stop(T, S, K, delta):
+        if (stops or may_stop)(T, S, K, delta):
             return steps, True, best(T, S, K), T, S
     return steps, False, best(T, S, K), T, S
 

@@ -19,6 +19,7 @@ from cascadebai_cli.store.columns import BOUNDS_CSV, CELL, PLACE, POINT, SUMMARY
 from cascadebai_cli.store.manifest import is_named_only, weights_key
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.instances import TwoLevel
+from cascadebai_cli.study.learners import default_options
 from cascadebai_cli.text import Table, count, number, percent
 from cascadebai_cli.theory.budget import ERRORS, enough, hardness, hardness_of_the_worst
 from cascadebai_cli.theory.paper import (
@@ -105,6 +106,12 @@ def bounds_of(results: "StudyResults", cell: Mapping[Any, Any], weights_at: _Wei
         return bounds_row(CellBounds(np.nan))
     feedback = results.study.feedback_of(learner, results.instances.get(cell["instance"]))
     return bounds_row(learner_bounds(instance, cell["delta"], learner.algorithm, learner.spec.options, feedback))
+
+
+def hardness_of(results: "StudyResults", cell: Mapping[Any, Any], weights_at: _WeightsAt) -> float:
+    """Return the sum over items of `1 / gap^2` of a cell of some results; NaN where its weights are not known."""
+    instance = _instance(results, cell, weights_at)
+    return hardness(instance) if instance else np.nan
 
 
 def _instance(results: "StudyResults", cell: Mapping[Any, Any], weights_at: _WeightsAt) -> Instance | None:
@@ -334,7 +341,8 @@ def _problem(cell: Cell) -> _Problem:
 def _shown(cell: Cell) -> int | None:
     """Return how many items a step shows, for a user's learner at most; `None` if a step may observe an item twice."""
     if is_own(cell.spec.algorithm):
-        return cell.spec.most_shown(cell.K)
+        options = {**default_options(cell.spec.algorithm), **cell.spec.options}
+        return replace(cell.spec, options=options).most_shown(cell.K)
     learner = cell.build()
     return None if getattr(learner, "repeats", False) else len(learner.select())
 

@@ -1,6 +1,6 @@
 """The table of cells: averaged over instances, joined over studies, filtered, sorted and printed."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -8,11 +8,33 @@ import pandas as pd
 
 from cascadebai_cli.analysis.results import StudyResults
 from cascadebai_cli.errors import ConfigError, suggest
-from cascadebai_cli.store.columns import BOUNDS_CSV, PLACE, SUMMARY_CSV, TABLES, Shown, interval, printed
-from cascadebai_cli.store.trials import binomial_interval, mean_interval, read_table
+from cascadebai_cli.model.problem import FloatArray
+from cascadebai_cli.store.columns import (
+    BOUNDS_CSV,
+    COLUMNS,
+    OF_QUANTILES,
+    PLACE,
+    SUMMARY_CSV,
+    TABLES,
+    TRACES_CSV,
+    Shown,
+    cell_text,
+    interval,
+    printed,
+)
+from cascadebai_cli.store.files import AGAIN
+from cascadebai_cli.store.summary import wrong_too_often
+from cascadebai_cli.store.trials import (
+    MeanInterval,
+    binomial_interval,
+    mean_interval,
+    positive_mean_interval,
+    read_table,
+)
 from cascadebai_cli.study.fields import Entry
+from cascadebai_cli.study.kinds import MEASURES
 from cascadebai_cli.study.plot import DERIVED, Plot, alike
-from cascadebai_cli.text import Table, for_shell, is_missing, noted, value_text
+from cascadebai_cli.text import Table, for_shell, is_missing, listed, noted, value_text
 
 # --- Means over instances that differ in one option only, such as the draws of a family of random weights -----------
 
@@ -20,9 +42,10 @@ from cascadebai_cli.text import Table, for_shell, is_missing, noted, value_text
 def averaged(results: StudyResults, option: str | None) -> StudyResults:
     """Return results with one instance in place of all that differ in `option` only; without option, they stay as is.
 
-    The mean of a new cell is the mean over the means of its cells, each counting once; its t interval is that of these
-    means, so that it shows how far instances differ. The error rate is a mean too; its interval counts as many trials
-    of each cell as the one with the fewest has. The new id joins the ids of all cells by `+`.
+    The mean of a new cell is the mean over the means of its cells, each counting once. Its interval is that of these
+    means, on a log scale, as no number of steps is below 0: it shows how far instances differ. The error rate is a mean
+    too; its interval counts as many trials of each cell as the one with the fewest has. The new id joins the ids of
+    all cells by `+`.
     """
     if option is None:
         return results
@@ -51,8 +74,9 @@ def _mean(cells: pd.DataFrame) -> dict[Any, Any]:
         **cells.iloc[0].to_dict(),
         **cells[["w_star", "w_prime", "mean_observations"]].mean().to_dict(),
         **cells[["n", "n_capped"]].sum().to_dict(),
-        **_interval(cells["mean_steps"], "mean_steps", "ci"),
-        **(_interval(cells["mean_right"], "mean_right", "right") if "mean_right" in cells else {}),
+        **_interval(positive_mean_interval, cells["mean_steps"], "mean_steps", "ci"),
+        **({"aim_missed": cells["aim_missed"].max()} if "aim_missed" in cells else {}),
+        **(_interval(mean_interval, cells["mean_right"], "mean_right", "right") if "mean_right" in cells else {}),
         "cell_id": "+".join(cells["cell_id"]),
         "sd_steps": cells["mean_steps"].std(),
         "se_steps": cells["mean_steps"].sem(),
@@ -62,9 +86,11 @@ def _mean(cells: pd.DataFrame) -> dict[Any, Any]:
     }
 
 
-def _interval(values: "pd.Series[float]", name: str, ends: str) -> dict[str, float]:
+def _interval(
+    of: Callable[[FloatArray], MeanInterval], values: "pd.Series[float]", name: str, ends: str
+) -> dict[str, float]:
     """Return the mean of some values under `name`, and the ends of its interval."""
-    mean = mean_interval(np.asarray(values, dtype=np.float64))
+    mean = of(np.asarray(values, dtype=np.float64))
     return {name: mean.value, f"{ends}_low": mean.low, f"{ends}_high": mean.high}
 
 
@@ -129,12 +155,17 @@ _MOST_NAMED = 20
 """Largest number of values that an error message lists."""
 
 
-def wide_table(studies: Sequence[StudyResults]) -> pd.DataFrame:
-    """Return one row for each cell: `summary.csv`, columns that follow from the grid, and the options of learners."""
+def wide_table(studies: Sequence[StudyResults], named: Collection[str] = ()) -> pd.DataFrame:
+    """Return one row for each cell: `summary.csv`, columns that follow from the grid, and the options of learners.
+
+    The hardness, which takes longer, is only there if it is `named`.
+    """
     parts = [
         results.cells.assign(**{_STUDY: number}, directory=str(results.directory))
         for number, results in enumerate(studies)
     ]
+    if "hardness" in named:
+        parts = [part.assign(hardness=one.hardness) for part, one in zip(parts, studies, strict=True)]
     # A study without a budget has no such column, but a figure may ask for it.
     return pd.concat([part if "budget" in part else part.assign(budget=np.nan) for part in parts], ignore_index=True)
 
@@ -146,10 +177,66 @@ def chosen_results(studies: Sequence[StudyResults], cells: pd.DataFrame) -> tupl
     )
 
 
+def with_quantiles(cells: pd.DataFrame, studies: Sequence[StudyResults]) -> pd.DataFrame:
+    """Return the cells with quantiles of the steps of their trials, as in `StudyResults.quantiles`."""
+    found = pd.concat([results.quantiles.assign(**{_STUDY: number}) for number, results in enumerate(studies)])
+    return cells.merge(found, on=["cell_id", _STUDY], how="left")
+
+
+def with_trials(cells: pd.DataFrame, studies: Sequence[StudyResults]) -> pd.DataFrame:
+    """Return a row for each number of `steps` after which a trial of a cell stopped, and the share `stopped` by then.
+
+    The first row of a cell has no step less than its first trial, and the last one the cap, if trials reached it.
+    """
+    return pd.concat([_stops(row, studies[int(row[_STUDY])]) for _, row in cells.iterrows()], ignore_index=True)
+
+
+def _stops(row: "pd.Series[Any]", results: StudyResults) -> pd.DataFrame:
+    steps, n_stopped = results.steps_of(str(row["cell_id"]))
+    at, times = np.unique(steps[:n_stopped], return_counts=True)
+    shares = np.cumsum([0, *times]) / len(steps)
+    capped = n_stopped < len(steps)
+    ends = np.concatenate([steps[:1], at, steps[-1:] if capped else []])
+    return pd.DataFrame({**row.to_dict(), "steps": ends, "stopped": [*shares, *(shares[-1:] if capped else [])]})
+
+
 def with_bounds(cells: pd.DataFrame, studies: Sequence[StudyResults]) -> pd.DataFrame:
     """Return the cells with their `lower` and `upper` bounds, NaN where none is known."""
     found = pd.concat([results.bounds.assign(**{_STUDY: number}) for number, results in enumerate(studies)])
     return cells.merge(found[["cell_id", _STUDY, "lower", "upper"]], on=["cell_id", _STUDY], how="left")
+
+
+def with_moments(cells: pd.DataFrame, studies: Sequence[StudyResults]) -> pd.DataFrame:
+    """Return a row for each cell and step of its traces, with the share of trials whose answer is right after it.
+
+    A trial that has ended keeps its last answer.
+
+    Raises:
+        ConfigError: if a study has no traces.
+    """
+    parts = [_moments(results).assign(**{_STUDY: number}) for number, results in enumerate(studies)]
+    return cells.drop(columns="n").merge(pd.concat(parts), on=["cell_id", _STUDY])
+
+
+def _moments(results: StudyResults) -> pd.DataFrame:
+    path = results.directory / TRACES_CSV
+    if not path.exists():
+        raise ConfigError(
+            f"--kind: trace needs {path}, which a sweep with record: [trace] writes; add that, and sweep again"
+        )
+    cells = read_table(path, AGAIN).groupby("cell_id", sort=False)
+    return pd.DataFrame([{"cell_id": name, **moment} for name, traces in cells for moment in _shares(traces)])
+
+
+def _shares(traces: pd.DataFrame) -> Iterator[dict[str, float]]:
+    """Yield for each step that is not only the end of a trial, and for the last end, how often answers are right."""
+    ends = traces.groupby("trial")["step"].transform("max")
+    steps = sorted({*traces.loc[traces["step"] < ends, "step"], ends.max()})
+    right = traces.pivot(index="step", columns="trial", values="correct").sort_index().ffill().loc[steps]
+    n = right.shape[1]
+    for step, number in zip(steps, right.sum(axis=1), strict=True):
+        low, high = binomial_interval(float(number), n)
+        yield {"step": step, "n": n, "present_rate": number / n, "present_low": low, "present_high": high}
 
 
 def with_sharp_bounds(cells: pd.DataFrame, studies: Sequence[StudyResults]) -> pd.DataFrame:
@@ -227,16 +314,33 @@ def ordered(cells: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
         ConfigError: if there is no such column.
     """
     for column in columns:
-        _check_column(cells, column.removeprefix("-"), "--sort")
+        _check_column(cells, column_named(column.removeprefix("-")), "--sort")
     for column in reversed(columns):
-        name = column.removeprefix("-")
-        cells = cells.sort_values(name, ascending=name == column, kind="stable")
+        name = column_named(column.removeprefix("-"))
+        cells = cells.sort_values(name, ascending=not column.startswith("-"), kind="stable")
     return cells
 
 
+def column_named(name: str) -> str:
+    """Return the column of a measure of `plot`, such as `steps`; any other name as it is."""
+    found = MEASURES.get(name)
+    return found.columns[0] if found and not found.over and found.columns[0] in COLUMNS else name
+
+
 def _check_column(cells: pd.DataFrame, column: str, option: str) -> None:
+    if not column:
+        raise ConfigError(
+            f"{option} names no column; write for example {option} {'K=20' if option == '--where' else 'K'}"
+        )
     if column not in cells:
         raise ConfigError(f"{option} {column}: there is no such column; {suggest(column, map(str, cells))}")
+
+
+def few_averaged(cells: pd.DataFrame, option: str) -> str:
+    """Return a sentence about averages over too few instances for an interval; empty if there are enough."""
+    numbers = cells["cell_id"].str.count(r"\+") + 1
+    few = sorted({*numbers[(numbers > 1) & (numbers < _FEW)]})
+    return f"an interval of {listed([*map(str, few)], 'or')} values of {option} tells little" if few else ""
 
 
 _FEW = 4
@@ -252,19 +356,35 @@ def cells_printed(cells: pd.DataFrame) -> Table:
     Args:
         cells: as `StudyResults.cells`, or some of them.
     """
-    options = [str(name) for name in cells if name not in (*TABLES[SUMMARY_CSV].names(cells), *DERIVED)]
-    # learners that do not have an option do not make it vary
-    varying = [name for name in options if not _in_names(cells, name) and cells[name].nunique() > 1]
     columns: list[str | Shown] = ["mean_steps", interval("ci_low", "ci_high")]
     columns += ["n_capped"] if (cells["n_capped"] > 0).any() else []
-    columns += ["error_rate", interval("error_low", "error_high")]
+    columns += [Shown("wrong", _wrong), interval("error_low", "error_high")]
+    columns += ["aim_missed"] if "aim_missed" in cells and (cells["aim_missed"] == 1).any() else []
     if "mean_right" in cells:
         # no interval ends below 0 or above K items
         low, high = cells["right_low"].clip(lower=0), cells["right_high"].clip(upper=cells["K"])
         cells = cells.assign(right_low=low, right_high=high)
         columns += ["mean_right", interval("right_low", "right_high")]
-    table = printed(cells.assign(ci_low=cells["ci_low"].clip(lower=0)), [*PLACE, *varying, "n"], columns)
+    table = printed(cells.assign(ci_low=cells["ci_low"].clip(lower=0)), [*PLACE, *options_apart(cells), "n"], columns)
     return noted(table, _FEW_SAID) if cells["n"].between(2, _FEW - 1).any() else table
+
+
+def options_apart(cells: pd.DataFrame) -> list[str]:
+    """Return the options that vary over the cells and are not part of each learner's name.
+
+    A learner that does not have an option does not make it vary.
+    """
+    known = (*TABLES[SUMMARY_CSV].names(cells), *OF_QUANTILES, *DERIVED)
+    options = [str(name) for name in cells if name not in known]
+    return [name for name in options if not _in_names(cells, name) and cells[name].nunique() > 1]
+
+
+ABOVE_DELTA = " > delta"
+"""Behind an error rate whose interval lies above delta."""
+
+
+def _wrong(row: Mapping[Any, Any]) -> str:
+    return cell_text("error_rate", row) + ABOVE_DELTA * wrong_too_often(row)
 
 
 def _in_names(cells: pd.DataFrame, option: str) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from math import nan
 from operator import itemgetter
 from typing import Any
 
@@ -29,7 +30,6 @@ from cascadebai_cli.store.columns import (
     printed,
 )
 from cascadebai_cli.study.axes import AXES
-from cascadebai_cli.study.fields import Coefficients
 from cascadebai_cli.text import Table, difference
 
 # --- The scaling fits of a whole study, as tables for files and for print -------------------------------------------
@@ -103,10 +103,10 @@ def _why_not(curve: Curve, allow_capped: bool) -> str:
 
 
 def _fit_row(results: StudyResults, curve: Curve, fit: ScalingFit) -> Row:
-    published = (curve.fit.published if curve.fit else None) or Coefficients()
+    published = curve.fit.published if curve.fit else None
     return {
         **_head(results, curve, fit),
-        **{f"published_{name}": getattr(published, name) for name in _PUBLISHED},
+        **({f"published_{name}": getattr(published, name) for name in _PUBLISHED} if published else {}),
         "best_model": curve.best.model,
         **_slope(curve),
         **_tail(results, curve),
@@ -147,7 +147,7 @@ def fits_printed(fits: pd.DataFrame) -> Table:
     Args:
         fits: as from `fits_table`.
     """
-    known = bool(fits["published_c1"].notna().any())
+    known = "published_c1" in fits and bool(fits["published_c1"].notna().any())
     columns: list[str | Shown] = ["model", *(["source"] if known else []), *_COEFFICIENTS, "r2", "p_value"]
     columns += [Shown("c1 diff.", itemgetter("difference"))] if known else []
     lines = [line for row in fits.to_dict("records") for line in _lines(row)]
@@ -157,8 +157,9 @@ def fits_printed(fits: pd.DataFrame) -> Table:
 
 def _lines(row: Mapping[Any, Any]) -> Iterator[Mapping[Any, Any]]:
     """Yield a fit, and the published one if there is one."""
-    yield {**row, "source": "here", "difference": difference(row["c1"], row["published_c1"])}
-    if pd.notna(row["published_c1"]):
+    theirs = row.get("published_c1", nan)
+    yield {**row, "source": "here", "difference": difference(row["c1"], theirs)}
+    if pd.notna(theirs):
         published = {name: row[f"published_{name}"] for name in _PUBLISHED}
         yield {**dict.fromkeys(row, ""), "source": "published", **published, "difference": ""}
 

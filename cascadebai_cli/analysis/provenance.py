@@ -1,13 +1,17 @@
 """Facts about what was run and where its numbers come from: name -> text."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
+from cascadebai_cli.analysis.bounds import weights_of
 from cascadebai_cli.analysis.results import StudyResults
+from cascadebai_cli.model.problem import FloatArray
 from cascadebai_cli.study.axes import AXES
 from cascadebai_cli.study.fields import Enough, Entry
-from cascadebai_cli.text import count, parameter
+from cascadebai_cli.text import count, number, parameter
 
 _UNKNOWN = "unknown"
 
@@ -28,6 +32,29 @@ def settings(results: StudyResults) -> _Facts:
     }
     facts |= {f"instance {name}": _words(entry) for name, entry in results.instances.items()}
     return facts | {f"learner {name}": _words(entry) for name, entry in results.learners.items()}
+
+
+def weights_in_words(results: StudyResults) -> Iterator[tuple[str, str, str, str]]:
+    """Yield instance, `L`, `K` and the weights in descending order, once for each; nothing where they are not known."""
+    seen = set()
+    for cell in results.summary.to_dict("records"):
+        name, L, K = place = cell["instance"], cell["L"], cell["K"]
+        key = str(results.manifest.cells.get(cell["cell_id"], {}).get("weights", ""))
+        weights = None if place in seen else weights_of(results, name, L, K, key)
+        seen.add(place)
+        if weights is not None:
+            yield str(name), str(L), str(K), _levels(weights)
+
+
+def _levels(weights: FloatArray, most: int = 12) -> str:
+    """Return weights in descending order, equal ones once with their number."""
+    levels, times = np.unique(weights, return_counts=True)
+    words = [
+        number(float(level)) + (f" ({n} items)" if n > 1 else "")
+        for level, n in zip(levels[::-1], times[::-1], strict=True)
+    ]
+    rest = [f"... {number(float(levels[0]))} ({count(len(words))} different ones)"] if len(words) > most else []
+    return ", ".join([*words[:most], *rest])
 
 
 def _trials(trials: int | Enough) -> str:

@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from cascadebai_cli.analysis.results import StudyResults
+from cascadebai_cli.model.problem import FloatArray
 from cascadebai_cli.store.columns import ORDERS_CSV, RATIOS_CSV, SETTING, TABLES, Shown, cell_text, interval, printed
+from cascadebai_cli.store.trials import mean_interval
 from cascadebai_cli.text import Table, digits, is_missing, percent
 
 # --- Ratios of the mean steps of CascadeBAI to those of each other learner (which Corollary 4.3 predicts) -----------
@@ -61,8 +64,34 @@ def ratio_of_means(a: Mean, b: Mean, level: float = 0.95) -> Ratio:
     return Ratio(value, value / factor, value * factor)
 
 
+def paired_comparison(ours: FloatArray, theirs: FloatArray, level: float = 0.95) -> dict[str, float]:
+    """Return the ratio of two means and their difference, from trials with the same rewards, pair by pair.
+
+    The interval of the ratio is that of `ratio_of_means` with the covariance of the pairs; `pairing` is the factor by
+    which independent trials would have to be more for an equally wide interval of the difference.
+
+    Args:
+        ours, theirs: steps of the trials, at least two pairs, none of them capped.
+    """
+    from scipy.special import stdtrit
+
+    n, difference = len(ours), mean_interval(ours - theirs, level)
+    cov = np.cov(ours, theirs) / n
+    a, b = ours.mean(), theirs.mean()
+    found = {"difference": difference.value, "difference_low": difference.low, "difference_high": difference.high}
+    found["pairing"] = float((cov[0, 0] + cov[1, 1]) / difference.se**2) if difference.se else math.nan
+    if a > 0 and b > 0:
+        variance = max(0.0, cov[0, 0] / a**2 + cov[1, 1] / b**2 - 2 * cov[0, 1] / (a * b))
+        factor = math.exp(min(stdtrit(n - 1, (1 + level) / 2) * math.sqrt(variance), _LARGEST_LOG))
+        found |= {"ratio_low": float(a / b / factor), "ratio_high": float(a / b * factor)}
+    return found
+
+
 def ratios_table(results: StudyResults) -> pd.DataFrame:
-    """Return `ratios.csv`: the main learner against each other one, cell by cell, in the order of the summary."""
+    """Return `ratios.csv`: the main learner against each other one, cell by cell, in the order of the summary.
+
+    In a paired study the trials are compared pair by pair.
+    """
     main = results.main_learner
     instances, learners = (list(dict.fromkeys(results.summary[name])) for name in ("instance", "learner"))
     rows = list(_rows(results, main))
@@ -76,7 +105,18 @@ def _rows(results: StudyResults, main: str) -> Iterator[dict[str, Any]]:
         ours = by_learner.pop(main, None)
         for name, theirs in by_learner.items() if ours else ():
             names = {"study": results.name, **dict(zip(SETTING, values, strict=True)), "learner": main, "other": name}
-            yield {**names, **_compared(ours or {}, theirs), "rows_sha256": results.rows_sha256}
+            pairs = _by_pairs(results, ours or {}, theirs) if results.study.paired else {}
+            yield {**names, **_compared(ours or {}, theirs), **pairs, "rows_sha256": results.rows_sha256}
+
+
+def _by_pairs(results: StudyResults, ours: Mapping[Any, Any], theirs: Mapping[Any, Any]) -> dict[str, float]:
+    """Return the columns of a paired comparison; none of them has a value if a trial is capped, or pairs are few."""
+    steps = results.steps_of_trials
+    pair = [steps.get(row["cell_id"]) for row in (ours, theirs)]
+    both = pd.concat([one for one in pair if one is not None], axis=1, join="inner").to_numpy(dtype=float)
+    if ours["n_capped"] + theirs["n_capped"] > 0 or both.shape[1:] != (2,) or len(both) < 2:
+        return dict.fromkeys(("difference", "difference_low", "difference_high", "pairing"), math.nan)
+    return paired_comparison(both[:, 0], both[:, 1])
 
 
 def _bounded(ratio: Ratio, ours_is_limit: bool, theirs_is_limit: bool) -> Ratio:
@@ -107,12 +147,14 @@ def ratios_printed(ratios: pd.DataFrame) -> Table:
     """
     curves = ratios.groupby(["other", *(name for name in SETTING if name != "K")], sort=False)
     thinned = [row for _, curve in curves for row in _thinned(curve.sort_values("K").to_dict("records"))]
-    columns = [
+    columns: list[str | Shown] = [
         Shown("steps of", "{learner} / {other}".format_map, words=True),
         Shown("wrong trials", _wrong),
         Shown("ratio", _ratio_text),
         interval("ratio_low", "ratio_high"),
     ]
+    if "difference" in ratios:
+        columns += ["difference", interval("difference_low", "difference_high"), "pairing"]
     return printed(ratios, SETTING, columns, always=("instance", "K"), lines=thinned)
 
 

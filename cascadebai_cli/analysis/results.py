@@ -6,15 +6,18 @@ from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
 import pandas as pd
 
-from cascadebai_cli.analysis.bounds import Row, bounds_of, mean_of_bounds, weights_of, with_measured
+from cascadebai_cli.analysis.bounds import Row, bounds_of, hardness_of, mean_of_bounds, weights_of, with_measured
 from cascadebai_cli.analysis.curves import Curve, curves_of
 from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.model.problem import FloatArray
 from cascadebai_cli.store.columns import MANIFEST, PLACE, POINT, SUMMARY_CSV, TRIALS_CSV
 from cascadebai_cli.store.files import sha256_of
 from cascadebai_cli.store.manifest import GAP, Manifest, read_manifest
-from cascadebai_cli.store.summary import read_summary
+from cascadebai_cli.store.summary import doubts, read_summary
+from cascadebai_cli.store.trials import quantiles_of, read_trials
 from cascadebai_cli.study.config import Study, stored_study
 from cascadebai_cli.study.fields import first_of
 from cascadebai_cli.study.instances import AnyInstance, TwoLevel
@@ -84,6 +87,11 @@ class StudyResults:
         return [] if self.manifest.complete else ["the sweep is not complete; run it again to finish"]
 
     @property
+    def doubts(self) -> list[str]:
+        """A sentence about cells that missed the aim of `trials`, and one about cells wrong more often than delta."""
+        return doubts(self.summary)
+
+    @property
     def capped(self) -> list[str]:
         """One sentence for each curve with trials that reached `max_steps`."""
         capped = self.summary[self.summary["n_capped"] > 0]
@@ -92,6 +100,16 @@ class StudyResults:
             f"at K = {_listed(part['K'])} reached the cap and count with it"
             for (instance, learner), part in capped.groupby(["instance", "learner"], sort=False)
         ]
+
+    @cached_property
+    def steps_of_trials(self) -> "Mapping[str, pd.Series[int]]":
+        """Id of each cell -> the steps of its trials by their numbers."""
+        tables = read_trials(self.directory / TRIALS_CSV)
+        return {
+            str(cell_id): trials.set_index("trial")["steps"]
+            for table in tables
+            for cell_id, trials in table.groupby("cell_id", sort=False)
+        }
 
     @cached_property
     def cells(self) -> pd.DataFrame:
@@ -146,6 +164,46 @@ class StudyResults:
         cells = {row["cell_id"]: row for row in self.summary.to_dict("records")}
         weights_at = cache(partial(weights_of, self))
         return cache(lambda cell_id: bounds_of(self, cells[cell_id], weights_at))
+
+    @property
+    def hardness(self) -> "pd.Series[float]":
+        """The sum over items of `1 / gap^2` of each cell; NaN where its weights are not known."""
+        return self.summary["cell_id"].map(lambda ids: np.mean([self._hardness_of(one) for one in ids.split("+")]))
+
+    @cached_property
+    def _hardness_of(self) -> Callable[[str], float]:
+        if self.source:
+            return self.source._hardness_of
+        cells = {row["cell_id"]: row for row in self.summary.to_dict("records")}
+        weights_at = cache(partial(weights_of, self))
+        return cache(lambda cell_id: hardness_of(self, cells[cell_id], weights_at))
+
+    @cached_property
+    def quantiles(self) -> pd.DataFrame:
+        """Quantiles of the steps of each cell of `summary`, with the intervals of the median and of the 90 % quantile.
+
+        A quantile is one of the values. If a trial that reached the cap has it, it is a lower limit.
+        """
+        rows = [{"cell_id": cell_id, **quantiles_of(self.steps_of(cell_id)[0])} for cell_id in self.summary["cell_id"]]
+        return pd.DataFrame(rows, index=self.summary.index)
+
+    def steps_of(self, cell_id: str) -> tuple[FloatArray, int]:
+        """Return the steps of the trials of a cell in ascending order, those that stopped first, and their number."""
+        parts = [self._steps[one] for one in cell_id.split("+")]
+        stopped, capped = (np.sort(np.concatenate([part[i] for part in parts])) for i in (0, 1))
+        return np.concatenate([stopped, capped]), len(stopped)
+
+    @cached_property
+    def _steps(self) -> Mapping[str, tuple[FloatArray, FloatArray]]:
+        """Cell -> steps of the trials that stopped, and of those that reached the cap."""
+        if self.source:
+            return self.source._steps
+        found: dict[str, tuple[FloatArray, FloatArray]] = {}
+        for table in read_trials(self.directory / TRIALS_CSV):
+            for cell_id, part in table.groupby("cell_id", sort=False):
+                steps, is_capped = part["steps"].to_numpy(np.float64), (part["status"] == "capped").to_numpy()
+                found[str(cell_id)] = (steps[~is_capped], steps[is_capped])
+        return found
 
     def derived(self, **changes: Any) -> Self:
         """Return the same results with some attributes replaced, such as the cells or their names."""

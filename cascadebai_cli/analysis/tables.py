@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from cascadebai_cli.analysis.budgets import budgets_printed, budgets_table
+from cascadebai_cli.analysis.cells import wide_table, with_moments
 from cascadebai_cli.analysis.fits import (
     fits_printed,
     fits_table,
@@ -30,7 +31,7 @@ from cascadebai_cli.store.columns import (
     RATIOS_CSV,
     WEIGHTED_FITS_CSV,
 )
-from cascadebai_cli.study.kinds import KINDS
+from cascadebai_cli.study.kinds import KINDS, QUANTILES
 from cascadebai_cli.text import Table
 
 # --- The tables that go with a study --------------------------------------------------------------------------------
@@ -102,8 +103,12 @@ def figure_data(results: StudyResults, kind: str) -> pd.DataFrame:
     if not figure.data:
         return pd.DataFrame()
     table = _with_fit(results) if figure.beside == "fit" else results.summary
+    if {*QUANTILES} & {*figure.data}:
+        table = results.summary.merge(results.quantiles, on="cell_id")
     if figure.beside == "bounds":
         table = results.bounds[results.bounds["learner"] == results.main_learner]
+    if figure.inside:
+        table = with_moments(wide_table([results]), [results])
     return _shown(table, figure.data)
 
 

@@ -347,7 +347,7 @@ def _refuse_no_class(value: Any) -> None:
 # --- The study of one instance and one learner ----------------------------------------------------------------------
 
 
-_UNSAID = ("budget", "max_steps", "rewards")
+_UNSAID = ("budget", "max_steps", "rewards", "trace_at")
 _OF_THE_INSTANCE = ("K", "L", "epsilon")
 _ARGUMENTS = ("learner", "n_jobs", "progress")
 """Arguments of `simulate` that are no keys of a config."""

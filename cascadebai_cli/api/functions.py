@@ -5,7 +5,7 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -55,6 +55,9 @@ def simulate(
     shuffle: bool = False,
     engine: str = "auto",
     rewards: Mapping[str, Any] | None = None,
+    paired: bool = False,
+    record: str | Sequence[str] = (),
+    trace_at: int | Sequence[int] | Mapping[str, Any] | None = None,
     n_jobs: int = 1,
     progress: bool | None = None,
     **options: Any,
@@ -75,13 +78,18 @@ def simulate(
         shuffle: whether each list is shown in a random order, for learners whose proof allows it.
         engine: engine that runs the trials; `auto` is the fastest one that is exact.
         rewards: `{"rows": 100000, "reuse": True}` for rewards from a table; independent ones by default.
+        paired: whether all learners meet the same rewards in trials of the same number.
+        record: `answer`, `decisions` or `trace`, or several of them: what to tell of each trial beyond its row.
+        trace_at: steps at which a `trace` looks at a run; 1, 2, 5, 10, 20, 50, ... by default.
         n_jobs: number of processes; -1 is one per core, 1 stays in this process.
         progress: whether longer runs show a line on stderr; if `None`, on a terminal and in a notebook.
         options: options of the learner, such as `sigma`, `order` or `confidence` of `cascadebai`.
 
     Returns:
         one row for each trial, with the columns of `trials.csv`; a config with the same content gives the same rows,
-        bit for bit.
+        bit for bit. What is recorded stands in a further column of its name, with a tuple in each row: of items for
+        `answer`, of `(item, decision, step)` for `decisions`, of `(step, survivors, observations, right, correct)` for
+        `trace`. Items are numbered from 1, in the order of the weights.
 
     Raises:
         ValueError: if a value is not usable; nothing has run.
@@ -107,6 +115,9 @@ def simulate(
         shuffle=shuffle,
         engine=engine,
         rewards=rewards,
+        paired=paired,
+        record=record,
+        trace_at=trace_at,
     )
     return simulated(study, backend=backend_of(n_jobs), watch=Onlooker(progress))
 

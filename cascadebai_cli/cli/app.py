@@ -5,9 +5,10 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from cascadebai_cli.cli.console import prepare_streams, tell
 from cascadebai_cli.cli.verbs import (
@@ -50,10 +51,36 @@ EXAMPLES: Mapping[Callable[..., None], str] = MappingProxyType(
 
 _PATIENCE = 15.0
 """Seconds after Ctrl-C after which a process that cannot end its workers ends itself; the workers then end too."""
+_LONGEST_VALUE = 99
+"""Largest number of letters of a value that a message echoes."""
 _LIMITS = (errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM)
+
+
+class _Verbs(TyperGroup):
+    """The verbs; of a value that an option does not take, one sentence says what it is and what would be right."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the verb of a command line."""
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            error.message = _of_value(error)
+            raise
+
+
+def _of_value(error: typer.BadParameter) -> str:
+    """Return the message without words of the package that has checked the value, and with the value."""
+    text = error.message.removeprefix("Value error, ")
+    faults = getattr(error.__cause__, "errors", None)
+    if not (faults and text.startswith("Input should ")):
+        return text
+    value = str(faults()[0]["input"])[:_LONGEST_VALUE]
+    return f"{value!r} {text.removeprefix('Input ').partition(',')[0]}."
+
 
 app = typer.Typer(
     name="cascadebai",
+    cls=_Verbs,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -89,7 +116,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         with one_interrupt(_PATIENCE):
             app(arguments, prog_name="cascadebai")
     except CascadeError as error:
-        tell(f"error: {error}")
+        gone = of_removed_folder()
+        tell(f"error: {error}{f' ({gone})' if gone and str(gone) != str(error) else ''}")
         sys.exit(error.exit_code)
     except OSError as error:
         gone = of_removed_folder(error)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.running.watch import LINE_SECONDS, Watch, now_and_then
 from cascadebai_cli.text import for_terminal
 
@@ -51,6 +52,27 @@ def end_with(success: bool) -> None:
     """End with exit code 1 unless all went well."""
     if not success:
         raise typer.Exit(1)
+
+
+@contextmanager
+def debugger(wanted: bool) -> Iterator[None]:
+    """If wanted, open Python's debugger where an error was raised in the block, and then end with exit code 1.
+
+    Errors of usage stay what they are.
+    """
+    try:
+        yield
+    except (ConfigError, KeyboardInterrupt, typer.Exit):
+        raise
+    except BaseException as error:
+        if not wanted:
+            raise
+        import pdb
+        import traceback
+
+        tell("".join(traceback.format_exception(error)).rstrip())
+        pdb.post_mortem(error.__traceback__)
+        raise typer.Exit(1) from None
 
 
 # --- What a user sees while trials run, on stderr: a bar on a terminal, else a plain line now and then --------------

@@ -2,9 +2,9 @@
 
 import inspect
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, get_origin
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 import typer
 
@@ -31,7 +31,7 @@ def _result_directories(incomplete: str) -> list[str]:
     return [text.rstrip("/") if is_result_directory(path) else text for text, path in folders]
 
 
-def names_under(key: Literal["instances", "learners"]) -> Callable[[typer.Context, str], list[str]]:
+def _names_under(key: Literal["instances", "learners"]) -> Callable[[typer.Context, str], list[str]]:
     """Return the completion by names of the entries under a key of the config that is on the same command line."""
 
     def complete(context: typer.Context, incomplete: str) -> list[str]:
@@ -39,6 +39,17 @@ def names_under(key: Literal["instances", "learners"]) -> Callable[[typer.Contex
 
         config = context.params.get("config") or _typed_config(context)
         return [name for name in names_in(Path(str(config)), key) if name.startswith(incomplete)] if config else []
+
+    return complete
+
+
+def _columns(way: str) -> Callable[[typer.Context, str], list[str]]:
+    """Return the completion by columns of the directory on the same command line, or by conditions on them."""
+
+    def complete(context: typer.Context, incomplete: str) -> list[str]:
+        from cascadebai_cli.workflows.choices import columns_in
+
+        return columns_in([Path(word) for word in (context.parent.args if context.parent else [])], way, incomplete)
 
     return complete
 
@@ -74,6 +85,10 @@ MaxSteps = Annotated[
     int | None, typer.Option("--max-steps", min=1, help="Cap on the steps of a trial, instead of that of CONFIG.")
 ]
 Jobs = Annotated[int, typer.Option("--n-jobs", help="Number of processes; -1 is one per core.")]
+TrialTimeout = Annotated[
+    float | None,
+    typer.Option("--trial-timeout", metavar="SECONDS", min=0.001, help="A trial that takes longer fails."),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no remarks.")]
 Plugins = Annotated[
     list[str] | None,
@@ -86,6 +101,14 @@ SetValues = Annotated[
         metavar="KEY=VALUE",
         help="Replace a value of CONFIG, such as instances.0.w_star=0.4; repeatable.",
     ),
+]
+OneInstance = Annotated[
+    str | None,
+    typer.Option("--instance", "--instances", autocompletion=_names_under("instances"), help="Only this instance."),
+]
+OneLearner = Annotated[
+    str | None,
+    typer.Option("--learner", "--learners", autocompletion=_names_under("learners"), help="Only this learner."),
 ]
 BackendName = Literal["loky", "dask", "sequential"]
 Format = Annotated[FormatName, typer.Option("--format", help="How tables are printed; csv and json hold all columns.")]
@@ -118,14 +141,22 @@ def path_parser(name: str) -> Callable[[str], Path]:
     return parse
 
 
-def path_option(flag: str, metavar: str, help: str, *flags: str) -> Any:
+def path_option(flag: str, metavar: str, help: str) -> Any:
     """Return an option that takes a path."""
-    return typer.Option(flag, *flags, metavar=metavar, parser=path_parser(flag), help=help)
+    return typer.Option(flag, *_SHORT.get(flag, ()), metavar=metavar, parser=path_parser(flag), help=help)
+
+
+_SHORT = {"--out": ("-o",), "--csv": ("-o",)}
+"""Option that names what is written -> its short name."""
 
 
 Where = Annotated[
     list[str] | None,
-    typer.Option(metavar="COLUMN=VALUE,...", help="Only cells with one of these values; repeatable."),
+    typer.Option(
+        metavar="COLUMN=VALUE,...",
+        autocompletion=_columns("condition"),
+        help="Only cells with one of these values; repeatable.",
+    ),
 ]
 ResultDirectory = Annotated[
     Path,
@@ -162,8 +193,10 @@ def with_options(*records: type) -> Callable[[_Verb], _Verb]:
 def _parameter(one: Option) -> inspect.Parameter:
     kind = one.read_as or _TYPED.get(get_origin(one.kind), one.type)
     offered = one.offered and (lambda incomplete: [value for value in one.offered if value.startswith(incomplete)])
+    complete = _columns(one.completed) if one.completed else offered or None
+    flags = [one.flag, *filter(None, [one.alias])]
     default = typer.Option(
-        one.default, one.flag, metavar=one.metavar, min=one.least, help=one.meaning, autocompletion=offered or None
+        one.default, *flags, metavar=one.metavar, min=one.least, help=one.meaning, autocompletion=complete
     )
     return inspect.Parameter(one.name, _BY_NAME, default=default, annotation=kind)
 
@@ -171,3 +204,34 @@ def _parameter(one: Option) -> inspect.Parameter:
 _BY_NAME = inspect.Parameter.POSITIONAL_OR_KEYWORD
 _TYPED: dict[Any, Any] = {tuple: list[str] | None, dict: list[str] | None, list: str | None}
 """How the command line reads a field of several values: as an option that is repeated, or as one with commas."""
+
+
+# --- Keys of `plot` as options --------------------------------------------------------------------------------------
+
+
+def as_key(one: Option, given: Any) -> Any:
+    """Return what was typed as the value that a config would have."""
+    kind = get_origin(one.kind) or one.kind
+    if kind is list:
+        return [] if given == "none" else [part.strip() for part in given.split(",")]
+    if kind is dict:
+        plain = get_args(one.kind)[1] is str
+        return {key: text if plain else list(map(_scalar, text.split(","))) for key, text in _pairs(one.flag, given)}
+    return _scalar(given) if kind is float and isinstance(given, str) else given
+
+
+def _pairs(flag: str, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
+    for name, equals, value in (text.partition("=") for text in texts):
+        if not (name and equals and value):
+            raise ConfigError(f"{flag} {name}{equals}{value} is no NAME=VALUE; write for example {flag} K=2")
+        yield name, value
+
+
+def _scalar(text: str) -> str | int | float:
+    """Return a text as a number if it is one, as YAML would."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text

@@ -1,19 +1,21 @@
 """The verbs: each reads its options, makes one call and prints the result."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from cascadebai_cli.cli.console import Terminal, end_with, say, tell
+from cascadebai_cli.cli.console import Terminal, debugger, end_with, say, tell
 from cascadebai_cli.cli.options import (
     BackendName,
     Config,
     Format,
     Jobs,
     MaxSteps,
+    OneInstance,
+    OneLearner,
     Plugins,
     Quiet,
     ResultDirectories,
@@ -21,19 +23,21 @@ from cascadebai_cli.cli.options import (
     Seed,
     SetValues,
     TrialCount,
+    TrialTimeout,
     Where,
+    as_key,
     configs,
-    names_under,
     path_option,
     path_parser,
     with_options,
 )
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.options import Option, record_options
+from cascadebai_cli.options import MOST_TRIALS, filled, record_options
 from cascadebai_cli.planning.options import OPTIONS, read_options
 from cascadebai_cli.planning.words import plan_in_words, question_in_words
 from cascadebai_cli.study.kinds import Words
 from cascadebai_cli.text import count, duration, for_shell
+from cascadebai_cli.workflows.asked import Asked
 
 if TYPE_CHECKING:
     from cascadebai_cli.workflows.sweep import Missing, Request, Swept
@@ -97,12 +101,8 @@ def check(
 
 def run(
     config: Config,
-    instance: Annotated[
-        str | None, typer.Option(autocompletion=names_under("instances"), help="Only this instance.")
-    ] = None,
-    learner: Annotated[
-        str | None, typer.Option(autocompletion=names_under("learners"), help="Only this learner.")
-    ] = None,
+    instance: OneInstance = None,
+    learner: OneLearner = None,
     L: Annotated[int | None, typer.Option("--L", help="Only this number of items.")] = None,
     K: Annotated[int | None, typer.Option("--K", help="Only this number of items to find.")] = None,
     delta: Annotated[float | None, typer.Option(help="Only this delta.")] = None,
@@ -123,20 +123,31 @@ def run(
     settings: SetValues = None,
     plugin: Plugins = None,
     n_jobs: Jobs = -1,
+    trial_timeout: TrialTimeout = None,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Stop at the first trial that fails, in Python's debugger where it failed.")
+    ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Run one or a few cells of a study, and print the outcomes; for several cells, a table comes at the end."""
     from cascadebai_cli.workflows import run as work
 
-    done = work.run(
-        config,
-        work.Choice(instance, learner, L, K, delta, epsilon, budget, cell_id),
-        given=work.Given(trials, seed, max_steps, plugin or (), settings or ()),
-        trial=trial,
-        backend=work.Backend(n_jobs=n_jobs),
-        watch=Terminal(quiet=quiet),
-        each=lambda cell: say(work.cell_in_words(cell)),
-    )
+    if trial is not None and trials is not None:
+        raise ConfigError("--trial and --trials exclude each other; --trial N runs only the trial with this number")
+    if trial is not None and trial >= MOST_TRIALS:
+        raise ConfigError(f"--trial {trial} is too large; a cell has trials from 0 to {MOST_TRIALS - 1}")
+    with debugger(debug):
+        done = work.run(
+            config,
+            work.Choice(instance, learner, L, K, delta, epsilon, budget, cell_id),
+            given=work.Given(trials, seed, max_steps, plugin or (), settings or ()),
+            trial=trial,
+            backend=work.Backend(n_jobs=n_jobs),
+            timeout=trial_timeout,
+            debug=debug,
+            watch=Terminal(quiet=quiet or debug),
+            each=lambda cell: say(work.cell_in_words(cell)),
+        )
     if done.table and len(done.cells) > 1:
         say(f"\n{done.table}")
     end_with(not done.failed)
@@ -172,6 +183,7 @@ def sweep(
         bool, typer.Option("--collect", help="Only write the tables, from the finished trials.")
     ] = False,
     packed: Annotated[bool, typer.Option("--gzip", help="Write trials.csv.gz instead of trials.csv.")] = False,
+    trial_timeout: TrialTimeout = None,
     fail_fast: Annotated[
         bool, typer.Option("--fail-fast/--keep-going", help="Whether to stop at the first trial that fails.")
     ] = False,
@@ -198,7 +210,7 @@ def sweep(
     elif collect:
         _print_tables(work.only_tables(request, watch=watch), quiet, shard, "a sweep without --collect runs them")
     else:
-        done = work.sweep(request, backend=place, fresh=fresh, fail_fast=fail_fast, watch=watch)
+        done = work.sweep(request, backend=place, fresh=fresh, fail_fast=fail_fast, timeout=trial_timeout, watch=watch)
         _print_tables(done, quiet, shard, "the same command runs them again")
 
 
@@ -220,7 +232,8 @@ def _print_status(request: "Request") -> None:
     found = status(request)
     say(found.table)
     left = "" if found.seconds is None else f"; about {duration(found.seconds)} left on one core"
-    say(f"{count(found.cells)} cells, {count(found.done)} of them done{left if found.done < found.cells else ''}")
+    missed = f", {count(found.missed)} of these missed the aim" * (found.missed > 0)
+    say(f"{count(found.cells)} cells, {count(found.done)} of them done{missed}{left * (found.done < found.cells)}")
 
 
 def _print_tables(done: "Swept", quiet: bool, shard: str | None, remedy: str) -> None:
@@ -228,9 +241,9 @@ def _print_tables(done: "Swept", quiet: bool, shard: str | None, remedy: str) ->
     if not quiet:
         directory = for_shell(done.directory)
         say(f"tables: {done.directory}/{done.rows}, summary.csv, timings.csv")
-        if shard is None:
+        if shard is None and not done.is_empty:
             say(f"next:   cascadebai fit {directory}; cascadebai plot {directory}")
-        else:
+        elif shard is not None:
             say(f"next:   cascadebai merge {directory} ... --out DIR, with the directories of the other shards")
     if done.missing:
         tell(f"{count(done.missing)} trials are missing; {remedy}")
@@ -242,7 +255,7 @@ def _print_tables(done: "Swept", quiet: bool, shard: str | None, remedy: str) ->
 
 def merge(
     directories: ResultDirectories,
-    out: Annotated[Path, path_option("--out", "DIR", "A new directory for all rows.", "-o")],
+    out: Annotated[Path, path_option("--out", "DIR", "A new directory for all rows.")],
     quiet: Quiet = False,
 ) -> None:
     """Join the shards of a grid, or sweeps of its parts, in one directory, as if one machine had run them all.
@@ -263,28 +276,15 @@ def merge(
 # --- `cascadebai summary`: the cells of a result directory ----------------------------------------------------------
 
 
-def summary(
-    directory: ResultDirectory,
-    where: Where = None,
-    sort: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", help="Sort by this column, -COLUMN for the largest first; repeatable."),
-    ] = None,
-    average: Annotated[
-        str | None,
-        typer.Option(
-            metavar="OPTION", help="Take means over instances that differ only in this option, such as replicate."
-        ),
-    ] = None,
-    form: Format = "text",
-) -> None:
+@with_options(Asked)
+def summary(directory: ResultDirectory, form: Format = "text", **given: Any) -> None:
     """Print the cells of a sweep: mean steps and error rate, each with its 95 % interval.
 
-    A mean with capped trials is a lower limit.
+    A mean with capped trials is a lower limit. A measure is what `plot --y` takes: steps, median, q90, error_rate, ...
     """
     from cascadebai_cli.workflows import tables as work
 
-    done = work.summary(directory, where=where or (), sort=sort or (), average=average, watch=Terminal())
+    done = work.summary(directory, filled(Asked, _keys(Asked, given)), watch=Terminal())
     say(work.in_format(done.tables, form))
     end_with(done.whole)
 
@@ -346,39 +346,15 @@ def plot(
     """
     from cascadebai_cli.workflows import plot as work
 
-    words = {one.name: _as_key(one, value) for one in record_options(Words) if (value := given[one.name]) is not None}
-    done = work.plot(directories, out=out, config=config, words=words, watch=Terminal())
+    done = work.plot(directories, out=out, config=config, words=_keys(Words, given), watch=Terminal())
     for path in done.files:
         say(path)
     end_with(done.whole)
 
 
-def _as_key(one: Option, given: Any) -> Any:
-    """Return what was typed as the value that a config would have."""
-    kind = get_origin(one.kind) or one.kind
-    if kind is list:
-        return [] if given == "none" else [part.strip() for part in given.split(",")]
-    if kind is dict:
-        plain = get_args(one.kind)[1] is str
-        return {key: text if plain else list(map(_scalar, text.split(","))) for key, text in _pairs(one.flag, given)}
-    return _scalar(given) if kind is float and isinstance(given, str) else given
-
-
-def _pairs(flag: str, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
-    for name, equals, value in (text.partition("=") for text in texts):
-        if not (name and equals and value):
-            raise ConfigError(f"{flag} {name}{equals}{value} is no NAME=VALUE; write for example {flag} K=2")
-        yield name, value
-
-
-def _scalar(text: str) -> str | int | float:
-    """Return a text as a number if it is one, as YAML would."""
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            pass
-    return text
+def _keys(record: type, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a record that were given, as the values that a config would have."""
+    return {one.name: as_key(one, value) for one in record_options(record) if (value := given[one.name]) is not None}
 
 
 # --- `cascadebai plan`: from a log of clicks and views to the number of page views that a test takes ----------------
@@ -470,7 +446,7 @@ def bounds(
 
 def report(
     directories: ResultDirectories,
-    out: Annotated[Path, path_option("--out", "FILE", "File of the page.", "-o")] = Path("report.html"),
+    out: Annotated[Path, path_option("--out", "FILE", "File of the page.")] = Path("report.html"),
     title: Annotated[
         str | None, typer.Option(help="Heading of the page; made of the studies' titles if not given.")
     ] = None,

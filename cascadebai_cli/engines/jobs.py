@@ -28,6 +28,7 @@ class Run:
         recommendation: the items returned; for a capped run, the learner's answer at the cap if it was to be asked.
         accepted: items in the order of acceptance (empty for learners that do not race).
         rejected: items in the order of rejection, those rejected in one step in the order of the items.
+        accepted_at, rejected_at: number of the step, from 1, at whose end each of these items was identified.
         counts: number of observations of each item while it survived, length `L`; racing learners and KL-LUCB++ only.
     """
 
@@ -37,6 +38,8 @@ class Run:
     recommendation: tuple[int, ...]
     accepted: tuple[int, ...] = ()
     rejected: tuple[int, ...] = ()
+    accepted_at: tuple[int, ...] = ()
+    rejected_at: tuple[int, ...] = ()
     counts: tuple[int, ...] = ()
 
 
@@ -55,6 +58,8 @@ def run_of(race: Race, steps: int, counts: IntArray) -> Run:
         recommendation=race.recommendation,
         accepted=tuple(race.accepted),
         rejected=tuple(race.rejected),
+        accepted_at=tuple(race.accepted_at),
+        rejected_at=tuple(race.rejected_at),
         counts=tuple(counts.tolist()),
     )
 

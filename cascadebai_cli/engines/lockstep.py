@@ -394,6 +394,7 @@ class _Lockstep:
         if not (accept.any() or reject.any()):
             return
         learner.race.settle(accept, reject, mean)
+        learner.race.stamp(int(self.rows.steps[row]))
         self.rows.remove(row, D[accept | reject], self.shift)
         if learner.race.finished:
             self._finish(row)

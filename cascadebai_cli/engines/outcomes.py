@@ -23,7 +23,7 @@ MOST_KEYS = 2**52
 """Rounds times width of a stretch stay below this, so that quotients of counts are exact in floating point."""
 
 
-def _key_type(rounds: int, shift: int) -> type[np.signedinteger[Any]]:
+def key_type(rounds: int, shift: int) -> type[np.signedinteger[Any]]:
     """Return the type of the keys of a stretch: as small as possible, for speed."""
     return np.int32 if rounds << shift < 2**31 else np.int64
 
@@ -484,7 +484,7 @@ class RandomOutcomes:
         rate = w if clicks else 1 - w
         if rate.mean() > _DENSE_RATE:
             at, place = true_places(self._dense(rate, rounds))
-            return Stretch(((at << shift) | items[place]).astype(_key_type(rounds, shift)), clicks)
+            return Stretch(((at << shift) | items[place]).astype(key_type(rounds, shift)), clicks)
         return Stretch(self._sparse(rate, items, rounds, shift), clicks)
 
     def _dense(self, rate: FloatArray, rounds: int) -> BoolArray:
@@ -511,7 +511,7 @@ class RandomOutcomes:
             mean = -np.log1p(-rate)
         often = mean > _LARGEST_RATE
         points = self.rng.poisson(np.where(often, 0, mean * rounds))
-        keys = self.rng.integers(0, rounds, size=points.sum(), dtype=_key_type(rounds, shift))
+        keys = self.rng.integers(0, rounds, size=points.sum(), dtype=key_type(rounds, shift))
         keys <<= shift
         keys |= np.repeat(items.astype(keys.dtype), points)
         if often.any():

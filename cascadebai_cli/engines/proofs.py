@@ -46,6 +46,8 @@ from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
 _SLACK = 1e-11
 """Margin of comparisons: far above the rounding of bounds, far below any difference that matters."""
+_LEAST_SLACK = 1e-14
+"""Margin of comparisons of bounds that are nearly 0 or 1, whose rounding is that much smaller."""
 
 OfMean = Callable[[FloatArray], FloatArray]
 """A confidence bound as a function of means."""
@@ -110,9 +112,18 @@ def _largest(values: FloatArray, rank: IntArray) -> FloatArray:
 
 def levels(rule: RacingRule, means: WindowBounds, T_end: IntArray) -> tuple[FloatArray, FloatArray]:
     """Return the accept and the reject level less `epsilon`, with slack, shape `(..., 1)`; no count exceeds `T_end`."""
-    accept = rule.upper(means.next_best, T_end) - (rule.epsilon + _SLACK)
-    reject = rule.lower(means.last_good, T_end) - (rule.epsilon - _SLACK)
-    return accept, reject
+    upper, lower = rule.upper(means.next_best, T_end), rule.lower(means.last_good, T_end)
+    return upper - (rule.epsilon + _slack(upper)), lower - (rule.epsilon - _slack(lower))
+
+
+def _slack(level: FloatArray) -> FloatArray:
+    """Return the margin at a level `q`, of which `kl` near it, rounded in the last place, tells only so much.
+
+    The derivative of `kl(m, q)` is `(q - m) / (q (1 - q))`, and `(q - m)^2` is about `2 q (1 - q) ln(...) / T` where it
+    matters, so that the rounding of `q` goes with the root of `q (1 - q)`. With rare clicks the means move so slowly
+    that a margin which does not would hold for millions of rounds.
+    """
+    return np.maximum(2 * _SLACK * np.sqrt(np.maximum(level * (1 - level), 0)), _LEAST_SLACK)
 
 
 def levels_of_boundary(means: WindowBounds, upper: OfMean, lower: OfMean) -> tuple[FloatArray, FloatArray]:

@@ -19,6 +19,7 @@ from cascadebai_cli.engines.outcomes import (
     Stretch,
     TableShape,
 )
+from cascadebai_cli.engines.paired import PairedOutcomes
 from cascadebai_cli.engines.phases import run_phases, run_planned
 from cascadebai_cli.engines.walk import run_walk
 from cascadebai_cli.errors import ConfigError
@@ -39,12 +40,15 @@ def run_reference(
 ) -> Run:
     """Make steps until the learner stops, or until `max_steps` steps were made."""
     steps = observations = 0
+    race = learner.race if isinstance(learner, LeastObservedFirst) else None
     while not learner.finished and (max_steps is None or steps < max_steps):
         shown = feedback.shown(learner.select(), chance)
         seen = feedback.seen(shown, _draw(outcomes, steps), chance)
         learner.observe(shown, seen)
         steps += 1
         observations += len(seen)
+        if race is not None:
+            race.stamp(steps)
     return _result(learner, steps, observations)
 
 
@@ -198,11 +202,13 @@ class Trial:
         weights: click probabilities in the order in which the learner meets the items, shape `(L,)`.
         rng: generator of this trial alone.
         table: shape of the table that rewards are read from; `None` for independent rewards.
+        paired: whether equal generators give all learners and engines the same stack of rewards.
     """
 
     weights: FloatArray
     rng: np.random.Generator
     table: TableShape | None = None
+    paired: bool = False
 
 
 @dataclass(frozen=True)
@@ -257,7 +263,7 @@ def _stack(trial: Trial) -> RandomStack:
 
 def _outcomes(trial: Trial) -> Outcomes | RewardTable:
     if trial.table is None:
-        return RandomOutcomes(trial.weights, trial.rng)
+        return (PairedOutcomes if trial.paired else RandomOutcomes)(trial.weights, trial.rng)
     return RandomTable(trial.weights, trial.rng, trial.table)
 
 
@@ -270,7 +276,7 @@ def _by_reference(job: Job[Any]) -> Run:
 
 
 def _by_walk(job: Job[Any]) -> Run:
-    return run_walk(job.learner.rule, job.stack, job.max_steps)
+    return run_walk(job.learner.rule, job.stack, job.max_steps, answers=job.answers)
 
 
 def _skipping_ahead(jobs: Sequence[Job[Any]], enough: HasEnough) -> Runs:

@@ -42,6 +42,7 @@ from cascadebai_cli.engines.skip_rows import (
     Focus,
     Mode,
     RowBlock,
+    Rows,
     Sizes,
     count_steps,
     new_block,
@@ -338,9 +339,9 @@ def _identify(block: RowBlock, at: IntArray, moments: _Moments, which: IntArray)
     safe = _stays(rows.focus, at, items, accept, reject) & _stays(rows.group, at, items, accept, reject)
     of, place = true_places(accept)
     ranked = np.lexsort((place, -mean[of, place], of))
-    _enter_lists(rows.accepted, at[of][ranked], items[of, place][ranked])
+    _enter_lists(rows.accepted, at[of][ranked], items[of, place][ranked], rows.steps)
     of, place = true_places(reject)
-    _enter_lists(rows.rejected, at[of], items[of, place])
+    _enter_lists(rows.rejected, at[of], items[of, place], rows.steps)
     _remove(block, at, accept, reject, items)
     rows.mode[at] = np.where(safe, Mode.STEPS, Mode.GROUPS)
     rows.ahead[at] = 1
@@ -371,9 +372,9 @@ def _stays(focus: Focus, at: IntArray, items: IntArray, accept: BoolArray, rejec
     return np.logical_not(unsafe.any(axis=1))
 
 
-def _enter_lists(lists: np.ndarray, row: IntArray, item: IntArray) -> None:
+def _enter_lists(lists: np.ndarray, row: IntArray, item: IntArray, steps: IntArray) -> None:
     for i, entry in zip(row.tolist(), item.tolist(), strict=True):
-        lists[i].append(entry)
+        lists[i].append((entry, int(steps[i])))
 
 
 def _remove(block: RowBlock, at: IntArray, accept: BoolArray, reject: BoolArray, items: IntArray) -> None:
@@ -428,11 +429,18 @@ def _run(block: RowBlock) -> Runs:
     while len(rows):
         mode = Mode(int(np.bincount(rows.mode).argmax()))
         serve[mode](block, np.flatnonzero(rows.mode == mode))
+        rows.mode[_behind_cap(rows)] = Mode.STRETCH
         over = rows.mode == Mode.OVER
         if over.any():
             for row in np.flatnonzero(over).tolist():
                 yield int(rows.id[row]), _result(block, row)
             rows.keep(np.flatnonzero(~over))
+
+
+def _behind_cap(rows: Rows) -> BoolArray:
+    """Return which rows look where their cap is behind them: then the stretch need only be counted."""
+    most = (rows.cap - rows.steps) * (rows.batch / np.maximum(rows.d, 1)) + 2
+    return np.asarray((rows.mode != Mode.OVER) & (rows.look > rows.round + most))
 
 
 def _in_parts(serve: Callable[[RowBlock, IntArray], None], focus: Focus, block: RowBlock, at: IntArray) -> None:
@@ -455,14 +463,22 @@ def _result(block: RowBlock, row: int) -> Run:
     survivors = np.flatnonzero(rows.alive[row])
     counts = rows.counts[row, : rule.L].copy()
     counts[survivors] = rows.T[row] + rows.round[row] + (survivors < rows.column[row])
-    accepted, rejected = rows.accepted[row], rows.rejected[row]
+    accepted, accepted_at = _columns(rows.accepted[row])
+    rejected, rejected_at = _columns(rows.rejected[row])
     finished = rows.k[row] <= 0 or rows.d[row] <= rows.k[row]
     return Run(
         steps=int(rows.steps[row]),
         status="stopped" if finished else "capped",
         observations=int(counts.sum()),
         recommendation=tuple([*accepted, *survivors.tolist()][: rule.K]),
-        accepted=tuple(accepted),
-        rejected=tuple(rejected),
+        accepted=accepted,
+        rejected=rejected,
+        accepted_at=accepted_at,
+        rejected_at=rejected_at,
         counts=tuple(counts.tolist()),
     )
+
+
+def _columns(pairs: Sequence[tuple[int, int]]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the items of a list, and the steps at which they entered it."""
+    return tuple(item for item, _ in pairs), tuple(step for _, step in pairs)

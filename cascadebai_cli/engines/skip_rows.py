@@ -99,7 +99,7 @@ class Rows(_Record):
         rule, cascading, cap: its rule, whether a click ends a step, and the largest number of steps.
         k, d, batch: number of items still to be accepted, of survivors, and largest number of observations of a step.
         alive, counts: mask of the survivors, and the observations of the other items.
-        accepted, rejected: lists of items.
+        accepted, rejected: lists of items, each with the number of the step at whose end it was identified.
         steps, offset: steps that have ended where the row stands, and observations of the step in progress.
         round, column, met: where it stands, and the number of keys of the stretch before that round.
         T, S: count of every survivor, and the clicks of each, when the stretch began.

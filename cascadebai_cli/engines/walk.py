@@ -3,6 +3,7 @@
 import sys
 from array import array
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -261,18 +262,19 @@ class _Steps:
 # shows in which stretches no rule can fire; single steps are looked at only where an item may be identified.
 
 
-def run_walk(rule: RacingRule, table: RewardTable, max_steps: int | None = None) -> Run:
+def run_walk(rule: RacingRule, table: RewardTable, max_steps: int | None = None, *, answers: bool = False) -> Run:
     """Run one trial of a racing rule that shows the least observed survivors, under cascading feedback.
 
     Args:
         rule: the racing rule.
         table: source of the outcomes.
         max_steps: cap on the number of steps, none by default.
+        answers: whether the items to name at the cap become the recommendation.
     """
     state = _State(rule, table, sys.maxsize if max_steps is None else max_steps)
     while not state.race.finished and state.steps < state.max_steps:
         state.advance()
-    return state.result()
+    return state.answered() if answers and not state.race.finished else state.result()
 
 
 class _State:
@@ -315,6 +317,7 @@ class _State:
         D = self.race.survivors
         T = self.counts[D]
         self.race.settle(firing.accept, firing.reject, self.S / np.maximum(T, 1))
+        self.race.stamp(self.steps)
         if self.race.finished:
             return
         stay = np.isin(D, self.race.survivors)
@@ -325,3 +328,10 @@ class _State:
     def result(self) -> Run:
         """Return the run as it stands."""
         return run_of(self.race, self.steps, self.counts)
+
+    def answered(self) -> Run:
+        """Return the run as it stands, with the items to name now."""
+        mean = np.zeros(self.rule.L)
+        D = self.race.survivors
+        mean[D] = self.S / np.maximum(self.counts[D], 1)
+        return replace(self.result(), recommendation=self.race.answer(mean))

@@ -1,9 +1,10 @@
 """Drawing charts: the schematic of instances, lines, bars, and pages of panels."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+import matplotlib as mpl
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -22,19 +23,22 @@ from cascadebai_cli.figures.layout import (
     Page,
     _Format,
     add_legend,
+    align,
     bottom_of_bars,
+    dodged,
     draw_arrows,
     draw_crosses,
     draw_down_arrows,
     empty_page,
     error_lengths,
-    fitted,
+    fitted_names,
     fitted_title,
     is_log,
-    label_powers,
     mark_handles,
+    name_points,
     pages_of,
     set_scales,
+    sized,
 )
 from cascadebai_cli.figures.style import (
     COLUMN_WIDTH,
@@ -46,10 +50,13 @@ from cascadebai_cli.figures.style import (
     Look,
     new_figure,
     no_warnings_of_glyphs,
+    restyled,
+    stroke,
     style_of,
     styled,
+    text_size,
 )
-from cascadebai_cli.study.kinds import of_each_kind
+from cascadebai_cli.study.kinds import MEASURES, of_each_kind
 from cascadebai_cli.study.plot import NAMES, Plot
 from cascadebai_cli.text import count, is_missing
 
@@ -123,6 +130,7 @@ _FIT, _BAND = "red", "cyan"
 _FIT_LABELS = ("fitted curve", "95 % confidence band of the fit")
 _UPPER, _LOWER, _BETWEEN = "#b22222", "#2e7d32", "0.93"
 _MEASURED_LABEL = "measured mean"
+_MEAN_LABEL, _MEAN_SIZE = "mean", 6
 _LEAST_OPEN = 3.2
 """Smallest size of a marker, in points, at which one can see that it is open."""
 _UPPER_LABEL = r"upper bound (probability $1 - \delta$)"
@@ -143,30 +151,43 @@ def _draw_lines(chart: Chart, page: Page, panels: Sequence[Panel]) -> Figure:
 def _draw_lines_of(axes: Axes, panel: Panel, chart: Chart) -> None:
     for series in panel.series:
         if chart.plot.figure.beside == "bounds":
-            _draw_between(axes, series)
+            _draw_between(axes, series, chart)
+        elif chart.plot.figure.trials:
+            _draw_steps(axes, series, chart)
         else:
             # The first line is the subject of the figure: it lies on top of the others, but below a fit.
             base = 1 if chart.plot.figure.beside == "fit" else 2
             _draw_series(axes, series, chart, base + 1 - series.number / len(chart.lines))
         if series.fit is not None:
-            _draw_fit(axes, series.fit)
+            _draw_fit(axes, series.fit, chart)
 
 
 def _look_of(chart: Chart, series: Series) -> Look:
     """Return how a series is drawn; a single series beside a fit or between bounds has a colour of its own."""
     if chart.plot.figure.beside == "fit" and len(chart.lines) == 1:
-        return POINTS
-    look = LOOKS[series.number % len(LOOKS)]
-    return look._replace(dash="none") if chart.plot.figure.beside == "fit" else look
+        return restyled(POINTS, chart.own)
+    number = chart.looks[series.number]
+    look = restyled(LOOKS[number], chart.own, number)
+    return look if chart.plot.figure.beside != "fit" and chart.x.joined else look._replace(dash="none")
 
 
 def _mean_label(chart: Chart) -> str:
+    if MEASURES[chart.y.column].level or chart.plot.figure.trials:
+        return chart.y.label
     interval = ", with its 95 % interval" if chart.points["low"].notna().any() else ""
     return f"mean over {literal(chart.plot.average or 'the trials')}{interval}"
 
 
-def _draw_series(axes: Axes, series: Series, chart: Chart, zorder: float) -> None:
+def _draw_steps(axes: Axes, series: Series, chart: Chart) -> None:
     points, look = series.points, _look_of(chart, series)
+    label = series.label or _mean_label(chart)
+    axes.step(
+        points["x"], points["y"], where="post", color=look.color, ls=look.dash, linewidth=stroke(1.2), label=label
+    )
+
+
+def _draw_series(axes: Axes, series: Series, chart: Chart, zorder: float) -> None:
+    points, look = dodged(series.points, chart, series.number), _look_of(chart, series)
     measured = [int(i) for i in np.flatnonzero(~points["is_limit"])]
     axes.errorbar(
         points["x"],
@@ -176,15 +197,18 @@ def _draw_series(axes: Axes, series: Series, chart: Chart, zorder: float) -> Non
         marker=look.marker,
         linestyle=look.dash,
         markersize=look.size,
-        markerfacecolor=look.color if look.filled else "white",
-        markeredgewidth=0 if look.filled else 0.6,
+        markeredgewidth=0,
         markevery=measured,
-        linewidth=0.8,
-        elinewidth=0.6 if look.dash == "none" else 0.7,
+        linewidth=look.width,
+        elinewidth=look.width * (0.75 if look.dash == "none" else 0.875),
         label=series.label or _mean_label(chart),
         zorder=zorder,
     )
     _draw_marks(axes, points, look, zorder)
+    if chart.plot.figure.beside == "mean" and MEASURES[chart.y.column].level:
+        means: dict[str, Any] = {"marker": "_", "markersize": _MEAN_SIZE, "linestyle": "none", "markeredgewidth": 1.2}
+        axes.plot(points["x"], points["mean_steps"], color=look.color, zorder=zorder, **means)
+        axes.plot([], [], color="black", label=_MEAN_LABEL, **means)
 
 
 def _draw_marks(axes: Axes, points: pd.DataFrame, look: Look, zorder: float) -> None:
@@ -207,19 +231,34 @@ def _draw_marks(axes: Axes, points: pd.DataFrame, look: Look, zorder: float) -> 
     draw_crosses(axes, points)
 
 
-def _draw_fit(axes: Axes, curve: pd.DataFrame) -> None:
+def _color(color: str, chart: Chart, number: int) -> str:
+    """Return a colour of what stands beside the points, or that of this number in the cycle of a style."""
+    return restyled(Look(color), chart.own, number).color
+
+
+def _draw_fit(axes: Axes, curve: pd.DataFrame, chart: Chart) -> None:
     # A band can be narrower than the line of the curve, so the curve is drawn thinner, and on top.
     for side in ("low", "high"):
         label = _FIT_LABELS[1] if side == "low" else None
-        axes.plot(curve["x"], curve[side], color=_BAND, linewidth=1.3, linestyle="--", zorder=3, label=label)
-    axes.plot(curve["x"], curve["fitted"], color=_FIT, linewidth=0.7, zorder=4, label=_FIT_LABELS[0])
+        axes.plot(
+            curve["x"],
+            curve[side],
+            color=_color(_BAND, chart, 2),
+            linewidth=stroke(1.3),
+            linestyle="--",
+            zorder=3,
+            label=label,
+        )
+    axes.plot(
+        curve["x"], curve["fitted"], color=_color(_FIT, chart, 1), linewidth=stroke(0.7), zorder=4, label=_FIT_LABELS[0]
+    )
 
 
-def _draw_between(axes: Axes, series: Series) -> None:
-    points, look = series.points, MEASURED
+def _draw_between(axes: Axes, series: Series, chart: Chart) -> None:
+    points, look = series.points, restyled(MEASURED, chart.own)
     x = points["x"]
     axes.fill_between(x, points["lower"], points["upper"], color=_BETWEEN, linewidth=0)
-    axes.plot(x, points["upper"], color=_UPPER, label=_UPPER_LABEL)
+    axes.plot(x, points["upper"], color=_color(_UPPER, chart, 1), label=_UPPER_LABEL)
     solid = points[~points["is_limit"]]
     axes.plot(
         solid["x"],
@@ -231,13 +270,13 @@ def _draw_between(axes: Axes, series: Series) -> None:
         label=_MEASURED_LABEL,
     )
     _draw_marks(axes, points, look, zorder=2)
-    axes.plot(x, points["lower"], color=_LOWER, linestyle="--", label=_LOWER_LABEL)
+    axes.plot(x, points["lower"], color=_color(_LOWER, chart, 2), linestyle="--", label=_LOWER_LABEL)
 
 
 def _draw_legend(figure: Figure, page: Page, chart: Chart) -> None:
     pairs = [pair for axes in figure.axes for pair in zip(*axes.get_legend_handles_labels(), strict=True)]
     found = {label: handle for handle, label in pairs}
-    order = [*chart.lines, _mean_label(chart), *_FIT_LABELS, _UPPER_LABEL, _MEASURED_LABEL, _LOWER_LABEL]
+    order = [*chart.lines, _mean_label(chart), _MEAN_LABEL, *_FIT_LABELS, _UPPER_LABEL, _MEASURED_LABEL, _LOWER_LABEL]
     labels = [label for label in order if label in found]
     handles = [found[label] for label in labels]
     marks = mark_handles(chart.points)
@@ -245,15 +284,15 @@ def _draw_legend(figure: Figure, page: Page, chart: Chart) -> None:
     if not page.rest:
         place = figure.add_subplot(page.rows, page.columns, page.rows * page.columns)
         place.axis("off")
-        place.legend(handles, labels, loc="center")
+        place.legend(handles, labels, loc=chart.own.get("legend.loc", "center"))
         return
-    add_legend(figure, page, handles, labels, _legend_columns(chart, page))
+    add_legend(figure, page, handles, labels, _legend_columns(chart, page), chart.own.get("legend.loc"))
 
 
 def _legend_columns(chart: Chart, page: Page) -> int:
     if chart.plot.figure.beside == "bounds":
         return page.columns
-    return 99 if chart.plot.figure.beside is None else 3 if page.lettered else 1
+    return 99 if chart.plot.figure.beside != "fit" else 3 if page.lettered else 1
 
 
 # --- Mean steps as grouped bars on a log axis, as in Figures 1 and 4 ------------------------------------------------
@@ -263,8 +302,8 @@ _GROUP_WIDTH = 0.84
 """Share of the width of a group that its bars take."""
 _HATCH = "//////"
 _PAGE_HEIGHT = 9.4
-_PLAIN, _WITH_ARROWS, _WITH_CROSSES = 3, 6, 20
-"""Factors from the tallest bar to the end of the axis, which leave room for the signs on bars."""
+_PLAIN, _WITH_ARROWS, _WITH_CROSSES = 0.1, 0.17, 0.25
+"""Share of a logarithmic axis above the tallest bar, which leaves room for the signs on bars."""
 _TWO_DIGITS = 10.0
 """Points that two digits take in a figure with one panel, with the gap between two groups."""
 _DARK = 0.5
@@ -305,15 +344,15 @@ def _draw_bars(chart: Chart, page: Page, panels: Sequence[Panel]) -> Figure:
     """Draw a page of panels, in which each group has one bar per line."""
     sizes = _GRID if page.lettered else _SINGLE
     looks = _bar_looks(chart)
-    figure, frames = _grid(page)
+    figure, frames = _grid(page, _shares_y(chart))
     for axes, panel in zip(frames, panels, strict=True):
         _draw_bars_of(axes, panel, looks, sizes, _rotation(chart, page))
         title = fitted_title(figure, "", panel.title, TITLE_SHARE * page.width / page.columns)
-        axes.set_title(title, pad=3, fontsize=sizes.title, y=1.0)
+        axes.set_title(title, pad=3, fontsize=text_size(sizes.title), y=1.0)
         if _has_cap(chart):
             axes.axhline(chart.cap or 0, color="black", linewidth=0.6, linestyle=":", zorder=1)
     _label_groups(figure, frames, chart, page, sizes)
-    _label_y(figure, frames, chart)
+    _label_y(figure, dict(zip(frames, panels, strict=True)), chart)
     _add_legend(figure, page, chart, looks)
     return figure
 
@@ -322,9 +361,11 @@ def _bar_looks(chart: Chart) -> list[_BarLook]:
     """Return label and colour of each line: those of the paper for display orders, else names and general colours."""
     orders = {series.number: _order(series) for panel in chart.panels for series in panel.series}
     known = [orders.get(number) for number in range(len(chart.lines))]
-    if len(set(known)) == len(known) and set(known) <= set(ORDER_LOOKS) and not chart.plot.labels:
+    alike = len(set(known)) == len(known) and set(known) <= set(ORDER_LOOKS)
+    if alike and not chart.plot.labels and "axes.prop_cycle" not in chart.own:
         return [_BarLook(*ORDER_LOOKS[str(order)]) for order in known]
-    return [_BarLook(label, look.color, look.hatch) for label, look in zip(chart.lines, LOOKS, strict=False)]
+    looks = [restyled(LOOKS[number], chart.own, number) for number in chart.looks]
+    return [_BarLook(label, look.color, look.hatch) for label, look in zip(chart.lines, looks, strict=True)]
 
 
 def _order(series: Series) -> str | None:
@@ -332,9 +373,13 @@ def _order(series: Series) -> str | None:
     return str(found.pop()) if len(found) == 1 else None
 
 
-def _grid(page: Page) -> tuple[Figure, list[Axes]]:
+def _shares_y(chart: Chart) -> bool:
+    return chart.plot.share is None or "y" in chart.plot.share
+
+
+def _grid(page: Page, sharey: bool) -> tuple[Figure, list[Axes]]:
     figure = new_figure(page.width, min(_PAGE_HEIGHT, page.height))
-    frames = list(figure.subplots(page.rows, page.columns, sharex=True, sharey=True, squeeze=False).flat)
+    frames = list(figure.subplots(page.rows, page.columns, sharex=True, sharey=sharey, squeeze=False).flat)
     for axes in frames[page.panels :]:
         axes.remove()
     return figure, frames[: page.panels]
@@ -348,8 +393,7 @@ def _rotation(chart: Chart, page: Page) -> float:
 
 def _has_cap(chart: Chart) -> bool:
     """Return whether the cap lies on the axis of the steps."""
-    is_there = chart.cap is not None and chart.cap <= chart.points["y"].max() * _room(chart.points)
-    return is_there and chart.y.column == "steps"
+    return chart.cap is not None and chart.y.column == "steps" and chart.cap <= _top_of_bars(chart, chart.points)
 
 
 def _draw_bars_of(axes: Axes, panel: Panel, looks: Sequence[_BarLook], sizes: _Sizes, rotation: float) -> None:
@@ -375,7 +419,7 @@ def _draw_bars_of_series(axes: Axes, points: pd.DataFrame, width: float, look: _
 
 def _annotate(axes: Axes, points: pd.DataFrame, sizes: _Sizes, rotation: float) -> None:
     """Write into each bar how many trials reached the cap, and put a cross over a bar that was wrong too often."""
-    text: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "fontsize": sizes.count}
+    text: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "fontsize": text_size(sizes.count)}
     box = {"facecolor": "white", "edgecolor": "none", "pad": 0.4}
     for row in points[points["is_limit"]].to_dict("records"):
         place = (row["x"], row["y"])
@@ -386,39 +430,36 @@ def _annotate(axes: Axes, points: pd.DataFrame, sizes: _Sizes, rotation: float) 
 
 
 def _label_groups(figure: Figure, frames: Sequence[Axes], chart: Chart, page: Page, sizes: _Sizes) -> None:
-    names = chart.x.groups
-    width = page.width / page.columns / len(names)
-    labels = ["\n".join(_broken(figure, name, sizes, width)) for name in names]
+    size = text_size(sizes.group) if chart.x.column in NAMES else mpl.rcParams["font.size"]
+    width = 0.85 * page.width / page.columns / len(chart.x.groups)
+    labels, turned = fitted_names(figure, chart.x.groups, size, width)
     for i, axes in enumerate(frames):
-        size = sizes.group if chart.x.column in NAMES else "medium"
-        axes.set_xticks(range(len(labels)), labels, fontsize=size)
+        axes.set_xticks(range(len(labels)), labels, fontsize=size, **turned)
         axes.tick_params(axis="x", length=0, labelbottom=i + page.columns >= len(frames))
         axes.set_xlim(-0.5, len(labels) - 0.5)
         if chart.x.column not in NAMES and i + page.columns >= len(frames):
             axes.set_xlabel(chart.x.label)
 
 
-def _broken(figure: Figure, name: str, sizes: _Sizes, width: float) -> list[str]:
-    return [line for part in name.split("\n") for line in fitted(figure, part, sizes.group, 0.85 * width)]
-
-
-def _label_y(figure: Figure, frames: Sequence[Axes], chart: Chart) -> None:
-    values = chart.points["y"]
-    if is_log(chart, "y", values):
-        for axes in frames:
+def _label_y(figure: Figure, panels: Mapping[Axes, Panel], chart: Chart) -> None:
+    frames = list(panels)
+    if is_log(chart, "y", chart.points["y"]):
+        for axes, panel in panels.items():
+            points = chart.points if _shares_y(chart) else panel.points
             axes.set_yscale("log")
-        frames[0].set_ylim(bottom_of_bars(values.min()), values.max() * _room(chart.points))
-        for axes in frames:
-            label_powers(axes)
+            axes.set_ylim(bottom_of_bars(chart, points), _top_of_bars(chart, points))
     label = f"{chart.y.label} (steps)" if chart.y.column == "steps" else chart.y.label
     if len(chart.panels) == 1:
         frames[0].set_ylabel(label)
     else:
-        figure.supylabel(label, fontsize=9)
+        figure.supylabel(label, fontsize=mpl.rcParams["axes.labelsize"])
 
 
-def _room(points: pd.DataFrame) -> int:
-    return _WITH_CROSSES if points["is_wrong"].any() else _WITH_ARROWS if points["is_limit"].any() else _PLAIN
+def _top_of_bars(chart: Chart, points: pd.DataFrame) -> float:
+    """Return the end of a logarithmic axis of bars."""
+    bottom = bottom_of_bars(chart, points)
+    room = _WITH_CROSSES if points["is_wrong"].any() else _WITH_ARROWS if points["is_limit"].any() else _PLAIN
+    return float(bottom * (points["y"].max() / bottom) ** (1 / (1 - room)))
 
 
 def _add_legend(figure: Figure, page: Page, chart: Chart, looks: Sequence[_BarLook]) -> None:
@@ -433,7 +474,8 @@ def _add_legend(figure: Figure, page: Page, chart: Chart, looks: Sequence[_BarLo
     if chart.cap and _has_cap(chart):
         label = f"cap, {_steps(chart.cap)} steps"
         handles.append(Line2D([], [], color="black", linewidth=0.6, linestyle=":", label=label))
-    add_legend(figure, page, handles, [str(handle.get_label()) for handle in handles], 3, columnspacing=1.5)
+    labels = [str(handle.get_label()) for handle in handles]
+    add_legend(figure, page, handles, labels, 3, chart.own.get("legend.loc"), columnspacing=1.5)
 
 
 def _steps(cap: int) -> str:
@@ -466,6 +508,9 @@ DRAWERS = of_each_kind(
         "scaling": _Drawer(_draw_lines, _Format(columns=2, panel_height=2.2, rest=(0.2, 0.6), centred=True)),
         "curves": _Drawer(_draw_lines, _Format(columns=2, panel_height=2.4)),
         "error": _Drawer(_draw_lines, _Format(columns=3, panel_height=2.0, per_page=9)),
+        "quantiles": _Drawer(_draw_lines, _Format(columns=2, panel_height=2.4)),
+        "ecdf": _Drawer(_draw_lines, _Format(columns=2, panel_height=2.2)),
+        "trace": _Drawer(_draw_lines, _Format(columns=2, panel_height=2.2)),
         "bounds": _Drawer(_draw_lines, _Format(columns=3, panel_height=2.0, rest=(0.25, 0.75), legend_inside=True)),
         "bars": _Drawer(
             _draw_bars,
@@ -489,6 +534,12 @@ def draw(plot: Plot, chart: Chart | None, own: Mapping[str, Any] = NOTHING) -> l
     if chart is None or drawer.form is None:
         return [drawer.page()]
     form = drawer.alone or drawer.form if len(chart.panels) == 1 else drawer.form
-    pages = pages_of(len(chart.panels), plot, form)
+    pages = pages_of(len(chart.panels), sized(plot, own, len(chart.panels)), form)
     with style_of(own), no_warnings_of_glyphs():
-        return [drawer.page(chart, page, chart.panels[page.first : page.first + page.panels]) for page in pages]
+        parts = [chart.panels[page.first : page.first + page.panels] for page in pages]
+        figures = [drawer.page(replace(chart, own=own), page, part) for page, part in zip(pages, parts, strict=True)]
+        align(figures, chart)
+        if not chart.x.joined and not chart.x.groups:
+            for figure, part in zip(figures, parts, strict=True):
+                name_points(figure, dict(zip(figure.axes, part, strict=False)), chart.instances)
+        return figures

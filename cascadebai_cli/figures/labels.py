@@ -1,5 +1,6 @@
 """A figure as data and in words: its panels and series, which columns make them, their labels, a description."""
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -68,12 +69,14 @@ class Axis:
         label: its name in the letters of the paper.
         is_whole: whether all values are whole numbers.
         groups: names of the places 0, 1, ... if the axis has no numbers.
+        joined: whether a line may join points along the axis: not if they are of unrelated things.
     """
 
     column: str
     label: str
     is_whole: bool = False
     groups: tuple[str, ...] = ()
+    joined: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,9 +88,12 @@ class Chart:
         x, y: the axes.
         panels: one or more, in their order.
         lines: labels of the series, by number.
+        looks: numbers of their looks, by number; a line has the same one in all figures of a study.
         cap: number of steps at which trials were stopped; `None` if there is no common one.
         remark: says which column was chosen for the horizontal axis if the plot left that open; else empty.
         left_out: says which cells are not drawn because they have no value; else empty.
+        own: settings of a style of the user.
+        instances: instance -> its label.
     """
 
     plot: Plot
@@ -95,9 +101,12 @@ class Chart:
     y: Axis
     panels: Sequence[Panel]
     lines: Sequence[str]
+    looks: Sequence[int]
     cap: int | None = None
     remark: str = ""
     left_out: str = ""
+    own: Mapping[str, Any] = field(default_factory=dict)
+    instances: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def points(self) -> pd.DataFrame:
@@ -110,7 +119,15 @@ class Chart:
 
 _PANELS_OF_GROUPS = tuple(sorted(AXES, key=lambda name: name != "delta"))
 """Order of the columns that make panels of bars; it puts two values of epsilon side by side, as in the paper."""
-_CARRIER = {"gap": "instance", "w_star": "instance", "w_prime": "instance", "directory": "learner"}
+_CARRIER = {
+    "steps": "",
+    "step": "step",
+    "gap": "instance",
+    "hardness": "instance",
+    "w_star": "instance",
+    "w_prime": "instance",
+    "directory": "learner",
+}
 """Derived column -> column that it varies with; an option varies with the learner."""
 
 
@@ -141,6 +158,7 @@ def deal(cells: pd.DataFrame, plot: Plot) -> Deal:
 
 def _deal(cells: pd.DataFrame, plot: Plot, x: str) -> Deal:
     carried = {_carried(x), *_followers(cells, x)}
+    carried |= _of_instances(cells) if carrier_of(x) == "instance" else set()
     default_lines = tuple(name for name in plot.figure.lines if name not in carried)
     if plot.panels is None:
         lines = default_lines if plot.lines is None else plot.lines
@@ -159,8 +177,16 @@ def varying(cells: pd.DataFrame, names: Sequence[str]) -> list[str]:
     return [name for name in names if cells[name].nunique(dropna=False) > 1]
 
 
+def _of_instances(cells: pd.DataFrame) -> set[str]:
+    """Return numbers of the grid that vary between instances only, as each has its own."""
+    within = cells.groupby("instance", sort=False)[list(K_FIRST)].nunique().max()
+    return {name for name in varying(cells, K_FIRST) if within[name] == 1}
+
+
 def _followers(cells: pd.DataFrame, x: str) -> set[str]:
     """Return numbers of the grid that vary with `x` only, in pairs as a `zip` makes them."""
+    if x not in cells or x == "steps":
+        return set()
     names = [name for name in K_FIRST if name != x]
     curves = cells.groupby(["instance", "learner"], sort=False)[names].nunique().max()
     points = cells.groupby(["instance", "learner", x], sort=False)[names].nunique().max()
@@ -189,7 +215,12 @@ def _candidates(cells: pd.DataFrame, plot: Plot) -> list[str]:
 
 def _carried(x: str) -> str:
     """Return the column of the grid that varies with `x` and so makes no panels or lines; `x` itself if it is one."""
-    return x if x in GRID else _CARRIER.get(x, "learner")
+    return x if x in GRID else carrier_of(x)
+
+
+def carrier_of(x: str) -> str:
+    """Return the column of names on which a column depends, or which it is; empty for a number of the grid."""
+    return x if x in ("instance", "learner") else "" if x in GRID else _CARRIER.get(x, "learner")
 
 
 def _panels(cells: pd.DataFrame, plot: Plot, taken: Collection[str]) -> tuple[str, ...]:
@@ -203,9 +234,16 @@ def _panels(cells: pd.DataFrame, plot: Plot, taken: Collection[str]) -> tuple[st
 # --- Labels in the paper's letters, as LaTeX that matplotlib can set ------------------------------------------------
 
 
-_SYMBOLS = {"delta": r"\delta", "epsilon": r"\epsilon", "sigma": r"\sigma", "L": "L", "K": "K"}
 _PRIME = "\N{PRIME}"
 """Prime: this character of STIX is well placed, while a superscript would float high above the letter."""
+_SYMBOLS = {
+    **{"delta": r"\delta", "epsilon": r"\epsilon", "sigma": r"\sigma", "L": "L", "K": "K"},
+    **{"w_star": "w^{*}", "w_prime": f"w{_PRIME}"},
+}
+
+
+_UNNAMED = re.compile(r"setting \d+")
+"""What instances without a name of their own are called, as in the paper; the directory may follow."""
 
 
 def _weights_parts(entry: AnyInstance | None) -> list[str]:
@@ -236,10 +274,12 @@ class Labels:
     Args:
         instances: instances of the studies by name.
         given: name or column -> label that the user wants instead; `$...$` is mathematics.
+        of_paper: instances of studies of the paper, which shows weights in place of names.
     """
 
     instances: Mapping[str, AnyInstance] = field(default_factory=dict)
     given: Mapping[str, str] = field(default_factory=dict)
+    of_paper: Collection[str] = ()
 
     def __post_init__(self) -> None:
         for word, text in self.given.items():
@@ -251,6 +291,8 @@ class Labels:
             return self.given[name]
         if name == "budget":
             return "page views"
+        if name == "hardness":
+            return r"hardness $\sum_i \Delta_i^{-2}$"
         if name == "gap":
             return "gap $w(K) - w(K+1)$"
         return f"${_SYMBOLS[name]}$" if name in _SYMBOLS else literal(name.replace("_", " "))
@@ -273,7 +315,12 @@ class Labels:
         return f"no {self.column(column)}" if is_missing(value) else f"{self.column(column)} = {value:g}"
 
     def weights(self, name: str) -> list[str]:
-        """Return the weights of an instance in the paper's letters; empty if another instance has the same."""
+        """Return the weights of an instance in the paper's letters.
+
+        It is empty for an instance with a name of its own, which says more, or if another one has the same weights.
+        """
+        if name not in self.of_paper and not _UNNAMED.match(name):
+            return []
         own = _weights_parts(self.instances.get(name))
         others = [_weights_parts(entry) for other, entry in self.instances.items() if other != name]
         return [] if own in others else own

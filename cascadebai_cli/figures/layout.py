@@ -2,7 +2,7 @@
 
 import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,14 +10,23 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.axis import XAxis, YAxis
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.path import Path
-from matplotlib.ticker import LogFormatterSciNotation, MaxNLocator, NullFormatter, NullLocator
-from matplotlib.transforms import Affine2D
+from matplotlib.ticker import (
+    FixedLocator,
+    FuncFormatter,
+    LogFormatterSciNotation,
+    MaxNLocator,
+    NullFormatter,
+    NullLocator,
+)
+from matplotlib.transforms import Affine2D, Bbox
 
 from cascadebai_cli.figures.labels import Chart, Panel
-from cascadebai_cli.figures.style import COLUMN_WIDTH, TEXT_WIDTH, label_steps, new_figure, panel_letter
+from cascadebai_cli.figures.style import COLUMN_WIDTH, TEXT_WIDTH, label_steps, new_figure, panel_letter, text_size
+from cascadebai_cli.study.kinds import MEASURES
 from cascadebai_cli.study.plot import Plot
 from cascadebai_cli.text import count, parameter
 
@@ -83,6 +92,16 @@ class Page:
         """Return the title of a panel, in as many lines as it needs."""
         letter = panel_letter(self.first + position) if self.lettered else ""
         return fitted_title(figure, letter, parts, TITLE_SHARE * self.width / self.columns)
+
+
+def sized(plot: Plot, own: Mapping[str, Any], panels: int) -> Plot:
+    """Return the plot with the width of a figure that a style sets, and with its height if there is one panel."""
+    if "figure.figsize" not in own:
+        return plot
+    width, height = own["figure.figsize"]
+    return plot.model_copy(
+        update={"width": plot.width or width, "height": plot.height or (height if panels == 1 else None)}
+    )
 
 
 def pages_of(panels: int, plot: Plot, form: _Format) -> list[Page]:
@@ -172,19 +191,42 @@ def fitted_title(figure: Figure, letter: str, parts: Sequence[str], width: float
     return "\n".join(lines)
 
 
-def fitted(figure: Figure, text: str, size: float, width: float) -> list[str]:
-    """Break a text into lines of at most `width` inches; mathematics is not broken."""
+def fitted(figure: Figure, text: str, size: float, width: float, *, whole: bool = False) -> list[str]:
+    """Break a text into lines of at most `width` inches, but no mathematics, and no words that are to stay `whole`."""
     if "$" in text.replace(r"\$", "") or _text_width(figure, text, size) <= width:
         return [text]
     letters = len(text) * width / _text_width(figure, text, size)
-    return textwrap.wrap(text, max(4, int(letters * 0.9)))
+    most = max(4, int(letters * 0.9))
+    return textwrap.wrap(text, most, break_long_words=not whole, break_on_hyphens=not whole)
+
+
+_MOST_LINES = 3
+"""Largest number of lines of a name below an axis; a longer one stands upright."""
+
+
+def fitted_names(figure: Figure, names: Sequence[str], size: float, width: float) -> tuple[list[str], dict[str, Any]]:
+    """Return the labels of places on an axis, and how they are turned so that they neither overlap nor break words."""
+    parts = [
+        [line for part in name.split("\n") for line in fitted(figure, part, size, width, whole=True)] for name in names
+    ]
+    widest = max(_text_width(figure, line, size) for lines in parts for line in lines)
+    if widest <= width and max(map(len, parts)) <= _MOST_LINES:
+        return ["\n".join(lines) for lines in parts], {}
+    upright = [name.replace("\n", ", ") for name in names]
+    return upright, {"rotation": 35, "ha": "right", "rotation_mode": "anchor"}
 
 
 def add_legend(
-    figure: Figure, page: Page, handles: Sequence[Any], labels: Sequence[str], columns: int, **options: Any
+    figure: Figure, page: Page, handles: Sequence[Any], labels: Sequence[str], columns: int, loc: Any, **options: Any
 ) -> None:
-    """Put a legend below the panels, in as many columns as fit, at most `columns`; let the page grow if necessary."""
+    """Put a legend below the panels, in as many columns as fit, at most `columns`; let the page grow if necessary.
+
+    If a style of the user names a place, `loc`, the legend stands there in the first panel.
+    """
     size: float = mpl.rcParams["legend.fontsize"]
+    if loc is not None:
+        figure.axes[0].legend(handles, labels, loc=loc)
+        return
     texts = ["\n".join(fitted(figure, label, size, page.width - _HANDLE_WIDTH)) for label in labels]
     for most in range(min(columns, len(texts)), 0, -1):
         # take as few columns as possible without a further row: 8 entries stand as 4 and 4, not as 7 and 1
@@ -203,14 +245,22 @@ def add_legend(
 
 _LEAST_LABELS = 2
 """Number of powers of ten on a logarithmic axis; if there are fewer, steps between them get labels."""
+_FAR, _NEAR = ((3,), (2, 5), (2, 3, 5)), ((2, 3, 4, 6, 8), tuple(range(2, 10)))
+"""Leading digits of the steps that get labels beside the powers: those far apart are better."""
+_BETWEEN_POWERS = [(digits, 3) for digits in _FAR] + [(digits, 2) for digits in (*_FAR, *_NEAR)]
+"""Leading digits, and how many labels they must give to be taken, the best first."""
 _LOG_X_FROM = 30.0
 """Ratio of the largest value to the smallest from which the horizontal axis is logarithmic; `K` stays linear, as in
 the paper."""
 _LABEL_SHARE = 0.08
 """Smallest distance of two labels, as a share of a logarithmic axis."""
+_NAME_SHARE = 0.95
+"""Share of the distance between two names of an axis that a name may take."""
+_BELOW_ZERO = 0.03
+"""Room below 0 on an axis of error rates, as a share of the axis."""
 _BESIDE = 0.4
 """Room before the first and after the last name of an axis, as a share of the distance between two names."""
-_UNITS = {"steps": "steps"}
+_UNITS = dict.fromkeys(("steps", "median", "q90", "spread"), "steps")
 """Measure -> its unit, if it has one."""
 
 
@@ -235,31 +285,63 @@ def set_scales(axes: Axes, panel: Panel, chart: Chart, *, named: bool = True) ->
         panel, chart: what the axes show.
         named: whether the vertical axis gets its name; a linear axis always does, as the name holds its unit.
     """
-    points = panel.points
-    _set_x(axes, chart, points["x"])
+    points = chart.points if "y" in (chart.plot.share or ()) else panel.points
+    _set_x(axes, chart, panel.points["x"])
     unit = _UNITS.get(chart.y.column, "")
     if is_log(chart, "y", points["y"]):
         axes.set_yscale("log")
-        label_powers(axes)
         if named:
             axes.set_ylabel(f"{chart.y.label} ({unit})" if unit else chart.y.label)
     else:
-        axes.set_ylim(bottom=max(axes.get_ylim()[0], 0))
+        # a rate of 0 is a point that must be seen whole
+        low, high = axes.get_ylim()
+        axes.set_ylim(bottom=max(low, -_BELOW_ZERO * high if chart.y.column == "error_rate" else 0))
         label_steps(axes, float(points["y"].max()), chart.y.label, unit)
 
 
-def label_powers(axes: Axes) -> None:
-    """Label the powers of ten of a vertical logarithmic axis, and steps between them where there are few."""
-    low, high = map(math.log10, axes.get_ylim())
-    few = math.floor(high) - math.ceil(low) + 1 < _LEAST_LABELS
-    axes.yaxis.set_minor_formatter(LogFormatterSciNotation(minor_thresholds=(2, 0.5)) if few else NullFormatter())
+def _label_powers(axis: XAxis | YAxis, low: float, high: float) -> None:
+    """Label the powers of ten of a logarithmic axis, and a few steps between them where there are few powers."""
+    powers = range(math.floor(math.log10(low)), math.floor(math.log10(high)) + 1)
+
+    def shown(digits: Sequence[int]) -> list[float]:
+        return [digit * 10.0**power for power in powers for digit in digits if low <= digit * 10.0**power <= high]
+
+    axis.set_minor_formatter(NullFormatter())
+    if len(shown([1])) >= _LEAST_LABELS:
+        return
+    labelled = next((there for one, least in _BETWEEN_POWERS if len(there := shown((1, *one))) >= least), [])
+    if labelled:
+        axis.set_minor_formatter(_power_or_nothing(labelled))
+        return
+    # the axis shows only a part of a power of ten, which is nearly linear
+    axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: parameter(value)))
+    axis.set_minor_locator(NullLocator())
+
+
+def _power_or_nothing(labelled: Sequence[float]) -> FuncFormatter:
+    text = LogFormatterSciNotation(minor_thresholds=(math.inf, math.inf))
+    return FuncFormatter(lambda value, _: text(value) if any(math.isclose(value, one) for one in labelled) else "")
+
+
+def align(pages: Sequence[Figure], chart: Chart) -> None:
+    """Give the panels of all pages the same ends of the axes that they share, and label logarithmic axes."""
+    panels = [axes for page in pages for axes in page.axes if axes.axison]
+    for name in chart.plot.share or ():
+        ends = [end for axes in panels for end in (axes.get_xlim() if name == "x" else axes.get_ylim())]
+        for axes in panels:
+            axes.set(**{f"{name}lim": (min(ends), max(ends))})
+    for axes in panels:
+        for axis, ends_of in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
+            if axis.get_scale() == "log" and not isinstance(axis.get_major_locator(), FixedLocator):
+                _label_powers(axis, *ends_of)
 
 
 def _set_x(axes: Axes, chart: Chart, values: "pd.Series[float]") -> None:
     axes.set_xlabel(chart.x.label)
     there = sorted(set(values))
     if chart.x.groups:
-        axes.set_xticks(range(len(chart.x.groups)), list(chart.x.groups))
+        _set_names(axes, chart.x.groups)
         axes.set_xlim(-_BESIDE, len(chart.x.groups) - 1 + _BESIDE)
     elif len(there) == 1:
         axes.set_xticks(there, [parameter(there[0])])
@@ -267,11 +349,19 @@ def _set_x(axes: Axes, chart: Chart, values: "pd.Series[float]") -> None:
         axes.set_xscale("log")
         if chart.x.column == "budget":
             _set_budgets(axes, values)
-        elif chart.x.is_whole:
+        elif chart.x.is_whole and chart.x.column != "steps":
             axes.set_xticks(there, _spaced(there))
             axes.xaxis.set_minor_locator(NullLocator())
     elif chart.x.is_whole:
         axes.xaxis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10], integer=True))
+
+
+def _set_names(axes: Axes, names: Sequence[str]) -> None:
+    figure: Any = axes.figure
+    size: float = mpl.rcParams["xtick.labelsize"]
+    width = axes.get_position().width * figure.get_figwidth()
+    labels, turned = fitted_names(figure, names, size, _NAME_SHARE * width / len(names))
+    axes.set_xticks(range(len(names)), labels, **turned)
 
 
 def _spaced(values: Sequence[float]) -> list[str]:
@@ -292,9 +382,69 @@ def _set_budgets(axes: Axes, values: "pd.Series[float]") -> None:
     axes.xaxis.set_minor_locator(NullLocator())
 
 
-def bottom_of_bars(smallest: float) -> float:
-    """Return where bars on a log axis start: a power of ten below the smallest value, so that its bar can be seen."""
-    return 10.0 ** math.floor(math.log10(smallest / 1.5))
+def bottom_of_bars(chart: Chart, points: pd.DataFrame) -> float:
+    """Return where bars on a log axis start: at the least that the measure can be, if it has such a value above 0.
+
+    Otherwise it is a power of ten below the smallest value, so that its bar can be seen.
+    """
+    below = 10.0 ** math.floor(math.log10(points["y"].min() / 1.5))
+    return min(MEASURES[chart.y.column].least or below, below)
+
+
+# --- Where lines meet, and what points are called -------------------------------------------------------------------
+
+
+_DODGE, _DODGE_OF_NAMES = 0.012, 0.12
+"""Distance of lines at a place: as a share of the axis, and of the distance between two names."""
+_MOST_DODGED = 0.6
+"""Largest share of the distance between two names that the points at one name take."""
+_ROUND_A_POINT = (
+    (0, 4, "center", "bottom"),
+    (5, 0, "left", "center"),
+    (-5, 0, "right", "center"),
+    (0, -4, "center", "top"),
+)
+"""Places of a name beside a point: shift in points, and alignments, the best first."""
+_NAME_SIZE = 6.5
+
+
+def dodged(points: pd.DataFrame, chart: Chart, number: int) -> pd.DataFrame:
+    """Return the points of a line beside those of the other lines, where they would cover each other."""
+    covers = chart.y.column == "spread" or (
+        chart.y.column == "error_rate" and not is_log(chart, "y", chart.points["y"])
+    )
+    lines, all_x = len(chart.lines), chart.points["x"]
+    if lines == 1 or (chart.x.joined and not covers):
+        return points
+    place = number - (lines - 1) / 2
+    if chart.x.groups:
+        return points.assign(x=points["x"] + place * min(_DODGE_OF_NAMES, _MOST_DODGED / lines))
+    if is_log(chart, "x", all_x):
+        return points.assign(x=points["x"] * (all_x.max() / all_x.min()) ** (place * _DODGE))
+    return points.assign(x=points["x"] + place * _DODGE * (all_x.max() - all_x.min()))
+
+
+def name_points(figure: Figure, panels: Mapping[Axes, Panel], labels: Mapping[str, str]) -> None:
+    """Write the name of each instance beside its highest point, where no other name is."""
+    figure.draw_without_rendering()
+    for axes, panel in panels.items():
+        taken: list[Bbox] = []
+        points = panel.points
+        for instance, own in points.groupby("instance", sort=False):
+            row = own.sort_values("y").iloc[-1]
+            name = axes.annotate(
+                labels[str(instance)],
+                (row["x"], row["y"]),
+                (0, 0),
+                textcoords="offset points",
+                fontsize=text_size(_NAME_SIZE),
+            )
+            for x, y, ha, va in _ROUND_A_POINT:
+                name.set(position=(x, y), ha=ha, va=va)
+                box = name.get_window_extent()
+                if not any(box.overlaps(other) for other in taken):
+                    break
+            taken.append(box)
 
 
 # --- Signs on a point: its value is a limit, or its recommendations were wrong too often ----------------------------

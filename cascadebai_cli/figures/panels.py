@@ -3,14 +3,27 @@
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.figures.labels import MOST_NAMED, Axis, Chart, Deal, Labels, Panel, Series, deal, varying
+from cascadebai_cli.figures.labels import (
+    MOST_NAMED,
+    Axis,
+    Chart,
+    Deal,
+    Labels,
+    Panel,
+    Series,
+    carrier_of,
+    deal,
+    varying,
+)
 from cascadebai_cli.study.axes import GRID
+from cascadebai_cli.study.instances import AnyInstance
 from cascadebai_cli.study.kinds import MEASURES
 from cascadebai_cli.study.plot import NAMES, Plot
 from cascadebai_cli.text import count, is_missing, parameter
@@ -23,7 +36,9 @@ _KNOWN = "that the config gives or the manifest holds; older manifests hold no w
 """End of a sentence that says for which weights bounds are known."""
 
 
-def chart_of(cells: pd.DataFrame, plot: Plot, labels: Labels, cap: int | None = None) -> Chart:
+def chart_of(
+    cells: pd.DataFrame, plot: Plot, labels: Labels, cap: int | None = None, among: pd.DataFrame | None = None
+) -> Chart:
     """Return the chart of some cells.
 
     Args:
@@ -31,6 +46,7 @@ def chart_of(cells: pd.DataFrame, plot: Plot, labels: Labels, cap: int | None = 
         plot: what is asked for.
         labels: labels of names and columns.
         cap: number of steps at which trials were stopped.
+        among: all cells of the studies, in whose order lines get their looks; by default those that are drawn.
 
     Raises:
         ConfigError: if the words do not make a figure of these cells.
@@ -41,10 +57,20 @@ def chart_of(cells: pd.DataFrame, plot: Plot, labels: Labels, cap: int | None = 
     if plot.figure.grouped and not axis.groups:
         axis, points = _grouped(axis, points)
     lines = _lines(points, dealt.lines)
-    panels = [_panel(part, values, dealt, lines, labels) for values, part in _parts(points, dealt.panels)]
+    panels = [_panel(part, values, dealt, lines, labels, axis.joined) for values, part in _parts(points, dealt.panels)]
     names = [labels.line(key, dealt.lines) for key in lines]
     y = Axis(plot.y, labels.measure(plot.y))
-    return Chart(plot, axis, y, panels, names, cap, dealt.remark, _left_out(measured, plot))
+    looks = _looks(lines, points if among is None else among, dealt.lines)
+    called = {name: labels.name("instance", name) for name in dict.fromkeys(points["instance"])}
+    said = (dealt.remark, _left_out(measured, plot))
+    return Chart(plot, axis, y, panels, names, looks, cap, *said, instances=called)
+
+
+def _looks(lines: Sequence[Mapping[str, Any]], among: pd.DataFrame, names: Sequence[str]) -> Sequence[int]:
+    """Return the numbers of the looks of lines: their places among all of the studies, if these are different looks."""
+    places = {tuple(line.values()): place for place, line in enumerate(_lines(among, names))}
+    found = [places[tuple(line.values())] for line in lines]
+    return found if max(found) < MOST_LINES else range(len(lines))
 
 
 def with_fits(chart: Chart, fits: Mapping[frozenset[tuple[str, str]], pd.DataFrame]) -> Chart:
@@ -94,15 +120,16 @@ def _with_y(cells: pd.DataFrame, plot: Plot) -> pd.DataFrame:
     measure, over = plot.y, MEASURES[plot.y].over
     value, low, high = MEASURES[measure].columns
     if value not in cells:
-        raise ConfigError(f"y: {measure} is known of studies with a budget, and this is none")
+        where = "kind trace" if measure == "present" else "studies with a budget"
+        raise ConfigError(f"y: {measure} is known of {where}, and this is none")
     scale = 1 / cells[over] if over else 1.0
     nothing = pd.Series(np.nan, cells.index)
     points = cells.assign(
         y=cells[value] * scale,
         low=(cells[low] * scale).clip(lower=0) if low else nothing,
         high=(cells[high] * scale).clip(upper=cells["K"] if measure == "right" else np.inf) if high else nothing,
-        is_limit=(cells["n_capped"] > 0) & (measure != "error_rate"),
-        is_wrong=(cells["error_rate"] > cells["delta"]) & cells["budget"].isna(),
+        is_limit=_is_limit(cells, measure),
+        is_wrong=(cells["error_rate"] > cells["delta"]) & cells["budget"].isna() & (not _within_trials(plot)),
     )
     points = points.assign(is_ceiling=points["budget"].notna() & (measure == "error_rate") & (points["y"] == 0))
     points["y"] = points["y"].where(~points["is_ceiling"], points["high"]).astype(float)
@@ -112,6 +139,18 @@ def _with_y(cells: pd.DataFrame, plot: Plot) -> pd.DataFrame:
     if not known.any():
         raise ConfigError(f"y: no cell has a value of {measure}{_why(plot)}")
     return points.assign(y=points["y"].where(known))
+
+
+def _within_trials(plot: Plot) -> bool:
+    """Return whether points are trials, or steps inside of them, of which none is a right or wrong answer."""
+    return plot.figure.trials or plot.figure.inside
+
+
+def _is_limit(cells: pd.DataFrame, measure: str) -> "pd.Series[bool]":
+    """Return whether values are lower limits: means with capped trials, and quantiles that a capped trial has."""
+    if level := MEASURES[measure].level:
+        return (level * cells["n"]).apply(np.ceil) > cells["n"] - cells["n_capped"]
+    return (cells["n_capped"] > 0) & (measure not in ("error_rate", "stopped", "present"))
 
 
 def _left_out(measured: pd.DataFrame, plot: Plot) -> str:
@@ -141,10 +180,16 @@ def _with_x(points: pd.DataFrame, column: str, labels: Labels) -> tuple[Axis, pd
     if column in NAMES:
         names = list(dict.fromkeys(values))
         places = values.map({name: float(i) for i, name in enumerate(names)})
-        return Axis(column, labels.column(column), groups=labels.groups(column, names)), points.assign(x=places)
+        groups = labels.groups(column, names)
+        return Axis(column, labels.column(column), groups=groups, joined=False), points.assign(x=places)
     numbers = pd.to_numeric(values, errors="coerce").astype(float)
     if column == "budget" and numbers.isna().all():
         raise ConfigError("x: budget is known of studies with a budget, and this is none; choose another kind or x")
+    if numbers.isna().all() and values.notna().any():
+        raise ConfigError(
+            f"x: {column} holds words such as {values.dropna().iloc[0]}, and no numbers; add {column} to --lines or "
+            "--panels, or choose another x"
+        )
     if not np.isfinite(numbers).all():
         row = points[~np.isfinite(numbers)].iloc[0]
         raise ConfigError(
@@ -152,7 +197,14 @@ def _with_x(points: pd.DataFrame, column: str, labels: Labels) -> tuple[Axis, pd
             "with --learners or --instances, or choose another x"
         )
     whole = bool((numbers % 1 == 0).all())
-    return Axis(column, labels.column(column), is_whole=whole), points.assign(x=numbers)
+    joined = carrier_of(column) != "instance" or _related([*labels.instances.values()])
+    return Axis(column, labels.column(column), is_whole=whole, joined=joined), points.assign(x=numbers)
+
+
+def _related(entries: Sequence[AnyInstance]) -> bool:
+    """Return whether instances are of one family and differ in one of its keys at most."""
+    said = [{"": type(entry), **entry.model_dump(exclude={"name", "fit"})} for entry in entries]
+    return sum(any(one.get(key) != said[0].get(key) for one in said) for key in {*chain(*said)}) <= 1
 
 
 def _grouped(axis: Axis, points: pd.DataFrame) -> tuple[Axis, pd.DataFrame]:
@@ -183,21 +235,28 @@ def _panel(
     dealt: Deal,
     lines: Sequence[Mapping[str, Any]],
     labels: Labels,
+    joined: bool,
 ) -> Panel:
     key = dict(zip(dealt.panels, values, strict=True))
     numbers = {tuple(line.values()): number for number, line in enumerate(lines)}
     series = []
     for own, rows in _parts(part, dealt.lines):
-        _refuse_twins(rows, dealt)
+        _refuse_twins(rows, dealt, joined)
         found = rows.sort_values("x", kind="stable").reset_index(drop=True)
         label = labels.line(dict(zip(dealt.lines, own, strict=True)), dealt.lines)
         series.append(Series(label, numbers[tuple(own)], found))
     return Panel(labels.title(key, dealt), key, tuple(sorted(series, key=lambda one: one.number)))
 
 
-def _refuse_twins(rows: pd.DataFrame, dealt: Deal) -> None:
-    """Refuse two cells of a line at the same place, as a column then varies that is neither x, panels nor lines."""
-    twins = rows[rows.duplicated("x", keep=False)]
+def _refuse_twins(rows: pd.DataFrame, dealt: Deal, joined: bool) -> None:
+    """Refuse two cells of a line at the same place, as a column then varies that is neither x, panels nor lines.
+
+    Points of unrelated instances may be at the same place, as they have names.
+    """
+    if dealt.x == "steps":
+        return
+    same = ["x"] if joined or dealt.x in NAMES else ["x", "instance"]
+    twins = rows[rows.duplicated(same, keep=False)]
     if twins.empty:
         return
     pair = twins[twins["x"] == twins["x"].iloc[0]]

@@ -4,11 +4,11 @@ import io
 import logging
 import math
 import os
-import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache, wraps
+from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, ParamSpec, TypeVar
@@ -24,6 +24,7 @@ from matplotlib.ticker import ScalarFormatter
 
 from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.store.files import open_regular
+from cascadebai_cli.text import listed
 
 # --- Letters that the font of the figures lacks are taken from an installed font that has them ----------------------
 
@@ -117,28 +118,28 @@ class Look(NamedTuple):
     color: str
     marker: str = "o"
     size: float = 3
-    filled: bool = True
     dash: _Dash = "-"
     hatch: str = ""
+    width: float = 0.8
 
 
 LOOKS = (
     Look("#0072B2", "o", 2.4, hatch="\\\\\\"),
     Look("#D55E00", "s", 2.6, hatch="..."),
-    Look("#009E73", "^", 4.4, filled=False, hatch="xxx"),
-    Look("#CC79A7", "D", 4.0, filled=False, dash="--", hatch="---"),
-    Look("#000000", "v", 2.6),
-    Look("#E69F00", "P", 4.4, dash="-.", hatch="|||"),
-    Look("#56B4E9", "X", 4.4, dash=":", hatch="+++"),
-    Look("#882255", ">", 4.4, filled=False, dash="--", hatch="ooo"),
-    Look("#332288", "<", 3.4, dash=(0, (5, 1, 1, 1, 1, 1)), hatch="***"),
-    Look("#999933", "p", 4.8, filled=False, dash=":", hatch="OO"),
-    Look("#B0B0B0", "*", 5.0, dash=(0, (3, 1, 1, 1)), hatch="\\\\|||"),
-    Look("#6B4C2A", "h", 4.8, filled=False, hatch="xx--"),
+    Look("#009E73", "^", 3.4, "--", "xxx"),
+    Look("#CC79A7", "D", 3.0, (0, (4, 1, 1, 1)), "---"),
+    Look("#000000", "v", 3.2),
+    Look("#E69F00", "P", 4.0, "-.", "|||"),
+    Look("#56B4E9", "X", 4.0, ":", "+++"),
+    Look("#882255", ">", 3.4, "--", "ooo"),
+    Look("#332288", "<", 3.4, (0, (5, 1, 1, 1, 1, 1)), "***"),
+    Look("#999933", "p", 4.0, ":", "OO"),
+    Look("#B0B0B0", "*", 5.0, (0, (3, 1, 1, 1)), "\\\\|||"),
+    Look("#6B4C2A", "h", 4.0, "-.", "xx--"),
 )
 """Looks of the lines of a panel. No two share a marker or a hatch. Colours that are hard to tell apart in grey or with
-colour-blind eyes also differ in the dash or in whether the marker is filled (a test computes it). The first colours
-are those of Okabe and Ito."""
+colour-blind eyes also differ in the dash (a test computes it). No marker is open, as an open one is a limit. The first
+colours are those of Okabe and Ito."""
 
 POINTS = Look("blue", dash="none")
 """Look of means beside a fit."""
@@ -169,7 +170,6 @@ TEXT_WIDTH = 6.75
 """Width in inches of the text of a page in the paper's format, which has two columns."""
 COLUMN_WIDTH = 3.25
 """Width in inches of one of its columns."""
-_PNG_DPI = 300
 
 _STEPS_LABEL = "time complexity"
 NOTHING: Mapping[str, Any] = MappingProxyType({})
@@ -193,6 +193,9 @@ STYLE: Mapping[Any, Any] = MappingProxyType(
         "xtick.major.size": 3,
         "ytick.major.size": 3,
         "lines.linewidth": 1.2,
+        "figure.dpi": 300,
+        # what a style sets holds for files too
+        "savefig.dpi": "figure",
         "hatch.linewidth": 0.5,
         "legend.frameon": False,
         # Publishers ask for fonts of type 42, which embed whole outlines; matplotlib's default is type 3.
@@ -203,12 +206,49 @@ STYLE: Mapping[Any, Any] = MappingProxyType(
 )
 
 
+_OF_CYCLE = {"linestyle": "dash", "linewidth": "width", "markersize": "size"}
+_OF_LINES = {
+    "lines.linewidth": "width",
+    "lines.markersize": "size",
+    "lines.linestyle": "dash",
+    "lines.marker": "marker",
+}
+
+
+def restyled(look: Look, own: Mapping[str, Any], number: int = 0) -> Look:
+    """Return a look with what a style of the user sets of it.
+
+    Args:
+        look: look without the style.
+        own: settings of the style.
+        number: number of the line, which takes this entry of the cycle of the style.
+    """
+    of_lines = {field: own[name] for name, field in _OF_LINES.items() if own.get(name, "None") != "None"}
+    entries = list(own.get("axes.prop_cycle", [{}]))
+    entry = entries[number % len(entries)]
+    of_cycle = {_OF_CYCLE.get(name, name): value for name, value in entry.items() if name in _IN_CYCLE}
+    found = look._replace(**{**of_lines, **of_cycle})
+    return found._replace(dash="none") if look.dash == "none" else found
+
+
+def text_size(size: float) -> float:
+    """Return the size of a text, which is given for the font size of the shared style."""
+    return float(size * mpl.rcParams["font.size"] / STYLE["font.size"])
+
+
+def stroke(width: float) -> float:
+    """Return the width of a line, which is given for the line width of the shared style."""
+    return float(width * mpl.rcParams["lines.linewidth"] / STYLE["lines.linewidth"])
+
+
 @contextmanager
 def style_of(own: Mapping[str, Any] = NOTHING) -> Iterator[None]:
     """Apply the shared style with the settings `own` over it, and restore matplotlib's settings at the end."""
     with mpl.rc_context():
         mpl.rcdefaults()
-        settings: dict[Any, Any] = {**STYLE, **own}
+        larger = own.get("font.size", STYLE["font.size"]) / STYLE["font.size"]
+        sizes = {name: larger * STYLE[name] for name in STYLE if name.endswith(("labelsize", "titlesize", "fontsize"))}
+        settings: dict[Any, Any] = {**STYLE, **sizes, **own}
         mpl.rcParams.update(settings)
         yield
 
@@ -246,7 +286,7 @@ class Picture(Figure):
 
 def new_figure(width: float, height: float) -> Picture:
     """Return an empty figure of `width` x `height` inches that arranges its panels itself and needs no display."""
-    figure = Picture(figsize=(width, height), layout="constrained", dpi=_PNG_DPI)
+    figure = Picture(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     return figure
 
@@ -299,13 +339,13 @@ def _pdf(pages: Sequence[Figure], metadata: dict[str, Any]) -> bytes:
     buffer = io.BytesIO()
     with PdfPages(buffer, metadata=metadata) as file:
         for page in pages:
-            page.savefig(file, format="pdf", dpi=_PNG_DPI)
+            page.savefig(file, format="pdf")
     return buffer.getvalue()
 
 
 def _image(page: Figure, format: str, metadata: dict[str, Any]) -> bytes:
     buffer = io.BytesIO()
-    page.savefig(buffer, format=format, dpi=_PNG_DPI, metadata=metadata)
+    page.savefig(buffer, format=format, metadata=metadata)
     return buffer.getvalue()
 
 
@@ -347,45 +387,88 @@ def label_steps(axes: Axes, largest: float, name: str = _STEPS_LABEL, unit: str 
     axes.set_ylabel(f"{name} ({words})" if words else name)
 
 
-# --- A user's file of matplotlib settings, read line by line, so that an error names the line -----------------------
+# --- Styles of the user: files that matplotlib reads, checked first, so that an error names the line; or names ------
 
 
 _REFUSED = ("backend", "text.usetex", "text.latex", "webagg", "tk.", "macosx")
-"""Settings that do not change a look, or need programs that may not be there."""
+"""Settings that do not change a look, or need programs that may not be there; a style by name goes without them."""
+_IN_CYCLE = ("color", "marker", "linestyle", "linewidth", "markersize", "hatch")
 _MOST_BYTES = 100_000
+_FURTHER_STYLES = "scienceplots"
+"""A package whose styles are known by their names too if it is installed."""
 
 
-def read_style(path: Path) -> Mapping[str, Any]:
-    """Return the settings of a `.mplstyle` file.
+def read_style(names: Sequence[str]) -> Mapping[str, Any]:
+    """Return the settings of some styles, of which a later one replaces what an earlier one sets.
+
+    Args:
+        names: each a `.mplstyle` file, or the name of a style that matplotlib or SciencePlots has.
 
     Raises:
-        ConfigError: if it cannot be read, or a line is not `name: value` with a name and a value that matplotlib knows.
+        ConfigError: if a file cannot be read, a line is not `name: value` with a name and a value that matplotlib
+            knows, or there is no style of a name.
     """
-    return dict(_settings(path))
+    own: dict[str, Any] = {}
+    for name in names:
+        path = Path(name)
+        is_file = path.suffix or len(path.parts) > 1 or path.exists()
+        own |= _of_file(path) if is_file else _of_name(name)
+    return own
 
 
-def _settings(path: Path) -> Iterator[tuple[str, Any]]:
-    for number, line in enumerate(_text(path).splitlines(), 1):
-        text = re.sub(r"#.*", "", line) if '"' not in line else line
-        name, colon, value = (part.strip() for part in text.partition(":"))
-        if text.strip():
-            yield name, _checked(f"style: {path}:{number}", name, value if colon else None)
+def _of_name(name: str) -> dict[str, Any]:
+    from matplotlib.style import library  # reads many files, so only when it is needed
+
+    found = find_spec(_FURTHER_STYLES)
+    folders = (found.submodule_search_locations if found else None) or ()
+    further = {path.stem: path for folder in folders for path in Path(folder).rglob("*.mplstyle")}
+    if name not in library and name not in further:
+        known = [known for known in (*library, *further) if not known.startswith("_")]
+        raise ConfigError(f"style: {name} is neither a file nor the name of a style; {suggest(name, known)}")
+    settings = library[name] if name in library else _read(further[name])
+    return {key: value for key, value in settings.items() if not str(key).startswith(_REFUSED)}
 
 
-def _checked(where: str, name: str, value: str | None) -> Any:
-    if value is None:
+def _of_file(path: Path) -> dict[str, Any]:
+    lines = list(enumerate(_text(path).splitlines(), 1))
+    for number, line in lines:
+        name, colon, _ = line.partition("#")[0].partition(":")
+        if name.strip():
+            _check(f"style: {path}:{number}", name.strip(), bool(colon))
+    try:
+        settings = _read(path)
+    except ValueError as error:
+        raise ConfigError(f"style: {path}{_mistake(lines, str(error))}; see the documentation of matplotlib") from None
+    cycle: Any = settings.get("axes.prop_cycle")
+    for key in sorted(cycle.keys - {*_IN_CYCLE}) if cycle else ():
+        raise ConfigError(f"style: {path}: axes.prop_cycle: {key} is not supported; use {listed(_IN_CYCLE)}")
+    return settings
+
+
+def _check(where: str, name: str, has_value: bool) -> None:
+    if not has_value:
         raise ConfigError(f"{where}: a line is no setting; write name: value, such as font.size: 8")
     if name not in mpl.rcParams:
         raise ConfigError(f"{where}: '{name[:60]}' is not a setting of matplotlib; {suggest(name[:60], mpl.rcParams)}")
     if name.startswith(_REFUSED):
         raise ConfigError(f"{where}: {name} is not supported; leave it out")
-    checked: dict[Any, Any] = mpl.RcParams()
-    try:
-        checked[name] = value.strip('"')
-    except ValueError:
-        shown = value[:60]
-        raise ConfigError(f"{where}: '{shown}' is no value of {name}; see the documentation of matplotlib") from None
-    return checked[name]
+
+
+def _mistake(lines: Sequence[tuple[int, str]], error: str) -> str:
+    """Return the line of a value that matplotlib does not take, and what is wrong with it."""
+    name = error.removeprefix("Key ").partition(":")[0]
+    for number, line in reversed(lines):
+        key, _, value = line.partition(":")
+        if key.strip() == name:
+            return f":{number}: '{value.partition('#')[0].strip()[:60]}' is no value of {name}"
+        if repr(line)[1:-1] in error and line:
+            return f":{number}: a quotation mark is not closed"
+    return f": {error.partition(' in:')[0][:60]}"
+
+
+def _read(path: Path) -> dict[str, Any]:
+    found = mpl.rc_params_from_file(path, fail_on_error=True, use_default_template=False)
+    return {str(name): value for name, value in found.items()}
 
 
 def _text(path: Path) -> str:

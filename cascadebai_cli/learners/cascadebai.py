@@ -58,9 +58,10 @@ class Racing(RacingRule):
 
 @dataclass(frozen=True)
 class CascadeRule(Racing, RadiusRule):
-    """Algorithm 1 with its own radius, as the paper has it.
+    """Algorithm 1 with its own radius, as the paper has it; a subclass may have another decreasing `radius`.
 
     Args:
+        L, K, delta, epsilon, list_length: as for `Racing`.
         sigma: sub-Gaussian parameter of an outcome; 0.5 for clicks, 1 gives the radius as printed.
     """
 

@@ -118,9 +118,9 @@ def _imported(name: str, module_name: str, example: str) -> ModuleType:
         invalidate_caches()
         module = import_module(module_name)
     except ModuleNotFoundError as error:
-        raise ConfigError(
-            f"{name}: no module '{error.name}' in {os.getcwd()} or installed; start where it lies"
-        ) from error
+        stem = module_name.removesuffix(".py")
+        remedy = "start where it lies" if stem == module_name else f"write {stem}, the module, and not its file"
+        raise ConfigError(f"{name}: no module '{error.name}' in {os.getcwd()} or installed; {remedy}") from error
     except (Exception, SystemExit) as error:
         raise ConfigError(
             f"{name}: importing {module_name} fails with {in_words(error)}; correct the module"
@@ -179,12 +179,13 @@ def build_learner(
         name: the algorithm in a config.
         made: its class.
         make_rng: makes its generator, if its constructor takes `rng`.
-        L, K, others: further arguments of the constructor; a list has at most `list_length`, else `K`, items.
+        L, K, others: further arguments of the constructor; a list has at most `list_length` items, which may be the
+            default of the constructor, else `K`.
 
     Raises:
         ConfigError: if the learner cannot be made, or does not follow the protocol.
     """
-    M = others.get("list_length")
+    M = others.get("list_length", default_of(made, "list_length"))
     check_list_length(M)
     try:
         if "rng" in parameters(made):
@@ -216,6 +217,12 @@ def _runs_our_way(learner: object) -> bool:
 
 def _definer(made: type, part: str) -> type:
     return next(base for base in made.__mro__ if part in vars(base))
+
+
+def default_of(made: Callable[..., Learner], name: str) -> Any:
+    """Return the default of a parameter of a constructor; `None` if it has none or there is no such parameter."""
+    found = parameters(made).get(name)
+    return None if found is None or found.default is found.empty else found.default
 
 
 @cache

@@ -117,13 +117,23 @@ class RadiusRule(RacingRule):
 
 
 class Race:
-    """The survivors, and the accepted and rejected items in the order in which they were identified."""
+    """The survivors, and the accepted and rejected items in the order in which they were identified.
+
+    A race knows no steps: who makes them says with `stamp` when items were identified.
+    """
 
     def __init__(self, L: int, K: int) -> None:
         self.L, self.K = L, K
         self.survivors: IntArray = np.arange(L)
         self.accepted: list[int] = []
         self.rejected: list[int] = []
+        self.accepted_at: list[int] = []
+        self.rejected_at: list[int] = []
+
+    def stamp(self, step: int) -> None:
+        """Note that the items identified since the last call were identified at the end of this step."""
+        self.accepted_at += [step] * (len(self.accepted) - len(self.accepted_at))
+        self.rejected_at += [step] * (len(self.rejected) - len(self.rejected_at))
 
     @property
     def k(self) -> int:

@@ -9,7 +9,14 @@ from cascadebai_cli.learners.batrac import BatRac
 from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.learners.fixed_budget import SuccessiveAcceptsRejects, Uniform
 from cascadebai_cli.learners.kl_lucb import KLLucb
-from cascadebai_cli.learners.own import MakeGenerator, build_learner, is_own, load_plugin, parameters, same_generator
+from cascadebai_cli.learners.own import (
+    MakeGenerator,
+    build_learner,
+    is_own,
+    load_plugin,
+    parameters,
+    same_generator,
+)
 from cascadebai_cli.learners.protocol import Learner
 from cascadebai_cli.learners.track_and_stop import TrackAndStop
 

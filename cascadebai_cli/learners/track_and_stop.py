@@ -2,11 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Literal, NamedTuple
 
 import numpy as np
 
+from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.bounds import best_means, refuse_tolerance, told_apart
+from cascadebai_cli.learners.mixture import all_refuted
 from cascadebai_cli.learners.protocol import check_list_length
 from cascadebai_cli.learners.racing import by_mean
 from cascadebai_cli.model.problem import BoolArray, Feedback, FloatArray, Instance, IntArray, divergence, evidence
@@ -185,8 +188,8 @@ def _standing(plan: Plan, shown: Levels, evidence: FloatArray) -> list[int]:
 # 2. *Tracking.* Otherwise a stretch has `1 / _STRETCH` of the steps made so far, at least one. It is divided into
 #    blocks of equal lists, none longer than `1 / _BLOCKS` of the stretch, in the proportions of the mixture, which is
 #    computed anew whenever the steps have grown by the factor `_RENEWAL`.
-# 3. *Stopping.* At the end of each stretch, by `told_apart`, which errs with probability at most `delta` whatever
-#    is shown and whenever it is asked.
+# 3. *Stopping.* At the end of each stretch, by `told_apart` (`bounds`) or `all_refuted` (`mixture`), which err with
+#    probability at most `delta` whatever is shown and whenever they are asked.
 #
 # So a run depends on outcomes only through the counts at the ends of stretches, and an engine may draw a whole block
 # of equal lists at once.
@@ -202,6 +205,10 @@ _FIRST_LOOKS, _GROWTH = 10**9, 10**4
 """Looks at each item before the limit is looked for, so many that whole numbers do not matter, and by what it grows."""
 
 
+Stopping = Literal["glr", "mixture"]
+_MAY_STOP = MappingProxyType({"glr": told_apart, "mixture": all_refuted})
+
+
 class TrackAndStop:
     """Track-and-stop step by step.
 
@@ -211,6 +218,7 @@ class TrackAndStop:
         delta: largest probability of a wrong answer, in `(0, 1)`.
         epsilon: must be 0.
         list_length: `M`, the number of items shown at once; `K` if `None`.
+        stopping: `glr` to stop once all pairs are told apart, `mixture` once all wrong answers are refuted.
 
     Attributes:
         engines: the fast engine that is exact for it.
@@ -220,16 +228,26 @@ class TrackAndStop:
         finished: whether the learner has stopped.
 
     Raises:
-        ConfigError: for `epsilon > 0`.
+        ConfigError: for `epsilon > 0`, or another `stopping`.
     """
 
     engines = ("planned",)
     any_order = True  # the proof holds whatever decides that an item is looked at
 
-    def __init__(self, L: int, K: int, delta: float, epsilon: float = 0.0, list_length: int | None = None) -> None:
+    def __init__(
+        self,
+        L: int,
+        K: int,
+        delta: float,
+        epsilon: float = 0.0,
+        list_length: int | None = None,
+        stopping: Stopping = "glr",
+    ) -> None:
         refuse_tolerance("track-and-stop", epsilon)
         check_list_length(list_length)
-        self.L, self.K, self.M, self.delta = L, K, min(list_length or K, L), delta
+        if stopping not in _MAY_STOP:
+            raise ConfigError(f"stopping is {stopping!r}, but must be {' or '.join(_MAY_STOP)}")
+        self.L, self.K, self.M, self.delta, self.stopping = L, K, min(list_length or K, L), delta, stopping
         self.T: IntArray = np.zeros(L, np.int64)
         self.S: IntArray = np.zeros(L, np.int64)
         self.steps, self.finished = 0, False
@@ -266,7 +284,7 @@ class TrackAndStop:
     def end_stretch(self) -> None:
         """Stop, or plan the next stretch, from the counts after all of `blocks`."""
         self.steps += sum(block.repeats for block in self.blocks)
-        self.finished = told_apart(self.T, self.S, self.K, self.delta)
+        self.finished = _MAY_STOP[self.stopping](self.T, self.S, self.K, self.delta)
         self._block = 0
         self.blocks = [] if self.finished else self._next_blocks()
 

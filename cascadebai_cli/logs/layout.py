@@ -8,6 +8,10 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.options import option, record_options
 
 
+class MissingColumn(ConfigError):
+    """A column that a log must have was not named."""
+
+
 @dataclass(frozen=True)
 class Layout:
     """The columns of a log, and the meaning of its rows."""
@@ -40,7 +44,7 @@ class Layout:
             raise ConfigError("--wide and --event: a log has one of these layouts; name one")
         for flag, column in named.items():
             if column is None and flag in needed:
-                raise ConfigError(f"{kind} needs {flag} COLUMN; name the column")
+                raise MissingColumn(f"{kind} needs {flag} COLUMN; name the column")
             if column is not None and flag in refused:
                 raise ConfigError(f"{kind} has no column {flag} {column}; leave it out")
         there = [(flag, column) for flag, column in named.items() if column is not None]

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,12 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.logs.layout import Layout
+from cascadebai_cli.logs.layout import Layout, MissingColumn
 from cascadebai_cli.logs.sheet import (
     STDIN,
     Floats,
     Sheet,
+    columns_in,
     fault_of_number,
     floats_of,
     marks_of,
@@ -115,11 +117,20 @@ def read_log(path: Path, layout: Layout) -> Log:
     Raises:
         ConfigError: if it is not usable; the message names the first ten faulty rows.
     """
-    columns = layout.columns
     if path != STDIN and not path.is_file():
         raise ConfigError(f"{path} is not a file; name a CSV file, or - for what comes through a pipe")
+    with suppress(MissingColumn):
+        layout.columns  # noqa: B018 - another fault is told before a large file is read
     text, remarks = read_any_text(path, shown(path))
-    return _log(sheet_of(text, shown(path), columns, layout.separator), remarks, layout)
+    return _log(_sheet(text, shown(path), layout, layout.separator), remarks, layout)
+
+
+def _sheet(text: str, name: str, layout: Layout, separator: str | None) -> Sheet:
+    try:
+        columns = layout.columns
+    except MissingColumn as error:
+        raise ConfigError(f"{name}: {error}; the columns are {columns_in(text, name, separator)}") from None
+    return sheet_of(text, name, columns, separator)
 
 
 def log_of(table: pd.DataFrame, layout: Layout, name: str = "table") -> Log:
@@ -128,13 +139,12 @@ def log_of(table: pd.DataFrame, layout: Layout, name: str = "table") -> Log:
     Raises:
         ConfigError: as for a file, whose header is line 1.
     """
-    columns = layout.columns
     named = table.reset_index(allow_duplicates=True) if any(level is not None for level in table.index.names) else table
     try:
         text = named.to_csv(index=False)
     except (ValueError, ArithmeticError, RecursionError):  # half a character, a number of thousands of digits
         raise ConfigError(f"{name}: has a value that no file can hold; give names as text, and numbers") from None
-    return _log(sheet_of(text, name, columns, ","), [], layout)
+    return _log(_sheet(text, name, layout, ","), [], layout)
 
 
 def _log(sheet: Sheet, remarks: list[str], layout: Layout) -> Log:

@@ -197,6 +197,8 @@ def fault_of_number(text: str) -> str:
         return "is empty; write a number"
     if re.fullmatch(r"[-+]?(nan|inf|infinity)", text.lower()) or re.fullmatch(r"[-+]?[\d.]+e\+?\d+", text.lower()):
         return f"{text} is not a finite number; correct or remove the row"
+    if re.fullmatch(r"[-+]?[\d.]*\d,\d+", text):
+        return f"{text!r} is not a number in this column; say --decimal , if the comma is the decimal sign"
     return f"{text!r} is not a number; write one such as 12 or 0.5"
 
 
@@ -283,7 +285,13 @@ def sheet_of(
     first_rows = tuple(list(row) for _, row in begin)
     table, sizes = _table(islice(chain(begin, filled), top), len(header), places, columns or header)
     note = f"the header is on line {line}; the lines above it are left out"
-    return Sheet(name, tuple(header), table, sizes, (note,) if line > first else (), first_rows)
+    above = [one for one in text.splitlines()[first - 1 : line - 1] if one.strip() and not one.startswith("# ")]
+    return Sheet(name, tuple(header), table, sizes, (note,) if above else (), first_rows)
+
+
+def columns_in(text: str, name: str, separator: str | None = None) -> str:
+    """Return the first columns of a table in words; arguments and errors as for `sheet_of`."""
+    return _some(sheet_of(text, name, (), separator, top=1).header)
 
 
 def _rows(lines: TextIO, separator: str, name: str) -> Iterator[tuple[int, list[str]]]:
@@ -339,8 +347,14 @@ def _head(lines: TextIO, separator: str, first: int, name: str) -> Iterator[tupl
     """Yield the first rows that are not empty, up to one that is no separated text."""
     with suppress(ConfigError):
         for line, row in islice(_rows(lines, separator, name), _HEADER_ROWS):
-            if line >= first and any(cells := [value.strip() for value in row]):
+            cells = [value.strip() for value in row]
+            if line >= first and any(cells) and not _is_remark(cells):
                 yield line, cells
+
+
+def _is_remark(cells: Sequence[str]) -> bool:
+    """Return whether a row above the header is a line such as `# clicks.csv`, which no column is named."""
+    return cells[0].startswith("# ") and not any(cells[1:])
 
 
 def _some(columns: Sequence[str], most: int = 8) -> str:

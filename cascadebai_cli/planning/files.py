@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.errors import ConfigError, of_removed_folder
 from cascadebai_cli.logs.sheet import file_name
 from cascadebai_cli.planning.answer import as_json, asked_json
 from cascadebai_cli.planning.plan import Backend, Plan, plan
@@ -39,7 +39,8 @@ def refuse_unwritable(out: Path | None = None) -> None:
         with tempfile.TemporaryDirectory(dir=parent):
             pass
     except OSError as error:
-        raise ConfigError(f"{place} cannot be written ({error.strerror}); choose another directory") from None
+        gone = of_removed_folder(error)
+        raise gone or ConfigError(f"{place} cannot be written ({error.strerror}); choose another directory") from None
 
 
 def refuse_other(asked: Plan, out: Path | None = None) -> None:

@@ -34,6 +34,8 @@ SECONDS = 36.0
 """Processor time of all runs by the estimates below, which were measured; a plan then takes 30 s on two cores."""
 _SKIPPED, _SKIPPED_ITEMS = 0.5, 1250
 """Seconds that a skipping engine takes for a run to its end, and the number of items that doubles this time."""
+_STILL = 5e-17
+"""Seconds for each page view, over `w(K)`, in which bounds move less than their rounding, and none is skipped."""
 _RARE, _MOST_CROWDED = 0.02, 8.0
 """Click probability below which items near the boundary change all the time, and the most that this slows a run."""
 
@@ -47,6 +49,7 @@ class Pace:
         step, step_item: time for each page view, and for each item in each page view.
         along: whether a run goes on from one budget to the next; if not, each budget takes a separate run.
         skips: whether the engine skips over page views, which bounds the time.
+        still: time for each page view that the engine cannot skip.
     """
 
     start: float
@@ -55,11 +58,14 @@ class Pace:
     step_item: float = 0.0
     along: bool = False
     skips: bool = False
+    still: float = 0.0
 
     def seconds(self, page_views: float, L: int) -> float:
         """Return the processor time of one run."""
         found = self.start + self.item * L + (self.step + self.step_item * L) * page_views
-        return min(found, _SKIPPED * (1 + L / _SKIPPED_ITEMS)) if self.skips else found
+        if not self.skips:
+            return found
+        return min(found, _SKIPPED * (1 + L / _SKIPPED_ITEMS) + self.still * page_views)
 
     def within(self, seconds: float, L: int) -> int:
         """Return the page views of a run that takes `seconds`, at least 1."""
@@ -94,8 +100,10 @@ class Candidate:
 
     def paced(self, w_K: float) -> Pace:
         """Return the pace at this `w(K)`: with rare clicks, items at the boundary change places for a long time."""
-        crowded = float(np.clip(_RARE / max(w_K, 1e-300), 1, _MOST_CROWDED)) if self.by_steps else 1.0
-        return replace(self.pace, step=crowded * self.pace.step, step_item=crowded * self.pace.step_item)
+        w_K = max(w_K, 1e-300)
+        crowded = float(np.clip(_RARE / w_K, 1, _MOST_CROWDED)) if self.by_steps else 1.0
+        step, step_item = crowded * self.pace.step, crowded * self.pace.step_item
+        return replace(self.pace, step=step, step_item=step_item, still=_STILL / w_K if w_K < _RARE else 0.0)
 
     def seconds(self, budgets: Sequence[int], efforts: FloatArray, L: int, w_K: float) -> float:
         """Return the processor time of a run that is asked at these budgets, averaged over truths of these efforts."""
@@ -323,16 +331,17 @@ def _size(candidate: Candidate, question: Question, seconds: float, trials: int 
     """
     L, planned = question.L, question.planned
     assert candidate.factor is not None
+    pace = candidate.paced(question.w_K)
     if candidate.by_steps:
-        pace = candidate.paced(question.w_K)
         cap = pace.within(seconds / min(trials or _FEWEST_TRIALS, _FEWEST_TRIALS), L)
         larger = [one for one in question.table if one.epsilon > planned.epsilon]
         fitting = (one for one in (planned, *larger) if candidate.factor * np.median(one.efforts) <= cap)
         chosen = next(fitting, (planned, *larger)[-1])
         each = pace.seconds(float(np.minimum(candidate.factor * chosen.efforts, cap).mean()), L)
     else:
-        cap, chosen = _SKIPPED_STEPS, planned
-        each = 0.03 + 4e-4 * L + 0.5 * (planned.epsilon == 0)
+        cap, chosen = int(min(seconds / _FEWEST_TRIALS / max(pace.still, 1e-300), _SKIPPED_STEPS)), planned
+        still = pace.still * float(np.minimum(candidate.factor * planned.efforts, cap).mean())
+        each = 0.03 + 4e-4 * L + 0.5 * (planned.epsilon == 0) + still
     return _Size(trials or int(np.clip(seconds / each, _FEWEST_TRIALS, _MOST_TRIALS)), cap, chosen)
 
 

@@ -276,6 +276,7 @@ _TaskRunner = Callable[[_Work, Iterator[list[Block]]], Generator[list[BlockResul
 _LISTEN_SECONDS = 1.0
 """Seconds between two checks whether no trial has ended for long."""
 _SAFE_PATH = "PYTHONSAFEPATH"
+_MOST_CORES = "LOKY_MAX_CPU_COUNT"
 _SHARED_MEMORY, _LEAST_SHARED = "/dev/shm", 2**17
 """Where processes keep their semaphores, and the bytes that they need there."""
 _FULL = f"shared memory ({_SHARED_MEMORY}) is full, which several processes need"
@@ -305,6 +306,8 @@ class Backend:
     def __post_init__(self) -> None:
         if self.n_jobs == 0:
             raise ConfigError("--n-jobs must not be 0; give 1 or more, or -1 for all cores")
+        if (given := os.environ.get(_MOST_CORES)) is not None and not given.strip().isdecimal():
+            raise ConfigError(f"the environment variable {_MOST_CORES} is {given!r}; write a whole number")
         if self.n_jobs > _MOST_JOBS:
             raise ConfigError(f"--n-jobs {self.n_jobs}: more than {_MOST_JOBS} processes; give a smaller number")
         if (self.name == "dask") != (self.scheduler is not None):
@@ -377,6 +380,8 @@ def collect(
         ConfigError: before anything runs, if the trials need more memory than this machine has.
         CascadeError: if the backend breaks: a worker was killed or has other code, the scheduler cannot be reached.
     """
+    if settings.timeout is not None and backend.name == "dask":
+        raise ConfigError("--trial-timeout needs processes of this machine; leave it or --backend dask out")
     backend.refuse_too_large(cells, numbers)
     sink = sink or follower.keep
     with one_interrupt(), closing(_results(cells, numbers, settings, backend, follower)) as results:
@@ -394,7 +399,7 @@ def _results(
 ) -> Generator[BlockResult, None, None]:
     work = partial(run_checked, code_of(cells), settings)
     with (
-        _task_runner(backend, sum(map(len, numbers)), follower.watch) as (workers, run),
+        _task_runner(backend, sum(map(len, numbers)), follower) as (workers, run),
         now_and_then(_LISTEN_SECONDS, follower.listen),
     ):
         queue = _BlockQueue(cells, numbers, workers)
@@ -409,19 +414,19 @@ def _results(
 
 
 @contextmanager
-def _task_runner(backend: Backend, trials: int, watch: Watch) -> Iterator[tuple[int, _TaskRunner]]:
+def _task_runner(backend: Backend, trials: int, follower: Follower) -> Iterator[tuple[int, _TaskRunner]]:
     """Yield the number of workers, and a function of the work and the tasks that yields the results."""
     if backend.name == "dask":
-        with _dask(backend, watch) as started:
+        with _dask(backend, follower.watch) as started:
             yield started
         return
     workers = backend.processes()
     if workers == 1 and trials > 1 and backend.wants_several and _shared_memory_is_full():
-        watch.warn(f"{_FULL}, so that one process runs all trials; free some, or say --n-jobs 1")
+        follower.watch.warn(f"{_FULL}, so that one process runs all trials; free some, or say --n-jobs 1")
     if workers == 1 or trials == 1:
         yield 1, _in_turn
     else:
-        with _loky(workers) as started:
+        with _loky(workers, follower) as started:
             yield started
 
 
@@ -430,7 +435,7 @@ def _in_turn(work: _Work, tasks: Iterator[list[Block]]) -> Generator[list[BlockR
 
 
 @contextmanager
-def _loky(workers: int) -> Iterator[tuple[int, _TaskRunner]]:
+def _loky(workers: int, follower: Follower) -> Iterator[tuple[int, _TaskRunner]]:
     from joblib import parallel_config
     from joblib.externals.loky.process_executor import BrokenProcessPool
 
@@ -447,8 +452,8 @@ def _loky(workers: int) -> Iterator[tuple[int, _TaskRunner]]:
             yield workers, _unordered
         except BrokenProcessPool as error:
             raise CascadeError(
-                "a worker process was killed, perhaps for want of memory; run the same command again to go on, "
-                "with a smaller --n-jobs if it happens again"
+                "a worker process was killed, perhaps for want of memory, or ended by a learner of your own; in work: "
+                f"{follower.in_work()}; run the same command again to go on, with a smaller --n-jobs if it recurs"
             ) from error
         except PicklingError as error:
             raise CascadeError(

@@ -19,7 +19,8 @@ from cascadebai_cli.store.columns import JOURNAL, TRIALS_CSV
 from cascadebai_cli.store.journal import Journal, Stored, read_journal, write_journal
 from cascadebai_cli.store.lock import Held, only_writer
 from cascadebai_cli.store.manifest import MAKERS, Earlier, Manifest, new_manifest, refuse_mixing, write_manifest
-from cascadebai_cli.store.summary import write_tables
+from cascadebai_cli.store.records import Wanted, wanted_by
+from cascadebai_cli.store.summary import doubts, write_tables
 from cascadebai_cli.store.trials import Limits, holds_rows, limits_of
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.config import Study
@@ -93,6 +94,11 @@ class Sweep:
         """Cells of the study."""
         return self.study.cells
 
+    @property
+    def wanted(self) -> Wanted:
+        """What is recorded of each trial beyond its row."""
+        return wanted_by(self.manifest.config)
+
     @cached_property
     def manifest(self) -> Manifest:
         """Manifest of this sweep, whose start is the time of the first access; git is asked only then."""
@@ -152,7 +158,8 @@ class There:
     @cached_property
     def missing(self) -> list[IntArray]:
         """Trials to run of each cell; where the rows decide how many are enough, more may follow after these."""
-        missing = [self.stored.missing(cell_id, trials) for cell_id, trials in self.limits.items()]
+        wanted = self.sweep.wanted
+        missing = [self.stored.missing(cell_id, trials, wanted) for cell_id, trials in self.limits.items()]
         return [self.sweep.shard.takes(position, trials) for position, trials in enumerate(missing)]
 
     @property
@@ -189,7 +196,9 @@ class OpenSweep:
             for i, trials in enumerate(self.there.missing)
         ]
 
-    def run(self, backend: Backend, follower: Follower, *, fail_fast: bool = False) -> None:
+    def run(
+        self, backend: Backend, follower: Follower, *, fail_fast: bool = False, timeout: float | None = None
+    ) -> None:
         """Run what is missing, and what turns out to be missing after that.
 
         Rows are in the journal before they are reported. If there is nothing to run, nothing is touched: no backend has
@@ -200,7 +209,8 @@ class OpenSweep:
             CascadeError: if rows cannot be written, the backend breaks, or the directory is not there any more; earlier
                 rows are kept.
         """
-        settings, missing = Settings(self.sweep.study.seed, fail_fast), self.missing
+        settings = Settings(self.sweep.study.seed, fail_fast, wanted=self.sweep.wanted, timeout=timeout)
+        missing = self.missing
         try:
             while any(map(len, missing)):
                 self._run(missing, settings, backend, follower)
@@ -244,19 +254,20 @@ class OpenSweep:
         self.there = replace(self.there, stored=replace(left, size=size))
         self.collect(asked_only=True)
 
-    def collect(self, *, asked_only: bool) -> int:
+    def collect(self, *, asked_only: bool) -> tuple[int, Sequence[str]]:
         """Write the tables from the rows that are there and close the manifest.
 
         Args:
             asked_only: whether trials beyond those that are asked for are left out of the tables.
 
         Returns:
-            number of trials that are missing.
+            number of trials that are missing, and what a reader of the tables must know (`doubts`).
         """
-        there = self.there
-        packed = self.sweep.packed
-        write_tables(self.held, self._manifest, there.stored, there.limits, asked_only=asked_only, packed=packed)
-        return sum(map(len, there.missing))
+        there, packed = self.there, self.sweep.packed
+        _, summary = write_tables(
+            self.held, self._manifest, there.stored, there.limits, asked_only=asked_only, packed=packed
+        )
+        return sum(map(len, there.missing)), doubts(summary)
 
 
 def warn_of_damage(stored: Stored, watch: Watch, fate: str) -> None:

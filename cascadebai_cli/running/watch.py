@@ -76,7 +76,7 @@ class Follower:
         so_far: says in a few words what the rows so far tell; if it is given, no cells are named in a silence.
         fail: receives each trial that raised; by default it is reported to `watch`.
         repeat: returns the command that runs a trial again, if there is one.
-        log: file for the tracebacks, none by default.
+        log: file for the tracebacks; without it, the first one from a user's code is reported to `watch`.
 
     Attributes:
         trials, done, failed: numbers of trials in all, of ended trials, and of those that ended with an error.
@@ -158,6 +158,8 @@ class Follower:
             self.watch.warn(text)
         if self._log is not None:
             _append(self._log, f"{text}\n{failed.trace}\n")
+        elif failed.own and self.failed == 1:
+            self.watch.remark(failed.trace.rstrip())
 
     def listen(self) -> None:
         """Remark once on each long silence."""
@@ -166,13 +168,21 @@ class Follower:
             self._named_at = self._latest
             self.watch.remark(self._in_silence(silent))
 
-    def _in_silence(self, seconds: float) -> str:
-        cells = [self._cells[position] for position, trials in sorted(dict(self._in_work).items()) if trials > 0]
+    def in_work(self) -> str:
+        """Return the names of the cells that trials in work belong to, of many only the first."""
+        cells = self._cells_in_work()
         names = [cell.label for cell in cells[:_MOST_NAMED]]
         names += [f"{len(cells) - _MOST_NAMED} more"] * (len(cells) > _MOST_NAMED)
+        return "; ".join(names)
+
+    def _cells_in_work(self) -> "list[Cell]":
+        return [self._cells[position] for position, trials in sorted(dict(self._in_work).items()) if trials > 0]
+
+    def _in_silence(self, seconds: float) -> str:
+        cells = self._cells_in_work()
         capped = all(cell.max_steps or cell.answers for cell in cells)  # a budget and a cap exclude each other
         remedy = "" if capped else "; max_steps, or --max-steps N, caps the steps of a trial"
-        return f"no trial ended for {seconds:.0f} s; in work: {'; '.join(names)}{remedy}"
+        return f"no trial ended for {seconds:.0f} s; in work: {self.in_work()}{remedy}"
 
     def line(self, width: float = inf) -> str:
         """Return in one line how far the run is; in a narrow terminal the least important part is left out."""

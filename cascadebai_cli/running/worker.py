@@ -11,17 +11,20 @@ from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
+from types import FrameType
 from typing import NamedTuple
 
 import numpy as np
 
-from cascadebai_cli.engines.jobs import HasEnough, Job, Paused, Run
+from cascadebai_cli.engines.jobs import HasEnough, Job, Paused, Run, in_order, never
 from cascadebai_cli.engines.simulate import ENGINES, Engine, Trial, new_job, simulate
 from cascadebai_cli.errors import CascadeError
 from cascadebai_cli.learners.own import LIVE, plugin_code
 from cascadebai_cli.learners.protocol import Learner
+from cascadebai_cli.learners.racing import LeastObservedFirst
 from cascadebai_cli.model.problem import Instance, IntArray
 from cascadebai_cli.store.columns import TrialRow
+from cascadebai_cli.store.records import DECISIONS, NOTHING, Decision, Entry, Moment, Placed, Wanted, text_of
 from cascadebai_cli.store.trials import row_of
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.version import __version__
@@ -138,12 +141,18 @@ class Settings:
         seed: the root seed.
         fail_fast: whether a block ends at its first trial that raises.
         with_items: whether finished trials carry the items found and the clicks expected.
+        wanted: what is recorded of each trial beyond its row.
+        timeout: seconds after which a trial fails.
+        debug: whether the first error leaves this function as it was raised, for a debugger.
         seconds: time after which trials that run side by side are handed back; those that have not ended are paused.
     """
 
     seed: int
     fail_fast: bool = False
     with_items: bool = False
+    wanted: Wanted = NOTHING
+    timeout: float | None = None
+    debug: bool = False
     seconds: float = _HAND_BACK_SECONDS
 
 
@@ -164,11 +173,58 @@ class NotRepeatable(CascadeError):
 
 
 class Failed(NamedTuple):
-    """A trial that raised: the error in one line, and its traceback."""
+    """A trial that raised.
+
+    Attributes:
+        trial: its number.
+        error: the error in one line.
+        trace: its traceback, which begins with the first call of code outside this package if there is any.
+        own: whether there is.
+    """
 
     trial: int
     error: str
     trace: str
+    own: bool = False
+
+
+class TrialTimeout(BaseException):
+    """A trial that takes too long; no `except Exception` of a user-defined learner catches it."""
+
+
+@contextmanager
+def _at_most(seconds: float | None) -> Iterator[None]:
+    """Raise `TrialTimeout` in the block after some seconds, in the main thread of the process alone."""
+    if seconds is None or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(number: int, frame: FrameType | None) -> None:
+        raise TrialTimeout(_too_long(seconds))
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _too_long(seconds: float) -> str:
+    return f"it takes longer than --trial-timeout {seconds:g}, in seconds"
+
+
+def _failed(trial: int, error: BaseException) -> Failed:
+    """Return what is told of a trial that raised."""
+    told = traceback.TracebackException.from_exception(error)
+    ours = str(Path(__file__).parents[1])
+    frames = list(told.stack)
+    first = next((i for i, frame in enumerate(frames) if not frame.filename.startswith(ours)), None)
+    if first is not None:
+        told.stack = traceback.StackSummary.from_list(frames[first:])
+    said = str(error) if isinstance(error, TrialTimeout) else _said(error)
+    return Failed(trial, said, "".join(told.format()), first is not None)
 
 
 class BlockResult(NamedTuple):
@@ -283,8 +339,9 @@ def _side_by_side(settings: Settings, blocks: Sequence[Block]) -> _Ready:
     for name in {block.cell.runs_with for block in blocks if runs_side_by_side(block.cell)}:
         mine = [block for block in blocks if block.cell.runs_with == name]
         try:
-            ready |= _together(settings.seed, ENGINES[name], mine, lambda: time.monotonic() >= end)
-        except Exception:
+            with _at_most(settings.timeout):
+                ready |= _together(settings.seed, ENGINES[name], mine, lambda: time.monotonic() >= end)
+        except (Exception, TrialTimeout):
             continue
     return ready
 
@@ -339,13 +396,16 @@ def _run_block(settings: Settings, block: Block, ready: _Ready) -> BlockResult:
         NotRepeatable: if the trial that is run twice does not end in the same way both times.
     """
     known = {trial: ready.get((block.position, trial)) for trial in block.trials}
-    result = BlockResult(block.position, [], [], tuple(one for one in known.values() if isinstance(one, Begun)))
+    begun = [one for one in known.values() if isinstance(one, Begun)]
+    late = [one for one in begun if settings.timeout is not None and one.seconds > settings.timeout]
+    gone = [Failed(one.trial, _too_long(settings.timeout or 0), "") for one in late]
+    result = BlockResult(block.position, [], gone, tuple(one for one in begun if one not in late))
     problem = block.cell.problem
     for trial, one in known.items():
         if isinstance(one, Begun):
             continue
         try:
-            with _as_before():
+            with _as_before(), _at_most(settings.timeout):
                 done = one or _timed(settings.seed, block.cell, trial)
                 if block.twice and trial == block.trials[0]:
                     _refuse_another(settings.seed, block.cell, trial, done)
@@ -353,7 +413,9 @@ def _run_block(settings: Settings, block: Block, ready: _Ready) -> BlockResult:
         except (NotRepeatable, KeyboardInterrupt):
             raise
         except BaseException as error:  # a user-defined learner may raise anything, such as SystemExit
-            result.failed.append(Failed(trial, _said(error), traceback.format_exc()))
+            if settings.debug:
+                raise
+            result.failed.append(_failed(trial, error))
             if settings.fail_fast:
                 break
     return result
@@ -380,7 +442,52 @@ def _timed(seed: int, cell: Cell, trial: int) -> _Done:
 def _row(settings: Settings, cell: Cell, problem: Instance, trial: int, done: _Done) -> TrialRow:
     run, items, seconds = done
     found = row_of(cell, problem, trial, run, items, seconds)
+    if settings.wanted.names:
+        found = found._replace(record=_record(settings, cell, problem, trial, done))
     return found._replace(items=items, clicks=_clicks(settings, cell, trial, run)) if settings.with_items else found
+
+
+def _record(settings: Settings, cell: Cell, problem: Instance, trial: int, done: _Done) -> tuple[tuple[str, str], ...]:
+    """Return what is recorded of a trial; a trace runs it again up to each of its steps."""
+    wanted, (run, items, _) = settings.wanted, done
+    _, permutation = _prepared(settings.seed, cell, trial)
+    named = items if run.status == "stopped" or cell.answers else ()
+    entries: dict[str, list[Entry]] = {
+        "answer": [Placed(place, item + 1) for place, item in enumerate(named, start=1)],
+        "decisions": _decisions(run, permutation),
+    }
+    if "trace" in wanted.names:
+        caps = [*wanted.steps_before(run.steps), *([run.steps] if run.status == "capped" else [])]
+        runs = [*_runs_up_to(settings.seed, cell, trial, caps), *([] if run.status == "capped" else [run])]
+        races = isinstance(cell.build(), LeastObservedFirst)
+        entries["trace"] = [_moment(cell, problem, one, permutation, races) for one in runs]
+    return tuple((name, text_of(entries[name])) for name in wanted.names)
+
+
+def _decisions(run: Run, permutation: IntArray) -> list[Entry]:
+    """Return the decisions of a run in the order of their steps; of one step, those that accept come first."""
+    lists = zip(DECISIONS, (run.accepted, run.rejected), (run.accepted_at, run.rejected_at), strict=True)
+    made = [
+        Decision(int(permutation[item]) + 1, word, step)
+        for word, those, steps in lists
+        for item, step in zip(those, steps, strict=True)
+    ]
+    return [*sorted(made, key=lambda decision: decision.step)]
+
+
+def _runs_up_to(seed: int, cell: Cell, trial: int, caps: Sequence[int]) -> list[Run]:
+    """Return a trial as it stands after these numbers of steps, with the items that the learner would return then."""
+    made = [
+        new_job(_learner(seed, cell, trial), _prepared(seed, cell, trial)[0], cell.feedback, cell.engine, cap, True)
+        for cap in caps
+    ]
+    return in_order(made[0][0].run([job for _, job in made], never)) if made else []
+
+
+def _moment(cell: Cell, problem: Instance, run: Run, permutation: IntArray, races: bool) -> Moment:
+    left = cell.L - len(run.accepted) - len(run.rejected) if races else -1
+    right = problem.right(_items(run, permutation))
+    return Moment(run.steps, left, run.observations, right, int(right == cell.K))
 
 
 def _clicks(settings: Settings, cell: Cell, trial: int, run: Run) -> float:
@@ -410,9 +517,9 @@ def _learner(seed: int, cell: Cell, trial: int) -> Learner:
 
 def _prepared(seed: int, cell: Cell, trial: int) -> tuple[Trial, IntArray]:
     """Return the trial, and which item of the cell is in each of its places."""
-    rng = trial_generator(seed, cell.path_id, trial)
+    rng = trial_generator(seed, cell.rewards_id, trial)
     permutation = rng.permutation(cell.L) if cell.order == "random" else np.arange(cell.L)
-    return Trial(cell.weights[permutation], rng, cell.rewards), permutation
+    return Trial(cell.weights[permutation], rng, cell.rewards, cell.paired), permutation
 
 
 def _items(run: Run, permutation: IntArray) -> tuple[int, ...]:

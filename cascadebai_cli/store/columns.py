@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from math import inf, nextafter
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from cascadebai_cli.engines.jobs import Status
 from cascadebai_cli.study.axes import AXES, GRID
@@ -38,6 +38,7 @@ TIMES_CSV = "times.csv"
 FITS_CSV, MODELS_CSV, BOUND_FITS_CSV = "fits.csv", "models.csv", "bound_fits.csv"
 WEIGHTED_FITS_CSV = "weighted_fits.csv"
 BUDGETS_CSV = "budgets.csv"
+ANSWERS_CSV, DECISIONS_CSV, TRACES_CSV = "answers.csv", "decisions.csv", "traces.csv"
 RATIOS_CSV, ORDERS_CSV, BOUNDS_CSV = "ratios.csv", "orders.csv", "bounds.csv"
 
 STATUSES: tuple[str, ...] = (*get_args(Status), "answered")
@@ -65,6 +66,8 @@ class Column:
         format: value -> text in a printed table.
         check: what a file may hold, in words; and a function of the values and the whole table: where that holds.
         when: a word for the studies or options with which a table has the column; empty if every table has it.
+        ends: columns with the ends of its interval.
+        best: whether the `least` or the `most` is best, if one is.
     """
 
     name: str
@@ -74,6 +77,8 @@ class Column:
     format: Callable[[Any], str] = number
     check: _Check = ("anything", lambda values, _: values.isna() | True)
     when: str = ""
+    ends: tuple[str, str] | None = None
+    best: Literal["", "least", "most"] = ""
 
     def right(self, table: "pd.DataFrame") -> "pd.Series[bool]":
         """Return which rows of a table hold a value that is allowed."""
@@ -95,7 +100,7 @@ def _between(
     return holds
 
 
-_percent, _two_decimals = partial(percent, decimals=1), "{:.2f}".format
+_percent, _two_decimals, _missed = partial(percent, decimals=1), "{:.2f}".format, ("reached", "missed").__getitem__
 
 _NAME: _Check = ("a name", lambda values, _: values.notna())
 _OF_FLAG: _Check = ("1, 0 or empty", lambda values, _: values.isna() | values.isin([0, 1]))
@@ -142,26 +147,50 @@ _OUTCOME = (
 A column that a later version adds gets `when="later"`: tables and journals that were written before do not have it.
 """
 _CUT = "mean of the steps; a capped trial counts with the steps at which it was cut off"
+_WRONG = "share of wrong answers among the trials that stopped"
+_RIGHT = Column("mean_right", float, "mean of `right`", "right", _two_decimals, _TO_K, "budget")
 _STATISTICS = (
     Column("n", int, "number of trials", "trials", check=_FROM_1),
-    Column("mean_steps", float, _CUT, "mean steps", check=_FROM_0),
+    Column("mean_steps", float, _CUT, "mean steps", check=_FROM_0, ends=("ci_low", "ci_high"), best="least"),
     Column("sd_steps", float, "standard deviation of the steps", "sd"),
     Column("se_steps", float, "standard error of the mean"),
     Column("ci_low", float, "lower end of the 95 % interval of the mean (Student's t)", "95 % from", check=_BELOW_MEAN),
     Column("ci_high", float, "upper end of that interval", "95 % to", check=_ABOVE_MEAN),
-    Column("mean_observations", float, "mean of the observations", check=_FROM_0),
+    Column("mean_observations", float, "mean of the observations", "observations", check=_FROM_0),
     Column(
         "n_capped", int, "number of capped trials; if there are any, the mean is a lower limit", "capped", check=_TO_N
     ),
-    Column("error_rate", float, "share of wrong answers among the trials that stopped", "wrong", _percent, _RATE),
+    Column("error_rate", float, _WRONG, "wrong", _percent, _RATE, ends=("error_low", "error_high"), best="least"),
     Column("error_low", float, "lower end of its 95 % interval (exact binomial)", "wrong, 95 % from", _percent),
     Column("error_high", float, "upper end of that interval", "wrong, 95 % to", _percent),
+    Column("aim_missed", bool, "1 if the trials do not reach the aim of `trials`, else 0", "aim", _missed, when="aim"),
     _BUDGET,
-    Column("mean_right", float, "mean of `right`", "right", _two_decimals, _TO_K, "budget"),
+    replace(_RIGHT, ends=("right_low", "right_high"), best="most"),
     Column("right_low", float, "lower end of its 95 % interval", "", _two_decimals, when="budget"),
     Column("right_high", float, "upper end of that interval", "", _two_decimals, when="budget"),
 )
 """Statistics over the trials of a cell."""
+_RECORDED = (
+    Column("place", int, "place of the item in the answer, from 1", check=_FROM_1),
+    Column("item", int, "number of the item in the order of the config, from 1", check=_FROM_1),
+    Column("decision", str, "`accepted` or `rejected`", check=_NAME),
+    Column("step", int, "number of the step, from 1, at whose end this was so", check=_FROM_1),
+    Column("survivors", int, "number of items neither accepted nor rejected; empty for learners that do not race"),
+)
+"""What is recorded inside a trial."""
+_QUANTILES = (
+    Column("q10_steps", float, "10 % quantile of the steps", "10 % of steps"),
+    *(
+        column
+        for name, heading in (("median", "median of steps"), ("q90", "90 % of steps"))
+        for column in (
+            Column(f"{name}_steps", float, heading, heading, ends=(f"{name}_low", f"{name}_high"), best="least"),
+            Column(f"{name}_low", float, "lower end of its 95 % interval"),
+            Column(f"{name}_high", float, "upper end of that interval"),
+        )
+    ),
+)
+"""Quantiles over the trials of a cell, which are in no file; `summary --columns` prints them."""
 _OTHERS = (
     Column("seconds", float, "time in seconds", format=digits),
     Column("trials", int, "number of trials"),
@@ -210,6 +239,16 @@ _OTHERS = (
     Column("ratio", float, "mean steps of `learner` divided by those of `other`", format=digits),
     Column("ratio_low", float, "lower end of its 95 % interval", "ratio 95 % from", digits),
     Column("ratio_high", float, "upper end of that interval", "ratio 95 % to", digits),
+    Column("difference", float, "mean steps of `learner` less those of `other`, with the same rewards", "less"),
+    Column("difference_low", float, "lower end of its 95 % interval, from pairs of trials"),
+    Column("difference_high", float, "upper end of that interval"),
+    Column(
+        "pairing",
+        float,
+        "how many times more trials would be needed with independent rewards for as narrow an interval",
+        "trials saved",
+        "{:.2g}x".format,
+    ),
     Column("other_error_rate", float, "error rate of `other`", format=_percent),
     Column("compared_with", str, "the learner that `learner` is compared with", "compared with"),
     Column("settings", int, "number of settings: each instance at each point of the grid"),
@@ -253,10 +292,11 @@ _OTHERS = (
     ),
 )
 COLUMNS: Mapping[str, Column] = MappingProxyType(
-    {column.name: column for column in (*_CELL, *_OUTCOME, *_STATISTICS, *_OTHERS)}
+    {column.name: column for column in (*_CELL, *_OUTCOME, *_STATISTICS, *_RECORDED, *_QUANTILES, *_OTHERS)}
 )
 """Every column of every table by its name."""
 
+STATISTICS, OF_QUANTILES = (tuple(column.name for column in group) for group in (_STATISTICS, _QUANTILES))
 CELL, OUTCOME = (tuple(column.name for column in group if not column.when) for group in (_CELL, _OUTCOME))
 LATER = tuple(column.name for column in _OUTCOME if column.when == "later")
 """Columns of later versions: a line holds them by name, and lines and tables that were written before have no value.
@@ -320,6 +360,7 @@ _CURVE, _COEFFICIENTS, _SLOPE = (
     "loglog_slope loglog_low loglog_high",
 )
 _BESIDE_K = " ".join(name for name in AXES if name != "K")
+_OF_TRIAL = (*_CELL, *_named("trial"))
 _SOURCE = (*_named(f"{_BESIDE_K} rows_sha256"), *_named("x K", when="axis"), *_named("n_capped", when="capped"))
 _BY_FIT = "by `cascadebai fit`"
 
@@ -334,9 +375,20 @@ TABLES: Mapping[str, TableFile] = MappingProxyType(
             "an instance and learner; what a reference keeps of `timings.csv`",
             "instance learner trials seconds mean_seconds",
         ),
+        ANSWERS_CSV: _table("an item of the answer of a trial, with `record: answer`", _OF_TRIAL, "place item"),
+        DECISIONS_CSV: _table(
+            "an item that a trial accepted or rejected, with `record: decisions`", _OF_TRIAL, "item decision step"
+        ),
+        TRACES_CSV: _table(
+            "a step at which a trial was looked at, with `record: trace`; the last one is its end",
+            _OF_TRIAL,
+            "step survivors observations",
+            _named("right correct"),
+        ),
         FITS_CSV: _table(
             f"an instance and learner with a model, {_BY_FIT}",
-            f"{_CURVE} {_COEFFICIENTS} r2 p_value n_points published_c1 published_c2 published_r2 published_p_value",
+            f"{_CURVE} {_COEFFICIENTS} r2 p_value n_points",
+            _named("published_c1 published_c2 published_r2 published_p_value", when="published"),
             f"best_model {_SLOPE}",
             _SOURCE,
         ),
@@ -359,6 +411,7 @@ TABLES: Mapping[str, TableFile] = MappingProxyType(
         RATIOS_CSV: _table(
             f"two learners at a point of the grid, {_BY_FIT}",
             f"study {' '.join(SETTING)} learner other ratio ratio_low ratio_high",
+            _named("difference difference_low difference_high pairing", when="paired"),
             "n_capped error_rate other_error_rate rows_sha256",
         ),
         ORDERS_CSV: _table(
@@ -493,6 +546,7 @@ class TrialRow(NamedTuple):
         seconds: wall time; nan in rows of `trials.csv`, which does not hold it.
         items: the items found, as indices into the weights of the cell; empty if not asked for, and never stored.
         clicks: clicks on survivors expected from the observations of the run; nan if not asked for, and never stored.
+        record: what was recorded inside the trial, by name, as a line of the journal holds it (`store.records`).
     """
 
     cell_id: str
@@ -505,6 +559,7 @@ class TrialRow(NamedTuple):
     right: int | None = None
     items: tuple[int, ...] = ()
     clicks: float = float("nan")
+    record: tuple[tuple[str, str], ...] = ()
 
     @property
     def outcome(self) -> tuple[str | int | bool | None, ...]:

@@ -14,7 +14,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cascadebai_cli.errors import CascadeError, ConfigError
+from cascadebai_cli.errors import CascadeError, ConfigError, of_removed_folder
 from cascadebai_cli.store.columns import TRIALS_CSV
 from cascadebai_cli.text import for_shell
 
@@ -46,7 +46,12 @@ def writing_to(place: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise CascadeError(f"cannot write to {place}: {error.strerror or error}; {_remedy(error)}") from error
+        if isinstance(error, FileExistsError | NotADirectoryError):
+            raise ConfigError(
+                f"cannot write to {place}, as a file is there; name another directory with --out"
+            ) from error
+        reason = "a link is there, which is not followed" if error.errno == ELOOP else error.strerror or error
+        raise CascadeError(f"cannot write to {place}: {reason}; {_remedy(error)}") from error
 
 
 @contextmanager
@@ -60,10 +65,9 @@ def reading(path: Path) -> Iterator[BufferedReader]:
     try:
         with os.fdopen(open_regular(packed_path(path) if packed else path, os.O_RDONLY), "rb") as file:
             yield BufferedReader(gzip.GzipFile(fileobj=file)) if packed else file
-    except FileNotFoundError:
-        raise ConfigError(
-            f"{path} is missing; `cascadebai sweep CONFIG --out {for_shell(path.parent)}` writes it"
-        ) from None
+    except FileNotFoundError as error:
+        missing = f"{path} is missing; `cascadebai sweep CONFIG --out {for_shell(path.parent)}` writes it"
+        raise of_removed_folder(error) or ConfigError(missing) from None
     except (OSError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
         shown, way_out = (
@@ -233,7 +237,8 @@ def write_bytes(path: Path, content: bytes, *, through: bool = True) -> None:
         else:
             replace_file(path, [content])
     except OSError as error:
-        raise CascadeError(f"{path} cannot be written ({error.strerror}); {_remedy_for_output(error)}") from error
+        kind = ConfigError if isinstance(error, NotADirectoryError | IsADirectoryError) else CascadeError
+        raise kind(f"{path} cannot be written ({error.strerror}); {_remedy_for_output(error)}") from error
 
 
 def _make_parent(path: Path) -> None:

@@ -10,7 +10,7 @@ column has no value for it. A journal with a column that this version does not k
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -24,6 +24,7 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.problem import BoolArray, IntArray
 from cascadebai_cli.store.columns import COLUMNS, JOURNAL, LATER, MOST_COUNT, OUTCOME, STATUSES, TrialRow
 from cascadebai_cli.store.files import open_to_write, reading, replace_file, writing_to
+from cascadebai_cli.store.records import NOTHING, RECORDS, Recorded, Wanted, entries_of
 from cascadebai_cli.version import __version__
 
 # --- The two forms of a value: a text in a line of the journal, and a number in an array ----------------------------
@@ -115,6 +116,7 @@ class _UnknownColumns(Exception):
 def encode(row: TrialRow) -> bytes:
     """Return the line of a row in the journal: fields, checksum, end of line."""
     later = [f"{name}={CODES[name].text(value)}" for name in LATER if (value := getattr(row, name)) is not None]
+    later += [f"{name}={text}" for name, text in row.record]
     kept = _TEXT if later or row.right is not None else _TEXT[:-1]
     line = ",".join([row.cell_id, *(text(row[place]) for place, text in kept), *later])
     return f"{line},{crc32(line.encode()):08x}\n".encode()
@@ -142,10 +144,14 @@ def decode(line: bytes) -> TrialRow | None:
 
 def _by_name(fields: Sequence[str]) -> dict[str, Any]:
     texts = dict(field.split("=", 1) for field in fields)
-    unknown = [name for name in texts if name not in LATER]
+    unknown = [name for name in texts if name not in LATER and name not in RECORDS]
     if unknown and all(map(str.isidentifier, unknown)):
         raise _UnknownColumns(*unknown)
-    return {name: CODES[name].read(text) for name, text in texts.items()}
+    record = tuple(
+        (name, text) for name, text in texts.items() if name in RECORDS and entries_of(name, text) is not None
+    )
+    columns = {name: CODES[name].read(text) for name, text in texts.items() if name not in RECORDS}
+    return {**columns, "record": record}
 
 
 @dataclass(frozen=True)
@@ -157,12 +163,14 @@ class Stored:
         rows: array of `ROW`, sorted by cell and trial, each trial once.
         damaged: number of complete lines that could not be read; their trials are missing.
         size: bytes up to the end of the last complete line.
+        recorded: what was recorded of trials beyond their rows.
     """
 
     cell_ids: tuple[str, ...]
     rows: NDArray[Any]
     damaged: int
     size: int
+    recorded: Recorded = field(default_factory=dict)
 
     @cached_property
     def _places(self) -> dict[str, int]:
@@ -188,16 +196,24 @@ class Stored:
             values = [self.cell_ids[packed[0]], *packed[1:]]
             for place, unpack in _UNPACK:
                 values[place] = unpack(values[place])
-            yield TrialRow(*values)
+            row = TrialRow(*values)
+            yield row._replace(record=tuple(self.recorded.get(row[:2], {}).items()))
 
     def without(self, cell_ids: Collection[str]) -> "Stored":
         """Return the rows of all other cells; the size is 0, as their journal is still to be written."""
         gone = [number for number, cell_id in enumerate(self.cell_ids) if cell_id in cell_ids]
-        return replace(self, rows=self.rows[~np.isin(self.rows["cell"], gone)], damaged=0, size=0)
+        recorded = {key: found for key, found in self.recorded.items() if key[0] not in cell_ids}
+        rows = self.rows[~np.isin(self.rows["cell"], gone)]
+        return replace(self, rows=rows, damaged=0, size=0, recorded=recorded)
 
-    def missing(self, cell_id: str, trials: int) -> IntArray:
-        """Return the numbers below `trials` of the trials that a cell lacks, ascending."""
-        there = self.of(cell_id)["trial"]
+    def missing(self, cell_id: str, trials: int, wanted: Wanted = NOTHING) -> IntArray:
+        """Return the numbers below `trials` of the trials that a cell lacks, or of which a record lacks, ascending."""
+        rows = self.of(cell_id)
+        if wanted.names:
+            known = zip(rows["trial"].tolist(), rows["steps"].tolist(), strict=True)
+            lacks = [wanted.lacks(self.recorded.get((cell_id, trial), {}), steps) for trial, steps in known]
+            rows = rows[~np.array(lacks, bool)]
+        there = rows["trial"]
         lacking = np.ones(trials, dtype=bool)
         lacking[there[there < trials]] = False
         return np.flatnonzero(lacking)
@@ -218,7 +234,7 @@ def read_journal(directory: Path) -> Stored:
         _refuse_unknown_columns(path, reader.unknown)
     else:
         rows = np.empty(0, ROW)
-    return Stored(tuple(reader.cells), each_once(rows), reader.damaged, reader.size)
+    return Stored(tuple(reader.cells), each_once(rows), reader.damaged, reader.size, reader.recorded)
 
 
 def _refuse_unknown_columns(path: Path, names: Collection[str]) -> None:
@@ -266,10 +282,12 @@ class _Reader:
 
     Args:
         known: cells that have a number already.
+        recorded: what is known of trials beyond their rows.
     """
 
-    def __init__(self, known: Iterable[str] = ()) -> None:
+    def __init__(self, known: Iterable[str] = (), recorded: Recorded = MappingProxyType({})) -> None:
         self.cells = {cell_id: number for number, cell_id in enumerate(known)}
+        self.recorded = dict(recorded)
         self.damaged = self.size = 0
         self.unknown: dict[str, None] = {}
 
@@ -289,6 +307,9 @@ class _Reader:
                 yield self.packed(row)
 
     def packed(self, row: TrialRow) -> tuple[Any, ...]:
+        if row.record:
+            key = row.cell_id, row.trial
+            self.recorded[key] = {**self.recorded.get(key, {}), **dict(row.record)}
         values: list[Any] = [self.cells.setdefault(row.cell_id, len(self.cells)), *row[1 : 1 + len(CODES)]]
         for place, pack in _PACK:
             values[place] = pack(values[place])
@@ -313,13 +334,13 @@ class Journal:
             os.ftruncate(self._handle, self.size)
             os.lseek(self._handle, self.size, os.SEEK_SET)
         self._synced = time.monotonic()
-        self._stored, self._reader, self._rows = stored, _Reader(stored.cell_ids), [stored.rows]
+        self._stored, self._reader, self._rows = stored, _Reader(stored.cell_ids, stored.recorded), [stored.rows]
 
     @property
     def stored(self) -> Stored:
         """What the journal holds now, with the rows that were added; nothing is read again."""
         rows = each_once(np.concatenate(self._rows))
-        return Stored(tuple(self._reader.cells), rows, self._stored.damaged, self.size)
+        return Stored(tuple(self._reader.cells), rows, self._stored.damaged, self.size, self._reader.recorded)
 
     def append(self, rows: Sequence[TrialRow]) -> None:
         """Add rows; if that fails, the journal stays as it was.

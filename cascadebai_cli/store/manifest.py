@@ -6,7 +6,7 @@ import os
 import platform
 import re
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
@@ -22,14 +22,17 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.own import is_own
 from cascadebai_cli.model.problem import FloatArray
 from cascadebai_cli.store.columns import (
+    ANSWERS_CSV,
     CELL,
     COLUMNS,
+    DECISIONS_CSV,
     FAILURES,
     JOURNAL,
     MANIFEST,
     PLACE,
     SUMMARY_CSV,
     TIMINGS_CSV,
+    TRACES_CSV,
     TRIALS_CSV,
 )
 from cascadebai_cli.store.files import reading, write_atomically
@@ -270,10 +273,27 @@ def _fault(error: ErrorDetails) -> str:
 # --- What a directory holds before a sweep writes to it: files that no sweep made stay untouched --------------------
 
 
-WRITTEN = (MANIFEST, JOURNAL, TRIALS_CSV, f"{TRIALS_CSV}.gz", SUMMARY_CSV, TIMINGS_CSV, FAILURES)
+WRITTEN = (
+    *(MANIFEST, JOURNAL, TRIALS_CSV, f"{TRIALS_CSV}.gz", SUMMARY_CSV, TIMINGS_CSV, FAILURES),
+    *(ANSWERS_CSV, DECISIONS_CSV, TRACES_CSV),
+)
 """Names of the files that a sweep writes; files of these names that somebody else made would be lost."""
 _MARKS = {"config", "config_hash", "engine_version"}
 """Keys that every manifest of a sweep has, and other files of this name do not."""
+
+
+def refuse_to_replace(path: Path, read: Iterable[Path] = ()) -> None:
+    """Refuse an output that would take the place of what was read for it, or of what a sweep has written.
+
+    Raises:
+        ConfigError: if it would.
+    """
+    place = os.path.realpath(path)
+    folder, name = os.path.split(place)
+    swept = name in WRITTEN and os.path.exists(os.path.join(folder, MANIFEST))
+    if swept or place in map(os.path.realpath, read):
+        whose = "a file of a sweep" if swept else "what this command reads"
+        raise ConfigError(f"{path} is {whose} and stays as it is; name another file")
 
 
 class Earlier:
@@ -290,6 +310,11 @@ class Earlier:
                 self._content = file.read()
         found = [name for name in WRITTEN if (directory / name).exists()]
         if found and not _has_marks(self._content):
+            if self.is_there:
+                raise ConfigError(
+                    f"{self._path} is damaged, or is not the manifest of a sweep; nothing in {directory} is touched: "
+                    "name another directory with --out"
+                )
             raise ConfigError(
                 f"{directory} holds a {found[0]}, but no {MANIFEST} that says that a sweep made it; nothing there is "
                 "touched: name another directory with --out"

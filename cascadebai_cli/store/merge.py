@@ -32,7 +32,7 @@ from cascadebai_cli.study.document import show
 
 _NAMED = ("instances", "learners")
 """Keys that hold entries with names."""
-_FREE = ("study", "title", "trials", "plot")
+_FREE = ("study", "title", "trials", "plot", "record", "trace_at")
 """Keys that rows do not depend on: the values of the first config are kept, except for the number of trials."""
 
 _Config = Mapping[str, Any]
@@ -69,7 +69,7 @@ def _joined(one: _Config, other: _Config, at: str, places: tuple[Path, Path]) ->
 
 
 def _value(key: str, mine: Any, theirs: Any, at: str, places: tuple[Path, Path]) -> Any:
-    if mine == theirs or key in _FREE:
+    if mine == theirs or not (mine or theirs) or key in _FREE:
         return mine
     if key in _NAMED:
         return _entries(mine, theirs, f"{at}{key[:-1]} ", places)
@@ -225,7 +225,10 @@ def merged_rows(parts: Sequence[tuple[Path, Stored]]) -> Stored:
             f"{one['observations']} observations in {here}, but {other['steps']} and {other['observations']} in "
             f"{there}, or ended differently; find out which is wrong and leave it out"
         )
-    return Stored(tuple(places), each_once(rows), sum(part.damaged for _, part in parts), 0)
+    recorded: dict[tuple[str, int], Mapping[str, str]] = {}
+    for key, found in chain(*(part.recorded.items() for _, part in parts)):
+        recorded[key] = {**recorded.get(key, {}), **found}
+    return Stored(tuple(places), each_once(rows), sum(part.damaged for _, part in parts), 0, recorded)
 
 
 def _lacks(rows: NDArray[Any], name: str) -> BoolArray:

@@ -1,6 +1,6 @@
 """`summary.csv`, and the writing of all tables."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +13,24 @@ from cascadebai_cli.store.columns import CELL, STATUSES, SUMMARY_CSV, TABLES, TI
 from cascadebai_cli.store.files import AGAIN, write_atomically
 from cascadebai_cli.store.journal import Stored
 from cascadebai_cli.store.lock import Held
-from cascadebai_cli.store.manifest import Manifest, grid_of, now, write_manifest
+from cascadebai_cli.store.manifest import Manifest, grid_of, now, read_manifest, write_manifest
+from cascadebai_cli.store.records import wanted_by, write_records
 from cascadebai_cli.store.trials import (
     CHUNK,
     InGrid,
     Limits,
     binomial_interval,
     mean_interval,
+    misses_aim,
     read_table,
     read_trials,
     rows_below,
+    trials_of,
     write_timings,
     write_trials,
 )
+from cascadebai_cli.study.fields import Enough
+from cascadebai_cli.text import count, is_missing, percent
 
 # --- `summary.csv`, which has one row for each cell: computed, written, read and checked ----------------------------
 
@@ -34,13 +39,18 @@ _CAPPED = STATUSES.index("capped")
 
 
 def summary_text(directory: Path) -> str:
-    """Return the `summary.csv` that follows from `trials.csv`; errors as for `summarise_file`."""
-    return _text(summarise_file(directory / TRIALS_CSV))
+    """Return the `summary.csv` that follows from `trials.csv` and the manifest; errors as for `summarise_file`."""
+    return _text(summarise_file(directory / TRIALS_CSV, trials=trials_of(read_manifest(directory).config)))
 
 
-def summarise_file(path: Path, chunk: int = CHUNK) -> pd.DataFrame:
-    """Return what `summarise` does for a `trials.csv` of any length; errors as for `read_trials`."""
-    return TABLES[SUMMARY_CSV].frame(row for table in read_trials(path, chunk) for row in _rows(table))
+def summarise_file(path: Path, chunk: int = CHUNK, trials: int | Enough = 0) -> pd.DataFrame:
+    """Return what `summarise` does for a `trials.csv` of any length; errors as for `read_trials`.
+
+    Args:
+        path, chunk: as for `read_trials`.
+        trials: the number of trials of the config, or the rule for it.
+    """
+    return TABLES[SUMMARY_CSV].frame(row for table in read_trials(path, chunk) for row in _rows(table, trials))
 
 
 def summarise(trials: pd.DataFrame) -> pd.DataFrame:
@@ -62,7 +72,7 @@ def _text(summary: pd.DataFrame) -> str:
     return summary.to_csv(index=False, lineterminator="\n")
 
 
-def _rows(trials: pd.DataFrame) -> Iterator[dict[str, Any]]:
+def _rows(trials: pd.DataFrame, rule: int | Enough = 0) -> Iterator[dict[str, Any]]:
     """Yield one row for each cell; computed on arrays, as making a table for each of many cells would be slow."""
     codes, _ = pd.factorize(trials["cell_id"])
     order = np.argsort(codes, kind="stable")
@@ -75,10 +85,17 @@ def _rows(trials: pd.DataFrame) -> Iterator[dict[str, Any]]:
     for head, start, end in zip(heads, starts, [*starts, len(order)][1:], strict=True):
         cell = slice(start, end)
         further = {} if budget is None or right is None else _right(int(budget[start]), right[cell].astype(float))
-        yield {**head, **_statistics(steps[cell], observations[cell], stopped[cell], wrong[cell]), **further}
+        numbers = _statistics(steps[cell], observations[cell], stopped[cell], wrong[cell])
+        yield {**head, **numbers, **_aim(rule, trials.iloc[order[cell]]), **further}
 
 
-def _rows_of_stored(cells: Iterable[InGrid], stored: Stored, shown: Limits | None) -> Iterator[dict[str, Any]]:
+def _aim(rule: int | Enough, rows: Any) -> dict[str, int]:
+    return {} if isinstance(rule, int) else {"aim_missed": int(misses_aim(rule, rows))}
+
+
+def _rows_of_stored(
+    cells: Iterable[InGrid], stored: Stored, shown: Limits | None, rule: int | Enough
+) -> Iterator[dict[str, Any]]:
     """Yield the same from packed rows, for the cells that have any."""
     for cell in cells:
         rows = rows_below(stored, cell["cell_id"], shown)
@@ -88,7 +105,8 @@ def _rows_of_stored(cells: Iterable[InGrid], stored: Stored, shown: Limits | Non
         steps, observations, right = (rows[name].astype(float) for name in ("steps", "observations", "right"))
         further = {} if cell["budget"] is None else _right(cell["budget"], right)
         wrong = (rows["correct"] == 0) & stopped
-        yield {**{name: cell[name] for name in CELL}, **_statistics(steps, observations, stopped, wrong), **further}
+        numbers = _statistics(steps, observations, stopped, wrong)
+        yield {**{name: cell[name] for name in CELL}, **numbers, **_aim(rule, rows), **further}
 
 
 def _statistics(steps: FloatArray, observations: FloatArray, stopped: BoolArray, wrong: BoolArray) -> dict[str, Any]:
@@ -133,12 +151,46 @@ def read_summary(path: Path) -> pd.DataFrame:
     return summary.astype({column.name: int for column in there if column.type is int})
 
 
+# --- What a reader of a summary must know --------------------------------------------------------------------------
+
+
+_MOST_NAMED = 3
+"""Largest number of cells that a sentence names."""
+
+
+def wrong_too_often(row: Mapping[Any, Any]) -> bool:
+    """Return whether a cell is wrong more often than its `delta` allows, beyond chance; a budget promises nothing."""
+    return is_missing(row.get("budget")) and bool(row["error_low"] > row["delta"])
+
+
+def doubts(summary: pd.DataFrame) -> list[str]:
+    """Return a sentence about the cells that missed the aim of `trials`, and one about those wrong too often."""
+    rows = summary.to_dict("records")
+    missed = [_named(row) for row in rows if row.get("aim_missed") == 1]
+    wrong = [f"{_named(row)}, {percent(row['error_rate'])}" for row in rows if wrong_too_often(row)]
+    told = {"missed the aim of trials; a larger at_most may reach it": missed, "wrong more often than delta": wrong}
+    return [
+        f"{count(len(cells))} of {count(len(rows))} cells {'are ' * (cells is wrong)}{what}: {_listed(cells)}"
+        for what, cells in told.items()
+        if cells
+    ]
+
+
+def _named(row: Mapping[Any, Any]) -> str:
+    return f"{row['instance']}, {row['learner']} at K = {row['K']}, delta = {row['delta']:g}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = [f"{count(len(names) - _MOST_NAMED)} more"] if len(names) > _MOST_NAMED else []
+    return "; ".join([*names[:_MOST_NAMED], *more])
+
+
 # --- The tables of a result directory, made from its journal --------------------------------------------------------
 
 
 def write_tables(
     held: Held, manifest: Manifest, stored: Stored, limits: Limits, *, asked_only: bool, packed: bool = False
-) -> int:
+) -> tuple[int, pd.DataFrame]:
     """Write the tables and close the manifest.
 
     Args:
@@ -150,7 +202,7 @@ def write_tables(
         packed: whether the rows are compressed.
 
     Returns:
-        how many trials of the config are missing.
+        how many trials of the config are missing, and the summary.
 
     Raises:
         ConfigError: if the manifest does not describe its cells.
@@ -161,13 +213,18 @@ def write_tables(
     shown = limits if asked_only else None
     digest = write_trials(held.directory, cells, stored, shown, packed=packed)
     held.check()
-    summary = TABLES[SUMMARY_CSV].frame(_rows_of_stored(cells, stored, shown))
+    rule = trials_of(manifest.config)
+    summary = TABLES[SUMMARY_CSV].frame(_rows_of_stored(cells, stored, shown, rule))
     tables = {
         TIMINGS_CSV: write_timings(held.directory, cells, stored, shown),
         SUMMARY_CSV: write_atomically(held.directory / SUMMARY_CSV, [_text(summary)]),
+        **write_records(
+            held.directory, cells, stored.recorded, lambda cell_id: rows_below(stored, cell_id, shown)["trial"].tolist()
+        ),
     }
     held.check()
-    missing = sum(len(stored.missing(cell_id, trials)) for cell_id, trials in limits.items())
+    wanted = wanted_by(manifest.config)
+    missing = sum(len(stored.missing(cell_id, trials, wanted)) for cell_id, trials in limits.items())
     end = {"end": manifest.end or now(), "complete": not missing, "rows_sha256": digest, "tables": tables}
     write_manifest(held.directory, manifest.model_copy(update=end))
-    return missing
+    return missing, summary

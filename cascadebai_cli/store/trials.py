@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import betaincinv, stdtrit
+from scipy.special import bdtr, betaincinv, stdtrit
 
 from cascadebai_cli.engines.jobs import Run
 from cascadebai_cli.errors import CascadeError, ConfigError
@@ -35,9 +35,11 @@ from cascadebai_cli.store.columns import (
 )
 from cascadebai_cli.store.files import AGAIN, is_packed, reading, write_atomically
 from cascadebai_cli.store.journal import CODES, Stored
+from cascadebai_cli.store.records import as_csv
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.document import show
 from cascadebai_cli.study.fields import Enough
+from cascadebai_cli.study.kinds import QUANTILES
 
 # --- Intervals: of a proportion, of a mean, and relative to a mean of whole numbers ---------------------------------
 
@@ -82,6 +84,36 @@ def mean_interval(values: FloatArray, level: float = 0.95) -> MeanInterval:
     se = sd / n**0.5
     half = t_quantile(n, level) * se
     return MeanInterval(mean, sd, se, mean - half, mean + half)
+
+
+def positive_mean_interval(values: FloatArray, level: float = 0.95) -> MeanInterval:
+    """Return the mean of some positive values with an interval of positive ends: the t interval on a log scale.
+
+    Its ends are `mean * exp(-h)` and `mean * exp(h)`, where `h` is half the t interval over the mean.
+    """
+    found = mean_interval(values, level)
+    factor = np.exp((found.high - found.value) / found.value) if found.value > 0 else 1.0
+    return found._replace(low=float(found.value / factor), high=float(found.value * factor))
+
+
+def quantiles_of(steps: FloatArray, level: float = 0.95) -> dict[str, float]:
+    """Return quantiles of some values, each of which is one of them, and intervals of the upper ones.
+
+    The ends of an interval are values too, of ranks that hold whatever the distribution is (binomial); nan if there
+    are too few values for it.
+
+    Args:
+        steps: in ascending order.
+        level: confidence level.
+    """
+    n = len(steps)
+    found = {name: float(steps[max(1, math.ceil(share * n)) - 1]) for name, share in QUANTILES.items()}
+    for name in ("median", "q90"):
+        ranks = bdtr(np.arange(n + 1), n, QUANTILES[f"{name}_steps"])
+        low, high = (int(np.searchsorted(ranks, tail)) for tail in ((1 - level) / 2, (1 + level) / 2))
+        ends = (float(steps[low - 1]), float(steps[high])) if low >= 1 and high < n else (math.nan, math.nan)
+        found |= dict(zip((f"{name}_low", f"{name}_high"), ends, strict=True))
+    return found
 
 
 def relative_half_width(values: NDArray[Any], level: float = 0.95) -> float:
@@ -143,7 +175,12 @@ def wanted(trials: int | Enough, rows: NDArray[Any]) -> int:
     return min(stage, trials.at_most)
 
 
-def _needed(aims: Enough, rows: NDArray[Any]) -> Iterator[float]:
+def misses_aim(trials: int | Enough, rows: Any) -> bool:
+    """Return whether the trials of a cell, with columns `steps` and `correct`, do not reach the aim of a rule."""
+    return not isinstance(trials, int) and max(_needed(trials, rows), default=0.0) > len(rows)
+
+
+def _needed(aims: Enough, rows: Any) -> Iterator[float]:
     """Yield for each aim the number of trials that is likely to reach it; that of `rows` if these reach it."""
     n = len(rows)
     if aims.relative_error is not None:
@@ -345,9 +382,7 @@ def rows_below(stored: Stored, cell_id: str, limits: Limits | None) -> NDArray[A
 
 def _fields(cell: InGrid) -> str:
     """Return the columns of a cell as CSV; numbers in the shortest form that reads back the same."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="").writerow([COLUMNS[name].type(cell[name]) for name in CELL])
-    return text.getvalue()
+    return as_csv([COLUMNS[name].type(cell[name]) for name in CELL])
 
 
 def trials_table(cells: Iterable[Cell], rows: Iterable[TrialRow]) -> pd.DataFrame:

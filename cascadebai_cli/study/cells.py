@@ -24,6 +24,8 @@ _COUNTABLE = 10**17
 """Largest number of observations of a trial; a stretch may be drawn far beyond it, and has to fit into 64 bits."""
 OF_THE_LEARNER = " of the learner"
 """Appended to the name of an option that another key of a cell also has, such as `order`."""
+_OF_THE_LEARNER_ALONE = ("algorithm", "options", "code", "feedback", "budget")
+"""Keys of the content of a cell that paired rewards do not depend on."""
 WEIGHTS_DIGITS = 16
 """Number of digits of the hash of weights that manifests hold."""
 RULE = "rule_version"
@@ -45,6 +47,7 @@ class Cell:
         max_steps: cap on the steps, none by default.
         engine: engine that the config asks for.
         rewards: the table from which rewards are read, `None` if they are independent.
+        paired: whether all learners at a point of the grid meet the same rewards in the trial of the same number.
         budget: steps after which the learner has to answer, `None` if it runs until it stops.
         weights_code: hash of the code that made the weights, if that is a user's.
         cell_id: hash of the content in 16 hexadecimal digits; names, number of trials, engine and paths do not count.
@@ -65,6 +68,7 @@ class Cell:
     max_steps: int | None
     engine: EngineName
     rewards: TableShape | None = None
+    paired: bool = False
     budget: int | None = None
     weights_code: str | None = None
     cell_id: str = field(init=False)
@@ -74,9 +78,15 @@ class Cell:
 
     @cached_property
     def path_id(self) -> str:
-        """What the random numbers depend on: the same for all budgets, unless the learner knows the budget."""
+        """What a run depends on: the same for all budgets, unless the learner knows the budget."""
         shared = self.answers and not knows_budget(self.spec.algorithm)
         return _hash({key: value for key, value in self._hashed.items() if key != "budget"}) if shared else self.cell_id
+
+    @cached_property
+    def rewards_id(self) -> str:
+        """What the order of the items and their rewards depend on: the run or, if paired, the problem alone."""
+        shared = {key: value for key, value in self._hashed.items() if key not in _OF_THE_LEARNER_ALONE}
+        return _hash(shared) if self.paired else self.path_id
 
     @property
     def _hashed(self) -> dict[str, Any]:
@@ -88,6 +98,7 @@ class Cell:
             "code": plugin_code(self.spec.algorithm) if self.is_own else None,
             "users": self.feedback.users and self.feedback.users.content,
             "shuffle": self.feedback.shuffled or None,
+            "paired": self.paired or None,
         }
         return {
             **{name: getattr(self, name) for name in AXES if name != "L"},

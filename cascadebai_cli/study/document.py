@@ -166,11 +166,18 @@ def _named(data: Any, path: KeyPath) -> KeyPath:
     return path
 
 
+def _near(path: Path) -> str:
+    """Return the remedy for a config that is not there: a file beside it with a name like its own, if there is one."""
+    other = {".yml": ".yaml", ".yaml": ".yml"}.get(path.suffix, ".yaml")
+    beside = path.with_suffix(other) if path.name else path
+    return f"did you mean {beside}?" if beside.is_file() else "name a config such as configs/smoke.yaml"
+
+
 def _text(path: Path) -> str:
     try:
         return read_text(path)
     except FileNotFoundError:
-        raise ConfigError(f"{path}: there is no such file; name a config such as configs/smoke.yaml") from None
+        raise ConfigError(f"{path}: there is no such file; {_near(path)}") from None
     except UnicodeDecodeError:
         raise ConfigError(f"{path}: is not UTF-8 text; save it as UTF-8") from None
     except OSError as error:
@@ -371,9 +378,17 @@ def _plain(number: float) -> str:
     return f"{number:.12g}" if isinstance(number, float) else str(number)
 
 
+def _decimal(text: object) -> str | None:
+    """Return the number that a text such as 0x10, 0b1 or 1_000 means in programs; `None` if it means none."""
+    try:
+        return str(int(text, 0)) if isinstance(text, str) and len(text) < 40 else None
+    except ValueError:
+        return None
+
+
 def _not_whole(value: object, _: Mapping[str, Any]) -> str:
     whole = isinstance(value, float) and value.is_integer()
-    remedy = f"{value:.0f}" if whole else "one without quotes or decimals"
+    remedy = f"{value:.0f}" if whole else _decimal(value) or "one without quotes or decimals"
     return f"{show(value)} is not a whole number; write {remedy}"
 
 

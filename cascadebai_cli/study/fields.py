@@ -46,6 +46,8 @@ _LONGEST_NAME = 200
 """Largest name of a study in bytes, as names of files begin with it."""
 
 PermutationName = Literal["random", "as_given"]
+RecordName = Literal["answer", "decisions", "trace"]
+"""What may be recorded of each trial beyond its row."""
 
 
 def says(meaning: str, *examples: str) -> Any:
@@ -271,6 +273,14 @@ Budgets = Annotated[
     _Listed[Budget], BeforeValidator(growth_as_list, json_schema_input_type=Budget | Several[Budget] | Growth)
 ]
 """Numbers of steps: one, a list, or `{from, to, times}`."""
+
+Records = Annotated[
+    tuple[RecordName, ...],
+    List,
+    AfterValidator(_distinct),
+    BeforeValidator(_as_list, json_schema_input_type=RecordName | list[RecordName]),
+]
+"""What is recorded: one name, a list, or nothing."""
 
 Risk = Annotated[float, Field(ge=SMALLEST_RISK, lt=1)]
 Epsilon = Annotated[float, Field(ge=0, lt=1)]

@@ -30,6 +30,8 @@ class Measure:
         columns: columns of its value, and of the ends of its interval if it has one.
         over: column by which these are divided, if any.
         text: value -> text.
+        level: level of the quantile of the steps that it is; 0 if it is none.
+        least: smallest possible value, at which bars on a logarithmic axis begin; 0 if such an axis has no such place.
     """
 
     axis: str
@@ -38,14 +40,57 @@ class Measure:
     columns: tuple[str, str | None, str | None]
     over: str = ""
     text: Callable[[float], str] = digits
+    level: float = 0.0
+    least: float = 0.0
 
 
 _STEPS = ("mean_steps", "ci_low", "ci_high")
+QUANTILES = {"q10_steps": 0.1, "median_steps": 0.5, "q90_steps": 0.9}
+"""Column -> level of the quantile of the steps of a cell that it holds."""
 MEASURES: Mapping[str, Measure] = MappingProxyType(
     {
-        "steps": Measure("time complexity", "Mean steps", "steps", _STEPS, text=number),
+        "steps": Measure("time complexity", "Mean steps", "steps", _STEPS, text=number, least=1.0),
+        "median": Measure(
+            "median steps",
+            "Median steps",
+            "steps",
+            ("median_steps", "median_low", "median_high"),
+            text=number,
+            level=0.5,
+            least=1.0,
+        ),
+        "q90": Measure(
+            "steps of 90 % of the trials",
+            "Steps after which 90 % of the trials have stopped",
+            "steps",
+            ("q90_steps", "q90_low", "q90_high"),
+            text=number,
+            level=0.9,
+            least=1.0,
+        ),
+        "spread": Measure(
+            "median, 10 to 90 %",
+            "Median and 10 to 90 % quantiles of the steps",
+            "steps",
+            ("median_steps", "q10_steps", "q90_steps"),
+            text=number,
+            level=0.5,
+            least=1.0,
+        ),
+        "stopped": Measure(
+            "share of trials stopped",
+            "Share of trials that have stopped",
+            "of the trials",
+            ("stopped", None, None),
+            text=percent,
+        ),
         "observations": Measure(
-            "observations", "Mean observations", "observations", ("mean_observations", None, None), text=number
+            "observations",
+            "Mean observations",
+            "observations",
+            ("mean_observations", None, None),
+            text=number,
+            least=1.0,
         ),
         "error_rate": Measure(
             "error rate",
@@ -57,8 +102,20 @@ MEASURES: Mapping[str, Measure] = MappingProxyType(
         "right": Measure(
             "right items", "Mean number of right items", "right items", ("mean_right", "right_low", "right_high")
         ),
+        "present": Measure(
+            "right answers so far",
+            "Chance that the present answer is right",
+            "right",
+            ("present_rate", "present_low", "present_high"),
+            text=percent,
+        ),
         "steps_per_lower_bound": Measure(
-            "steps / lower bound", "Mean steps over the lower bound", "times the lower bound", _STEPS, "lower"
+            "steps / lower bound",
+            "Mean steps over the lower bound",
+            "times the lower bound",
+            _STEPS,
+            "lower",
+            least=1.0,
         ),
         "steps_per_sharp_bound": Measure(
             "steps / sharp lower bound",
@@ -66,6 +123,7 @@ MEASURES: Mapping[str, Measure] = MappingProxyType(
             "times the sharp lower bound",
             _STEPS,
             "sharp",
+            least=1.0,
         ),
     }
 )
@@ -85,7 +143,9 @@ class FigureKind:
         lines: columns whose values make lines.
         grouped: whether the horizontal axis has a place for each value, as bars need, and no scale.
         log_from: the vertical axis is logarithmic if the largest value exceeds the smallest by this factor.
+        trials: whether it shows single trials and no statistics of cells, so that `x` and `y` cannot be chosen.
         beside: what is shown beside the measured values.
+        inside: whether the points are steps inside the trials of a cell, and not cells.
         about: what a study with this figure is about: the growth of steps along an axis, a comparison of learners, or
             one of display orders. The report tests the claims on it, and `fit` writes the comparison.
         words: description of a kind without cells, for readers who cannot see it.
@@ -99,7 +159,9 @@ class FigureKind:
     lines: tuple[str, ...] = ()
     grouped: bool = False
     log_from: float = math.inf
-    beside: Literal["fit", "bounds"] | None = None
+    trials: bool = False
+    beside: Literal["fit", "bounds", "mean"] | None = None
+    inside: bool = False
     about: Literal["growth", "learners", "orders"] | None = None
     words: str = ""
 
@@ -130,6 +192,33 @@ KINDS: Mapping[str, FigureKind] = MappingProxyType(
             y="error_rate",
             lines=("learner",),
             log_from=0.0,
+        ),
+        "quantiles": FigureKind(
+            _AGAINST,
+            "median and 10 to 90 % of the steps, beside the mean",
+            data=("n", "mean_steps", *QUANTILES, "n_capped"),
+            y="spread",
+            lines=("learner",),
+            log_from=10.0,
+            beside="mean",
+        ),
+        "ecdf": FigureKind(
+            "Share of the trials{of} that have stopped, against {x}",
+            "share of the trials that have stopped against steps",
+            data=("n", "mean_steps", *QUANTILES, "n_capped"),
+            x="steps",
+            y="stopped",
+            lines=("learner",),
+            trials=True,
+        ),
+        "trace": FigureKind(
+            _AGAINST,
+            "chance that the present answer is right",
+            data=("step", "n", "present_rate", "present_low", "present_high"),
+            x="step",
+            y="present",
+            lines=("learner",),
+            inside=True,
         ),
         "schematic": FigureKind(
             "The optimal items of each instance behind the lower bound",
@@ -173,14 +262,17 @@ class Words:
 
     kind: str | None = _word(f"{_KINDS}.", "KIND", "curves", offered=tuple(KINDS))
     x: str | None = _word(
-        "Column on the horizontal axis: a number of the grid, gap, an option of a learner, or a name such as learner. "
+        "Column on the horizontal axis: a number of the grid, gap, hardness (the sum of 1/gap^2 over the items), an "
+        "option of a learner, or a name such as learner. "
         f"If left out, it is the first of {listed(K_FIRST)} that varies.",
         "COLUMN",
         "delta",
+        completed="column",
     )
     y: str | None = _word(
-        "What is measured: steps, observations, error_rate, right (in a study with a budget), steps_per_lower_bound, "
-        "or steps_per_sharp_bound (after `bounds --sharp`).",
+        "What is measured: steps (their mean), median, q90 (steps after which 90 % of the trials have stopped), spread "
+        "(median and 10 to 90 %), observations, error_rate, right (in a study with a budget), steps_per_lower_bound, "
+        "or steps_per_sharp_bound (after `bounds --sharp`); stopped is that of ecdf, present that of trace.",
         "WHAT",
         "observations",
         offered=tuple(MEASURES),
@@ -192,10 +284,17 @@ class Words:
         "COLUMNS",
         "[learner, K]",
     )
-    instances: tuple[str, ...] | None = _word("Instances to draw; all if left out.", "NAME", "[setting 1, setting 2]")
-    learners: tuple[str, ...] | None = _word("Learners to draw; all if left out.", "NAME", "CascadeBAI")
+    instances: tuple[str, ...] | None = _word(
+        "Instances to draw; all if left out.", "NAME", "[setting 1, setting 2]", alias="--instance"
+    )
+    learners: tuple[str, ...] | None = _word(
+        "Learners to draw; all if left out.", "NAME", "CascadeBAI", alias="--learner"
+    )
     where: dict[str, list[Any]] | None = _word(
-        "Columns, each with the values to draw.", "COLUMN=VALUE,...", "{K: [20, 40], delta: 0.1}"
+        "Columns, each with the values to draw.",
+        "COLUMN=VALUE,...",
+        "{K: [20, 40], delta: 0.1}",
+        completed="condition",
     )
     average: str | None = _word(
         "Option of instances; instances that differ only in it are drawn as their mean, with its interval.",
@@ -204,6 +303,12 @@ class Words:
     )
     log: list[str] | None = _word(
         "Logarithmic axes: x, y, or none; if left out, the values decide.", "AXES", "[x, y]", "none"
+    )
+    share: list[str] | None = _word(
+        "Axes that have the same ends in all panels: x, y, or none; if left out, those of bars, and no others.",
+        "AXES",
+        "[x, y]",
+        "none",
     )
     width: float | None = _word(
         "Width: `column` (3.25 inches), `text` (6.75), or inches.", "WIDTH", "column", "5", read_as=str | None
@@ -217,7 +322,11 @@ class Words:
         "{setting 1: small weights}",
     )
     order: tuple[str, ...] | None = _word("Learners and instances that come first, in order.", "NAME", "[KL-LUCB++]")
-    style: str | None = _word(
-        "A file of matplotlib settings that replace those of the program.", "FILE", "mine.mplstyle"
+    style: tuple[str, ...] | None = _word(
+        "Files of matplotlib settings, or names of styles of matplotlib or SciencePlots, that replace the settings of "
+        "the program; the last one counts most.",
+        "STYLE",
+        "mine.mplstyle",
+        "[science, ieee]",
     )
     format: list[str] | None = _word("Formats of the files: pdf, png or svg.", "FORMATS", "[pdf, svg]")

@@ -62,7 +62,9 @@ LEARNER_OPTIONS: Mapping[str, LearnerOption] = MappingProxyType(
         ),
         "list_length": LearnerOption("Number of items shown at once; K if left out.", "10", Field(ge=1)),
         "stopping": LearnerOption(
-            "Stopping rule: when the confidence bounds separate, or by likelihood ratios (glr).", "glr"
+            "Stopping rule: when the confidence bounds separate, by likelihood ratios of pairs (glr), or of all wrong "
+            "answers at once (mixture).",
+            "glr",
         ),
         "b": LearnerOption("Number of pulls in each step.", "1"),
         "r": LearnerOption("Largest number of pulls of one item in a step.", "2"),

@@ -83,7 +83,7 @@ Kind = Annotated[str, one_of(KINDS)]
 _Format = Literal["pdf", "png", "svg"]
 
 FILE_FORMATS: tuple[str, ...] = get_args(_Format)
-DERIVED = ("algorithm", "gap", "w_star", "w_prime", "directory")
+DERIVED = ("algorithm", "gap", "hardness", "w_star", "w_prime", "directory")
 """Columns that follow from those of the grid."""
 NAMES = ("instance", "learner", "algorithm", "directory")
 """Columns that hold names."""
@@ -119,6 +119,11 @@ def _values(value: object) -> object:
 
 _Given = Text | list[Text] | None
 _Axis = Literal["x", "y"]
+_Axes = Annotated[
+    tuple[_Axis, ...] | None,
+    List,
+    BeforeValidator(_list, json_schema_input_type=_Axis | list[_Axis] | Literal["none"] | None),
+]
 _Inches = Annotated[float, Field(ge=_NARROWEST, le=_WIDEST)]
 _Several = Annotated[tuple[Text, ...], List, BeforeValidator(_list, json_schema_input_type=_Given)]
 """One word or a list of them."""
@@ -144,12 +149,8 @@ class Plot(Entry):
         _SAID["where"],
     ] = Field(default_factory=dict)
     average: Annotated[Text | None, _SAID["average"]] = None
-    log: Annotated[
-        tuple[Literal["x", "y"], ...] | None,
-        List,
-        BeforeValidator(_list, json_schema_input_type=_Axis | list[_Axis] | Literal["none"] | None),
-        _SAID["log"],
-    ] = None
+    log: Annotated[_Axes, _SAID["log"]] = None
+    share: Annotated[_Axes, _SAID["share"]] = None
     width: Annotated[
         Annotated[
             Literal["column", "text"] | float,
@@ -163,7 +164,7 @@ class Plot(Entry):
     per_page: Annotated[Annotated[int, Field(ge=1, le=MOST_ON_A_PAGE)] | None, _SAID["per_page"]] = None
     labels: Annotated[dict[str, Text], _SAID["labels"]] = Field(default_factory=dict)
     order: Annotated[_Several, _SAID["order"]] = ()
-    style: Annotated[Text | None, _SAID["style"]] = None
+    style: Annotated[_Several, _SAID["style"]] = ()
     format: Annotated[
         tuple[_Format, ...],
         List,
@@ -179,6 +180,21 @@ class Plot(Entry):
 
     def __hash__(self) -> int:
         return hash(self.model_dump_json())
+
+    @property
+    def named(self) -> set[str]:
+        """Columns that make axis, panels or lines, or of which values are chosen."""
+        return {*([self.x] if self.x else []), *(self.panels or ()), *(self.lines or ()), *self.where}
+
+    @model_validator(mode="after")
+    def _of_trials(self) -> "Plot":
+        """Refuse other axes for a kind that shows single trials, and the measure of such a kind for others."""
+        if self.figure.trials and (self.x or self.y != self.figure.y):
+            key, value = ("x", self.x) if self.x else ("y", self.y)
+            raise mistake(f"{show(value)} is not what {self.kind} shows; leave {key} out, or choose another kind", key)
+        if not self.figure.trials and self.y in {kind.y for kind in KINDS.values() if kind.trials}:
+            raise mistake(f"{show(self.y)} cannot be shown by {self.kind}; choose another kind, such as ecdf", "y")
+        return self
 
     @model_validator(mode="before")
     @classmethod

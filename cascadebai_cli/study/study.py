@@ -14,6 +14,7 @@ from pydantic_core import PydanticCustomError
 from cascadebai_cli.engines.outcomes import TableShape
 from cascadebai_cli.engines.simulate import EngineName
 from cascadebai_cli.errors import ConfigError, suggest
+from cascadebai_cli.learners.protocol import Learner, can_answer
 from cascadebai_cli.model.problem import CASCADING, FEEDBACKS, SEMI_BANDIT, Feedback, Instance, Items
 from cascadebai_cli.model.users import page_of
 from cascadebai_cli.study.axes import ALL_AXES, AXES
@@ -33,6 +34,7 @@ from cascadebai_cli.study.fields import (
     FileName,
     Filled,
     PermutationName,
+    Records,
     Risks,
     SizeList,
     Text,
@@ -229,6 +231,7 @@ class _Part:
             max_steps=study.max_steps,
             engine=study.engine,
             rewards=study.rewards.shape if study.rewards else None,
+            paired=study.paired,
         )
 
     def _feedback(self, learner: LearnerEntry) -> Feedback:
@@ -349,6 +352,27 @@ class Study(Entry):
         Rewards | None,
         says("Table from which rewards are read; without it rewards are independent.", "{rows: 100000}"),
     ] = None
+    paired: Annotated[
+        bool,
+        says(
+            "Whether all learners meet the same rewards in trials of the same number, to compare them better.", "true"
+        ),
+    ] = False
+    record: Annotated[
+        Records,
+        says(
+            "What to write of each trial beyond its row: the `answer`, the `decisions` with their steps, or a `trace`.",
+            "decisions",
+            "[answer, decisions, trace]",
+        ),
+    ] = ()
+    trace_at: Annotated[
+        Budgets | None,
+        says(
+            "Steps at which a `trace` looks at a run; 1, 2, 5, 10, 20, 50, ... if left out.",
+            "{from: 500, to: 8000, times: 2}",
+        ),
+    ] = None
     instances: Annotated[
         tuple[AnyInstance, ...],
         Filled,
@@ -415,6 +439,7 @@ class Study(Entry):
             self._cells = tuple(_cells_of(self, context.folder))
             _refuse_half_a_budget(self._cells)
             _refuse_aims_at_steps(self)
+            _refuse_no_trace(self)
             _refuse_twins(self, self._cells)
             _refuse_valueless_fits(self)
             for cell in self._cells:
@@ -465,6 +490,32 @@ def _refuse_valueless_fits(study: Study) -> None:
                 raise within(error, "instances", i, "fit") from None
 
 
+def _refuse_no_trace(study: Study) -> None:
+    """Refuse steps of a trace that nobody asks for, and a trace of a learner that cannot be asked."""
+    if "trace" not in study.record:
+        if study.trace_at is not None:
+            raise mistake("nothing uses it without a trace; write record: [trace], or leave it out", "trace_at")
+        return
+    for i, learner in enumerate(study.learners):
+        cell = next(cell for cell in study.cells if cell.learner == learner.name)
+        if not can_answer(_built(study, cell)):
+            text = "a trace asks for the items before the learner has stopped; give the class a property answer"
+            raise mistake(f"'{learner.name}': {text}, or leave trace out", "learners", i)
+
+
+def _built(study: Study, cell: Cell) -> Learner:
+    """Return a new learner of a cell.
+
+    Raises:
+        PydanticCustomError: if the learner refuses the values of the cell.
+    """
+    try:
+        return cell.build()
+    except ConfigError as error:
+        position = [entry.name for entry in study.learners].index(cell.learner)
+        raise mistake(f"'{cell.learner}': {error}", "learners", position) from None
+
+
 def _refuse_twins(study: Study, cells: Sequence[Cell]) -> None:
     first: dict[str, Cell] = {}
     for cell in cells:
@@ -487,6 +538,8 @@ def _check_learner(study: Study, cell: Cell) -> None:
     """Refuse a cell whose learner refuses its values, or whose engine refuses its learner."""
     try:
         _ = cell.runs_with
+        if (length := cell.spec.options.get("list_length") or 0) > cell.L:
+            raise ConfigError(f"list_length is {length}, but there are only {cell.L} items; make it smaller")
     except ConfigError as error:
         position = [entry.name for entry in study.learners].index(cell.learner)
         raise mistake(f"'{cell.learner}': {error}", "learners", position) from None

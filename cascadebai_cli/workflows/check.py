@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import pandas as pd
 from cascadebai_cli.analysis.bounds import learner_bounds
 from cascadebai_cli.analysis.provenance import spans
 from cascadebai_cli.analysis.tables import StudyTable
+from cascadebai_cli.engines.simulate import ENGINES
 from cascadebai_cli.errors import CascadeError
 from cascadebai_cli.learners.registry import knows_budget
 from cascadebai_cli.running.interrupts import one_interrupt
@@ -44,7 +45,7 @@ class _Pace:
 
     Attributes:
         steps, seconds: steps and time of one trial.
-        ended: whether the trials ended; else both numbers are lower limits.
+        ended: whether the trials ended, or others told how far these would go; else both numbers are lower limits.
     """
 
     steps: float
@@ -79,12 +80,34 @@ def _hardness(cell: Cell) -> float:
     return guessed_steps(cell) if cell.budget is None else float(cell.budget)
 
 
+def _calibrated(parts: Sequence[Sequence[Cell]], tried: Sequence[list[_Pace]]) -> Iterator[list[_Pace]]:
+    """Yield the paces of each part; where no trial ended, the learner's trials elsewhere tell how far they would go.
+
+    A part of a learner of which no trial ended anywhere keeps its lower limits.
+    """
+    found: dict[str, list[float]] = {}
+    for cells, paces in zip(parts, tried, strict=True):
+        ended = [(cell, pace) for cell, pace in zip(cells, paces, strict=True) if pace.ended]
+        found.setdefault(cells[0].learner, []).extend(pace.steps / _hardness(cell) for cell, pace in ended)
+    for cells, paces in zip(parts, tried, strict=True):
+        times = np.median(found[cells[0].learner]) if found[cells[0].learner] else 0.0
+        yield [
+            pace if pace.ended or not times else _stretched(pace, min(float(times) * _hardness(cell), cell.most_steps))
+            for cell, pace in zip(cells, paces, strict=True)
+        ]
+
+
+def _stretched(tried: _Pace, steps: float) -> _Pace:
+    """Return the pace of trials that make so many steps, if that is more than they made already."""
+    steps = max(steps, tried.steps)
+    return _Pace(steps, tried.seconds * steps / tried.steps, True)
+
+
 def _further(easy: _Pace, tried: _Pace, cell: Cell, harder: float) -> _Pace:
     """Return the pace of the hardest cell; if its trials did not end, that of the easiest one times `harder`."""
     if tried.ended or not easy.ended:
         return tried
-    steps = min(max(easy.steps * harder, tried.steps), cell.most_steps)
-    return _Pace(steps, tried.seconds * steps / tried.steps, True)
+    return _stretched(tried, min(easy.steps * harder, cell.most_steps))
 
 
 def _between(easy: _Pace, hard: _Pace, place: float) -> _Pace:
@@ -94,8 +117,9 @@ def _between(easy: _Pace, hard: _Pace, place: float) -> _Pace:
 
 
 def _tried(cell: Cell, trials: int, seed: int, seconds: float) -> _Pace:
-    """Return the pace of the longest trials of a cell that fit into `seconds`."""
-    number = min(trials, _SIDE_BY_SIDE.get(cell.runs_with, 1))
+    """Return the pace of the longest trials of a cell that fit into `seconds`, then of as many side by side as fit."""
+    together = min(trials, ENGINES[cell.runs_with].block(cell.L))
+    number = min(together, _SIDE_BY_SIDE.get(cell.runs_with, 1))
     cap, before, left = _FIRST_CAP, math.inf, seconds
     while True:
         start = time.perf_counter()
@@ -103,9 +127,10 @@ def _tried(cell: Cell, trials: int, seed: int, seconds: float) -> _Pace:
         took = time.perf_counter() - start
         ended = cap >= cell.most_steps or all(row.status == "stopped" for row in rows)
         left -= took
-        if ended or took * min(max(took / before, 2), _GROWTH) > left:
+        if (ended and number == together) or took * min(max(took / before, 2), _GROWTH) > left:
             return _Pace(sum(row.steps for row in rows) / number, took / number, ended)
-        cap, before = cap * _GROWTH, took
+        cap, number = (cap, min(number * _GROWTH, together)) if ended else (cap * _GROWTH, number)
+        before = took
 
 
 def _capped(cell: Cell, cap: int) -> Cell:
@@ -178,7 +203,11 @@ def check(config: Path, *, given: Given = NOTHING_GIVEN, pilot: float = 5.0) -> 
     refuse_too_large(study.cells, [np.zeros(1, np.int64)] * len(study.cells), 1)
     parts = _parts(study.cells)
     with one_interrupt():
-        rows = pd.DataFrame([_row(study, part, pilot / len(parts)) for part in parts])
+        tried = [
+            _paces(part, first_of(study.trials), study.seed, pilot / len(parts)) if pilot else [] for part in parts
+        ]
+    paces = _calibrated(parts, tried) if pilot else tried
+    rows = pd.DataFrame([_row(study, *one) for one in zip(parts, paces, strict=True)])
     cells = len(study.cells)
     seconds = float(rows["seconds"].sum()) if pilot else None
     trials = cells * first_of(study.trials), cells * most_of(study.trials)
@@ -193,9 +222,8 @@ def _parts(cells: Sequence[Cell]) -> list[list[Cell]]:
     return list(parts.values())
 
 
-def _row(study: Study, cells: Sequence[Cell], seconds: float) -> dict[str, Any]:
+def _row(study: Study, cells: Sequence[Cell], tried: Sequence[_Pace]) -> dict[str, Any]:
     trials = first_of(study.trials)
-    tried = _paces(cells, trials, study.seed, seconds) if seconds else []
     return {
         "instance": cells[0].instance,
         "learner": cells[0].learner,

@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cascadebai_cli.errors import CascadeError, ConfigError
+from cascadebai_cli.errors import CascadeError, ConfigError, of_removed_folder
 from cascadebai_cli.logs.read import rates_in, read_sheet
-from cascadebai_cli.logs.sheet import Sheet, floats_of
+from cascadebai_cli.logs.sheet import Sheet, floats_of, marks_of
 from cascadebai_cli.planning.answer import PlanFile
 from cascadebai_cli.store.manifest import Manifest
 from cascadebai_cli.study.document import read_value, show
@@ -47,19 +47,55 @@ def _guessed(sheet: Sheet) -> dict[str, str]:
     table = table.apply(lambda texts: texts.str.strip())
     numbers = table.apply(floats_of).dropna(axis=1)
     item = _item(table)
+    marks = [str(name) for name in table if not _RATE.search(name) and _holds_marks(table[name])]
+    clicked = [name for name in marks if _CLICKS.search(name)]
+    if not (item and any(_VIEWS.search(name) for name in numbers if name != item)):
+        _refuse_events(sheet, clicked)
     counts = numbers[[name for name in numbers if name != item and (numbers[name] >= 0).all()]]
-    rates = [name for name in counts if (counts[name] <= 1).all()]
-    pair = _pair(counts.drop(columns=rates))
+    rates = [name for name in counts if (counts[name] <= 1).all() and name not in marks]
+    pair = _pair(counts[[name for name in counts if name not in rates and (name not in marks or name in clicked)]])
     named = {"item": item} if item else {}
     if pair:
         return {**named, "clicks": pair[0], "views": pair[1]}
     rate = next((name for name in rates if _RATE.search(name)), rates[0] if rates else None)
     if rate is None:
+        _refuse_events(sheet, marks)
         raise ConfigError(
-            f"{sheet.name}: no two columns can be clicks and views, and none a rate; "
+            f"{sheet.name}: no two columns can be clicks and views, and none a rate"
+            f"{_unread(table, [name for name in table if name not in numbers and name != item])}; "
             "give a file with one row for each item and such columns"
         )
     return {**named, "rate": rate}
+
+
+def _refuse_events(sheet: Sheet, marks: Sequence[str]) -> None:
+    """Refuse a log with one row for each event or page view, by its columns that hold a mark in each row.
+
+    Raises:
+        ConfigError: if there is such a column.
+    """
+    if marks:
+        wide = len(marks) == len(sheet.header)
+        raise ConfigError(
+            f"{sheet.name}: column {show(marks[0])} holds only 0 and 1, as in a log with one row for each "
+            f"{'page view' if wide else 'event'}; give a file with one row for each item, or ask `cascadebai plan` "
+            f"with --{'wide' if wide else 'event'}, which reads such logs"
+        )
+
+
+def _unread(table: pd.DataFrame, columns: Sequence[str]) -> str:
+    """Return the first value that keeps a column whose name fits from being read, with its line; empty if none does."""
+    for name in columns:
+        if any(kind.search(name) for kind in (_CLICKS, _VIEWS, _RATE)):
+            wrong = table[name][floats_of(table[name]).isna()]
+            return f" (line {wrong.index[0]}: {name} {show(wrong.iloc[0])} is not a number such as 1200 or 0.5)"
+    return ""
+
+
+def _holds_marks(texts: "pd.Series[str]") -> bool:
+    """Return whether a column holds both marks, of a click and of none, and nothing else."""
+    marks = marks_of(texts)
+    return bool((marks.notna() | (texts == "")).all() and marks.nunique() == 2)
 
 
 def _item(table: pd.DataFrame) -> str | None:
@@ -161,7 +197,8 @@ def write_starter(path: Path | None = None, source: Path | None = None) -> Path:
     except FileExistsError:
         raise ConfigError(f"{path} is there already and stays as it is; name another file") from None
     except OSError as error:
-        raise CascadeError(f"{path} cannot be written ({error.strerror}); choose another place") from None
+        gone = of_removed_folder(error)
+        raise gone or CascadeError(f"{path} cannot be written ({error.strerror}); choose another place") from None
     return path
 
 

@@ -16,8 +16,11 @@ from cascadebai_cli.analysis.cells import (
     chosen_results,
     wide_table,
     with_bounds,
+    with_moments,
     with_names_apart,
+    with_quantiles,
     with_sharp_bounds,
+    with_trials,
 )
 from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.errors import ConfigError
@@ -29,6 +32,7 @@ from cascadebai_cli.running.watch import SILENT, Watch
 from cascadebai_cli.store.columns import MANIFEST
 from cascadebai_cli.store.files import write_bytes
 from cascadebai_cli.study.document import Document, Override, load_yaml, mistakes
+from cascadebai_cli.study.kinds import MEASURES
 from cascadebai_cli.study.plot import FILE_FORMATS, MOST_ON_A_PAGE, Plot, refuse_unknown_words
 from cascadebai_cli.workflows.tables import warn_of_gaps
 
@@ -178,7 +182,7 @@ def drawing(studies: Sequence[StudyResults], plot: Plot) -> Drawing:
     """
     if not plot.figure.data:
         return Drawing(draw(plot, None), None, {})
-    own = read_style(Path(plot.style)) if plot.style else {}
+    own = read_style(plot.style)
     shown = chart(studies, plot)
     return Drawing(draw(plot, shown, own), shown, own)
 
@@ -194,18 +198,27 @@ def chart(studies: Sequence[StudyResults], plot: Plot) -> "Chart":
         ConfigError: if the words of the plot do not make a figure of these studies.
     """
     together = tuple(averaged(results, plot.average) for results in with_names_apart(studies))
-    cells = chosen_cells(wide_table(together), plot)
+    among = wide_table(together, plot.named)
+    cells = chosen_cells(among, plot)
+    if plot.figure.inside:
+        cells = with_moments(cells, together)
     refuse_too_many(cells, plot)
     chosen = chosen_results(together, cells)
     if plot.figure.beside == "bounds" or plot.y == "steps_per_lower_bound":
         cells = _bounded(cells, chosen, plot)
     elif plot.y == "steps_per_sharp_bound":
         cells = with_sharp_bounds(cells, together)
+    elif plot.figure.trials:
+        cells = with_trials(cells, together)
+    elif MEASURES[plot.y].level:
+        cells = with_quantiles(cells, together)
     chosen = tuple(results for results in chosen if len(results.summary))
     instances = {name: entry for results in chosen for name, entry in results.instances.items()}
     shown = {name: entry for name, entry in instances.items() if name in set(cells["instance"])}
     caps = {results.study.max_steps for results in chosen}
-    found = chart_of(cells, plot, Labels(shown, plot.labels), caps.pop() if len(caps) == 1 else None)
+    of_paper = {name for results in chosen if results.study.claims for name in results.instances}
+    labels = Labels(shown, plot.labels, of_paper)
+    found = chart_of(cells, plot, labels, caps.pop() if len(caps) == 1 else None, among)
     if plot.figure.beside != "fit":
         return found
     return with_fits(found, dict(_fits(chosen, found.x.column)))

@@ -2,14 +2,15 @@
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from cascadebai_cli.analysis.cells import averaged, cells_with
+from cascadebai_cli.analysis.cells import averaged, cells_printed, cells_with
 from cascadebai_cli.analysis.claims import claims_of_config
-from cascadebai_cli.analysis.provenance import provenance, settings
+from cascadebai_cli.analysis.provenance import provenance, settings, weights_in_words
 from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.analysis.tables import figure_data, tables_of
 from cascadebai_cli.errors import ConfigError
@@ -22,17 +23,21 @@ from cascadebai_cli.store.columns import (
     BUDGETS_CSV,
     FITS_CSV,
     ORDERS_CSV,
+    RATIOS_CSV,
+    SUMMARY_CSV,
     WEIGHTED_FITS_CSV,
     names_of,
     printed,
 )
 from cascadebai_cli.store.files import table_bytes, write_bytes
+from cascadebai_cli.store.manifest import refuse_to_replace
 from cascadebai_cli.store.trials import times_of
 from cascadebai_cli.study.axes import AXES
 from cascadebai_cli.study.plot import Kind, Plot
-from cascadebai_cli.text import Head, count
+from cascadebai_cli.text import Head, Table, count
 from cascadebai_cli.version import __version__
 from cascadebai_cli.workflows.plot import Drawing, drawing
+from cascadebai_cli.workflows.sweep import once
 from cascadebai_cli.workflows.tables import condition, warn_of_gaps
 
 if TYPE_CHECKING:
@@ -52,7 +57,22 @@ _CAPTIONS = {
 _LEFT_OUT = ("study", "rows_sha256", "best_model", "loglog_low", "loglog_high", "published_r2")
 
 
+_MEANS = "Mean steps and error rates, each with its 95 % interval"
+_RATIOS = "Mean steps of each learner divided by those of another"
+_MOST_MEANS = 200
+"""Most rows of the tables of means, of ratios and of weights."""
 _MOST_CELLS = 5_000
+_CLAIMED = (
+    "What the paper claims (Zhong, Cheung and Tan, Best Arm Identification for Cascading Bandits in the Fixed "
+    "Confidence Setting, ICML 2020), what came out here, and how the two compare. A sentence holds, nearly holds "
+    "or fails. A number agrees if its interval lies within the tolerance of the published one, else it is lower "
+    "or higher. Open means that the study has no data for it, and not decided that more trials could still decide "
+    "it either way."
+)
+_LOWER = (
+    " Some slopes are lower than published, for no reason that the text of the paper gives: perhaps its authors read "
+    "one table of rewards again and again. That is a guess; docs/paper.md says what speaks for it."
+)
 _OF_THE_PAPER = "Best arm identification for cascading bandits: the paper and this run"
 
 
@@ -82,10 +102,14 @@ def report(
         watch: takes the remarks.
 
     Raises:
-        ConfigError: if a directory is not that of a sweep, or has too many cells for a page.
+        ConfigError: if a directory is not that of a sweep, or has too many cells for a page, or the folder of
+            `out` is not there.
         CascadeError: if the page cannot be written.
     """
-    studies = [_chosen(load_results(directory), where) for directory in directories]
+    refuse_to_replace(out)
+    if not out.parent.is_dir():
+        raise ConfigError(f"--out {out}: there is no folder {out.parent}; make it, or name a file in another one")
+    studies = [_chosen(load_results(directory), where) for directory in once(directories, watch)]
     for results in studies:
         warn_of_gaps(results, watch)
     page = render_page(title or _title(studies), __version__, _claims(studies), list(_numbered(studies, watch)))
@@ -124,7 +148,7 @@ def _claims(studies: Sequence[StudyResults]) -> PageTable:
     rows = [
         (f"{results.name}, {claim.where}", *claim[1:]) for results in studies for claim in claims_of_config(results)
     ]
-    return PageTable(columns, rows, "What is claimed, what came out here, and how the two compare")
+    return PageTable(columns, rows, _CLAIMED + _LOWER * any(row[-1] == "lower" for row in rows))
 
 
 def _section(results: StudyResults, name: str, watch: Watch) -> Section:
@@ -132,9 +156,13 @@ def _section(results: StudyResults, name: str, watch: Watch) -> Section:
     return Section(
         title=results.study.title or results.name,
         name=name,
-        remarks=[*_reuse(results), *results.missing, *results.capped, *refusals, *left_out],
+        remarks=[*_reuse(results), *results.missing, *results.capped, *results.doubts, *refusals, *left_out],
         pictures=pictures,
-        tables=[*([_data(results, results.study.plot.kind)] if refusals else []), *_tables(results)],
+        tables=[
+            *([_data(results, results.study.plot.kind)] if refusals else []),
+            *([] if results.study.claims else _of_ones_own(results)),
+            *_tables(results),
+        ],
         settings=settings(results),
         provenance=provenance(results),
         times=_times(results),
@@ -199,6 +227,22 @@ def _tables(results: StudyResults) -> Iterator[PageTable]:
         caption += f" ({above})" if above else ""
         left_out = {*_LEFT_OUT, *AXES, *(name for name in known if not known[name])} - set(varying)
         yield _table(caption, table.rows, f"{results.name}_{table.file}", left_out)
+
+
+def _of_ones_own(results: StudyResults) -> Iterator[PageTable]:
+    """Yield what a reader of a study of one's own looks for first: means and errors, ratios, and the weights."""
+    if len(results.summary) <= _MOST_MEANS:
+        yield _as_printed(_MEANS, cells_printed(results.cells), results.summary, f"{results.name}_{SUMMARY_CSV}")
+        for table in tables_of(results, files=[RATIOS_CSV]):
+            yield _as_printed(_RATIOS, table.printed, table.rows, f"{results.name}_{RATIOS_CSV}")
+    if weights := list(islice(weights_in_words(results), _MOST_MEANS)):
+        heads = [Head("instance", True), Head("L"), Head("K"), Head("weights", True)]
+        yield PageTable(heads, weights, "Weights, the largest first")
+
+
+def _as_printed(caption: str, table: Table, rows: pd.DataFrame, file: str) -> PageTable:
+    caption = f"{caption} ({table.above})" if table.above else caption
+    return PageTable(table.columns, table.rows, caption, table_bytes(rows).decode(), file)
 
 
 def _published(rows: pd.DataFrame) -> dict[str, bool]:

@@ -19,6 +19,7 @@ from cascadebai_cli.running.runner import Backend, collect, repeat_command
 from cascadebai_cli.running.watch import SILENT, Follower, Watch
 from cascadebai_cli.running.worker import Failed, Settings
 from cascadebai_cli.store.columns import PLACE, TrialRow
+from cascadebai_cli.store.records import Wanted, with_records
 from cascadebai_cli.store.summary import summarise
 from cascadebai_cli.store.trials import binomial_interval, trials_table
 from cascadebai_cli.study.cells import Cell
@@ -41,7 +42,8 @@ def simulate(study: Study, *, backend: Backend | None = None, watch: Watch = SIL
         watch: follows the trials.
 
     Returns:
-        the rows of the `trials.csv` that a sweep of the study would write, in the same order.
+        the rows of the `trials.csv` that a sweep of the study would write, in the same order, with a column for each
+        record.
 
     Raises:
         ConfigError: if there are too many trials, or their number depends on the outcomes.
@@ -51,9 +53,10 @@ def simulate(study: Study, *, backend: Backend | None = None, watch: Watch = SIL
     if not isinstance(study.trials, int):
         raise ConfigError("trials: only a sweep can find out how many are enough; give a number")
     numbers = [np.arange(study.trials)] * len(study.cells)
+    settings = Settings(study.seed, fail_fast=True, wanted=Wanted(study.record, study.trace_at))
     with Follower(watch, study.cells, list(map(len, numbers)), fail=_raise).shown() as follower:
-        collect(study.cells, numbers, Settings(study.seed, fail_fast=True), backend or Backend(), follower)
-    return trials_table(study.cells, chain(*follower.rows))
+        collect(study.cells, numbers, settings, backend or Backend(), follower)
+    return with_records(trials_table(study.cells, chain(*follower.rows)), list(chain(*follower.rows)))
 
 
 def _raise(cell: Cell, failed: Failed) -> None:
@@ -134,6 +137,8 @@ def run(
     given: Given = NOTHING_GIVEN,
     trial: int | None = None,
     backend: Backend | None = None,
+    timeout: float | None = None,
+    debug: bool = False,
     watch: Watch = SILENT,
     each: Callable[[CellRun], None] | None = None,
 ) -> Ran:
@@ -145,6 +150,8 @@ def run(
         given: values that replace those of the config; if it has a rule for the trials, only its smallest number runs.
         trial: run only the trial of this number, with the random numbers that it has in a sweep.
         backend: where trials run; all cores by default.
+        timeout: seconds after which a trial fails.
+        debug: let the first error of a trial leave this function as it was raised; all runs in this process.
         watch: follows the trials.
         each: called with each cell when it is done.
 
@@ -156,12 +163,13 @@ def run(
     cells = _chosen(study.cells, asdict(choice))
     numbers = np.arange(first_of(study.trials)) if trial is None else np.array([trial])
     repeat = partial(repeat_command, config, study.seed, given.words)
-    settings, done = Settings(study.seed, with_items=True), list[CellRun]()
+    settings = Settings(study.seed, with_items=True, timeout=timeout, debug=debug)
+    backend, done = Backend("sequential") if debug else backend or Backend(), list[CellRun]()
     with Follower(watch, cells, [len(numbers)] * len(cells), repeat=repeat).shown() as follower:
         for cell, rows in zip(cells, follower.rows, strict=True):
             start = time.monotonic()
             alone = [numbers if one is cell else numbers[:0] for one in cells]
-            collect(cells, alone, settings, backend or Backend(), follower)
+            collect(cells, alone, settings, backend, follower)
             if rows:
                 done.append(_cell_run(cell, rows, time.monotonic() - start))
                 if each:
@@ -279,5 +287,6 @@ def _errors(done: CellRun) -> str:
         return "unknown, no trial stopped before the cap"
     low, high = done.wrong_interval
     share = f"{percent(done.wrong / done.stopped, 1)} (95 % interval {percent(low, 1)} to {percent(high, 1)})"
+    share += f", more than delta = {done.cell.delta:g}" * (low > done.cell.delta and not done.cell.answers)
     which = "trials" if done.cell.answers else "trials that stopped"
     return f"{done.wrong} of {done.stopped} {which}: {share}"

@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 
+from cascadebai_cli.analysis.cells import ABOVE_DELTA
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.running.runner import Backend, repeat_command
 from cascadebai_cli.running.sweep import WHOLE, OpenSweep, Shard, Sweep, There, shard_of, warn_of_damage
@@ -18,8 +19,15 @@ from cascadebai_cli.store.journal import Stored, read_journal, seconds_of, write
 from cascadebai_cli.store.lock import move_aside, only_writer
 from cascadebai_cli.store.manifest import WRITTEN, Manifest, read_manifest, write_manifest
 from cascadebai_cli.store.merge import merged_manifest, merged_rows
-from cascadebai_cli.store.summary import write_tables
-from cascadebai_cli.store.trials import limits_of, relative_half_width, rows_below, trials_of
+from cascadebai_cli.store.summary import doubts, write_tables
+from cascadebai_cli.store.trials import (
+    binomial_interval,
+    limits_of,
+    misses_aim,
+    relative_half_width,
+    rows_below,
+    trials_of,
+)
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.config import NOTHING_GIVEN, Given, check_rows, read_study
 from cascadebai_cli.text import NO_NUMBER, Table, count, duration, is_missing, percent
@@ -86,6 +94,11 @@ class Swept:
     missing: int
 
     @property
+    def is_empty(self) -> bool:
+        """Whether no trial has ended, so that there is nothing to read yet."""
+        return not (self.directory / JOURNAL).stat().st_size
+
+    @property
     def rows(self) -> str:
         """Name of the file with the rows."""
         path = self.directory / TRIALS_CSV
@@ -141,7 +154,7 @@ def only_tables(request: Request, *, watch: Watch = SILENT) -> Swept:
     with task.hold() as opened:
         warn_of_damage(opened.there.stored, watch, "is missing")
         asked = request.given.trials is not None or not isinstance(task.study.trials, int)
-        return Swept(task.directory, opened.collect(asked_only=asked))
+        return _swept(opened, watch, asked_only=asked)
 
 
 def sweep(
@@ -150,6 +163,7 @@ def sweep(
     backend: Backend | None = None,
     fresh: bool = False,
     fail_fast: bool = False,
+    timeout: float | None = None,
     watch: Watch = SILENT,
 ) -> Swept:
     """Run all trials that are missing, and write the tables.
@@ -159,6 +173,7 @@ def sweep(
         backend: where trials run; all cores by default.
         fresh: move an earlier result aside and start over.
         fail_fast: stop at the first trial that raises.
+        timeout: seconds after which a trial fails.
         watch: follows the trials.
 
     Raises:
@@ -167,7 +182,9 @@ def sweep(
     """
     task = request.sweep()
     repeat = partial(repeat_command, request.config, task.study.seed, request.given.words)
-    return sweep_task(task, backend=backend, fresh=fresh, fail_fast=fail_fast, repeat=repeat, watch=watch)
+    return sweep_task(
+        task, backend=backend, fresh=fresh, fail_fast=fail_fast, timeout=timeout, repeat=repeat, watch=watch
+    )
 
 
 def sweep_task(
@@ -176,6 +193,7 @@ def sweep_task(
     backend: Backend | None = None,
     fresh: bool = False,
     fail_fast: bool = False,
+    timeout: float | None = None,
     repeat: Callable[[Cell, int], str] | None = None,
     watch: Watch = SILENT,
 ) -> Swept:
@@ -183,7 +201,7 @@ def sweep_task(
 
     Args:
         task: the study, and its directory.
-        backend, fresh, fail_fast, watch: as for `sweep`.
+        backend, fresh, fail_fast, timeout, watch: as for `sweep`.
         repeat: gives the command that runs a trial again, if there is one.
 
     Raises:
@@ -197,14 +215,22 @@ def sweep_task(
             counts = list(map(len, opened.missing))
             _announce(opened, sum(counts), watch)
             with Follower(watch, task.cells, counts, repeat=repeat, log=task.directory / FAILURES).shown() as follower:
-                opened.run(backend or Backend(), follower, fail_fast=fail_fast)
-            return Swept(task.directory, opened.collect(asked_only=True))
+                opened.run(backend or Backend(), follower, fail_fast=fail_fast, timeout=timeout)
+            return _swept(opened, watch, asked_only=True)
     except KeyboardInterrupt:
         watch.warn(
             f"interrupted; finished trials are kept in {task.directory}: the same command goes on from there, with "
             "--collect it only makes tables of them"
         )
         raise
+
+
+def _swept(opened: OpenSweep, watch: Watch, *, asked_only: bool) -> Swept:
+    """Write the tables, and warn of what a reader must know."""
+    missing, found = opened.collect(asked_only=asked_only)
+    for sentence in found:
+        watch.warn(f"warning: {sentence}")
+    return Swept(opened.sweep.directory, missing)
 
 
 def _announce(opened: OpenSweep, to_run: int, watch: Watch) -> None:
@@ -235,12 +261,14 @@ class SweepStatus:
     Attributes:
         table: the cells.
         cells, done: number of cells, and of those that need no more trials, as far as is known.
+        missed: number of those among them that did not reach the aim of `trials`.
         seconds: time left on one core; `None` if no trial tells the pace.
     """
 
     table: Table
     cells: int
     done: int
+    missed: int
     seconds: float | None
 
 
@@ -256,13 +284,20 @@ def status(request: Request) -> SweepStatus:
         "done",
         "of",
         "capped",
-        "wrong",
+        Shown("wrong", _wrong),
         Shown("half width", lambda row: percent(row["half_width"], 1)),
         Shown("time left", _time_left),
     ]
     left = cells["of"] - cells["done"]
+    missed = (left == 0) & cells["missed"]
+    if missed.any():
+        cells, columns = cells.assign(aim=missed), [*columns, Shown("aim", lambda row: "missed" * row["aim"])]
     seconds = seconds_of(int(left.sum()), there.stored.rows)
-    return SweepStatus(printed(cells, PLACE, columns), len(cells), int((left == 0).sum()), seconds)
+    return SweepStatus(printed(cells, PLACE, columns), len(cells), int((left == 0).sum()), int(missed.sum()), seconds)
+
+
+def _wrong(row: Mapping[Any, Any]) -> str:
+    return f"{row['wrong']}{ABOVE_DELTA * row['too_often']}"
 
 
 def _place(cell: object) -> dict[str, Any]:
@@ -273,13 +308,16 @@ def _numbers(there: There) -> Iterator[tuple[object, dict[str, Any]]]:
     for position, (cell, missing) in enumerate(zip(there.sweep.cells, there.missing, strict=True)):
         of = there.sweep.shard.share(position, there.limits[cell.cell_id])
         here = rows_below(there.stored, cell.cell_id, there.limits)
+        capped, wrong = int((here["status"] == _CAPPED).sum()), int((here["correct"] == 0).sum())
         yield (
             cell,
             {
                 "done": of - len(missing),
                 "of": of,
-                "capped": int((here["status"] == _CAPPED).sum()),
-                "wrong": int((here["correct"] == 0).sum()),
+                "capped": capped,
+                "wrong": wrong,
+                "too_often": not cell.answers and binomial_interval(wrong, len(here) - capped)[0] > cell.delta,
+                "missed": misses_aim(there.sweep.study.trials, here),
                 "half_width": relative_half_width(here["steps"]),
                 "seconds": seconds_of(len(missing), here),
             },
@@ -319,7 +357,7 @@ def merge(directories: Sequence[Path], *, out: Path, watch: Watch = SILENT) -> M
         CascadeError: if a file cannot be written.
     """
     _refuse_used(out)
-    parts = [(directory, read_manifest(directory)) for directory in _once(directories, watch)]
+    parts = [(directory, read_manifest(directory)) for directory in once(directories, watch)]
     manifest = merged_manifest(parts)
     stored = merged_rows([(directory, _rows(directory, made)) for directory, made in parts])
     warn_of_damage(stored, watch, "is missing")
@@ -329,11 +367,13 @@ def merge(directories: Sequence[Path], *, out: Path, watch: Watch = SILENT) -> M
         write_journal(out, stored)
         trials = trials_of(manifest.config)
         limits = limits_of(trials, stored, manifest.cells)
-        missing = write_tables(held, manifest, stored, limits, asked_only=not isinstance(trials, int))
+        missing, summary = write_tables(held, manifest, stored, limits, asked_only=not isinstance(trials, int))
+    for sentence in doubts(summary):
+        watch.warn(f"warning: {sentence}")
     return Merged(out, len(stored.rows), missing)
 
 
-def _once(directories: Sequence[Path], watch: Watch) -> list[Path]:
+def once(directories: Sequence[Path], watch: Watch) -> list[Path]:
     """Return each directory once, even if it is given under several names."""
     found: dict[Path, Path] = {}
     for directory in directories:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
@@ -20,7 +20,8 @@ from cascadebai_cli.analysis.bounds import (
     with_measured,
     with_sharp,
 )
-from cascadebai_cli.analysis.cells import averaged, cells_printed, cells_with, ordered
+from cascadebai_cli.analysis.cells import averaged, cells_printed, cells_with, few_averaged, ordered
+from cascadebai_cli.analysis.compact import compact, with_quantiles_if
 from cascadebai_cli.analysis.fits import fits_table, unfitted
 from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.analysis.tables import StudyTable, tables_of
@@ -28,11 +29,13 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.running.watch import SILENT, Watch
 from cascadebai_cli.store.columns import BOUNDS_CSV, CELL, SUMMARY_CSV, TABLES
 from cascadebai_cli.store.files import table_bytes, write_table
+from cascadebai_cli.store.manifest import refuse_to_replace
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.config import read_study
 from cascadebai_cli.study.document import read_value
 from cascadebai_cli.study.plot import refuse_unknown_option
-from cascadebai_cli.text import FORMATS, FormatName, count, for_shell, noted
+from cascadebai_cli.text import FORMATS, FormatName, Table, count, for_shell, noted
+from cascadebai_cli.workflows.asked import Asked
 
 __all__ = ["Tables", "bounds", "fit", "fits_table", "in_format", "promised", "summary"]
 
@@ -45,7 +48,7 @@ def warn_of_gaps(results: StudyResults, watch: Watch) -> None:
     capped = results.capped
     if len(capped) > 1:
         capped = [_together(results, len(capped))]
-    for sentence in (*results.missing, *capped):
+    for sentence in (*results.missing, *capped, *results.doubts):
         watch.warn(f"warning: {results.directory}: {sentence}")
 
 
@@ -76,7 +79,12 @@ def in_format(tables: Sequence[StudyTable], name: FormatName) -> str:
         tables: what to print.
         name: `text`, `markdown` or `latex` for the part that a reader wants to see; `csv` or `json` for all rows and
             columns with all digits. Several tables are one object in JSON, and have their names as comments in CSV.
+
+    Raises:
+        ConfigError: if a table has a caption or a label that the format has no place for.
     """
+    for table in tables:
+        _refuse_unseen(table.printed, name)
     if name == "json":
         texts = {table.file: table.rows.to_json(orient="records", double_precision=15) for table in tables}
         return json.dumps({Path(file).stem: json.loads(text) for file, text in texts.items()}, indent=2)
@@ -85,6 +93,14 @@ def in_format(tables: Sequence[StudyTable], name: FormatName) -> str:
         parts = [("" if alone else f"# {table.file}\n") + table_bytes(table.rows).decode() for table in tables]
         return "\n".join(parts).rstrip("\n")
     return "\n\n".join(FORMATS[name](table.printed) for table in tables)
+
+
+def _refuse_unseen(table: Table, name: FormatName) -> None:
+    for option, given, places in (("--caption", table.caption, tuple(FORMATS)), ("--label", table.label, ("latex",))):
+        if given and name not in places:
+            raise ConfigError(
+                f"{option} {given}: {name} has no place for it; leave it out, or use --format {places[-1]}"
+            )
 
 
 # --- Fitting a study: the tables are written into its directory -----------------------------------------------------
@@ -123,34 +139,33 @@ def fit(directory: Path, *, allow_capped: bool = False, watch: Watch = SILENT) -
 # --- The cells of a result directory as a table ---------------------------------------------------------------------
 
 
-def summary(
-    directory: Path,
-    *,
-    where: Sequence[str] = (),
-    sort: Sequence[str] = (),
-    average: str | None = None,
-    watch: Watch = SILENT,
-) -> Tables:
+def summary(directory: Path, asked: Asked, *, watch: Watch = SILENT) -> Tables:
     """Return the cells of a result directory with means, intervals and errors.
 
     Args:
         directory: directory of a sweep.
-        where: conditions `COLUMN=VALUE[,VALUE...]`; only the cells that meet all of them are kept.
-        sort: columns to sort by, with `-` before a name for the largest first.
-        average: option of instances; those that differ in it only are replaced by their mean.
+        asked: which cells and columns, and how they are arranged.
         watch: takes the remarks.
 
     Raises:
         ConfigError: if the directory is not that of a sweep, or a column, a value or an option is not known.
     """
     results = load_results(directory)
-    if average:
-        _check_option(results, average)
-    rows = ordered(cells_with(averaged(results, average).cells, dict(map(condition, where))), sort)
+    if asked.average:
+        _check_option(results, asked.average)
+    sort, columns = asked.sort or (), asked.columns or ()
+    cells = with_quantiles_if(averaged(results, asked.average), [*sort, *columns])
+    rows = ordered(cells_with(cells, dict(map(condition, asked.where or ()))), sort)
+    if columns or asked.pivot:
+        found = compact(rows, columns, asked.pivot)
+        rows, printed = found.rows, found.printed
+    else:
+        printed = cells_printed(rows)
+    if asked.average:
+        note = f"means over {asked.average}, each value once, with the interval of their means (on a log scale)"
+        printed = noted(printed, "; ".join(filter(None, [note, few_averaged(rows, asked.average)])))
     warn_of_gaps(results, watch)
-    printed = cells_printed(rows)
-    if average:
-        printed = noted(printed, f"means over {average}, each value once, with the interval of their means")
+    printed = replace(printed, caption=asked.caption or "", label=asked.label or "")
     return Tables((StudyTable(SUMMARY_CSV, rows, printed),), not results.missing)
 
 
@@ -217,6 +232,8 @@ def bounds(
         ConfigError: if the config or the result directory is not usable.
         CascadeError: if the table cannot be written.
     """
+    if csv:
+        refuse_to_replace(csv, [config])
     study = read_study(config)
     cells, measured = study.cells, _measured(results, config, watch)
     if cells[0].answers:

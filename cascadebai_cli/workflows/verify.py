@@ -259,7 +259,9 @@ def verify(
 def _directories(baseline: Path, only: Sequence[str]) -> list[Path]:
     found = sorted(path.parent for path in baseline.glob(f"*/{MANIFEST}"))
     if not found:
-        raise ConfigError(f"{baseline} holds no result directory; give one with --reference")
+        raise ConfigError(
+            f"{baseline} holds no result directory; run verify in the folder of the project, or give --reference DIR"
+        )
     names = [path.name for path in found]
     for name in only:
         if name not in names:

@@ -39,7 +39,7 @@ def test_the_legend_takes_an_empty_place_or_stands_below(tmp_path, panels, place
 
 
 def test_panels_have_letters_and_the_weights_of_the_config(tmp_path):
-    figure = drawn.figure(study(tmp_path, instances=[two_level("setting 1"), two_level("mine 1", 0.5, 0.25)]))
+    figure = drawn.figure(study(tmp_path, instances=[two_level("setting 1"), two_level("setting 2 1", 0.5, 0.25)]))
     assert [axes.get_title() for axes in figure.axes] == [
         "(a) $w^{*} = 1/K$, $w′ = 1/K^{2}$",
         "(b) $w^{*} = 0.5$, $w′ = 0.25$",
@@ -47,8 +47,8 @@ def test_panels_have_letters_and_the_weights_of_the_config(tmp_path):
 
 
 def test_instances_with_the_same_formulas_keep_their_names(tmp_path):
-    figure = drawn.figure(study(tmp_path, instances=[two_level("setting 1"), two_level("mine 1")]))
-    assert [axes.get_title() for axes in figure.axes] == ["(a) setting 1", "(b) mine 1"]
+    figure = drawn.figure(study(tmp_path, instances=[two_level("setting 1"), two_level("setting 2 1")]))
+    assert [axes.get_title() for axes in figure.axes] == ["(a) setting 1", "(b) setting 2 1"]
 
 
 def test_varying_sizes_make_panels_of_their_own(tmp_path):

@@ -15,9 +15,9 @@ TOLERANCE = 0.1
 MOST_BYTES = 60_000
 
 
-def test_there_are_ten_each_with_its_lines() -> None:
-    assert len(EXAMPLES) == 10
-    assert [(DOCS / page).read_text(encoding="utf-8").count("![") for page in PAGES] == [8, 1, 1]
+def test_there_are_twelve_each_with_its_lines() -> None:
+    assert len(EXAMPLES) == 12
+    assert [(DOCS / page).read_text(encoding="utf-8").count("![") for page in PAGES] == [10, 1, 1]
     assert {path.stem for path in (DOCS / "figures").glob("*.png")} == set(EXAMPLES)
 
 

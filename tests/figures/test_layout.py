@@ -7,6 +7,7 @@ from typing import Any
 
 import drawn
 import pytest
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from sweeps import call
 from synthetic import planted_steps, scaling_config, write_results
@@ -190,8 +191,10 @@ def test_the_caption_names_the_crosses(tmp_path: Path) -> None:
     directory = write_results(tmp_path, scaling_config(1, K=[20, 30], trials=4))
     text = (directory / "summary.csv").read_text().replace(",0.0,0.0,0.17", ",0.75,0.2,0.9", 1)
     (directory / "summary.csv").write_text(text)
-    assert call("plot", directory, "--format", "svg").err == (
-        "for the caption: a cross marks recommendations that were wrong more often than delta: K = 20 (3 of 4)\n"
+    warning, caption = call("plot", directory, "--format", "svg").err.splitlines()
+    assert "1 of 2 cells are wrong more often than delta" in warning
+    assert caption == (
+        "for the caption: a cross marks recommendations that were wrong more often than delta: K = 20 (3 of 4)"
     )
 
 
@@ -211,3 +214,125 @@ def test_a_curve_with_lower_limits_has_no_fit(tmp_path: Path) -> None:
     assert fits == [None, None]
     free = replace(results, summary=results.summary.assign(n_capped=0))
     assert all(panel.series[0].fit is not None for panel in drawn.data(free).panels)
+
+
+# --- A study of one's own -------------------------------------------------------------------------------------------
+
+TWO = [{"name": name, "algorithm": "cascadebai", "sigma": sigma} for name, sigma in (("half", 0.5), ("one", 1.0))]
+OWN = [
+    {"name": "easy", "family": "two_level", "w_star": 0.8, "w_prime": 0.2},
+    {"name": "0.05833 / 33 of a long name", "family": "explicit", "weights": [0.9, 0.1] * 64},
+    {"name": "ramp", "family": "linear", "w_max": 0.7, "w_min": 0.1},
+]
+
+
+def own_study(folder: Path, **changes: Any) -> StudyResults:
+    words = {"K": [20], "trials": 2, "learners": TWO, "plot": {"kind": "curves"}, **changes}
+    return load_results(
+        write_results(folder, scaling_config(1, instances=OWN, **words), lambda cell: 300.0 * cell["K"])
+    )
+
+
+def boxes(texts: Any) -> list[Any]:
+    return [text.get_window_extent() for text in texts if text.get_text()]
+
+
+@pytest.mark.parametrize("largest", [1.5, 3.0, 8.0, 12.0, 70.0])
+@pytest.mark.parametrize("height", [1.5, 2.4])
+def test_labels_within_a_power_of_ten_do_not_touch(largest: float, height: float, tmp_path: Path) -> None:
+    factors = {20: 1.0, 30: largest**0.5, 40: largest}
+    config = scaling_config(1, K=[20, 30, 40], trials=2)
+    results = load_results(write_results(tmp_path, config, lambda cell: 2300.0 * factors[int(str(cell["K"]))]))
+    page = drawn.figure(results, kind="curves", log="y", height=height)
+    page.draw_without_rendering()
+    found = sorted(boxes(page.axes[0].yaxis.get_ticklabels(which="both")), key=lambda box: box.y0)
+    assert len(found) >= 2
+    assert all(one.y1 < other.y0 for one, other in pairwise(found))
+
+
+@pytest.mark.parametrize("kind", ["bars", "curves"])
+@pytest.mark.parametrize("width", [2.2, 6.75])
+def test_names_on_an_axis_are_whole_and_do_not_overlap(kind: str, width: float, tmp_path: Path) -> None:
+    page = drawn.figure(own_study(tmp_path), kind=kind, x="instance", width=width)
+    page.draw_without_rendering()
+    labels = page.axes[0].get_xticklabels()
+    words = [word for label in labels for word in label.get_text().split()]
+    assert words == " ".join(entry["name"] for entry in OWN).split()
+    if not any(label.get_rotation() for label in labels):
+        assert all(one.x1 < other.x0 for one, other in pairwise(boxes(labels)))
+    assert clipped(page) == []
+
+
+def test_a_name_of_ones_own_stands_and_not_its_weights(tmp_path: Path) -> None:
+    titles = [axes.get_title() for axes in drawn.figure(own_study(tmp_path), x="K").axes]
+    assert titles[0] == "(a) easy"
+
+
+def test_points_of_unrelated_instances_are_not_joined_and_have_their_names(tmp_path: Path) -> None:
+    results = own_study(tmp_path)
+    for words in ({"x": "instance"}, {"x": "gap"}):
+        results.cells["gap"] = results.cells["instance"].map({"easy": 0.6, OWN[1]["name"]: 0.6, "ramp": 0.1})
+        page = drawn.figure(results, **words)
+        assert {container[0].get_linestyle() for container in page.axes[0].containers} == {"None"}
+    assert {text.get_text() for text in page.axes[0].texts} == {entry["name"] for entry in OWN}
+    found = boxes(page.axes[0].texts)
+    assert not any(one.overlaps(other) for i, one in enumerate(found) for other in found[:i])
+
+
+def test_error_rates_do_not_cover_each_other(tmp_path: Path) -> None:
+    for words in ({"x": "instance"}, {"x": "K", "instances": "ramp"}):
+        page = drawn.figure(own_study(tmp_path, K=[20, 30]), y="error_rate", where={"K": [20, 30]}, **words)
+        for axes in page.axes:
+            first, second = (container[0].get_xdata() for container in axes.containers)
+            assert (first < second).all()
+            assert axes.get_ylim()[0] < 0
+
+
+def test_bars_on_a_logarithmic_axis_begin_at_the_least_that_there_can_be(tmp_path: Path) -> None:
+    results = own_study(tmp_path)
+    assert drawn.figure(results, kind="bars").axes[0].get_ylim()[0] == 1
+    assert drawn.figure(results, kind="bars", y="observations").axes[0].get_ylim()[0] == 1
+
+
+def test_panels_share_axes_if_asked(tmp_path: Path) -> None:
+    results = study(tmp_path, 3, learners=TWO)
+    apart, shared = drawn.figure(results), drawn.figure(results, share=["y"])
+    assert len({axes.get_ylim() for axes in apart.axes}) == 3
+    assert len({axes.get_ylim() for axes in shared.axes}) == 1
+    assert len({axes.get_yscale() for axes in shared.axes}) == 1
+    bars = (
+        drawn.figure(results, kind="bars", panels="instance", x="K"),
+        drawn.figure(results, kind="bars", panels="instance", x="K", share="none"),
+    )
+    assert [len({axes.get_ylim() for axes in page.axes}) for page in bars] == [1, 3]
+    pages = drawn.pages(results, share=["x", "y"], per_page=1)
+    assert len({(page.axes[0].get_xlim(), page.axes[0].get_ylim()) for page in pages}) == 1
+
+
+def test_no_marker_is_open_but_that_of_a_limit(tmp_path: Path) -> None:
+    learners = [{"name": f"learner {i}", "algorithm": "cascadebai", "sigma": 0.1 + i} for i in range(12)]
+    (axes,) = drawn.figure(study(tmp_path, learners=learners)).axes
+    for container in axes.containers:
+        assert container[0].get_markerfacecolor() == container[0].get_color()
+
+
+def test_a_learner_has_the_same_look_in_all_figures_of_a_study(tmp_path: Path) -> None:
+    results = study(tmp_path, learners=[*TWO, {"name": "last", "algorithm": "batrac"}])
+    looks = {}
+    for words in ({}, {"learners": "last"}, {"learners": ["last", "one"]}, {"order": "last"}):
+        (axes,) = drawn.figure(results, **words).axes
+        for container in axes.containers:
+            line = container[0]
+            looks.setdefault(container.get_label(), set()).add((line.get_color(), line.get_marker()))
+    assert {name: len(found) for name, found in looks.items()} == {"half": 1, "one": 1, "last": 1}
+    bars = drawn.figure(results, kind="bars", learners="last", where={"K": 20}).axes[0].containers
+    assert next(iter(looks["last"]))[0].lower() == to_hex(bars[0][0].get_facecolor())
+
+
+def test_unrelated_instances_with_sizes_of_their_own_share_a_panel(tmp_path: Path) -> None:
+    results = own_study(tmp_path, K=[20, 30])
+    sizes = {"easy": 20, OWN[1]["name"]: 30, "ramp": 20}
+    own = results.summary[results.summary["K"] == results.summary["instance"].map(sizes)]
+    chart = drawn.data(results.derived(summary=own), x="instance")
+    assert len(chart.panels) == 1
+    assert len(chart.points) == 6

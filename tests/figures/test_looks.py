@@ -51,12 +51,12 @@ def test_all_eyes_tell_the_colours_apart() -> None:
         assert min(distances(eyes).values()) > SEEN
 
 
-def test_in_grey_the_dash_or_the_filling_tells_what_the_lightness_does_not() -> None:
+def test_in_grey_the_dash_tells_what_the_lightness_does_not() -> None:
     lightness = [lab(linear(look.color))[0] for look in LOOKS]
     near = [(a, b) for a, b in combinations(range(12), 2) if abs(lightness[a] - lightness[b]) < GREYS]
     assert near
     for a, b in near:
-        assert (LOOKS[a].dash, LOOKS[a].filled) != (LOOKS[b].dash, LOOKS[b].filled), (a, b)
+        assert LOOKS[a].dash != LOOKS[b].dash, (a, b)
 
 
 def test_no_two_share_a_marker_or_a_hatch() -> None:

@@ -30,7 +30,7 @@ TOLERANCE = 0.1
 
 def pictures() -> dict[str, tuple[Path, Plot]]:
     """Name of a picture -> result directory and what is drawn of it."""
-    fixed = {kind: (DATA / kind, Plot(kind=kind)) for kind in ("scaling", "curves", "bars", "error")}
+    fixed = {kind: (DATA / kind, Plot(kind=kind)) for kind in ("scaling", "curves", "bars", "error", "trace")}
     fixed |= {kind: (DATA / "scaling", Plot(kind=kind)) for kind in ("bounds", "schematic")}
     for manifest in sorted(REFERENCE.glob("*/manifest.json")):
         fixed[f"reference_{manifest.parent.name}"] = (manifest.parent, load_results(manifest.parent).study.plot)
@@ -81,8 +81,8 @@ COLOURS = [
     ("bounds", drawers, "_LOWER", "#2e7d40"),
     ("schematic", drawers, "_OPTIMAL", "#8fce93"),
     ("scaling", drawers, "POINTS", drawers.POINTS._replace(color="navy")),
-    ("scaling", drawers, "FIT", "darkred"),
-    ("scaling", drawers, "BAND", "darkcyan"),
+    ("scaling", drawers, "_FIT", "darkred"),
+    ("scaling", drawers, "_BAND", "darkcyan"),
     ("curves", drawers, "LOOKS", tuple(look._replace(color="#0072B3") for look in style.LOOKS)),
 ]
 

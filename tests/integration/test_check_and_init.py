@@ -77,6 +77,21 @@ def test_trials_that_the_pilot_cannot_end_are_a_lower_limit(tmp_path: Path) -> N
     assert not row["ended"]
 
 
+def test_trials_that_do_not_end_are_judged_by_those_of_the_same_learner(tmp_path: Path) -> None:
+    """Before, one hard instance made the whole estimate a lower limit, some ten times too small."""
+    mixed = tmp_path / "mixed.yaml"
+    mixed.write_text(
+        "seed: 1\nL: 6\nK: 2\nengine: reference\nlearners: [{name: u, algorithm: kl-lucb++}]\ninstances:\n"
+        "  - {name: wide, family: two_level, w_star: 0.9, w_prime: 0.1}\n"
+        "  - {name: close, family: two_level, w_star: 0.55, w_prime: 0.45}\n"
+    )
+    shown = call("check", mixed, "--pilot", "0.2")
+    assert "; about " in shown.out
+    wide, close = rows_of(mixed, "--pilot", "0.2")
+    assert 500 < close["steps"] < 20_000
+    assert close["steps"] > 5 * wide["steps"]
+
+
 def test_learners_of_ones_own_budgets_and_trials_until_it_is_enough(tmp_path: Path) -> None:
     path = tmp_path / "own.yaml"
     path.write_text(OWN_AND_BUDGETS)

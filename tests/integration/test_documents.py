@@ -8,8 +8,6 @@ from cases import mostly_slow
 from documents import LANGUAGES, commands, languages, run_page
 from sweeps import ROOT
 
-from experiments import plan_pages
-
 PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md"]
 WITH_CODE = [path.name for path in PAGES if set(languages(path.read_text(encoding="utf-8"))) - {""}]
 QUICK = {"README.md", "budget.md", "configs.md", "exactness.md", "families.md", "results.md", "sharp.md"}
@@ -25,9 +23,6 @@ def path_of(name: str) -> Path:
 @pytest.mark.parametrize("name", mostly_slow(WITH_CODE, QUICK))
 def test_every_block_of_a_page_runs(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(tmp_path)
-    if name == "plan.md":
-        monkeypatch.chdir(ROOT)
-        plan_pages.lay_out(tmp_path)
     ran, skipped = run_page(path_of(name), tmp_path)
     assert ran + len(skipped) == len([language for language in languages(path_of(name).read_text()) if language])
     assert all(len(reason) > 10 for reason in skipped), "a block is left out without a reason"

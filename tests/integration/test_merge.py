@@ -7,7 +7,10 @@ import pytest
 from cases import mostly_slow
 from sweeps import CONFIG, call, finished, refusal, sweep, tables, write_config
 
-from cascadebai_cli.store.journal import encode, read_journal
+from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.store.columns import TrialRow
+from cascadebai_cli.store.journal import encode, read_journal, write_journal
+from cascadebai_cli.store.merge import merged_rows
 
 PLUGIN = """\
 from cascadebai_cli.learners.cascadebai import CascadeBAI
@@ -236,3 +239,14 @@ def test_a_shard_of_which_nothing_is_missing_says_so(config, tmp_path, whole):
     done = call("sweep", config, "--out", tmp_path / "whole", "--shard", "1/3")
     assert (done.code, tables(tmp_path / "whole")) == (0, whole)
     assert "nothing is missing of shard 1/3: its 8 trials are there already" in done.err
+
+
+def test_of_several_trials_that_ended_differently_the_first_is_told_with_its_places(tmp_path):
+    parts = []
+    for name, counts in {"a": (5, 5), "b": (6, 5), "c": (6, 7)}.items():
+        (tmp_path / name).mkdir()
+        rows = [TrialRow("00", trial, "stopped", steps, 9, True, 0.1) for trial, steps in enumerate(counts)]
+        write_journal(tmp_path / name, rows)
+        parts.append((name, read_journal(tmp_path / name)))
+    with pytest.raises(ConfigError, match="trial 0 of cell 00 has 5 steps and 9 observations in a, but 6 and 9 in b"):
+        merged_rows(parts)

@@ -1,11 +1,17 @@
 """`plot` as a user calls it: words of a config, flags over them, pages, several directories."""
 
 from pathlib import Path
+from typing import Any
 
+import drawn
 import pytest
+from matplotlib.colors import to_hex
+from matplotlib.container import BarContainer
+from matplotlib.figure import Figure
 from sweeps import ROOT, call, finished, refusal
 from synthetic import scaling_config, write_results
 
+from cascadebai_cli.analysis.results import load_results
 from cascadebai_cli.study.kinds import KINDS
 
 LEARNERS = [{"name": "half", "algorithm": "cascadebai"}, {"name": "one", "algorithm": "cascadebai", "sigma": 1.0}]
@@ -96,6 +102,7 @@ def test_a_flag_that_cannot_be_used(directory: Path, words: tuple[str, ...], sen
     [
         ("font.size: large", "1: 'large' is no value of font.size"),
         ("# mine\nfont.siz: 8", "2: 'font.siz' is not a setting of matplotlib; did you mean font.size?"),
+        ('font.size: 8\nfont.family: "serif # mine', "2: a quotation mark is not closed"),
         ("font.size", "1: a line is no setting; write name: value, such as font.size: 8"),
         ("text.usetex: true", "1: text.usetex is not supported; leave it out"),
         ("backend: module://evil", "1: backend is not supported; leave it out"),
@@ -114,6 +121,118 @@ def test_a_style_of_ones_own_changes_the_figure(directory: Path) -> None:
     assert plain.code == 0
     assert "#808080" in (directory / "own.svg").read_text()
     assert "#808080" not in (directory / "plain.svg").read_text()
+
+
+def drawn_with(directory: Path, style: str, **words: Any) -> Figure:
+    """The figure of the study with the text of a style, in which there is a comment with a quotation mark."""
+    file = directory / "own.mplstyle"
+    file.write_text(f'# as in a "paper\n{style}\n')
+    words = {"kind": "curves", "x": "K", "where": {"epsilon": 0}, "instances": "setting 1", **words}
+    return drawn.figure(load_results(directory), style=[str(file)], **words)
+
+
+def test_what_a_style_sets_holds(directory: Path) -> None:
+    style = """
+lines.linewidth: 3   # "thick"
+lines.markersize: 9
+axes.prop_cycle: cycler('color', ['102030', 'a0b0c0'])
+font.size: 18
+legend.loc: upper left
+figure.figsize: 5, 4
+savefig.dpi: 50
+"""
+    page = drawn_with(directory, style)
+    (axes,) = page.axes
+    curves = [container[0] for container in axes.containers]
+    assert [curve.get_color() for curve in curves] == ["#102030", "#a0b0c0"]
+    assert {(curve.get_linewidth(), curve.get_markersize()) for curve in curves} == {(3.0, 9.0)}
+    assert (axes.title.get_fontsize(), axes.xaxis.label.get_fontsize()) == (18, 18)
+    assert axes.get_xticklabels()[0].get_fontsize() == 16
+    assert axes.get_legend().get_texts()[0].get_fontsize() == 16
+    page.draw_without_rendering()
+    box, frame = axes.get_legend().get_window_extent(), axes.get_window_extent()
+    assert box.x0 - frame.x0 < frame.x1 - box.x1
+    assert list(page.get_size_inches()) == [5, 4]
+
+
+def test_a_shorter_cycle_of_colours_still_tells_lines_apart(directory: Path) -> None:
+    (axes,) = drawn_with(directory, "axes.prop_cycle: cycler('color', ['102030'])").axes
+    first, second = (container[0] for container in axes.containers)
+    assert first.get_color() == second.get_color()
+    assert first.get_marker() != second.get_marker()
+
+
+def test_bars_take_the_colours_of_a_style(directory: Path) -> None:
+    words = {"kind": "bars", "x": None, "where": {"epsilon": 0, "K": 20}}
+    (axes,) = drawn_with(directory, "axes.prop_cycle: cycler('color', ['102030', 'a0b0c0'])", **words).axes
+    bars = [container for container in axes.containers if isinstance(container, BarContainer)]
+    assert [to_hex(container[0].get_facecolor()) for container in bars] == ["#102030", "#a0b0c0"]
+
+
+def test_a_property_of_a_cycle_that_nothing_is_drawn_with_is_refused(directory: Path) -> None:
+    (directory / "my.mplstyle").write_text("axes.prop_cycle: cycler('alpha', [0.5, 1])")
+    said = refusal("plot", directory, "--style", directory / "my.mplstyle")
+    assert "axes.prop_cycle: alpha is not supported; use color, marker, " in said
+
+
+def test_styles_by_name_and_the_last_one_counts_most(directory: Path) -> None:
+    words = {"kind": "curves", "x": "K", "where": {"epsilon": 0}, "instances": "setting 1"}
+    results = load_results(directory)
+    (axes,) = drawn.figure(results, style="ggplot", **words).axes
+    assert to_hex(axes.get_facecolor()) == "#e5e5e5"
+    assert axes.containers[0][0].get_color() == "#E24A33"
+    (axes,) = drawn.figure(results, style=["ggplot", "tableau-colorblind10"], **words).axes
+    assert (to_hex(axes.get_facecolor()), axes.containers[0][0].get_color()) == ("#e5e5e5", "#006BA4")
+    assert refusal("plot", directory, "--style", "gplot").startswith(
+        "style: gplot is neither a file nor the name of a style; did you mean ggplot?"
+    )
+
+
+def test_styles_of_scienceplots_go_without_latex(
+    directory: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "scienceplots" / "styles" / "journals"
+    folder.mkdir(parents=True)
+    (tmp_path / "scienceplots" / "__init__.py").write_text("raise AssertionError('nothing of it is run')")
+    (folder.parent / "science.mplstyle").write_text("text.usetex: True\nfont.family: serif\nfigure.figsize: 3.5, 2.6\n")
+    (folder / "ieee.mplstyle").write_text("font.size: 7\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    words = {"kind": "curves", "x": "K", "where": {"epsilon": 0}, "instances": "setting 1"}
+    page = drawn.figure(load_results(directory), style=["science", "ieee"], **words)
+    assert page.axes[0].title.get_fontfamily() == ["serif"]
+    assert page.axes[0].title.get_fontsize() == 7
+    assert page.get_figwidth() == 3.5
+    page.draw_without_rendering()
+
+
+FAMILIES = """
+seed: 1
+trials: 2
+delta: [0.1, 0.01]
+instances:
+  - {name: easy, family: two_level, L: 6, K: 2, w_star: 0.9, w_prime: 0.1}
+  - {name: ramp, family: linear, L: 5, K: 2, w_max: 0.95, w_min: 0.1}
+  - {name: listed, family: explicit, weights: [0.95, 0.6, 0.1], K: 1}
+  - {name: shop, family: csv, path: clicks.csv, clicks: clicks, views: views, K: 2}
+  - {name: curved, family: formula, weight: "0.9 / i", L: 4, K: 1}
+  - {name: drawn, family: random, L: 6, K: 3, w_star: "uniform(0.8, 0.9)", w_prime: "uniform(0.1, 0.2)"}
+learners:
+  - {name: KL bounds, algorithm: cascadebai, confidence: kl}
+  - {name: KL-LUCB++, algorithm: kl-lucb++}
+"""
+
+
+def test_one_panel_shows_instances_of_every_family_over_their_bounds(tmp_path: Path) -> None:
+    (tmp_path / "clicks.csv").write_text("clicks,views\n90,100\n80,100\n20,100\n10,100\n")
+    (tmp_path / "mine.yaml").write_text(FAMILIES)
+    assert call("sweep", tmp_path / "mine.yaml", "--out", tmp_path / "r", "--n-jobs", 1).code == 0
+    chart = drawn.data(load_results(tmp_path / "r"), kind="curves", x="gap", y="steps_per_lower_bound")
+    assert [panel.title for panel in chart.panels] == [(r"$\delta = 0.1$",), (r"$\delta = 0.01$",)]
+    for panel in chart.panels:
+        assert panel.points.groupby("instance").size().to_dict() == dict.fromkeys(
+            ("easy", "ramp", "listed", "shop", "curved", "drawn"), 2
+        )
+    assert (chart.left_out, chart.x.joined) == ("", False)
 
 
 def test_a_config_without_a_plot(directory: Path, tmp_path: Path) -> None:

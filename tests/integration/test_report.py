@@ -1,6 +1,7 @@
 """The report as a reader gets it: self-contained, complete, accessible."""
 
 import re
+import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -63,7 +64,7 @@ def studies(folder: Path) -> list[Path]:
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report")
-    target = folder / "new" / "report.html"
+    target = folder / "report.html"
     assert call("report", *studies(folder), "-o", target).code == 0
     return target
 
@@ -99,7 +100,7 @@ def test_every_figure_is_there_with_words_for_it(page: Page, path: Path) -> None
     for image in images:
         assert len(image["alt"]) > 80
         assert len(image["src"]) > 5_000
-    first = pd.read_csv(path.parents[1] / "table1" / "summary.csv")["mean_steps"][0]
+    first = pd.read_csv(path.parent / "table1" / "summary.csv")["mean_steps"][0]
     assert f"setting 1, CascadeBAI: from {first:,.0f} steps at K = 20 to" in images[0]["alt"]
 
 
@@ -114,6 +115,13 @@ def test_the_page_says_its_language_and_fits_a_phone(page: Page) -> None:
     assert page.of("html") == [{"lang": "en"}]
     assert {"name": "viewport", "content": "width=device-width, initial-scale=1"} in page.of("meta")
     assert page.of("a")[0] == {"class": "skip", "href": "#content"}
+
+
+def test_the_claims_name_the_paper_and_say_what_a_verdict_means(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    for words in ("Zhong, Cheung and Tan", "ICML 2020", "not decided that more trials", "agrees if its interval"):
+        assert words in text
+    assert ("Some slopes are lower than published" in text) == ('class="verdict lower"' in text)
 
 
 def test_claims_settings_and_provenance_are_told(page: Page) -> None:
@@ -141,9 +149,10 @@ def test_the_same_results_give_the_same_page(tmp_path: Path, path: Path) -> None
     assert again == path.read_text(encoding="utf-8")
 
 
-def test_the_same_study_twice_gets_two_places(tmp_path: Path) -> None:
+def test_the_same_study_in_three_directories_gets_three_places(tmp_path: Path) -> None:
     directory = studies(tmp_path)[2]
-    assert call("report", directory, directory, directory, "-o", tmp_path / "report.html").code == 0
+    copies = [shutil.copytree(directory, tmp_path / f"copy {number}") for number in (1, 2)]
+    assert call("report", directory, *copies, "-o", tmp_path / "report.html").code == 0
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
     places = re.findall(r'<section id="(study-[^"]*)">', text)
     assert places == ["study-figure1", "study-figure1-2", "study-figure1-3"]
@@ -221,8 +230,10 @@ def test_a_damaged_study_no_page(tmp_path: Path) -> None:
     directory = write_results(tmp_path / "r", scaling_config(1, K=[20, 30, 40], plot={"kind": "pie"}))
     result = call("report", directory, "-o", tmp_path / "report.html")
     assert result.code == 2
-    sentence = "the config is not valid any more: plot.kind: 'pie' is not known; use one of scaling, curves, bars"
-    assert result.err == f"error: {directory / 'manifest.json'}: {sentence}, bounds, error, schematic\n"
+    sentence = (
+        "the config is not valid any more: plot.kind: 'pie' is not known; use one of scaling, curves, bars, bounds"
+    )
+    assert result.err == f"error: {directory / 'manifest.json'}: {sentence}, error, quantiles, ecdf, trace, schematic\n"
     assert not (tmp_path / "report.html").exists()
 
 

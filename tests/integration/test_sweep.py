@@ -269,7 +269,7 @@ def test_a_killed_worker_is_an_error_with_a_remedy_and_loses_nothing(long_run, t
             worker_process.kill()
     _, err = process.communicate(timeout=60)
     assert process.returncode == 1
-    assert err.splitlines()[-1].startswith("error: a worker process was killed, perhaps for want of memory; run the")
+    assert err.splitlines()[-1].startswith("error: a worker process was killed, perhaps for want of memory, or ended")
     assert_gone(workers)
     assert finished("sweep", config, "--out", tmp_path / "out").returncode == 0
     assert tables(tmp_path / "out") == tables(expected)
@@ -492,7 +492,7 @@ def test_a_failed_trial_is_told_with_the_command_that_repeats_it_and_runs_again_
     assert err[0].startswith("trial 3 of low, high, CascadeBAI: L = 6, K = 2, delta = 0.2, epsilon = 0 (cell ")
     assert "failed: ZeroDivisionError: by hand; repeat it with: cascadebai run " in err[0]
     assert err[2].startswith("2 trials failed")
-    assert "in run_trial" in (out / "failures.log").read_text()
+    assert "in prepared" in (out / "failures.log").read_text()
     assert len(rows_of(out)) == 22
     assert json.loads((out / "manifest.json").read_text())["complete"] is False
     assert sweep(config, out).code == 0

@@ -50,6 +50,16 @@ def by_phases(learner, outcomes):
     return run_phases(Job(learner, outcomes, CASCADING, BUDGET))
 
 
+@pytest.fixture
+def counting(monkeypatch):
+    """Let short phases be counted too, and tell how often this happened."""
+    leaps = []
+    monkeypatch.setattr(phases, "_COUNTED", 20)
+    monkeypatch.setattr(phases, "_MARGIN", 0.2)
+    monkeypatch.setattr(phases, "leap", lambda *args: leaps.append(args) or leap(*args))
+    return leaps
+
+
 def p_values(one, other):
     return np.array([stats.ks_2samp(a, b, method="asymp").pvalue for a, b in zip(one.T, other.T, strict=True)])
 
@@ -63,6 +73,29 @@ def test_same_law(judged):
     case, expected = judged
     found = p_values(expected, statistics(case, by_phases))
     assert (found > THRESHOLD).all(), dict(zip(STATISTICS, found, strict=True))
+
+
+@pytest.mark.parametrize("judged", mostly_slow([*CASES][1:], ["sar, high"]), indirect=True)
+def test_same_law_where_numbers_of_steps_are_drawn(judged, counting):
+    case, expected = judged
+    found = p_values(expected, statistics(case, by_phases))
+    assert (found > THRESHOLD).all(), dict(zip(STATISTICS, found, strict=True))
+    assert len(counting) > TRIALS
+
+
+def test_more_steps_whose_numbers_are_drawn_have_the_law_of_those_that_are_made(counting, monkeypatch):
+    """So many steps take the reference too long; a list that is an item too long is caught here."""
+    monkeypatch.setattr(phases, "_MARGIN", 1.0)
+    runs = {}
+    for kind, counted, longer in (("made", 10**7, 0), ("drawn", 500, 0), ("wrong", 500, 1)):
+        monkeypatch.setattr(phases, "_COUNTED", counted)
+        monkeypatch.setattr(phases, "Counts", lambda w, batch, *rest, more=longer: made(w, batch + more, *rest))
+        runs[kind] = statistics(
+            "uniform, low", lambda learner, outcomes: run_phases(Job(learner, outcomes, CASCADING, 4000))
+        )
+    assert len(counting) > 2 * TRIALS
+    assert (p_values(runs["made"], runs["drawn"]) > THRESHOLD).all()
+    assert p_values(runs["made"], runs["wrong"]).min() < THRESHOLD
 
 
 @pytest.mark.parametrize("judged", mostly_slow(["uniform, low", "sar, mixture"], ["uniform, low"]), indirect=True)
@@ -87,4 +120,4 @@ def test_phases_that_are_a_tenth_too_short_are_caught(monkeypatch):
     assert p_values(expected, statistics(case, by_phases)).min() < THRESHOLD
 
 
-cut = phases.cut
+cut, leap, made = phases.cut, phases.leap, phases.Counts

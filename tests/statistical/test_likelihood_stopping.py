@@ -1,13 +1,14 @@
 """Stopping by likelihood ratios errs seldom enough, whatever is shown: tight instances, looked at after each round."""
 
-from functools import partial
+from functools import partial, reduce
 
 import numpy as np
 import pytest
+from cases import mostly_slow
 from scipy import stats
 
 from cascadebai_cli.engines.simulate import Trial, simulate_block
-from cascadebai_cli.learners import track_and_stop
+from cascadebai_cli.learners import mixture, track_and_stop
 from cascadebai_cli.learners.bounds import pair_threshold, pairs_apart
 from cascadebai_cli.model.problem import evidence
 
@@ -43,13 +44,36 @@ def test_errs_at_most_delta(L, K, weight, shares):
     assert stats.binomtest(failures, TRIALS, 0.3, alternative="greater").pvalue > 1e-3
 
 
+def wrong_by_one_martingale(L, K, weight, delta, trials=150, seed=3):
+    """The same for `mixture`, looked at when the counts have grown by an eighth."""
+    rng = np.random.default_rng(seed)
+    times = np.unique((1.125 ** np.arange(55)).astype(int))
+    looks = rng.binomial(np.diff(times, prepend=0)[None, :, None], weight, (trials, len(times), L)).cumsum(axis=1)
+    asked = partial(mixture.all_refuted, K=K, delta=delta)
+    return sum(any(asked(np.full(L, t), S) for t, S in zip(times, trial, strict=True)) for trial in looks)
+
+
+@pytest.mark.parametrize(("L", "K", "weight"), mostly_slow([(2, 1, 0.5), (2, 1, 0.05), (5, 2, 0.3)], [(2, 1, 0.5)]))
+def test_one_martingale_errs_at_most_delta(L, K, weight):
+    failures = wrong_by_one_martingale(L, K, weight, 0.3)
+    assert stats.binomtest(failures, 150, 0.3, alternative="greater").pvalue > 1e-3
+
+
+def test_the_best_shift_in_place_of_a_mixture_is_noticed(monkeypatch):
+    monkeypatch.setattr(mixture, "_OF_SHIFTS", np.ones(20))
+    monkeypatch.setattr(mixture, "reduce", lambda _, terms: reduce(np.maximum, terms))
+    failures = wrong_by_one_martingale(2, 1, 0.5, 0.3)
+    assert stats.binomtest(failures, 150, 0.3, alternative="greater").pvalue < 1e-3
+
+
 @pytest.mark.slow
+@pytest.mark.parametrize("stopping", ["glr", "mixture"])
 @pytest.mark.parametrize(("weights", "K"), [((0.5, 0.4), 1), ((0.97, 0.9, 0.8), 2), ((0.25, 0.2, 0.15), 1)])
-def test_track_and_stop_errs_at_most_delta(weights, K, monkeypatch):
+def test_track_and_stop_errs_at_most_delta(weights, K, stopping, monkeypatch):
     """With mixtures that are made anew less often, which is quicker and changes no promise."""
     monkeypatch.setattr(track_and_stop, "_RENEWAL", 8)
     trials = [Trial(np.array(weights), np.random.default_rng([17, trial])) for trial in range(500)]
-    runs = simulate_block(partial(track_and_stop.TrackAndStop, len(weights), K, 0.1), trials)
+    runs = simulate_block(partial(track_and_stop.TrackAndStop, len(weights), K, 0.1, stopping=stopping), trials)
     failures = sum(sorted(run.recommendation) != list(range(K)) for run in runs)
     assert stats.binomtest(failures, len(runs), 0.1, alternative="greater").pvalue > 1e-3
 
@@ -97,3 +121,28 @@ def test_a_threshold_without_the_pairs_is_noticed():
     delta = 0.3
     assert stats.binomtest(wrong_hunts(1, delta), HUNTS, delta, alternative="greater").pvalue < 1e-3
     assert stats.binomtest(wrong_hunts(ITEMS - 1, delta), HUNTS, delta, alternative="greater").pvalue > 1e-3
+
+
+def wrong_hunts_of_one_martingale(delta, seed=5):
+    """The same hunt against `mixture`: the looks of an item end once it seems very unlikely to be no better."""
+    rng = np.random.default_rng(seed)
+    high, wrong = WEIGHT + 3 * np.sqrt(WEIGHT * (1 - WEIGHT) / LAST), 0
+    t = np.tile(np.arange(1, FIRST + 1), ITEMS)
+    for _ in range(HUNTS):
+        clicks = (rng.random((ITEMS, FIRST)) < WEIGHT).cumsum(axis=1)
+        up = mixture.log_terms(t, clicks.ravel(), np.ones(len(t), bool), np.array([high])).reshape(clicks.shape)
+        up[0] = -np.inf
+        item, time = np.unravel_index(up.argmax(), up.shape)
+        T, S = np.full(ITEMS, LAST), clicks[:, -1] + rng.binomial(LAST - FIRST, WEIGHT, ITEMS)
+        T[item], S[item] = time + 1, clicks[item, time]
+        wrong += S[item] / T[item] > np.delete(S / T, item).max() and mixture.all_refuted(T, S, 1, delta)
+    return int(wrong)
+
+
+@pytest.mark.slow
+def test_one_martingale_pays_for_all_items(monkeypatch):
+    """A martingale that gives each rank all of its share in place of a part errs too often."""
+    delta = 0.3
+    assert stats.binomtest(wrong_hunts_of_one_martingale(delta), HUNTS, delta, alternative="greater").pvalue > 1e-3
+    monkeypatch.setattr(mixture, "ranks", np.ones)
+    assert stats.binomtest(wrong_hunts_of_one_martingale(delta), HUNTS, delta, alternative="greater").pvalue < 1e-3

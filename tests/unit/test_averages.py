@@ -12,9 +12,11 @@ from scipy import stats
 from sweeps import call, refusal
 from synthetic import Cell, scaling_config, write_results
 
-from cascadebai_cli.analysis.cells import averaged
+from cascadebai_cli.analysis.cells import averaged, cells_with, with_names_apart
 from cascadebai_cli.analysis.results import StudyResults, load_results
+from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.figures.labels import wrong_in_words
+from cascadebai_cli.store.trials import mean_interval, positive_mean_interval
 from cascadebai_cli.study.plot import alike
 
 FACTORS = [1.0, 2.0, 6.0]
@@ -66,8 +68,9 @@ def test_each_instance_counts_once_and_the_interval_is_that_of_their_means(tmp_p
     rows = averaged(results, "replicate").summary
     assert rows["instance"].tolist() == ["easy draw"] * 2 + ["hard draw"] * 2 + ["two"] * 2
     means = 2000 * np.array(FACTORS)
-    low, high = stats.t.interval(0.95, 2, means.mean(), stats.sem(means))
-    np.testing.assert_allclose(rows.loc[0, ["mean_steps", "ci_low", "ci_high"]].astype(float), [6000, low, high])
+    half = stats.t.interval(0.95, 2, 0, stats.sem(means) / means.mean())[1]
+    ends = 6000 * np.exp([-half, half])
+    np.testing.assert_allclose(rows.loc[0, ["mean_steps", "ci_low", "ci_high"]].astype(float), [6000, *ends])
     assert rows.loc[0, ["n", "n_capped", "error_rate"]].tolist() == [9, 0, 0]
     assert rows.loc[0, "error_high"] == pytest.approx(1 - 0.025 ** (1 / 9))
     assert rows.loc[0, "cell_id"] == "+".join(results.summary["cell_id"][[0, 2, 4]])
@@ -119,13 +122,34 @@ def test_a_figure_has_a_panel_for_all_draws_together(tmp_path: Path) -> None:
 def test_summary_and_report_show_the_averages(tmp_path: Path) -> None:
     directory = study(tmp_path).directory
     lines = call("summary", directory, "--average", "replicate", "--where", "instance=hard draw").out.splitlines()
-    assert lines[0].endswith("; means over replicate, each value once, with the interval of their means")
+    assert lines[0].endswith(
+        "; means over replicate, each value once, with the interval of their means (on a log scale); "
+        "an interval of 3 values of replicate tells little"
+    )
     assert len(lines) == 5
     assert "6,000" in lines[3]
     assert call("report", directory, "-o", tmp_path / "r.html").code == 0
     page = (tmp_path / "r.html").read_text()
     assert "averaged over replicate" in page
     assert "The numbers in this figure (6 rows)" in page
+
+
+def test_an_interval_of_two_draws_holds_only_what_steps_can_be_and_is_said_to_tell_little(tmp_path: Path) -> None:
+    directory = study(tmp_path, instances=draws("draw", 0.9, 2), K=[2]).directory
+    for words in ((), ("--columns", "steps")):
+        out = call("summary", directory, "--average", "replicate", *words).out
+        assert "(on a log scale); an interval of 2 values of replicate tells little" in out
+        assert " to " in out.splitlines()[-1]
+    row = averaged(load_results(directory), "replicate").summary.iloc[0]
+    assert 0 < row["ci_low"] < row["mean_steps"] < row["ci_high"]
+
+
+def test_the_interval_on_a_log_scale_is_the_usual_one_where_means_are_alike() -> None:
+    values = np.array([1000.0, 1010.0, 1005.0, 1003.0, 998.0])
+    usual, ours = mean_interval(values), positive_mean_interval(values)
+    np.testing.assert_allclose([ours.low, ours.high], [usual.low, usual.high], rtol=1e-4)
+    assert positive_mean_interval(np.array([5.0, 5.0]))[3:] == (5.0, 5.0)
+    assert np.isnan(positive_mean_interval(np.array([5.0])).low)
 
 
 def test_an_option_that_no_instance_has_is_refused(tmp_path: Path) -> None:
@@ -137,3 +161,29 @@ def test_an_option_that_no_instance_has_is_refused(tmp_path: Path) -> None:
     assert refusal("plot", none.directory, "--average", "replicate") == (
         "--average 'replicate' is no option of an instance; draws have replicate, and families of your own their keys\n"
     )
+
+
+def test_a_condition_on_no_column_names_those_that_there_are(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="--where Q: there is no such column; "):
+        cells_with(study(tmp_path).summary, {"Q": ["1"]})
+
+
+@pytest.mark.parametrize(
+    ("instances", "learners", "renamed"), [(True, False, "instance"), (False, True, "learner"), (False, False, "")]
+)
+def test_names_that_mean_other_things_elsewhere_get_the_name_of_their_directory(
+    instances: bool, learners: bool, renamed: str, tmp_path: Path
+) -> None:
+    two = {"name": "two", "family": "two_level", "w_star": 0.5, "w_prime": 0.1}
+    one = {"name": "one", "algorithm": "cascadebai"}
+    other = {"K": [6], "instances": [{**two, "w_prime": 0.2} if instances else two]}
+    other["learners"] = [{**one, "confidence": "kl"} if learners else one]
+    plain = {"K": [2], "instances": [two], "learners": [one]}
+    made = [scaling_config(1, **plain), scaling_config(1, **other)]
+    read = [
+        load_results(write_results(tmp_path / str(i), config, lambda _: 9.0, spread=0.0))
+        for i, config in enumerate(made)
+    ]
+    for column, name in {"instance": "two", "learner": "one"}.items():
+        found = [set(results.summary[column]) for results in with_names_apart(read)]
+        assert found == [{f"{name} ({i})" if column == renamed else name} for i in range(2)]

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from sweeps import call, sweep
 
+from cascadebai_cli.analysis.bounds import too_often_wrong
 from cascadebai_cli.model.problem import Instance
 from cascadebai_cli.theory.budget import (
     ERRORS,
@@ -111,3 +112,9 @@ def test_an_error_rate_above_its_bound_is_reported(tmp_path, monkeypatch):
     config.write_text(CONFIG)
     assert sweep(config, tmp_path / "results/study").code == 0
     assert "warning: ramp, uniform, budget = 100: errors in" in call("bounds", config).err
+
+
+def test_an_error_rate_above_its_bound_is_told_with_both():
+    row = {"instance": "a", "learner": "sar", "budget": 9, "error_rate": 0.123, "error_low": 0.1, "bound": 0.0456}
+    table = pd.DataFrame([row, {**row, "error_low": 0.01}])
+    assert too_often_wrong(table) == ["a, sar, budget = 9: errors in 12.3%, above the bound 4.6%"]

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from sweeps import call, sweep
 
-from cascadebai_cli.analysis.budgets import falls_below
+from cascadebai_cli.analysis.budgets import budgets_table, falls_below
+from cascadebai_cli.analysis.results import load_results
 from cascadebai_cli.study.config import load_study
 
 BUDGETS = np.array([100.0, 200.0, 400.0, 800.0])
@@ -77,3 +78,15 @@ def test_the_figure_of_a_study_with_budgets_shows_errors_unless_it_says_otherwis
     config.write_text(CONFIG.replace(", budget: {from: 10, to: 640, times: 2}", "") + "max_steps: 9\n")
     config.write_text(config.read_text().replace("  - {name: sar, algorithm: sar}\n", ""))
     assert load_study(config).plot.kind == "scaling"
+
+
+def test_no_error_counts_as_half_an_error_among_the_trials_with_the_fewest(directory):
+    results = load_results(directory)
+    summary = results.summary[results.summary["learner"] == "sar"].copy()
+    summary["n"], summary["error_rate"] = 50, 0.0
+    summary.iloc[0, summary.columns.get_loc("error_rate")] = 0.4
+    summary.iloc[-1, summary.columns.get_loc("n")] = 60
+    table = budgets_table(results.derived(study=results.study, summary=summary))
+    first, second = sorted(summary["budget"])[:2]
+    share = math.log(0.4 / 0.05) / math.log(0.4 / 0.01)
+    assert table["budget_5"].tolist() == [pytest.approx(first + (second - first) * share)]

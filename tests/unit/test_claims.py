@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from synthetic import Cell, planted_steps, scaling_config, write_results
 
-from cascadebai_cli.analysis.claims import Claim, claims_of
+from cascadebai_cli.analysis.claims import _SENTENCES, Claim, _noise, claims_of
+from cascadebai_cli.analysis.ratios import CLOSE
 from cascadebai_cli.analysis.results import load_results
 
 CAP = 10**6
@@ -194,3 +196,15 @@ def test_the_guarantee_of_algorithm_1_is_judged_apart_from_other_orders(tmp_path
     found = claims_of(results)
     assert one(found, "the items found by T are right").verdict == "holds"
     assert one(found, "the items found by the other orders, for which the paper proves nothing").verdict == "fails"
+
+
+@pytest.mark.parametrize(("ratio", "expected"), [(1 + CLOSE, False), (1 + 2 * CLOSE, True)])
+def test_a_mean_within_what_counts_as_close_is_not_more(ratio: float, expected: bool) -> None:
+    for order in ("mean", "U"):
+        assert _SENTENCES[order][1](pd.Series([ratio, ratio])) is expected
+
+
+def test_means_that_differ_by_less_than_a_step_have_noise(tmp_path: Path) -> None:
+    results = load_results(write_results(tmp_path / "r", scaling_config(1, K=[20, 30, 40]), lambda cell: 9.0))
+    results.summary["mean_steps"], results.summary["se_steps"] = [9.0, 9.4, 9.2], 0.1
+    assert _noise(results.curves()[0]) > 0

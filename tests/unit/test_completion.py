@@ -75,6 +75,26 @@ def test_a_shell_gets_them(
     assert [line for line in capsys.readouterr().out.splitlines() if line] == expected
 
 
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("summary results/swept --sort st", ["steps", "stopped", "steps_per_lower_bound", "steps_per_sharp_bound"]),
+        ("summary results/swept --where ins", ["instance="]),
+        ("report results/swept --where K=2,", ["K=2,2", "K=2,4"]),
+        ("summary results/swept --columns steps,q", ["steps,q90"]),
+        ("summary results/swept --pivot ga", ["gap"]),
+        ("plot results/swept --x del", ["delta"]),
+        ("summary results --sort st", []),
+    ],
+)
+def test_columns_and_values_of_a_directory_are_offered(
+    words: str, expected: list[str], folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = "cell_id,instance,learner,K,delta,mean_steps\n1,one,a,2,0.1,5\n2,one,b,4,0.1,6\n"
+    (folder / "results" / "swept" / "summary.csv").write_text(rows)
+    test_a_shell_gets_them(words, expected, folder, monkeypatch, capsys)
+
+
 def test_kinds_are_offered() -> None:
     assert offered("plot", "kind", "b") == ["bars", "bounds"]
 

@@ -106,11 +106,15 @@ BAD_VALUES = [
     ("epsilon: 0", "order: shuffled", "7: order: 'shuffled' is not known; use one of random, as_given"),
     ("epsilon: 0", "order: as given", "7: order: 'as given' is not known; did you mean as_given?"),
     ("epsilon: 0", "engine: skip_ahead", "7: engine: 'skip_ahead' is not known; did you mean skip-ahead?"),
-    ("epsilon: 0", "feedback: semi", "7: feedback: 'semi' is not known; use one of cascading, semi-bandit"),
+    (
+        "epsilon: 0",
+        "feedback: semi",
+        "7: feedback: 'semi' is not known; use one of cascading, semi-bandit, last-click, thinned",
+    ),
     (
         "epsilon: 0",
         "plot: {kind: line}",
-        "7: kind: 'line' is not known; use one of scaling, curves, bars, bounds, error, schematic",
+        "7: kind: 'line' is not known; use one of scaling, curves, bars, bounds, error, quantiles, ecdf, trace, schematic",
     ),
     ("epsilon: 0", "plot: bars", "7: plot: 'bars' is not a mapping; write keys and values"),
     ("family: two_level", "family: two-level", "10: family: 'two-level' is not known; did you mean two_level?"),
@@ -226,7 +230,7 @@ BAD_VALUES = [
     (
         "algorithm: cascadebai",
         "algorithm: batrac",
-        "16: sigma: unknown key; use one of name, algorithm, feedback, K, delta, epsilon, b, r",
+        "16: sigma: unknown key; use one of name, algorithm, feedback, shuffle, K, delta, epsilon, b, r",
     ),
     (
         "algorithm: cascadebai\n    sigma: 0.5",

@@ -131,3 +131,12 @@ def test_the_models_of_an_axis_are_those_of_K_with_its_name() -> None:
     assert [fit.model for fit in ours] == [fit.model.replace("K", "L") for fit in K]
     assert [fit.c1 for fit in ours] == [fit.c1 for fit in K]
     assert log_log_slope(x, x**2, "L").value == pytest.approx(2)
+
+
+def test_the_band_ends_at_0_and_may_be_below_1(tmp_path: Path) -> None:
+    config = scaling_config(1, K=[20, 30, 40, 50], instances=[{**scaling_config(1)["instances"][0]}])
+    results = load_results(write_results(tmp_path / "r", config, lambda cell: 9.0))
+    results.summary["mean_steps"], results.summary["se_steps"] = [0.5, 0.6, 0.7, 0.8], 0.0001
+    assert 0 < results.curves()[0].drawn["low"].min() < 0.6
+    results.summary["se_steps"] = 5.0  # a wide band
+    assert replace(results).curves()[0].drawn["low"].min() == 0

@@ -1,5 +1,7 @@
 """Results appear whole or not at all, and only where a file may be."""
 
+import errno
+import hashlib
 import os
 import threading
 from pathlib import Path
@@ -7,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cascadebai_cli.errors import CascadeError
-from cascadebai_cli.store.files import write_bytes
+from cascadebai_cli.store.files import sha256_of, write_atomically, write_bytes
 
 
 def test_a_file_is_replaced_and_its_folder_made(tmp_path):
@@ -44,3 +46,22 @@ def test_a_folder_that_is_a_file_is_one_sentence(tmp_path):
     (tmp_path / "file").touch()
     with pytest.raises(CascadeError, match="cannot be written"):
         write_bytes(tmp_path / "file" / "table.csv", b"")
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_the_hash_of_a_table_is_that_of_its_text(packed, tmp_path):
+    path, expected = tmp_path / "trials.csv", hashlib.sha256(b"a,b\n1,2\n").hexdigest()
+    assert sha256_of(path) is None
+    assert write_atomically(path, ["a,b\n", "1,2\n"], packed=packed) == expected == sha256_of(path)
+
+
+@pytest.mark.parametrize(("number", "remedy"), [(errno.ENOSPC, "free some space"), (errno.EIO, "choose another place")])
+def test_space_is_asked_for_only_where_it_lacks(number, remedy, tmp_path, monkeypatch):
+    def fail(*_):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(CascadeError) as error:
+        write_bytes(tmp_path / "table.csv", b"")
+    assert remedy in str(error.value)
+    assert ("free some space" in str(error.value)) is (number == errno.ENOSPC)

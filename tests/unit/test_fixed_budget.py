@@ -159,3 +159,91 @@ def test_phases_have_the_lengths_of_the_paper_and_fit_into_the_budget(L, spare):
 def test_sar_refuses_what_it_cannot_use(budget, text):
     with pytest.raises(ConfigError, match=text):
         SuccessiveAcceptsRejects(5, 2, budget=budget)
+
+
+# --- Phases whose numbers of steps are drawn ----------------------------------------------------------------------
+
+
+class Stacks:
+    """Stacks of outcomes, of which a chain takes one after the other."""
+
+    def __init__(self, chances, length, rng):
+        self.outcomes = np.array([rng.choice(len(chance), length, p=chance) for chance in chances])
+        self.taken = np.zeros(len(chances), int)
+
+    def take(self, number):
+        found, last = np.zeros((len(number), self.outcomes.max() + 2), int), np.zeros(len(number), int)
+        for item, outcomes in enumerate(self.outcomes):
+            own = outcomes[self.taken[item] : self.taken[item] + number[item]]
+            found[item] = np.bincount(own, minlength=found.shape[1])
+            last[item] = own[-1] if len(own) else 0
+        self.taken += number
+        return found, last
+
+
+def test_a_leap_takes_what_the_steps_take():
+    """The outcomes of a leap, taken in any order, are those of the first steps of the chain; so is the end."""
+    rng, missed = np.random.default_rng(5), 0
+    for _ in range(300):
+        d = int(rng.integers(2, 7))
+        batch, start = int(rng.integers(1, d + 1)), int(rng.integers(d))
+        counts = phases.Counts(rng.uniform(0.1, 0.9, d), batch, start, rng)
+        stacks = Stacks(counts.chances, 3000, rng)
+        width = counts.after.shape[1]
+        found, end = phases.leap(
+            lambda number, stacks=stacks, width=width: (lambda taken, last: (taken[:, :width], last))(
+                *stacks.take(number)
+            ),
+            counts.after,
+            start,
+            rng.integers(0, 40, d),
+        )
+        place, walked = start, np.zeros_like(found)
+        used = np.zeros(d, int)
+        for _ in range(int(found.sum())):
+            outcome = stacks.outcomes[place, used[place]]
+            walked[place, outcome] += 1
+            used[place] += 1
+            place = int(counts.after[place, outcome])
+        assert (walked == found).all()
+        assert place == end
+        missed += int(found.sum()) > 0
+    assert missed > 250
+
+
+def test_expected_visits_are_those_of_single_steps():
+    rng = np.random.default_rng(6)
+    chain = rng.dirichlet(np.ones(4), 4)
+    for steps in (0, 1, 2, 5, 22):
+        moved = [np.linalg.matrix_power(chain, t) for t in range(steps)]
+        assert phases.visits(chain, steps) == pytest.approx(sum(moved, np.zeros((4, 4))))
+
+
+@pytest.mark.parametrize(("M", "cascading"), [(1, True), (2, False), (5, False)])
+def test_lists_that_no_click_ends_are_counted_as_they_are_shown(M, cascading, monkeypatch):
+    w = np.array([0.7, 0.5, 0.4, 0.2, 0.1])
+    learners = [SuccessiveAcceptsRejects(5, 2, list_length=M, budget=1000) for _ in range(2)]
+    counts = []
+    for learner, counted in zip(learners, (10**7, 30), strict=True):
+        monkeypatch.setattr(phases, "_COUNTED", counted)
+        run = run_phases(Job(learner, RandomOutcomes(w, np.random.default_rng(3)), BY_CLICK[cascading], 1000))
+        counts.append((run.steps, run.observations))
+    assert counts[0] == counts[1]
+    share = learners[1].S / learners[1].T
+    assert np.abs(share - w).max() < 0.15
+
+
+@pytest.mark.parametrize("make", [Uniform, lambda L, K: SuccessiveAcceptsRejects(L, K, budget=10**9)])
+def test_a_billion_steps_are_counted(make, monkeypatch):
+    """They took a minute, draw by draw."""
+    draws = []
+    drawn = phases._Sweep._draw
+    monkeypatch.setattr(phases._Sweep, "_draw", lambda sweep: draws.append(1) or drawn(sweep))
+    learner = make(8, 3)
+    run = simulate(
+        lambda: learner, Trial(np.linspace(0.9, 0.1, 8), np.random.default_rng(1)), max_steps=10**9, answers=True
+    )
+    assert sorted(run.recommendation) == [0, 1, 2]
+    assert run.steps > 0.99 * 10**9
+    assert len(draws) < 1000
+    assert pytest.approx(np.linspace(0.9, 0.1, 8), abs=0.001) == learner.S / learner.T

@@ -36,7 +36,7 @@ def test_radius():
 
 def test_two_items_by_hand():
     """The bounds of means 1 and 0 part at T = 3 and 2: 2/3 > 1/2; at 2 and 2 they touch, 1/2 = 1/2."""
-    assert cascade_bai([SURE, NEVER], 1, ONE_OVER_T) == Verdict(5, True, (0,), (0,), (1,), (3, 2))
+    assert cascade_bai([SURE, NEVER], 1, ONE_OVER_T) == Verdict(5, True, (0,), (0,), (1,), (3, 2), (5,), (5,))
 
 
 def test_no_click_shows_the_whole_list():
@@ -72,14 +72,14 @@ def test_items_accepted_together_enter_by_mean():
     """At T = 2 the means are 1/2, 1 and 0."""
     sudden = around_the_mean(lambda T: 0.01 if T > 1 else 9.0)
     found = cascade_bai([[0, 1], [1, 1], [0, 0]], 2, sudden, cascading=False, M=3)
-    assert found == Verdict(2, True, (1, 0), (1, 0), (2,), (2, 2, 2))
+    assert found == Verdict(2, True, (1, 0), (1, 0), (2,), (2, 2, 2), (2, 2), (2,))
 
 
 def test_survivors_complete_the_output():
     """Item 2, seen once, has the largest mean and no bounds to speak of; 0 is accepted and 1 rejected at T = 2."""
     sudden = around_the_mean(lambda T: 0.01 if T > 1 else 9.0)
     found = cascade_bai([[0, 1], [0, 0], [1, 1]], 2, sudden, cascading=False, M=1)
-    assert found == Verdict(5, True, (0, 2), (0,), (1,), (2, 2, 1))
+    assert found == Verdict(5, True, (0, 2), (0,), (1,), (2, 2, 1), (5,), (5,))
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_pulls_one_after_the_other():
 def test_batch_racing_accepts_the_survivors_that_it_needs():
     """At T = 3, 1/3 < 2/3: item 2 goes, and two are left for two places."""
     found = bat_rac([SURE, SURE, NEVER], 2, ONE_OVER_T, b=3)
-    assert found == Verdict(3, True, (0, 1), (0, 1), (2,), (3, 3, 3))
+    assert found == Verdict(3, True, (0, 1), (0, 1), (2,), (3, 3, 3), (3, 3), (3,))
 
 
 def test_kl_bounds_by_hand():

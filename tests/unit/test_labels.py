@@ -11,6 +11,12 @@ def test_two_level_instance_is_named_by_its_weights() -> None:
     assert Labels({"setting 3": entry}).name("instance", "setting 3") == "$w^{*} = 1/\\sqrt{K}$, $w\N{PRIME} = 0.1$"
 
 
+def test_a_name_of_ones_own_says_more_than_the_weights_but_in_a_study_of_the_paper() -> None:
+    entry = TwoLevel(name="easy", family="two_level", w_star=0.8, w_prime=0.1)
+    assert Labels({"easy": entry}).name("instance", "easy") == "easy"
+    assert Labels({"easy": entry}, of_paper={"easy"}).name("instance", "easy").startswith("$w^{*} = 0.8$")
+
+
 @pytest.mark.parametrize(
     "entry",
     [
@@ -37,3 +43,8 @@ def test_values() -> None:
         r"$L = 64,\ K = 16,\ \delta = 0.1,\ \epsilon = 0.05$"
     )
     assert _values_label({"L": 64}, []) == ""
+
+
+def test_the_weights_have_their_letters_on_an_axis():
+    assert Labels().column("w_star") == "$w^{*}$"
+    assert Labels().name("w_prime", 0.25) == "$w\N{PRIME}$ = 0.25"

@@ -64,15 +64,19 @@ class Mine(Base):
 """
 
 
-def classes(cell: str) -> dict[str, Any]:
+def classes(cell: str, module: str = "__main__") -> dict[str, Any]:
     """What a notebook has after a cell."""
-    names: dict[str, Any] = {"__name__": "__main__"}
+    names: dict[str, Any] = {"__name__": module}
     exec(compile(cell, "cell", "exec"), names)
     return names
 
 
 def hash_of(cell: str = CELL) -> str:
     return live_hash(classes(cell)["Mine"])
+
+
+def test_a_script_has_the_same_hash_in_a_process_that_it_has_spawned() -> None:
+    assert live_hash(classes(CELL, "__mp_main__")["Mine"]) == hash_of()
 
 
 @pytest.mark.parametrize(

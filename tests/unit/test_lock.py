@@ -84,3 +84,12 @@ def test_the_owner_of_which_nothing_is_known_stays(tmp_path: Path, no_locks: Non
     path.write_text(owner)
     assert f"remove {path} if no sweep is running there" in refused(tmp_path)
     assert path.read_text() == owner
+
+
+def test_a_predecessor_that_lives_is_not_disturbed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent = list[tuple[int, int]]()
+    monkeypatch.setattr(os, "kill", lambda process, number: sent.append((process, number)))
+    (tmp_path / ".lock").write_text(f"{platform.node()} {os.getpid()}")
+    with only_writer(tmp_path) as held:
+        assert held.predecessor is None
+    assert sent == [(os.getpid(), 0)]

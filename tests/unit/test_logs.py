@@ -11,6 +11,7 @@ import pytest
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.logs.layout import Layout
 from cascadebai_cli.logs.read import read_log
+from cascadebai_cli.logs.sheet import sheet_of
 
 HEAD, ROWS = "ad,clicks,views\n", "a,1,5\nb,20,1200\n"
 COUNTS = Layout("ad", "clicks", "views")
@@ -189,3 +190,11 @@ def test_positions_are_kept(tmp_path: Path) -> None:
     assert log.cells is not None
     assert log.cells.to_numpy().tolist() == [[0, "1", 3, 10], [0, "2", 0, 5], [1, "1", 1, 9]]
     assert log.clicks.tolist() == [3, 1]
+
+
+def test_a_line_above_the_header_may_name_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "clicks.csv"
+    path.write_text("# clicks.csv\nad,clicks,views\na,1,10\nb,2,10\n")
+    sheet = sheet_of(path.read_text(), "clicks.csv")
+    assert (sheet.header, sheet.notes, len(sheet.rows)) == (("ad", "clicks", "views"), (), 2)
+    assert sheet_of("# ,clicks\na,1\n", "x").header == ("#", "clicks")

@@ -195,7 +195,9 @@ def test_no_manifest_is_none_and_a_broken_one_an_error(tmp_path, content):
     (tmp_path / "manifest.json").write_bytes(content)
     with pytest.raises(ConfigError, match=r"manifest\.json: .*; sweep into another directory"):
         read_manifest(tmp_path)
-    with pytest.raises(ConfigError, match=r"holds a manifest\.json, but no manifest\.json that says that a sweep made"):
+    with pytest.raises(
+        ConfigError, match=r"manifest\.json is damaged, or is not the manifest of a sweep; nothing in .* is touched"
+    ):
         Earlier(tmp_path)
 
 

@@ -33,6 +33,12 @@ def test_rare_clicks_slow_kl_lucb_down_and_nobody_else():
     assert seconds("sar", [10**6], w_K=1e-4) == seconds("sar", [10**6])
 
 
+def test_very_rare_clicks_slow_down_what_is_skipped_through():
+    """Bounds then move by less than they are rounded, and some millions of rounds cannot be skipped."""
+    assert seconds("cascadebai-kl", [10**6], w_K=1e-4) == pytest.approx(seconds("cascadebai-kl", [10**6]), rel=1e-3)
+    assert seconds("cascadebai-kl", [10**10], w_K=2e-9) > 100
+
+
 def test_page_views_within_some_seconds():
     pace = Pace(1.0, 0.1, 1e-3, 1e-4)
     assert pace.seconds(pace.within(10, 10), 10) == pytest.approx(10, abs=2e-3)

@@ -34,8 +34,8 @@ def load(folder: Path, plot: str) -> Plot:
 def test_every_word_of_a_config(tmp_path: Path) -> None:
     words = (
         "kind: curves, x: sigma, y: observations, panels: none, lines: [algorithm, K], instances: low, "
-        "learners: [one, half], where: {K: 2, sigma: [0.5, 1]}, log: [x, y], width: column, columns: 2, height: 3, "
-        "per_page: 4, labels: {one: ours}, order: one, style: my.mplstyle, format: svg"
+        "learners: [one, half], where: {K: 2, sigma: [0.5, 1]}, log: [x, y], share: y, width: column, columns: 2, "
+        "height: 3, per_page: 4, labels: {one: ours}, order: one, style: my.mplstyle, format: svg"
     )
     plot = load(tmp_path, words)
     assert plot == Plot(
@@ -48,21 +48,22 @@ def test_every_word_of_a_config(tmp_path: Path) -> None:
         learners=("one", "half"),
         where={"K": (2,), "sigma": (0.5, 1)},
         log=("x", "y"),
+        share=("y",),
         width="column",
         columns=2,
         height=3,
         per_page=4,
         labels={"one": "ours"},
         order=("one",),
-        style="my.mplstyle",
+        style=("my.mplstyle",),
         format=("svg",),
     )
 
 
 OPTIONS = (
     "--kind curves --x sigma --y observations --panels none --lines algorithm,K --instances low --learners one "
-    "--learners half --where K=2 --where sigma=0.5,1 --average replicate --log x,y --width 3.25 --columns 2 "
-    "--height 2.5 --per-page 4 --labels one=1 --order one --order half --style my.mplstyle --format svg"
+    "--learners half --where K=2 --where sigma=0.5,1 --average replicate --log x,y --share x,y --width 3.25 "
+    "--columns 2 --height 2.5 --per-page 4 --labels one=1 --order one --order half --style my.mplstyle --format svg"
 )
 
 
@@ -88,13 +89,14 @@ def test_every_key_is_an_option_of_the_command_line(monkeypatch: pytest.MonkeyPa
         "where": {"K": [2], "sigma": [0.5, 1]},
         "average": "replicate",
         "log": ["x", "y"],
+        "share": ["x", "y"],
         "width": 3.25,
         "columns": 2,
         "height": 2.5,
         "per_page": 4,
         "labels": {"one": "1"},
         "order": ["one", "half"],
-        "style": "my.mplstyle",
+        "style": ["my.mplstyle"],
         "format": ["svg"],
     }
 

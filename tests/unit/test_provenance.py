@@ -1,8 +1,10 @@
 """Where numbers come from, in words."""
 
 import pytest
+from synthetic import scaling_config, write_results
 
-from cascadebai_cli.analysis.provenance import commit_text
+from cascadebai_cli.analysis.provenance import commit_text, settings, spans
+from cascadebai_cli.analysis.results import load_results
 
 
 @pytest.mark.parametrize(
@@ -17,3 +19,18 @@ from cascadebai_cli.analysis.provenance import commit_text
 )
 def test_commit(git, digits, text):
     assert commit_text(git, digits) == text
+
+
+@pytest.mark.parametrize(
+    ("values", "text"),
+    [([20, 22, 21], "20 to 22"), ([60, 20, 40], "20 to 60 in steps of 20"), ([1, 2, 4], "1, 2, 4"), ([3, 4], "3, 4")],
+)
+def test_whole_numbers_in_short(values, text):
+    assert spans(values) == text
+
+
+@pytest.mark.parametrize(("items", "text"), [(6, "weights = 0.5, 0.5, 0.5, 0.5, 0.5, 0.5"), (7, "7 weights")])
+def test_many_weights_are_counted(items, text, tmp_path):
+    config = scaling_config(1, L=[items], K=[2])
+    config["instances"] = [{"name": "one", "family": "explicit", "weights": [0.5] * items}]
+    assert text in settings(load_results(write_results(tmp_path / "r", config, lambda cell: 100)))["instance one"]

@@ -100,6 +100,7 @@ def test_printed_at_the_first_middle_and_last_K(results: StudyResults) -> None:
     assert lines[0] == "L = 128, delta = 0.1, epsilon = 0"
     assert len(lines) == 1 + 2 + 2 * 2 * 3
     first = ratios.iloc[0]
+    assert " K  steps of  " in lines[1]
     assert lines[3].startswith("setting 1  20  CascadeBAI / BatRac(K)")
     assert lines[3].split()[-7:] == [
         "0%",

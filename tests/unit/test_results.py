@@ -377,3 +377,12 @@ def test_what_follows_from_results_goes_with_their_directory(tmp_path: Path) -> 
     part = before.of_cells(before.summary["cell_id"][:2])
     assert part.bounds["upper"].tolist() == before.bounds["upper"].tolist()[:2]
     assert not part.curves()[0].is_long_enough
+
+
+def test_a_single_capped_trial_is_pointed_out(tmp_path: Path) -> None:
+    config = scaling_config(1, K=list(range(20, 26)), trials=5)
+    results = load_results(write_results(tmp_path / "r", config, lambda cell: 10.0 * cell["K"]))
+    results.summary["n_capped"] = 1
+    assert results.capped == [
+        "setting 1, CascadeBAI: 6 of 30 trials at K = 20, 21, 22, 23, 24, 25 reached the cap and count with it"
+    ]

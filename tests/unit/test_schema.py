@@ -9,7 +9,7 @@ import cascadebai_cli
 from cascadebai_cli.analysis.results import load_results
 from cascadebai_cli.analysis.tables import tables_of
 from cascadebai_cli.store import columns
-from cascadebai_cli.store.columns import CELL, COLUMNS, OUTCOME, TABLES, TrialRow
+from cascadebai_cli.store.columns import CELL, COLUMNS, OF_QUANTILES, OUTCOME, TABLES, TrialRow
 from cascadebai_cli.store.journal import CODES
 from cascadebai_cli.store.trials import read_table
 from cascadebai_cli.study.cells import Cell
@@ -31,13 +31,18 @@ def test_the_journal_keeps_the_first_fields_of_a_row_in_their_order() -> None:
 
 @pytest.mark.parametrize("path", WRITTEN, ids=lambda path: "/".join(path.parts[-2:]))
 def test_the_columns_of_every_committed_table_and_no_other(path: Path) -> None:
-    usual = {"steps"} if path.name == "bounds.csv" else set()
+    usual = {"bounds.csv": {"steps"}, "fits.csv": {"published"}}.get(path.name, set())
     there = {"", *FURTHER.get(path.parent.name, {}).get(path.name, usual)}
     assert list(read_table(path, "")) == [column.name for column in TABLES[path.name].columns if column.when in there]
 
 
-def test_every_table_but_that_of_single_times_is_committed() -> None:
-    assert {path.name for path in WRITTEN} == set(TABLES) - {"timings.csv"}
+def test_every_table_but_those_of_single_times_and_of_records_is_committed() -> None:
+    assert {path.name for path in WRITTEN} == set(TABLES) - {
+        "timings.csv",
+        "answers.csv",
+        "decisions.csv",
+        "traces.csv",
+    }
 
 
 @pytest.mark.parametrize(
@@ -58,5 +63,7 @@ def test_a_cell_and_a_row_have_what_their_columns_are_called() -> None:
 
 def test_every_file_is_a_table_and_every_column_in_one_with_a_meaning() -> None:
     assert set(TABLES) == {part for name, part in vars(columns).items() if name.endswith("_CSV")}
-    assert set(COLUMNS) == {column.name for table in TABLES.values() for column in table.columns}
+    in_files = {column.name for table in TABLES.values() for column in table.columns}
+    assert set(COLUMNS) == in_files | set(OF_QUANTILES)
+    assert not in_files & set(OF_QUANTILES)
     assert all(column.meaning for column in COLUMNS.values())

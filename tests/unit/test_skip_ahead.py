@@ -1,5 +1,6 @@
 """Skip-ahead beyond `test_engines_equal_the_judge`: long runs, the cap, the size of groups."""
 
+import itertools
 from dataclasses import fields
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 from cases import mostly_slow
 from given import BY_CLICK, TableOutcomes
 
+from cascadebai_cli.engines import skip_ahead as skip_ahead_engine
 from cascadebai_cli.engines.jobs import Job, in_order
 from cascadebai_cli.engines.outcomes import RandomOutcomes
 from cascadebai_cli.engines.simulate import run_reference
@@ -88,6 +90,24 @@ def test_cap_equal_to_the_stopping_time_is_no_cap():
     before = skip_ahead(learner, table, cap=free.steps - 1)
     assert at == free
     assert (before.status, before.steps) == ("capped", free.steps - 1)
+
+
+@pytest.mark.parametrize(("views", "cap", "status"), [(1e9, 10**10, "stopped"), (1e11, 10**8, "capped")])
+def test_rare_clicks_do_not_let_it_go_step_by_step(views, cap, status, monkeypatch):
+    """Means of rare clicks move by less than bounds are rounded in a round, and a stretch leads far behind the cap."""
+    rounds, step_through = itertools.count(), skip_ahead_engine._step_through
+
+    def counted(*args):
+        assert next(rounds) < 10_000
+        step_through(*args)
+
+    monkeypatch.setattr(skip_ahead_engine, "_step_through", counted)
+    for trial in range(3):
+        rng = np.random.default_rng(trial)
+        weights = rng.gamma(np.array([300, 263, 226, 115, 78, 40])) / views
+        learner = CascadeBAI(6, 3, 0.05, epsilon=45 / views, confidence="kl")
+        (run,) = in_order(run_skip_ahead([Job(learner, RandomOutcomes(weights, rng), CASCADING, cap)]))
+        assert run.status == status
 
 
 WEIGHTS = [0.7] * 3 + [0.5] * 4 + [0.2] * 9

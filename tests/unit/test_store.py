@@ -203,3 +203,11 @@ def test_a_file_that_cannot_be_written_whole_stays_as_it_was(tmp_path):
         write_atomically(path, lines())
     assert path.read_text() == "old\n"
     assert [entry.name for entry in tmp_path.iterdir()] == ["trials.csv"]
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="open files can be counted here only on Linux")
+def test_a_closed_journal_keeps_no_file_open(tmp_path):
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(5):
+        write(tmp_path, ROWS[:1])
+    assert len(os.listdir("/proc/self/fd")) == before

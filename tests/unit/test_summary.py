@@ -142,3 +142,9 @@ def test_a_damaged_file(tmp_path, content, told):
     (tmp_path / "trials.csv").write_bytes(row)
     with pytest.raises(ConfigError, match=re.escape(f"trials.csv{told}")):
         summarise_file(tmp_path / "trials.csv")
+
+
+def test_two_trials_have_an_interval():
+    assert t_quantile(2) == pytest.approx(12.7062047, abs=1e-6)
+    row = only(trials_of("c", [10, 14]))
+    assert (row["sd_steps"], row["ci_high"]) == (pytest.approx(8**0.5), pytest.approx(12 + 12.7062047 * 2))

@@ -2,6 +2,7 @@
 
 import math
 
+import mixture_judge
 import numpy as np
 import pytest
 import track_and_stop as judge
@@ -55,15 +56,15 @@ def trials(draw):
     return table, K, delta, draw(st.booleans()), cap, draw(LENGTHS)
 
 
-def by_reference(trial):
+def by_reference(trial, stopping="glr"):
     table, K, delta, cascading, cap, M = trial
-    learner = TrackAndStop(len(table), K, delta, list_length=M)
+    learner = TrackAndStop(len(table), K, delta, list_length=M, stopping=stopping)
     return run_reference(learner, TableOutcomes(table), BY_CLICK[cascading], cap), learner
 
 
-def by_engine(trial):
+def by_engine(trial, stopping="glr"):
     table, K, delta, cascading, cap, M = trial
-    learner = TrackAndStop(len(table), K, delta, list_length=M)
+    learner = TrackAndStop(len(table), K, delta, list_length=M, stopping=stopping)
     return run_planned(Job(learner, TableStack(table), BY_CLICK[cascading], cap)), learner
 
 
@@ -105,13 +106,19 @@ def test_lists_of_another_length(M):
     assert check(long_trial(*LONG["two levels"], cap=3000, M=M)).status == "stopped"
 
 
-def check(trial):
+@pytest.mark.parametrize("name", mostly_slow(["apart", "two levels", "zero and one"], ["apart"]))
+def test_stops_by_one_martingale(name):
+    trial = long_trial(*LONG[name], cap=3000)
+    assert check(trial, "mixture", mixture_judge.may_stop).steps < by_engine(trial)[0].steps
+
+
+def check(trial, stopping="glr", stops=None):
     table, K, delta, cascading, cap, M = trial
-    steps, stopped, answer, T, S = judge.track_and_stop(table.tolist(), K, delta, mixture, cascading, cap, M)
-    run, learner = by_reference(trial)
+    steps, stopped, answer, T, S = judge.track_and_stop(table.tolist(), K, delta, mixture, cascading, cap, M, stops)
+    run, learner = by_reference(trial, stopping)
     assert (run.steps, run.status) == (steps, "stopped" if stopped else "capped")
     assert (learner.T.tolist(), learner.S.tolist(), run.recommendation) == (T, S, tuple(answer))
-    quick, planner = by_engine(trial)
+    quick, planner = by_engine(trial, stopping)
     assert quick == run
     assert (planner.T.tolist(), planner.S.tolist()) == (T, S)
     return run
@@ -124,6 +131,11 @@ def test_is_a_learner():
 def test_a_tolerance_is_refused():
     with pytest.raises(ConfigError, match=r"track-and-stop .* not 0.05"):
         TrackAndStop(4, 2, 0.1, 0.05)
+
+
+def test_another_stopping_rule_is_refused():
+    with pytest.raises(ConfigError, match="stopping is 'bounds', but must be glr or mixture"):
+        TrackAndStop(4, 2, 0.1, stopping="bounds")
 
 
 def test_begins_with_those_least_observed():

@@ -1,0 +1,133 @@
+"""Chosen columns of the cells, one name across, and the best learner marked."""
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from sweeps import ROOT, call, refusal
+
+from cascadebai_cli.analysis.compact import compact
+from cascadebai_cli.analysis.results import load_results
+from cascadebai_cli.text import Table, table_of, with_error
+
+FIGURE2, FIGURE4 = ROOT / "results/reference/figure2", ROOT / "results/reference/figure4"
+AT_20 = ("--pivot", "learner", "--where", "K=20")
+
+
+def cells() -> pd.DataFrame:
+    found = load_results(FIGURE2).cells
+    return found[found["K"].isin([20, 40]) & (found["instance"] == "large weights")]
+
+
+def body(table: Table) -> list[Sequence[str]]:
+    return [list(row) for row in table.rows]
+
+
+def test_a_number_is_as_exact_as_its_error() -> None:
+    texts = [with_error(*pair) for pair in [(30028.4, 829.1), (3.14159, 0.0123), (812.3, 4.46), (7, 0), (5, 12.3)]]
+    assert texts == ["30,030 ± 830", "3.142 ± 0.012", "812.3 ± 4.5", "7 ± 0", "5 ± 12"]
+    assert with_error(2.5, float("nan")) == "2.5"
+
+
+def test_learners_stand_side_by_side_and_the_best_is_marked() -> None:
+    found = compact(cells(), [], "learner").printed
+    assert found.header == ["K", "CascadeBAI", "BatRac(K)", "BatRac(1)"]
+    assert body(found) == [
+        ["20", "6,826,000 ± 16,000", "341,500 ± 1,200", "6,806,000 ± 14,000"],
+        ["40", "27,010,000 ± 67,000", "659,100 ± 1,800", "26,226,000 ± 55,000"],
+    ]
+    assert found.marked == {(0, 2), (1, 2)}
+
+
+def test_the_best_is_not_marked_where_intervals_meet_nor_where_it_is_a_limit_or_too_often_wrong() -> None:
+    best = cells().reset_index(drop=True)
+    row = (best["learner"] == "BatRac(K)") & (best["K"] == 20)
+    for changes in ({"ci_high": 7e6}, {"n_capped": 3}, {"error_low": 0.2}):
+        changed = best.copy()
+        for name, value in changes.items():
+            changed.loc[row, name] = value
+        marked = set(compact(changed, [], "learner").printed.marked)
+        assert (0, 2) not in marked, changes
+        assert (1, 2) in marked, changes
+
+
+def test_a_single_learner_is_not_the_best() -> None:
+    alone = cells()[cells()["learner"] == "CascadeBAI"]
+    assert not compact(alone, [], None).printed.marked
+
+
+def test_a_mean_with_capped_trials_is_a_limit_and_so_are_the_quantiles_that_they_have() -> None:
+    results = load_results(FIGURE4)
+    capped = results.cells.join(results.quantiles.drop(columns="cell_id"))
+    capped = capped[(capped["n_capped"] > 0) & (capped["n_capped"] < capped["n"])]
+    printed = body(compact(capped, ["steps", "q90", "median"], None).printed)
+    assert all(row[-3].startswith(">= ") for row in printed)
+    many = (capped["n_capped"] > capped["n"] // 2).to_list()
+    assert [row[-1].startswith(">= ") for row in printed] == many
+
+
+def test_several_columns_have_the_learner_above_them() -> None:
+    found = compact(cells(), ["steps", "error_rate"], "learner").printed
+    assert found.header[1:3] == ["CascadeBAI: mean steps", "CascadeBAI: wrong"]
+    assert found.rows[0][2] == "0.0% (0.0% to 16.8%)"
+
+
+def test_every_format_shows_the_same_table() -> None:
+    text, markdown, latex, csv = (
+        call("summary", FIGURE2, *AT_20, "--format", name).out for name in ("text", "markdown", "latex", "csv")
+    )
+    assert "353,300 ± 2,900*" in text
+    assert "| **353,300 ± 2,900** |" in markdown
+    assert r"{lS[table-format=7.0(5)]S[table-format=6.0(4)]S[table-format=7.0(5)]}" in latex
+    assert r"small weights & 404000(2500) & \bfseries 353300(2900) & 7108000(56000) \\" in latex
+    assert latex.startswith(r"% \usepackage{booktabs, siunitx}")
+    rows = pd.read_csv(io.StringIO(csv))
+    assert rows["BatRac(K) mean_steps"].tolist() == pytest.approx([353299.95, 341492.05])
+    assert {"instance", "K", "CascadeBAI ci_low", "BatRac(1) ci_high"} < set(rows)
+
+
+def test_latex_has_two_lines_of_headings_a_caption_and_a_label() -> None:
+    words = ("--columns", "steps,error_rate", "--caption", "Steps of $K$ items.", "--label", "tab:steps")
+    latex = call("summary", FIGURE2, *AT_20, *words, "--format", "latex").out
+    assert r"\multicolumn{1}{c}{} & \multicolumn{2}{c}{CascadeBAI} & \multicolumn{2}{c}{BatRac(K)}" in latex
+    assert "\\caption{Steps of $K$ items. L = 128, K = 20," in latex
+    assert "\\label{tab:steps}\n\\begin{tabular}" in latex
+    assert latex.endswith("\\end{table}\n")
+    assert call("summary", FIGURE2, *AT_20, "--caption", "Steps.").out.startswith("Steps.\nL = 128")
+
+
+def test_a_limit_in_a_column_of_siunitx_is_no_number_for_it() -> None:
+    latex = call("summary", FIGURE4, "--pivot", "learner", "--format", "latex").out
+    assert r"& {\textgreater{}= 1" in latex
+    assert "with each mean half" in latex
+
+
+def test_columns_of_files_can_be_chosen_and_quantiles_sorted_by() -> None:
+    out = call("summary", FIGURE2, "--columns", "n,gap,sd_steps", "--sort", "-median", "--format", "csv").out
+    assert list(pd.read_csv(io.StringIO(out)))[-3:] == ["n", "gap", "sd_steps"]
+    sorted_by = call("summary", FIGURE2, "--sort", "-steps", "--format", "csv").out
+    assert pd.read_csv(io.StringIO(sorted_by))["mean_steps"].is_monotonic_decreasing
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--columns", "medain"), "--columns medain: there is no such column; did you mean median?"),
+        (("--pivot", "mean_steps"), "--pivot mean_steps: its values cannot stand side by side; use one of instance, "),
+        (("--pivot", "learnr"), "--pivot learnr: its values cannot stand side by side; did you mean learner?"),
+        (("--label", "a}b"), "--label a}b is no name for LaTeX; use letters, digits and : . _ -, as in tab:steps"),
+        (
+            ("--caption", "x", "--format", "csv"),
+            "--caption x: csv has no place for it; leave it out, or use --format latex",
+        ),
+        (("--label", "x"), "--label x: text has no place for it; leave it out, or use --format latex"),
+    ],
+)
+def test_what_is_no_table_is_refused(words: tuple[str, ...], sentence: str) -> None:
+    assert refusal("summary", FIGURE2, *words).startswith(sentence)
+
+
+def test_a_table_without_marks_is_printed_as_ever(tmp_path: Path) -> None:
+    assert str(table_of(["a", "b"], [["x", "1"]])) == "a  b\n-  -\nx  1"
