@@ -11,18 +11,20 @@ from cascadebai_cli.version import __version__ as __version__
 
 TYPE_CHECKING = False  # type checkers take it as true; `typing` may be a file beside a config when this is read
 
-__all__ = ["Instance", "Learner", "Plan", "Results", "bounds", "learner", "load", "plan", "simulate", "sweep"]
+__all__ = ["Instance", "Learner", "Live", "Plan", "Results", "bounds", "learner", "load", "plan", "simulate", "sweep"]
 
 if TYPE_CHECKING:
     from cascadebai_cli.api.arguments import learner
     from cascadebai_cli.api.functions import Results, bounds, load, simulate, sweep
     from cascadebai_cli.api.planning import Plan, plan
     from cascadebai_cli.learners.protocol import Learner
+    from cascadebai_cli.live.live import Live
     from cascadebai_cli.model.problem import Instance
 else:
     _HOMES = {
         "Instance": "model.problem",
         "Learner": "learners.protocol",
+        "Live": "live.live",
         "Plan": "api.planning",
         "Results": "api.functions",
         "bounds": "api.functions",

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from cascadebai_cli.cli.console import prepare_streams, tell
+from cascadebai_cli.cli.live import app as live
 from cascadebai_cli.cli.verbs import (
     bounds,
     check,
@@ -61,6 +62,8 @@ app = typer.Typer(
 )
 for verb, example in EXAMPLES.items():
     app.command(epilog=f"Example: cascadebai {example}")(verb)
+
+app.add_typer(live, name="live")
 
 
 def _show_version(wanted: bool) -> None:
