@@ -45,7 +45,7 @@ def start(
 
 def show(
     directory: _Directory,
-    n: Annotated[int, typer.Option("-n", min=1, help="Number of pages.")] = 1,
+    n: Annotated[int, typer.Option("-n", min=1, max=100_000, help="Number of pages.")] = 1,
     out: Annotated[Path | None, path_option("--out", "FILE", "Write them to this file instead of stdout.")] = None,
 ) -> None:
     """Give out the next pages, as CSV with the columns page, position and item."""
@@ -67,7 +67,10 @@ def take(
     from cascadebai_cli.live import files as work
 
     new, pages = work.take(directory, file)
-    say(f"{count(new)} {'page' if new == 1 else 'pages'} taken" + (f"; {count(pages - new)} known before" if pages > new else ""))
+    say(
+        f"{count(new)} {'page' if new == 1 else 'pages'} taken"
+        + (f"; {count(pages - new)} known before" if pages > new else "")
+    )
 
 
 def status(directory: _Directory, form: _Form = "text") -> None:
@@ -75,7 +78,11 @@ def status(directory: _Directory, form: _Form = "text") -> None:
     from cascadebai_cli.live import files as work
 
     live, found = work.status_of(directory)
-    say(work.status_in_words(live, found) if form == "text" else json.dumps(work.as_json(found), indent=2))
+    say(
+        work.status_in_words(live, found)
+        if form == "text"
+        else json.dumps(work.as_json(found), indent=2, ensure_ascii=False)
+    )
 
 
 def stop(directory: _Directory) -> None:
@@ -104,7 +111,11 @@ def rehearse(
     from cascadebai_cli.live import files as work
 
     live, found = work.rehearse(directory, rates, pages, delay, lost, users, seed)
-    say(work.status_in_words(live, found) if form == "text" else json.dumps(work.as_json(found), indent=2))
+    say(
+        work.status_in_words(live, found)
+        if form == "text"
+        else json.dumps(work.as_json(found), indent=2, ensure_ascii=False)
+    )
 
 
 _EXAMPLES: Mapping[Callable[..., None], str] = MappingProxyType(

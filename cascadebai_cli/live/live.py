@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,8 @@ from cascadebai_cli.text import count, quoted
 STOPPINGS = ("bounds", "posterior")
 _RUNS, _SECONDS = 20, 2.0
 """Number of simulated runs that tell how many pages are still to come, and the most time that they take."""
+_MOST_PAGES = 100_000
+"""Most pages of one call, in which no other process can write."""
 _CAP = 20_000
 """Steps of such a run where no engine can stop it in between."""
 
@@ -131,7 +134,6 @@ class Live:
 
     def _begin(self, state: State, terms: Terms) -> None:
         self._state, self.terms = state, terms
-        self._number = {name: i for i, name in enumerate(terms.items)}
 
     def close(self) -> None:
         """Close the file; what was told is there already."""
@@ -143,15 +145,16 @@ class Live:
         What is out and not yet told counts as much as is expected of it, so that many pages at once differ.
 
         Args:
-            n: number of pages.
+            n: number of pages, at most 100,000.
+
+        Raises:
+            ConfigError: for another number, or if nothing can be written.
         """
-        if type(n) is not int or n < 1:
-            raise ConfigError(f"n is {quoted(n)}, but must be a whole number of pages, at least 1")
+        _check_whole("n", n, 1, _MOST_PAGES)
         with self._state.changing():
             T, S = self._state.counts()
-            asked, told = self._state.numbers()
-            untold = self._state.untold() if asked > told else np.zeros((0, self.terms.page_size), np.int64)
-            lists = self._next(T, S, untold, n, seed=asked)
+            asked, _ = self._state.numbers()
+            lists = self._next(T, S, self._state.untold(self.terms.page_size), int(n), seed=asked)
             self._state.add(asked + 1, lists)
         return [Page(asked + 1 + i, tuple(map(self.terms.items.__getitem__, shown))) for i, shown in enumerate(lists)]
 
@@ -341,12 +344,15 @@ def _checked(items: Any, K: Any, delta: Any, page_size: Any, epsilon: Any, stopp
     Raises:
         ConfigError: naming the first value that is not usable.
     """
-    names = [items] if isinstance(items, str) else list(items)
+    if isinstance(items, str) or not isinstance(items, Iterable):
+        raise ConfigError(f"items is {quoted(items)}, but must be a list of names")
+    names = list(items)
     for name in names:
         if not isinstance(name, str) or not name.strip() or not name.isprintable():
             raise ConfigError(f"items: {quoted(name)} is no name of an item; give a text for each")
-        if names.count(name) > 1:
-            raise ConfigError(f"items: {quoted(name)} is there twice; give each item a name of its own")
+    often, times = next(iter(Counter(names).most_common(1)), ("", 0))
+    if times > 1:
+        raise ConfigError(f"items: {quoted(often)} is there twice; give each item a name of its own")
     if len(names) < 2:
         raise ConfigError(f"items: there are {len(names)}, but a test needs at least 2")
     _check_whole("K", K, 1, len(names) - 1)

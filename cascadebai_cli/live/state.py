@@ -179,10 +179,10 @@ class State:
         (asked,) = self._db.execute("SELECT COALESCE(MAX(id), 0) FROM pages").fetchone()
         return asked, self._meta("told")
 
-    def untold(self) -> IntArray:
-        """Return the items of the pages that were not told, a row for each page, shape `(n, page_size)`."""
+    def untold(self, page_size: int) -> IntArray:
+        """Return the items of the pages that were not told, shape `(n, page_size)`."""
         found = [blob for (blob,) in self._db.execute("SELECT items FROM pages WHERE clicks IS NULL")]
-        return np.frombuffer(b"".join(found), np.int32).reshape(len(found), -1).astype(np.int64)
+        return np.frombuffer(b"".join(found), np.int32).reshape(-1, page_size).astype(np.int64)
 
     def add(self, first: int, lists: Sequence[Sequence[int]]) -> None:
         """Add pages with the numbers from `first` on."""
