@@ -73,11 +73,19 @@ def take(
     )
 
 
-def status(directory: _Directory, form: _Form = "text") -> None:
+def status(
+    directory: _Directory,
+    picture: Annotated[
+        Path | None, path_option("--picture", "FILE", "Draw the intervals against page views: .png, .pdf or .svg.")
+    ] = None,
+    form: _Form = "text",
+) -> None:
     """Print how far the test is: items, page views, how many more it takes, and whether the page is as assumed."""
     from cascadebai_cli.live import files as work
 
     live, found = work.status_of(directory)
+    if picture is not None:
+        work.draw(live, picture)
     say(
         work.status_in_words(live, found)
         if form == "text"

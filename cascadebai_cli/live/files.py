@@ -143,6 +143,24 @@ def status_of(directory: Path) -> tuple[Live, Status]:
     return live, live.status
 
 
+def draw(live: Live, file: Path) -> None:
+    """Write the picture of a test to a .png, .pdf or .svg file.
+
+    Raises:
+        ConfigError: for another kind of file, or if it cannot be written.
+    """
+    from cascadebai_cli.figures.style import render
+
+    kind = file.suffix.removeprefix(".")
+    if kind not in ("png", "pdf", "svg"):
+        raise ConfigError(f"--picture {file}: name a .png, .pdf or .svg file")
+    picture = render(live.picture(), kind, title=f"the best {live.terms.K}", rows_sha256="")
+    try:
+        file.write_bytes(picture)
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be written ({error.strerror}); give --picture another file") from error
+
+
 def as_json(status: Status) -> dict[str, Any]:
     """Return a status as JSON has it."""
     return {**asdict(status), "findings": [one._asdict() for one in status.findings]}

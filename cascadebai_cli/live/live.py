@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 from scipy.special import betaincinv
@@ -21,11 +21,16 @@ from cascadebai_cli.live.state import State, Terms
 from cascadebai_cli.model.problem import CASCADING, FloatArray, IntArray
 from cascadebai_cli.text import count, quoted
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 STOPPINGS = ("bounds", "posterior")
 _RUNS, _SECONDS = 20, 2.0
 """Number of simulated runs that tell how many pages are still to come, and the most time that they take."""
 _MOST_PAGES = 100_000
 """Most pages of one call, in which no other process can write."""
+_POINTS = 60
+"""Points of a curve."""
 _CAP = 20_000
 """Steps of such a run where no engine can stop it in between."""
 
@@ -215,6 +220,23 @@ class Live:
             tuple(found),
         )
 
+    def picture(self) -> "Figure":
+        """Return a matplotlib figure of the intervals of the items, as more and more pages were told."""
+        from cascadebai_cli.figures.live import draw_intervals
+
+        with self._state.reading():
+            items, first = self._state.history(self.terms.page_size)
+        if not len(items):
+            raise ConfigError(f"{self._state.name} has no page that was told, so that there is nothing to draw")
+        views = np.unique(np.linspace(1, len(items), _POINTS).astype(np.int64))
+        counts = [_counted(items[:n], first[:n], len(self.terms.items)) for n in views.tolist()]
+        curves = np.array([(S / np.maximum(T, 1), *self._intervals(T, S)) for T, S in counts])
+        now = self._items(*counts[-1])
+        order = [self.terms.items.index(one.item) for one in now]
+        title = f"the best {self.terms.K} of {count(len(now))} items"
+        places = [str(one.place) for one in now]
+        return draw_intervals([one.item for one in now], places, views, curves.transpose(1, 2, 0)[:, order], title)
+
     # --- parts -----------------------------------------------------------------------------------------------------
 
     def _learner(self, T: IntArray, S: IntArray, seed: int = 0) -> KLLucb | Posterior:
@@ -325,6 +347,13 @@ def _expected_looks(lists: IntArray, rate: FloatArray) -> FloatArray:
     skips = np.cumprod(1 - rate[lists], axis=1)
     looks = np.column_stack([np.ones(len(lists)), skips[:, :-1]])
     return np.bincount(lists.ravel(), looks.ravel(), len(rate)).astype(np.float64)
+
+
+def _counted(items: IntArray, first: IntArray, L: int) -> tuple[IntArray, IntArray]:
+    """Return looks and clicks of some pages, given the places of their first clicks, -1 for none."""
+    seen = (np.arange(items.shape[1]) <= first[:, None]) | (first < 0)[:, None]
+    clicked = items[first >= 0, first[first >= 0]]
+    return np.bincount(items[seen], minlength=L), np.bincount(clicked, minlength=L)
 
 
 def _decided(low: FloatArray, high: FloatArray, K: int, epsilon: float) -> list[Literal["in", "out", "open"]]:

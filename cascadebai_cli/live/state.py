@@ -215,6 +215,13 @@ class State:
         """Return rows of item, place, block, looks and clicks, shape `(n, 5)`."""
         return np.array(self._db.execute("SELECT * FROM looks").fetchall(), np.int64).reshape(-1, 5)
 
+    def history(self, page_size: int) -> tuple[IntArray, IntArray]:
+        """Return items of the pages that were told, shape `(n, page_size)`, and places of first clicks, -1 for none."""
+        rows = self._db.execute("SELECT items, clicks FROM pages WHERE clicks IS NOT NULL ORDER BY id").fetchall()
+        items = np.frombuffer(b"".join(blob for blob, _ in rows), np.int32).reshape(-1, page_size)
+        first = [-1 if text == "[]" else int(text.strip("[]").partition(",")[0]) for _, text in rows]
+        return items.astype(np.int64), np.array(first, np.int64)
+
     def pages_with_several_clicks(self) -> int:
         """Return how many pages have two clicks or more."""
         (found,) = self._db.execute("SELECT COUNT(*) FROM pages WHERE clicks LIKE '%,%'").fetchone()

@@ -207,6 +207,21 @@ def test_status_tells_how_many_pages_are_still_to_come():
     assert middle is None or low <= middle <= (high or middle)
 
 
+def test_the_picture_ends_at_what_the_status_says():
+    live, rng = cb.Live(NAMES, 2), np.random.default_rng(3)
+    live.tell_many([(page.id, first_click(page, rng)) for page in live.ask(300)])
+    axes = live.picture().axes[0]
+    ends = [line.get_ydata()[-1] for line in axes.lines if len(line.get_ydata())]
+    assert ends == [one.rate for one in live.status.items]
+    assert [text.get_text() for text in axes.texts] == [one.item for one in live.status.items]
+    assert axes.get_xlim() == (0, 300)
+
+
+def test_nothing_to_draw_is_said():
+    with pytest.raises(ValueError, match="no page that was told"):
+        cb.Live(NAMES, 2).picture()
+
+
 # --- checks -----------------------------------------------------------------------------------------------------------
 
 
