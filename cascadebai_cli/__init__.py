@@ -16,6 +16,7 @@ __all__ = [
     "CascadeRule",
     "Instance",
     "Learner",
+    "Live",
     "Plan",
     "Results",
     "bounds",
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from cascadebai_cli.api.planning import Plan, plan
     from cascadebai_cli.learners.cascadebai import CascadeBAI, CascadeRule
     from cascadebai_cli.learners.protocol import Learner
+    from cascadebai_cli.live.live import Live
     from cascadebai_cli.model.problem import Instance
 else:
     _HOMES = {
@@ -39,6 +41,7 @@ else:
         "CascadeRule": "learners.cascadebai",
         "Instance": "model.problem",
         "Learner": "learners.protocol",
+        "Live": "live.live",
         "Plan": "api.planning",
         "Results": "api.functions",
         "bounds": "api.functions",

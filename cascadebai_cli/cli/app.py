@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from cascadebai_cli.cli.console import prepare_streams, tell
+from cascadebai_cli.cli.live import app as live
 from cascadebai_cli.cli.verbs import (
     bounds,
     check,
@@ -88,6 +89,8 @@ app = typer.Typer(
 )
 for verb, example in EXAMPLES.items():
     app.command(epilog=f"Example: cascadebai {example}")(verb)
+
+app.add_typer(live, name="live")
 
 
 def _show_version(wanted: bool) -> None:

@@ -355,7 +355,7 @@ def resolve_engine(
     if feedback.shuffled and not getattr(learner, "any_order", False):
         raise ConfigError(
             f"{name} cannot have its lists shuffled, as the order is part of its rule or of its proof; leave shuffle "
-            "out, or take kl-lucb++ or track-and-stop"
+            "out, or take kl-lucb++, posterior or track-and-stop"
         )
     if engine != "auto":
         _refuse_unknown_feedback(engine, feedback)

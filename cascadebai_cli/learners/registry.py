@@ -9,14 +9,8 @@ from cascadebai_cli.learners.batrac import BatRac
 from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.learners.fixed_budget import SuccessiveAcceptsRejects, Uniform
 from cascadebai_cli.learners.kl_lucb import KLLucb
-from cascadebai_cli.learners.own import (
-    MakeGenerator,
-    build_learner,
-    is_own,
-    load_plugin,
-    parameters,
-    same_generator,
-)
+from cascadebai_cli.learners.own import MakeGenerator, build_learner, is_own, load_plugin, parameters, same_generator
+from cascadebai_cli.learners.posterior import Posterior
 from cascadebai_cli.learners.protocol import Learner
 from cascadebai_cli.learners.track_and_stop import TrackAndStop
 
@@ -25,6 +19,7 @@ ALGORITHMS: Mapping[str, Callable[..., Learner]] = MappingProxyType(
         "cascadebai": CascadeBAI,
         "batrac": BatRac,
         "kl-lucb++": KLLucb,
+        "posterior": Posterior,
         "track-and-stop": TrackAndStop,
         "uniform": Uniform,
         "sar": SuccessiveAcceptsRejects,

@@ -66,6 +66,10 @@ LEARNER_OPTIONS: Mapping[str, LearnerOption] = MappingProxyType(
             "answers at once (mixture).",
             "glr",
         ),
+        "prior": LearnerOption(
+            "What is believed of each click probability at first: Beta(1, 1) or Beta(1/2, 1/2), which is jeffreys.",
+            "jeffreys",
+        ),
         "b": LearnerOption("Number of pulls in each step.", "1"),
         "r": LearnerOption("Largest number of pulls of one item in a step.", "2"),
     }

@@ -169,7 +169,7 @@ def test_other_kinds_have_their_own_table_and_figure(
 def test_a_place_that_cannot_be_written(directory: Path) -> None:
     (directory / "fits.csv").mkdir()
     result = call("fit", directory)
-    assert result.code == 1
+    assert result.code == 2
     assert "fits.csv cannot be written" in result.err
     assert not list(directory.glob(".*"))
 

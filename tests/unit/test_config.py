@@ -48,7 +48,7 @@ BAD_VALUES = [
     ("w_star: 1/K", "w_star: .nan", "11: w_star: NaN is not finite; write a number such as 0.1"),
     ("trials: 2", "trials: true", "3: trials: true is not a whole number; write one without quotes or decimals"),
     ("trials: 2", "trials: 2.5", "3: trials: 2.5 is not a whole number; write one without quotes or decimals"),
-    ("trials: 2", "trials: '2'", "3: trials: '2' is not a whole number; write one without quotes or decimals"),
+    ("trials: 2", "trials: '2'", "3: trials: '2' is not a whole number; write 2"),
     ("trials: 2", "trials:", "3: trials: none is not a whole number; write one without quotes or decimals"),
     ("seed: 1", "seed: 1\nrewards: {rows: 0}", "3: rows: 0 is too small; write 1 or more"),
     ("seed: 1", "seed: 1\nrewards: {reuse: true}", "3: rows: missing; write for example rows: 100000"),

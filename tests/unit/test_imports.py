@@ -1,7 +1,8 @@
 """Imports point one way, and never in a circle.
 
-{cli, api} -> {workflows, planning} -> {report, analysis, figures, running} -> store -> study -> engines -> learners ->
-theory -> model; errors, options, text and version are open to all. A room may be allowed one module of another.
+{cli, api} -> {workflows, planning, live} -> {report, analysis, figures, running} -> store -> study -> engines ->
+learners -> theory -> model; errors, options, text and version are open to all. A room may be allowed one module of
+another.
 """
 
 import ast
@@ -31,9 +32,10 @@ ALLOWED = {
     "figures": {"store", "theory", *_STUDY},
     "report": set(),
     "planning": {"analysis", "figures", "running", "store", "theory", "logs", *_STUDY},
+    "live": {"figures", "logs", "engines", "learners", "model"},
     "workflows": {"planning.answer", "report", "analysis", "figures", "running", "store", "theory", "logs", *_STUDY},
     "api": {"workflows", "planning", "running.watch", "analysis.results", "store", "study", "learners", "model"},
-    "cli": {"workflows", "planning", "running.interrupts", "running.watch", "study.kinds"},
+    "cli": {"workflows", "planning", "live", "running.interrupts", "running.watch", "study.kinds"},
 }
 FOR_TYPES = {"cli": {"running"}, "api": {"running"}}
 """What a room may name beyond that where only a type checker reads it."""

@@ -1,0 +1,145 @@
+"""The verbs of `cascadebai live`: a test on a live page."""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Literal
+
+import typer
+
+from cascadebai_cli.cli.console import say, tell
+from cascadebai_cli.cli.options import path_option, path_parser
+from cascadebai_cli.text import count, for_shell
+
+_Directory = Annotated[
+    Path, typer.Argument(metavar="DIR", parser=path_parser("DIR"), help="Directory that keeps the test.")
+]
+_Form = Annotated[Literal["text", "json"], typer.Option("--format", help="How the status is printed.")]
+
+
+def start(
+    directory: _Directory,
+    items: Annotated[
+        str, typer.Option(metavar="FILE|NAMES", help="A file with a name on each line, or names with commas between.")
+    ],
+    K: Annotated[int, typer.Option("-K", help="Number of items to find.")] = 5,
+    delta: Annotated[float, typer.Option(help="Risk of a wrong answer.")] = 0.1,
+    epsilon: Annotated[float, typer.Option(help="By how much a click rate may miss the K-th best.")] = 0.0,
+    page_size: Annotated[int | None, typer.Option(help="Number of items on a page; K if not given.")] = None,
+    stopping: Annotated[
+        Literal["bounds", "posterior"],
+        typer.Option(help="bounds keeps the risk for any click rates; posterior ends sooner, and keeps it on average."),
+    ] = "bounds",
+    seed: Annotated[int, typer.Option(min=0, help="Seed of what is drawn.")] = 0,
+) -> None:
+    """Make a new test in a new directory."""
+    from cascadebai_cli.live import files as work
+
+    made = work.start(
+        directory, items, K=K, delta=delta, epsilon=epsilon, page_size=page_size, stopping=stopping, seed=seed
+    )
+    say(f"a test of {count(len(made.terms.items))} items: {directory}")
+    say(f"next: cascadebai live show {for_shell(directory)} -n 100")
+
+
+def show(
+    directory: _Directory,
+    n: Annotated[int, typer.Option("-n", min=1, max=100_000, help="Number of pages.")] = 1,
+    out: Annotated[Path | None, path_option("--out", "FILE", "Write them to this file instead of stdout.")] = None,
+) -> None:
+    """Give out the next pages, as CSV with the columns page, position and item."""
+    from cascadebai_cli.live import files as work
+
+    text = work.show(directory, n, out)
+    say(text.rstrip("\n") if out is None else f"written: {out}")
+
+
+def take(
+    directory: _Directory,
+    file: Annotated[Path, typer.Argument(metavar="FILE", parser=path_parser("FILE"), help="The clicks, as CSV.")],
+) -> None:
+    """Take clicks: a CSV file with the columns page and item (or position) of the click, empty for no click.
+
+    The columns that `show` writes and a column clicked with 0 and 1 do as well. A page without a row stays open. If a
+    row is wrong, nothing of the file is taken; a page may be taken again with the same clicks.
+    """
+    from cascadebai_cli.live import files as work
+
+    new, pages = work.take(directory, file)
+    say(
+        f"{count(new)} {'page' if new == 1 else 'pages'} taken"
+        + (f"; {count(pages - new)} known before" if pages > new else "")
+    )
+
+
+def status(
+    directory: _Directory,
+    picture: Annotated[
+        Path | None, path_option("--picture", "FILE", "Draw the intervals against page views: .png, .pdf or .svg.")
+    ] = None,
+    form: _Form = "text",
+) -> None:
+    """Print how far the test is: items, page views, how many more it takes, and whether the page is as assumed."""
+    from cascadebai_cli.live import files as work
+
+    live, found = work.status_of(directory)
+    if picture is not None:
+        work.draw(live, picture)
+    say(
+        work.status_in_words(live, found)
+        if form == "text"
+        else json.dumps(work.as_json(found), indent=2, ensure_ascii=False)
+    )
+
+
+def stop(directory: _Directory) -> None:
+    """Print the answer, a name on each line, the best first; the test may go on all the same."""
+    from cascadebai_cli.live import files as work
+
+    answer, done = work.answer_in_words(directory)
+    say(answer)
+    if not done:
+        tell("warning: the test is not done, so that the risk of this answer is not known to be as small as asked for")
+
+
+def rehearse(
+    directory: _Directory,
+    rates: Annotated[Path, path_option("--rates", "FILE", "CSV file with the columns item and rate.")],
+    pages: Annotated[int, typer.Option(min=1, help="Most page views.")] = 10_000,
+    delay: Annotated[int, typer.Option(min=0, help="Page views until the clicks of a page are told.")] = 0,
+    lost: Annotated[float, typer.Option(help="Share of pages that are never told.")] = 0.0,
+    users: Annotated[
+        str, typer.Option(metavar="KIND[=NUMBER]", help="Users: cascade, position-based=0.7, dependent-click=0.5, ...")
+    ] = "cascade",
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the users.")] = 0,
+    form: _Form = "text",
+) -> None:
+    """Try the test of DIR with simulated users and print its status at the end; DIR itself stays as it is."""
+    from cascadebai_cli.live import files as work
+
+    live, found = work.rehearse(directory, rates, pages, delay, lost, users, seed)
+    say(
+        work.status_in_words(live, found)
+        if form == "text"
+        else json.dumps(work.as_json(found), indent=2, ensure_ascii=False)
+    )
+
+
+_EXAMPLES: Mapping[Callable[..., None], str] = MappingProxyType(
+    {
+        start: "start captions --items names.txt -K 5 --delta 0.1 --page-size 5",
+        show: "show captions -n 1000 --out monday.csv",
+        take: "take captions clicks.csv",
+        status: "status captions --format json",
+        stop: "stop captions",
+        rehearse: "rehearse captions --rates rates.csv --delay 500 --lost 0.1",
+    }
+)
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Run a test on a live page: start it, show pages, take clicks, and see when it is over.",
+)
+for verb, example in _EXAMPLES.items():
+    app.command(epilog=f"Example: cascadebai live {example}")(verb)

@@ -1,0 +1,1 @@
+"""A test on a live page: lists to show, clicks to take, and when to stop."""

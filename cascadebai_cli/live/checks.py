@@ -1,0 +1,126 @@
+"""Does the page behave as the guarantee assumes? Tests on what was told, with p-values that are corrected together.
+
+Assumed is that an item has one click rate, whenever and wherever it is looked at, and that users look from the top to
+the first click. Under this, the clicks of an item in each block of pages, and at each place, are as its looks there.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import chdtrc, ndtr
+
+from cascadebai_cli.model.problem import IntArray
+from cascadebai_cli.text import count, p_value
+
+_LEVEL = 0.01
+"""Largest corrected p-value that is told as a finding."""
+_PERIODS = 8
+_EXPECTED = 5.0
+"""Least number of clicks and of skips to expect in each period, for the law of chi-square to be near enough."""
+
+
+class Check(NamedTuple):
+    """What a test found.
+
+    Attributes:
+        about: `drift`, `place` or `clicks`.
+        item: name of the item, empty if it is about all.
+        p: corrected p-value.
+        sentence: what it means.
+    """
+
+    about: str
+    item: str
+    p: float
+    sentence: str
+
+
+def findings(looks: IntArray, items: Sequence[str], several: int) -> list[Check]:
+    """Return what speaks against the assumptions, the strongest first; empty if nothing does.
+
+    Args:
+        looks: rows of item, place, block, looks and clicks.
+        items: names of the items.
+        several: number of pages with two clicks or more.
+    """
+    tests = [test for item, name in enumerate(items) for test in _of_item(looks[looks[:, 0] == item], name)]
+    places = _of_all_places(looks, len(items))
+    corrected = _holm([*tests, *places])
+    found = [one for one in sorted(corrected, key=lambda one: one.p) if one.p < _LEVEL]
+    if several:
+        sentence = (
+            f"{count(several)} {'page has' if several == 1 else 'pages have'} two clicks or more: users go on after a "
+            "click, and what they look at below the first one is not used"
+        )
+        found.insert(0, Check("clicks", "", 0.0, sentence))
+    return found
+
+
+def _holm(tests: list[Check]) -> list[Check]:
+    """Return the tests with p-values by which all findings together are wrong with their probability at most."""
+    order = np.argsort([one.p for one in tests], kind="stable")
+    least, corrected = 0.0, []
+    for rank, place in enumerate(order):
+        least = max(least, min(1.0, tests[place].p * (len(tests) - rank)))
+        one = tests[place]
+        corrected.append(one._replace(p=least, sentence=f"{one.sentence} (p {p_value(least)})"))
+    return corrected
+
+
+def _of_item(rows: IntArray, name: str) -> list[Check]:
+    drift, place = _drift(rows), _z(rows)
+    found = []
+    if drift is not None:
+        found.append(
+            Check(
+                "drift",
+                name,
+                drift,
+                f"the click rate of {name} drifts over time: the answer is about a rate that does not stay",
+            )
+        )
+    if place is not None:
+        found.append(
+            Check(
+                "place",
+                name,
+                float(ndtr(place)),
+                f"{name} is clicked less at lower places than a cascade explains: some users do not look that far",
+            )
+        )
+    return found
+
+
+def _of_all_places(looks: IntArray, L: int) -> list[Check]:
+    """Return the same test of places for all items together, which sees what is small for each."""
+    z = [value for item in range(L) if (value := _z(looks[looks[:, 0] == item])) is not None]
+    sentence = "items are clicked less at lower places than a cascade explains: some users do not look that far"
+    return [Check("place", "", float(ndtr(sum(z) / np.sqrt(len(z)))), sentence)] if z else []
+
+
+def _drift(rows: IntArray) -> float | None:
+    """Return the p-value of equal rates in up to eight periods of equal looks; `None` if there is too little."""
+    T, S = rows[:, 3].sum(), rows[:, 4].sum()
+    periods = int(min(_PERIODS, min(S, T - S) // _EXPECTED)) if T else 0
+    if periods < 2:
+        return None
+    rows = rows[np.argsort(rows[:, 2], kind="stable")]
+    _, block = np.unique(rows[:, 2], return_inverse=True)
+    by_block = np.bincount(block, rows[:, 3]), np.bincount(block, rows[:, 4])
+    before = np.cumsum(by_block[0]) - by_block[0] / 2
+    period = np.unique((before * periods // T).astype(int), return_inverse=True)[1]
+    t, s = np.bincount(period, by_block[0]), np.bincount(period, by_block[1])
+    rate = S / T
+    return float(chdtrc(len(t) - 1, ((s - t * rate) ** 2 / (t * rate * (1 - rate))).sum())) if len(t) > 1 else None
+
+
+def _z(rows: IntArray) -> float | None:
+    """Return how many standard deviations clicks at lower places are above what is expected (Cochran and Armitage)."""
+    _, place, _, t, s = rows.T.astype(float)
+    T, S = t.sum(), s.sum()
+    if min(S, T - S) < _EXPECTED:
+        return None
+    rate = S / T
+    variance = rate * (1 - rate) * ((t * place**2).sum() - (t * place).sum() ** 2 / T)
+    return float((place * (s - t * rate)).sum() / np.sqrt(variance)) if variance > 0 else None

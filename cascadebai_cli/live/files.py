@@ -1,0 +1,270 @@
+"""What `live` does: files in and out, the status in words, and a rehearsal with simulated users."""
+
+import csv
+import io
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cascadebai_cli.errors import ConfigError, suggest
+from cascadebai_cli.live.live import Live, Page, Status
+from cascadebai_cli.logs.read import read_rates
+from cascadebai_cli.logs.sheet import marks_of, read_any_text, sheet_of, shown
+from cascadebai_cli.model.users import USERS, Users
+from cascadebai_cli.text import as_text, count, listed, percent, quantity, quoted, table_of
+
+# --- start, show and take -------------------------------------------------------------------------------------------
+
+
+def start(directory: Path, items: str, **terms: Any) -> Live:
+    """Make a new test.
+
+    Args:
+        directory: a new directory.
+        items: a file with a name on each line, below a line `item` if there is one; or names with commas between them.
+        terms: further arguments of `Live`.
+
+    Raises:
+        ConfigError: if a value is not usable; nothing is written then.
+    """
+    return Live(_names(items), path=directory, **terms)
+
+
+def _names(items: str) -> list[str]:
+    path = Path(items)
+    if "," in items and not path.is_file():
+        return [name.strip() for name in items.split(",")]
+    if not path.is_file():
+        raise ConfigError(f"--items {quoted(items)} is no file; give one with a name on each line, or names as a,b,c")
+    lines = [line.strip() for line in read_any_text(path, shown(path))[0].splitlines() if line.strip()]
+    return lines[1:] if lines and lines[0].lower() == "item" else lines
+
+
+def show(directory: Path, n: int, out: Path | None = None) -> str:
+    """Return the next pages as CSV, a row for each place; written to a file too, which is opened before they are asked.
+
+    Raises:
+        ConfigError: if the file cannot be written, or there is no test.
+    """
+    live = Live.open(directory)
+    if out is None:
+        return _as_csv(live.ask(n))
+    try:
+        with out.open("w", encoding="utf-8", newline="") as file:
+            text = _as_csv(live.ask(n))
+            file.write(text)
+    except OSError as error:
+        raise ConfigError(f"{out} cannot be written ({error.strerror}); give --out another file") from error
+    return text
+
+
+def _as_csv(pages: Sequence[Page]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("page", "position", "item"))
+    writer.writerows((page.id, place, item) for page in pages for place, item in enumerate(page.items, 1))
+    return text.getvalue()
+
+
+def take(directory: Path, file: Path) -> tuple[int, int]:
+    """Take the clicks of a file: all of its pages or, if one is wrong, none.
+
+    The file has a column `page` and either `item` or `position` of the click, empty for none (several rows of a page
+    are several clicks); or the columns that `show` writes and `clicked` with 0 or 1.
+
+    Returns:
+        how many pages were told for the first time, and how many are in the file.
+
+    Raises:
+        ConfigError: naming the line that is wrong.
+    """
+    live, name, line = Live.open(directory), shown(file), 0
+    told = _clicks_in(file, name)
+
+    def pages() -> Iterator[tuple[int, list[Any]]]:
+        nonlocal line
+        for page, (at, clicks) in told.items():
+            line = at
+            yield page, clicks
+
+    try:
+        return live.tell_many(pages()), len(told)
+    except ConfigError as error:
+        raise ConfigError(f"{name}:{line}: {error}; nothing of this file was taken") from error
+
+
+def _clicks_in(file: Path, name: str) -> dict[int, tuple[int, list[Any]]]:
+    """Return for each page its first line in the file and its clicks, items or positions."""
+    if not file.is_file():
+        raise ConfigError(f"{name} is not a file; name a CSV file with the columns page and item, or page and position")
+    rows = sheet_of(read_any_text(file, name)[0], name).rows.apply(lambda column: column.str.strip())
+    by = next((column for column in ("item", "position") if column in rows), None)
+    if "page" not in rows or by is None:
+        raise ConfigError(
+            f"{name} has the columns {', '.join(map(str, rows.columns))}; it needs page, and item or position of the "
+            "click, or what show writes and a column clicked with 0 and 1"
+        )
+    clicked = _marks(rows, name) if "clicked" in rows else rows[by] != ""
+    told: dict[int, tuple[int, list[Any]]] = {}
+    for line, page, value, click in zip(rows.index, rows["page"], rows[by], clicked, strict=True):
+        number = _whole(page, f"{name}:{line}: page")
+        clicks = told.setdefault(number, (int(line), []))[1]
+        if click:
+            clicks.append(value if by == "item" else _whole(value, f"{name}:{line}: position"))
+    if not told:
+        raise ConfigError(f"{name} has no rows below the header; nothing was taken")
+    return told
+
+
+def _marks(rows: pd.DataFrame, name: str) -> "pd.Series[bool]":
+    marks = marks_of(rows["clicked"])
+    for line in rows.index[marks.isna()][:1]:
+        raise ConfigError(f"{name}:{line}: clicked {rows['clicked'][line]!r} is neither 0 nor 1; nothing was taken")
+    return marks == 1
+
+
+def _whole(text: str, what: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 19):
+        raise ConfigError(f"{what} {text!r} is no whole number; nothing was taken")
+    return int(text)
+
+
+# --- status ---------------------------------------------------------------------------------------------------------
+
+
+def status_of(directory: Path) -> tuple[Live, Status]:
+    """Return the test in a directory, and how far it is."""
+    live = Live.open(directory)
+    return live, live.status
+
+
+def draw(live: Live, file: Path) -> None:
+    """Write the picture of a test to a .png, .pdf or .svg file.
+
+    Raises:
+        ConfigError: for another kind of file, or if it cannot be written.
+    """
+    from cascadebai_cli.figures.style import render
+
+    kind = file.suffix.removeprefix(".")
+    if kind not in ("png", "pdf", "svg"):
+        raise ConfigError(f"--picture {file}: name a .png, .pdf or .svg file")
+    picture = render(live.picture(), kind, title=f"the best {live.terms.K}", rows_sha256="")
+    try:
+        file.write_bytes(picture)
+    except OSError as error:
+        raise ConfigError(f"{file} cannot be written ({error.strerror}); give --picture another file") from error
+
+
+def as_json(status: Status) -> dict[str, Any]:
+    """Return a status as JSON has it."""
+    return {**asdict(status), "findings": [one._asdict() for one in status.findings]}
+
+
+def status_in_words(live: Live, status: Status) -> str:
+    """Return a status as one screen."""
+    rows = [
+        (one.item, one.place, count(one.clicks), count(one.looks), *map(quantity, (one.rate, one.low, one.high)))
+        for one in status.items
+    ]
+    parts = [
+        as_text(table_of(("item", "", "clicks", "looks", "rate", "low", "high"), rows, words=2)),
+        "",
+        f"page views told {count(status.told)}, given out and not told {count(status.open)}",
+        f"chance that the answer is right, if all rates are alike at first: {percent(status.chance, 1)}",
+        _end_in_words(live, status),
+        *(f"look out: {one.sentence}" for one in status.findings[:_MOST_FINDINGS]),
+    ]
+    more = len(status.findings) - _MOST_FINDINGS
+    return "\n".join([*parts, *([f"look out: {count(more)} more findings, see --format json"] if more > 0 else [])])
+
+
+_MOST_FINDINGS = 5
+
+
+def _end_in_words(live: Live, status: Status) -> str:
+    best = f"the best {live.terms.K}: {', '.join(status.answer)}"
+    if status.done:
+        return f"done. {best}"
+    low, middle, high = (None if one is None else count(one) for one in status.more)
+    if middle is None:
+        return f"not done; {'many' if low is None else f'at least {low}'} more page views. So far {best}"
+    end = f"{low} to {high}" if high else f"{low} or more"
+    return f"not done; about {middle} more page views ({end}). So far {best}"
+
+
+def answer_in_words(directory: Path) -> tuple[str, bool]:
+    """Return the answer, a name on each line, and whether the test is over."""
+    live = Live.open(directory)
+    return "\n".join(live.answer), live.done
+
+
+# --- rehearse -------------------------------------------------------------------------------------------------------
+
+
+def rehearse(
+    directory: Path, rates: Path, pages: int, delay: int, lost: float, users: str, seed: int
+) -> tuple[Live, Status]:
+    """Run simulated users through the same ask and tell as the test of a directory, which stays as it is.
+
+    Args:
+        directory: the test, whose terms are taken.
+        rates: CSV file with the columns `item` and `rate`.
+        pages: most page views.
+        delay: page views until the clicks of a page are told.
+        lost: share of pages that are never told.
+        users: kind of users, with its first number if one is given, such as `position-based=0.7`.
+        seed: seed of users and losses.
+
+    Returns:
+        the rehearsed test, in memory, and its status.
+    """
+    terms = {field.name: getattr(held, field.name) for held in [Live.open(directory).terms] for field in fields(held)}
+    live, rng = Live(**terms), np.random.default_rng(seed)
+    rate, who = _rates_of(live.terms.items, rates), _users_of(users)
+    if not 0 <= lost < 1:
+        raise ConfigError(f"--lost is {lost:g}, but must be a share from 0 to below 1")
+    waiting: deque[tuple[int, tuple[int, list[int]]]] = deque()
+    asked, size = 0, max(1, delay // 10)
+    while asked < pages and not live.done:
+        for page in live.ask(min(size, pages - asked)):
+            asked += 1
+            if rng.random() >= lost:
+                waiting.append((asked + delay, (page.id, _clicks(page, rate, who, rng))))
+        live.tell_many(waiting.popleft()[1] for _ in range(sum(due <= asked for due, _ in waiting)))
+    return live, live.status
+
+
+def _clicks(page: Page, rate: Mapping[str, float], users: Users, rng: np.random.Generator) -> list[int]:
+    """Return the positions of the clicks on a page, from 1."""
+    weights = [rate[item] for item in page.items]
+    clicks = users.clicks(range(len(weights)), lambda place: int(rng.random() < weights[place]), rng.random)
+    return [place for place, click in enumerate(clicks, 1) if click]
+
+
+def _rates_of(items: Sequence[str], file: Path) -> dict[str, float]:
+    names, rates = read_rates(file, {"item": "item", "rate": "rate"}, None, shown(file))
+    known = dict(zip(names, rates.tolist(), strict=True))
+    missing = [item for item in items if item not in known]
+    if missing:
+        raise ConfigError(f"{shown(file)} has no rate of {listed(missing[:5])}; give each item of the test a row")
+    return known
+
+
+def _users_of(text: str) -> Users:
+    kind, equals, number = text.partition("=")
+    if kind not in USERS:
+        raise ConfigError(f"--users {quoted(text)}: {suggest(kind, USERS)}")
+    try:
+        return USERS[kind](*([float(number)] if equals else []))
+    except (ValueError, TypeError) as error:
+        if isinstance(error, ConfigError):
+            raise
+        raise ConfigError(
+            f"--users {quoted(text)}: write a kind, or a kind and a number as position-based=0.7"
+        ) from None

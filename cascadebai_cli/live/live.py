@@ -1,0 +1,405 @@
+"""A test on a live page, from Python: ask for pages, tell clicks, see when it is over."""
+
+import os
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+from scipy.special import betaincinv
+
+from cascadebai_cli.engines.jobs import Run
+from cascadebai_cli.engines.simulate import Trial, new_job
+from cascadebai_cli.errors import ConfigError, suggest
+from cascadebai_cli.learners.kl_lucb import KLLucb, LucbRule
+from cascadebai_cli.learners.posterior import Posterior
+from cascadebai_cli.live.checks import Check, findings
+from cascadebai_cli.live.state import State, Terms
+from cascadebai_cli.model.problem import CASCADING, FloatArray, IntArray
+from cascadebai_cli.text import count, quoted
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+STOPPINGS = ("bounds", "posterior")
+_RUNS, _SECONDS = 20, 2.0
+"""Number of simulated runs that tell how many pages are still to come, and the most time that they take."""
+_MOST_PAGES = 100_000
+"""Most pages of one call, in which no other process can write."""
+_POINTS = 60
+"""Points of a curve."""
+_CAP = 20_000
+"""Steps of such a run where no engine can stop it in between."""
+
+
+class Page(NamedTuple):
+    """A page to show.
+
+    Attributes:
+        id: its number, from 1, by which its clicks are told.
+        items: names of its items, from the top.
+    """
+
+    id: int
+    items: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ItemStatus:
+    """What is known of an item.
+
+    Attributes:
+        item: its name.
+        looks, clicks: on pages that were told, down to the first click of each.
+        rate: clicks for each look, 0 without looks.
+        low, high: interval of the click rate; with `bounds` the bounds by which the test stops, with `posterior` the
+            central 95 % of the posterior.
+        place: `in` if by these intervals it is among the best `K`, `out` if it is not, else `open`.
+    """
+
+    item: str
+    looks: int
+    clicks: int
+    rate: float
+    low: float
+    high: float
+    place: Literal["in", "out", "open"]
+
+
+@dataclass(frozen=True)
+class Status:
+    """How far a test is.
+
+    Attributes:
+        done: whether it is over.
+        answer: names of the best `K` items as they are now, the best first.
+        items: one entry for each item, in descending order of rate.
+        asked, told, open: number of pages that were given out, that were told, and the difference.
+        chance: posterior probability that the answer is right, for a uniform prior.
+        more: how many more page views it takes: 5 %, median and 95 % of simulated runs; `None` where a run did not end.
+        findings: what speaks against the assumptions of the test.
+    """
+
+    done: bool
+    answer: tuple[str, ...]
+    items: tuple[ItemStatus, ...]
+    asked: int
+    told: int
+    open: int
+    chance: float
+    more: tuple[int | None, int | None, int | None]
+    findings: tuple[Check, ...]
+
+
+class Live:
+    """A test that finds the `K` items with the largest click rates on a page that people look at from the top.
+
+    Args:
+        items: names of the items.
+        K: number of items to find.
+        delta: risk of a wrong answer, in `(0, 1)`.
+        page_size: number of items on a page; `K` if `None`.
+        epsilon: tolerance: an item that is worse than the `K`-th best by this counts as good enough.
+        stopping: `bounds`, whose risk holds whatever the click rates are, or `posterior`, which stops much sooner and
+            whose risk holds on average over uniform click rates.
+        path: a new directory that keeps the test; `None` keeps it in memory.
+        seed: seed of what is drawn.
+
+    Raises:
+        ConfigError: (a `ValueError`) if a value is not usable, or the directory cannot be used.
+    """
+
+    def __init__(
+        self,
+        items: Sequence[str],
+        K: int,
+        delta: float = 0.1,
+        page_size: int | None = None,
+        epsilon: float = 0.0,
+        stopping: Literal["bounds", "posterior"] = "bounds",
+        path: str | os.PathLike[str] | None = None,
+        seed: int = 0,
+    ) -> None:
+        terms = _checked(items, K, delta, page_size, epsilon, stopping, seed)
+        self._begin(State.made(None if path is None else Path(path), terms), terms)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> "Live":
+        """Go on with the test in a directory; several processes may.
+
+        Raises:
+            ConfigError: if there is none, or it was written by another version.
+        """
+        state, live = State(Path(path)), cls.__new__(cls)
+        live._begin(state, state.terms())
+        return live
+
+    def _begin(self, state: State, terms: Terms) -> None:
+        self._state, self.terms = state, terms
+
+    def close(self) -> None:
+        """Close the file; what was told is there already."""
+        self._state.close()
+
+    def ask(self, n: int = 1) -> list[Page]:
+        """Return the next pages to show.
+
+        What is out and not yet told counts as much as is expected of it, so that many pages at once differ.
+
+        Args:
+            n: number of pages, at most 100,000.
+
+        Raises:
+            ConfigError: for another number, or if nothing can be written.
+        """
+        _check_whole("n", n, 1, _MOST_PAGES)
+        with self._state.changing():
+            T, S = self._state.counts()
+            asked, _ = self._state.numbers()
+            lists = self._next(T, S, self._state.untold(self.terms.page_size), int(n), seed=asked)
+            self._state.add(asked + 1, lists)
+        return [Page(asked + 1 + i, tuple(map(self.terms.items.__getitem__, shown))) for i, shown in enumerate(lists)]
+
+    def tell(self, page_id: int, clicked: Any = None) -> None:
+        """Take the clicks on a page; a page may be told late, and again with the same content.
+
+        Args:
+            page_id: its number.
+            clicked: `None` for no click, the name of an item, its place from 1 as a whole number, or a list of several
+                of these; the first by place is what counts.
+
+        Raises:
+            ConfigError: if the page or the item is unknown, or the page was told with another content.
+        """
+        self.tell_many([(page_id, clicked)])
+
+    def tell_many(self, pages: Iterable[tuple[int, Any]]) -> int:
+        """Take the clicks on several pages, pairs as for `tell`; all are taken or, if one is wrong, none.
+
+        Returns:
+            how many of the pages were told for the first time.
+        """
+        new = 0
+        with self._state.changing():
+            for page_id, clicked in pages:
+                new += self._tell(page_id, clicked)
+        return new
+
+    @property
+    def done(self) -> bool:
+        """Whether the test is over, by what was told."""
+        with self._state.reading():
+            return self._learner(*self._state.counts()).finished
+
+    @property
+    def answer(self) -> tuple[str, ...]:
+        """Names of the best `K` items as they are now, the best first."""
+        with self._state.reading():
+            return self._names(self._learner(*self._state.counts()).recommendation)
+
+    @property
+    def status(self) -> Status:
+        """How far the test is; takes up to some seconds, as it simulates how it may go on."""
+        with self._state.reading():
+            T, S = self._state.counts()
+            asked, told = self._state.numbers()
+            found = findings(self._state.looks(), self.terms.items, self._state.pages_with_several_clicks())
+        learner = self._learner(T, S)
+        return Status(
+            learner.finished,
+            self._names(learner.recommendation),
+            self._items(T, S),
+            asked,
+            told,
+            asked - told,
+            1 - self._posterior(T, S, 0).chance_of_error,
+            (0, 0, 0) if learner.finished else self._more(T, S),
+            tuple(found),
+        )
+
+    def picture(self) -> "Figure":
+        """Return a matplotlib figure of the intervals of the items, as more and more pages were told."""
+        from cascadebai_cli.figures.live import draw_intervals
+
+        with self._state.reading():
+            items, first = self._state.history(self.terms.page_size)
+        if not len(items):
+            raise ConfigError(f"{self._state.name} has no page that was told, so that there is nothing to draw")
+        views = np.unique(np.linspace(1, len(items), _POINTS).astype(np.int64))
+        counts = [_counted(items[:n], first[:n], len(self.terms.items)) for n in views.tolist()]
+        curves = np.array([(S / np.maximum(T, 1), *self._intervals(T, S)) for T, S in counts])
+        now = self._items(*counts[-1])
+        order = [self.terms.items.index(one.item) for one in now]
+        title = f"the best {self.terms.K} of {count(len(now))} items"
+        places = [str(one.place) for one in now]
+        return draw_intervals([one.item for one in now], places, views, curves.transpose(1, 2, 0)[:, order], title)
+
+    # --- parts -----------------------------------------------------------------------------------------------------
+
+    def _learner(self, T: IntArray, S: IntArray, seed: int = 0) -> KLLucb | Posterior:
+        """Return the learner that has seen these counts."""
+        terms = self.terms
+        if terms.stopping == "posterior":
+            return self._posterior(T, S, seed)
+        learner = KLLucb(len(terms.items), terms.K, terms.delta, terms.epsilon, list_length=terms.page_size)
+        learner.take_place(T, S)
+        return learner
+
+    def _posterior(self, T: IntArray, S: IntArray, seed: int) -> Posterior:
+        terms, rng = self.terms, np.random.default_rng([self.terms.seed, seed])
+        L, M = len(terms.items), terms.page_size
+        learner = Posterior(L, terms.K, terms.delta, terms.epsilon, list_length=M, rng=rng)
+        learner.take_place(T, S)
+        return learner
+
+    def _next(self, T: IntArray, S: IntArray, untold: IntArray, n: int, seed: int) -> list[list[int]]:
+        """Return lists for the next pages, where what is expected of open pages counts as seen."""
+        learner = self._learner(T, S, seed)
+        rate = (S + 0.5) / (T + 1)
+        looks, lists = _expected_looks(untold, rate), list[list[int]]()
+        while len(lists) < n:
+            out = len(untold) + len(lists)
+            if out:
+                more = np.rint(looks).astype(np.int64)
+                learner.take_place(T + more, S + np.minimum(np.rint(looks * rate).astype(np.int64), more))
+            made = [list(learner.select()) for _ in range(min(n - len(lists), max(1, out // 100)))]
+            looks += _expected_looks(np.array(made), rate)
+            lists += made
+        return lists
+
+    def _tell(self, page_id: int, clicked: Any) -> bool:
+        if isinstance(page_id, bool) or not isinstance(page_id, int | np.integer):
+            raise ConfigError(f"page {quoted(page_id)} is no number of a page; give the id that ask returned")
+        items, known = self._state.page(int(page_id))
+        places = self._places(int(page_id), items, clicked)
+        if known is None:
+            self._state.tell(int(page_id), items, places)
+        elif known != places:
+            raise ConfigError(
+                f"page {page_id} was told before with {_clicks_in_words(known)}, and now with "
+                f"{_clicks_in_words(places)}; the first is kept, so leave this page out"
+            )
+        return known is None
+
+    def _places(self, page_id: int, items: Sequence[int], clicked: Any) -> list[int]:
+        """Return the places of the clicks from 0, ascending."""
+        if clicked is None:
+            return []
+        several = clicked if isinstance(clicked, list | tuple | set) else [clicked]
+        return sorted({self._place(page_id, items, one) for one in several})
+
+    def _place(self, page_id: int, items: Sequence[int], one: Any) -> int:
+        if isinstance(one, int | np.integer) and not isinstance(one, bool):
+            if not 1 <= one <= len(items):
+                raise ConfigError(f"page {page_id} has no position {one}; give one from 1 to {len(items)}")
+            return int(one) - 1
+        shown = [self.terms.items[item] for item in items]
+        if one not in shown:
+            raise ConfigError(f"item {quoted(one)} is not on page {page_id}, which shows {', '.join(shown)}")
+        return shown.index(one)
+
+    def _items(self, T: IntArray, S: IntArray) -> tuple[ItemStatus, ...]:
+        rate = S / np.maximum(T, 1)
+        low, high = self._intervals(T, S)
+        places = _decided(low, high, self.terms.K, self.terms.epsilon)
+        rows = zip(
+            self.terms.items, T.tolist(), S.tolist(), rate.tolist(), low.tolist(), high.tolist(), places, strict=True
+        )
+        entries = [ItemStatus(*row) for row in rows]
+        return tuple(entries[i] for i in np.lexsort((-T, -rate)))
+
+    def _intervals(self, T: IntArray, S: IntArray) -> tuple[FloatArray, FloatArray]:
+        terms = self.terms
+        if terms.stopping == "posterior":
+            return betaincinv(S + 1, T - S + 1, 0.025), betaincinv(S + 1, T - S + 1, 0.975)
+        rule, mean = LucbRule(len(T), terms.K, terms.delta, terms.epsilon), S / np.maximum(T, 1)
+        return np.maximum(rule.lower(mean, T), 0), np.minimum(rule.upper(mean, T), 1)
+
+    def _more(self, T: IntArray, S: IntArray) -> tuple[int | None, int | None, int | None]:
+        """Return quantiles of the page views of runs from here, with rates drawn from the posterior."""
+        rng, until = np.random.default_rng(self.terms.seed), time.monotonic() + _SECONDS
+        posterior = self.terms.stopping == "posterior"
+        jobs = []
+        for i, weights in enumerate(rng.beta(S + 1, T - S + 1, (_RUNS, len(T)))):
+            trial = Trial(weights, np.random.default_rng([self.terms.seed, i]))
+            engine, job = new_job(self._learner(T, S, i), trial, CASCADING, "auto", _CAP if posterior else None)
+            jobs.append(job)
+        steps: list[int | None] = []
+        for _, run in engine.run(jobs, lambda: time.monotonic() > until):
+            steps.append(run.steps if isinstance(run, Run) and run.status == "stopped" else None)
+            if posterior and time.monotonic() > until:  # its engine makes one run after the other
+                break
+        steps.sort(key=lambda one: (one is None, one))
+        low, middle, high = (steps[round(share * (len(steps) - 1))] for share in (0.05, 0.5, 0.95))
+        return low, middle, high
+
+    def _names(self, items: Iterable[int]) -> tuple[str, ...]:
+        return tuple(self.terms.items[item] for item in items)
+
+
+def _expected_looks(lists: IntArray, rate: FloatArray) -> FloatArray:
+    """Return how many looks the items of some pages will get if users are as the rates say, shape `(L,)`."""
+    if not len(lists):
+        return np.zeros(len(rate))
+    skips = np.cumprod(1 - rate[lists], axis=1)
+    looks = np.column_stack([np.ones(len(lists)), skips[:, :-1]])
+    return np.bincount(lists.ravel(), looks.ravel(), len(rate)).astype(np.float64)
+
+
+def _counted(items: IntArray, first: IntArray, L: int) -> tuple[IntArray, IntArray]:
+    """Return looks and clicks of some pages, given the places of their first clicks, -1 for none."""
+    seen = (np.arange(items.shape[1]) <= first[:, None]) | (first < 0)[:, None]
+    clicked = items[first >= 0, first[first >= 0]]
+    return np.bincount(items[seen], minlength=L), np.bincount(clicked, minlength=L)
+
+
+def _decided(low: FloatArray, high: FloatArray, K: int, epsilon: float) -> list[Literal["in", "out", "open"]]:
+    """Return for each item whether it is in, out or open: fewer than `K` others may be better, or `K` others are."""
+    may_be_better = (high[None, :] - epsilon > low[:, None]).sum(axis=1) - (high - epsilon > low)
+    are_better = (low[None, :] > high[:, None]).sum(axis=1)
+    return ["in" if m < K else "out" if b >= K else "open" for m, b in zip(may_be_better, are_better, strict=True)]
+
+
+def _clicks_in_words(places: Sequence[int]) -> str:
+    return f"a click on position {', '.join(str(place + 1) for place in places)}" if places else "no click"
+
+
+def _checked(items: Any, K: Any, delta: Any, page_size: Any, epsilon: Any, stopping: Any, seed: Any) -> Terms:
+    """Return the terms of a test.
+
+    Raises:
+        ConfigError: naming the first value that is not usable.
+    """
+    if isinstance(items, str) or not isinstance(items, Iterable):
+        raise ConfigError(f"items is {quoted(items)}, but must be a list of names")
+    names = list(items)
+    for name in names:
+        if not isinstance(name, str) or not name.strip() or not name.isprintable():
+            raise ConfigError(f"items: {quoted(name)} is no name of an item; give a text for each")
+    often, times = next(iter(Counter(names).most_common(1)), ("", 0))
+    if times > 1:
+        raise ConfigError(f"items: {quoted(often)} is there twice; give each item a name of its own")
+    if len(names) < 2:
+        raise ConfigError(f"items: there are {len(names)}, but a test needs at least 2")
+    _check_whole("K", K, 1, len(names) - 1)
+    size = K if page_size is None else page_size
+    _check_whole("page_size", size, 1, len(names))
+    _check_whole("seed", seed, 0, 2**63 - 1)
+    _check_number("delta", delta, "larger than 0 and smaller than 1", lambda value: 0 < value < 1)
+    _check_number("epsilon", epsilon, "from 0 to below 1", lambda value: 0 <= value < 1)
+    if stopping not in STOPPINGS:
+        raise ConfigError(f"stopping is {quoted(stopping)}; {suggest(str(stopping), STOPPINGS)}")
+    return Terms(tuple(names), int(K), float(delta), float(epsilon), int(size), stopping, int(seed))
+
+
+def _check_whole(name: str, value: Any, least: int, most: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= most:
+        raise ConfigError(f"{name} is {quoted(value)}, but must be a whole number from {least} to {count(most)}")
+
+
+def _check_number(name: str, value: Any, rule: str, fits: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not fits(value):
+        raise ConfigError(f"{name} is {quoted(value)}, but must be a number {rule}")

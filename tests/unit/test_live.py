@@ -1,0 +1,374 @@
+"""A live test: it makes the run of its learner, takes clicks late or twice, and loses nothing that was acknowledged."""
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import time
+from collections import Counter, deque
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sweeps import environment
+
+import cascadebai_cli as cb
+from cascadebai_cli.learners.kl_lucb import KLLucb
+from cascadebai_cli.live.checks import findings
+from cascadebai_cli.live.live import _decided
+from cascadebai_cli.live.state import State
+
+NAMES = list("abcdef")
+WEIGHTS = dict(zip(NAMES, [0.7, 0.6, 0.1, 0.1, 0.05, 0.05], strict=True))
+ALL = np.array(list(WEIGHTS.values()))
+
+
+def first_click(page, rng, weights=WEIGHTS):
+    """The place of the click of a user of the cascade, or None."""
+    return next((place for place, item in enumerate(page.items, 1) if rng.random() < weights[item]), None)
+
+
+def books(directory):
+    """Check the tables against each other, and return pages with their clicks (None for untold)."""
+    with sqlite3.connect(directory / "live.sqlite") as db:
+        pages = dict(db.execute("SELECT id, clicks FROM pages"))
+        items = dict(db.execute("SELECT id, items FROM pages"))
+        counts = {item: (T, S) for item, T, S in db.execute("SELECT item, T, S FROM counts")}
+        sums = {item: (T, S) for item, T, S in db.execute("SELECT item, SUM(T), SUM(S) FROM looks GROUP BY item")}
+        (told,) = db.execute("SELECT value FROM meta WHERE key = 'told'").fetchone()
+    clicks = {
+        page: None if text is None else [int(one) for one in text.strip("[]").split(",") if one]
+        for page, text in pages.items()
+    }
+    looks, clicked = Counter(), Counter()
+    for page, places in clicks.items():
+        shown = np.frombuffer(items[page], np.int32).tolist()
+        if places is not None:
+            looks.update(shown[: places[0] + 1] if places else shown)
+            clicked.update(shown[places[0]] for _ in places[:1])
+    assert counts == {item: (looks[item], clicked[item]) for item in counts}
+    assert sums == {item: count for item, count in counts.items() if count[0]}
+    assert int(told) == sum(places is not None for places in clicks.values())
+    assert sorted(pages) == list(range(1, len(pages) + 1))
+    return clicks
+
+
+# --- the run ----------------------------------------------------------------------------------------------------------
+
+
+def test_told_at_once_it_is_the_run_of_the_learner_step_for_step(tmp_path):
+    live, learner, rng = cb.Live(NAMES, 2, path=tmp_path / "t"), KLLucb(6, 2, 0.1), np.random.default_rng(0)
+    steps = 0
+    while not learner.finished:
+        [page] = live.ask()
+        assert not live.done
+        shown = learner.select()
+        assert page == (steps + 1, tuple(NAMES[item] for item in shown))
+        place = first_click(page, rng)
+        learner.observe(shown, [int(i == place) for i in range(1, (place or len(shown)) + 1)])
+        live.tell(page.id, place)
+        steps += 1
+    assert steps > 50
+    assert live.done
+    assert live.answer == tuple(NAMES[item] for item in learner.recommendation)
+    status = live.status
+    known = {one.item: (one.looks, one.clicks) for one in status.items}
+    assert [known[name] for name in NAMES] == list(zip(learner.T.tolist(), learner.S.tolist(), strict=True))
+    assert (status.asked, status.told, status.open, status.more) == (steps, steps, 0, (0, 0, 0))
+    books(tmp_path / "t")
+
+
+def run_late(weights, K, stopping, delay, seed, most=20_000):
+    """The answer with clicks that come late, in another order, and a tenth of the pages lost."""
+    names = [f"i{i}" for i in range(len(weights))]
+    live, rng = cb.Live(names, K, stopping=stopping, seed=seed), np.random.default_rng(seed)
+    rate, waiting = dict(zip(names, weights, strict=True)), deque()
+    while not live.done and live._state.numbers()[0] < most:
+        pages = live.ask(max(1, delay // 5))
+        waiting.append([(page.id, first_click(page, rng, rate)) for page in pages if rng.random() < 0.9])
+        if len(waiting) > 5:
+            told = waiting.popleft()
+            live.tell_many([told[i] for i in rng.permutation(len(told))])
+    return set(live.answer)
+
+
+@pytest.mark.parametrize("n", [0, 1.5, True, "3", 10**6])
+def test_a_number_of_pages_that_is_none_is_refused(n):
+    with pytest.raises(ValueError, match=r"n is .* but must be a whole number from 1 to 100,000"):
+        cb.Live(NAMES, 2).ask(n)
+
+
+@pytest.mark.parametrize("stopping", ["bounds", "posterior"])
+@pytest.mark.parametrize("weights", [[0.6, 0.5, 0.2, 0.15, 0.1], [0.95, 0.9, 0.6, 0.6]])
+def test_late_and_lost_pages_change_nothing_but_time(weights, stopping):
+    right = [run_late(weights, 2, stopping, 200, seed) == {"i0", "i1"} for seed in range(6)]
+    assert sum(right) >= 5
+
+
+def test_many_pages_at_once_show_more_than_one_list():
+    live = cb.Live([f"i{i}" for i in range(40)], 5)
+    pages = live.ask(2_000)
+    shown = Counter(item for page in pages for item in page.items)
+    assert len(shown) == 40
+    assert max(shown.values()) < 3 * min(shown.values())
+
+
+def test_what_is_out_counts_when_pages_are_chosen_in_the_next_call_too():
+    live = cb.Live([f"i{i}" for i in range(40)], 5)
+    first, second = live.ask(8), live.ask(8)
+    assert not {page.items for page in first} & {page.items for page in second}
+
+
+# --- telling ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_same_click_in_all_its_forms_is_one_content():
+    live = cb.Live(NAMES, 3)
+    [page] = live.ask()
+    for clicked in (page.items[1], 2, [2], (page.items[1], 2), {2}):
+        live.tell(page.id, clicked)
+    assert live.status.told == 1
+    assert {(one.item, one.looks, one.clicks) for one in live.status.items if one.looks} == {("a", 1, 0), ("b", 1, 1)}
+
+
+def test_several_clicks_count_up_to_the_first_by_place_and_are_remembered():
+    live = cb.Live(NAMES, 3)
+    [page] = live.ask()
+    live.tell(page.id, ["c", "b"])
+    assert sum(one.looks for one in live.status.items) == 2
+    assert "1 page has two clicks or more" in live.status.findings[0].sentence
+
+
+@pytest.mark.parametrize(
+    ("page", "clicked", "sentence"),
+    [
+        (1, None, "page 1 was told before with a click on position 2, and now with no click"),
+        (1, 1, "now with a click on position 1; the first is kept"),
+        (2, "f", "item 'f' is not on page 2, which shows"),
+        (2, 4, "page 2 has no position 4; give one from 1 to 3"),
+        (2, 0, "page 2 has no position 0"),
+        (2, True, "item True is not on page 2"),
+        (3, None, "page 3 was never given out; this test has pages 1 to 2"),
+        ("1", None, "page '1' is no number of a page"),
+    ],
+)
+def test_what_cannot_be_is_refused_and_nothing_of_it_is_taken(page, clicked, sentence):
+    live = cb.Live(NAMES, 3)
+    live.ask(2)
+    live.tell(1, 2)
+    before = [live._state.counts()[i].tolist() for i in (0, 1)]
+    with pytest.raises(ValueError, match="page") as error:
+        live.tell_many([(2, None), (page, clicked)] if page != 2 else [(2, clicked)])
+    assert sentence in str(error.value)
+    assert [live._state.counts()[i].tolist() for i in (0, 1)] == before
+    assert live.status.open == 1
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ({"items": "ab"}, "items is 'ab', but must be a list of names"),
+        ({"items": 5}, "items is 5, but"),
+        ({"items": ["a"]}, "items: there are 1"),
+        ({"items": ["a", "b", "a"]}, "items: 'a' is there twice"),
+        ({"items": ["a", ""]}, "items: '' is no name"),
+        ({"K": 6}, "K is 6, but must be a whole number from 1 to 5"),
+        ({"K": 2.0}, "K is 2.0, but"),
+        ({"delta": 1}, "delta is 1, but must be a number larger than 0"),
+        ({"epsilon": float("nan")}, "epsilon is nan"),
+        ({"page_size": 7}, "page_size is 7"),
+        ({"stopping": "bound"}, "stopping is 'bound'; did you mean bounds"),
+        ({"seed": -1}, "seed is -1"),
+    ],
+)
+def test_terms_that_are_not_usable_are_refused_and_nothing_is_written(changed, sentence, tmp_path):
+    with pytest.raises(ValueError, match=sentence.replace("(", "\\(")):
+        cb.Live(**{"items": NAMES, "K": 2, "path": tmp_path / "t", **changed})
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- status -----------------------------------------------------------------------------------------------------------
+
+
+def test_in_and_out_by_the_intervals():
+    low, high = np.array([0.5, 0.3, 0.2, 0.0]), np.array([0.6, 0.45, 0.4, 0.1])
+    assert _decided(low, high, 1, 0) == ["in", "out", "out", "out"]
+    assert _decided(low, high, 2, 0) == ["in", "open", "open", "out"]
+    assert _decided(low, high, 2, 0.15) == ["in", "in", "open", "out"]
+
+
+def test_status_tells_how_many_pages_are_still_to_come():
+    live, rng = cb.Live(NAMES, 2), np.random.default_rng(3)
+    for page in live.ask(100):
+        live.tell(page.id, first_click(page, rng))
+    low, middle, high = live.status.more
+    assert low is not None
+    assert middle is None or low <= middle <= (high or middle)
+
+
+def test_the_picture_ends_at_what_the_status_says():
+    live, rng = cb.Live(NAMES, 2), np.random.default_rng(3)
+    live.tell_many([(page.id, first_click(page, rng)) for page in live.ask(300)])
+    axes = live.picture().axes[0]
+    ends = [line.get_ydata()[-1] for line in axes.lines if len(line.get_ydata())]
+    assert ends == [one.rate for one in live.status.items]
+    assert [text.get_text() for text in axes.texts] == [one.item for one in live.status.items]
+    assert axes.get_xlim() == (0, 300)
+
+
+def test_nothing_to_draw_is_said():
+    with pytest.raises(ValueError, match="no page that was told"):
+        cb.Live(NAMES, 2).picture()
+
+
+# --- checks -----------------------------------------------------------------------------------------------------------
+
+
+def simulated(rate, seed=0, blocks=20):
+    """Looks and clicks by item, place and block, with rates by a function of these."""
+    rng = np.random.default_rng(seed)
+    cells = [(i, place, block, 40) for i in range(6) for place in range(3) for block in range(blocks)]
+    return np.array([(*cell, rng.binomial(cell[3], rate(*cell[:3]))) for cell in cells])
+
+
+def test_pages_as_assumed_are_seldom_blamed():
+    blamed = sum(bool(findings(simulated(lambda item, *_: ALL[item], seed), NAMES, 0)) for seed in range(40))
+    assert blamed <= 4
+
+
+@pytest.mark.parametrize(
+    ("rate", "about", "item"),
+    [
+        (lambda item, place, block: ALL[item] * (1 - 0.4 * (item == 1 and block > 9)), "drift", "b"),
+        (lambda item, place, block: ALL[item] * (1 - 0.3 * place * (item == 0)), "place", "a"),
+        (lambda item, place, block: ALL[item] * 0.93**place, "place", ""),
+    ],
+)
+def test_pages_that_are_not_as_assumed_are_blamed(rate, about, item):
+    found = findings(simulated(rate), NAMES, 0)
+    assert (about, item) in {(one.about, one.item) for one in found}
+    assert all(one.p < 0.01 for one in found)
+
+
+# --- the file ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_test_is_gone_on_with_after_it_was_closed_or_copied(tmp_path):
+    live, rng = cb.Live(NAMES, 2, path=tmp_path / "t", seed=4), np.random.default_rng(0)
+    for page in live.ask(50):
+        live.tell(page.id, first_click(page, rng))
+    live.close()
+    shutil.copytree(tmp_path / "t", tmp_path / "copy")
+    assert cb.Live.open(tmp_path / "copy").ask(5) == cb.Live.open(tmp_path / "t").ask(5)
+
+
+def test_a_second_test_in_a_directory_is_refused(tmp_path):
+    cb.Live(NAMES, 2, path=tmp_path).ask(3)
+    with pytest.raises(ValueError, match="holds a test already"):
+        cb.Live(NAMES, 2, path=tmp_path)
+    assert len(books(tmp_path)) == 3
+
+
+def test_a_directory_without_a_test_and_a_broken_file_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="holds no test"):
+        cb.Live.open(tmp_path)
+    (tmp_path / "live.sqlite").write_text("no database " * 1000)
+    with pytest.raises(ValueError, match="not a database"):
+        cb.Live.open(tmp_path)
+
+
+def test_an_interrupted_start_can_be_started_again(tmp_path):
+    (tmp_path / "live.sqlite").touch()
+    with pytest.raises(ValueError, match="its start was interrupted; start it again"):
+        cb.Live.open(tmp_path)
+    assert cb.Live(NAMES, 2, path=tmp_path).ask()[0].id == 1
+
+
+def test_another_version_is_refused(tmp_path):
+    cb.Live(NAMES, 2, path=tmp_path).close()
+    with sqlite3.connect(tmp_path / "live.sqlite") as db:
+        db.execute("UPDATE meta SET value = '2' WHERE key = 'version'")
+    with pytest.raises(ValueError, match="another version of this program \\(format 2, this one reads 1\\)"):
+        cb.Live.open(tmp_path)
+
+
+def test_a_full_disk_is_one_sentence_and_nothing_is_lost(tmp_path):
+    live = cb.Live(NAMES, 2, path=tmp_path)
+    pages = live.ask(200)
+    live.tell_many((page.id, 1) for page in pages[:100])
+    (size,) = live._state._db.execute("PRAGMA page_count").fetchone()
+    live._state._db.execute(f"PRAGMA max_page_count = {size}")  # then SQLite says what it says on a full disk
+    with pytest.raises(ValueError, match=r"is full.*nothing of this was written"):
+        live.ask(5_000)
+    live.close()
+    assert [places is not None for places in books(tmp_path).values()] == [True] * 100 + [False] * 100
+    again = cb.Live.open(tmp_path)
+    again.tell_many((page.id, None) for page in pages[100:])
+    assert again.status.told == 200
+
+
+def test_a_file_that_cannot_be_written_to_is_one_sentence(tmp_path):
+    live = cb.Live(NAMES, 2, path=tmp_path)
+    live._state._db.execute("PRAGMA query_only = 1")
+    with pytest.raises(ValueError, match="readonly"):
+        live.ask()
+    assert books(tmp_path) == {}
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anywhere")
+def test_a_directory_that_cannot_be_written_to_is_one_sentence(tmp_path):
+    cb.Live(NAMES, 2, path=tmp_path / "t").close()
+    for path in (tmp_path / "t" / "live.sqlite", tmp_path / "t", tmp_path):
+        path.chmod(0o500)
+    with pytest.raises(ValueError, match="cannot be used"):
+        cb.Live.open(tmp_path / "t").ask()
+    with pytest.raises(ValueError, match="cannot be written to"):
+        cb.Live(NAMES, 2, path=tmp_path / "new")
+    tmp_path.chmod(0o700)
+
+
+def test_a_file_in_the_place_of_the_directory_is_one_sentence(tmp_path):
+    (tmp_path / "t").write_text("")
+    with pytest.raises(ValueError, match="cannot be written to"):
+        cb.Live(NAMES, 2, path=tmp_path / "t")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("kills", [10, pytest.param(100, marks=pytest.mark.slow)])
+def test_what_was_acknowledged_is_there_once_whatever_was_killed(kills, tmp_path):
+    directory = tmp_path / "t"
+    cb.Live(NAMES, 3, page_size=3, path=directory).close()
+    script = Path(__file__).parents[1] / "two_processes.py"
+    subprocess.run([sys.executable, script, directory, str(kills)], check=True, env=environment())
+    clicks = books(directory)
+    lines = [line.split() for line in Path(f"{directory}.log").read_text().splitlines()]
+    asked = Counter(int(line[1]) for line in lines if line[0] == "ask")
+    told = [(int(line[1]), int(line[2])) for line in lines if line[0] == "tell"]
+    assert len(told) > 3 * kills
+    assert set(asked.values()) == {1}
+    assert set(asked) <= set(clicks)
+    assert all(clicks[page] == ([place - 1] if place else []) for page, place in told)
+
+
+@pytest.mark.slow
+def test_a_million_pages_are_opened_in_less_than_five_seconds(tmp_path):
+    live = cb.Live([f"i{i}" for i in range(40)], 5, path=tmp_path)
+    state: State = live._state
+    with state.changing():
+        state.add(1, [[i % 36 + j for j in range(5)] for i in range(1_000_000)])
+        looks = [(item, place, block, 12, 3) for item in range(40) for place in range(5) for block in range(2000)]
+        state._db.executemany("INSERT INTO looks VALUES (?, ?, ?, ?, ?)", looks)
+        for change in (
+            "UPDATE pages SET clicks = '[1]' WHERE id <= 999000",
+            "UPDATE meta SET value = '999000' WHERE key = 'told'",
+            "UPDATE counts SET T = 120000, S = 30000 + 10 * item",
+        ):
+            state._db.execute(change)
+    live.close()
+    start = time.perf_counter()
+    opened = cb.Live.open(tmp_path)
+    assert not opened.done
+    assert opened.ask()[0].id == 1_000_001
+    assert time.perf_counter() - start < 5
+    assert opened.status.told == 999_000

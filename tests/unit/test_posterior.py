@@ -1,0 +1,157 @@
+"""The learner that stops by the posterior: its chance of error, its promise on average over the prior, its lists."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import betainc, betaincc
+
+import cascadebai_cli as cb
+from cascadebai_cli.engines.simulate import Trial, simulate
+from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.learners.posterior import PRIORS, Posterior, chance_of_error
+from cascadebai_cli.learners.registry import LearnerSpec
+from cascadebai_cli.model.problem import Instance
+
+DELTA = 0.2
+
+
+def made(L, K, delta=DELTA, seed=0, **options):
+    return Posterior(L, K, delta, **options, rng=np.random.default_rng(seed))
+
+
+def laws(case):
+    """Parameters of some laws, the answer and a tolerance; the counts go from none to thousands."""
+    rng = np.random.default_rng(case)
+    L = int(rng.integers(2, 12))
+    weights, T = rng.beta(*[(1, 1), (0.3, 3), (3, 0.3)][case % 3], L), rng.integers(0, 10 ** rng.integers(0, 4), L)
+    S, start = rng.binomial(T, weights), [1.0, 0.5][case % 2]
+    a, b = S + start, T - S + start
+    inside = np.zeros(L, bool)
+    inside[np.argsort(-a / (a + b))[: rng.integers(1, L)]] = True
+    return a, b, inside, float(rng.choice([0, 0.05, 0.3, 1]))
+
+
+def by_sums(a, b, inside, epsilon, cells=20_000):
+    """The same chance as a Stieltjes sum over a fine grid, from the two distribution functions alone."""
+    x = np.sin(np.linspace(0, np.pi / 2, cells + 1)) ** 2
+    above = betaincc(a[inside], b[inside], x[:, None]).prod(axis=1)
+    below = betainc(a[~inside], b[~inside], np.minimum(x + epsilon, 1)[:, None]).prod(axis=1)
+    return -np.diff(above) @ (1 - (below[1:] + below[:-1]) / 2)
+
+
+# --- the chance of an error -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", range(12))
+def test_chance_of_error_is_exact_to_a_millionth(case):
+    assert chance_of_error(*laws(case)) == pytest.approx(by_sums(*laws(case)), abs=1e-6)
+
+
+@pytest.mark.parametrize("case", [1, 2, 4])
+def test_chance_of_error_is_how_often_draws_are_in_another_order(case):
+    a, b, inside, epsilon = laws(case)
+    drawn = np.random.default_rng(1).beta(a, b, (100_000, len(a)))
+    wrong = (drawn[:, inside].min(axis=1) <= drawn[:, ~inside].max(axis=1) - epsilon).sum()
+    assert stats.binomtest(int(wrong), 100_000, chance_of_error(a, b, inside, epsilon)).pvalue > 1e-3
+
+
+def test_chance_of_error_of_two_equal_items_is_a_half():
+    inside = np.array([True, False])
+    for count in (0, 10, 10**7):
+        assert chance_of_error(np.full(2, count + 0.5), np.full(2, count + 0.5), inside) == pytest.approx(0.5)
+
+
+def test_an_answer_that_counts_as_right_is_good_up_to_epsilon():
+    rng = np.random.default_rng(2)
+    for weights in rng.random((500, 5)):
+        instance = Instance(weights, 2, 0.2)
+        if weights[:2].min() > weights[2:].max() - 0.2:
+            assert instance.is_correct([0, 1])
+
+
+# --- the promise, on average over the prior -------------------------------------------------------------------------
+
+
+def wrong_answers(prior, trials, delta=DELTA):
+    """Trials on instances drawn from the prior that end with a wrong answer; few are cut, and count as they stand."""
+    wrong = 0
+    for trial in range(trials):
+        rng = np.random.default_rng([5, trial])
+        weights = rng.beta(PRIORS[prior], PRIORS[prior], 4)
+        run = simulate(
+            partial(made, 4, 2, delta, trial, prior=prior), Trial(weights, rng), max_steps=1_500, answers=True
+        )
+        wrong += set(run.recommendation) != set(np.argsort(-weights)[:2].tolist())
+    return wrong
+
+
+def too_many(wrong, trials):
+    return stats.binomtest(wrong, trials, DELTA, alternative="greater").pvalue
+
+
+@pytest.mark.parametrize("prior", ["uniform", pytest.param("jeffreys", marks=pytest.mark.slow)])
+def test_errs_at_most_delta_on_average_over_the_prior(prior):
+    assert too_many(wrong_answers(prior, 300), 300) > 1e-3
+
+
+def test_a_learner_that_stops_too_soon_is_found():
+    assert too_many(wrong_answers("uniform", 300, 3 * DELTA), 300) < 1e-3
+
+
+def test_does_not_stick():
+    instance = cb.Instance([0.9] * 4 + [0.8] * 16, 4)
+    rows = cb.simulate(instance, "posterior", trials=3, max_steps=15_000)
+    assert (rows["status"] == "stopped").all()
+
+
+# --- lists ----------------------------------------------------------------------------------------------------------
+
+
+def test_lists_hold_different_items_the_least_observed_first():
+    learner, rng = made(9, 3, list_length=4), np.random.default_rng(1)
+    for _ in range(200):
+        shown = learner.select()
+        assert len(set(shown)) == 4
+        assert sorted(learner.T[shown]) == learner.T[shown].tolist()
+        learner.observe(shown, [int(rng.random() < 0.3)])
+
+
+def test_items_that_tell_two_draws_apart_come_first():
+    learner = made(6, 2, list_length=2)
+    learner.take_place(np.array([900, 60, 60, 900, 900, 900]), np.array([800, 30, 30, 90, 90, 90]))
+    assert [sorted(learner.select()) for _ in range(20)] == [[1, 2]] * 20
+
+
+def test_where_all_draws_agree_the_nearest_to_the_boundary_are_shown():
+    learner = made(6, 2, list_length=2)
+    T = np.full(6, 10**6)
+    learner.take_place(T, T * np.array([9, 5, 4, 1, 1, 1]) // 10)
+    assert sorted(learner.select()) == [1, 2]
+
+
+# --- in a study -----------------------------------------------------------------------------------------------------
+
+
+def test_a_trial_is_the_same_again_and_can_be_asked_at_a_budget():
+    instance = cb.Instance([0.8, 0.7, 0.2, 0.1], 2)
+    rows = [cb.simulate(instance, "posterior", trials=5, prior="jeffreys") for _ in range(2)]
+    assert rows[0]["steps"].tolist() == rows[1]["steps"].tolist()
+    asked = cb.simulate(instance, "posterior", trials=20, budget=60)
+    assert asked["correct"].mean() > 0.7
+
+
+def test_lists_may_be_shuffled():
+    study = {
+        "trials": 2,
+        "shuffle": True,
+        "instances": [{"name": "a", "family": "explicit", "weights": [0.9, 0.2, 0.1]}],
+    }
+    results = cb.sweep({**study, "K": 1, "seed": 1, "learners": [{"name": "p", "algorithm": "posterior"}]}, n_jobs=1)
+    assert (results.trials["status"] == "stopped").all()
+
+
+def test_another_prior_is_refused():
+    with pytest.raises(ConfigError, match="prior is 'unifrom'; did you mean uniform"):
+        LearnerSpec("posterior", {"prior": "unifrom"}).build(4, 2, 0.1, 0.0, lambda: np.random.default_rng(0))
