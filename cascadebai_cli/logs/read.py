@@ -1,8 +1,9 @@
 """Reading logs of clicks and views, and click rates of items; all bad rows are named in one message."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from cascadebai_cli.logs.sheet import (
     sheet_of,
     shown,
 )
+from cascadebai_cli.text import listed
 
 # --- Faults of rows -------------------------------------------------------------------------------------------------
 
@@ -96,6 +98,8 @@ class Log:
         notes: sentences on how the file was understood and changed.
         cells: one row for each item and position, with the columns `item` (from 0), `position`, `clicks` and `views`;
             `None` without positions.
+        dispersion: by how much the rows of an item scatter more than clicks do, as a factor of their variance; 1 if it
+            is not clearly more.
     """
 
     name: str
@@ -104,6 +108,7 @@ class Log:
     views: _Numbers
     notes: tuple[str, ...]
     cells: pd.DataFrame | None = None
+    dispersion: float = 1.0
 
 
 def read_log(path: Path, layout: Layout) -> Log:
@@ -145,8 +150,12 @@ def log_of(table: pd.DataFrame, layout: Layout, name: str = "table") -> Log:
 def _log(sheet: Sheet, remarks: list[str], layout: Layout) -> Log:
     if layout.wide:
         return _wide(sheet, remarks)
-    read = _events if layout.event else _counts
-    table, notes = read(sheet, layout)
+    if layout.event:
+        table, notes = _events(sheet, layout)
+    else:
+        sheet, totals = _without_totals(sheet, layout)
+        table, notes = _counts(sheet, layout)
+        notes += totals
     return _summed(sheet, table, [*remarks, *sheet.notes, *notes, *_hints(sheet, layout)], layout)
 
 
@@ -186,18 +195,41 @@ def _counts(sheet: Sheet, layout: Layout) -> tuple[pd.DataFrame, list[str]]:
         views, of_views = numbers_of(faults.texts(str(layout.views)), layout.decimal)
     except ConfigError as doubt:
         raise ConfigError(f"{sheet.name}: {doubt}") from None
-    _check_counts(faults, clicks, views, views < 0, "must be 0 or larger")
     table = pd.DataFrame({"name": faults.texts(str(layout.items)), "clicks": clicks, "views": views})
-    return _with_position(faults, table, layout), [note for note in (of_clicks, of_views) if note]
+    more, late = _more_clicks(faults, table, layout)
+    _check_counts(faults, clicks, views, views < 0, "must be 0 or larger", more)
+    return _with_position(faults, table, layout), [note for note in (of_clicks, of_views, late) if note]
 
 
-def _check_counts(faults: _Faults, clicks: Floats, views: Floats, wrong: "pd.Series[bool]", rule: str) -> None:
+def _more_clicks(faults: _Faults, table: pd.DataFrame, layout: Layout) -> tuple["pd.Series[bool]", str | None]:
+    """Return the rows with more clicks than views of items of which the same holds, and a note about the others.
+
+    A click may come a day after its view, and so stand in another row of the item.
+    """
+    item = [table["name"], *([faults.texts(layout.position)] if layout.position else [])]
+    sums = table.groupby(item)[["clicks", "views"]].transform("sum")
+    more, wrong = table["clicks"] > table["views"], sums["clicks"] > sums["views"]
+    others = int((more & ~wrong).sum())
+    rows = "1 row has" if others == 1 else f"{others:,} rows have"
+    note = f"{rows} more {layout.clicks} than {layout.views}, but the rows of the item together have not"
+    return more & wrong, note if others else None
+
+
+def _check_counts(
+    faults: _Faults,
+    clicks: Floats,
+    views: Floats,
+    wrong: "pd.Series[bool]",
+    rule: str,
+    more_clicks: "pd.Series[bool] | None" = None,
+) -> None:
     """Collect the faults of clicks and views, two series named after their columns."""
     _check_numbers(faults, clicks, clicks < 0, "must be 0 or larger")
     _check_numbers(faults, views, wrong, rule)
     more, fewer = faults.texts(str(clicks.name)), faults.texts(str(views.name))
     remedy = "correct the row or name the right columns"
-    faults.add(clicks > views, lambda row: f"{clicks.name} {more[row]} exceeds {views.name} {fewer[row]}; {remedy}")
+    too_many = clicks > views if more_clicks is None else more_clicks
+    faults.add(too_many, lambda row: f"{clicks.name} {more[row]} exceeds {views.name} {fewer[row]}; {remedy}")
 
 
 def _check_numbers(faults: _Faults, values: Floats, wrong: "pd.Series[bool]", rule: str) -> None:
@@ -212,19 +244,31 @@ def _with_position(faults: _Faults, table: pd.DataFrame, layout: Layout) -> pd.D
     if layout.position is not None:
         texts = faults.texts(layout.position)
         faults.add(texts == "", lambda row: f"{layout.position} is empty; write a position")
+        faults.add(
+            _are_averages(texts),
+            lambda row: (
+                f"{layout.position} {texts[row]} is an average of positions, from which nothing can be corrected; "
+                "leave out --position, or export one row for each item and position"
+            ),
+        )
         table["position"] = texts
     faults.answer("")
     return table
 
 
 def _summed(sheet: Sheet, table: pd.DataFrame, notes: list[str], layout: Layout) -> Log:
-    table, total = _without_total(table, layout)
     several = int(table["name"].duplicated().sum())
     if several and not layout.event and layout.position is None:
         notes.append(f"{len(table):,} rows name {table['name'].nunique():,} items; rows of one item are summed")
     item, names = pd.factorize(table["name"])
     _refuse_few(sheet.name, len(names))
     sums = table[["clicks", "views"]].groupby(item).sum()
+    scatter = 1.0 if layout.event or layout.position is not None else _dispersion(table, item)
+    if scatter > 1:
+        notes.append(
+            f"the rows of an item scatter {scatter:.3g} times as much as clicks do by chance: its rate is not the same "
+            "in all of them; chances, ranges and p take that into account"
+        )
     cells = None
     if layout.position is not None:
         places = table.assign(item=item)
@@ -234,20 +278,77 @@ def _summed(sheet: Sheet, table: pd.DataFrame, notes: list[str], layout: Layout)
         tuple(map(str, names)),
         sums["clicks"].to_numpy(float),
         sums["views"].to_numpy(float),
-        (*notes, *total),
+        tuple(notes),
         cells,
+        scatter,
     )
 
 
-def _without_total(table: pd.DataFrame, layout: Layout) -> tuple[pd.DataFrame, list[str]]:
-    """Return the table without the row of sums at the end that reports have, and a note about it."""
-    if layout.event or len(table) < 4:
-        return table, []
-    last, above = table.iloc[-1], table.iloc[:-1]
-    counts = ["clicks", "views"]
-    if last["views"] > 0 and (last[counts] == above[counts].sum()).all():
-        return above, [f"the last row, {last['name']}, is the sum of the others and is left out"]
-    return table, []
+_TOTAL = re.compile(
+    r"(grand |sub)?totals?( ?[:,-].*)?|--|(gesamt|end)?(summe|ergebnis|gesamt)( ?:.*)?"
+    r"|insgesamt|somme|sum|suma",
+    re.IGNORECASE,
+)
+"""Names of rows that reports have for sums."""
+_FEWEST_SUMMED = 3
+"""Number of rows whose sum a row must be to count as a total without having the name of one."""
+
+
+def _without_totals(sheet: Sheet, layout: Layout) -> tuple[Sheet, list[str]]:
+    """Return the sheet without rows that hold sums of others, and a note about them.
+
+    Such a row is named as totals are, or has no name or stands first or last and is the sum of all others.
+    """
+    names = sheet.rows[str(layout.items)].str.strip()
+    named = names.map(lambda name: _TOTAL.fullmatch(name) is not None).to_numpy()
+    rest = replace(sheet, rows=sheet.rows[~named], sizes=sheet.sizes[~named])
+    summed = _sums(rest, layout)
+    left_out = named.copy()
+    left_out[np.flatnonzero(~named)[summed]] = True
+    if not left_out.any():
+        return sheet, []
+    lines = sheet.rows.index[left_out]
+    told = listed(
+        [f"{line} ({name or 'without a name'})" for line, name in zip(lines, names[left_out], strict=True)][:5]
+    )
+    what = "is a total and is" if len(lines) == 1 else "are totals and are"
+    note = f"line{'s' * (len(lines) > 1)} {told}{' and others' * (len(lines) > 5)} {what} left out"
+    return replace(sheet, rows=sheet.rows[~left_out], sizes=sheet.sizes[~left_out]), [note]
+
+
+def _sums(sheet: Sheet, layout: Layout) -> list[int]:
+    """Return the numbers of the rows that are sums of all others: without a name, or the first or the last one."""
+    try:
+        counts = [numbers_of(sheet.rows[str(name)].str.strip(), layout.decimal)[0] for name in layout.columns[1:3]]
+    except ConfigError:
+        return []
+    values, names = np.stack(counts), sheet.rows[str(layout.items)].str.strip().to_numpy()
+    known = np.where(np.isfinite(values), values, 0.0)
+    whole = known.sum(axis=1, keepdims=True)
+    equal = (known[1] > 0) & np.isclose(2 * known, whole, rtol=1e-12).all(axis=0)
+    at_end = np.isin(np.arange(len(names)), (0, len(names) - 1)) & (len(names) > _FEWEST_SUMMED)
+    return list(np.flatnonzero(equal & ((names == "") | at_end))[:1])
+
+
+_CLEAR, _LEAST_EXPECTED, _FEWEST_ROWS = 0.001, 1.0, 4
+"""P-value from which on rows scatter clearly more, fewest expected clicks of a row that is compared, and how many such
+rows the items must have on average."""
+
+
+def _dispersion(table: pd.DataFrame, item: NDArray[np.int64]) -> float:
+    """Return Pearson's chi-square of rows with the rate of their item over its degrees of freedom, at least 1."""
+    from scipy.stats import chi2
+
+    sums = table[["clicks", "views"]].groupby(item).transform("sum")
+    rate = (sums["clicks"] / sums["views"].where(sums["views"] > 0)).fillna(0.0)
+    expected = table["views"] * rate
+    told = (expected >= _LEAST_EXPECTED) & (rate < 1)
+    rows, items = int(told.sum()), len(np.unique(item[told]))
+    if rows < _FEWEST_ROWS * max(items, 1):
+        return 1.0
+    freedom = rows - items
+    found = float((((table["clicks"] - expected) ** 2) / (expected * (1 - rate)))[told].sum())
+    return found / freedom if found > freedom and chi2.sf(found, freedom) < _CLEAR else 1.0
 
 
 def _refuse_few(name: str, items: int) -> None:
@@ -259,8 +360,7 @@ def _hints(sheet: Sheet, layout: Layout) -> list[str]:
     """Return a note about a column that looks like a position, if none is named."""
     if layout.position is not None:
         return []
-    others = [column for column in sheet.header if column not in layout.columns]
-    likely = [column for column in others if column.lower().strip("_ ") in _POSITIONS]
+    likely = [column for column in sheet.header if column not in layout.columns and _is_position(sheet, column)]
     return [
         f"column {column} looks like a position: items shown higher are looked at more, and --position {column} "
         "corrects the rates for that"
@@ -268,8 +368,25 @@ def _hints(sheet: Sheet, layout: Layout) -> list[str]:
     ]
 
 
-_POSITIONS = {"position", "pos", "rank", "slot", "place", "avg position", "avg. position", "average position"}
+def _is_position(sheet: Sheet, column: str) -> bool:
+    """Return whether a column has a usual name, and no averages in the first rows."""
+    if column.lower().strip("_ ") not in _POSITIONS:
+        return False
+    place = sheet.header.index(column)
+    return not any(_AVERAGE.fullmatch(row[place].strip()) for row in sheet.first if place < len(row))
+
+
+_POSITIONS = frozenset({"position", "pos", "rank", "slot", "place"})
 """Usual names of a column with the place where an item was shown."""
+
+
+_AVERAGE = re.compile(r"\d+[.,]\d*[1-9]\d*")
+"""A number that is no whole one, as reports have for averages."""
+
+
+def _are_averages(texts: "pd.Series[str]") -> "pd.Series[bool]":
+    """Return which texts are averages."""
+    return texts.map(lambda text: _AVERAGE.fullmatch(text) is not None)
 
 
 # --- Click rates of items, for a config -----------------------------------------------------------------------------

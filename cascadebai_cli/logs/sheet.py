@@ -233,6 +233,7 @@ class Sheet:
             row ends.
         sizes: number of values of each row, shape `(n,)`.
         notes: sentences on how the file was understood.
+        first: texts of all columns in the first rows.
     """
 
     name: str
@@ -240,6 +241,7 @@ class Sheet:
     rows: "pd.DataFrame"
     sizes: NDArray[np.int64]
     notes: tuple[str, ...]
+    first: tuple[list[str], ...] = ()
 
 
 def sheet_of(
@@ -279,10 +281,12 @@ def sheet_of(
     below = dropwhile(lambda one: one[0] <= line, _rows(lines, separator, name))
     filled = filter(lambda one: "".join(one[1]).strip(), below)
     places = [header.index(column) for column in columns] or range(len(header))
-    table, sizes = _table(islice(filled, top), len(header), places, columns or header)
+    begin = list(islice(filled, _HEADER_ROWS))
+    first_rows = tuple(list(row) for _, row in begin)
+    table, sizes = _table(islice(chain(begin, filled), top), len(header), places, columns or header)
     note = f"the header is on line {line}; the lines above it are left out"
     above = [one for one in text.splitlines()[first - 1 : line - 1] if one.strip() and not one.startswith("# ")]
-    return Sheet(name, tuple(header), table, sizes, (note,) if above else ())
+    return Sheet(name, tuple(header), table, sizes, (note,) if above else (), first_rows)
 
 
 def columns_in(text: str, name: str, separator: str | None = None) -> str:

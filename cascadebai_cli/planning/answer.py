@@ -69,6 +69,9 @@ class Rates(_Part):
     degrees: Annotated[int, says("Degrees of freedom of this statistic.")]
     p_value: Annotated[Maybe, says("P-value of the statistic, from up to 9,999 tables drawn with equal rates.")]
     own_top_right: Annotated[Maybe, says("Chance that the first K of the log are the best.")]
+    own_top_good: Annotated[
+        Maybe, says("Chance that they are good enough at `epsilon`; from `1 - delta` on no test is needed.")
+    ]
 
 
 class ToleranceRow(_Part):
@@ -188,8 +191,9 @@ def as_json(done: Plan) -> dict[str, Any]:
             strength=rates.strength,
             **asdict(rates.homogeneity),
             own_top_right=question.own_right,
+            own_top_good=question.own_good,
         ),
-        examination=dict(question.seen),
+        examination=dict(question.corrected.seen),
         epsilon=question.planned.epsilon,
         **(_of_test(done, test) if test else {}),
         **(_of_budget(done, answers) if answers else {}),

@@ -5,9 +5,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from cascadebai_cli.analysis.budgets import falls_below
-from cascadebai_cli.model.problem import ROUNDING, FloatArray, IntArray, divergence
+from cascadebai_cli.model.problem import ROUNDING, FloatArray, divergence
 from cascadebai_cli.store.columns import TrialRow
 from cascadebai_cli.store.trials import binomial_interval, mean_interval
 from cascadebai_cli.text import count, spread_in_words
@@ -166,7 +167,14 @@ class Tolerance:
 
 
 def tolerance(
-    truths: FloatArray, K: int, delta: float, epsilon: float, *, M: int, relative: float = float("nan")
+    truths: FloatArray,
+    K: int,
+    delta: float,
+    epsilon: float,
+    *,
+    M: int,
+    relative: float = float("nan"),
+    looked: float = 1.0,
 ) -> Tolerance:
     """Return what `epsilon` means for each truth.
 
@@ -175,16 +183,19 @@ def tolerance(
         K, delta, epsilon: as in the paper.
         M: number of items on a page.
         relative: `Tolerance.relative`.
+        looked: share of the places of a page that is looked at; all rates that a learner sees are smaller by it.
     """
     kth = np.partition(truths, -K, axis=1)[:, -K]
     good = (truths >= kth[:, None] - epsilon - ROUNDING * (epsilon > 0)).sum(axis=1)
-    efforts = [effort(w, K, delta, epsilon, M) for w in truths]
+    efforts = [effort(looked * w, K, delta, looked * epsilon, M) for w in truths]
     return Tolerance(relative, epsilon, good.astype(np.float64), np.array(efforts))
 
 
-def tolerances(truths: FloatArray, K: int, delta: float, w_K: float, *, M: int) -> tuple[Tolerance, ...]:
+def tolerances(
+    truths: FloatArray, K: int, delta: float, w_K: float, *, M: int, looked: float = 1.0
+) -> tuple[Tolerance, ...]:
     """Return the tolerances of the table, the smallest first; `w_K` is the `K`-th largest expected rate."""
-    return tuple(tolerance(truths, K, delta, share * w_K, M=M, relative=share) for share in _RELATIVE)
+    return tuple(tolerance(truths, K, delta, share * w_K, M=M, relative=share, looked=looked) for share in _RELATIVE)
 
 
 def best_of(choices: Sequence[Tolerance], page_views: float, factor: float) -> Tolerance:
@@ -208,33 +219,41 @@ class ClickCost:
     against_own: tuple[float, float, float]
 
 
+def lost_share(clicks: FloatArray, shown: ArrayLike, best: FloatArray) -> FloatArray:
+    """Return the share of clicks that each run loses; a negative one, which only chance can make, is set to 0.
+
+    Args:
+        clicks: clicks that a run brings on average, shape `(n,)`.
+        shown: pages of each run, or items shown, shape `(n,)`.
+        best: chance of a click on the best page, or of an item on it, shape `(n,)`.
+    """
+    return np.asarray(np.clip(1 - clicks / (np.maximum(shown, 1) * best), 0, 1))
+
+
 def cost(
-    steps: Sequence[int],
-    clicks: Sequence[float],
-    truths: IntArray,
+    loses: FloatArray,
     all_truths: FloatArray,
     own: Sequence[int],
     ratios: Sequence[float],
     all_efforts: FloatArray,
+    looks: FloatArray | float = 1.0,
 ) -> ClickCost:
     """Return the cost over all possible truths, of which a few were simulated, as in `page_views`.
 
     Each run loses some share of the clicks of the best page. Each truth is combined with the share and the ratio of
-    each run, so that a share stays with the page views of its run. A negative share, which only chance can make, is
-    set to 0.
+    each run, so that a share stays with the page views of its run.
 
     Args:
-        steps, clicks: page views of each run, and the clicks that they bring on average.
-        truths: which truth each run had, shape `(n,)`.
+        loses: share of the clicks of the best page that each run loses, shape `(n,)`.
         all_truths: click probabilities, shape `(D, L)`.
         own: the items that the log ranks first, as many as a page shows.
         ratios: page views over effort of each run.
         all_efforts: efforts of all truths, shape `(D,)`.
+        looks: how often the places of a page are looked at, from the top.
     """
-    best = click_chance(np.sort(all_truths, axis=1)[:, -len(own) :])
-    loses = np.clip(1 - np.asarray(clicks) / (np.maximum(steps, 1) * best[truths]), 0, 1)
+    best = click_chance(-np.sort(-all_truths, axis=1)[:, : len(own)] * looks)
     pages = np.multiply.outer(all_efforts, ratios)
-    behind = (best - click_chance(all_truths[:, list(own)]))[:, None]
+    behind = (best - click_chance(all_truths[:, list(own)] * looks))[:, None]
     lost = best[:, None] * loses
     return ClickCost(quantiles(_on_all(pages, lost)), quantiles(_on_all(pages, lost - behind)))
 

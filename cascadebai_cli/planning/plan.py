@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.model.problem import ROUNDING, BoolArray
 from cascadebai_cli.planning.numbers import Chance, Quantiles, chance, needed
 from cascadebai_cli.planning.options import MOST_BUDGET, SHARP, Layout, Wanted
 from cascadebai_cli.planning.question import Question, question_of
@@ -21,6 +20,7 @@ from cascadebai_cli.planning.runs import (
     Candidate,
     CellRuns,
     Test,
+    candidate_of,
     cell_of,
     chosen_learners,
     run_cells,
@@ -128,9 +128,11 @@ def answered(
     wanted, budgets = question.wanted, _budgets(question)
     runs, lists = _sizes(question, keys, budgets, trials)
     _refuse_nothing(question, lists)
-    truths = Counter(truths_of_trials(question, runs).tolist())
+    truths = Counter(truths_of_trials(question.planned.efforts, runs).tolist())
     places = [(key, budget, truth) for key in keys for budget in lists[key] for truth in truths]
-    cells = [cell_of(question, CANDIDATES[key], truth, budget=budget) for key, budget, truth in places]
+    cells = [
+        cell_of(question, CANDIDATES[key], truth, question.planned, budget=budget) for key, budget, truth in places
+    ]
 
     def learners(done: CellRuns) -> list[Asked]:
         rows: dict[str, dict[int, list[TrialRow]]] = {key: {budget: [] for budget in lists[key]} for key in keys}
@@ -148,7 +150,7 @@ def answered(
     )
     if done is None:
         return None
-    good = _good(question)[:, list(question.own)]
+    good = question.good(question.planned.epsilon)[:, list(question.own)]
     ranked = sorted(learners(done), key=_rank)
     return Answers(tuple(ranked), float(good.all(axis=1).mean()), float(good.sum(axis=1).mean()))
 
@@ -162,13 +164,6 @@ def _rank(asked: Asked) -> tuple[float, float, float]:
 def _so_far(learners: Sequence[Asked]) -> str:
     told = [(one.name, one.then or (one.curve[-1] if one.curve else None)) for one in learners]
     return ", ".join(f"{name} {percent(known.all_right)} at {count(known.budget)}" for name, known in told if known)
-
-
-def _good(question: Question) -> BoolArray:
-    """Return which items are good enough in each truth, shape `(D, L)`, among them those that tie with the best `K`."""
-    epsilon, truths = question.planned.epsilon, question.truths
-    kth = np.partition(truths, -question.K, axis=1)[:, -question.K, None]
-    return np.asarray(truths >= kth - epsilon - ROUNDING * (epsilon > 0))
 
 
 def _budgets(question: Question) -> tuple[int, ...]:
@@ -195,8 +190,8 @@ def _sizes(
 ) -> tuple[int, Mapping[str, tuple[int, ...]]]:
     """Return the number of runs, and the budgets at which each learner is asked, so that all fits into the time."""
     share = SECONDS / len(keys) / min(trials or _FEWEST_RUNS, _FEWEST_RUNS)
-    lists = {key: _fitting(CANDIDATES[key], question, budgets, share) for key in keys}
-    each = sum(_seconds(CANDIDATES[key], question, lists[key]) for key in keys)
+    lists = {key: _fitting(candidate_of(question, key), question, budgets, share) for key in keys}
+    each = sum(_seconds(candidate_of(question, key), question, lists[key]) for key in keys)
     return trials or int(np.clip(SECONDS / max(each, 1e-9), _FEWEST_RUNS, _MOST_RUNS)), lists
 
 
@@ -336,7 +331,10 @@ def plan(
 
 
 def _first_guess(guess: Quantiles) -> str:
-    return f"first guess, by {SHARP:g} times the lower bound: a test takes some {spread_in_words(*guess)} page views"
+    return (
+        f"first guess, from one simple law of the rates and {SHARP:g} times the lower bound: a test takes some "
+        f"{spread_in_words(*guess)} page views, from the largest tolerance to the smallest"
+    )
 
 
 def _items(question: Question, outcome: Test | Answers) -> tuple[Item, ...]:

@@ -1,7 +1,7 @@
 """What a plan is asked for: the clicks and views of a log, corrected, and the wishes of the user."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -9,53 +9,22 @@ import pandas as pd
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.logs.read import Log, log_of, read_log
-from cascadebai_cli.model.problem import FloatArray, Instance
-from cascadebai_cli.planning.numbers import Quantiles, Tolerance, best_of, quantiles, tolerance, tolerances
+from cascadebai_cli.model.problem import CASCADING, ROUNDING, BoolArray, Feedback, FloatArray, Instance
+from cascadebai_cli.model.users import PositionBased, page_of
+from cascadebai_cli.planning.numbers import (
+    Quantiles,
+    Tolerance,
+    best_of,
+    click_chance,
+    quantiles,
+    tolerance,
+    tolerances,
+)
 from cascadebai_cli.planning.options import SHARP, Layout, Wanted
-from cascadebai_cli.planning.rates import Positions, RateLaw, examination, first_draws, groups_of, looked_at, rates_of
+from cascadebai_cli.planning.positions import Corrected, corrected
+from cascadebai_cli.planning.rates import RateLaw, first_draws, rates_of
 from cascadebai_cli.text import count
 from cascadebai_cli.theory.sharp import sharp_bound
-
-# --- Correcting a log for the positions of its items ----------------------------------------------------------------
-
-
-def corrected(log: Log) -> tuple[Log, dict[str, float]]:
-    """Return the log with the views that were looked at, and the examination of each position.
-
-    A log without positions is returned as it is.
-
-    Raises:
-        ConfigError: if some positions cannot be compared, as no items shown at both link them.
-    """
-    if log.cells is None:
-        return log, {}
-    names = _in_order(log.cells["position"])
-    if len(names) == 1:
-        note = f"all rows have the position {names[0]}, so that nothing is to be corrected"
-        return replace(log, notes=(*log.notes, note)), {names[0]: 1.0}
-    place = pd.Categorical(log.cells["position"], categories=names).codes.astype(np.int64)
-    counts = log.cells[["clicks", "views"]].to_numpy(np.float64).T
-    shown = Positions(log.cells["item"].to_numpy(np.int64), place, *counts)
-    groups = groups_of(shown)
-    if (apart := groups != groups[0]).any():
-        raise ConfigError(
-            f"{log.name}: no chain of clicked items links position {names[0]} to position "
-            f"{names[int(apart.argmax())]}, so that good positions cannot be told from good items; leave out "
-            "--position, or log items at several positions"
-        )
-    theta, _ = examination(shown)
-    chances = dict(zip(names, theta.tolist(), strict=True))
-    told = ", ".join(f"{name} {chance:.3g}" for name, chance in list(chances.items())[:20])
-    note = f"chance that a position is looked at, beside the best one: {told}; the views are corrected for it"
-    return replace(log, views=looked_at(shown, theta), notes=(*log.notes, note)), chances
-
-
-def _in_order(positions: "pd.Series[str]") -> list[str]:
-    """Return the distinct positions in order, that of numbers if all are numbers."""
-    names = positions.drop_duplicates()
-    numbers = pd.to_numeric(names, errors="coerce")
-    return list(names.iloc[np.argsort(numbers, kind="stable")] if numbers.notna().all() else names.sort_values())
-
 
 # --- The question of a plan: which items there are, and how hard it is to tell the best ones ------------------------
 
@@ -67,6 +36,8 @@ _MOST_NEEDED = 1_000_000
 """Page views that a test may take; the tolerance is chosen so that it mostly takes fewer."""
 _DRAWS, _FEWEST_DRAWS, _NUMBERS = 400, 50, 1_000_000
 """Number of draws of all click probabilities: 400, or fewer to keep within a million numbers, but at least 50."""
+_DECIMALS = 12
+"""Decimals of truths: further ones differ between processors, and would change the seeds of the runs."""
 _MOST_RATES = 64
 """Largest number of different rates for which the sharp bound is worked out."""
 
@@ -77,7 +48,7 @@ class Question:
 
     Attributes:
         file: the log.
-        log: contents of the log.
+        corrected: contents of the log, with the views that were looked at.
         rates: what the log says about the click probabilities.
         wanted: what is to be found.
         beliefs: draws of the click probabilities, shape `(D, L)`.
@@ -85,12 +56,11 @@ class Question:
         exact: the tolerance 0.
         table: tolerances relative to `w_K`; empty with a budget.
         planned: the tolerance that is planned for.
-        ranked: the items as the log ranks them, shape `(L,)`.
-        seen: position -> chance that it is looked at; empty without positions.
+        ranked: the items as the log ranks them, by their expected rates, shape `(L,)`.
     """
 
     file: Path
-    log: Log
+    corrected: Corrected
     rates: RateLaw
     wanted: Wanted
     beliefs: FloatArray
@@ -99,7 +69,31 @@ class Question:
     table: tuple[Tolerance, ...]
     planned: Tolerance
     ranked: tuple[int, ...]
-    seen: Mapping[str, float]
+
+    @property
+    def log(self) -> Log:
+        """Contents of the log."""
+        return self.corrected.log
+
+    @property
+    def looks(self) -> tuple[float, ...]:
+        """How often the places of a page are looked at, from the top; ones without positions."""
+        return _looks(self.corrected, self.M)
+
+    @property
+    def feedback(self) -> Feedback:
+        """What a learner reads off the pages of the users: each list up to the first click."""
+        return page_of(CASCADING, PositionBased(looks=self.looks) if set(self.looks) != {1.0} else None)
+
+    @property
+    def looked(self) -> float:
+        """Share of the places of a page that is looked at."""
+        return float(np.mean(self.looks))
+
+    def good(self, epsilon: float) -> BoolArray:
+        """Return which items are good enough in each truth, those that tie with `w(K)` among them; shape `(D, L)`."""
+        kth = np.partition(self.truths, -self.K, axis=1)[:, -self.K, None]
+        return np.asarray(self.truths >= kth - epsilon - ROUNDING * (epsilon > 0))
 
     @property
     def K(self) -> int:
@@ -141,13 +135,14 @@ class Question:
         """Page views that any learner needs on average if the rates are the expected ones, by the sharp bound.
 
         It is `None` with a tolerance, for which no such bound is known, with too many different rates to be quick, and
-        with a tie, for which a test has no end.
+        with a tie, for which a test has no end, and with users who do not look at all places.
         """
         rates, K = self.rates.expected, self.K
         ranked = np.sort(rates)[::-1]
         if (
             self.wanted.at_budget
             or self.planned.epsilon > 0
+            or self.feedback != CASCADING
             or len(np.unique(rates)) > _MOST_RATES
             or ranked[K - 1] == ranked[K]
         ):
@@ -159,6 +154,24 @@ class Question:
         """Chance that each item is among the best `K`, shape `(L,)`."""
         best = np.argpartition(-self.beliefs, self.K - 1, axis=1)[:, : self.K]
         return np.bincount(best.ravel(), minlength=self.L) / len(self.beliefs)
+
+    @property
+    def own_good(self) -> float:
+        """Chance that the `K` items that the log ranks first are all good enough at the planned tolerance."""
+        kth = np.partition(self.beliefs, -self.K, axis=1)[:, -self.K]
+        return float((self.beliefs[:, self.own].min(axis=1) >= kth - self.planned.epsilon - ROUNDING).mean())
+
+    @property
+    def gain(self) -> Quantiles:
+        """Clicks that the best page brings more than that of the log, on each page view: 5, 50 and 95 % quantiles."""
+        looks = np.array(self.looks)
+        best = -np.sort(-self.beliefs, axis=1)[:, : self.M]
+        return quantiles(click_chance(best * looks) - click_chance(self.beliefs[:, self.page] * looks))
+
+    @property
+    def needs_test(self) -> bool:
+        """Whether the log alone is less sure than a test would be."""
+        return self.own_good < 1 - self.wanted.risk
 
     @property
     def own_right(self) -> float:
@@ -182,12 +195,12 @@ def question_of(
         ConfigError: if the file or a value is not usable.
     """
     read = log_of(file, layout) if isinstance(file, pd.DataFrame) else read_log(file, layout)
-    log, seen = _checked(read, wanted)
+    log = _checked(read, wanted)
     if guessed:
-        truths = first_draws(log.clicks, log.views, _FEWEST_DRAWS)
-        *_, planned = _tolerances(wanted, truths, truths.mean(axis=0))
-        guessed(quantiles(SHARP * planned.efforts))
-    return _question(log, seen, Path(log.name) if isinstance(file, pd.DataFrame) else file, wanted)
+        truths = first_draws(log.log.clicks / log.log.dispersion, log.log.views / log.log.dispersion, _FEWEST_DRAWS)
+        exact, table, planned = _tolerances(wanted, truths, truths.mean(axis=0), _share(log, wanted))
+        guessed(_first_guess(planned, (exact, *table)))
+    return _question(log, Path(read.name) if isinstance(file, pd.DataFrame) else file, wanted)
 
 
 def ask(log: Log, file: Path, wanted: Wanted) -> Question:
@@ -196,22 +209,31 @@ def ask(log: Log, file: Path, wanted: Wanted) -> Question:
     Raises:
         ConfigError: if a value is not usable.
     """
-    return _question(*_checked(log, wanted), file, wanted)
+    return _question(_checked(log, wanted), file, wanted)
 
 
-def _checked(log: Log, wanted: Wanted) -> tuple[Log, dict[str, float]]:
-    """Return the log with corrected views, and the examination of its positions."""
+def _checked(log: Log, wanted: Wanted) -> Corrected:
+    """Return the log with the views that were looked at."""
     _refuse(log, wanted.K)
     return corrected(log)
 
 
-def _question(log: Log, seen: Mapping[str, float], file: Path, wanted: Wanted) -> Question:
-    draws = int(np.clip(_NUMBERS // len(log.names), _FEWEST_DRAWS, _DRAWS))
-    rates = rates_of(log.clicks, log.views, draws, wanted.seed)
-    beliefs = rates.draw(np.random.default_rng([wanted.seed, len(log.names)]))
-    truths = beliefs if wanted.truth == "posterior" else rates.expected[None, :]
-    exact, table, planned = _tolerances(wanted, truths, rates.expected)
-    return Question(file, log, rates, wanted, beliefs, truths, exact, table, planned, _ranked(log, rates), seen)
+def _question(log: Corrected, file: Path, wanted: Wanted) -> Question:
+    L = len(log.log.names)
+    draws = int(np.clip(_NUMBERS // L, _FEWEST_DRAWS, _DRAWS))
+    counts = log.counts(draws, np.random.default_rng([wanted.seed, L, 1]))
+    rates = rates_of(*counts, draws, wanted.seed)
+    beliefs = rates.draw(np.random.default_rng([wanted.seed, L])).round(_DECIMALS)
+    truths = beliefs if wanted.truth == "posterior" else rates.expected[None, :].round(_DECIMALS)
+    exact, table, planned = _tolerances(wanted, truths, rates.expected, _share(log, wanted))
+    return Question(file, log, rates, wanted, beliefs, truths, exact, table, planned, _ranked(rates))
+
+
+def _first_guess(planned: Tolerance, others: Sequence[Tolerance]) -> Quantiles:
+    """Return a guess with a range from the largest tolerance to the smallest, as the choice may still change."""
+    _, median, _ = quantiles(SHARP * planned.efforts)
+    ends = [quantiles(SHARP * one.efforts) for one in (planned, *others)]
+    return min(low for low, _, _ in ends), median, max(high for _, _, high in ends)
 
 
 def _refuse(log: Log, K: int) -> None:
@@ -233,7 +255,18 @@ def _refuse(log: Log, K: int) -> None:
         raise ConfigError(f"{log.name} has no clicks, so that it says nothing about rates; name the right columns")
 
 
-def _planned(wanted: Wanted, truths: FloatArray, exact: Tolerance, table: tuple[Tolerance, ...]) -> Tolerance:
+def _looks(log: Corrected, M: int) -> tuple[float, ...]:
+    known = log.looks[:M]
+    return tuple(round(look, _DECIMALS) for look in (*known, *[known[-1]] * (M - len(known))))
+
+
+def _share(log: Corrected, wanted: Wanted) -> float:
+    return float(np.mean(_looks(log, min(wanted.shown, len(log.log.names)))))
+
+
+def _planned(
+    wanted: Wanted, truths: FloatArray, exact: Tolerance, table: tuple[Tolerance, ...], looked: float
+) -> Tolerance:
     """Return the tolerance that is planned for.
 
     It is the one asked for, if a test with it can end. Otherwise it is none if such a test ends, or if only a likely
@@ -242,26 +275,25 @@ def _planned(wanted: Wanted, truths: FloatArray, exact: Tolerance, table: tuple[
     if wanted.at_budget and not wanted.epsilon:
         return exact
     if wanted.epsilon:
-        return _tolerance(wanted, truths, wanted.epsilon)
+        return _tolerance(wanted, truths, wanted.epsilon, looked)
     if wanted.epsilon == 0 and np.isfinite(exact.efforts).all():
         return exact
     return best_of((exact, *table) if wanted.epsilon is None else table, _MOST_NEEDED, SHARP)
 
 
 def _tolerances(
-    wanted: Wanted, truths: FloatArray, expected: FloatArray
+    wanted: Wanted, truths: FloatArray, expected: FloatArray, looked: float
 ) -> tuple[Tolerance, tuple[Tolerance, ...], Tolerance]:
     """Return zero tolerance, the tolerances to compare (none if an answer need only be likely), and the planned one."""
-    exact, w_K = _tolerance(wanted, truths, 0.0), np.sort(expected)[-wanted.K]
-    table = () if wanted.at_budget else tolerances(truths, wanted.K, wanted.risk, w_K, M=wanted.shown)
-    return exact, table, _planned(wanted, truths, exact, table)
+    exact, w_K = _tolerance(wanted, truths, 0.0, looked), np.sort(expected)[-wanted.K]
+    table = () if wanted.at_budget else tolerances(truths, wanted.K, wanted.risk, w_K, M=wanted.shown, looked=looked)
+    return exact, table, _planned(wanted, truths, exact, table, looked)
 
 
-def _tolerance(wanted: Wanted, truths: FloatArray, epsilon: float) -> Tolerance:
-    return tolerance(truths, wanted.K, wanted.risk, epsilon, M=wanted.shown)
+def _tolerance(wanted: Wanted, truths: FloatArray, epsilon: float, looked: float) -> Tolerance:
+    return tolerance(truths, wanted.K, wanted.risk, epsilon, M=wanted.shown, looked=looked)
 
 
-def _ranked(log: Log, rates: RateLaw) -> tuple[int, ...]:
-    """Return the items in descending order of raw rate, those without views last."""
-    raw = np.divide(log.clicks, log.views, out=np.full(len(log.views), -1.0), where=log.views > 0)
-    return tuple(np.lexsort((-rates.expected, -raw)).tolist())
+def _ranked(rates: RateLaw) -> tuple[int, ...]:
+    """Return the items in descending order of expected rate: the raw rate of few views may be large by chance."""
+    return tuple(np.argsort(-rates.expected, kind="stable").tolist())

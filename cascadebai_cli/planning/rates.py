@@ -231,21 +231,25 @@ def rates_of(clicks: ArrayLike, views: ArrayLike, draws: int = 400, seed: int = 
     """Return what a log leaves open. Items without views say nothing and have the law of the others.
 
     Args:
-        clicks: number of clicks of each item, `0 <= clicks <= views`, one of them larger than 0.
+        clicks: number of clicks of each item, `0 <= clicks <= views`, one of them larger than 0; or, where they are
+            not known exactly, one row for each law, shape `(D, L)`.
         views: number of views of each item, 0 or larger.
         draws: number `D` of laws.
         seed: seed of the draws.
     """
-    c, n = np.asarray(clicks, dtype=np.float64), np.asarray(views, dtype=np.float64)
+    n = np.asarray(views, dtype=np.float64)
+    rows = np.broadcast_to(np.asarray(clicks, dtype=np.float64), (draws, len(n)))
+    c = rows.mean(axis=0) if np.ndim(clicks) > 1 else rows[0]
     rng = np.random.default_rng([seed, len(c)])
     seen = _sample(n, rng)
     a, b = np.empty((2, draws, len(c)))
     expected = np.zeros(len(c))
     for d, law in enumerate(islice(laws(c[seen], n[seen], rng), draws)):
-        weights = law.weights(c, n)
+        mine = rows[d]
+        weights = law.weights(mine, n)
         owner = drawn(weights, rng)
-        a[d], b[d] = c + law.a[owner], n - c + law.b[owner]
-        expected += (weights * (c[:, None] + law.a) / (n[:, None] + law.a + law.b)).sum(axis=1) / draws
+        a[d], b[d] = mine + law.a[owner], n - mine + law.b[owner]
+        expected += (weights * (mine[:, None] + law.a) / (n[:, None] + law.a + law.b)).sum(axis=1) / draws
     return RateLaw(c, n, *_likeliest(c[seen], n[seen]), homogeneity(c, n), expected, a, b)
 
 
@@ -314,99 +318,3 @@ def _likeliest(clicks: FloatArray, views: FloatArray) -> tuple[float, float]:
     )
     mean, strength = float(expit(found.x[0])), float(np.exp(found.x[1]))
     return mean, strength if found.x[1] < high - np.log(10) else float("inf")
-
-
-# --- The position-based model: a shown item is looked at with a chance that depends on its position alone -----------
-#
-# A view of item `i` at position `p` is clicked with probability `theta(p) w(i)`. Both are estimated together by maximum
-# likelihood (Richardson, Dominowska and Ragno 2007; as a click model in Chuklin, Markov and de Rijke 2015, section
-# 3.3).
-
-
-_ITERATIONS, _SETTLED = 5000, 1e-9
-_START = 200
-"""Iterations of the model for small rates, a product of Poisson means, before those of the model for any rates."""
-
-
-@dataclass(frozen=True, eq=False)
-class Positions:
-    """Counts of items at positions, one entry per pair of item and position.
-
-    Args:
-        item, position: numbers of the item and of the position, from 0, shape `(n,)`.
-        clicks, views: counts of the pair, shape `(n,)`.
-    """
-
-    item: IntArray
-    position: IntArray
-    clicks: FloatArray
-    views: FloatArray
-
-    def by_item(self, values: FloatArray) -> FloatArray:
-        """Return sums over positions, shape `(L,)`."""
-        return np.bincount(self.item, values).astype(np.float64)
-
-    def by_position(self, values: FloatArray) -> FloatArray:
-        """Return sums over items, shape `(P,)`."""
-        return np.bincount(self.position, values).astype(np.float64)
-
-
-def groups_of(shown: Positions) -> IntArray:
-    """Return the group of each position as a number, shape `(P,)`; clicked items link the positions of a group.
-
-    Scales of examination and attraction can be told apart only within a group.
-    """
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
-    told = (shown.views > 0) & np.isin(shown.item, np.flatnonzero(shown.by_item(shown.clicks) > 0))
-    P = int(shown.position.max()) + 1
-    size = P + int(shown.item.max()) + 1
-    edges = (np.ones(int(told.sum())), (shown.position[told], P + shown.item[told]))
-    return np.asarray(connected_components(coo_array(edges, shape=(size, size)), directed=False)[1][:P], np.int64)
-
-
-def examination(shown: Positions) -> tuple[FloatArray, FloatArray]:
-    """Return the chance that each position is looked at, relative to the largest, and the attraction of each item.
-
-    This is the EM algorithm: after a view without a click, the chance that the item was looked at is
-    `theta (1 - w) / (1 - theta w)`, and the chance that a look would bring a click is
-    `w (1 - theta) / (1 - theta w)`.
-
-    Args:
-        shown: counts whose positions are all in one group.
-
-    Returns:
-        `theta`, shape `(P,)`, and `w`, shape `(L,)`.
-    """
-    theta, w = _for_small_rates(shown)
-    views_at, views_of = shown.by_position(shown.views), np.maximum(shown.by_item(shown.views), 1e-300)
-    missed = shown.views - shown.clicks
-    for _ in range(_ITERATIONS):
-        t, a = theta[shown.position], w[shown.item]
-        per_miss = missed / np.maximum(1 - t * a, 1e-300)
-        looked = shown.by_position(shown.clicks + per_miss * t * (1 - a)) / np.maximum(views_at, 1e-300)
-        liked = shown.by_item(shown.clicks + per_miss * a * (1 - t)) / views_of
-        moved = max(np.abs(looked - theta).max(), np.abs(liked - w).max())
-        theta, w = looked, liked
-        if moved < _SETTLED:
-            break
-    top = theta.max()
-    return theta / top, np.minimum(w * top, 1)
-
-
-def _for_small_rates(shown: Positions) -> tuple[FloatArray, FloatArray]:
-    """Estimate both for clicks that are Poisson with mean `views theta w`, as a good start."""
-    theta, clicks_at = np.ones(int(shown.position.max()) + 1), shown.by_position(shown.clicks)
-    clicks_of = shown.by_item(shown.clicks)
-    for _ in range(_START):
-        w = clicks_of / np.maximum(shown.by_item(shown.views * theta[shown.position]), 1e-300)
-        theta = clicks_at / np.maximum(shown.by_position(shown.views * w[shown.item]), 1e-300)
-        theta /= theta.max()
-    return np.minimum(theta, 1), np.minimum(w, 1)
-
-
-def looked_at(shown: Positions, theta: ArrayLike) -> FloatArray:
-    """Return the expected views of each item that were looked at, at least its clicks, shape `(L,)`."""
-    seen = shown.by_item(shown.views * np.asarray(theta)[shown.position])
-    return np.maximum(seen, shown.by_item(shown.clicks))

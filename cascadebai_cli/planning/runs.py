@@ -6,10 +6,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from cascadebai_cli.engines.simulate import ENGINES
 from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.learners.registry import LearnerSpec
-from cascadebai_cli.model.problem import CASCADING, FloatArray, IntArray
-from cascadebai_cli.planning.numbers import ClickCost, PageViews, cost, page_views
+from cascadebai_cli.model.problem import FloatArray, IntArray
+from cascadebai_cli.planning.numbers import (
+    ClickCost,
+    PageViews,
+    Tolerance,
+    click_chance,
+    cost,
+    lost_share,
+    page_views,
+)
 from cascadebai_cli.planning.question import Question
 from cascadebai_cli.running.runner import Backend, collect
 from cascadebai_cli.running.watch import Follower, Watch
@@ -74,6 +83,7 @@ class Candidate:
         factor: about how many page views it takes to stop, over the effort; `None` if it only answers at a budget.
         by_steps: whether the time of a run until it stops grows with its page views; if not, an engine skips over them.
         beyond_items: whether its budget must be larger than the number of items.
+        slow: processor time of a page view, in seconds, with users that only the reference engine can run.
     """
 
     name: str
@@ -82,6 +92,7 @@ class Candidate:
     factor: float | None = None
     by_steps: bool = False
     beyond_items: bool = False
+    slow: float = 4e-4
 
     def shown(self, M: int, K: int) -> LearnerSpec:
         """Return what runs on pages of `M` items."""
@@ -117,13 +128,21 @@ CANDIDATES: Mapping[str, Candidate] = {
         _RACING,
         25,
     ),
-    "cascadebai": Candidate("CascadeBAI", LearnerSpec("cascadebai"), _RACING, 200),
-    "sar": Candidate("SAR", LearnerSpec("sar"), Pace(1e-3, 4.5e-5, 1.5e-7, 2e-10), beyond_items=True),
-    "uniform": Candidate("uniform", LearnerSpec("uniform"), Pace(1e-3, 2e-7, 6e-8)),
+    "cascadebai": Candidate("CascadeBAI", LearnerSpec("cascadebai"), _RACING, 200, slow=8e-5),
+    "sar": Candidate("SAR", LearnerSpec("sar"), Pace(1e-3, 4.5e-5, 1.5e-7, 2e-10), beyond_items=True, slow=3e-5),
+    "uniform": Candidate("uniform", LearnerSpec("uniform"), Pace(1e-3, 2e-7, 6e-8), slow=3e-5),
 }
 """Value of `--learner` -> learner: those that stop by themselves, the sharpest first, then those for a budget."""
 _DEFAULT = ("kl-lucb++", "cascadebai-kl")
 _DEFAULT_AT_BUDGET = (*_DEFAULT, "sar", "uniform")
+
+
+def candidate_of(question: Question, key: str) -> Candidate:
+    """Return a learner with the time that its runs take with the users of the question."""
+    found = CANDIDATES[key]
+    if any(ENGINES[name].knows(question.feedback) for name in ENGINES if name != "reference"):
+        return found
+    return replace(found, pace=Pace(1e-3, 0.0, found.slow), by_steps=True)
 
 
 def chosen_learners(keys: Sequence[str], *, at_budget: bool) -> tuple[str, ...]:
@@ -149,18 +168,24 @@ _TIE = 1e-12
 """Tolerance of runs with a tied truth and no tolerance: they do not end, but the cell is valid."""
 
 
-def truths_of_trials(question: Question, trials: int) -> IntArray:
+def truths_of_trials(efforts: FloatArray, trials: int) -> IntArray:
     """Return which truths are simulated: evenly spread from the easiest to the hardest, shape `(trials,)`."""
-    order = np.argsort(question.planned.efforts, kind="stable")
+    order = np.argsort(efforts, kind="stable")
     return np.asarray(order[((np.arange(trials) + 0.5) / trials * len(order)).astype(int)])
 
 
 def cell_of(
-    question: Question, candidate: Candidate, truth: int, *, cap: int | None = None, budget: int | None = None
+    question: Question,
+    candidate: Candidate,
+    truth: int,
+    tolerance: Tolerance,
+    *,
+    cap: int | None = None,
+    budget: int | None = None,
 ) -> Cell:
     """Return the cell of a learner on a truth, given up after `cap` page views or asked after `budget`."""
-    epsilon = question.planned.epsilon
-    if not np.isfinite(question.planned.efforts[truth]):
+    epsilon = question.looked * tolerance.epsilon
+    if not np.isfinite(tolerance.efforts[truth]):
         epsilon = max(epsilon, _TIE)
     return Cell(
         study="plan",
@@ -173,7 +198,7 @@ def cell_of(
         weights=question.truths[truth],
         items=question.log.names,
         spec=candidate.shown(question.M, question.K),
-        feedback=CASCADING,
+        feedback=question.feedback,
         order="random",
         max_steps=cap,
         budget=budget,
@@ -221,12 +246,14 @@ class Simulated:
         views: page views of the learner.
         rows: rows of the runs.
         truths: which truth each run had, shape `(n,)`.
+        tolerance: the tolerance of the runs, larger than the planned one if its runs take too long.
     """
 
     key: str
     views: PageViews
     rows: tuple[TrialRow, ...]
     truths: IntArray
+    tolerance: Tolerance
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,6 +267,11 @@ class Test:
 
     learners: tuple[Simulated, ...]
     cost: ClickCost | None
+
+    @property
+    def told(self) -> tuple[Simulated, ...]:
+        """The learners of which the runs say something: those that mostly ended, or all if there is none."""
+        return tuple(one for one in self.learners if one.views.ended) or self.learners
 
     @property
     def found(self) -> Counter[int] | None:
@@ -256,19 +288,21 @@ class Test:
 
 def tested(question: Question, keys: Sequence[str], trials: int | None, backend: Backend, watch: Watch) -> Test | None:
     """Run a test with each learner; return `None` if a run raised."""
-    sizes = {key: _size(CANDIDATES[key], question, SECONDS / len(keys), trials) for key in keys}
+    sizes = {key: _size(candidate_of(question, key), question, SECONDS / len(keys), trials) for key in keys}
     places = [
         (key, truth, times)
         for key in keys
-        for truth, times in Counter(truths_of_trials(question, sizes[key][0]).tolist()).items()
+        for truth, times in Counter(truths_of_trials(sizes[key].tolerance.efforts, sizes[key].trials).tolist()).items()
     ]
-    cells = [cell_of(question, CANDIDATES[key], truth, cap=sizes[key][1]) for key, truth, _ in places]
+    cells = [
+        cell_of(question, CANDIDATES[key], truth, sizes[key].tolerance, cap=sizes[key].cap) for key, truth, _ in places
+    ]
 
     def learners(runs: CellRuns) -> list[Simulated]:
         mine: dict[str, list[tuple[int, TrialRow]]] = {}
         for (key, truth, _), rows in zip(places, runs, strict=True):
             mine.setdefault(key, []).extend((truth, row) for row in rows)
-        return [_simulated(question, key, found, sizes[key][1]) for key, found in mine.items() if found]
+        return [_simulated(question, key, found, sizes[key]) for key, found in mine.items() if found]
 
     def so_far(runs: CellRuns) -> str:
         return ", ".join(f"{one.views.learner} {one.views.in_words}" for one in learners(runs))
@@ -280,40 +314,69 @@ def tested(question: Question, keys: Sequence[str], trials: int | None, backend:
     return Test(ranked, _cost(question, ranked[0]))
 
 
-def _size(candidate: Candidate, question: Question, seconds: float, trials: int | None) -> tuple[int, int]:
-    """Return how many runs fit into `seconds`, and after how many page views they are given up."""
-    L, efforts = question.L, question.planned.efforts
+@dataclass(frozen=True, eq=False)
+class _Size:
+    """How many runs there are, after how many page views they are given up, and the tolerance they have."""
+
+    trials: int
+    cap: int
+    tolerance: Tolerance
+
+
+def _size(candidate: Candidate, question: Question, seconds: float, trials: int | None) -> _Size:
+    """Return the runs that fit into `seconds`.
+
+    If runs with the planned tolerance are too long, they have the smallest one of the table with which they are not:
+    page views over effort, which is what is wanted of them, hardly depends on it.
+    """
+    L, planned = question.L, question.planned
     assert candidate.factor is not None
     pace = candidate.paced(question.w_K)
     if candidate.by_steps:
-        cap = pace.within(seconds / _FEWEST_TRIALS, L)
-        each = pace.seconds(float(np.minimum(candidate.factor * efforts, cap).mean()), L)
+        cap = pace.within(seconds / min(trials or _FEWEST_TRIALS, _FEWEST_TRIALS), L)
+        larger = [one for one in question.table if one.epsilon > planned.epsilon]
+        fitting = (one for one in (planned, *larger) if candidate.factor * np.median(one.efforts) <= cap)
+        chosen = next(fitting, (planned, *larger)[-1])
+        each = pace.seconds(float(np.minimum(candidate.factor * chosen.efforts, cap).mean()), L)
     else:
-        cap = int(min(seconds / _FEWEST_TRIALS / max(pace.still, 1e-300), _SKIPPED_STEPS))
-        still = pace.still * float(np.minimum(candidate.factor * efforts, cap).mean())
-        each = 0.03 + 4e-4 * L + 0.5 * (question.planned.epsilon == 0) + still
-    return trials or int(np.clip(seconds / each, _FEWEST_TRIALS, _MOST_TRIALS)), cap
+        cap, chosen = int(min(seconds / _FEWEST_TRIALS / max(pace.still, 1e-300), _SKIPPED_STEPS)), planned
+        still = pace.still * float(np.minimum(candidate.factor * planned.efforts, cap).mean())
+        each = 0.03 + 4e-4 * L + 0.5 * (planned.epsilon == 0) + still
+    return _Size(trials or int(np.clip(seconds / each, _FEWEST_TRIALS, _MOST_TRIALS)), cap, chosen)
 
 
-def _simulated(question: Question, key: str, runs: Sequence[tuple[int, TrialRow]], cap: int) -> Simulated:
+def _simulated(question: Question, key: str, runs: Sequence[tuple[int, TrialRow]], size: _Size) -> Simulated:
     truths = np.array([truth for truth, _ in runs])
     rows = tuple(row for _, row in runs)
-    efforts = question.planned.efforts
+    good = question.good(size.tolerance.epsilon)
     views = page_views(
         CANDIDATES[key].name,
         [row.steps for row in rows],
-        [row.correct for row in rows],
-        cap,
-        efforts[truths],
-        efforts,
+        [None if row.correct is None else bool(good[truth, list(row.items)].all()) for truth, row in runs],
+        size.cap,
+        size.tolerance.efforts[truths],
+        question.planned.efforts,
     )
-    return Simulated(key, views, rows, truths)
+    return Simulated(key, views, rows, truths, size.tolerance)
 
 
 def _cost(question: Question, first: Simulated) -> ClickCost | None:
     if not first.views.ended:
         return None
-    steps, clicks = ([getattr(row, name) for row in first.rows] for name in ("steps", "clicks"))
-    return cost(
-        steps, clicks, first.truths, question.truths, question.page, first.views.ratios, question.planned.efforts
-    )
+    looks = np.array(question.looks)
+    shares = _loses(question, first)
+    return cost(shares, question.truths, question.page, first.views.ratios, question.planned.efforts, looks)
+
+
+def _loses(question: Question, first: Simulated) -> FloatArray:
+    """Return the share of the clicks of the best page that each run loses, shape `(n,)`.
+
+    Users who do not look at all places are only known by what a learner reads, where a skip may be no look; the rate
+    of the items that it shows is then compared with that of the best ones.
+    """
+    best = -np.sort(-question.truths, axis=1)[first.truths, : question.M]
+    rows = first.rows
+    clicks = np.array([row.clicks for row in rows])
+    if question.feedback.ends_at_click:
+        return lost_share(clicks, np.array([row.steps for row in rows]), click_chance(best))
+    return lost_share(clicks, np.array([row.observations for row in rows]), best.mean(axis=1))

@@ -9,7 +9,9 @@ from cascadebai_cli.text import (
     Table,
     count,
     exact,
+    for_table,
     is_missing,
+    listed,
     number,
     percent,
     precise_percent,
@@ -124,6 +126,8 @@ def _known(one: "Asked") -> str:
 
 _MOST_SHOWN = 30
 """Largest number of items that are listed; `items.csv` has all."""
+_MOST_NAMED = 5
+"""Largest number of items that are named in a sentence."""
 _LEAST = 0.001
 """Smallest p-value that is printed; a few thousand drawn tables say little about smaller ones."""
 
@@ -134,6 +138,7 @@ def question_in_words(question: "Question") -> str:
     strength = "more than any number of" if rates.strength == float("inf") else f"{rates.strength:.3g}"
     unseen = int((log.views == 0).sum())
     lines = [
+        *_advice(question),
         f"{log.name}: {count(question.L)} items, {exact(float(log.clicks.sum()))} clicks in "
         f"{exact(round(float(log.views.sum()), 1))} views"
         + (f"; {count(unseen)} of the items have none and get the rates that the others have" if unseen else ""),
@@ -150,6 +155,25 @@ def question_in_words(question: "Question") -> str:
     if least is not None:
         lines.append(f"were these the rates, no learner could do with fewer than {count(least)} page views on average")
     return "\n".join(lines) + "\n"
+
+
+def _advice(question: "Question") -> list[str]:
+    """Say whether a test is needed, which items are to be shown without one, and what better ones would bring."""
+    named = [for_table(question.log.names[item]) for item in question.own[:_MOST_NAMED]]
+    more = question.K - len(named)
+    own = f"{', '.join(named)} and {count(more)} more" if more else listed(named)
+    enough = f"good enough with a chance of {precise_percent(question.own_good)}"
+    chance = f"{own}, which the log ranks first, {'are all' if question.K > 1 else 'is'} {enough}"
+    if question.planned.epsilon:
+        chance += f" (at most {question.planned.epsilon:.3g} below w({question.K}))"
+    if question.needs_test:
+        start = f"a test is needed: {chance}, and {100 * (1 - question.wanted.risk):.12g}% is wanted"
+    else:
+        start = f"no test is needed: {chance}"
+    pages = question.wanted.per_day or 1_000
+    low, median, high = (quantity(pages * gain) for gain in question.gain)
+    span = "a day" if question.wanted.per_day else "in 1,000 page views"
+    return [start, f"the best items in place of these would bring {median} ({low} to {high}) clicks more {span}"]
 
 
 def _wanted_in_words(question: "Question") -> str:
@@ -187,7 +211,7 @@ def _test_in_words(done: "Plan", test: "Test") -> list[str]:
 def _learners(done: "Plan", test: "Test") -> Table:
     per_day = done.question.wanted.per_day
     rows = []
-    for one in test.learners:
+    for one in test.told:
         views = one.views
         spread = (views.median, views.low, views.high)
         row = [views.learner, *_counts(spread, views.cap, views.ended)]
@@ -208,8 +232,15 @@ def _left_out(done: "Plan", test: "Test") -> str:
     runs = ", ".join(f"{one.views.n} of {one.views.learner}" for one in test.learners)
     capped = [
         f"{one.views.capped} of {one.views.learner} given up after {count(one.views.cap)} page views"
+        + (", too early to say anything of it" if one not in test.told else "")
         for one in test.learners
         if one.views.capped
+    ]
+    capped += [
+        f"those of {one.views.learner} have a tolerance of {percent(one.tolerance.relative)} of w({done.question.K}), "
+        "as longer ones take too much time, and are put on the planned one"
+        for one in test.learners
+        if one.tolerance is not done.question.planned and one in test.told
     ]
     return f"simulated runs: {runs}, {_truths_in_words(done.question)}" + "".join(f"; {text}" for text in capped)
 

@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 
 from cascadebai_cli.model.problem import Instance
-from cascadebai_cli.planning.numbers import best_of, click_chance, cost, effort, page_views, tolerance, tolerances
+from cascadebai_cli.planning.numbers import (
+    best_of,
+    click_chance,
+    cost,
+    effort,
+    lost_share,
+    page_views,
+    tolerance,
+    tolerances,
+)
 from cascadebai_cli.theory.paper import lower_bound
 
 TRUTHS = np.array([[0.5, 0.4, 0.3, 0.1], [0.5, 0.31, 0.3, 0.1]])
@@ -74,19 +83,21 @@ def test_a_learner_that_mostly_did_not_end_says_nothing():
 def test_cost_by_hand():
     truths = np.array([[0.5, 0.2, 0.1], [0.5, 0.2, 0.1]])
     assert click_chance(truths[:, :2]) == pytest.approx([0.6, 0.6])
-    found = cost([100, 200], [40, 90], np.array([0, 1]), truths, [0, 2], [1, 2], np.array([100.0, 100.0]))
+    loses = lost_share(np.array([40.0, 90.0]), [100, 200], np.array([0.6, 0.6]))
+    found = cost(loses, truths, [0, 2], [1, 2], np.array([100.0, 100.0]))
     assert found.against_best == pytest.approx((20, 20, 30))
     assert found.against_own == pytest.approx((15, 15, 20))
 
 
 def test_clicks_lost_go_with_the_page_views_on_all_truths():
     truths = np.array([[0.5, 0.2, 0.1], [0.2, 0.5, 0.1]])
-    found = cost([100], [40], np.array([0]), truths, [0, 2], [1.0], np.array([100.0, 1000.0]))
+    found = cost(np.array([1 / 3]), truths, [0, 2], [1.0], np.array([100.0, 1000.0]))
     assert found.against_best == pytest.approx((20, 20, 200))
     assert found.against_own == pytest.approx((-120, -120, 15))
 
 
 def test_no_run_gains_on_the_best_page_and_a_test_without_end_may_lose_nothing():
     truths = np.array([[0.3, 0.3, 0.3]])
-    found = cost([100], [60], np.array([0]), truths, [0, 1], [1.0], np.array([math.inf]))
+    loses = lost_share(np.array([60.0]), [100], np.array([0.51]))
+    found = cost(loses, truths, [0, 1], [1.0], np.array([math.inf]))
     assert found.against_best == found.against_own == (0, 0, 0)

@@ -95,7 +95,7 @@ READ = {
         COUNTS,
         HEAD + "a,1,5\nb,20,1200\nc,2,10\nTotal,23,1215\n",
         {**AB, "c": (2, 10)},
-        "Total, is the sum",
+        "line 5 (Total) is a total",
     ),
     "empty lines and spaces": (COUNTS, "ad, clicks, views\n\na , 1, 5\n,,\nb, 20, 1200\n\n", AB, ""),
     "quotes and line breaks": (COUNTS, HEAD + '"a, or\nb",1,5\nb,20,1200\n', {"a, or\nb": (1, 5), "b": (20, 1200)}, ""),

@@ -1,13 +1,19 @@
 """The position-based model: planted examination comes back, and where it cannot be known that is said."""
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.logs.read import Log
-from cascadebai_cli.planning.question import corrected
-from cascadebai_cli.planning.rates import Positions, examination, groups_of, looked_at
+from cascadebai_cli.model.users import PositionBased
+from cascadebai_cli.planning.options import Wanted
+from cascadebai_cli.planning.positions import Positions, corrected, examination, groups_of, looked_at
+from cascadebai_cli.planning.question import ask
+from cascadebai_cli.planning.rates import rates_of
+from cascadebai_cli.planning.runs import CANDIDATES, cell_of
 
 THETA = np.array([1.0, 0.6, 0.4, 0.15])
 
@@ -66,7 +72,8 @@ def log_of(cells):
 
 
 def test_a_log_with_positions_is_corrected_and_says_so():
-    log, seen = corrected(log_of([(0, "10", 20, 100), (0, "2", 40, 100), (1, "2", 10, 100), (1, "10", 5, 100)]))
+    found = corrected(log_of([(0, "10", 20, 100), (0, "2", 40, 100), (1, "2", 10, 100), (1, "10", 5, 100)]))
+    log, seen = found.log, found.seen
     assert list(seen) == ["2", "10"]
     assert seen == pytest.approx({"2": 1, "10": 0.5}, rel=0.01)
     assert log.views == pytest.approx([150, 150], rel=0.01)
@@ -80,4 +87,57 @@ def test_what_cannot_be_known_is_said():
 
 def test_a_log_without_positions_stays():
     log = Log("log.csv", ("a", "b"), np.ones(2), np.ones(2) * 3, ())
-    assert corrected(log) == (log, {})
+    assert corrected(log).log is log
+
+
+def made(low, high, seed, L=12, views=1200):
+    """A log of items that are shown higher the better they are, and the rates that made it."""
+    rng = np.random.default_rng([5, seed])
+    w = np.sort(rng.uniform(low, high, L))[::-1]
+    item, place = (grid.ravel() for grid in np.meshgrid(np.arange(L), np.arange(4), indexing="ij"))
+    n = np.floor(views * np.where(item * 4 // L == place, 0.6, 0.4 / 3))
+    clicks = rng.binomial(n.astype(int), np.array([1, 0.7, 0.45, 0.3])[place] * w[item]).astype(float)
+    cells = pd.DataFrame({"item": item, "position": (place + 1).astype(str), "clicks": clicks, "views": n})
+    sums = cells.groupby("item")[["clicks", "views"]].sum().to_numpy(float).T
+    return w, Log("log.csv", tuple(map(str, range(L))), *sums, (), cells)
+
+
+def covered(w, clicks, views):
+    low, high = rates_of(clicks, views, 60).interval()
+    return (low <= w) & (w <= high)
+
+
+@pytest.mark.slow
+def test_intervals_know_of_the_error_of_the_correction():
+    """Intervals of 90 %: the twin takes the looks for views, as if they had been counted."""
+    ours, twin = [], []
+    for seed in range(20):
+        w, log = made(0.6, 0.95, seed)
+        found = corrected(log)
+        ours.append(covered(w, *found.counts(60, np.random.default_rng(seed))))
+        twin.append(covered(w, found.log.clicks, found.log.views))
+    assert 0.8 <= np.mean(ours) <= 0.97
+    assert np.mean(twin) < 0.8
+
+
+def test_looks_say_less_than_as_many_views():
+    _, log = made(0.6, 0.95, 1)
+    found = corrected(log)
+    clicks, looks = found.counts(400, np.random.default_rng(0))
+    assert (looks < found.log.views).all()
+    assert looks[-3:] == pytest.approx(found.log.views[-3:], rel=0.9)
+    assert (clicks <= looks).all()
+    spread = clicks.std(axis=0) / clicks.mean(axis=0)
+    assert (spread > 0).all()
+    assert (spread <= found.examined.errors.max() * 1.2).all()
+
+
+def test_the_simulated_users_look_as_those_of_the_log():
+    _, log = made(0.1, 0.3, 2)
+    question = ask(log, Path("log.csv"), Wanted(3, truth="mean", epsilon=0.05))
+    cell = cell_of(question, CANDIDATES["kl-lucb++"], 0, question.planned)
+    assert isinstance(cell.feedback.users, PositionBased)
+    assert cell.feedback.users.looks == pytest.approx(tuple(question.corrected.seen.values())[:3])
+    assert cell.runs_with == "reference"
+    assert cell.epsilon == pytest.approx(0.05 * np.mean(question.looks))
+    assert question.least is None

@@ -1,0 +1,156 @@
+"""`cascadebai plan` on exports as they are: one small file of each kind, and what is to be said of it."""
+
+import json
+
+import numpy as np
+import pytest
+from sweeps import call
+
+from cascadebai_cli.logs.read import read_log
+from cascadebai_cli.planning.options import Layout, Wanted
+from cascadebai_cli.planning.question import question_of
+
+SLOTS = "item,slot,clicks,views\n" + "".join(
+    f"i{i},{slot},{clicks},5000\n"
+    for i, pair in enumerate([(271, 151), (306, 179), (353, 225), (376, 256), (450, 268), (513, 318), (565, 340)])
+    for slot, clicks in enumerate(pair, start=1)
+)
+COUNTS = ("--items", "ad", "--clicks", "clicks", "--views", "views", "-K", 1)
+BY_SLOT = ("--items", "item", "--clicks", "clicks", "--views", "views", "--position", "slot", "-K", 3)
+
+
+def plan(folder, content, *words):
+    """Plan from a log with as few runs as there can be."""
+    (folder / "log.csv").write_text(content, encoding="utf-8")
+    few = ("--trials", 2, "--learner", "cascadebai-kl", "--n-jobs", 1, "--quiet", "--format", "json")
+    return call("plan", folder / "log.csv", *few, "--out", folder / "plan", *words)
+
+
+def answer(folder, content, *words):
+    """The content of `plan.json`."""
+    result = plan(folder, content, *words)
+    assert result.code == 0, result.err
+    return json.loads(result.out)
+
+
+@pytest.mark.parametrize(
+    ("row", "views", "said"),
+    [("i0,9,2,2\n", 2, "position 9 (2 views)"), ("i0,9,0,0\n", 0, "position 9 (0 views)")],
+)
+def test_a_position_of_few_views_or_none_rules_nothing(tmp_path, monkeypatch, row, views, said):
+    monkeypatch.setattr("cascadebai_cli.planning.runs.SECONDS", 0.1)
+    (tmp_path / "without").mkdir()
+    found, without = answer(tmp_path, SLOTS + row, *BY_SLOT), answer(tmp_path / "without", SLOTS, *BY_SLOT)
+    assert list(found["examination"]) == ["1", "2", "9"]
+    assert found["examination"]["1"] == 1
+    assert found["examination"]["2"] == pytest.approx(without["examination"]["2"], rel=0.02)
+    assert found["rates"]["mean"] == pytest.approx(without["rates"]["mean"], rel=0.05)
+    assert found["log"]["views"] == pytest.approx(without["log"]["views"], rel=0.01)
+    assert any(said in note for note in found["log"]["notes"])
+
+
+HEADER = "ad,clicks,views\n"
+COLOURS = "red,120,1000\nblue,110,1000\ngreen,90,1000\n"
+TOTALS = {
+    "first": (HEADER + "Total,320,3000\n" + COLOURS, 320, "line 2 (Total) is a total and is left out"),
+    "two": (
+        HEADER + COLOURS + "Total: filtered,320,3000\nTotal: all,320,3000\n",
+        320,
+        "(Total: filtered) and 6 (Total",
+    ),
+    "of two items": (HEADER + "red,120,1000\nblue,110,1000\nTotal,230,2000\n", 230, "line 4 (Total) is a total"),
+    "in German": (HEADER + COLOURS + "Summe,320,3000\n", 320, "line 5 (Summe) is a total"),
+    "of a filter that hides rows": (HEADER + COLOURS + "--,321,3001\n--,0,0\n", 320, "5 (--) and 6 (--) are totals"),
+    "without a name": (
+        "# Exploration 1\n\nad,views,clicks\n,3000,320,Grand total\nred,1000,120\nblue,1000,110\ngreen,1000,90\n",
+        320,
+        "line 4 (without a name) is a total",
+    ),
+    "with another name": (HEADER + COLOURS + "all of them,320,3000\n", 320, "line 5 (all of them) is a total"),
+}
+
+
+@pytest.mark.parametrize("case", TOTALS)
+def test_a_row_of_sums_is_no_item(tmp_path, case):
+    content, clicks, sentence = TOTALS[case]
+    found = answer(tmp_path, content, *COUNTS, "--epsilon", 0.05)
+    assert found["log"]["clicks"] == clicks
+    assert any(sentence in note for note in found["log"]["notes"])
+
+
+def test_an_item_whose_name_begins_like_a_total_is_one(tmp_path):
+    assert answer(tmp_path, HEADER + COLOURS + "Total recall,90,900\n", *COUNTS, "--epsilon", 0.05)["log"]["items"] == 4
+
+
+def test_clicks_are_held_against_the_views_of_an_item_and_not_of_a_row(tmp_path):
+    found = answer(tmp_path, HEADER + "a,2,1\na,10,300\nb,20,300\nc,15,300\n", *COUNTS, "--epsilon", 0.02)
+    assert found["log"]["clicks"] == 47
+    assert any(note.startswith("1 row has more clicks than views, but") for note in found["log"]["notes"])
+
+
+def test_a_click_in_a_few_views_is_not_what_the_log_ranks_first(tmp_path):
+    items = "".join(f"item {i},{100 - 9 * i},1000\n" for i in range(8))
+    (tmp_path / "log.csv").write_text(HEADER + items + "new,1,5\n")
+    question = question_of(tmp_path / "log.csv", Layout("ad", "clicks", "views"), Wanted(K=2))
+    assert question.own == (0, 1)
+
+
+@pytest.mark.parametrize(("rival", "says"), [(250, "no test is needed: a, which"), (498, "a test is needed: a, which")])
+def test_the_first_line_says_whether_a_test_is_needed(tmp_path, rival, says):
+    result = plan(tmp_path, HEADER + f"a,500,1000\nb,{rival},1000\nc,100,1000\n", *COUNTS, "--format", "text")
+    assert result.out.startswith(says)
+    assert "the best items in place of these would bring " in result.out.splitlines()[1]
+
+
+def test_truths_are_rounded_so_that_no_processor_changes_a_seed(tmp_path):
+    (tmp_path / "log.csv").write_text(HEADER + COLOURS)
+    question = question_of(tmp_path / "log.csv", Layout("ad", "clicks", "views"), Wanted(K=1))
+    assert (question.truths == np.round(question.truths, 12)).all()
+
+
+REFUSED = {
+    "averages of positions": (
+        "item,slot,clicks,views\na,1.0,5,50\nb,2.8,3,50\n",
+        (*BY_SLOT[:-1], 1),
+        "log.csv:3: slot 2.8 is an average of positions, from which nothing can be corrected; leave out --position",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_used_is_one_sentence(tmp_path, case):
+    content, words, sentence = REFUSED[case]
+    result = plan(tmp_path, content, *words)
+    assert (result.code, result.out) == (2, "")
+    assert sentence in result.err
+    assert not (tmp_path / "plan").exists()
+
+
+@pytest.mark.parametrize(("place", "hinted"), [("2", True), ("2.8", False)])
+def test_only_places_and_no_averages_are_hinted_at(tmp_path, place, hinted):
+    log = f"ad,Position,clicks,views\na,1,500,1000\nb,{place},300,1000\nc,3,100,1000\n"
+    notes = answer(tmp_path, log, *COUNTS)["log"]["notes"]
+    assert any("looks like a position" in note for note in notes) == hinted
+
+
+def test_rows_that_scatter_more_than_clicks_widen_what_is_said(tmp_path):
+    """Weeks in which an item is up to half as good again: the log alone would be far too sure."""
+    rng = np.random.default_rng(3)
+    weeks = "".join(
+        f"item {i},{rng.binomial(50_000, rate * rng.uniform(0.5, 1.5))},50000\n"
+        for i, rate in enumerate((0.02, 0.019, 0.018))
+        for _ in range(40)
+    )
+    (tmp_path / "log.csv").write_text(HEADER + weeks)
+    question = question_of(tmp_path / "log.csv", Layout("ad", "clicks", "views"), Wanted(K=1))
+    assert 30 < question.log.dispersion < 150
+    assert any("scatter" in note for note in question.log.notes)
+    assert question.rates.homogeneity.p_value > 0.01
+    assert question.own_right < 0.95
+
+
+def test_rows_that_scatter_as_clicks_do_change_nothing(tmp_path):
+    rng = np.random.default_rng(4)
+    rows = "".join(f"item {i},{rng.binomial(900, 0.1 + 0.02 * i)},900\n" for i in range(5) for _ in range(20))
+    (tmp_path / "log.csv").write_text(HEADER + rows)
+    assert read_log(tmp_path / "log.csv", Layout("ad", "clicks", "views")).dispersion == 1
