@@ -3,7 +3,6 @@
 import argparse
 import json
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -19,7 +18,7 @@ from experiments.figures import write
 from experiments.markdown import NOT_YET, table
 
 USERS = REFERENCE / "users"
-PICTURE = Path("docs/figures/users.png")
+PICTURE = USERS / "page_views.png"
 KINDS = {
     "leaves": "cascade, may leave after a skip",
     "places": "position-based, several clicks",
