@@ -299,6 +299,8 @@ def _without_totals(sheet: Sheet, layout: Layout) -> tuple[Sheet, list[str]]:
 
     Such a row is named as totals are, or has no name or stands first or last and is the sum of all others.
     """
+    if sheet.rows.empty:
+        return sheet, []
     names = sheet.rows[str(layout.items)].str.strip()
     named = names.map(lambda name: _TOTAL.fullmatch(name) is not None).to_numpy()
     rest = replace(sheet, rows=sheet.rows[~named], sizes=sheet.sizes[~named])

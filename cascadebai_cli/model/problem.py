@@ -260,6 +260,7 @@ class Feedback:
         reveal: takes the items shown and a `Draw`, and returns the outcomes of the observed items, which come first.
         ends_at_click: whether exactly the outcomes up to and including the first click are observed.
         observes_all: whether the outcome of every item shown is observed.
+        needs_users: whether it says nothing without users, of whom it is a reading.
         thins: whether clicks are dropped by chance, until each place would show as few as the one least looked at.
         users: who clicks; `None` for those to whom `reveal` is true. Then `reveal` reads the clicks on their page.
         shuffled: whether each list is shown in a random order.
@@ -270,6 +271,7 @@ class Feedback:
     reveal: Callable[[Sequence[int], Draw], list[int]]
     ends_at_click: bool = False
     observes_all: bool = False
+    needs_users: bool = False
     thins: bool = False
     users: "Users | None" = None
     shuffled: bool = False
@@ -329,11 +331,14 @@ def _up_to_the_last_click(shown: Sequence[int], draw: Draw) -> list[int]:
 
 CASCADING = Feedback("cascading", "the list up to the first click", _up_to_the_first_click, ends_at_click=True)
 SEMI_BANDIT = Feedback("semi-bandit", "all of it", _of_every_item, observes_all=True)
-LAST_CLICK = Feedback("last-click", "with users, the list up to the last click", _up_to_the_last_click)
+LAST_CLICK = Feedback(
+    "last-click", "with users, the list up to the last click", _up_to_the_last_click, needs_users=True
+)
 THINNED = Feedback(
     "thinned",
     "with position-based users, all of it, with clicks thinned to those of the place least looked at",
     _of_every_item,
+    needs_users=True,
     thins=True,
 )
 

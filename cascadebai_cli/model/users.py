@@ -196,7 +196,7 @@ def page_of(feedback: Feedback, users: Users | None, shuffled: bool = False) -> 
     """
     feedback = replace(feedback, shuffled=shuffled)
     if users is None:
-        if feedback.thins or not feedback.has_theory:
+        if feedback.needs_users:
             raise ConfigError(f"feedback {feedback.name} needs users; write for example users: {{kind: cascade}}")
         return feedback
     if feedback.thins and not all(users.examination(1_000) or [0.0]):

@@ -14,6 +14,7 @@ from sweeps import call, start, sweep, tables, write_config
 
 from cascadebai_cli.errors import CascadeError
 from cascadebai_cli.running import runner, worker
+from cascadebai_cli.running.watch import SILENT, Follower
 from cascadebai_cli.store.lock import only_writer
 from cascadebai_cli.study import cells
 
@@ -237,7 +238,7 @@ def test_full_shared_memory_is_named_with_the_remedy(
 ) -> None:
     """Without a semaphore joblib takes one process; a later one is an error."""
     sentence = r"^shared memory \(/dev/shm\) is full.* or stay in one process with --n-jobs 1$"
-    with pytest.raises(CascadeError, match=sentence), runner._loky(2):
+    with pytest.raises(CascadeError, match=sentence), runner._loky(2, Follower(SILENT, [], [])):
         raise OSError(errno.ENOSPC, "No space left on device")
     monkeypatch.setattr(runner.Backend, "processes", lambda backend: 1)
     monkeypatch.setattr(os, "cpu_count", lambda: 2)
@@ -248,5 +249,5 @@ def test_full_shared_memory_is_named_with_the_remedy(
 
 
 def test_other_errors_of_full_disks_stay_as_they_are() -> None:
-    with pytest.raises(OSError, match="No space left"), runner._loky(2):
+    with pytest.raises(OSError, match="No space left"), runner._loky(2, Follower(SILENT, [], [])):
         raise OSError(errno.ENOSPC, "No space left on device")

@@ -381,10 +381,13 @@ def test_a_full_disk_is_an_error_and_what_is_there_goes_on_later(config, tmp_pat
 
 def test_a_directory_that_cannot_be_written_to_is_an_error(config, tmp_path):
     (tmp_path / "file").write_text("")
-    for place in (tmp_path / "file", tmp_path / "file" / "below", Path("/proc/nowhere")):
+    for place in (tmp_path / "file", tmp_path / "file" / "below"):
         result = sweep(config, place)
-        assert result.code == 1
-        assert result.err.startswith(f"error: cannot write to {place}: ")
+        assert result.code == 2
+        assert result.err.startswith(f"error: cannot write to {place}, as a file is there; ")
+    result = sweep(config, Path("/proc/nowhere"))
+    assert result.code == 1
+    assert result.err.startswith("error: cannot write to /proc/nowhere: ")
 
 
 # Other configs

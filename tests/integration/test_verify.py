@@ -206,7 +206,10 @@ def test_another_numpy_is_pointed_out(copy: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("--reference", "nowhere"), "nowhere holds no result directory; give one with --reference"),
+        (
+            ("--reference", "nowhere"),
+            "nowhere holds no result directory; run verify in the folder of the project, or give --reference DIR",
+        ),
         (("--only", "tiny"), "--only: tiny is not in"),
     ],
 )

@@ -140,7 +140,7 @@ def test_pulls_that_repeat_an_item_are_refused() -> None:
 
 def test_a_name_that_is_not_in_the_registry_is_refused_with_those_that_are(config: Path) -> None:
     config.write_text(CONFIG.replace("leaves-early", "zzz"))
-    told = "feedback: 'zzz' is not known; use one of cascading, semi-bandit, leaves-early"
+    told = "feedback: 'zzz' is not known; use one of cascading, semi-bandit, last-click, thinned, leaves-early"
     assert refusal("run", config) == f"{config}:5: {told}\n"
     config.write_text(CONFIG.replace("leaves-early", "5"))
     assert "5: feedback: 5 is not known; use one of " in refusal("run", config)
