@@ -208,7 +208,7 @@ def test_another_numpy_is_pointed_out(copy: Path) -> None:
     [
         (
             ("--reference", "nowhere"),
-            "nowhere holds no result directory; run verify in the folder of the project, or give --reference DIR",
+            "nowhere holds no result directory; run verify in the folder of the project, or",
         ),
         (("--only", "tiny"), "--only: tiny is not in"),
     ],
