@@ -103,7 +103,7 @@ print(cb.sweep(study, "out", n_jobs=2).summary.groupby("learner")["mean_steps"].
     assert (same, other, kept) == ("True ['until {n}']", "set() True", "[5.0, 6.0]")
     results = cb.load(tmp_path / "out")
     assert results.manifest["config"]["learners"][1]["algorithm"].startswith("__main__:Until#")
-    with pytest.warns(UserWarning) as told:
+    with pytest.warns(UserWarning, match="wrong more often") as told:
         assert results.plot(kind="curves").axes
     doubts, caption = (str(one.message) for one in told)
     assert ": 4 of 6 cells are wrong more often than delta: " in doubts
