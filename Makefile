@@ -28,7 +28,7 @@ smoke: $(STAMP) ## Sweep, fit and plot a small study in seconds.
 reproduce: $(STAMP) ## Reproduce the paper and write results/report.html; FAST=1 for all of it at a reduced size.
 	$(BIN)/python -m experiments.reproduce $(if $(filter-out 0,$(FAST)),--fast) --n-jobs $(JOBS)
 
-test: $(STAMP) ## Run the tests but for the slow ones, in 5 minutes on two idle cores.
+test: $(STAMP) ## Run the tests but for the slow ones, in 7 minutes on two idle cores.
 	$(PYTEST) -m "not slow"
 
 test-all: $(STAMP) ## Run all tests, and print what those that are not slow cover.

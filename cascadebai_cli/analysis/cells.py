@@ -372,10 +372,11 @@ def cells_printed(cells: pd.DataFrame) -> Table:
 def options_apart(cells: pd.DataFrame) -> list[str]:
     """Return the options that vary over the cells and are not part of each learner's name.
 
-    A learner that does not have an option does not make it vary.
+    A learner that does not have an option does not make it vary; lists and mappings, as a user's class may take, are
+    left out.
     """
     known = (*TABLES[SUMMARY_CSV].names(cells), *OF_QUANTILES, *DERIVED)
-    options = [str(name) for name in cells if name not in known]
+    options = [str(name) for name in cells if name not in known and cells[name].map(pd.api.types.is_scalar).all()]
     return [name for name in options if not _in_names(cells, name) and cells[name].nunique() > 1]
 
 
