@@ -50,6 +50,11 @@ class Users(ABC):
         return None
 
     @property
+    def examines_all(self) -> bool:
+        """Whether the chance that a place is looked at is known for every place, and above 0."""
+        return False
+
+    @property
     def content(self) -> dict[str, Any]:
         """The kind and its numbers, as in a config."""
         return {"kind": self.kind, **asdict(self)}
@@ -114,6 +119,12 @@ class PositionBased(Users):
         """Return the chances of the places, if clicks do not change them."""
         return self._looks(places) if self.most == "several" else None
 
+    @property
+    def examines_all(self) -> bool:
+        """Whether clicks do not change the chances, and none is 0."""
+        different = len(self.looks) if isinstance(self.looks, tuple) else 2
+        return self.most == "several" and all(self._looks(different))
+
     def _looks(self, places: int) -> list[float]:
         return [self.looks**i for i in range(places)] if isinstance(self.looks, float) else _filled(self.looks, places)
 
@@ -168,6 +179,11 @@ class NoSkips(Users):
         """Return ones."""
         return [1.0] * places
 
+    @property
+    def examines_all(self) -> bool:
+        """Return true."""
+        return True
+
 
 def _filled(values: tuple[float, ...], places: int) -> list[float]:
     """Return the values of the first places; the last one holds for all further places."""
@@ -199,7 +215,7 @@ def page_of(feedback: Feedback, users: Users | None, shuffled: bool = False) -> 
         if feedback.needs_users:
             raise ConfigError(f"feedback {feedback.name} needs users; write for example users: {{kind: cascade}}")
         return feedback
-    if feedback.thins and not all(users.examination(1_000) or [0.0]):
+    if feedback.thins and not users.examines_all:
         raise ConfigError(
             f"feedback {feedback.name} needs users of whom it is known how often each place is looked at, such as "
             f"users: {{kind: {PositionBased.kind}, looks: [1, 0.7, 0.45]}} with several clicks and no place at 0"

@@ -349,6 +349,14 @@ def test_what_cannot_be_is_refused_in_one_sentence(tmp_path, said: str, told: st
     assert told in refusal("run", tmp_path / "study.yaml")
 
 
+def test_chances_that_fall_fast_are_chances() -> None:
+    """A thousand places would be needed to bring 0.4^n to 0 by rounding; a list has a few."""
+    assert page_of(THINNED, PositionBased(0.4)).thins
+    for users in (PositionBased(0.0), PositionBased((1.0, 0.0)), PositionBased(0.4, most="one"), Cascade()):
+        with pytest.raises(ConfigError, match="it is known how often each place is looked at"):
+            page_of(THINNED, users)
+
+
 @pytest.mark.parametrize("learner", ["cascadebai", "batrac", "uniform"])
 def test_lists_whose_order_matters_are_not_shuffled(learner: str) -> None:
     with pytest.raises(ConfigError, match="cannot have its lists shuffled"):
