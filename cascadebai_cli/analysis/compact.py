@@ -2,7 +2,6 @@
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import ceil
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from cascadebai_cli.store.columns import (
     heading_of,
     names_of,
 )
+from cascadebai_cli.store.trials import rank_of
 from cascadebai_cli.study.kinds import MEASURES, QUANTILES
 from cascadebai_cli.text import NO_NUMBER, Head, Table, is_missing, value_text, with_error
 
@@ -170,8 +170,7 @@ def _is_even(cells: pd.DataFrame, name: str) -> "pd.Series[bool]":
 def _limits(cells: pd.DataFrame, name: str) -> "pd.Series[bool]":
     """Return where a number is a lower limit, since trials reached the cap."""
     if name in QUANTILES:
-        ranks = cells["n"].map(lambda n: max(1, ceil(QUANTILES[name] * n)))
-        return ranks > cells["n"] - cells["n_capped"]
+        return cells["n"] - cells["n_capped"] < rank_of(QUANTILES[name], cells["n"])
     return (cells["n_capped"] > 0) & (name == "mean_steps")
 
 

@@ -107,7 +107,7 @@ def figure_data(results: StudyResults, kind: str) -> pd.DataFrame:
         table = results.summary.merge(results.quantiles, on="cell_id")
     if figure.beside == "bounds":
         table = results.bounds[results.bounds["learner"] == results.main_learner]
-    if figure.inside:
+    if figure.points == "steps":
         table = with_moments(wide_table([results]), [results])
     return _shown(table, figure.data)
 

@@ -1,6 +1,5 @@
 """The verbs of `cascadebai live`: a test on a live page."""
 
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -86,11 +85,7 @@ def status(
     live, found = work.status_of(directory)
     if picture is not None:
         work.draw(live, picture)
-    say(
-        work.status_in_words(live, found)
-        if form == "text"
-        else json.dumps(work.as_json(found), indent=2, ensure_ascii=False)
-    )
+    say(work.status_in_json(found) if form == "json" else work.status_in_words(live, found))
 
 
 def stop(directory: _Directory) -> None:
@@ -119,11 +114,7 @@ def rehearse(
     from cascadebai_cli.live import files as work
 
     live, found = work.rehearse(directory, rates, pages, delay, lost, users, seed)
-    say(
-        work.status_in_words(live, found)
-        if form == "text"
-        else json.dumps(work.as_json(found), indent=2, ensure_ascii=False)
-    )
+    say(work.status_in_json(found) if form == "json" else work.status_in_words(live, found))
 
 
 _EXAMPLES: Mapping[Callable[..., None], str] = MappingProxyType(

@@ -152,7 +152,7 @@ def _draw_lines_of(axes: Axes, panel: Panel, chart: Chart) -> None:
     for series in panel.series:
         if chart.plot.figure.beside == "bounds":
             _draw_between(axes, series, chart)
-        elif chart.plot.figure.trials:
+        elif chart.plot.figure.points == "trials":
             _draw_steps(axes, series, chart)
         else:
             # The first line is the subject of the figure: it lies on top of the others, but below a fit.
@@ -172,7 +172,7 @@ def _look_of(chart: Chart, series: Series) -> Look:
 
 
 def _mean_label(chart: Chart) -> str:
-    if MEASURES[chart.y.column].level or chart.plot.figure.trials:
+    if MEASURES[chart.y.column].level or chart.plot.figure.points == "trials":
         return chart.y.label
     interval = ", with its 95 % interval" if chart.points["low"].notna().any() else ""
     return f"mean over {literal(chart.plot.average or 'the trials')}{interval}"

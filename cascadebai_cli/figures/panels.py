@@ -22,6 +22,7 @@ from cascadebai_cli.figures.labels import (
     deal,
     varying,
 )
+from cascadebai_cli.store.trials import rank_of
 from cascadebai_cli.study.axes import GRID
 from cascadebai_cli.study.instances import AnyInstance
 from cascadebai_cli.study.kinds import MEASURES
@@ -129,7 +130,7 @@ def _with_y(cells: pd.DataFrame, plot: Plot) -> pd.DataFrame:
         low=(cells[low] * scale).clip(lower=0) if low else nothing,
         high=(cells[high] * scale).clip(upper=cells["K"] if measure == "right" else np.inf) if high else nothing,
         is_limit=_is_limit(cells, measure),
-        is_wrong=(cells["error_rate"] > cells["delta"]) & cells["budget"].isna() & (not _within_trials(plot)),
+        is_wrong=(cells["error_rate"] > cells["delta"]) & cells["budget"].isna() & (plot.figure.points == "cells"),
     )
     points = points.assign(is_ceiling=points["budget"].notna() & (measure == "error_rate") & (points["y"] == 0))
     points["y"] = points["y"].where(~points["is_ceiling"], points["high"]).astype(float)
@@ -141,15 +142,10 @@ def _with_y(cells: pd.DataFrame, plot: Plot) -> pd.DataFrame:
     return points.assign(y=points["y"].where(known))
 
 
-def _within_trials(plot: Plot) -> bool:
-    """Return whether points are trials, or steps inside of them, of which none is a right or wrong answer."""
-    return plot.figure.trials or plot.figure.inside
-
-
 def _is_limit(cells: pd.DataFrame, measure: str) -> "pd.Series[bool]":
     """Return whether values are lower limits: means with capped trials, and quantiles that a capped trial has."""
     if level := MEASURES[measure].level:
-        return (level * cells["n"]).apply(np.ceil) > cells["n"] - cells["n_capped"]
+        return cells["n"] - cells["n_capped"] < rank_of(level, cells["n"])
     return (cells["n_capped"] > 0) & (measure not in ("error_rate", "stopped", "present"))
 
 

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, fields
@@ -161,9 +162,10 @@ def draw(live: Live, file: Path) -> None:
         raise ConfigError(f"{file} cannot be written ({error.strerror}); give --picture another file") from error
 
 
-def as_json(status: Status) -> dict[str, Any]:
-    """Return a status as JSON has it."""
-    return {**asdict(status), "findings": [one._asdict() for one in status.findings]}
+def status_in_json(status: Status) -> str:
+    """Return a status as JSON."""
+    told = {**asdict(status), "findings": [one._asdict() for one in status.findings]}
+    return json.dumps(told, indent=2, ensure_ascii=False)
 
 
 def status_in_words(live: Live, status: Status) -> str:

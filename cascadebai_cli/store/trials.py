@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtr, betaincinv, stdtrit
 
 from cascadebai_cli.engines.jobs import Run
 from cascadebai_cli.errors import CascadeError, ConfigError
-from cascadebai_cli.model.problem import FloatArray, Instance
+from cascadebai_cli.model.problem import FloatArray, Instance, IntArray
 from cascadebai_cli.store.columns import (
     CELL,
     COLUMNS,
@@ -96,6 +96,11 @@ def positive_mean_interval(values: FloatArray, level: float = 0.95) -> MeanInter
     return found._replace(low=float(found.value / factor), high=float(found.value * factor))
 
 
+def rank_of(share: float, n: ArrayLike) -> IntArray:
+    """Return the rank, from 1, of the value that is this quantile of `n` values."""
+    return np.asarray(np.maximum(1, np.ceil(share * np.asarray(n))), np.int64)
+
+
 def quantiles_of(steps: FloatArray, level: float = 0.95) -> dict[str, float]:
     """Return quantiles of some values, each of which is one of them, and intervals of the upper ones.
 
@@ -107,7 +112,7 @@ def quantiles_of(steps: FloatArray, level: float = 0.95) -> dict[str, float]:
         level: confidence level.
     """
     n = len(steps)
-    found = {name: float(steps[max(1, math.ceil(share * n)) - 1]) for name, share in QUANTILES.items()}
+    found = {name: float(steps[rank_of(share, n) - 1]) for name, share in QUANTILES.items()}
     for name in ("median", "q90"):
         ranks = bdtr(np.arange(n + 1), n, QUANTILES[f"{name}_steps"])
         low, high = (int(np.searchsorted(ranks, tail)) for tail in ((1 - level) / 2, (1 + level) / 2))

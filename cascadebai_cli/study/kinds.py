@@ -143,9 +143,9 @@ class FigureKind:
         lines: columns whose values make lines.
         grouped: whether the horizontal axis has a place for each value, as bars need, and no scale.
         log_from: the vertical axis is logarithmic if the largest value exceeds the smallest by this factor.
-        trials: whether it shows single trials and no statistics of cells, so that `x` and `y` cannot be chosen.
+        points: what is drawn: statistics of cells, single trials (then `x` and `y` cannot be chosen), or steps inside
+            the trials of a cell.
         beside: what is shown beside the measured values.
-        inside: whether the points are steps inside the trials of a cell, and not cells.
         about: what a study with this figure is about: the growth of steps along an axis, a comparison of learners, or
             one of display orders. The report tests the claims on it, and `fit` writes the comparison.
         words: description of a kind without cells, for readers who cannot see it.
@@ -159,9 +159,8 @@ class FigureKind:
     lines: tuple[str, ...] = ()
     grouped: bool = False
     log_from: float = math.inf
-    trials: bool = False
+    points: Literal["cells", "trials", "steps"] = "cells"
     beside: Literal["fit", "bounds", "mean"] | None = None
-    inside: bool = False
     about: Literal["growth", "learners", "orders"] | None = None
     words: str = ""
 
@@ -209,7 +208,7 @@ KINDS: Mapping[str, FigureKind] = MappingProxyType(
             x="steps",
             y="stopped",
             lines=("learner",),
-            trials=True,
+            points="trials",
         ),
         "trace": FigureKind(
             _AGAINST,
@@ -218,7 +217,7 @@ KINDS: Mapping[str, FigureKind] = MappingProxyType(
             x="step",
             y="present",
             lines=("learner",),
-            inside=True,
+            points="steps",
         ),
         "schematic": FigureKind(
             "The optimal items of each instance behind the lower bound",

@@ -189,10 +189,10 @@ class Plot(Entry):
     @model_validator(mode="after")
     def _of_trials(self) -> "Plot":
         """Refuse other axes for a kind that shows single trials, and the measure of such a kind for others."""
-        if self.figure.trials and (self.x or self.y != self.figure.y):
+        if self.figure.points == "trials" and (self.x or self.y != self.figure.y):
             key, value = ("x", self.x) if self.x else ("y", self.y)
             raise mistake(f"{show(value)} is not what {self.kind} shows; leave {key} out, or choose another kind", key)
-        if not self.figure.trials and self.y in {kind.y for kind in KINDS.values() if kind.trials}:
+        if self.figure.points != "trials" and self.y in {k.y for k in KINDS.values() if k.points == "trials"}:
             raise mistake(f"{show(self.y)} cannot be shown by {self.kind}; choose another kind, such as ecdf", "y")
         return self
 

@@ -200,7 +200,7 @@ def chart(studies: Sequence[StudyResults], plot: Plot) -> "Chart":
     together = tuple(averaged(results, plot.average) for results in with_names_apart(studies))
     among = wide_table(together, plot.named)
     cells = chosen_cells(among, plot)
-    if plot.figure.inside:
+    if plot.figure.points == "steps":
         cells = with_moments(cells, together)
     refuse_too_many(cells, plot)
     chosen = chosen_results(together, cells)
@@ -208,7 +208,7 @@ def chart(studies: Sequence[StudyResults], plot: Plot) -> "Chart":
         cells = _bounded(cells, chosen, plot)
     elif plot.y == "steps_per_sharp_bound":
         cells = with_sharp_bounds(cells, together)
-    elif plot.figure.trials:
+    elif plot.figure.points == "trials":
         cells = with_trials(cells, together)
     elif MEASURES[plot.y].level:
         cells = with_quantiles(cells, together)
