@@ -27,7 +27,8 @@ def start(directory: Path, items: str, **terms: Any) -> Live:
 
     Args:
         directory: a new directory.
-        items: a file with a name on each line, below a line `item` if there is one; or names with commas between them.
+        items: a file with a name on each line, below a line `item` if there is one (a first line such as
+            `# names.txt` is left out); or names with commas between them.
         terms: further arguments of `Live`.
 
     Raises:
@@ -43,6 +44,8 @@ def _names(items: str) -> list[str]:
     if not path.is_file():
         raise ConfigError(f"--items {quoted(items)} is no file; give one with a name on each line, or names as a,b,c")
     lines = [line.strip() for line in read_any_text(path, shown(path))[0].splitlines() if line.strip()]
+    if lines and lines[0].startswith("# "):  # a comment above the names, as in logs
+        lines = lines[1:]
     return lines[1:] if lines and lines[0].lower() == "item" else lines
 
 
