@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from cascadebai_cli.engines.jobs import Job, Run, Status, run_of
+from cascadebai_cli.engines.jobs import Ending, Job, Run, run_of
 from cascadebai_cli.engines.outcomes import Outcomes, RandomOutcomes, Stack
 from cascadebai_cli.learners.fixed_budget import Uniform
 from cascadebai_cli.learners.track_and_stop import TrackAndStop
@@ -23,13 +23,13 @@ _FEWEST = 64
 _MOST = 2**22
 """Largest number of outcomes drawn at once."""
 _COUNTED = 10**7
-"""Steps of a phase from which their numbers are drawn in place of their outcomes (`leap`)."""
+"""Steps of a phase from which their numbers are drawn in place of their outcomes (`leap_phases`)."""
 
 
 def run_phases(job: Job[Uniform]) -> Run:
     """Run one trial; for the same outcomes the result is that of the reference engine.
 
-    A phase of more than `_COUNTED` steps draws how often each outcome occurs, which has the same law (`leap`).
+    A phase of more than `_COUNTED` steps draws how often each outcome occurs, which has the same law (`leap_phases`).
     """
     learner, sweep = job.learner, _Sweep(job)
     while not learner.finished and learner.steps < job.cap:
@@ -185,7 +185,7 @@ class Counts:
         """Make steps that a click ends, at most `steps`, and return how many: most, or none where that takes longer."""
         made = 0
         while 4 * (least := self._least((steps - made) // 2)).sum() > steps - made:
-            found, self.start = leap(self._take, self.after, self.start, least)
+            found, self.start = leap_phases(self._take, self.after, self.start, least)
             np.add.at(self.S, self.met, found[:, :-1])
             np.add.at(self.T, self.met, found[:, ::-1].cumsum(axis=1)[:, :0:-1])
             made += int(found.sum())
@@ -228,7 +228,7 @@ def visits(chain: FloatArray, steps: int) -> FloatArray:
     return visited
 
 
-def leap(take: Take, after: IntArray, start: int, least: IntArray) -> tuple[IntArray, int]:
+def leap_phases(take: Take, after: IntArray, start: int, least: IntArray) -> tuple[IntArray, int]:
     """Take outcomes of stacks until they are those of the first steps of the chain, and return how many and its end.
 
     Args:
@@ -277,7 +277,7 @@ def run_planned(job: Job[TrackAndStop]) -> Run:
             steps += shown
         if steps == end:
             learner.end_stretch()
-    status: Status = "stopped" if learner.finished else "capped"
+    status: Ending = "stopped" if learner.finished else "capped"
     return Run(steps, status, int(learner.T.sum()), learner.recommendation)
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from cascadebai_cli.engines import lockstep, lucb, skip_ahead
-from cascadebai_cli.engines.jobs import HasEnough, Job, Paused, Run, Runs, Status, block_size, in_order, never, run_of
+from cascadebai_cli.engines.jobs import Ending, HasEnough, Job, Paused, Run, Runs, block_size, in_order, never, run_of
 from cascadebai_cli.engines.outcomes import (
     Outcomes,
     RandomOutcomes,
@@ -26,7 +26,7 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.kl_lucb import KLLucb
 from cascadebai_cli.learners.protocol import Learner
 from cascadebai_cli.learners.racing import LeastObservedFirst, RacingLearner
-from cascadebai_cli.model.problem import CASCADING, SEMI_BANDIT, Chance, Draw, Feedback, FloatArray, IntArray
+from cascadebai_cli.model.problem import CASCADING, SEMI_BANDIT, Draw, Feedback, FloatArray, IntArray, NextChance
 
 # --- The reference engine: step by step, as close to the pseudocode as Python gets; slow on purpose -----------------
 
@@ -36,7 +36,7 @@ def run_reference(
     outcomes: Outcomes | RewardTable,
     feedback: Feedback,
     max_steps: int | None = None,
-    chance: Chance | None = None,
+    chance: NextChance | None = None,
 ) -> Run:
     """Make steps until the learner stops, or until `max_steps` steps were made."""
     steps = observations = 0
@@ -60,7 +60,7 @@ def _draw(outcomes: Outcomes | RewardTable, step: int) -> Draw:
 def _result(learner: Learner, steps: int, observations: int) -> Run:
     if isinstance(learner, LeastObservedFirst):
         return run_of(learner.race, steps, learner.T)
-    status: Status = "stopped" if learner.finished else "capped"
+    status: Ending = "stopped" if learner.finished else "capped"
     counts = tuple(learner.T.tolist()) if isinstance(learner, KLLucb) else ()
     return Run(steps, status, observations, tuple(learner.recommendation), counts=counts)
 

@@ -20,7 +20,7 @@ from cascadebai_cli.figures.layout import (
     CROSS,
     LIMIT_LABEL,
     TITLE_SHARE,
-    Page,
+    Canvas,
     _Format,
     add_legend,
     align,
@@ -44,7 +44,7 @@ from cascadebai_cli.figures.style import (
     COLUMN_WIDTH,
     LOOKS,
     MEASURED,
-    NOTHING,
+    NO_OPTIONS,
     ORDER_LOOKS,
     POINTS,
     Look,
@@ -137,7 +137,7 @@ _UPPER_LABEL = r"upper bound (probability $1 - \delta$)"
 _LOWER_LABEL = "lower bound (any algorithm, mean)"
 
 
-def _draw_lines(chart: Chart, page: Page, panels: Sequence[Panel]) -> Figure:
+def _draw_lines(chart: Chart, page: Canvas, panels: Sequence[Panel]) -> Figure:
     """Draw a page of panels of points and lines, with what stands beside them."""
     figure, places = empty_page(page)
     for i, (axes, panel) in enumerate(zip(places, panels, strict=True)):
@@ -273,7 +273,7 @@ def _draw_between(axes: Axes, series: Series, chart: Chart) -> None:
     axes.plot(x, points["lower"], color=_color(_LOWER, chart, 2), linestyle="--", label=_LOWER_LABEL)
 
 
-def _draw_legend(figure: Figure, page: Page, chart: Chart) -> None:
+def _draw_legend(figure: Figure, page: Canvas, chart: Chart) -> None:
     pairs = [pair for axes in figure.axes for pair in zip(*axes.get_legend_handles_labels(), strict=True)]
     found = {label: handle for handle, label in pairs}
     order = [*chart.lines, _mean_label(chart), _MEAN_LABEL, *_FIT_LABELS, _UPPER_LABEL, _MEASURED_LABEL, _LOWER_LABEL]
@@ -289,7 +289,7 @@ def _draw_legend(figure: Figure, page: Page, chart: Chart) -> None:
     add_legend(figure, page, handles, labels, _legend_columns(chart, page), chart.own.get("legend.loc"))
 
 
-def _legend_columns(chart: Chart, page: Page) -> int:
+def _legend_columns(chart: Chart, page: Canvas) -> int:
     if chart.plot.figure.beside == "bounds":
         return page.columns
     return 99 if chart.plot.figure.beside != "fit" else 3 if page.lettered else 1
@@ -340,7 +340,7 @@ class _BarLook:
         return "white" if self.hatch and is_dark else "black"
 
 
-def _draw_bars(chart: Chart, page: Page, panels: Sequence[Panel]) -> Figure:
+def _draw_bars(chart: Chart, page: Canvas, panels: Sequence[Panel]) -> Figure:
     """Draw a page of panels, in which each group has one bar per line."""
     sizes = _GRID if page.lettered else _SINGLE
     looks = _bar_looks(chart)
@@ -377,7 +377,7 @@ def _shares_y(chart: Chart) -> bool:
     return chart.plot.share is None or "y" in chart.plot.share
 
 
-def _grid(page: Page, sharey: bool) -> tuple[Figure, list[Axes]]:
+def _grid(page: Canvas, sharey: bool) -> tuple[Figure, list[Axes]]:
     figure = new_figure(page.width, min(_PAGE_HEIGHT, page.height))
     frames = list(figure.subplots(page.rows, page.columns, sharex=True, sharey=sharey, squeeze=False).flat)
     for axes in frames[page.panels :]:
@@ -385,7 +385,7 @@ def _grid(page: Page, sharey: bool) -> tuple[Figure, list[Axes]]:
     return figure, frames[: page.panels]
 
 
-def _rotation(chart: Chart, page: Page) -> float:
+def _rotation(chart: Chart, page: Canvas) -> float:
     """Return the rotation of numbers in bars, which are upright where a bar is wide enough for two digits."""
     bars = len(chart.x.groups) * len(chart.lines)
     return 0 if 72 * page.width / page.columns / bars > _TWO_DIGITS else 90
@@ -429,7 +429,7 @@ def _annotate(axes: Axes, points: pd.DataFrame, sizes: _Sizes, rotation: float) 
         axes.annotate(CROSS, (row["x"], above), (0, ARROW_POINTS if row["is_limit"] else 0), va="bottom", **text)
 
 
-def _label_groups(figure: Figure, frames: Sequence[Axes], chart: Chart, page: Page, sizes: _Sizes) -> None:
+def _label_groups(figure: Figure, frames: Sequence[Axes], chart: Chart, page: Canvas, sizes: _Sizes) -> None:
     size = text_size(sizes.group) if chart.x.column in NAMES else mpl.rcParams["font.size"]
     width = 0.85 * page.width / page.columns / len(chart.x.groups)
     labels, turned = fitted_names(figure, chart.x.groups, size, width)
@@ -462,7 +462,7 @@ def _top_of_bars(chart: Chart, points: pd.DataFrame) -> float:
     return float(bottom * (points["y"].max() / bottom) ** (1 / (1 - room)))
 
 
-def _add_legend(figure: Figure, page: Page, chart: Chart, looks: Sequence[_BarLook]) -> None:
+def _add_legend(figure: Figure, page: Canvas, chart: Chart, looks: Sequence[_BarLook]) -> None:
     handles: list[Patch | Line2D] = [
         Patch(facecolor=look.color, edgecolor=look.edge, linewidth=0.3, label=look.label, hatch=look.hatch)
         for look in looks
@@ -522,7 +522,7 @@ DRAWERS = of_each_kind(
 )
 
 
-def draw(plot: Plot, chart: Chart | None, own: Mapping[str, Any] = NOTHING) -> list[Figure]:
+def draw(plot: Plot, chart: Chart | None, own: Mapping[str, Any] = NO_OPTIONS) -> list[Figure]:
     """Draw a figure on one or more pages.
 
     Args:

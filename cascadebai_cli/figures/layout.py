@@ -63,7 +63,7 @@ class _Format:
 
 
 @dataclass(frozen=True)
-class Page:
+class Canvas:
     """A page to be filled.
 
     Attributes:
@@ -104,7 +104,7 @@ def sized(plot: Plot, own: Mapping[str, Any], panels: int) -> Plot:
     )
 
 
-def pages_of(panels: int, plot: Plot, form: _Format) -> list[Page]:
+def pages_of(panels: int, plot: Plot, form: _Format) -> list[Canvas]:
     """Return the pages for a number of panels."""
     most = min(plot.per_page or form.per_page, panels)
     columns, width = _columns(most, plot, form)
@@ -115,12 +115,12 @@ def pages_of(panels: int, plot: Plot, form: _Format) -> list[Page]:
 
 def _page(
     number: int, first: int, columns: int, width: float, full: int, panels: int, plot: Plot, form: _Format
-) -> Page:
+) -> Canvas:
     rows = math.ceil(number / columns)
     has_room = form.legend_inside and rows > 1 and number < rows * columns
     rest = 0.0 if has_room else form.rest[panels == 1]
     panel_height = (plot.height - rest) / full if plot.height else form.panel_height
-    return Page(
+    return Canvas(
         width=width,
         height=panel_height * rows + rest,
         rows=rows,
@@ -150,7 +150,7 @@ def _inches(plot: Plot) -> float:
     return named[plot.width] if plot.width is None or isinstance(plot.width, str) else plot.width
 
 
-def empty_page(page: Page) -> tuple[Figure, list[Axes]]:
+def empty_page(page: Canvas) -> tuple[Figure, list[Axes]]:
     """Return the figure of a page, and the axes of its panels."""
     figure = new_figure(page.width, page.height)
     if not page.centred or page.columns == 1:
@@ -160,7 +160,7 @@ def empty_page(page: Page) -> tuple[Figure, list[Axes]]:
     return figure, [figure.add_subplot(cells[_place(page, i)]) for i in range(page.panels)]
 
 
-def _place(page: Page, i: int) -> tuple[int, slice]:
+def _place(page: Canvas, i: int) -> tuple[int, slice]:
     row, column = divmod(i, page.columns)
     in_row = min(page.columns, page.panels - row * page.columns)
     start = 2 * column + page.columns - in_row
@@ -217,7 +217,7 @@ def fitted_names(figure: Figure, names: Sequence[str], size: float, width: float
 
 
 def add_legend(
-    figure: Figure, page: Page, handles: Sequence[Any], labels: Sequence[str], columns: int, loc: Any, **options: Any
+    figure: Figure, page: Canvas, handles: Sequence[Any], labels: Sequence[str], columns: int, loc: Any, **options: Any
 ) -> None:
     """Put a legend below the panels, in as many columns as fit, at most `columns`; let the page grow if necessary.
 

@@ -3,7 +3,7 @@
 A kind of users is one record: its keys in a config are its fields, its law is `clicks`. What the learner then reads off
 the page is another thing, `Feedback`; `page_of` puts the two together. An item that is looked at attracts its user with
 its own click probability (the weight), independently of all else: these draws are the outcomes of the trial, and the
-`Chance` numbers decide the rest.
+`NextChance` numbers decide the rest.
 """
 
 from abc import ABC, abstractmethod
@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, Literal
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.model.problem import CASCADING, LAST_CLICK, SEMI_BANDIT, Chance, Draw, Feedback
+from cascadebai_cli.model.problem import CASCADING, LAST_CLICK, SEMI_BANDIT, Draw, Feedback, NextChance
 from cascadebai_cli.options import Option, option, record_options
 
 _ByPlace = float | tuple[float, ...]
@@ -38,7 +38,7 @@ class Users(ABC):
                 raise ConfigError(f"{name} is an empty list; write a probability for each place, from the top")
 
     @abstractmethod
-    def clicks(self, shown: Sequence[int], draw: Draw, chance: Chance) -> list[int]:
+    def clicks(self, shown: Sequence[int], draw: Draw, chance: NextChance) -> list[int]:
         """Return for each place of a page whether its item is clicked, 1 or 0; `draw` only items that are looked at."""
 
     def comes_to(self, feedback: Feedback) -> Feedback | None:
@@ -71,7 +71,7 @@ class Cascade(Users):
     kind = "cascade"
     leave: float = option(0.0, "Chance to leave after each item that does not attract.", examples=("0.1",))
 
-    def clicks(self, shown: Sequence[int], draw: Draw, chance: Chance) -> list[int]:
+    def clicks(self, shown: Sequence[int], draw: Draw, chance: NextChance) -> list[int]:
         """Return the clicks on a page, at most one."""
         clicks = [0] * len(shown)
         for place, item in enumerate(shown):
@@ -101,7 +101,7 @@ class PositionBased(Users):
     )
     most: Literal["one", "several"] = option("several", "Clicks on a page at most.", examples=("one",))
 
-    def clicks(self, shown: Sequence[int], draw: Draw, chance: Chance) -> list[int]:
+    def clicks(self, shown: Sequence[int], draw: Draw, chance: NextChance) -> list[int]:
         """Return the clicks on a page; with `most: one`, nothing below the first click is looked at."""
         clicks = [0] * len(shown)
         for place, (item, look) in enumerate(zip(shown, self._looks(len(shown)), strict=True)):
@@ -143,7 +143,7 @@ class DependentClick(Users):
         examples=("0.5", "[0.9, 0.5]"),
     )
 
-    def clicks(self, shown: Sequence[int], draw: Draw, chance: Chance) -> list[int]:
+    def clicks(self, shown: Sequence[int], draw: Draw, chance: NextChance) -> list[int]:
         """Return the clicks on a page."""
         clicks = [0] * len(shown)
         for place, (item, go_on) in enumerate(zip(shown, self._chances(len(shown)), strict=True)):
@@ -167,7 +167,7 @@ class NoSkips(Users):
 
     kind = "no-skips"
 
-    def clicks(self, shown: Sequence[int], draw: Draw, chance: Chance) -> list[int]:
+    def clicks(self, shown: Sequence[int], draw: Draw, chance: NextChance) -> list[int]:
         """Return the clicks on a page."""
         return [draw(item) for item in shown]
 

@@ -7,7 +7,7 @@ from math import inf, nextafter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
-from cascadebai_cli.engines.jobs import Status
+from cascadebai_cli.engines.jobs import Ending
 from cascadebai_cli.study.axes import AXES, GRID
 from cascadebai_cli.text import (
     NO_NUMBER,
@@ -41,7 +41,7 @@ BUDGETS_CSV = "budgets.csv"
 ANSWERS_CSV, DECISIONS_CSV, TRACES_CSV = "answers.csv", "decisions.csv", "traces.csv"
 RATIOS_CSV, ORDERS_CSV, BOUNDS_CSV = "ratios.csv", "orders.csv", "bounds.csv"
 
-STATUSES: tuple[str, ...] = (*get_args(Status), "answered")
+STATUSES: tuple[str, ...] = (*get_args(Ending), "answered")
 MOST_COUNT = 2**63 - 1
 """Largest number of a trial, of steps or of observations."""
 _MOST_EXACT = 2**53

@@ -120,4 +120,4 @@ def test_phases_that_are_a_tenth_too_short_are_caught(monkeypatch):
     assert p_values(expected, statistics(case, by_phases)).min() < THRESHOLD
 
 
-cut, leap, made = phases.cut, phases.leap, phases.Counts
+cut, leap, made = phases.cut, phases.leap_phases, phases.Counts

@@ -190,7 +190,7 @@ def test_a_leap_takes_what_the_steps_take():
         counts = phases.Counts(rng.uniform(0.1, 0.9, d), batch, start, rng)
         stacks = Stacks(counts.chances, 3000, rng)
         width = counts.after.shape[1]
-        found, end = phases.leap(
+        found, end = phases.leap_phases(
             lambda number, stacks=stacks, width=width: (lambda taken, last: (taken[:, :width], last))(
                 *stacks.take(number)
             ),
