@@ -11,8 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, Literal
 
+import numpy as np
+
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.model.problem import CASCADING, LAST_CLICK, SEMI_BANDIT, Draw, Feedback, NextChance
+from cascadebai_cli.model.problem import CASCADING, LAST_CLICK, SEMI_BANDIT, Draw, Feedback, FloatArray, NextChance
 from cascadebai_cli.options import Option, option, record_options
 
 _ByPlace = float | tuple[float, ...]
@@ -49,6 +51,13 @@ class Users(ABC):
         """Return the probabilities that places are looked at, if they are independent of all clicks; else `None`."""
         return None
 
+    def ends(self, weights: FloatArray) -> FloatArray | None:
+        """Return the chances that a look at items of these weights is the last one on a page that is longer.
+
+        `None` if this depends on more than the item; then `examination` may tell who looks where.
+        """
+        return None
+
     @property
     def examines_all(self) -> bool:
         """Whether the chance that a place is looked at is known for every place, and above 0."""
@@ -83,6 +92,10 @@ class Cascade(Users):
     def comes_to(self, feedback: Feedback) -> Feedback | None:
         """Return the cascading feedback, if nobody leaves early: the first click is the last one."""
         return CASCADING if self.leave == 0 and feedback in (CASCADING, LAST_CLICK) else None
+
+    def ends(self, weights: FloatArray) -> FloatArray:
+        """Return the chances of a click, or of leaving without one."""
+        return np.asarray(weights + (1 - weights) * self.leave)
 
 
 @dataclass(frozen=True)
@@ -156,6 +169,11 @@ class DependentClick(Users):
         """Return the cascading feedback if no more than the first click is read, or made."""
         one_click = feedback in (CASCADING, LAST_CLICK) and set(self._chances(2)) == {0.0}
         return CASCADING if feedback == CASCADING or one_click else None
+
+    def ends(self, weights: FloatArray) -> FloatArray | None:
+        """Return the chances of a click that is the last one, if places do not differ in them."""
+        go_on = set(self._chances(len(self.go_on) if isinstance(self.go_on, tuple) else 1))
+        return None if len(go_on) > 1 else weights * (1 - go_on.pop())
 
     def _chances(self, places: int) -> list[float]:
         return _filled((self.go_on,) if isinstance(self.go_on, float) else self.go_on, places)
