@@ -49,6 +49,10 @@ class Users(ABC):
         """Return the probabilities that places are looked at, if they are independent of all clicks; else `None`."""
         return None
 
+    def before_a_click(self, places: int) -> list[float] | None:
+        """Return the same for the places down to the first click of a page."""
+        return self.examination(places)
+
     @property
     def examines_all(self) -> bool:
         """Whether the chance that a place is looked at is known for every place, and above 0."""
@@ -118,6 +122,10 @@ class PositionBased(Users):
     def examination(self, places: int) -> list[float] | None:
         """Return the chances of the places, if clicks do not change them."""
         return self._looks(places) if self.most == "several" else None
+
+    def before_a_click(self, places: int) -> list[float] | None:
+        """Return the chances of the places."""
+        return self._looks(places)
 
     @property
     def examines_all(self) -> bool:
