@@ -221,6 +221,8 @@ class Engine:
         item_bytes: about how many bytes a trial takes at most for each of its items.
         run: function that runs jobs; if it can stop in between, it pauses runs once it is enough.
         feedbacks: click models that it is exact for; `None` for an engine that runs any of them by `reveal`.
+        looking: kinds of learners of which it also runs lists that are read up to the first click, and whose places are
+            looked at by chance (`Feedback.looks`).
         rows: number of trials that run best side by side; 1 if they run one after the other.
         entries: largest number of items that these trials have together.
         by_steps: whether the time of a trial that runs beside others grows with its steps.
@@ -234,15 +236,22 @@ class Engine:
     item_bytes: int
     run: Callable[[Sequence[Job[Any]], HasEnough], Runs]
     feedbacks: tuple[Feedback, ...] | None
+    looking: tuple[type, ...] = ()
     rows: int = 1
     entries: int = sys.maxsize
     by_steps: bool = False
     forgets: bool = False
     shares_paths: bool = False
 
-    def knows(self, feedback: Feedback) -> bool:
+    def knows(self, feedback: Feedback, learner: Learner | None = None) -> bool:
         """Return whether it is exact for a click model: the very record, or users of whom a learner sees the same."""
-        return self.feedbacks is None or any(feedback.is_like(known) for known in self.feedbacks)
+        if self.feedbacks is None or any(feedback.is_like(known) for known in self.feedbacks):
+            return True
+        return self.reads_looks(feedback, learner)
+
+    def reads_looks(self, feedback: Feedback, learner: Learner | None) -> bool:
+        """Return whether it reads which places are looked at from a stack."""
+        return isinstance(learner, self.looking) and feedback.looks(1) is not None
 
     def together(self, jobs: Sequence[Job[Any]], enough: HasEnough) -> Runs:
         """Run jobs; those of one path run one after the other if they can share their steps."""
@@ -305,8 +314,8 @@ ENGINES: Mapping[str, Engine] = MappingProxyType(
             3_000,
             _answering(_skipping_ahead, _ask_after_skipping),
             _BY_CLICKS,
-            skip_ahead.ROWS,
-            skip_ahead.ENTRIES,
+            rows=skip_ahead.ROWS,
+            entries=skip_ahead.ENTRIES,
             forgets=True,
         ),
         "lockstep": Engine(
@@ -315,13 +324,14 @@ ENGINES: Mapping[str, Engine] = MappingProxyType(
             5_000,
             _in_lockstep,
             _BY_CLICKS,
+            (KLLucb,),
             lockstep.ROWS,
             lockstep.ENTRIES,
             by_steps=True,
             shares_paths=True,
         ),
         "planned": Engine(3, _stack, 20_000, _one_by_one(run_planned), _BY_CLICKS, shares_paths=True),
-        "phases": Engine(1, _outcomes, 500, _answering(run_phases, ask), _BY_CLICKS, phases.ROWS),
+        "phases": Engine(1, _outcomes, 500, _answering(run_phases, ask), _BY_CLICKS, rows=phases.ROWS),
     }
 )
 """Name of each engine, as it is written in a config, -> engine; `auto` is not among them."""
@@ -358,8 +368,8 @@ def resolve_engine(
             "out, or take kl-lucb++, posterior or track-and-stop"
         )
     if engine != "auto":
-        _refuse_unknown_feedback(engine, feedback)
-    exact = [each for each in getattr(learner, "engines", ()) if ENGINES[each].knows(feedback)]
+        _refuse_unknown_feedback(engine, feedback, learner)
+    exact = [each for each in getattr(learner, "engines", ()) if ENGINES[each].knows(feedback, learner)]
     if table is not None:
         return _engine_for_table(engine, learner, name, "skip-ahead" in exact and ENGINES["walk"].knows(feedback))
     if engine == "walk":
@@ -372,9 +382,9 @@ def resolve_engine(
     return engine
 
 
-def _refuse_unknown_feedback(engine: EngineName, feedback: Feedback) -> None:
+def _refuse_unknown_feedback(engine: EngineName, feedback: Feedback, learner: Learner) -> None:
     made = ENGINES[engine]
-    if not made.knows(feedback):
+    if not made.knows(feedback, learner):
         names = " and ".join(known.name for known in made.feedbacks or ())
         raise ConfigError(f"engine {engine} does not know the feedback {feedback.name}, only {names}; use engine: auto")
 
@@ -455,6 +465,9 @@ def new_job(
     """Return the engine of a trial, and the trial as a job for it."""
     made = ENGINES[resolve_engine(engine, learner, feedback, trial.table)]
     chance = trial.rng.spawn(1)[0].random if made.feedbacks is None and feedback.is_drawn else None
+    looks = None
+    if made.feedbacks is not None and feedback.is_drawn and made.reads_looks(feedback, learner):
+        looks = RandomStack(np.array(feedback.looks(len(trial.weights))), trial.rng.spawn(1)[0])
     source = made.source(trial)
     stack = Counted(source, len(trial.weights)) if answers and made.forgets else source
-    return made, Job(learner, stack, feedback, max_steps, answers=answers, chance=chance)
+    return made, Job(learner, stack, feedback, max_steps, answers=answers, chance=chance, looks=looks)
