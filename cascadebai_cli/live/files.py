@@ -195,7 +195,9 @@ _MOST_FINDINGS = 5
 def _end_in_words(live: Live, status: Status) -> str:
     best = f"the best {live.terms.K}: {', '.join(status.answer)}"
     if status.done:
-        return f"done. {best}"
+        after = f" after {count(status.told - status.late)} page views"
+        late = f" ({count(status.late)} told later do not change it)" if status.late else ""
+        return f"done{after}{late}. {best}"
     low, middle, high = (None if one is None else count(one) for one in status.more)
     if middle is None:
         return f"not done; {'many' if low is None else f'at least {low}'} more page views. So far {best}"

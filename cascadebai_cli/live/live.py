@@ -15,7 +15,7 @@ from cascadebai_cli.engines.jobs import Run
 from cascadebai_cli.engines.simulate import Trial, new_job
 from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.learners.kl_lucb import KLLucb, LucbRule
-from cascadebai_cli.learners.posterior import Posterior
+from cascadebai_cli.learners.posterior import Posterior, chance_of_error
 from cascadebai_cli.live.checks import Check, findings
 from cascadebai_cli.live.state import State, Terms
 from cascadebai_cli.model.problem import CASCADING, FloatArray, IntArray
@@ -74,11 +74,12 @@ class Status:
     """How far a test is.
 
     Attributes:
-        done: whether it is over.
-        answer: names of the best `K` items as they are now, the best first.
+        done: whether it is over: at one moment, in the order in which pages were told, the answer was sure enough.
+        answer: names of the best `K` items at that moment, or as they are now; the best first.
         items: one entry for each item, in descending order of rate.
         asked, told, open: number of pages that were given out, that were told, and the difference.
-        chance: posterior probability that the answer is right, for a uniform prior.
+        late: number of pages that were told after the test was over; they do not change the answer.
+        chance: posterior probability that the answer is right, for a uniform prior and all that was told.
         more: how many more page views it takes: 5 %, median and 95 % of simulated runs; `None` where a run did not end.
         findings: what speaks against the assumptions of the test.
     """
@@ -89,6 +90,7 @@ class Status:
     asked: int
     told: int
     open: int
+    late: int
     chance: float
     more: tuple[int | None, int | None, int | None]
     findings: tuple[Check, ...]
@@ -184,21 +186,27 @@ class Live:
         """
         new = 0
         with self._state.changing():
+            learner = None if self._state.stop() else self._learner(*self._state.counts())
             for page_id, clicked in pages:
-                new += self._tell(page_id, clicked)
+                if (seen := self._tell(page_id, clicked)) is None:
+                    continue
+                new += 1
+                if learner is not None:
+                    learner.observe(*seen)
+                    learner = self._going_on(learner)
         return new
 
     @property
     def done(self) -> bool:
-        """Whether the test is over, by what was told."""
+        """Whether the test is over. Once it is, pages that are told late do not open it again."""
         with self._state.reading():
-            return self._learner(*self._state.counts()).finished
+            return self._state.stop() is not None
 
     @property
     def answer(self) -> tuple[str, ...]:
-        """Names of the best `K` items as they are now, the best first."""
+        """Names of the best `K` items, the best first: those with which the test ended, or as they are now."""
         with self._state.reading():
-            return self._names(self._learner(*self._state.counts()).recommendation)
+            return self._names(self._best())
 
     @property
     def status(self) -> Status:
@@ -207,16 +215,18 @@ class Live:
             T, S = self._state.counts()
             asked, told = self._state.numbers()
             found = findings(self._state.looks(), self.terms.items, self._state.pages_with_several_clicks())
-        learner = self._learner(T, S)
+            best, stop = self._best(), self._state.stop()
+        inside = np.isin(np.arange(len(T)), best)
         return Status(
-            learner.finished,
-            self._names(learner.recommendation),
+            stop is not None,
+            self._names(best),
             self._items(T, S),
             asked,
             told,
             asked - told,
-            1 - self._posterior(T, S, 0).chance_of_error,
-            (0, 0, 0) if learner.finished else self._more(T, S),
+            told - stop[0] if stop else 0,
+            1 - chance_of_error(S + 1.0, T - S + 1.0, inside, self.terms.epsilon),
+            (0, 0, 0) if stop else self._more(T, S),
             tuple(found),
         )
 
@@ -270,19 +280,33 @@ class Live:
             lists += made
         return lists
 
-    def _tell(self, page_id: int, clicked: Any) -> bool:
+    def _going_on(self, learner: KLLucb | Posterior) -> KLLucb | Posterior | None:
+        """Return the learner if the test goes on; at the first moment at which it does not, its answer is kept."""
+        if not learner.finished:
+            return learner
+        self._state.end(learner.recommendation)
+        return None
+
+    def _best(self) -> Sequence[int]:
+        stop = self._state.stop()
+        return stop[1] if stop else self._learner(*self._state.counts()).recommendation
+
+    def _tell(self, page_id: int, clicked: Any) -> tuple[list[int], list[int]] | None:
+        """Take the clicks on a page; return the items looked at with their outcomes, `None` if it was told before."""
         if isinstance(page_id, bool) or not isinstance(page_id, int | np.integer):
             raise ConfigError(f"page {quoted(page_id)} is no number of a page; give the id that ask returned")
         items, known = self._state.page(int(page_id))
         places = self._places(int(page_id), items, clicked)
         if known is None:
             self._state.tell(int(page_id), items, places)
-        elif known != places:
+            seen = items[: places[0] + 1] if places else items
+            return seen, [int(place in places) for place in range(len(seen))]
+        if known != places:
             raise ConfigError(
                 f"page {page_id} was told before with {_clicks_in_words(known)}, and now with "
                 f"{_clicks_in_words(places)}; the first is kept, so leave this page out"
             )
-        return known is None
+        return None
 
     def _places(self, page_id: int, items: Sequence[int], clicked: Any) -> list[int]:
         """Return the places of the clicks from 0, ascending."""

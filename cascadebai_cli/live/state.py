@@ -19,7 +19,7 @@ from cascadebai_cli.model.problem import IntArray
 from cascadebai_cli.text import for_shell
 
 _FILE = "live.sqlite"
-_VERSION = 1
+_VERSION = 2
 _BLOCK = 500
 """Pages of a block: looks are summed by block, to see whether click rates drift."""
 _PATIENCE = 60.0
@@ -106,7 +106,7 @@ class State:
                 raise ConfigError(f"{directory} holds a test already; name another directory, or go on with that one")
             for table in _TABLES:
                 state._db.execute(table)
-            held = {"version": _VERSION, "told": 0, "terms": asdict(terms)}
+            held = {"version": _VERSION, "told": 0, "stop": None, "terms": asdict(terms)}
             state._db.executemany("INSERT INTO meta VALUES (?, ?)", [(k, json.dumps(v)) for k, v in held.items()])
             state._db.executemany("INSERT INTO counts VALUES (?, 0, 0)", [(i,) for i in range(len(terms.items))])
         return state
@@ -210,6 +210,16 @@ class State:
             "UPDATE counts SET T = T + 1, S = S + ? WHERE item = ?", [(click, item) for item, _, _, click in looks]
         )
         self._db.execute("UPDATE meta SET value = value + 1 WHERE key = 'told'")
+
+    def stop(self) -> tuple[int, list[int]] | None:
+        """Return after how many pages that were told the test was over, and its answer; `None` if it is not."""
+        held = self._meta("stop")
+        return held and (held[0], held[1])
+
+    def end(self, answer: Sequence[int]) -> None:
+        """Keep this answer, and that the test is over by what was told up to now."""
+        held = json.dumps((self._meta("told"), list(answer)))
+        self._db.execute("UPDATE meta SET value = ? WHERE key = 'stop'", (held,))
 
     def looks(self) -> IntArray:
         """Return rows of item, place, block, looks and clicks, shape `(n, 5)`."""

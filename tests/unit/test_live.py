@@ -93,6 +93,39 @@ def run_late(weights, K, stopping, delay, seed, most=20_000):
     return set(live.answer)
 
 
+@pytest.mark.parametrize("stopping", ["bounds", "posterior"])
+def test_what_is_told_after_the_end_neither_opens_the_test_again_nor_changes_its_answer(stopping, tmp_path):
+    live, rng = cb.Live(NAMES, 2, stopping=stopping, path=tmp_path), np.random.default_rng(5)
+    late = live.ask(150)
+    while not live.done:
+        [page] = live.ask()
+        live.tell(page.id, first_click(page, rng))
+    ended, answer = live.status.told, live.answer
+    assert (live.status.late, set(answer)) == (0, {"a", "b"})
+    live.tell_many((page.id, [item for item in page.items if item not in answer]) for page in late)
+    again = cb.Live.open(tmp_path)
+    learner = again._learner(*again._state.counts())
+    assert not learner.finished or learner.recommendation != tuple(map(NAMES.index, answer))  # by the counts of now
+    status = again.status
+    assert (again.done, again.answer, status.answer) == (True, answer, answer)
+    assert (status.told, status.late, status.more) == (ended + 150, 150, (0, 0, 0))
+
+
+@pytest.mark.parametrize("stopping", ["bounds", "posterior"])
+def test_the_end_is_the_first_moment_in_the_order_told_also_within_one_call(stopping):
+    one, many = (cb.Live(NAMES, 2, stopping=stopping, seed=1) for _ in range(2))
+    rng = np.random.default_rng(2)
+    pages = one.ask(2_000)
+    told = [(page.id, first_click(page, rng)) for page in pages]
+    assert [page.items for page in many.ask(2_000)] == [page.items for page in pages]
+    many.tell_many(told)
+    ended = many.status.told - many.status.late
+    one.tell_many(told[: ended - 1])
+    assert not one.done
+    one.tell(*told[ended - 1])
+    assert (one.done, one.answer) == (True, many.answer)
+
+
 @pytest.mark.parametrize("n", [0, 1.5, True, "3", 10**6])
 def test_a_number_of_pages_that_is_none_is_refused(n):
     with pytest.raises(ValueError, match=r"n is .* but must be a whole number from 1 to 100,000"):
@@ -288,8 +321,8 @@ def test_an_interrupted_start_can_be_started_again(tmp_path):
 def test_another_version_is_refused(tmp_path):
     cb.Live(NAMES, 2, path=tmp_path).close()
     with sqlite3.connect(tmp_path / "live.sqlite") as db:
-        db.execute("UPDATE meta SET value = '2' WHERE key = 'version'")
-    with pytest.raises(ValueError, match="another version of this program \\(format 2, this one reads 1\\)"):
+        db.execute("UPDATE meta SET value = '3' WHERE key = 'version'")
+    with pytest.raises(ValueError, match="another version of this program \\(format 3, this one reads 2\\)"):
         cb.Live.open(tmp_path)
 
 
