@@ -216,6 +216,7 @@ class Live:
             asked, told = self._state.numbers()
             found = findings(self._state.looks(), self.terms.items, self._state.pages_with_several_clicks())
             best, stop = self._best(), self._state.stop()
+        _, a, b = self._posterior(T, S, 0).rule.laws(T, S)
         inside = np.isin(np.arange(len(T)), best)
         return Status(
             stop is not None,
@@ -225,7 +226,7 @@ class Live:
             told,
             asked - told,
             told - stop[0] if stop else 0,
-            1 - chance_of_error(S + 1.0, T - S + 1.0, inside, self.terms.epsilon),
+            1 - chance_of_error(a, b, inside, self.terms.epsilon),
             (0, 0, 0) if stop else self._more(T, S),
             tuple(found),
         )
