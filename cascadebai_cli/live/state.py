@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from cascadebai_cli.errors import CascadeError, ConfigError
+from cascadebai_cli.learners.posterior import Mixture
 from cascadebai_cli.model.problem import IntArray
 from cascadebai_cli.text import for_shell
 
@@ -49,6 +50,8 @@ class Terms:
         page_size: number of items on a page.
         stopping: `bounds` or `posterior`.
         seed: seed of what is drawn.
+        prior: what is believed of each click rate at first.
+        start: looks and clicks of each item before the first page, from a log.
     """
 
     items: tuple[str, ...]
@@ -58,6 +61,12 @@ class Terms:
     page_size: int
     stopping: str
     seed: int
+    prior: Mixture
+    start: tuple[tuple[int, ...], tuple[int, ...]]
+
+
+def _as_tuple(value: Any) -> Any:
+    return tuple(map(_as_tuple, value)) if isinstance(value, list) else value
 
 
 class State:
@@ -106,9 +115,10 @@ class State:
                 raise ConfigError(f"{directory} holds a test already; name another directory, or go on with that one")
             for table in _TABLES:
                 state._db.execute(table)
+            start = zip(*terms.start, strict=True)
             held = {"version": _VERSION, "told": 0, "stop": None, "terms": asdict(terms)}
             state._db.executemany("INSERT INTO meta VALUES (?, ?)", [(k, json.dumps(v)) for k, v in held.items()])
-            state._db.executemany("INSERT INTO counts VALUES (?, 0, 0)", [(i,) for i in range(len(terms.items))])
+            state._db.executemany("INSERT INTO counts VALUES (?, ?, ?)", [(i, *row) for i, row in enumerate(start)])
         return state
 
     def close(self) -> None:
@@ -131,7 +141,7 @@ class State:
                     f"{_VERSION}); take that version, or start a new test"
                 )
             held = self._meta("terms")
-        return Terms(**{**held, "items": tuple(held["items"])})
+        return Terms(**{name: _as_tuple(value) for name, value in held.items()})
 
     @contextmanager
     def changing(self) -> Iterator[None]:
