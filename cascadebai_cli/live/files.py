@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+import sqlite3
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -127,6 +128,8 @@ def take(
     try:
         return live.tell_many(pages()), len(told)
     except ConfigError as error:
+        if isinstance(error.__cause__, sqlite3.Error):  # no line is to blame for a full disk
+            raise
         raise ConfigError(f"{name}:{line}: {error}; nothing of this file was taken") from error
 
 

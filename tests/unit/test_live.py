@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import binomtest
 from sweeps import environment
 
 import cascadebai_cli as cb
@@ -126,6 +127,23 @@ def test_the_end_is_the_first_moment_in_the_order_told_also_within_one_call(stop
     assert not one.done
     one.tell(*told[ended - 1])
     assert (one.done, one.answer) == (True, many.answer)
+
+
+LATE = [(1, 2), (200, 8), (5_000, 8)]
+"""By how many pages clicks are late, and how many runs there are of each instance."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stopping", ["bounds", "posterior"])
+def test_answers_are_wrong_at_most_as_often_as_allowed_however_late_pages_are_told(stopping):
+    instances = [[0.6, 0.5, 0.2, 0.15, 0.1], [0.95, 0.9, 0.6, 0.6], [0.4, 0.3, 0.1, 0.1, 0.05, 0.02], [0.8, 0.5, 0.2]]
+    wrong = [
+        run_late(weights, 2, stopping, delay, seed) != {"i0", "i1"}
+        for weights in instances
+        for delay, seeds in LATE
+        for seed in range(seeds)
+    ]
+    assert binomtest(sum(wrong), len(wrong), 0.1, alternative="greater").pvalue > 0.01
 
 
 @pytest.mark.parametrize("n", [0, 1.5, True, "3", 10**6])
@@ -475,6 +493,30 @@ def test_a_full_disk_is_one_sentence_and_nothing_is_lost(tmp_path):
     assert again.status.told == 200
 
 
+@pytest.mark.skipif(os.name != "posix", reason="needs limits of a process")
+def test_a_process_that_may_write_no_more_says_so_in_one_sentence_and_all_is_taken_later(tmp_path):
+    live = cb.Live(NAMES, 3, path=tmp_path / "t")
+    pages = [page.id for page in live.ask(400)]
+    live.close()
+    (tmp_path / "clicks.csv").write_text("page,position\n" + "".join(f"{page},1\n" for page in pages))
+    for words in ("take t clicks.csv", "show t -n 3000"):
+        done = subprocess.run(
+            f"ulimit -f 24; exec {sys.executable} -m cascadebai_cli live {words}",  # in blocks of 512 or 1024 bytes
+            shell=True,
+            cwd=tmp_path,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.count("\n") == 1
+        assert "its live.sqlite cannot be used" in done.stderr
+        assert set(books(tmp_path / "t").values()) == {None}
+    assert take(tmp_path / "t", tmp_path / "clicks.csv") == (400, 400)
+    assert list(books(tmp_path / "t").values()) == [[0]] * 400
+
+
 def test_a_file_that_cannot_be_written_to_is_one_sentence(tmp_path):
     live = cb.Live(NAMES, 2, path=tmp_path)
     live._state._db.execute("PRAGMA query_only = 1")
@@ -502,7 +544,7 @@ def test_a_file_in_the_place_of_the_directory_is_one_sentence(tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.parametrize("kills", [10, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [10, pytest.param(200, marks=pytest.mark.slow)])
 def test_what_was_acknowledged_is_there_once_whatever_was_killed(kills, tmp_path):
     directory = tmp_path / "t"
     cb.Live(NAMES, 3, page_size=3, path=directory).close()
