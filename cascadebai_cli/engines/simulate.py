@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from cascadebai_cli.engines import lockstep, lucb, phases, skip_ahead
+from cascadebai_cli.engines import lockstep, lucb, phases, posterior, skip_ahead
 from cascadebai_cli.engines.jobs import Ending, HasEnough, Job, Paused, Run, Runs, block_size, in_order, never, run_of
 from cascadebai_cli.engines.outcomes import (
     Outcomes,
@@ -24,6 +24,7 @@ from cascadebai_cli.engines.phases import run_phases, run_planned
 from cascadebai_cli.engines.walk import run_walk
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.kl_lucb import KLLucb
+from cascadebai_cli.learners.posterior import Posterior
 from cascadebai_cli.learners.protocol import Learner
 from cascadebai_cli.learners.racing import LeastObservedFirst, RacingLearner
 from cascadebai_cli.model.problem import CASCADING, SEMI_BANDIT, Draw, Feedback, FloatArray, IntArray, NextChance
@@ -295,9 +296,12 @@ def _skipping_ahead(jobs: Sequence[Job[Any]], enough: HasEnough) -> Runs:
 
 def _in_lockstep(jobs: Sequence[Job[Any]], enough: HasEnough) -> Runs:
     """Run each learner with the engine that is made for it."""
-    for made, run in ((True, lucb.run_lucb), (False, _answering(lockstep.run_lockstep, ask))):
-        places = [place for place, job in enumerate(jobs) if isinstance(job.learner, KLLucb) == made]
-        for place, done in run([jobs[i] for i in places], enough):
+    made: dict[type, _RunAll] = {KLLucb: lucb.run_lucb, Posterior: _answering(posterior.run_posterior, ask)}
+    others = _answering(lockstep.run_lockstep, ask)
+    kinds = [type(job.learner) if type(job.learner) in made else object for job in jobs]
+    for kind in dict.fromkeys(kinds):
+        places = [place for place, other in enumerate(kinds) if other is kind]
+        for place, done in made.get(kind, others)([jobs[i] for i in places], enough):
             yield places[place], done
 
 
@@ -341,7 +345,7 @@ _MADE_FOR: Mapping[str, str] = MappingProxyType(
     {
         "planned": "is made for track-and-stop",
         "phases": "is made for uniform and sar",
-        "lockstep": "is made for CascadeBAI, its display orders and KL-LUCB++",
+        "lockstep": "is made for CascadeBAI, its display orders, KL-LUCB++ and posterior",
         "skip-ahead": "needs a racing learner that shows the least observed survivors",
     }
 )
