@@ -105,13 +105,10 @@ def refuse_too_many(cells: pd.DataFrame, plot: Plot) -> None:
             f"{count(panels)} panels are more than {_MOST_PANELS}, the most allowed; choose with --where, "
             "--instances or --learners, or put more into a panel with --panels and --lines"
         )
-    if not dealt.lines:
-        return
-    both = cells.drop_duplicates([*dealt.panels, *dealt.lines])
-    most = both.groupby(list(dealt.panels), sort=False).size().max() if dealt.panels else len(both)
+    most = len(cells.drop_duplicates(list(dealt.lines))) if dealt.lines else 1
     if most > MOST_LINES:
         raise ConfigError(
-            f"{count(most)} lines in one panel are more than the {MOST_LINES} that can be told apart; choose with "
+            f"{count(most)} different lines are more than the {MOST_LINES} that can be told apart; choose with "
             "--where, --instances or --learners, or make panels of them with --panels"
         )
 

@@ -90,9 +90,17 @@ def test_the_rows_of_a_legend_are_about_as_long(learners: int, columns: int, tmp
 
 def test_more_lines_than_looks_are_refused(tmp_path: Path) -> None:
     learners = [{"name": f"learner {i}", "algorithm": "cascadebai", "sigma": 0.1 + i} for i in range(13)]
-    with pytest.raises(ConfigError, match="13 lines in one panel are more than the 12 that can be told apart; choose"):
+    with pytest.raises(ConfigError, match="13 different lines are more than the 12 that can be told apart; choose"):
         drawn.pages(study(tmp_path, learners=learners))
     assert len(drawn.pages(study(tmp_path / "b", learners=learners), panels="learner")) == 3
+
+
+@pytest.mark.parametrize("kind", ["curves", "bars"])
+def test_lines_are_told_apart_in_a_figure_and_not_only_in_a_panel(kind: str, tmp_path: Path) -> None:
+    learners = [{"name": f"learner {i}", "algorithm": "cascadebai", "sigma": 0.1 + i} for i in range(7)]
+    results = study(tmp_path, learners=learners, delta=[0.1, 0.2])
+    with pytest.raises(ConfigError, match="14 different lines are more than the 12 that can be told apart; choose"):
+        drawn.pages(results, kind=kind, x="K", panels="delta", lines=["learner", "delta"])
 
 
 @pytest.fixture(scope="module")
