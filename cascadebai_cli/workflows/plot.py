@@ -34,6 +34,7 @@ from cascadebai_cli.store.files import write_bytes
 from cascadebai_cli.study.document import Document, Override, load_yaml, mistakes
 from cascadebai_cli.study.kinds import MEASURES
 from cascadebai_cli.study.plot import FILE_FORMATS, MOST_ON_A_PAGE, Plot, refuse_unknown_words
+from cascadebai_cli.text import listed
 from cascadebai_cli.workflows.tables import warn_of_gaps
 
 if TYPE_CHECKING:
@@ -203,6 +204,7 @@ def chart(studies: Sequence[StudyResults], plot: Plot) -> "Chart":
     if plot.figure.points == "steps":
         cells = with_moments(cells, together)
     refuse_too_many(cells, plot)
+    asked = cells["learner"]
     chosen = chosen_results(together, cells)
     if plot.figure.beside == "bounds" or plot.y == "steps_per_lower_bound":
         cells = _bounded(cells, chosen, plot)
@@ -214,11 +216,15 @@ def chart(studies: Sequence[StudyResults], plot: Plot) -> "Chart":
         cells = with_quantiles(cells, together)
     chosen = tuple(results for results in chosen if len(results.summary))
     instances = {name: entry for results in chosen for name, entry in results.instances.items()}
-    shown = {name: entry for name, entry in instances.items() if name in set(cells["instance"])}
+    drawn = {name: entry for name, entry in instances.items() if name in set(cells["instance"])}
     caps = {results.study.max_steps for results in chosen}
     of_paper = {name for results in chosen if results.study.claims for name in results.instances}
-    labels = Labels(shown, plot.labels, of_paper)
+    labels = Labels(drawn, plot.labels, of_paper)
     found = chart_of(cells, plot, labels, caps.pop() if len(caps) == 1 else None, among)
+    if gone := [name for name in dict.fromkeys(asked) if name not in {*cells["learner"]}]:
+        shown = listed([*dict.fromkeys(cells["learner"])])
+        remark = f"{plot.kind} shows {shown}, of which the upper bound is proved, and leaves out {listed(gone)}"
+        found = replace(found, remark="; ".join(filter(None, [found.remark, remark])))
     if plot.figure.beside != "fit":
         return found
     return with_fits(found, dict(_fits(chosen, found.x.column)))
