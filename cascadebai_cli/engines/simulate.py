@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from cascadebai_cli.engines import lockstep, lucb, skip_ahead
+from cascadebai_cli.engines import lockstep, lucb, phases, skip_ahead
 from cascadebai_cli.engines.jobs import Ending, HasEnough, Job, Paused, Run, Runs, block_size, in_order, never, run_of
 from cascadebai_cli.engines.outcomes import (
     Outcomes,
@@ -321,7 +321,7 @@ ENGINES: Mapping[str, Engine] = MappingProxyType(
             shares_paths=True,
         ),
         "planned": Engine(3, _stack, 20_000, _one_by_one(run_planned), _BY_CLICKS, shares_paths=True),
-        "phases": Engine(1, _outcomes, 500, _answering(_one_by_one(run_phases), ask), _BY_CLICKS),
+        "phases": Engine(1, _outcomes, 500, _answering(run_phases, ask), _BY_CLICKS, phases.ROWS),
     }
 )
 """Name of each engine, as it is written in a config, -> engine; `auto` is not among them."""
