@@ -33,7 +33,7 @@ from cascadebai_cli.store.columns import MANIFEST
 from cascadebai_cli.store.files import write_bytes
 from cascadebai_cli.study.document import Document, Override, load_yaml, mistakes
 from cascadebai_cli.study.kinds import MEASURES
-from cascadebai_cli.study.plot import FILE_FORMATS, MOST_ON_A_PAGE, Plot, refuse_unknown_words
+from cascadebai_cli.study.plot import FILE_FORMATS, MOST_ON_A_PAGE, Plot, axes_of_the_kind, refuse_unknown_words
 from cascadebai_cli.text import listed
 from cascadebai_cli.workflows.tables import warn_of_gaps
 
@@ -101,12 +101,17 @@ def _plot_words(studies: Sequence[StudyResults], config: Path | None, given: Map
     Args:
         studies: the first one says what to draw of all, unless there is a config.
         config: a YAML file with `plot`.
-        given: words of the command line; those of `where` and `labels` are added to the ones of the config.
+        given: words of the command line; those of `where` and `labels` are added to the ones of the config, and
+            another kind of figure leaves the axes of the config's own kind.
 
     Raises:
         ConfigError: if a word is not known; the message tells where it stands, and the nearest known word.
     """
-    document = reduce(Document.with_override, _overrides(given), _document(studies[0], config))
+    document = _document(studies[0], config)
+    if isinstance(document.data["plot"], dict) and "kind" in given:
+        said = axes_of_the_kind(document.data["plot"], given["kind"])
+        document = replace(document, data={**document.data, "plot": said})
+    document = reduce(Document.with_override, _overrides(given), document)
     try:
         plot = Plot.model_validate(document.data["plot"])
     except ValidationError as error:
