@@ -267,7 +267,7 @@ _UNITS = dict.fromkeys(("steps", "median", "q90", "spread"), "steps")
 
 def is_log(chart: Chart, axis: str, values: "pd.Series[float]") -> bool:
     """Return whether an axis is logarithmic: as the plot says, else by its values, which must be positive for it."""
-    if not (values > 0).all():
+    if not (values > 0).all() or (axis == "y" and MEASURES[chart.y.column].least < 0):
         return False
     if chart.plot.log is not None:
         return axis in chart.plot.log
@@ -295,10 +295,17 @@ def set_scales(axes: Axes, panel: Panel, chart: Chart, *, named: bool = True) ->
         if named:
             axes.set_ylabel(f"{chart.y.label} ({unit})" if unit else chart.y.label)
     else:
-        # a rate of 0 is a point that must be seen whole
-        low, high = axes.get_ylim()
-        axes.set_ylim(bottom=max(low, -_BELOW_ZERO * high if chart.y.column == "error_rate" else 0))
+        _begin_at_zero(axes, chart)
         label_steps(axes, float(points["y"].max()), chart.y.label, unit)
+
+
+def _begin_at_zero(axes: Axes, chart: Chart) -> None:
+    """Cut the part of a linear axis below 0, but not through points; where values can be negative draw a line at 0."""
+    if MEASURES[chart.y.column].least < 0:
+        axes.axhline(0, color="0.5", linewidth=0.6, zorder=1)
+        return
+    low, high = axes.get_ylim()
+    axes.set_ylim(bottom=max(low, -_BELOW_ZERO * high if chart.y.column == "error_rate" else 0))
 
 
 def _label_powers(axis: XAxis | YAxis, low: float, high: float) -> None:

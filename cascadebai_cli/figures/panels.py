@@ -124,7 +124,7 @@ def _with_y(cells: pd.DataFrame, plot: Plot) -> pd.DataFrame:
     nothing = pd.Series(np.nan, cells.index)
     points = cells.assign(
         y=cells[value] * scale,
-        low=(cells[low] * scale).clip(lower=0) if low else nothing,
+        low=(cells[low] * scale).clip(lower=min(0, MEASURES[measure].least)) if low else nothing,
         high=(cells[high] * scale).clip(upper=cells["K"] if measure == "right" else np.inf) if high else nothing,
         is_limit=_is_limit(cells, measure),
         is_wrong=(cells["error_rate"] > cells["delta"]) & cells["budget"].isna() & (plot.figure.points == "cells"),
@@ -164,6 +164,7 @@ def _why(plot: Plot) -> str:
         return f": a lower bound above 0 is known for epsilon = 0 and weights between 0 and 1 {_KNOWN}"
     return {
         "error_rate": ": no trial stopped before the cap",
+        "difference": ": it takes two pairs of trials, and none that reached the cap",
         "steps_per_sharp_bound": ": the sharp bound is known for epsilon = 0 only",
     }.get(plot.y, "")
 

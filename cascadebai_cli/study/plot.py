@@ -196,6 +196,8 @@ class Plot(Entry):
         if self.figure.points == "cells" and self.y in of_trials:
             remedy = f"choose another kind, such as {of_trials[self.y]}"
             raise mistake(f"{show(self.y)} cannot be shown by {self.kind}; {remedy}", "y")
+        if self.y == "difference" and self.average:
+            raise mistake("a difference is that of the trials of one cell; leave average out, or choose another y", "y")
         return self
 
     @model_validator(mode="before")

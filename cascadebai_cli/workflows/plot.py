@@ -16,6 +16,7 @@ from cascadebai_cli.analysis.cells import (
     chosen_results,
     wide_table,
     with_bounds,
+    with_differences,
     with_moments,
     with_names_apart,
     with_quantiles,
@@ -25,7 +26,7 @@ from cascadebai_cli.analysis.cells import (
 from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.figures.draw import draw
-from cascadebai_cli.figures.labels import Labels, wrong_in_words
+from cascadebai_cli.figures.labels import Labels, literal, wrong_in_words
 from cascadebai_cli.figures.panels import chart_of, refuse_too_many, with_fits
 from cascadebai_cli.figures.style import page_mark, read_style, render_pages, warn_of_letters
 from cascadebai_cli.running.watch import SILENT, Watch
@@ -215,6 +216,8 @@ def chart(studies: Sequence[StudyResults], plot: Plot) -> "Chart":
         cells = _bounded(cells, chosen, plot)
     elif plot.y == "steps_per_sharp_bound":
         cells = with_sharp_bounds(cells, together)
+    elif plot.y == "difference":
+        cells = with_differences(cells, together)
     elif plot.figure.points == "trials":
         cells = with_trials(cells, together)
     elif MEASURES[plot.y].level:
@@ -224,15 +227,22 @@ def chart(studies: Sequence[StudyResults], plot: Plot) -> "Chart":
     drawn = {name: entry for name, entry in instances.items() if name in set(cells["instance"])}
     caps = {results.study.max_steps for results in chosen}
     of_paper = {name for results in chosen if results.study.claims for name in results.instances}
-    labels = Labels(drawn, plot.labels, of_paper)
+    labels = Labels(drawn, {**_main_said(together, plot), **plot.labels}, of_paper)
     found = chart_of(cells, plot, labels, caps.pop() if len(caps) == 1 else None, among)
-    if gone := [name for name in dict.fromkeys(asked) if name not in {*cells["learner"]}]:
+    gone = [name for name in dict.fromkeys(asked) if name not in {*cells["learner"]}]
+    if gone and plot.figure.beside == "bounds":
         shown = listed([*dict.fromkeys(cells["learner"])])
         remark = f"{plot.kind} shows {shown}, of which the upper bound is proved, and leaves out {listed(gone)}"
         found = replace(found, remark="; ".join(filter(None, [found.remark, remark])))
     if plot.figure.beside != "fit":
         return found
     return with_fits(found, dict(_fits(chosen, found.x.column)))
+
+
+def _main_said(studies: Sequence[StudyResults], plot: Plot) -> Mapping[str, str]:
+    """Return the label of the differences, which names the learner to which they are, if it is one."""
+    main = {plot.labels.get(results.main_learner, literal(results.main_learner)) for results in studies}
+    return {"difference": f"steps saved against {main.pop()}"} if len(main) == 1 else {}
 
 
 def _fits(studies: Sequence[StudyResults], x: str) -> Iterator[tuple[frozenset[tuple[str, str]], "pd.DataFrame"]]:
