@@ -126,7 +126,7 @@ class PositionBased(Users):
     def comes_to(self, feedback: Feedback) -> Feedback | None:
         """Return the feedback of users who look at all places, if these do."""
         alike = NoSkips() if self.most == "several" else Cascade()
-        return alike.comes_to(feedback) if set(self._looks(2)) == {1.0} else None
+        return alike.comes_to(feedback) if set(self._looks(_different(self.looks))) == {1.0} else None
 
     def examination(self, places: int) -> list[float] | None:
         """Return the chances of the places, if clicks do not change them."""
@@ -135,8 +135,7 @@ class PositionBased(Users):
     @property
     def examines_all(self) -> bool:
         """Whether clicks do not change the chances, and none is 0."""
-        different = len(self.looks) if isinstance(self.looks, tuple) else 2
-        return self.most == "several" and all(self._looks(different))
+        return self.most == "several" and all(self._looks(_different(self.looks)))
 
     def _looks(self, places: int) -> list[float]:
         return [self.looks**i for i in range(places)] if isinstance(self.looks, float) else _filled(self.looks, places)
@@ -167,12 +166,12 @@ class DependentClick(Users):
 
     def comes_to(self, feedback: Feedback) -> Feedback | None:
         """Return the cascading feedback if no more than the first click is read, or made."""
-        one_click = feedback in (CASCADING, LAST_CLICK) and set(self._chances(2)) == {0.0}
+        one_click = feedback in (CASCADING, LAST_CLICK) and set(self._chances(_different(self.go_on))) == {0.0}
         return CASCADING if feedback == CASCADING or one_click else None
 
     def ends(self, weights: FloatArray) -> FloatArray | None:
         """Return the chances of a click that is the last one, if places do not differ in them."""
-        go_on = set(self._chances(len(self.go_on) if isinstance(self.go_on, tuple) else 1))
+        go_on = set(self._chances(_different(self.go_on)))
         return None if len(go_on) > 1 else weights * (1 - go_on.pop())
 
     def _chances(self, places: int) -> list[float]:
@@ -203,6 +202,11 @@ class NoSkips(Users):
         return True
 
 
+def _different(chances: _ByPlace) -> int:
+    """Return a number of places that shows all chances that there are, of however long a page."""
+    return len(chances) if isinstance(chances, tuple) else 2
+
+
 def _filled(values: tuple[float, ...], places: int) -> list[float]:
     """Return the values of the first places; the last one holds for all further places."""
     return [*values[:places], *[values[-1]] * (places - len(values))]
@@ -210,6 +214,9 @@ def _filled(values: tuple[float, ...], places: int) -> list[float]:
 
 USERS: Mapping[str, type[Users]] = {each.kind: each for each in (Cascade, PositionBased, DependentClick, NoSkips)}
 """Kind -> users. A kind that is added here can be named in configs, and is run by the reference engine."""
+_OPTIONS = list(record_options(*USERS.values()))
+if len({one.name for one in _OPTIONS}) < len(_OPTIONS):
+    raise LookupError("two kinds of users have an option of one name, which can have one meaning in a config only")
 
 
 def users_options(kind: str) -> tuple[Option, ...]:
