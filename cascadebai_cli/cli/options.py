@@ -47,9 +47,9 @@ def _columns(way: str) -> Callable[[typer.Context, str], list[str]]:
     """Return the completion by columns of the directory on the same command line, or by conditions on them."""
 
     def complete(context: typer.Context, incomplete: str) -> list[str]:
-        from cascadebai_cli.workflows.choices import columns_in
+        from cascadebai_cli.workflows.choices import columns_of
 
-        return columns_in([Path(word) for word in (context.parent.args if context.parent else [])], way, incomplete)
+        return columns_of([Path(word) for word in (context.parent.args if context.parent else [])], way, incomplete)
 
     return complete
 
@@ -85,7 +85,7 @@ MaxSteps = Annotated[
     int | None, typer.Option("--max-steps", min=1, help="Cap on the steps of a trial, instead of that of CONFIG.")
 ]
 Jobs = Annotated[int, typer.Option("--n-jobs", help="Number of processes; -1 is one per core.")]
-TrialTimeout = Annotated[
+TrialTimeoutOption = Annotated[
     float | None,
     typer.Option("--trial-timeout", metavar="SECONDS", min=0.001, help="A trial that takes longer fails."),
 ]

@@ -23,7 +23,7 @@ from cascadebai_cli.cli.options import (
     Seed,
     SetValues,
     TrialCount,
-    TrialTimeout,
+    TrialTimeoutOption,
     Where,
     as_key,
     configs,
@@ -34,10 +34,10 @@ from cascadebai_cli.cli.options import (
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.options import MOST_TRIALS, filled, record_options
 from cascadebai_cli.planning.options import OPTIONS, read_options
-from cascadebai_cli.planning.words import plan_in_words, question_in_words
+from cascadebai_cli.planning.words import plan_in_words, question_in_words, start_of_test
 from cascadebai_cli.study.kinds import Words
 from cascadebai_cli.text import count, duration, for_shell
-from cascadebai_cli.workflows.asked import Asked
+from cascadebai_cli.workflows.asked import Selection
 
 if TYPE_CHECKING:
     from cascadebai_cli.workflows.sweep import Missing, Request, Swept
@@ -123,7 +123,7 @@ def run(
     settings: SetValues = None,
     plugin: Plugins = None,
     n_jobs: Jobs = -1,
-    trial_timeout: TrialTimeout = None,
+    trial_timeout: TrialTimeoutOption = None,
     debug: Annotated[
         bool, typer.Option("--debug", help="Stop at the first trial that fails, in Python's debugger where it failed.")
     ] = False,
@@ -183,7 +183,7 @@ def sweep(
         bool, typer.Option("--collect", help="Only write the tables, from the finished trials.")
     ] = False,
     packed: Annotated[bool, typer.Option("--gzip", help="Write trials.csv.gz instead of trials.csv.")] = False,
-    trial_timeout: TrialTimeout = None,
+    trial_timeout: TrialTimeoutOption = None,
     fail_fast: Annotated[
         bool, typer.Option("--fail-fast/--keep-going", help="Whether to stop at the first trial that fails.")
     ] = False,
@@ -276,7 +276,7 @@ def merge(
 # --- `cascadebai summary`: the cells of a result directory ----------------------------------------------------------
 
 
-@with_options(Asked)
+@with_options(Selection)
 def summary(directory: ResultDirectory, form: Format = "text", **given: Any) -> None:
     """Print the cells of a sweep: mean steps and error rate, each with its 95 % interval.
 
@@ -284,7 +284,7 @@ def summary(directory: ResultDirectory, form: Format = "text", **given: Any) -> 
     """
     from cascadebai_cli.workflows import tables as work
 
-    done = work.summary(directory, filled(Asked, _keys(Asked, given)), watch=Terminal())
+    done = work.summary(directory, filled(Selection, _keys(Selection, given)), watch=Terminal())
     say(work.in_format(done.tables, form))
     end_with(done.whole)
 
@@ -397,6 +397,8 @@ def plan(
     written = work.write_plan(done, out, watch)
     say(json.dumps(work.as_json(done), indent=2, ensure_ascii=False) if form == "json" else plan_in_words(done))
     watch.remark(f"written: {written}")
+    if command := start_of_test(done, written):
+        watch.remark(f"the test begins with: {command}")
 
 
 # --- `cascadebai bounds`: the bounds of each cell of a study, beside what was measured ------------------------------

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from cascadebai_cli.learners.protocol import Learner
 from cascadebai_cli.learners.racing import Race
-from cascadebai_cli.model.problem import CASCADING, Chance, Feedback, IntArray
+from cascadebai_cli.model.problem import CASCADING, Feedback, IntArray, NextChance
 
 # --- The result of one trial ----------------------------------------------------------------------------------------
 
 
-Status = Literal["stopped", "capped"]
+Ending = Literal["stopped", "capped"]
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Run:
     """
 
     steps: int
-    status: Status
+    status: Ending
     observations: int
     recommendation: tuple[int, ...]
     accepted: tuple[int, ...] = ()
@@ -115,7 +115,7 @@ class Job(Generic[AnyLearner]):
     steps: int = 0
     answers: bool = False
     path: Hashable = None
-    chance: Chance | None = None
+    chance: NextChance | None = None
     looks: Any = None
 
     @property

@@ -21,7 +21,7 @@ from cascadebai_cli.engines.jobs import (
     run_in_blocks,
     run_of,
 )
-from cascadebai_cli.engines.lookahead import NEVER, State, Window, clicks_ahead, leap, look_ahead, proven_quiet
+from cascadebai_cli.engines.lookahead import NEVER, LookState, Window, clicks_ahead, leap, look_ahead, proven_quiet
 from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
@@ -356,7 +356,7 @@ class _Lockstep:
     def _leap(self, row: int) -> None:
         """Leap as long as it is worthwhile."""
         T, S = self._counts(row)
-        start, state = T.copy(), State(self._learner(row), self.ahead.stack[row], T, S)
+        start, state = T.copy(), LookState(self._learner(row), self.ahead.stack[row], T, S)
         worthwhile = True
         while worthwhile:
             aim = self.rows.next_aim(row)

@@ -253,7 +253,7 @@ _SHRINK = 8
 _LIMITLESS = np.iinfo(np.int64).max
 
 
-class State(NamedTuple):
+class LookState(NamedTuple):
     """A row before a step: survivors, observations and clicks of each item, shape `(L,)`, and its learner."""
 
     learner: CascadeBAI
@@ -274,7 +274,7 @@ class _Outlook(NamedTuple):
     values: FloatArray
 
 
-def leap(state: State, steps: int) -> tuple[int, IntArray]:
+def leap(state: LookState, steps: int) -> tuple[int, IntArray]:
     """Return how many of the next `steps` steps can be taken at once, and how often each item is observed in them.
 
     Returns:
@@ -289,7 +289,7 @@ def leap(state: State, steps: int) -> tuple[int, IntArray]:
     return 0, np.zeros(len(state.T), np.int64)
 
 
-def _places_of(state: State) -> list[IntArray]:
+def _places_of(state: LookState) -> list[IntArray]:
     """Return, for each place of the list in display order, the items that hold it in turn: one, except for the front.
 
     The list is empty if more than one place is held by several items, or if the front is not observed in a cycle.
@@ -313,7 +313,7 @@ def _takes_turns(T: IntArray, laggards: IntArray, front: IntArray) -> bool:
     return bool(cyclic and (len(laggards) == 0 or T[laggards[-1]] < least))
 
 
-def _quiet(state: State, observed: IntArray) -> bool:
+def _quiet(state: LookState, observed: IntArray) -> bool:
     """Return whether no rule can fire as long as each item is observed at most `observed` further times."""
     learner, T = state.learner, state.T
     alive = np.zeros(len(T), bool)
@@ -324,7 +324,7 @@ def _quiet(state: State, observed: IntArray) -> bool:
     return bool(proven_quiet(window, np.array([learner.race.k]), np.array([learner.rule.epsilon]))[0])
 
 
-def clicks_ahead(state: State, observed: IntArray) -> IntArray:
+def clicks_ahead(state: LookState, observed: IntArray) -> IntArray:
     """Return the clicks among the next `observed` outcomes of each item."""
     clicks = np.zeros(len(observed), np.int64)
     for item in np.flatnonzero(observed).tolist():
@@ -332,7 +332,7 @@ def clicks_ahead(state: State, observed: IntArray) -> IntArray:
     return clicks
 
 
-def _outlook(state: State, items: IntArray, n: int) -> _Outlook:
+def _outlook(state: LookState, items: IntArray, n: int) -> _Outlook:
     """Return the next `n` observations of a place that `items` hold in turn."""
     rounds = -(-n // len(items))
     clicks = np.empty((rounds, len(items)), bool)
@@ -341,7 +341,7 @@ def _outlook(state: State, items: IntArray, n: int) -> _Outlook:
     return _Outlook(clicks.ravel()[:n], _values(state, items, clicks).ravel()[: n + 1])
 
 
-def _values(state: State, items: IntArray, clicks: BoolArray) -> FloatArray:
+def _values(state: LookState, items: IntArray, clicks: BoolArray) -> FloatArray:
     """Return what `items` are sorted by after each of their next outcomes, shape `(rounds + 1, items)`."""
     T = state.T[items] + np.arange(len(clicks) + 1)[:, None]
     S = np.empty(T.shape)
@@ -351,7 +351,7 @@ def _values(state: State, items: IntArray, clicks: BoolArray) -> FloatArray:
     return display.values(S / np.maximum(T, 1), radius)
 
 
-def _descend(state: State, places: list[IntArray], steps: int) -> tuple[int, IntArray]:
+def _descend(state: LookState, places: list[IntArray], steps: int) -> tuple[int, IntArray]:
     """Follow the list down; return how many steps keep it as it is, and how often each item is observed in them."""
     at: IntArray = np.arange(steps)
     seen, here = [at], _outlook(state, places[0], steps)
@@ -371,7 +371,7 @@ def _descend(state: State, places: list[IntArray], steps: int) -> tuple[int, Int
     return int(steps), _observations(places, seen, steps, len(state.T))
 
 
-def _limit(state: State, items: IntArray, places: list[IntArray]) -> int:
+def _limit(state: LookState, items: IntArray, places: list[IntArray]) -> int:
     """Return how many observations a laggard can get and still be observed less often than the front."""
     front = max(places, key=len)
     if len(items) > 1 or len(front) == 1:

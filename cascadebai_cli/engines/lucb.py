@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cascadebai_cli.engines import lucb_rows
-from cascadebai_cli.engines.jobs import HasEnough, Job, Paused, Run, Runs, Status, largest_block, never, run_in_blocks
+from cascadebai_cli.engines.jobs import Ending, HasEnough, Job, Paused, Run, Runs, largest_block, never, run_in_blocks
 from cascadebai_cli.engines.lucb_rows import ENTRIES, FAR, looks_ahead, new_rows
 from cascadebai_cli.learners.bounds import pairs_apart, told_apart
 from cascadebai_cli.learners.kl_lucb import UNIT, KLLucb
@@ -214,7 +214,7 @@ class _Lucb:
     def _bring_up_to_date(self, row: int) -> None:
         self.jobs[self.rows.job[row]].learner.take_place(*self.rows.counts(row))
 
-    def _end(self, row: int, status: Status) -> tuple[int, Run]:
+    def _end(self, row: int, status: Ending) -> tuple[int, Run]:
         rows = self.rows
         if status == "capped":
             self._bring_up_to_date(row)

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from cascadebai_cli.engines import lockstep, lucb, skip_ahead
-from cascadebai_cli.engines.jobs import HasEnough, Job, Paused, Run, Runs, Status, block_size, in_order, never, run_of
+from cascadebai_cli.engines import lockstep, lucb, phases, posterior, skip_ahead
+from cascadebai_cli.engines.jobs import Ending, HasEnough, Job, Paused, Run, Runs, block_size, in_order, never, run_of
 from cascadebai_cli.engines.outcomes import (
     Outcomes,
     RandomOutcomes,
@@ -24,9 +24,10 @@ from cascadebai_cli.engines.phases import run_phases, run_planned
 from cascadebai_cli.engines.walk import run_walk
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.kl_lucb import KLLucb
+from cascadebai_cli.learners.posterior import Posterior
 from cascadebai_cli.learners.protocol import Learner
 from cascadebai_cli.learners.racing import LeastObservedFirst, RacingLearner
-from cascadebai_cli.model.problem import CASCADING, SEMI_BANDIT, Chance, Draw, Feedback, FloatArray, IntArray
+from cascadebai_cli.model.problem import CASCADING, SEMI_BANDIT, Draw, Feedback, FloatArray, IntArray, NextChance
 
 # --- The reference engine: step by step, as close to the pseudocode as Python gets; slow on purpose -----------------
 
@@ -36,7 +37,7 @@ def run_reference(
     outcomes: Outcomes | RewardTable,
     feedback: Feedback,
     max_steps: int | None = None,
-    chance: Chance | None = None,
+    chance: NextChance | None = None,
 ) -> Run:
     """Make steps until the learner stops, or until `max_steps` steps were made."""
     steps = observations = 0
@@ -60,7 +61,7 @@ def _draw(outcomes: Outcomes | RewardTable, step: int) -> Draw:
 def _result(learner: Learner, steps: int, observations: int) -> Run:
     if isinstance(learner, LeastObservedFirst):
         return run_of(learner.race, steps, learner.T)
-    status: Status = "stopped" if learner.finished else "capped"
+    status: Ending = "stopped" if learner.finished else "capped"
     counts = tuple(learner.T.tolist()) if isinstance(learner, KLLucb) else ()
     return Run(steps, status, observations, tuple(learner.recommendation), counts=counts)
 
@@ -295,9 +296,12 @@ def _skipping_ahead(jobs: Sequence[Job[Any]], enough: HasEnough) -> Runs:
 
 def _in_lockstep(jobs: Sequence[Job[Any]], enough: HasEnough) -> Runs:
     """Run each learner with the engine that is made for it."""
-    for made, run in ((True, lucb.run_lucb), (False, _answering(lockstep.run_lockstep, ask))):
-        places = [place for place, job in enumerate(jobs) if isinstance(job.learner, KLLucb) == made]
-        for place, done in run([jobs[i] for i in places], enough):
+    made: dict[type, _RunAll] = {KLLucb: lucb.run_lucb, Posterior: _answering(posterior.run_posterior, ask)}
+    others = _answering(lockstep.run_lockstep, ask)
+    kinds = [type(job.learner) if type(job.learner) in made else object for job in jobs]
+    for kind in dict.fromkeys(kinds):
+        places = [place for place, other in enumerate(kinds) if other is kind]
+        for place, done in made.get(kind, others)([jobs[i] for i in places], enough):
             yield places[place], done
 
 
@@ -331,7 +335,7 @@ ENGINES: Mapping[str, Engine] = MappingProxyType(
             shares_paths=True,
         ),
         "planned": Engine(3, _stack, 20_000, _one_by_one(run_planned), _BY_CLICKS, shares_paths=True),
-        "phases": Engine(1, _outcomes, 500, _answering(_one_by_one(run_phases), ask), _BY_CLICKS),
+        "phases": Engine(1, _outcomes, 500, _answering(run_phases, ask), _BY_CLICKS, rows=phases.ROWS),
     }
 )
 """Name of each engine, as it is written in a config, -> engine; `auto` is not among them."""
@@ -341,7 +345,7 @@ _MADE_FOR: Mapping[str, str] = MappingProxyType(
     {
         "planned": "is made for track-and-stop",
         "phases": "is made for uniform and sar",
-        "lockstep": "is made for CascadeBAI, its display orders and KL-LUCB++",
+        "lockstep": "is made for CascadeBAI, its display orders, KL-LUCB++ and posterior",
         "skip-ahead": "needs a racing learner that shows the least observed survivors",
     }
 )

@@ -105,13 +105,10 @@ def refuse_too_many(cells: pd.DataFrame, plot: Plot) -> None:
             f"{count(panels)} panels are more than {_MOST_PANELS}, the most allowed; choose with --where, "
             "--instances or --learners, or put more into a panel with --panels and --lines"
         )
-    if not dealt.lines:
-        return
-    both = cells.drop_duplicates([*dealt.panels, *dealt.lines])
-    most = both.groupby(list(dealt.panels), sort=False).size().max() if dealt.panels else len(both)
+    most = len(cells.drop_duplicates(list(dealt.lines))) if dealt.lines else 1
     if most > MOST_LINES:
         raise ConfigError(
-            f"{count(most)} lines in one panel are more than the {MOST_LINES} that can be told apart; choose with "
+            f"{count(most)} different lines are more than the {MOST_LINES} that can be told apart; choose with "
             "--where, --instances or --learners, or make panels of them with --panels"
         )
 
@@ -127,7 +124,7 @@ def _with_y(cells: pd.DataFrame, plot: Plot) -> pd.DataFrame:
     nothing = pd.Series(np.nan, cells.index)
     points = cells.assign(
         y=cells[value] * scale,
-        low=(cells[low] * scale).clip(lower=0) if low else nothing,
+        low=(cells[low] * scale).clip(lower=min(0, MEASURES[measure].least)) if low else nothing,
         high=(cells[high] * scale).clip(upper=cells["K"] if measure == "right" else np.inf) if high else nothing,
         is_limit=_is_limit(cells, measure),
         is_wrong=(cells["error_rate"] > cells["delta"]) & cells["budget"].isna() & (plot.figure.points == "cells"),
@@ -167,6 +164,7 @@ def _why(plot: Plot) -> str:
         return f": a lower bound above 0 is known for epsilon = 0 and weights between 0 and 1 {_KNOWN}"
     return {
         "error_rate": ": no trial stopped before the cap",
+        "difference": ": it takes two pairs of trials, and none that reached the cap",
         "steps_per_sharp_bound": ": the sharp bound is known for epsilon = 0 only",
     }.get(plot.y, "")
 

@@ -172,7 +172,7 @@ COLUMN_WIDTH = 3.25
 """Width in inches of one of its columns."""
 
 _STEPS_LABEL = "time complexity"
-NOTHING: Mapping[str, Any] = MappingProxyType({})
+NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 
 STYLE: Mapping[Any, Any] = MappingProxyType(
     {
@@ -242,7 +242,7 @@ def stroke(width: float) -> float:
 
 
 @contextmanager
-def style_of(own: Mapping[str, Any] = NOTHING) -> Iterator[None]:
+def style_of(own: Mapping[str, Any] = NO_OPTIONS) -> Iterator[None]:
     """Apply the shared style with the settings `own` over it, and restore matplotlib's settings at the end."""
     with mpl.rc_context():
         mpl.rcdefaults()
@@ -291,13 +291,13 @@ def new_figure(width: float, height: float) -> Picture:
     return figure
 
 
-def render(figure: Figure, format: str, *, title: str, rows_sha256: str, own: Mapping[str, Any] = NOTHING) -> bytes:
+def render(figure: Figure, format: str, *, title: str, rows_sha256: str, own: Mapping[str, Any] = NO_OPTIONS) -> bytes:
     """Render one page as a file; arguments as for `render_pages`."""
     return render_pages([figure], format, title=title, rows_sha256=rows_sha256, own=own)[0]
 
 
 def render_pages(
-    pages: Sequence[Figure], format: str, *, title: str, rows_sha256: str, own: Mapping[str, Any] = NOTHING
+    pages: Sequence[Figure], format: str, *, title: str, rows_sha256: str, own: Mapping[str, Any] = NO_OPTIONS
 ) -> list[bytes]:
     """Render a figure as files: one PDF, or one file per page.
 

@@ -27,7 +27,7 @@ from cascadebai_cli.learners.protocol import check_list_length
 from cascadebai_cli.learners.racing import by_mean
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
-Stopping = Literal["bounds", "glr"]
+_Stopping = Literal["bounds", "glr"]
 
 UNIT = 2.0**-42
 """Bounds are rounded outward to whole multiples of this, so that their differences and comparisons are exact."""
@@ -55,7 +55,7 @@ class LucbRule:
     K: int
     delta: float
     epsilon: float = 0.0
-    stopping: Stopping = "bounds"
+    stopping: _Stopping = "bounds"
     list_length: int | None = None
 
     def __post_init__(self) -> None:
@@ -104,7 +104,7 @@ class KLLucb:
         K: int,
         delta: float,
         epsilon: float = 0.0,
-        stopping: Stopping = "bounds",
+        stopping: _Stopping = "bounds",
         list_length: int | None = None,
     ) -> None:
         self.rule = LucbRule(L, K, delta, epsilon, stopping, list_length)

@@ -205,7 +205,7 @@ _FIRST_LOOKS, _GROWTH = 10**9, 10**4
 """Looks at each item before the limit is looked for, so many that whole numbers do not matter, and by what it grows."""
 
 
-Stopping = Literal["glr", "mixture"]
+_Stopping = Literal["glr", "mixture"]
 _MAY_STOP = MappingProxyType({"glr": told_apart, "mixture": all_refuted})
 
 
@@ -241,7 +241,7 @@ class TrackAndStop:
         delta: float,
         epsilon: float = 0.0,
         list_length: int | None = None,
-        stopping: Stopping = "glr",
+        stopping: _Stopping = "glr",
     ) -> None:
         refuse_tolerance("track-and-stop", epsilon)
         check_list_length(list_length)

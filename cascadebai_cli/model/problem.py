@@ -246,7 +246,7 @@ def evidence(n_a: FloatArray, w_a: FloatArray, n_b: FloatArray, w_b: FloatArray)
 
 Draw = Callable[[int], int]
 """`draw(item)` returns the next outcome of `item`: 1 a click, 0 a skip."""
-Chance = Callable[[], float]
+NextChance = Callable[[], float]
 """`chance()` returns a number in `[0, 1)` that is independent of all outcomes, for what else happens on a page."""
 
 
@@ -276,13 +276,13 @@ class Feedback:
     users: "Users | None" = None
     shuffled: bool = False
 
-    def shown(self, items: Sequence[int], chance: Chance | None) -> Sequence[int]:
+    def shown(self, items: Sequence[int], chance: NextChance | None) -> Sequence[int]:
         """Return the items in the order in which the user sees them."""
         if not self.shuffled or chance is None:
             return items
         return sorted(items, key=lambda _: chance())
 
-    def seen(self, shown: Sequence[int], draw: Draw, chance: Chance | None) -> list[int]:
+    def seen(self, shown: Sequence[int], draw: Draw, chance: NextChance | None) -> list[int]:
         """Return what the learner takes of a page: the outcomes, or what it reads for them, of the first items."""
         if self.users is None or chance is None:
             return self.reveal(shown, draw)

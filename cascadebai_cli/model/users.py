@@ -3,7 +3,7 @@
 A kind of users is one record: its keys in a config are its fields, its law is `clicks`. What the learner then reads off
 the page is another thing, `Feedback`; `page_of` puts the two together. An item that is looked at attracts its user with
 its own click probability (the weight), independently of all else: these draws are the outcomes of the trial, and the
-`Chance` numbers decide the rest.
+`NextChance` numbers decide the rest.
 """
 
 from abc import ABC, abstractmethod
@@ -11,8 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, Literal
 
+import numpy as np
+
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.model.problem import CASCADING, LAST_CLICK, SEMI_BANDIT, Chance, Draw, Feedback
+from cascadebai_cli.model.problem import CASCADING, LAST_CLICK, SEMI_BANDIT, Draw, Feedback, FloatArray, NextChance
 from cascadebai_cli.options import Option, option, record_options
 
 _ByPlace = float | tuple[float, ...]
@@ -38,7 +40,7 @@ class Users(ABC):
                 raise ConfigError(f"{name} is an empty list; write a probability for each place, from the top")
 
     @abstractmethod
-    def clicks(self, shown: Sequence[int], draw: Draw, chance: Chance) -> list[int]:
+    def clicks(self, shown: Sequence[int], draw: Draw, chance: NextChance) -> list[int]:
         """Return for each place of a page whether its item is clicked, 1 or 0; `draw` only items that are looked at."""
 
     def comes_to(self, feedback: Feedback) -> Feedback | None:
@@ -47,6 +49,13 @@ class Users(ABC):
 
     def examination(self, places: int) -> list[float] | None:
         """Return the probabilities that places are looked at, if they are independent of all clicks; else `None`."""
+        return None
+
+    def ends(self, weights: FloatArray) -> FloatArray | None:
+        """Return the chances that a look at items of these weights is the last one on a page that is longer.
+
+        `None` if this depends on more than the item; then `examination` may tell who looks where.
+        """
         return None
 
     def before_a_click(self, places: int) -> list[float] | None:
@@ -75,7 +84,7 @@ class Cascade(Users):
     kind = "cascade"
     leave: float = option(0.0, "Chance to leave after each item that does not attract.", examples=("0.1",))
 
-    def clicks(self, shown: Sequence[int], draw: Draw, chance: Chance) -> list[int]:
+    def clicks(self, shown: Sequence[int], draw: Draw, chance: NextChance) -> list[int]:
         """Return the clicks on a page, at most one."""
         clicks = [0] * len(shown)
         for place, item in enumerate(shown):
@@ -87,6 +96,10 @@ class Cascade(Users):
     def comes_to(self, feedback: Feedback) -> Feedback | None:
         """Return the cascading feedback, if nobody leaves early: the first click is the last one."""
         return CASCADING if self.leave == 0 and feedback in (CASCADING, LAST_CLICK) else None
+
+    def ends(self, weights: FloatArray) -> FloatArray:
+        """Return the chances of a click, or of leaving without one."""
+        return np.asarray(weights + (1 - weights) * self.leave)
 
 
 @dataclass(frozen=True)
@@ -105,7 +118,7 @@ class PositionBased(Users):
     )
     most: Literal["one", "several"] = option("several", "Clicks on a page at most.", examples=("one",))
 
-    def clicks(self, shown: Sequence[int], draw: Draw, chance: Chance) -> list[int]:
+    def clicks(self, shown: Sequence[int], draw: Draw, chance: NextChance) -> list[int]:
         """Return the clicks on a page; with `most: one`, nothing below the first click is looked at."""
         clicks = [0] * len(shown)
         for place, (item, look) in enumerate(zip(shown, self._looks(len(shown)), strict=True)):
@@ -117,7 +130,7 @@ class PositionBased(Users):
     def comes_to(self, feedback: Feedback) -> Feedback | None:
         """Return the feedback of users who look at all places, if these do."""
         alike = NoSkips() if self.most == "several" else Cascade()
-        return alike.comes_to(feedback) if set(self._looks(2)) == {1.0} else None
+        return alike.comes_to(feedback) if set(self._looks(_different(self.looks))) == {1.0} else None
 
     def examination(self, places: int) -> list[float] | None:
         """Return the chances of the places, if clicks do not change them."""
@@ -130,8 +143,7 @@ class PositionBased(Users):
     @property
     def examines_all(self) -> bool:
         """Whether clicks do not change the chances, and none is 0."""
-        different = len(self.looks) if isinstance(self.looks, tuple) else 2
-        return self.most == "several" and all(self._looks(different))
+        return self.most == "several" and all(self._looks(_different(self.looks)))
 
     def _looks(self, places: int) -> list[float]:
         return [self.looks**i for i in range(places)] if isinstance(self.looks, float) else _filled(self.looks, places)
@@ -151,7 +163,7 @@ class DependentClick(Users):
         examples=("0.5", "[0.9, 0.5]"),
     )
 
-    def clicks(self, shown: Sequence[int], draw: Draw, chance: Chance) -> list[int]:
+    def clicks(self, shown: Sequence[int], draw: Draw, chance: NextChance) -> list[int]:
         """Return the clicks on a page."""
         clicks = [0] * len(shown)
         for place, (item, go_on) in enumerate(zip(shown, self._chances(len(shown)), strict=True)):
@@ -162,8 +174,13 @@ class DependentClick(Users):
 
     def comes_to(self, feedback: Feedback) -> Feedback | None:
         """Return the cascading feedback if no more than the first click is read, or made."""
-        one_click = feedback in (CASCADING, LAST_CLICK) and set(self._chances(2)) == {0.0}
+        one_click = feedback in (CASCADING, LAST_CLICK) and set(self._chances(_different(self.go_on))) == {0.0}
         return CASCADING if feedback == CASCADING or one_click else None
+
+    def ends(self, weights: FloatArray) -> FloatArray | None:
+        """Return the chances of a click that is the last one, if places do not differ in them."""
+        go_on = set(self._chances(_different(self.go_on)))
+        return None if len(go_on) > 1 else weights * (1 - go_on.pop())
 
     def _chances(self, places: int) -> list[float]:
         return _filled((self.go_on,) if isinstance(self.go_on, float) else self.go_on, places)
@@ -175,7 +192,7 @@ class NoSkips(Users):
 
     kind = "no-skips"
 
-    def clicks(self, shown: Sequence[int], draw: Draw, chance: Chance) -> list[int]:
+    def clicks(self, shown: Sequence[int], draw: Draw, chance: NextChance) -> list[int]:
         """Return the clicks on a page."""
         return [draw(item) for item in shown]
 
@@ -193,6 +210,11 @@ class NoSkips(Users):
         return True
 
 
+def _different(chances: _ByPlace) -> int:
+    """Return a number of places that shows all chances that there are, of however long a page."""
+    return len(chances) if isinstance(chances, tuple) else 2
+
+
 def _filled(values: tuple[float, ...], places: int) -> list[float]:
     """Return the values of the first places; the last one holds for all further places."""
     return [*values[:places], *[values[-1]] * (places - len(values))]
@@ -200,6 +222,9 @@ def _filled(values: tuple[float, ...], places: int) -> list[float]:
 
 USERS: Mapping[str, type[Users]] = {each.kind: each for each in (Cascade, PositionBased, DependentClick, NoSkips)}
 """Kind -> users. A kind that is added here can be named in configs, and is run by the reference engine."""
+_OPTIONS = list(record_options(*USERS.values()))
+if len({one.name for one in _OPTIONS}) < len(_OPTIONS):
+    raise LookupError("two kinds of users have an option of one name, which can have one meaning in a config only")
 
 
 def users_options(kind: str) -> tuple[Option, ...]:

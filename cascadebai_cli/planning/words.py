@@ -1,6 +1,7 @@
 """The answer of `plan` in words."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cascadebai_cli.planning.options import SHARP
@@ -9,6 +10,7 @@ from cascadebai_cli.text import (
     Table,
     count,
     exact,
+    for_shell,
     for_table,
     is_missing,
     listed,
@@ -205,6 +207,19 @@ def plan_in_words(done: "Plan") -> str:
     parts = [_answers_in_words(done, done.answers)] if done.answers else []
     parts += _test_in_words(done, done.test) if done.test else []
     return "\n".join([*parts, "the items that may be among the best:", str(_items(done))])
+
+
+def start_of_test(done: "Plan", directory: Path) -> str | None:
+    """Return the command that starts the planned test, whose items are in this directory; `None` if none is planned."""
+    question = done.question
+    if done.test is None or not question.needs_test or question.log.cells is not None:
+        return None
+    page = f" --page-size {question.M}" if question.M != question.K else ""
+    return (
+        f"cascadebai live start {for_shell(Path(directory.name.replace('plan', 'live', 1)))} --items "
+        f"{for_shell(directory / 'items.csv')} -K {question.K} --delta {question.wanted.risk:g} "
+        f"--epsilon {question.planned.epsilon:.6g}{page}"
+    )
 
 
 def _test_in_words(done: "Plan", test: "Test") -> list[str]:

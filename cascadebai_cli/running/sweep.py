@@ -19,7 +19,7 @@ from cascadebai_cli.store.columns import JOURNAL, TRIALS_CSV
 from cascadebai_cli.store.journal import Journal, Stored, read_journal, write_journal
 from cascadebai_cli.store.lock import Held, only_writer
 from cascadebai_cli.store.manifest import MAKERS, Earlier, Manifest, new_manifest, refuse_mixing, write_manifest
-from cascadebai_cli.store.records import Wanted, wanted_by
+from cascadebai_cli.store.records import Recording, wanted_by
 from cascadebai_cli.store.summary import doubts, write_tables
 from cascadebai_cli.store.trials import Limits, holds_rows, limits_of
 from cascadebai_cli.study.cells import Cell
@@ -95,7 +95,7 @@ class Sweep:
         return self.study.cells
 
     @property
-    def wanted(self) -> Wanted:
+    def wanted(self) -> Recording:
         """What is recorded of each trial beyond its row."""
         return wanted_by(self.manifest.config)
 

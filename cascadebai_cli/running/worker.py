@@ -24,7 +24,16 @@ from cascadebai_cli.learners.protocol import Learner
 from cascadebai_cli.learners.racing import LeastObservedFirst
 from cascadebai_cli.model.problem import Instance, IntArray
 from cascadebai_cli.store.columns import TrialRow
-from cascadebai_cli.store.records import DECISIONS, NOTHING, Decision, Entry, Moment, Placed, Wanted, text_of
+from cascadebai_cli.store.records import (
+    DECISIONS,
+    NO_RECORDS,
+    Decision,
+    Moment,
+    Placed,
+    RecordEntry,
+    Recording,
+    text_of,
+)
 from cascadebai_cli.store.trials import row_of
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.version import __version__
@@ -150,7 +159,7 @@ class Settings:
     seed: int
     fail_fast: bool = False
     with_items: bool = False
-    wanted: Wanted = NOTHING
+    wanted: Recording = NO_RECORDS
     timeout: float | None = None
     debug: bool = False
     seconds: float = _HAND_BACK_SECONDS
@@ -452,7 +461,7 @@ def _record(settings: Settings, cell: Cell, problem: Instance, trial: int, done:
     wanted, (run, items, _) = settings.wanted, done
     _, permutation = _prepared(settings.seed, cell, trial)
     named = items if run.status == "stopped" or cell.answers else ()
-    entries: dict[str, list[Entry]] = {
+    entries: dict[str, list[RecordEntry]] = {
         "answer": [Placed(place, item + 1) for place, item in enumerate(named, start=1)],
         "decisions": _decisions(run, permutation),
     }
@@ -464,7 +473,7 @@ def _record(settings: Settings, cell: Cell, problem: Instance, trial: int, done:
     return tuple((name, text_of(entries[name])) for name in wanted.names)
 
 
-def _decisions(run: Run, permutation: IntArray) -> list[Entry]:
+def _decisions(run: Run, permutation: IntArray) -> list[RecordEntry]:
     """Return the decisions of a run in the order of their steps; of one step, those that accept come first."""
     lists = zip(DECISIONS, (run.accepted, run.rejected), (run.accepted_at, run.rejected_at), strict=True)
     made = [

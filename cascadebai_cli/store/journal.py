@@ -24,7 +24,7 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.problem import BoolArray, IntArray
 from cascadebai_cli.store.columns import COLUMNS, JOURNAL, LATER, MOST_COUNT, OUTCOME, STATUSES, TrialRow
 from cascadebai_cli.store.files import open_to_write, reading, replace_file, writing_to
-from cascadebai_cli.store.records import NOTHING, RECORDS, Recorded, Wanted, entries_of
+from cascadebai_cli.store.records import NO_RECORDS, RECORDS, Recorded, Recording, entries_of
 from cascadebai_cli.version import __version__
 
 # --- The two forms of a value: a text in a line of the journal, and a number in an array ----------------------------
@@ -206,7 +206,7 @@ class Stored:
         rows = self.rows[~np.isin(self.rows["cell"], gone)]
         return replace(self, rows=rows, damaged=0, size=0, recorded=recorded)
 
-    def missing(self, cell_id: str, trials: int, wanted: Wanted = NOTHING) -> IntArray:
+    def missing(self, cell_id: str, trials: int, wanted: Recording = NO_RECORDS) -> IntArray:
         """Return the numbers below `trials` of the trials that a cell lacks, or of which a record lacks, ascending."""
         rows = self.of(cell_id)
         if wanted.names:

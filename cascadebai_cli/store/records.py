@@ -68,10 +68,10 @@ class Moment(NamedTuple):
     correct: int
 
 
-Entry = Placed | Decision | Moment
+RecordEntry = Placed | Decision | Moment
 
 
-def text_of(entries: Iterable[Entry]) -> str:
+def text_of(entries: Iterable[RecordEntry]) -> str:
     """Return entries as the journal holds them."""
     return " ".join(":".join(map(str, entry)) for entry in entries)
 
@@ -136,7 +136,7 @@ _FIRST = (1, 2, 5)
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Recording:
     """What a study records.
 
     Attributes:
@@ -162,13 +162,13 @@ class Wanted:
         return [moment.step for moment in entries_of("trace", found["trace"])] != [*self.steps_before(end), end]
 
 
-NOTHING = Wanted()
+NO_RECORDS = Recording()
 
 
-def wanted_by(config: Mapping[str, Any]) -> Wanted:
+def wanted_by(config: Mapping[str, Any]) -> Recording:
     """Return what a resolved config records."""
     at = config.get("trace_at")
-    return Wanted(tuple(config.get("record") or ()), at and tuple(at))
+    return Recording(tuple(config.get("record") or ()), at and tuple(at))
 
 
 # --- The tables -----------------------------------------------------------------------------------------------------

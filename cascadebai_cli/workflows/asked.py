@@ -8,7 +8,7 @@ from cascadebai_cli.options import option
 
 
 @dataclass(frozen=True)
-class Asked:
+class Selection:
     """Which cells `summary` prints, in which order, and as which table.
 
     Raises:

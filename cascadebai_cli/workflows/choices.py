@@ -22,7 +22,7 @@ def names_in(config: Path, key: Literal["instances", "learners"]) -> list[str]:
     return [str(entry["name"]) for entry in listed if isinstance(entry, dict) and "name" in entry]
 
 
-def columns_in(places: Iterable[Path], way: str, incomplete: str) -> list[str]:
+def columns_of(places: Iterable[Path], way: str, incomplete: str) -> list[str]:
     """Return what a word may become that names a column of a result directory; nothing if that cannot be read.
 
     Args:

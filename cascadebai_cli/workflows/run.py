@@ -19,7 +19,7 @@ from cascadebai_cli.running.runner import Backend, collect, repeat_command
 from cascadebai_cli.running.watch import SILENT, Follower, Watch
 from cascadebai_cli.running.worker import Failed, Settings
 from cascadebai_cli.store.columns import PLACE, TrialRow
-from cascadebai_cli.store.records import Wanted, with_records
+from cascadebai_cli.store.records import Recording, with_records
 from cascadebai_cli.store.summary import summarise
 from cascadebai_cli.store.trials import binomial_interval, trials_table
 from cascadebai_cli.study.cells import Cell
@@ -53,7 +53,7 @@ def simulate(study: Study, *, backend: Backend | None = None, watch: Watch = SIL
     if not isinstance(study.trials, int):
         raise ConfigError("trials: only a sweep can find out how many are enough; give a number")
     numbers = [np.arange(study.trials)] * len(study.cells)
-    settings = Settings(study.seed, fail_fast=True, wanted=Wanted(study.record, study.trace_at))
+    settings = Settings(study.seed, fail_fast=True, wanted=Recording(study.record, study.trace_at))
     with Follower(watch, study.cells, list(map(len, numbers)), fail=_raise).shown() as follower:
         collect(study.cells, numbers, settings, backend or Backend(), follower)
     return with_records(trials_table(study.cells, chain(*follower.rows)), list(chain(*follower.rows)))

@@ -35,7 +35,7 @@ from cascadebai_cli.study.config import read_study
 from cascadebai_cli.study.document import read_value
 from cascadebai_cli.study.plot import refuse_unknown_option
 from cascadebai_cli.text import FORMATS, FormatName, Table, count, for_shell, noted
-from cascadebai_cli.workflows.asked import Asked
+from cascadebai_cli.workflows.asked import Selection
 
 __all__ = ["Tables", "bounds", "fit", "fits_table", "in_format", "promised", "summary"]
 
@@ -139,7 +139,7 @@ def fit(directory: Path, *, allow_capped: bool = False, watch: Watch = SILENT) -
 # --- The cells of a result directory as a table ---------------------------------------------------------------------
 
 
-def summary(directory: Path, asked: Asked, *, watch: Watch = SILENT) -> Tables:
+def summary(directory: Path, asked: Selection, *, watch: Watch = SILENT) -> Tables:
     """Return the cells of a result directory with means, intervals and errors.
 
     Args:

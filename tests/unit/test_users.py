@@ -32,6 +32,9 @@ EXAMPLES: list[Users] = [
     DependentClick(0.6),
     DependentClick((0.9, 0.2)),
     NoSkips(),
+    PositionBased((1.0, 1.0, 0.2)),
+    PositionBased((1.0, 1.0, 0.2), most="one"),
+    DependentClick((0.0, 0.0, 0.9)),
 ]
 LEARNERS: dict[str, Callable[[], object]] = {
     "cascadebai": lambda: CascadeBAI(6, 3, 0.2),
@@ -188,6 +191,9 @@ TWINS = {
     DependentClick(0.6): DependentClick(0.55),
     DependentClick((0.9, 0.2)): DependentClick((0.2, 0.9)),
     NoSkips(): PositionBased((1.0, 1.0, 0.9)),
+    PositionBased((1.0, 1.0, 0.2)): NoSkips(),
+    PositionBased((1.0, 1.0, 0.2), most="one"): Cascade(),
+    DependentClick((0.0, 0.0, 0.9)): DependentClick(0.05),
 }
 
 
@@ -227,6 +233,10 @@ SAME = [
     (PositionBased(1.0), SEMI_BANDIT, SEMI_BANDIT),
     (PositionBased(1.0, most="one"), LAST_CLICK, CASCADING),
 ]
+
+
+def test_every_kind_is_among_the_examples() -> None:
+    assert {type(users) for users in EXAMPLES} == set(USERS.values())
 
 
 @pytest.mark.parametrize(("users", "feedback", "same"), SAME)
