@@ -97,6 +97,10 @@ class Question:
         kth = np.partition(self.truths, -self.K, axis=1)[:, -self.K, None]
         return np.asarray(self.truths >= kth - epsilon - ROUNDING * (epsilon > 0))
 
+    def tolerance(self, epsilon: float) -> Tolerance:
+        """Return what `epsilon` means for each truth."""
+        return _tolerance(self.wanted, self.truths, epsilon, self.looked)
+
     @property
     def K(self) -> int:
         """Number of items to find."""
