@@ -284,7 +284,8 @@ def summary(directory: ResultDirectory, form: Format = "text", **given: Any) -> 
     """
     from cascadebai_cli.workflows import tables as work
 
-    done = work.summary(directory, filled(Selection, _keys(Selection, given)), watch=Terminal())
+    asked = filled(Selection, _keys(Selection, given))
+    done = work.summary(directory, asked, on_a_page=form == "latex", watch=Terminal())
     say(work.in_format(done.tables, form))
     end_with(done.whole)
 

@@ -21,7 +21,7 @@ from cascadebai_cli.analysis.bounds import (
     with_sharp,
 )
 from cascadebai_cli.analysis.cells import averaged, cells_printed, cells_with, few_averaged, ordered
-from cascadebai_cli.analysis.compact import compact, with_quantiles_if
+from cascadebai_cli.analysis.compact import compact, for_a_page, with_quantiles_if
 from cascadebai_cli.analysis.fits import fits_table, unfitted
 from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.analysis.tables import StudyTable, tables_of
@@ -139,12 +139,13 @@ def fit(directory: Path, *, allow_capped: bool = False, watch: Watch = SILENT) -
 # --- The cells of a result directory as a table ---------------------------------------------------------------------
 
 
-def summary(directory: Path, asked: Selection, *, watch: Watch = SILENT) -> Tables:
+def summary(directory: Path, asked: Selection, *, on_a_page: bool = False, watch: Watch = SILENT) -> Tables:
     """Return the cells of a result directory with means, intervals and errors.
 
     Args:
         directory: directory of a sweep.
         asked: which cells and columns, and how they are arranged.
+        on_a_page: whether the table is for a printed page, which has room for a few columns.
         watch: takes the remarks.
 
     Raises:
@@ -156,8 +157,8 @@ def summary(directory: Path, asked: Selection, *, watch: Watch = SILENT) -> Tabl
     sort, columns = asked.sort or (), asked.columns or ()
     cells = with_quantiles_if(averaged(results, asked.average), [*sort, *columns])
     rows = ordered(cells_with(cells, dict(map(condition, asked.where or ()))), sort)
-    if columns or asked.pivot:
-        found = compact(rows, columns, asked.pivot)
+    if columns or asked.pivot or on_a_page:
+        found = (for_a_page if on_a_page else compact)(rows, columns, asked.pivot)
         rows, printed = found.rows, found.printed
     else:
         printed = cells_printed(rows)
