@@ -14,14 +14,18 @@ from cascadebai_cli.text import count, for_shell
 _Directory = Annotated[
     Path, typer.Argument(metavar="DIR", parser=path_parser("DIR"), help="Directory that keeps the test.")
 ]
+_Column = Annotated[str | None, typer.Option(metavar="COLUMN", help="What this column is called in the file.")]
 _Form = Annotated[Literal["text", "json"], typer.Option("--format", help="How the status is printed.")]
 
 
 def start(
     directory: _Directory,
     items: Annotated[
-        str, typer.Option(metavar="FILE|NAMES", help="A file with a name on each line, or names with commas between.")
-    ],
+        str | None,
+        typer.Option(
+            metavar="FILE|NAMES", help="A file with a name on each line, or names with commas between; or see --log."
+        ),
+    ] = None,
     K: Annotated[int, typer.Option("-K", help="Number of items to find.")] = 5,
     delta: Annotated[float, typer.Option(help="Risk of a wrong answer.")] = 0.1,
     epsilon: Annotated[float, typer.Option(help="By how much a click rate may miss the K-th best.")] = 0.0,
@@ -30,14 +34,21 @@ def start(
         Literal["bounds", "posterior"],
         typer.Option(help="bounds keeps the risk for any click rates; posterior ends sooner, and keeps it on average."),
     ] = "bounds",
+    prior: Annotated[
+        Literal["uniform", "jeffreys", "log"],
+        typer.Option(help="What posterior believes at first: of each rate alike, or as the rates of the log are."),
+    ] = "uniform",
+    log: Annotated[Path | None, path_option("--log", "FILE", "Start with the clicks and views of this log.")] = None,
+    columns: Annotated[
+        str | None, typer.Option(metavar="NAMES", help="Its columns, if they are not item,clicks,views,position.")
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of what is drawn.")] = 0,
 ) -> None:
     """Make a new test in a new directory."""
     from cascadebai_cli.live import files as work
 
-    made = work.start(
-        directory, items, K=K, delta=delta, epsilon=epsilon, page_size=page_size, stopping=stopping, seed=seed
-    )
+    terms = {"K": K, "delta": delta, "epsilon": epsilon, "page_size": page_size}
+    made = work.start(directory, items, log, columns, **terms, stopping=stopping, prior=prior, seed=seed)
     say(f"a test of {count(len(made.terms.items))} items: {directory}")
     say(f"next: cascadebai live show {for_shell(directory)} -n 100")
 
@@ -57,15 +68,22 @@ def show(
 def take(
     directory: _Directory,
     file: Annotated[Path, typer.Argument(metavar="FILE", parser=path_parser("FILE"), help="The clicks, as CSV.")],
+    page: _Column = None,
+    items: _Column = None,
+    position: _Column = None,
+    clicks: _Column = None,
+    separator: Annotated[str | None, typer.Option("--sep", help="Separator of values; detected if not given.")] = None,
 ) -> None:
     """Take clicks: a CSV file with the columns page and item (or position) of the click, empty for no click.
 
-    The columns that `show` writes and a column clicked with 0 and 1 do as well. A page without a row stays open. If a
-    row is wrong, nothing of the file is taken; a page may be taken again with the same clicks.
+    The columns that `show` writes and a column clicked with 0 and 1 do as well, or a column for each item with 0, 1 or
+    nothing. Columns with other names are named as for `plan`. A page without a row stays open. If a row is wrong,
+    nothing of the file is taken; a page may be taken again with the same clicks.
     """
     from cascadebai_cli.live import files as work
 
-    new, pages = work.take(directory, file)
+    given = {"page": page, "item": items, "position": position, "clicked": clicks}
+    new, pages = work.take(directory, file, {name: column for name, column in given.items() if column}, separator)
     say(
         f"{count(new)} {'page' if new == 1 else 'pages'} taken"
         + (f"; {count(pages - new)} known before" if pages > new else "")

@@ -34,7 +34,7 @@ from cascadebai_cli.cli.options import (
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.options import MOST_TRIALS, filled, record_options
 from cascadebai_cli.planning.options import OPTIONS, read_options
-from cascadebai_cli.planning.words import plan_in_words, question_in_words
+from cascadebai_cli.planning.words import plan_in_words, question_in_words, start_of_test
 from cascadebai_cli.study.kinds import Words
 from cascadebai_cli.text import count, duration, for_shell
 from cascadebai_cli.workflows.asked import Selection
@@ -398,6 +398,8 @@ def plan(
     written = work.write_plan(done, out, watch)
     say(json.dumps(work.as_json(done), indent=2, ensure_ascii=False) if form == "json" else plan_in_words(done))
     watch.remark(f"written: {written}")
+    if command := start_of_test(done, written):
+        watch.remark(f"the test begins with: {command}")
 
 
 # --- `cascadebai bounds`: the bounds of each cell of a study, beside what was measured ------------------------------

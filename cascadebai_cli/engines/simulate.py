@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from cascadebai_cli.engines import lockstep, lucb, phases, skip_ahead
+from cascadebai_cli.engines import lockstep, lucb, phases, posterior, skip_ahead
 from cascadebai_cli.engines.jobs import Ending, HasEnough, Job, Paused, Run, Runs, block_size, in_order, never, run_of
 from cascadebai_cli.engines.outcomes import (
     Outcomes,
@@ -24,6 +24,7 @@ from cascadebai_cli.engines.phases import run_phases, run_planned
 from cascadebai_cli.engines.walk import run_walk
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.kl_lucb import KLLucb
+from cascadebai_cli.learners.posterior import Posterior
 from cascadebai_cli.learners.protocol import Learner
 from cascadebai_cli.learners.racing import LeastObservedFirst, RacingLearner
 from cascadebai_cli.model.problem import CASCADING, SEMI_BANDIT, Draw, Feedback, FloatArray, IntArray, NextChance
@@ -221,6 +222,8 @@ class Engine:
         item_bytes: about how many bytes a trial takes at most for each of its items.
         run: function that runs jobs; if it can stop in between, it pauses runs once it is enough.
         feedbacks: click models that it is exact for; `None` for an engine that runs any of them by `reveal`.
+        looking: kinds of learners of which it also runs lists that are read up to the first click, and whose places are
+            looked at by chance (`Feedback.looks`).
         rows: number of trials that run best side by side; 1 if they run one after the other.
         entries: largest number of items that these trials have together.
         by_steps: whether the time of a trial that runs beside others grows with its steps.
@@ -234,15 +237,22 @@ class Engine:
     item_bytes: int
     run: Callable[[Sequence[Job[Any]], HasEnough], Runs]
     feedbacks: tuple[Feedback, ...] | None
+    looking: tuple[type, ...] = ()
     rows: int = 1
     entries: int = sys.maxsize
     by_steps: bool = False
     forgets: bool = False
     shares_paths: bool = False
 
-    def knows(self, feedback: Feedback) -> bool:
+    def knows(self, feedback: Feedback, learner: Learner | None = None) -> bool:
         """Return whether it is exact for a click model: the very record, or users of whom a learner sees the same."""
-        return self.feedbacks is None or any(feedback.is_like(known) for known in self.feedbacks)
+        if self.feedbacks is None or any(feedback.is_like(known) for known in self.feedbacks):
+            return True
+        return self.reads_looks(feedback, learner)
+
+    def reads_looks(self, feedback: Feedback, learner: Learner | None) -> bool:
+        """Return whether it reads which places are looked at from a stack."""
+        return isinstance(learner, self.looking) and feedback.looks(1) is not None
 
     def together(self, jobs: Sequence[Job[Any]], enough: HasEnough) -> Runs:
         """Run jobs; those of one path run one after the other if they can share their steps."""
@@ -286,9 +296,12 @@ def _skipping_ahead(jobs: Sequence[Job[Any]], enough: HasEnough) -> Runs:
 
 def _in_lockstep(jobs: Sequence[Job[Any]], enough: HasEnough) -> Runs:
     """Run each learner with the engine that is made for it."""
-    for made, run in ((True, lucb.run_lucb), (False, _answering(lockstep.run_lockstep, ask))):
-        places = [place for place, job in enumerate(jobs) if isinstance(job.learner, KLLucb) == made]
-        for place, done in run([jobs[i] for i in places], enough):
+    made: dict[type, _RunAll] = {KLLucb: lucb.run_lucb, Posterior: _answering(posterior.run_posterior, ask)}
+    others = _answering(lockstep.run_lockstep, ask)
+    kinds = [type(job.learner) if type(job.learner) in made else object for job in jobs]
+    for kind in dict.fromkeys(kinds):
+        places = [place for place, other in enumerate(kinds) if other is kind]
+        for place, done in made.get(kind, others)([jobs[i] for i in places], enough):
             yield places[place], done
 
 
@@ -305,8 +318,8 @@ ENGINES: Mapping[str, Engine] = MappingProxyType(
             3_000,
             _answering(_skipping_ahead, _ask_after_skipping),
             _BY_CLICKS,
-            skip_ahead.ROWS,
-            skip_ahead.ENTRIES,
+            rows=skip_ahead.ROWS,
+            entries=skip_ahead.ENTRIES,
             forgets=True,
         ),
         "lockstep": Engine(
@@ -315,13 +328,14 @@ ENGINES: Mapping[str, Engine] = MappingProxyType(
             5_000,
             _in_lockstep,
             _BY_CLICKS,
+            (KLLucb,),
             lockstep.ROWS,
             lockstep.ENTRIES,
             by_steps=True,
             shares_paths=True,
         ),
         "planned": Engine(3, _stack, 20_000, _one_by_one(run_planned), _BY_CLICKS, shares_paths=True),
-        "phases": Engine(1, _outcomes, 500, _answering(run_phases, ask), _BY_CLICKS, phases.ROWS),
+        "phases": Engine(1, _outcomes, 500, _answering(run_phases, ask), _BY_CLICKS, rows=phases.ROWS),
     }
 )
 """Name of each engine, as it is written in a config, -> engine; `auto` is not among them."""
@@ -331,7 +345,7 @@ _MADE_FOR: Mapping[str, str] = MappingProxyType(
     {
         "planned": "is made for track-and-stop",
         "phases": "is made for uniform and sar",
-        "lockstep": "is made for CascadeBAI, its display orders and KL-LUCB++",
+        "lockstep": "is made for CascadeBAI, its display orders, KL-LUCB++ and posterior",
         "skip-ahead": "needs a racing learner that shows the least observed survivors",
     }
 )
@@ -358,8 +372,8 @@ def resolve_engine(
             "out, or take kl-lucb++, posterior or track-and-stop"
         )
     if engine != "auto":
-        _refuse_unknown_feedback(engine, feedback)
-    exact = [each for each in getattr(learner, "engines", ()) if ENGINES[each].knows(feedback)]
+        _refuse_unknown_feedback(engine, feedback, learner)
+    exact = [each for each in getattr(learner, "engines", ()) if ENGINES[each].knows(feedback, learner)]
     if table is not None:
         return _engine_for_table(engine, learner, name, "skip-ahead" in exact and ENGINES["walk"].knows(feedback))
     if engine == "walk":
@@ -372,9 +386,9 @@ def resolve_engine(
     return engine
 
 
-def _refuse_unknown_feedback(engine: EngineName, feedback: Feedback) -> None:
+def _refuse_unknown_feedback(engine: EngineName, feedback: Feedback, learner: Learner) -> None:
     made = ENGINES[engine]
-    if not made.knows(feedback):
+    if not made.knows(feedback, learner):
         names = " and ".join(known.name for known in made.feedbacks or ())
         raise ConfigError(f"engine {engine} does not know the feedback {feedback.name}, only {names}; use engine: auto")
 
@@ -455,6 +469,9 @@ def new_job(
     """Return the engine of a trial, and the trial as a job for it."""
     made = ENGINES[resolve_engine(engine, learner, feedback, trial.table)]
     chance = trial.rng.spawn(1)[0].random if made.feedbacks is None and feedback.is_drawn else None
+    looks = None
+    if made.feedbacks is not None and feedback.is_drawn and made.reads_looks(feedback, learner):
+        looks = RandomStack(np.array(feedback.looks(len(trial.weights))), trial.rng.spawn(1)[0])
     source = made.source(trial)
     stack = Counted(source, len(trial.weights)) if answers and made.forgets else source
-    return made, Job(learner, stack, feedback, max_steps, answers=answers, chance=chance)
+    return made, Job(learner, stack, feedback, max_steps, answers=answers, chance=chance, looks=looks)

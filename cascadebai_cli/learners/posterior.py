@@ -12,23 +12,30 @@ more often than `delta`. For a promise on every instance take `kl-lucb++`.
 
 The lists follow top-two Thompson sampling (Russo, 2016): take one draw of all click probabilities from the posterior,
 and the first other draw with another set of `K` best items. The items that tell these two sets apart are shown. A rule
-that is greedy on its posterior can stick to a wrong belief; draws come back to every item that may still matter.
+that is greedy on its posterior can stick to a wrong belief; draws come back to every item that may still matter. What
+is shown needs no exact law: draws are normal on the scale of `arcsin(sqrt(w))`.
 """
 
 from collections.abc import Sequence
-from typing import Literal
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, TypeVar
 
 import numpy as np
-from scipy.special import betainc, betaincc, betaln, ndtr
+from numpy.typing import NDArray
+from scipy.special import betainc, betaln, ndtr
 
 from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.learners.protocol import check_list_length
 from cascadebai_cli.learners.racing import by_mean
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
+_Whole = TypeVar("_Whole", int, IntArray)
 Prior = Literal["uniform", "jeffreys"]
-PRIORS = {"uniform": 1.0, "jeffreys": 0.5}
-"""Name of a prior -> both parameters of its beta law."""
+Mixture = tuple[tuple[float, float, float], ...]
+"""A mixture of beta laws: the chance and both parameters of each component."""
+PRIORS: dict[str, Mixture] = {"uniform": ((1.0, 1.0, 1.0),), "jeffreys": ((1.0, 0.5, 0.5),)}
+"""Name of a prior -> the law of each item."""
 
 # --- The chance that an answer is wrong -----------------------------------------------------------------------------
 #
@@ -41,68 +48,212 @@ PRIORS = {"uniform": 1.0, "jeffreys": 0.5}
 #     `int (1 - prod_b F_b(x + epsilon)) dG(x)`.
 #
 # With `x = sin(t)^2` the density of each item becomes `2 sin(t)^(2a-1) cos(t)^(2b-1) / B(a, b)`, which has no
-# singularity for the priors here, and the standard deviation of `t` is near `1 / (2 sqrt(a + b + 1))` for all means.
+# singularity for `a` and `b` from 1/2 on, and a standard deviation near `1 / (2 sqrt(a + b))` for all means.
 
 
-_TAIL = 8.0
-"""Standard deviations of `t` beyond which no item has a mass that matters: less than 1e-9 for the priors here."""
+_TAIL = 7.0
+"""Standard deviations of `t` beyond which no item has a mass that matters: less than 1e-8 for the priors here."""
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(10)
-_WIDTH = 1.5
+_WIDTH = 3.0
 """Width of a panel in standard deviations of the narrowest law there."""
+_RARE = 1e-9
+"""Components of a mixture with smaller chances have no panels of their own."""
 
 
-def chance_of_error(a: FloatArray, b: FloatArray, inside: BoolArray, epsilon: float = 0.0) -> float:
-    """Return the probability that an answer is wrong where items have independent beta laws; exact to 1e-6.
+def chance_of_error(
+    a: FloatArray, b: FloatArray, inside: BoolArray, epsilon: float = 0.0, chances: FloatArray | None = None
+) -> float:
+    """Return the probability that an answer is wrong where items have independent laws; exact to 1e-6.
 
     Args:
-        a, b: parameters of the laws, at least 1/2 each, shape `(L,)`.
+        a, b: parameters of the beta laws, at least 1/2 each, shape `(L,)`; or of mixtures of `C`, shape `(C, L)`.
         inside: mask of the answer.
         epsilon: tolerance.
+        chances: chance of each component of a mixture, shape `(C, L)`.
     """
-    edges = _edges(a, b, inside, epsilon)
+    a, b = np.atleast_2d(a, b)
+    chances = np.ones(a.shape) if chances is None else chances
+    edges = _edges(a, b, np.where(chances < _RARE, np.nan, 1.0), inside, epsilon)
     half = np.diff(edges) / 2
     t = (edges[:-1, None] + half[:, None] * (1 + _NODES)).ravel()
     x = np.sin(t) ** 2
-    below = betainc(a[~inside], b[~inside], np.minimum(x + epsilon, 1)[:, None])
+    rest = ~inside
+    below = sum(q * betainc(p, r, np.minimum(x + epsilon, 1)[:, None]) for q, p, r in _each(chances, a, b, rest))
     with np.errstate(divide="ignore"):
         wrong = -np.expm1(np.log(below).sum(axis=1))
-    mass = np.outer(half, _WEIGHTS).ravel() * _density_of_smallest(a[inside], b[inside], t, x)
+    mass = np.outer(half, _WEIGHTS).ravel() * _density_of_smallest(_each(chances, a, b, inside), t, x)
     return float(np.clip(mass @ wrong, 0, 1))
 
 
-def _density_of_smallest(a: FloatArray, b: FloatArray, t: FloatArray, x: FloatArray) -> FloatArray:
+_Components = list[tuple[FloatArray, FloatArray, FloatArray]]
+
+
+def _each(chances: FloatArray, a: FloatArray, b: FloatArray, items: BoolArray) -> _Components:
+    return list(zip(chances[:, items], a[:, items], b[:, items], strict=True))
+
+
+def _density_of_smallest(components: _Components, t: FloatArray, x: FloatArray) -> FloatArray:
     """Return the density of the smallest click probability at `x = sin(t)^2`, with respect to `t`."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        powers = (2 * a - 1) * np.log(np.sin(t))[:, None] + (2 * b - 1) * np.log(np.cos(t))[:, None]
-    density = 2 * np.exp(powers - betaln(a, b))
-    above = betaincc(a, b, x[:, None])
-    return np.asarray(above.prod(axis=1) * (density / np.maximum(above, 1e-300)).sum(axis=1))
+        sine, cosine = np.log(np.sin(t))[:, None], np.log(np.cos(t))[:, None]
+    density = sum(2 * q * np.exp((2 * a - 1) * sine + (2 * b - 1) * cosine - betaln(a, b)) for q, a, b in components)
+    above = np.maximum(1 - sum(q * betainc(a, b, x[:, None]) for q, a, b in components), 1e-300)  # `betaincc` is slow
+    return np.asarray(above.prod(axis=1) * (density / above).sum(axis=1))
 
 
-def _edges(a: FloatArray, b: FloatArray, inside: BoolArray, epsilon: float) -> FloatArray:
+def _edges(a: FloatArray, b: FloatArray, known: FloatArray, inside: BoolArray, epsilon: float) -> FloatArray:
     """Return the edges of panels that cover the law of the smallest item inside, short where a law is narrow.
 
-    Items outside count at the place to which the tolerance shifts them.
+    Items outside count at the place to which the tolerance shifts them. Components that are not `known` do not count.
     """
-    spread = 0.5 / np.sqrt(a + b + 1)
-    mean = a / (a + b)
-    centre = np.arcsin(np.sqrt(mean))
-    low = max((centre - _TAIL * spread)[inside].min(), 0.0)
-    end = np.arcsin(np.sqrt(max(1 - epsilon, 0.0)))  # beyond it no answer is wrong, and laws outside rise steeply there
-    high = min((centre + _TAIL * spread)[inside].min(), end)
-    place = np.where(inside, centre, np.arcsin(np.sqrt(np.maximum(mean - epsilon, 0))))
+    centre, spread = _normal(a, b)
+    centre, spread = centre * known, spread * known
+    low = max(float(np.nanmin((centre - _TAIL * spread)[:, inside])), 0.0)
+    end = float(np.arcsin(np.sqrt(max(1 - epsilon, 0.0))))  # beyond it no answer is wrong; laws outside rise steeply
+    high = min(float(np.nanmax(centre + _TAIL * spread, axis=0)[inside].min()), end)
+    place = np.where(inside, centre, np.arcsin(np.sqrt(np.maximum(np.sin(centre) ** 2 - epsilon, 0))))
     edges = [min(low, high)]
     while edges[-1] < high:
         now = edges[-1]
-        step = _WIDTH * np.maximum(spread, np.abs(place - now) / 6).min()
+        step = _WIDTH * float(np.nanmin(np.maximum(spread, np.abs(place - now) / 6)))
         edges.append(min(now + min(step, max((end - now) / 2, 1e-5)), high))
     return np.array(edges)
 
 
+def _normal(a: NDArray[Any], b: NDArray[Any]) -> tuple[FloatArray, FloatArray]:
+    """Return mean and standard deviation of the normal law that `arcsin(sqrt(w))` nearly has."""
+    return np.arcsin(np.sqrt(a / (a + b))), 0.5 / np.sqrt(a + b)
+
+
+# --- The rule -------------------------------------------------------------------------------------------------------
+
+
+DRAWS = 32
+"""Number of draws from the posterior that are made at once."""
+_CELLS = 12
+"""Cells of the rough sum by which most states are known not to end a run."""
+
+
+@dataclass(frozen=True)
+class PosteriorRule:
+    """The part that does not change during a run; its methods take arrays whose last axis is that of the items.
+
+    Args:
+        L: number of items.
+        K: number of items to find.
+        delta: risk on average over the prior, in `(0, 1)`.
+        epsilon: tolerance, 0 or larger.
+        prior: the law of each item before anything was seen.
+        M: number of items of a list.
+    """
+
+    L: int
+    K: int
+    delta: float
+    epsilon: float
+    prior: Mixture
+    M: int
+
+    @cached_property
+    def _start(self) -> FloatArray:
+        """Chances and parameters of the prior, shape `(3, C, 1)`: the components have an axis before that of items."""
+        return np.array(self.prior).T[:, :, None]
+
+    def laws(self, T: IntArray, S: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return chances and parameters of the components of each item's law, shape `(..., C, L)`."""
+        chances, a0, b0 = self._start
+        a, b = a0 + S[..., None, :], b0 + (T - S)[..., None, :]
+        if len(self.prior) == 1:
+            return np.ones(a.shape), a, b
+        heights = np.log(chances) + betaln(a, b) - betaln(a0, b0)
+        weights = np.exp(heights - heights.max(axis=-2, keepdims=True))
+        return weights / weights.sum(axis=-2, keepdims=True), a, b
+
+    def mean(self, T: IntArray, S: IntArray) -> FloatArray:
+        """Return the posterior means."""
+        if len(self.prior) == 1:
+            _, one, other = self.prior[0]
+            return np.asarray((S + one) / (T + (one + other)))
+        chances, a, b = self.laws(T, S)
+        return np.asarray((chances * a / (a + b)).sum(axis=-2))
+
+    def normal(self, T: IntArray, S: IntArray) -> tuple[FloatArray, FloatArray]:
+        """Return mean and standard deviation of the normal law that `arcsin(sqrt(w))` nearly has."""
+        if len(self.prior) == 1:
+            _, one, other = self.prior[0]
+            return _normal(S + one, T - S + other)
+        chances, a, b = self.laws(T, S)
+        centre, spread = _normal(a, b)
+        middle = (chances * centre).sum(axis=-2)
+        away = centre - middle[..., None, :]
+        return middle, np.sqrt((chances * (spread**2 + away**2)).sum(axis=-2))
+
+    def inside(self, mean: FloatArray) -> BoolArray:
+        """Return the mask of the answer."""
+        mask = np.zeros(mean.shape, bool)
+        np.put_along_axis(mask, by_mean(mean)[..., : self.K], True, axis=-1)
+        return mask
+
+    def chance_of_error(self, T: IntArray, S: IntArray) -> float:
+        """Return the posterior probability that the answer is wrong."""
+        chances, a, b = self.laws(T, S)
+        return chance_of_error(a, b, self.inside(self.mean(T, S)), self.epsilon, chances)
+
+    def may_be_over(self, T: IntArray, S: IntArray) -> BoolArray:
+        """Return whether the answer is wrong with twice the risk at most, by a rough sum with normal laws."""
+        order = by_mean(self.mean(T, S))
+        best, rest = order[..., : self.K], order[..., self.K :]
+        centre, spread = self.normal(T, S)
+        (m, s), (n, r) = ([np.take_along_axis(of, at, -1) for of in (centre, spread)] for at in (best, rest))
+        low, high = (m - 4 * s).min(-1)[..., None], (m + 4 * s).min(-1)[..., None]
+        t = low + (high - low) * np.linspace(0, 1, _CELLS + 1)
+        above = ndtr((m[..., None, :] - t[..., None]) / s[..., None, :]).prod(axis=-1)
+        middle = (t[..., 1:] + t[..., :-1]) / 2
+        if self.epsilon:
+            middle = np.arcsin(np.sqrt(np.minimum(np.sin(np.clip(middle, 0, np.pi / 2)) ** 2 + self.epsilon, 1)))
+        below = ndtr((middle[..., None] - n[..., None, :]) / r[..., None, :]).prod(axis=-1)
+        return np.asarray(((above[..., :-1] - above[..., 1:]) * (1 - below)).sum(axis=-1) <= 2 * self.delta)
+
+    def pause(self, steps: _Whole) -> _Whole:
+        """Return how many steps to make until the next question whether the run is over."""
+        return 1 + steps // 64
+
+    def renewal(self, lists: _Whole) -> _Whole:
+        """Return how many lists are made with the same draws."""
+        return 1 + lists // 32
+
+    def draw(self, T: IntArray, S: IntArray, noise: FloatArray) -> tuple[BoolArray, IntArray]:
+        """Return for each draw which items tell it from the next other one, and the items by how doubtful they are.
+
+        Args:
+            T, S: counts and clicks, shape `(..., L)`.
+            noise: standard normal numbers, shape `(..., draws, L)`.
+
+        Returns:
+            a mask, shape `(..., draws, L)`, and the items in descending order of doubt, shape `(..., L)`.
+        """
+        centre, spread = self.normal(T, S)
+        drawn = centre[..., None, :] + spread[..., None, :] * noise
+        tops = drawn >= np.partition(drawn, self.L - self.K, axis=-1)[..., self.L - self.K, None]
+        mean = self.mean(T, S)
+        border = np.partition(mean, (self.L - self.K - 1, self.L - self.K), axis=-1)
+        border = border[..., self.L - self.K - 1 : self.L - self.K + 1].sum(axis=-1, keepdims=True) / 2
+        near = 1 / (1 + np.abs(np.arcsin(np.sqrt(border)) - centre) / spread)
+        doubt = (tops != self.inside(mean)[..., None, :]).mean(axis=-2) + 1e-3 * near
+        return _apart(tops), np.argsort(-doubt, axis=-1, kind="stable")
+
+
+def _apart(tops: BoolArray) -> BoolArray:
+    """Return for each draw in which items the next draw with another set differs; in none if all agree."""
+    n = tops.shape[-2]
+    changes = (tops != np.roll(tops, 1, axis=-2)).any(axis=-1)
+    place = np.where(np.concatenate([changes, changes], axis=-1), np.arange(2 * n), 2 * n)
+    following = np.minimum.accumulate(place[..., ::-1], axis=-1)[..., ::-1][..., 1 : n + 1]
+    other = np.where(following < 2 * n, following, np.arange(n)) % n
+    return np.asarray(tops != np.take_along_axis(tops, other[..., None], axis=-2))
+
+
 # --- The learner ----------------------------------------------------------------------------------------------------
-
-
-_DRAWS = 64
 
 
 class Posterior:
@@ -113,7 +264,7 @@ class Posterior:
         K: number of items to find.
         delta: risk on average over the prior, in `(0, 1)`.
         epsilon: tolerance, 0 or larger.
-        prior: `uniform`, which is Beta(1, 1), or `jeffreys`, Beta(1/2, 1/2), for each item.
+        prior: `uniform`, which is Beta(1, 1), or `jeffreys`, Beta(1/2, 1/2), for each item; or a mixture of beta laws.
         list_length: `M`, the number of items shown at once; `K` if `None`.
         rng: generator of the draws.
 
@@ -122,7 +273,6 @@ class Posterior:
     """
 
     any_order = True  # what is shown depends on the past alone, so that the posterior is the same whatever decides it
-    engines = ()
 
     def __init__(
         self,
@@ -130,50 +280,34 @@ class Posterior:
         K: int,
         delta: float,
         epsilon: float = 0.0,
-        prior: Prior = "uniform",
+        prior: Prior | Mixture = "uniform",
         list_length: int | None = None,
         *,
         rng: np.random.Generator,
     ) -> None:
         check_list_length(list_length)
-        if prior not in PRIORS:
+        law = PRIORS.get(prior) if isinstance(prior, str) else prior
+        if law is None:
             raise ConfigError(f"prior is {prior!r}; {suggest(str(prior), PRIORS)}")
-        self.K, self.delta, self.epsilon, self._rng = K, delta, epsilon, rng
-        self.M, self._start = min(list_length or K, L), PRIORS[prior]
+        self.rule, self._rng = PosteriorRule(L, K, delta, epsilon, law, min(list_length or K, L)), rng
         self.take_place(np.zeros(L, np.int64), np.zeros(L, np.int64))
 
     def take_place(self, T: IntArray, S: IntArray) -> None:
         """Go on from these counts and clicks, shape `(L,)`."""
         self.T, self.S = T.copy(), S.copy()
-        self.steps = self._next_look = self._lists = self._next_draw = 0
-        self._wrong = 1.0
+        self.steps = self.next_look = self.lists = self.next_draw = 0
+        self.over = False
+        self.apart, self.doubtful = np.zeros((DRAWS, self.rule.L), bool), np.arange(self.rule.L)
 
     @property
-    def a(self) -> FloatArray:
-        """First parameter of the law of each item."""
-        return np.asarray(self.S + self._start)
-
-    @property
-    def b(self) -> FloatArray:
-        """Second parameter of the law of each item."""
-        return np.asarray(self.T - self.S + self._start)
+    def engines(self) -> tuple[str, ...]:
+        """Fast engine that is exact: lockstep, but not for a derived class."""
+        return ("lockstep",) if type(self) is Posterior else ()
 
     @property
     def mean(self) -> FloatArray:
         """Posterior means."""
-        return np.asarray(self.a / (self.T + 2 * self._start))
-
-    @property
-    def inside(self) -> BoolArray:
-        """Mask of the answer."""
-        mask = np.zeros(len(self.T), bool)
-        mask[by_mean(self.mean)[: self.K]] = True
-        return mask
-
-    @property
-    def chance_of_error(self) -> float:
-        """Posterior probability that the answer is wrong."""
-        return chance_of_error(self.a, self.b, self.inside, self.epsilon)
+        return self.rule.mean(self.T, self.S)
 
     @property
     def finished(self) -> bool:
@@ -181,16 +315,19 @@ class Posterior:
 
         That is more and more seldom, and only if it may matter: a posterior probability may be looked at at any time.
         """
-        if self._wrong > self.delta and self.steps >= self._next_look:
-            self._next_look = self.steps + 1 + self.steps // 64
-            if self._may_be_over():
-                self._wrong = self.chance_of_error
-        return self._wrong <= self.delta
+        if not self.over and self.steps >= self.next_look:
+            self.next_look = self.steps + self.rule.pause(self.steps)
+            self.over = bool(self.rule.may_be_over(self.T, self.S)) and self.is_sure()
+        return self.over
+
+    def is_sure(self) -> bool:
+        """Return whether the answer is right with posterior probability `1 - delta` now."""
+        return self.rule.chance_of_error(self.T, self.S) <= self.rule.delta
 
     @property
     def recommendation(self) -> tuple[int, ...]:
         """The items of the largest posterior means, in descending order."""
-        return tuple(by_mean(self.mean)[: self.K].tolist())
+        return tuple(by_mean(self.mean)[: self.rule.K].tolist())
 
     @property
     def answer(self) -> tuple[int, ...]:
@@ -202,12 +339,19 @@ class Posterior:
 
         Each call takes another pair of draws, so that several lists may be taken before their outcomes are known.
         """
-        if self._lists >= self._next_draw:
-            self._renew()
-        ranked = self._matter(self._lists % _DRAWS)[: self.M]
-        self._lists += 1
-        order: list[int] = ranked[np.argsort(self.T[ranked], kind="stable")].tolist()
+        if self.lists >= self.next_draw:
+            self.next_draw = self.lists + self.rule.renewal(self.lists)
+            self.apart, self.doubtful = self.rule.draw(self.T, self.S, self.noise())
+        items = self.doubtful
+        apart = self.apart[self.lists % DRAWS, items]
+        self.lists += 1
+        first = items[np.lexsort((np.where(apart, self.T[items], 0), ~apart))[: self.rule.M]]  # ties stay in order
+        order: list[int] = first[np.argsort(self.T[first], kind="stable")].tolist()
         return order
+
+    def noise(self) -> FloatArray:
+        """Return the numbers for the next draws."""
+        return self._rng.standard_normal((DRAWS, self.rule.L))
 
     def observe(self, shown: Sequence[int], outcomes: Sequence[int]) -> None:
         """Update counts and sums of the items that were observed."""
@@ -215,34 +359,3 @@ class Posterior:
         self.T[seen] += 1
         self.S[seen] += np.array(outcomes)
         self.steps += 1
-
-    def _may_be_over(self) -> bool:
-        """Return whether each pair across the boundary may be in order, by a normal law, with twice the risk."""
-        inside, mean = self.inside, self.mean
-        spread = mean * (1 - mean) / (self.T + 2 * self._start + 1)
-        gap = mean[inside][:, None] - mean[~inside] + self.epsilon
-        return bool(ndtr(-(gap / np.sqrt(spread[inside][:, None] + spread[~inside])).min()) <= 2 * self.delta)
-
-    def _renew(self) -> None:
-        """Draw anew, and remember which items are among the best in each draw."""
-        self._next_draw = self._lists + 1 + self._lists // 32
-        drawn = self._rng.beta(self.a, self.b, (_DRAWS, len(self.T)))
-        best = np.argpartition(-drawn, self.K - 1, axis=1)[:, : self.K]
-        self._tops = np.zeros(drawn.shape, bool)
-        np.put_along_axis(self._tops, best, True, axis=1)
-        self._doubt = (self._tops != self.inside).mean(axis=0) + 1e-3 * self._nearness()
-
-    def _nearness(self) -> FloatArray:
-        """Return how near each item is to the boundary in its standard deviations, from 0 to 1 for at the boundary."""
-        mean = self.mean
-        border = np.sort(mean)[::-1][self.K - 1 : self.K + 1].mean()
-        return np.asarray(
-            1 / (1 + np.abs(mean - border) * np.sqrt((self.T + 2 * self._start + 1) / (mean * (1 - mean))))
-        )
-
-    def _matter(self, first: int) -> IntArray:
-        """Return all items, those first that tell the draw `first` from the next one with another set of best items."""
-        tops = np.roll(self._tops, -first, axis=0)
-        apart = (tops != tops[0]).any(axis=1)
-        differ = tops[0] != tops[apart.argmax()]  # nothing, if all draws agree
-        return np.lexsort((-self._doubt, np.where(differ, self.T, 0), ~differ))

@@ -69,9 +69,11 @@ class LearnerSpec:
     def rule_version(self) -> int:
         """Version of the decisions, raised when they change for the same outcomes; rows of two versions do not mix.
 
-        With KL bounds, version 1 compared with the upper bound of the item of the (k+1)-th largest mean.
+        With KL bounds, version 1 compared with the upper bound of the item of the (k+1)-th largest mean; version 1 of
+        `posterior` took its draws from the posterior itself.
         """
-        return 2 if self.algorithm == "cascadebai" and self.options.get("confidence") == "kl" else 1
+        bounds_of_means = self.algorithm == "cascadebai" and self.options.get("confidence") == "kl"
+        return 2 if bounds_of_means or self.algorithm == "posterior" else 1
 
     def most_shown(self, K: int) -> int:
         """Return the largest number of items of a list: `b` of BatRac, else `list_length`, else `K`."""

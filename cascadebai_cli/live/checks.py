@@ -45,7 +45,7 @@ def findings(looks: IntArray, items: Sequence[str], several: int) -> list[Check]
         several: number of pages with two clicks or more.
     """
     tests = [test for item, name in enumerate(items) for test in _of_item(looks[looks[:, 0] == item], name)]
-    places = _of_all_places(looks, len(items))
+    places = of_all_places(looks, len(items))
     corrected = _holm([*tests, *places])
     found = [one for one in sorted(corrected, key=lambda one: one.p) if one.p < _LEVEL]
     if several:
@@ -92,7 +92,7 @@ def _of_item(rows: IntArray, name: str) -> list[Check]:
     return found
 
 
-def _of_all_places(looks: IntArray, L: int) -> list[Check]:
+def of_all_places(looks: IntArray, L: int) -> list[Check]:
     """Return the same test of places for all items together, which sees what is small for each."""
     z = [value for item in range(L) if (value := _z(looks[looks[:, 0] == item])) is not None]
     sentence = "items are clicked less at lower places than a cascade explains: some users do not look that far"

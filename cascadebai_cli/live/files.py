@@ -3,9 +3,11 @@
 import csv
 import io
 import json
+import re
+import sqlite3
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import pandas as pd
 
 from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.live.live import Live, Page, Status
+from cascadebai_cli.logs.layout import Layout
 from cascadebai_cli.logs.read import read_rates
 from cascadebai_cli.logs.sheet import marks_of, read_any_text, sheet_of, shown
 from cascadebai_cli.model.users import USERS, Users
@@ -22,19 +25,33 @@ from cascadebai_cli.text import as_text, count, listed, percent, quantity, quote
 # --- start, show and take -------------------------------------------------------------------------------------------
 
 
-def start(directory: Path, items: str, **terms: Any) -> Live:
+def start(directory: Path, items: str | None, log: Path | None, columns: str | None, **terms: Any) -> Live:
     """Make a new test.
 
     Args:
         directory: a new directory.
         items: a file with a name on each line, below a line `item` if there is one (a first line such as
-            `# names.txt` is left out); or names with commas between them.
+            `# names.txt` is left out); `items.csv` of a plan; or names with commas between them; `None` takes those of
+            the log.
+        log: counts to start with.
+        columns: the columns of the log for names, clicks, views and, if known, positions, with commas between them;
+            `None` for item, clicks, views and, if it is there, position.
         terms: further arguments of `Live`.
 
     Raises:
         ConfigError: if a value is not usable; nothing is written then.
     """
-    return Live(_names(items), path=directory, **terms)
+    if items is None and log is None:
+        raise ConfigError("there are no items; name them with --items, or give --log a file that has them")
+    start_with = None if log is None else log if columns is None else (log, _layout(columns))
+    return Live(None if items is None else _names(items), path=directory, log=start_with, **terms)
+
+
+def _layout(columns: str) -> Layout:
+    named = [column.strip() for column in columns.split(",")]
+    if len(named) not in (3, 4):
+        raise ConfigError(f"--columns {quoted(columns)}: name the columns of item, clicks, views and perhaps position")
+    return Layout(named[0], named[1], named[2], named[3] if len(named) > 3 else None)
 
 
 def _names(items: str) -> list[str]:
@@ -43,9 +60,12 @@ def _names(items: str) -> list[str]:
         return [name.strip() for name in items.split(",")]
     if not path.is_file():
         raise ConfigError(f"--items {quoted(items)} is no file; give one with a name on each line, or names as a,b,c")
-    lines = [line.strip() for line in read_any_text(path, shown(path))[0].splitlines() if line.strip()]
+    text = read_any_text(path, shown(path))[0]
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
     if lines and lines[0].startswith("# "):  # a comment above the names, as in logs
         lines = lines[1:]
+    if lines and lines[0].startswith("name,"):  # the items of a plan, in which a quote keeps formulas from running
+        return [re.sub("^'(?=[=+@\t\r-])", "", name) for name in sheet_of(text, shown(path)).rows["name"]]
     return lines[1:] if lines and lines[0].lower() == "item" else lines
 
 
@@ -75,11 +95,20 @@ def _as_csv(pages: Sequence[Page]) -> str:
     return text.getvalue()
 
 
-def take(directory: Path, file: Path) -> tuple[int, int]:
+def take(
+    directory: Path, file: Path, names: Mapping[str, str] | None = None, separator: str | None = None
+) -> tuple[int, int]:
     """Take the clicks of a file: all of its pages or, if one is wrong, none.
 
     The file has a column `page` and either `item` or `position` of the click, empty for none (several rows of a page
-    are several clicks); or the columns that `show` writes and `clicked` with 0 or 1.
+    are several clicks); or the columns that `show` writes and `clicked` with 0 or 1; or beside `page` a column for each
+    item with 0, 1 or nothing.
+
+    Args:
+        directory: the test.
+        file: CSV with any separator and encoding that `plan` reads.
+        names: name of one of these columns -> what it is called in the file.
+        separator: separator of values, found out if `None`.
 
     Returns:
         how many pages were told for the first time, and how many are in the file.
@@ -88,7 +117,7 @@ def take(directory: Path, file: Path) -> tuple[int, int]:
         ConfigError: naming the line that is wrong.
     """
     live, name, line = Live.open(directory), shown(file), 0
-    told = _clicks_in(file, name)
+    told = _clicks_in(file, name, live.terms.items, names or {}, separator)
 
     def pages() -> Iterator[tuple[int, list[Any]]]:
         nonlocal line
@@ -99,19 +128,31 @@ def take(directory: Path, file: Path) -> tuple[int, int]:
     try:
         return live.tell_many(pages()), len(told)
     except ConfigError as error:
+        if isinstance(error.__cause__, sqlite3.Error):  # no line is to blame for a full disk
+            raise
         raise ConfigError(f"{name}:{line}: {error}; nothing of this file was taken") from error
 
 
-def _clicks_in(file: Path, name: str) -> dict[int, tuple[int, list[Any]]]:
+_COLUMNS = ("page", "item", "position", "clicked")
+
+
+def _clicks_in(
+    file: Path, name: str, items: Sequence[str], names: Mapping[str, str], separator: str | None
+) -> dict[int, tuple[int, list[Any]]]:
     """Return for each page its first line in the file and its clicks, items or positions."""
     if not file.is_file():
         raise ConfigError(f"{name} is not a file; name a CSV file with the columns page and item, or page and position")
-    rows = sheet_of(read_any_text(file, name)[0], name).rows.apply(lambda column: column.str.strip())
+    rows = sheet_of(read_any_text(file, name)[0], name, separator=separator).rows
+    rows = _named(rows.apply(lambda column: column.str.strip()), name, names)
     by = next((column for column in ("item", "position") if column in rows), None)
+    wide = [column for column in rows if column in items]
+    if by is None and "page" in rows and wide:
+        by, rows = "item", rows.melt("page", wide, "item", "clicked", ignore_index=False).sort_index(kind="stable")
+        rows = rows[rows["clicked"] != ""]
     if "page" not in rows or by is None:
         raise ConfigError(
             f"{name} has the columns {', '.join(map(str, rows.columns))}; it needs page, and item or position of the "
-            "click, or what show writes and a column clicked with 0 and 1"
+            "click, or what show writes and a column clicked with 0 and 1, or a column for each item"
         )
     clicked = _marks(rows, name) if "clicked" in rows else rows[by] != ""
     told: dict[int, tuple[int, list[Any]]] = {}
@@ -125,10 +166,20 @@ def _clicks_in(file: Path, name: str) -> dict[int, tuple[int, list[Any]]]:
     return told
 
 
+def _named(rows: pd.DataFrame, name: str, names: Mapping[str, str]) -> pd.DataFrame:
+    """Return the rows with columns called as here, those of the file in any case."""
+    for given in names.values():
+        if given not in rows:
+            raise ConfigError(f"{name} has no column {quoted(given)}; it has {', '.join(map(str, rows.columns))}")
+    low = {str(column).strip().lower(): column for column in rows}
+    found = {names.get(column) or low.get(column): column for column in _COLUMNS}
+    return rows.rename(columns={given: column for given, column in found.items() if given is not None})
+
+
 def _marks(rows: pd.DataFrame, name: str) -> "pd.Series[bool]":
     marks = marks_of(rows["clicked"])
-    for line in rows.index[marks.isna()][:1]:
-        raise ConfigError(f"{name}:{line}: clicked {rows['clicked'][line]!r} is neither 0 nor 1; nothing was taken")
+    for line, text in rows["clicked"][marks.isna()].iloc[:1].items():
+        raise ConfigError(f"{name}:{line}: clicked {text!r} is neither 0 nor 1; nothing was taken")
     return marks == 1
 
 
@@ -195,7 +246,9 @@ _MOST_FINDINGS = 5
 def _end_in_words(live: Live, status: Status) -> str:
     best = f"the best {live.terms.K}: {', '.join(status.answer)}"
     if status.done:
-        return f"done. {best}"
+        after = f" after {count(status.told - status.late)} page views"
+        late = f" ({count(status.late)} told later do not change it)" if status.late else ""
+        return f"done{after}{late}. {best}"
     low, middle, high = (None if one is None else count(one) for one in status.more)
     if middle is None:
         return f"not done; {'many' if low is None else f'at least {low}'} more page views. So far {best}"
@@ -229,8 +282,7 @@ def rehearse(
     Returns:
         the rehearsed test, in memory, and its status.
     """
-    terms = {field.name: getattr(held, field.name) for held in [Live.open(directory).terms] for field in fields(held)}
-    live, rng = Live(**terms), np.random.default_rng(seed)
+    live, rng = Live.rehearsal(Live.open(directory).terms), np.random.default_rng(seed)
     rate, who = _rates_of(live.terms.items, rates), _users_of(users)
     if not 0 <= lost < 1:
         raise ConfigError(f"--lost is {lost:g}, but must be a share from 0 to below 1")

@@ -5,21 +5,27 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
-from scipy.special import betaincinv
+import pandas as pd
+from scipy.special import betaincinv, betaln, logsumexp
 
 from cascadebai_cli.engines.jobs import Run
 from cascadebai_cli.engines.simulate import Trial, new_job
 from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.learners.kl_lucb import KLLucb, LucbRule
-from cascadebai_cli.learners.posterior import Posterior
-from cascadebai_cli.live.checks import Check, findings
+from cascadebai_cli.learners.posterior import PRIORS, Mixture, Posterior, chance_of_error
+from cascadebai_cli.live.checks import Check, findings, of_all_places
 from cascadebai_cli.live.state import State, Terms
+from cascadebai_cli.logs.layout import Layout
+from cascadebai_cli.logs.read import log_of, read_log
+from cascadebai_cli.logs.sheet import read_any_text, sheet_of, shown
 from cascadebai_cli.model.problem import CASCADING, FloatArray, IntArray
-from cascadebai_cli.text import count, quoted
+from cascadebai_cli.planning.rates import Law, laws
+from cascadebai_cli.text import count, p_value, quoted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,8 +37,12 @@ _MOST_PAGES = 100_000
 """Most pages of one call, in which no other process can write."""
 _POINTS = 60
 """Points of a curve."""
-_CAP = 20_000
-"""Steps of such a run where no engine can stop it in between."""
+_SURE = 0.01
+"""Largest p-value by which the positions of a log speak against taking its views for looks."""
+_FITTED = 200
+"""Number of laws drawn from those that a log leaves possible; the likeliest becomes the prior."""
+_UNIFORM_SHARE = 0.1
+"""Share of that prior that is left to the uniform law, for items that are unlike those of the log."""
 
 
 class Page(NamedTuple):
@@ -74,11 +84,12 @@ class Status:
     """How far a test is.
 
     Attributes:
-        done: whether it is over.
-        answer: names of the best `K` items as they are now, the best first.
+        done: whether it is over: at one moment, in the order in which pages were told, the answer was sure enough.
+        answer: names of the best `K` items at that moment, or as they are now; the best first.
         items: one entry for each item, in descending order of rate.
         asked, told, open: number of pages that were given out, that were told, and the difference.
-        chance: posterior probability that the answer is right, for a uniform prior.
+        late: number of pages that were told after the test was over; they do not change the answer.
+        chance: posterior probability that the answer is right, for a uniform prior and all that was told.
         more: how many more page views it takes: 5 %, median and 95 % of simulated runs; `None` where a run did not end.
         findings: what speaks against the assumptions of the test.
     """
@@ -89,6 +100,7 @@ class Status:
     asked: int
     told: int
     open: int
+    late: int
     chance: float
     more: tuple[int | None, int | None, int | None]
     findings: tuple[Check, ...]
@@ -98,13 +110,18 @@ class Live:
     """A test that finds the `K` items with the largest click rates on a page that people look at from the top.
 
     Args:
-        items: names of the items.
+        items: names of the items; `None` takes those of the log.
         K: number of items to find.
         delta: risk of a wrong answer, in `(0, 1)`.
         page_size: number of items on a page; `K` if `None`.
         epsilon: tolerance: an item that is worse than the `K`-th best by this counts as good enough.
         stopping: `bounds`, whose risk holds whatever the click rates are, or `posterior`, which stops much sooner and
             whose risk holds on average over uniform click rates.
+        prior: what `posterior` believes of each click rate at first: `uniform`, `jeffreys`, or `log` for the mixture of
+            beta laws that `plan` fits to the log.
+        log: counts to start with, a CSV file or a pandas table with the columns `item`, `clicks`, `views` and, if
+            known, `position`; or a pair of this and a `Layout` that names them. Its views must be looks. It is refused
+            if its items are clicked less at lower positions, or if their rates are not the same in all rows.
         path: a new directory that keeps the test; `None` keeps it in memory.
         seed: seed of what is drawn.
 
@@ -114,7 +131,7 @@ class Live:
 
     def __init__(
         self,
-        items: Sequence[str],
+        items: Sequence[str] | None,
         K: int,
         delta: float = 0.1,
         page_size: int | None = None,
@@ -122,9 +139,25 @@ class Live:
         stopping: Literal["bounds", "posterior"] = "bounds",
         path: str | os.PathLike[str] | None = None,
         seed: int = 0,
+        prior: Literal["uniform", "jeffreys", "log"] = "uniform",
+        log: Any = None,
     ) -> None:
-        terms = _checked(items, K, delta, page_size, epsilon, stopping, seed)
-        self._begin(State.made(None if path is None else Path(path), terms), terms)
+        known = None if log is None else _counts_of(log)
+        names = list(known) if items is None and known is not None else items
+        terms = _checked(names, K, delta, page_size, epsilon, stopping, seed, prior, known)
+        self._make(None if path is None else Path(path), terms)
+
+    @classmethod
+    def rehearsal(cls, terms: Terms) -> "Live":
+        """Return a test in memory with the terms of another one, and nothing told."""
+        live = cls.__new__(cls)
+        live._make(None, terms)
+        return live
+
+    def _make(self, directory: Path | None, terms: Terms) -> None:
+        self._begin(State.made(directory, terms), terms)
+        with self._state.changing():
+            self._going_on(self._learner(*self._state.counts()))
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> "Live":
@@ -184,21 +217,27 @@ class Live:
         """
         new = 0
         with self._state.changing():
+            learner = None if self._state.stop() else self._learner(*self._state.counts())
             for page_id, clicked in pages:
-                new += self._tell(page_id, clicked)
+                if (seen := self._tell(page_id, clicked)) is None:
+                    continue
+                new += 1
+                if learner is not None:
+                    learner.observe(*seen)
+                    learner = self._going_on(learner)
         return new
 
     @property
     def done(self) -> bool:
-        """Whether the test is over, by what was told."""
+        """Whether the test is over. Once it is, pages that are told late do not open it again."""
         with self._state.reading():
-            return self._learner(*self._state.counts()).finished
+            return self._state.stop() is not None
 
     @property
     def answer(self) -> tuple[str, ...]:
-        """Names of the best `K` items as they are now, the best first."""
+        """Names of the best `K` items, the best first: those with which the test ended, or as they are now."""
         with self._state.reading():
-            return self._names(self._learner(*self._state.counts()).recommendation)
+            return self._names(self._best())
 
     @property
     def status(self) -> Status:
@@ -207,16 +246,19 @@ class Live:
             T, S = self._state.counts()
             asked, told = self._state.numbers()
             found = findings(self._state.looks(), self.terms.items, self._state.pages_with_several_clicks())
-        learner = self._learner(T, S)
+            best, stop = self._best(), self._state.stop()
+        _, a, b = self._posterior(T, S, 0).rule.laws(T, S)
+        inside = np.isin(np.arange(len(T)), best)
         return Status(
-            learner.finished,
-            self._names(learner.recommendation),
+            stop is not None,
+            self._names(best),
             self._items(T, S),
             asked,
             told,
             asked - told,
-            1 - self._posterior(T, S, 0).chance_of_error,
-            (0, 0, 0) if learner.finished else self._more(T, S),
+            told - stop[0] if stop else 0,
+            1 - chance_of_error(a, b, inside, self.terms.epsilon),
+            (0, 0, 0) if stop else self._more(T, S),
             tuple(found),
         )
 
@@ -229,7 +271,7 @@ class Live:
         if not len(items):
             raise ConfigError(f"{self._state.name} has no page that was told, so that there is nothing to draw")
         views = np.unique(np.linspace(1, len(items), _POINTS).astype(np.int64))
-        counts = [_counted(items[:n], first[:n], len(self.terms.items)) for n in views.tolist()]
+        counts = [self._with_start(*_counted(items[:n], first[:n], len(self.terms.items))) for n in views.tolist()]
         curves = np.array([(S / np.maximum(T, 1), *self._intervals(T, S)) for T, S in counts])
         now = self._items(*counts[-1])
         order = [self.terms.items.index(one.item) for one in now]
@@ -251,7 +293,7 @@ class Live:
     def _posterior(self, T: IntArray, S: IntArray, seed: int) -> Posterior:
         terms, rng = self.terms, np.random.default_rng([self.terms.seed, seed])
         L, M = len(terms.items), terms.page_size
-        learner = Posterior(L, terms.K, terms.delta, terms.epsilon, list_length=M, rng=rng)
+        learner = Posterior(L, terms.K, terms.delta, terms.epsilon, terms.prior, M, rng=rng)
         learner.take_place(T, S)
         return learner
 
@@ -270,19 +312,33 @@ class Live:
             lists += made
         return lists
 
-    def _tell(self, page_id: int, clicked: Any) -> bool:
+    def _going_on(self, learner: KLLucb | Posterior) -> KLLucb | Posterior | None:
+        """Return the learner if the test goes on; at the first moment at which it does not, its answer is kept."""
+        if not learner.finished:
+            return learner
+        self._state.end(learner.recommendation)
+        return None
+
+    def _best(self) -> Sequence[int]:
+        stop = self._state.stop()
+        return stop[1] if stop else self._learner(*self._state.counts()).recommendation
+
+    def _tell(self, page_id: int, clicked: Any) -> tuple[list[int], list[int]] | None:
+        """Take the clicks on a page; return the items looked at with their outcomes, `None` if it was told before."""
         if isinstance(page_id, bool) or not isinstance(page_id, int | np.integer):
             raise ConfigError(f"page {quoted(page_id)} is no number of a page; give the id that ask returned")
         items, known = self._state.page(int(page_id))
         places = self._places(int(page_id), items, clicked)
         if known is None:
             self._state.tell(int(page_id), items, places)
-        elif known != places:
+            seen = items[: places[0] + 1] if places else items
+            return seen, [int(place in places) for place in range(len(seen))]
+        if known != places:
             raise ConfigError(
                 f"page {page_id} was told before with {_clicks_in_words(known)}, and now with "
                 f"{_clicks_in_words(places)}; the first is kept, so leave this page out"
             )
-        return known is None
+        return None
 
     def _places(self, page_id: int, items: Sequence[int], clicked: Any) -> list[int]:
         """Return the places of the clicks from 0, ascending."""
@@ -313,28 +369,37 @@ class Live:
 
     def _intervals(self, T: IntArray, S: IntArray) -> tuple[FloatArray, FloatArray]:
         terms = self.terms
-        if terms.stopping == "posterior":
-            return betaincinv(S + 1, T - S + 1, 0.025), betaincinv(S + 1, T - S + 1, 0.975)
-        rule, mean = LucbRule(len(T), terms.K, terms.delta, terms.epsilon), S / np.maximum(T, 1)
-        return np.maximum(rule.lower(mean, T), 0), np.minimum(rule.upper(mean, T), 1)
+        if terms.stopping == "bounds":
+            rule, mean = LucbRule(len(T), terms.K, terms.delta, terms.epsilon), S / np.maximum(T, 1)
+            return np.maximum(rule.lower(mean, T), 0), np.minimum(rule.upper(mean, T), 1)
+        rule_of_stop = self._posterior(T, S, 0).rule
+        if len(terms.prior) == 1:
+            _, (a,), (b,) = rule_of_stop.laws(T, S)
+            return betaincinv(a, b, 0.025), betaincinv(a, b, 0.975)
+        centre, spread = rule_of_stop.normal(T, S)
+        low, high = (np.sin(np.clip(centre + side * spread, 0, np.pi / 2)) ** 2 for side in (-1.96, 1.96))
+        return low, high
 
     def _more(self, T: IntArray, S: IntArray) -> tuple[int | None, int | None, int | None]:
         """Return quantiles of the page views of runs from here, with rates drawn from the posterior."""
         rng, until = np.random.default_rng(self.terms.seed), time.monotonic() + _SECONDS
-        posterior = self.terms.stopping == "posterior"
+        chances, a, b = self._posterior(T, S, 0).rule.laws(T, S)
+        component = (rng.random((_RUNS, 1, len(T))) > chances.cumsum(axis=0)[:-1]).sum(axis=1)
+        a, b = (np.take_along_axis(of, component, axis=0) for of in (a, b))
         jobs = []
-        for i, weights in enumerate(rng.beta(S + 1, T - S + 1, (_RUNS, len(T)))):
+        for i, weights in enumerate(rng.beta(a, b)):
             trial = Trial(weights, np.random.default_rng([self.terms.seed, i]))
-            engine, job = new_job(self._learner(T, S, i), trial, CASCADING, "auto", _CAP if posterior else None)
+            engine, job = new_job(self._learner(T, S, i), trial, CASCADING, "auto", None)
             jobs.append(job)
-        steps: list[int | None] = []
-        for _, run in engine.run(jobs, lambda: time.monotonic() > until):
-            steps.append(run.steps if isinstance(run, Run) and run.status == "stopped" else None)
-            if posterior and time.monotonic() > until:  # its engine makes one run after the other
-                break
+        ended = (run for _, run in engine.run(jobs, lambda: time.monotonic() > until))
+        steps = [run.steps if isinstance(run, Run) else None for run in ended]
         steps.sort(key=lambda one: (one is None, one))
         low, middle, high = (steps[round(share * (len(steps) - 1))] for share in (0.05, 0.5, 0.95))
         return low, middle, high
+
+    def _with_start(self, T: IntArray, S: IntArray) -> tuple[IntArray, IntArray]:
+        looks, clicks = self.terms.start
+        return T + np.array(looks), S + np.array(clicks)
 
     def _names(self, items: Iterable[int]) -> tuple[str, ...]:
         return tuple(self.terms.items[item] for item in items)
@@ -367,7 +432,67 @@ def _clicks_in_words(places: Sequence[int]) -> str:
     return f"a click on position {', '.join(str(place + 1) for place in places)}" if places else "no click"
 
 
-def _checked(items: Any, K: Any, delta: Any, page_size: Any, epsilon: Any, stopping: Any, seed: Any) -> Terms:
+_Counts = dict[str, tuple[int, int]]
+"""Looks and clicks of each item of a log."""
+
+
+def _counts_of(log: Any) -> _Counts:
+    """Return the counts of a log.
+
+    Raises:
+        ConfigError: if it cannot be read, or its counts are not those of looks and clicks on items of one rate each.
+    """
+    source, layout = log if isinstance(log, tuple) else (log, None)
+    path = Path(source) if isinstance(source, str | os.PathLike) else None
+    if layout is None:
+        there = source.columns if path is None else _header(path)
+        layout = Layout("item", "clicks", "views", "position" if "position" in there else None)
+    read = log_of(source, layout) if path is None else read_log(path, layout)
+    if not (read.clicks % 1 == 0).all() or not (read.views % 1 == 0).all():
+        raise ConfigError(f"{read.name}: a test can start with whole numbers of clicks and views only")
+    if read.dispersion > 1:
+        raise ConfigError(f"{read.name}: {read.notes[-1]}; a test cannot start with such counts, so leave the log out")
+    if read.cells is not None:
+        _refuse_positions(read.name, read.cells, len(read.names))
+    counts = zip(read.views.astype(int).tolist(), read.clicks.astype(int).tolist(), strict=True)
+    return dict(zip(read.names, counts, strict=True))
+
+
+def _header(path: Path) -> Sequence[str]:
+    return sheet_of(read_any_text(path, shown(path))[0], shown(path)).header if path.is_file() else ()
+
+
+def _refuse_positions(name: str, cells: pd.DataFrame, L: int) -> None:
+    place = pd.to_numeric(cells["position"], errors="coerce")
+    if place.isna().any():
+        raise ConfigError(f"{name}: position {cells['position'][place.isna()].iloc[0]!r} is no number")
+    looks = np.column_stack([cells["item"], place.rank(method="dense"), 0 * place, cells["views"], cells["clicks"]])
+    worst = min((check.p for check in of_all_places(looks.astype(np.int64), L)), default=1.0)
+    if worst < _SURE:
+        raise ConfigError(
+            f"{name}: items are clicked less at lower positions (p {p_value(worst)}), so that not all of its views are "
+            "looks; start with the rows of the first position only, or leave the log out"
+        )
+
+
+def fitted(looks: IntArray, clicks: IntArray) -> Mixture:
+    """Return the likeliest of the laws that the counts of a log leave possible, mixed with the uniform law."""
+    seen = looks > 0
+    n, c = looks[seen].astype(np.float64), clicks[seen].astype(np.float64)
+
+    def height(law: Law) -> float:
+        of_item = betaln(c[:, None] + law.a, (n - c)[:, None] + law.b) - betaln(law.a, law.b)
+        return float(logsumexp(of_item, b=law.chances, axis=1).sum())
+
+    law = max(islice(laws(c, n, np.random.default_rng(len(c))), _FITTED), key=height)
+    kept = (1 - _UNIFORM_SHARE) * law.chances
+    components = zip(kept.tolist(), law.a.tolist(), law.b.tolist(), strict=True)
+    return (*((chance, a, b) for chance, a, b in components if chance > 1e-6), (_UNIFORM_SHARE, 1.0, 1.0))
+
+
+def _checked(
+    items: Any, K: Any, delta: Any, page_size: Any, epsilon: Any, stopping: Any, seed: Any, prior: Any, known: Any
+) -> Terms:
     """Return the terms of a test.
 
     Raises:
@@ -392,7 +517,20 @@ def _checked(items: Any, K: Any, delta: Any, page_size: Any, epsilon: Any, stopp
     _check_number("epsilon", epsilon, "from 0 to below 1", lambda value: 0 <= value < 1)
     if stopping not in STOPPINGS:
         raise ConfigError(f"stopping is {quoted(stopping)}; {suggest(str(stopping), STOPPINGS)}")
-    return Terms(tuple(names), int(K), float(delta), float(epsilon), int(size), stopping, int(seed))
+    if prior not in (*PRIORS, "log"):
+        raise ConfigError(f"prior is {quoted(prior)}; {suggest(str(prior), [*PRIORS, 'log'])}")
+    if prior != "uniform" and stopping == "bounds":
+        raise ConfigError(f"prior is {prior!r}, but stopping by bounds has no prior; give stopping posterior")
+    if prior == "log" and known is None:
+        raise ConfigError("prior is 'log', but there is no log; name one, or take the prior uniform or jeffreys")
+    counts = [(known or {}).get(name, (0, 0)) for name in names]
+    start = tuple(looks for looks, _ in counts), tuple(clicks for _, clicks in counts)
+    if known is not None and not any(start[0]):
+        raise ConfigError("the log has no view of an item of the test; give the items the names that they have there")
+    if prior == "log" and not any(clicks for _, clicks in known.values()):
+        raise ConfigError("prior is 'log', but the log has no click, so that no law can be fitted; take uniform")
+    law = fitted(*np.array(list(known.values())).T) if prior == "log" else PRIORS[prior]
+    return Terms(tuple(names), int(K), float(delta), float(epsilon), int(size), stopping, int(seed), law, start)
 
 
 def _check_whole(name: str, value: Any, least: int, most: int) -> None:

@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 
 from cascadebai_cli.errors import CascadeError, ConfigError
+from cascadebai_cli.learners.posterior import Mixture
 from cascadebai_cli.model.problem import IntArray
 from cascadebai_cli.text import for_shell
 
 _FILE = "live.sqlite"
-_VERSION = 1
+_VERSION = 2
 _BLOCK = 500
 """Pages of a block: looks are summed by block, to see whether click rates drift."""
 _PATIENCE = 60.0
@@ -49,6 +50,8 @@ class Terms:
         page_size: number of items on a page.
         stopping: `bounds` or `posterior`.
         seed: seed of what is drawn.
+        prior: what is believed of each click rate at first.
+        start: looks and clicks of each item before the first page, from a log.
     """
 
     items: tuple[str, ...]
@@ -58,6 +61,12 @@ class Terms:
     page_size: int
     stopping: str
     seed: int
+    prior: Mixture
+    start: tuple[tuple[int, ...], tuple[int, ...]]
+
+
+def _as_tuple(value: Any) -> Any:
+    return tuple(map(_as_tuple, value)) if isinstance(value, list) else value
 
 
 class State:
@@ -106,9 +115,10 @@ class State:
                 raise ConfigError(f"{directory} holds a test already; name another directory, or go on with that one")
             for table in _TABLES:
                 state._db.execute(table)
-            held = {"version": _VERSION, "told": 0, "terms": asdict(terms)}
+            start = zip(*terms.start, strict=True)
+            held = {"version": _VERSION, "told": 0, "stop": None, "terms": asdict(terms)}
             state._db.executemany("INSERT INTO meta VALUES (?, ?)", [(k, json.dumps(v)) for k, v in held.items()])
-            state._db.executemany("INSERT INTO counts VALUES (?, 0, 0)", [(i,) for i in range(len(terms.items))])
+            state._db.executemany("INSERT INTO counts VALUES (?, ?, ?)", [(i, *row) for i, row in enumerate(start)])
         return state
 
     def close(self) -> None:
@@ -131,7 +141,7 @@ class State:
                     f"{_VERSION}); take that version, or start a new test"
                 )
             held = self._meta("terms")
-        return Terms(**{**held, "items": tuple(held["items"])})
+        return Terms(**{name: _as_tuple(value) for name, value in held.items()})
 
     @contextmanager
     def changing(self) -> Iterator[None]:
@@ -210,6 +220,16 @@ class State:
             "UPDATE counts SET T = T + 1, S = S + ? WHERE item = ?", [(click, item) for item, _, _, click in looks]
         )
         self._db.execute("UPDATE meta SET value = value + 1 WHERE key = 'told'")
+
+    def stop(self) -> tuple[int, list[int]] | None:
+        """Return after how many pages that were told the test was over, and its answer; `None` if it is not."""
+        held = self._meta("stop")
+        return held and (held[0], held[1])
+
+    def end(self, answer: Sequence[int]) -> None:
+        """Keep this answer, and that the test is over by what was told up to now."""
+        held = json.dumps((self._meta("told"), list(answer)))
+        self._db.execute("UPDATE meta SET value = ? WHERE key = 'stop'", (held,))
 
     def looks(self) -> IntArray:
         """Return rows of item, place, block, looks and clicks, shape `(n, 5)`."""

@@ -58,6 +58,10 @@ class Users(ABC):
         """
         return None
 
+    def before_a_click(self, places: int) -> list[float] | None:
+        """Return the same for the places down to the first click of a page."""
+        return self.examination(places)
+
     @property
     def examines_all(self) -> bool:
         """Whether the chance that a place is looked at is known for every place, and above 0."""
@@ -131,6 +135,10 @@ class PositionBased(Users):
     def examination(self, places: int) -> list[float] | None:
         """Return the chances of the places, if clicks do not change them."""
         return self._looks(places) if self.most == "several" else None
+
+    def before_a_click(self, places: int) -> list[float] | None:
+        """Return the chances of the places."""
+        return self._looks(places)
 
     @property
     def examines_all(self) -> bool:

@@ -32,7 +32,7 @@ ALLOWED = {
     "figures": {"store", "theory", *_STUDY},
     "report": set(),
     "planning": {"analysis", "figures", "running", "store", "theory", "logs", *_STUDY},
-    "live": {"figures", "logs", "engines", "learners", "model"},
+    "live": {"planning.rates", "figures", "logs", "engines", "learners", "model"},
     "workflows": {"planning.answer", "report", "analysis", "figures", "running", "store", "theory", "logs", *_STUDY},
     "api": {"workflows", "planning", "running.watch", "analysis.results", "store", "study", "learners", "model"},
     "cli": {"workflows", "planning", "live", "running.interrupts", "running.watch", "study.kinds"},

@@ -10,12 +10,15 @@ from collections import Counter, deque
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+from scipy.stats import binomtest
 from sweeps import environment
 
 import cascadebai_cli as cb
 from cascadebai_cli.learners.kl_lucb import KLLucb
 from cascadebai_cli.live.checks import findings
+from cascadebai_cli.live.files import _names, start, take
 from cascadebai_cli.live.live import _decided
 from cascadebai_cli.live.state import State
 
@@ -93,6 +96,56 @@ def run_late(weights, K, stopping, delay, seed, most=20_000):
     return set(live.answer)
 
 
+@pytest.mark.parametrize("stopping", ["bounds", "posterior"])
+def test_what_is_told_after_the_end_neither_opens_the_test_again_nor_changes_its_answer(stopping, tmp_path):
+    live, rng = cb.Live(NAMES, 2, stopping=stopping, path=tmp_path), np.random.default_rng(5)
+    late = live.ask(150)
+    while not live.done:
+        [page] = live.ask()
+        live.tell(page.id, first_click(page, rng))
+    ended, answer = live.status.told, live.answer
+    assert (live.status.late, set(answer)) == (0, {"a", "b"})
+    live.tell_many((page.id, [item for item in page.items if item not in answer]) for page in late)
+    again = cb.Live.open(tmp_path)
+    learner = again._learner(*again._state.counts())
+    assert not learner.finished or learner.recommendation != tuple(map(NAMES.index, answer))  # by the counts of now
+    status = again.status
+    assert (again.done, again.answer, status.answer) == (True, answer, answer)
+    assert (status.told, status.late, status.more) == (ended + 150, 150, (0, 0, 0))
+
+
+@pytest.mark.parametrize("stopping", ["bounds", "posterior"])
+def test_the_end_is_the_first_moment_in_the_order_told_also_within_one_call(stopping):
+    one, many = (cb.Live(NAMES, 2, stopping=stopping, seed=1) for _ in range(2))
+    rng = np.random.default_rng(2)
+    pages = one.ask(2_000)
+    told = [(page.id, first_click(page, rng)) for page in pages]
+    assert [page.items for page in many.ask(2_000)] == [page.items for page in pages]
+    many.tell_many(told)
+    ended = many.status.told - many.status.late
+    one.tell_many(told[: ended - 1])
+    assert not one.done
+    one.tell(*told[ended - 1])
+    assert (one.done, one.answer) == (True, many.answer)
+
+
+LATE = [(1, 2), (200, 8), (5_000, 8)]
+"""By how many pages clicks are late, and how many runs there are of each instance."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stopping", ["bounds", "posterior"])
+def test_answers_are_wrong_at_most_as_often_as_allowed_however_late_pages_are_told(stopping):
+    instances = [[0.6, 0.5, 0.2, 0.15, 0.1], [0.95, 0.9, 0.6, 0.6], [0.4, 0.3, 0.1, 0.1, 0.05, 0.02], [0.8, 0.5, 0.2]]
+    wrong = [
+        run_late(weights, 2, stopping, delay, seed) != {"i0", "i1"}
+        for weights in instances
+        for delay, seeds in LATE
+        for seed in range(seeds)
+    ]
+    assert binomtest(sum(wrong), len(wrong), 0.1, alternative="greater").pvalue > 0.01
+
+
 @pytest.mark.parametrize("n", [0, 1.5, True, "3", 10**6])
 def test_a_number_of_pages_that_is_none_is_refused(n):
     with pytest.raises(ValueError, match=r"n is .* but must be a whole number from 1 to 100,000"):
@@ -118,6 +171,91 @@ def test_what_is_out_counts_when_pages_are_chosen_in_the_next_call_too():
     live = cb.Live([f"i{i}" for i in range(40)], 5)
     first, second = live.ask(8), live.ask(8)
     assert not {page.items for page in first} & {page.items for page in second}
+
+
+# --- a log to start with ----------------------------------------------------------------------------------------------
+
+
+def table(item, clicks, views):
+    """A log of two items, the second with the name 'more'."""
+    return pd.DataFrame({"item": [item, "more"], "clicks": [clicks, clicks], "views": [views, views]})
+
+
+LOG = pd.DataFrame({"item": NAMES[:5], "clicks": [70, 60, 9, 11, 0], "views": [100, 100, 100, 100, 20]})
+
+
+def test_counts_of_a_log_are_the_start(tmp_path):
+    LOG.to_csv(tmp_path / "log.csv", index=False)
+    live = cb.Live(NAMES, 2, log=tmp_path / "log.csv", path=tmp_path / "t")
+    expected = {"a": (100, 70), "b": (100, 60), "c": (100, 9), "d": (100, 11), "e": (20, 0), "f": (0, 0)}
+    assert {one.item: (one.looks, one.clicks) for one in live.status.items} == expected
+    assert live.status.told == 0
+    [page] = live.ask()
+    assert page.items[0] == "f"  # of which nothing is known
+    live.tell(page.id, "f")
+    again = cb.Live.open(tmp_path / "t")
+    assert {(one.item, one.looks, one.clicks) for one in again.status.items if one.item in "af"} == {
+        ("a", 100, 70),
+        ("f", 1, 1),
+    }
+    assert live.picture().axes[0].lines
+
+
+def test_a_log_may_be_all_that_is_needed():
+    live = cb.Live(None, 2, log=LOG.assign(clicks=[70, 60, 9, 11, 2]), stopping="posterior")
+    assert (live.done, live.answer, live.status.told, live.status.late) == (True, ("a", "b"), 0, 0)
+
+
+def test_the_prior_that_is_fitted_to_a_log_is_nearer_to_its_rates():
+    rng = np.random.default_rng(1)
+    rates = rng.beta(2, 30, 60)
+    names = [f"i{i}" for i in range(60)]
+    log = pd.DataFrame({"item": names, "views": 400, "clicks": rng.binomial(400, rates)})
+    fitted, flat = (cb.Live(None, 5, log=log, stopping="posterior", prior=prior) for prior in ("log", "uniform"))
+    chance, a, b = np.array(fitted.terms.prior).T
+    assert chance.sum() == pytest.approx(1, abs=1e-4)
+    assert 0.04 < chance[:-1] @ (a / (a + b))[:-1] / 0.9 < 0.1
+    high = {live: {one.item: one.high for one in live.status.items} for live in (fitted, flat)}
+    assert np.mean([high[fitted][name] < high[flat][name] for name in names]) > 0.6
+    assert fitted.ask(3)
+    assert cb.Live.rehearsal(fitted.terms).terms == fitted.terms
+
+
+@pytest.mark.parametrize("falls", [True, False])
+def test_a_log_whose_lower_positions_were_not_looked_at_is_refused(falls):
+    rows = [(item, place, 2_000) for item in NAMES for place in (1, 2, 3)]
+    log = pd.DataFrame(rows, columns=["item", "position", "views"])
+    looked = 1 - 0.3 * (log["position"] - 1) if falls else 1
+    log["clicks"] = np.random.default_rng(0).binomial(log["views"], log["item"].map(WEIGHTS) * looked)
+    if falls:
+        with pytest.raises(ValueError, match=r"less at lower positions .* not all of its views are looks"):
+            cb.Live(None, 2, log=log)
+    else:
+        assert cb.Live(None, 2, log=log).status.items[0].looks == 6_000
+
+
+def test_a_log_whose_rates_change_from_row_to_row_is_refused():
+    rng = np.random.default_rng(0)
+    log = pd.DataFrame([(item, day, 1_000) for item in NAMES for day in range(20)], columns=["item", "day", "views"])
+    log["clicks"] = rng.binomial(1_000, rng.beta(3, 9, len(log)))
+    with pytest.raises(ValueError, match=r"scatter .* a test cannot start with such counts"):
+        cb.Live(None, 2, log=log)
+
+
+def test_a_log_has_its_own_names_of_columns(tmp_path):
+    log = tmp_path / "log.csv"
+    log.write_text("ad;hits;seen\nx;5;20\ny;9;30\nz;1;12\n")
+    live = start(tmp_path / "t", None, log, "ad, hits, seen", K=1)
+    assert [(one.item, one.looks) for one in live.status.items] == [("y", 30), ("x", 20), ("z", 12)]
+    with pytest.raises(ValueError, match="--columns 'ad': name the columns of item, clicks, views"):
+        start(tmp_path / "u", None, log, "ad", K=1)
+    with pytest.raises(ValueError, match="there are no items; name them with --items"):
+        start(tmp_path / "u", None, None, None, K=1)
+
+
+def test_items_of_a_plan_have_their_own_names_again(tmp_path):
+    (tmp_path / "items.csv").write_text("name,clicks\n'=1+1,3\n'tis,2\n\"a, b\",1\n")
+    assert _names(str(tmp_path / "items.csv")) == ["=1+1", "'tis", "a, b"]
 
 
 # --- telling ----------------------------------------------------------------------------------------------------------
@@ -180,12 +318,59 @@ def test_what_cannot_be_is_refused_and_nothing_of_it_is_taken(page, clicked, sen
         ({"page_size": 7}, "page_size is 7"),
         ({"stopping": "bound"}, "stopping is 'bound'; did you mean bounds"),
         ({"seed": -1}, "seed is -1"),
+        ({"prior": "uniforme", "stopping": "posterior"}, "prior is 'uniforme'; did you mean uniform"),
+        ({"prior": "jeffreys"}, "stopping by bounds has no prior"),
+        ({"prior": "log", "stopping": "posterior"}, "prior is 'log', but there is no log"),
+        ({"items": None}, "items is None, but must be a list of names"),
+        ({"log": table("z", 5, 9)}, "the log has no view of an item of the test"),
+        ({"log": table("a", 0, 9), "prior": "log", "stopping": "posterior"}, "the log has no click"),
+        ({"log": table("a", 4.5, 9)}, "whole numbers of clicks and views only"),
+        ({"log": "none.csv"}, "none.csv is not a file"),
     ],
 )
 def test_terms_that_are_not_usable_are_refused_and_nothing_is_written(changed, sentence, tmp_path):
     with pytest.raises(ValueError, match=sentence.replace("(", "\\(")):
         cb.Live(**{"items": NAMES, "K": 2, "path": tmp_path / "t", **changed})
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("page,item\n1,b\n2,\n", {}),
+        ("PAGE;Position\n1;2\n2;\n", {}),
+        ("page\tposition\titem\tclicked\n1\t1\ta\t0\n1\t2\tb\t1\n2\t1\td\t0\n", {}),
+        ("page,a,b,c,d,e,f\n1,0,1,0,,,\n2,,,,0,0,0\n", {}),
+        ("view|name|hit\n1|b|yes\n2|e|no\n", {"page": "view", "item": "name", "clicked": "hit"}),
+        ("nr;Ort\n1;2\n2;\n", {"page": "nr", "position": "Ort"}),
+    ],
+)
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_clicks_are_read_in_each_layout_that_plan_reads(text, names, encoding, tmp_path):
+    live = cb.Live(NAMES, 3, page_size=6, path=tmp_path / "t")
+    assert live.ask(2)[0].items == tuple(NAMES)
+    (tmp_path / "clicks.csv").write_bytes(text.encode(encoding))
+    assert take(tmp_path / "t", tmp_path / "clicks.csv", names) == (2, 2)
+    assert books(tmp_path / "t") == {1: [1], 2: []}
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "sentence"),
+    [
+        ("page,clicked\n1,1\n", {}, "or a column for each item"),
+        ("page,item\n1,b\n", {"page": "view"}, "has no column 'view'; it has page, item"),
+        ("page,a,f\n1,1,0\n1,0,1\n", {}, "clicks.csv:2: item 'f' is not on page 1"),
+        ("page,a,b\n1,0,x\n", {}, "clicked 'x' is neither 0 nor 1"),
+    ],
+)
+def test_a_file_of_clicks_that_cannot_be_is_refused_and_nothing_is_taken(text, names, sentence, tmp_path):
+    live = cb.Live(NAMES, 3, path=tmp_path / "t")
+    live.ask(2)
+    (tmp_path / "clicks.csv").write_text(text)
+    with pytest.raises(ValueError, match=r"clicks\.csv") as error:
+        take(tmp_path / "t", tmp_path / "clicks.csv", names)
+    assert sentence in str(error.value)
+    assert live.status.told == 0
 
 
 # --- status -----------------------------------------------------------------------------------------------------------
@@ -288,8 +473,8 @@ def test_an_interrupted_start_can_be_started_again(tmp_path):
 def test_another_version_is_refused(tmp_path):
     cb.Live(NAMES, 2, path=tmp_path).close()
     with sqlite3.connect(tmp_path / "live.sqlite") as db:
-        db.execute("UPDATE meta SET value = '2' WHERE key = 'version'")
-    with pytest.raises(ValueError, match="another version of this program \\(format 2, this one reads 1\\)"):
+        db.execute("UPDATE meta SET value = '3' WHERE key = 'version'")
+    with pytest.raises(ValueError, match="another version of this program \\(format 3, this one reads 2\\)"):
         cb.Live.open(tmp_path)
 
 
@@ -306,6 +491,30 @@ def test_a_full_disk_is_one_sentence_and_nothing_is_lost(tmp_path):
     again = cb.Live.open(tmp_path)
     again.tell_many((page.id, None) for page in pages[100:])
     assert again.status.told == 200
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs limits of a process")
+def test_a_process_that_may_write_no_more_says_so_in_one_sentence_and_all_is_taken_later(tmp_path):
+    live = cb.Live(NAMES, 3, path=tmp_path / "t")
+    pages = [page.id for page in live.ask(400)]
+    live.close()
+    (tmp_path / "clicks.csv").write_text("page,position\n" + "".join(f"{page},1\n" for page in pages))
+    for words in ("take t clicks.csv", "show t -n 3000"):
+        done = subprocess.run(
+            f"ulimit -f 24; exec {sys.executable} -m cascadebai_cli live {words}",  # in blocks of 512 or 1024 bytes
+            shell=True,
+            cwd=tmp_path,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.count("\n") == 1
+        assert "its live.sqlite cannot be used" in done.stderr
+        assert set(books(tmp_path / "t").values()) == {None}
+    assert take(tmp_path / "t", tmp_path / "clicks.csv") == (400, 400)
+    assert list(books(tmp_path / "t").values()) == [[0]] * 400
 
 
 def test_a_file_that_cannot_be_written_to_is_one_sentence(tmp_path):
@@ -335,7 +544,7 @@ def test_a_file_in_the_place_of_the_directory_is_one_sentence(tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.parametrize("kills", [10, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [10, pytest.param(200, marks=pytest.mark.slow)])
 def test_what_was_acknowledged_is_there_once_whatever_was_killed(kills, tmp_path):
     directory = tmp_path / "t"
     cb.Live(NAMES, 3, page_size=3, path=directory).close()

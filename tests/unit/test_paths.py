@@ -16,6 +16,7 @@ from cascadebai_cli.learners.batrac import BatRac
 from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.learners.fixed_budget import SuccessiveAcceptsRejects, Uniform
 from cascadebai_cli.learners.kl_lucb import KLLucb
+from cascadebai_cli.learners.posterior import Posterior
 from cascadebai_cli.learners.track_and_stop import TrackAndStop
 from cascadebai_cli.model.problem import CASCADING
 from cascadebai_cli.running.runner import Backend, collect
@@ -27,6 +28,7 @@ MADE = {
     "order U": lambda: CascadeBAI(9, 3, 0.1, sigma=0.05, order="U"),
     "KL-LUCB++": lambda: KLLucb(9, 3, 0.1),
     "KL-LUCB++, glr": lambda: KLLucb(9, 3, 0.1, stopping="glr"),
+    "posterior": lambda: Posterior(9, 3, 0.001, rng=np.random.default_rng(3)),
     "track-and-stop": lambda: TrackAndStop(9, 3, 0.1),
 }
 PAUSED = [name for name in MADE if name != "track-and-stop"]  # whose engine runs each job to its end
@@ -103,6 +105,13 @@ def test_a_job_that_is_paused_on_the_path_of_another_begins_anew(name):
     assert pauses
 
 
+MIXTURE = ((0.7, 1.0, 9.0), (0.3, 40.0, 10.0))
+
+
+def posterior(*args, **options):
+    return Posterior(*args, **options, rng=np.random.default_rng(5))
+
+
 ALL = {
     "order T": lambda L, K, M, epsilon: CascadeBAI(L, K, 0.1, epsilon, sigma=0.1, list_length=M),
     "order T, KL bounds": lambda L, K, M, epsilon: CascadeBAI(L, K, 0.6, epsilon, confidence="kl", list_length=M),
@@ -112,6 +121,8 @@ ALL = {
     "KL-LUCB++": lambda L, K, M, epsilon: KLLucb(L, K, 0.1, epsilon, list_length=M),
     "KL-LUCB++, huge tolerance": lambda L, K, M, epsilon: KLLucb(L, K, 0.1, 0.9995, list_length=M),
     "KL-LUCB++, glr": lambda L, K, M, epsilon: KLLucb(L, K, 0.6, stopping="glr", list_length=M),
+    "posterior": lambda L, K, M, epsilon: posterior(L, K, 0.2, epsilon, list_length=M),
+    "posterior, mixture": lambda L, K, M, epsilon: posterior(L, K, 0.4, epsilon, prior=MIXTURE, list_length=M),
     "track-and-stop": lambda L, K, M, epsilon: TrackAndStop(L, K, 0.6, list_length=M),
     "uniform": lambda L, K, M, epsilon: Uniform(L, K, list_length=M),
     "SAR": lambda L, K, M, epsilon: SuccessiveAcceptsRejects(L, K, list_length=M, budget=20),

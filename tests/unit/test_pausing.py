@@ -15,8 +15,10 @@ from cascadebai_cli.engines.jobs import Job, Paused, in_order
 from cascadebai_cli.engines.lockstep import run_lockstep
 from cascadebai_cli.engines.lucb import run_lucb
 from cascadebai_cli.engines.outcomes import RandomStack
+from cascadebai_cli.engines.posterior import run_posterior
 from cascadebai_cli.learners.cascadebai import CascadeBAI
 from cascadebai_cli.learners.kl_lucb import KLLucb
+from cascadebai_cli.learners.posterior import Posterior
 from cascadebai_cli.learners.racing import ORDERS
 from cascadebai_cli.model.problem import CASCADING
 from cascadebai_cli.running.runner import Backend, collect
@@ -72,7 +74,23 @@ def lucb_jobs():
     ]
 
 
-@pytest.mark.parametrize(("run", "make"), [(run_lockstep, racing_jobs), (run_lucb, lucb_jobs)])
+def posterior_jobs():
+    w = np.array([0.9, 0.8, 0.3, 0.2, 0.2])
+    return [
+        Job(
+            Posterior(5, 2, 0.0001, rng=np.random.default_rng(seed)),
+            RandomStack(w, np.random.default_rng(seed)),
+            BY_CLICK[seed % 2 == 0],
+            cap,
+        )
+        for seed, cap in enumerate((None, None, 40))
+    ]
+
+
+JOBS = [(run_lockstep, racing_jobs), (run_lucb, lucb_jobs), (run_posterior, posterior_jobs)]
+
+
+@pytest.mark.parametrize(("run", "make"), JOBS)
 @pytest.mark.parametrize("n", [1, 4])
 def test_a_run_in_pieces_is_the_same(run, make, n):
     pieces, pauses = in_pieces(run, make, n)

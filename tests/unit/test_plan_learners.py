@@ -43,3 +43,12 @@ def test_page_views_within_some_seconds():
     pace = Pace(1.0, 0.1, 1e-3, 1e-4)
     assert pace.seconds(pace.within(10, 10), 10) == pytest.approx(10, abs=2e-3)
     assert pace.within(0.5, 10) == 1
+
+
+def test_runs_side_by_side_share_the_time_of_a_turn():
+    pace = Pace(0.0, 0.0, 1e-6, turn=4e-5)
+    assert pace.seconds(1e6, 10, runs=40) == pytest.approx(2.0)
+    assert pace.seconds(1e6, 10) == pytest.approx(41.0)
+    assert pace.runs(40 * 2.0, 1e6, 10) == 40
+    assert pace.runs(39.0, 1e6, 10) < 1
+    assert pace.within(2.0, 10, runs=40) == pytest.approx(10**6, abs=1)

@@ -10,7 +10,7 @@ from scipy.special import betainc, betaincc
 import cascadebai_cli as cb
 from cascadebai_cli.engines.simulate import Trial, simulate
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.learners.posterior import PRIORS, Posterior, chance_of_error
+from cascadebai_cli.learners.posterior import PRIORS, Posterior, PosteriorRule, chance_of_error
 from cascadebai_cli.learners.registry import LearnerSpec
 from cascadebai_cli.model.problem import Instance
 
@@ -71,6 +71,42 @@ def test_an_answer_that_counts_as_right_is_good_up_to_epsilon():
             assert instance.is_correct([0, 1])
 
 
+def test_chance_of_error_with_mixtures_is_exact_to_a_millionth():
+    for case in range(8):
+        rng = np.random.default_rng(case)
+        rule = PosteriorRule(7, 3, 0.1, (0.0, 0.05)[case % 2], ((0.6, 1, 5), (0.3, 60, 40), (0.1, 0.5, 0.5)), 3)
+        T = rng.integers(0, 300, 7)
+        S = rng.binomial(T, rng.choice([0.1, 0.6], 7))
+        chances, a, b = rule.laws(T, S)
+        inside, x = rule.inside(rule.mean(T, S)), np.sin(np.linspace(0, np.pi / 2, 20_001)) ** 2
+        law = (chances * betainc(a, b, x[:, None, None])).sum(axis=1)
+        shifted = (chances * betainc(a, b, np.minimum(x + rule.epsilon, 1)[:, None, None])).sum(axis=1)
+        above, below = (1 - law[:, inside]).prod(axis=1), shifted[:, ~inside].prod(axis=1)
+        expected = -np.diff(above) @ (1 - (below[1:] + below[:-1]) / 2)
+        assert rule.chance_of_error(T, S) == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_mixture_of_one_law_twice_is_this_law():
+    T, S = np.array([30, 20, 9, 0]), np.array([12, 3, 0, 0])
+    one, twice = (PosteriorRule(4, 2, 0.1, 0.0, prior, 2) for prior in (((1, 2, 5),), ((0.4, 2, 5), (0.6, 2, 5))))
+    assert twice.chance_of_error(T, S) == pytest.approx(one.chance_of_error(T, S), abs=1e-12)
+    assert np.allclose([twice.mean(T, S), *twice.normal(T, S)], [one.mean(T, S), *one.normal(T, S)])
+
+
+@pytest.mark.parametrize("delta", [0.01, 0.1])
+def test_the_rough_sum_leaves_out_no_state_that_ends_a_run(delta):
+    rng, ended, passed = np.random.default_rng(4), 0, 0
+    for _ in range(400):
+        rule = PosteriorRule(12, 3, delta, float(rng.choice([0, 0.03])), PRIORS["uniform"], 3)
+        w = np.where(np.arange(12) < 3, *(rng.random(2) * rng.choice([0.1, 1])))
+        T = rng.integers(20, rng.integers(30, 1500), 12)
+        S = rng.binomial(T, w)
+        over, may = rule.chance_of_error(T, S) <= delta, bool(rule.may_be_over(T, S))
+        ended, passed = ended + over, passed + may
+        assert may or not over
+    assert 50 < ended <= passed < 1.5 * ended
+
+
 # --- the promise, on average over the prior -------------------------------------------------------------------------
 
 
@@ -79,7 +115,7 @@ def wrong_answers(prior, trials, delta=DELTA):
     wrong = 0
     for trial in range(trials):
         rng = np.random.default_rng([5, trial])
-        weights = rng.beta(PRIORS[prior], PRIORS[prior], 4)
+        weights = rng.beta(*PRIORS[prior][0][1:], 4)
         run = simulate(
             partial(made, 4, 2, delta, trial, prior=prior), Trial(weights, rng), max_steps=1_500, answers=True
         )

@@ -1,0 +1,166 @@
+"""Guaranteed stopping and stopping by the posterior, side by side: `python -m experiments.posterior_stopping`.
+
+Prints the table of docs/live.md. Where click rates are drawn from the prior, the answers of `posterior` may be wrong in
+a share `delta` of the trials at most; the last column is the p-value of a binomial test against a larger share. The
+rows with a planted fault, a learner that stops at three times the risk, show that this test can fail.
+"""
+
+import argparse
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from cascadebai_cli.engines.jobs import Run, in_order, never
+from cascadebai_cli.engines.simulate import Trial, new_job
+from cascadebai_cli.learners.kl_lucb import KLLucb
+from cascadebai_cli.learners.posterior import PRIORS, Mixture, Posterior
+from cascadebai_cli.live.live import fitted
+from cascadebai_cli.model.problem import CASCADING, FloatArray, IntArray
+from cascadebai_cli.text import count, percent
+from experiments.markdown import table
+
+DELTAS = (0.1, 0.05)
+SURE, PLANTED = "bounds", "planted fault"
+FACTORS: Mapping[str, float] = {SURE: 1.0, "posterior": 1.0, PLANTED: 3.0}
+"""Learner -> its risk as a multiple of the one that is told."""
+K = 5
+LEVELS = {
+    "setting 1": (1 / K, 1 / K**2),
+    "setting 2": (1 - 1 / K**2, 1 - 1 / K),
+    "setting 3": (K**-0.5, 1 / K),
+    "setting 4": (1 - 1 / K, 1 - K**-0.5),
+    "setting 5": (1 - 1 / K, 1 / K),
+}
+CAPTIONS = "configs/data/new_yorker_caption_contest_508_round2.csv"
+_BLOCK = 250
+"""Trials that run side by side."""
+_SEED = 31
+
+
+@dataclass(frozen=True)
+class Case:
+    """Where click rates come from.
+
+    Attributes:
+        name: its name in the table.
+        K: number of items to find.
+        rates: draws the rates of a trial.
+        cap: most page views of a trial; a trial that reaches it gives no answer.
+        share: share of the trials that are made.
+        is_prior: whether the prior of `posterior` is the law of these rates.
+        views: views of each item in the log with which a trial starts, and to which the prior is fitted; 0 for none.
+    """
+
+    name: str
+    K: int
+    rates: Callable[[np.random.Generator], FloatArray]
+    cap: int | None = None
+    share: float = 1.0
+    is_prior: bool = False
+    views: int = 0
+
+    def run(self, learner: str, delta: float, trials: range) -> list[tuple[Run, bool]]:
+        """Return runs, and whether the answer of each is wrong."""
+        jobs, best = [], []
+        for trial in trials:
+            rng = np.random.default_rng([_SEED, trial])
+            rates = self.rates(rng)
+            best.append(set(np.argsort(-rates, kind="stable")[: self.K].tolist()))
+            made = self._learner(learner, delta * FACTORS[learner], rates, rng)
+            engine, job = new_job(made, Trial(rates, rng), CASCADING, "auto", self.cap)
+            jobs.append(job)
+        runs = in_order(engine.run(jobs, never))
+        return [(run, set(run.recommendation) != right) for run, right in zip(runs, best, strict=True)]
+
+    def _learner(self, learner: str, delta: float, rates: FloatArray, rng: np.random.Generator) -> KLLucb | Posterior:
+        L = len(rates)
+        looks = np.full(L, self.views)
+        clicks = rng.binomial(looks, rates)
+        made = (
+            KLLucb(L, self.K, delta)
+            if learner == SURE
+            else Posterior(L, self.K, delta, prior=self._prior(looks, clicks), rng=rng.spawn(1)[0])
+        )
+        made.take_place(looks, clicks)
+        return made
+
+    def _prior(self, looks: IntArray, clicks: IntArray) -> Mixture:
+        return fitted(looks, clicks) if self.views and clicks.sum() else PRIORS["uniform"]
+
+
+def _fixed(weights: FloatArray, rng: np.random.Generator) -> FloatArray:
+    return weights
+
+
+def _beta(a: float, b: float, L: int, rng: np.random.Generator) -> FloatArray:
+    return rng.beta(a, b, L)
+
+
+def cases() -> Iterator[Case]:
+    """Yield the cases in the order of the table."""
+    yield Case("drawn from the prior", 3, partial(_beta, 1, 1, 10), 5_000, is_prior=True)
+    for name, (high, low) in LEVELS.items():
+        yield Case(name, K, partial(_fixed, np.repeat([high, low], [K, 40 - K])))
+    captions = pd.read_csv(CAPTIONS)
+    rates = (captions["funny"] / captions["ratings"]).to_numpy()
+    yield Case("captions, finalists", 4, partial(_fixed, rates), share=0.1)
+    yield Case("rare clicks, Beta(1, 9)", 3, partial(_beta, 1, 9, 10), 5_000)
+    yield Case("nearly alike, Beta(20, 20)", 3, partial(_beta, 20, 20, 10), 5_000)
+    yield Case("7 of 0.5 and 3 of 0.55", 3, partial(_fixed, np.repeat([0.55, 0.5], [3, 7])), 20_000, share=0.2)
+    yield Case("Beta(2, 30), with a log", 3, partial(_beta, 2, 30, 20), 5_000, share=0.05, views=50)
+
+
+def row(case: Case, delta: float, learner: str, trials: int) -> list[str]:
+    """Return a row of the table."""
+    n = max(1, round(trials * case.share))
+    parts = [range(first, min(first + _BLOCK, n)) for first in range(0, n, _BLOCK)]
+    found = [one for part in parts for one in case.run(learner, delta, part)]
+    steps = [run.steps for run, _ in found]
+    wrong = [is_wrong for run, is_wrong in found if run.status == "stopped"]
+    views = count(round(np.mean(steps))) if len(wrong) == n else f"{count(round(np.median(steps)))} (median)"
+    p = stats.binomtest(sum(wrong), len(wrong), delta, alternative="greater").pvalue if wrong else 1.0
+    rate = percent(float(np.mean(wrong)), 1) if wrong else "-"
+    return [
+        case.name,
+        f"{delta:g}",
+        learner,
+        count(n),
+        percent(len(wrong) / n, 0),
+        views,
+        rate,
+        f"{p:.2g}" if learner != SURE and case.is_prior else "",
+    ]
+
+
+HEADER = ("click rates", "delta", "stopping", "trials", "ended", "page views", "wrong", "p")
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--trials", type=int, default=2_000, help="number of trials of a cell")
+    parser.add_argument("--processes", type=int, default=2, help="number of processes")
+    wanted = parser.parse_args()
+    cells = [
+        (case, delta, learner)
+        for case in cases()
+        for delta in DELTAS
+        for learner in FACTORS
+        if learner != PLANTED or case.is_prior
+    ]
+    with ProcessPoolExecutor(wanted.processes) as pool:
+        rows = pool.map(partial(_row_of, wanted.trials), cells)
+        print(table(HEADER, list(rows), numbers=5))
+
+
+def _row_of(trials: int, cell: tuple[Case, float, str]) -> list[str]:
+    return row(*cell, trials)
+
+
+if __name__ == "__main__":
+    main()
