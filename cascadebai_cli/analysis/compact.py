@@ -60,7 +60,7 @@ def for_a_page(cells: pd.DataFrame, columns: Sequence[str], pivot: str | None) -
 
     Args:
         cells, columns, pivot: as for `compact`; without columns and pivot it shows the mean steps (the right items if
-                steps are a budget) and the error rate.
+            steps are a budget) and the error rate.
     """
     if not (columns or pivot):
         measured = ("mean_right",) if "mean_right" in cells else _USUAL

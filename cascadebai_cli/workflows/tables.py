@@ -26,12 +26,13 @@ from cascadebai_cli.analysis.fits import fits_table, unfitted
 from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.analysis.tables import StudyTable, tables_of
 from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.learners.own import is_own
 from cascadebai_cli.running.watch import SILENT, Watch
-from cascadebai_cli.store.columns import BOUNDS_CSV, CELL, SUMMARY_CSV, TABLES
+from cascadebai_cli.store.columns import BOUNDS_CSV, CELL, MANIFEST, SUMMARY_CSV, TABLES
 from cascadebai_cli.store.files import table_bytes, write_table
 from cascadebai_cli.store.manifest import refuse_to_replace
 from cascadebai_cli.study.cells import Cell
-from cascadebai_cli.study.config import read_study
+from cascadebai_cli.study.config import Study, read_study, stored_study
 from cascadebai_cli.study.document import read_value
 from cascadebai_cli.study.plot import refuse_unknown_option
 from cascadebai_cli.text import FORMATS, FormatName, Table, count, for_shell, noted
@@ -221,7 +222,7 @@ def bounds(
     For a study with budgets, it is the bound on the probability of an error.
 
     Args:
-        config: the study.
+        config: the study, as a file or as the directory of its sweep, if its config names no files or code.
         results: directory of its sweep; `results/NAME OF CONFIG` by default, if that exists.
         csv: file for the table, none by default.
         printed: whether to use the constant 216 in T-bar, as printed in the paper, instead of 256 sigma^2.
@@ -235,7 +236,10 @@ def bounds(
     """
     if csv:
         refuse_to_replace(csv, [config])
-    study = read_study(config)
+    if config.is_dir():
+        study, results = _swept(config), results or config
+    else:
+        study = read_study(config)
     cells, measured = study.cells, _measured(results, config, watch)
     if cells[0].answers:
         table = budget_bounds(cells, measured)
@@ -254,6 +258,22 @@ def bounds(
     if csv:
         write_table(csv, table)
     return Tables((StudyTable(BOUNDS_CSV, table, printer(table)),))
+
+
+def _swept(directory: Path) -> Study:
+    """Return the study of a sweep with its cells.
+
+    Raises:
+        ConfigError: if the directory is not that of a sweep, or its config names files or code.
+    """
+    results = load_results(directory)
+    named = {entry.algorithm for entry in results.study.learners} | {entry.family for entry in results.study.instances}
+    try:
+        if any(map(is_own, named)):
+            raise ConfigError("its code is not run")
+        return stored_study(results.manifest.config, directory / MANIFEST, folder=Path())
+    except ConfigError:
+        raise ConfigError(f"{directory}: its config names files or code; name its YAML file instead") from None
 
 
 def promised(
