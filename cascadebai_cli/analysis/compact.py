@@ -253,7 +253,8 @@ def _explained(cells: pd.DataFrame, shown: Sequence[str], marked: bool) -> Itera
 def _best(cells: pd.DataFrame, name: str) -> Iterator[Hashable]:
     """Yield the cell of each setting whose interval lies apart from those of the other learners, on the better side."""
     best = name in COLUMNS and COLUMNS[name].best
-    if not best or not (ends := _ends(cells, name)):
+    # With a budget fewer steps are no merit.
+    if not best or not (ends := _ends(cells, name)) or ("budget" in cells and name not in ("error_rate", "mean_right")):
         return
     side = 1 if best == "least" else -1
     low, high = ends[::side]

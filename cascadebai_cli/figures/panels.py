@@ -120,6 +120,8 @@ def _with_y(cells: pd.DataFrame, plot: Plot) -> pd.DataFrame:
     if value not in cells:
         where = "kind trace" if measure == "present" else "studies with a budget"
         raise ConfigError(f"y: {measure} is known of {where}, and this is none")
+    if over and cells["budget"].notna().all():
+        raise ConfigError(f"y: {measure} compares steps with a bound, and in this study they are a budget")
     scale = 1 / cells[over] if over else 1.0
     nothing = pd.Series(np.nan, cells.index)
     points = cells.assign(
@@ -131,7 +133,7 @@ def _with_y(cells: pd.DataFrame, plot: Plot) -> pd.DataFrame:
     )
     points = points.assign(is_ceiling=points["budget"].notna() & (measure == "error_rate") & (points["y"] == 0))
     points["y"] = points["y"].where(~points["is_ceiling"], points["high"]).astype(float)
-    known = np.isfinite(points["y"])
+    known = np.isfinite(points["y"]) & (points["budget"].isna() | (not over))
     if plot.figure.beside == "bounds":
         known &= points["upper"].notna()
     if not known.any():

@@ -1,7 +1,7 @@
 """The verbs `summary`, `fit` and `bounds`."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -44,12 +44,20 @@ __all__ = ["Tables", "bounds", "fit", "fits_table", "in_format", "promised", "su
 # --- Warnings about a result directory ------------------------------------------------------------------------------
 
 
-def warn_of_gaps(results: StudyResults, watch: Watch) -> None:
-    """Warn of missing and of capped trials, in one line each."""
-    capped = results.capped
+def warn_of_gaps(results: StudyResults, watch: Watch, shown: Collection[str] | None = None) -> None:
+    """Warn of missing and of capped trials, in one line each.
+
+    Args:
+        results: results of a sweep.
+        watch: takes the warnings.
+        shown: ids of the cells that are shown, of which alone it warns; all cells by default, and an average of cells
+            has their ids joined by `+`.
+    """
+    chosen = results if shown is None else results.of_cells([one for ids in shown for one in ids.split("+")])
+    capped = chosen.capped
     if len(capped) > 1:
-        capped = [_together(results, len(capped))]
-    for sentence in (*results.missing, *capped, *results.doubts):
+        capped = [_together(chosen, len(capped))]
+    for sentence in (*results.missing, *capped, *chosen.doubts):
         watch.warn(f"warning: {results.directory}: {sentence}")
 
 
@@ -158,6 +166,7 @@ def summary(directory: Path, asked: Selection, *, on_a_page: bool = False, watch
     sort, columns = asked.sort or (), asked.columns or ()
     cells = with_quantiles_if(averaged(results, asked.average), [*sort, *columns])
     rows = ordered(cells_with(cells, dict(map(condition, asked.where or ()))), sort)
+    shown = rows["cell_id"]
     if columns or asked.pivot or on_a_page:
         found = (for_a_page if on_a_page else compact)(rows, columns, asked.pivot)
         rows, printed = found.rows, found.printed
@@ -166,7 +175,7 @@ def summary(directory: Path, asked: Selection, *, on_a_page: bool = False, watch
     if asked.average:
         note = f"means over {asked.average}, each value once, with the interval of their means (on a log scale)"
         printed = noted(printed, "; ".join(filter(None, [note, few_averaged(rows, asked.average)])))
-    warn_of_gaps(results, watch)
+    warn_of_gaps(results, watch, list(shown))
     printed = replace(printed, caption=asked.caption or "", label=asked.label or "")
     return Tables((StudyTable(SUMMARY_CSV, rows, printed),), not results.missing)
 

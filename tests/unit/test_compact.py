@@ -186,6 +186,15 @@ def test_only_columns_that_are_asked_for_or_tell_rows_apart_are_printed() -> Non
     assert heads[("K", "steps")] == ["instance", "learner", "K", "mean steps"]
 
 
+def test_fewer_steps_are_no_merit_where_they_are_a_budget() -> None:
+    marked = compact(cells(), ["steps", "error_rate"], "learner").printed.marked
+    assert marked
+    assert not compact(cells().assign(budget=300), ["steps", "error_rate"], "learner").printed.marked
+    rates = cells().assign(budget=300, error_low=0.0, error_high=0.1)
+    rates.loc[rates["learner"] != "CascadeBAI", ["error_rate", "error_low", "error_high"]] = (0.05, 0.2, 0.3)
+    assert compact(rates.assign(delta=0.5), ["error_rate"], "learner").printed.marked
+
+
 def test_an_error_rate_above_delta_is_marked() -> None:
     found = cells().assign(error_rate=0.5, error_low=0.3, error_high=0.7)
     assert compact(found, ["error_rate"], None).printed.rows[0][-1] == "50.0% (30.0% to 70.0%) > delta"
