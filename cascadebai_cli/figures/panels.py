@@ -79,7 +79,8 @@ def with_fits(chart: Chart, fits: Mapping[frozenset[tuple[str, str]], pd.DataFra
 
     Args:
         chart: a figure.
-        fits: directory and id of the cells of a curve over the same axis -> `x, fitted, low, high`.
+        fits: directory and id of the cells of a curve over the same axis -> `x, fitted, low, high`, and `model` where
+            it was chosen among several, which the title then names.
     """
     if chart.y.column != "steps":
         return chart
@@ -89,7 +90,10 @@ def with_fits(chart: Chart, fits: Mapping[frozenset[tuple[str, str]], pd.DataFra
 def _fitted(panel: Panel, fits: Mapping[frozenset[tuple[str, str]], pd.DataFrame]) -> Panel:
     cells = (frozenset(zip(one.points["directory"], one.points["cell_id"], strict=True)) for one in panel.series)
     series = tuple(replace(one, fit=fits.get(own)) for one, own in zip(panel.series, cells, strict=True))
-    return replace(panel, series=series)
+    chosen = [one.fit for one in series if one.fit is not None and "model" in one.fit]
+    models = dict.fromkeys(str(fit["model"].iloc[0]) for fit in chosen)
+    title = (*panel.title, f"fit: {', '.join(models)}") if models else panel.title
+    return replace(panel, title=title, series=series)
 
 
 def refuse_too_many(cells: pd.DataFrame, plot: Plot) -> None:

@@ -250,7 +250,9 @@ def _fits(studies: Sequence[StudyResults], x: str) -> Iterator[tuple[frozenset[t
     for results in studies:
         for curve in results.curves():
             if curve.models and curve.x == x:
-                yield frozenset((str(results.directory), cell_id) for cell_id in curve.points["cell_id"]), curve.drawn
+                chosen = {"model": curve.best_named.model} if len(curve.models) > 1 else {}
+                cells = frozenset((str(results.directory), cell_id) for cell_id in curve.points["cell_id"])
+                yield cells, curve.drawn.assign(**chosen)
 
 
 def _bounded(cells: "pd.DataFrame", studies: Sequence[StudyResults], plot: Plot) -> "pd.DataFrame":
