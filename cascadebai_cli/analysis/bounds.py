@@ -317,7 +317,7 @@ def _why_none(cell: Cell) -> str:
     if cell.epsilon > 0:
         return "it is known for epsilon = 0 only"
     users = cell.feedback.users
-    if not cell.feedback.has_theory and not (users and known_to_look(users)):
+    if not cell.feedback.has_theory and not (users and known_to_look(users, _shown(cell) or cell.K)):
         return f"what {users.kind} users look at depends on more than items or places" if users else _UNPROVED
     return "" if _shown(cell) else "a step of the learner may observe an item twice"
 

@@ -364,12 +364,13 @@ def resolve_engine(
     if not feedback.observes_all and getattr(learner, "repeats", False):
         raise ConfigError(
             f"{name} with r > 1 shows an item more than once in a list, which {feedback.name} feedback "
-            f"does not define; use r: 1 or feedback: {SEMI_BANDIT.name}"
+            f"does not define{' for such users' if feedback.users else ''}; use r: 1"
+            f"{'' if feedback.users else f' or feedback: {SEMI_BANDIT.name}'}"
         )
     if feedback.shuffled and not getattr(learner, "any_order", False):
         raise ConfigError(
-            f"{name} cannot have its lists shuffled, as the order is part of its rule or of its proof; leave shuffle "
-            "out, or take kl-lucb++, posterior or track-and-stop"
+            f"{name} cannot have its lists shuffled, as it does not say that any order is right; leave shuffle out, or "
+            "take kl-lucb++, posterior or track-and-stop (a class of your own says any_order = True)"
         )
     if engine != "auto":
         _refuse_unknown_feedback(engine, feedback, learner)
@@ -389,8 +390,13 @@ def resolve_engine(
 def _refuse_unknown_feedback(engine: EngineName, feedback: Feedback, learner: Learner) -> None:
     made = ENGINES[engine]
     if not made.knows(feedback, learner):
-        names = " and ".join(known.name for known in made.feedbacks or ())
-        raise ConfigError(f"engine {engine} does not know the feedback {feedback.name}, only {names}; use engine: auto")
+        known = " and ".join(each.name for each in made.feedbacks or ())
+        what = f"the feedback {feedback.name}, only {known}"
+        if feedback.users:
+            what = f"what this learner gets of {feedback.users.kind} users with feedback {feedback.name}"
+        elif feedback.shuffled:
+            what = "lists in random order (shuffle)"
+        raise ConfigError(f"engine {engine} does not know {what}; use engine: auto")
 
 
 def _engine_for_table(engine: EngineName, learner: Learner, name: str, walks: bool) -> EngineName:
@@ -438,6 +444,10 @@ def simulate(
     )[0]
 
 
+_BESIDE = 2**32 - 1
+"""Number of the child of a trial's seed that decides what users draw in paired trials; its items have smaller ones."""
+
+
 def simulate_block(
     make_learner: Callable[[], Learner],
     trials: Sequence[Trial],
@@ -458,6 +468,14 @@ def simulate_block(
     return in_order(jobs[0][0].run([job for _, job in jobs], never)) if jobs else []
 
 
+def _beside_outcomes(trial: Trial) -> np.random.Generator:
+    """Return a generator for what is drawn beside outcomes; paired outcomes stay those of trials that draw no more."""
+    if not trial.paired:
+        return trial.rng.spawn(1)[0]
+    seed: Any = trial.rng.bit_generator.seed_seq
+    return np.random.default_rng(np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, _BESIDE)))
+
+
 def new_job(
     learner: Learner,
     trial: Trial,
@@ -468,10 +486,11 @@ def new_job(
 ) -> tuple[Engine, Job[Learner]]:
     """Return the engine of a trial, and the trial as a job for it."""
     made = ENGINES[resolve_engine(engine, learner, feedback, trial.table)]
-    chance = trial.rng.spawn(1)[0].random if made.feedbacks is None and feedback.is_drawn else None
-    looks = None
-    if made.feedbacks is not None and feedback.is_drawn and made.reads_looks(feedback, learner):
-        looks = RandomStack(np.array(feedback.looks(len(trial.weights))), trial.rng.spawn(1)[0])
+    chance, looks = None, None
+    if feedback.is_drawn and made.feedbacks is None:
+        chance = _beside_outcomes(trial).random
+    elif feedback.is_drawn and made.reads_looks(feedback, learner):
+        looks = RandomStack(np.array(feedback.looks(len(trial.weights))), _beside_outcomes(trial))
     source = made.source(trial)
     stack = Counted(source, len(trial.weights)) if answers and made.forgets else source
     return made, Job(learner, stack, feedback, max_steps, answers=answers, chance=chance, looks=looks)

@@ -16,6 +16,7 @@ import numpy as np
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.problem import CASCADING, LAST_CLICK, SEMI_BANDIT, Draw, Feedback, FloatArray, NextChance
 from cascadebai_cli.options import Option, option, record_options
+from cascadebai_cli.text import unrounded
 
 _ByPlace = float | tuple[float, ...]
 """Probabilities of the places from the top: a list, whose last value holds for all further places, or one number."""
@@ -35,7 +36,7 @@ class Users(ABC):
         for name, value in asdict(self).items():
             for number in value if isinstance(value, tuple) else (value,) if isinstance(value, float) else ():
                 if not 0 <= number <= 1:
-                    raise ConfigError(f"{name} is {number:g}, but must be a probability, from 0 to 1")
+                    raise ConfigError(f"{name} is {unrounded(number)}, but must be a probability, from 0 to 1")
             if value == ():
                 raise ConfigError(f"{name} is an empty list; write a probability for each place, from the top")
 
@@ -70,7 +71,8 @@ class Users(ABC):
     @property
     def content(self) -> dict[str, Any]:
         """The kind and its numbers, as in a config."""
-        return {"kind": self.kind, **asdict(self)}
+        numbers = {key: value + 0.0 if isinstance(value, float) else value for key, value in asdict(self).items()}
+        return {"kind": self.kind, **numbers}
 
 
 @dataclass(frozen=True)
@@ -246,7 +248,8 @@ def page_of(feedback: Feedback, users: Users | None, shuffled: bool = False) -> 
     feedback = replace(feedback, shuffled=shuffled)
     if users is None:
         if feedback.needs_users:
-            raise ConfigError(f"feedback {feedback.name} needs users; write for example users: {{kind: cascade}}")
+            known = "{kind: position-based, looks: [1, 0.7]}" if feedback.thins else "{kind: cascade}"
+            raise ConfigError(f"feedback {feedback.name} needs users; write for example users: {known}")
         return feedback
     if feedback.thins and not users.examines_all:
         raise ConfigError(

@@ -68,6 +68,10 @@ def _cells_of(study: "Study", folder: Path) -> Iterator[Cell]:
     for path in _said(study):
         if path not in used:
             raise mistake(f"no cell uses it, since {_hidden_by(study, path[-1], used)}", *path)
+    for name, what, entries in (("users", "instance", study.instances), ("feedback", "learner", study.learners)):
+        said = getattr(study, name) != Study.model_fields[name].default
+        if said and all(getattr(entry, name) is not None for entry in entries):
+            raise mistake(f"no cell uses it, since each {what} has its own {name}; leave it out", name)
 
 
 def _said(study: "Study") -> Iterator[KeyPath]:

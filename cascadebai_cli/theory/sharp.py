@@ -141,7 +141,7 @@ def sharp_bound(
     slots = instance.K if M is None else M
     if slots < 1:
         raise ConfigError(f"M is {slots}, but a step must show at least 1 item")
-    if users and not known_to_look(users):
+    if users and not known_to_look(users, slots):
         raise ConfigError(
             f"what {users.kind} users look at depends on more than items or places, so no sharp bound is known"
         )
@@ -171,9 +171,9 @@ def sharp_bound(
     return SharpBound(near, mixture, mixture.rates[np.searchsorted(first, level, side="right") - 1])
 
 
-def known_to_look(users: Users) -> bool:
+def known_to_look(users: Users, M: int) -> bool:
     """Return whether it is known how often users look at the items of a list: by the items before, or by the place."""
-    return users.ends(np.zeros(1)) is not None or any(users.examination(1) or [])
+    return users.ends(np.zeros(1)) is not None or any(users.examination(M) or [])
 
 
 def _lists(users: Users, weights: FloatArray, sizes: IntArray, M: int) -> Lists:

@@ -281,4 +281,4 @@ def test_a_figure_shows_how_often_the_present_answer_is_right(tmp_path):
     assert "a sweep with record: [trace] writes" in refusal(
         "plot", swept(written(tmp_path, "", RACES), "none", "--set", "record=[]"), "--kind", "trace"
     )
-    assert "present is known of kind trace" in refusal("plot", out, "--y", "present")
+    assert "such as trace" in refusal("plot", out, "--y", "present")
