@@ -79,7 +79,8 @@ def with_fits(chart: Chart, fits: Mapping[frozenset[tuple[str, str]], pd.DataFra
 
     Args:
         chart: a figure.
-        fits: directory and id of the cells of a curve over the same axis -> `x, fitted, low, high`.
+        fits: directory and id of the cells of a curve over the same axis -> `x, fitted, low, high`, and `model` where
+            it was chosen among several, which the title then names.
     """
     if chart.y.column != "steps":
         return chart
@@ -89,7 +90,10 @@ def with_fits(chart: Chart, fits: Mapping[frozenset[tuple[str, str]], pd.DataFra
 def _fitted(panel: Panel, fits: Mapping[frozenset[tuple[str, str]], pd.DataFrame]) -> Panel:
     cells = (frozenset(zip(one.points["directory"], one.points["cell_id"], strict=True)) for one in panel.series)
     series = tuple(replace(one, fit=fits.get(own)) for one, own in zip(panel.series, cells, strict=True))
-    return replace(panel, series=series)
+    chosen = [one.fit for one in series if one.fit is not None and "model" in one.fit]
+    models = dict.fromkeys(str(fit["model"].iloc[0]) for fit in chosen)
+    title = (*panel.title, f"fit: {', '.join(models)}") if models else panel.title
+    return replace(panel, title=title, series=series)
 
 
 def refuse_too_many(cells: pd.DataFrame, plot: Plot) -> None:
@@ -120,6 +124,8 @@ def _with_y(cells: pd.DataFrame, plot: Plot) -> pd.DataFrame:
     if value not in cells:
         where = "kind trace" if measure == "present" else "studies with a budget"
         raise ConfigError(f"y: {measure} is known of {where}, and this is none")
+    if over and cells["budget"].notna().all():
+        raise ConfigError(f"y: {measure} compares steps with a bound, and in this study they are a budget")
     scale = 1 / cells[over] if over else 1.0
     nothing = pd.Series(np.nan, cells.index)
     points = cells.assign(
@@ -131,7 +137,7 @@ def _with_y(cells: pd.DataFrame, plot: Plot) -> pd.DataFrame:
     )
     points = points.assign(is_ceiling=points["budget"].notna() & (measure == "error_rate") & (points["y"] == 0))
     points["y"] = points["y"].where(~points["is_ceiling"], points["high"]).astype(float)
-    known = np.isfinite(points["y"])
+    known = np.isfinite(points["y"]) & (points["budget"].isna() | (not over))
     if plot.figure.beside == "bounds":
         known &= points["upper"].notna()
     if not known.any():

@@ -250,7 +250,9 @@ def _fits(studies: Sequence[StudyResults], x: str) -> Iterator[tuple[frozenset[t
     for results in studies:
         for curve in results.curves():
             if curve.models and curve.x == x:
-                yield frozenset((str(results.directory), cell_id) for cell_id in curve.points["cell_id"]), curve.drawn
+                chosen = {"model": curve.best_named.model} if len(curve.models) > 1 else {}
+                cells = frozenset((str(results.directory), cell_id) for cell_id in curve.points["cell_id"])
+                yield cells, curve.drawn.assign(**chosen)
 
 
 def _bounded(cells: "pd.DataFrame", studies: Sequence[StudyResults], plot: Plot) -> "pd.DataFrame":
@@ -303,8 +305,6 @@ def plot(
     studies = [load_results(directory) for directory in _distinct(directories)]
     asked = _plot_words(studies, config, given)
     files = _files(out or directories[0], _name(studies, config, given), asked.format, given)
-    for results in studies:
-        warn_of_gaps(results, watch)
     drawn = drawing(studies, asked)
     _tell(drawn, studies, watch)
     written: list[Path] = []
@@ -333,14 +333,14 @@ def figure(studies: Sequence[StudyResults], words: Mapping[str, Any], watch: Wat
     drawn = drawing(studies, asked)
     if len(drawn.pages) > 1:
         raise ConfigError(f"per_page: the figure has {len(drawn.pages)} pages; choose fewer panels with where")
-    for results in studies:
-        warn_of_gaps(results, watch)
     _tell(drawn, studies, watch)
     return drawn.pages[0]
 
 
 def _tell(drawn: Drawing, studies: Sequence[StudyResults], watch: Watch) -> None:
-    """Tell the user what to know about a figure: missing cells, missing letters, a sentence for the caption."""
+    """Tell the user what to know about a figure: gaps of its cells, missing letters, a sentence for the caption."""
+    for results in studies if drawn.chart else ():
+        warn_of_gaps(results, watch, list(drawn.chart.points["cell_id"]) if drawn.chart else None)
     if drawn.chart and drawn.chart.remark:
         watch.remark(drawn.chart.remark)
     if drawn.chart and drawn.chart.left_out:
