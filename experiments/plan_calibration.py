@@ -23,7 +23,7 @@ from cascadebai_cli.engines.simulate import Trial, simulate
 from cascadebai_cli.logs.read import Log
 from cascadebai_cli.model.problem import FloatArray
 from cascadebai_cli.planning.options import Wanted
-from cascadebai_cli.planning.question import ask
+from cascadebai_cli.planning.question import question_about
 from cascadebai_cli.planning.runs import CANDIDATES, tested
 from cascadebai_cli.running.runner import Backend
 from cascadebai_cli.running.watch import SILENT
@@ -92,7 +92,7 @@ def one_case(family: str, L: int, rng: np.random.Generator) -> Case:
     views = np.floor(10 ** rng.uniform(1, 6, L))
     clicks = rng.binomial(views.astype(int), w).astype(float)
     log = Log("made", tuple(map(str, range(L))), clicks, views, ())
-    question = ask(log, Path("made.csv"), Wanted(K, seed=int(rng.integers(2**31))))
+    question = question_about(log, Path("made.csv"), Wanted(K, seed=int(rng.integers(2**31))))
     found = tested(question, [LEARNER], TRIALS, Backend("sequential"), SILENT)
     assert found is not None
     views_of = found.learners[0].views

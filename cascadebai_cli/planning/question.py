@@ -217,7 +217,7 @@ def question_of(
     return _question(log, Path(read.name) if isinstance(file, pd.DataFrame) else file, wanted)
 
 
-def ask(log: Log, file: Path, wanted: Wanted) -> Question:
+def question_about(log: Log, file: Path, wanted: Wanted) -> Question:
     """Return the question of a log that was read already.
 
     Raises:

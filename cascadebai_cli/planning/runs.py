@@ -38,8 +38,9 @@ _SKIPPED, _SKIPPED_ITEMS = 0.5, 1250
 """Seconds that a skipping engine takes for a run to its end, and the number of items that doubles this time."""
 _STILL = 5e-17
 """Seconds for each page view, over `w(K)`, in which bounds move less than their rounding, and none is skipped."""
-_RARE, _MOST_CROWDED = 0.02, 8.0
-"""Click probability below which items near the boundary change all the time, and the most that this slows a run."""
+_RARE, _MOST_CROWDED, _CROWDED_SKIPS = 0.02, 8.0, 2.0
+"""Click probability below which items near the boundary change all the time, the most that this slows a run of
+KL-LUCB++, and how much it slows one that skips."""
 
 
 @dataclass(frozen=True)
@@ -399,7 +400,8 @@ def _size(candidate: Candidate, question: Question, seconds: float, trials: int 
         return _size_by_steps(pace, factor, question, seconds, trials)
     cap = int(min(seconds / _FEWEST_TRIALS / max(pace.still, 1e-300), _SKIPPED_STEPS))
     still = pace.still * float(np.minimum(factor * planned.efforts, cap).mean())
-    each = 0.03 + 4e-4 * L + 0.5 * (planned.epsilon == 0) + still
+    crowded = _CROWDED_SKIPS if question.w_K < _RARE else 1.0
+    each = crowded * (0.03 + 4e-4 * L) + 0.5 * (planned.epsilon == 0) + still
     n = trials or int(np.clip(seconds / each, _FEWEST_TRIALS, _MOST_TRIALS))
     return _Size(n, cap, planned, n * each)
 
