@@ -40,7 +40,7 @@ _SKIPPING, _SKIPPING_CAP = "skip-ahead", 64_000
 """The engine for which steps cost little, and its cap of the first try."""
 _SIDE_BY_SIDE = {"lockstep": 20, _SKIPPING: 4}
 """Engine that runs trials together -> number of trials to run for an estimate of what one takes."""
-_MEASURED, _FEWER, _BETWEEN, _TOLD = 1.6, 2.5, 1.3, 3.0
+_MEASURED, _FEWER, _BETWEEN, _TOLD = 1.8, 3.0, 1.3, 4.0
 """Factors within which the time of a cell lies, mostly: its own block was timed, only fewer trials, it lies between two
 cells that were timed, or other cells told how far its trials go."""
 
