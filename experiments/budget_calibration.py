@@ -21,7 +21,7 @@ from cascadebai_cli.logs.read import Log
 from cascadebai_cli.model.problem import FloatArray
 from cascadebai_cli.planning.options import Wanted
 from cascadebai_cli.planning.plan import answered
-from cascadebai_cli.planning.question import Question, ask, question_of
+from cascadebai_cli.planning.question import Question, question_about, question_of
 from cascadebai_cli.planning.runs import CANDIDATES
 from cascadebai_cli.running.runner import Backend
 from cascadebai_cli.running.watch import SILENT
@@ -77,7 +77,7 @@ def cases(name: str, numbers: Sequence[int]) -> Iterator[list[Stated]]:
         clicks = rng.binomial(known.log.views.astype(int), w).astype(np.float64)
         log = Log("made", known.log.names, clicks, known.log.views, ())
         wanted = Wanted(setting.K, seed=int(rng.integers(2**31)), budget=setting.budget)
-        yield list(_stated(name, case, ask(log, Path("made.csv"), wanted), w, rng))
+        yield list(_stated(name, case, question_about(log, Path("made.csv"), wanted), w, rng))
 
 
 @lru_cache

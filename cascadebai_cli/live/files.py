@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from cascadebai_cli.errors import ConfigError, suggest
+from cascadebai_cli.learners.posterior import PRIORS
 from cascadebai_cli.live.live import Live, Page, Status
 from cascadebai_cli.logs.layout import Layout
 from cascadebai_cli.logs.read import read_rates
@@ -232,7 +233,7 @@ def status_in_words(live: Live, status: Status) -> str:
         as_text(table_of(("item", "", "clicks", "looks", "rate", "low", "high"), rows, words=2)),
         "",
         f"page views told {count(status.told)}, given out and not told {count(status.open)}",
-        f"chance that the answer is right, if all rates are alike at first: {percent(status.chance, 1)}",
+        f"chance that the answer is right, {_belief(live)}: {percent(status.chance, 1)}",
         _end_in_words(live, status),
         *(f"look out: {one.sentence}" for one in status.findings[:_MOST_FINDINGS]),
     ]
@@ -241,6 +242,11 @@ def status_in_words(live: Live, status: Status) -> str:
 
 
 _MOST_FINDINGS = 5
+
+
+def _belief(live: Live) -> str:
+    uniform = live.terms.prior == PRIORS["uniform"]
+    return "if all rates were equally likely at first" if uniform else "by the prior of this test"
 
 
 def _end_in_words(live: Live, status: Status) -> str:

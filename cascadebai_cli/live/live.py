@@ -24,11 +24,12 @@ from cascadebai_cli.logs.layout import Layout
 from cascadebai_cli.logs.read import log_of, read_log
 from cascadebai_cli.logs.sheet import read_any_text, sheet_of, shown
 from cascadebai_cli.model.problem import CASCADING, FloatArray, IntArray
-from cascadebai_cli.planning.rates import Law, laws
 from cascadebai_cli.text import count, p_value, quoted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from cascadebai_cli.planning.rates import Law
 
 STOPPINGS = ("bounds", "posterior")
 _RUNS, _SECONDS = 20, 2.0
@@ -477,10 +478,12 @@ def _refuse_positions(name: str, cells: pd.DataFrame, L: int) -> None:
 
 def fitted(looks: IntArray, clicks: IntArray) -> Mixture:
     """Return the likeliest of the laws that the counts of a log leave possible, mixed with the uniform law."""
+    from cascadebai_cli.planning.rates import laws  # takes half a second, and few tests need it
+
     seen = looks > 0
     n, c = looks[seen].astype(np.float64), clicks[seen].astype(np.float64)
 
-    def height(law: Law) -> float:
+    def height(law: "Law") -> float:
         of_item = betaln(c[:, None] + law.a, (n - c)[:, None] + law.b) - betaln(law.a, law.b)
         return float(logsumexp(of_item, b=law.chances, axis=1).sum())
 

@@ -97,6 +97,10 @@ class Question:
         kth = np.partition(self.truths, -self.K, axis=1)[:, -self.K, None]
         return np.asarray(self.truths >= kth - epsilon - ROUNDING * (epsilon > 0))
 
+    def tolerance(self, epsilon: float) -> Tolerance:
+        """Return what `epsilon` means for each truth."""
+        return _tolerance(self.wanted, self.truths, epsilon, self.looked)
+
     @property
     def K(self) -> int:
         """Number of items to find."""
@@ -213,7 +217,7 @@ def question_of(
     return _question(log, Path(read.name) if isinstance(file, pd.DataFrame) else file, wanted)
 
 
-def ask(log: Log, file: Path, wanted: Wanted) -> Question:
+def question_about(log: Log, file: Path, wanted: Wanted) -> Question:
     """Return the question of a log that was read already.
 
     Raises:

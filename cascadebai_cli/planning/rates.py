@@ -6,7 +6,6 @@ from itertools import islice
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import minimize
 from scipy.special import betaln, expit, logit
 
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
@@ -297,6 +296,8 @@ def _chance(clicks: FloatArray, views: FloatArray) -> float:
 
 def _likeliest(clicks: FloatArray, views: FloatArray) -> tuple[float, float]:
     """Return mean and strength of the likeliest beta law; the strength is infinite if no finite one is large enough."""
+    from scipy.optimize import minimize
+
     pairs, items = np.unique(np.stack([clicks, views]), axis=1, return_counts=True)
     middle = logit(_pooled_rate(clicks, views))
     low, high = np.log(2 * _SMALLEST_COUNT), np.log(_STRONGEST * views.max())

@@ -38,8 +38,9 @@ _SKIPPED, _SKIPPED_ITEMS = 0.5, 1250
 """Seconds that a skipping engine takes for a run to its end, and the number of items that doubles this time."""
 _STILL = 5e-17
 """Seconds for each page view, over `w(K)`, in which bounds move less than their rounding, and none is skipped."""
-_RARE, _MOST_CROWDED = 0.02, 8.0
-"""Click probability below which items near the boundary change all the time, and the most that this slows a run."""
+_RARE, _MOST_CROWDED, _CROWDED_SKIPS = 0.02, 8.0, 2.0
+"""Click probability below which items near the boundary change all the time, the most that this slows a run of
+KL-LUCB++, and how much it slows one that skips."""
 
 
 @dataclass(frozen=True)
@@ -321,24 +322,25 @@ def tested(question: Question, keys: Sequence[str], trials: int | None, backend:
     if sum(size.seconds for size in sizes.values()) <= _HERE:
         backend = Backend("sequential")
     places = [
-        (key, truth, times)
+        (key, tolerance, truth, times)
         for key in keys
-        for truth, times in Counter(truths_of_trials(sizes[key].tolerance.efforts, sizes[key].trials).tolist()).items()
+        for tolerance in sizes[key].tolerances
+        for truth, times in Counter(truths_of_trials(tolerance.efforts, sizes[key].trials).tolist()).items()
     ]
     cells = [
-        cell_of(question, CANDIDATES[key], truth, sizes[key].tolerance, cap=sizes[key].cap) for key, truth, _ in places
+        cell_of(question, CANDIDATES[key], truth, tolerance, cap=sizes[key].cap) for key, tolerance, truth, _ in places
     ]
 
     def learners(runs: CellRuns) -> list[Simulated]:
-        mine: dict[str, list[tuple[int, TrialRow]]] = {}
-        for (key, truth, _), rows in zip(places, runs, strict=True):
-            mine.setdefault(key, []).extend((truth, row) for row in rows)
-        return [_simulated(question, key, found, sizes[key]) for key, found in mine.items() if found]
+        mine: dict[str, _Ran] = {key: ([], []) for key in keys}
+        for (key, tolerance, truth, _), rows in zip(places, runs, strict=True):
+            mine[key][tolerance is not sizes[key].tolerance].extend((truth, row) for row in rows)
+        return [_simulated(question, key, ran, sizes[key]) for key, ran in mine.items() if ran[0]]
 
     def so_far(runs: CellRuns) -> str:
         return ", ".join(f"{one.views.learner} {one.views.in_words}" for one in learners(runs))
 
-    runs = run_cells(cells, [times for _, _, times in places], question.wanted.seed, backend, watch, so_far)
+    runs = run_cells(cells, [times for _, _, _, times in places], question.wanted.seed, backend, watch, so_far)
     if runs is None:
         return None
     ranked = tuple(sorted(learners(runs), key=lambda one: (not one.views.ended, one.views.median)))
@@ -354,6 +356,7 @@ class _Size:
         tolerance: the tolerance they have.
         seconds: their processor time.
         fits: whether they shall end in time.
+        wider: twice this tolerance, with which there are as many runs again, if it is larger than the planned one.
     """
 
     trials: int
@@ -361,6 +364,16 @@ class _Size:
     tolerance: Tolerance
     seconds: float
     fits: bool = True
+    wider: Tolerance | None = None
+
+    @property
+    def tolerances(self) -> tuple[Tolerance, ...]:
+        """All tolerances of runs."""
+        return (self.tolerance, *([self.wider] if self.wider else []))
+
+
+_Ran = tuple[list[tuple[int, TrialRow]], list[tuple[int, TrialRow]]]
+"""Truths and rows of the runs of a learner, and of those with the wider tolerance."""
 
 
 def _sizes_of(question: Question, keys: Sequence[str], trials: int | None) -> dict[str, _Size]:
@@ -377,8 +390,8 @@ def _sizes_of(question: Question, keys: Sequence[str], trials: int | None) -> di
 def _size(candidate: Candidate, question: Question, seconds: float, trials: int | None) -> _Size:
     """Return the runs that fit into `seconds`.
 
-    If runs with the planned tolerance are too long, they have the smallest one of the table with which they are not:
-    page views over effort, which is what is wanted of them, hardly depends on it.
+    If runs with the planned tolerance are too long, they have the smallest one of the table with which they are not.
+    Page views over effort then grow a little from there to the planned one (`_grown`).
     """
     L, planned, factor = question.L, question.planned, candidate.factor
     assert factor is not None
@@ -387,7 +400,8 @@ def _size(candidate: Candidate, question: Question, seconds: float, trials: int 
         return _size_by_steps(pace, factor, question, seconds, trials)
     cap = int(min(seconds / _FEWEST_TRIALS / max(pace.still, 1e-300), _SKIPPED_STEPS))
     still = pace.still * float(np.minimum(factor * planned.efforts, cap).mean())
-    each = 0.03 + 4e-4 * L + 0.5 * (planned.epsilon == 0) + still
+    crowded = _CROWDED_SKIPS if question.w_K < _RARE else 1.0
+    each = crowded * (0.03 + 4e-4 * L) + 0.5 * (planned.epsilon == 0) + still
     n = trials or int(np.clip(seconds / each, _FEWEST_TRIALS, _MOST_TRIALS))
     return _Size(n, cap, planned, n * each)
 
@@ -400,12 +414,36 @@ def _size_by_steps(pace: Pace, factor: float, question: Question, seconds: float
         n = pace.runs(seconds, longest, L) if np.isfinite(longest) else 0
         if n >= (trials or enough):
             n = trials or min(n, _MOST_TRIALS)
-            return _Size(n, pace.within(seconds / n, L, n), one, n * pace.seconds(longest, L, n))
+            wider = question.tolerance(2 * one.epsilon) if one is not planned else None
+            return _Size(n, pace.within(seconds / n, L, n), one, n * pace.seconds(longest, L, n), wider=wider)
     n = trials or _FEWEST_TRIALS
     return _Size(n, pace.within(seconds / n, L, n), choices[-1], seconds, fits=False)
 
 
-def _simulated(question: Question, key: str, runs: Sequence[tuple[int, TrialRow]], size: _Size) -> Simulated:
+_STEEPEST = 0.5
+"""Largest power of the effort with which page views over effort are taken to grow."""
+
+
+def _grown(question: Question, ran: _Ran, size: _Size) -> float:
+    """Return how many times more page views over effort the runs had with the planned tolerance; 1 if they have it.
+
+    The logarithm of page views over effort is a line in the logarithm of the effort, through the medians of the runs
+    with both tolerances: from 20 to 2 % of `w(K)`, for example, page views over effort become twice as many.
+    """
+    if size.wider is None or not all(ran):
+        return 1.0
+    places = []
+    for runs, one in zip(ran, size.tolerances, strict=True):
+        efforts = one.efforts[[truth for truth, _ in runs]]
+        ratio = float(np.median(np.array([row.steps for _, row in runs]) / efforts))
+        places.append(np.log([float(np.median(efforts)), ratio]))
+    (effort, ratio), (smaller, less) = places
+    power = np.clip((ratio - less) / max(effort - smaller, 1e-9), 0, _STEEPEST)
+    return float(np.exp(power * max(np.log(np.median(question.planned.efforts)) - effort, 0)))
+
+
+def _simulated(question: Question, key: str, ran: _Ran, size: _Size) -> Simulated:
+    runs = ran[0]
     truths = np.array([truth for truth, _ in runs])
     rows = tuple(row for _, row in runs)
     good = question.good(size.tolerance.epsilon)
@@ -414,7 +452,7 @@ def _simulated(question: Question, key: str, runs: Sequence[tuple[int, TrialRow]
         [row.steps for row in rows],
         [None if row.correct is None else bool(good[truth, list(row.items)].all()) for truth, row in runs],
         size.cap,
-        size.tolerance.efforts[truths],
+        size.tolerance.efforts[truths] / _grown(question, ran, size),
         question.planned.efforts,
     )
     return Simulated(key, views, rows, truths, size.tolerance)

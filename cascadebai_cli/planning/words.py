@@ -259,7 +259,7 @@ def _left_out(done: "Plan", test: "Test") -> str:
     ]
     capped += [
         f"those of {one.views.learner} have a tolerance of {percent(one.tolerance.relative)} of w({done.question.K}), "
-        "as longer ones take too much time, and are put on the planned one"
+        "as longer ones take too much time, and are put on the planned one by the growth that twice of it shows"
         for one in test.learners
         if one.tolerance is not done.question.planned and one in test.told
     ]

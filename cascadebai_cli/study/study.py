@@ -404,6 +404,12 @@ class Study(Entry):
         return self._cells
 
     @property
+    def has_users(self) -> bool:
+        """Whether users of some kind are named, or lists are shuffled; the paper's claims are about its own users."""
+        shuffled = self.shuffle or any(learner.shuffle for learner in self.learners)
+        return shuffled or self.users is not None or any(entry.users for entry in self.instances)
+
+    @property
     def independent(self) -> bool:
         """Whether no reward is used twice, as theorems and claims require."""
         return self.rewards is None or not self.rewards.reuse

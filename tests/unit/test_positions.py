@@ -11,7 +11,7 @@ from cascadebai_cli.logs.read import Log
 from cascadebai_cli.model.users import PositionBased
 from cascadebai_cli.planning.options import Wanted
 from cascadebai_cli.planning.positions import Positions, corrected, examination, groups_of, looked_at
-from cascadebai_cli.planning.question import ask
+from cascadebai_cli.planning.question import question_about
 from cascadebai_cli.planning.rates import rates_of
 from cascadebai_cli.planning.runs import CANDIDATES, cell_of
 
@@ -134,7 +134,7 @@ def test_looks_say_less_than_as_many_views():
 
 def test_the_simulated_users_look_as_those_of_the_log():
     _, log = made(0.1, 0.3, 2)
-    question = ask(log, Path("log.csv"), Wanted(3, truth="mean", epsilon=0.05))
+    question = question_about(log, Path("log.csv"), Wanted(3, truth="mean", epsilon=0.05))
     cell = cell_of(question, CANDIDATES["kl-lucb++"], 0, question.planned)
     assert isinstance(cell.feedback.users, PositionBased)
     assert cell.feedback.users.looks == pytest.approx(tuple(question.corrected.seen.values())[:3])

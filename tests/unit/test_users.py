@@ -444,6 +444,18 @@ def test_users_and_feedback_that_no_cell_uses_are_refused(tmp_path) -> None:
         read_study(path)
 
 
+def test_the_claims_of_the_paper_are_not_tested_on_other_users(tmp_path) -> None:
+    path = tmp_path / "two.yaml"
+    path.write_text(
+        TWO.replace("KEYS", "claims: paper\nusers: {kind: cascade, leave: 0.25}").replace("OTHER", "delta: 0.2")
+    )
+    sweep(path, tmp_path / "r")
+    assert call("report", tmp_path / "r", "--out", tmp_path / "r.html").code == 0
+    text = (tmp_path / "r.html").read_text()
+    assert "which are about its own users, do not apply" in text
+    assert "{kind: cascade, leave: 0.25}" in text
+
+
 def test_a_negative_zero_makes_no_other_cell() -> None:
     assert str(Cascade(-0.0).content) == str(Cascade(0.0).content)
 
