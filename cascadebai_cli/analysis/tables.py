@@ -114,7 +114,8 @@ def figure_data(results: StudyResults, kind: str) -> pd.DataFrame:
 
 def _shown(table: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
     names = [name for name in POINT if name in ("instance", "K") or table[name].nunique() > 1]
-    rank = {name: {value: i for i, value in enumerate(dict.fromkeys(table[name]))} for name in ("instance", "learner")}
+    as_given = ("instance", "learner", "delta", "epsilon")
+    rank = {name: {value: i for i, value in enumerate(dict.fromkeys(table[name]))} for name in as_given}
     ordered = table.sort_values(
         list(POINT), key=lambda column: column.map(rank[column.name]) if column.name in rank else column, kind="stable"
     )

@@ -190,7 +190,7 @@ def _draw_steps(axes: Axes, series: Series, chart: Chart) -> None:
 def _draw_series(axes: Axes, series: Series, chart: Chart, zorder: float) -> None:
     points, look = dodged(series.points, chart, series.number), _look_of(chart, series)
     measured = [int(i) for i in np.flatnonzero(~points["is_limit"])]
-    axes.errorbar(
+    drawn = axes.errorbar(
         points["x"],
         points["y"].where(~points["is_ceiling"]),
         yerr=error_lengths(points),
@@ -205,6 +205,7 @@ def _draw_series(axes: Axes, series: Series, chart: Chart, zorder: float) -> Non
         label=series.label or _mean_label(chart),
         zorder=zorder,
     )
+    drawn[0].set_clip_on(False)  # a marker near 0 is seen whole
     draw_marks(axes, points, look, zorder)
     if chart.plot.figure.beside == "mean" and MEASURES[chart.y.column].level:
         means: dict[str, Any] = {"marker": "_", "markersize": _MEAN_SIZE, "linestyle": "none", "markeredgewidth": 1.2}

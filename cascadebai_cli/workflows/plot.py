@@ -227,7 +227,7 @@ def chart(studies: Sequence[StudyResults], plot: Plot) -> "Chart":
     drawn = {name: entry for name, entry in instances.items() if name in set(cells["instance"])}
     caps = {results.study.max_steps for results in chosen}
     of_paper = {name for results in chosen if results.study.claims for name in results.instances}
-    labels = Labels(drawn, {**_main_said(together, plot), **plot.labels}, of_paper)
+    labels = Labels(drawn, {**plot.labels, **_main_said(together, plot)}, of_paper)
     found = chart_of(cells, plot, labels, caps.pop() if len(caps) == 1 else None, among)
     gone = [name for name in dict.fromkeys(asked) if name not in {*cells["learner"]}]
     if gone and plot.figure.beside == "bounds":
@@ -240,7 +240,9 @@ def chart(studies: Sequence[StudyResults], plot: Plot) -> "Chart":
 
 
 def _main_said(studies: Sequence[StudyResults], plot: Plot) -> Mapping[str, str]:
-    """Return the label of the differences, which names the learner to which they are, if it is one."""
+    """Return the label of differences, which names the one learner to which they are, if they are drawn without one."""
+    if plot.y != "difference" or plot.y in plot.labels:
+        return {}
     main = {plot.labels.get(results.main_learner, literal(results.main_learner)) for results in studies}
     return {"difference": f"steps saved against {main.pop()}"} if len(main) == 1 else {}
 

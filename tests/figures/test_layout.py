@@ -217,6 +217,14 @@ def test_a_band_does_not_reach_below_zero_steps(tmp_path: Path) -> None:
     assert drawn.figure(results).axes[0].get_ylim()[0] >= 0
 
 
+def test_a_marker_near_zero_is_seen_whole(tmp_path: Path) -> None:
+    config = scaling_config(1, K=[20, 30], trials=2)
+    results = load_results(write_results(tmp_path, config, lambda cell: 1.0 if cell["K"] == 20 else 1000.0))
+    (axes,) = drawn.figure(results, kind="curves", log="none").axes
+    assert axes.get_ylim()[0] == 0
+    assert not axes.containers[0][0].get_clip_on()
+
+
 def test_a_curve_with_lower_limits_has_no_fit(tmp_path: Path) -> None:
     results = study(tmp_path, 2, cap=700_000, plot={"kind": "scaling"})
     fits = [panel.series[0].fit for panel in drawn.data(results).panels]

@@ -185,3 +185,8 @@ def test_a_difference_needs_pairs(pairs: StudyResults, tmp_path: Path) -> None:
     assert "a difference is that of the trials of one cell; leave average out" in refusal(
         "plot", pairs.directory, "--y", "difference", "--average", "replicate"
     )
+
+
+def test_the_numbers_of_a_figure_stand_in_the_order_of_the_config(tmp_path: Path) -> None:
+    results = study(tmp_path, delta=[0.1, 0.01])
+    assert list(dict.fromkeys(figure_data(results, "curves")["delta"])) == [0.1, 0.01]
