@@ -327,10 +327,21 @@ _NUMBER = r"[0-9][0-9,]*(?:\.[0-9]+)?"
 _WITH_ERROR = re.compile(f"(-?{_NUMBER}){_PLUS_MINUS}({_NUMBER})")
 
 
+_LETTER = 5.3
+"""Width of a letter or digit in points."""
+_SMALL = r"\small\setlength{\tabcolsep}{3pt}"
+_ROOM = MappingProxyType({"table": 229.0, "table*": 469.0})
+"""Points that a table has in a column, and across both columns, of an article with margins of an inch."""
+_LATEX_SIZES = (("table", False), ("table", True), ("table*", False), ("table*", True))
+"""Environments, and whether letters are small, the best first."""
+_TOO_WIDE = _LATEX_SIZES[-1]
+
+
 def as_latex(table: Table) -> str:
     """Format a table as a `tabular` with the rules of `booktabs`, in which special characters are escaped.
 
-    A column with errors is an S column of `siunitx`. A table with a caption or a label is a `table` with both.
+    A column with errors is an S column of `siunitx`. A table with a caption or a label is a `table` with both; one that
+    is too wide for a column is set smaller, or as a `table*` across both columns.
     """
     _, *rows = _cleaned(table)
     measured = [any(_WITH_ERROR.fullmatch(row[i]) for row in rows) for i in range(len(table.columns))]
@@ -352,9 +363,30 @@ def _latex_around(table: Table, body: Sequence[str]) -> list[str]:
     above = _in_latex(for_table(table.above))
     if not (table.caption or table.label):
         return [*([rf"{above}\par\medskip"] if above else []), *body]
-    said = " ".join(filter(None, [table.caption, above and f"{above}."]))
+    said = " ".join(filter(None, [_sentence(table.caption), above and f"{above}."]))
     label = [rf"\label{{{table.label}}}"] if table.label else []
-    return [r"\begin{table}", r"\centering", rf"\caption{{{said}}}", *label, *body, r"\end{table}"]
+    around, small = next((one for one in _LATEX_SIZES if _latex_width(table, small=one[1]) <= _ROOM[one[0]]), _TOO_WIDE)
+    size = [_SMALL] if small else []
+    return [rf"\begin{{{around}}}", r"\centering", rf"\caption{{{said}}}", *label, *size, *body, rf"\end{{{around}}}"]
+
+
+def wider_than_a_page(table: Table) -> bool:
+    """Return whether a table is too wide in LaTeX, even across both columns and in small letters."""
+    return _latex_width(table, small=True) > _ROOM["table*"]
+
+
+def _sentence(text: str) -> str:
+    """End a text with a full stop if another sentence may follow it."""
+    return f"{text}." if text and text[-1] not in ".!?:" else text
+
+
+def _latex_width(table: Table, *, small: bool) -> float:
+    """Return about how many points wide a table is, at 10 points or small with narrow gaps."""
+    columns = zip(*([column.heading for column in table.columns], *table.rows), strict=True)
+    widths = [max(map(len, texts)) for texts in columns]
+    groups = groupby(zip(table.columns, widths, strict=True), lambda found: found[0].over)
+    letters = sum(max(len(over), sum(width for _, width in found)) for over, found in groups)
+    return (0.9 * _LETTER * letters + 6 * len(widths)) if small else (_LETTER * letters + 12 * len(widths))
 
 
 def _latex_header(table: Table, measured: Sequence[bool]) -> Iterator[str]:

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from cascadebai_cli.learners.registry import ALGORITHMS
+from cascadebai_cli.model.users import USERS, users_options
+from cascadebai_cli.options import Option
 from cascadebai_cli.study.instances import SizedEntry
 from cascadebai_cli.study.schema import Schema, learner_options, schema_of
 from cascadebai_cli.study.study import Study
@@ -55,6 +57,18 @@ def learner_keys() -> str:
     for algorithm in ALGORITHMS:
         rows += [[f"`{algorithm}`", *row] for row in _rows(learner_options(algorithm), set())]
     return table(["algorithm", *HEADER], _once(rows))
+
+
+def users_keys() -> str:
+    """The keys of each kind of users."""
+    properties = _definitions()["UsersEntry"]["anyOf"][0]["properties"]
+    rows = [[f"`{kind}`", *_users_row(one, properties[one.name])] for kind in USERS for one in users_options(kind)]
+    return table(["kind", *HEADER], _once(rows))
+
+
+def _users_row(one: Option, schema: Schema) -> list[str]:
+    (row,) = _rows({one.name: schema}, set())
+    return [row[0], row[1], f"`{one.default:g}`" if isinstance(one.default, float) else f"`{one.default}`", *row[3:]]
 
 
 def _once(rows: list[list[str]]) -> list[list[str]]:
@@ -150,6 +164,7 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "config-families": family_keys,
     "config-learner": lambda: keys_of("LearnerEntry"),
     "config-options": learner_keys,
+    "config-users": users_keys,
     "config-fit": lambda: keys_of("Fit"),
     "config-coefficients": lambda: keys_of("Coefficients"),
     "config-plot": lambda: keys_of("Plot"),

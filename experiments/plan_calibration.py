@@ -2,8 +2,10 @@
 
     python -m experiments.plan_calibration --cases 300
     python -m experiments.plan_calibration --budget rows.csv --file 508 --cases 300
+    python -m experiments.plan_calibration --logs 300
 
 The second asks about `plan --budget` (`budget_calibration`); it goes on with the cases that are not in `rows.csv` yet.
+The third asks whether ranges of rates hold for logs of several kinds (`interval_calibration`).
 The first has two questions: does the 5 to 95 % range of page views hold those of the real run, and of the items that
 are among the best `K` with a chance of 30 %, are 30 % among them?
 """
@@ -27,7 +29,7 @@ from cascadebai_cli.running.runner import Backend
 from cascadebai_cli.running.watch import SILENT
 from cascadebai_cli.store.trials import binomial_interval
 from cascadebai_cli.text import count, percent
-from experiments import budget_calibration
+from experiments import budget_calibration, interval_calibration
 from experiments.markdown import table
 
 K = 5
@@ -150,7 +152,11 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--budget", type=Path, metavar="ROWS", help="a CSV file of cases for plan --budget")
     parser.add_argument("--file", choices=sorted(budget_calibration.SETTINGS), default="508")
+    parser.add_argument("--logs", type=int, metavar="N", help="number of logs of each kind for the ranges of rates")
     given = parser.parse_args()
+    if given.logs:
+        print(interval_calibration.ranges(given.logs))
+        return
     if given.budget:
         print(budgets(given.budget, given.file, given.cases, given.seconds))
         return

@@ -1,4 +1,4 @@
-"""The table of docs/plan.md: every key of `plan.json`, from the model."""
+"""The table of docs/calibration.md: every key of `plan.json`, from the model."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, get_args

@@ -7,8 +7,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-from experiments.made_logs import ads, events
-
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "plan.md"
 BLOCK = re.compile(r"```console\n\$ cascadebai (?P<command>plan .*)\n[\s\S]*?```")
@@ -16,18 +14,16 @@ LOG = re.compile(r"```csv\n(?P<text># (?P<name>\S+)\n[\s\S]*?)```")
 
 
 def lay_out(folder: Path) -> None:
-    """The logs that the page asks about, as it shows or makes them."""
+    """The logs that the page asks about, as it shows them."""
     for found in LOG.finditer(PAGE.read_text(encoding="utf-8")):
         (folder / found["name"]).write_text(found["text"], encoding="utf-8")
-    ads().to_csv(folder / "ads.csv", index=False)
-    events().to_csv(folder / "events.csv", index=False)
-    (folder / "configs").symlink_to(ROOT / "configs")
 
 
 def answered(folder: Path, block: re.Match[str]) -> str:
     """The block with the answer of today."""
-    command = [sys.executable, "-m", "cascadebai_cli", *shlex.split(block["command"]), "--quiet"]
-    said = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, text=True, check=True).stdout
+    command = f"{shlex.quote(sys.executable)} -m cascadebai {block['command'].replace(' | ', ' --quiet | ')}"
+    command += "" if "|" in command else " --quiet"
+    said = subprocess.run(command, shell=True, cwd=folder, stdout=subprocess.PIPE, text=True, check=True).stdout
     lines = "\n".join(line.rstrip() for line in said.rstrip().splitlines())
     return f"```console\n$ cascadebai {block['command']}\n{lines}\n```"
 

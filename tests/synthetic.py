@@ -40,6 +40,8 @@ MANIFEST = {
 }
 """What a manifest holds beside the config and the hash of the rows."""
 
+_AXES = ("L", "K", "delta", "epsilon")
+
 Cell = dict[str, Any]
 MeanSteps = Callable[[Cell], float]
 
@@ -100,10 +102,12 @@ def trials_of(config: dict[str, Any], mean: MeanSteps, *, spread: float, cap: in
 
 
 def cells_of(config: dict[str, Any]) -> Iterator[Cell]:
-    axes = product(
-        config["instances"], config["learners"], config["L"], config["K"], config["delta"], config["epsilon"]
+    points = (
+        (instance, *point)
+        for instance in config["instances"]
+        for point in product(config["learners"], *(instance.get(axis, config[axis]) for axis in _AXES))
     )
-    for i, (instance, learner, L, K, delta, epsilon) in enumerate(axes):
+    for i, (instance, learner, L, K, delta, epsilon) in enumerate(points):
         yield {
             "cell_id": f"{i:016x}",
             "study": config["study"],

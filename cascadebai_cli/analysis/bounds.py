@@ -15,6 +15,7 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.own import is_own
 from cascadebai_cli.learners.registry import LearnerSpec
 from cascadebai_cli.model.problem import CASCADING, Feedback, FloatArray, Instance
+from cascadebai_cli.model.users import Users
 from cascadebai_cli.store.columns import BOUNDS_CSV, CELL, PLACE, POINT, SUMMARY_CSV, TABLES, Shown, interval, printed
 from cascadebai_cli.store.manifest import is_named_only, weights_key
 from cascadebai_cli.study.cells import Cell
@@ -30,7 +31,7 @@ from cascadebai_cli.theory.paper import (
     lower_bound,
     two_level_instance,
 )
-from cascadebai_cli.theory.sharp import SharpBound, sharp_bound
+from cascadebai_cli.theory.sharp import SharpBound, known_to_look, sharp_bound
 
 if TYPE_CHECKING:
     from cascadebai_cli.analysis.results import StudyResults
@@ -248,6 +249,7 @@ def budget_bounds_printed(table: pd.DataFrame) -> Table:
 
 
 _Tell = Callable[[str], None]
+_UNPROVED = "nothing is proved for their feedback"
 
 
 @dataclass(frozen=True)
@@ -258,6 +260,7 @@ class _Problem:
     K: int
     observes_all: bool
     M: int
+    users: Users | None = None
     tell: _Tell | None = field(default=None, compare=False)
 
 
@@ -313,8 +316,9 @@ def _why_none(cell: Cell) -> str:
         return "it is about the steps of a learner that stops by itself, and a budget stops these"
     if cell.epsilon > 0:
         return "it is known for epsilon = 0 only"
-    if not cell.feedback.has_theory:
-        return f"nothing is proved for feedback: {cell.feedback.name}"
+    users = cell.feedback.users
+    if not cell.feedback.has_theory and not (users and known_to_look(users, _shown(cell) or cell.K)):
+        return f"what {users.kind} users look at depends on more than items or places" if users else _UNPROVED
     return "" if _shown(cell) else "a step of the learner may observe an item twice"
 
 
@@ -335,7 +339,9 @@ def _telling(place: str, tell: _Tell | None) -> _Tell | None:
 
 
 def _problem(cell: Cell) -> _Problem:
-    return _Problem(tuple(cell.problem.weights.tolist()), cell.K, cell.feedback.observes_all, _shown(cell) or cell.K)
+    users = None if cell.feedback.has_theory else cell.feedback.users
+    weights = tuple(cell.problem.weights.tolist())
+    return _Problem(weights, cell.K, cell.feedback.observes_all, _shown(cell) or cell.K, users)
 
 
 def _shown(cell: Cell) -> int | None:
@@ -350,4 +356,5 @@ def _shown(cell: Cell) -> int | None:
 @lru_cache(_KEPT)
 def _found(problem: _Problem) -> SharpBound:
     instance = Instance(np.array(problem.weights), problem.K)
-    return sharp_bound(instance, semi_bandit=problem.observes_all, M=problem.M, tell=problem.tell)
+    semi_bandit, M, users = problem.observes_all, problem.M, problem.users
+    return sharp_bound(instance, semi_bandit=semi_bandit, M=M, users=users, tell=problem.tell)

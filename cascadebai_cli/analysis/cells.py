@@ -6,6 +6,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from cascadebai_cli.analysis.ratios import ratios_table
 from cascadebai_cli.analysis.results import StudyResults
 from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.model.problem import FloatArray
@@ -14,6 +15,7 @@ from cascadebai_cli.store.columns import (
     COLUMNS,
     OF_QUANTILES,
     PLACE,
+    SETTING,
     SUMMARY_CSV,
     TABLES,
     TRACES_CSV,
@@ -181,6 +183,22 @@ def with_quantiles(cells: pd.DataFrame, studies: Sequence[StudyResults]) -> pd.D
     """Return the cells with quantiles of the steps of their trials, as in `StudyResults.quantiles`."""
     found = pd.concat([results.quantiles.assign(**{_STUDY: number}) for number, results in enumerate(studies)])
     return cells.merge(found, on=["cell_id", _STUDY], how="left")
+
+
+def with_differences(cells: pd.DataFrame, studies: Sequence[StudyResults]) -> pd.DataFrame:
+    """Return the cells of all learners but the main one, with how many steps fewer each takes, as in `ratios.csv`.
+
+    Raises:
+        ConfigError: if trials of different learners do not meet the same rewards, or steps are a budget.
+    """
+    for results in studies:
+        if not results.study.paired or results.has_budget:
+            why = "steps are a budget" if results.has_budget else "it is not paired; add paired: true, and sweep again"
+            raise ConfigError(f"y: {results.directory} has no differences of learners in the same trials, as {why}")
+    parts = [ratios_table(results).assign(**{_STUDY: number}) for number, results in enumerate(studies)]
+    found = pd.concat(parts).drop(columns="learner").rename(columns={"other": "learner"})
+    keys = [*SETTING, "learner", _STUDY]
+    return cells.merge(found[[*keys, *MEASURES["difference"].columns]], on=keys)
 
 
 def with_trials(cells: pd.DataFrame, studies: Sequence[StudyResults]) -> pd.DataFrame:

@@ -184,9 +184,10 @@ _SIMILAR = 1.5
 def claims_of_config(results: StudyResults) -> list[Claim]:
     """Return the claims of a config: those of the paper if it asks for them, else those on its published values.
 
-    There are none if rewards are drawn again from a table, as the claims are about independent rewards.
+    There are none if rewards are drawn again from a table, as the claims are about independent rewards, or for users
+    other than those of the paper.
     """
-    if not results.study.independent:
+    if not results.study.independent or results.study.has_users:
         return []
     return claims_of(results) if results.study.claims == "paper" else list(_scaling(results))
 

@@ -1,13 +1,13 @@
 """The table of cells as a paper prints it: the columns that are asked for, one of the names across, the best marked."""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from cascadebai_cli.analysis.cells import column_named, options_apart
+from cascadebai_cli.analysis.cells import ABOVE_DELTA, column_named, options_apart
 from cascadebai_cli.analysis.results import StudyResults
 from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.store.columns import (
@@ -21,12 +21,15 @@ from cascadebai_cli.store.columns import (
     heading_of,
     names_of,
 )
+from cascadebai_cli.store.summary import wrong_too_often
 from cascadebai_cli.store.trials import rank_of
 from cascadebai_cli.study.kinds import MEASURES, QUANTILES
-from cascadebai_cli.text import NO_NUMBER, Head, Table, is_missing, value_text, with_error
+from cascadebai_cli.text import NO_NUMBER, Head, Table, is_missing, value_text, wider_than_a_page, with_error
 
 _USUAL = ("mean_steps",)
 """Columns that are printed if none are asked for."""
+_RATES = ("error_rate",)
+"""Columns that a printed page may show without their intervals."""
 _MEANS = ("mean_steps", "mean_right")
 """Columns that are printed with half of their interval."""
 
@@ -52,7 +55,21 @@ def with_quantiles_if(results: StudyResults, names: Sequence[str]) -> pd.DataFra
 # --- The table -------------------------------------------------------------------------------------------------------
 
 
-def compact(cells: pd.DataFrame, columns: Sequence[str], pivot: str | None) -> Compact:
+def for_a_page(cells: pd.DataFrame, columns: Sequence[str], pivot: str | None) -> Compact:
+    """Return a compact table for which a printed page has room: error rates are without intervals if it needs that.
+
+    Args:
+        cells, columns, pivot: as for `compact`; without columns and pivot it shows the mean steps (the right items if
+            steps are a budget) and the error rate.
+    """
+    if not (columns or pivot):
+        measured = ("mean_right",) if "mean_right" in cells else _USUAL
+        return replace(compact(cells, (*measured, *_RATES), None, plain=_RATES), rows=cells)
+    whole = compact(cells, columns, pivot)
+    return compact(cells, columns, pivot, plain=_RATES) if wider_than_a_page(whole.printed) else whole
+
+
+def compact(cells: pd.DataFrame, columns: Sequence[str], pivot: str | None, *, plain: Sequence[str] = ()) -> Compact:
     """Return chosen columns of the cells.
 
     A number with an interval is printed with half of it if it is in the middle, else with both ends. The best learner
@@ -62,16 +79,18 @@ def compact(cells: pd.DataFrame, columns: Sequence[str], pivot: str | None) -> C
         cells: as `StudyResults.cells`, perhaps with quantiles.
         columns: names of columns or of measures; the mean steps if there are none.
         pivot: column whose values stand beside each other, `None` for none.
+        plain: columns of measures that are printed without their intervals.
 
     Raises:
         ConfigError: if there is no such column.
     """
-    shown = list(dict.fromkeys(_known(cells, name, "--columns") for name in columns)) or list(_USUAL)
+    wanted = list(dict.fromkeys(_known(cells, name, "--columns") for name in columns)) or list(_USUAL)
     if pivot is not None:
         _refuse_pivot(cells, pivot)
-    names, above = _names(cells, shown, pivot)
+    names, above = _names(cells, wanted, pivot, only=bool(columns))
+    shown = [name for name in wanted if name not in names]
     marks = {(i, name) for name in shown for i in _best(cells, name)}
-    texts = {name: _texts(cells, name) for name in shown}
+    texts = {name: _texts(cells, name, () if name in plain else _ends(cells, name)) for name in shown}
     place = {i: (row, across) for row, across, i in _placed(cells, names, pivot)}
     across = list(dict.fromkeys(one for _, one in place.values()))
     lines = list(dict.fromkeys(row for row, _ in place.values()))
@@ -81,7 +100,7 @@ def compact(cells: pd.DataFrame, columns: Sequence[str], pivot: str | None) -> C
     table = Table(
         [*(Head(heading_of(name), _holds_words(cells, name)) for name in names), *_heads(heads, shown, pivot)],
         [[*map(value_text, row), *(text for text, _ in line)] for row, line in zip(lines, filled, strict=True)],
-        above="; ".join(filter(None, [above, *_explained(cells, shown, bool(marks))])),
+        above="; ".join(filter(None, [above, *_explained(cells, [n for n in shown if n not in plain], bool(marks))])),
         marked=frozenset(
             (row, len(names) + i) for row, line in enumerate(filled) for i, (_, marked) in enumerate(line) if marked
         ),
@@ -102,13 +121,28 @@ def _refuse_pivot(cells: pd.DataFrame, pivot: str) -> None:
         raise ConfigError(f"--pivot {pivot}: its values cannot stand side by side; {suggest(pivot, known)}")
 
 
-def _names(cells: pd.DataFrame, shown: Sequence[str], pivot: str | None) -> tuple[list[str], str]:
-    """Return the columns that tell the rows apart, and what all cells share, in words."""
+def _names(cells: pd.DataFrame, wanted: Sequence[str], pivot: str | None, *, only: bool) -> tuple[list[str], str]:
+    """Return the columns that tell the rows apart, and what all cells share, in words.
+
+    If `only` some columns are wanted, numbers and options that follow from the names before them are left out.
+    """
     options = [] if pivot == "learner" else options_apart(cells)
-    known = [name for name in (*PLACE, *options) if name not in (*shown, pivot)]
-    trials = ["n"] if cells["n"].nunique() == 1 and "n" not in shown else []
-    names, above = names_of(cells, [*known, *trials])
-    return names or [name for name in ("instance",) if name not in (*shown, pivot)], above
+    names, above = names_of(cells, [name for name in (*PLACE, *options) if name != pivot], wanted)
+    if only:
+        said = [name for name in ("instance", "learner") if name in (*names, pivot)]
+        names = [name for name in names if name in (*said, *wanted) or not _follow(cells, name, said)]
+    found = ", ".join(filter(None, [above, "" if "n" in wanted else _trials(cells)]))
+    return names or [name for name in ("instance",) if name != pivot], found
+
+
+def _follow(cells: pd.DataFrame, name: str, others: Sequence[str]) -> bool:
+    """Return whether a column has one value where the others agree."""
+    return bool(others) and cells.groupby(list(others), sort=False)[name].nunique(dropna=False).max() == 1
+
+
+def _trials(cells: pd.DataFrame) -> str:
+    least, most = (value_text(value) for value in (cells["n"].min(), cells["n"].max()))
+    return f"{heading_of('n')} = {least}" + (f" to {most}" if least != most else "")
 
 
 def _placed(
@@ -174,12 +208,16 @@ def _limits(cells: pd.DataFrame, name: str) -> "pd.Series[bool]":
     return (cells["n_capped"] > 0) & (name == "mean_steps")
 
 
-def _texts(cells: pd.DataFrame, name: str) -> dict[Hashable, str]:
-    ends, even, limits = _ends(cells, name), _is_even(cells, name), _limits(cells, name)
+def _texts(cells: pd.DataFrame, name: str, ends: Sequence[str]) -> dict[Hashable, str]:
+    even, limits = _is_even(cells, name), _limits(cells, name)
     return {
-        i: f">= {_plain(name, row)}" if limits[i] else _text(name, row, ends, bool(even[i]))
+        i: f">= {_plain(name, row)}" if limits[i] else _text(name, row, ends, bool(even[i])) + _too_often(name, row)
         for i, row in zip(cells.index, cells.to_dict("records"), strict=True)
     }
+
+
+def _too_often(name: str, row: Mapping[Any, Any]) -> str:
+    return ABOVE_DELTA * (name == "error_rate" and wrong_too_often(row))
 
 
 def _plain(name: str, row: Mapping[Any, Any]) -> str:
@@ -215,7 +253,8 @@ def _explained(cells: pd.DataFrame, shown: Sequence[str], marked: bool) -> Itera
 def _best(cells: pd.DataFrame, name: str) -> Iterator[Hashable]:
     """Yield the cell of each setting whose interval lies apart from those of the other learners, on the better side."""
     best = name in COLUMNS and COLUMNS[name].best
-    if not best or not (ends := _ends(cells, name)):
+    # With a budget fewer steps are no merit.
+    if not best or not (ends := _ends(cells, name)) or ("budget" in cells and name not in ("error_rate", "mean_right")):
         return
     side = 1 if best == "least" else -1
     low, high = ends[::side]

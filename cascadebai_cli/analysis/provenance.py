@@ -8,9 +8,9 @@ import numpy as np
 
 from cascadebai_cli.analysis.bounds import weights_of
 from cascadebai_cli.analysis.results import StudyResults
-from cascadebai_cli.model.problem import FloatArray
+from cascadebai_cli.model.problem import CASCADING, FloatArray
 from cascadebai_cli.study.axes import AXES
-from cascadebai_cli.study.fields import Enough, Entry
+from cascadebai_cli.study.fields import Enough, Entry, as_written
 from cascadebai_cli.text import count, number, parameter
 
 _UNKNOWN = "unknown"
@@ -30,6 +30,8 @@ def settings(results: StudyResults) -> _Facts:
         "engine": study.engine,
         "rewards": str(study.rewards or "independent"),
     }
+    facts |= {"feedback": study.feedback} if study.feedback != CASCADING.name else {}
+    facts |= {"users": as_written(study.users.model_dump(mode="json"))} if study.users else {}
     facts |= {f"instance {name}": _words(entry) for name, entry in results.instances.items()}
     return facts | {f"learner {name}": _words(entry) for name, entry in results.learners.items()}
 
@@ -103,7 +105,7 @@ def _word(key: str, value: Any) -> str:
         return str(value)
     if key == "weights" and isinstance(value, list) and len(value) > 6:
         return f"{len(value)} weights"
-    return f"{key} = {', '.join(map(str, value)) if isinstance(value, list) else value}"
+    return f"{key} = {', '.join(map(str, value)) if isinstance(value, list) else as_written(value)}"
 
 
 def _pairs(values: Mapping[str, Any]) -> str:

@@ -65,7 +65,7 @@ def ratio_of_means(a: Mean, b: Mean, level: float = 0.95) -> Ratio:
 
 
 def paired_comparison(ours: FloatArray, theirs: FloatArray, level: float = 0.95) -> dict[str, float]:
-    """Return the ratio of two means and their difference, from trials with the same rewards, pair by pair.
+    """Return the number of pairs, and the ratio of their means and the difference, from trials with the same rewards.
 
     The interval of the ratio is that of `ratio_of_means` with the covariance of the pairs; `pairing` is the factor by
     which independent trials would have to be more for an equally wide interval of the difference.
@@ -78,12 +78,17 @@ def paired_comparison(ours: FloatArray, theirs: FloatArray, level: float = 0.95)
     n, difference = len(ours), mean_interval(ours - theirs, level)
     cov = np.cov(ours, theirs) / n
     a, b = ours.mean(), theirs.mean()
-    found = {"difference": difference.value, "difference_low": difference.low, "difference_high": difference.high}
+    found = {
+        "pairs": n,
+        "difference": difference.value,
+        "difference_low": difference.low,
+        "difference_high": difference.high,
+    }
     found["pairing"] = float((cov[0, 0] + cov[1, 1]) / difference.se**2) if difference.se else math.nan
     if a > 0 and b > 0:
         variance = max(0.0, cov[0, 0] / a**2 + cov[1, 1] / b**2 - 2 * cov[0, 1] / (a * b))
         factor = math.exp(min(stdtrit(n - 1, (1 + level) / 2) * math.sqrt(variance), _LARGEST_LOG))
-        found |= {"ratio_low": float(a / b / factor), "ratio_high": float(a / b * factor)}
+        found |= {"ratio": float(a / b), "ratio_low": float(a / b / factor), "ratio_high": float(a / b * factor)}
     return found
 
 
@@ -115,7 +120,7 @@ def _by_pairs(results: StudyResults, ours: Mapping[Any, Any], theirs: Mapping[An
     pair = [steps.get(row["cell_id"]) for row in (ours, theirs)]
     both = pd.concat([one for one in pair if one is not None], axis=1, join="inner").to_numpy(dtype=float)
     if ours["n_capped"] + theirs["n_capped"] > 0 or both.shape[1:] != (2,) or len(both) < 2:
-        return dict.fromkeys(("difference", "difference_low", "difference_high", "pairing"), math.nan)
+        return {"pairs": 0} | dict.fromkeys(("difference", "difference_low", "difference_high", "pairing"), math.nan)
     return paired_comparison(both[:, 0], both[:, 1])
 
 
@@ -154,7 +159,7 @@ def ratios_printed(ratios: pd.DataFrame) -> Table:
         interval("ratio_low", "ratio_high"),
     ]
     if "difference" in ratios:
-        columns += ["difference", interval("difference_low", "difference_high"), "pairing"]
+        columns += ["pairs", "difference", interval("difference_low", "difference_high"), "pairing"]
     return printed(ratios, SETTING, columns, always=("instance", "K"), lines=thinned)
 
 

@@ -132,6 +132,7 @@ def bounds(
     *,
     learner: str | type = "cascadebai",
     feedback: str = CASCADING.name,
+    users: str | Mapping[str, Any] | None = None,
     budget: int | None = None,
     printed: bool = False,
     sharp: bool = False,
@@ -145,6 +146,7 @@ def bounds(
         delta: largest probability of a wrong answer, in `(0, 1)`.
         learner: as for `simulate`; only Algorithm 1 on cascading feedback has an upper bound on the steps.
         feedback: what a step reveals, as for the key `feedback` of a config.
+        users: as for `simulate`; the sharp bound is that of what they look at.
         budget: steps after which the learner has to name its items; `uniform` and `sar` have a bound then.
         printed: use the constant 216 of `T-bar` as printed in the paper, instead of `256 sigma^2`.
         sharp: add the sharp lower bound, which takes seconds for hundreds of different weights.
@@ -162,7 +164,8 @@ def bounds(
     """
     flags = {"printed": printed, "sharp": sharp, "factor": factor}
     flags = {name: checked_flag(name, value) for name, value in flags.items()}
-    study = single_study("bounds", instance, learner, options, delta=delta, feedback=feedback, budget=budget)
+    given: dict[str, Any] = {"delta": delta, "feedback": feedback, "users": users, "budget": budget}
+    study = single_study("bounds", instance, learner, options, **given)
     if len(study.cells) > 1:
         raise ConfigError("bounds() takes one learner, one delta and one budget; got several")
     row = promised(study.cells, **flags).iloc[0]

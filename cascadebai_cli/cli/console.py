@@ -44,8 +44,11 @@ def tell(text: str) -> None:
 
 
 def say(text: object) -> None:
-    """Print a result, on stdout."""
-    typer.echo(for_terminal(str(text)))
+    """Print a result, on stdout; if its reader has enough, as `head -1` has, the rest is printed nowhere."""
+    try:
+        typer.echo(for_terminal(str(text)))
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def end_with(success: bool) -> None:

@@ -284,7 +284,8 @@ def summary(directory: ResultDirectory, form: Format = "text", **given: Any) -> 
     """
     from cascadebai_cli.workflows import tables as work
 
-    done = work.summary(directory, filled(Selection, _keys(Selection, given)), watch=Terminal())
+    asked = filled(Selection, _keys(Selection, given))
+    done = work.summary(directory, asked, on_a_page=form == "latex", watch=Terminal())
     say(work.in_format(done.tables, form))
     end_with(done.whole)
 
@@ -435,7 +436,8 @@ def bounds(
     For a study with budgets, print the bound on the probability of an error after each budget, and the budget that is
     enough for delta by that bound.
 
-    The lower bounds hold for the mean of any algorithm, the upper one for CascadeBAI with probability 1 - delta.
+    The lower bounds hold for the mean of any algorithm, the upper one for CascadeBAI with probability 1 - delta. CONFIG
+    may be the directory of a sweep.
     """
     from cascadebai_cli.workflows import tables as work
 

@@ -105,6 +105,7 @@ class Job(Generic[AnyLearner]):
         answers: whether the learner is asked for its items at the cap.
         path: label that jobs share if they differ in their cap alone; `None` if no other job is like this one.
         chance: numbers for what users draw beside outcomes; `None` if the engine knows the feedback without them.
+        looks: stack whose items are the places of a list: whether each is looked at in each step; `None` if all are.
     """
 
     learner: AnyLearner
@@ -115,6 +116,7 @@ class Job(Generic[AnyLearner]):
     answers: bool = False
     path: Hashable = None
     chance: NextChance | None = None
+    looks: Any = None
 
     @property
     def cap(self) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 
 from cascadebai_cli.engines import lucb_rows
 from cascadebai_cli.engines.jobs import Ending, HasEnough, Job, Paused, Run, Runs, largest_block, never, run_in_blocks
-from cascadebai_cli.engines.lucb_rows import ENTRIES, FAR, new_rows
+from cascadebai_cli.engines.lucb_rows import ENTRIES, FAR, looks_ahead, new_rows
 from cascadebai_cli.learners.bounds import pairs_apart, told_apart
 from cascadebai_cli.learners.kl_lucb import UNIT, KLLucb
 from cascadebai_cli.learners.racing import by_mean
@@ -30,7 +30,11 @@ def run_lucb(jobs: Sequence[Job[KLLucb]], enough: HasEnough = never) -> Runs:
     """Run trials, those of equal rules side by side."""
     most = largest_block(jobs, _ROWS, ENTRIES)
     return run_in_blocks(
-        jobs, lambda job: astuple(job.learner.rule), most, lambda part: _Lucb(part).run(enough), enough
+        jobs,
+        lambda job: (*astuple(job.learner.rule), job.looks is None),
+        most,
+        lambda part: _Lucb(part).run(enough),
+        enough,
     )
 
 
@@ -86,6 +90,7 @@ class _Lucb:
         rows = self.rows
         caps = np.where(rows.job >= 0, rows.cap - rows.steps, FAR)
         until = min(self.now + _STRIDE, int(caps.min()))
+        unseen, begin = self._unseen(until - self.now), self.now
         while self.now < until:
             sides = self._sides(rows.code)
             may_stop = self._may_stop(sides)
@@ -93,7 +98,7 @@ class _Lucb:
                 asked = np.flatnonzero(may_stop & (rows.job >= 0) & (rows.looked < self.now))
                 if len(asked):
                     return asked
-            self._observe(*self._looked_at(self._nearest(sides)))
+            self._observe(*self._looked_at(self._nearest(sides), unseen[self.now - begin] if len(unseen) else None))
             self.now += 1
         return np.flatnonzero(caps <= self.now)
 
@@ -132,23 +137,42 @@ class _Lucb:
         nearest: IntArray = distance[:, : self.near] & self.low
         return nearest
 
-    def _looked_at(self, nearest: IntArray) -> tuple[IntArray, IntArray]:
-        """Return the places that are observed in this step, for rows that go on, and their counts afterwards.
+    def _unseen(self, n: int) -> BoolArray:
+        """Return which places of a list are not looked at in the next steps, shape `(n, rows, places)`; 0 if all are.
 
-        An item is observed if its turn, by count and then by number, does not come after that of the first click.
+        The rows of a block agree on whether all are.
+        """
+        rows = self.rows
+        if rows.looks[0] is None:
+            return np.zeros((0, 0, 0), bool)
+        starts = zip(rows.looks, (rows.steps + self.now).tolist(), rows.job.tolist(), strict=True)
+        ahead = [looks_ahead(looks if job >= 0 else None, self.near, start, n) for looks, start, job in starts]
+        return np.asarray(~np.array(ahead).transpose(2, 0, 1))
+
+    def _looked_at(self, nearest: IntArray, unseen: BoolArray | None) -> tuple[IntArray, IntArray, IntArray]:
+        """Return the places that are read in this step, for rows that go on, their counts afterwards, and lost clicks.
+
+        An item is read if its turn, by count and then by number, does not come after that of the first click. At a
+        place of the list that is `unseen`, no outcome is a click; if it would be one, it is lost.
         """
         places = self.first + (nearest >> 1)
         turn = (self.rows.T.take(places) << self.rows.bits) | nearest
-        until = (turn | (nearest & 1) << 62).min(axis=1)
+        skip = nearest & 1
+        if unseen is not None:
+            skip = skip | np.take_along_axis(unseen, turn.argsort(axis=1).argsort(axis=1), axis=1)
+        until = (turn | skip << 62).min(axis=1)
         if self.rule.M == 1:
             until = turn.min(axis=1)
         seen = (turn <= np.minimum(until, self.rows.latest)[:, None]).ravel().nonzero()[0]
-        return places.take(seen), (turn.take(seen) >> self.rows.bits) + 1
+        lost = places.take(seen[(skip.take(seen) & ~nearest.take(seen)) != 0]) if unseen is not None else places[:0, 0]
+        return places.take(seen), (turn.take(seen) >> self.rows.bits) + 1, lost
 
-    def _observe(self, places: IntArray, T: IntArray) -> None:
+    def _observe(self, places: IntArray, T: IntArray, lost: IntArray) -> None:
         """Move places to `T` observations; find `J` anew if a mean reaches its level, refill windows at their end."""
         rows = self.rows
         at = rows.move(places, T)
+        if len(lost):
+            rows.take_back(lost)
         touched = rows.mean.take(places) >= rows.level.take(places)
         if np.count_nonzero(touched):
             rows.rank(np.flatnonzero(np.bincount(places[touched] // self.rule.L)))

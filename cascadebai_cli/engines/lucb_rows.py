@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cascadebai_cli.engines.jobs import Job, RowState, objects
+from cascadebai_cli.engines.outcomes import Stack
 from cascadebai_cli.learners.kl_lucb import UNIT, KLLucb, LucbRule
 from cascadebai_cli.learners.racing import by_mean
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
@@ -81,7 +82,7 @@ def first_round(job: Job[KLLucb]) -> FirstRound:
     """Go on until every item was observed, the learner stops, or its cap is reached."""
     if job.learner.T.min() > 0:
         return FirstRound(job.steps, job.learner.T.copy(), job.learner.S.copy())
-    return _step_by_step(job) if may_end_early(job.learner.rule) else _at_once(job)
+    return _step_by_step(job) if may_end_early(job.learner.rule) or job.looks else _at_once(job)
 
 
 def may_end_early(rule: LucbRule) -> bool:
@@ -111,10 +112,16 @@ def _step_by_step(job: Job[KLLucb]) -> FirstRound:
     learner, steps = job.learner, job.steps
     while learner.T.min() == 0 and not learner.finished and steps < job.cap:
         shown = learner.select()
-        outcomes = job.feedback.reveal(shown, lambda item: int(job.stack.peek(item, int(learner.T[item]), 1)[0]))
-        learner.observe(shown, outcomes)
+        looks = looks_ahead(job.looks, len(shown), steps, 1)[:, 0]
+        clicks = looks & [bool(job.stack.peek(item, int(learner.T[item]), 1)[0]) for item in shown]
+        learner.observe(shown, job.feedback.reveal(range(len(shown)), clicks.astype(int).__getitem__))
         steps += 1
     return FirstRound(steps, learner.T.copy(), learner.S.copy())
+
+
+def looks_ahead(stack: Stack | None, places: int, start: int, n: int) -> BoolArray:
+    """Return which places are looked at in `n` steps after `start` of them, shape `(places, n)`."""
+    return np.array([stack.peek(place, start, n) if stack else np.ones(n, bool) for place in range(places)])
 
 
 # --- Rows of a block, with the state of their items now and after their next outcomes -------------------------------
@@ -164,7 +171,7 @@ class LucbRows(RowState):
         bits: shift of bounds in a code.
         depth: logarithm of the number of states of a window.
         job: place of the row in the jobs, -1 once it has ended; shape `(rows,)`, as for the following.
-        stack, cascading, cap: source, kind of feedback and cap of its job.
+        stack, looks, cascading, cap: source, looks, kind of feedback and cap of its job.
         steps: steps that it had made before the block began.
         looked: steps of the block when the row was last tested for stopping.
         latest: `-1` once the row has ended, else larger than any turn.
@@ -183,6 +190,7 @@ class LucbRows(RowState):
     depth: int
     job: IntArray
     stack: NDArray[Any]
+    looks: NDArray[Any]
     cascading: BoolArray
     cap: IntArray
     steps: IntArray
@@ -241,6 +249,12 @@ class LucbRows(RowState):
         self.T.ravel()[places], self.code.ravel()[places] = T, self.codes.take(at)
         self.mean.ravel()[places] = self.means.take(at)
         return at
+
+    def take_back(self, places: IntArray) -> None:
+        """Take back the click that places have just had, as nobody looked, and read what may follow anew."""
+        mean = self.mean.ravel()
+        mean[places] -= np.copysign(1 / self.T.take(places), mean.take(places))
+        self._read_all(places)
 
     # Windows.
 
@@ -312,7 +326,8 @@ def new_rows(jobs: Sequence[Job[KLLucb]]) -> LucbRows:
         depth=depth,
         job=np.arange(rows),
         stack=objects([job.stack for job in jobs]),
-        cascading=np.array([job.feedback.ends_at_click for job in jobs]),
+        looks=objects([job.looks for job in jobs]),
+        cascading=np.array([job.feedback.ends_at_click or job.looks is not None for job in jobs]),
         cap=np.array([job.cap for job in jobs]),
         steps=np.array([start.steps for start in starts]),
         looked=np.zeros(rows, np.int64),

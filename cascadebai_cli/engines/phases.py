@@ -4,11 +4,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from cascadebai_cli.engines.jobs import Ending, Job, Run, run_of
+from cascadebai_cli.engines.jobs import Ending, HasEnough, Job, Run, Runs, never, run_in_blocks, run_of
 from cascadebai_cli.engines.outcomes import Outcomes, RandomOutcomes, Stack
 from cascadebai_cli.learners.fixed_budget import Uniform
+from cascadebai_cli.learners.racing import by_mean
 from cascadebai_cli.learners.track_and_stop import TrackAndStop
-from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
+from cascadebai_cli.model.problem import ROUNDING, BoolArray, FloatArray, IntArray
 
 # --- Learners that decide after a given number of steps: a whole phase is counted at once ---------------------------
 #
@@ -24,76 +25,197 @@ _MOST = 2**22
 """Largest number of outcomes drawn at once."""
 _COUNTED = 10**7
 """Steps of a phase from which their numbers are drawn in place of their outcomes (`leap_phases`)."""
+ROWS = 64
+"""Largest number of trials of a block."""
+_AT_ONCE = 2**18
+"""Outcomes of several trials that are counted at once, about, so that their arrays fit into the cache."""
+_SPARE = 1.2
+"""Outcomes that are looked at, as a multiple of what the phase takes at the pace of the one before."""
 
 
-def run_phases(job: Job[Uniform]) -> Run:
-    """Run one trial; for the same outcomes the result is that of the reference engine.
+def run_phases(jobs: Sequence[Job[Uniform]], enough: HasEnough = never) -> Runs:
+    """Run trials, those of one kind side by side; for the same outcomes each run is that of the reference engine.
 
     A phase of more than `_COUNTED` steps draws how often each outcome occurs, which has the same law (`leap_phases`).
     """
-    learner, sweep = job.learner, _Sweep(job)
-    while not learner.finished and learner.steps < job.cap:
-        sweep.show(learner.next_end(job.cap) - learner.steps)
-        learner.decide()
-        learner.race.stamp(learner.steps)
-    return run_of(learner.race, learner.steps, learner.T)
+    most = ROWS if max((job.cap for job in jobs), default=0) <= _COUNTED else 1  # so that none waits long for others
+    return run_in_blocks(jobs, _kind, most, lambda part: _Rows(part).run(), enough)
+
+
+def _kind(job: Job[Uniform]) -> tuple[object, ...]:
+    learner = job.learner
+    return learner.race.L, learner.race.K, learner.M, learner.ends, job.cap, job.feedback.ends_at_click
+
+
+class _Rows:
+    """Trials whose phases end at the same steps, a row each.
+
+    Attributes:
+        jobs, sweeps: the trials that go on, and their sweeps; `place`, where they are among all jobs.
+        steps: steps that each of them has made.
+        D: their survivors, shape `(rows, d)`, as for the following.
+        T, S: observations and clicks of the survivors.
+        column: index of the survivor to be observed next, shape `(rows,)`; `d` at the end of a round.
+        pace: observations of a step in the last phase.
+    """
+
+    def __init__(self, jobs: Sequence[Job[Uniform]]) -> None:
+        L = jobs[0].learner.race.L
+        self.jobs, self.place = list(jobs), np.arange(len(jobs))
+        self.sweeps = [_Sweep(job.stack, L) for job in jobs]
+        self.steps, self.cap, self.cascading = 0, jobs[0].cap, jobs[0].feedback.ends_at_click
+        self.D: IntArray = np.tile(np.arange(L), (len(jobs), 1))
+        self.T, self.S = np.zeros_like(self.D), np.zeros_like(self.D)
+        self.column: IntArray = np.zeros(len(jobs), np.int64)
+        self.pace = float(self.batch)
+
+    @property
+    def batch(self) -> int:
+        """Most observations of a step."""
+        return int(min(self.jobs[0].learner.M, self.D.shape[1]))
+
+    def run(self) -> Runs:
+        """Run all trials to their end."""
+        while self.jobs:
+            learner = self.jobs[0].learner
+            end = learner.next_end(self.cap)
+            self.show(end - self.steps)
+            for _ in range(learner.phases_at(end)):
+                if self.jobs:
+                    self._decide()
+                    yield from self._leave()
+            if self.steps >= self.cap:
+                yield from self._leave(all_of_them=True)
+
+    # The steps of a phase.
+
+    def show(self, steps: int) -> None:
+        """Make `steps` steps of each row, in which no item is decided."""
+        left = np.full(len(self.jobs), steps)
+        if steps > _COUNTED:
+            left -= [self._count(row, steps) for row in range(len(self.jobs))]
+        seen = int(self.T.sum())
+        while len(rows := np.flatnonzero(left)):
+            for part in self._parts(rows, left):
+                self._pass(part, left)
+        self.pace = (int(self.T.sum()) - seen) / (steps * len(self.jobs))
+        self.steps += steps
+        for job in self.jobs:
+            job.learner.steps = self.steps
+
+    def _rounds(self, steps: IntArray) -> IntArray:
+        """Return a number of rounds that is likely to hold the next steps, with room for at least one."""
+        each = min(float(self.batch), _SPARE * self.pace)
+        return np.asarray((steps * each).astype(np.int64) // self.D.shape[1] + 2)
+
+    def _parts(self, rows: IntArray, left: IntArray) -> list[IntArray]:
+        """Return the rows in parts of which the next outcomes are few enough."""
+        drawn = [len(self.sweeps[row].ahead) for row in rows.tolist()]
+        parts = np.cumsum(np.minimum(self._rounds(left[rows]), drawn) * self.D.shape[1]) // _AT_ONCE
+        return np.split(rows, np.flatnonzero(np.diff(parts)) + 1)
+
+    def _pass(self, rows: IntArray, left: IntArray) -> None:
+        """Pass the outcomes that are drawn, as far as the steps need them; draw further ones where they do not last."""
+        rounds = self._rounds(left[rows]).tolist()
+        windows = [
+            self.sweeps[row].window(self.D[row], some)[self.column[row] :]
+            for row, some in zip(rows.tolist(), rounds, strict=True)
+        ]
+        clicks, length = np.concatenate(windows), np.array([len(window) for window in windows])
+        made, seen = cut(clicks if self.cascading else np.zeros_like(clicks), length, self.batch, left[rows])
+        left[rows] -= made
+        passed = self._observe(rows, clicks, length, seen)
+        for row, some, over in zip(rows.tolist(), rounds, passed.tolist(), strict=True):
+            self.sweeps[row].go_on(over, draws=bool(left[row]) and some >= len(self.sweeps[row].ahead))
+
+    def _observe(self, rows: IntArray, clicks: BoolArray, length: IntArray, seen: IntArray) -> IntArray:
+        """Count the first outcomes of each row, and return how many rounds are over."""
+        d, begun = self.D.shape[1], self.column[rows]
+        over, passed = np.divmod(begun + seen, d)
+        survivor = np.arange(d)
+        self.T[rows] += over[:, None] + (survivor < passed[:, None]) - (survivor < begun[:, None])
+        at, start = np.flatnonzero(clicks).astype(np.int32), (np.cumsum(length) - length).astype(np.int32)
+        row = np.repeat(np.arange(len(rows)), np.diff(np.searchsorted(at, np.append(start, len(clicks)))))
+        at -= start[row]
+        counted = at < seen[row]
+        row, at = row[counted], at[counted]
+        self.S[rows] += np.bincount(row * d + (at + begun[row]) % d, minlength=len(rows) * d).reshape(-1, d)
+        self.column[rows] = passed
+        return over
+
+    def _count(self, row: int, steps: int) -> int:
+        """Draw the numbers of most of the steps, and return how many these are; outcomes drawn ahead are not met."""
+        outcomes, D = self.jobs[row].stack, self.D[row]
+        if not isinstance(outcomes, RandomOutcomes):
+            return 0
+        sweep = Counts(outcomes.weights[D], self.batch, int(self.column[row]) % len(D), outcomes.rng)
+        made = sweep.skip(steps) if self.cascading and self.batch > 1 else sweep.observe(steps, self.batch)
+        self.T[row] += sweep.T
+        self.S[row] += sweep.S
+        if made:
+            self.sweeps[row].ahead, self.column[row] = self.sweeps[row].ahead[:0], sweep.start
+        return made
+
+    # The end of a phase.
+
+    def _decide(self) -> None:
+        """Accept or reject an item of each row, as `Uniform.decide` does."""
+        mean, rows = self.S / np.maximum(self.T, 1), np.arange(len(self.jobs))
+        k = np.array([job.learner.race.k for job in self.jobs])
+        ranked = by_mean(mean)
+        best, last_in, first_out, worst = (mean[rows, ranked[rows, rank]] for rank in (0, k - 1, k, mean.shape[1] - 1))
+        accepts = best - first_out > last_in - worst + ROUNDING
+        decided = np.where(accepts, ranked[:, 0], ranked[:, -1])
+        for row, at, accepted in zip(rows.tolist(), decided.tolist(), accepts.tolist(), strict=True):
+            self._settle(row, at, accepted)
+        stays = np.arange(mean.shape[1]) != decided[:, None]
+        self.D, self.T, self.S = (of[stays].reshape(len(rows), -1) for of in (self.D, self.T, self.S))
+        self.column -= decided < self.column
+
+    def _settle(self, row: int, at: int, accepted: bool) -> None:
+        learner, item = self.jobs[row].learner, int(self.D[row, at])
+        (learner.race.accepted if accepted else learner.race.rejected).append(item)
+        learner.race.stamp(self.steps)
+        learner.T[item], learner.S[item] = self.T[row, at], self.S[row, at]
+
+    def _leave(self, *, all_of_them: bool = False) -> Runs:
+        """Bring the learners of rows that end up to date, yield their runs, and go on with the others."""
+        ends = np.array([all_of_them or job.learner.finished for job in self.jobs])
+        for row in np.flatnonzero(ends).tolist():
+            learner, D = self.jobs[row].learner, self.D[row]
+            learner.race.survivors, learner.T[D], learner.S[D] = D, self.T[row], self.S[row]
+            yield int(self.place[row]), run_of(learner.race, self.steps, learner.T)
+        if ends.any():
+            going = np.flatnonzero(~ends)
+            self.jobs, self.sweeps = [self.jobs[row] for row in going], [self.sweeps[row] for row in going]
+            self.place, self.D, self.T, self.S, self.column = (
+                of[going] for of in (self.place, self.D, self.T, self.S, self.column)
+            )
 
 
 class _Sweep:
-    """The sweep through the survivors, and where it stands.
+    """The outcomes of the sweep of a trial.
 
     Attributes:
         drawn: rounds drawn so far.
         ahead: outcomes of the rounds that are not over, shape `(rounds, L)`.
-        column: the item to be observed next.
     """
 
-    def __init__(self, job: Job[Uniform]) -> None:
-        self.learner, self.cascading = job.learner, job.feedback.ends_at_click
-        self.outcomes: Outcomes = job.stack
-        self.L = job.learner.race.L
-        self.drawn, self.column = 0, 0
-        self.ahead: BoolArray = np.zeros((0, self.L), bool)
+    def __init__(self, outcomes: Outcomes, L: int) -> None:
+        self.outcomes, self.L, self.drawn = outcomes, L, 0
+        self.ahead: BoolArray = np.zeros((0, L), bool)
 
-    def show(self, steps: int) -> None:
-        """Make `steps` steps, in which no item is decided."""
-        D = self.learner.race.survivors
-        batch = min(self.learner.M, len(D))
-        if steps > _COUNTED and isinstance(self.outcomes, RandomOutcomes):
-            steps -= self._count(D, batch, steps, self.outcomes)
-        while steps > 0:
-            if not len(self.ahead):
-                self._draw()
-            skipped = int(np.searchsorted(D, self.column))
-            clicks = self.ahead[:, D].ravel()[skipped:]
-            made, seen = cut(clicks if self.cascading else np.zeros_like(clicks), batch, steps)
-            self._observe(D, skipped + seen)
-            steps -= made
-            self.learner.steps += made
-            if steps > 0:
-                self._draw()
+    def window(self, D: IntArray, rounds: int) -> BoolArray:
+        """Return the outcomes of survivors in the next rounds, as many as there are, one round after the other."""
+        if not len(self.ahead):
+            self._draw()
+        return self.ahead[:rounds, D].ravel()
 
-    def _observe(self, D: IntArray, place: int) -> None:
-        """Count the outcomes of the survivors up to a place of the sweep, counted from the beginning of this round."""
-        rounds, passed = divmod(place, len(D))
-        begun = int(np.searchsorted(D, self.column))
-        self.learner.T[D] += rounds + (np.arange(len(D)) < passed) - (np.arange(len(D)) < begun)
-        for items, sign, row in ((D[:begun], -1, 0), (D[:passed], 1, rounds)):
-            if len(items):
-                self.learner.S[items] += sign * self.ahead[row, items]
-        self.learner.S[D] += self.ahead[:rounds, D].sum(axis=0)
-        self.ahead, self.column = self.ahead[rounds:], int(D[passed])
-
-    def _count(self, D: IntArray, batch: int, steps: int, outcomes: RandomOutcomes) -> int:
-        """Draw the numbers of most of the steps, and return how many these are; outcomes drawn ahead are not met."""
-        sweep = Counts(outcomes.weights[D], batch, int(np.searchsorted(D, self.column)) % len(D), outcomes.rng)
-        made = sweep.skip(steps) if self.cascading and batch > 1 else sweep.observe(steps, batch)
-        self.learner.T[D] += sweep.T
-        self.learner.S[D] += sweep.S
-        self.learner.steps += made
-        if made:
-            self.ahead, self.column = self.ahead[:0], int(D[sweep.start])
-        return made
+    def go_on(self, rounds: int, *, draws: bool) -> None:
+        """Leave rounds behind, and draw further ones if asked to."""
+        self.ahead = self.ahead[rounds:]
+        if draws:
+            self._draw()
 
     def _draw(self) -> None:
         """Draw further rounds."""
@@ -104,20 +226,27 @@ class _Sweep:
         self.ahead, self.drawn = np.concatenate([self.ahead, fresh]), self.drawn + rounds
 
 
-def cut(clicks: BoolArray, batch: int, steps: int) -> tuple[int, int]:
-    """Return how many of `steps` steps end in these observations, and how many observations they have.
+def cut(clicks: BoolArray, length: IntArray, batch: int, steps: IntArray) -> tuple[IntArray, IntArray]:
+    """Return how many steps of each row end in its next outcomes, and how many outcomes these steps have.
 
     Args:
-        clicks: outcomes of the survivors in the order in which they are observed, from the beginning of a step on.
+        clicks: outcomes of the survivors in the order in which they are observed, from the beginning of a step on; one
+            row after the other.
+        length: number of outcomes of each row, shape `(rows,)`.
         batch: most observations of a step.
-        steps: steps to make, one or more.
+        steps: steps to make, one or more; shape `(rows,)`.
     """
-    at = np.append(-1, np.flatnonzero(clicks))
-    ended = np.append(0, np.cumsum((np.diff(at) - 1) // batch + 1))
-    before = int(np.searchsorted(ended, steps, side="right")) - 1
-    left = len(clicks) - int(at[before]) - 1
-    full = min(steps - int(ended[before]), left // batch)
-    return int(ended[before]) + full, int(at[before]) + 1 + full * batch
+    at, stop = np.flatnonzero(clicks), np.cumsum(length)
+    start = stop - length
+    first, last = np.searchsorted(at, start), np.searchsorted(at, stop)
+    gap = np.diff(at, prepend=-1)
+    some = first < last
+    gap[first[some]] = at[first[some]] - start[some] + 1
+    ended = np.append(0, np.cumsum((gap - 1) // batch + 1))
+    used = np.minimum(np.searchsorted(ended, ended[first] + steps, side="right") - 1, last)
+    made, behind = ended[used] - ended[first], np.where(used > first, np.append(-1, at)[used] + 1, start)
+    full = np.minimum(steps - made, (stop - behind) // batch)
+    return made + full, behind - start + full * batch
 
 
 # --- Phases of very many steps: their numbers are drawn, not their outcomes ----------------------------------------

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from cascadebai_cli.engines import lockstep, lucb, posterior, skip_ahead
+from cascadebai_cli.engines import lockstep, lucb, phases, posterior, skip_ahead
 from cascadebai_cli.engines.jobs import Ending, HasEnough, Job, Paused, Run, Runs, block_size, in_order, never, run_of
 from cascadebai_cli.engines.outcomes import (
     Outcomes,
@@ -222,6 +222,8 @@ class Engine:
         item_bytes: about how many bytes a trial takes at most for each of its items.
         run: function that runs jobs; if it can stop in between, it pauses runs once it is enough.
         feedbacks: click models that it is exact for; `None` for an engine that runs any of them by `reveal`.
+        looking: kinds of learners of which it also runs lists that are read up to the first click, and whose places are
+            looked at by chance (`Feedback.looks`).
         rows: number of trials that run best side by side; 1 if they run one after the other.
         entries: largest number of items that these trials have together.
         by_steps: whether the time of a trial that runs beside others grows with its steps.
@@ -235,15 +237,22 @@ class Engine:
     item_bytes: int
     run: Callable[[Sequence[Job[Any]], HasEnough], Runs]
     feedbacks: tuple[Feedback, ...] | None
+    looking: tuple[type, ...] = ()
     rows: int = 1
     entries: int = sys.maxsize
     by_steps: bool = False
     forgets: bool = False
     shares_paths: bool = False
 
-    def knows(self, feedback: Feedback) -> bool:
+    def knows(self, feedback: Feedback, learner: Learner | None = None) -> bool:
         """Return whether it is exact for a click model: the very record, or users of whom a learner sees the same."""
-        return self.feedbacks is None or any(feedback.is_like(known) for known in self.feedbacks)
+        if self.feedbacks is None or any(feedback.is_like(known) for known in self.feedbacks):
+            return True
+        return self.reads_looks(feedback, learner)
+
+    def reads_looks(self, feedback: Feedback, learner: Learner | None) -> bool:
+        """Return whether it reads which places are looked at from a stack."""
+        return isinstance(learner, self.looking) and feedback.looks(1) is not None
 
     def together(self, jobs: Sequence[Job[Any]], enough: HasEnough) -> Runs:
         """Run jobs; those of one path run one after the other if they can share their steps."""
@@ -309,8 +318,8 @@ ENGINES: Mapping[str, Engine] = MappingProxyType(
             3_000,
             _answering(_skipping_ahead, _ask_after_skipping),
             _BY_CLICKS,
-            skip_ahead.ROWS,
-            skip_ahead.ENTRIES,
+            rows=skip_ahead.ROWS,
+            entries=skip_ahead.ENTRIES,
             forgets=True,
         ),
         "lockstep": Engine(
@@ -319,13 +328,14 @@ ENGINES: Mapping[str, Engine] = MappingProxyType(
             5_000,
             _in_lockstep,
             _BY_CLICKS,
+            (KLLucb,),
             lockstep.ROWS,
             lockstep.ENTRIES,
             by_steps=True,
             shares_paths=True,
         ),
         "planned": Engine(3, _stack, 20_000, _one_by_one(run_planned), _BY_CLICKS, shares_paths=True),
-        "phases": Engine(1, _outcomes, 500, _answering(_one_by_one(run_phases), ask), _BY_CLICKS),
+        "phases": Engine(1, _outcomes, 500, _answering(run_phases, ask), _BY_CLICKS, rows=phases.ROWS),
     }
 )
 """Name of each engine, as it is written in a config, -> engine; `auto` is not among them."""
@@ -354,16 +364,17 @@ def resolve_engine(
     if not feedback.observes_all and getattr(learner, "repeats", False):
         raise ConfigError(
             f"{name} with r > 1 shows an item more than once in a list, which {feedback.name} feedback "
-            f"does not define; use r: 1 or feedback: {SEMI_BANDIT.name}"
+            f"does not define{' for such users' if feedback.users else ''}; use r: 1"
+            f"{'' if feedback.users else f' or feedback: {SEMI_BANDIT.name}'}"
         )
     if feedback.shuffled and not getattr(learner, "any_order", False):
         raise ConfigError(
-            f"{name} cannot have its lists shuffled, as the order is part of its rule or of its proof; leave shuffle "
-            "out, or take kl-lucb++, posterior or track-and-stop"
+            f"{name} cannot have its lists shuffled, as it does not say that any order is right; leave shuffle out, or "
+            "take kl-lucb++, posterior or track-and-stop (a class of your own says any_order = True)"
         )
     if engine != "auto":
-        _refuse_unknown_feedback(engine, feedback)
-    exact = [each for each in getattr(learner, "engines", ()) if ENGINES[each].knows(feedback)]
+        _refuse_unknown_feedback(engine, feedback, learner)
+    exact = [each for each in getattr(learner, "engines", ()) if ENGINES[each].knows(feedback, learner)]
     if table is not None:
         return _engine_for_table(engine, learner, name, "skip-ahead" in exact and ENGINES["walk"].knows(feedback))
     if engine == "walk":
@@ -376,11 +387,16 @@ def resolve_engine(
     return engine
 
 
-def _refuse_unknown_feedback(engine: EngineName, feedback: Feedback) -> None:
+def _refuse_unknown_feedback(engine: EngineName, feedback: Feedback, learner: Learner) -> None:
     made = ENGINES[engine]
-    if not made.knows(feedback):
-        names = " and ".join(known.name for known in made.feedbacks or ())
-        raise ConfigError(f"engine {engine} does not know the feedback {feedback.name}, only {names}; use engine: auto")
+    if not made.knows(feedback, learner):
+        known = " and ".join(each.name for each in made.feedbacks or ())
+        what = f"the feedback {feedback.name}, only {known}"
+        if feedback.users:
+            what = f"what this learner gets of {feedback.users.kind} users with feedback {feedback.name}"
+        elif feedback.shuffled:
+            what = "lists in random order (shuffle)"
+        raise ConfigError(f"engine {engine} does not know {what}; use engine: auto")
 
 
 def _engine_for_table(engine: EngineName, learner: Learner, name: str, walks: bool) -> EngineName:
@@ -428,6 +444,10 @@ def simulate(
     )[0]
 
 
+_BESIDE = 2**32 - 1
+"""Number of the child of a trial's seed that decides what users draw in paired trials; its items have smaller ones."""
+
+
 def simulate_block(
     make_learner: Callable[[], Learner],
     trials: Sequence[Trial],
@@ -448,6 +468,14 @@ def simulate_block(
     return in_order(jobs[0][0].run([job for _, job in jobs], never)) if jobs else []
 
 
+def _beside_outcomes(trial: Trial) -> np.random.Generator:
+    """Return a generator for what is drawn beside outcomes; paired outcomes stay those of trials that draw no more."""
+    if not trial.paired:
+        return trial.rng.spawn(1)[0]
+    seed: Any = trial.rng.bit_generator.seed_seq
+    return np.random.default_rng(np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, _BESIDE)))
+
+
 def new_job(
     learner: Learner,
     trial: Trial,
@@ -458,7 +486,11 @@ def new_job(
 ) -> tuple[Engine, Job[Learner]]:
     """Return the engine of a trial, and the trial as a job for it."""
     made = ENGINES[resolve_engine(engine, learner, feedback, trial.table)]
-    chance = trial.rng.spawn(1)[0].random if made.feedbacks is None and feedback.is_drawn else None
+    chance, looks = None, None
+    if feedback.is_drawn and made.feedbacks is None:
+        chance = _beside_outcomes(trial).random
+    elif feedback.is_drawn and made.reads_looks(feedback, learner):
+        looks = RandomStack(np.array(feedback.looks(len(trial.weights))), _beside_outcomes(trial))
     source = made.source(trial)
     stack = Counted(source, len(trial.weights)) if answers and made.forgets else source
-    return made, Job(learner, stack, feedback, max_steps, answers=answers, chance=chance)
+    return made, Job(learner, stack, feedback, max_steps, answers=answers, chance=chance, looks=looks)

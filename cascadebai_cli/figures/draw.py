@@ -16,29 +16,31 @@ from numpy.typing import NDArray
 
 from cascadebai_cli.figures.labels import Chart, Panel, Series, literal
 from cascadebai_cli.figures.layout import (
-    ARROW_POINTS,
-    CROSS,
-    LIMIT_LABEL,
     TITLE_SHARE,
     Canvas,
     _Format,
     add_legend,
     align,
     bottom_of_bars,
-    dodged,
-    draw_arrows,
-    draw_crosses,
-    draw_down_arrows,
     empty_page,
-    error_lengths,
     fitted_names,
     fitted_title,
     is_log,
-    mark_handles,
-    name_points,
+    make_room,
     pages_of,
     set_scales,
     sized,
+)
+from cascadebai_cli.figures.marks import (
+    ARROW_POINTS,
+    CROSS,
+    LIMIT_LABEL,
+    dodged,
+    draw_arrows,
+    draw_marks,
+    error_lengths,
+    mark_handles,
+    name_points,
 )
 from cascadebai_cli.figures.style import (
     COLUMN_WIDTH,
@@ -58,7 +60,7 @@ from cascadebai_cli.figures.style import (
 )
 from cascadebai_cli.study.kinds import MEASURES, of_each_kind
 from cascadebai_cli.study.plot import NAMES, Plot
-from cascadebai_cli.text import count, is_missing
+from cascadebai_cli.text import count, is_missing, listed
 
 _OPTIMAL, _OTHER = "#8fce8f", "white"
 _ROW_HEIGHT = 0.24
@@ -129,10 +131,9 @@ def _label(axes: Axes, L: int, K: int) -> None:
 _FIT, _BAND = "red", "cyan"
 _FIT_LABELS = ("fitted curve", "95 % confidence band of the fit")
 _UPPER, _LOWER, _BETWEEN = "#b22222", "#2e7d32", "0.93"
-_MEASURED_LABEL = "measured mean"
+_END_SIZE = 8
+"""Points that the ends of a bar between bounds are wide, where points are not joined."""
 _MEAN_LABEL, _MEAN_SIZE = "mean", 6
-_LEAST_OPEN = 3.2
-"""Smallest size of a marker, in points, at which one can see that it is open."""
 _UPPER_LABEL = r"upper bound (probability $1 - \delta$)"
 _LOWER_LABEL = "lower bound (any algorithm, mean)"
 
@@ -204,31 +205,11 @@ def _draw_series(axes: Axes, series: Series, chart: Chart, zorder: float) -> Non
         label=series.label or _mean_label(chart),
         zorder=zorder,
     )
-    _draw_marks(axes, points, look, zorder)
+    draw_marks(axes, points, look, zorder)
     if chart.plot.figure.beside == "mean" and MEASURES[chart.y.column].level:
         means: dict[str, Any] = {"marker": "_", "markersize": _MEAN_SIZE, "linestyle": "none", "markeredgewidth": 1.2}
         axes.plot(points["x"], points["mean_steps"], color=look.color, zorder=zorder, **means)
         axes.plot([], [], color="black", label=_MEAN_LABEL, **means)
-
-
-def _draw_marks(axes: Axes, points: pd.DataFrame, look: Look, zorder: float) -> None:
-    """Draw the markers; those of limits are open and have an arrow."""
-    limits = points[points["is_limit"] | points["is_ceiling"]]
-    if len(limits):
-        axes.plot(
-            limits["x"],
-            limits["y"],
-            look.marker,
-            linestyle="none",
-            markersize=max(look.size, _LEAST_OPEN),
-            markerfacecolor="white",
-            markeredgecolor=look.color,
-            markeredgewidth=0.7,
-            zorder=zorder + 0.01,
-        )
-    draw_arrows(axes, points, look.color, zorder)
-    draw_down_arrows(axes, points, look.color, zorder)
-    draw_crosses(axes, points)
 
 
 def _color(color: str, chart: Chart, number: int) -> str:
@@ -256,9 +237,15 @@ def _draw_fit(axes: Axes, curve: pd.DataFrame, chart: Chart) -> None:
 
 def _draw_between(axes: Axes, series: Series, chart: Chart) -> None:
     points, look = series.points, restyled(MEASURED, chart.own)
-    x = points["x"]
-    axes.fill_between(x, points["lower"], points["upper"], color=_BETWEEN, linewidth=0)
-    axes.plot(x, points["upper"], color=_color(_UPPER, chart, 1), label=_UPPER_LABEL)
+    x, low, high = points["x"], points["lower"], points["upper"]
+    bounds: list[dict[str, Any]] = [{"linestyle": "-"}, {"linestyle": "--"}]
+    if chart.x.joined:
+        axes.fill_between(x, low, high, color=_BETWEEN, linewidth=0)
+    else:
+        width = _END_SIZE if chart.x.groups else _END_SIZE / 2
+        axes.vlines(x, low, high, color=_BETWEEN, linewidth=width, zorder=1)
+        bounds = 2 * [{"linestyle": "none", "marker": "_", "markersize": width, "markeredgewidth": stroke(1.2)}]
+    axes.plot(x, high, color=_color(_UPPER, chart, 1), label=_UPPER_LABEL, **bounds[0])
     solid = points[~points["is_limit"]]
     axes.plot(
         solid["x"],
@@ -267,16 +254,29 @@ def _draw_between(axes: Axes, series: Series, chart: Chart) -> None:
         color=look.color,
         markersize=look.size,
         markeredgewidth=0,
-        label=_MEASURED_LABEL,
+        label=_measured_label(chart),
     )
-    _draw_marks(axes, points, look, zorder=2)
-    axes.plot(x, points["lower"], color=_color(_LOWER, chart, 2), linestyle="--", label=_LOWER_LABEL)
+    draw_marks(axes, points, look, zorder=2)
+    axes.plot(x, low, color=_color(_LOWER, chart, 2), label=_LOWER_LABEL, **bounds[1])
+
+
+def _measured_label(chart: Chart) -> str:
+    names = [chart.plot.labels.get(name, literal(name)) for name in dict.fromkeys(chart.points["learner"])]
+    return f"measured mean of {listed(names)}"
 
 
 def _draw_legend(figure: Figure, page: Canvas, chart: Chart) -> None:
     pairs = [pair for axes in figure.axes for pair in zip(*axes.get_legend_handles_labels(), strict=True)]
     found = {label: handle for handle, label in pairs}
-    order = [*chart.lines, _mean_label(chart), _MEAN_LABEL, *_FIT_LABELS, _UPPER_LABEL, _MEASURED_LABEL, _LOWER_LABEL]
+    order = [
+        *chart.lines,
+        _mean_label(chart),
+        _MEAN_LABEL,
+        *_FIT_LABELS,
+        _UPPER_LABEL,
+        _measured_label(chart),
+        _LOWER_LABEL,
+    ]
     labels = [label for label in order if label in found]
     handles = [found[label] for label in labels]
     marks = mark_handles(chart.points)
@@ -539,7 +539,10 @@ def draw(plot: Plot, chart: Chart | None, own: Mapping[str, Any] = NO_OPTIONS) -
         parts = [chart.panels[page.first : page.first + page.panels] for page in pages]
         figures = [drawer.page(replace(chart, own=own), page, part) for page, part in zip(pages, parts, strict=True)]
         align(figures, chart)
+        for figure, page in zip(figures, pages, strict=True):
+            if chart.x.groups:
+                make_room(figure, page)
         if not chart.x.joined and not chart.x.groups:
             for figure, part in zip(figures, parts, strict=True):
-                name_points(figure, dict(zip(figure.axes, part, strict=False)), chart.instances)
+                name_points(figure, dict(zip(figure.axes, part, strict=False)), chart)
         return figures

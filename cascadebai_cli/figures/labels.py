@@ -148,8 +148,8 @@ def deal(cells: pd.DataFrame, plot: Plot) -> Deal:
     """Return the columns that the plot names; where it names none, those that fit its kind.
 
     If the plot names no `panels`, every column that varies and is neither `x` nor one of `lines` makes panels; if it
-    names `panels` but no `lines`, such a column makes lines. If several columns could be `x`, the first of
-    `K_FIRST` is.
+    names `panels` but no `lines`, such a column makes lines, unless it is a number that follows from the others. If
+    several columns could be `x`, the first of `K_FIRST` is.
     """
     found = [plot.x] if plot.x else _candidates(cells, plot)
     dealt = _deal(cells, plot, found[0])
@@ -166,8 +166,11 @@ def _deal(cells: pd.DataFrame, plot: Plot, x: str) -> Deal:
         return Deal(x, _panels(cells, plot, {x, *carried, *lines}), lines)
     panels = tuple(name for name in plot.panels if name != x)
     if plot.lines is None:
-        rest = [name for name in varying(cells, GRID) if name not in (x, *carried, *panels, *default_lines)]
-        lines = (*(name for name in default_lines if name not in (x, *panels)), *rest)
+        lines = tuple(name for name in default_lines if name not in (x, *panels))
+        for name in varying(cells, GRID):
+            follows = name in K_FIRST and _follows(cells, name, (*panels, *lines))
+            if name not in (x, *carried, *panels, *lines) and not follows:
+                lines = (*lines, name)
         return Deal(x, panels, lines)
     return Deal(x, panels, tuple(name for name in plot.lines if name != x))
 
@@ -177,10 +180,14 @@ def varying(cells: pd.DataFrame, names: Sequence[str]) -> list[str]:
     return [name for name in names if cells[name].nunique(dropna=False) > 1]
 
 
+def _follows(cells: pd.DataFrame, name: str, others: Sequence[str]) -> bool:
+    """Return whether a column has one value where the others agree, such as `K` if each instance has its own."""
+    return bool(others) and cells.groupby(list(others), sort=False, dropna=False)[name].nunique(dropna=False).max() == 1
+
+
 def _of_instances(cells: pd.DataFrame) -> set[str]:
     """Return numbers of the grid that vary between instances only, as each has its own."""
-    within = cells.groupby("instance", sort=False)[list(K_FIRST)].nunique().max()
-    return {name for name in varying(cells, K_FIRST) if within[name] == 1}
+    return {name for name in varying(cells, K_FIRST) if _follows(cells, name, ["instance"])}
 
 
 def _followers(cells: pd.DataFrame, x: str) -> set[str]:

@@ -7,25 +7,22 @@ from dataclasses import dataclass
 from typing import Any
 
 import matplotlib as mpl
-import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.axis import XAxis, YAxis
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.path import Path
 from matplotlib.ticker import (
     FixedLocator,
+    Formatter,
     FuncFormatter,
     LogFormatterSciNotation,
     MaxNLocator,
     NullFormatter,
     NullLocator,
 )
-from matplotlib.transforms import Affine2D, Bbox
 
-from cascadebai_cli.figures.labels import Chart, Panel
-from cascadebai_cli.figures.style import COLUMN_WIDTH, TEXT_WIDTH, label_steps, new_figure, panel_letter, text_size
+from cascadebai_cli.figures.labels import Chart, Panel, carrier_of
+from cascadebai_cli.figures.style import COLUMN_WIDTH, TEXT_WIDTH, label_steps, new_figure, panel_letter
 from cascadebai_cli.study.kinds import MEASURES
 from cascadebai_cli.study.plot import Plot
 from cascadebai_cli.text import count, parameter
@@ -35,6 +32,8 @@ from cascadebai_cli.text import count, parameter
 
 TITLE_SHARE = 0.86
 """Share of the width of a panel that its title may take."""
+_LOWEST = 0.5
+"""Share of the height of a panel, with title and labels, that its frame has at least."""
 _SPARE = 0.1
 """Inches of the height of the panels that a legend may take."""
 _HANDLE_WIDTH = 0.5
@@ -252,6 +251,8 @@ _BETWEEN_POWERS = [(digits, 3) for digits in _FAR] + [(digits, 2) for digits in 
 _LOG_X_FROM = 30.0
 """Ratio of the largest value to the smallest from which the horizontal axis is logarithmic; `K` stays linear, as in
 the paper."""
+_LOG_X_OF_INSTANCES_FROM = 5.0
+"""The same for the gap and the hardness, by a power of which steps grow."""
 _LABEL_SHARE = 0.08
 """Smallest distance of two labels, as a share of a logarithmic axis."""
 _NAME_SHARE = 0.95
@@ -266,13 +267,14 @@ _UNITS = dict.fromkeys(("steps", "median", "q90", "spread"), "steps")
 
 def is_log(chart: Chart, axis: str, values: "pd.Series[float]") -> bool:
     """Return whether an axis is logarithmic: as the plot says, else by its values, which must be positive for it."""
-    if not (values > 0).all():
+    if not (values > 0).all() or (axis == "y" and MEASURES[chart.y.column].least < 0):
         return False
     if chart.plot.log is not None:
         return axis in chart.plot.log
     span = values.max() / values.min()
     if axis == "x":
-        far = chart.x.column == "budget" or (chart.x.column != "K" and bool(span >= _LOG_X_FROM))
+        least = _LOG_X_OF_INSTANCES_FROM if carrier_of(chart.x.column) == "instance" else _LOG_X_FROM
+        far = chart.x.column == "budget" or (chart.x.column != "K" and bool(span >= least))
         return far and not chart.x.groups
     return bool(span > chart.plot.figure.log_from) and chart.y.column != "right"
 
@@ -293,10 +295,17 @@ def set_scales(axes: Axes, panel: Panel, chart: Chart, *, named: bool = True) ->
         if named:
             axes.set_ylabel(f"{chart.y.label} ({unit})" if unit else chart.y.label)
     else:
-        # a rate of 0 is a point that must be seen whole
-        low, high = axes.get_ylim()
-        axes.set_ylim(bottom=max(low, -_BELOW_ZERO * high if chart.y.column == "error_rate" else 0))
+        _begin_at_zero(axes, chart)
         label_steps(axes, float(points["y"].max()), chart.y.label, unit)
+
+
+def _begin_at_zero(axes: Axes, chart: Chart) -> None:
+    """Cut the part of a linear axis below 0, but not through points; where values can be negative draw a line at 0."""
+    if MEASURES[chart.y.column].least < 0:
+        axes.axhline(0, color="0.5", linewidth=0.6, zorder=1)
+        return
+    low, high = axes.get_ylim()
+    axes.set_ylim(bottom=max(low, -_BELOW_ZERO * high if chart.y.column == "error_rate" else 0))
 
 
 def _label_powers(axis: XAxis | YAxis, low: float, high: float) -> None:
@@ -311,7 +320,9 @@ def _label_powers(axis: XAxis | YAxis, low: float, high: float) -> None:
         return
     labelled = next((there for one, least in _BETWEEN_POWERS if len(there := shown((1, *one))) >= least), [])
     if labelled:
-        axis.set_minor_formatter(_power_or_nothing(labelled))
+        text = FuncFormatter(lambda value, _: parameter(value)) if high <= 1 else _SCIENTIFIC
+        axis.set_major_formatter(text)
+        axis.set_minor_formatter(_only(labelled, text))
         return
     # the axis shows only a part of a power of ten, which is nearly linear
     axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]))
@@ -319,9 +330,11 @@ def _label_powers(axis: XAxis | YAxis, low: float, high: float) -> None:
     axis.set_minor_locator(NullLocator())
 
 
-def _power_or_nothing(labelled: Sequence[float]) -> FuncFormatter:
-    text = LogFormatterSciNotation(minor_thresholds=(math.inf, math.inf))
-    return FuncFormatter(lambda value, _: text(value) if any(math.isclose(value, one) for one in labelled) else "")
+_SCIENTIFIC = LogFormatterSciNotation(minor_thresholds=(math.inf, math.inf))
+
+
+def _only(labelled: Sequence[float], text: Formatter) -> FuncFormatter:
+    return FuncFormatter(lambda value, at: text(value, at) if any(math.isclose(value, one) for one in labelled) else "")
 
 
 def align(pages: Sequence[Figure], chart: Chart) -> None:
@@ -335,6 +348,24 @@ def align(pages: Sequence[Figure], chart: Chart) -> None:
         for axis, ends_of in ((axes.xaxis, axes.get_xlim()), (axes.yaxis, axes.get_ylim())):
             if axis.get_scale() == "log" and not isinstance(axis.get_major_locator(), FixedLocator):
                 _label_powers(axis, *ends_of)
+
+
+def make_room(figure: Figure, page: Canvas) -> None:
+    """Let a page grow if long names leave its panels too low, and put a label beside all panels in their middle."""
+    engine: Any = figure.get_layout_engine()
+    engine.execute(figure)
+    least = _LOWEST * figure.dpi * (page.height - page.rest) / page.rows
+    lacking = max(_lacking(axes, least) for axes in figure.axes if axes.axison) / figure.dpi
+    if page.may_grow and lacking > 0:
+        figure.set_figheight(figure.get_figheight() + page.rows * lacking)
+        engine.execute(figure)
+    for label in figure.texts:
+        label.set_y(sum(edge for axes in figure.axes for edge in axes.get_position().intervaly) / 2 / len(figure.axes))
+
+
+def _lacking(axes: Axes, least: float) -> float:
+    """Return how many dots a frame is lower than it should be, or than the label beside it."""
+    return max(least, axes.yaxis.label.get_window_extent().height) - axes.get_window_extent().height
 
 
 def _set_x(axes: Axes, chart: Chart, values: "pd.Series[float]") -> None:
@@ -389,138 +420,3 @@ def bottom_of_bars(chart: Chart, points: pd.DataFrame) -> float:
     """
     below = 10.0 ** math.floor(math.log10(points["y"].min() / 1.5))
     return min(MEASURES[chart.y.column].least or below, below)
-
-
-# --- Where lines meet, and what points are called -------------------------------------------------------------------
-
-
-_DODGE, _DODGE_OF_NAMES = 0.012, 0.12
-"""Distance of lines at a place: as a share of the axis, and of the distance between two names."""
-_MOST_DODGED = 0.6
-"""Largest share of the distance between two names that the points at one name take."""
-_ROUND_A_POINT = (
-    (0, 4, "center", "bottom"),
-    (5, 0, "left", "center"),
-    (-5, 0, "right", "center"),
-    (0, -4, "center", "top"),
-)
-"""Places of a name beside a point: shift in points, and alignments, the best first."""
-_NAME_SIZE = 6.5
-
-
-def dodged(points: pd.DataFrame, chart: Chart, number: int) -> pd.DataFrame:
-    """Return the points of a line beside those of the other lines, where they would cover each other."""
-    covers = chart.y.column == "spread" or (
-        chart.y.column == "error_rate" and not is_log(chart, "y", chart.points["y"])
-    )
-    lines, all_x = len(chart.lines), chart.points["x"]
-    if lines == 1 or (chart.x.joined and not covers):
-        return points
-    place = number - (lines - 1) / 2
-    if chart.x.groups:
-        return points.assign(x=points["x"] + place * min(_DODGE_OF_NAMES, _MOST_DODGED / lines))
-    if is_log(chart, "x", all_x):
-        return points.assign(x=points["x"] * (all_x.max() / all_x.min()) ** (place * _DODGE))
-    return points.assign(x=points["x"] + place * _DODGE * (all_x.max() - all_x.min()))
-
-
-def name_points(figure: Figure, panels: Mapping[Axes, Panel], labels: Mapping[str, str]) -> None:
-    """Write the name of each instance beside its highest point, where no other name is."""
-    figure.draw_without_rendering()
-    for axes, panel in panels.items():
-        taken: list[Bbox] = []
-        points = panel.points
-        for instance, own in points.groupby("instance", sort=False):
-            row = own.sort_values("y").iloc[-1]
-            name = axes.annotate(
-                labels[str(instance)],
-                (row["x"], row["y"]),
-                (0, 0),
-                textcoords="offset points",
-                fontsize=text_size(_NAME_SIZE),
-            )
-            for x, y, ha, va in _ROUND_A_POINT:
-                name.set(position=(x, y), ha=ha, va=va)
-                box = name.get_window_extent()
-                if not any(box.overlaps(other) for other in taken):
-                    break
-            taken.append(box)
-
-
-# --- Signs on a point: its value is a limit, or its recommendations were wrong too often ----------------------------
-
-
-ARROW = Path([(0, 0.25), (0, 1), (-0.22, 0.7), (0, 1), (0.22, 0.7)], [1, 2, 1, 2, 2])
-"""Arrow that begins a bit above the point and goes up."""
-_CENTRED_ARROW = Path([(0, -1), (0, 1), (-0.6, 0.2), (0, 1), (0.6, 0.2)], [1, 2, 1, 2, 2])
-"""Arrow for a legend."""
-_UPSIDE_DOWN = Affine2D().scale(1, -1)
-ARROW_POINTS = 7.0
-"""Length of the arrow in points, from the marked point to the tip."""
-_ROOM = 0.12
-"""Share of the height of a panel that stays free above and below its points, so that arrows stay inside."""
-CROSS = "\N{MULTIPLICATION SIGN}"
-CEILING_LABEL = "no error: upper end of the 95 % interval"
-LIMIT_LABEL = "lower limit: trials reached the cap"
-WRONG_LABEL = r"wrong more often than $\delta$"
-_INK = "black"
-
-
-def draw_arrows(axes: Axes, points: pd.DataFrame, color: str = _INK, zorder: float = 5) -> None:
-    """Draw an arrow up from each lower limit."""
-    limits = points[points["is_limit"]]
-    if len(limits):
-        axes.margins(y=_ROOM)
-        axes.plot(limits["x"], limits["y"], **_arrow(color), zorder=zorder, clip_on=False)
-
-
-def draw_down_arrows(axes: Axes, points: pd.DataFrame, color: str = _INK, zorder: float = 5) -> None:
-    """Draw an arrow down from each upper limit."""
-    ceilings = points[points["is_ceiling"]]
-    if len(ceilings):
-        axes.margins(y=_ROOM)
-        down = {**_arrow(color), "marker": _UPSIDE_DOWN.transform_path(ARROW)}
-        axes.plot(ceilings["x"], ceilings["y"], **down, zorder=zorder, clip_on=False)
-
-
-def draw_crosses(axes: Axes, points: pd.DataFrame, zorder: float = 6) -> None:
-    """Draw a cross on each point that was wrong more often than delta."""
-    wrong = points[points["is_wrong"]]
-    if len(wrong):
-        axes.plot(wrong["x"], wrong["y"], **_cross(), zorder=zorder, clip_on=False)
-
-
-def mark_handles(points: pd.DataFrame) -> list[Line2D]:
-    """Return entries of the legend for the signs that the points have."""
-    handles = []
-    if points["is_limit"].any():
-        arrow = {**_arrow(_INK), "marker": _CENTRED_ARROW, "markersize": ARROW_POINTS}
-        handles.append(Line2D([], [], label=LIMIT_LABEL, **arrow))
-    if points["is_ceiling"].any():
-        arrow = {**_arrow(_INK), "marker": _UPSIDE_DOWN.transform_path(_CENTRED_ARROW), "markersize": ARROW_POINTS}
-        handles.append(Line2D([], [], label=CEILING_LABEL, **arrow))
-    if points["is_wrong"].any():
-        handles.append(Line2D([], [], label=WRONG_LABEL, **_cross()))
-    return handles
-
-
-def error_lengths(points: pd.DataFrame) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return the lengths of the interval below and above each point; 0 for a point without interval and for a limit."""
-    below, above = points["y"] - points["low"], points["high"] - points["y"]
-    known = ~(points["is_limit"] | points["is_ceiling"])
-    return np.array([part.where(known, 0).fillna(0) for part in (below, above)], dtype=float)
-
-
-def _arrow(color: str) -> dict[str, Any]:
-    return {
-        "linestyle": "none",
-        "marker": ARROW,
-        "markersize": 2 * ARROW_POINTS,
-        "markeredgecolor": color,
-        "markerfacecolor": "none",
-        "markeredgewidth": 0.8,
-    }
-
-
-def _cross() -> dict[str, Any]:
-    return {"linestyle": "none", "marker": "x", "markersize": 6, "markeredgecolor": _INK, "markeredgewidth": 1.0}

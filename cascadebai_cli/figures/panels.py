@@ -79,7 +79,8 @@ def with_fits(chart: Chart, fits: Mapping[frozenset[tuple[str, str]], pd.DataFra
 
     Args:
         chart: a figure.
-        fits: directory and id of the cells of a curve over the same axis -> `x, fitted, low, high`.
+        fits: directory and id of the cells of a curve over the same axis -> `x, fitted, low, high`, and `model` where
+            it was chosen among several, which the title then names.
     """
     if chart.y.column != "steps":
         return chart
@@ -89,7 +90,10 @@ def with_fits(chart: Chart, fits: Mapping[frozenset[tuple[str, str]], pd.DataFra
 def _fitted(panel: Panel, fits: Mapping[frozenset[tuple[str, str]], pd.DataFrame]) -> Panel:
     cells = (frozenset(zip(one.points["directory"], one.points["cell_id"], strict=True)) for one in panel.series)
     series = tuple(replace(one, fit=fits.get(own)) for one, own in zip(panel.series, cells, strict=True))
-    return replace(panel, series=series)
+    chosen = [one.fit for one in series if one.fit is not None and "model" in one.fit]
+    models = dict.fromkeys(str(fit["model"].iloc[0]) for fit in chosen)
+    title = (*panel.title, f"fit: {', '.join(models)}") if models else panel.title
+    return replace(panel, title=title, series=series)
 
 
 def refuse_too_many(cells: pd.DataFrame, plot: Plot) -> None:
@@ -105,13 +109,10 @@ def refuse_too_many(cells: pd.DataFrame, plot: Plot) -> None:
             f"{count(panels)} panels are more than {_MOST_PANELS}, the most allowed; choose with --where, "
             "--instances or --learners, or put more into a panel with --panels and --lines"
         )
-    if not dealt.lines:
-        return
-    both = cells.drop_duplicates([*dealt.panels, *dealt.lines])
-    most = both.groupby(list(dealt.panels), sort=False).size().max() if dealt.panels else len(both)
+    most = len(cells.drop_duplicates(list(dealt.lines))) if dealt.lines else 1
     if most > MOST_LINES:
         raise ConfigError(
-            f"{count(most)} lines in one panel are more than the {MOST_LINES} that can be told apart; choose with "
+            f"{count(most)} different lines are more than the {MOST_LINES} that can be told apart; choose with "
             "--where, --instances or --learners, or make panels of them with --panels"
         )
 
@@ -123,18 +124,20 @@ def _with_y(cells: pd.DataFrame, plot: Plot) -> pd.DataFrame:
     if value not in cells:
         where = "kind trace" if measure == "present" else "studies with a budget"
         raise ConfigError(f"y: {measure} is known of {where}, and this is none")
+    if over and cells["budget"].notna().all():
+        raise ConfigError(f"y: {measure} compares steps with a bound, and in this study they are a budget")
     scale = 1 / cells[over] if over else 1.0
     nothing = pd.Series(np.nan, cells.index)
     points = cells.assign(
         y=cells[value] * scale,
-        low=(cells[low] * scale).clip(lower=0) if low else nothing,
+        low=(cells[low] * scale).clip(lower=min(0, MEASURES[measure].least)) if low else nothing,
         high=(cells[high] * scale).clip(upper=cells["K"] if measure == "right" else np.inf) if high else nothing,
         is_limit=_is_limit(cells, measure),
         is_wrong=(cells["error_rate"] > cells["delta"]) & cells["budget"].isna() & (plot.figure.points == "cells"),
     )
     points = points.assign(is_ceiling=points["budget"].notna() & (measure == "error_rate") & (points["y"] == 0))
     points["y"] = points["y"].where(~points["is_ceiling"], points["high"]).astype(float)
-    known = np.isfinite(points["y"])
+    known = np.isfinite(points["y"]) & (points["budget"].isna() | (not over))
     if plot.figure.beside == "bounds":
         known &= points["upper"].notna()
     if not known.any():
@@ -167,6 +170,7 @@ def _why(plot: Plot) -> str:
         return f": a lower bound above 0 is known for epsilon = 0 and weights between 0 and 1 {_KNOWN}"
     return {
         "error_rate": ": no trial stopped before the cap",
+        "difference": ": it takes two pairs of trials, and none that reached the cap",
         "steps_per_sharp_bound": ": the sharp bound is known for epsilon = 0 only",
     }.get(plot.y, "")
 

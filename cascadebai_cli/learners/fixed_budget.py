@@ -61,9 +61,13 @@ class Uniform(LeastObservedFirst):
 
     def decide(self) -> None:
         """Accept or reject an item for each phase that ends with this step."""
-        for _ in range(bisect_left(self.ends, self.steps), bisect_right(self.ends, self.steps)):
+        for _ in range(self.phases_at(self.steps)):
             if not self.finished:
                 self._end_phase()
+
+    def phases_at(self, step: int) -> int:
+        """Return the number of phases that end with a step."""
+        return bisect_right(self.ends, step) - bisect_left(self.ends, step)
 
     def _end_phase(self) -> None:
         """Accept the best survivor or reject the worst, whichever mean is farther from the other side of the boundary.

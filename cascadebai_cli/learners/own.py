@@ -467,6 +467,11 @@ class _Checked:
         return bool(answer)
 
     @property
+    def any_order(self) -> bool:
+        """Whether the learner says that its lists may be shown in any order."""
+        return bool(getattr(self._learner, "any_order", False))
+
+    @property
     def recommendation(self) -> tuple[int, ...]:
         """The `K` items returned once `finished`; before that none, and the learner is not asked."""
         return self._best("recommendation") if self.finished else ()

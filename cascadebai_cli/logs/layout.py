@@ -22,6 +22,14 @@ class Layout:
     position: str | None = option(
         None, "Column with the place where an item was shown, to correct the rates for it.", metavar="COLUMN"
     )
+    page: str | None = option(
+        None,
+        "With --event, column that names the page view of a row: what is behind its last click was not looked at.",
+        metavar="COLUMN",
+    )
+    time: str | None = option(
+        None, "Column with the day or the number of the week, to test whether rates drift.", metavar="COLUMN"
+    )
     event: bool = option(False, "Each row is one view of one item.")
     wide: bool = option(False, "Each column is an item, each row a page view: 1, 0, or empty if unseen.")
     decimal: Literal[".", ","] | None = option(None, "Decimal sign of counts; detected if not given.")
@@ -38,7 +46,7 @@ class Layout:
         """
         named = {one.flag: getattr(self, one.name) for one in record_options(Layout) if one.metavar}
         needed = [] if self.wide else ["--items", "--clicks"] if self.event else ["--items", "--clicks", "--views"]
-        refused = list(named) if self.wide else ["--views"] if self.event else []
+        refused = list(named) if self.wide else ["--views"] if self.event else ["--page"]
         kind = "--wide" if self.wide else "--event" if self.event else "a log of counts"
         if self.wide and self.event:
             raise ConfigError("--wide and --event: a log has one of these layouts; name one")

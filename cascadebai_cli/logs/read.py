@@ -150,13 +150,57 @@ def log_of(table: pd.DataFrame, layout: Layout, name: str = "table") -> Log:
 def _log(sheet: Sheet, remarks: list[str], layout: Layout) -> Log:
     if layout.wide:
         return _wide(sheet, remarks)
+    sheet, left_out = _one_table(sheet, layout)
     if layout.event:
         table, notes = _events(sheet, layout)
     else:
         sheet, totals = _without_totals(sheet, layout)
         table, notes = _counts(sheet, layout)
         notes += totals
+    notes += [*left_out, *_rounded_names(sheet.name, table["name"])]
     return _summed(sheet, table, [*remarks, *sheet.notes, *notes, *_hints(sheet, layout)], layout)
+
+
+def _one_table(sheet: Sheet, layout: Layout) -> tuple[Sheet, list[str]]:
+    """Return the rows without headers that stand among them again, and a note about these.
+
+    Raises:
+        ConfigError: if a second table begins behind an empty line.
+    """
+    rows, columns = sheet.rows, [str(layout.clicks), *([] if layout.event else [str(layout.views)])]
+    again = (rows.apply(lambda column: column.str.strip()) == list(rows.columns)).all(axis=1).to_numpy()
+    words = rows[columns].apply(lambda column: column.str.contains(r"[^\W\d_]{2}")).all(axis=1).to_numpy()
+    lines = rows.index.to_numpy()
+    begins = words & ~again & (np.diff(lines, prepend=lines[:1]) > 1)
+    if begins.any():
+        row = int(begins.argmax())
+        told = ", ".join(rows.iloc[row])
+        raise ConfigError(
+            f"{sheet.name}:{lines[row]}: a second table seems to begin here ({told}); keep one table in the file"
+        )
+    if not again.any():
+        return sheet, []
+    note = f"line{'s' * int(again.sum() > 1)} {listed([str(line) for line in lines[again]][:5])} is the header again"
+    return replace(sheet, rows=rows[~again], sizes=sheet.sizes[~again]), [f"{note} and is left out"]
+
+
+_ROUNDED = re.compile(r"\d[.,]\d+E\+\d\d", re.IGNORECASE)
+"""A name of many digits after a spreadsheet has read it as a number."""
+
+
+def _rounded_names(name: str, items: "pd.Series[str]") -> list[str]:
+    """Return a note if names were rounded by a spreadsheet.
+
+    Raises:
+        ConfigError: if several rows have such a name, which may have been those of different items.
+    """
+    rounded = items[items.map(lambda item: _ROUNDED.fullmatch(item) is not None)]
+    if rounded.empty:
+        return []
+    what = f"{rounded.iloc[0]} is a number that a spreadsheet has rounded"
+    if rounded.duplicated().any():
+        raise ConfigError(f"{name}: item {what}, so that different items may have this name; export names as text")
+    return [f"item {what}: the names of {len(rounded):,} items have lost their last digits"]
 
 
 def _wide(sheet: Sheet, remarks: list[str]) -> Log:
@@ -191,14 +235,29 @@ def _events(sheet: Sheet, layout: Layout) -> tuple[pd.DataFrame, list[str]]:
 def _counts(sheet: Sheet, layout: Layout) -> tuple[pd.DataFrame, list[str]]:
     faults = _Faults(sheet)
     try:
-        clicks, of_clicks = numbers_of(faults.texts(str(layout.clicks)), layout.decimal)
+        said, empty = _empty_as_zero(faults.texts(str(layout.clicks)))
+        clicks, of_clicks = numbers_of(said, layout.decimal)
         views, of_views = numbers_of(faults.texts(str(layout.views)), layout.decimal)
     except ConfigError as doubt:
         raise ConfigError(f"{sheet.name}: {doubt}") from None
     table = pd.DataFrame({"name": faults.texts(str(layout.items)), "clicks": clicks, "views": views})
     more, late = _more_clicks(faults, table, layout)
     _check_counts(faults, clicks, views, views < 0, "must be 0 or larger", more)
-    return _with_position(faults, table, layout), [note for note in (of_clicks, of_views, late) if note]
+    return _with_position(faults, table, layout), [note for note in (of_clicks, of_views, empty, late) if note]
+
+
+def _empty_as_zero(clicks: "pd.Series[str]") -> tuple["pd.Series[str]", str | None]:
+    """Return the texts with 0 in empty cells, and a note, where that is how a file writes 0.
+
+    It is if several cells are empty and none is 0; a single empty cell may be a slip of the hand.
+    """
+    empty = clicks == ""
+    if empty.sum() < _SEVERAL or empty.all() or floats_of(clicks).eq(0).any():
+        return clicks, None
+    return clicks.mask(empty, "0"), f"{clicks.name} is empty in {empty.sum():,} rows and 0 in none: empty is read as 0"
+
+
+_SEVERAL = 2
 
 
 def _more_clicks(faults: _Faults, table: pd.DataFrame, layout: Layout) -> tuple["pd.Series[bool]", str | None]:
@@ -252,25 +311,48 @@ def _with_position(faults: _Faults, table: pd.DataFrame, layout: Layout) -> pd.D
             ),
         )
         table["position"] = texts
+    if layout.page is not None:
+        pages = faults.texts(layout.page)
+        faults.add(pages == "", lambda row: f"{layout.page} is empty; write which page view the row is of")
+        table["page"] = pages
+    if layout.time is not None:
+        times = faults.texts(layout.time)
+        table["time"] = _moments(times)
+        wrong = "is neither a number nor a day such as 2026-04-01; correct or remove the row"
+        faults.add(table["time"].isna(), lambda row: f"{layout.time} {times[row]!r} {wrong}")
     faults.answer("")
     return table
 
 
+def _moments(times: "pd.Series[str]") -> Floats:
+    """Return times as numbers, days counted from 1970; NaN for what is neither a number nor a day."""
+    numbers = floats_of(times)
+    if numbers.notna().any():
+        return numbers
+    days = pd.to_datetime(times, format="ISO8601", errors="coerce", utc=True)
+    return ((days - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)).astype(float)
+
+
 def _summed(sheet: Sheet, table: pd.DataFrame, notes: list[str], layout: Layout) -> Log:
+    if layout.page is not None:
+        table = _looked_at(table, notes)
+    corrects = layout.position is not None and layout.page is None
     several = int(table["name"].duplicated().sum())
-    if several and not layout.event and layout.position is None:
+    if several and not layout.event and not corrects:
         notes.append(f"{len(table):,} rows name {table['name'].nunique():,} items; rows of one item are summed")
     item, names = pd.factorize(table["name"])
     _refuse_few(sheet.name, len(names))
     sums = table[["clicks", "views"]].groupby(item).sum()
-    scatter = 1.0 if layout.event or layout.position is not None else _dispersion(table, item)
+    scatter = 1.0 if layout.event or corrects else _dispersion(table, item)
     if scatter > 1:
         notes.append(
             f"the rows of an item scatter {scatter:.3g} times as much as clicks do by chance: its rate is not the same "
             "in all of them; chances, ranges and p take that into account"
         )
+    if layout.time is not None:
+        notes += [*_missing_times(table["time"], layout.time), _drift(table.assign(item=item), names, scatter, layout)]
     cells = None
-    if layout.position is not None:
+    if corrects:
         places = table.assign(item=item)
         cells = places.groupby(["item", "position"], sort=False, as_index=False)[["clicks", "views"]].sum()
     return Log(
@@ -282,6 +364,87 @@ def _summed(sheet: Sheet, table: pd.DataFrame, notes: list[str], layout: Layout)
         cells,
         scatter,
     )
+
+
+def _looked_at(table: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
+    """Return the rows down to the last click of their page; those below it may not have been looked at.
+
+    A page without a click was looked at as a whole. Its rows stand in their order, or in that of their positions.
+    """
+    place = np.arange(len(table))
+    if "position" in table:
+        numbers = pd.to_numeric(table["position"], errors="coerce")
+        place = np.lexsort((place, numbers.fillna(np.inf))).argsort()
+    at_click = pd.Series(np.where(table["clicks"] > 0, place, -1), table.index)
+    last = at_click.groupby(table["page"]).transform("max")
+    seen = (last < 0) | (place <= last)
+    told = f"{table['page'].nunique():,} pages: {int((~seen).sum()):,} rows below the last click of their page"
+    notes.append(f"{told} are no looks and are left out")
+    return table[seen].reset_index(drop=True)
+
+
+_MOST_MISSING = 3
+"""Largest number of missing times that are named."""
+
+
+def _missing_times(times: Floats, column: str) -> list[str]:
+    """Return a note if times are missing between others that follow each other at one distance."""
+    known = np.unique(times)
+    gaps = np.diff(known)
+    if len(gaps) < 2 or np.median(gaps) != gaps.min():
+        return []
+    begins, sizes = known[:-1][gaps > gaps.min()], np.rint(gaps[gaps > gaps.min()] / gaps.min()).astype(int)
+    missing = [begin + step * gaps.min() for begin, size in zip(begins, sizes, strict=True) for step in range(1, size)]
+    if not missing:
+        return []
+    told = ", ".join(_time_in_words(time) for time in missing[:_MOST_MISSING])
+    more = f" and {len(missing) - _MOST_MISSING:,} more" if len(missing) > _MOST_MISSING else ""
+    return [f"{column} has no rows at {told}{more}"]
+
+
+_DAYS = 10_000
+"""Numbers from here on are days since 1970, from 1997 on."""
+
+
+def _time_in_words(time: float) -> str:
+    return str(pd.Timestamp(time, unit="D").date()) if _DAYS < time < 10 * _DAYS else f"{time:g}"
+
+
+def _drift(table: pd.DataFrame, names: "pd.Index[str]", scatter: float, layout: Layout) -> str:
+    """Say whether the rate of an item drifts: the trend test of Cochran and Armitage, corrected for all items.
+
+    The variance is multiplied by the scatter of the rows, and the smallest p-value by the number of items (Bonferroni).
+    """
+    from scipy.special import erfc
+
+    clicks, views, time = (table[name].to_numpy(float) for name in ("clicks", "views", "time"))
+    item = table["item"].to_numpy()
+
+    def total(values: _Numbers) -> _Numbers:
+        return np.bincount(item, values, len(names)).astype(np.float64)
+
+    n = np.maximum(total(views), 1e-300)
+    rate, middle = total(clicks) / n, total(views * time) / n
+    apart = time - middle[item]
+    spread = rate * (1 - rate) * total(views * apart**2) * scatter
+    told = np.flatnonzero((spread > 0) & (total(clicks) >= _FEWEST_CLICKS))
+    if not len(told):
+        return f"no item has clicks enough to see whether its rate drifts over {layout.time}"
+    z = total(clicks * apart)[told] / np.sqrt(spread[told])
+    worst = int(np.abs(z).argmax())
+    p = min(1.0, len(told) * float(erfc(abs(z[worst]) / np.sqrt(2))))
+    found = f"p = {p:.2g}, corrected for {len(told):,} items"
+    if p >= _DRIFTS:
+        return f"no rate drifts clearly over {layout.time} (smallest {found})"
+    way = "rises" if z[worst] > 0 else "falls"
+    return (
+        f"the rate of {names[told[worst]]} {way} over {layout.time} ({found}): what the log says may no longer hold; "
+        "keep the latest rows alone"
+    )
+
+
+_FEWEST_CLICKS, _DRIFTS = 5, 0.01
+"""Fewest clicks of an item that is tested for drift, and p-value below which it drifts."""
 
 
 _TOTAL = re.compile(

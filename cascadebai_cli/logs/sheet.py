@@ -214,6 +214,7 @@ _SEPARATORS = ",;\t|"
 _NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "bar": "|", "space": " "}
 _SEPARATOR_LINE = re.compile(r'"?sep=([^"\r\n]?)"?[ \t]*(?:\r\n|[\r\n])', re.IGNORECASE)
 """A line that spreadsheets write above the header."""
+_DIGITS = re.compile(r"[-+]?[\d.,]*\d[\d.,]*%?")
 _HEADER_ROWS = 21
 """Number of rows in which the header is looked for, as titles may stand above it."""
 _MOST_COLUMNS = 20_000
@@ -340,7 +341,9 @@ def _refuse_header(lines: TextIO, first: int, columns: Sequence[str], separators
     if not header:
         raise ConfigError(f"{name}:{first}: no header row; name the columns on the first line")
     missing = next(column for column in columns if column not in header)
-    raise ConfigError(f"{name}:{first}: no column {missing!r}; the columns are {_some(header)}")
+    numbers = sum(_DIGITS.fullmatch(cell) is not None for cell in header)
+    hint = "; this looks like a row of values: write a line with the names of the columns above it" if numbers else ""
+    raise ConfigError(f"{name}:{first}: no column {missing!r}; the columns are {_some(header)}{hint}")
 
 
 def _head(lines: TextIO, separator: str, first: int, name: str) -> Iterator[tuple[int, list[str]]]:

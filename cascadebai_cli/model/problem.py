@@ -292,6 +292,15 @@ class Feedback:
             clicks = [int(click and chance() * look < min(looks)) for click, look in zip(clicks, looks, strict=True)]
         return self.reveal(range(len(clicks)), clicks.__getitem__)
 
+    def looks(self, places: int) -> list[float] | None:
+        """Return the chances that places are looked at, if they say all of a list that is read up to its first click.
+
+        The outcome of an item is then a click with its own probability times that of its place.
+        """
+        if self.users is None or self.shuffled or self.name != CASCADING.name:
+            return None
+        return self.users.before_a_click(places)
+
     @property
     def is_drawn(self) -> bool:
         """Whether more than the outcomes of items is drawn."""

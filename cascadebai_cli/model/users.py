@@ -11,9 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, Literal
 
+import numpy as np
+
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.model.problem import CASCADING, LAST_CLICK, SEMI_BANDIT, Draw, Feedback, NextChance
+from cascadebai_cli.model.problem import CASCADING, LAST_CLICK, SEMI_BANDIT, Draw, Feedback, FloatArray, NextChance
 from cascadebai_cli.options import Option, option, record_options
+from cascadebai_cli.text import unrounded
 
 _ByPlace = float | tuple[float, ...]
 """Probabilities of the places from the top: a list, whose last value holds for all further places, or one number."""
@@ -33,7 +36,7 @@ class Users(ABC):
         for name, value in asdict(self).items():
             for number in value if isinstance(value, tuple) else (value,) if isinstance(value, float) else ():
                 if not 0 <= number <= 1:
-                    raise ConfigError(f"{name} is {number:g}, but must be a probability, from 0 to 1")
+                    raise ConfigError(f"{name} is {unrounded(number)}, but must be a probability, from 0 to 1")
             if value == ():
                 raise ConfigError(f"{name} is an empty list; write a probability for each place, from the top")
 
@@ -49,6 +52,17 @@ class Users(ABC):
         """Return the probabilities that places are looked at, if they are independent of all clicks; else `None`."""
         return None
 
+    def ends(self, weights: FloatArray) -> FloatArray | None:
+        """Return the chances that a look at items of these weights is the last one on a page that is longer.
+
+        `None` if this depends on more than the item; then `examination` may tell who looks where.
+        """
+        return None
+
+    def before_a_click(self, places: int) -> list[float] | None:
+        """Return the same for the places down to the first click of a page."""
+        return self.examination(places)
+
     @property
     def examines_all(self) -> bool:
         """Whether the chance that a place is looked at is known for every place, and above 0."""
@@ -57,7 +71,8 @@ class Users(ABC):
     @property
     def content(self) -> dict[str, Any]:
         """The kind and its numbers, as in a config."""
-        return {"kind": self.kind, **asdict(self)}
+        numbers = {key: value + 0.0 if isinstance(value, float) else value for key, value in asdict(self).items()}
+        return {"kind": self.kind, **numbers}
 
 
 @dataclass(frozen=True)
@@ -83,6 +98,10 @@ class Cascade(Users):
     def comes_to(self, feedback: Feedback) -> Feedback | None:
         """Return the cascading feedback, if nobody leaves early: the first click is the last one."""
         return CASCADING if self.leave == 0 and feedback in (CASCADING, LAST_CLICK) else None
+
+    def ends(self, weights: FloatArray) -> FloatArray:
+        """Return the chances of a click, or of leaving without one."""
+        return np.asarray(weights + (1 - weights) * self.leave)
 
 
 @dataclass(frozen=True)
@@ -113,17 +132,20 @@ class PositionBased(Users):
     def comes_to(self, feedback: Feedback) -> Feedback | None:
         """Return the feedback of users who look at all places, if these do."""
         alike = NoSkips() if self.most == "several" else Cascade()
-        return alike.comes_to(feedback) if set(self._looks(2)) == {1.0} else None
+        return alike.comes_to(feedback) if set(self._looks(_different(self.looks))) == {1.0} else None
 
     def examination(self, places: int) -> list[float] | None:
         """Return the chances of the places, if clicks do not change them."""
         return self._looks(places) if self.most == "several" else None
 
+    def before_a_click(self, places: int) -> list[float] | None:
+        """Return the chances of the places."""
+        return self._looks(places)
+
     @property
     def examines_all(self) -> bool:
         """Whether clicks do not change the chances, and none is 0."""
-        different = len(self.looks) if isinstance(self.looks, tuple) else 2
-        return self.most == "several" and all(self._looks(different))
+        return self.most == "several" and all(self._looks(_different(self.looks)))
 
     def _looks(self, places: int) -> list[float]:
         return [self.looks**i for i in range(places)] if isinstance(self.looks, float) else _filled(self.looks, places)
@@ -154,8 +176,13 @@ class DependentClick(Users):
 
     def comes_to(self, feedback: Feedback) -> Feedback | None:
         """Return the cascading feedback if no more than the first click is read, or made."""
-        one_click = feedback in (CASCADING, LAST_CLICK) and set(self._chances(2)) == {0.0}
+        one_click = feedback in (CASCADING, LAST_CLICK) and set(self._chances(_different(self.go_on))) == {0.0}
         return CASCADING if feedback == CASCADING or one_click else None
+
+    def ends(self, weights: FloatArray) -> FloatArray | None:
+        """Return the chances of a click that is the last one, if places do not differ in them."""
+        go_on = set(self._chances(_different(self.go_on)))
+        return None if len(go_on) > 1 else weights * (1 - go_on.pop())
 
     def _chances(self, places: int) -> list[float]:
         return _filled((self.go_on,) if isinstance(self.go_on, float) else self.go_on, places)
@@ -185,6 +212,11 @@ class NoSkips(Users):
         return True
 
 
+def _different(chances: _ByPlace) -> int:
+    """Return a number of places that shows all chances that there are, of however long a page."""
+    return len(chances) if isinstance(chances, tuple) else 2
+
+
 def _filled(values: tuple[float, ...], places: int) -> list[float]:
     """Return the values of the first places; the last one holds for all further places."""
     return [*values[:places], *[values[-1]] * (places - len(values))]
@@ -192,6 +224,9 @@ def _filled(values: tuple[float, ...], places: int) -> list[float]:
 
 USERS: Mapping[str, type[Users]] = {each.kind: each for each in (Cascade, PositionBased, DependentClick, NoSkips)}
 """Kind -> users. A kind that is added here can be named in configs, and is run by the reference engine."""
+_OPTIONS = list(record_options(*USERS.values()))
+if len({one.name for one in _OPTIONS}) < len(_OPTIONS):
+    raise LookupError("two kinds of users have an option of one name, which can have one meaning in a config only")
 
 
 def users_options(kind: str) -> tuple[Option, ...]:
@@ -213,7 +248,8 @@ def page_of(feedback: Feedback, users: Users | None, shuffled: bool = False) -> 
     feedback = replace(feedback, shuffled=shuffled)
     if users is None:
         if feedback.needs_users:
-            raise ConfigError(f"feedback {feedback.name} needs users; write for example users: {{kind: cascade}}")
+            known = "{kind: position-based, looks: [1, 0.7]}" if feedback.thins else "{kind: cascade}"
+            raise ConfigError(f"feedback {feedback.name} needs users; write for example users: {known}")
         return feedback
     if feedback.thins and not users.examines_all:
         raise ConfigError(

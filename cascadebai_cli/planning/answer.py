@@ -72,6 +72,9 @@ class Rates(_Part):
     own_top_good: Annotated[
         Maybe, says("Chance that they are good enough at `epsilon`; from `1 - delta` on no test is needed.")
     ]
+    own_top_good_error: Annotated[
+        Maybe, says("Standard error of this chance, as it comes from up to 400 draws of the rates.")
+    ]
 
 
 class ToleranceRow(_Part):
@@ -102,6 +105,10 @@ class Cost(_Part):
     clicks_lost_against_best: Annotated[Range, says("Clicks lost against always showing the best items.")]
     clicks_lost_against_own_top: Annotated[
         Range, says("Clicks lost against always showing the items that the log ranks first.")
+    ]
+    clicks_gained: Annotated[
+        Range | None,
+        says("Clicks that the test and then the best items bring more than these until `--horizon`; else `null`."),
     ]
 
 
@@ -192,6 +199,7 @@ def as_json(done: Plan) -> dict[str, Any]:
             **asdict(rates.homogeneity),
             own_top_right=question.own_right,
             own_top_good=question.own_good,
+            own_top_good_error=question.own_good_error,
         ),
         examination=dict(question.corrected.seen),
         epsilon=question.planned.epsilon,
@@ -226,6 +234,7 @@ def _of_test(done: Plan, test: Test) -> dict[str, Any]:
         and Cost(
             clicks_lost_against_best=_three(Range, cost.against_best),
             clicks_lost_against_own_top=_three(Range, cost.against_own),
+            clicks_gained=None if cost.gained is None else _three(Range, cost.gained),
         ),
     }
 

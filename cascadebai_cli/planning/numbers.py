@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from cascadebai_cli.analysis.budgets import falls_below
 from cascadebai_cli.model.problem import ROUNDING, FloatArray, divergence
 from cascadebai_cli.store.columns import TrialRow
 from cascadebai_cli.store.trials import binomial_interval, mean_interval
@@ -213,10 +212,12 @@ class ClickCost:
     Attributes:
         against_best: compared with always showing the best items.
         against_own: compared with always showing the items that the log ranks first; negative where the test gains.
+        gained: clicks that the test and then the best items bring more than the log's own items until the horizon.
     """
 
     against_best: tuple[float, float, float]
     against_own: tuple[float, float, float]
+    gained: tuple[float, float, float] | None = None
 
 
 def lost_share(clicks: FloatArray, shown: ArrayLike, best: FloatArray) -> FloatArray:
@@ -237,6 +238,7 @@ def cost(
     ratios: Sequence[float],
     all_efforts: FloatArray,
     looks: FloatArray | float = 1.0,
+    until: float | None = None,
 ) -> ClickCost:
     """Return the cost over all possible truths, of which a few were simulated, as in `page_views`.
 
@@ -250,12 +252,17 @@ def cost(
         ratios: page views over effort of each run.
         all_efforts: efforts of all truths, shape `(D,)`.
         looks: how often the places of a page are looked at, from the top.
+        until: number of page views until the horizon; a test that takes longer is not over by then.
     """
     best = click_chance(-np.sort(-all_truths, axis=1)[:, : len(own)] * looks)
     pages = np.multiply.outer(all_efforts, ratios)
     behind = (best - click_chance(all_truths[:, list(own)] * looks))[:, None]
     lost = best[:, None] * loses
-    return ClickCost(quantiles(_on_all(pages, lost)), quantiles(_on_all(pages, lost - behind)))
+    gained = None
+    if until is not None:
+        after = np.maximum(until - pages, 0)
+        gained = quantiles(after * behind - _on_all(np.minimum(pages, until), lost - behind))
+    return ClickCost(quantiles(_on_all(pages, lost)), quantiles(_on_all(pages, lost - behind)), gained)
 
 
 def _on_all(pages: FloatArray, lost: FloatArray) -> FloatArray:
@@ -313,6 +320,8 @@ def needed(curve: Sequence[Chance], sure: float) -> Quantiles:
     A number beyond the largest budget is infinite; one below the smallest budget is 0. Between two budgets the
     logarithm of the chance of an error is interpolated linearly.
     """
+    from cascadebai_cli.analysis.budgets import falls_below  # which loads the bounds of a study
+
     budgets = np.array([point.budget for point in curve], dtype=np.float64)
     least = 1 / (2 * min(point.n for point in curve))
     low, value, high = (

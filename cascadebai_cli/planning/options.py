@@ -71,12 +71,20 @@ class Wanted:
         allowed=(lambda trials: trials <= MOST_TRIALS, "too large", f"{MOST_TRIALS} or less"),
     )
     per_day: float | None = option(None, "Page views a day, to know the days.", metavar="N", allowed=_PACES)
+    horizon: float | None = option(
+        None,
+        "Days over which the clicks that better items bring are set against those that a test loses; needs --per-day.",
+        metavar="DAYS",
+        allowed=(lambda days: 0 < days <= 1e6, "no number of days", "one from 1 to 1e+06"),
+    )
     seed: int = option(0, "Root seed.", least=0)
 
     def __post_init__(self) -> None:
         if self.per_day is not None and not self.per_day > 0:
             raise ConfigError(f"--per-day {self.per_day:g}: no test would end; give the page views of a day")
         refuse_outside(self)
+        if self.horizon is not None and (self.per_day is None or self.at_budget):
+            raise ConfigError("--horizon needs --per-day, the page views of a day, and a test without a budget")
         object.__setattr__(self, "budget", None if self.budget is None else int(self.budget))
 
     @property
@@ -88,6 +96,11 @@ class Wanted:
     def risk(self) -> float:
         """The largest probability of a wrong answer, `delta`."""
         return self.delta if self.delta is not None else _RISK_AT_BUDGET if self.at_budget else _RISK
+
+    @property
+    def pages(self) -> float | None:
+        """Number of page views until the horizon, if one is given."""
+        return self.horizon * self.per_day if self.horizon is not None and self.per_day is not None else None
 
     @property
     def shown(self) -> int:

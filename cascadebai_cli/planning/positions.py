@@ -247,11 +247,10 @@ class Corrected:
 
     @property
     def looks(self) -> tuple[float, ...]:
-        """How often the places of a page are looked at, from the top, as far as the log has views there."""
+        """How often the places of a page are looked at, from the top; positions of which little is known are none."""
         if not self.examined:
             return (1.0,)
-        shown = self.examined.shown
-        return tuple(self.examined.theta[shown.by_position(shown.views) > 0].tolist())
+        return tuple(self.examined.theta[self.examined.errors <= _LITTLE].tolist())
 
 
 def corrected(log: Log) -> Corrected:

@@ -38,6 +38,8 @@ _DRAWS, _FEWEST_DRAWS, _NUMBERS = 400, 50, 1_000_000
 """Number of draws of all click probabilities: 400, or fewer to keep within a million numbers, but at least 50."""
 _DECIMALS = 12
 """Decimals of truths: further ones differ between processors, and would change the seeds of the runs."""
+_BATCHES = 20
+"""Number of parts of all draws from which the error of a chance is estimated."""
 _MOST_RATES = 64
 """Largest number of different rates for which the sharp bound is worked out."""
 
@@ -94,6 +96,10 @@ class Question:
         """Return which items are good enough in each truth, those that tie with `w(K)` among them; shape `(D, L)`."""
         kth = np.partition(self.truths, -self.K, axis=1)[:, -self.K, None]
         return np.asarray(self.truths >= kth - epsilon - ROUNDING * (epsilon > 0))
+
+    def tolerance(self, epsilon: float) -> Tolerance:
+        """Return what `epsilon` means for each truth."""
+        return _tolerance(self.wanted, self.truths, epsilon, self.looked)
 
     @property
     def K(self) -> int:
@@ -160,6 +166,14 @@ class Question:
         """Chance that the `K` items that the log ranks first are all good enough at the planned tolerance."""
         kth = np.partition(self.beliefs, -self.K, axis=1)[:, -self.K]
         return float((self.beliefs[:, self.own].min(axis=1) >= kth - self.planned.epsilon - ROUNDING).mean())
+
+    @property
+    def own_good_error(self) -> float:
+        """Standard error of `own_good`, as the draws are finitely many and depend on each other (batch means)."""
+        kth = np.partition(self.beliefs, -self.K, axis=1)[:, -self.K]
+        good = self.beliefs[:, self.own].min(axis=1) >= kth - self.planned.epsilon - ROUNDING
+        means = [batch.mean() for batch in np.array_split(good, _BATCHES)]
+        return float(np.std(means, ddof=1) / np.sqrt(_BATCHES))
 
     @property
     def gain(self) -> Quantiles:

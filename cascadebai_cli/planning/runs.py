@@ -3,13 +3,13 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
-from cascadebai_cli.engines.simulate import ENGINES
 from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.learners.registry import LearnerSpec
-from cascadebai_cli.model.problem import FloatArray, IntArray
+from cascadebai_cli.model.problem import CASCADING, FloatArray, IntArray
 from cascadebai_cli.planning.numbers import (
     ClickCost,
     PageViews,
@@ -30,8 +30,10 @@ from cascadebai_cli.text import for_table
 # --- Learners that a plan can simulate, and the time that their runs take -------------------------------------------
 
 
-SECONDS = 36.0
-"""Processor time of all runs by the estimates below, which were measured; a plan then takes 30 s on two cores."""
+SECONDS = 20.0
+"""Processor time of all runs by the estimates below, which were measured; a plan then takes 15 s on two cores."""
+_HERE = 2.0
+"""Processor time of all runs up to which this process makes them, as others take longer to begin."""
 _SKIPPED, _SKIPPED_ITEMS = 0.5, 1250
 """Seconds that a skipping engine takes for a run to its end, and the number of items that doubles this time."""
 _STILL = 5e-17
@@ -47,6 +49,7 @@ class Pace:
     Attributes:
         start, item: time of any run, and time for each item.
         step, step_item: time for each page view, and for each item in each page view.
+        turn, turn_item: the same for a page view of all runs that go side by side.
         along: whether a run goes on from one budget to the next; if not, each budget takes a separate run.
         skips: whether the engine skips over page views, which bounds the time.
         still: time for each page view that the engine cannot skip.
@@ -56,20 +59,30 @@ class Pace:
     item: float
     step: float
     step_item: float = 0.0
+    turn: float = 0.0
+    turn_item: float = 0.0
     along: bool = False
     skips: bool = False
     still: float = 0.0
 
-    def seconds(self, page_views: float, L: int) -> float:
-        """Return the processor time of one run."""
-        found = self.start + self.item * L + (self.step + self.step_item * L) * page_views
+    def seconds(self, page_views: float, L: int, runs: int = 1) -> float:
+        """Return the processor time of one run beside others, so many in all."""
+        found = self.start + self.item * L + self._each(L, runs) * page_views
         if not self.skips:
             return found
         return min(found, _SKIPPED * (1 + L / _SKIPPED_ITEMS) + self.still * page_views)
 
-    def within(self, seconds: float, L: int) -> int:
-        """Return the page views of a run that takes `seconds`, at least 1."""
-        return max(1, int((seconds - self.seconds(0, L)) / (self.step + self.step_item * L)))
+    def within(self, seconds: float, L: int, runs: int = 1) -> int:
+        """Return the page views of a run that takes `seconds` beside others, at least 1."""
+        return max(1, int((seconds - self.seconds(0, L)) / self._each(L, runs)))
+
+    def runs(self, seconds: float, page_views: float, L: int) -> int:
+        """Return how many runs of so many page views take `seconds` side by side; 0 or less if not even one does."""
+        alone = self.seconds(page_views, L) - self.seconds(0, L) - (self.step + self.step_item * L) * page_views
+        return int((seconds - alone) / (self.seconds(page_views, L) - alone))
+
+    def _each(self, L: int, runs: int) -> float:
+        return self.step + self.step_item * L + (self.turn + self.turn_item * L) / runs
 
 
 @dataclass(frozen=True)
@@ -84,6 +97,7 @@ class Candidate:
         by_steps: whether the time of a run until it stops grows with its page views; if not, an engine skips over them.
         beyond_items: whether its budget must be larger than the number of items.
         slow: processor time of a page view, in seconds, with users that only the reference engine can run.
+        looking: processor time of a run with users who look by place, if a fast engine can run them.
     """
 
     name: str
@@ -93,6 +107,7 @@ class Candidate:
     by_steps: bool = False
     beyond_items: bool = False
     slow: float = 4e-4
+    looking: Pace | None = None
 
     def shown(self, M: int, K: int) -> LearnerSpec:
         """Return what runs on pages of `M` items."""
@@ -102,13 +117,13 @@ class Candidate:
         """Return the pace at this `w(K)`: with rare clicks, items at the boundary change places for a long time."""
         w_K = max(w_K, 1e-300)
         crowded = float(np.clip(_RARE / w_K, 1, _MOST_CROWDED)) if self.by_steps else 1.0
-        step, step_item = crowded * self.pace.step, crowded * self.pace.step_item
-        return replace(self.pace, step=step, step_item=step_item, still=_STILL / w_K if w_K < _RARE else 0.0)
+        times = {name: crowded * getattr(self.pace, name) for name in ("step", "step_item", "turn", "turn_item")}
+        return replace(self.pace, **times, still=_STILL / w_K if w_K < _RARE else 0.0)
 
     def seconds(self, budgets: Sequence[int], efforts: FloatArray, L: int, w_K: float) -> float:
         """Return the processor time of a run that is asked at these budgets, averaged over truths of these efforts."""
         pace = self.paced(w_K)
-        each = [pace.seconds(self._page_views(budget, efforts), L) for budget in budgets]
+        each = [pace.seconds(self._page_views(budget, efforts), L, _SIDE_BY_SIDE) for budget in budgets]
         return max(each, default=0.0) if pace.along else sum(each)
 
     def _page_views(self, budget: int, efforts: FloatArray) -> float:
@@ -116,11 +131,18 @@ class Candidate:
         return budget if self.factor is None else float(np.minimum(self.factor * efforts, budget).mean())
 
 
+_SIDE_BY_SIDE = 20
+"""Number of runs at budgets that go side by side at least."""
 _RACING = Pace(7e-3, 0.0, 1.4e-6, 8e-10, skips=True)
 
 CANDIDATES: Mapping[str, Candidate] = {
     "kl-lucb++": Candidate(
-        "KL-LUCB++", LearnerSpec("kl-lucb++"), Pace(0.0, 3e-4, 9e-6, 1.6e-8, along=True), 8, by_steps=True
+        "KL-LUCB++",
+        LearnerSpec("kl-lucb++"),
+        Pace(0.0, 3e-4, 1e-6, 2.8e-8, 3.6e-5, 4.5e-8, along=True),
+        8,
+        by_steps=True,
+        looking=Pace(0.0, 3e-4, 3e-5, 1e-7, 3e-4, 2e-7, along=True),
     ),
     "cascadebai-kl": Candidate(
         "CascadeBAI, KL bounds",
@@ -140,9 +162,9 @@ _DEFAULT_AT_BUDGET = (*_DEFAULT, "sar", "uniform")
 def candidate_of(question: Question, key: str) -> Candidate:
     """Return a learner with the time that its runs take with the users of the question."""
     found = CANDIDATES[key]
-    if any(ENGINES[name].knows(question.feedback) for name in ENGINES if name != "reference"):
+    if question.feedback == CASCADING:
         return found
-    return replace(found, pace=Pace(1e-3, 0.0, found.slow), by_steps=True)
+    return replace(found, pace=found.looking or Pace(1e-3, 0.0, found.slow), by_steps=True)
 
 
 def chosen_learners(keys: Sequence[str], *, at_budget: bool) -> tuple[str, ...]:
@@ -233,6 +255,10 @@ def run_cells(
 
 
 _MOST_TRIALS, _FEWEST_TRIALS = 40, 4
+_ENOUGH = (16, 8)
+"""Numbers of runs side by side, for which a larger tolerance is taken if those with the planned one are too long."""
+_NEARLY_ALL = 0.9
+"""Share of the truths with which a run shall end."""
 _SKIPPED_STEPS = 10**10
 """Page views after which a run of a skipping engine is given up."""
 
@@ -263,10 +289,12 @@ class Test:
     Attributes:
         learners: the runs of each learner, the fastest first; learners whose runs mostly did not end come last.
         cost: clicks lost with the first learner; `None` if its runs mostly did not end.
+        too_long: names of learners that were not simulated, as that takes too long.
     """
 
     learners: tuple[Simulated, ...]
     cost: ClickCost | None
+    too_long: tuple[str, ...] = ()
 
     @property
     def told(self) -> tuple[Simulated, ...]:
@@ -288,64 +316,132 @@ class Test:
 
 def tested(question: Question, keys: Sequence[str], trials: int | None, backend: Backend, watch: Watch) -> Test | None:
     """Run a test with each learner; return `None` if a run raised."""
-    sizes = {key: _size(candidate_of(question, key), question, SECONDS / len(keys), trials) for key in keys}
+    sizes = _sizes_of(question, keys, trials)
+    keys, left_out = tuple(sizes), [key for key in keys if key not in sizes]
+    if sum(size.seconds for size in sizes.values()) <= _HERE:
+        backend = Backend("sequential")
     places = [
-        (key, truth, times)
+        (key, tolerance, truth, times)
         for key in keys
-        for truth, times in Counter(truths_of_trials(sizes[key].tolerance.efforts, sizes[key].trials).tolist()).items()
+        for tolerance in sizes[key].tolerances
+        for truth, times in Counter(truths_of_trials(tolerance.efforts, sizes[key].trials).tolist()).items()
     ]
     cells = [
-        cell_of(question, CANDIDATES[key], truth, sizes[key].tolerance, cap=sizes[key].cap) for key, truth, _ in places
+        cell_of(question, CANDIDATES[key], truth, tolerance, cap=sizes[key].cap) for key, tolerance, truth, _ in places
     ]
 
     def learners(runs: CellRuns) -> list[Simulated]:
-        mine: dict[str, list[tuple[int, TrialRow]]] = {}
-        for (key, truth, _), rows in zip(places, runs, strict=True):
-            mine.setdefault(key, []).extend((truth, row) for row in rows)
-        return [_simulated(question, key, found, sizes[key]) for key, found in mine.items() if found]
+        mine: dict[str, _Ran] = {key: ([], []) for key in keys}
+        for (key, tolerance, truth, _), rows in zip(places, runs, strict=True):
+            mine[key][tolerance is not sizes[key].tolerance].extend((truth, row) for row in rows)
+        return [_simulated(question, key, ran, sizes[key]) for key, ran in mine.items() if ran[0]]
 
     def so_far(runs: CellRuns) -> str:
         return ", ".join(f"{one.views.learner} {one.views.in_words}" for one in learners(runs))
 
-    runs = run_cells(cells, [times for _, _, times in places], question.wanted.seed, backend, watch, so_far)
+    runs = run_cells(cells, [times for _, _, _, times in places], question.wanted.seed, backend, watch, so_far)
     if runs is None:
         return None
     ranked = tuple(sorted(learners(runs), key=lambda one: (not one.views.ended, one.views.median)))
-    return Test(ranked, _cost(question, ranked[0]))
+    return Test(ranked, _cost(question, ranked[0]), tuple(CANDIDATES[key].name for key in left_out))
 
 
 @dataclass(frozen=True, eq=False)
 class _Size:
-    """How many runs there are, after how many page views they are given up, and the tolerance they have."""
+    """Size of the runs of a learner.
+
+    Attributes:
+        trials, cap: how many there are, and after how many page views they are given up.
+        tolerance: the tolerance they have.
+        seconds: their processor time.
+        fits: whether they shall end in time.
+        wider: twice this tolerance, with which there are as many runs again, if it is larger than the planned one.
+    """
 
     trials: int
     cap: int
     tolerance: Tolerance
+    seconds: float
+    fits: bool = True
+    wider: Tolerance | None = None
+
+    @property
+    def tolerances(self) -> tuple[Tolerance, ...]:
+        """All tolerances of runs."""
+        return (self.tolerance, *([self.wider] if self.wider else []))
+
+
+_Ran = tuple[list[tuple[int, TrialRow]], list[tuple[int, TrialRow]]]
+"""Truths and rows of the runs of a learner, and of those with the wider tolerance."""
+
+
+def _sizes_of(question: Question, keys: Sequence[str], trials: int | None) -> dict[str, _Size]:
+    """Return the sizes of the learners whose runs end in time, or of all if none does; they share the time."""
+    kept = list(keys)
+    while True:
+        sizes = {key: _size(candidate_of(question, key), question, SECONDS / len(kept), trials) for key in kept}
+        fitting = [key for key in kept if sizes[key].fits]
+        if not fitting or fitting == kept:
+            return sizes
+        kept = fitting
 
 
 def _size(candidate: Candidate, question: Question, seconds: float, trials: int | None) -> _Size:
     """Return the runs that fit into `seconds`.
 
-    If runs with the planned tolerance are too long, they have the smallest one of the table with which they are not:
-    page views over effort, which is what is wanted of them, hardly depends on it.
+    If runs with the planned tolerance are too long, they have the smallest one of the table with which they are not.
+    Page views over effort then grow a little from there to the planned one (`_grown`).
     """
-    L, planned = question.L, question.planned
-    assert candidate.factor is not None
+    L, planned, factor = question.L, question.planned, candidate.factor
+    assert factor is not None
     pace = candidate.paced(question.w_K)
     if candidate.by_steps:
-        cap = pace.within(seconds / min(trials or _FEWEST_TRIALS, _FEWEST_TRIALS), L)
-        larger = [one for one in question.table if one.epsilon > planned.epsilon]
-        fitting = (one for one in (planned, *larger) if candidate.factor * np.median(one.efforts) <= cap)
-        chosen = next(fitting, (planned, *larger)[-1])
-        each = pace.seconds(float(np.minimum(candidate.factor * chosen.efforts, cap).mean()), L)
-    else:
-        cap, chosen = int(min(seconds / _FEWEST_TRIALS / max(pace.still, 1e-300), _SKIPPED_STEPS)), planned
-        still = pace.still * float(np.minimum(candidate.factor * planned.efforts, cap).mean())
-        each = 0.03 + 4e-4 * L + 0.5 * (planned.epsilon == 0) + still
-    return _Size(trials or int(np.clip(seconds / each, _FEWEST_TRIALS, _MOST_TRIALS)), cap, chosen)
+        return _size_by_steps(pace, factor, question, seconds, trials)
+    cap = int(min(seconds / _FEWEST_TRIALS / max(pace.still, 1e-300), _SKIPPED_STEPS))
+    still = pace.still * float(np.minimum(factor * planned.efforts, cap).mean())
+    each = 0.03 + 4e-4 * L + 0.5 * (planned.epsilon == 0) + still
+    n = trials or int(np.clip(seconds / each, _FEWEST_TRIALS, _MOST_TRIALS))
+    return _Size(n, cap, planned, n * each)
 
 
-def _simulated(question: Question, key: str, runs: Sequence[tuple[int, TrialRow]], size: _Size) -> Simulated:
+def _size_by_steps(pace: Pace, factor: float, question: Question, seconds: float, trials: int | None) -> _Size:
+    L, planned = question.L, question.planned
+    choices = (planned, *(one for one in question.table if one.epsilon > planned.epsilon))
+    for enough, one in product(_ENOUGH, choices):
+        longest = factor * float(np.quantile(one.efforts, _NEARLY_ALL, method="inverted_cdf"))
+        n = pace.runs(seconds, longest, L) if np.isfinite(longest) else 0
+        if n >= (trials or enough):
+            n = trials or min(n, _MOST_TRIALS)
+            wider = question.tolerance(2 * one.epsilon) if one is not planned else None
+            return _Size(n, pace.within(seconds / n, L, n), one, n * pace.seconds(longest, L, n), wider=wider)
+    n = trials or _FEWEST_TRIALS
+    return _Size(n, pace.within(seconds / n, L, n), choices[-1], seconds, fits=False)
+
+
+_STEEPEST = 0.5
+"""Largest power of the effort with which page views over effort are taken to grow."""
+
+
+def _grown(question: Question, ran: _Ran, size: _Size) -> float:
+    """Return how many times more page views over effort the runs had with the planned tolerance; 1 if they have it.
+
+    The logarithm of page views over effort is a line in the logarithm of the effort, through the medians of the runs
+    with both tolerances: from 20 to 2 % of `w(K)`, for example, page views over effort become twice as many.
+    """
+    if size.wider is None or not all(ran):
+        return 1.0
+    places = []
+    for runs, one in zip(ran, size.tolerances, strict=True):
+        efforts = one.efforts[[truth for truth, _ in runs]]
+        ratio = float(np.median(np.array([row.steps for _, row in runs]) / efforts))
+        places.append(np.log([float(np.median(efforts)), ratio]))
+    (effort, ratio), (smaller, less) = places
+    power = np.clip((ratio - less) / max(effort - smaller, 1e-9), 0, _STEEPEST)
+    return float(np.exp(power * max(np.log(np.median(question.planned.efforts)) - effort, 0)))
+
+
+def _simulated(question: Question, key: str, ran: _Ran, size: _Size) -> Simulated:
+    runs = ran[0]
     truths = np.array([truth for truth, _ in runs])
     rows = tuple(row for _, row in runs)
     good = question.good(size.tolerance.epsilon)
@@ -354,7 +450,7 @@ def _simulated(question: Question, key: str, runs: Sequence[tuple[int, TrialRow]
         [row.steps for row in rows],
         [None if row.correct is None else bool(good[truth, list(row.items)].all()) for truth, row in runs],
         size.cap,
-        size.tolerance.efforts[truths],
+        size.tolerance.efforts[truths] / _grown(question, ran, size),
         question.planned.efforts,
     )
     return Simulated(key, views, rows, truths, size.tolerance)
@@ -365,7 +461,8 @@ def _cost(question: Question, first: Simulated) -> ClickCost | None:
         return None
     looks = np.array(question.looks)
     shares = _loses(question, first)
-    return cost(shares, question.truths, question.page, first.views.ratios, question.planned.efforts, looks)
+    until = question.wanted.pages
+    return cost(shares, question.truths, question.page, first.views.ratios, question.planned.efforts, looks, until)
 
 
 def _loses(question: Question, first: Simulated) -> FloatArray:

@@ -164,7 +164,9 @@ def _advice(question: "Question") -> list[str]:
     named = [for_table(question.log.names[item]) for item in question.own[:_MOST_NAMED]]
     more = question.K - len(named)
     own = f"{', '.join(named)} and {count(more)} more" if more else listed(named)
-    enough = f"good enough with a chance of {precise_percent(question.own_good)}"
+    error = percent(1.96 * question.own_good_error)
+    sure = "" if error == "0%" else f", give or take {error}"
+    enough = f"good enough with a chance of {precise_percent(question.own_good)}{sure}"
     chance = f"{own}, which the log ranks first, {'are all' if question.K > 1 else 'is'} {enough}"
     if question.planned.epsilon:
         chance += f" (at most {question.planned.epsilon:.3g} below w({question.K}))"
@@ -175,7 +177,11 @@ def _advice(question: "Question") -> list[str]:
     pages = question.wanted.per_day or 1_000
     low, median, high = (quantity(pages * gain) for gain in question.gain)
     span = "a day" if question.wanted.per_day else "in 1,000 page views"
-    return [start, f"the best items in place of these would bring {median} ({low} to {high}) clicks more {span}"]
+    lines = [start, f"the best items in place of these would bring {median} ({low} to {high}) clicks more {span}"]
+    if question.wanted.horizon and question.wanted.pages:
+        low, median, high = (quantity(question.wanted.pages * gain) for gain in question.gain)
+        lines.append(f"that is {median} ({low} to {high}) clicks in {question.wanted.horizon:g} days, without a test")
+    return lines
 
 
 def _wanted_in_words(question: "Question") -> str:
@@ -253,10 +259,17 @@ def _left_out(done: "Plan", test: "Test") -> str:
     ]
     capped += [
         f"those of {one.views.learner} have a tolerance of {percent(one.tolerance.relative)} of w({done.question.K}), "
-        "as longer ones take too much time, and are put on the planned one"
+        "as longer ones take too much time, and are put on the planned one by the growth that twice of it shows"
         for one in test.learners
         if one.tolerance is not done.question.planned and one in test.told
     ]
+    capped += [
+        f"{one.views.learner} is wrong more often than delta, as its lists do not have a random order and places differ"
+        for one in test.told
+        if one.views.right < (1 - 2 * done.question.wanted.risk) * (one.views.n - one.views.capped)
+        and set(done.question.looks) != {1.0}
+    ]
+    capped += [f"{name} is left out, as its runs take too long to simulate" for name in test.too_long]
     return f"simulated runs: {runs}, {_truths_in_words(done.question)}" + "".join(f"; {text}" for text in capped)
 
 
@@ -282,10 +295,17 @@ def _tolerances(done: "Plan", test: "Test") -> Table:
 def _cost(done: "Plan", test: "Test") -> str:
     if test.cost is None:
         return "no learner ended in most of its runs, so that none finds items: allow a larger --epsilon\n"
-    M, first = done.question.M, test.learners[0].views.learner
+    M, first, days = done.question.M, test.learners[0].views.learner, done.question.wanted.horizon
+    gained = (
+        f"in {days:g} days, such a test and then the items that it finds bring "
+        f"{spread_in_words(*test.cost.gained)} clicks more than what the log ranks first\n"
+        if test.cost.gained
+        else ""
+    )
     return (
         f"clicks lost in a test with {first}: {spread_in_words(*test.cost.against_best)} against always showing the "
         f"best {M}, {spread_in_words(*test.cost.against_own)} against always showing what the log ranks first\n"
+        + gained
     )
 
 

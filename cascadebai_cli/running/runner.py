@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from errno import ENOSPC
 from functools import partial
 from itertools import chain, groupby
+from operator import itemgetter
 from pathlib import Path
 from pickle import PicklingError
 from shutil import disk_usage
@@ -121,6 +122,8 @@ _Place = tuple[int, int]
 _TASK_SECONDS = 1.0
 _LARGEST_TASK = 20_000
 """Largest number of trials of a task, whose rows the worker holds back until the end."""
+_FEWEST_ROWS, _FEW_HANDS = 64, 4
+"""Trials side by side cost little more than one of them, so a round is dealt to few workers or in hands of so many."""
 
 
 class _BlockQueue:
@@ -162,9 +165,10 @@ class _BlockQueue:
     def deal_again(self) -> bool:
         """Deal out the paused trials, and return whether there are any."""
         begun, self._begun = self._begun, {}
-        trials = [np.array(sorted(trial for at, trial in begun if at == index)) for index in range(len(self._cells))]
-        together = sorted({index for index, _ in begun})
-        self._side_by_side = _dealt(self._cells, trials, together, self.workers, begun)
+        trials = {
+            index: np.array([trial for _, trial in some]) for index, some in groupby(sorted(begun), itemgetter(0))
+        }
+        self._side_by_side = _dealt(self._cells, trials, list(trials), self.workers, begun)
         return bool(begun)
 
     def __iter__(self) -> Iterator[list[Block]]:
@@ -206,31 +210,36 @@ def _block(cells: Sequence[Cell], index: int, trials: Sequence[int] | IntArray) 
 
 def _dealt(
     cells: Sequence[Cell],
-    missing: Sequence[IntArray],
+    missing: Sequence[IntArray] | Mapping[int, IntArray],
     together: Sequence[int],
     workers: int,
     begun: Mapping[_Place, Begun],
 ) -> Iterator[list[Block]]:
     """Yield tasks of as many trials as their engine runs best side by side, dealt out evenly to the workers.
 
-    A task takes as long as its longest trial, so every worker gets its share of each cell.
+    A task takes as long as its longest trial, so every worker gets its share of each cell, unless there are so many
+    workers that the shares would be small.
     """
     groups: dict[_Kind, list[int]] = {}
     for index in together:
         groups.setdefault(_kind(cells[index]), []).append(index)
     for kind, group in groups.items():
         paths = _paths(cells, missing, group)
-        rounds = -(-len(paths) // (ENGINES[kind.engine].block(kind.L) * workers))
+        most = ENGINES[kind.engine].block(kind.L)
+        rounds = -(-len(paths) // (most * workers))
         size = -(-len(paths) // rounds)
         rank = {index: i for i, index in enumerate(group)}
+        hands = min(workers, max(_FEW_HANDS, -(-size // min(_FEWEST_ROWS, most))))
         for start in range(0, len(paths), size):
-            for worker in range(workers):
-                if hand := paths[start + worker : start + size : workers]:
+            for worker in range(hands):
+                if hand := paths[start + worker : start + size : hands]:
                     places = sorted(chain(*hand), key=lambda place: rank[place[0]])
                     yield [_block_of(cells, list(mine), begun) for _, mine in groupby(places, key=lambda pair: pair[0])]
 
 
-def _paths(cells: Sequence[Cell], missing: Sequence[IntArray], group: Sequence[int]) -> list[list[_Place]]:
+def _paths(
+    cells: Sequence[Cell], missing: Sequence[IntArray] | Mapping[int, IntArray], group: Sequence[int]
+) -> list[list[_Place]]:
     """Return the trials of a group of cells; those asked at several budgets of the same run are together."""
     paths: dict[tuple[str, int], list[_Place]] = {}
     for index in group:

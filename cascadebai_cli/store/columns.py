@@ -239,6 +239,9 @@ _OTHERS = (
     Column("ratio", float, "mean steps of `learner` divided by those of `other`", format=digits),
     Column("ratio_low", float, "lower end of its 95 % interval", "ratio 95 % from", digits),
     Column("ratio_high", float, "upper end of that interval", "ratio 95 % to", digits),
+    Column(
+        "pairs", int, "number of pairs of trials with the same rewards, of which `ratio` and `difference` are", "pairs"
+    ),
     Column("difference", float, "mean steps of `learner` less those of `other`, with the same rewards", "less"),
     Column("difference_low", float, "lower end of its 95 % interval, from pairs of trials"),
     Column("difference_high", float, "upper end of that interval"),
@@ -411,7 +414,7 @@ TABLES: Mapping[str, TableFile] = MappingProxyType(
         RATIOS_CSV: _table(
             f"two learners at a point of the grid, {_BY_FIT}",
             f"study {' '.join(SETTING)} learner other ratio ratio_low ratio_high",
-            _named("difference difference_low difference_high pairing", when="paired"),
+            _named("pairs difference difference_low difference_high pairing", when="paired"),
             "n_capped error_rate other_error_rate rows_sha256",
         ),
         ORDERS_CSV: _table(

@@ -38,7 +38,7 @@ from cascadebai_cli.store.columns import (
 from cascadebai_cli.store.files import reading, write_atomically
 from cascadebai_cli.study.cells import OF_THE_LEARNER, RULE, WEIGHTS_DIGITS, Cell, weights_hash
 from cascadebai_cli.study.document import show
-from cascadebai_cli.study.fields import FileName, Text, says
+from cascadebai_cli.study.fields import FileName, Text, as_written, says
 from cascadebai_cli.version import __version__
 
 # --- `manifest.json`: where the rows of a directory come from -------------------------------------------------------
@@ -455,4 +455,4 @@ def _changed(before: _Content, after: _Content, keys: Sequence[str] | None = Non
 
 
 def _shown(value: Any) -> str:
-    return "none" if value is None else str(value)
+    return as_written(value) if isinstance(value, dict) else "none" if value is None else str(value)

@@ -38,7 +38,7 @@ from cascadebai_cli.store.journal import CODES, Stored
 from cascadebai_cli.store.records import as_csv
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.document import show
-from cascadebai_cli.study.fields import Enough
+from cascadebai_cli.study.fields import Enough, first_of
 from cascadebai_cli.study.kinds import QUANTILES
 
 # --- Intervals: of a proportion, of a mean, and relative to a mean of whole numbers ---------------------------------
@@ -183,6 +183,13 @@ def wanted(trials: int | Enough, rows: NDArray[Any]) -> int:
 def misses_aim(trials: int | Enough, rows: Any) -> bool:
     """Return whether the trials of a cell, with columns `steps` and `correct`, do not reach the aim of a rule."""
     return not isinstance(trials, int) and max(_needed(trials, rows), default=0.0) > len(rows)
+
+
+def likely_number(trials: int | Enough, rows: Any) -> int:
+    """Return the number of trials that a cell is likely to get, by the `steps` and `correct` of the first of them."""
+    if isinstance(trials, int) or len(rows) < 2:
+        return first_of(trials)
+    return ceil(min(max(trials.at_least, *_needed(trials, rows)), trials.at_most))
 
 
 def _needed(aims: Enough, rows: Any) -> Iterator[float]:

@@ -24,7 +24,7 @@ _COUNTABLE = 10**17
 """Largest number of observations of a trial; a stretch may be drawn far beyond it, and has to fit into 64 bits."""
 OF_THE_LEARNER = " of the learner"
 """Appended to the name of an option that another key of a cell also has, such as `order`."""
-_OF_THE_LEARNER_ALONE = ("algorithm", "options", "code", "feedback", "budget")
+_OF_THE_LEARNER_ALONE = ("algorithm", "options", "code", "feedback", "budget", "shuffle")
 """Keys of the content of a cell that paired rewards do not depend on."""
 WEIGHTS_DIGITS = 16
 """Number of digits of the hash of weights that manifests hold."""

@@ -277,6 +277,7 @@ _Loader.add_constructor(_PREFIX + "seq", _seq)
 # --- Mistakes in a config: what pydantic found, as plain sentences for a user ---------------------------------------
 
 
+_FLOAT = "float"
 NUMBER, CONDITION = "number", "rule"
 """Tags by which pydantic tells a number from a rule in its place."""
 
@@ -311,7 +312,7 @@ def _path_of(error: ErrorDetails, data: Any) -> KeyPath:
     for part in error["loc"]:
         if isinstance(data, Mapping) and part not in data and _is_tag(part, data.get("family")):
             continue
-        if isinstance(part, str) and (data is None or isinstance(data, str | float | int)):
+        if isinstance(part, str) and not isinstance(data, Mapping):
             continue
         path.append(part)
         data = _inside(data, part)
@@ -320,7 +321,7 @@ def _path_of(error: ErrorDetails, data: Any) -> KeyPath:
 
 def _is_tag(tag: object, family: object) -> bool:
     """Return whether a part of a path is a tag and no key; those of users' families have a colon, as their names do."""
-    return tag in (NUMBER, CONDITION, family) or (
+    return tag in (NUMBER, CONDITION, _FLOAT, family) or (
         isinstance(tag, str) and ":" in tag and isinstance(family, str) and ":" in family
     )
 

@@ -445,7 +445,7 @@ def spread_out(document: Document) -> Document:
 
 def as_place(name: str, option: str, value: object) -> str:
     """Return a name in which the value of an option is replaced by `{option}` again."""
-    return name.replace(_word(value), f"{{{option}}}")
+    return name.replace(as_written(value), f"{{{option}}}")
 
 
 def _spread(document: Document, key: str) -> Document:
@@ -490,11 +490,15 @@ def _values(document: Document, at: KeyPath, value: Any) -> Sequence[Any]:
 
 
 def _filled(name: str, values: Mapping[str, Any]) -> str:
-    return _PLACE.sub(lambda found: _word(values[found[1]]) if found[1] in values else found[0], name)
+    return _PLACE.sub(lambda found: as_written(values[found[1]]) if found[1] in values else found[0], name)
 
 
-def _word(value: object) -> str:
-    """Return a value as one would write it in a config."""
+def as_written(value: object) -> str:
+    """Return a value as one would write it in a config, without keys that have no value."""
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key}: {as_written(one)}' for key, one in value.items() if one is not None)}}}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(as_written, value))}]"
     if value is None or isinstance(value, bool):
         return "none" if value is None else str(value).lower()
     return f"{value:.12g}" if isinstance(value, float) else str(value)

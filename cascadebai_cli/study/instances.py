@@ -13,6 +13,7 @@ from pydantic import (
     ConfigDict,
     Discriminator,
     Field,
+    GetJsonSchemaHandler,
     Tag,
     ValidationInfo,
     create_model,
@@ -136,6 +137,11 @@ class _Users(Entry):
         except ConfigError as error:
             raise mistake(str(error)) from None
         return self
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core_schema: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        """Return the schema of the long form, or a kind alone."""
+        return {"anyOf": [handler(core_schema), {"enum": list(USERS)}]}
 
     @property
     def made(self) -> Users:

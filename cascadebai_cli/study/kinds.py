@@ -31,7 +31,8 @@ class Measure:
         over: column by which these are divided, if any.
         text: value -> text.
         level: level of the quantile of the steps that it is; 0 if it is none.
-        least: smallest possible value, at which bars on a logarithmic axis begin; 0 if such an axis has no such place.
+        least: smallest possible value, at which bars on a logarithmic axis begin; 0 if such an axis has no such place,
+            and minus infinity if values can be negative.
     """
 
     axis: str
@@ -83,6 +84,14 @@ MEASURES: Mapping[str, Measure] = MappingProxyType(
             "of the trials",
             ("stopped", None, None),
             text=percent,
+        ),
+        "difference": Measure(
+            "steps saved against the first learner",
+            "Mean paired difference in steps to the first learner",
+            "steps saved",
+            ("difference", "difference_low", "difference_high"),
+            text=number,
+            least=-math.inf,
         ),
         "observations": Measure(
             "observations",
@@ -270,7 +279,8 @@ class Words:
     )
     y: str | None = _word(
         "What is measured: steps (their mean), median, q90 (steps after which 90 % of the trials have stopped), spread "
-        "(median and 10 to 90 %), observations, error_rate, right (in a study with a budget), steps_per_lower_bound, "
+        "(median and 10 to 90 %), difference (steps saved against the main learner, in a study with paired: true), "
+        "observations, error_rate, right (in a study with a budget), steps_per_lower_bound, "
         "or steps_per_sharp_bound (after `bounds --sharp`); stopped is that of ecdf, present that of trace.",
         "WHAT",
         "observations",

@@ -188,12 +188,16 @@ class Plot(Entry):
 
     @model_validator(mode="after")
     def _of_trials(self) -> "Plot":
-        """Refuse other axes for a kind that shows single trials, and the measure of such a kind for others."""
-        if self.figure.points == "trials" and (self.x or self.y != self.figure.y):
+        """Refuse other axes for a kind that shows what is in trials, and the measure of such a kind for others."""
+        if self.figure.points != "cells" and (self.x or self.y != self.figure.y):
             key, value = ("x", self.x) if self.x else ("y", self.y)
             raise mistake(f"{show(value)} is not what {self.kind} shows; leave {key} out, or choose another kind", key)
-        if self.figure.points != "trials" and self.y in {k.y for k in KINDS.values() if k.points == "trials"}:
-            raise mistake(f"{show(self.y)} cannot be shown by {self.kind}; choose another kind, such as ecdf", "y")
+        of_trials = {one.y: name for name, one in KINDS.items() if one.points != "cells"}
+        if self.figure.points == "cells" and self.y in of_trials:
+            remedy = f"choose another kind, such as {of_trials[self.y]}"
+            raise mistake(f"{show(self.y)} cannot be shown by {self.kind}; {remedy}", "y")
+        if self.y == "difference" and self.average:
+            raise mistake("a difference is that of the trials of one cell; leave average out, or choose another y", "y")
         return self
 
     @model_validator(mode="before")
@@ -208,6 +212,15 @@ class Plot(Entry):
         """Dump the kind, and only those other keys that were given."""
         said: dict[str, Any] = dump(self)
         return {name: value for name, value in said.items() if name == "kind" or name in self.model_fields_set}
+
+
+def axes_of_the_kind(said: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    """Return the keys of a plot without those of `x` and `y` that belong to its kind of figure, and not to `kind`."""
+    own, other = KINDS.get(said.get("kind", Plot().kind)), KINDS.get(kind)
+    if own is None or other is None or own is other:
+        return dict(said)
+    gone = {"x", "y"} if other.points != "cells" else {"y"} if said.get("y") == own.y else set()
+    return {key: value for key, value in said.items() if key not in gone}
 
 
 def _known_columns(learners: Sequence[LearnerEntry]) -> list[str]:

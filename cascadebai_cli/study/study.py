@@ -68,6 +68,10 @@ def _cells_of(study: "Study", folder: Path) -> Iterator[Cell]:
     for path in _said(study):
         if path not in used:
             raise mistake(f"no cell uses it, since {_hidden_by(study, path[-1], used)}", *path)
+    for name, what, entries in (("users", "instance", study.instances), ("feedback", "learner", study.learners)):
+        said = getattr(study, name) != Study.model_fields[name].default
+        if said and all(getattr(entry, name) is not None for entry in entries):
+            raise mistake(f"no cell uses it, since each {what} has its own {name}; leave it out", name)
 
 
 def _said(study: "Study") -> Iterator[KeyPath]:
@@ -398,6 +402,12 @@ class Study(Entry):
     def cells(self) -> tuple[Cell, ...]:
         """All cells, in the order instance, learner, L, K, delta, epsilon, budget; none if the study is only read."""
         return self._cells
+
+    @property
+    def has_users(self) -> bool:
+        """Whether users of some kind are named, or lists are shuffled; the paper's claims are about its own users."""
+        shuffled = self.shuffle or any(learner.shuffle for learner in self.learners)
+        return shuffled or self.users is not None or any(entry.users for entry in self.instances)
 
     @property
     def independent(self) -> bool:

@@ -28,6 +28,11 @@ from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray, diverg
 #    `r_i + (1 - z_i) V_(i+1)(j - 1)` from `i = k` on. One sort and `M` passes over the items find it.
 # 3. Items put behind it take nothing away from those before, so lists of the full length `M` are optimal.
 #
+# *Other users.* Nothing here asks why a step ends, so `z(i)` may be any chance that belongs to the item: `w (1 - g)` of
+# users who go on after a click with probability `g`, `w + (1 - w) l` of users who leave after a skip with probability
+# `l`. Where each place is looked at with a probability of its own, whatever is shown, the best list has the largest
+# reward in the place that is looked at most, and so on (`PlacedLists`).
+#
 # Items alike are pooled: a *level* has a size, and a list names levels, each at most as often as its size. Rates and
 # rewards belong to one item of a level, averaged over its items: by symmetry these take turns.
 
@@ -113,6 +118,29 @@ class Lists:
         order = np.argsort(self.ends, kind="stable")
         rest = np.repeat(order, np.minimum(left[order], self.M))
         return (*np.array(shown).tolist(), *rest[: self.length - len(shown)].tolist())
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedLists(Lists):
+    """Lists of which each place is looked at with a probability of its own.
+
+    Args:
+        examined: probability of a look at each place, from the top, shape `(M,)`.
+    """
+
+    examined: FloatArray
+
+    def looks(self, shown: IntArray) -> FloatArray:
+        """Looks that each place of lists is expected to bring to an item of its level."""
+        return np.asarray(self.examined[: self.length] / self.sizes[shown])
+
+    def _best(self, rewards: FloatArray) -> tuple[FloatArray, IntArray]:
+        per_look, examined = (rewards / self.sizes)[:, self._items], self.examined[: self.length]
+        best = np.argsort(-per_look, axis=1, kind="stable")[:, : self.length]
+        place = np.argsort(-examined, kind="stable")
+        shown = np.empty_like(best)
+        shown[:, place] = self._items[best]
+        return np.take_along_axis(per_look, best, axis=1) @ examined[place], shown
 
 
 def _chosen(V: FloatArray, items: IntArray) -> IntArray:

@@ -41,6 +41,11 @@ level. `maximin` solves what is left and certifies how far from the optimum it c
 
 Distances from the boundary within a group differ by a constant factor, so that far items share large groups.
 
+*Other users* change `q(s)` alone, as long as how they look depends on nothing but the outcomes of items and on chances
+that are known (`model/users.py`). Then a page tells at most which items were looked at and which of them attracted, so
+the bound holds for whatever is read off it: what is not told, such as looks without a click, can only make a learner
+need more steps (data processing). It is sharp where looks are told.
+
 Garivier and Kaufmann (2016) have `K = 1` and lists of one item. For `epsilon > 0` several answers can be right and the
 bound has another form (Degenne and Koolen, 2019), so it is refused.
 """
@@ -53,7 +58,8 @@ import numpy as np
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.problem import BoolArray, FloatArray, Instance, IntArray
-from cascadebai_cli.theory.maximin import Contest, Levels, Lists, Mixture, maximin
+from cascadebai_cli.model.users import Users
+from cascadebai_cli.theory.maximin import Contest, Levels, Lists, Mixture, PlacedLists, maximin
 from cascadebai_cli.theory.paper import confidence_factor
 
 _TOLERANCE = 1e-3
@@ -113,6 +119,7 @@ def sharp_bound(
     *,
     semi_bandit: bool = False,
     M: int | None = None,
+    users: Users | None = None,
     tolerance: float = _TOLERANCE,
     tell: Callable[[str], None] | None = None,
 ) -> SharpBound:
@@ -122,23 +129,31 @@ def sharp_bound(
         instance: the instance; the order of its items does not matter.
         semi_bandit: all items of a step are observed, instead of those up to the first click.
         M: number of different items that a step shows, `K` by default.
+        users: who looks at the lists, instead of the users to whom the feedback is true.
         tolerance: relative gap to reach; a search that would take minutes ends earlier, with a larger gap.
         tell: called with a sentence every few seconds about how far the search is.
 
     Raises:
-        ConfigError: for `epsilon > 0`, or an `M` that is not positive.
+        ConfigError: for `epsilon > 0`, an `M` that is not positive, or users who are not `known_to_look`.
     """
     if instance.epsilon > 0:
         raise ConfigError(f"epsilon is {instance.epsilon:g}, but the sharp bound is known for epsilon = 0 only")
     slots = instance.K if M is None else M
     if slots < 1:
         raise ConfigError(f"M is {slots}, but a step must show at least 1 item")
+    if users and not known_to_look(users, slots):
+        raise ConfigError(
+            f"what {users.kind} users look at depends on more than items or places, so no sharp bound is known"
+        )
     descending, level, sizes = np.unique(-instance.weights, return_inverse=True, return_counts=True)
     levels, lowest = -descending, instance.sorted_weights[instance.K - 1]
     follow = _now_and_then(f"the sharp bound of {len(levels):,} different weights", tell) if tell else None
 
     def solve(weights: FloatArray, ends: FloatArray, sizes: IntArray, tolerance: float) -> Mixture:
-        lists = Lists(np.zeros(len(sizes)) if semi_bandit else ends, sizes, min(slots, instance.L))
+        ends = np.zeros(len(sizes)) if semi_bandit else ends
+        lists = (
+            _lists(users, ends, sizes, min(slots, instance.L)) if users else Lists(ends, sizes, min(slots, instance.L))
+        )
         return maximin(Contest(weights, weights >= lowest, lists), tolerance, follow)
 
     if len(levels) <= _LARGEST:
@@ -154,6 +169,17 @@ def sharp_bound(
         if mixture.gap <= tolerance or max(easier.gap, harder.gap) > _POOLED * tolerance:
             break
     return SharpBound(near, mixture, mixture.rates[np.searchsorted(first, level, side="right") - 1])
+
+
+def known_to_look(users: Users, M: int) -> bool:
+    """Return whether it is known how often users look at the items of a list: by the items before, or by the place."""
+    return users.ends(np.zeros(1)) is not None or any(users.examination(M) or [])
+
+
+def _lists(users: Users, weights: FloatArray, sizes: IntArray, M: int) -> Lists:
+    """Return the lists that users are shown; `weights` are those that end a step."""
+    ends = users.ends(weights)
+    return PlacedLists(weights, sizes, M, np.array(users.examination(M))) if ends is None else Lists(ends, sizes, M)
 
 
 def _first_of_groups(levels: FloatArray, best: BoolArray, most: int) -> IntArray:

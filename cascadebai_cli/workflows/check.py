@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,11 @@ from cascadebai_cli.running.interrupts import one_interrupt
 from cascadebai_cli.running.runner import guessed_steps, refuse_too_large
 from cascadebai_cli.running.worker import Block, Settings, run_blocks
 from cascadebai_cli.store.columns import Shown, TrialRow, printed
+from cascadebai_cli.store.trials import likely_number
 from cascadebai_cli.study.axes import ALL_AXES, GRID
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.config import NOTHING_GIVEN, Given, Study, check_rows, read_study
-from cascadebai_cli.study.fields import first_of, most_of
+from cascadebai_cli.study.fields import Enough, first_of, most_of
 from cascadebai_cli.text import NO_NUMBER, Table, count, duration, is_missing, number, parameter
 from cascadebai_cli.workflows.tables import in_format
 
@@ -35,8 +36,13 @@ __all__ = ["Checked", "Given", "check", "in_format"]
 
 _FIRST_CAP, _GROWTH = 1000, 8
 """Cap of the first try in steps, and the factor by which it grows from try to try."""
-_SIDE_BY_SIDE = {"lockstep": 20, "skip-ahead": 4}
+_SKIPPING, _SKIPPING_CAP = "skip-ahead", 64_000
+"""The engine for which steps cost little, and its cap of the first try."""
+_SIDE_BY_SIDE = {"lockstep": 20, _SKIPPING: 4}
 """Engine that runs trials together -> number of trials to run for an estimate of what one takes."""
+_MEASURED, _FEWER, _BETWEEN, _TOLD = 1.6, 2.5, 1.3, 3.0
+"""Factors within which the time of a cell lies, mostly: its own block was timed, only fewer trials, it lies between two
+cells that were timed, or other cells told how far its trials go."""
 
 
 @dataclass(frozen=True)
@@ -44,35 +50,86 @@ class _Pace:
     """What a trial of a cell takes.
 
     Attributes:
-        steps, seconds: steps and time of one trial.
+        steps, seconds: steps and processor time of one trial.
         ended: whether the trials ended, or others told how far these would go; else both numbers are lower limits.
+        within: factor within which the true time lies, mostly.
+        trials: number of trials that the cell is likely to get.
     """
 
     steps: float
     seconds: float
     ended: bool
+    within: float
+    trials: int
 
 
-def _paces(cells: Sequence[Cell], trials: int, seed: int, seconds: float) -> list[_Pace]:
-    """Return what a trial of each cell is likely to take: the easiest and the hardest are tried, others interpolated.
+class _Try:
+    """Trials of a cell that grow from time to time, in length until they end and then in number.
 
     Args:
-        cells: cells of one instance and learner.
-        trials: number of trials of a cell.
+        cell: the cell.
+        trials: number of its trials, or the rule for it.
         seed: root seed.
-        seconds: about how long to try.
+    """
+
+    def __init__(self, cell: Cell, trials: int | Enough, seed: int) -> None:
+        self.cell, self._trials, self._seed = cell, trials, seed
+        self._together = min(first_of(trials), ENGINES[cell.runs_with].block(cell.L))
+        self._number = min(self._together, _SIDE_BY_SIDE.get(cell.runs_with, 1))
+        self._cap, self._before = _SKIPPING_CAP if cell.runs_with == _SKIPPING else _FIRST_CAP, math.inf
+        self.costs, self.done = 0.0, False
+
+    def go_on(self) -> None:
+        """Run the next trials; `pace` is what they took, `costs` what still longer or more trials may take."""
+        start = time.process_time()
+        rows = _run(_capped(self.cell, self._cap), self._number, self._seed)
+        took = time.process_time() - start
+        ended = self._cap >= self.cell.most_steps or all(row.status == "stopped" for row in rows)
+        self.pace = self._paced(rows, took, ended)
+        self.done = ended and self._number == self._together
+        self.costs = took * min(max(took / self._before, 2), _GROWTH)
+        if ended:
+            self._number = min(self._number * _GROWTH, self._together)
+        else:
+            self._cap *= _GROWTH
+        self._before = took
+
+    def _paced(self, rows: Sequence[TrialRow], seconds: float, ended: bool) -> _Pace:
+        n = len(rows)
+        within = _MEASURED if n == self._together else _FEWER
+        found = likely_number(self._trials, pd.DataFrame(rows)) if ended else first_of(self._trials)
+        return _Pace(sum(row.steps for row in rows) / n, seconds / n, ended, within, found)
+
+
+def _paces(parts: Sequence[Sequence[Cell]], trials: int | Enough, seed: int, seconds: float) -> list[list[_Pace]]:
+    """Return what a trial of each cell is likely to take: of each part the easiest and the hardest one are tried.
+
+    The next to go on is always what costs least, so that the time goes where it tells most: first everything is tried,
+    then the same time is spent on each that has not ended.
+
+    Args:
+        parts: cells of one instance and learner each.
+        trials: number of trials of a cell, or the rule for it.
+        seed: root seed.
+        seconds: about how much processor time to spend; everything is tried once in any case.
 
     Raises:
         CascadeError: if a trial raises.
     """
-    hard = [_hardness(cell) for cell in cells]
-    least, most = min(hard), max(hard)
-    easy = _tried(cells[hard.index(least)], trials, seed, seconds / 2 if least < most else seconds)
-    if least == most:
-        return [easy] * len(cells)
-    hardest = cells[hard.index(most)]
-    end = _further(easy, _tried(hardest, trials, seed, seconds / 2), hardest, most / least)
-    return [_between(easy, end, math.log(one / least) / math.log(most / least)) for one in hard]
+    ends = [[_Try(cell, trials, seed) for cell in _ends(cells)] for cells in parts]
+    until, tries = time.process_time() + seconds, [one for pair in ends for one in pair]
+    while some := [one for one in tries if not one.done]:
+        next_one = min(some, key=lambda one: one.costs)
+        if next_one.costs > max(until - time.process_time(), 0):
+            break
+        next_one.go_on()
+    return _calibrated(parts, [_interpolated(cells, pair) for cells, pair in zip(parts, ends, strict=True)])
+
+
+def _ends(cells: Sequence[Cell]) -> list[Cell]:
+    """Return the easiest and the hardest cell, or one if all are alike."""
+    easy, hard = min(cells, key=_hardness), max(cells, key=_hardness)
+    return [easy] if _hardness(easy) == _hardness(hard) else [easy, hard]
 
 
 def _hardness(cell: Cell) -> float:
@@ -80,27 +137,40 @@ def _hardness(cell: Cell) -> float:
     return guessed_steps(cell) if cell.budget is None else float(cell.budget)
 
 
-def _calibrated(parts: Sequence[Sequence[Cell]], tried: Sequence[list[_Pace]]) -> Iterator[list[_Pace]]:
-    """Yield the paces of each part; where no trial ended, the learner's trials elsewhere tell how far they would go.
+def _interpolated(cells: Sequence[Cell], ends: Sequence[_Try]) -> list[_Pace]:
+    """Return the pace of each cell between the easiest and the hardest one."""
+    if len(ends) == 1:
+        return [ends[0].pace] * len(cells)
+    least, most = (_hardness(end.cell) for end in ends)
+    easy, hard = ends[0].pace, _further(ends[0].pace, ends[1].pace, ends[1].cell, most / least)
+    return [_between(easy, hard, math.log(_hardness(cell) / least) / math.log(most / least)) for cell in cells]
+
+
+def _calibrated(parts: Sequence[Sequence[Cell]], tried: Sequence[list[_Pace]]) -> list[list[_Pace]]:
+    """Return the paces of each part; where no trial ended, the learner's trials elsewhere tell how far they would go.
 
     A part of a learner of which no trial ended anywhere keeps its lower limits.
     """
-    found: dict[str, list[float]] = {}
+    known: dict[str, list[float]] = {}
     for cells, paces in zip(parts, tried, strict=True):
         ended = [(cell, pace) for cell, pace in zip(cells, paces, strict=True) if pace.ended]
-        found.setdefault(cells[0].learner, []).extend(pace.steps / _hardness(cell) for cell, pace in ended)
-    for cells, paces in zip(parts, tried, strict=True):
-        times = np.median(found[cells[0].learner]) if found[cells[0].learner] else 0.0
-        yield [
-            pace if pace.ended or not times else _stretched(pace, min(float(times) * _hardness(cell), cell.most_steps))
+        known.setdefault(cells[0].learner, []).extend(pace.steps / _hardness(cell) for cell, pace in ended)
+    times = {learner: float(np.median(some)) for learner, some in known.items() if some}
+    return [
+        [
+            pace
+            if pace.ended or cell.learner not in times
+            else _stretched(pace, min(times[cell.learner] * _hardness(cell), cell.most_steps))
             for cell, pace in zip(cells, paces, strict=True)
         ]
+        for cells, paces in zip(parts, tried, strict=True)
+    ]
 
 
 def _stretched(tried: _Pace, steps: float) -> _Pace:
     """Return the pace of trials that make so many steps, if that is more than they made already."""
     steps = max(steps, tried.steps)
-    return _Pace(steps, tried.seconds * steps / tried.steps, True)
+    return replace(tried, steps=steps, seconds=tried.seconds * steps / tried.steps, ended=True, within=_TOLD)
 
 
 def _further(easy: _Pace, tried: _Pace, cell: Cell, harder: float) -> _Pace:
@@ -112,25 +182,11 @@ def _further(easy: _Pace, tried: _Pace, cell: Cell, harder: float) -> _Pace:
 
 def _between(easy: _Pace, hard: _Pace, place: float) -> _Pace:
     """Return the pace of a cell in between, by linear interpolation of the logarithms."""
-    steps = easy.steps ** (1 - place) * hard.steps**place
-    return _Pace(steps, easy.seconds ** (1 - place) * hard.seconds**place, easy.ended and hard.ended)
-
-
-def _tried(cell: Cell, trials: int, seed: int, seconds: float) -> _Pace:
-    """Return the pace of the longest trials of a cell that fit into `seconds`, then of as many side by side as fit."""
-    together = min(trials, ENGINES[cell.runs_with].block(cell.L))
-    number = min(together, _SIDE_BY_SIDE.get(cell.runs_with, 1))
-    cap, before, left = _FIRST_CAP, math.inf, seconds
-    while True:
-        start = time.perf_counter()
-        rows = _run(_capped(cell, cap), number, seed)
-        took = time.perf_counter() - start
-        ended = cap >= cell.most_steps or all(row.status == "stopped" for row in rows)
-        left -= took
-        if (ended and number == together) or took * min(max(took / before, 2), _GROWTH) > left:
-            return _Pace(sum(row.steps for row in rows) / number, took / number, ended)
-        cap, number = (cap, min(number * _GROWTH, together)) if ended else (cap * _GROWTH, number)
-        before = took
+    steps, seconds = (
+        float(getattr(easy, name) ** (1 - place) * getattr(hard, name) ** place) for name in ("steps", "seconds")
+    )
+    within = max(easy.within, hard.within) * (_BETWEEN if 0 < place < 1 else 1)
+    return _Pace(steps, seconds, easy.ended and hard.ended, within, max(easy.trials, hard.trials))
 
 
 def _capped(cell: Cell, cap: int) -> Cell:
@@ -163,14 +219,16 @@ class Checked:
         table: a row for each instance and learner.
         cells: number of cells of the grid.
         trials: smallest and largest number of trials over all cells.
-        seconds: expected time on one core for the smallest number, `None` without a pilot.
-        at_least: whether some trial of the pilot did not end, so that `seconds` is a lower limit.
+        seconds: expected time on one core, `None` without a pilot.
+        within: the time lies between these two in most studies, in seconds.
+        at_least: whether some trial of the pilot did not end, so that these are lower limits.
     """
 
     table: StudyTable
     cells: int
     trials: tuple[int, int]
     seconds: float | None
+    within: tuple[float, float]
     at_least: bool
 
     @property
@@ -178,12 +236,16 @@ class Checked:
         """All of this in a line."""
         fewest, most = self.trials
         trials = count(fewest) if fewest == most else f"{count(fewest)} to {count(most)}"
-        time = (
-            ""
-            if self.seconds is None
-            else f"; {'more than' if self.at_least else 'about'} {duration(self.seconds)} on one core"
-        )
-        return f"valid: {count(self.cells)} cells, {trials} trials{time}"
+        return f"valid: {count(self.cells)} cells, {trials} trials{self._time}"
+
+    @property
+    def _time(self) -> str:
+        if self.seconds is None:
+            return ""
+        if self.at_least:
+            return f"; more than {duration(self.within[0])} on one core"
+        low, high = map(duration, self.within)
+        return f"; about {duration(self.seconds)} ({low} to {high}) on one core"
 
 
 def check(config: Path, *, given: Given = NOTHING_GIVEN, pilot: float = 5.0) -> Checked:
@@ -203,15 +265,13 @@ def check(config: Path, *, given: Given = NOTHING_GIVEN, pilot: float = 5.0) -> 
     refuse_too_large(study.cells, [np.zeros(1, np.int64)] * len(study.cells), 1)
     parts = _parts(study.cells)
     with one_interrupt():
-        tried = [
-            _paces(part, first_of(study.trials), study.seed, pilot / len(parts)) if pilot else [] for part in parts
-        ]
-    paces = _calibrated(parts, tried) if pilot else tried
+        paces = _paces(parts, study.trials, study.seed, pilot) if pilot else [[] for _ in parts]
     rows = pd.DataFrame([_row(study, *one) for one in zip(parts, paces, strict=True)])
     cells = len(study.cells)
-    seconds = float(rows["seconds"].sum()) if pilot else None
+    low, seconds, high = (float(rows[name].sum()) for name in ("seconds_low", "seconds", "seconds_high"))
     trials = cells * first_of(study.trials), cells * most_of(study.trials)
-    return Checked(StudyTable("check.csv", rows, _table(rows)), cells, trials, seconds, not rows["ended"].all())
+    table = StudyTable("check.csv", rows, _table(rows))
+    return Checked(table, cells, trials, seconds if pilot else None, (low, high), not rows["ended"].all())
 
 
 def _parts(cells: Sequence[Cell]) -> list[list[Cell]]:
@@ -224,6 +284,7 @@ def _parts(cells: Sequence[Cell]) -> list[list[Cell]]:
 
 def _row(study: Study, cells: Sequence[Cell], tried: Sequence[_Pace]) -> dict[str, Any]:
     trials = first_of(study.trials)
+    times = [(one.trials * one.seconds, one.within) for one in tried]
     return {
         "instance": cells[0].instance,
         "learner": cells[0].learner,
@@ -233,7 +294,9 @@ def _row(study: Study, cells: Sequence[Cell], tried: Sequence[_Pace]) -> dict[st
         "trials": len(cells) * trials,
         **_bounds(cells),
         "steps": _mean([one.steps for one in tried]),
-        "seconds": trials * sum(one.seconds for one in tried),
+        "seconds": sum(time for time, _ in times),
+        "seconds_low": sum(time / within for time, within in times),
+        "seconds_high": sum(time * within for time, within in times),
         "ended": all(one.ended for one in tried),
     }
 

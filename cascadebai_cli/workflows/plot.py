@@ -16,6 +16,7 @@ from cascadebai_cli.analysis.cells import (
     chosen_results,
     wide_table,
     with_bounds,
+    with_differences,
     with_moments,
     with_names_apart,
     with_quantiles,
@@ -25,7 +26,7 @@ from cascadebai_cli.analysis.cells import (
 from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.figures.draw import draw
-from cascadebai_cli.figures.labels import Labels, wrong_in_words
+from cascadebai_cli.figures.labels import Labels, literal, wrong_in_words
 from cascadebai_cli.figures.panels import chart_of, refuse_too_many, with_fits
 from cascadebai_cli.figures.style import page_mark, read_style, render_pages, warn_of_letters
 from cascadebai_cli.running.watch import SILENT, Watch
@@ -33,7 +34,8 @@ from cascadebai_cli.store.columns import MANIFEST
 from cascadebai_cli.store.files import write_bytes
 from cascadebai_cli.study.document import Document, Override, load_yaml, mistakes
 from cascadebai_cli.study.kinds import MEASURES
-from cascadebai_cli.study.plot import FILE_FORMATS, MOST_ON_A_PAGE, Plot, refuse_unknown_words
+from cascadebai_cli.study.plot import FILE_FORMATS, MOST_ON_A_PAGE, Plot, axes_of_the_kind, refuse_unknown_words
+from cascadebai_cli.text import listed
 from cascadebai_cli.workflows.tables import warn_of_gaps
 
 if TYPE_CHECKING:
@@ -100,12 +102,17 @@ def _plot_words(studies: Sequence[StudyResults], config: Path | None, given: Map
     Args:
         studies: the first one says what to draw of all, unless there is a config.
         config: a YAML file with `plot`.
-        given: words of the command line; those of `where` and `labels` are added to the ones of the config.
+        given: words of the command line; those of `where` and `labels` are added to the ones of the config, and
+            another kind of figure leaves the axes of the config's own kind.
 
     Raises:
         ConfigError: if a word is not known; the message tells where it stands, and the nearest known word.
     """
-    document = reduce(Document.with_override, _overrides(given), _document(studies[0], config))
+    document = _document(studies[0], config)
+    if isinstance(document.data["plot"], dict) and "kind" in given:
+        said = axes_of_the_kind(document.data["plot"], given["kind"])
+        document = replace(document, data={**document.data, "plot": said})
+    document = reduce(Document.with_override, _overrides(given), document)
     try:
         plot = Plot.model_validate(document.data["plot"])
     except ValidationError as error:
@@ -203,25 +210,39 @@ def chart(studies: Sequence[StudyResults], plot: Plot) -> "Chart":
     if plot.figure.points == "steps":
         cells = with_moments(cells, together)
     refuse_too_many(cells, plot)
+    asked = cells["learner"]
     chosen = chosen_results(together, cells)
     if plot.figure.beside == "bounds" or plot.y == "steps_per_lower_bound":
         cells = _bounded(cells, chosen, plot)
     elif plot.y == "steps_per_sharp_bound":
         cells = with_sharp_bounds(cells, together)
+    elif plot.y == "difference":
+        cells = with_differences(cells, together)
     elif plot.figure.points == "trials":
         cells = with_trials(cells, together)
     elif MEASURES[plot.y].level:
         cells = with_quantiles(cells, together)
     chosen = tuple(results for results in chosen if len(results.summary))
     instances = {name: entry for results in chosen for name, entry in results.instances.items()}
-    shown = {name: entry for name, entry in instances.items() if name in set(cells["instance"])}
+    drawn = {name: entry for name, entry in instances.items() if name in set(cells["instance"])}
     caps = {results.study.max_steps for results in chosen}
     of_paper = {name for results in chosen if results.study.claims for name in results.instances}
-    labels = Labels(shown, plot.labels, of_paper)
+    labels = Labels(drawn, {**_main_said(together, plot), **plot.labels}, of_paper)
     found = chart_of(cells, plot, labels, caps.pop() if len(caps) == 1 else None, among)
+    gone = [name for name in dict.fromkeys(asked) if name not in {*cells["learner"]}]
+    if gone and plot.figure.beside == "bounds":
+        shown = listed([*dict.fromkeys(cells["learner"])])
+        remark = f"{plot.kind} shows {shown}, of which the upper bound is proved, and leaves out {listed(gone)}"
+        found = replace(found, remark="; ".join(filter(None, [found.remark, remark])))
     if plot.figure.beside != "fit":
         return found
     return with_fits(found, dict(_fits(chosen, found.x.column)))
+
+
+def _main_said(studies: Sequence[StudyResults], plot: Plot) -> Mapping[str, str]:
+    """Return the label of the differences, which names the learner to which they are, if it is one."""
+    main = {plot.labels.get(results.main_learner, literal(results.main_learner)) for results in studies}
+    return {"difference": f"steps saved against {main.pop()}"} if len(main) == 1 else {}
 
 
 def _fits(studies: Sequence[StudyResults], x: str) -> Iterator[tuple[frozenset[tuple[str, str]], "pd.DataFrame"]]:
@@ -229,7 +250,9 @@ def _fits(studies: Sequence[StudyResults], x: str) -> Iterator[tuple[frozenset[t
     for results in studies:
         for curve in results.curves():
             if curve.models and curve.x == x:
-                yield frozenset((str(results.directory), cell_id) for cell_id in curve.points["cell_id"]), curve.drawn
+                chosen = {"model": curve.best_named.model} if len(curve.models) > 1 else {}
+                cells = frozenset((str(results.directory), cell_id) for cell_id in curve.points["cell_id"])
+                yield cells, curve.drawn.assign(**chosen)
 
 
 def _bounded(cells: "pd.DataFrame", studies: Sequence[StudyResults], plot: Plot) -> "pd.DataFrame":
@@ -282,8 +305,6 @@ def plot(
     studies = [load_results(directory) for directory in _distinct(directories)]
     asked = _plot_words(studies, config, given)
     files = _files(out or directories[0], _name(studies, config, given), asked.format, given)
-    for results in studies:
-        warn_of_gaps(results, watch)
     drawn = drawing(studies, asked)
     _tell(drawn, studies, watch)
     written: list[Path] = []
@@ -312,14 +333,14 @@ def figure(studies: Sequence[StudyResults], words: Mapping[str, Any], watch: Wat
     drawn = drawing(studies, asked)
     if len(drawn.pages) > 1:
         raise ConfigError(f"per_page: the figure has {len(drawn.pages)} pages; choose fewer panels with where")
-    for results in studies:
-        warn_of_gaps(results, watch)
     _tell(drawn, studies, watch)
     return drawn.pages[0]
 
 
 def _tell(drawn: Drawing, studies: Sequence[StudyResults], watch: Watch) -> None:
-    """Tell the user what to know about a figure: missing cells, missing letters, a sentence for the caption."""
+    """Tell the user what to know about a figure: gaps of its cells, missing letters, a sentence for the caption."""
+    for results in studies if drawn.chart else ():
+        warn_of_gaps(results, watch, list(drawn.chart.points["cell_id"]) if drawn.chart else None)
     if drawn.chart and drawn.chart.remark:
         watch.remark(drawn.chart.remark)
     if drawn.chart and drawn.chart.left_out:

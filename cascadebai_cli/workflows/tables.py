@@ -1,7 +1,7 @@
 """The verbs `summary`, `fit` and `bounds`."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,17 +21,18 @@ from cascadebai_cli.analysis.bounds import (
     with_sharp,
 )
 from cascadebai_cli.analysis.cells import averaged, cells_printed, cells_with, few_averaged, ordered
-from cascadebai_cli.analysis.compact import compact, with_quantiles_if
+from cascadebai_cli.analysis.compact import compact, for_a_page, with_quantiles_if
 from cascadebai_cli.analysis.fits import fits_table, unfitted
 from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.analysis.tables import StudyTable, tables_of
 from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.learners.own import is_own
 from cascadebai_cli.running.watch import SILENT, Watch
-from cascadebai_cli.store.columns import BOUNDS_CSV, CELL, SUMMARY_CSV, TABLES
+from cascadebai_cli.store.columns import BOUNDS_CSV, CELL, MANIFEST, SUMMARY_CSV, TABLES
 from cascadebai_cli.store.files import table_bytes, write_table
 from cascadebai_cli.store.manifest import refuse_to_replace
 from cascadebai_cli.study.cells import Cell
-from cascadebai_cli.study.config import read_study
+from cascadebai_cli.study.config import Study, read_study, stored_study
 from cascadebai_cli.study.document import read_value
 from cascadebai_cli.study.plot import refuse_unknown_option
 from cascadebai_cli.text import FORMATS, FormatName, Table, count, for_shell, noted
@@ -43,12 +44,20 @@ __all__ = ["Tables", "bounds", "fit", "fits_table", "in_format", "promised", "su
 # --- Warnings about a result directory ------------------------------------------------------------------------------
 
 
-def warn_of_gaps(results: StudyResults, watch: Watch) -> None:
-    """Warn of missing and of capped trials, in one line each."""
-    capped = results.capped
+def warn_of_gaps(results: StudyResults, watch: Watch, shown: Collection[str] | None = None) -> None:
+    """Warn of missing and of capped trials, in one line each.
+
+    Args:
+        results: results of a sweep.
+        watch: takes the warnings.
+        shown: ids of the cells that are shown, of which alone it warns; all cells by default, and an average of cells
+            has their ids joined by `+`.
+    """
+    chosen = results if shown is None else results.of_cells([one for ids in shown for one in ids.split("+")])
+    capped = chosen.capped
     if len(capped) > 1:
-        capped = [_together(results, len(capped))]
-    for sentence in (*results.missing, *capped, *results.doubts):
+        capped = [_together(chosen, len(capped))]
+    for sentence in (*results.missing, *capped, *chosen.doubts):
         watch.warn(f"warning: {results.directory}: {sentence}")
 
 
@@ -139,12 +148,13 @@ def fit(directory: Path, *, allow_capped: bool = False, watch: Watch = SILENT) -
 # --- The cells of a result directory as a table ---------------------------------------------------------------------
 
 
-def summary(directory: Path, asked: Selection, *, watch: Watch = SILENT) -> Tables:
+def summary(directory: Path, asked: Selection, *, on_a_page: bool = False, watch: Watch = SILENT) -> Tables:
     """Return the cells of a result directory with means, intervals and errors.
 
     Args:
         directory: directory of a sweep.
         asked: which cells and columns, and how they are arranged.
+        on_a_page: whether the table is for a printed page, which has room for a few columns.
         watch: takes the remarks.
 
     Raises:
@@ -156,15 +166,16 @@ def summary(directory: Path, asked: Selection, *, watch: Watch = SILENT) -> Tabl
     sort, columns = asked.sort or (), asked.columns or ()
     cells = with_quantiles_if(averaged(results, asked.average), [*sort, *columns])
     rows = ordered(cells_with(cells, dict(map(condition, asked.where or ()))), sort)
-    if columns or asked.pivot:
-        found = compact(rows, columns, asked.pivot)
+    shown = rows["cell_id"]
+    if columns or asked.pivot or on_a_page:
+        found = (for_a_page if on_a_page else compact)(rows, columns, asked.pivot)
         rows, printed = found.rows, found.printed
     else:
         printed = cells_printed(rows)
     if asked.average:
         note = f"means over {asked.average}, each value once, with the interval of their means (on a log scale)"
         printed = noted(printed, "; ".join(filter(None, [note, few_averaged(rows, asked.average)])))
-    warn_of_gaps(results, watch)
+    warn_of_gaps(results, watch, list(shown))
     printed = replace(printed, caption=asked.caption or "", label=asked.label or "")
     return Tables((StudyTable(SUMMARY_CSV, rows, printed),), not results.missing)
 
@@ -220,7 +231,7 @@ def bounds(
     For a study with budgets, it is the bound on the probability of an error.
 
     Args:
-        config: the study.
+        config: the study, as a file or as the directory of its sweep, if its config names no files or code.
         results: directory of its sweep; `results/NAME OF CONFIG` by default, if that exists.
         csv: file for the table, none by default.
         printed: whether to use the constant 216 in T-bar, as printed in the paper, instead of 256 sigma^2.
@@ -234,7 +245,10 @@ def bounds(
     """
     if csv:
         refuse_to_replace(csv, [config])
-    study = read_study(config)
+    if config.is_dir():
+        study, results = _swept(config), results or config
+    else:
+        study = read_study(config)
     cells, measured = study.cells, _measured(results, config, watch)
     if cells[0].answers:
         table = budget_bounds(cells, measured)
@@ -253,6 +267,22 @@ def bounds(
     if csv:
         write_table(csv, table)
     return Tables((StudyTable(BOUNDS_CSV, table, printer(table)),))
+
+
+def _swept(directory: Path) -> Study:
+    """Return the study of a sweep with its cells.
+
+    Raises:
+        ConfigError: if the directory is not that of a sweep, or its config names files or code.
+    """
+    results = load_results(directory)
+    named = {entry.algorithm for entry in results.study.learners} | {entry.family for entry in results.study.instances}
+    try:
+        if any(map(is_own, named)):
+            raise ConfigError("its code is not run")
+        return stored_study(results.manifest.config, directory / MANIFEST, folder=Path())
+    except ConfigError:
+        raise ConfigError(f"{directory}: its config names files or code; name its YAML file instead") from None
 
 
 def promised(

@@ -29,6 +29,27 @@ def test_measured_steps_lie_between_two_lines_on_a_log_axis(tmp_path):
     assert (dots.get_ydata() > lower.get_ydata()).all()
 
 
+def test_bounds_of_unrelated_instances_are_not_joined(tmp_path):
+    instances = [two_level("a 1"), {"name": "b 1", "family": "linear", "w_max": 0.7, "w_min": 0.1}]
+    (axes,) = drawn.figure(study(tmp_path, instances=instances), x="instance", where={"K": 20}, panels="none").axes
+    assert {line.get_linestyle() for line in axes.get_lines()} == {"None"}
+    (bars,) = axes.collections
+    assert [len(segment) for segment in bars.get_segments()] == [2, 2]
+
+
+def test_the_learner_is_named_and_those_that_are_left_out_are_too(tmp_path):
+    learners = [
+        {"name": "ours", "algorithm": "cascadebai"},
+        *({"name": name, "algorithm": "kl-lucb++"} for name in "ab"),
+    ]
+    results = study(tmp_path, learners=learners)
+    assert drawn.data(results).remark.endswith(
+        "bounds shows ours, of which the upper bound is proved, and leaves out a and b"
+    )
+    (legend,) = drawn.figure(results).legends
+    assert "measured mean of ours" in [text.get_text() for text in legend.get_texts()]
+
+
 @pytest.mark.parametrize(("panels", "places"), [(1, 1), (2, 2), (3, 3), (5, 6), (6, 6)])
 def test_the_legend_takes_an_empty_place_or_stands_below(tmp_path, panels, places):
     instances = [two_level(f"setting {i % 5 + 1} {chr(97 + i)} 1") for i in range(panels)]

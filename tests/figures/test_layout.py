@@ -9,12 +9,13 @@ import drawn
 import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from sweeps import call
 from synthetic import planted_steps, scaling_config, write_results
 
 from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.figures.layout import ARROW, ARROW_POINTS, LIMIT_LABEL, WRONG_LABEL
+from cascadebai_cli.figures.marks import ARROW, ARROW_POINTS, LIMIT_LABEL, WRONG_LABEL
 from cascadebai_cli.figures.style import panel_letter
 
 LONG = "An instance with a name as long as a sentence, which no title of a panel can hold in one line of its own 1"
@@ -90,9 +91,17 @@ def test_the_rows_of_a_legend_are_about_as_long(learners: int, columns: int, tmp
 
 def test_more_lines_than_looks_are_refused(tmp_path: Path) -> None:
     learners = [{"name": f"learner {i}", "algorithm": "cascadebai", "sigma": 0.1 + i} for i in range(13)]
-    with pytest.raises(ConfigError, match="13 lines in one panel are more than the 12 that can be told apart; choose"):
+    with pytest.raises(ConfigError, match="13 different lines are more than the 12 that can be told apart; choose"):
         drawn.pages(study(tmp_path, learners=learners))
     assert len(drawn.pages(study(tmp_path / "b", learners=learners), panels="learner")) == 3
+
+
+@pytest.mark.parametrize("kind", ["curves", "bars"])
+def test_lines_are_told_apart_in_a_figure_and_not_only_in_a_panel(kind: str, tmp_path: Path) -> None:
+    learners = [{"name": f"learner {i}", "algorithm": "cascadebai", "sigma": 0.1 + i} for i in range(7)]
+    results = study(tmp_path, learners=learners, delta=[0.1, 0.2])
+    with pytest.raises(ConfigError, match="14 different lines are more than the 12 that can be told apart; choose"):
+        drawn.pages(results, kind=kind, x="K", panels="delta", lines=["learner", "delta"])
 
 
 @pytest.fixture(scope="module")
@@ -277,6 +286,62 @@ def test_points_of_unrelated_instances_are_not_joined_and_have_their_names(tmp_p
     assert {text.get_text() for text in page.axes[0].texts} == {entry["name"] for entry in OWN}
     found = boxes(page.axes[0].texts)
     assert not any(one.overlaps(other) for i, one in enumerate(found) for other in found[:i])
+
+
+def with_gaps(folder: Path, gaps: list[float], **words: Any) -> Figure:
+    """Five unrelated instances with long names at given gaps, each with three learners, in the width of a column."""
+    instances = [{"name": f"a long name {i}", "family": "explicit", "weights": [0.9, 0.1] * 64} for i in range(5)]
+    learners = [*TWO, {"name": "last", "algorithm": "batrac"}]
+    config = scaling_config(1, instances=instances, K=[20], trials=2, learners=learners)
+    results = load_results(write_results(folder, config, lambda cell: 300.0 * (2 + len(cell["learner"]))))
+    results.cells["gap"] = results.cells["instance"].map(
+        {one["name"]: gap for one, gap in zip(instances, gaps, strict=True)}
+    )
+    return drawn.figure(results, kind="curves", x="gap", width="column", **words)
+
+
+@pytest.mark.parametrize("gaps", [[0.04, 0.06, 0.07, 0.08, 0.35], [0.10, 0.11, 0.12, 0.13, 0.14]])
+def test_points_stand_at_their_gaps_and_names_keep_clear_of_them(gaps: list[float], tmp_path: Path) -> None:
+    page = with_gaps(tmp_path, gaps)
+    (axes,) = page.axes
+    for container in axes.containers:
+        assert list(container[0].get_xdata()) == gaps
+    assert axes.get_xscale() == ("log" if gaps[-1] > 0.3 else "linear")
+    page.draw_without_rendering()
+    frame = axes.get_window_extent()
+    names = [Text.get_window_extent(text) for text in axes.texts]
+    points = [axes.transData.transform(xy) for container in axes.containers for xy in container[0].get_xydata()]
+    assert all(frame.x0 <= box.x0 and box.x1 <= frame.x1 and box.y1 <= frame.y1 for box in names)
+    assert not any(box.contains(*point) for box in names for point in points)
+    assert not any(one.overlaps(other) for i, one in enumerate(names) for other in names[:i])
+
+
+def test_points_that_would_cover_each_other_stay_nearer_to_their_own_gap(tmp_path: Path) -> None:
+    gaps = [0.04, 0.044, 0.05, 0.06, 0.35]
+    (axes,) = with_gaps(tmp_path, gaps, y="error_rate", log="none").axes
+    for container in axes.containers:
+        for x, gap in zip(container[0].get_xdata(), gaps, strict=True):
+            assert min(gaps, key=lambda other: abs(other - x)) == gap
+
+
+@pytest.mark.parametrize("kind", ["bounds", "curves", "bars"])
+def test_a_page_grows_with_the_names_below_its_panels(kind: str, tmp_path: Path) -> None:
+    linear = {"family": "linear", "w_max": 0.7, "w_min": 0.1}
+    instances = [{"name": f"{letter} that is rather long 1", **linear} for letter in "abcdef"]
+    words = {"kind": kind, "x": "instance", "panels": "none", "lines": "none"}
+    results = study(tmp_path, instances=instances, K=[20])
+    page = drawn.figure(results, **words, width=2.2)
+    assert clipped(page) == []
+    frame, short = (one.axes[0].get_window_extent().height for one in (page, drawn.figure(results, **words, width=9)))
+    assert frame > 0.45 * short
+
+
+def test_the_label_of_all_bars_stands_in_their_middle(tmp_path: Path) -> None:
+    page = drawn.figure(study(tmp_path, 2, learners=TWO), kind="bars", panels="instance", x="K")
+    page.draw_without_rendering()
+    (label,) = boxes(page.texts)
+    edges = [edge for axes in page.axes for edge in axes.get_window_extent().intervaly]
+    assert (label.y0 + label.y1) / 2 == pytest.approx((min(edges) + max(edges)) / 2, abs=2)
 
 
 def test_error_rates_do_not_cover_each_other(tmp_path: Path) -> None:

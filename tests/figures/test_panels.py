@@ -237,6 +237,30 @@ def test_the_same_cells_of_two_directories_have_the_fits_of_their_own(tmp_path: 
         np.testing.assert_allclose(ends, series.points["y"].iloc[[0, -1]], rtol=0.05)
 
 
+def with_their_own(sizes: list[tuple[int, int]]) -> list[dict[str, Any]]:
+    """Instances of which each has its own L and K."""
+    level = {"family": "two_level", "w_star": 0.6, "w_prime": 0.2}
+    return [{"name": f"setting {i % 5 + 1} {i}", "L": [L], "K": [K], **level} for i, (L, K) in enumerate(sizes)]
+
+
+@pytest.mark.parametrize(("kind", "x"), [("curves", "delta"), ("bars", "delta"), ("bars", "learner")])
+def test_numbers_that_belong_to_the_instance_make_no_lines(kind: str, x: str, tmp_path: Path) -> None:
+    instances = with_their_own([(40, 4), (12, 3), (10, 2), (20, 5), (24, 6), (16, 7)])
+    results = study(tmp_path / "r", instances=instances, learners=TWO, delta=[0.1, 0.01])
+    chart = drawn.data(results, kind=kind, x=x, panels="instance")
+    assert len(chart.panels) == 6
+    assert chart.lines == (["half", "one"] if x == "delta" else [r"$\delta = 0.1$", r"$\delta = 0.01$"])
+
+
+def test_instances_that_make_lines_do_not_take_their_numbers_along(tmp_path: Path) -> None:
+    results = study(tmp_path / "r", instances=with_their_own([(40, 4), (12, 3)]), learners=TWO, delta=[0.1, 0.01])
+    chart = drawn.data(results, x="delta", panels="none")
+    assert chart.lines == ["half, setting 1 0", "half, setting 2 1", "one, setting 1 0", "one, setting 2 1"]
+    (first, second) = drawn.data(results, x="delta", panels="K").panels
+    assert [series.label for series in first.series] == ["half, setting 1 0", "one, setting 1 0"]
+    assert [series.label for series in second.series] == ["half, setting 2 1", "one, setting 2 1"]
+
+
 def test_no_interval_reaches_below_zero(tmp_path: Path) -> None:
     config = scaling_config(1, K=[20, 30], trials=2, plot={"kind": "curves"})
     results = load_results(write_results(tmp_path / "r", config, spread=0.9))

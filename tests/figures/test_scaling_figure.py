@@ -144,3 +144,11 @@ def test_the_settings_of_the_user_neither_matter_nor_change(results: StudyResult
     with mpl.rc_context({"font.size": 30, "axes.facecolor": "black"}):
         assert render(draw(results), "png", title="table1", rows_sha256="0") == plain
         assert mpl.rcParams["font.size"] == 30
+
+
+def test_a_model_that_was_chosen_among_several_is_named(tmp_path):
+    config = scaling_config(2)
+    config["instances"][0]["fit"] = {"model": ["K", "log(K)"]}
+    titles = [axes.get_title() for axes in drawn.figure(load_results(write_results(tmp_path, config))).axes]
+    assert titles[0].endswith(", fit: K")
+    assert "fit" not in titles[1]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from matplotlib.container import ErrorbarContainer
 from scipy import stats
-from sweeps import refusal
+from sweeps import refusal, sweep, write_config
 from synthetic import scaling_config, write_results
 
 from cascadebai_cli.analysis.results import StudyResults, load_results
@@ -132,3 +132,56 @@ def test_the_hardness_of_an_instance_on_the_axis(tmp_path: Path) -> None:
     unknown = study(tmp_path / "unknown", instances=instances[1:], L=[4], K=[1, 2], learners=TWO[:1])
     with pytest.raises(Exception, match="x: hardness is no number for learner half on instance n; leave these out"):
         drawn.data(unknown, x="hardness")
+
+
+# --- Differences between learners that meet the same rewards --------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> StudyResults:
+    """A paired study in which the second learner is the slower one, and the third is the faster one."""
+    folder = tmp_path_factory.mktemp("pairs")
+    learners = "\n".join(
+        f"  - {{name: {name}, algorithm: cascadebai, sigma: {sigma}}}"
+        for name, sigma in (("plain", 0.5), ("slow", 1.0), ("fast", 0.3))
+    )
+    config = write_config(folder, trials=8, extra=f"paired: true\nlearners:\n{learners}\nplot: {{kind: curves}}\n")
+    assert sweep(config, folder / "r").code == 0
+    return load_results(folder / "r")
+
+
+@pytest.mark.parametrize("kind", ["curves", "bars"])
+def test_the_difference_is_that_of_the_pairs_with_its_interval(kind: str, pairs: StudyResults) -> None:
+    chart = drawn.data(pairs, kind=kind, y="difference")
+    assert (chart.lines, chart.y.label) == (["slow", "fast"], "steps saved against plain")
+    for row in chart.points.to_dict("records"):
+        cells = pairs.summary[(pairs.summary["instance"] == row["instance"]) & (pairs.summary["K"] == row["K"])]
+        ids = dict(zip(cells["learner"], cells["cell_id"], strict=True))
+        saved = (pairs.steps_of_trials[ids["plain"]] - pairs.steps_of_trials[ids[row["learner"]]]).to_numpy(float)
+        half = stats.sem(saved) * stats.t.ppf(0.975, len(saved) - 1)
+        assert [row[end] for end in ("y", "low", "high")] == pytest.approx(
+            [saved.mean(), saved.mean() - half, saved.mean() + half]
+        )
+        assert (row["y"] < 0) == (row["learner"] == "slow")
+
+
+def test_differences_below_zero_are_drawn_whole_beside_a_line_at_zero(pairs: StudyResults) -> None:
+    page = drawn.figure(pairs, y="difference", labels={"plain": "ours"})
+    for axes in page.axes:
+        assert axes.get_yscale() == "linear"
+        assert axes.get_ylabel().startswith("steps saved against ours")
+        assert 0.0 in [float(line.get_ydata()[0]) for line in axes.get_lines() if len(line.get_xdata()) == 2]
+        ends = [y for one in axes.containers for segment in one[2][0].get_segments() for _, y in segment]
+        assert axes.get_ylim()[0] < min(ends) < 0 < max(ends) < axes.get_ylim()[1]
+    assert "from -" in alternative(Plot(kind="curves", y="difference"), drawn.data(pairs, y="difference"))
+
+
+def test_a_difference_needs_pairs(pairs: StudyResults, tmp_path: Path) -> None:
+    results = study(tmp_path / "r")
+    assert refusal("plot", results.directory, "--y", "difference") == (
+        f"y: {results.directory} has no differences of learners in the same trials, as it is not paired; add paired: "
+        "true, and sweep again\n"
+    )
+    assert "a difference is that of the trials of one cell; leave average out" in refusal(
+        "plot", pairs.directory, "--y", "difference", "--average", "replicate"
+    )

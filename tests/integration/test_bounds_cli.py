@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from sweeps import call, refusal
+from sweeps import call, refusal, sweep
 from synthetic import MANIFEST, scaling_config, write_results
 
 from cascadebai_cli.study.config import load_study
@@ -80,6 +80,22 @@ def test_measured_steps_are_found_by_the_content_of_the_cell(config: Path, tmp_p
     assert table["mean_steps"][0] == 5000
     assert table["measured_over_lower"][0] == pytest.approx(5000 / table["lower"][0])
     assert table["mean_steps"][1:].isna().all()
+
+
+def test_the_directory_of_a_sweep_stands_for_its_config(config: Path, tmp_path: Path) -> None:
+    assert sweep(config, tmp_path / "r", "--trials", 2).code == 0
+    assert call("bounds", tmp_path / "r") == call("bounds", config, "--results", tmp_path / "r")
+    (tmp_path / "own.py").write_text("def weights(L, K):\n    return [1 / (i + 1) for i in range(L)]\n")
+    (tmp_path / "weights.csv").write_text("weight\n0.9\n0.5\n0.2\n0.1\n")
+    for name, keys in (("a", "L: 4, family: 'own:weights'"), ("b", "family: csv, path: weights.csv, rate: weight")):
+        config.write_text(f"seed: 1\ntrials: 2\nK: 2\ninstances: [{{name: {name}, {keys}}}]\n")
+        assert sweep(config, tmp_path / name).code == 0
+        if name == "b":
+            (tmp_path / "weights.csv").unlink()
+        said = refusal("bounds", tmp_path / name)
+        assert said == f"{tmp_path / name}: its config names files or code; name its YAML file instead\n"
+    (tmp_path / "empty").mkdir()
+    assert "manifest.json is missing" in refusal("bounds", tmp_path / "empty")
 
 
 def test_a_mean_above_the_upper_bound_is_reported(config: Path) -> None:

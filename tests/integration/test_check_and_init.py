@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shlex
 from pathlib import Path
 
@@ -59,6 +60,22 @@ def test_the_steps_of_the_pilot_lie_near_the_mean_of_the_sweep(config: Path, tmp
         assert row["ended"]
         assert row["steps"] == pytest.approx(means[row["instance"]], rel=0.5)
         assert float(str(row["lower"])) < means[row["instance"]] < float(str(row["upper"]))
+
+
+def test_an_estimate_has_a_range_and_counts_the_trials_that_are_likely(tmp_path: Path) -> None:
+    """Before, the time was that of the smallest number of trials, which a cell seldom gets."""
+    study = (
+        "seed: 1\nL: 6\nK: 2\ntrials: TRIALS\nlearners: [{name: l, algorithm: kl-lucb++}]\n"
+        "instances: [{name: wide, family: two_level, w_star: 0.9, w_prime: 0.1}]\n"
+    )
+    path, found = tmp_path / "study.yaml", []
+    for trials in ("20", "{relative_error: 0.001, at_least: 20, at_most: 4000}"):
+        path.write_text(study.replace("TRIALS", trials))
+        assert re.search(r"; about \S+ \w+ \(.+ to .+\) on one core", call("check", path, "--pilot", "1").out)
+        (row,) = rows_of(path, "--pilot", "1")
+        assert float(str(row["seconds_low"])) < float(str(row["seconds"])) < float(str(row["seconds_high"]))
+        found.append(float(str(row["seconds"])))
+    assert found[1] > 20 * found[0]
 
 
 def test_without_a_pilot_there_are_bounds_only(config: Path) -> None:

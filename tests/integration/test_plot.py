@@ -13,6 +13,8 @@ from synthetic import scaling_config, write_results
 
 from cascadebai_cli.analysis.results import load_results
 from cascadebai_cli.study.kinds import KINDS
+from cascadebai_cli.study.plot import Plot
+from cascadebai_cli.workflows.plot import _plot_words
 
 LEARNERS = [{"name": "half", "algorithm": "cascadebai"}, {"name": "one", "algorithm": "cascadebai", "sigma": 1.0}]
 
@@ -54,6 +56,64 @@ def test_a_flag_wins_over_the_config(directory: Path) -> None:
     few = ("--where", "epsilon=0,0.05", "--instances", "setting 1", "--learners", "one", "--per-page", 1)
     assert names(call("plot", directory, *few).out) == ["table1.svg", "table1-2.svg"]
     assert names(call("plot", directory, *few, "--panels", "none", "--lines", "epsilon").out) == ["table1.svg"]
+
+
+@pytest.mark.parametrize(
+    ("plot", "kind", "axes"),
+    [
+        ({"kind": "bars", "x": "instance", "y": "observations"}, "ecdf", ("steps", "stopped")),
+        ({"kind": "ecdf"}, "curves", ("K", "steps")),
+        ({"kind": "ecdf"}, "quantiles", ("K", "spread")),
+        ({"kind": "curves", "x": "epsilon", "y": "observations"}, "scaling", ("epsilon", "observations")),
+    ],
+)
+def test_another_kind_leaves_the_axes_of_that_of_the_config(
+    plot: dict[str, Any], kind: str, axes: tuple[str, str], tmp_path: Path
+) -> None:
+    config = scaling_config(1, K=[20, 30], epsilon=[0.0, 0.1], trials=2, plot={**plot, "where": {"epsilon": 0}})
+    results = load_results(write_results(tmp_path / "r", config))
+    found = _plot_words([results], None, {"kind": kind})
+    chart = drawn.data(results, **{"x": None, "y": KINDS[kind].y, "lines": None, **found.model_dump()})
+    assert (chart.x.column, chart.y.column) == axes
+    (tmp_path / "own.yaml").write_text(f"plot: {plot}")
+    assert call("plot", tmp_path / "r", "--config", tmp_path / "own.yaml", "--kind", kind, "--out", tmp_path).code == 0
+
+
+@pytest.mark.parametrize("own", KINDS)
+def test_every_kind_measures_what_it_measures_by_default_whatever_the_kind_of_the_config(
+    own: str, tmp_path: Path
+) -> None:
+    config = scaling_config(1, K=[20, 30], trials=2, plot=Plot(kind=own).model_dump(mode="json"))
+    results = load_results(write_results(tmp_path / "r", config))
+    assert {kind: _plot_words([results], None, {"kind": kind}).y for kind in KINDS} == {
+        kind: record.y for kind, record in KINDS.items()
+    }
+
+
+@pytest.mark.parametrize(("key", "value"), [("x", "K"), ("y", "observations")])
+def test_a_kind_that_shows_steps_inside_trials_has_axes_of_its_own(key: str, value: str, directory: Path) -> None:
+    said = refusal("plot", directory, "--kind", "trace", f"--{key}", value)
+    assert said == f"--{key} '{value}' is not what trace shows; leave {key} out, or choose another kind\n"
+    assert refusal("plot", directory, "--kind", "bars", "--y", "present") == (
+        "--y 'present' cannot be shown by bars; choose another kind, such as trace\n"
+    )
+
+
+def test_warnings_are_about_the_cells_that_are_shown(tmp_path: Path) -> None:
+    config = scaling_config(1, K=[20, 30], trials=2, plot={"kind": "curves", "x": "K"})
+    r = write_results(tmp_path / "r", config, cap=500_000)
+    assert "reached the cap" in call("plot", r, "--out", tmp_path / "a.svg").err
+    assert call("plot", r, "--where", "K=20", "--out", tmp_path / "a.svg").err == ""
+    assert call("plot", r, "--kind", "schematic", "--out", tmp_path / "a.svg").err == ""
+    assert "reached the cap" in call("summary", r).err
+    assert call("summary", r, "--where", "K=20").err == ""
+
+
+def test_steps_that_are_a_budget_are_not_compared_with_bounds() -> None:
+    said = refusal(
+        "plot", ROOT / "results" / "reference" / "budget", "--kind", "curves", "--y", "steps_per_lower_bound"
+    )
+    assert said.startswith("y: steps_per_lower_bound compares steps with a bound, and in this study they are a")
 
 
 def test_the_width_is_that_of_the_page(directory: Path, tmp_path: Path) -> None:

@@ -233,6 +233,20 @@ def test_pairs_are_compared_pair_by_pair(tmp_path):
     assert "difference" not in pd.read_csv(alone / "ratios.csv")
 
 
+def test_a_ratio_lies_in_its_interval_if_one_learner_has_more_trials(tmp_path):
+    """Before, the ratio was that of all trials and the interval that of the pairs, so that it could lie outside."""
+    config = written(tmp_path, "paired: true\nplot: {kind: curves}", RACES)
+    aim = ["--set", "trials={relative_error: 0.04, at_least: 5, at_most: 60}", "--set", "record=[]"]
+    out = swept(config, "out", *aim)
+    assert call("fit", out).code == 0
+    (row,) = pd.read_csv(out / "ratios.csv").to_dict("records")
+    steps = pd.read_csv(out / "trials.csv").pivot(index="trial", columns="learner", values="steps")
+    both = steps.dropna()
+    assert row["pairs"] == len(both) < len(steps)
+    assert row["ratio"] == pytest.approx(both["CascadeBAI"].mean() / both["kl"].mean())
+    assert row["ratio_low"] < row["ratio"] < row["ratio_high"]
+
+
 def test_capped_pairs_have_no_difference(tmp_path):
     config = written(tmp_path, "paired: true\nmax_steps: 100\nplot: {kind: curves}", RACES)
     out = swept(config, "out", "--set", "record=[]")
@@ -267,4 +281,4 @@ def test_a_figure_shows_how_often_the_present_answer_is_right(tmp_path):
     assert "a sweep with record: [trace] writes" in refusal(
         "plot", swept(written(tmp_path, "", RACES), "none", "--set", "record=[]"), "--kind", "trace"
     )
-    assert "present is known of kind trace" in refusal("plot", out, "--y", "present")
+    assert "such as trace" in refusal("plot", out, "--y", "present")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from cascadebai_cli.engines.jobs import Job
+from cascadebai_cli.engines.jobs import Job, in_order
 from cascadebai_cli.engines.outcomes import RandomOutcomes
 from cascadebai_cli.engines.phases import run_phases
 from cascadebai_cli.learners.fixed_budget import SuccessiveAcceptsRejects, Uniform
@@ -32,7 +32,7 @@ def test_no_error_rate_is_above_its_bound(name, algorithm):
         for trial in range(TRIALS):
             learner = MAKE[algorithm](instance, N)
             outcomes = RandomOutcomes(instance.weights, np.random.default_rng([7, N, trial]))
-            run_phases(Job(learner, outcomes, max_steps=N))
+            in_order(run_phases([Job(learner, outcomes, max_steps=N)]))
             wrong += not instance.is_correct(learner.answer)
         low, _ = binomial_interval(wrong, TRIALS, LEVEL)
         bound = ERRORS[algorithm](instance, N)

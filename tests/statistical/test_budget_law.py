@@ -11,7 +11,7 @@ from cases import mostly_slow
 from scipy import stats
 
 from cascadebai_cli.engines import phases
-from cascadebai_cli.engines.jobs import Job
+from cascadebai_cli.engines.jobs import Job, in_order
 from cascadebai_cli.engines.outcomes import RandomOutcomes
 from cascadebai_cli.engines.phases import run_phases
 from cascadebai_cli.engines.simulate import run_reference
@@ -47,7 +47,7 @@ def by_reference(learner, outcomes):
 
 
 def by_phases(learner, outcomes):
-    return run_phases(Job(learner, outcomes, CASCADING, BUDGET))
+    return in_order(run_phases([Job(learner, outcomes, CASCADING, BUDGET)]))[0]
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def counting(monkeypatch):
     leaps = []
     monkeypatch.setattr(phases, "_COUNTED", 20)
     monkeypatch.setattr(phases, "_MARGIN", 0.2)
-    monkeypatch.setattr(phases, "leap", lambda *args: leaps.append(args) or leap(*args))
+    monkeypatch.setattr(phases, "leap_phases", lambda *args: leaps.append(args) or leap(*args))
     return leaps
 
 
@@ -91,7 +91,7 @@ def test_more_steps_whose_numbers_are_drawn_have_the_law_of_those_that_are_made(
         monkeypatch.setattr(phases, "_COUNTED", counted)
         monkeypatch.setattr(phases, "Counts", lambda w, batch, *rest, more=longer: made(w, batch + more, *rest))
         runs[kind] = statistics(
-            "uniform, low", lambda learner, outcomes: run_phases(Job(learner, outcomes, CASCADING, 4000))
+            "uniform, low", lambda learner, outcomes: in_order(run_phases([Job(learner, outcomes, CASCADING, 4000)]))[0]
         )
     assert len(counting) > 2 * TRIALS
     assert (p_values(runs["made"], runs["drawn"]) > THRESHOLD).all()
@@ -101,13 +101,13 @@ def test_more_steps_whose_numbers_are_drawn_have_the_law_of_those_that_are_made(
 @pytest.mark.parametrize("judged", mostly_slow(["uniform, low", "sar, mixture"], ["uniform, low"]), indirect=True)
 def test_lists_that_are_an_item_too_long_are_caught(judged, monkeypatch):
     case, expected = judged
-    monkeypatch.setattr(phases, "cut", lambda clicks, batch, steps: cut(clicks, batch + 1, steps))
+    monkeypatch.setattr(phases, "cut", lambda clicks, length, batch, steps: cut(clicks, length, batch + 1, steps))
     assert p_values(expected, statistics(case, by_phases)).min() < THRESHOLD
 
 
 def test_a_click_that_does_not_end_its_step_is_caught(judged, monkeypatch):
     case, expected = judged
-    monkeypatch.setattr(phases, "cut", lambda clicks, batch, steps: cut(np.zeros_like(clicks), batch, steps))
+    monkeypatch.setattr(phases, "cut", lambda clicks, *others: cut(np.zeros_like(clicks), *others))
     assert p_values(expected, statistics(case, by_phases)).min() < THRESHOLD
 
 

@@ -133,6 +133,19 @@ def test_trials_side_by_side_are_dealt_out_evenly(tmp_path, monkeypatch, workers
         assert len(counts) <= workers * -(-sum(counts) // (rows * workers)), kind
 
 
+def test_a_thousand_workers_get_no_single_rows(tmp_path):
+    """Rows side by side share the work of a block, so that small shares cost a multiple of the processor time."""
+    path = tmp_path / "study.yaml"
+    path.write_text(SIDE_BY_SIDE)
+    cells = load_study(path).cells
+    side_by_side = [i for i, cell in enumerate(cells) if cell.learner == "T"]
+    missing = [np.arange(400 if i in side_by_side else 0) for i in range(len(cells))]
+    tasks = drain(_BlockQueue(cells, missing, 1000), [0.1] * len(cells))
+    sizes = [sum(len(block.trials) for block in task) for task in tasks]
+    assert sum(sizes) == 400 * len(side_by_side)
+    assert min(sizes) > 32
+
+
 def kind_of(cell):
     """What the cells of a task have in common: skip-ahead takes several `K` together."""
     return (cell.learner, cell.L, cell.K if cell.learner == "U" else None)

@@ -1,6 +1,8 @@
 """Chosen columns of the cells, one name across, and the best learner marked."""
 
 import io
+import shutil
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -93,9 +95,109 @@ def test_latex_has_two_lines_of_headings_a_caption_and_a_label() -> None:
     latex = call("summary", FIGURE2, *AT_20, *words, "--format", "latex").out
     assert r"\multicolumn{1}{c}{} & \multicolumn{2}{c}{CascadeBAI} & \multicolumn{2}{c}{BatRac(K)}" in latex
     assert "\\caption{Steps of $K$ items. L = 128, K = 20," in latex
-    assert "\\label{tab:steps}\n\\begin{tabular}" in latex
-    assert latex.endswith("\\end{table}\n")
+    assert "\\label{tab:steps}\n\\small\\setlength{\\tabcolsep}{3pt}\n\\begin{tabular}" in latex
+    assert latex.endswith("\\end{table*}\n")
     assert call("summary", FIGURE2, *AT_20, "--caption", "Steps.").out.startswith("Steps.\nL = 128")
+
+
+def latex_of(*words: str) -> str:
+    return call("summary", FIGURE2, *words, "--format", "latex").out
+
+
+def test_latex_without_columns_has_those_for_which_a_page_has_room() -> None:
+    assert r"instance & learner & K & {mean steps} & wrong \\" in latex_of()
+    assert r"instance & learner & {mean steps} & wrong \\" in latex_of("--where", "K=20")
+    assert r"instance & K & {CascadeBAI} & {BatRac(K)} & {BatRac(1)} \\" in latex_of("--pivot", "learner")
+
+
+def test_a_table_that_is_too_wide_for_a_column_is_smaller_or_as_wide_as_the_page() -> None:
+    def environment(*words: str) -> tuple[str, bool]:
+        latex = latex_of("--caption", "Steps", *words)
+        return latex.partition(r"\begin{table")[2][:1], r"\small" in latex
+
+    one = ("--where", "K=20", "--where", "learner=CascadeBAI")
+    assert environment(*one, "--columns", "steps") == ("}", False)
+    assert environment(*one, "--columns", "steps,n") == ("}", True)
+    assert environment(*AT_20) == ("*", False)
+    assert environment(*AT_20, "--columns", "steps,observations") == ("*", True)
+
+
+def has_siunitx() -> bool:
+    words = ["kpsewhich", "siunitx.sty", "booktabs.sty"]
+    found = shutil.which("pdflatex") and subprocess.run(words, capture_output=True, text=True, check=False).stdout
+    return len((found or "").splitlines()) == 2
+
+
+@pytest.mark.skipif(not has_siunitx(), reason="needs pdflatex with siunitx and booktabs")
+@pytest.mark.parametrize("words", [(), AT_20, (*AT_20, "--columns", "steps,error_rate"), ("--columns", "steps,n,gap")])
+def test_tables_fit_a_page_of_two_columns(words: tuple[str, ...], tmp_path: Path) -> None:
+    head = r"\documentclass[twocolumn]{article}\usepackage[margin=1in]{geometry}\usepackage{booktabs,siunitx}"
+    table = latex_of("--caption", "Steps", "--where", "K=20,40", *words)
+    page = f"{head}\\sisetup{{detect-weight, mode=text}}\n\\begin{{document}}\n{table}\n\\end{{document}}"
+    (tmp_path / "page.tex").write_text(page, encoding="utf-8")
+    run = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "page.tex"]
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:]
+    assert "Overfull" not in done.stdout
+
+
+def test_error_rates_go_without_their_intervals_where_a_page_has_no_room_for_them() -> None:
+    few = latex_of(*AT_20, "--columns", "error_rate")
+    assert r"0.0\% (0.0\% to 16.8\%)" in few
+    many = latex_of(*AT_20, "--columns", "steps,error_rate")
+    assert r"& 0.0\% &" in many
+    assert r"16.8\%" not in many
+    assert "16.8%" in call("summary", FIGURE2, *AT_20, "--columns", "steps,error_rate").out
+
+
+def test_a_caption_ends_before_what_all_cells_share() -> None:
+    for given, printed in (
+        ("Mean steps", "Mean steps. L"),
+        ("Mean steps.", "Mean steps. L"),
+        ("How many?", "How many? L"),
+    ):
+        assert rf"\caption{{{printed} = 128" in latex_of(*AT_20, "--caption", given)
+
+
+def test_numbers_of_trials_that_differ_are_said() -> None:
+    found = cells()
+    assert ", trials = 20;" in compact(found, (), "learner").printed.above
+    found["n"] = range(20, 20 + len(found))
+    assert f", trials = 20 to {19 + len(found)};" in compact(found, (), "learner").printed.above
+
+
+def test_names_that_are_asked_for_still_tell_the_rows_apart() -> None:
+    found = cells()
+    printed = compact(found, ["learner", "steps"], None).printed
+    assert [head.heading for head in printed.columns] == ["learner", "K", "mean steps"]
+    assert len(printed.rows) == len(found)
+    assert [head.heading for head in compact(found, ["learner"], None).printed.columns] == ["learner", "K"]
+
+
+def test_only_columns_that_are_asked_for_or_tell_rows_apart_are_printed() -> None:
+    found = cells()
+    own = found.assign(instance=found["K"].map("at {}".format), confidence=found["learner"].map(len).map(str))
+    heads = {
+        columns: [head.heading for head in compact(own, columns, None).printed.columns]
+        for columns in ((), ("steps",), ("K", "steps"))
+    }
+    assert heads[()] == ["instance", "learner", "K", "confidence", "mean steps"]
+    assert heads[("steps",)] == ["instance", "learner", "mean steps"]
+    assert heads[("K", "steps")] == ["instance", "learner", "K", "mean steps"]
+
+
+def test_fewer_steps_are_no_merit_where_they_are_a_budget() -> None:
+    marked = compact(cells(), ["steps", "error_rate"], "learner").printed.marked
+    assert marked
+    assert not compact(cells().assign(budget=300), ["steps", "error_rate"], "learner").printed.marked
+    rates = cells().assign(budget=300, error_low=0.0, error_high=0.1)
+    rates.loc[rates["learner"] != "CascadeBAI", ["error_rate", "error_low", "error_high"]] = (0.05, 0.2, 0.3)
+    assert compact(rates.assign(delta=0.5), ["error_rate"], "learner").printed.marked
+
+
+def test_an_error_rate_above_delta_is_marked() -> None:
+    found = cells().assign(error_rate=0.5, error_low=0.3, error_high=0.7)
+    assert compact(found, ["error_rate"], None).printed.rows[0][-1] == "50.0% (30.0% to 70.0%) > delta"
 
 
 def test_a_limit_in_a_column_of_siunitx_is_no_number_for_it() -> None:

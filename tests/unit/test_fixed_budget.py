@@ -54,7 +54,8 @@ def test_reference_and_phases_are_what_the_judge_says(kind, judge, examples):
         run = run_reference(one, TableOutcomes(table), BY_CLICK[cascading], budget)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(phases, "_FEWEST", rounds)
-            assert run_phases(Job(other, TableOutcomes(table), BY_CLICK[cascading], budget)) == run
+            (found,) = in_order(run_phases([Job(other, TableOutcomes(table), BY_CLICK[cascading], budget)]))
+            assert found == run
         for learner in (one, other):
             found = (run.steps, learner.answer, run.accepted, run.rejected, run.counts)
             assert budget_judge.Asked(*found) == expected
@@ -129,16 +130,45 @@ def test_a_run_with_a_smaller_budget_is_the_beginning_of_a_longer_one(name):
         assert all(a <= b for a, b in zip(shorter.counts, longer.counts, strict=True))
 
 
+@MANY
+@pytest.mark.parametrize("kind", [Uniform, SuccessiveAcceptsRejects])
+def test_trials_side_by_side_make_the_runs_that_they_make_alone(kind, examples):
+    """Rows that end at different times, windows that do not last, and parts of a few outcomes."""
+
+    @settings(max_examples=examples)
+    @given(problems(), st.none() | st.integers(1, 10), st.sampled_from([1, 5, 64]), st.sampled_from([1, 50, 2**18]))
+    def equal(problem, M, rounds, at_once):
+        K, budget, table, cascading = problem
+        tables = [np.roll(table, shift, axis) for axis in (0, 1) for shift in range(5)]
+        learners = [made(kind, len(table), K, M, budget) for _ in tables]
+        expected = [
+            run_reference(made(kind, len(table), K, M, budget), TableOutcomes(one), BY_CLICK[cascading], budget)
+            for one in tables
+        ]
+        jobs = [
+            Job(learner, TableOutcomes(one), BY_CLICK[cascading], budget)
+            for learner, one in zip(learners, tables, strict=True)
+        ]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(phases, "_FEWEST", rounds)
+            patch.setattr(phases, "_AT_ONCE", at_once)
+            patch.setattr(phases, "ROWS", 7)
+            assert in_order(run_phases(jobs)) == expected
+
+    equal()
+
+
 def test_what_was_drawn_for_a_longer_budget_was_drawn_for_a_shorter_one():
     """Answers of uniform looking at some budgets are those of one learner that goes on."""
     w = np.linspace(0.9, 0.1, 12)
     going = Uniform(12, 4)
     outcomes = RandomOutcomes(w, np.random.default_rng(5))
-    sweep = phases._Sweep(Job(going, outcomes, CASCADING, 10_000))
+    row = phases._Rows([Job(going, outcomes, CASCADING, 10_000)])
     for budget in (37, 1000, 10_000):
-        sweep.show(budget - going.steps)
+        row.show(budget - going.steps)
+        going.T, going.S = row.T[0], row.S[0]
         alone = Uniform(12, 4)
-        run_phases(Job(alone, RandomOutcomes(w, np.random.default_rng(5)), CASCADING, budget))
+        in_order(run_phases([Job(alone, RandomOutcomes(w, np.random.default_rng(5)), CASCADING, budget)]))
         assert going.answer == alone.answer
         assert (going.T == alone.T).all()
         assert (going.S == alone.S).all()
@@ -226,7 +256,9 @@ def test_lists_that_no_click_ends_are_counted_as_they_are_shown(M, cascading, mo
     counts = []
     for learner, counted in zip(learners, (10**7, 30), strict=True):
         monkeypatch.setattr(phases, "_COUNTED", counted)
-        run = run_phases(Job(learner, RandomOutcomes(w, np.random.default_rng(3)), BY_CLICK[cascading], 1000))
+        (run,) = in_order(
+            run_phases([Job(learner, RandomOutcomes(w, np.random.default_rng(3)), BY_CLICK[cascading], 1000)])
+        )
         counts.append((run.steps, run.observations))
     assert counts[0] == counts[1]
     share = learners[1].S / learners[1].T

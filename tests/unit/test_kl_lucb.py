@@ -1,5 +1,6 @@
 """KL-LUCB++ decision by decision, and its engine in long runs and beside other rows."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -7,16 +8,19 @@ import pytest
 from cases import mostly_slow
 from given import BY_CLICK, TableOutcomes, TableStack
 from problems import patched
+from scipy import stats
 
 from cascadebai_cli.engines import lucb_rows
-from cascadebai_cli.engines.jobs import Job, in_order
+from cascadebai_cli.engines.jobs import Job, Run, in_order
 from cascadebai_cli.engines.lucb import run_lucb
 from cascadebai_cli.engines.lucb_rows import first_round, may_end_early, ranked
 from cascadebai_cli.engines.outcomes import RandomStack
-from cascadebai_cli.engines.simulate import run_reference
+from cascadebai_cli.engines.simulate import ENGINES, Trial, new_job, run_reference, simulate_block
 from cascadebai_cli.learners.bounds import best_means, kl_lower, kl_upper
 from cascadebai_cli.learners.kl_lucb import UNIT, KLLucb, LucbRule
 from cascadebai_cli.learners.protocol import Learner
+from cascadebai_cli.model.problem import CASCADING, Feedback
+from cascadebai_cli.model.users import PositionBased, page_of
 
 
 def after(T, S, K, **more):
@@ -119,6 +123,100 @@ def test_equals_the_reference_in_a_long_run(K, long):
         run = in_order(run_lucb([job(trial)]))[0]
     assert run == by_reference(trial)
     assert (run.status, run.steps > 500) == ("stopped", True)
+
+
+# --- Lists whose places are looked at by chance ----------------------------------------------------------------------
+
+LOOKS = (1.0, 0.7, 0.45, 0.3)
+
+
+def by_place(L):
+    """A page told as a story: who looks at which place is the outcome of further items, from number `L` on."""
+
+    def page(shown, draw):
+        looked = [draw(L + place) for place in range(len(shown))]
+        read = []
+        for item, look in zip(shown, looked, strict=True):
+            attracts = draw(item)
+            read.append(int(attracts and look))
+            if read[-1]:
+                break
+        return read
+
+    return Feedback("by-place", "the list up to the first click", page)
+
+
+def looking_trial(seed, L, K, M, epsilon, cap):
+    """Learner's arguments, outcomes of the items, and looks at the places, shape `(L, cap)` and `(places, cap)`."""
+    rng = np.random.default_rng([seed, L, K, M])
+    w = rng.uniform(0, 1, L) ** 2
+    table = rng.random((L, cap)) < w[:, None]
+    looks = rng.random((L, cap)) < np.resize(LOOKS, L)[:, None]
+    return (L, K, 0.1, epsilon, "bounds", M), table, looks
+
+
+def looking_job(arguments, table, looks, cap):
+    read = page_of(CASCADING, PositionBased(LOOKS))
+    return Job(KLLucb(*arguments), TableStack(table), read, cap, looks=TableStack(looks))
+
+
+@pytest.mark.parametrize("depth", [4, 8])
+@pytest.mark.parametrize(("L", "K", "M"), [(5, 2, 2), (9, 3, 3), (9, 1, 1), (12, 2, 6), (40, 5, 8)])
+def test_a_look_that_does_not_happen_is_a_skip_as_in_the_reference(L, K, M, depth):
+    trials = [looking_trial(seed, L, K, M, 0.02, 3_000) for seed in range(6)]
+    with patched(lucb_rows, _DEEPEST=depth):
+        runs = in_order(run_lucb([looking_job(*trial, 3_000) for trial in trials]))
+    expected = [
+        run_reference(KLLucb(*arguments), TableOutcomes(np.concatenate([table, looks])), by_place(L), 3_000)
+        for arguments, table, looks in trials
+    ]
+    assert runs == expected
+    assert len({run.status for run in runs}) <= 2
+    assert max(run.steps for run in runs) > 100
+
+
+def test_a_learner_that_is_not_told_of_looks_is_noticed():
+    """The comparison can fail: without looks the same rewards lead to another run."""
+    arguments, table, looks = looking_trial(1, 9, 3, 3, 0.02, 3_000)
+    (found,) = in_order(run_lucb([looking_job(arguments, table, np.ones_like(looks), 3_000)]))
+    both = TableOutcomes(np.concatenate([table, looks]))
+    assert found != run_reference(KLLucb(*arguments), both, by_place(9), 3_000)
+
+
+def runs_of_users(engine, looks, seed):
+    weights = np.array([0.6, 0.5, 0.4, 0.2, 0.2, 0.1])
+    trials = [Trial(weights, np.random.default_rng([seed, trial])) for trial in range(150)]
+    read = page_of(CASCADING, PositionBased(looks))
+    runs = simulate_block(lambda: KLLucb(6, 3, 0.1, 0.05), trials, feedback=read, engine=engine, max_steps=4_000)
+    return np.array([(run.steps, run.observations, min(run.counts), max(run.counts)) for run in runs]).T
+
+
+def test_users_who_look_by_place_have_their_law():
+    p_value = lambda one, other: stats.ks_2samp(one, other, method="asymp").pvalue  # noqa: E731
+    expected = runs_of_users("reference", (1.0, 0.7, 0.45), 1)
+    found, twin = runs_of_users("auto", (1.0, 0.7, 0.45), 2), runs_of_users("auto", (1.0, 0.6, 0.3), 2)
+    assert min(map(p_value, expected, found)) > 0.001 / 4
+    assert min(map(p_value, expected, twin)) < 0.001 / 4
+
+
+def test_a_run_with_looks_goes_on_where_it_was_paused():
+    weights, read = np.array([0.6, 0.5, 0.4, 0.2, 0.2]), page_of(CASCADING, PositionBased(LOOKS))
+
+    def job(learner, steps=0):
+        made, one = new_job(learner, Trial(weights, np.random.default_rng(7)), read, "auto", 5_000)
+        assert made is ENGINES["lockstep"]
+        return replace(one, steps=steps)
+
+    ((_, whole),) = run_lucb([job(KLLucb(5, 2, 0.1, 0.02))])
+    learner, steps, parts = KLLucb(5, 2, 0.1, 0.02), 0, 0
+    while True:
+        ((_, done),) = run_lucb([job(learner, steps)], lambda: True)
+        parts += 1
+        if isinstance(done, Run):
+            break
+        steps = done.steps
+    assert parts > 3
+    assert (done.steps, done.recommendation, done.counts) == (whole.steps, whole.recommendation, whole.counts)
 
 
 @pytest.mark.parametrize("w", [0.0, 0.1, 0.5, 0.9, 1.0])

@@ -138,6 +138,6 @@ def test_the_simulated_users_look_as_those_of_the_log():
     cell = cell_of(question, CANDIDATES["kl-lucb++"], 0, question.planned)
     assert isinstance(cell.feedback.users, PositionBased)
     assert cell.feedback.users.looks == pytest.approx(tuple(question.corrected.seen.values())[:3])
-    assert cell.runs_with == "reference"
+    assert cell.runs_with == "lockstep"
     assert cell.epsilon == pytest.approx(0.05 * np.mean(question.looks))
     assert question.least is None

@@ -2,6 +2,8 @@
 
 import csv
 import re
+from dataclasses import replace
+from functools import partial
 from itertools import pairwise, permutations, product
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from scipy.special import rel_entr
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.problem import Instance
+from cascadebai_cli.model.users import Cascade, DependentClick, NoSkips, PositionBased
 from cascadebai_cli.theory import maximin as maximin_module
 from cascadebai_cli.theory import sharp
 from cascadebai_cli.theory.maximin import Contest, Lists, maximin
@@ -40,9 +43,9 @@ def looks(shown, w, semi_bandit=False):
     return q
 
 
-def by_all_lists(w, K, M, semi_bandit, points=120):
+def by_all_lists(w, K, M, looks, points=120):
     """`T*` by one linear programme over all lists, each pair compared at many `x`: at most a little too small."""
-    q = np.array([looks(s, w, semi_bandit) for s in permutations(range(len(w)), M)])
+    q = np.array([looks(s, w) for s in permutations(range(len(w)), M)])
     order = np.argsort(-w)
     grid = (1 - np.cos(np.pi * (np.arange(points) + 0.5) / points)) / 2
     rows = []
@@ -81,8 +84,82 @@ def test_equals_brute_force(semi_bandit, start):
         w, K, M = small_instance(seed + 160 * semi_bandit)
         bound = sharp_bound(Instance(w, K), semi_bandit=semi_bandit, M=M)
         assert bound.gap <= 1e-3
-        exact = by_all_lists(w, K, M, semi_bandit)
+        exact = by_all_lists(w, K, M, partial(looks, semi_bandit=semi_bandit))
         assert bound.characteristic_steps == pytest.approx(exact, rel=2e-3), (seed, w, K, M)
+
+
+def looks_of(users, shown, w):
+    """Probability of a look at each item: what each user does, added up over all that may happen on a page."""
+    q = [0.0] * len(w)
+
+    def page(place, p):  # the user is in front of this place with probability p, and nothing is known of what comes
+        if place == len(shown) or p == 0:
+            return
+        item = shown[place]
+        match users:
+            case PositionBased():
+                look = users.looks[min(place, len(users.looks) - 1)]
+                q[item] += p * look
+                page(place + 1, p)
+            case DependentClick():
+                q[item] += p
+                page(place + 1, p * w[item] * users.go_on)
+                page(place + 1, p * (1 - w[item]))
+            case Cascade():
+                q[item] += p
+                page(place + 1, p * (1 - w[item]) * (1 - users.leave))
+            case NoSkips():
+                q[item] += p
+                page(place + 1, p)
+
+    page(0, 1.0)
+    return q
+
+
+OTHER_USERS = [
+    Cascade(leave=0.3),
+    Cascade(leave=1.0),
+    DependentClick(go_on=0.6),
+    DependentClick(go_on=(1.0, 1.0)),
+    PositionBased(looks=(1.0, 0.6, 0.3)),
+    PositionBased(looks=(0.2, 0.9, 0.5)),
+    PositionBased(looks=(0.5, 0.0, 0.0)),
+    NoSkips(),
+]
+
+
+@pytest.mark.parametrize("users", OTHER_USERS, ids=lambda users: str(users.content))
+def test_other_users_against_brute_force(users):
+    """Random instances as for the cascade, against a programme over all ordered lists, whose looks are added up."""
+    for seed in range(300, 312):
+        w, K, M = small_instance(seed)
+        bound = sharp_bound(Instance(w, K), M=M, users=users)
+        assert bound.gap <= 1e-3
+        one = replace(users, go_on=1.0) if users == DependentClick(go_on=(1.0, 1.0)) else users
+        exact = by_all_lists(w, K, M, partial(looks_of, one))
+        assert bound.characteristic_steps == pytest.approx(exact, rel=2e-3), (seed, w, K, M)
+
+
+@pytest.mark.parametrize("users", OTHER_USERS[:6], ids=lambda users: str(users.content))
+def test_the_looks_of_other_users_are_those_of_the_law(users):
+    """The looks that a list brings are the means of many pages as the reference engine draws them."""
+    rng, w = np.random.default_rng(8), np.array([0.7, 0.2, 0.5, 0.4])
+    shown, found = (2, 0, 3), np.zeros(4)
+    for _ in range(4000):
+        users.clicks(
+            shown, lambda item: found.__setitem__(item, found[item] + 1) or int(rng.random() < w[item]), rng.random
+        )
+    one = replace(users, go_on=1.0) if users == DependentClick(go_on=(1.0, 1.0)) else users
+    assert np.allclose(found / 4000, looks_of(one, shown, w), atol=0.04)
+
+
+def test_equal_items_share_the_places_that_are_looked_at():
+    """Two levels with several items each, and groups of many levels, give the bound of the same items one by one."""
+    users = PositionBased(looks=(1.0, 0.5, 0.25))
+    w = np.array([0.6, 0.6, 0.3, 0.3, 0.3])
+    pooled = sharp_bound(Instance(w, 2), M=3, users=users, tolerance=1e-4).characteristic_steps
+    apart = sharp_bound(Instance(w + 1e-9 * np.arange(5), 2), M=3, users=users, tolerance=1e-4).characteristic_steps
+    assert pooled == pytest.approx(apart, rel=3e-4)
 
 
 def best_arm_identification(w):
@@ -282,6 +359,12 @@ def test_steps_at_a_risk():
     [
         (Instance(np.array([0.5, 0.4]), 1, 0.2), {}, "epsilon is 0.2"),
         (Instance(np.array([0.5, 0.4]), 1), {"M": 0}, "M is 0"),
+        (
+            Instance(np.array([0.5, 0.4]), 1),
+            {"users": DependentClick((0.5, 0.1))},
+            "what dependent-click users look at",
+        ),
+        (Instance(np.array([0.5, 0.4]), 1), {"users": PositionBased(0.5, "one")}, "what position-based users look at"),
     ],
 )
 def test_refusals(instance, options, words):

@@ -6,8 +6,10 @@ import pandas as pd
 import pytest
 
 from cascadebai_cli.analysis.bounds import no_sharp, with_factor, with_sharp
+from cascadebai_cli.model.users import Cascade, DependentClick, NoSkips, PositionBased
 from cascadebai_cli.study.config import read_study
 from cascadebai_cli.theory import sharp as sharp_module
+from cascadebai_cli.theory.sharp import sharp_bound
 
 STUDY = """
 study: sharp
@@ -49,6 +51,41 @@ def test_each_cell_has_the_bound_of_its_feedback_and_risk(table):
         d = cell.delta
         assert sharp == pytest.approx(T_star * ((1 - d) * math.log((1 - d) / d) + d * math.log(d / (1 - d))))
         assert ratio == pytest.approx(100 / sharp)
+
+
+@pytest.mark.parametrize(
+    ("users", "feedback", "same_as"),
+    [
+        ("{kind: no-skips}", "last-click", "NoSkips"),
+        ("{kind: cascade, leave: 0.5}", "cascading", "Cascade"),
+        ("{kind: dependent-click, go_on: 0.5}", "last-click", "DependentClick"),
+        ("{kind: dependent-click, go_on: 0.5}", "cascading", None),  # up to the first click they are a cascade
+        ("{kind: position-based, looks: [0.9, 0.2]}", "semi-bandit", "PositionBased"),
+    ],
+)
+def test_the_bound_of_other_users_is_that_of_what_they_look_at(tmp_path, users, feedback, same_as):
+    path = tmp_path / "study.yaml"
+    sought = f"K: 1, users: {users}"
+    learner = f"{{name: two, algorithm: kl-lucb++, list_length: 2, feedback: {feedback}}}"
+    path.write_text(STUDY.partition("  - {name: one")[0].replace("SOUGHT", sought) + f"  - {learner}\n")
+    cells = read_study(path).cells
+    assert no_sharp(cells) == []
+    rows = with_sharp(pd.DataFrame({"mean_steps": [1.0] * len(cells)}), cells)
+    known = {
+        "NoSkips": NoSkips(),
+        "Cascade": Cascade(0.5),
+        "DependentClick": DependentClick(0.5),
+        "PositionBased": PositionBased((0.9, 0.2)),
+    }
+    expected = sharp_bound(cells[0].problem, M=2, users=known.get(same_as)).characteristic_steps
+    assert rows["T_star"].tolist() == pytest.approx([expected] * len(cells))
+
+
+def test_users_whose_looks_are_not_known_have_no_sharp_bound(tmp_path):
+    path = tmp_path / "study.yaml"
+    path.write_text(STUDY.replace("SOUGHT", "K: 1, users: {kind: position-based, looks: 0.5, most: one}"))
+    said = no_sharp(read_study(path).cells)
+    assert any("what position-based users look at depends on more than items or places" in line for line in said)
 
 
 def test_a_tolerance_has_no_sharp_bound(tmp_path):

@@ -2,8 +2,10 @@
 
 import itertools
 import json
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,7 +23,9 @@ from cascadebai_cli.learners.kl_lucb import KLLucb
 from cascadebai_cli.learners.track_and_stop import TrackAndStop
 from cascadebai_cli.model.problem import CASCADING, FEEDBACKS, LAST_CLICK, SEMI_BANDIT, THINNED, Instance
 from cascadebai_cli.model.users import USERS, Cascade, DependentClick, NoSkips, PositionBased, Users, page_of
+from cascadebai_cli.running.worker import run_trial
 from cascadebai_cli.study.config import read_study
+from cascadebai_cli.theory.sharp import known_to_look
 
 EXAMPLES: list[Users] = [
     Cascade(),
@@ -32,6 +36,9 @@ EXAMPLES: list[Users] = [
     DependentClick(0.6),
     DependentClick((0.9, 0.2)),
     NoSkips(),
+    PositionBased((1.0, 1.0, 0.2)),
+    PositionBased((1.0, 1.0, 0.2), most="one"),
+    DependentClick((0.0, 0.0, 0.9)),
 ]
 LEARNERS: dict[str, Callable[[], object]] = {
     "cascadebai": lambda: CascadeBAI(6, 3, 0.2),
@@ -188,6 +195,9 @@ TWINS = {
     DependentClick(0.6): DependentClick(0.55),
     DependentClick((0.9, 0.2)): DependentClick((0.2, 0.9)),
     NoSkips(): PositionBased((1.0, 1.0, 0.9)),
+    PositionBased((1.0, 1.0, 0.2)): NoSkips(),
+    PositionBased((1.0, 1.0, 0.2), most="one"): Cascade(),
+    DependentClick((0.0, 0.0, 0.9)): DependentClick(0.05),
 }
 
 
@@ -227,6 +237,10 @@ SAME = [
     (PositionBased(1.0), SEMI_BANDIT, SEMI_BANDIT),
     (PositionBased(1.0, most="one"), LAST_CLICK, CASCADING),
 ]
+
+
+def test_every_kind_is_among_the_examples() -> None:
+    assert {type(users) for users in EXAMPLES} == set(USERS.values())
 
 
 @pytest.mark.parametrize(("users", "feedback", "same"), SAME)
@@ -365,3 +379,87 @@ def test_lists_whose_order_matters_are_not_shuffled(learner: str) -> None:
 
 def test_every_kind_says_its_numbers() -> None:
     assert all(made().content["kind"] == kind for kind, made in USERS.items())
+
+
+# --- Users among the other parts of a study --------------------------------------------------------------------------
+
+TWO = """
+study: two
+seed: 3
+trials: 4
+max_steps: 300
+KEYS
+instances:
+  - {name: i, family: explicit, weights: [0.8, 0.6, 0.3, 0.1], K: 2}
+learners:
+  - {name: a, algorithm: kl-lucb++}
+  - {name: b, algorithm: kl-lucb++, OTHER}
+"""
+
+
+def cells_of(tmp_path, keys: str, other: str):
+    path = tmp_path / "two.yaml"
+    path.write_text(TWO.replace("KEYS", keys).replace("OTHER", other))
+    return read_study(path).cells
+
+
+@pytest.mark.parametrize("users", ["dependent-click", "cascade"])
+def test_paired_learners_meet_the_same_rewards_whichever_engines_run_their_users(tmp_path, users) -> None:
+    """Before, numbers for users shifted the streams of the items on the reference engine by one."""
+    fast, _ = cells_of(tmp_path, f"paired: true\nusers: {users}", "feedback: semi-bandit")
+    assert fast.runs_with == "lockstep"
+    slow = replace(fast, engine="reference")
+    steps = [[run_trial(1, one, trial)[0].steps for trial in range(4)] for one in (fast, slow)]
+    assert steps[0] == steps[1]
+
+
+def test_paired_learners_meet_the_same_rewards_if_one_of_them_is_shuffled(tmp_path) -> None:
+    one, other = cells_of(tmp_path, "paired: true\nfeedback: semi-bandit", "shuffle: true")
+    assert one.rewards_id == other.rewards_id
+
+
+@pytest.mark.parametrize(
+    ("keys", "other", "words"),
+    [
+        ("users: {kind: cascade, leave: 1.0000001}", "delta: 0.2", "leave is 1.0000001, but must be a probability"),
+        ("feedback: thinned", "delta: 0.2", "looks: [1, 0.7]"),
+        ("users: {kind: position-based, looks: [.nan]}", "delta: 0.2", ": looks: [NaN] is not a number"),
+        ("engine: skip-ahead\nusers: {kind: cascade, leave: 0.1}", "delta: 0.2", "of cascade users with feedback"),
+    ],
+)
+def test_what_is_said_of_users_names_them(tmp_path, keys, other, words) -> None:
+    with pytest.raises(ConfigError, match=re.escape(words)):
+        _ = [cell.runs_with for cell in cells_of(tmp_path, keys, other)]
+
+
+def test_users_and_feedback_that_no_cell_uses_are_refused(tmp_path) -> None:
+    path = tmp_path / "own.yaml"
+    own = TWO.replace("K: 2}", "K: 2, users: no-skips}").replace("OTHER", "delta: 0.2")
+    path.write_text(own.replace("KEYS", "users: {kind: cascade, leave: 0.3}"))
+    with pytest.raises(ConfigError, match="users: no cell uses it, since each instance has its own users"):
+        read_study(path)
+    both = TWO.replace("KEYS", "feedback: semi-bandit").replace("kl-lucb++}", "kl-lucb++, feedback: cascading}")
+    path.write_text(both.replace("OTHER", "feedback: cascading"))
+    with pytest.raises(ConfigError, match="feedback: no cell uses it, since each learner has its own feedback"):
+        read_study(path)
+
+
+def test_the_claims_of_the_paper_are_not_tested_on_other_users(tmp_path) -> None:
+    path = tmp_path / "two.yaml"
+    path.write_text(
+        TWO.replace("KEYS", "claims: paper\nusers: {kind: cascade, leave: 0.25}").replace("OTHER", "delta: 0.2")
+    )
+    sweep(path, tmp_path / "r")
+    assert call("report", tmp_path / "r", "--out", tmp_path / "r.html").code == 0
+    text = (tmp_path / "r.html").read_text()
+    assert "which are about its own users, do not apply" in text
+    assert "{kind: cascade, leave: 0.25}" in text
+
+
+def test_a_negative_zero_makes_no_other_cell() -> None:
+    assert str(Cascade(-0.0).content) == str(Cascade(0.0).content)
+
+
+def test_a_place_that_nobody_looks_at_leaves_the_bound_of_the_others() -> None:
+    assert known_to_look(PositionBased((0.0, 0.9)), 2)
+    assert not known_to_look(PositionBased((0.0, 0.9)), 1)
