@@ -16,7 +16,7 @@ import pandas as pd
 
 from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.learners.posterior import PRIORS
-from cascadebai_cli.live.live import Live, Page, Status
+from cascadebai_cli.live.live import Live, Page, Status, rehearsal
 from cascadebai_cli.logs.layout import Layout
 from cascadebai_cli.logs.read import read_rates
 from cascadebai_cli.logs.sheet import marks_of, read_any_text, sheet_of, shown
@@ -288,7 +288,7 @@ def rehearse(
     Returns:
         the rehearsed test, in memory, and its status.
     """
-    live, rng = Live.rehearsal(Live.open(directory).terms), np.random.default_rng(seed)
+    live, rng = rehearsal(Live.open(directory).terms), np.random.default_rng(seed)
     rate, who = _rates_of(live.terms.items, rates), _users_of(users)
     if not 0 <= lost < 1:
         raise ConfigError(f"--lost is {lost:g}, but must be a share from 0 to below 1")

@@ -148,13 +148,6 @@ class Live:
         terms = _checked(names, K, delta, page_size, epsilon, stopping, seed, prior, known)
         self._make(None if path is None else Path(path), terms)
 
-    @classmethod
-    def rehearsal(cls, terms: Terms) -> "Live":
-        """Return a test in memory with the terms of another one, and nothing told."""
-        live = cls.__new__(cls)
-        live._make(None, terms)
-        return live
-
     def _make(self, directory: Path | None, terms: Terms) -> None:
         self._begin(State.made(directory, terms), terms)
         with self._state.changing():
@@ -404,6 +397,13 @@ class Live:
 
     def _names(self, items: Iterable[int]) -> tuple[str, ...]:
         return tuple(self.terms.items[item] for item in items)
+
+
+def rehearsal(terms: Terms) -> Live:
+    """Return a test in memory with the terms of another one, and nothing told."""
+    live = Live.__new__(Live)
+    live._make(None, terms)
+    return live
 
 
 def _expected_looks(lists: IntArray, rate: FloatArray) -> FloatArray:

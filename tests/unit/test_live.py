@@ -19,7 +19,7 @@ import cascadebai_cli as cb
 from cascadebai_cli.learners.kl_lucb import KLLucb
 from cascadebai_cli.live.checks import findings
 from cascadebai_cli.live.files import _names, start, take
-from cascadebai_cli.live.live import _decided
+from cascadebai_cli.live.live import _decided, rehearsal
 from cascadebai_cli.live.state import State
 
 NAMES = list("abcdef")
@@ -218,7 +218,7 @@ def test_the_prior_that_is_fitted_to_a_log_is_nearer_to_its_rates():
     high = {live: {one.item: one.high for one in live.status.items} for live in (fitted, flat)}
     assert np.mean([high[fitted][name] < high[flat][name] for name in names]) > 0.6
     assert fitted.ask(3)
-    assert cb.Live.rehearsal(fitted.terms).terms == fitted.terms
+    assert rehearsal(fitted.terms).terms == fitted.terms
 
 
 @pytest.mark.parametrize("falls", [True, False])

@@ -13,6 +13,7 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.posterior import PRIORS, Posterior, PosteriorRule, chance_of_error
 from cascadebai_cli.learners.registry import LearnerSpec
 from cascadebai_cli.model.problem import Instance
+from experiments import posterior_stopping
 
 DELTA = 0.2
 
@@ -134,6 +135,16 @@ def test_errs_at_most_delta_on_average_over_the_prior(prior):
 
 def test_a_learner_that_stops_too_soon_is_found():
     assert too_many(wrong_answers("uniform", 300, 3 * DELTA), 300) < 1e-3
+
+
+def test_the_table_of_stoppings_tells_a_planted_fault_from_the_learner():
+    case = next(case for case in posterior_stopping.cases() if case.is_prior)
+    p = {
+        learner: float(posterior_stopping.row(case, 0.1, learner, 200)[-1])
+        for learner in ("posterior", "planted fault")
+    }
+    assert p["posterior"] > 1e-3
+    assert p["planted fault"] < 1e-6
 
 
 def test_does_not_stick():
