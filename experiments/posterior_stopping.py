@@ -20,8 +20,8 @@ from scipy import stats
 from cascadebai_cli.engines.jobs import Run, in_order, never
 from cascadebai_cli.engines.simulate import Trial, new_job
 from cascadebai_cli.learners.kl_lucb import KLLucb
-from cascadebai_cli.learners.posterior import PRIORS, Mixture, Posterior
-from cascadebai_cli.live.live import fitted
+from cascadebai_cli.learners.posterior import PRIORS, BetaMixture, Posterior
+from cascadebai_cli.live.live import fitted_prior
 from cascadebai_cli.model.problem import CASCADING, FloatArray, IntArray
 from cascadebai_cli.text import count, percent
 from experiments.markdown import table
@@ -92,8 +92,8 @@ class Case:
         made.take_place(looks, clicks)
         return made
 
-    def _prior(self, looks: IntArray, clicks: IntArray) -> Mixture:
-        return fitted(looks, clicks) if self.views and clicks.sum() else PRIORS["uniform"]
+    def _prior(self, looks: IntArray, clicks: IntArray) -> BetaMixture:
+        return fitted_prior(looks, clicks) if self.views and clicks.sum() else PRIORS["uniform"]
 
 
 def _fixed(weights: FloatArray, rng: np.random.Generator) -> FloatArray:

@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from cascadebai_cli.cli.console import prepare_streams, tell
-from cascadebai_cli.cli.live import app as live
+from cascadebai_cli.cli.live import live
 from cascadebai_cli.cli.verbs import (
     bounds,
     check,

@@ -18,7 +18,7 @@ _Column = Annotated[str | None, typer.Option(metavar="COLUMN", help="What this c
 _Form = Annotated[Literal["text", "json"], typer.Option("--format", help="How the status is printed.")]
 
 
-def start(
+def _start(
     directory: _Directory,
     items: Annotated[
         str | None,
@@ -53,7 +53,7 @@ def start(
     say(f"next: cascadebai live show {for_shell(directory)} -n 100")
 
 
-def show(
+def _show(
     directory: _Directory,
     n: Annotated[int, typer.Option("-n", min=1, max=100_000, help="Number of pages.")] = 1,
     out: Annotated[Path | None, path_option("--out", "FILE", "Write them to this file instead of stdout.")] = None,
@@ -65,7 +65,7 @@ def show(
     say(text.rstrip("\n") if out is None else f"written: {out}")
 
 
-def take(
+def _take(
     directory: _Directory,
     file: Annotated[Path, typer.Argument(metavar="FILE", parser=path_parser("FILE"), help="The clicks, as CSV.")],
     page: _Column = None,
@@ -90,7 +90,7 @@ def take(
     )
 
 
-def status(
+def _status(
     directory: _Directory,
     picture: Annotated[
         Path | None, path_option("--picture", "FILE", "Draw the intervals against page views: .png, .pdf or .svg.")
@@ -102,11 +102,11 @@ def status(
 
     live, found = work.status_of(directory)
     if picture is not None:
-        work.draw(live, picture)
+        work.draw_to(live, picture)
     say(work.status_in_json(found) if form == "json" else work.status_in_words(live, found))
 
 
-def stop(directory: _Directory) -> None:
+def _stop(directory: _Directory) -> None:
     """Print the answer, a name on each line, the best first; the test may go on all the same."""
     from cascadebai_cli.live import files as work
 
@@ -116,7 +116,7 @@ def stop(directory: _Directory) -> None:
         tell("warning: the test is not done, so that the risk of this answer is not known to be as small as asked for")
 
 
-def rehearse(
+def _rehearse(
     directory: _Directory,
     rates: Annotated[Path, path_option("--rates", "FILE", "CSV file with the columns item and rate.")],
     pages: Annotated[int, typer.Option(min=1, help="Most page views.")] = 10_000,
@@ -137,18 +137,18 @@ def rehearse(
 
 _EXAMPLES: Mapping[Callable[..., None], str] = MappingProxyType(
     {
-        start: "start captions --items names.txt -K 5 --delta 0.1 --page-size 5",
-        show: "show captions -n 1000 --out monday.csv",
-        take: "take captions clicks.csv",
-        status: "status captions --format json",
-        stop: "stop captions",
-        rehearse: "rehearse captions --rates rates.csv --delay 500 --lost 0.1",
+        _start: "start captions --items names.txt -K 5 --delta 0.1 --page-size 5",
+        _show: "show captions -n 1000 --out monday.csv",
+        _take: "take captions clicks.csv",
+        _status: "status captions --format json",
+        _stop: "stop captions",
+        _rehearse: "rehearse captions --rates rates.csv --delay 500 --lost 0.1",
     }
 )
-app = typer.Typer(
+live = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
     help="Run a test on a live page: start it, show pages, take clicks, and see when it is over.",
 )
 for verb, example in _EXAMPLES.items():
-    app.command(epilog=f"Example: cascadebai live {example}")(verb)
+    live.command(verb.__name__.removeprefix("_"), epilog=f"Example: cascadebai live {example}")(verb)

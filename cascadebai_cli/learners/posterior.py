@@ -32,9 +32,9 @@ from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
 _Whole = TypeVar("_Whole", int, IntArray)
 Prior = Literal["uniform", "jeffreys"]
-Mixture = tuple[tuple[float, float, float], ...]
+BetaMixture = tuple[tuple[float, float, float], ...]
 """A mixture of beta laws: the chance and both parameters of each component."""
-PRIORS: dict[str, Mixture] = {"uniform": ((1.0, 1.0, 1.0),), "jeffreys": ((1.0, 0.5, 0.5),)}
+PRIORS: dict[str, BetaMixture] = {"uniform": ((1.0, 1.0, 1.0),), "jeffreys": ((1.0, 0.5, 0.5),)}
 """Name of a prior -> the law of each item."""
 
 # --- The chance that an answer is wrong -----------------------------------------------------------------------------
@@ -151,7 +151,7 @@ class PosteriorRule:
     K: int
     delta: float
     epsilon: float
-    prior: Mixture
+    prior: BetaMixture
     M: int
 
     @cached_property
@@ -280,7 +280,7 @@ class Posterior:
         K: int,
         delta: float,
         epsilon: float = 0.0,
-        prior: Prior | Mixture = "uniform",
+        prior: Prior | BetaMixture = "uniform",
         list_length: int | None = None,
         *,
         rng: np.random.Generator,

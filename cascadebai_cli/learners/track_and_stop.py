@@ -13,7 +13,8 @@ from cascadebai_cli.learners.mixture import all_refuted
 from cascadebai_cli.learners.protocol import check_list_length
 from cascadebai_cli.learners.racing import by_mean
 from cascadebai_cli.model.problem import BoolArray, Feedback, FloatArray, Instance, IntArray, divergence, evidence
-from cascadebai_cli.theory.maximin import Contest, Levels, Lists, Mixture, maximin
+from cascadebai_cli.theory.lists import Levels, Lists
+from cascadebai_cli.theory.maximin import Contest, Mixture, maximin
 
 # --- Planning lists: which to show next so that the best items are told apart from the others as soon as possible ----
 #

@@ -199,7 +199,7 @@ def status_of(directory: Path) -> tuple[Live, Status]:
     return live, live.status
 
 
-def draw(live: Live, file: Path) -> None:
+def draw_to(live: Live, file: Path) -> None:
     """Write the picture of a test to a .png, .pdf or .svg file.
 
     Raises:

@@ -17,7 +17,7 @@ from cascadebai_cli.engines.jobs import Run
 from cascadebai_cli.engines.simulate import Trial, new_job
 from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.learners.kl_lucb import KLLucb, LucbRule
-from cascadebai_cli.learners.posterior import PRIORS, Mixture, Posterior, chance_of_error
+from cascadebai_cli.learners.posterior import PRIORS, BetaMixture, Posterior, chance_of_error
 from cascadebai_cli.live.checks import Check, findings, of_all_places
 from cascadebai_cli.live.state import State, Terms
 from cascadebai_cli.logs.layout import Layout
@@ -476,7 +476,7 @@ def _refuse_positions(name: str, cells: pd.DataFrame, L: int) -> None:
         )
 
 
-def fitted(looks: IntArray, clicks: IntArray) -> Mixture:
+def fitted_prior(looks: IntArray, clicks: IntArray) -> BetaMixture:
     """Return the likeliest of the laws that the counts of a log leave possible, mixed with the uniform law."""
     from cascadebai_cli.planning.rates import laws  # takes half a second, and few tests need it
 
@@ -532,7 +532,7 @@ def _checked(
         raise ConfigError("the log has no view of an item of the test; give the items the names that they have there")
     if prior == "log" and not any(clicks for _, clicks in known.values()):
         raise ConfigError("prior is 'log', but the log has no click, so that no law can be fitted; take uniform")
-    law = fitted(*np.array(list(known.values())).T) if prior == "log" else PRIORS[prior]
+    law = fitted_prior(*np.array(list(known.values())).T) if prior == "log" else PRIORS[prior]
     return Terms(tuple(names), int(K), float(delta), float(epsilon), int(size), stopping, int(seed), law, start)
 
 

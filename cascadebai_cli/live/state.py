@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from cascadebai_cli.errors import CascadeError, ConfigError
-from cascadebai_cli.learners.posterior import Mixture
+from cascadebai_cli.learners.posterior import BetaMixture
 from cascadebai_cli.model.problem import IntArray
 from cascadebai_cli.text import for_shell
 
@@ -61,7 +61,7 @@ class Terms:
     page_size: int
     stopping: str
     seed: int
-    prior: Mixture
+    prior: BetaMixture
     start: tuple[tuple[int, ...], tuple[int, ...]]
 
 

@@ -1,7 +1,7 @@
 """Reading logs of clicks and views, and click rates of items; all bad rows are named in one message."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.logs.layout import Layout, MissingColumn
 from cascadebai_cli.logs.sheet import (
     STDIN,
+    Faults,
     Floats,
     Sheet,
     columns_in,
@@ -27,59 +28,6 @@ from cascadebai_cli.logs.sheet import (
     shown,
 )
 from cascadebai_cli.text import listed
-
-# --- Faults of rows -------------------------------------------------------------------------------------------------
-
-
-_MOST_SHOWN = 10
-
-
-class _Faults:
-    """Collects the faults of the rows of a sheet; for each row, only the first one that is added.
-
-    Args:
-        sheet: the rows.
-        whole: whether a row with fewer values than the header is a fault, too.
-    """
-
-    def __init__(self, sheet: Sheet, *, whole: bool = False) -> None:
-        self._sheet, width = sheet, len(sheet.header)
-        self.lines = sheet.rows.index.to_numpy()
-        self._found: dict[int, str] = {}
-        self._rows = sheet.rows.reset_index(drop=True)
-        wrong = sheet.sizes != width if whole else sheet.sizes > width
-        self.add(wrong, lambda row: f"{sheet.sizes[row]} values for {width} columns; give one value a column")
-
-    def texts(self, column: str) -> "pd.Series[str]":
-        """Return the texts of a column, numbered from 0."""
-        return self._rows[column].str.strip()
-
-    def add(self, wrong: ArrayLike, sentence: Callable[[int], str]) -> None:
-        """Add a fault of some rows: a mask of these, and the sentence about a row by its number from 0."""
-        places = np.flatnonzero(wrong)
-        for row in map(int, places):
-            if row not in self._found:
-                self._found[row] = sentence(row)
-
-    def answer(self, remedy: str) -> None:
-        """Refuse the file if a row has a fault.
-
-        Args:
-            remedy: the remedy, if the sentences do not give one.
-
-        Raises:
-            ConfigError: if a row has one; the message names the first ten.
-        """
-        if not self._found:
-            return
-        name, end = self._sheet.name, f"; {remedy}" if remedy else ""
-        told = [(int(self.lines[row]), self._found[row]) for row in sorted(self._found)[:_MOST_SHOWN]]
-        if len(self._found) == 1:
-            raise ConfigError(f"{name}:{told[0][0]}: {told[0][1]}{end}")
-        listed = ". ".join(f"Line {line}: {sentence}" for line, sentence in told)
-        more = f" (the first {_MOST_SHOWN})" if len(self._found) > _MOST_SHOWN else ""
-        raise ConfigError(f"{name}: {len(self._found):,} rows are not usable{more}. {listed}{end}")
-
 
 # --- Logs -----------------------------------------------------------------------------------------------------------
 
@@ -204,7 +152,7 @@ def _rounded_names(name: str, items: "pd.Series[str]") -> list[str]:
 
 
 def _wide(sheet: Sheet, remarks: list[str]) -> Log:
-    faults = _Faults(sheet)
+    faults = Faults(sheet)
     names = tuple(map(str, sheet.rows.columns))
     if len(set(names)) < len(names):
         raise ConfigError(f"{sheet.name}: two columns have the same name; give each item a name of its own")
@@ -215,7 +163,7 @@ def _wide(sheet: Sheet, remarks: list[str]) -> Log:
     return Log(sheet.name, names, values.sum().to_numpy(float), values.notna().sum().to_numpy(float), notes)
 
 
-def _marks(faults: _Faults, column: str) -> Floats:
+def _marks(faults: Faults, column: str) -> Floats:
     """Return the outcomes of an item: 1 for a click, 0 for none, NaN where it was not shown."""
     texts = faults.texts(column)
     values = marks_of(texts)
@@ -224,7 +172,7 @@ def _marks(faults: _Faults, column: str) -> Floats:
 
 
 def _events(sheet: Sheet, layout: Layout) -> tuple[pd.DataFrame, list[str]]:
-    faults = _Faults(sheet)
+    faults = Faults(sheet)
     items, clicks = faults.texts(str(layout.items)), faults.texts(str(layout.clicks))
     value = marks_of(clicks)
     faults.add(value.isna(), lambda row: f"{layout.clicks} {clicks[row]!r} is neither 0 nor 1")
@@ -233,7 +181,7 @@ def _events(sheet: Sheet, layout: Layout) -> tuple[pd.DataFrame, list[str]]:
 
 
 def _counts(sheet: Sheet, layout: Layout) -> tuple[pd.DataFrame, list[str]]:
-    faults = _Faults(sheet)
+    faults = Faults(sheet)
     try:
         said, empty = _empty_as_zero(faults.texts(str(layout.clicks)))
         clicks, of_clicks = numbers_of(said, layout.decimal)
@@ -260,7 +208,7 @@ def _empty_as_zero(clicks: "pd.Series[str]") -> tuple["pd.Series[str]", str | No
 _SEVERAL = 2
 
 
-def _more_clicks(faults: _Faults, table: pd.DataFrame, layout: Layout) -> tuple["pd.Series[bool]", str | None]:
+def _more_clicks(faults: Faults, table: pd.DataFrame, layout: Layout) -> tuple["pd.Series[bool]", str | None]:
     """Return the rows with more clicks than views of items of which the same holds, and a note about the others.
 
     A click may come a day after its view, and so stand in another row of the item.
@@ -275,7 +223,7 @@ def _more_clicks(faults: _Faults, table: pd.DataFrame, layout: Layout) -> tuple[
 
 
 def _check_counts(
-    faults: _Faults,
+    faults: Faults,
     clicks: Floats,
     views: Floats,
     wrong: "pd.Series[bool]",
@@ -291,13 +239,13 @@ def _check_counts(
     faults.add(too_many, lambda row: f"{clicks.name} {more[row]} exceeds {views.name} {fewer[row]}; {remedy}")
 
 
-def _check_numbers(faults: _Faults, values: Floats, wrong: "pd.Series[bool]", rule: str) -> None:
+def _check_numbers(faults: Faults, values: Floats, wrong: "pd.Series[bool]", rule: str) -> None:
     texts = faults.texts(str(values.name))
     faults.add(~np.isfinite(values), lambda row: f"{values.name} {fault_of_number(texts[row])}")
     faults.add(wrong, lambda row: f"{values.name} {texts[row]} {rule}; correct or remove the row")
 
 
-def _with_position(faults: _Faults, table: pd.DataFrame, layout: Layout) -> pd.DataFrame:
+def _with_position(faults: Faults, table: pd.DataFrame, layout: Layout) -> pd.DataFrame:
     """Return the table with the positions; all faults of the file are raised here."""
     faults.add(table["name"] == "", lambda row: f"{layout.items} is empty; give the item a name")
     if layout.position is not None:
@@ -588,7 +536,7 @@ def read_sheet(path: Path, name: str, columns: Sequence[str] = (), **more: Any) 
 
 def rates_in(sheet: Sheet, columns: Mapping[str, str], top: int | None = None) -> tuple[tuple[str, ...], _Numbers]:
     """Return names and click rates as `read_rates` does, for a sheet that was read already."""
-    faults = _Faults(sheet, whole=True)
+    faults = Faults(sheet, whole=True)
     names = _item_names(faults, columns.get("item"), len(sheet.rows))
     rates = _rates(faults, **{key: column for key, column in columns.items() if key != "item"})
     faults.answer("")
@@ -598,7 +546,7 @@ def rates_in(sheet: Sheet, columns: Mapping[str, str], top: int | None = None) -
     return tuple(names), np.asarray(rates, dtype=np.float64)
 
 
-def _item_names(faults: _Faults, column: str | None, rows: int) -> list[str]:
+def _item_names(faults: Faults, column: str | None, rows: int) -> list[str]:
     """Return the names of the items; collect faults of those that are empty or not unique."""
     if column is None:
         return [str(number) for number in range(1, rows + 1)]
@@ -612,7 +560,7 @@ def _item_names(faults: _Faults, column: str | None, rows: int) -> list[str]:
     return names.tolist()
 
 
-def _rates(faults: _Faults, *, rate: str = "", clicks: str = "", views: str = "") -> Floats:
+def _rates(faults: Faults, *, rate: str = "", clicks: str = "", views: str = "") -> Floats:
     if rate:
         rates = floats_of(faults.texts(rate))
         _check_numbers(faults, rates, (rates < 0) | (rates > 1), "must lie between 0 and 1")

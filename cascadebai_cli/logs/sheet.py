@@ -12,7 +12,7 @@ import re
 import sys
 import zlib
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, dropwhile, islice
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TextIO, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.text import count
@@ -392,3 +392,56 @@ def _fit(row: list[str], width: int) -> int:
     size = len(row)
     row += [""] * (width - size)
     return size
+
+
+# --- Faults of rows -------------------------------------------------------------------------------------------------
+
+
+_MOST_SHOWN = 10
+
+
+class Faults:
+    """Collects the faults of the rows of a sheet; for each row, only the first one that is added.
+
+    Args:
+        sheet: the rows.
+        whole: whether a row with fewer values than the header is a fault, too.
+    """
+
+    def __init__(self, sheet: Sheet, *, whole: bool = False) -> None:
+        self._sheet, width = sheet, len(sheet.header)
+        self.lines = sheet.rows.index.to_numpy()
+        self._found: dict[int, str] = {}
+        self._rows = sheet.rows.reset_index(drop=True)
+        wrong = sheet.sizes != width if whole else sheet.sizes > width
+        self.add(wrong, lambda row: f"{sheet.sizes[row]} values for {width} columns; give one value a column")
+
+    def texts(self, column: str) -> "pd.Series[str]":
+        """Return the texts of a column, numbered from 0."""
+        return self._rows[column].str.strip()
+
+    def add(self, wrong: ArrayLike, sentence: Callable[[int], str]) -> None:
+        """Add a fault of some rows: a mask of these, and the sentence about a row by its number from 0."""
+        places = np.flatnonzero(wrong)
+        for row in map(int, places):
+            if row not in self._found:
+                self._found[row] = sentence(row)
+
+    def answer(self, remedy: str) -> None:
+        """Refuse the file if a row has a fault.
+
+        Args:
+            remedy: the remedy, if the sentences do not give one.
+
+        Raises:
+            ConfigError: if a row has one; the message names the first ten.
+        """
+        if not self._found:
+            return
+        name, end = self._sheet.name, f"; {remedy}" if remedy else ""
+        told = [(int(self.lines[row]), self._found[row]) for row in sorted(self._found)[:_MOST_SHOWN]]
+        if len(self._found) == 1:
+            raise ConfigError(f"{name}:{told[0][0]}: {told[0][1]}{end}")
+        listed = ". ".join(f"Line {line}: {sentence}" for line, sentence in told)
+        more = f" (the first {_MOST_SHOWN})" if len(self._found) > _MOST_SHOWN else ""
+        raise ConfigError(f"{name}: {len(self._found):,} rows are not usable{more}. {listed}{end}")

@@ -59,7 +59,8 @@ import numpy as np
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.problem import BoolArray, FloatArray, Instance, IntArray
 from cascadebai_cli.model.users import Users
-from cascadebai_cli.theory.maximin import Contest, Levels, Lists, Mixture, PlacedLists, maximin
+from cascadebai_cli.theory.lists import Levels, Lists, PlacedLists
+from cascadebai_cli.theory.maximin import Contest, Mixture, maximin
 from cascadebai_cli.theory.paper import confidence_factor
 
 _TOLERANCE = 1e-3

@@ -16,9 +16,11 @@ from scipy.special import rel_entr
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.problem import Instance
 from cascadebai_cli.model.users import Cascade, DependentClick, NoSkips, PositionBased
+from cascadebai_cli.theory import lists as lists_module
 from cascadebai_cli.theory import maximin as maximin_module
 from cascadebai_cli.theory import sharp
-from cascadebai_cli.theory.maximin import Contest, Lists, maximin
+from cascadebai_cli.theory.lists import Lists
+from cascadebai_cli.theory.maximin import Contest, maximin
 from cascadebai_cli.theory.sharp import sharp_bound
 
 SETTINGS = {
@@ -408,6 +410,6 @@ def test_many_rewards_at_once_have_the_lists_of_each(monkeypatch):
     lists, rewards = Lists(rng.random(6), rng.integers(1, 4, 6), 5), rng.random((9, 6)) * (rng.random((9, 6)) < 0.7)
     each = [best(lists, reward) for reward in rewards]
     for at_once in (1, 100, 10**6):
-        monkeypatch.setattr(maximin_module, "_AT_ONCE", at_once)
+        monkeypatch.setattr(lists_module, "_AT_ONCE", at_once)
         values, shown = lists.best(rewards)
         assert [(value, tuple(row)) for value, row in zip(values.tolist(), shown.tolist(), strict=True)] == each

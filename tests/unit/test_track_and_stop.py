@@ -20,7 +20,8 @@ from cascadebai_cli.learners.bounds import told_apart
 from cascadebai_cli.learners.protocol import Learner
 from cascadebai_cli.learners.track_and_stop import TrackAndStop, plan, read
 from cascadebai_cli.model.problem import Instance, evidence
-from cascadebai_cli.theory.maximin import Lists, maximin
+from cascadebai_cli.theory.lists import Lists
+from cascadebai_cli.theory.maximin import maximin
 from cascadebai_cli.theory.sharp import sharp_bound
 
 LENGTHS = st.none() | st.integers(1, 8)
