@@ -1,5 +1,6 @@
 """Numbers, texts of others made fit for a terminal, and tables of texts in every format."""
 
+import csv
 import re
 import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -137,6 +138,16 @@ def duration(seconds: float) -> str:
         return f"{rest} s"
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+
+
+def values_of(text: str) -> list[str]:
+    """Return the values between commas; one that has a comma itself stands in double quotes."""
+    return [value.strip() for value in next(csv.reader([text], skipinitialspace=True), [])]
+
+
+def with_quotes(value: str) -> str:
+    """Return a value as `values_of` reads it back."""
+    return f'"{value}"' if "," in value else value
 
 
 def listed(words: Sequence[str], last: str = "and") -> str:

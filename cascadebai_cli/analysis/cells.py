@@ -36,7 +36,7 @@ from cascadebai_cli.store.trials import (
 from cascadebai_cli.study.fields import Entry
 from cascadebai_cli.study.kinds import MEASURES
 from cascadebai_cli.study.plot import DERIVED, Plot, alike
-from cascadebai_cli.text import Table, for_shell, is_missing, listed, noted, value_text
+from cascadebai_cli.text import Table, for_shell, is_missing, listed, noted, value_text, with_quotes
 
 # --- Means over instances that differ in one option only, such as the draws of a family of random weights -----------
 
@@ -304,7 +304,7 @@ def _matching(cells: pd.DataFrame, column: str, values: Sequence[object]) -> "pd
     for value in values:
         same = (cells[column] == value) | (texts == str(value))
         if not same.any():
-            there = list(dict.fromkeys(texts))
+            there = list(dict.fromkeys(map(with_quotes, texts)))
             raise ConfigError(f"{column}: {value} is in no cell; {suggest(str(value), there[:_MOST_NAMED])}")
         found |= same
     return found

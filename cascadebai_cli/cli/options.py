@@ -10,7 +10,7 @@ import typer
 
 from cascadebai_cli.errors import CascadeError, ConfigError
 from cascadebai_cli.options import Option, record_options
-from cascadebai_cli.text import FormatName
+from cascadebai_cli.text import FormatName, values_of
 
 # --- Completion in a shell: configs, result directories, names of a config ------------------------------------------
 
@@ -213,10 +213,10 @@ def as_key(one: Option, given: Any) -> Any:
     """Return what was typed as the value that a config would have."""
     kind = get_origin(one.kind) or one.kind
     if kind is list:
-        return [] if given == "none" else [part.strip() for part in given.split(",")]
+        return [] if given == "none" else values_of(given)
     if kind is dict:
         plain = get_args(one.kind)[1] is str
-        return {key: text if plain else list(map(_scalar, text.split(","))) for key, text in _pairs(one.flag, given)}
+        return {key: text if plain else list(map(_scalar, values_of(text))) for key, text in _pairs(one.flag, given)}
     return _scalar(given) if kind is float and isinstance(given, str) else given
 
 

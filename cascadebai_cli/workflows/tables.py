@@ -35,7 +35,7 @@ from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.config import Study, read_study, stored_study
 from cascadebai_cli.study.document import read_value
 from cascadebai_cli.study.plot import refuse_unknown_option
-from cascadebai_cli.text import FORMATS, FormatName, Table, count, for_shell, noted
+from cascadebai_cli.text import FORMATS, FormatName, Table, count, for_shell, noted, values_of
 from cascadebai_cli.workflows.asked import Selection
 
 __all__ = ["Tables", "bounds", "fit", "fits_table", "in_format", "promised", "summary"]
@@ -188,7 +188,7 @@ def _check_option(results: StudyResults, option: str) -> None:
 
 
 def condition(text: str) -> tuple[str, list[object]]:
-    """Return column and values of a condition `COLUMN=VALUE[,VALUE...]`.
+    """Return column and values of a condition `COLUMN=VALUE[,VALUE...]`; a value with a comma is in double quotes.
 
     Raises:
         ConfigError: if it is not of that form.
@@ -196,7 +196,7 @@ def condition(text: str) -> tuple[str, list[object]]:
     column, equals, values = text.partition("=")
     if not (column and equals and values):
         raise ConfigError(f"--where {text}: names no column and value; write COLUMN=VALUE, such as delta=0.1")
-    return column, [read_value(value) for value in values.split(",")]
+    return column, [read_value(value) for value in values_of(values)]
 
 
 # --- The bounds of each cell of a study, beside what was measured ---------------------------------------------------

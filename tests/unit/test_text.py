@@ -9,7 +9,7 @@ import pytest
 
 from cascadebai_cli import text
 from cascadebai_cli.store.columns import cell_text, heading_of
-from cascadebai_cli.text import FORMATS, as_latex, as_markdown, table_of
+from cascadebai_cli.text import FORMATS, as_latex, as_markdown, table_of, values_of, with_quotes
 
 HEADER = ["name", "x"]
 ROWS = [["a|b", "1.5"], ["longer", "10.0"]]
@@ -128,3 +128,9 @@ def test_a_column_without_a_heading_of_its_own_is_called_by_its_name():
 def test_a_mean_with_capped_trials_is_a_lower_limit_without_an_interval():
     row = {"mean_steps": 1234.5, "ci_low": 1000.0, "error_rate": 0.25, "n_capped": 1}
     assert [cell_text(name, row) for name in row] == [">= 1,234", "-", "25.0%", "1"]
+
+
+def test_values_with_commas_stand_in_quotes() -> None:
+    assert values_of('K, "CascadeBAI, KL bounds", 0.1') == ["K", "CascadeBAI, KL bounds", "0.1"]
+    assert values_of(with_quotes("a, b")) == ["a, b"]
+    assert values_of("plain") == ["plain"]
