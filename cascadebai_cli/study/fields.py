@@ -321,7 +321,11 @@ class Enough(Entry):
         if self.relative_error is None and self.max_errors is None:
             raise mistake("says when to stop at the latest only; add relative_error or max_errors, or write a number")
         if self.at_least > self.at_most:
-            raise mistake(f"{self.at_most} is less than at_least: {self.at_least}; exchange the two", "at_most")
+            said = "at_least" in self.model_fields_set
+            text = "exchange the two" if said else f"which is the default; add at_least: {max(2, self.at_most)}"
+            raise mistake(
+                f"{self.at_most} is less than at_least: {self.at_least}{';' if said else ','} {text}", "at_most"
+            )
         return self
 
 

@@ -327,3 +327,19 @@ def test_a_fit_over_values_that_go_in_pairs_is_drawn(grid: Path, tmp_path: Path)
     assert sweep(config, tmp_path / "d").code == 0
     assert call("plot", tmp_path / "d", "--format", "svg").code == 0
     assert "points = 3" in call("fit", tmp_path / "d").out.splitlines()[0]
+
+
+def test_blame_falls_on_what_was_typed(tmp_path: Path) -> None:
+    """A label on the option and not on the manifest, a default on nobody; a value with a comma can be named."""
+    path = tmp_path / "study.yaml"
+    path.write_text(
+        "seed: 1\nL: 6\nK: 2\ntrials: {relative_error: 0.1, at_most: 40}\n"
+        "instances: [{name: a, family: two_level, w_star: 0.9, w_prime: 0.1}]\n"
+        "learners: [{name: 'l, long', algorithm: kl-lucb++}, {name: m, algorithm: cascadebai}]\n"
+    )
+    assert "20, which is the default; add at_least: 10" in refusal("check", path, "--set", "trials.at_most=10")
+    out = tmp_path / "r"
+    sweep(path, out, "--trials", "3")
+    assert "--labels 'nope' is not known" in refusal("plot", out, "--kind", "bars", "--labels", "nope=5")
+    assert '"l, long", m' in refusal("summary", out, "--where", "learner=l, long")
+    assert "l, long" in call("summary", out, "--where", 'learner="l, long"').out
