@@ -275,7 +275,9 @@ def _with_position(faults: Faults, table: pd.DataFrame, layout: Layout) -> pd.Da
 def _moments(times: "pd.Series[str]") -> Floats:
     """Return times as numbers, days counted from 1970; NaN for what is neither a number nor a day."""
     numbers = floats_of(times)
-    if numbers.notna().any():
+    if times.str.fullmatch(r"(19|20)\d{6}").all():  # 20261101
+        times = times.str.replace(r"(\d{4})(\d\d)(\d\d)", r"\1-\2-\3", regex=True)
+    elif numbers.notna().any():
         return numbers
     days = pd.to_datetime(times, format="ISO8601", errors="coerce", utc=True)
     return ((days - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)).astype(float)
@@ -319,6 +321,11 @@ def _looked_at(table: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
 
     A page without a click was looked at as a whole. Its rows stand in their order, or in that of their positions.
     """
+    for page, name in table.loc[table.duplicated(["page", "name"]), ["page", "name"]].itertuples(index=False):
+        raise ConfigError(
+            f"page {page} shows {name} twice; give each page view its own number (day and number, if numbers begin "
+            "anew each day)"
+        )
     place = np.arange(len(table))
     if "position" in table:
         numbers = pd.to_numeric(table["position"], errors="coerce")
@@ -400,6 +407,7 @@ _TOTAL = re.compile(
     r"|insgesamt|somme|sum|suma",
     re.IGNORECASE,
 )
+_MEAN = re.compile(r"average|mean|durchschnitt|mittelwert|moyenne|media|promedio", re.IGNORECASE)
 """Names of rows that reports have for sums."""
 _FEWEST_SUMMED = 3
 """Number of rows whose sum a row must be to count as a total without having the name of one."""
@@ -413,7 +421,8 @@ def _without_totals(sheet: Sheet, layout: Layout) -> tuple[Sheet, list[str]]:
     if sheet.rows.empty:
         return sheet, []
     names = sheet.rows[str(layout.items)].str.strip()
-    named = names.map(lambda name: _TOTAL.fullmatch(name) is not None).to_numpy()
+    means = names.map(lambda name: _MEAN.fullmatch(name) is not None).to_numpy()
+    named = means | names.map(lambda name: _TOTAL.fullmatch(name) is not None).to_numpy()
     rest = replace(sheet, rows=sheet.rows[~named], sizes=sheet.sizes[~named])
     summed = _sums(rest, layout)
     left_out = named.copy()
@@ -424,7 +433,8 @@ def _without_totals(sheet: Sheet, layout: Layout) -> tuple[Sheet, list[str]]:
     told = listed(
         [f"{line} ({name or 'without a name'})" for line, name in zip(lines, names[left_out], strict=True)][:5]
     )
-    what = "is a total and is" if len(lines) == 1 else "are totals and are"
+    kind = " or an average" if means.any() else ""
+    what = f"is a total{kind} and is" if len(lines) == 1 else f"are totals{kind and ' or averages'} and are"
     note = f"line{'s' * (len(lines) > 1)} {told}{' and others' * (len(lines) > 5)} {what} left out"
     return replace(sheet, rows=sheet.rows[~left_out], sizes=sheet.sizes[~left_out]), [note]
 

@@ -175,8 +175,26 @@ def numbers_of(texts: "pd.Series[str]", decimal: str | None = None) -> tuple[Flo
             plain = plain.str.replace(sign, "", regex=False)
             note = f"{having.iloc[0]} in column {texts.name} is read as {having.iloc[0].replace(sign, '')}"
         elif sign == ",":
+            plain, note = _without_points(plain)
             plain = plain.str.replace(",", ".", regex=False)
     return floats_of(plain), note
+
+
+def _without_points(plain: "pd.Series[str]") -> tuple["pd.Series[str]", str | None]:
+    """Return texts in which commas are decimal signs without the points that then stand between thousands.
+
+    Raises:
+        ConfigError: if a point cannot stand there.
+    """
+    having = plain[plain.str.contains(".", regex=False)]
+    for text in having[~having.str.fullmatch(r"[-+]?[1-9]\d{0,2}(\.\d{3})+(,\d+)?")]:
+        raise ConfigError(
+            f"column {plain.name}: {text} has a point, others a comma before decimals; say --decimal . or --decimal ,"
+        )
+    note = (
+        f"{having.iloc[0]} in column {plain.name} is read as {having.iloc[0].replace('.', '')}" if len(having) else None
+    )
+    return plain.str.replace(".", "", regex=False), note
 
 
 def _refuse_doubt(name: object, sign: str, numbers: "pd.Series[str]") -> None:

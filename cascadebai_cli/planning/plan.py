@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 
 from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.planning import runs
 from cascadebai_cli.planning.numbers import Chance, Quantiles, chance, needed
 from cascadebai_cli.planning.options import MOST_BUDGET, SHARP, Layout, Wanted
 from cascadebai_cli.planning.question import Question, question_of
 from cascadebai_cli.planning.runs import (
     CANDIDATES,
-    SECONDS,
     Candidate,
     CellRuns,
     Test,
@@ -189,10 +189,10 @@ def _sizes(
     question: Question, keys: Sequence[str], budgets: Sequence[int], trials: int | None
 ) -> tuple[int, Mapping[str, tuple[int, ...]]]:
     """Return the number of runs, and the budgets at which each learner is asked, so that all fits into the time."""
-    share = SECONDS / len(keys) / min(trials or _FEWEST_RUNS, _FEWEST_RUNS)
+    share = runs.SECONDS / len(keys) / min(trials or _FEWEST_RUNS, _FEWEST_RUNS)
     lists = {key: _fitting(candidate_of(question, key), question, budgets, share) for key in keys}
     each = sum(_seconds(candidate_of(question, key), question, lists[key]) for key in keys)
-    return trials or int(np.clip(SECONDS / max(each, 1e-9), _FEWEST_RUNS, _MOST_RUNS)), lists
+    return trials or int(np.clip(runs.SECONDS / max(each, 1e-9), _FEWEST_RUNS, _MOST_RUNS)), lists
 
 
 def _seconds(candidate: Candidate, question: Question, budgets: Sequence[int]) -> float:

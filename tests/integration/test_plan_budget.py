@@ -62,7 +62,7 @@ def test_how_many_page_views_to_be_so_sure(tmp_path):
 
 
 def test_more_than_what_was_simulated(tmp_path, monkeypatch):
-    monkeypatch.setattr("cascadebai_cli.planning.plan.SECONDS", 0.05)
+    monkeypatch.setattr("cascadebai_cli.planning.runs.SECONDS", 0.05)
     tied = CLEAR + "ad 7,55,100\n"
     result = plan(tmp_path, "--sure", 0.99, "--budget", 100_000, "--trials", 4, "--learner", "kl-lucb++", content=tied)
     assert result.code == 0

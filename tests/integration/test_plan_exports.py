@@ -1,11 +1,13 @@
 """`cascadebai plan` on exports as they are: one small file of each kind, and what is to be said of it."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 from sweeps import call
 
+from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.logs.read import read_log
 from cascadebai_cli.planning.options import Layout, Wanted
 from cascadebai_cli.planning.question import question_of
@@ -154,3 +156,38 @@ def test_rows_that_scatter_as_clicks_do_change_nothing(tmp_path):
     rows = "".join(f"item {i},{rng.binomial(900, 0.1 + 0.02 * i)},900\n" for i in range(5) for _ in range(20))
     (tmp_path / "log.csv").write_text(HEADER + rows)
     assert read_log(tmp_path / "log.csv", Layout("ad", "clicks", "views")).dispersion == 1
+
+
+def test_points_between_thousands_stand_beside_commas_before_decimals(tmp_path: Path) -> None:
+    """Before, 1.000 was 1 if another number of the column was 30,0."""
+    path = tmp_path / "log.csv"
+    path.write_text("ad;clicks;views\na;30,0;100,0\nb;20,0;100,0\nc;1.000;5.000\n")
+    log = read_log(path, Layout("ad", "clicks", "views"))
+    assert (log.clicks.tolist(), log.views.tolist()) == ([30, 20, 1000], [100, 100, 5000])
+    path.write_text("ad;clicks;views\na;30,5;100\nb;20.5;100\n")
+    with pytest.raises(ConfigError, match=r"column clicks: 20\.5 has a point, others a comma before decimals"):
+        read_log(path, Layout("ad", "clicks", "views"))
+
+
+def test_a_row_of_averages_is_no_item(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("ad,clicks,views\na,30,100\nb,20,100\nc,10,100\nAverage,20,100\n")
+    log = read_log(path, Layout("ad", "clicks", "views"))
+    assert list(log.names) == ["a", "b", "c"]
+    assert any("line 5 (Average) is a total or an average and is left out" in note for note in log.notes)
+
+
+def test_page_numbers_that_begin_anew_are_refused(tmp_path: Path) -> None:
+    """Before, the pages of all days with one number were one page."""
+    path = tmp_path / "log.csv"
+    path.write_text("day,pv,ad,clicked\n" + "".join(f"{d},1,{ad},0\n" for d in (1, 2) for ad in "abc"))
+    with pytest.raises(ConfigError, match="page 1 shows a twice"):
+        read_log(path, Layout("ad", "clicked", event=True, page="pv"))
+
+
+def test_days_may_be_written_without_signs(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    days = ["20261128", "20261129", "20261130", "20261202"]
+    path.write_text("day,ad,clicks,views\n" + "".join(f"{day},{ad},5,50\n" for day in days for ad in "abc"))
+    log = read_log(path, Layout("ad", "clicks", "views", time="day"))
+    assert any("day has no rows at 2026-12-01" in note for note in log.notes)
