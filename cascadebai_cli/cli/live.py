@@ -74,7 +74,7 @@ def _take(
     clicks: _Column = None,
     separator: Annotated[str | None, typer.Option("--sep", help="Separator of values; detected if not given.")] = None,
 ) -> None:
-    """Take clicks: a CSV file with the columns page and item (or position) of the click, empty for no click.
+    """Take clicks: a CSV file with a row for each page: page and item (or position) of the click, empty for no click.
 
     The columns that `show` writes and a column clicked with 0 and 1 do as well, or a column for each item with 0, 1 or
     nothing. Columns with other names are named as for `plan`. A page without a row stays open. If a row is wrong,

@@ -16,7 +16,8 @@ import pandas as pd
 
 from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.learners.posterior import PRIORS
-from cascadebai_cli.live.live import Live, Page, Status, rehearsal
+from cascadebai_cli.live.live import Live, Page, Placed, Status, rehearsal
+from cascadebai_cli.live.state import Terms
 from cascadebai_cli.logs.layout import Layout
 from cascadebai_cli.logs.read import read_rates
 from cascadebai_cli.logs.sheet import marks_of, read_any_text, sheet_of, shown
@@ -101,9 +102,9 @@ def take(
 ) -> tuple[int, int]:
     """Take the clicks of a file: all of its pages or, if one is wrong, none.
 
-    The file has a column `page` and either `item` or `position` of the click, empty for none (several rows of a page
-    are several clicks); or the columns that `show` writes and `clicked` with 0 or 1; or beside `page` a column for each
-    item with 0, 1 or nothing.
+    The file has a row for each page with `page` and the `item` or the `position` of the click, empty for none (if both
+    are there, they must fit); or the columns that `show` writes and `clicked` with 0 or 1; or beside `page` a column
+    for each item with 0, 1 or nothing.
 
     Args:
         directory: the test.
@@ -118,7 +119,7 @@ def take(
         ConfigError: naming the line that is wrong.
     """
     live, name, line = Live.open(directory), shown(file), 0
-    told = _clicks_in(file, name, live.terms.items, names or {}, separator)
+    told = _clicks_in(file, name, live.terms, names or {}, separator)
 
     def pages() -> Iterator[tuple[int, list[Any]]]:
         nonlocal line
@@ -134,47 +135,78 @@ def take(
         raise ConfigError(f"{name}:{line}: {error}; nothing of this file was taken") from error
 
 
-_COLUMNS = ("page", "item", "position", "clicked")
+_COLUMNS = {"page": ["page"], "item": ["item"], "position": ["position"], "clicked": ["clicked", "click", "clicks"]}
+"""Columns, and what they are called in a file if nothing else is said."""
 
 
 def _clicks_in(
-    file: Path, name: str, items: Sequence[str], names: Mapping[str, str], separator: str | None
+    file: Path, name: str, terms: Terms, names: Mapping[str, str], separator: str | None
 ) -> dict[int, tuple[int, list[Any]]]:
     """Return for each page its first line in the file and its clicks, items or positions."""
     if not file.is_file():
         raise ConfigError(f"{name} is not a file; name a CSV file with the columns page and item, or page and position")
     rows = sheet_of(read_any_text(file, name)[0], name, separator=separator).rows
-    rows = _named(rows.apply(lambda column: column.str.strip()), name, names)
-    by = next((column for column in ("item", "position") if column in rows), None)
-    wide = [column for column in rows if column in items]
-    if by is None and "page" in rows and wide:
-        by, rows = "item", rows.melt("page", wide, "item", "clicked", ignore_index=False).sort_index(kind="stable")
-        rows = rows[rows["clicked"] != ""]
-    if "page" not in rows or by is None:
+    rows = _named(rows.apply(lambda column: column.str.strip()), name, names, terms.items)
+    wide = [column for column in rows if column in terms.items]
+    if not {"item", "position"} & set(rows) and "page" in rows and wide:
+        rows = rows.melt("page", wide, "item", "clicked", ignore_index=False).sort_index(kind="stable")
+        rows["clicked"] = rows["clicked"].replace("", "0")  # a page without any click is one that was looked at
+    if "page" not in rows or not {"item", "position"} & set(rows):
         raise ConfigError(
             f"{name} has the columns {', '.join(map(str, rows.columns))}; it needs page, and item or position of the "
             "click, or what show writes and a column clicked with 0 and 1, or a column for each item"
         )
-    clicked = _marks(rows, name) if "clicked" in rows else rows[by] != ""
+    both = {"item", "position"} <= set(rows)
+    rows = rows.assign(**{column: "" for column in ("item", "position") if column not in rows})
+    clicked = _marks(rows, name) if "clicked" in rows else _one_row_each(rows, name, both and terms.page_size == 1)
     told: dict[int, tuple[int, list[Any]]] = {}
-    for line, page, value, click in zip(rows.index, rows["page"], rows[by], clicked, strict=True):
+    columns = (rows["page"], rows["item"], rows["position"])
+    for line, page, item, position, click in zip(rows.index, *columns, clicked, strict=True):
         number = _whole(page, f"{name}:{line}: page")
         clicks = told.setdefault(number, (int(line), []))[1]
         if click:
-            clicks.append(value if by == "item" else _whole(value, f"{name}:{line}: position"))
+            at = _whole(position, f"{name}:{line}: position") if position else None
+            clicks.append(item if at is None else Placed(item, at) if item else at)
     if not told:
         raise ConfigError(f"{name} has no rows below the header; nothing was taken")
     return told
 
 
-def _named(rows: pd.DataFrame, name: str, names: Mapping[str, str]) -> pd.DataFrame:
+def _one_row_each(rows: pd.DataFrame, name: str, as_shown: bool) -> "pd.Series[bool]":
+    """Return which rows have a click, if there is one row for each page.
+
+    Args:
+        rows: page, item and position.
+        name: name of the file.
+        as_shown: whether `show` would write one row for each page with these columns.
+
+    Raises:
+        ConfigError: if the rows are items that were shown, of which nothing says whether they were clicked.
+    """
+    clicked = (rows["item"] != "") | (rows["position"] != "")
+    different = rows[clicked].drop_duplicates(["page", "item", "position"])
+    if different["page"].duplicated().any() or (as_shown and len(rows) and clicked.all()):
+        raise ConfigError(
+            f"{name} has no column clicked: its rows are those of items that were shown, and nothing says which were "
+            "clicked; name it with --clicks, or give one row for each page; nothing was taken"
+        )
+    return clicked
+
+
+def _named(rows: pd.DataFrame, name: str, names: Mapping[str, str], items: Sequence[str]) -> pd.DataFrame:
     """Return the rows with columns called as here, those of the file in any case."""
     for given in names.values():
         if given not in rows:
             raise ConfigError(f"{name} has no column {quoted(given)}; it has {', '.join(map(str, rows.columns))}")
-    low = {str(column).strip().lower(): column for column in rows}
-    found = {names.get(column) or low.get(column): column for column in _COLUMNS}
+    low = {str(column).strip().lower(): str(column) for column in rows}
+    found = {names.get(column) or _first(low, called, items): column for column, called in _COLUMNS.items()}
     return rows.rename(columns={given: column for given, column in found.items() if given is not None})
+
+
+def _first(low: Mapping[str, str], called: Sequence[str], items: Sequence[str]) -> str | None:
+    """Return the first column that is called so, where other words than the first may be items of the test."""
+    there = (low[word] for word in called if word in low and (word == called[0] or low[word] not in items))
+    return next(there, None)
 
 
 def _marks(rows: pd.DataFrame, name: str) -> "pd.Series[bool]":
@@ -185,9 +217,10 @@ def _marks(rows: pd.DataFrame, name: str) -> "pd.Series[bool]":
 
 
 def _whole(text: str, what: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 19):
+    whole = re.fullmatch(r"([0-9]{1,18})(\.0*)?", text)  # tables with gaps are often written with 1.0 for 1
+    if whole is None:
         raise ConfigError(f"{what} {text!r} is no whole number; nothing was taken")
-    return int(text)
+    return int(whole[1])
 
 
 # --- status ---------------------------------------------------------------------------------------------------------

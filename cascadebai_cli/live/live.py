@@ -59,6 +59,14 @@ class Page(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Placed:
+    """A click that is told twice: by the name of the item, and by its position from 1. They must fit."""
+
+    item: str
+    position: int
+
+
+@dataclass(frozen=True)
 class ItemStatus:
     """What is known of an item.
 
@@ -342,6 +350,11 @@ class Live:
         return sorted({self._place(page_id, items, one) for one in several})
 
     def _place(self, page_id: int, items: Sequence[int], one: Any) -> int:
+        if isinstance(one, Placed):
+            place = self._place(page_id, items, one.item)
+            if place + 1 != one.position:
+                raise ConfigError(f"page {page_id} shows {one.item} at position {place + 1}, not at {one.position}")
+            return place
         if isinstance(one, int | np.integer) and not isinstance(one, bool):
             if not 1 <= one <= len(items):
                 raise ConfigError(f"page {page_id} has no position {one}; give one from 1 to {len(items)}")

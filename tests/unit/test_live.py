@@ -18,7 +18,7 @@ from sweeps import environment
 import cascadebai_cli as cb
 from cascadebai_cli.learners.kl_lucb import KLLucb
 from cascadebai_cli.live.checks import findings
-from cascadebai_cli.live.files import _names, start, take
+from cascadebai_cli.live.files import _names, show, start, take
 from cascadebai_cli.live.live import _decided, rehearsal
 from cascadebai_cli.live.state import State
 
@@ -343,6 +343,12 @@ def test_terms_that_are_not_usable_are_refused_and_nothing_is_written(changed, s
         ("page,a,b,c,d,e,f\n1,0,1,0,,,\n2,,,,0,0,0\n", {}),
         ("view|name|hit\n1|b|yes\n2|e|no\n", {"page": "view", "item": "name", "clicked": "hit"}),
         ("nr;Ort\n1;2\n2;\n", {"page": "nr", "position": "Ort"}),
+        ("page,a,b,c,d,e,f\n1,,1,,,,\n2,,,,,,\n", {}),
+        ("page,position,item,Click\n1,1,a,0\n1,2,b,1\n2,1,d,0\n", {}),
+        ("page,item,clicks\n1,a,0\n1,b,1\n2,d,0\n", {}),
+        ("page,item,position\n1,b,2\n2,,\n", {}),
+        ("page,item,position\n1,,2\n2,,\n", {}),
+        ("page,position\n1.0,2.0\n2.0,\n", {}),
     ],
 )
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
@@ -361,6 +367,11 @@ def test_clicks_are_read_in_each_layout_that_plan_reads(text, names, encoding, t
         ("page,item\n1,b\n", {"page": "view"}, "has no column 'view'; it has page, item"),
         ("page,a,f\n1,1,0\n1,0,1\n", {}, "clicks.csv:2: item 'f' is not on page 1"),
         ("page,a,b\n1,0,x\n", {}, "clicked 'x' is neither 0 nor 1"),
+        ("page,item,position\n1,b,1\n", {}, "clicks.csv:2: page 1 shows b at position 2, not at 1"),
+        ("page,position,item\n1,1,a\n1,2,b\n", {}, "has no column clicked: its rows are those of items"),
+        ("page,position\n1,1\n1,2\n", {}, "name it with --clicks"),
+        ("page,position,item,hit\n1,1,a,0\n1,2,b,0\n", {}, "name it with --clicks"),
+        ("page,position\n1,1.5\n", {}, "position '1.5' is no whole number"),
     ],
 )
 def test_a_file_of_clicks_that_cannot_be_is_refused_and_nothing_is_taken(text, names, sentence, tmp_path):
@@ -370,6 +381,14 @@ def test_a_file_of_clicks_that_cannot_be_is_refused_and_nothing_is_taken(text, n
     with pytest.raises(ValueError, match=r"clicks\.csv") as error:
         take(tmp_path / "t", tmp_path / "clicks.csv", names)
     assert sentence in str(error.value)
+    assert live.status.told == 0
+
+
+def test_what_show_wrote_is_no_file_of_clicks_with_pages_of_one_item_either(tmp_path):
+    live = cb.Live(NAMES, 1, path=tmp_path / "t")
+    (tmp_path / "shown.csv").write_text(show(tmp_path / "t", 3))
+    with pytest.raises(ValueError, match="has no column clicked"):
+        take(tmp_path / "t", tmp_path / "shown.csv")
     assert live.status.told == 0
 
 
