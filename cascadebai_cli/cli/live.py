@@ -49,6 +49,8 @@ def _start(
 
     terms = {"K": K, "delta": delta, "epsilon": epsilon, "page_size": page_size}
     made = work.start(directory, items, log, columns, **terms, stopping=stopping, prior=prior, seed=seed)
+    for note in made.notes:
+        tell(note)
     say(f"a test of {count(len(made.terms.items))} items: {directory}")
     say(f"next: cascadebai live show {for_shell(directory)} -n 100")
 
@@ -63,6 +65,14 @@ def _show(
 
     text = work.show(directory, n, out)
     say(text.rstrip("\n") if out is None else f"written: {out}")
+    _tell_if_over(directory)
+
+
+def _tell_if_over(directory: Path) -> None:
+    from cascadebai_cli.live import files as work
+
+    if work.is_done(directory):
+        tell(f"the test is over; `cascadebai live stop {for_shell(directory)}` prints the answer")
 
 
 def _take(
@@ -88,6 +98,7 @@ def _take(
         f"{count(new)} {'page' if new == 1 else 'pages'} taken"
         + (f"; {count(pages - new)} known before" if pages > new else "")
     )
+    _tell_if_over(directory)
 
 
 def _status(

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import re
 import sqlite3
 from collections import deque
@@ -56,6 +57,10 @@ def _layout(columns: str) -> Layout:
     return Layout(named[0], named[1], named[2], named[3] if len(named) > 3 else None)
 
 
+_NAMES = {"item", "items", "name", "names"}
+"""Headers of a column of names."""
+
+
 def _names(items: str) -> list[str]:
     path = Path(items)
     if "," in items and not path.is_file():
@@ -68,11 +73,31 @@ def _names(items: str) -> list[str]:
         lines = lines[1:]
     if lines and lines[0].startswith("name,"):  # the items of a plan, in which a quote keeps formulas from running
         return [re.sub("^'(?=[=+@\t\r-])", "", name) for name in sheet_of(text, shown(path)).rows["name"]]
-    return lines[1:] if lines and lines[0].lower() == "item" else lines
+    _refuse_a_table(lines, path)
+    return lines[1:] if lines and lines[0].lower() in _NAMES else lines
+
+
+def _refuse_a_table(lines: Sequence[str], path: Path) -> None:
+    """Refuse lines with several columns, which are a header and rows with numbers; a name may hold commas."""
+    for separator in ",;\t|":
+        header, *rows = list(csv.reader(lines, delimiter=separator)) or [[]]
+        if len(header) < 2 or not rows or any(len(row) != len(header) for row in rows):
+            continue
+        columns = zip(header, *rows, strict=True)
+        if {cell.strip().lower() for cell in header} & _NAMES or any(_is_count(column) for column in columns):
+            raise ConfigError(
+                f"{shown(path)} has several columns ({', '.join(header)}), but --items takes names alone: give a name "
+                "on each line, below a line item if you like; --log takes counts"
+            )
+
+
+def _is_count(column: Sequence[str]) -> bool:
+    """Return whether a column has numbers below a header that is none."""
+    return not re.search("[0-9]", column[0]) and all(re.fullmatch(r"[0-9][0-9.,' ]*", cell) for cell in column[1:])
 
 
 def show(directory: Path, n: int, out: Path | None = None) -> str:
-    """Return the next pages as CSV, a row for each place; written to a file too, which is opened before they are asked.
+    """Return the next pages as CSV, a row for each place; with `out` they are given out only if they are written to it.
 
     Raises:
         ConfigError: if the file cannot be written, or there is no test.
@@ -80,13 +105,26 @@ def show(directory: Path, n: int, out: Path | None = None) -> str:
     live = Live.open(directory)
     if out is None:
         return _as_csv(live.ask(n))
+    whole = out.resolve()
+    part = whole.with_name(f".{whole.name}.{os.getpid()}.part")
+    special = out.exists() and not out.is_file()  # such as a pipe, which must stay one
     try:
-        with out.open("w", encoding="utf-8", newline="") as file:
-            text = _as_csv(live.ask(n))
-            file.write(text)
+        with live.asking(n) as pages:
+            text = _as_csv(pages)
+            with (out if special else part).open("w", encoding="utf-8", newline="") as file:
+                file.write(text)
+        if not special:
+            part.replace(whole)
     except OSError as error:
         raise ConfigError(f"{out} cannot be written ({error.strerror}); give --out another file") from error
+    finally:
+        part.unlink(missing_ok=True)
     return text
+
+
+def is_done(directory: Path) -> bool:
+    """Return whether the test in a directory is over."""
+    return Live.open(directory).done
 
 
 def _as_csv(pages: Sequence[Page]) -> str:
@@ -259,7 +297,7 @@ def status_in_json(status: Status) -> str:
 def status_in_words(live: Live, status: Status) -> str:
     """Return a status as one screen."""
     rows = [
-        (one.item, one.place, count(one.clicks), count(one.looks), *map(quantity, (one.rate, one.low, one.high)))
+        (one.item, one.place, count(one.clicks), count(one.looks), *map(_number, (one.rate, one.low, one.high)))
         for one in status.items
     ]
     parts = [
@@ -272,6 +310,10 @@ def status_in_words(live: Live, status: Status) -> str:
     ]
     more = len(status.findings) - _MOST_FINDINGS
     return "\n".join([*parts, *([f"look out: {count(more)} more findings, see --format json"] if more > 0 else [])])
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else quantity(value)
 
 
 _MOST_FINDINGS = 5
