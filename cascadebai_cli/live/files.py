@@ -105,16 +105,15 @@ def show(directory: Path, n: int, out: Path | None = None) -> str:
     live = Live.open(directory)
     if out is None:
         return _as_csv(live.ask(n))
-    whole = out.resolve()
-    part = whole.with_name(f".{whole.name}.{os.getpid()}.part")
-    special = out.exists() and not out.is_file()  # such as a pipe, which must stay one
+    part = out.with_name(f".{out.name}.{os.getpid()}.part")
+    special = out.is_symlink() or (out.exists() and not out.is_file())  # /dev/stdout or a pipe must stay what it is
     try:
         with live.asking(n) as pages:
             text = _as_csv(pages)
             with (out if special else part).open("w", encoding="utf-8", newline="") as file:
                 file.write(text)
         if not special:
-            part.replace(whole)
+            part.replace(out)
     except OSError as error:
         raise ConfigError(f"{out} cannot be written ({error.strerror}); give --out another file") from error
     finally:

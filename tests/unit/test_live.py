@@ -442,7 +442,10 @@ def test_pages_are_given_out_only_if_they_are_in_the_file(interrupted, tmp_path,
     with pytest.raises(ValueError, match="cannot be written"):
         show(tmp_path / "t", 3, tmp_path)
     assert live.status.asked == 0
-    assert show(tmp_path / "t", 3, out) == out.read_text()
+    (tmp_path / "link").symlink_to(out)
+    assert show(tmp_path / "t", 2, tmp_path / "link") == out.read_text()
+    (tmp_path / "link").unlink()
+    assert show(tmp_path / "t", 1, out) == out.read_text()
     assert (live.status.asked, sorted(path.name for path in tmp_path.iterdir())) == (3, ["out.csv", "t"])
 
 
