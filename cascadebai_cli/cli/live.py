@@ -49,6 +49,8 @@ def _start(
 
     terms = {"K": K, "delta": delta, "epsilon": epsilon, "page_size": page_size}
     made = work.start(directory, items, log, columns, **terms, stopping=stopping, prior=prior, seed=seed)
+    for note in made.notes:
+        tell(note)
     say(f"a test of {count(len(made.terms.items))} items: {directory}")
     say(f"next: cascadebai live show {for_shell(directory)} -n 100")
 
@@ -63,6 +65,14 @@ def _show(
 
     text = work.show(directory, n, out)
     say(text.rstrip("\n") if out is None else f"written: {out}")
+    _tell_if_over(directory)
+
+
+def _tell_if_over(directory: Path) -> None:
+    from cascadebai_cli.live import files as work
+
+    if work.is_done(directory):
+        tell(f"the test is over; `cascadebai live stop {for_shell(directory)}` prints the answer")
 
 
 def _take(
@@ -74,7 +84,7 @@ def _take(
     clicks: _Column = None,
     separator: Annotated[str | None, typer.Option("--sep", help="Separator of values; detected if not given.")] = None,
 ) -> None:
-    """Take clicks: a CSV file with the columns page and item (or position) of the click, empty for no click.
+    """Take clicks: a CSV file with a row for each page: page and item (or position) of the click, empty for no click.
 
     The columns that `show` writes and a column clicked with 0 and 1 do as well, or a column for each item with 0, 1 or
     nothing. Columns with other names are named as for `plan`. A page without a row stays open. If a row is wrong,
@@ -88,6 +98,7 @@ def _take(
         f"{count(new)} {'page' if new == 1 else 'pages'} taken"
         + (f"; {count(pages - new)} known before" if pages > new else "")
     )
+    _tell_if_over(directory)
 
 
 def _status(

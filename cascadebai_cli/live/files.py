@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import os
 import re
 import sqlite3
 from collections import deque
@@ -16,7 +17,8 @@ import pandas as pd
 
 from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.learners.posterior import PRIORS
-from cascadebai_cli.live.live import Live, Page, Status, rehearsal
+from cascadebai_cli.live.live import Live, Page, Placed, Status, rehearsal
+from cascadebai_cli.live.state import Terms
 from cascadebai_cli.logs.layout import Layout
 from cascadebai_cli.logs.read import read_rates
 from cascadebai_cli.logs.sheet import marks_of, read_any_text, sheet_of, shown
@@ -55,6 +57,10 @@ def _layout(columns: str) -> Layout:
     return Layout(named[0], named[1], named[2], named[3] if len(named) > 3 else None)
 
 
+_NAMES = {"item", "items", "name", "names"}
+"""Headers of a column of names."""
+
+
 def _names(items: str) -> list[str]:
     path = Path(items)
     if "," in items and not path.is_file():
@@ -67,11 +73,31 @@ def _names(items: str) -> list[str]:
         lines = lines[1:]
     if lines and lines[0].startswith("name,"):  # the items of a plan, in which a quote keeps formulas from running
         return [re.sub("^'(?=[=+@\t\r-])", "", name) for name in sheet_of(text, shown(path)).rows["name"]]
-    return lines[1:] if lines and lines[0].lower() == "item" else lines
+    _refuse_a_table(lines, path)
+    return lines[1:] if lines and lines[0].lower() in _NAMES else lines
+
+
+def _refuse_a_table(lines: Sequence[str], path: Path) -> None:
+    """Refuse lines with several columns, which are a header and rows with numbers; a name may hold commas."""
+    for separator in ",;\t|":
+        header, *rows = list(csv.reader(lines, delimiter=separator)) or [[]]
+        if len(header) < 2 or not rows or any(len(row) != len(header) for row in rows):
+            continue
+        columns = zip(header, *rows, strict=True)
+        if {cell.strip().lower() for cell in header} & _NAMES or any(_is_count(column) for column in columns):
+            raise ConfigError(
+                f"{shown(path)} has several columns ({', '.join(header)}), but --items takes names alone: give a name "
+                "on each line, below a line item if you like; --log takes counts"
+            )
+
+
+def _is_count(column: Sequence[str]) -> bool:
+    """Return whether a column has numbers below a header that is none."""
+    return not re.search("[0-9]", column[0]) and all(re.fullmatch(r"[0-9][0-9.,' ]*", cell) for cell in column[1:])
 
 
 def show(directory: Path, n: int, out: Path | None = None) -> str:
-    """Return the next pages as CSV, a row for each place; written to a file too, which is opened before they are asked.
+    """Return the next pages as CSV, a row for each place; with `out` they are given out only if they are written to it.
 
     Raises:
         ConfigError: if the file cannot be written, or there is no test.
@@ -79,13 +105,25 @@ def show(directory: Path, n: int, out: Path | None = None) -> str:
     live = Live.open(directory)
     if out is None:
         return _as_csv(live.ask(n))
+    part = out.with_name(f".{out.name}.{os.getpid()}.part")
+    special = out.is_symlink() or (out.exists() and not out.is_file())  # /dev/stdout or a pipe must stay what it is
     try:
-        with out.open("w", encoding="utf-8", newline="") as file:
-            text = _as_csv(live.ask(n))
-            file.write(text)
+        with live.asking(n) as pages:
+            text = _as_csv(pages)
+            with (out if special else part).open("w", encoding="utf-8", newline="") as file:
+                file.write(text)
+        if not special:
+            part.replace(out)
     except OSError as error:
         raise ConfigError(f"{out} cannot be written ({error.strerror}); give --out another file") from error
+    finally:
+        part.unlink(missing_ok=True)
     return text
+
+
+def is_done(directory: Path) -> bool:
+    """Return whether the test in a directory is over."""
+    return Live.open(directory).done
 
 
 def _as_csv(pages: Sequence[Page]) -> str:
@@ -101,9 +139,9 @@ def take(
 ) -> tuple[int, int]:
     """Take the clicks of a file: all of its pages or, if one is wrong, none.
 
-    The file has a column `page` and either `item` or `position` of the click, empty for none (several rows of a page
-    are several clicks); or the columns that `show` writes and `clicked` with 0 or 1; or beside `page` a column for each
-    item with 0, 1 or nothing.
+    The file has a row for each page with `page` and the `item` or the `position` of the click, empty for none (if both
+    are there, they must fit); or the columns that `show` writes and `clicked` with 0 or 1; or beside `page` a column
+    for each item with 0, 1 or nothing.
 
     Args:
         directory: the test.
@@ -118,7 +156,7 @@ def take(
         ConfigError: naming the line that is wrong.
     """
     live, name, line = Live.open(directory), shown(file), 0
-    told = _clicks_in(file, name, live.terms.items, names or {}, separator)
+    told = _clicks_in(file, name, live.terms, names or {}, separator)
 
     def pages() -> Iterator[tuple[int, list[Any]]]:
         nonlocal line
@@ -134,47 +172,78 @@ def take(
         raise ConfigError(f"{name}:{line}: {error}; nothing of this file was taken") from error
 
 
-_COLUMNS = ("page", "item", "position", "clicked")
+_COLUMNS = {"page": ["page"], "item": ["item"], "position": ["position"], "clicked": ["clicked", "click", "clicks"]}
+"""Columns, and what they are called in a file if nothing else is said."""
 
 
 def _clicks_in(
-    file: Path, name: str, items: Sequence[str], names: Mapping[str, str], separator: str | None
+    file: Path, name: str, terms: Terms, names: Mapping[str, str], separator: str | None
 ) -> dict[int, tuple[int, list[Any]]]:
     """Return for each page its first line in the file and its clicks, items or positions."""
     if not file.is_file():
         raise ConfigError(f"{name} is not a file; name a CSV file with the columns page and item, or page and position")
     rows = sheet_of(read_any_text(file, name)[0], name, separator=separator).rows
-    rows = _named(rows.apply(lambda column: column.str.strip()), name, names)
-    by = next((column for column in ("item", "position") if column in rows), None)
-    wide = [column for column in rows if column in items]
-    if by is None and "page" in rows and wide:
-        by, rows = "item", rows.melt("page", wide, "item", "clicked", ignore_index=False).sort_index(kind="stable")
-        rows = rows[rows["clicked"] != ""]
-    if "page" not in rows or by is None:
+    rows = _named(rows.apply(lambda column: column.str.strip()), name, names, terms.items)
+    wide = [column for column in rows if column in terms.items]
+    if not {"item", "position"} & set(rows) and "page" in rows and wide:
+        rows = rows.melt("page", wide, "item", "clicked", ignore_index=False).sort_index(kind="stable")
+        rows["clicked"] = rows["clicked"].replace("", "0")  # a page without any click is one that was looked at
+    if "page" not in rows or not {"item", "position"} & set(rows):
         raise ConfigError(
             f"{name} has the columns {', '.join(map(str, rows.columns))}; it needs page, and item or position of the "
             "click, or what show writes and a column clicked with 0 and 1, or a column for each item"
         )
-    clicked = _marks(rows, name) if "clicked" in rows else rows[by] != ""
+    both = {"item", "position"} <= set(rows)
+    rows = rows.assign(**{column: "" for column in ("item", "position") if column not in rows})
+    clicked = _marks(rows, name) if "clicked" in rows else _one_row_each(rows, name, both and terms.page_size == 1)
     told: dict[int, tuple[int, list[Any]]] = {}
-    for line, page, value, click in zip(rows.index, rows["page"], rows[by], clicked, strict=True):
+    columns = (rows["page"], rows["item"], rows["position"])
+    for line, page, item, position, click in zip(rows.index, *columns, clicked, strict=True):
         number = _whole(page, f"{name}:{line}: page")
         clicks = told.setdefault(number, (int(line), []))[1]
         if click:
-            clicks.append(value if by == "item" else _whole(value, f"{name}:{line}: position"))
+            at = _whole(position, f"{name}:{line}: position") if position else None
+            clicks.append(item if at is None else Placed(item, at) if item else at)
     if not told:
         raise ConfigError(f"{name} has no rows below the header; nothing was taken")
     return told
 
 
-def _named(rows: pd.DataFrame, name: str, names: Mapping[str, str]) -> pd.DataFrame:
+def _one_row_each(rows: pd.DataFrame, name: str, as_shown: bool) -> "pd.Series[bool]":
+    """Return which rows have a click, if there is one row for each page.
+
+    Args:
+        rows: page, item and position.
+        name: name of the file.
+        as_shown: whether `show` would write one row for each page with these columns.
+
+    Raises:
+        ConfigError: if the rows are items that were shown, of which nothing says whether they were clicked.
+    """
+    clicked = (rows["item"] != "") | (rows["position"] != "")
+    different = rows[clicked].drop_duplicates(["page", "item", "position"])
+    if different["page"].duplicated().any() or (as_shown and len(rows) and clicked.all()):
+        raise ConfigError(
+            f"{name} has no column clicked: its rows are those of items that were shown, and nothing says which were "
+            "clicked; name it with --clicks, or give one row for each page; nothing was taken"
+        )
+    return clicked
+
+
+def _named(rows: pd.DataFrame, name: str, names: Mapping[str, str], items: Sequence[str]) -> pd.DataFrame:
     """Return the rows with columns called as here, those of the file in any case."""
     for given in names.values():
         if given not in rows:
             raise ConfigError(f"{name} has no column {quoted(given)}; it has {', '.join(map(str, rows.columns))}")
-    low = {str(column).strip().lower(): column for column in rows}
-    found = {names.get(column) or low.get(column): column for column in _COLUMNS}
+    low = {str(column).strip().lower(): str(column) for column in rows}
+    found = {names.get(column) or _first(low, called, items): column for column, called in _COLUMNS.items()}
     return rows.rename(columns={given: column for given, column in found.items() if given is not None})
+
+
+def _first(low: Mapping[str, str], called: Sequence[str], items: Sequence[str]) -> str | None:
+    """Return the first column that is called so, where other words than the first may be items of the test."""
+    there = (low[word] for word in called if word in low and (word == called[0] or low[word] not in items))
+    return next(there, None)
 
 
 def _marks(rows: pd.DataFrame, name: str) -> "pd.Series[bool]":
@@ -185,9 +254,10 @@ def _marks(rows: pd.DataFrame, name: str) -> "pd.Series[bool]":
 
 
 def _whole(text: str, what: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 19):
+    whole = re.fullmatch(r"([0-9]{1,18})(\.0*)?", text)  # tables with gaps are often written with 1.0 for 1
+    if whole is None:
         raise ConfigError(f"{what} {text!r} is no whole number; nothing was taken")
-    return int(text)
+    return int(whole[1])
 
 
 # --- status ---------------------------------------------------------------------------------------------------------
@@ -226,7 +296,7 @@ def status_in_json(status: Status) -> str:
 def status_in_words(live: Live, status: Status) -> str:
     """Return a status as one screen."""
     rows = [
-        (one.item, one.place, count(one.clicks), count(one.looks), *map(quantity, (one.rate, one.low, one.high)))
+        (one.item, one.place, count(one.clicks), count(one.looks), *map(_number, (one.rate, one.low, one.high)))
         for one in status.items
     ]
     parts = [
@@ -239,6 +309,10 @@ def status_in_words(live: Live, status: Status) -> str:
     ]
     more = len(status.findings) - _MOST_FINDINGS
     return "\n".join([*parts, *([f"look out: {count(more)} more findings, see --format json"] if more > 0 else [])])
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else quantity(value)
 
 
 _MOST_FINDINGS = 5

@@ -3,7 +3,8 @@
 import os
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -24,7 +25,7 @@ from cascadebai_cli.logs.layout import Layout
 from cascadebai_cli.logs.read import log_of, read_log
 from cascadebai_cli.logs.sheet import read_any_text, sheet_of, shown
 from cascadebai_cli.model.problem import CASCADING, FloatArray, IntArray
-from cascadebai_cli.text import count, p_value, quoted
+from cascadebai_cli.text import count, listed, p_value, quoted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,6 +39,8 @@ _MOST_PAGES = 100_000
 """Most pages of one call, in which no other process can write."""
 _POINTS = 60
 """Points of a curve."""
+_MOST_NAMED = 5
+"""Most items that a sentence names."""
 _SURE = 0.01
 """Largest p-value by which the positions of a log speak against taking its views for looks."""
 _FITTED = 200
@@ -59,13 +62,21 @@ class Page(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Placed:
+    """A click that is told twice: by the name of the item, and by its position from 1. They must fit."""
+
+    item: str
+    position: int
+
+
+@dataclass(frozen=True)
 class ItemStatus:
     """What is known of an item.
 
     Attributes:
         item: its name.
         looks, clicks: on pages that were told, down to the first click of each.
-        rate: clicks for each look, 0 without looks.
+        rate: clicks for each look, `None` without looks.
         low, high: interval of the click rate; with `bounds` the bounds by which the test stops, with `posterior` the
             central 95 % of the posterior.
         place: `in` if by these intervals it is among the best `K`, `out` if it is not, else `open`.
@@ -74,7 +85,7 @@ class ItemStatus:
     item: str
     looks: int
     clicks: int
-    rate: float
+    rate: float | None
     low: float
     high: float
     place: Literal["in", "out", "open"]
@@ -126,9 +137,15 @@ class Live:
         path: a new directory that keeps the test; `None` keeps it in memory.
         seed: seed of what is drawn.
 
+    Attributes:
+        terms: what the test is about.
+        notes: sentences on items that are in the log or in the test only.
+
     Raises:
         ConfigError: (a `ValueError`) if a value is not usable, or the directory cannot be used.
     """
+
+    notes: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -147,6 +164,7 @@ class Live:
         names = list(known) if items is None and known is not None else items
         terms = _checked(names, K, delta, page_size, epsilon, stopping, seed, prior, known)
         self._make(None if path is None else Path(path), terms)
+        self.notes = () if known is None else _differences(terms.items, known)
 
     def _make(self, directory: Path | None, terms: Terms) -> None:
         self._begin(State.made(directory, terms), terms)
@@ -182,13 +200,20 @@ class Live:
         Raises:
             ConfigError: for another number, or if nothing can be written.
         """
+        with self.asking(n) as pages:
+            return pages
+
+    @contextmanager
+    def asking(self, n: int) -> Iterator[list[Page]]:
+        """Let a block have the next pages, as `ask`; they are given out only if the block ends well."""
         _check_whole("n", n, 1, _MOST_PAGES)
         with self._state.changing():
             T, S = self._state.counts()
             asked, _ = self._state.numbers()
             lists = self._next(T, S, self._state.untold(self.terms.page_size), int(n), seed=asked)
             self._state.add(asked + 1, lists)
-        return [Page(asked + 1 + i, tuple(map(self.terms.items.__getitem__, shown))) for i, shown in enumerate(lists)]
+            names = self.terms.items
+            yield [Page(asked + 1 + i, tuple(map(names.__getitem__, shown))) for i, shown in enumerate(lists)]
 
     def tell(self, page_id: int, clicked: Any = None) -> None:
         """Take the clicks on a page; a page may be told late, and again with the same content.
@@ -342,6 +367,11 @@ class Live:
         return sorted({self._place(page_id, items, one) for one in several})
 
     def _place(self, page_id: int, items: Sequence[int], one: Any) -> int:
+        if isinstance(one, Placed):
+            place = self._place(page_id, items, one.item)
+            if place + 1 != one.position:
+                raise ConfigError(f"page {page_id} shows {one.item} at position {place + 1}, not at {one.position}")
+            return place
         if isinstance(one, int | np.integer) and not isinstance(one, bool):
             if not 1 <= one <= len(items):
                 raise ConfigError(f"page {page_id} has no position {one}; give one from 1 to {len(items)}")
@@ -355,9 +385,8 @@ class Live:
         rate = S / np.maximum(T, 1)
         low, high = self._intervals(T, S)
         places = _decided(low, high, self.terms.K, self.terms.epsilon)
-        rows = zip(
-            self.terms.items, T.tolist(), S.tolist(), rate.tolist(), low.tolist(), high.tolist(), places, strict=True
-        )
+        rates = [one if looks else None for one, looks in zip(rate.tolist(), T.tolist(), strict=True)]
+        rows = zip(self.terms.items, T.tolist(), S.tolist(), rates, low.tolist(), high.tolist(), places, strict=True)
         entries = [ItemStatus(*row) for row in rows]
         return tuple(entries[i] for i in np.lexsort((-T, -rate)))
 
@@ -457,6 +486,20 @@ def _counts_of(log: Any) -> _Counts:
         _refuse_positions(read.name, read.cells, len(read.names))
     counts = zip(read.views.astype(int).tolist(), read.clicks.astype(int).tolist(), strict=True)
     return dict(zip(read.names, counts, strict=True))
+
+
+def _differences(items: Sequence[str], known: _Counts) -> tuple[str, ...]:
+    """Return sentences on the items that are in a log or in the test only."""
+    left_out, new = [name for name in known if name not in items], [name for name in items if name not in known]
+    return (
+        *([f"left out, as the test does not have them: {_some(left_out)} of the log"] if left_out else []),
+        *([f"not in the log, so that they begin with no views: {_some(new)}"] if new else []),
+    )
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMED
+    return listed([*map(quoted, names[:_MOST_NAMED]), *([f"{count(more)} more"] if more > 0 else [])])
 
 
 def _header(path: Path) -> Sequence[str]:

@@ -133,7 +133,10 @@ class State:
         """
         with self.reading():
             if not self._begun():
-                raise ConfigError(f"{self.name} holds no test, as its start was interrupted; start it again")
+                raise ConfigError(
+                    f"{self.name} holds no test, as its {_FILE} is empty: if pages were given out, it is damaged, so "
+                    "take a copy of it; if not, its start was interrupted; start it again"
+                )
             version = self._meta("version")
             if version != _VERSION:
                 raise ConfigError(
@@ -172,6 +175,11 @@ class State:
         try:
             yield
         except sqlite3.Error as error:
+            if getattr(error, "sqlite_errorcode", None) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+                raise ConfigError(
+                    f"{self.name}: its {_FILE} is damaged ({error}), and what was told is lost if there is no copy of "
+                    "it; put a whole copy in its place, or start a new test"
+                ) from error
             raise ConfigError(
                 f"{self.name}: its {_FILE} cannot be used ({error}); nothing of this was written, and what was told "
                 "before is kept: give room and rights, and do it again"

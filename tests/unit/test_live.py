@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from sweeps import environment
 import cascadebai_cli as cb
 from cascadebai_cli.learners.kl_lucb import KLLucb
 from cascadebai_cli.live.checks import findings
-from cascadebai_cli.live.files import _names, start, take
+from cascadebai_cli.live.files import _names, show, start, status_in_json, status_in_words, take
 from cascadebai_cli.live.live import _decided, rehearsal
 from cascadebai_cli.live.state import State
 
@@ -258,6 +259,43 @@ def test_items_of_a_plan_have_their_own_names_again(tmp_path):
     assert _names(str(tmp_path / "items.csv")) == ["=1+1", "'tis", "a, b"]
 
 
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("item\na\nb\n", ["a", "b"]),
+        ("Name\na\nb\n", ["a", "b"]),
+        ("Paris, France\nRome, Italy\n", ["Paris, France", "Rome, Italy"]),
+        ("3 for 1,20\n4 for 1,40\n", ["3 for 1,20", "4 for 1,40"]),
+        ("item,clicks,views\na,3,9\nb,1,8\n", None),
+        ("Banner;Clicks\na;3\nb;1\n", None),
+        ("colour,item\nred,a\nblue,b\n", None),
+    ],
+)
+def test_a_file_of_items_has_one_column_of_names(text, names, tmp_path):
+    (tmp_path / "items.csv").write_text(text)
+    if names is None:
+        with pytest.raises(ValueError, match=r"items\.csv has several columns .*--log takes counts"):
+            _names(str(tmp_path / "items.csv"))
+    else:
+        assert _names(str(tmp_path / "items.csv")) == names
+
+
+def test_items_that_only_the_log_or_only_the_test_has_are_named(tmp_path):
+    assert cb.Live(None, 2, log=LOG).notes == cb.Live(NAMES, 2).notes == ()
+    left_out, new = cb.Live(["a", "b", "f"], 2, log=LOG).notes
+    assert left_out == "left out, as the test does not have them: 'c', 'd' and 'e' of the log"
+    assert new == "not in the log, so that they begin with no views: 'f'"
+    LOG.to_csv(tmp_path / "log.csv", index=False)
+    done = run_live(tmp_path, "start", "t", "--log", "log.csv", "--items", "a,b,f", "-K", "2")
+    assert (done.returncode, done.stderr) == (0, f"{left_out}\n{new}\n")
+
+
+def run_live(directory, *words):
+    """Run a command of `live` in a directory."""
+    command = [sys.executable, "-m", "cascadebai_cli", "live", *words]
+    return subprocess.run(command, cwd=directory, env=environment(), capture_output=True, text=True, check=False)
+
+
 # --- telling ----------------------------------------------------------------------------------------------------------
 
 
@@ -343,6 +381,12 @@ def test_terms_that_are_not_usable_are_refused_and_nothing_is_written(changed, s
         ("page,a,b,c,d,e,f\n1,0,1,0,,,\n2,,,,0,0,0\n", {}),
         ("view|name|hit\n1|b|yes\n2|e|no\n", {"page": "view", "item": "name", "clicked": "hit"}),
         ("nr;Ort\n1;2\n2;\n", {"page": "nr", "position": "Ort"}),
+        ("page,a,b,c,d,e,f\n1,,1,,,,\n2,,,,,,\n", {}),
+        ("page,position,item,Click\n1,1,a,0\n1,2,b,1\n2,1,d,0\n", {}),
+        ("page,item,clicks\n1,a,0\n1,b,1\n2,d,0\n", {}),
+        ("page,item,position\n1,b,2\n2,,\n", {}),
+        ("page,item,position\n1,,2\n2,,\n", {}),
+        ("page,position\n1.0,2.0\n2.0,\n", {}),
     ],
 )
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
@@ -361,6 +405,11 @@ def test_clicks_are_read_in_each_layout_that_plan_reads(text, names, encoding, t
         ("page,item\n1,b\n", {"page": "view"}, "has no column 'view'; it has page, item"),
         ("page,a,f\n1,1,0\n1,0,1\n", {}, "clicks.csv:2: item 'f' is not on page 1"),
         ("page,a,b\n1,0,x\n", {}, "clicked 'x' is neither 0 nor 1"),
+        ("page,item,position\n1,b,1\n", {}, "clicks.csv:2: page 1 shows b at position 2, not at 1"),
+        ("page,position,item\n1,1,a\n1,2,b\n", {}, "has no column clicked: its rows are those of items"),
+        ("page,position\n1,1\n1,2\n", {}, "name it with --clicks"),
+        ("page,position,item,hit\n1,1,a,0\n1,2,b,0\n", {}, "name it with --clicks"),
+        ("page,position\n1,1.5\n", {}, "position '1.5' is no whole number"),
     ],
 )
 def test_a_file_of_clicks_that_cannot_be_is_refused_and_nothing_is_taken(text, names, sentence, tmp_path):
@@ -371,6 +420,33 @@ def test_a_file_of_clicks_that_cannot_be_is_refused_and_nothing_is_taken(text, n
         take(tmp_path / "t", tmp_path / "clicks.csv", names)
     assert sentence in str(error.value)
     assert live.status.told == 0
+
+
+def test_what_show_wrote_is_no_file_of_clicks_with_pages_of_one_item_either(tmp_path):
+    live = cb.Live(NAMES, 1, path=tmp_path / "t")
+    (tmp_path / "shown.csv").write_text(show(tmp_path / "t", 3))
+    with pytest.raises(ValueError, match="has no column clicked"):
+        take(tmp_path / "t", tmp_path / "shown.csv")
+    assert live.status.told == 0
+
+
+@pytest.mark.parametrize("interrupted", [(State, "add"), (Path, "open")])
+def test_pages_are_given_out_only_if_they_are_in_the_file(interrupted, tmp_path, monkeypatch):
+    live, out = cb.Live(NAMES, 2, path=tmp_path / "t"), tmp_path / "out.csv"
+    out.write_text("earlier")
+    monkeypatch.setattr(*interrupted, lambda *_, **__: signal.raise_signal(signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt):
+        show(tmp_path / "t", 3, out)
+    monkeypatch.undo()
+    assert (out.read_text(), live.status.asked) == ("earlier", 0)
+    with pytest.raises(ValueError, match="cannot be written"):
+        show(tmp_path / "t", 3, tmp_path)
+    assert live.status.asked == 0
+    (tmp_path / "link").symlink_to(out)
+    assert show(tmp_path / "t", 2, tmp_path / "link") == out.read_text()
+    (tmp_path / "link").unlink()
+    assert show(tmp_path / "t", 1, out) == out.read_text()
+    assert (live.status.asked, sorted(path.name for path in tmp_path.iterdir())) == (3, ["out.csv", "t"])
 
 
 # --- status -----------------------------------------------------------------------------------------------------------
@@ -390,6 +466,23 @@ def test_status_tells_how_many_pages_are_still_to_come():
     low, middle, high = live.status.more
     assert low is not None
     assert middle is None or low <= middle <= (high or middle)
+
+
+def test_an_item_without_looks_has_no_rate():
+    live = cb.Live(NAMES, 2)
+    assert {one.rate for one in live.status.items} == {None}
+    assert {line.split()[4] for line in status_in_words(live, live.status).splitlines()[2:8]} == {"0"}
+    assert '"rate": null' in status_in_json(live.status)
+
+
+def test_who_shows_or_takes_after_the_end_is_told_so(tmp_path):
+    cb.Live(None, 2, log=LOG.assign(clicks=[70, 60, 9, 11, 2]), stopping="posterior", path=tmp_path / "over")
+    cb.Live(NAMES, 2, path=tmp_path / "open")
+    (tmp_path / "clicks.csv").write_text("page,item\n1,\n")
+    for words in (("show",), ("take", "clicks.csv")):
+        over, still = (run_live(tmp_path, words[0], name, *words[1:]) for name in ("over", "open"))
+        assert over.stderr == "the test is over; `cascadebai live stop over` prints the answer\n"
+        assert (over.returncode, still.returncode, still.stderr) == (0, 0, "")
 
 
 def test_the_picture_ends_at_what_the_status_says():
@@ -460,6 +553,19 @@ def test_a_directory_without_a_test_and_a_broken_file_are_refused(tmp_path):
         cb.Live.open(tmp_path)
     (tmp_path / "live.sqlite").write_text("no database " * 1000)
     with pytest.raises(ValueError, match="not a database"):
+        cb.Live.open(tmp_path)
+
+
+def test_a_file_that_was_cut_is_said_to_be_damaged(tmp_path):
+    live = cb.Live(NAMES, 2, path=tmp_path)
+    live.ask(2_000)
+    live.close()
+    whole = (tmp_path / "live.sqlite").read_bytes()
+    (tmp_path / "live.sqlite").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ValueError, match=r"is damaged .* what was told is lost if there is no copy"):
+        cb.Live.open(tmp_path).ask()
+    (tmp_path / "live.sqlite").write_bytes(b"")
+    with pytest.raises(ValueError, match="is empty: if pages were given out, it is damaged"):
         cb.Live.open(tmp_path)
 
 
