@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from cascadebai_cli.engines.jobs import Ending, HasEnough, Job, Run, Runs, never, run_in_blocks, run_of
+from cascadebai_cli.engines.jobs import Ending, HasEnough, Job, Run, Runs, block_size, never, run_in_blocks, run_of
 from cascadebai_cli.engines.outcomes import Outcomes, RandomOutcomes, Stack
 from cascadebai_cli.learners.fixed_budget import Uniform
 from cascadebai_cli.learners.racing import by_mean
@@ -25,8 +25,8 @@ _MOST = 2**22
 """Largest number of outcomes drawn at once."""
 _COUNTED = 10**7
 """Steps of a phase from which their numbers are drawn in place of their outcomes (`leap_phases`)."""
-ROWS = 64
-"""Largest number of trials of a block."""
+ROWS, ENTRIES = 64, 2**17
+"""Largest number of trials of a block, and of items of all its trials together, which bounds its memory."""
 _AT_ONCE = 2**18
 """Outcomes of several trials that are counted at once, about, so that their arrays fit into the cache."""
 _SPARE = 1.2
@@ -38,7 +38,9 @@ def run_phases(jobs: Sequence[Job[Uniform]], enough: HasEnough = never) -> Runs:
 
     A phase of more than `_COUNTED` steps draws how often each outcome occurs, which has the same law (`leap_phases`).
     """
-    most = ROWS if max((job.cap for job in jobs), default=0) <= _COUNTED else 1  # so that none waits long for others
+    largest = max((job.learner.race.L for job in jobs), default=1)
+    long = any(job.cap > _COUNTED for job in jobs)  # then none waits for others
+    most = 1 if long else block_size(largest, ROWS, ENTRIES)
     return run_in_blocks(jobs, _kind, most, lambda part: _Rows(part).run(), enough)
 
 

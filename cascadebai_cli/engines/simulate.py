@@ -335,7 +335,9 @@ ENGINES: Mapping[str, Engine] = MappingProxyType(
             shares_paths=True,
         ),
         "planned": Engine(3, _stack, 20_000, _one_by_one(run_planned), _BY_CLICKS, shares_paths=True),
-        "phases": Engine(1, _outcomes, 500, _answering(run_phases, ask), _BY_CLICKS, rows=phases.ROWS),
+        "phases": Engine(
+            1, _outcomes, 500, _answering(run_phases, ask), _BY_CLICKS, rows=phases.ROWS, entries=phases.ENTRIES
+        ),
     }
 )
 """Name of each engine, as it is written in a config, -> engine; `auto` is not among them."""
