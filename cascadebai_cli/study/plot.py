@@ -244,8 +244,7 @@ def refuse_unknown_words(plot: Plot, instances: Sequence[AnyInstance], learners:
     for words, known, key in _words(plot, columns, names, [entry.name for entry in learners]):
         for word in words:
             if word not in known:
-                inner = (word,) if isinstance(words, Mapping) else ()
-                raise mistake(f"{show(word)} is not known; {suggest(word, known)}", *key, *inner)
+                raise mistake(f"{show(word)} is not known; {suggest(word, known)}", *key)
 
 
 def _words(

@@ -32,7 +32,7 @@ from cascadebai_cli.figures.style import page_mark, read_style, render_pages, wa
 from cascadebai_cli.running.watch import SILENT, Watch
 from cascadebai_cli.store.columns import MANIFEST
 from cascadebai_cli.store.files import write_bytes
-from cascadebai_cli.study.document import Document, Override, load_yaml, mistakes
+from cascadebai_cli.study.document import Document, Override, load_yaml, mistakes, show
 from cascadebai_cli.study.kinds import MEASURES
 from cascadebai_cli.study.plot import FILE_FORMATS, MOST_ON_A_PAGE, Plot, axes_of_the_kind, refuse_unknown_words
 from cascadebai_cli.text import listed
@@ -125,7 +125,9 @@ def _plot_words(studies: Sequence[StudyResults], config: Path | None, given: Map
         refuse_unknown_words(plot, list(instances.values()), list(learners.values()))
     except PydanticCustomError as error:
         context = error.context or {}
-        raise ConfigError(document.message(("plot", *context["at"]), context["text"])) from None
+        at, text = ("plot", *context["at"]), context["text"]
+        typed = [path for path in document.options if path[:-1] == at and show(path[-1]) in text]
+        raise ConfigError(document.message(typed[0] if typed else at, text)) from None
     return plot
 
 
