@@ -164,6 +164,10 @@ def test_points_between_thousands_stand_beside_commas_before_decimals(tmp_path: 
     path.write_text("ad;clicks;views\na;30,0;100,0\nb;20,0;100,0\nc;1.000;5.000\n")
     log = read_log(path, Layout("ad", "clicks", "views"))
     assert (log.clicks.tolist(), log.views.tolist()) == ([30, 20, 1000], [100, 100, 5000])
+    path.write_text("ad;clicks;views\na;1.200,0;10.000,0\nb;30,5;900,0\nc;10;800\n")
+    log = read_log(path, Layout("ad", "clicks", "views"))
+    assert (log.clicks.tolist(), log.views.tolist()) == ([1200, 30.5, 10], [10_000, 900, 800])
+    assert any("1.200,0 in column clicks is read as 1200.0" in note for note in log.notes)
     path.write_text("ad;clicks;views\na;30,5;100\nb;20.5;100\n")
     with pytest.raises(ConfigError, match=r"column clicks: 20\.5 has a point, others a comma before decimals"):
         read_log(path, Layout("ad", "clicks", "views"))

@@ -47,10 +47,6 @@ def test_the_file_of_a_module_is_no_module(config):
     ("arguments", "text"),
     [
         (("init", "new.yaml", "--from"), "(line 2: clicks '1.200,0' is not a number such as 1200 or 0.5)"),
-        (
-            ("plan", "--items", "item", "--clicks", "clicks", "--views", "views", "-K", 1),
-            "say --decimal , if the comma",
-        ),
     ],
 )
 def test_decimal_commas_are_named_with_their_line(arguments, text, tmp_path, monkeypatch):

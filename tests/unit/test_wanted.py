@@ -78,7 +78,10 @@ def test_errors_are_counted(rows: np.ndarray[Any, Any]) -> None:
     [
         ({"at_most": 100}, "says when to stop at the latest only"),
         ({"relative_error": 0.1}, "at_most"),
-        ({"relative_error": 0.1, "at_most": 10}, "10 is less than at_least: 20, which is the default; add at_least: 10"),
+        (
+            {"relative_error": 0.1, "at_most": 10},
+            "10 is less than at_least: 20, which is the default; add at_least: 10",
+        ),
         ({"relative_error": 1.5, "at_most": 100}, "less than 1"),
         ({"relativ_error": 0.1, "at_most": 100}, "did you mean relative_error?"),
     ],
