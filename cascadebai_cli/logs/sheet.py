@@ -191,9 +191,8 @@ def _without_points(plain: "pd.Series[str]") -> tuple["pd.Series[str]", str | No
         raise ConfigError(
             f"column {plain.name}: {text} has a point, others a comma before decimals; say --decimal . or --decimal ,"
         )
-    note = (
-        f"{having.iloc[0]} in column {plain.name} is read as {having.iloc[0].replace('.', '')}" if len(having) else None
-    )
+    first = None if having.empty else str(having.iloc[0])
+    note = first and f"{first} in column {plain.name} is read as {first.replace('.', '').replace(',', '.')}"
     return plain.str.replace(".", "", regex=False), note
 
 
