@@ -2,7 +2,7 @@
 
 import secrets
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
@@ -13,7 +13,7 @@ import pandas as pd
 from cascadebai_cli.analysis.agreement import compare_means, moved, same_numbers
 from cascadebai_cli.analysis.fits import fits_table
 from cascadebai_cli.analysis.results import StudyResults, load_results
-from cascadebai_cli.engines.simulate import ENGINES
+from cascadebai_cli.engines.simulate import ENGINES, EngineName
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.own import is_own
 from cascadebai_cli.running.runner import Backend, collect
@@ -128,7 +128,14 @@ def _cells(results: StudyResults, skipped: Collection[tuple[str, str]], folder: 
     for key, name in skipped:
         config[key] = [entry for entry in config[key] if entry["name"] != name]
     nobody = any(not config[key] for key, _ in skipped)
-    return () if nobody else stored_study(config, results.directory / MANIFEST, folder).cells
+    cells = () if nobody else stored_study(config, results.directory / MANIFEST, folder).cells
+    return [replace(cell, engine=_made_by(results, cell)) for cell in cells]
+
+
+def _made_by(results: StudyResults, cell: Cell) -> EngineName:
+    """Return the engine that made the rows of a cell; `auto` may take another one today, which draws other numbers."""
+    made: EngineName = results.manifest.cells.get(cell.cell_id, {}).get("engine", cell.engine)
+    return made
 
 
 def _outcome_text(row: TrialRow) -> str:
