@@ -6,10 +6,9 @@ import numpy as np
 
 from cascadebai_cli.engines.jobs import Ending, HasEnough, Job, Run, Runs, block_size, never, run_in_blocks, run_of
 from cascadebai_cli.engines.outcomes import Outcomes, RandomOutcomes, Stack
-from cascadebai_cli.learners.fixed_budget import Uniform
-from cascadebai_cli.learners.racing import by_mean
+from cascadebai_cli.learners.fixed_budget import Uniform, farthest
 from cascadebai_cli.learners.track_and_stop import TrackAndStop
-from cascadebai_cli.model.problem import ROUNDING, BoolArray, FloatArray, IntArray
+from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
 # --- Learners that decide after a given number of steps: a whole phase is counted at once ---------------------------
 #
@@ -161,18 +160,14 @@ class _Rows:
     # The end of a phase.
 
     def _decide(self) -> None:
-        """Accept or reject an item of each row, as `Uniform.decide` does."""
-        mean, rows = self.S / np.maximum(self.T, 1), np.arange(len(self.jobs))
+        """Accept or reject an item of each row."""
         k = np.array([job.learner.race.k for job in self.jobs])
-        ranked = by_mean(mean)
-        best, last_in, first_out, worst = (mean[rows, ranked[rows, rank]] for rank in (0, k - 1, k, mean.shape[1] - 1))
-        accepts = best - first_out > last_in - worst + ROUNDING
-        decided = np.where(accepts, ranked[:, 0], ranked[:, -1])
-        for row, at, accepted in zip(rows.tolist(), decided.tolist(), accepts.tolist(), strict=True):
+        decided, accepts = farthest(self.S / np.maximum(self.T, 1), k)
+        for row, (at, accepted) in enumerate(zip(decided.ravel().tolist(), accepts.ravel().tolist(), strict=True)):
             self._settle(row, at, accepted)
-        stays = np.arange(mean.shape[1]) != decided[:, None]
-        self.D, self.T, self.S = (of[stays].reshape(len(rows), -1) for of in (self.D, self.T, self.S))
-        self.column -= decided < self.column
+        stays = np.arange(self.D.shape[1]) != decided
+        self.D, self.T, self.S = (of[stays].reshape(len(k), -1) for of in (self.D, self.T, self.S))
+        self.column -= decided[:, 0] < self.column
 
     def _settle(self, row: int, at: int, accepted: bool) -> None:
         learner, item = self.jobs[row].learner, int(self.D[row, at])

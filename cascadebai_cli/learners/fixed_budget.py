@@ -10,8 +10,8 @@ import numpy as np
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.protocol import check_list_length
-from cascadebai_cli.learners.racing import LeastObservedFirst, by_mean
-from cascadebai_cli.model.problem import ROUNDING, FloatArray
+from cascadebai_cli.learners.racing import LeastObservedFirst, by_mean, pick
+from cascadebai_cli.model.problem import ROUNDING, BoolArray, FloatArray, IntArray
 from cascadebai_cli.theory.budget import least_observations
 
 
@@ -70,17 +70,32 @@ class Uniform(LeastObservedFirst):
         return bisect_right(self.ends, step) - bisect_left(self.ends, step)
 
     def _end_phase(self) -> None:
-        """Accept the best survivor or reject the worst, whichever mean is farther from the other side of the boundary.
-
-        Gaps that differ by rounding only count as equal; then the worst is rejected.
-        """
-        D, k = self.race.survivors, self.race.k
+        """Accept or reject a survivor (`farthest`)."""
+        D = self.race.survivors
         mean: FloatArray = self.S[D] / np.maximum(self.T[D], 1)
-        ranked = by_mean(mean)
-        ahead, behind = mean[ranked[0]] - mean[ranked[k]], mean[ranked[k - 1]] - mean[ranked[-1]]
-        accepts = bool(ahead > behind + ROUNDING)
-        decided = np.arange(len(D)) == ranked[0 if accepts else -1]
-        self.race.settle(decided & accepts, decided & (not accepts), mean)
+        survivor, accepts = farthest(mean, self.race.k)
+        decided = np.arange(len(D)) == survivor
+        self.race.settle(decided & accepts, decided & ~accepts, mean)
+
+
+def farthest(mean: FloatArray, k: IntArray | int) -> tuple[IntArray, BoolArray]:
+    """Return the survivor whose mean is farthest from the other side of the boundary, and whether it is the best one.
+
+    It is the best or the worst survivor. Gaps that differ by rounding only count as equal; then it is the worst.
+
+    Args:
+        mean: means of the survivors, shape `(..., d)`; each index of the leading axes is a separate state.
+        k: number of items still to be accepted, `1 <= k < d`: one number, or one for each state.
+
+    Returns:
+        its index and whether it is the best, shape `(..., 1)`.
+    """
+    ranked = by_mean(mean)
+    best, worst = ranked[..., :1], ranked[..., -1:]
+    places = best, pick(ranked, np.asarray(k) - 1), pick(ranked, np.asarray(k)), worst
+    first, last_in, first_out, last = (pick(mean, place[..., 0]) for place in places)
+    accepts = first - first_out > last_in - last + ROUNDING
+    return np.where(accepts, best, worst), accepts
 
 
 class SuccessiveAcceptsRejects(Uniform):
