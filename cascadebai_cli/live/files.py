@@ -23,7 +23,7 @@ from cascadebai_cli.logs.layout import Layout
 from cascadebai_cli.logs.read import read_rates
 from cascadebai_cli.logs.sheet import marks_of, read_any_text, sheet_of, shown
 from cascadebai_cli.model.users import USERS, Users
-from cascadebai_cli.text import as_text, count, listed, percent, quantity, quoted, table_of
+from cascadebai_cli.text import as_text, count, listed, percent, quantity, quoted, table_of, values_of
 
 # --- start, show and take -------------------------------------------------------------------------------------------
 
@@ -51,7 +51,7 @@ def start(directory: Path, items: str | None, log: Path | None, columns: str | N
 
 
 def _layout(columns: str) -> Layout:
-    named = [column.strip() for column in columns.split(",")]
+    named = values_of(columns)
     if len(named) not in (3, 4):
         raise ConfigError(f"--columns {quoted(columns)}: name the columns of item, clicks, views and perhaps position")
     return Layout(named[0], named[1], named[2], named[3] if len(named) > 3 else None)
