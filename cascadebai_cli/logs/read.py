@@ -26,6 +26,7 @@ from cascadebai_cli.logs.sheet import (
     read_any_text,
     sheet_of,
     shown,
+    without_totals,
 )
 from cascadebai_cli.text import listed
 
@@ -67,9 +68,10 @@ def read_log(path: Path, layout: Layout) -> Log:
     """
     if path != STDIN and not path.is_file():
         raise ConfigError(f"{path} is not a file; name a CSV file, or - for what comes through a pipe")
-    with suppress(MissingColumn):
-        layout.columns  # noqa: B018 - another fault is told before a large file is read
-    text, remarks = read_any_text(path, shown(path))
+    wanted: Sequence[str] = ()
+    with suppress(MissingColumn):  # another fault is told before a large file is read
+        wanted = layout.columns
+    text, remarks = read_any_text(path, shown(path), wanted)
     return _log(_sheet(text, shown(path), layout, layout.separator), remarks, layout)
 
 
@@ -102,7 +104,7 @@ def _log(sheet: Sheet, remarks: list[str], layout: Layout) -> Log:
     if layout.event:
         table, notes = _events(sheet, layout)
     else:
-        sheet, totals = _without_totals(sheet, layout)
+        sheet, totals = without_totals(sheet, str(layout.items), layout.columns[1:3], layout.decimal)
         table, notes = _counts(sheet, layout)
         notes += totals
     notes += [*left_out, *_rounded_names(sheet.name, table["name"])]
@@ -272,14 +274,38 @@ def _with_position(faults: Faults, table: pd.DataFrame, layout: Layout) -> pd.Da
     return table
 
 
+_DATES = (
+    *("%Y%m%d", "%Y/%m/%d", "%Y.%m.%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%d.%m.%y", "%d/%m/%y"),
+    *("%m/%d/%y", "%G-W%V-%u", "%b %d, %Y", "%B %d, %Y", "%d %b %Y", "%d %B %Y", "%d-%b-%Y", "%a, %b %d, %Y"),
+)
+"""Ways to write a day besides 2026-04-01; a column is read in the one that fits the most of its cells."""
+
+
 def _moments(times: "pd.Series[str]") -> Floats:
-    """Return times as numbers, days counted from 1970; NaN for what is neither a number nor a day."""
+    """Return times as numbers, days counted from 1970; NaN for what is neither a number nor a day.
+
+    Raises:
+        ConfigError: if the days may be read in two ways, such as 01/02/2026.
+    """
     numbers = floats_of(times)
-    if times.str.fullmatch(r"(19|20)\d{6}").all():  # 20261101
-        times = times.str.replace(r"(\d{4})(\d\d)(\d\d)", r"\1-\2-\3", regex=True)
-    elif numbers.notna().any():
-        return numbers
     days = pd.to_datetime(times, format="ISO8601", errors="coerce", utc=True)
+    if not times.str.fullmatch(r"(19|20)\d{6}").all():
+        if numbers.notna().any():
+            return numbers
+        if days.notna().any():
+            return _since_1970(days)
+    known = times.drop_duplicates()
+    weekly = known + "-1" if known.str.fullmatch(r"\d{4}-W\d\d").all() else known
+    read = [pd.to_datetime(weekly, format=date, errors="coerce", utc=True) for date in _DATES]
+    most = max(one.notna().sum() for one in read)
+    fitting = [one for one in read if one.notna().sum() == most > 0]
+    if len(fitting) > 1 and not fitting[0].equals(fitting[1]):
+        told = " or ".join(str(one.dropna().iloc[0].date()) for one in fitting[:2])
+        raise ConfigError(f"{times.name} {known.iloc[0]} may be {told}; write days as 2026-04-01")
+    return times.map(dict(zip(known, _since_1970(fitting[0]), strict=True))).astype(float) if fitting else numbers
+
+
+def _since_1970(days: "pd.Series[pd.Timestamp]") -> Floats:
     return ((days - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)).astype(float)
 
 
@@ -400,57 +426,6 @@ def _drift(table: pd.DataFrame, names: "pd.Index[str]", scatter: float, layout: 
 
 _FEWEST_CLICKS, _DRIFTS = 5, 0.01
 """Fewest clicks of an item that is tested for drift, and p-value below which it drifts."""
-
-
-_TOTAL = re.compile(
-    r"(grand |sub)?totals?( ?[:,-].*)?|--|(gesamt|end)?(summe|ergebnis|gesamt)( ?:.*)?"
-    r"|insgesamt|somme|sum|suma",
-    re.IGNORECASE,
-)
-_MEAN = re.compile(r"average|mean|durchschnitt|mittelwert|moyenne|media|promedio", re.IGNORECASE)
-"""Names of rows that reports have for sums."""
-_FEWEST_SUMMED = 3
-"""Number of rows whose sum a row must be to count as a total without having the name of one."""
-
-
-def _without_totals(sheet: Sheet, layout: Layout) -> tuple[Sheet, list[str]]:
-    """Return the sheet without rows that hold sums of others, and a note about them.
-
-    Such a row is named as totals are, or has no name or stands first or last and is the sum of all others.
-    """
-    if sheet.rows.empty:
-        return sheet, []
-    names = sheet.rows[str(layout.items)].str.strip()
-    means = names.map(lambda name: _MEAN.fullmatch(name) is not None).to_numpy()
-    named = means | names.map(lambda name: _TOTAL.fullmatch(name) is not None).to_numpy()
-    rest = replace(sheet, rows=sheet.rows[~named], sizes=sheet.sizes[~named])
-    summed = _sums(rest, layout)
-    left_out = named.copy()
-    left_out[np.flatnonzero(~named)[summed]] = True
-    if not left_out.any():
-        return sheet, []
-    lines = sheet.rows.index[left_out]
-    told = listed(
-        [f"{line} ({name or 'without a name'})" for line, name in zip(lines, names[left_out], strict=True)][:5]
-    )
-    kind = " or an average" if means.any() else ""
-    what = f"is a total{kind} and is" if len(lines) == 1 else f"are totals{kind and ' or averages'} and are"
-    note = f"line{'s' * (len(lines) > 1)} {told}{' and others' * (len(lines) > 5)} {what} left out"
-    return replace(sheet, rows=sheet.rows[~left_out], sizes=sheet.sizes[~left_out]), [note]
-
-
-def _sums(sheet: Sheet, layout: Layout) -> list[int]:
-    """Return the numbers of the rows that are sums of all others: without a name, or the first or the last one."""
-    try:
-        counts = [numbers_of(sheet.rows[str(name)].str.strip(), layout.decimal)[0] for name in layout.columns[1:3]]
-    except ConfigError:
-        return []
-    values, names = np.stack(counts), sheet.rows[str(layout.items)].str.strip().to_numpy()
-    known = np.where(np.isfinite(values), values, 0.0)
-    whole = known.sum(axis=1, keepdims=True)
-    equal = (known[1] > 0) & np.isclose(2 * known, whole, rtol=1e-12).all(axis=0)
-    at_end = np.isin(np.arange(len(names)), (0, len(names) - 1)) & (len(names) > _FEWEST_SUMMED)
-    return list(np.flatnonzero(equal & ((names == "") | at_end))[:1])
 
 
 _CLEAR, _LEAST_EXPECTED, _FEWEST_ROWS = 0.001, 1.0, 4

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from sweeps import call
 
@@ -195,3 +196,80 @@ def test_days_may_be_written_without_signs(tmp_path: Path) -> None:
     path.write_text("day,ad,clicks,views\n" + "".join(f"{day},{ad},5,50\n" for day in days for ad in "abc"))
     log = read_log(path, Layout("ad", "clicks", "views", time="day"))
     assert any("day has no rows at 2026-12-01" in note for note in log.notes)
+
+
+@pytest.mark.parametrize(
+    ("written", "missing"),
+    [
+        ("%d.%m.%Y", "2026-12-01"),
+        ("%m/%d/%Y", "2026-12-01"),
+        ("%d/%m/%y", "2026-12-01"),
+        ("%b %d, %Y", "2026-12-01"),
+        ("%d %B %Y", "2026-12-01"),
+        ("%Y/%m/%d", "2026-12-01"),
+    ],
+)
+def test_days_are_read_as_reports_write_them(tmp_path: Path, written: str, missing: str) -> None:
+    days = [pd.Timestamp(f"2026-{day}") for day in ("11-28", "11-29", "11-30", "12-02")]
+    rows = [f'"{day.strftime(written)}",{ad},5,50\n' for day in days for ad in "abc"]
+    (tmp_path / "log.csv").write_text("day,ad,clicks,views\n" + "".join(rows))
+    log = read_log(tmp_path / "log.csv", Layout("ad", "clicks", "views", time="day"))
+    assert any(f"day has no rows at {missing}" in note for note in log.notes)
+
+
+def test_weeks_of_the_year_are_times(tmp_path: Path) -> None:
+    rows = [f"2026-W{week},{ad},5,50\n" for week in (50, 51, 52, 53) for ad in "abc"] + ["2027-W02,a,5,50\n"]
+    (tmp_path / "log.csv").write_text("week,ad,clicks,views\n" + "".join(rows))
+    log = read_log(tmp_path / "log.csv", Layout("ad", "clicks", "views", time="week"))
+    assert any("week has no rows at 2027-01-04" in note for note in log.notes)
+
+
+def test_days_that_may_be_read_in_two_ways_are_refused(tmp_path: Path) -> None:
+    rows = [f"0{day}/02/2026,{ad},5,50\n" for day in (1, 2, 3) for ad in "abc"]
+    (tmp_path / "log.csv").write_text("day,ad,clicks,views\n" + "".join(rows))
+    with pytest.raises(ConfigError, match="01/02/2026 may be 2026-02-01 or 2026-01-02; write days as 2026-04-01"):
+        read_log(tmp_path / "log.csv", Layout("ad", "clicks", "views", time="day"))
+
+
+def test_one_day_that_cannot_be_read_is_named_alone(tmp_path: Path) -> None:
+    rows = [f"{day}.11.2026,{ad},5,50\n" for day in (28, 29, 30) for ad in "abc"] + ["soon,a,5,50\n"]
+    (tmp_path / "log.csv").write_text("day,ad,clicks,views\n" + "".join(rows))
+    with pytest.raises(ConfigError, match=r"log\.csv:11: day 'soon' is neither a number nor a day"):
+        read_log(tmp_path / "log.csv", Layout("ad", "clicks", "views", time="day"))
+
+
+@pytest.mark.parametrize(
+    ("encoding", "title", "columns"),
+    [
+        ("gb18030", "GB 18030", ("广告", "点击", "展示")),
+        ("cp932", "Shift JIS", ("広告", "クリック", "表示")),
+        ("cp1251", "Windows-1251", ("баннер", "клики", "показы")),
+        ("cp1252", "Windows-1252", ("Anzeige", "Klicks", "Aufrüfe")),
+    ],
+)
+def test_an_encoding_from_before_utf_8_is_told_by_the_columns(tmp_path: Path, encoding, title, columns) -> None:
+    text = ",".join(columns) + f"\n{columns[0]} 1,20,200\nb,10,200\n"
+    (tmp_path / "log.csv").write_bytes(text.encode(encoding))
+    log = read_log(tmp_path / "log.csv", Layout(*columns))
+    assert log.names == (f"{columns[0]} 1", "b")
+    assert any(f"is read as {title}" in note for note in log.notes)
+
+
+GROUPS = [["red,200,2000", "blue,160,2000", "Search,360,4000"], ["green,100,2000", "grey,80,1500", "Display,180,3500"]]
+
+
+@pytest.mark.parametrize("grand", [[], ["All,540,7500"]])
+@pytest.mark.parametrize("way", [1, -1])
+def test_rows_that_sum_groups_are_no_items(tmp_path: Path, grand: list[str], way: int) -> None:
+    """Before, the two campaigns were items beside their ads."""
+    rows = [*GROUPS[0], *GROUPS[1], *grand][::way]
+    (tmp_path / "log.csv").write_text("\n".join(["ad,clicks,views", *rows]) + "\n")
+    log = read_log(tmp_path / "log.csv", Layout("ad", "clicks", "views"))
+    assert sorted(log.names) == ["blue", "green", "grey", "red"]
+    assert any("(Search)" in note and "are totals and are left out" in note for note in log.notes)
+
+
+def test_an_item_that_is_the_sum_of_two_others_by_chance_stays(tmp_path: Path) -> None:
+    rows = ["a,1,10", "b,2,20", "c,3,30", "d,9,40"]
+    (tmp_path / "log.csv").write_text("\n".join(["ad,clicks,views", *rows]) + "\n")
+    assert read_log(tmp_path / "log.csv", Layout("ad", "clicks", "views")).names == ("a", "b", "c", "d")
