@@ -7,7 +7,7 @@ STAMP := $(VENV)/.installed
 PYTEST := $(BIN)/python -m pytest -n auto --dist worksteal
 JOBS ?= -1
 
-.PHONY: help install smoke reproduce test test-all baseline golden figures tables tour verify bench house check check-lowest check-newest format clean
+.PHONY: help install smoke reproduce test test-long test-all long baseline golden figures tables tour verify bench house check check-lowest check-newest format clean
 
 help: ## Show this list.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -28,12 +28,18 @@ smoke: $(STAMP) ## Sweep, fit and plot a small study in seconds.
 reproduce: $(STAMP) ## Reproduce the paper and write results/report.html; FAST=1 for all of it at a reduced size.
 	$(BIN)/python -m experiments.reproduce $(if $(filter-out 0,$(FAST)),--fast) --n-jobs $(JOBS)
 
-test: $(STAMP) ## Run the tests but for the slow ones, in 7 minutes on two idle cores.
-	$(PYTEST) -m "not slow"
+test: $(STAMP) ## Run the tests but for the long and slow ones, in 3 minutes on two idle cores.
+	$(PYTEST) -m "not slow and not long"
+
+test-long: $(STAMP) ## Run the tests that take over two seconds each, as CI does after the others.
+	$(PYTEST) -m "long and not slow"
 
 test-all: $(STAMP) ## Run all tests, and print what those that are not slow cover.
 	$(PYTEST) -m "not slow" --cov
 	$(PYTEST) -m slow
+
+long: $(STAMP) ## Find anew which tests take over two seconds of processor time, and list them in tests/long.txt.
+	LONG=write $(PYTEST) -m "not slow"
 
 baseline: $(STAMP) ## Draw the pictures anew that the tests compare with; look at them before committing.
 	rm -f tests/figures/baseline/*.png

@@ -101,3 +101,11 @@ def test_a_folder_without_a_package_is_refused(tmp_path):
     refused = house(tmp_path)
     assert refused.returncode == 1
     assert refused.stderr == f"{tmp_path}: no Python files of a package are here\n"
+
+
+def test_long_tests_are_tests() -> None:
+    """A name that is not found would bring a long test back into `make test` without a word."""
+    root = Path(__file__).parents[2]
+    for name in (root / "tests" / "long.txt").read_text().split():
+        file, function = name.split("::")
+        assert f"def {function}(" in (root / file).read_text()
