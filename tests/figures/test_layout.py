@@ -189,7 +189,8 @@ def test_arrows_stay_below_the_title(log: str, tmp_path: Path) -> None:
 
 def test_what_was_wrong_too_often_has_a_cross_and_is_named(tmp_path: Path) -> None:
     results = study(tmp_path)
-    results.summary["error_rate"] = [0.0, 0.1, 0.5]
+    results.summary["error_rate"] = [0.0, 0.4, 0.5]
+    results.summary["error_low"] = [0.0, 0.1, 0.2]
     page = drawn.figure(results)
     crosses = [line for line in page.axes[0].get_lines() if line.get_marker() == "x"]
     assert [list(line.get_xdata()) for line in crosses] == [[40]]
@@ -203,7 +204,8 @@ def test_the_caption_names_the_crosses(tmp_path: Path) -> None:
     warning, caption = call("plot", directory, "--format", "svg").err.splitlines()
     assert "1 of 2 cells are wrong more often than delta" in warning
     assert caption == (
-        "for the caption: a cross marks recommendations that were wrong more often than delta: K = 20 (3 of 4)"
+        "for the caption: a cross marks recommendations that were wrong more often than delta beyond chance: "
+        "K = 20 (3 of 4)"
     )
 
 
