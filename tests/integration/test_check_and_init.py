@@ -212,6 +212,10 @@ def test_columns_of_all_kinds(
         ("", "no header row; name the columns on the first line"),
         ("a,b\nx,y\nz,w\n", "no two columns can be clicks and views"),
         ("ad,rate\nx,0.5\ny,0.5\n", "the same rate"),
+        ("ad,clicks,views\nx,3,10\ny,20,10\nz,1,9\n", ":3: clicks 20 exceeds views 10; correct the row"),
+        ("ad,rank,clicks,views\nx,1,3,10\ny,2,20,10\nz,3,1,9\n", ":3: clicks 20 exceeds views 10; correct the row"),
+        ("ad,clicks,views\nx,3,10\ny,0,0\nz,1,9\n", ":3: views 0 "),
+        ("ad,clicks,views\nx,3,10\ny,-1,5\nz,1,9\n", ":3: clicks -1 must be 0 or larger"),
     ],
 )
 def test_a_file_that_does_not_do_is_refused(text: str | None, words: str, tmp_path: Path) -> None:
