@@ -82,6 +82,12 @@ def test_a_legend_takes_as_many_columns_as_fit_and_the_page_grows(tmp_path: Path
     assert drawn.figure(results, width="column", height=3).get_figheight() == 3
 
 
+def test_a_learner_whose_name_is_that_of_a_sign_stands_in_the_legend_once(tmp_path: Path) -> None:
+    learners = [{"name": name, "algorithm": "cascadebai", "sigma": sigma} for name, sigma in (("mean", 0.5), ("U", 1.0))]
+    (legend,) = drawn.figure(study(tmp_path, learners=learners)).legends
+    assert [text.get_text() for text in legend.get_texts()] == ["mean", "U"]
+
+
 @pytest.mark.parametrize(("learners", "columns"), [(5, 5), (8, 4), (9, 5)])
 def test_the_rows_of_a_legend_are_about_as_long(learners: int, columns: int, tmp_path: Path) -> None:
     named = [{"name": f"learner {i}", "algorithm": "cascadebai", "sigma": 0.1 + i} for i in range(learners)]
