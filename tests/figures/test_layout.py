@@ -83,7 +83,9 @@ def test_a_legend_takes_as_many_columns_as_fit_and_the_page_grows(tmp_path: Path
 
 
 def test_a_learner_whose_name_is_that_of_a_sign_stands_in_the_legend_once(tmp_path: Path) -> None:
-    learners = [{"name": name, "algorithm": "cascadebai", "sigma": sigma} for name, sigma in (("mean", 0.5), ("U", 1.0))]
+    learners = [
+        {"name": name, "algorithm": "cascadebai", "sigma": sigma} for name, sigma in (("mean", 0.5), ("U", 1.0))
+    ]
     (legend,) = drawn.figure(study(tmp_path, learners=learners)).legends
     assert [text.get_text() for text in legend.get_texts()] == ["mean", "U"]
 
