@@ -109,6 +109,27 @@ def test_trials_that_do_not_end_are_judged_by_those_of_the_same_learner(tmp_path
     assert close["steps"] > 5 * wide["steps"]
 
 
+def test_trials_that_do_not_end_are_judged_by_those_of_other_learners_and_by_the_cap(tmp_path: Path) -> None:
+    """Before, one learner whose trials the pilot does not end made the whole estimate a lower limit."""
+    path = tmp_path / "slow.yaml"
+    study = (
+        "seed: 1\nL: 6\nK: 2\nengine: reference\ninstances: [{name: a, family: two_level, w_star: 0.7, w_prime: 0.4}]\n"
+        "learners:\n  - {name: slow, algorithm: cascadebai}\n"
+    )
+    path.write_text(study + "  - {name: quick, algorithm: kl-lucb++}\n")
+    slow, quick = rows_of(path, "--pilot", "0.15")
+    assert slow["ended"]
+    assert quick["ended"]
+    assert slow["steps"] > quick["steps"] / 2
+    path.write_text(study + "max_steps: 100_000\n")
+    (slow,) = rows_of(path, "--pilot", "0.01")
+    assert slow["ended"]
+    assert slow["steps"] == pytest.approx((1000 * 100_000) ** 0.5)
+    assert slow["seconds_high"] == pytest.approx(10 * slow["seconds"])
+    (slow,) = rows_of(path, "--pilot", "0.01", "--set", "max_steps=null")
+    assert not slow["ended"]
+
+
 def test_learners_of_ones_own_budgets_and_trials_until_it_is_enough(tmp_path: Path) -> None:
     path = tmp_path / "own.yaml"
     path.write_text(OWN_AND_BUDGETS)
