@@ -227,6 +227,25 @@ def test_columns_of_all_kinds(
 
 
 @pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ("plot.where={K: 7}", "--set plot.where: K: 7 is in no cell; use one of 1, 2"),
+        ("plot.where={delta: [0.2, 0.3]}", "--set plot.where: delta: 0.3 is in no cell; did you mean 0.2?"),
+        ("plot.where={instance: wid}", "'wid' is in no cell; did you mean wide?"),
+        ("plot.kind=error", "--set plot.kind: 'error' is drawn against the budget, which is known of studies with a"),
+        ("plot.x=budget", "--set plot.x: 'budget' is known of studies with a budget only; choose another kind"),
+    ],
+)
+@pytest.mark.parametrize("verb", ["check", "sweep"])
+def test_a_figure_that_would_be_empty_is_refused_before_a_trial_runs(
+    setting: str, words: str, verb: str, config: Path
+) -> None:
+    assert words in refusal(verb, config, "--set", setting)
+    same = "plot.where={K: 2, delta: 0.2, instance: wide}"
+    assert call("check", config, "--pilot", 0, "--set", same).code == 0
+
+
+@pytest.mark.parametrize(
     ("text", "words"),
     [
         (None, "there is no such file"),
