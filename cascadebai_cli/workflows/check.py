@@ -40,6 +40,8 @@ _SKIPPING, _SKIPPING_CAP = "skip-ahead", 64_000
 """The engine for which steps cost little, and its cap of the first try."""
 _SIDE_BY_SIDE = {"lockstep": 20, _SKIPPING: 4}
 """Engine that runs trials together -> number of trials to run for an estimate of what one takes."""
+_LEAST = 5
+"""Number of trials that tell what a trial takes, and how many an aim needs, where they do not run side by side."""
 _MEASURED, _FEWER, _BETWEEN, _TOLD, _GUESSED = 1.8, 3.0, 1.3, 4.0, 6.0
 """Factors within which the time of a cell lies, mostly: its own block was timed, only fewer trials, it lies between two
 cells that were timed, or other cells of the learner, or only those of other learners, told how far its trials go."""
@@ -74,7 +76,7 @@ class _Try:
 
     def __init__(self, cell: Cell, trials: int | Enough, seed: int) -> None:
         self.cell, self._trials, self._seed = cell, trials, seed
-        self._block = ENGINES[cell.runs_with].block(cell.L)
+        self._block = max(ENGINES[cell.runs_with].block(cell.L), _LEAST)
         self._together = min(first_of(trials), self._block)
         self._number = min(self._together, _SIDE_BY_SIDE.get(cell.runs_with, 1))
         self._cap, self._before = _SKIPPING_CAP if cell.runs_with == _SKIPPING else _FIRST_CAP, math.inf
@@ -100,9 +102,11 @@ class _Try:
 
     def _paced(self, rows: Sequence[TrialRow], seconds: float, ended: bool) -> _Pace:
         n, found = len(rows), first_of(self._trials)
+        if n == 1:  # one trial does not tell how many an aim needs
+            found = math.ceil(math.sqrt(found * most_of(self._trials)))
         if ended:
             # a sweep runs further trials for an aim side by side too, and a larger block takes less for each
-            found = likely_number(self._trials, pd.DataFrame(rows))
+            found = likely_number(self._trials, pd.DataFrame(rows)) if n > 1 else found
             self._together = min(found, self._block)
         within = _MEASURED if n >= self._together else _FEWER
         return _Pace(sum(row.steps for row in rows) / n, seconds / n, ended, within, found)
