@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from cascadebai_cli.figures.style import LOOKS, TEXT_WIDTH, new_figure, panel_letter, styled
 from cascadebai_cli.store import columns
-from cascadebai_cli.store.summary import read_summary
+from cascadebai_cli.store.summary import read_summary, wrong_too_often
 from cascadebai_cli.text import count, percent
 from experiments.artefacts import REFERENCE
 from experiments.figures import write
@@ -77,7 +77,7 @@ def _draw_kind(axes: Axes, cells: pd.DataFrame, kind: str) -> None:
     for look, (learner, points) in zip(LOOKS, mine.groupby("learner", sort=False), strict=False):
         x, y = points["departure"], points["mean_steps"]
         axes.plot(x, y, color=look.color, marker=look.marker, markersize=3, linewidth=1, label=str(learner))
-        wrong = points["error_low"] > points["delta"]
+        wrong = wrong_too_often(points)
         axes.plot(x[wrong], y[wrong], "x", color="black", markersize=7, zorder=5)
     axes.set_yscale("log")
 

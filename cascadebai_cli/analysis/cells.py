@@ -377,6 +377,7 @@ def cells_printed(cells: pd.DataFrame) -> Table:
     columns: list[str | Shown] = ["mean_steps", interval("ci_low", "ci_high")]
     columns += ["n_capped"] if (cells["n_capped"] > 0).any() else []
     columns += [Shown("wrong", _wrong), interval("error_low", "error_high")]
+    cells = cells.assign(wrong_too_often=wrong_too_often(cells))
     columns += ["aim_missed"] if "aim_missed" in cells and (cells["aim_missed"] == 1).any() else []
     if "mean_right" in cells:
         # no interval ends below 0 or above K items
@@ -403,7 +404,7 @@ ABOVE_DELTA = " > delta"
 
 
 def _wrong(row: Mapping[Any, Any]) -> str:
-    return cell_text("error_rate", row) + ABOVE_DELTA * wrong_too_often(row)
+    return cell_text("error_rate", row) + ABOVE_DELTA * bool(row["wrong_too_often"])
 
 
 def _in_names(cells: pd.DataFrame, option: str) -> bool:

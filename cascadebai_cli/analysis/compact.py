@@ -209,15 +209,13 @@ def _limits(cells: pd.DataFrame, name: str) -> "pd.Series[bool]":
 
 
 def _texts(cells: pd.DataFrame, name: str, ends: Sequence[str]) -> dict[Hashable, str]:
-    even, limits = _is_even(cells, name), _limits(cells, name)
+    even, limits, wrong = _is_even(cells, name), _limits(cells, name), wrong_too_often(cells) & (name == "error_rate")
     return {
-        i: f">= {_plain(name, row)}" if limits[i] else _text(name, row, ends, bool(even[i])) + _too_often(name, row)
+        i: f">= {_plain(name, row)}"
+        if limits[i]
+        else _text(name, row, ends, bool(even[i])) + ABOVE_DELTA * bool(wrong[i])
         for i, row in zip(cells.index, cells.to_dict("records"), strict=True)
     }
-
-
-def _too_often(name: str, row: Mapping[Any, Any]) -> str:
-    return ABOVE_DELTA * (name == "error_rate" and wrong_too_often(row))
 
 
 def _plain(name: str, row: Mapping[Any, Any]) -> str:
@@ -269,4 +267,4 @@ def _best(cells: pd.DataFrame, name: str) -> Iterator[Hashable]:
 def _compared(cells: pd.DataFrame, name: str) -> pd.DataFrame:
     """Return the cells that are not wrong too often, with the ends of limits, and where a number is one."""
     found = cells.assign(limit=_limits(cells, name))
-    return found[~(cells["error_low"] > cells["delta"]) & cells[name].notna()]
+    return found[~wrong_too_often(cells) & cells[name].notna()]

@@ -81,7 +81,7 @@ def simulate(
         paired: whether all learners meet the same rewards in trials of the same number.
         record: `answer`, `decisions` or `trace`, or several of them: what to tell of each trial beyond its row.
         trace_at: steps at which a `trace` looks at a run; 1, 2, 5, 10, 20, 50, ... by default.
-        n_jobs: number of processes; -1 is one per core, 1 stays in this process.
+        n_jobs: number of processes; -1 is one per core, -2 one less, and so on; 1 stays in this process.
         progress: whether longer runs show a line on stderr; if `None`, on a terminal and in a notebook.
         options: options of the learner, such as `sigma`, `order` or `confidence` of `cascadebai`.
 
@@ -341,7 +341,7 @@ def sweep(
         study: a config: its path, or its keys and values.
         out: directory of the results; trials that are there already are not run again. Without it, the files are
             removed together with the object that is returned.
-        n_jobs: number of processes; -1 is one per core, 1 stays in this process.
+        n_jobs: number of processes; -1 is one per core, -2 one less, and so on; 1 stays in this process.
         fresh: move an earlier result aside and start over.
         progress: whether longer runs show a line on stderr; if `None`, on a terminal and in a notebook.
         keys: keys of a config that replace those of the study, such as `trials=5`.

@@ -71,7 +71,7 @@ def plan(
 
     Args:
         log: a table, or the path of a CSV file.
-        n_jobs: number of processes; -1 is one per core, 1 stays in this process.
+        n_jobs: number of processes; -1 is one per core, -2 one less, and so on; 1 stays in this process.
         progress: whether to show a line on stderr; if `None`, on a terminal and in a notebook.
 
     Raises:

@@ -84,7 +84,10 @@ Seed = Annotated[int | None, typer.Option("--seed", min=0, help="Root seed, inst
 MaxSteps = Annotated[
     int | None, typer.Option("--max-steps", min=1, help="Cap on the steps of a trial, instead of that of CONFIG.")
 ]
-Jobs = Annotated[int, typer.Option("--n-jobs", help="Number of processes; -1 is one per core.")]
+Jobs = Annotated[
+    int,
+    typer.Option("--n-jobs", help="Number of processes; -1 is one per core, -2 one less, and so on, but at least one."),
+]
 TrialTimeoutOption = Annotated[
     float | None,
     typer.Option("--trial-timeout", metavar="SECONDS", min=0.001, help="A trial that takes longer fails."),

@@ -130,6 +130,8 @@ def _label(axes: Axes, L: int, K: int) -> None:
 
 _FIT, _BAND = "red", "cyan"
 _FIT_LABELS = ("fitted curve", "95 % confidence band of the fit")
+_FAINT = 0.5
+"""Opacity of a band that has the colour of its curve."""
 _UPPER, _LOWER, _BETWEEN = "#b22222", "#2e7d32", "0.93"
 _END_SIZE = 8
 """Points that the ends of a bar between bounds are wide, where points are not joined."""
@@ -160,7 +162,7 @@ def _draw_lines_of(axes: Axes, panel: Panel, chart: Chart) -> None:
             base = 1 if chart.plot.figure.beside == "fit" else 2
             _draw_series(axes, series, chart, base + 1 - series.number / len(chart.lines))
         if series.fit is not None:
-            _draw_fit(axes, series.fit, chart)
+            _draw_fit(axes, series, series.fit, chart)
 
 
 def _look_of(chart: Chart, series: Series) -> Look:
@@ -218,22 +220,20 @@ def _color(color: str, chart: Chart, number: int) -> str:
     return restyled(Look(color), chart.own, number).color
 
 
-def _draw_fit(axes: Axes, curve: pd.DataFrame, chart: Chart) -> None:
+def _draw_fit(axes: Axes, series: Series, curve: pd.DataFrame, chart: Chart) -> None:
+    """Draw a fit and its band: in colours of their own, or where a figure has several lines, in that of the points."""
     # A band can be narrower than the line of the curve, so the curve is drawn thinner, and on top.
-    for side in ("low", "high"):
-        label = _FIT_LABELS[1] if side == "low" else None
-        axes.plot(
-            curve["x"],
-            curve[side],
-            color=_color(_BAND, chart, 2),
-            linewidth=stroke(1.3),
-            linestyle="--",
-            zorder=3,
-            label=label,
-        )
-    axes.plot(
-        curve["x"], curve["fitted"], color=_color(_FIT, chart, 1), linewidth=stroke(0.7), zorder=4, label=_FIT_LABELS[0]
-    )
+    looks: list[dict[str, Any]] = [
+        {"color": _color(_FIT, chart, 1), "linewidth": stroke(0.7), "zorder": 4},
+        {"color": _color(_BAND, chart, 2), "linewidth": stroke(1.3), "linestyle": "--", "zorder": 3},
+    ]
+    if len(chart.lines) > 1:
+        looks = [{**look, "color": _look_of(chart, series).color} for look in looks]
+        looks[1]["alpha"] = _FAINT
+    for names, look, label in zip((["fitted"], ["low", "high"]), looks, _FIT_LABELS, strict=True):
+        for name in names:
+            axes.plot(curve["x"], curve[name], **look)
+        axes.plot([], [], label=label, **look if len(chart.lines) == 1 else {**look, "color": "black"})
 
 
 def _draw_between(axes: Axes, series: Series, chart: Chart) -> None:
@@ -278,7 +278,7 @@ def _draw_legend(figure: Figure, page: Canvas, chart: Chart) -> None:
         _measured_label(chart),
         _LOWER_LABEL,
     ]
-    labels = [label for label in order if label in found]
+    labels = [label for label in dict.fromkeys(order) if label in found]
     handles = [found[label] for label in labels]
     marks = mark_handles(chart.points)
     handles, labels = [*handles, *marks], [*labels, *(str(mark.get_label()) for mark in marks)]

@@ -30,7 +30,7 @@ class Series:
             `low, high`, its interval (NaN for none);
             `is_limit`, whether trials reached the cap, so that `y` is a lower limit;
             `is_ceiling`, whether none of them erred, so that `y` is the upper end of the interval;
-            `is_wrong`, whether its recommendations were wrong more often than delta.
+            `is_wrong`, whether its recommendations were wrong more often than delta beyond chance.
         fit: `x, fitted, low, high` on a fine grid; `None` without a fit.
     """
 
@@ -448,7 +448,7 @@ def wrong_in_words(chart: Chart) -> str:
     varying = [name for name in POINT if points[name].nunique() > 1]
     named = "; ".join(_wrong(row, varying) for row in wrong[:MOST_NAMED])
     more = f"; and {count(len(wrong) - MOST_NAMED)} more" if len(wrong) > MOST_NAMED else ""
-    return f"a cross marks recommendations that were wrong more often than delta: {named}{more}"
+    return f"a cross marks recommendations that were wrong more often than delta beyond chance: {named}{more}"
 
 
 def _wrong(row: Mapping[Any, Any], varying: list[str]) -> str:

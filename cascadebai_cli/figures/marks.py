@@ -167,7 +167,7 @@ def draw_down_arrows(axes: Axes, points: pd.DataFrame, color: str = _INK, zorder
 
 
 def draw_crosses(axes: Axes, points: pd.DataFrame, zorder: float = 6) -> None:
-    """Draw a cross on each point that was wrong more often than delta."""
+    """Draw a cross on each point that was wrong more often than delta beyond chance."""
     wrong = points[points["is_wrong"]]
     if len(wrong):
         axes.plot(wrong["x"], wrong["y"], **_cross(), zorder=zorder, clip_on=False)

@@ -22,6 +22,7 @@ from cascadebai_cli.figures.labels import (
     deal,
     varying,
 )
+from cascadebai_cli.store.summary import wrong_too_often
 from cascadebai_cli.store.trials import rank_of
 from cascadebai_cli.study.axes import GRID
 from cascadebai_cli.study.instances import AnyInstance
@@ -133,7 +134,7 @@ def _with_y(cells: pd.DataFrame, plot: Plot) -> pd.DataFrame:
         low=(cells[low] * scale).clip(lower=min(0, MEASURES[measure].least)) if low else nothing,
         high=(cells[high] * scale).clip(upper=cells["K"] if measure == "right" else np.inf) if high else nothing,
         is_limit=_is_limit(cells, measure),
-        is_wrong=(cells["error_rate"] > cells["delta"]) & cells["budget"].isna() & (plot.figure.points == "cells"),
+        is_wrong=wrong_too_often(cells) & (plot.figure.points == "cells"),
     )
     points = points.assign(is_ceiling=points["budget"].notna() & (measure == "error_rate") & (points["y"] == 0))
     points["y"] = points["y"].where(~points["is_ceiling"], points["high"]).astype(float)

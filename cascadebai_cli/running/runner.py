@@ -301,7 +301,7 @@ class Backend:
 
     Args:
         name: `loky` (processes of this machine), `dask` (a cluster) or `sequential` (this process).
-        n_jobs: number of processes of `loky`; -1 is one per core, -2 one less.
+        n_jobs: number of processes of `loky`; -1 is one per core, -2 one less, and so on, but at least one.
         scheduler: address of the dask scheduler.
 
     Raises:
@@ -317,6 +317,10 @@ class Backend:
             raise ConfigError("--n-jobs must not be 0; give 1 or more, or -1 for all cores")
         if (given := os.environ.get(_MOST_CORES)) is not None and not given.strip().isdecimal():
             raise ConfigError(f"the environment variable {_MOST_CORES} is {given!r}; write a whole number")
+        if self.n_jobs < -_MOST_JOBS:
+            raise ConfigError(
+                f"--n-jobs {self.n_jobs}: -1 is one process per core, -2 one less; give a number nearer 0"
+            )
         if self.n_jobs > _MOST_JOBS:
             raise ConfigError(f"--n-jobs {self.n_jobs}: more than {_MOST_JOBS} processes; give a smaller number")
         if (self.name == "dask") != (self.scheduler is not None):
@@ -432,6 +436,9 @@ def _task_runner(backend: Backend, trials: int, follower: Follower) -> Iterator[
     workers = backend.processes()
     if workers == 1 and trials > 1 and backend.wants_several and _shared_memory_is_full():
         follower.watch.warn(f"{_FULL}, so that one process runs all trials; free some, or say --n-jobs 1")
+    elif trials > 1 and backend.name == "loky" and -backend.n_jobs > replace(backend, n_jobs=-1).processes():
+        said = f"--n-jobs {backend.n_jobs} leaves no core of this machine for trials"
+        follower.watch.warn(f"{said}, so that one process runs all of them; -1 is one per core")
     if workers == 1 or trials == 1:
         yield 1, _in_turn
     else:

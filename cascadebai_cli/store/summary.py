@@ -30,7 +30,7 @@ from cascadebai_cli.store.trials import (
     write_trials,
 )
 from cascadebai_cli.study.fields import Enough
-from cascadebai_cli.text import count, is_missing, percent
+from cascadebai_cli.text import count, percent
 
 # --- `summary.csv`, which has one row for each cell: computed, written, read and checked ----------------------------
 
@@ -158,16 +158,22 @@ _MOST_NAMED = 3
 """Largest number of cells that a sentence names."""
 
 
-def wrong_too_often(row: Mapping[Any, Any]) -> bool:
-    """Return whether a cell is wrong more often than its `delta` allows, beyond chance; a budget promises nothing."""
-    return is_missing(row.get("budget")) and bool(row["error_low"] > row["delta"])
+def wrong_too_often(cells: pd.DataFrame) -> "pd.Series[bool]":
+    """Return which cells are wrong more often than delta beyond chance; a budget promises nothing.
+
+    The 95 % interval of the error rate of such a cell lies above its `delta`.
+    """
+    above = cells["error_low"] > cells["delta"]
+    return above & cells["budget"].isna() if "budget" in cells else above
 
 
 def doubts(summary: pd.DataFrame) -> list[str]:
     """Return a sentence about the cells that missed the aim of `trials`, and one about those wrong too often."""
     rows = summary.to_dict("records")
     missed = [_named(row) for row in rows if row.get("aim_missed") == 1]
-    wrong = [f"{_named(row)}, {percent(row['error_rate'])}" for row in rows if wrong_too_often(row)]
+    wrong = [
+        f"{_named(row)}, {percent(row['error_rate'])}" for row in summary[wrong_too_often(summary)].to_dict("records")
+    ]
     told = {"missed the aim of trials; a larger at_most may reach it": missed, "wrong more often than delta": wrong}
     return [
         f"{count(len(cells))} of {count(len(rows))} cells {'are ' * (cells is wrong)}{what}: {_listed(cells)}"

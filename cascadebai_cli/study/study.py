@@ -17,7 +17,7 @@ from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.learners.protocol import Learner, can_answer
 from cascadebai_cli.model.problem import CASCADING, FEEDBACKS, SEMI_BANDIT, Feedback, Instance, Items
 from cascadebai_cli.model.users import page_of
-from cascadebai_cli.study.axes import ALL_AXES, AXES
+from cascadebai_cli.study.axes import ALL_AXES, AXES, GRID
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.document import KeyPath, mistake, show, within
 from cascadebai_cli.study.fields import (
@@ -456,6 +456,7 @@ class Study(Entry):
                 _check_learner(self, cell)
             try:
                 refuse_unknown_words(self.plot, self.instances, self.learners)
+                _refuse_empty_plot(self.plot, self._cells)
             except PydanticCustomError as error:
                 raise within(error, "plot") from None
         return self
@@ -464,6 +465,24 @@ class Study(Entry):
 for _made in (Study, Cell):
     if _lost := [name for name in ALL_AXES if name not in _made.__annotations__]:
         raise LookupError(f"{', '.join(_lost)}: a number of the grid without a field of {_made.__name__}")
+
+
+_MOST_SHOWN = 20
+"""Largest number of values that a message lists."""
+
+
+def _refuse_empty_plot(plot: Plot, cells: Sequence[Cell]) -> None:
+    """Refuse a figure against the budget where there is none, and values to draw that no cell has."""
+    if (plot.x or plot.figure.x) == "budget" and not cells[0].answers:
+        key, what = ("x", "'budget'") if plot.x else ("kind", f"{show(plot.kind)} is drawn against the budget, which")
+        raise mistake(f"{what} is known of studies with a budget only; choose another kind, or an x such as K", key)
+    # Instances that a figure averages have names of their own there.
+    for name in (name for name in plot.where if name in GRID and not (plot.average and name == "instance")):
+        there = list(dict.fromkeys(getattr(cell, name) for cell in cells))
+        for value in plot.where[name]:
+            if value not in there and str(value) not in map(str, there):
+                remedy = suggest(str(value), map(str, there[:_MOST_SHOWN]))
+                raise mistake(f"{show(value)} is in no cell; {remedy}", "where", name)
 
 
 def _has_budget(data: dict[str, Any]) -> bool:

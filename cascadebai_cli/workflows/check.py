@@ -40,9 +40,11 @@ _SKIPPING, _SKIPPING_CAP = "skip-ahead", 64_000
 """The engine for which steps cost little, and its cap of the first try."""
 _SIDE_BY_SIDE = {"lockstep": 20, _SKIPPING: 4}
 """Engine that runs trials together -> number of trials to run for an estimate of what one takes."""
-_MEASURED, _FEWER, _BETWEEN, _TOLD = 1.8, 3.0, 1.3, 4.0
+_LEAST = 5
+"""Number of trials that tell what a trial takes, and how many an aim needs, where they do not run side by side."""
+_MEASURED, _FEWER, _BETWEEN, _TOLD, _GUESSED = 1.8, 3.0, 1.3, 4.0, 6.0
 """Factors within which the time of a cell lies, mostly: its own block was timed, only fewer trials, it lies between two
-cells that were timed, or other cells told how far its trials go."""
+cells that were timed, or other cells of the learner, or only those of other learners, told how far its trials go."""
 
 
 @dataclass(frozen=True)
@@ -74,10 +76,11 @@ class _Try:
 
     def __init__(self, cell: Cell, trials: int | Enough, seed: int) -> None:
         self.cell, self._trials, self._seed = cell, trials, seed
-        self._together = min(first_of(trials), ENGINES[cell.runs_with].block(cell.L))
+        self._block = max(ENGINES[cell.runs_with].block(cell.L), _LEAST)
+        self._together = min(first_of(trials), self._block)
         self._number = min(self._together, _SIDE_BY_SIDE.get(cell.runs_with, 1))
         self._cap, self._before = _SKIPPING_CAP if cell.runs_with == _SKIPPING else _FIRST_CAP, math.inf
-        self.costs, self.done = 0.0, False
+        self.costs, self.done, self._ended = 0.0, False, False
 
     def go_on(self) -> None:
         """Run the next trials; `pace` is what they took, `costs` what still longer or more trials may take."""
@@ -85,8 +88,11 @@ class _Try:
         rows = _run(_capped(self.cell, self._cap), self._number, self._seed)
         took = time.process_time() - start
         ended = self._cap >= self.cell.most_steps or all(row.status == "stopped" for row in rows)
-        self.pace = self._paced(rows, took, ended)
-        self.done = ended and self._number == self._together
+        pace = self._paced(rows, took, ended)
+        if ended or not self._ended:  # of more trials a longer one may be cut short, which tells less
+            self.pace = pace
+        self._ended = self._ended or ended
+        self.done = ended and self._number >= self._together
         self.costs = took * min(max(took / self._before, 2), _GROWTH)
         if ended:
             self._number = min(self._number * _GROWTH, self._together)
@@ -95,9 +101,14 @@ class _Try:
         self._before = took
 
     def _paced(self, rows: Sequence[TrialRow], seconds: float, ended: bool) -> _Pace:
-        n = len(rows)
-        within = _MEASURED if n == self._together else _FEWER
-        found = likely_number(self._trials, pd.DataFrame(rows)) if ended else first_of(self._trials)
+        n, found = len(rows), first_of(self._trials)
+        if n == 1:  # one trial does not tell how many an aim needs
+            found = math.ceil(math.sqrt(found * most_of(self._trials)))
+        if ended:
+            # a sweep runs further trials for an aim side by side too, and a larger block takes less for each
+            found = likely_number(self._trials, pd.DataFrame(rows)) if n > 1 else found
+            self._together = min(found, self._block)
+        within = _MEASURED if n >= self._together else _FEWER
         return _Pace(sum(row.steps for row in rows) / n, seconds / n, ended, within, found)
 
 
@@ -147,9 +158,10 @@ def _interpolated(cells: Sequence[Cell], ends: Sequence[_Try]) -> list[_Pace]:
 
 
 def _calibrated(parts: Sequence[Sequence[Cell]], tried: Sequence[list[_Pace]]) -> list[list[_Pace]]:
-    """Return the paces of each part; where no trial ended, the learner's trials elsewhere tell how far they would go.
+    """Return the paces of each part; where no trial ended, trials elsewhere tell how far they would go.
 
-    A part of a learner of which no trial ended anywhere keeps its lower limits.
+    These are the trials of the same learner, or if none of them ended anywhere, those of all others. If none of these
+    ended either, only the cap tells, and a part without one keeps its lower limits.
     """
     known: dict[str, list[float]] = {}
     for cells, paces in zip(parts, tried, strict=True):
@@ -157,20 +169,29 @@ def _calibrated(parts: Sequence[Sequence[Cell]], tried: Sequence[list[_Pace]]) -
         known.setdefault(cells[0].learner, []).extend(pace.steps / _hardness(cell) for cell, pace in ended)
     times = {learner: float(np.median(some)) for learner, some in known.items() if some}
     return [
-        [
-            pace
-            if pace.ended or cell.learner not in times
-            else _stretched(pace, min(times[cell.learner] * _hardness(cell), cell.most_steps))
-            for cell, pace in zip(cells, paces, strict=True)
-        ]
+        [pace if pace.ended else _told(cell, pace, times) for cell, pace in zip(cells, paces, strict=True)]
         for cells, paces in zip(parts, tried, strict=True)
     ]
 
 
-def _stretched(tried: _Pace, steps: float) -> _Pace:
+def _told(cell: Cell, tried: _Pace, times: Mapping[str, float]) -> _Pace:
+    """Return the pace of trials that did not end, by the steps over the hardness of each learner whose trials did."""
+    if cell.answers:
+        return _stretched(tried, cell.most_steps)
+    if times:
+        own = cell.learner in times
+        steps = (times[cell.learner] if own else float(np.median([*times.values()]))) * _hardness(cell)
+        return _stretched(tried, min(steps, cell.most_steps), _TOLD if own else _GUESSED)
+    if cell.max_steps is None:
+        return tried
+    half = math.sqrt(cell.max_steps / tried.steps)
+    return _stretched(tried, half * tried.steps, max(half, _TOLD))
+
+
+def _stretched(tried: _Pace, steps: float, within: float = _TOLD) -> _Pace:
     """Return the pace of trials that make so many steps, if that is more than they made already."""
     steps = max(steps, tried.steps)
-    return replace(tried, steps=steps, seconds=tried.seconds * steps / tried.steps, ended=True, within=_TOLD)
+    return replace(tried, steps=steps, seconds=tried.seconds * steps / tried.steps, ended=True, within=within)
 
 
 def _further(easy: _Pace, tried: _Pace, cell: Cell, harder: float) -> _Pace:

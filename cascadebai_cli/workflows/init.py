@@ -55,9 +55,11 @@ def _guessed(sheet: Sheet) -> dict[str, str]:
     rates = [name for name in counts if (counts[name] <= 1).all() and name not in marks]
     pair = _pair(counts[[name for name in counts if name not in rates and (name not in marks or name in clicked)]])
     named = {"item": item} if item else {}
+    rate = next((name for name in rates if _RATE.search(name)), rates[0] if rates else None)
+    if not _CLICKS.search(pair[0]) if pair else rate is None:
+        pair = _pair_by_name([name for name in numbers if name != item]) or pair
     if pair:
         return {**named, "clicks": pair[0], "views": pair[1]}
-    rate = next((name for name in rates if _RATE.search(name)), rates[0] if rates else None)
     if rate is None:
         _refuse_events(sheet, marks)
         raise ConfigError(
@@ -114,6 +116,15 @@ def _pair(counts: pd.DataFrame) -> tuple[str, str] | None:
         if fitting and (counts[views] > 0).all():
             return next((name for name in fitting if _CLICKS.search(name)), fitting[0]), views
     return None
+
+
+def _pair_by_name(columns: Sequence[str]) -> tuple[str, str] | None:
+    """Return columns that are named as clicks and as views, whatever is in them, so that their faults can be told."""
+    clicks, views = (
+        [name for name in columns if kind.search(name) and not other.search(name) and not _RATE.search(name)]
+        for kind, other in ((_CLICKS, _VIEWS), (_VIEWS, _CLICKS))
+    )
+    return (clicks[0], views[0]) if clicks and views else None
 
 
 def _clearest_K(weights: np.ndarray, most: int = 10) -> int:

@@ -82,6 +82,14 @@ def test_a_legend_takes_as_many_columns_as_fit_and_the_page_grows(tmp_path: Path
     assert drawn.figure(results, width="column", height=3).get_figheight() == 3
 
 
+def test_a_learner_whose_name_is_that_of_a_sign_stands_in_the_legend_once(tmp_path: Path) -> None:
+    learners = [
+        {"name": name, "algorithm": "cascadebai", "sigma": sigma} for name, sigma in (("mean", 0.5), ("U", 1.0))
+    ]
+    (legend,) = drawn.figure(study(tmp_path, learners=learners)).legends
+    assert [text.get_text() for text in legend.get_texts()] == ["mean", "U"]
+
+
 @pytest.mark.parametrize(("learners", "columns"), [(5, 5), (8, 4), (9, 5)])
 def test_the_rows_of_a_legend_are_about_as_long(learners: int, columns: int, tmp_path: Path) -> None:
     named = [{"name": f"learner {i}", "algorithm": "cascadebai", "sigma": 0.1 + i} for i in range(learners)]
@@ -189,7 +197,8 @@ def test_arrows_stay_below_the_title(log: str, tmp_path: Path) -> None:
 
 def test_what_was_wrong_too_often_has_a_cross_and_is_named(tmp_path: Path) -> None:
     results = study(tmp_path)
-    results.summary["error_rate"] = [0.0, 0.1, 0.5]
+    results.summary["error_rate"] = [0.0, 0.4, 0.5]
+    results.summary["error_low"] = [0.0, 0.1, 0.2]
     page = drawn.figure(results)
     crosses = [line for line in page.axes[0].get_lines() if line.get_marker() == "x"]
     assert [list(line.get_xdata()) for line in crosses] == [[40]]
@@ -203,7 +212,8 @@ def test_the_caption_names_the_crosses(tmp_path: Path) -> None:
     warning, caption = call("plot", directory, "--format", "svg").err.splitlines()
     assert "1 of 2 cells are wrong more often than delta" in warning
     assert caption == (
-        "for the caption: a cross marks recommendations that were wrong more often than delta: K = 20 (3 of 4)"
+        "for the caption: a cross marks recommendations that were wrong more often than delta beyond chance: "
+        "K = 20 (3 of 4)"
     )
 
 

@@ -98,6 +98,21 @@ def test_legend_names_the_three_parts(results: StudyResults) -> None:
     ]
 
 
+def test_several_fits_in_a_panel_have_the_colours_of_their_points(results: StudyResults) -> None:
+    figure = draw(results, instances=["setting 1", "setting 4"], panels=[], lines=["instance"])
+    (axes,) = figure.axes
+    curves = [one[0].get_color() for one in axes.containers if isinstance(one, ErrorbarContainer)]
+    assert len(set(curves)) == 2
+    for color, instance in zip(curves, ("setting 1", "setting 4"), strict=True):
+        fit, *band = lines_of(axes, color)
+        assert [line.get_linestyle() for line in (fit, *band)] == ["-", "--", "--"]
+        means = results.summary.loc[results.summary["instance"] == instance, "mean_steps"]
+        assert fit.get_ydata()[[0, -1]] == pytest.approx(means.iloc[[0, -1]].tolist(), rel=0.1)
+    (legend,) = figure.legends
+    shown = dict(zip([text.get_text() for text in legend.get_texts()], legend.legend_handles, strict=True))
+    assert shown["fitted curve"].get_color() == "black"
+
+
 def test_tick_labels_are_in_the_unit_of_the_label(results: StudyResults) -> None:
     axes = draw(results).axes[2]
     axes.figure.draw_without_rendering()

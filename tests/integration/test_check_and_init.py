@@ -109,6 +109,27 @@ def test_trials_that_do_not_end_are_judged_by_those_of_the_same_learner(tmp_path
     assert close["steps"] > 5 * wide["steps"]
 
 
+def test_trials_that_do_not_end_are_judged_by_those_of_other_learners_and_by_the_cap(tmp_path: Path) -> None:
+    """Before, one learner whose trials the pilot does not end made the whole estimate a lower limit."""
+    path = tmp_path / "slow.yaml"
+    study = (
+        "seed: 1\nL: 6\nK: 2\nengine: reference\ninstances: [{name: a, family: two_level, w_star: 0.7, w_prime: 0.4}]\n"
+        "learners:\n  - {name: slow, algorithm: cascadebai}\n"
+    )
+    path.write_text(study + "  - {name: quick, algorithm: kl-lucb++}\n")
+    slow, quick = rows_of(path, "--pilot", "0.15")
+    assert slow["ended"]
+    assert quick["ended"]
+    assert slow["steps"] > quick["steps"] / 2
+    path.write_text(study + "max_steps: 100_000\n")
+    (slow,) = rows_of(path, "--pilot", "0.01")
+    assert slow["ended"]
+    assert slow["steps"] == pytest.approx((1000 * 100_000) ** 0.5)
+    assert slow["seconds_high"] == pytest.approx(10 * slow["seconds"])
+    (slow,) = rows_of(path, "--pilot", "0.01", "--set", "max_steps=null")
+    assert not slow["ended"]
+
+
 def test_learners_of_ones_own_budgets_and_trials_until_it_is_enough(tmp_path: Path) -> None:
     path = tmp_path / "own.yaml"
     path.write_text(OWN_AND_BUDGETS)
@@ -206,12 +227,35 @@ def test_columns_of_all_kinds(
 
 
 @pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ("plot.where={K: 7}", "--set plot.where: K: 7 is in no cell; use one of 1, 2"),
+        ("plot.where={delta: [0.2, 0.3]}", "--set plot.where: delta: 0.3 is in no cell; did you mean 0.2?"),
+        ("plot.where={instance: wid}", "'wid' is in no cell; did you mean wide?"),
+        ("plot.kind=error", "--set plot.kind: 'error' is drawn against the budget, which is known of studies with a"),
+        ("plot.x=budget", "--set plot.x: 'budget' is known of studies with a budget only; choose another kind"),
+    ],
+)
+@pytest.mark.parametrize("verb", ["check", "sweep"])
+def test_a_figure_that_would_be_empty_is_refused_before_a_trial_runs(
+    setting: str, words: str, verb: str, config: Path
+) -> None:
+    assert words in refusal(verb, config, "--set", setting)
+    same = "plot.where={K: 2, delta: 0.2, instance: wide}"
+    assert call("check", config, "--pilot", 0, "--set", same).code == 0
+
+
+@pytest.mark.parametrize(
     ("text", "words"),
     [
         (None, "there is no such file"),
         ("", "no header row; name the columns on the first line"),
         ("a,b\nx,y\nz,w\n", "no two columns can be clicks and views"),
         ("ad,rate\nx,0.5\ny,0.5\n", "the same rate"),
+        ("ad,clicks,views\nx,3,10\ny,20,10\nz,1,9\n", ":3: clicks 20 exceeds views 10; correct the row"),
+        ("ad,rank,clicks,views\nx,1,3,10\ny,2,20,10\nz,3,1,9\n", ":3: clicks 20 exceeds views 10; correct the row"),
+        ("ad,clicks,views\nx,3,10\ny,0,0\nz,1,9\n", ":3: views 0 "),
+        ("ad,clicks,views\nx,3,10\ny,-1,5\nz,1,9\n", ":3: clicks -1 must be 0 or larger"),
     ],
 )
 def test_a_file_that_does_not_do_is_refused(text: str | None, words: str, tmp_path: Path) -> None:

@@ -57,6 +57,10 @@ def test_the_package_runs_as_a_module():
         (["sweep", "{config}", "--trials", "10000001"], "--trials 10000001 is too large; write 10000000 or less"),
         (["run", "{config}", "--n-jobs", "1001"], "--n-jobs 1001: more than 1000 processes; give a smaller number"),
         (["sweep", "{config}", "--n-jobs", "0"], "--n-jobs must not be 0"),
+        (
+            ["sweep", "{config}", "--n-jobs", "-10000"],
+            "--n-jobs -10000: -1 is one process per core, -2 one less; write",
+        ),
         (["sweep", "{config}", "--backend", "threads"], "threads"),
         (["sweep", "{config}", "--backend", "dask"], "--backend dask and --scheduler ADDRESS go together"),
         (["sweep", "{config}", "--scheduler", "tcp://x:1"], "--backend dask and --scheduler ADDRESS go together"),

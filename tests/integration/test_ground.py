@@ -248,6 +248,16 @@ def test_full_shared_memory_is_named_with_the_remedy(
     assert "shared memory" not in call("sweep", config, "--out", tmp_path / "other", "--n-jobs", 1).err
 
 
+def test_more_cores_to_leave_free_than_there_are_is_said(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "2")
+    told = [call("sweep", config, "--out", tmp_path / str(n), "--n-jobs", n).err for n in (-2, -3)]
+    said = "--n-jobs -3 leaves no core of this machine for trials, so that one process runs all of them"
+    assert [said in one for one in told] == [False, True]
+    assert "leaves no core" not in told[0]
+
+
 def test_other_errors_of_full_disks_stay_as_they_are() -> None:
     with pytest.raises(OSError, match="No space left"), runner._loky(2, Follower(SILENT, [], [])):
         raise OSError(errno.ENOSPC, "No space left on device")

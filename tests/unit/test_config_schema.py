@@ -57,7 +57,7 @@ VALID = [
     ("K: 2\n", "K: 2\nrewards: {rows: 10, reuse: false}\n"),
     ("K: 2\n", "K: 2\nbudget: {from: 500, to: 800, times: 1.5}\n"),
     ("L: 8, K: 2, w_star", "zip: {L: [8, 9], K: [2, 3], delta: [0.1, 0.2]}, w_star"),
-    ("K: 2\n", "K: 2\nplot: {log: none, panels: none, lines: learner, width: 5, where: {K: [2, 3]}, format: pdf}\n"),
+    ("K: 2\n", "K: 2\nplot: {log: none, panels: none, lines: learner, width: 5, where: {K: [2]}, format: pdf}\n"),
     ("K: 2\n", "K: 2\nplot: {kind: bars, labels: {one: two}, order: [one], width: column, log: [x]}\n"),
     ("L: 8, K: 2, w_star", "fit: {model: [log(x), x^2], x: delta}, w_star"),
     ("L: 8, K: 2, w_star", "fit: {model: K, published: {c1: 1}}, w_star"),
@@ -129,6 +129,7 @@ REFUSED = [
     of_learner("{name: one, algorithm: kl-lucb++, list_length: 0}"),
 ]
 ONLY_THE_VALIDATOR_SEES = [
+    ("K: 2\n", "K: 2\nplot: {where: {K: [2, 3]}}\n"),
     ("K: 2, ", "K: 8, "),
     ("w_prime: 0.1", "w_prime: 0.5"),
     ("w_prime: 0.1", "w_prime: 1/J"),
