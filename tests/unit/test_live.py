@@ -1,5 +1,7 @@
 """A live test: it makes the run of its learner, takes clicks late or twice, and loses nothing that was acknowledged."""
 
+import io
+import json
 import os
 import shutil
 import sqlite3
@@ -13,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import binomtest
-from sweeps import environment
+from sweeps import call, environment
 
 import cascadebai_cli as cb
 from cascadebai_cli.learners.kl_lucb import KLLucb
@@ -429,6 +431,48 @@ def test_what_show_wrote_is_no_file_of_clicks_with_pages_of_one_item_either(tmp_
     assert live.status.told == 0
 
 
+def test_pages_of_another_test_are_not_taken(tmp_path):
+    for name in ("t", "u"):
+        cb.Live(NAMES, 2, path=tmp_path / name).ask(2)
+    mine, other = (cb.Live.open(tmp_path / name) for name in ("t", "u"))
+    pages = [mine.terms.name_of(1), other.terms.name_of(2)]
+    (tmp_path / "clicks.csv").write_text("page,position\n" + "".join(f"{page},1\n" for page in pages))
+    with pytest.raises(
+        ValueError, match=rf"clicks\.csv:3: page {pages[1]} is one of another test; .* {pages[0]} and so"
+    ):
+        take(tmp_path / "t", tmp_path / "clicks.csv")
+    with pytest.raises(ValueError, match="is one of another test"):
+        mine.tell(pages[1], None)
+    assert mine.status.told == 0
+    mine.tell(pages[0], 1)
+    assert (mine.status.told, mine.terms.page_called("1.0")) == (1, 1)
+
+
+def test_a_test_that_was_begun_before_pages_had_names_goes_on(tmp_path):
+    cb.Live(NAMES, 2, path=tmp_path / "t")
+    with sqlite3.connect(tmp_path / "t" / "live.sqlite") as db:
+        ((held,),) = db.execute("SELECT value FROM meta WHERE key = 'terms'")
+        old = {name: value for name, value in json.loads(held).items() if name != "tag"}
+        db.execute("UPDATE meta SET value = ? WHERE key = 'terms'", (json.dumps(old),))
+    assert show(tmp_path / "t", 1).splitlines()[1].startswith("1,1,")
+    with pytest.raises(ValueError, match=r"page bcdf-1 is one of another test; the pages of this one are called 1 and"):
+        cb.Live.open(tmp_path / "t").tell("bcdf-1", None)
+
+
+def test_clicks_are_taken_from_stdin(tmp_path, monkeypatch):
+    cb.Live(NAMES, 2, path=tmp_path / "t").ask(2)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"page,position\n1,2\n2,\n")))
+    assert call("live", "take", tmp_path / "t", "-").out.startswith("2 pages taken")
+
+
+def test_show_writes_over_its_own_files_only(tmp_path):
+    live, out = cb.Live(NAMES, 2, path=tmp_path / "t"), tmp_path / "out.csv"
+    out.write_text("page,position,item,clicked\n1,1,a,1\n")
+    with pytest.raises(ValueError, match=r"out\.csv is there and was not written by show"):
+        show(tmp_path / "t", 1, out)
+    assert (live.status.asked, out.read_text()[-2:]) == (0, "1\n")
+
+
 def _interrupt(*_, **__):
     raise KeyboardInterrupt
 
@@ -436,12 +480,13 @@ def _interrupt(*_, **__):
 @pytest.mark.parametrize("interrupted", [(State, "add"), (Path, "open")])
 def test_pages_are_given_out_only_if_they_are_in_the_file(interrupted, tmp_path, monkeypatch):
     live, out = cb.Live(NAMES, 2, path=tmp_path / "t"), tmp_path / "out.csv"
-    out.write_text("earlier")
+    earlier = "page,position,item\n9,1,a\n"
+    out.write_text(earlier)
     monkeypatch.setattr(*interrupted, _interrupt)  # no signal, which a background job would ignore
     with pytest.raises(KeyboardInterrupt):
         show(tmp_path / "t", 3, out)
     monkeypatch.undo()
-    assert (out.read_text(), live.status.asked) == ("earlier", 0)
+    assert (out.read_text(), live.status.asked) == (earlier, 0)
     with pytest.raises(ValueError, match="cannot be written"):
         show(tmp_path / "t", 3, tmp_path)
     assert live.status.asked == 0
