@@ -288,16 +288,18 @@ class Live:
 
         with self._state.reading():
             items, first = self._state.history(self.terms.page_size)
+            best, stop = self._names(self._best()), self._state.stop()
         if not len(items):
             raise ConfigError(f"{self._state.name} has no page that was told, so that there is nothing to draw")
         views = np.unique(np.linspace(1, len(items), _POINTS).astype(np.int64))
         counts = [self._with_start(*_counted(items[:n], first[:n], len(self.terms.items))) for n in views.tolist()]
-        curves = np.array([(S / np.maximum(T, 1), *self._intervals(T, S)) for T, S in counts])
+        curves = np.array([(np.where(T, S / np.maximum(T, 1), np.nan), *self._intervals(T, S)) for T, S in counts])
         now = self._items(*counts[-1])
         order = [self.terms.items.index(one.item) for one in now]
         title = f"the best {self.terms.K} of {count(len(now))} items"
-        places = [str(one.place) for one in now]
-        return draw_intervals([one.item for one in now], places, views, curves.transpose(1, 2, 0)[:, order], title)
+        names, places = [one.item for one in now], [str(one.place) for one in now]
+        over = stop[0] if stop else None
+        return draw_intervals(names, places, best, views, curves.transpose(1, 2, 0)[:, order], title, over)
 
     # --- parts -----------------------------------------------------------------------------------------------------
 

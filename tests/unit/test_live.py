@@ -537,10 +537,25 @@ def test_the_picture_ends_at_what_the_status_says():
     live, rng = cb.Live(NAMES, 2), np.random.default_rng(3)
     live.tell_many([(page.id, first_click(page, rng)) for page in live.ask(300)])
     axes = live.picture().axes[0]
-    ends = [line.get_ydata()[-1] for line in axes.lines if len(line.get_ydata())]
+    curves = [line for line in axes.lines if not line.get_label().startswith("over")]
+    ends = [line.get_ydata()[-1] for line in curves if len(line.get_ydata())]
     assert ends == [one.rate for one in live.status.items]
     assert [text.get_text() for text in axes.texts] == [one.item for one in live.status.items]
     assert axes.get_xlim() == (0, 300)
+
+
+def test_the_picture_of_many_items_names_the_best_and_their_rivals_and_marks_the_end():
+    rng, names = np.random.default_rng(3), [f"i{i}" for i in range(16)]
+    weights = dict(zip(names, [0.1] * 7 + [0.9, 0.8] + [0.1] * 7, strict=True))
+    live = cb.Live(names, 2, stopping="posterior")
+    while not live.done:
+        live.tell_many([(page.id, first_click(page, rng, weights)) for page in live.ask(20)])
+    told = live.status.told - live.status.late
+    axes = live.picture().axes[0]
+    assert [text.get_text() for text in axes.texts] == [one.item for one in live.status.items[:5]]
+    assert {text.get_text() for text in axes.texts} > set(live.answer)
+    assert [line.get_xdata()[0] for line in axes.lines if line.get_label().startswith("over")] == [told]
+    assert len(axes.collections) == 5
 
 
 def test_nothing_to_draw_is_said():
