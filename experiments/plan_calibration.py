@@ -135,7 +135,7 @@ def reliability(done: list[Case]) -> str:
     return table(["chance", "items", "mean chance", "among the best"], rows)
 
 
-POSITION_K, TOLERANCE, RUNS = 3, 0.05, 16
+POSITION_K, TOLERANCE, RUNS = 3, 0.05, 8
 """Plans from logs by position: items to find, tolerance, runs of each plan."""
 
 

@@ -79,13 +79,14 @@ def _names(items: str) -> list[str]:
 
 
 def _refuse_a_table(lines: Sequence[str], path: Path) -> None:
-    """Refuse lines with several columns, which are a header and rows with numbers; a name may hold commas."""
+    """Refuse lines with several columns, some of them numbers, with a header or without; a name may hold commas."""
     for separator in ",;\t|":
         header, *rows = list(csv.reader(lines, delimiter=separator)) or [[]]
         if len(header) < 2 or not rows or any(len(row) != len(header) for row in rows):
             continue
-        columns = zip(header, *rows, strict=True)
-        if {cell.strip().lower() for cell in header} & _NAMES or any(_is_count(column) for column in columns):
+        columns = list(zip(header, *rows, strict=True))
+        without_header = sum(map(_are_counts, columns)) > (separator == ",")  # `3 for 1,20` is a name
+        if {cell.strip().lower() for cell in header} & _NAMES or any(map(_is_count, columns)) or without_header:
             raise ConfigError(
                 f"{shown(path)} has several columns ({', '.join(header)}), but --items takes names alone: give a name "
                 "on each line, below a line item if you like; --log takes counts"
@@ -94,7 +95,11 @@ def _refuse_a_table(lines: Sequence[str], path: Path) -> None:
 
 def _is_count(column: Sequence[str]) -> bool:
     """Return whether a column has numbers below a header that is none."""
-    return not re.search("[0-9]", column[0]) and all(re.fullmatch(r"[0-9][0-9.,' ]*", cell) for cell in column[1:])
+    return not re.search("[0-9]", column[0]) and _are_counts(column[1:])
+
+
+def _are_counts(cells: Sequence[str]) -> bool:
+    return all(re.fullmatch(r"[0-9][0-9.,' ]*", cell.strip()) for cell in cells)
 
 
 _SHOWN = "page,position,item"

@@ -270,6 +270,8 @@ def test_items_of_a_plan_have_their_own_names_again(tmp_path):
         ("item,clicks,views\na,3,9\nb,1,8\n", None),
         ("Banner;Clicks\na;3\nb;1\n", None),
         ("colour,item\nred,a\nblue,b\n", None),
+        ("red,3,9\nblue,1,8\n", None),
+        ("red;3\nblue;1\n", None),
     ],
 )
 def test_a_file_of_items_has_one_column_of_names(text, names, tmp_path):
@@ -457,6 +459,13 @@ def test_a_test_that_was_begun_before_pages_had_names_goes_on(tmp_path):
     assert show(tmp_path / "t", 1).splitlines()[1].startswith("1,1,")
     with pytest.raises(ValueError, match=r"page bcdf-1 is one of another test; the pages of this one are called 1 and"):
         cb.Live.open(tmp_path / "t").tell("bcdf-1", None)
+
+
+def test_rates_of_a_rehearsal_may_have_decimal_commas(tmp_path):
+    cb.Live(NAMES[:3], 1, path=tmp_path / "t")
+    (tmp_path / "rates.csv").write_text("item;rate\na;0,9\nb;0,1\nc;0,05\n")
+    done = call("live", "rehearse", tmp_path / "t", "--rates", tmp_path / "rates.csv", "--pages", 300)
+    assert (done.code, "the best 1: a" in done.out) == (0, True)
 
 
 def test_clicks_are_taken_from_stdin(tmp_path, monkeypatch):
