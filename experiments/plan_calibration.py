@@ -3,14 +3,17 @@
     python -m experiments.plan_calibration --cases 300
     python -m experiments.plan_calibration --budget rows.csv --file 508 --cases 300
     python -m experiments.plan_calibration --logs 300
+    python -m experiments.plan_calibration --positions 20
 
 The second asks about `plan --budget` (`budget_calibration`); it goes on with the cases that are not in `rows.csv` yet.
 The third asks whether ranges of rates hold for logs of several kinds (`interval_calibration`).
+The fourth compares the page views of plans from logs by position with those of the users who made the logs.
 The first has two questions: does the 5 to 95 % range of page views hold those of the real run, and of the items that
 are among the best `K` with a chance of 30 %, are 30 % among them?
 """
 
 import argparse
+import io
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -19,15 +22,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from cascadebai_cli.engines.simulate import Trial, simulate
-from cascadebai_cli.logs.read import Log
-from cascadebai_cli.model.problem import FloatArray
+from cascadebai_cli.engines.simulate import Trial, simulate, simulate_block
+from cascadebai_cli.logs.read import Log, log_of
+from cascadebai_cli.model.problem import SEMI_BANDIT, FloatArray
+from cascadebai_cli.model.users import PositionBased, page_of
 from cascadebai_cli.planning.options import Wanted
 from cascadebai_cli.planning.question import question_about
 from cascadebai_cli.planning.runs import CANDIDATES, tested
 from cascadebai_cli.running.runner import Backend
 from cascadebai_cli.running.watch import SILENT
-from cascadebai_cli.store.trials import binomial_interval
+from cascadebai_cli.store.trials import binomial_interval, mean_interval
 from cascadebai_cli.text import count, percent
 from experiments import budget_calibration, interval_calibration
 from experiments.markdown import table
@@ -131,6 +135,50 @@ def reliability(done: list[Case]) -> str:
     return table(["chance", "items", "mean chance", "among the best"], rows)
 
 
+POSITION_K, TOLERANCE, RUNS = 3, 0.05, 8
+"""Plans from logs by position: items to find, tolerance, runs of each plan."""
+
+
+def positions(number: int, seed: int) -> str:
+    """Page views of KL-LUCB++ in plans from logs by position, over those of the users who made these logs."""
+    w, looks = np.linspace(0.3, 0.08, interval_calibration.ITEMS), interval_calibration.LOOKS
+    users = _steps(w, looks, 20 * RUNS, np.random.default_rng([seed, number]))
+    found = np.array([_of_log(w, looks, np.random.default_rng([seed, case])) for case in range(number)])
+    kinds = ["the plan", "expected rates", "expected rates, true looks"]
+    rows = [["true rates, true looks", count(round(float(users.mean()))), "1", "", ""]]
+    for kind, mine in zip(kinds, found.T, strict=True):
+        ratio = mean_interval(mine / users.mean())
+        span = f"{ratio.low:.2f} to {ratio.high:.2f}"
+        rows.append(
+            [kind, count(round(float(mine.mean()))), f"{ratio.value:.2f}", span, f"{np.std(mine / users.mean()):.2f}"]
+        )
+    return table(["simulated", "page views", "over the true ones", "95 % interval", "deviation of a log"], rows)
+
+
+def _of_log(w: FloatArray, looks: tuple[float, ...], rng: np.random.Generator) -> tuple[float, float, float]:
+    """Mean page views in the plan of one log, and with its expected rates and estimated or true looks."""
+    made, layout = interval_calibration.positions(w, rng, ranked=True)
+    log = log_of(pd.read_csv(io.StringIO(made.to_csv(index=False))), layout, "made.csv")
+    wanted = Wanted(POSITION_K, epsilon=TOLERANCE, seed=int(rng.integers(2**31)))
+    question = question_about(log, Path("made.csv"), wanted)
+    test = tested(question, ["kl-lucb++"], RUNS, Backend("sequential"), SILENT)
+    assert test is not None
+    views = test.learners[0].views
+    of_plan = np.multiply.outer(question.planned.efforts, views.ratios).mean()
+    expected = question.rates.expected
+    return of_plan, _steps(expected, question.looks, RUNS, rng).mean(), _steps(expected, looks, RUNS, rng).mean()
+
+
+def _steps(w: FloatArray, looks: tuple[float, ...], runs: int, rng: np.random.Generator) -> FloatArray:
+    """Page views of KL-LUCB++ with users who look at places like this, as a plan simulates it."""
+    looks = looks[:POSITION_K]
+    page = page_of(SEMI_BANDIT, PositionBased(looks), shuffled=True)
+    spec, epsilon = CANDIDATES["kl-lucb++"].spec, TOLERANCE * float(np.mean(looks))
+    trials = [Trial(w[own.permutation(len(w))], own) for own in rng.spawn(runs)]
+    ran = simulate_block(lambda: spec.build(len(w), POSITION_K, Wanted(1).risk, epsilon), trials, feedback=page)
+    return np.array([run.steps for run in ran])
+
+
 def budgets(path: Path, file: str, number: int, seconds: float) -> str:
     """The table of all cases in a file of rows, to which those are added that are missing and begin in time."""
     rows = pd.read_csv(path, dtype={"file": str}) if path.exists() else pd.DataFrame(columns=["file", "case"])
@@ -153,7 +201,11 @@ def main() -> None:
     parser.add_argument("--budget", type=Path, metavar="ROWS", help="a CSV file of cases for plan --budget")
     parser.add_argument("--file", choices=sorted(budget_calibration.SETTINGS), default="508")
     parser.add_argument("--logs", type=int, metavar="N", help="number of logs of each kind for the ranges of rates")
+    parser.add_argument("--positions", type=int, metavar="N", help="number of logs by position for page views")
     given = parser.parse_args()
+    if given.positions:
+        print(positions(given.positions, given.seed))
+        return
     if given.logs:
         print(interval_calibration.ranges(given.logs))
         return

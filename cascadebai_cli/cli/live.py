@@ -77,7 +77,9 @@ def _tell_if_over(directory: Path) -> None:
 
 def _take(
     directory: _Directory,
-    file: Annotated[Path, typer.Argument(metavar="FILE", parser=path_parser("FILE"), help="The clicks, as CSV.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", parser=path_parser("FILE"), help="The clicks, as CSV; - is stdin.")
+    ],
     page: _Column = None,
     items: _Column = None,
     position: _Column = None,

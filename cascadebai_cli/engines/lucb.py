@@ -18,7 +18,7 @@ from cascadebai_cli.engines.lucb_rows import ENTRIES, FAR, looks_ahead, new_rows
 from cascadebai_cli.learners.bounds import pairs_apart, told_apart
 from cascadebai_cli.learners.kl_lucb import UNIT, KLLucb
 from cascadebai_cli.learners.racing import by_mean
-from cascadebai_cli.model.problem import BoolArray, IntArray
+from cascadebai_cli.model.problem import CASCADING, BoolArray, IntArray
 
 _ROWS = 256
 """Largest number of rows of a block: with more the arrays do not fit into the cache."""
@@ -31,11 +31,16 @@ def run_lucb(jobs: Sequence[Job[KLLucb]], enough: HasEnough = never) -> Runs:
     most = largest_block(jobs, _ROWS, ENTRIES)
     return run_in_blocks(
         jobs,
-        lambda job: (*astuple(job.learner.rule), job.looks is None),
+        lambda job: (*astuple(job.learner.rule), job.looks is None, _reads_on(job)),
         most,
         lambda part: _Lucb(part).run(enough),
         enough,
     )
+
+
+def _reads_on(job: Job[KLLucb]) -> bool:
+    """Return whether lists whose places are looked at by chance are read beyond their first click."""
+    return job.looks is not None and job.feedback.name != CASCADING.name
 
 
 class _Sides(NamedTuple):
@@ -61,6 +66,7 @@ class _Lucb:
         self.rows = new_rows(jobs)
         self.outside = min(max(self.rule.M, 2), self.rule.L - self.rule.K)
         self.near = max(self.rule.M, 2)
+        self.reads_on = _reads_on(jobs[0])
         self.low = (1 << self.rows.bits) - 1
         self.stop_above = -int(np.ceil(self.rule.epsilon / UNIT)) - 1 << self.rows.bits
         self.now = 0
@@ -152,8 +158,9 @@ class _Lucb:
     def _looked_at(self, nearest: IntArray, unseen: BoolArray | None) -> tuple[IntArray, IntArray, IntArray]:
         """Return the places that are read in this step, for rows that go on, their counts afterwards, and lost clicks.
 
-        An item is read if its turn, by count and then by number, does not come after that of the first click. At a
-        place of the list that is `unseen`, no outcome is a click; if it would be one, it is lost.
+        An item is read if its turn, by count and then by number, does not come after that of the first click, or
+        whenever lists are read on. At a place of the list that is `unseen`, no outcome is a click; if it would be one,
+        it is lost.
         """
         places = self.first + (nearest >> 1)
         turn = (self.rows.T.take(places) << self.rows.bits) | nearest
@@ -163,6 +170,8 @@ class _Lucb:
         until = (turn | skip << 62).min(axis=1)
         if self.rule.M == 1:
             until = turn.min(axis=1)
+        elif self.reads_on:
+            until = turn.max(axis=1)
         seen = (turn <= np.minimum(until, self.rows.latest)[:, None]).ravel().nonzero()[0]
         lost = places.take(seen[(skip.take(seen) & ~nearest.take(seen)) != 0]) if unseen is not None else places[:0, 0]
         return places.take(seen), (turn.take(seen) >> self.rows.bits) + 1, lost

@@ -298,6 +298,41 @@ class RandomStack:
         return self._known[item]
 
 
+class ShuffledLooks:
+    """Whether each item of a list is looked at, if every list is shown in a random order.
+
+    Its items are the places of the list before it is shuffled, and its outcomes are those of the steps.
+
+    Args:
+        chances: chance that each place of the page is looked at, shape `(M,)`.
+        rng: a generator for this alone.
+    """
+
+    def __init__(self, chances: FloatArray, rng: np.random.Generator) -> None:
+        self.chances, self._rng = chances, rng
+        self._known, self._first = np.zeros((0, len(chances)), bool), 0
+
+    def peek(self, item: int, start: int, n: int) -> BoolArray:
+        """Draw orders and looks as far as needed, and return those asked for; what is not on the page is all ones."""
+        if item >= len(self.chances):
+            return np.ones(n, bool)
+        if start + n > self._first + len(self._known):
+            self._read_on(max(0, start - _KEPT - self._first), start + n)
+        begin = start - self._first
+        return self._known[begin : begin + n, item]
+
+    def _read_on(self, drop: int, end: int) -> None:
+        """Drop the steps before `drop`, and draw up to `end`."""
+        M = len(self.chances)
+        if drop > len(self._known):
+            self._rng.bit_generator.advance(2 * M * (drop - len(self._known)))  # type: ignore[attr-defined]
+        self._first += drop
+        kept = self._known[drop:]
+        drawn = self._rng.random((max(end - self._first - len(kept), _AT_ONCE), 2, M))
+        looks, order = drawn[:, 0] < self.chances, drawn[:, 1].argsort(axis=1)
+        self._known = np.concatenate([kept, np.take_along_axis(looks, order, axis=1)])
+
+
 # --- Rewards from a table -------------------------------------------------------------------------------------------
 #
 # The outcome of item `i` at step `t` is entry `((t - 1) mod rows, i)` of the table, as in programs that read rewards

@@ -16,6 +16,7 @@ from cascadebai_cli.engines.outcomes import (
     RandomStack,
     RandomTable,
     RewardTable,
+    ShuffledLooks,
     Stretch,
     TableShape,
 )
@@ -222,8 +223,7 @@ class Engine:
         item_bytes: about how many bytes a trial takes at most for each of its items.
         run: function that runs jobs; if it can stop in between, it pauses runs once it is enough.
         feedbacks: click models that it is exact for; `None` for an engine that runs any of them by `reveal`.
-        looking: kinds of learners of which it also runs lists that are read up to the first click, and whose places are
-            looked at by chance (`Feedback.looks`).
+        looking: kinds of learners of which it also runs lists whose places are looked at by chance (`Feedback.looks`).
         rows: number of trials that run best side by side; 1 if they run one after the other.
         entries: largest number of items that these trials have together.
         by_steps: whether the time of a trial that runs beside others grows with its steps.
@@ -275,6 +275,14 @@ def _outcomes(trial: Trial) -> Outcomes | RewardTable:
     if trial.table is None:
         return (PairedOutcomes if trial.paired else RandomOutcomes)(trial.weights, trial.rng)
     return RandomTable(trial.weights, trial.rng, trial.table)
+
+
+def _looks_of(trial: Trial, feedback: Feedback, learner: Any) -> Any:
+    """Return which places of a list are looked at in each step."""
+    rng = _beside_outcomes(trial)
+    if feedback.shuffled:
+        return ShuffledLooks(np.array(feedback.looks(learner.rule.M)), rng)
+    return RandomStack(np.array(feedback.looks(len(trial.weights))), rng)
 
 
 def _one_by_one(run: Callable[[Job[Any]], Run]) -> Callable[[Sequence[Job[Any]], HasEnough], Runs]:
@@ -492,7 +500,7 @@ def new_job(
     if feedback.is_drawn and made.feedbacks is None:
         chance = _beside_outcomes(trial).random
     elif feedback.is_drawn and made.reads_looks(feedback, learner):
-        looks = RandomStack(np.array(feedback.looks(len(trial.weights))), _beside_outcomes(trial))
+        looks = _looks_of(trial, feedback, learner)
     source = made.source(trial)
     stack = Counted(source, len(trial.weights)) if answers and made.forgets else source
     return made, Job(learner, stack, feedback, max_steps, answers=answers, chance=chance, looks=looks)

@@ -8,6 +8,7 @@ import re
 import sqlite3
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from cascadebai_cli.live.live import Live, Page, Placed, Status, rehearsal
 from cascadebai_cli.live.state import Terms
 from cascadebai_cli.logs.layout import Layout
 from cascadebai_cli.logs.read import read_rates
-from cascadebai_cli.logs.sheet import marks_of, read_any_text, sheet_of, shown
+from cascadebai_cli.logs.sheet import STDIN, marks_of, read_any_text, sheet_of, shown
 from cascadebai_cli.model.users import USERS, Users
 from cascadebai_cli.text import as_text, count, listed, percent, quantity, quoted, table_of, values_of
 
@@ -78,13 +79,14 @@ def _names(items: str) -> list[str]:
 
 
 def _refuse_a_table(lines: Sequence[str], path: Path) -> None:
-    """Refuse lines with several columns, which are a header and rows with numbers; a name may hold commas."""
+    """Refuse lines with several columns, some of them numbers, with a header or without; a name may hold commas."""
     for separator in ",;\t|":
         header, *rows = list(csv.reader(lines, delimiter=separator)) or [[]]
         if len(header) < 2 or not rows or any(len(row) != len(header) for row in rows):
             continue
-        columns = zip(header, *rows, strict=True)
-        if {cell.strip().lower() for cell in header} & _NAMES or any(_is_count(column) for column in columns):
+        columns = list(zip(header, *rows, strict=True))
+        without_header = sum(map(_are_counts, columns)) > (separator == ",")  # `3 for 1,20` is a name
+        if {cell.strip().lower() for cell in header} & _NAMES or any(map(_is_count, columns)) or without_header:
             raise ConfigError(
                 f"{shown(path)} has several columns ({', '.join(header)}), but --items takes names alone: give a name "
                 "on each line, below a line item if you like; --log takes counts"
@@ -93,23 +95,32 @@ def _refuse_a_table(lines: Sequence[str], path: Path) -> None:
 
 def _is_count(column: Sequence[str]) -> bool:
     """Return whether a column has numbers below a header that is none."""
-    return not re.search("[0-9]", column[0]) and all(re.fullmatch(r"[0-9][0-9.,' ]*", cell) for cell in column[1:])
+    return not re.search("[0-9]", column[0]) and _are_counts(column[1:])
+
+
+def _are_counts(cells: Sequence[str]) -> bool:
+    return all(re.fullmatch(r"[0-9][0-9.,' ]*", cell.strip()) for cell in cells)
+
+
+_SHOWN = "page,position,item"
+"""Header of the file that `show` writes."""
 
 
 def show(directory: Path, n: int, out: Path | None = None) -> str:
     """Return the next pages as CSV, a row for each place; with `out` they are given out only if they are written to it.
 
     Raises:
-        ConfigError: if the file cannot be written, or there is no test.
+        ConfigError: if the file cannot be written or is another one than `show` wrote, or there is no test.
     """
     live = Live.open(directory)
     if out is None:
-        return _as_csv(live.ask(n))
+        return _as_csv(live.ask(n), live.terms)
+    _refuse_another(out)
     part = out.with_name(f".{out.name}.{os.getpid()}.part")
     special = out.is_symlink() or (out.exists() and not out.is_file())  # /dev/stdout or a pipe must stay what it is
     try:
         with live.asking(n) as pages:
-            text = _as_csv(pages)
+            text = _as_csv(pages, live.terms)
             with (out if special else part).open("w", encoding="utf-8", newline="") as file:
                 file.write(text)
         if not special:
@@ -126,11 +137,20 @@ def is_done(directory: Path) -> bool:
     return Live.open(directory).done
 
 
-def _as_csv(pages: Sequence[Page]) -> str:
+def _refuse_another(out: Path) -> None:
+    """Refuse to write over a file that `show` did not write."""
+    if out.is_file() and out.stat().st_size:
+        with suppress(OSError), out.open("rb") as file:
+            if file.readline().rstrip(b"\r\n") == _SHOWN.encode():
+                return
+        raise ConfigError(f"{out} is there and was not written by show; give --out another file")
+
+
+def _as_csv(pages: Sequence[Page], terms: Terms) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("page", "position", "item"))
-    writer.writerows((page.id, place, item) for page in pages for place, item in enumerate(page.items, 1))
+    writer.writerow(_SHOWN.split(","))
+    writer.writerows((terms.name_of(page.id), i, item) for page in pages for i, item in enumerate(page.items, 1))
     return text.getvalue()
 
 
@@ -145,7 +165,7 @@ def take(
 
     Args:
         directory: the test.
-        file: CSV with any separator and encoding that `plan` reads.
+        file: CSV with any separator and encoding that `plan` reads; `-` is stdin.
         names: name of one of these columns -> what it is called in the file.
         separator: separator of values, found out if `None`.
 
@@ -180,7 +200,7 @@ def _clicks_in(
     file: Path, name: str, terms: Terms, names: Mapping[str, str], separator: str | None
 ) -> dict[int, tuple[int, list[Any]]]:
     """Return for each page its first line in the file and its clicks, items or positions."""
-    if not file.is_file():
+    if file != STDIN and not file.is_file():
         raise ConfigError(f"{name} is not a file; name a CSV file with the columns page and item, or page and position")
     rows = sheet_of(read_any_text(file, name)[0], name, separator=separator).rows
     rows = _named(rows.apply(lambda column: column.str.strip()), name, names, terms.items)
@@ -199,7 +219,10 @@ def _clicks_in(
     told: dict[int, tuple[int, list[Any]]] = {}
     columns = (rows["page"], rows["item"], rows["position"])
     for line, page, item, position, click in zip(rows.index, *columns, clicked, strict=True):
-        number = _whole(page, f"{name}:{line}: page")
+        try:
+            number = terms.page_called(page)
+        except ConfigError as error:
+            raise ConfigError(f"{name}:{line}: {error}; nothing was taken") from error
         clicks = told.setdefault(number, (int(line), []))[1]
         if click:
             at = _whole(position, f"{name}:{line}: position") if position else None

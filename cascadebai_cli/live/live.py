@@ -1,6 +1,7 @@
 """A test on a live page, from Python: ask for pages, tell clicks, see when it is over."""
 
 import os
+import secrets
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -219,7 +220,7 @@ class Live:
         """Take the clicks on a page; a page may be told late, and again with the same content.
 
         Args:
-            page_id: its number.
+            page_id: its number, or its name in files.
             clicked: `None` for no click, the name of an item, its place from 1 as a whole number, or a list of several
                 of these; the first by place is what counts.
 
@@ -287,16 +288,18 @@ class Live:
 
         with self._state.reading():
             items, first = self._state.history(self.terms.page_size)
+            best, stop = self._names(self._best()), self._state.stop()
         if not len(items):
             raise ConfigError(f"{self._state.name} has no page that was told, so that there is nothing to draw")
         views = np.unique(np.linspace(1, len(items), _POINTS).astype(np.int64))
         counts = [self._with_start(*_counted(items[:n], first[:n], len(self.terms.items))) for n in views.tolist()]
-        curves = np.array([(S / np.maximum(T, 1), *self._intervals(T, S)) for T, S in counts])
+        curves = np.array([(np.where(T, S / np.maximum(T, 1), np.nan), *self._intervals(T, S)) for T, S in counts])
         now = self._items(*counts[-1])
         order = [self.terms.items.index(one.item) for one in now]
         title = f"the best {self.terms.K} of {count(len(now))} items"
-        places = [str(one.place) for one in now]
-        return draw_intervals([one.item for one in now], places, views, curves.transpose(1, 2, 0)[:, order], title)
+        names, places = [one.item for one in now], [str(one.place) for one in now]
+        over = stop[0] if stop else None
+        return draw_intervals(names, places, best, views, curves.transpose(1, 2, 0)[:, order], title, over)
 
     # --- parts -----------------------------------------------------------------------------------------------------
 
@@ -344,6 +347,7 @@ class Live:
 
     def _tell(self, page_id: int, clicked: Any) -> tuple[list[int], list[int]] | None:
         """Take the clicks on a page; return the items looked at with their outcomes, `None` if it was told before."""
+        page_id = self.terms.page_called(page_id) if isinstance(page_id, str) and "-" in page_id else page_id
         if isinstance(page_id, bool) or not isinstance(page_id, int | np.integer):
             raise ConfigError(f"page {quoted(page_id)} is no number of a page; give the id that ask returned")
         items, known = self._state.page(int(page_id))
@@ -576,7 +580,13 @@ def _checked(
     if prior == "log" and not any(clicks for _, clicks in known.values()):
         raise ConfigError("prior is 'log', but the log has no click, so that no law can be fitted; take uniform")
     law = fitted_prior(*np.array(list(known.values())).T) if prior == "log" else PRIORS[prior]
-    return Terms(tuple(names), int(K), float(delta), float(epsilon), int(size), stopping, int(seed), law, start)
+    numbers = int(K), float(delta), float(epsilon), int(size)
+    return Terms(tuple(names), *numbers, stopping, int(seed), law, start, _new_tag())
+
+
+def _new_tag() -> str:
+    """Return four letters, without vowels, so that no spreadsheet reads `mar-17` as a date."""
+    return "".join(secrets.choice("bcdfghjkmnpqrstvwxz") for _ in range(4))
 
 
 def _check_whole(name: str, value: Any, least: int, most: int) -> None:

@@ -4,6 +4,7 @@ Each ask and each tell is one transaction, which several processes may make at o
 """
 
 import json
+import re
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
@@ -52,6 +53,8 @@ class Terms:
         seed: seed of what is drawn.
         prior: what is believed of each click rate at first.
         start: looks and clicks of each item before the first page, from a log.
+        tag: letters before the numbers of its pages in files, so that pages of another test are not taken for its own;
+            none in tests that were begun before there were such letters.
     """
 
     items: tuple[str, ...]
@@ -63,6 +66,28 @@ class Terms:
     seed: int
     prior: BetaMixture
     start: tuple[tuple[int, ...], tuple[int, ...]]
+    tag: str = ""
+
+    def name_of(self, page: int) -> str:
+        """Return what a page is called in files."""
+        return f"{self.tag}-{page}" if self.tag else str(page)
+
+    def page_called(self, name: str) -> int:
+        """Return the number of a page from its name in a file, or from the number alone.
+
+        Raises:
+            ConfigError: if it is no name of a page, or that of another test.
+        """
+        found = re.fullmatch(r"(?:([a-z]+)-)?([0-9]{1,18})(?:\.0*)?", name)  # tables with gaps often have 1.0 for 1
+        if found is None:
+            raise ConfigError(
+                f"page {name!r} is no name of a page; give those that show wrote, such as {self.name_of(1)}"
+            )
+        if found[1] and found[1] != self.tag:
+            raise ConfigError(
+                f"page {name} is one of another test; the pages of this one are called {self.name_of(1)} and so on"
+            )
+        return int(found[2])
 
 
 def _as_tuple(value: Any) -> Any:

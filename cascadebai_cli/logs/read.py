@@ -547,7 +547,7 @@ def _item_names(faults: Faults, column: str | None, rows: int) -> list[str]:
 
 def _rates(faults: Faults, *, rate: str = "", clicks: str = "", views: str = "") -> Floats:
     if rate:
-        rates = floats_of(faults.texts(rate))
+        rates = floats_of(faults.texts(rate).str.replace(",", ".", regex=False))  # no number from 0 to 1 has thousands
         _check_numbers(faults, rates, (rates < 0) | (rates > 1), "must lie between 0 and 1")
         return rates
     counts, shown = floats_of(faults.texts(clicks)), floats_of(faults.texts(views))

@@ -293,13 +293,16 @@ class Feedback:
         return self.reveal(range(len(clicks)), clicks.__getitem__)
 
     def looks(self, places: int) -> list[float] | None:
-        """Return the chances that places are looked at, if they say all of a list that is read up to its first click.
+        """Return the chances that places are looked at, if they say all of a list that is read up to its first click,
+        or of one that is read as a whole, in whatever order it is shown.
 
         The outcome of an item is then a click with its own probability times that of its place.
         """
-        if self.users is None or self.shuffled or self.name != CASCADING.name:
+        if self.users is None or (self.shuffled and self.name == CASCADING.name):
             return None
-        return self.users.before_a_click(places)
+        if self.name == CASCADING.name:
+            return self.users.before_a_click(places)
+        return self.users.examination(places) if self.name == SEMI_BANDIT.name else None
 
     @property
     def is_drawn(self) -> bool:

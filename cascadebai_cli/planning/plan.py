@@ -287,6 +287,14 @@ class Plan:
         return self.outcome if isinstance(self.outcome, Answers) else None
 
     @property
+    def shuffled(self) -> tuple[str, ...]:
+        """Names of the simulated learners whose lists are shown in a random order, as places differ."""
+        if self.outcome is None or not self.question.places_differ:
+            return ()
+        told = self.outcome.told if isinstance(self.outcome, Test) else self.outcome.learners
+        return tuple(CANDIDATES[one.key].name for one in told if CANDIDATES[one.key].any_order)
+
+    @property
     def shown(self) -> tuple[Item, ...]:
         """The best `K` items, and those that may be among them."""
         K = self.question.K

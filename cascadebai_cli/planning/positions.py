@@ -297,7 +297,7 @@ def _notes(chances: Mapping[str, float], found: Examined) -> list[str]:
     told = ", ".join(f"{name} {chance:.3g}" for name, chance in list(chances.items())[:_MOST_TOLD])
     notes = [
         f"chance that a position is looked at, beside the best one: {told}; the views are corrected for it, and the "
-        "simulated users look so too, so that the guarantee is for what is looked at"
+        "simulated users look so too"
     ]
     views = found.shown.by_position(found.shown.views)
     little = [

@@ -9,7 +9,7 @@ import pandas as pd
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.logs.read import Log, log_of, read_log
-from cascadebai_cli.model.problem import CASCADING, ROUNDING, BoolArray, Feedback, FloatArray, Instance
+from cascadebai_cli.model.problem import CASCADING, ROUNDING, SEMI_BANDIT, BoolArray, Feedback, FloatArray, Instance
 from cascadebai_cli.model.users import PositionBased, page_of
 from cascadebai_cli.planning.numbers import (
     Quantiles,
@@ -83,9 +83,19 @@ class Question:
         return _looks(self.corrected, self.M)
 
     @property
-    def feedback(self) -> Feedback:
-        """What a learner reads off the pages of the users: each list up to the first click."""
-        return page_of(CASCADING, PositionBased(looks=self.looks) if set(self.looks) != {1.0} else None)
+    def places_differ(self) -> bool:
+        """Whether users look at some places of a page less often than at others: then the order of a list matters."""
+        return set(self.looks) != {1.0}
+
+    def feedback(self, *, any_order: bool) -> Feedback:
+        """Return what a learner reads off the pages of the users: each list up to the first click.
+
+        Where places differ, a learner that allows any order has its lists shown in a random one, and reads the whole
+        page: then all items are looked at alike, and its guarantee holds for what is looked at.
+        """
+        if not self.places_differ:
+            return CASCADING
+        return page_of(SEMI_BANDIT if any_order else CASCADING, PositionBased(looks=self.looks), any_order)
 
     @property
     def looked(self) -> float:
@@ -148,7 +158,7 @@ class Question:
         if (
             self.wanted.at_budget
             or self.planned.epsilon > 0
-            or self.feedback != CASCADING
+            or self.places_differ
             or len(np.unique(rates)) > _MOST_RATES
             or ranked[K - 1] == ranked[K]
         ):

@@ -8,8 +8,8 @@ from itertools import product
 import numpy as np
 
 from cascadebai_cli.errors import ConfigError, suggest
-from cascadebai_cli.learners.registry import LearnerSpec
-from cascadebai_cli.model.problem import CASCADING, FloatArray, IntArray
+from cascadebai_cli.learners.registry import LearnerSpec, find_algorithm
+from cascadebai_cli.model.problem import FloatArray, IntArray
 from cascadebai_cli.planning.numbers import (
     ClickCost,
     PageViews,
@@ -110,6 +110,11 @@ class Candidate:
     slow: float = 4e-4
     looking: Pace | None = None
 
+    @property
+    def any_order(self) -> bool:
+        """Whether its lists may be shown in a random order."""
+        return bool(getattr(find_algorithm(self.spec.algorithm), "any_order", False))
+
     def shown(self, M: int, K: int) -> LearnerSpec:
         """Return what runs on pages of `M` items."""
         return self.spec if M == K else replace(self.spec, options={**self.spec.options, "list_length": M})
@@ -163,7 +168,7 @@ _DEFAULT_AT_BUDGET = (*_DEFAULT, "sar", "uniform")
 def candidate_of(question: Question, key: str) -> Candidate:
     """Return a learner with the time that its runs take with the users of the question."""
     found = CANDIDATES[key]
-    if question.feedback == CASCADING:
+    if not question.places_differ:
         return found
     return replace(found, pace=found.looking or Pace(1e-3, 0.0, found.slow), by_steps=True)
 
@@ -221,7 +226,7 @@ def cell_of(
         weights=question.truths[truth],
         items=question.log.names,
         spec=candidate.shown(question.M, question.K),
-        feedback=question.feedback,
+        feedback=question.feedback(any_order=candidate.any_order),
         order="random",
         max_steps=cap,
         budget=budget,
@@ -476,6 +481,6 @@ def _loses(question: Question, first: Simulated) -> FloatArray:
     best = -np.sort(-question.truths, axis=1)[first.truths, : question.M]
     rows = first.rows
     clicks = np.array([row.clicks for row in rows])
-    if question.feedback.ends_at_click:
+    if not question.places_differ:
         return lost_share(clicks, np.array([row.steps for row in rows]), click_chance(best))
     return lost_share(clicks, np.array([row.observations for row in rows]), best.mean(axis=1))

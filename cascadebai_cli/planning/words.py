@@ -41,7 +41,17 @@ def _answers_in_words(done: "Plan", answers: "Answers") -> str:
     if wanted.sure is not None:
         parts += [f"page views until all {wanted.K} are right with a chance of {100 * wanted.sure:.12g}%:"]
         parts += [str(_needed(done, answers))]
-    return "\n".join([*parts, _budgets_left_out(done, answers)])
+    return "\n".join([*parts, _order(done) + _budgets_left_out(done, answers)])
+
+
+def _order(done: "Plan") -> str:
+    """Say how lists must be shown for what was simulated to hold, if their order matters."""
+    if not done.shuffled:
+        return ""
+    return (
+        f"show each list in a random order, and count every item of a page, clicked or not: {listed(done.shuffled)} "
+        "is simulated so, as its guarantee then holds for what is looked at\n"
+    )
 
 
 def _days(page_views: int, per_day: float | None) -> str:
@@ -210,9 +220,12 @@ def plan_in_words(done: "Plan") -> str:
 
 
 def start_of_test(done: "Plan", directory: Path) -> str | None:
-    """Return the command that starts the planned test, whose items are in this directory; `None` if none is planned."""
+    """Return the command that starts the planned test, whose items are in this directory.
+
+    It is `None` if none is planned, or if places differ: a live test is for people who look from the top.
+    """
     question = done.question
-    if done.test is None or not question.needs_test or question.log.cells is not None:
+    if done.test is None or not question.needs_test or question.places_differ:
         return None
     page = f" --page-size {question.M}" if question.M != question.K else ""
     return (
@@ -223,7 +236,7 @@ def start_of_test(done: "Plan", directory: Path) -> str | None:
 
 
 def _test_in_words(done: "Plan", test: "Test") -> list[str]:
-    told = [str(_learners(done, test)), _left_out(done, test)]
+    told = [str(_learners(done, test)), _order(done) + _left_out(done, test)]
     if done.question.wanted.epsilon is None:
         told += ["", "what a tolerance would do:", str(_tolerances(done, test))]
     return [*told, "", _cost(done, test)]
@@ -267,7 +280,8 @@ def _left_out(done: "Plan", test: "Test") -> str:
         f"{one.views.learner} is wrong more often than delta, as its lists do not have a random order and places differ"
         for one in test.told
         if one.views.right < (1 - 2 * done.question.wanted.risk) * (one.views.n - one.views.capped)
-        and set(done.question.looks) != {1.0}
+        and done.question.places_differ
+        and one.views.learner not in done.shuffled
     ]
     capped += [f"{name} is left out, as its runs take too long to simulate" for name in test.too_long]
     return f"simulated runs: {runs}, {_truths_in_words(done.question)}" + "".join(f"; {text}" for text in capped)

@@ -52,6 +52,17 @@ def test_a_position_of_few_views_or_none_rules_nothing(tmp_path, monkeypatch, ro
     assert any(said in note for note in found["log"]["notes"])
 
 
+@pytest.mark.parametrize(("learner", "said"), [("kl-lucb++", True), ("cascadebai-kl", False)])
+@pytest.mark.parametrize("asked", [("--epsilon", 0.04), ("--budget", 2_000)])
+def test_a_plan_says_in_which_order_lists_are_to_be_shown_where_places_differ(tmp_path, learner, said, asked):
+    (tmp_path / "log.csv").write_text(SLOTS)
+    words = (*BY_SLOT, *asked, "--trials", 2, "--learner", learner, "--n-jobs", 1, "--quiet")
+    result = call("plan", tmp_path / "log.csv", *words, "--out", tmp_path / "plan")
+    assert result.code == 0, result.err
+    assert said == ("show each list in a random order, and count every item of a page" in result.out)
+    assert "live start" not in result.out + result.err
+
+
 HEADER = "ad,clicks,views\n"
 COLOURS = "red,120,1000\nblue,110,1000\ngreen,90,1000\n"
 TOTALS = {

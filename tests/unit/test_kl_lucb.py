@@ -14,12 +14,12 @@ from cascadebai_cli.engines import lucb_rows
 from cascadebai_cli.engines.jobs import Job, Run, in_order
 from cascadebai_cli.engines.lucb import run_lucb
 from cascadebai_cli.engines.lucb_rows import first_round, may_end_early, ranked
-from cascadebai_cli.engines.outcomes import RandomStack
+from cascadebai_cli.engines.outcomes import RandomStack, ShuffledLooks
 from cascadebai_cli.engines.simulate import ENGINES, Trial, new_job, run_reference, simulate_block
 from cascadebai_cli.learners.bounds import best_means, kl_lower, kl_upper
 from cascadebai_cli.learners.kl_lucb import UNIT, KLLucb, LucbRule
 from cascadebai_cli.learners.protocol import Learner
-from cascadebai_cli.model.problem import CASCADING, Feedback
+from cascadebai_cli.model.problem import CASCADING, SEMI_BANDIT, Feedback
 from cascadebai_cli.model.users import PositionBased, page_of
 
 
@@ -130,7 +130,7 @@ def test_equals_the_reference_in_a_long_run(K, long):
 LOOKS = (1.0, 0.7, 0.45, 0.3)
 
 
-def by_place(L):
+def by_place(L, *, whole=False):
     """A page told as a story: who looks at which place is the outcome of further items, from number `L` on."""
 
     def page(shown, draw):
@@ -139,11 +139,11 @@ def by_place(L):
         for item, look in zip(shown, looked, strict=True):
             attracts = draw(item)
             read.append(int(attracts and look))
-            if read[-1]:
+            if read[-1] and not whole:
                 break
         return read
 
-    return Feedback("by-place", "the list up to the first click", page)
+    return Feedback("by-place", "the list up to the first click, or the whole list", page)
 
 
 def looking_trial(seed, L, K, M, epsilon, cap):
@@ -155,19 +155,22 @@ def looking_trial(seed, L, K, M, epsilon, cap):
     return (L, K, 0.1, epsilon, "bounds", M), table, looks
 
 
-def looking_job(arguments, table, looks, cap):
-    read = page_of(CASCADING, PositionBased(LOOKS))
+def looking_job(arguments, table, looks, cap, *, whole=False):
+    read = page_of(SEMI_BANDIT if whole else CASCADING, PositionBased(LOOKS), shuffled=whole)
     return Job(KLLucb(*arguments), TableStack(table), read, cap, looks=TableStack(looks))
 
 
+@pytest.mark.parametrize("whole", [False, True])
 @pytest.mark.parametrize("depth", [4, 8])
 @pytest.mark.parametrize(("L", "K", "M"), [(5, 2, 2), (9, 3, 3), (9, 1, 1), (12, 2, 6), (40, 5, 8)])
-def test_a_look_that_does_not_happen_is_a_skip_as_in_the_reference(L, K, M, depth):
+def test_a_look_that_does_not_happen_is_a_skip_as_in_the_reference(L, K, M, depth, whole):
+    """Lists are read up to the first click, or as a whole; shuffling decides who looks, which the tables say here."""
     trials = [looking_trial(seed, L, K, M, 0.02, 3_000) for seed in range(6)]
     with patched(lucb_rows, _DEEPEST=depth):
-        runs = in_order(run_lucb([looking_job(*trial, 3_000) for trial in trials]))
+        runs = in_order(run_lucb([looking_job(*trial, 3_000, whole=whole) for trial in trials]))
+    page = by_place(L, whole=whole)
     expected = [
-        run_reference(KLLucb(*arguments), TableOutcomes(np.concatenate([table, looks])), by_place(L), 3_000)
+        run_reference(KLLucb(*arguments), TableOutcomes(np.concatenate([table, looks])), page, 3_000)
         for arguments, table, looks in trials
     ]
     assert runs == expected
@@ -183,24 +186,55 @@ def test_a_learner_that_is_not_told_of_looks_is_noticed():
     assert found != run_reference(KLLucb(*arguments), both, by_place(9), 3_000)
 
 
-def runs_of_users(engine, looks, seed):
+def test_lists_that_are_read_as_a_whole_and_up_to_the_first_click_run_beside_each_other():
+    arguments, table, looks = looking_trial(1, 9, 3, 3, 0.02, 3_000)
+    both = in_order(run_lucb([looking_job(arguments, table, looks, 3_000, whole=whole) for whole in (True, False)]))
+    alone = [run_lucb([looking_job(arguments, table, looks, 3_000, whole=whole)]) for whole in (True, False)]
+    assert both == [in_order(runs)[0] for runs in alone]
+    assert both[0] != both[1]
+
+
+def runs_of_users(engine, looks, seed, feedback=CASCADING, shuffled=False):
     weights = np.array([0.6, 0.5, 0.4, 0.2, 0.2, 0.1])
     trials = [Trial(weights, np.random.default_rng([seed, trial])) for trial in range(150)]
-    read = page_of(CASCADING, PositionBased(looks))
+    read = page_of(feedback, PositionBased(looks), shuffled)
     runs = simulate_block(lambda: KLLucb(6, 3, 0.1, 0.05), trials, feedback=read, engine=engine, max_steps=4_000)
     return np.array([(run.steps, run.observations, min(run.counts), max(run.counts)) for run in runs]).T
 
 
 def test_users_who_look_by_place_have_their_law():
-    p_value = lambda one, other: stats.ks_2samp(one, other, method="asymp").pvalue  # noqa: E731
     expected = runs_of_users("reference", (1.0, 0.7, 0.45), 1)
     found, twin = runs_of_users("auto", (1.0, 0.7, 0.45), 2), runs_of_users("auto", (1.0, 0.6, 0.3), 2)
     assert min(map(p_value, expected, found)) > 0.001 / 4
     assert min(map(p_value, expected, twin)) < 0.001 / 4
 
 
-def test_a_run_with_looks_goes_on_where_it_was_paused():
-    weights, read = np.array([0.6, 0.5, 0.4, 0.2, 0.2]), page_of(CASCADING, PositionBased(LOOKS))
+def p_value(one, other):
+    return stats.ks_2samp(one, other, method="asymp").pvalue
+
+
+@pytest.mark.parametrize("shuffled", [True, False])
+def test_users_of_lists_that_are_read_as_a_whole_have_their_law(shuffled):
+    """The twin of shuffled lists are lists in the learner's order, and the other way round."""
+    looks = (1.0, 0.5, 0.2)
+    expected = runs_of_users("reference", looks, 1, SEMI_BANDIT, shuffled)
+    found, twin = (runs_of_users("lockstep", looks, 2, SEMI_BANDIT, shuffled == same) for same in (True, False))
+    assert min(map(p_value, expected, found)) > 0.001 / 8
+    assert min(map(p_value, expected, twin)) < 0.001 / 8
+
+
+def test_places_of_a_shuffled_list_are_looked_at_alike_and_together_as_on_one_page():
+    looks = ShuffledLooks(np.array([1.0, 0.5, 0.0]), np.random.default_rng(3))
+    drawn = np.array([looks.peek(place, 0, 4_000) for place in range(3)])
+    assert drawn.mean(axis=1) == pytest.approx([0.5] * 3, abs=0.03)
+    assert set(drawn.sum(axis=0).tolist()) == {1, 2}
+    assert looks.peek(3, 0, 5).all()
+
+
+@pytest.mark.parametrize("shuffled", [False, True])
+def test_a_run_with_looks_goes_on_where_it_was_paused(shuffled):
+    weights = np.array([0.6, 0.5, 0.4, 0.2, 0.2])
+    read = page_of(SEMI_BANDIT if shuffled else CASCADING, PositionBased(LOOKS), shuffled)
 
     def job(learner, steps=0):
         made, one = new_job(learner, Trial(weights, np.random.default_rng(7)), read, "auto", 5_000)
@@ -215,7 +249,7 @@ def test_a_run_with_looks_goes_on_where_it_was_paused():
         if isinstance(done, Run):
             break
         steps = done.steps
-    assert parts > 3
+    assert parts > (1 if shuffled else 3)
     assert (done.steps, done.recommendation, done.counts) == (whole.steps, whole.recommendation, whole.counts)
 
 

@@ -1,5 +1,7 @@
 """A live test: it makes the run of its learner, takes clicks late or twice, and loses nothing that was acknowledged."""
 
+import io
+import json
 import os
 import shutil
 import sqlite3
@@ -13,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import binomtest
-from sweeps import environment
+from sweeps import call, environment
 
 import cascadebai_cli as cb
 from cascadebai_cli.learners.kl_lucb import KLLucb
@@ -268,6 +270,8 @@ def test_items_of_a_plan_have_their_own_names_again(tmp_path):
         ("item,clicks,views\na,3,9\nb,1,8\n", None),
         ("Banner;Clicks\na;3\nb;1\n", None),
         ("colour,item\nred,a\nblue,b\n", None),
+        ("red,3,9\nblue,1,8\n", None),
+        ("red;3\nblue;1\n", None),
     ],
 )
 def test_a_file_of_items_has_one_column_of_names(text, names, tmp_path):
@@ -429,6 +433,55 @@ def test_what_show_wrote_is_no_file_of_clicks_with_pages_of_one_item_either(tmp_
     assert live.status.told == 0
 
 
+def test_pages_of_another_test_are_not_taken(tmp_path):
+    for name in ("t", "u"):
+        cb.Live(NAMES, 2, path=tmp_path / name).ask(2)
+    mine, other = (cb.Live.open(tmp_path / name) for name in ("t", "u"))
+    pages = [mine.terms.name_of(1), other.terms.name_of(2)]
+    (tmp_path / "clicks.csv").write_text("page,position\n" + "".join(f"{page},1\n" for page in pages))
+    with pytest.raises(
+        ValueError, match=rf"clicks\.csv:3: page {pages[1]} is one of another test; .* {pages[0]} and so"
+    ):
+        take(tmp_path / "t", tmp_path / "clicks.csv")
+    with pytest.raises(ValueError, match="is one of another test"):
+        mine.tell(pages[1], None)
+    assert mine.status.told == 0
+    mine.tell(pages[0], 1)
+    assert (mine.status.told, mine.terms.page_called("1.0")) == (1, 1)
+
+
+def test_a_test_that_was_begun_before_pages_had_names_goes_on(tmp_path):
+    cb.Live(NAMES, 2, path=tmp_path / "t")
+    with sqlite3.connect(tmp_path / "t" / "live.sqlite") as db:
+        ((held,),) = db.execute("SELECT value FROM meta WHERE key = 'terms'")
+        old = {name: value for name, value in json.loads(held).items() if name != "tag"}
+        db.execute("UPDATE meta SET value = ? WHERE key = 'terms'", (json.dumps(old),))
+    assert show(tmp_path / "t", 1).splitlines()[1].startswith("1,1,")
+    with pytest.raises(ValueError, match=r"page bcdf-1 is one of another test; the pages of this one are called 1 and"):
+        cb.Live.open(tmp_path / "t").tell("bcdf-1", None)
+
+
+def test_rates_of_a_rehearsal_may_have_decimal_commas(tmp_path):
+    cb.Live(NAMES[:3], 1, path=tmp_path / "t")
+    (tmp_path / "rates.csv").write_text("item;rate\na;0,9\nb;0,1\nc;0,05\n")
+    done = call("live", "rehearse", tmp_path / "t", "--rates", tmp_path / "rates.csv", "--pages", 300)
+    assert (done.code, "the best 1: a" in done.out) == (0, True)
+
+
+def test_clicks_are_taken_from_stdin(tmp_path, monkeypatch):
+    cb.Live(NAMES, 2, path=tmp_path / "t").ask(2)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"page,position\n1,2\n2,\n")))
+    assert call("live", "take", tmp_path / "t", "-").out.startswith("2 pages taken")
+
+
+def test_show_writes_over_its_own_files_only(tmp_path):
+    live, out = cb.Live(NAMES, 2, path=tmp_path / "t"), tmp_path / "out.csv"
+    out.write_text("page,position,item,clicked\n1,1,a,1\n")
+    with pytest.raises(ValueError, match=r"out\.csv is there and was not written by show"):
+        show(tmp_path / "t", 1, out)
+    assert (live.status.asked, out.read_text()[-2:]) == (0, "1\n")
+
+
 def _interrupt(*_, **__):
     raise KeyboardInterrupt
 
@@ -436,12 +489,13 @@ def _interrupt(*_, **__):
 @pytest.mark.parametrize("interrupted", [(State, "add"), (Path, "open")])
 def test_pages_are_given_out_only_if_they_are_in_the_file(interrupted, tmp_path, monkeypatch):
     live, out = cb.Live(NAMES, 2, path=tmp_path / "t"), tmp_path / "out.csv"
-    out.write_text("earlier")
+    earlier = "page,position,item\n9,1,a\n"
+    out.write_text(earlier)
     monkeypatch.setattr(*interrupted, _interrupt)  # no signal, which a background job would ignore
     with pytest.raises(KeyboardInterrupt):
         show(tmp_path / "t", 3, out)
     monkeypatch.undo()
-    assert (out.read_text(), live.status.asked) == ("earlier", 0)
+    assert (out.read_text(), live.status.asked) == (earlier, 0)
     with pytest.raises(ValueError, match="cannot be written"):
         show(tmp_path / "t", 3, tmp_path)
     assert live.status.asked == 0
@@ -492,10 +546,25 @@ def test_the_picture_ends_at_what_the_status_says():
     live, rng = cb.Live(NAMES, 2), np.random.default_rng(3)
     live.tell_many([(page.id, first_click(page, rng)) for page in live.ask(300)])
     axes = live.picture().axes[0]
-    ends = [line.get_ydata()[-1] for line in axes.lines if len(line.get_ydata())]
+    curves = [line for line in axes.lines if not line.get_label().startswith("over")]
+    ends = [line.get_ydata()[-1] for line in curves if len(line.get_ydata())]
     assert ends == [one.rate for one in live.status.items]
     assert [text.get_text() for text in axes.texts] == [one.item for one in live.status.items]
     assert axes.get_xlim() == (0, 300)
+
+
+def test_the_picture_of_many_items_names_the_best_and_their_rivals_and_marks_the_end():
+    rng, names = np.random.default_rng(3), [f"i{i}" for i in range(16)]
+    weights = dict(zip(names, [0.1] * 7 + [0.9, 0.8] + [0.1] * 7, strict=True))
+    live = cb.Live(names, 2, stopping="posterior")
+    while not live.done:
+        live.tell_many([(page.id, first_click(page, rng, weights)) for page in live.ask(20)])
+    told = live.status.told - live.status.late
+    axes = live.picture().axes[0]
+    assert [text.get_text() for text in axes.texts] == [one.item for one in live.status.items[:5]]
+    assert {text.get_text() for text in axes.texts} > set(live.answer)
+    assert [line.get_xdata()[0] for line in axes.lines if line.get_label().startswith("over")] == [told]
+    assert len(axes.collections) == 5
 
 
 def test_nothing_to_draw_is_said():

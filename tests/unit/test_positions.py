@@ -8,6 +8,7 @@ import pytest
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.logs.read import Log
+from cascadebai_cli.model.problem import SEMI_BANDIT
 from cascadebai_cli.model.users import PositionBased
 from cascadebai_cli.planning.options import Wanted
 from cascadebai_cli.planning.positions import Positions, corrected, examination, groups_of, looked_at
@@ -138,6 +139,9 @@ def test_the_simulated_users_look_as_those_of_the_log():
     cell = cell_of(question, CANDIDATES["kl-lucb++"], 0, question.planned)
     assert isinstance(cell.feedback.users, PositionBased)
     assert cell.feedback.users.looks == pytest.approx(tuple(question.corrected.seen.values())[:3])
+    assert (cell.feedback.shuffled, cell.feedback.reveal) == (True, SEMI_BANDIT.reveal)
     assert cell.runs_with == "lockstep"
+    racing = cell_of(question, CANDIDATES["cascadebai-kl"], 0, question.planned)
+    assert (racing.feedback.shuffled, racing.feedback.users) == (False, cell.feedback.users)
     assert cell.epsilon == pytest.approx(0.05 * np.mean(question.looks))
     assert question.least is None

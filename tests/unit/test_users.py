@@ -18,8 +18,9 @@ from cascadebai_cli.engines.simulate import ENGINES, Trial, resolve_engine, run_
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.batrac import BatRac
 from cascadebai_cli.learners.cascadebai import CascadeBAI
-from cascadebai_cli.learners.fixed_budget import Uniform
+from cascadebai_cli.learners.fixed_budget import SuccessiveAcceptsRejects, Uniform
 from cascadebai_cli.learners.kl_lucb import KLLucb
+from cascadebai_cli.learners.posterior import Posterior
 from cascadebai_cli.learners.track_and_stop import TrackAndStop
 from cascadebai_cli.model.problem import CASCADING, FEEDBACKS, LAST_CLICK, SEMI_BANDIT, THINNED, Instance
 from cascadebai_cli.model.users import USERS, Cascade, DependentClick, NoSkips, PositionBased, Users, page_of
@@ -47,7 +48,10 @@ LEARNERS: dict[str, Callable[[], object]] = {
     "kl-lucb++": lambda: KLLucb(6, 3, 0.2),
     "track-and-stop": lambda: TrackAndStop(6, 3, 0.2),
     "uniform": lambda: Uniform(6, 3),
+    "sar": lambda: SuccessiveAcceptsRejects(6, 3, budget=500),
+    "posterior": lambda: Posterior(6, 3, 0.2, rng=np.random.default_rng(1)),
 }
+ANY_ORDER = ("kl-lucb++", "track-and-stop", "posterior")
 
 
 # --- The judge: what happens on one page, told as a story ------------------------------------------------------------
@@ -56,7 +60,9 @@ LEARNERS: dict[str, Callable[[], object]] = {
 class Judge:
     """Clicks and readings of pages, from the same outcomes and numbers, without the package's records."""
 
-    def __init__(self, users: Users, feedback: str, outcomes: Sequence[Sequence[int]], numbers: Sequence[float]):
+    def __init__(
+        self, users: Users, feedback: str, outcomes: Sequence[Sequence[int]], numbers: Sequence[float]
+    ) -> None:
         self.said, self.feedback = users.content, feedback
         self.outcomes, self.numbers, self.step = outcomes, iter(numbers), -1
 
@@ -103,11 +109,13 @@ class Judge:
         return [int(place in clicked) for place in range(read)]
 
 
-def pages(learner: object, judge: Judge, cap: int) -> tuple[int, int, tuple[int, ...]]:
+def pages(learner: object, judge: Judge, cap: int, shuffled: bool = False) -> tuple[int, int, tuple[int, ...]]:
     """Steps, observations and answer of a learner that meets the judge's pages."""
     steps = observations = 0
     while not learner.finished and steps < cap:
         shown = learner.select()
+        if shuffled:
+            shown = [item for _, item in sorted((next(judge.numbers), item) for item in shown)]
         seen = judge.page(shown)
         learner.observe(shown, seen)
         steps, observations = steps + 1, observations + len(seen)
@@ -118,21 +126,26 @@ def allowed(users: Users, name: str) -> bool:
     return name != "thinned" or users.examination(3) is not None
 
 
-CASES = [(u, f, m) for u, f, m in itertools.product(EXAMPLES, FEEDBACKS, LEARNERS) if allowed(u, f)]
+CASES = [
+    (u, f, m, shuffled)
+    for u, f, m, shuffled in itertools.product(EXAMPLES, FEEDBACKS, LEARNERS, (False, True))
+    if allowed(u, f) and (m in ANY_ORDER or not shuffled)
+]
 
 
 def words(value: object) -> str:
     return str(value.content) if isinstance(value, Users) else str(value)
 
 
-@pytest.mark.parametrize(("users", "feedback", "made"), CASES, ids=words)
-def test_a_run_is_that_of_the_judge(users: Users, feedback: str, made: str) -> None:
+@pytest.mark.parametrize(("users", "feedback", "made", "shuffled"), CASES, ids=words)
+def test_a_run_is_that_of_the_judge(users: Users, feedback: str, made: str, shuffled: bool) -> None:
     rng = np.random.default_rng([len(feedback), EXAMPLES.index(users)])
     table = rng.random((600, 6)) < [0.9, 0.8, 0.8, 0.2, 0.1, 0.05]
-    numbers = rng.random(6_000)
-    seen = page_of(FEEDBACKS[feedback], users)
+    numbers = rng.random(9_000)
+    seen = page_of(FEEDBACKS[feedback], users, shuffled)
     run = run_reference(LEARNERS[made](), GivenTable(table), seen, 600, iter(numbers).__next__)
-    steps, observations, answer = pages(LEARNERS[made](), Judge(users, feedback, table.astype(int), numbers), 600)
+    judge = Judge(users, feedback, table.astype(int), numbers)
+    steps, observations, answer = pages(LEARNERS[made](), judge, 600, shuffled)
     assert (run.steps, run.recommendation) == (steps, answer)
     assert made in ("cascadebai", "kl") or run.observations == observations  # races count what survivors see
 
