@@ -127,7 +127,7 @@ class _Block:
     def _renew(self, rows: IntArray) -> None:
         state, L = self.rows, self.rule.L
         state.next_draw[rows] = state.lists[rows] + self.rule.renewal(state.lists[rows])
-        for some in np.array_split(rows, -(-len(rows) * L // _DRAWN) or 1) if len(rows) else []:
+        for some in np.array_split(rows, min(len(rows), -(-len(rows) * L // _DRAWN))) if len(rows) else []:
             noise = np.stack([self.jobs[place].learner.noise() for place in self.of.job[some].tolist()])
             state.apart[some], state.doubtful[some] = self.rule.draw(*state.counts(some), noise)
 

@@ -189,6 +189,17 @@ def test_a_trial_is_the_same_again_and_can_be_asked_at_a_budget():
     assert asked["correct"].mean() > 0.7
 
 
+@pytest.mark.parametrize("L", [1_500, 3_000])
+def test_many_items_are_run_as_few_are(L):
+    """More than those for which draws are made at once."""
+    weights = np.where(np.arange(L) < 2, 0.9, 0.01)
+    engines = [
+        simulate(partial(made, L, 2, 0.001), Trial(weights, np.random.default_rng(1)), engine=name, max_steps=40)
+        for name in ("lockstep", "reference")
+    ]
+    assert [run.steps for run in engines] == [40, 40]
+
+
 def test_lists_may_be_shuffled():
     study = {
         "trials": 2,
