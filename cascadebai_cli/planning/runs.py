@@ -167,7 +167,7 @@ CANDIDATES: Mapping[str, Candidate] = {
         "posterior with the log",
         LearnerSpec("posterior"),
         Pace(0.02, 4e-4, 3e-6, 3e-8, 6e-5, 1e-7, along=True),
-        3,
+        1,
         by_steps=True,
         slow=1e-3,
         keeps_log=True,
