@@ -134,7 +134,7 @@ def _number(kind: str) -> Callable[[Schema], str]:
 
 def _list(schema: Schema) -> str:
     items = schema.get("items") or {}
-    simple = items.get("type") in _SIMPLE or _words(items) == "number, or formula"
+    simple = items.get("type") in (*_SIMPLE, "array") or _words(items) == "number, or formula"
     return f"a list, each: {_words(items)}" if simple else "a list of entries, see below"
 
 

@@ -21,8 +21,8 @@ from cascadebai_cli.engines.jobs import Run, in_order, never
 from cascadebai_cli.engines.simulate import Trial, new_job
 from cascadebai_cli.learners.kl_lucb import KLLucb
 from cascadebai_cli.learners.posterior import PRIORS, BetaMixture, Posterior
-from cascadebai_cli.live.live import fitted_prior
 from cascadebai_cli.model.problem import CASCADING, FloatArray, IntArray
+from cascadebai_cli.planning.rates import fitted_prior
 from cascadebai_cli.text import count, percent
 from experiments.markdown import table
 

@@ -29,7 +29,8 @@ class Run:
         accepted: items in the order of acceptance (empty for learners that do not race).
         rejected: items in the order of rejection, those rejected in one step in the order of the items.
         accepted_at, rejected_at: number of the step, from 1, at whose end each of these items was identified.
-        counts: number of observations of each item while it survived, length `L`; racing learners and KL-LUCB++ only.
+        counts: number of observations of each item while it survived, length `L`; racing learners, KL-LUCB++ and
+            `posterior` only.
     """
 
     steps: int

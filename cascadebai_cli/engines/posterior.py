@@ -56,12 +56,18 @@ class _Rows(RowState):
 
     T: IntArray
     S: IntArray
+    known_T: IntArray
+    known_S: IntArray
     steps: IntArray
     next_look: IntArray
     lists: IntArray
     next_draw: IntArray
     apart: BoolArray
     doubtful: IntArray
+
+    def counts(self, rows: Any) -> tuple[IntArray, IntArray]:
+        """Return looks and clicks of each item, with those before the first step."""
+        return self.known_T[rows] + self.T[rows], self.known_S[rows] + self.S[rows]
 
 
 @dataclass
@@ -121,9 +127,9 @@ class _Block:
     def _renew(self, rows: IntArray) -> None:
         state, L = self.rows, self.rule.L
         state.next_draw[rows] = state.lists[rows] + self.rule.renewal(state.lists[rows])
-        for some in np.array_split(rows, -(-len(rows) * L // _DRAWN) or 1) if len(rows) else []:
+        for some in np.array_split(rows, min(len(rows), -(-len(rows) * L // _DRAWN))) if len(rows) else []:
             noise = np.stack([self.jobs[place].learner.noise() for place in self.of.job[some].tolist()])
-            state.apart[some], state.doubtful[some] = self.rule.draw(state.T[some], state.S[some], noise)
+            state.apart[some], state.doubtful[some] = self.rule.draw(*state.counts(some), noise)
 
     def _step(self) -> None:
         shown, T = self._selected()
@@ -167,8 +173,8 @@ class _Block:
     def _look_at(self, rows: IntArray) -> Iterator[tuple[int, Run]]:
         state = self.rows
         state.next_look[rows] = state.steps[rows] + self.rule.pause(state.steps[rows])
-        maybe = rows[self.rule.may_be_over(state.T[rows], state.S[rows])] if len(rows) else rows
-        chances = np.array([self.rule.chance_of_error(state.T[row], state.S[row]) for row in maybe.tolist()])
+        maybe = rows[self.rule.may_be_over(*state.counts(rows))] if len(rows) else rows
+        chances = np.array([self.rule.chance_of_error(*state.counts(row)) for row in maybe.tolist()])
         yield from self._end(maybe[chances <= self.rule.delta], "stopped")
 
     def _end(self, rows: IntArray, status: Ending) -> Iterator[tuple[int, Run]]:
@@ -177,11 +183,10 @@ class _Block:
         state = self.rows
         for row in rows.tolist():
             self._bring_up_to_date(row)
-            best = by_mean(self.rule.mean(state.T[row], state.S[row]))[: self.rule.K]
-            yield (
-                int(self.of.job[row]),
-                Run(int(state.steps[row]), status, int(state.T[row].sum()), tuple(best.tolist())),
-            )
+            best = by_mean(self.rule.mean(*state.counts(row)))[: self.rule.K]
+            counts = tuple(state.T[row].tolist())
+            run = Run(int(state.steps[row]), status, sum(counts), tuple(best.tolist()), counts=counts)
+            yield int(self.of.job[row]), run
         kept = np.setdiff1d(np.arange(len(self.of.job)), rows)
         self.rows.keep(kept)
         self.of.keep(kept)

@@ -63,7 +63,7 @@ def _result(learner: Learner, steps: int, observations: int) -> Run:
     if isinstance(learner, LeastObservedFirst):
         return run_of(learner.race, steps, learner.T)
     status: Ending = "stopped" if learner.finished else "capped"
-    counts = tuple(learner.T.tolist()) if isinstance(learner, KLLucb) else ()
+    counts = tuple(learner.T.tolist()) if isinstance(learner, KLLucb | Posterior) else ()
     return Run(steps, status, observations, tuple(learner.recommendation), counts=counts)
 
 

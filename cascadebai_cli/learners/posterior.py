@@ -256,6 +256,24 @@ def _apart(tops: BoolArray) -> BoolArray:
 # --- The learner ----------------------------------------------------------------------------------------------------
 
 
+def _counts_of(known: Sequence[Sequence[int]], L: int) -> tuple[IntArray, IntArray]:
+    """Return the looks and the clicks of pairs, one for each item.
+
+    Raises:
+        ConfigError: naming what is wrong.
+    """
+    if len(known) != L:
+        raise ConfigError(f"known has {len(known)} pairs, but there are {L} items; give [looks, clicks] for each")
+    for place, pair in enumerate(known, 1):
+        if len(pair) != 2 or any(type(number) is not int for number in pair) or not 0 <= pair[1] <= pair[0]:
+            raise ConfigError(
+                f"known: pair {place} is {list(pair)!r}, but must be [looks, clicks], two whole numbers of which "
+                "clicks is from 0 to looks"
+            )
+    looks, clicks = np.array(known, np.int64).T
+    return looks, clicks
+
+
 class Posterior:
     """Stops by the posterior probability that its answer is right; see above for what that guarantees.
 
@@ -266,10 +284,15 @@ class Posterior:
         epsilon: tolerance, 0 or larger.
         prior: `uniform`, which is Beta(1, 1), or `jeffreys`, Beta(1/2, 1/2), for each item; or a mixture of beta laws.
         list_length: `M`, the number of items shown at once; `K` if `None`.
+        known: looks and clicks of each item before the first step, such as those of a log; none if `None`.
         rng: generator of the draws.
 
+    Attributes:
+        T, S: looks and clicks of each item in the steps made, shape `(L,)`.
+        known_T, known_S: those before the first step.
+
     Raises:
-        ConfigError: for another prior, or a `list_length` that is none.
+        ConfigError: for another prior, a `list_length` that is none, or pairs in `known` that are no counts.
     """
 
     any_order = True  # what is shown depends on the past alone, so that the posterior is the same whatever decides it
@@ -282,6 +305,7 @@ class Posterior:
         epsilon: float = 0.0,
         prior: Prior | BetaMixture = "uniform",
         list_length: int | None = None,
+        known: list[list[int]] | None = None,
         *,
         rng: np.random.Generator,
     ) -> None:
@@ -290,6 +314,7 @@ class Posterior:
         if law is None:
             raise ConfigError(f"prior is {prior!r}; {suggest(str(prior), PRIORS)}")
         self.rule, self._rng = PosteriorRule(L, K, delta, epsilon, law, min(list_length or K, L)), rng
+        self.known_T, self.known_S = np.zeros((2, L), np.int64) if known is None else _counts_of(known, L)
         self.take_place(np.zeros(L, np.int64), np.zeros(L, np.int64))
 
     def take_place(self, T: IntArray, S: IntArray) -> None:
@@ -305,9 +330,14 @@ class Posterior:
         return ("lockstep",) if type(self) is Posterior else ()
 
     @property
+    def _all(self) -> tuple[IntArray, IntArray]:
+        """Looks and clicks of each item, with those before the first step."""
+        return self.known_T + self.T, self.known_S + self.S
+
+    @property
     def mean(self) -> FloatArray:
         """Posterior means."""
-        return self.rule.mean(self.T, self.S)
+        return self.rule.mean(*self._all)
 
     @property
     def finished(self) -> bool:
@@ -317,12 +347,12 @@ class Posterior:
         """
         if not self.over and self.steps >= self.next_look:
             self.next_look = self.steps + self.rule.pause(self.steps)
-            self.over = bool(self.rule.may_be_over(self.T, self.S)) and self.is_sure()
+            self.over = bool(self.rule.may_be_over(*self._all)) and self.is_sure()
         return self.over
 
     def is_sure(self) -> bool:
         """Return whether the answer is right with posterior probability `1 - delta` now."""
-        return self.rule.chance_of_error(self.T, self.S) <= self.rule.delta
+        return self.rule.chance_of_error(*self._all) <= self.rule.delta
 
     @property
     def recommendation(self) -> tuple[int, ...]:
@@ -341,7 +371,7 @@ class Posterior:
         """
         if self.lists >= self.next_draw:
             self.next_draw = self.lists + self.rule.renewal(self.lists)
-            self.apart, self.doubtful = self.rule.draw(self.T, self.S, self.noise())
+            self.apart, self.doubtful = self.rule.draw(*self._all, self.noise())
         items = self.doubtful
         apart = self.apart[self.lists % DRAWS, items]
         self.lists += 1

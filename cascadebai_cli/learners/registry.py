@@ -1,7 +1,7 @@
 """Learners by name, as a config names them."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -79,6 +79,11 @@ class LearnerSpec:
         """Return the largest number of items of a list: `b` of BatRac, else `list_length`, else `K`."""
         shown = self.options.get("b" if self.algorithm == "batrac" else "list_length")
         return shown if isinstance(shown, int) else K
+
+    def meeting(self, items: Sequence[int]) -> "LearnerSpec":
+        """Return the learner for a trial in which these items of the instance have the places 0, 1, and so on."""
+        known = self.options.get("known") if self.algorithm == "posterior" else None
+        return replace(self, options={**self.options, "known": [known[item] for item in items]}) if known else self
 
     def build(
         self,

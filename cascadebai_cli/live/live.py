@@ -7,13 +7,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.special import betaincinv, betaln, logsumexp
+from scipy.special import betaincinv
 
 from cascadebai_cli.engines.jobs import Run
 from cascadebai_cli.engines.simulate import Trial, new_job
@@ -31,8 +30,6 @@ from cascadebai_cli.text import count, listed, p_value, quoted
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from cascadebai_cli.planning.rates import Law
-
 STOPPINGS = ("bounds", "posterior")
 _RUNS, _SECONDS = 20, 2.0
 """Number of simulated runs that tell how many pages are still to come, and the most time that they take."""
@@ -44,10 +41,6 @@ _MOST_NAMED = 5
 """Most items that a sentence names."""
 _SURE = 0.01
 """Largest p-value by which the positions of a log speak against taking its views for looks."""
-_FITTED = 200
-"""Number of laws drawn from those that a log leaves possible; the likeliest becomes the prior."""
-_UNIFORM_SHARE = 0.1
-"""Share of that prior that is left to the uniform law, for items that are unlike those of the log."""
 
 
 class Page(NamedTuple):
@@ -523,23 +516,6 @@ def _refuse_positions(name: str, cells: pd.DataFrame, L: int) -> None:
         )
 
 
-def fitted_prior(looks: IntArray, clicks: IntArray) -> BetaMixture:
-    """Return the likeliest of the laws that the counts of a log leave possible, mixed with the uniform law."""
-    from cascadebai_cli.planning.rates import laws  # takes half a second, and few tests need it
-
-    seen = looks > 0
-    n, c = looks[seen].astype(np.float64), clicks[seen].astype(np.float64)
-
-    def height(law: "Law") -> float:
-        of_item = betaln(c[:, None] + law.a, (n - c)[:, None] + law.b) - betaln(law.a, law.b)
-        return float(logsumexp(of_item, b=law.chances, axis=1).sum())
-
-    law = max(islice(laws(c, n, np.random.default_rng(len(c))), _FITTED), key=height)
-    kept = (1 - _UNIFORM_SHARE) * law.chances
-    components = zip(kept.tolist(), law.a.tolist(), law.b.tolist(), strict=True)
-    return (*((chance, a, b) for chance, a, b in components if chance > 1e-6), (_UNIFORM_SHARE, 1.0, 1.0))
-
-
 def _checked(
     items: Any, K: Any, delta: Any, page_size: Any, epsilon: Any, stopping: Any, seed: Any, prior: Any, known: Any
 ) -> Terms:
@@ -579,7 +555,7 @@ def _checked(
         raise ConfigError("the log has no view of an item of the test; give the items the names that they have there")
     if prior == "log" and not any(clicks for _, clicks in known.values()):
         raise ConfigError("prior is 'log', but the log has no click, so that no law can be fitted; take uniform")
-    law = fitted_prior(*np.array(list(known.values())).T) if prior == "log" else PRIORS[prior]
+    law = _fitted(known) if prior == "log" else PRIORS[prior]
     numbers = int(K), float(delta), float(epsilon), int(size)
     return Terms(tuple(names), *numbers, stopping, int(seed), law, start, _new_tag())
 
@@ -587,6 +563,12 @@ def _checked(
 def _new_tag() -> str:
     """Return four letters, without vowels, so that no spreadsheet reads `mar-17` as a date."""
     return "".join(secrets.choice("bcdfghjkmnpqrstvwxz") for _ in range(4))
+
+
+def _fitted(known: _Counts) -> BetaMixture:
+    from cascadebai_cli.planning.rates import fitted_prior  # takes half a second, and few tests need it
+
+    return fitted_prior(*np.array(list(known.values())).T)
 
 
 def _check_whole(name: str, value: Any, least: int, most: int) -> None:

@@ -64,6 +64,7 @@ class PageViews:
         right: number of the runs that ended with `K` items that are good enough.
         capped: number of runs that were given up.
         ratios: page views of each run over its effort; the ratio of a run that was given up is a lower limit.
+        truths: which truth each run had, where the ratios of other truths are others; empty where they are the same.
     """
 
     learner: str
@@ -75,6 +76,7 @@ class PageViews:
     right: int
     capped: int
     ratios: tuple[float, ...]
+    truths: tuple[int, ...] = ()
 
     @property
     def ended(self) -> bool:
@@ -88,7 +90,14 @@ class PageViews:
 
     def expected(self, efforts: FloatArray) -> tuple[float, float, float]:
         """Return 5, 50 and 95 % quantiles of page views for truths of these efforts, shape `(D,)`."""
-        return quantiles(np.multiply.outer(efforts, self.ratios)) if self.ended else (np.inf, np.inf, np.inf)
+        return quantiles(self.pages(efforts)) if self.ended else (np.inf, np.inf, np.inf)
+
+    def pages(self, efforts: FloatArray) -> FloatArray:
+        """Return the page views of `n` runs on all truths, shape `(D, n)`, or of each on its own, shape `(n, 1)`."""
+        if not self.truths:
+            return np.asarray(np.multiply.outer(efforts, self.ratios))
+        own, ratios = efforts[list(self.truths)], np.array(self.ratios)
+        return np.asarray(np.multiply(own, ratios, out=np.zeros(len(ratios)), where=ratios > 0)[:, None])
 
 
 def quantiles(values: FloatArray) -> tuple[float, float, float]:
@@ -104,6 +113,7 @@ def page_views(
     cap: int,
     efforts: FloatArray,
     all_efforts: FloatArray,
+    truths: Sequence[int] = (),
 ) -> PageViews:
     """Return the page views over all possible truths, of which a few were simulated.
 
@@ -118,13 +128,15 @@ def page_views(
         cap: page views after which runs were given up.
         efforts: effort of the truth of each run.
         all_efforts: efforts of all truths, shape `(D,)`.
+        truths: which truth each run had, if page views do not grow with the effort: then each run stands for its own.
     """
     capped = np.array([right is None for right in correct])
     ratios = np.asarray(steps, dtype=np.float64) / efforts
     if capped.any() and not capped.all():
         ratios = np.where(capped, np.maximum(ratios, np.median(ratios[~capped])), ratios)
+    right, given_up = sum(map(bool, correct)), int(capped.sum())
     known = PageViews(
-        learner, 0, 0, 0, cap, len(steps), sum(map(bool, correct)), int(capped.sum()), tuple(map(float, ratios))
+        learner, 0, 0, 0, cap, len(steps), right, given_up, tuple(map(float, ratios)), tuple(map(int, truths))
     )
     low, median, high = known.expected(all_efforts)
     return replace(known, low=low, median=median, high=high)
@@ -235,27 +247,24 @@ def cost(
     loses: FloatArray,
     all_truths: FloatArray,
     own: Sequence[int],
-    ratios: Sequence[float],
-    all_efforts: FloatArray,
+    pages: FloatArray,
     looks: FloatArray | float = 1.0,
     until: float | None = None,
 ) -> ClickCost:
     """Return the cost over all possible truths, of which a few were simulated, as in `page_views`.
 
-    Each run loses some share of the clicks of the best page. Each truth is combined with the share and the ratio of
-    each run, so that a share stays with the page views of its run.
+    Each run loses some share of the clicks of the best page. Each truth is combined with the share and the page views
+    of each run (`PageViews.pages`), so that a share stays with the page views of its run.
 
     Args:
-        loses: share of the clicks of the best page that each run loses, shape `(n,)`.
+        loses: share of the clicks of the best page that each run loses, shape `(n,)`; `(D, 1)` if each truth has one.
         all_truths: click probabilities, shape `(D, L)`.
         own: the items that the log ranks first, as many as a page shows.
-        ratios: page views over effort of each run.
-        all_efforts: efforts of all truths, shape `(D,)`.
+        pages: page views of each run on each truth, shape `(D, n)`; `(D, 1)` if each truth has one.
         looks: how often the places of a page are looked at, from the top.
         until: number of page views until the horizon; a test that takes longer is not over by then.
     """
     best = click_chance(-np.sort(-all_truths, axis=1)[:, : len(own)] * looks)
-    pages = np.multiply.outer(all_efforts, ratios)
     behind = (best - click_chance(all_truths[:, list(own)] * looks))[:, None]
     lost = best[:, None] * loses
     gained = None

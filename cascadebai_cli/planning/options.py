@@ -61,8 +61,8 @@ class Wanted:
     )
     learner: tuple[str, ...] | None = option(
         None,
-        "kl-lucb++, cascadebai-kl, cascadebai, and with a budget sar or uniform; repeatable; the first two, with a "
-        "budget sar and uniform too, if not given.",
+        "kl-lucb++, cascadebai-kl, cascadebai, posterior, which begins with the counts of the log, and with a budget "
+        "sar or uniform; repeatable; the first two, with a budget sar and uniform too, if not given.",
     )
     trials: int | None = option(
         None,

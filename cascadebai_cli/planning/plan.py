@@ -331,6 +331,8 @@ def plan(
     question = question_of(
         file, layout, replace(wanted, learner=learners), lambda guess: watch.remark(_first_guess(guess))
     )
+    for key in learners:
+        CANDIDATES[key].of(question)  # which refuses a log that it cannot begin with
     if begin:
         begin(Plan(question))
     run = answered if wanted.at_budget else tested

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.learners.posterior import BetaMixture
 from cascadebai_cli.logs.read import Log, log_of, read_log
 from cascadebai_cli.model.problem import CASCADING, ROUNDING, SEMI_BANDIT, BoolArray, Feedback, FloatArray, Instance
 from cascadebai_cli.model.users import PositionBased, page_of
@@ -22,7 +24,7 @@ from cascadebai_cli.planning.numbers import (
 )
 from cascadebai_cli.planning.options import SHARP, Layout, Wanted
 from cascadebai_cli.planning.positions import Corrected, corrected
-from cascadebai_cli.planning.rates import RateLaw, first_draws, rates_of
+from cascadebai_cli.planning.rates import RateLaw, first_draws, fitted_prior, rates_of
 from cascadebai_cli.text import count
 from cascadebai_cli.theory.sharp import sharp_bound
 
@@ -164,6 +166,36 @@ class Question:
         ):
             return None
         return sharp_bound(Instance(rates, K), M=self.M).steps(self.wanted.risk)
+
+    @property
+    def unusable(self) -> str:
+        """Why a test cannot begin with the counts of the log; empty if it can."""
+        log = self.log
+        if self.corrected.examined:
+            return "its views are no looks where places differ; give the rows of the first position only"
+        if log.dispersion > 1:
+            return "the rows of its items scatter more than clicks do"
+        return "they are no whole numbers" if (log.views % 1).any() or (log.clicks % 1).any() else ""
+
+    @cached_property
+    def known(self) -> list[list[int]]:
+        """Looks and clicks of each item in the log, with which a test can begin.
+
+        Raises:
+            ConfigError: if it cannot.
+        """
+        if self.unusable:
+            raise ConfigError(
+                f"{self.log.name}: --learner posterior begins with the counts of the log, but {self.unusable}"
+            )
+        counts: list[list[int]] = np.stack([self.log.views, self.log.clicks], axis=1).astype(np.int64).tolist()
+        return counts
+
+    @cached_property
+    def prior(self) -> BetaMixture:
+        """The law of the rates that a test that begins with the counts of the log expects."""
+        looks, clicks = np.array(self.known).T
+        return fitted_prior(looks, clicks)
 
     @property
     def chances(self) -> FloatArray:

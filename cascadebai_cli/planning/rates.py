@@ -6,8 +6,9 @@ from itertools import islice
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betaln, expit, logit
+from scipy.special import betaln, expit, logit, logsumexp
 
+from cascadebai_cli.learners.posterior import BetaMixture
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
 # --- Laws of click probabilities that a log leaves possible: mixtures of beta laws, drawn by Gibbs sampling ---------
@@ -166,6 +167,12 @@ _TABLES = 9_999
 """Largest number of tables drawn for that test."""
 _AT_ONCE = 1_000_000
 """Number of values drawn at once."""
+_FITTED = 200
+"""Number of laws drawn from those that a log leaves possible; the likeliest becomes the prior of a test."""
+_UNIFORM_SHARE = 0.1
+"""Share of that prior that is left to the uniform law, for items that are unlike those of the log."""
+_RAREST, _DIGITS = 1e-6, 12
+"""Chance up to which a component of that prior is left out, and the digits of its numbers."""
 
 
 @dataclass(frozen=True)
@@ -252,10 +259,31 @@ def rates_of(clicks: ArrayLike, views: ArrayLike, draws: int = 400, seed: int = 
     return RateLaw(c, n, *_likeliest(c[seen], n[seen]), homogeneity(c, n), expected, a, b)
 
 
-def _sample(views: FloatArray, rng: np.random.Generator) -> IntArray:
+def _sample(views: FloatArray | IntArray, rng: np.random.Generator) -> IntArray:
     """Return the items from which laws are estimated."""
     seen = np.flatnonzero(views > 0)
     return np.sort(rng.choice(seen, _SAMPLE, replace=False)) if len(seen) > _SAMPLE else seen
+
+
+def fitted_prior(looks: IntArray, clicks: IntArray) -> BetaMixture:
+    """Return the likeliest of the laws that the counts of a log leave possible, mixed with the uniform law."""
+    rng = np.random.default_rng(int((looks > 0).sum()))
+    seen = _sample(looks, rng)
+    n, c = looks[seen].astype(np.float64), clicks[seen].astype(np.float64)
+
+    def height(law: Law) -> float:
+        of_item = _log_likelihood(c[:, None], n[:, None], law.a, law.b)
+        return float(logsumexp(of_item, b=law.chances, axis=1).sum())
+
+    law = max(islice(laws(c, n, rng), _FITTED), key=height)
+    kept = (1 - _UNIFORM_SHARE) * law.chances
+    components = [one for one in zip(kept, law.a, law.b, strict=True) if one[0] > _RAREST]
+    return (*((_rounded(q), _rounded(a), _rounded(b)) for q, a, b in components), (_UNIFORM_SHARE, 1.0, 1.0))
+
+
+def _rounded(number: float) -> float:
+    """Return a parameter of a law without the digits that differ between processors."""
+    return float(f"{number:.{_DIGITS}g}")
 
 
 def homogeneity(clicks: FloatArray, views: FloatArray) -> Homogeneity:

@@ -99,6 +99,7 @@ class Candidate:
         beyond_items: whether its budget must be larger than the number of items.
         slow: processor time of a page view, in seconds, with users that only the reference engine can run.
         looking: processor time of a run with users who look by place, if a fast engine can run them.
+        keeps_log: whether it begins with the counts of the log and expects rates as those of the log are.
     """
 
     name: str
@@ -109,20 +110,30 @@ class Candidate:
     beyond_items: bool = False
     slow: float = 4e-4
     looking: Pace | None = None
+    keeps_log: bool = False
 
     @property
     def any_order(self) -> bool:
         """Whether its lists may be shown in a random order."""
         return bool(getattr(find_algorithm(self.spec.algorithm), "any_order", False))
 
-    def shown(self, M: int, K: int) -> LearnerSpec:
-        """Return what runs on pages of `M` items."""
-        return self.spec if M == K else replace(self.spec, options={**self.spec.options, "list_length": M})
+    def of(self, question: Question) -> LearnerSpec:
+        """Return what runs for a question.
+
+        Raises:
+            ConfigError: if it begins with the counts of the log, but these are no looks.
+        """
+        options = dict(self.spec.options)
+        if question.M != question.K:
+            options["list_length"] = question.M
+        if self.keeps_log:
+            options |= {"known": question.known, "prior": question.prior}
+        return replace(self.spec, options=options)
 
     def paced(self, w_K: float) -> Pace:
         """Return the pace at this `w(K)`: with rare clicks, items at the boundary change places for a long time."""
         w_K = max(w_K, 1e-300)
-        crowded = float(np.clip(_RARE / w_K, 1, _MOST_CROWDED)) if self.by_steps else 1.0
+        crowded = float(np.clip(_RARE / w_K, 1, _MOST_CROWDED)) if self.by_steps and not self.keeps_log else 1.0
         times = {name: crowded * getattr(self.pace, name) for name in ("step", "step_item", "turn", "turn_item")}
         return replace(self.pace, **times, still=_STILL / w_K if w_K < _RARE else 0.0)
 
@@ -157,6 +168,15 @@ CANDIDATES: Mapping[str, Candidate] = {
         25,
     ),
     "cascadebai": Candidate("CascadeBAI", LearnerSpec("cascadebai"), _RACING, 200, slow=8e-5),
+    "posterior": Candidate(
+        "posterior with the log",
+        LearnerSpec("posterior"),
+        Pace(0.02, 4e-4, 3e-6, 3e-8, 6e-5, 1e-7, along=True),
+        1,
+        by_steps=True,
+        slow=1e-3,
+        keeps_log=True,
+    ),
     "sar": Candidate("SAR", LearnerSpec("sar"), Pace(1e-3, 4.5e-5, 1.5e-7, 2e-10), beyond_items=True, slow=3e-5),
     "uniform": Candidate("uniform", LearnerSpec("uniform"), Pace(1e-3, 2e-7, 6e-8), slow=3e-5),
 }
@@ -225,7 +245,7 @@ def cell_of(
         epsilon=epsilon,
         weights=question.truths[truth],
         items=question.log.names,
-        spec=candidate.shown(question.M, question.K),
+        spec=candidate.of(question),
         feedback=question.feedback(any_order=candidate.any_order),
         order="random",
         max_steps=cap,
@@ -401,6 +421,8 @@ def _size(candidate: Candidate, question: Question, seconds: float, trials: int 
     L, planned, factor = question.L, question.planned, candidate.factor
     assert factor is not None
     pace = candidate.paced(question.w_K)
+    if candidate.keeps_log:
+        return _size_as_planned(pace, factor, question, seconds, trials)
     if candidate.by_steps:
         return _size_by_steps(pace, factor, question, seconds, trials)
     cap = int(min(seconds / _FEWEST_TRIALS / max(pace.still, 1e-300), _SKIPPED_STEPS))
@@ -423,6 +445,17 @@ def _size_by_steps(pace: Pace, factor: float, question: Question, seconds: float
             return _Size(n, pace.within(seconds / n, L, n), one, n * pace.seconds(longest, L, n), wider=wider)
     n = trials or _FEWEST_TRIALS
     return _Size(n, pace.within(seconds / n, L, n), choices[-1], seconds, fits=False)
+
+
+def _size_as_planned(pace: Pace, factor: float, question: Question, seconds: float, trials: int | None) -> _Size:
+    """Return runs with the planned tolerance, as those with another one tell little where a log goes before them.
+
+    By the posterior, a truth that is harder than the median is hardly told from those that are not.
+    """
+    L, planned = question.L, question.planned
+    usual = min(factor * float(np.median(planned.efforts)), _SKIPPED_STEPS)
+    n = trials or int(np.clip(pace.runs(seconds, usual, L), _ENOUGH[-1], _MOST_TRIALS))
+    return _Size(n, pace.within(seconds / n, L, n), planned, min(seconds, n * pace.seconds(usual, L, n)))
 
 
 _STEEPEST = 0.5
@@ -459,6 +492,7 @@ def _simulated(question: Question, key: str, ran: _Ran, size: _Size) -> Simulate
         size.cap,
         size.tolerance.efforts[truths] / _grown(question, ran, size),
         question.planned.efforts,
+        truths.tolist() if CANDIDATES[key].keeps_log else (),
     )
     return Simulated(key, views, rows, truths, size.tolerance)
 
@@ -466,10 +500,10 @@ def _simulated(question: Question, key: str, ran: _Ran, size: _Size) -> Simulate
 def _cost(question: Question, first: Simulated) -> ClickCost | None:
     if not first.views.ended:
         return None
-    looks = np.array(question.looks)
-    shares = _loses(question, first)
-    until = question.wanted.pages
-    return cost(shares, question.truths, question.page, first.views.ratios, question.planned.efforts, looks, until)
+    own = list(first.views.truths)
+    pages, shares = first.views.pages(question.planned.efforts), _loses(question, first)
+    truths, shares = (question.truths[own], shares[:, None]) if own else (question.truths, shares)
+    return cost(shares, truths, question.page, pages, np.array(question.looks), question.wanted.pages)
 
 
 def _loses(question: Question, first: Simulated) -> FloatArray:

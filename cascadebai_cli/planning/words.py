@@ -216,7 +216,29 @@ def plan_in_words(done: "Plan") -> str:
     """Say what the runs say."""
     parts = [_answers_in_words(done, done.answers)] if done.answers else []
     parts += _test_in_words(done, done.test) if done.test else []
-    return "\n".join([*parts, "the items that may be among the best:", str(_items(done))])
+    parts += ["the items that may be among the best:", str(_items(done))]
+    return "\n".join([*parts, *(["", _SHORTER] if done.test and _is_long(done.question, done.test) else [])])
+
+
+_KEEPING = "posterior"
+"""Name for `--learner` of the test that keeps the counts of the log."""
+_SHORTER = (
+    f"that is long: --learner {_KEEPING} plans a test that begins with the counts of the log, so that it takes fewer "
+    "page views, and whose risk holds on average over rates as the log leaves possible"
+)
+_LONG_DAYS, _LONG_TIMES = 90, 10
+"""A test is long from so many days on; without `--per-day`, with so many times the page views of the log."""
+
+
+def _is_long(question: "Question", test: "Test") -> bool:
+    """Return whether a test that is needed takes so long that the counts of the log should not be thrown away."""
+    wanted, first = question.wanted, test.learners[0].views
+    if not question.needs_test or question.unusable or _KEEPING in (wanted.learner or ()):
+        return False
+    pages = first.median if first.ended else first.cap
+    if wanted.per_day:
+        return pages > _LONG_DAYS * wanted.per_day
+    return bool(pages > _LONG_TIMES * question.log.views.sum() / question.M)
 
 
 def start_of_test(done: "Plan", directory: Path) -> str | None:
@@ -228,10 +250,13 @@ def start_of_test(done: "Plan", directory: Path) -> str | None:
     if done.test is None or not question.needs_test or question.places_differ:
         return None
     page = f" --page-size {question.M}" if question.M != question.K else ""
+    items, log = for_shell(directory / "items.csv"), ""
+    if _KEEPING in (question.wanted.learner or ()):
+        log = " --stopping posterior --prior log --columns name,clicks,views"
     return (
-        f"cascadebai live start {for_shell(Path(directory.name.replace('plan', 'live', 1)))} --items "
-        f"{for_shell(directory / 'items.csv')} -K {question.K} --delta {question.wanted.risk:g} "
-        f"--epsilon {question.planned.epsilon:.6g}{page}"
+        f"cascadebai live start {for_shell(Path(directory.name.replace('plan', 'live', 1)))} "
+        f"{'--log' if log else '--items'} {items} -K {question.K} --delta {question.wanted.risk:g} "
+        f"--epsilon {question.planned.epsilon:.6g}{page}{log}"
     )
 
 

@@ -368,7 +368,7 @@ def _made(seed: int, block: Block) -> Iterator[_Made]:
     begun, cell = {one.trial: one for one in block.begun}, block.cell
     for trial in block.trials:
         made, permutation = _prepared(seed, cell, trial)
-        _, learner, steps, seconds = begun.get(trial) or Begun(trial, _learner(seed, cell, trial), 0, 0.0)
+        _, learner, steps, seconds = begun.get(trial) or Begun(trial, _learner(seed, cell, trial, permutation), 0, 0.0)
         _, job = new_job(learner, made, cell.feedback, cell.engine, cell.most_steps, cell.answers)
         path = (cell.path_id, trial) if cell.answers and not steps else None
         yield _Made(trial, replace(job, steps=steps, path=path), permutation, seconds)
@@ -486,9 +486,10 @@ def _decisions(run: Run, permutation: IntArray) -> list[RecordEntry]:
 
 def _runs_up_to(seed: int, cell: Cell, trial: int, caps: Sequence[int]) -> list[Run]:
     """Return a trial as it stands after these numbers of steps, with the items that the learner would return then."""
+    trials = [(cap, *_prepared(seed, cell, trial)) for cap in caps]
     made = [
-        new_job(_learner(seed, cell, trial), _prepared(seed, cell, trial)[0], cell.feedback, cell.engine, cap, True)
-        for cap in caps
+        new_job(_learner(seed, cell, trial, permutation), one, cell.feedback, cell.engine, cap, True)
+        for cap, one, permutation in trials
     ]
     return in_order(made[0][0].run([job for _, job in made], never)) if made else []
 
@@ -513,15 +514,15 @@ def run_trial(seed: int, cell: Cell, trial: int) -> tuple[Run, tuple[int, ...]]:
         into `cell.weights`.
     """
     made, permutation = _prepared(seed, cell, trial)
-    make = partial(_learner, seed, cell, trial)
+    make = partial(_learner, seed, cell, trial, permutation)
     run = simulate(
         make, made, feedback=cell.feedback, engine=cell.engine, max_steps=cell.most_steps, answers=cell.answers
     )
     return run, _items(run, permutation)
 
 
-def _learner(seed: int, cell: Cell, trial: int) -> Learner:
-    return cell.build(partial(_learner_generator, seed, cell.path_id, trial))
+def _learner(seed: int, cell: Cell, trial: int, permutation: IntArray) -> Learner:
+    return cell.build(partial(_learner_generator, seed, cell.path_id, trial), permutation.tolist())
 
 
 def _prepared(seed: int, cell: Cell, trial: int) -> tuple[Trial, IntArray]:

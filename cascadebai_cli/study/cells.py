@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
@@ -147,9 +147,15 @@ class Cell:
         """The instance, with the items in the order of the config."""
         return Instance(self.weights, self.K, self.epsilon)
 
-    def build(self, make_rng: MakeGenerator = same_generator) -> Learner:
-        """Return a new learner; `make_rng` makes the generator for one that draws random numbers."""
-        return self.spec.build(self.L, self.K, self.delta, self.epsilon, make_rng, self.budget)
+    def build(self, make_rng: MakeGenerator = same_generator, items: Sequence[int] | None = None) -> Learner:
+        """Return a new learner.
+
+        Args:
+            make_rng: makes the generator for one that draws random numbers.
+            items: which item has each place of the trial, if they are not in their own places.
+        """
+        spec = self.spec if items is None else self.spec.meeting(items)
+        return spec.build(self.L, self.K, self.delta, self.epsilon, make_rng, self.budget)
 
     @property
     def is_own(self) -> bool:

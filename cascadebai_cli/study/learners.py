@@ -70,6 +70,10 @@ LEARNER_OPTIONS: Mapping[str, LearnerOption] = MappingProxyType(
             "What is believed of each click probability at first: Beta(1, 1) or Beta(1/2, 1/2), which is jeffreys.",
             "jeffreys",
         ),
+        "known": LearnerOption(
+            "Looks and clicks of each item before the first step, such as those of a log; none if left out.",
+            "[[120, 9], [80, 2], [95, 7]]",
+        ),
         "b": LearnerOption("Number of pulls in each step.", "1"),
         "r": LearnerOption("Largest number of pulls of one item in a step.", "2"),
     }

@@ -87,7 +87,11 @@ def test_the_directory_of_a_sweep_stands_for_its_config(config: Path, tmp_path: 
     assert call("bounds", tmp_path / "r") == call("bounds", config, "--results", tmp_path / "r")
     (tmp_path / "bounds_own.py").write_text("def weights(L, K):\n    return [1 / (i + 1) for i in range(L)]\n")
     (tmp_path / "weights.csv").write_text("weight\n0.9\n0.5\n0.2\n0.1\n")
-    for name, keys in (("a", "L: 4, family: 'bounds_own:weights'"), ("b", "family: csv, path: weights.csv, rate: weight")):
+    own, file = "L: 4, family: 'bounds_own:weights'", "family: csv, path: weights.csv, rate: weight"
+    for name, keys in (("a", own), ("b", file)):
+        ("a", "L: 4, family: 'bounds_own:weights'"),
+        ("b", "family: csv, path: weights.csv, rate: weight"),
+    ):
         config.write_text(f"seed: 1\ntrials: 2\nK: 2\ninstances: [{{name: {name}, {keys}}}]\n")
         assert sweep(config, tmp_path / name).code == 0
         if name == "b":

@@ -3,10 +3,22 @@
 import json
 import os
 import re
+from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 from sweeps import call
+
+from cascadebai_cli.live.live import Live
+from cascadebai_cli.logs.read import Log
+from cascadebai_cli.planning import runs
+from cascadebai_cli.planning.options import Wanted
+from cascadebai_cli.planning.question import question_about
+from cascadebai_cli.running.runner import Backend
+from cascadebai_cli.running.watch import SILENT
 
 HEADER = "ad,clicks,views\n"
 GOOD = HEADER + "".join(f"ad {i},{c},1000\n" for i, c in enumerate([600, 550, 200, 150, 100, 90, 80]))
@@ -246,3 +258,79 @@ def test_a_decimal_sign_is_said(tmp_path):
     assert (refused.code, "500.000 may be 500 or 500000; say --decimal . or --decimal ," in refused.err) == (2, True)
     assert plan(tmp_path, log, "--trials", 2, "--epsilon", 0.05, "--decimal", ".", "--out", tmp_path / "out").code == 0
     assert pd.read_csv(tmp_path / "out" / "items.csv")["views"].tolist() == [999] * 4
+
+
+# --- A test that begins with the counts of the log ------------------------------------------------------------------
+
+
+CLOSE = HEADER + "a,28,190\nb,23,165\nc,20,200\nd,15,140\ne,21,180\nf,20,110\n"
+QUICK = ("--trials", 6, "--epsilon", 0.03)
+SENTENCE = "that is long: --learner posterior plans a test that begins with the counts of the log"
+
+
+def test_a_test_that_keeps_the_log_is_shorter_and_begins_with_the_log(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "log.csv").write_text(CLOSE)
+    result = call("plan", "log.csv", *COLUMNS, "-K", 2, *QUICK, "--learner", "posterior", "--learner", "kl-lucb++")
+    assert result.code == 0, result.err
+    kept, bounds = (
+        int(cells_of(result.out, name)[1].replace(",", "")) for name in ("posterior with the log", "KL-LUCB++")
+    )
+    assert kept < bounds / 3
+    assert SENTENCE not in result.out
+    command = re.search("the test begins with: cascadebai (.*)", result.err)[1].split()
+    started = call(*command)
+    assert started.code == 0, started.err
+    terms = Live.open(command[2]).terms
+    assert terms.stopping == "posterior"
+    assert terms.start[0] == (110, 190, 165, 180, 140, 200)
+    assert len(terms.prior) > 1
+
+
+def test_a_test_that_keeps_the_log_is_asked_at_a_budget(tmp_path):
+    result = plan(tmp_path, CLOSE, "--budget", 300, "--trials", 40, "--learner", "posterior", "--learner", "uniform")
+    assert result.code == 0, result.err
+    kept, cold = (float(cells_of(result.out, name)[1].rstrip("%")) for name in ("posterior with the log", "uniform"))
+    assert kept > cold
+
+
+@pytest.mark.parametrize(("more", "said"), [((), True), (("--per-day", 10), True), (("--per-day", 1000), False)])
+def test_a_long_test_is_said_to_be_shorter_with_the_log(tmp_path, more, said):
+    result = plan(tmp_path, CLOSE, *QUICK, "--learner", "cascadebai-kl", *more)
+    assert (SENTENCE in result.out) is said
+    assert not said or result.out.index("found in runs") < result.out.index(SENTENCE)
+
+
+def test_a_log_whose_counts_are_no_start_is_refused(tmp_path):
+    slots = "ad,slot,clicks,views\n" + "".join(
+        f"{ad},{slot},{clicks // slot},1000\n"
+        for ad, clicks in (("a", 300), ("b", 200), ("c", 100))
+        for slot in (1, 2, 3)
+    )
+    result = plan(tmp_path, slots, "--learner", "posterior", "--position", "slot")
+    assert (result.code, result.out) == (2, "")
+    assert "log.csv: --learner posterior begins with the counts of the log, but its views are no looks" in result.err
+    days = HEADER + "".join(f"{ad},{clicks},1000\n" for ad in "abcd" for clicks in (20, 200, 40, 300, 100))
+    result = plan(tmp_path, days, "--learner", "posterior")
+    assert (result.code, result.out) == (2, "")
+    assert "but the rows of its items scatter more than clicks do" in result.err
+    assert SENTENCE not in plan(tmp_path, days, "--trials", 2, "--per-day", 1, "--learner", "cascadebai-kl").out
+
+
+def runs_that_were_right(shift, trials=150):
+    """Runs on rates that the log leaves possible, or on those of the item `shift` places on."""
+    log = Log(
+        "log", tuple("abcdef"), np.array([28.0, 23, 20, 15, 21, 20]), np.array([190.0, 165, 200, 140, 180, 110]), ()
+    )
+    question = question_about(log, Path("log.csv"), Wanted(2, delta=0.1, epsilon=0.03))
+    question = replace(question, truths=np.roll(question.truths, shift, axis=1))
+    found = runs.tested(question, ["posterior"], trials, Backend("sequential"), SILENT)
+    views = found.learners[0].views
+    assert views.capped == 0
+    return views.right
+
+
+def test_a_test_that_keeps_the_log_errs_at_most_delta_on_rates_as_the_log_leaves_them():
+    p = [stats.binomtest(runs_that_were_right(shift), 150, 0.9, alternative="less").pvalue for shift in (0, 3)]
+    assert p[0] > 1e-3
+    assert p[1] < 1e-3

@@ -80,18 +80,32 @@ def test_a_learner_that_mostly_did_not_end_says_nothing():
     assert found.median == math.inf
 
 
+def test_where_page_views_do_not_grow_with_the_effort_each_run_stands_for_its_own_truth():
+    efforts = np.array([10.0, 100.0, 1000.0, math.inf])
+    found = page_views("log kept", [0, 50, 60], [True] * 3, 100, efforts[[3, 1, 2]], efforts, [3, 1, 2])
+    assert (found.low, found.median, found.high) == pytest.approx((0, 50, 60))
+    assert found.expected(2 * efforts) == pytest.approx((0, 100, 120))
+
+
+def test_cost_with_one_run_a_truth():
+    truths = np.array([[0.5, 0.2, 0.1], [0.2, 0.5, 0.1]])
+    found = cost(np.array([[1 / 3], [0.0]]), truths, [0, 2], np.array([[100.0], [1000.0]]))
+    assert found.against_best == pytest.approx((0, 0, 20))
+    assert found.against_own == pytest.approx((-320, -320, 15))
+
+
 def test_cost_by_hand():
     truths = np.array([[0.5, 0.2, 0.1], [0.5, 0.2, 0.1]])
     assert click_chance(truths[:, :2]) == pytest.approx([0.6, 0.6])
     loses = lost_share(np.array([40.0, 90.0]), [100, 200], np.array([0.6, 0.6]))
-    found = cost(loses, truths, [0, 2], [1, 2], np.array([100.0, 100.0]))
+    found = cost(loses, truths, [0, 2], np.array([[100.0, 200.0], [100.0, 200.0]]))
     assert found.against_best == pytest.approx((20, 20, 30))
     assert found.against_own == pytest.approx((15, 15, 20))
 
 
 def test_clicks_lost_go_with_the_page_views_on_all_truths():
     truths = np.array([[0.5, 0.2, 0.1], [0.2, 0.5, 0.1]])
-    found = cost(np.array([1 / 3]), truths, [0, 2], [1.0], np.array([100.0, 1000.0]))
+    found = cost(np.array([1 / 3]), truths, [0, 2], np.array([[100.0], [1000.0]]))
     assert found.against_best == pytest.approx((20, 20, 200))
     assert found.against_own == pytest.approx((-120, -120, 15))
 
@@ -99,5 +113,5 @@ def test_clicks_lost_go_with_the_page_views_on_all_truths():
 def test_no_run_gains_on_the_best_page_and_a_test_without_end_may_lose_nothing():
     truths = np.array([[0.3, 0.3, 0.3]])
     loses = lost_share(np.array([60.0]), [100], np.array([0.51]))
-    found = cost(loses, truths, [0, 1], [1.0], np.array([math.inf]))
+    found = cost(loses, truths, [0, 1], np.array([[math.inf]]))
     assert found.against_best == found.against_own == (0, 0, 0)

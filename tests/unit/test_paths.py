@@ -123,6 +123,9 @@ ALL = {
     "KL-LUCB++, glr": lambda L, K, M, epsilon: KLLucb(L, K, 0.6, stopping="glr", list_length=M),
     "posterior": lambda L, K, M, epsilon: posterior(L, K, 0.2, epsilon, list_length=M),
     "posterior, mixture": lambda L, K, M, epsilon: posterior(L, K, 0.4, epsilon, prior=MIXTURE, list_length=M),
+    "posterior, known": lambda L, K, M, epsilon: posterior(
+        L, K, 0.2, epsilon, list_length=M, known=[[9 * i, 4 * i] for i in range(L)]
+    ),
     "track-and-stop": lambda L, K, M, epsilon: TrackAndStop(L, K, 0.6, list_length=M),
     "uniform": lambda L, K, M, epsilon: Uniform(L, K, list_length=M),
     "SAR": lambda L, K, M, epsilon: SuccessiveAcceptsRejects(L, K, list_length=M, budget=20),

@@ -189,6 +189,17 @@ def test_a_trial_is_the_same_again_and_can_be_asked_at_a_budget():
     assert asked["correct"].mean() > 0.7
 
 
+@pytest.mark.parametrize("L", [1_500, 3_000])
+def test_many_items_are_run_as_few_are(L):
+    """More than those for which draws are made at once."""
+    weights = np.where(np.arange(L) < 2, 0.9, 0.01)
+    engines = [
+        simulate(partial(made, L, 2, 0.001), Trial(weights, np.random.default_rng(1)), engine=name, max_steps=40)
+        for name in ("lockstep", "reference")
+    ]
+    assert [run.steps for run in engines] == [40, 40]
+
+
 def test_lists_may_be_shuffled():
     study = {
         "trials": 2,
@@ -202,3 +213,64 @@ def test_lists_may_be_shuffled():
 def test_another_prior_is_refused():
     with pytest.raises(ConfigError, match="prior is 'unifrom'; did you mean uniform"):
         LearnerSpec("posterior", {"prior": "unifrom"}).build(4, 2, 0.1, 0.0, lambda: np.random.default_rng(0))
+
+
+# --- counts that are known before the first step --------------------------------------------------------------------
+
+
+def test_known_counts_are_believed_as_if_they_had_been_seen():
+    known = [[40, 12], [30, 3], [0, 0]]
+    learner, other = made(3, 1, known=known), made(3, 1)
+    other.take_place(np.array([40, 30, 0]), np.array([12, 3, 0]))
+    assert learner.T.tolist() == learner.S.tolist() == [0, 0, 0]
+    assert (learner.mean == other.mean).all()
+    assert learner.rule.chance_of_error(*learner._all) == other.rule.chance_of_error(other.T, other.S)
+    learner.observe([2], [1])
+    other.observe([2], [1])
+    assert (learner.mean == other.mean).all()
+
+
+def test_known_counts_belong_to_items_in_whichever_order_a_trial_meets_them():
+    """Whoever mixes them up names the worst item at once."""
+    weights, known = [0.2, 0.5, 0.4, 0.1], [[2000, 400], [2000, 1000], [2000, 800], [2000, 200]]
+    rows = cb.simulate(cb.Instance(weights, 1), "posterior", trials=20, known=known)
+    assert (rows["steps"] == 0).all()
+    assert rows["correct"].all()
+    engines = [
+        cb.simulate(cb.Instance(weights, 2), "posterior", trials=6, known=known, engine=name, paired=True)
+        for name in ("lockstep", "reference")
+    ]
+    assert engines[0]["correct"].tolist() == engines[1]["correct"].tolist()
+
+
+def wrong_after_a_log(trials, shift):
+    """Trials on rates from the prior, with a log of 30 looks an item that are those of the item `shift` places on."""
+    wrong = 0
+    for trial in range(trials):
+        rng = np.random.default_rng([6, trial])
+        weights = rng.beta(1, 1, 4)
+        known = [[30, int(rng.binomial(30, w))] for w in weights]
+        known = known[shift:] + known[:shift]
+        run = simulate(partial(made, 4, 2, seed=trial, known=known), Trial(weights, rng), max_steps=1_500, answers=True)
+        wrong += set(run.recommendation) != set(np.argsort(-weights)[:2].tolist())
+    return wrong
+
+
+def test_errs_at_most_delta_after_a_log_of_the_same_rates_and_more_often_after_one_of_others():
+    assert too_many(wrong_after_a_log(200, 0), 200) > 1e-3
+    assert too_many(wrong_after_a_log(200, 1), 200) < 1e-3
+
+
+@pytest.mark.parametrize(
+    ("known", "sentence"),
+    [
+        ([[3, 1], [3, 1]], "known has 2 pairs, but there are 3 items"),
+        ([[3, 1], [3, 4], [3, 1]], r"known: pair 2 is \[3, 4\], but must be \[looks, clicks\]"),
+        ([[3, 1], [3, 1], [3]], r"known: pair 3 is \[3\]"),
+        ([[3, 1], [3, 1], [3, 0.5]], r"known: pair 3 is \[3, 0.5\]"),
+        ([[3, -1], [3, 1], [3, 1]], r"known: pair 1 is \[3, -1\]"),
+    ],
+)
+def test_what_is_no_count_is_refused(known, sentence):
+    with pytest.raises(ConfigError, match=sentence):
+        made(3, 1, known=known)
