@@ -89,9 +89,6 @@ def test_the_directory_of_a_sweep_stands_for_its_config(config: Path, tmp_path: 
     (tmp_path / "weights.csv").write_text("weight\n0.9\n0.5\n0.2\n0.1\n")
     own, file = "L: 4, family: 'bounds_own:weights'", "family: csv, path: weights.csv, rate: weight"
     for name, keys in (("a", own), ("b", file)):
-        ("a", "L: 4, family: 'bounds_own:weights'"),
-        ("b", "family: csv, path: weights.csv, rate: weight"),
-    ):
         config.write_text(f"seed: 1\ntrials: 2\nK: 2\ninstances: [{{name: {name}, {keys}}}]\n")
         assert sweep(config, tmp_path / name).code == 0
         if name == "b":
