@@ -234,8 +234,8 @@ def _folded(word: _Words) -> _Words:
 _KEPT = 1024
 """Number of outcomes before the largest `start` asked for that can still be read."""
 
-_AT_ONCE = 512
-"""Smallest number of outcomes drawn at once."""
+_FEWEST, _AT_ONCE = 64, 512
+"""Smallest number of outcomes drawn at once, of an item that is read for the first time and of any other."""
 
 
 class Stack(Protocol):
@@ -293,7 +293,7 @@ class RandomStack:
             stream.bit_generator.advance(drop - len(known))  # type: ignore[attr-defined]  # a draw is one step of it
         self._first[item] += drop
         missing = end - self._first[item] - len(known[drop:])
-        fresh = stream.random(max(missing, _AT_ONCE)) < self.weights[item]
+        fresh = stream.random(max(missing, _AT_ONCE if len(known) else _FEWEST)) < self.weights[item]
         self._known[item] = np.concatenate([known[drop:], fresh])
         return self._known[item]
 
