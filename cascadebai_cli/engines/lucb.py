@@ -45,7 +45,7 @@ _ROWS = 256
 """Largest number of rows of a block: with more the arrays do not fit into the cache."""
 ENTRIES = 2**18
 """Largest number of items of all rows together, which bounds their memory."""
-_STRIDE = 64
+_STRIDE = 32
 """Largest number of steps between two questions whether it is enough."""
 _LONG = 1024
 """Number of items from which only the items that are needed are sorted."""
@@ -149,7 +149,7 @@ class _Rows(RowState):
         steps: steps that it had made before the block began.
         words: its row in the words that were read.
         unseen: whether some item was never observed, so that lists begin with such items.
-        turn, S, code, level: of each item, shape `(rows, L)`, as for the following; see above.
+        turn, S, mean, code, level: of each item, shape `(rows, L)`, as for the following; see above.
         side, sign: `_INSIDE` and -1 in `J`, 0 and 1 outside.
         word: the outcomes of each item from the last multiple of 64 observations on, the first in the last bit.
         seen: which places of a list are looked at in the steps to come, shape `(rows, places, steps)`.
@@ -164,6 +164,7 @@ class _Rows(RowState):
     unseen: BoolArray
     turn: IntArray
     S: IntArray
+    mean: FloatArray
     code: IntArray
     level: FloatArray
     side: IntArray
@@ -214,6 +215,7 @@ class _Lucb:
             unseen=T.min(axis=1) == 0,
             turn=_LATER | T << self.bits | np.arange(self.rule.L) << 1,
             S=np.array([job.learner.S for job in jobs]),
+            mean=np.array([job.learner.mean for job in jobs]),
             code=np.zeros_like(T),
             level=np.full(T.shape, np.inf),
             side=np.zeros_like(T),
@@ -230,6 +232,7 @@ class _Lucb:
 
     def _resize(self) -> None:
         self.first = np.arange(len(self.rows)) * self.rule.L
+        self.ordered = np.empty((len(self.rows), self.rule.L), np.int64)
         self.cap = int((self.rows.cap - self.rows.steps).min(initial=_LATER))
 
     def run(self, enough: HasEnough) -> Runs:
@@ -285,8 +288,9 @@ class _Lucb:
         """Return both sides of the boundary."""
         code, K, m, n = self.rows.code, self.rule.K, self.outside, self.inside
         if self.rule.L < _LONG:
-            ordered = np.sort(code, axis=1)
-            outside, inside = ordered[:, :m], ordered[:, self.rule.L - K : self.rule.L - K + n]
+            self.ordered[:] = code
+            self.ordered.sort(axis=1)
+            outside, inside = self.ordered[:, :m], self.ordered[:, self.rule.L - K : self.rule.L - K + n]
         else:  # `partition` is fast for few small entries only; without a sign, the codes of `J` are the smallest
             outside = np.sort(np.partition(code, m - 1, axis=1)[:, :m], axis=1)
             smallest = np.partition(code.view(np.uint64), n - 1, axis=1)[:, :n]
@@ -337,7 +341,7 @@ class _Lucb:
         turn += (1 << self.bits) + _LATER
         self._show_next(places, T, turn)
         rows.code.ravel()[places] = self.bounds.of(T, S, rows.side.take(places)) | items
-        mean = S / T
+        rows.mean.ravel()[places] = mean = S / T
         mean *= rows.sign.take(places)
         reached = mean >= rows.level.take(places)
         if np.count_nonzero(reached):
@@ -370,8 +374,7 @@ class _Lucb:
 
     def _rank(self, rows: IntArray) -> None:
         """Find `J` of rows anew."""
-        T, S = self._counts(rows)
-        inside, self.rows.level[rows] = ranked(S / np.maximum(T, 1), self.rule.K)
+        inside, self.rows.level[rows] = ranked(self.rows.mean[rows], self.rule.K)
         changed = np.flatnonzero(inside != (self.rows.side[rows] > 0))
         if len(changed):
             row, item = np.divmod(changed, self.rule.L)
@@ -388,9 +391,9 @@ class _Lucb:
         """Return the observations of places."""
         return (self.rows.turn.take(places) & ~_LATER) >> self.bits
 
-    def _counts(self, rows: IntArray | int) -> tuple[IntArray, IntArray]:
-        """Return the observations and clicks of all items of some rows."""
-        return (self.rows.turn[rows] & ~_LATER) >> self.bits, self.rows.S[rows]
+    def _counts(self, row: int) -> tuple[IntArray, IntArray]:
+        """Return the observations and clicks of all items of a row."""
+        return (self.rows.turn[row] & ~_LATER) >> self.bits, self.rows.S[row]
 
     # The end of rows.
 
@@ -410,8 +413,7 @@ class _Lucb:
         if rule.stopping == "bounds":
             return np.asarray(sides.weakest + sides.rival > self.stop_above)
         at = np.stack([self.first + (side[:, 0] & self.low) for side in (sides.inside, sides.outside)])
-        T = self._count(at)
-        mean = self.rows.S.take(at) / np.maximum(T, 1)
+        T, mean = self._count(at), self.rows.mean.take(at)
         return pairs_apart(T[0], mean[0], T[1], mean[1], rule.K * (rule.L - rule.K), rule.delta)
 
     def _stops(self, row: int) -> bool:
@@ -420,11 +422,11 @@ class _Lucb:
     def _end(self, ended: dict[int, Ending]) -> Runs:
         """Yield the runs of rows that have ended, and forget these rows."""
         for row, status in ended.items():
-            T, S = self._counts(row)
+            T, _ = self._counts(row)
             if status == "capped":
                 self._bring_up_to_date(row)
             self.rows.stack[row].forget()
-            best = by_mean(S / np.maximum(T, 1))[: self.rule.K]
+            best = by_mean(self.rows.mean[row])[: self.rule.K]
             steps = int(self.rows.steps[row] + self.now)
             yield (
                 int(self.rows.job[row]),
@@ -454,17 +456,15 @@ def ranked(mean: FloatArray, K: int) -> tuple[BoolArray, FloatArray]:
     n = mean.shape[1] - K
     part = np.partition(mean, n, axis=1)
     rival, worst = part[:, :n].max(axis=1, keepdims=True), part[:, n, None]
-    inside = mean >= worst
-    level = np.where(inside, -1, 1) * ((worst + rival) / 2)
+    inside, halfway = mean >= worst, (worst + rival) / 2
     tied = np.flatnonzero(worst == rival)
-    if len(tied):
-        some, limit, number = mean[tied], worst[tied], np.arange(mean.shape[1])
-        equal, above = some == limit, some > limit
-        room = K - np.count_nonzero(above, axis=1, keepdims=True)
-        later = number > (equal.cumsum(axis=1) == room).argmax(axis=1)[:, None]
-        inside[tied] = best = above | equal & ~later
-        out = np.where(later, np.nextafter(limit, np.inf), limit)
-        level[tied] = np.where(best, np.where(later, -limit, np.nextafter(-limit, np.inf)), out)
+    some, limit = (mean, worst) if len(tied) == len(mean) else (mean[tied], worst[tied])
+    equal, above = some == limit, some > limit
+    room = K - above.sum(axis=1, keepdims=True)
+    later = np.arange(mean.shape[1]) > (equal.cumsum(axis=1) == room).argmax(axis=1)[:, None]
+    inside[tied] = above | equal & ~later
+    level = np.where(inside, -halfway, halfway)
+    level[tied] += (inside[tied] != later) * (np.nextafter(limit, np.inf) - limit)
     return inside, level
 
 

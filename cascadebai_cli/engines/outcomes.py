@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.random import PCG64, PCG64DXSM, Generator, SeedSequence
@@ -169,6 +169,8 @@ _INIT_B, _MULT_B = 0x8B51F9DD, 0x58F38DED
 _MIX_L, _MIX_R = np.uint32(0xCA01F9DD), np.uint32(0x4973F715)
 _HALF = np.uint32(16)
 _POOL = 4
+_FACTOR = 0x2360ED051FC65DA44385DF649FCCF645
+"""Multiplier with which PCG64 and PCG64DXSM make their first state."""
 _WORDS = 8
 """Number of 32-bit words of the state of a generator."""
 
@@ -193,14 +195,36 @@ def spawned(rng: Generator, n: int) -> list[Generator]:
         rng: a generator of any kind; only for PCG64 and PCG64DXSM are all made at once.
         n: number of generators.
     """
-    made: Any = type(rng.bit_generator)
+    words, made = _seeds(rng, n), cast(Any, type(rng.bit_generator))
+    return rng.spawn(n) if words is None else [Generator(made(_Known(own))) for own in words]
+
+
+def _seeds(rng: Generator, n: int) -> NDArray[np.uint64] | None:
+    """Return the words from which `spawned` makes its generators, shape `(n, 4)`; `None` if they are not known."""
     seed = rng.bit_generator.seed_seq
-    if made not in (PCG64, PCG64DXSM) or not isinstance(seed, SeedSequence) or seed.pool_size != _POOL:
-        return rng.spawn(n)
+    if type(rng.bit_generator) not in (PCG64, PCG64DXSM) or not isinstance(seed, SeedSequence):
+        return None
+    if seed.pool_size != _POOL:
+        return None
     child = np.arange(seed.n_children_spawned, seed.n_children_spawned + n, dtype=np.uint32)
     pool = [_mixed(seed.pool[i : i + 1], child, _hashed(seed) + i) for i in range(_POOL)]
     words = np.stack([_scrambled(pool[i % _POOL], _INIT_B, _MULT_B, i) for i in range(_WORDS)], axis=1)
-    return [Generator(made(_Known(own))) for own in words.view(np.uint64)]
+    return words.view(np.uint64)
+
+
+def _first_draws(made: Any, words: NDArray[np.uint64], n: int) -> FloatArray:
+    """Return the first draws of generators of a kind, from the words of each, shape `(len(words), n)`.
+
+    One generator is set to the first state of each (the `srandom` of PCG), as it takes longer to make one.
+    """
+    bits, draws, every = made(0), np.empty((len(words), n)), 2**128 - 1
+    state, draw = bits.state, Generator(bits).random
+    for (high, low, *stream), out in zip(words.tolist(), draws, strict=True):
+        increment = ((stream[0] << 64 | stream[1]) << 1 | 1) & every
+        first = (increment + (high << 64 | low)) * _FACTOR + increment
+        bits.state = {**state, "state": {"state": first & every, "inc": increment}}
+        draw(out=out)
+    return draws
 
 
 def _hashed(seed: SeedSequence) -> int:
@@ -234,8 +258,8 @@ def _folded(word: _Words) -> _Words:
 _KEPT = 1024
 """Number of outcomes before the largest `start` asked for that can still be read."""
 
-_FEWEST, _AT_ONCE = 64, 512
-"""Smallest number of outcomes drawn at once, of an item that is read for the first time and of any other."""
+_FIRST, _AT_ONCE = 64, 512
+"""Number of outcomes of each item drawn at the first read, and smallest number of them drawn at once afterwards."""
 
 
 class Stack(Protocol):
@@ -255,7 +279,8 @@ class Stack(Protocol):
 class RandomStack:
     """Outcomes drawn from one generator per item, so that no outcome depends on when others were read.
 
-    Generators are made at the first read, and outcomes far before the first `start` are skipped without being drawn.
+    The first outcomes of all items are drawn at the first read. An item's own generator is made once more are needed,
+    and outcomes far before the first `start` are skipped without being drawn.
 
     Args:
         weights: click probability of each item, shape `(L,)`.
@@ -268,13 +293,25 @@ class RandomStack:
 
     def forget(self) -> None:
         """Give the memory back."""
-        self._streams: list[np.random.Generator] = []
+        self._streams: list[Generator | None] = []
         self._known: list[BoolArray] = []
         self._first: list[int] = []
 
     def _open(self) -> None:
         L = len(self.weights)
-        self._streams, self._known, self._first = spawned(self._rng, L), [np.zeros(0, bool)] * L, [0] * L
+        self._words, self._made = _seeds(self._rng, L), cast(Any, type(self._rng.bit_generator))
+        self._streams, self._known, self._first = [None] * L, [np.zeros(0, bool)] * L, [0] * L
+        if self._words is None:
+            self._streams = list(self._rng.spawn(L))
+        else:
+            self._known = list(_first_draws(self._made, self._words, _FIRST) < self.weights[:, None])
+
+    def _stream(self, item: int) -> Generator:
+        """Return the generator of an item, which stands behind the outcomes that were drawn."""
+        stream = self._streams[item]
+        if stream is None and self._words is not None:
+            stream = self._streams[item] = Generator(self._made(_Known(self._words[item])).advance(_FIRST))
+        return cast(Generator, stream)
 
     def peek(self, item: int, start: int, n: int) -> BoolArray:
         """Draw Bernoulli(w) outcomes as far as needed, and return those asked for."""
@@ -288,12 +325,12 @@ class RandomStack:
 
     def _read_on(self, item: int, drop: int, end: int) -> BoolArray:
         """Drop the outcomes before `drop`, and draw up to `end`."""
-        stream, known = self._streams[item], self._known[item]
+        stream, known = self._stream(item), self._known[item]
         if drop > len(known):
             stream.bit_generator.advance(drop - len(known))  # type: ignore[attr-defined]  # a draw is one step of it
         self._first[item] += drop
         missing = end - self._first[item] - len(known[drop:])
-        fresh = stream.random(max(missing, _AT_ONCE if len(known) else _FEWEST)) < self.weights[item]
+        fresh = stream.random(max(missing, _AT_ONCE)) < self.weights[item]
         self._known[item] = np.concatenate([known[drop:], fresh])
         return self._known[item]
 
