@@ -458,7 +458,9 @@ def ranked(mean: FloatArray, K: int) -> tuple[BoolArray, FloatArray]:
     rival, worst = part[:, :n].max(axis=1, keepdims=True), part[:, n, None]
     inside, halfway = mean >= worst, (worst + rival) / 2
     tied = np.flatnonzero(worst == rival)
-    some, limit = (mean, worst) if len(tied) == len(mean) else (mean[tied], worst[tied])
+    if not len(tied):
+        return inside, np.where(inside, -halfway, halfway)
+    some, limit = mean[tied], worst[tied]
     equal, above = some == limit, some > limit
     room = K - above.sum(axis=1, keepdims=True)
     later = np.arange(mean.shape[1]) > (equal.cumsum(axis=1) == room).argmax(axis=1)[:, None]

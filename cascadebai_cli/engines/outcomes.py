@@ -4,6 +4,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol, cast
 
@@ -171,10 +172,15 @@ _HALF = np.uint32(16)
 _POOL = 4
 _FACTOR = 0x2360ED051FC65DA44385DF649FCCF645
 """Multiplier with which PCG64 and PCG64DXSM make their first state."""
+_DXSM = np.uint64(0xDA942042E4DD58B5)
+"""Multiplier of PCG64DXSM."""
+_ONE, _32, _LOWER = np.uint64(1), np.uint64(32), np.uint64(2**32 - 1)
 _WORDS = 8
 """Number of 32-bit words of the state of a generator."""
 
 _Words = NDArray[np.uint32]
+_Long = tuple[NDArray[np.uint64], NDArray[np.uint64]]
+"""Upper and lower half of numbers of 128 bits."""
 
 
 class _Known(ISeedSequence):
@@ -196,7 +202,11 @@ def spawned(rng: Generator, n: int) -> list[Generator]:
         n: number of generators.
     """
     words, made = _seeds(rng, n), cast(Any, type(rng.bit_generator))
-    return rng.spawn(n) if words is None else [Generator(made(_Known(own))) for own in words]
+    return rng.spawn(n) if words is None else [_generator(made, own) for own in words]
+
+
+def _generator(made: Any, words: NDArray[np.uint64], drawn: int = 0) -> Generator:
+    return Generator(made(_Known(words)).advance(drawn))
 
 
 def _seeds(rng: Generator, n: int) -> NDArray[np.uint64] | None:
@@ -212,19 +222,50 @@ def _seeds(rng: Generator, n: int) -> NDArray[np.uint64] | None:
     return words.view(np.uint64)
 
 
-def _first_draws(made: Any, words: NDArray[np.uint64], n: int) -> FloatArray:
-    """Return the first draws of generators of a kind, from the words of each, shape `(len(words), n)`.
+def _first_draws(words: NDArray[np.uint64], n: int) -> FloatArray:
+    """Return the first draws of generators of the kind PCG64DXSM from the words of each, shape `(len(words), n)`.
 
-    One generator is set to the first state of each (the `srandom` of PCG), as it takes longer to make one.
+    The `k`-th state is `A^k` times the first one, and `1 + A + ... + A^(k-1)` times the increment, modulo 2**128.
     """
-    bits, draws, every = made(0), np.empty((len(words), n)), 2**128 - 1
-    state, draw = bits.state, Generator(bits).random
-    for (high, low, *stream), out in zip(words.tolist(), draws, strict=True):
-        increment = ((stream[0] << 64 | stream[1]) << 1 | 1) & every
-        first = (increment + (high << 64 | low)) * _FACTOR + increment
-        bits.state = {**state, "state": {"state": first & every, "inc": increment}}
-        draw(out=out)
-    return draws
+    high, low, stream_high, stream = words.T[:, :, None]
+    increment = stream_high << _ONE | stream >> np.uint64(63), stream << _ONE | _ONE
+    first = _sum(_product(_sum((high, low), increment), *_halves([_FACTOR])), increment)
+    powers, sums = _jumps(n)
+    high, low = _sum(_product(first, *powers), _product(increment, *sums))
+    high ^= high >> _32
+    high *= _DXSM
+    high ^= high >> np.uint64(48)
+    high *= low | _ONE
+    return np.asarray((high >> np.uint64(11)) * 2.0**-53)
+
+
+@cache
+def _jumps(n: int) -> tuple[_Long, _Long]:
+    """Return the powers of `A` and their sums."""
+    powers, sums = [1], [0]
+    for _ in range(n - 1):
+        sums.append(sums[-1] + powers[-1])
+        powers.append(powers[-1] * int(_DXSM))
+    return _halves(powers), _halves(sums)
+
+
+def _halves(numbers: Sequence[int]) -> _Long:
+    """Return the upper and the lower 64 of the last 128 bits of numbers."""
+    upper, lower = ([number >> shift & 2**64 - 1 for number in numbers] for shift in (64, 0))
+    return np.array(upper, np.uint64), np.array(lower, np.uint64)
+
+
+def _sum(one: _Long, other: _Long) -> _Long:
+    low = one[1] + other[1]
+    return one[0] + other[0] + (low < one[1]), low
+
+
+def _product(one: _Long, high: NDArray[np.uint64], low: NDArray[np.uint64]) -> _Long:
+    """Return the last 128 bits, from the products of halves of the lower words."""
+    (a, b), (c, d) = ((word >> _32, word & _LOWER) for word in (one[1], low))
+    middle = a * d + (b * d >> _32)
+    carry = a * c + (middle >> _32) + (b * c + (middle & _LOWER) >> _32)
+    return one[0] * low + one[1] * high + carry, one[1] * low
 
 
 def _hashed(seed: SeedSequence) -> int:
@@ -299,18 +340,20 @@ class RandomStack:
 
     def _open(self) -> None:
         L = len(self.weights)
-        self._words, self._made = _seeds(self._rng, L), cast(Any, type(self._rng.bit_generator))
+        self._words = _seeds(self._rng, L) if isinstance(self._rng.bit_generator, PCG64DXSM) else None
         self._streams, self._known, self._first = [None] * L, [np.zeros(0, bool)] * L, [0] * L
         if self._words is None:
-            self._streams = list(self._rng.spawn(L))
+            self._streams = list(spawned(self._rng, L))
         else:
-            self._known = list(_first_draws(self._made, self._words, _FIRST) < self.weights[:, None])
+            parts = np.array_split(self._words, -(-L // 128))  # so that arrays fit into the cache
+            draws = np.concatenate([_first_draws(part, _FIRST) for part in parts])
+            self._known = list(draws < self.weights[:, None])
 
     def _stream(self, item: int) -> Generator:
         """Return the generator of an item, which stands behind the outcomes that were drawn."""
         stream = self._streams[item]
         if stream is None and self._words is not None:
-            stream = self._streams[item] = Generator(self._made(_Known(self._words[item])).advance(_FIRST))
+            stream = self._streams[item] = _generator(PCG64DXSM, self._words[item], _FIRST)
         return cast(Generator, stream)
 
     def peek(self, item: int, start: int, n: int) -> BoolArray:
