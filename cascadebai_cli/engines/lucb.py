@@ -77,10 +77,10 @@ _SPREAD = 2**32 + 1021
 """Factor of `T` in the number of a state; larger than any number of clicks."""
 _INSIDE = 2**62 + _KEPT // 2
 """What is added to the number of a state inside `J`."""
-_AHEAD = np.arange(-3, 5)
-"""Clicks beside those to be expected for which bounds are computed too."""
-_FILLED = 4096
-"""About the number of bounds computed at once."""
+_FILLED, _FARTHEST = 512, 256
+"""Observations ahead for which bounds are computed together: of all states that are missing, and at most of one."""
+_BESIDE = np.arange(-8, 9)
+"""Clicks beside those to be expected for which bounds are computed too, if they are likely enough."""
 
 
 class Bounds:
@@ -122,9 +122,10 @@ class Bounds:
 
     def _ahead(self, T: IntArray, S: IntArray, side: IntArray) -> IntArray:
         """Return states that are likely to come next and are not kept yet, shape `(3, n)`."""
-        steps = np.arange(1, max(2, _FILLED // (len(_AHEAD) * len(T))))
-        clicks = np.rint(steps * (S / np.maximum(T, 1))[:, None]).astype(np.int64)[:, :, None] + _AHEAD
-        row, step, _ = possible = np.nonzero((clicks >= 0) & (clicks <= steps[:, None]))
+        steps, rate = np.arange(1, max(2, min(_FARTHEST, _FILLED // len(T)))), (S / np.maximum(T, 1))[:, None]
+        clicks = np.rint(steps * rate).astype(np.int64)[:, :, None] + _BESIDE
+        likely = abs(_BESIDE) <= 1 + 2 * np.sqrt(steps * rate * (1 - rate))[:, :, None]
+        row, step, _ = possible = np.nonzero(likely & (clicks >= 0) & (clicks <= steps[:, None]))
         later = np.stack([T[row] + steps[step], S[row] + clicks[possible], side[row]])
         number, once = np.unique(later[0] * _SPREAD + later[1] + later[2], return_index=True)
         return later[:, once[self._numbers.take(number & (_KEPT - 1)) != number]]
@@ -191,7 +192,7 @@ class _Sides(NamedTuple):
 
 
 class _Lucb:
-    """Rows that advance together; `now` counts the steps of the block."""
+    """Rows that advance together; `now` counts the steps of the block, and some row `begins` with its first round."""
 
     def __init__(self, jobs: Sequence[Job[KLLucb]]) -> None:
         self.jobs, self.rule = jobs, jobs[0].learner.rule
@@ -202,7 +203,7 @@ class _Lucb:
         self.near = max(self.rule.M, 2)
         self.outside, self.inside = (min(n, self.near - 1) for n in (self.rule.L - self.rule.K, self.rule.K))
         self.click = 1 - _LATER if jobs[0].feedback.ends_at_click or jobs[0].looks else np.int64(1)
-        self.now = 0
+        self.now, self.begins = 0, True
         T = np.array([job.learner.T for job in jobs])
         self.words = np.zeros((T.size, _WORDS), np.int64)
         self.rows = _Rows(
@@ -266,8 +267,9 @@ class _Lucb:
 
     def _least_observed(self) -> IntArray:
         """Return the least observed items of the rows that are in their first round, shape `(M, rows)`."""
-        rows, some = self.rows, np.flatnonzero(self.rows.unseen)
-        if not len(some):
+        rows, some = self.rows, np.flatnonzero(self.rows.unseen) if self.begins else self.first[:0]
+        self.begins = len(some) > 0
+        if not self.begins:
             return some
         turn = rows.turn[some] & ~_LATER
         going = turn.min(axis=1) >> self.bits == 0
