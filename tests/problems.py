@@ -29,7 +29,7 @@ from hypothesis import strategies as st
 from kl_lucb_judge import kl_interval, kl_lucb, kl_lucb_interval, rounded
 from rounding import guarded
 
-from cascadebai_cli.engines import lockstep, lucb, lucb_rows, outcomes, walk
+from cascadebai_cli.engines import lockstep, lucb, outcomes, walk
 from cascadebai_cli.engines.jobs import Job, Run, in_order
 from cascadebai_cli.engines.simulate import run_reference
 from cascadebai_cli.engines.skip_ahead import run_skip_ahead
@@ -206,9 +206,9 @@ def by_lockstep(block, leaps: Mapping[str, int] = MappingProxyType({}), **sizes)
         return in_order(lockstep.run_lockstep([_job(*pair) for pair in block]))
 
 
-def by_lucb(block, windows: Mapping[str, int] = MappingProxyType({}), known: int = 99, **sizes) -> list[Run]:
-    """The same for KL-LUCB++; `windows` are sizes of `lucb_rows`, and `known` is its `_KNOWN`."""
-    with patched(lucb, **sizes), patched(lucb_rows, _KNOWN=known, **windows):
+def by_lucb(block, **sizes) -> list[Run]:
+    """The same for KL-LUCB++."""
+    with patched(lucb, **{"_KEPT": 2**14, **sizes}):
         return in_order(lucb.run_lucb([_job(*pair) for pair in block]))
 
 

@@ -1,55 +1,193 @@
 """The engine of KL-LUCB++: many trials advance together, one array row per trial.
 
-Every row follows its own stacks of rewards, so that its run does not depend on the other rows. A step finds the items
-nearest to the boundary of `J`, orders them by their number of observations, and moves on those that are observed. All
-of this works on whole numbers whose last digits hold the item, which breaks ties (`lucb_rows`).
+Every row follows its own stack of rewards, so that its run does not depend on the other rows. An item of a row is a
+*place*, `row * L + item`. What a step has to know of a place stands in two whole numbers.
 
+Its *code* is `bound << bits | item`, so that sorting codes sorts by bounds, with ties by item. The bound is in units:
+inside `J` it is 1 more than the lower bound; outside, where codes are negative, it is `-1` less the upper bound. So the
+two ends of the sorted codes are the two sides of the boundary, from the rival and from the weakest item on. The bounds
+themselves are computed once for all rows, as trials of one rule meet the same states again and again (`Bounds`).
+
+Its *turn* is `T << bits + 1 | item << 1 | click`: items are shown in this order, and the last bit is the next outcome.
+With `_LATER` added to turns whose outcome does not end the step, the smallest of a list is the last to be observed.
+
+`J` stays as it is until the mean of an item that was observed reaches its *level*, between the means inside and
+outside. Means and levels have the opposite sign inside `J`, so that on either side an item may change sides once its
+mean is at least its level.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import astuple
-from typing import NamedTuple
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from cascadebai_cli.engines import lucb_rows
-from cascadebai_cli.engines.jobs import Ending, HasEnough, Job, Paused, Run, Runs, largest_block, never, run_in_blocks
-from cascadebai_cli.engines.lucb_rows import ENTRIES, FAR, looks_ahead, new_rows
+from cascadebai_cli.engines.jobs import (
+    Ending,
+    HasEnough,
+    Job,
+    Paused,
+    RowState,
+    Run,
+    Runs,
+    largest_block,
+    never,
+    objects,
+    run_in_blocks,
+)
 from cascadebai_cli.learners.bounds import pairs_apart, told_apart
-from cascadebai_cli.learners.kl_lucb import UNIT, KLLucb
+from cascadebai_cli.learners.kl_lucb import UNIT, KLLucb, LucbRule
 from cascadebai_cli.learners.racing import by_mean
-from cascadebai_cli.model.problem import CASCADING, BoolArray, IntArray
+from cascadebai_cli.model.problem import CASCADING, BoolArray, FloatArray, IntArray
 
 _ROWS = 256
 """Largest number of rows of a block: with more the arrays do not fit into the cache."""
-_STRIDE = 64
+ENTRIES = 2**18
+"""Largest number of items of all rows together, which bounds their memory."""
+_STRIDE = 32
 """Largest number of steps between two questions whether it is enough."""
+_LONG = 1024
+"""Number of items from which only the items that are needed are sorted."""
+_LATER = np.int64(1) << 62
+"""Later than any turn."""
+_WORD = 64
+"""Number of outcomes in a word."""
+_WORDS = 8
+"""Number of words that are read at once, for an item that has used up its first."""
 
 
 def run_lucb(jobs: Sequence[Job[KLLucb]], enough: HasEnough = never) -> Runs:
-    """Run trials, those of equal rules side by side."""
-    most = largest_block(jobs, _ROWS, ENTRIES)
+    """Run trials, those of equal rules and equal feedback side by side."""
     return run_in_blocks(
         jobs,
-        lambda job: (*astuple(job.learner.rule), job.looks is None, _reads_on(job)),
-        most,
+        lambda job: (*astuple(job.learner.rule), job.looks is None, _ends_at_click(job)),
+        largest_block(jobs, _ROWS, ENTRIES),
         lambda part: _Lucb(part).run(enough),
         enough,
     )
 
 
-def _reads_on(job: Job[KLLucb]) -> bool:
-    """Return whether lists whose places are looked at by chance are read beyond their first click."""
-    return job.looks is not None and job.feedback.name != CASCADING.name
+def _ends_at_click(job: Job[KLLucb]) -> bool:
+    """Return whether a click ends the step; lists whose places are looked at by chance may be read as a whole."""
+    return job.feedback.ends_at_click if job.looks is None else job.feedback.name == CASCADING.name
+
+
+# --- Bounds that are computed once ----------------------------------------------------------------------------------
+
+
+_KEPT = 2**22
+"""Number of states whose bounds are kept."""
+_SPREAD = 2**32 + 1021
+"""Factor of `T` in the number of a state; larger than any number of clicks."""
+_INSIDE = 2**62 + _KEPT // 2
+"""What is added to the number of a state inside `J`."""
+_FILLED, _FARTHEST = 512, 256
+"""Observations ahead for which bounds are computed together: of all states that are missing, and at most of one."""
+_BESIDE = np.arange(-8, 9)
+"""Clicks beside those to be expected for which bounds are computed too, if they are likely enough."""
+
+
+class Bounds:
+    """The bounds of a rule by state, shifted as in codes.
+
+    A state `(T, S)` on one side has the number `T * _SPREAD + S`, with `_INSIDE` added inside `J`, and is kept at this
+    number modulo `_KEPT`, until another state takes the place. With a state that is missing, those that are likely to
+    come next are computed too.
+    """
+
+    def __init__(self, rule: LucbRule, bits: int) -> None:
+        self.rule, self.bits = rule, bits
+        self._numbers, self._codes = np.zeros(_KEPT, np.int64), np.zeros(_KEPT, np.int64)
+        self._numbers[0] = -1
+
+    def of(self, T: IntArray, S: IntArray, side: IntArray) -> IntArray:
+        """Return the bounds of states; `side` is `_INSIDE` or 0, and all three have shape `(n,)`."""
+        number = T * _SPREAD
+        number += S
+        number += side
+        place = number & (_KEPT - 1)
+        found: IntArray = self._codes.take(place)
+        known = self._numbers.take(place) == number
+        if np.count_nonzero(known) < len(known):
+            new = np.flatnonzero(~known)
+            _, once, each = np.unique(number.take(new), return_index=True, return_inverse=True)
+            some = new.take(once)
+            found[new] = self._filled(T.take(some), S.take(some), side.take(some)).take(each)
+        return found
+
+    def _filled(self, T: IntArray, S: IntArray, side: IntArray) -> IntArray:
+        """Compute and keep the bounds of different states, which are returned, and of those ahead."""
+        states = np.concatenate([self._ahead(T, S, side), np.stack([T, S, side])], axis=1)
+        codes = self._computed(*states)
+        number = states[0] * _SPREAD + states[1] + states[2]
+        place = number & (_KEPT - 1)
+        self._numbers[place], self._codes[place] = number, codes
+        return codes[-len(T) :]
+
+    def _ahead(self, T: IntArray, S: IntArray, side: IntArray) -> IntArray:
+        """Return states that are likely to come next and are not kept yet, shape `(3, n)`."""
+        steps, rate = np.arange(1, max(2, min(_FARTHEST, _FILLED // len(T)))), (S / np.maximum(T, 1))[:, None]
+        clicks = np.rint(steps * rate).astype(np.int64)[:, :, None] + _BESIDE
+        likely = abs(_BESIDE) <= 1 + 2 * np.sqrt(steps * rate * (1 - rate))[:, :, None]
+        row, step, _ = possible = np.nonzero(likely & (clicks >= 0) & (clicks <= steps[:, None]))
+        later = np.stack([T[row] + steps[step], S[row] + clicks[possible], side[row]])
+        number, once = np.unique(later[0] * _SPREAD + later[1] + later[2], return_index=True)
+        return later[:, once[self._numbers.take(number & (_KEPT - 1)) != number]]
+
+    def _computed(self, T: IntArray, S: IntArray, side: IntArray) -> IntArray:
+        codes, mean, inside = np.empty(len(T), np.int64), S / np.maximum(T, 1), side > 0
+        codes[inside] = 1 + (self.rule.lower(mean[inside], T[inside]) / UNIT).astype(np.int64)
+        codes[~inside] = -1 - (self.rule.upper(mean[~inside], T[~inside]) / UNIT).astype(np.int64)
+        return codes << self.bits
+
+
+# --- Rows of a block ------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Rows(RowState):
+    """Rows of one rule that advance together.
+
+    Attributes:
+        job: place of the row in the jobs; shape `(rows,)`, as for the following.
+        stack, looks, cap: source, looks and cap of its job.
+        steps: steps that it had made before the block began.
+        words: its row in the words that were read.
+        unseen: whether some item was never observed, so that lists begin with such items.
+        turn, S, mean, code, level: of each item, shape `(rows, L)`, as for the following; see above.
+        side, sign: `_INSIDE` and -1 in `J`, 0 and 1 outside.
+        word: the outcomes of each item from the last multiple of 64 observations on, the first in the last bit.
+        seen: which places of a list are looked at in the steps to come, shape `(rows, places, steps)`.
+    """
+
+    job: IntArray
+    stack: NDArray[Any]
+    looks: NDArray[Any]
+    cap: IntArray
+    steps: IntArray
+    words: IntArray
+    unseen: BoolArray
+    turn: IntArray
+    S: IntArray
+    mean: FloatArray
+    code: IntArray
+    level: FloatArray
+    side: IntArray
+    sign: FloatArray
+    word: IntArray
+    seen: BoolArray
+
+    def __len__(self) -> int:
+        return len(self.job)
 
 
 class _Sides(NamedTuple):
     """Both sides of the boundary.
 
     Attributes:
-        outside: the codes outside `J` that are nearest to the boundary, in order from the rival on.
-        inside: the codes of `J`, in order from the weakest item on.
-        rival, weakest: bounds of these two, shifted as in codes; shape `(rows, 1)`.
+        outside, inside: the codes nearest to the boundary, in order; shape `(rows, n)`.
+        rival, weakest: the first of each, without the item; shape `(rows,)`.
     """
 
     outside: IntArray
@@ -59,181 +197,289 @@ class _Sides(NamedTuple):
 
 
 class _Lucb:
-    """Rows that advance together; `now` counts the steps of the block."""
+    """Rows that advance together; `now` counts the steps of the block, and some row `begins` with its first round."""
 
     def __init__(self, jobs: Sequence[Job[KLLucb]]) -> None:
         self.jobs, self.rule = jobs, jobs[0].learner.rule
-        self.rows = new_rows(jobs)
-        self.outside = min(max(self.rule.M, 2), self.rule.L - self.rule.K)
+        bits = (self.rule.L - 1).bit_length()
+        self.bits, self.low = bits + 1, (1 << bits) - 1
+        self.bounds = Bounds(self.rule, bits)
+        self.stop_above = -int(np.ceil(self.rule.epsilon / UNIT)) << bits
         self.near = max(self.rule.M, 2)
-        self.reads_on = _reads_on(jobs[0])
-        self.low = (1 << self.rows.bits) - 1
-        self.stop_above = -int(np.ceil(self.rule.epsilon / UNIT)) - 1 << self.rows.bits
-        self.now = 0
+        self.outside, self.inside = (min(n, self.near - 1) for n in (self.rule.L - self.rule.K, self.rule.K))
+        self.click = 1 - _LATER if _ends_at_click(jobs[0]) else np.int64(1)
+        self.now, self.begins = 0, True
+        T = np.array([job.learner.T for job in jobs])
+        self.words = np.zeros((T.size, _WORDS), np.int64)
+        self.rows = _Rows(
+            job=np.arange(len(jobs)),
+            stack=objects([job.stack for job in jobs]),
+            looks=objects([job.looks for job in jobs]),
+            cap=np.array([job.cap for job in jobs]),
+            steps=np.array([job.steps for job in jobs]),
+            words=np.arange(len(jobs)),
+            unseen=T.min(axis=1) == 0,
+            turn=_LATER | T << self.bits | np.arange(self.rule.L) << 1,
+            S=np.array([job.learner.S for job in jobs]),
+            mean=np.array([job.learner.mean for job in jobs]),
+            code=np.zeros_like(T),
+            level=np.full(T.shape, np.inf),
+            side=np.zeros_like(T),
+            sign=np.ones(T.shape),
+            word=np.zeros_like(T),
+            seen=np.zeros((len(jobs), 0, 0), bool),
+        )
         self._resize()
+        places = np.arange(T.size)
+        self._next_words(places, T.ravel(), fresh=True)
+        self._show_next(places, T.ravel(), self.rows.turn.ravel())
+        self._set_codes(places)
+        self._rank(np.flatnonzero(~self.rows.unseen | may_end_early(self.rule)))
 
     def _resize(self) -> None:
-        rows = len(self.rows)
-        self.first = (np.arange(rows) * self.rule.L)[:, None]
-        self.distance = np.empty((rows, self.outside + self.rule.K), np.int64)
+        self.first = np.arange(len(self.rows)) * self.rule.L
+        self.ordered = np.empty((len(self.rows), self.rule.L), np.int64)
+        self.cap = int((self.rows.cap - self.rows.steps).min(initial=_LATER))
 
     def run(self, enough: HasEnough) -> Runs:
         """Run all rows to their end, or until `enough` says so; yield the runs that have ended."""
-        yield from self._look_at(np.arange(len(self.rows)))
-        while len(going := np.flatnonzero(self.rows.job >= 0)):
-            if len(going) <= 0.75 * len(self.rows):
-                self.rows.keep(going)
-                self._resize()
-            yield from self._look_at(self._advance())
+        while True:
+            yield from self._advance()
+            if not len(self.rows):
+                return
             if enough():
                 yield from self._paused()
                 return
 
     # Steps.
 
-    def _advance(self) -> IntArray:
-        """Make some steps, until rows may have to end; return these rows."""
-        rows = self.rows
-        caps = np.where(rows.job >= 0, rows.cap - rows.steps, FAR)
-        until = min(self.now + _STRIDE, int(caps.min()))
-        unseen, begin = self._unseen(until - self.now), self.now
+    def _advance(self) -> Runs:
+        """Make some steps, until rows stop or reach their cap, and end these."""
+        until = self.now + _STRIDE
+        self._look_ahead()
         while self.now < until:
-            sides = self._sides(rows.code)
-            may_stop = self._may_stop(sides)
-            if np.count_nonzero(may_stop):  # much faster than `any`
-                asked = np.flatnonzero(may_stop & (rows.job >= 0) & (rows.looked < self.now))
-                if len(asked):
-                    return asked
-            self._observe(*self._looked_at(self._nearest(sides), unseen[self.now - begin] if len(unseen) else None))
+            least = self._least_observed()
+            sides = self._sides()
+            ended = self._ended(sides)
+            if ended:
+                yield from self._end(ended)
+                return
+            nearest = self._nearest(sides)
+            if least.size:
+                nearest[:, self.rows.unseen] = least
+            self._observe(*self._looked_at(nearest, until))
             self.now += 1
-        return np.flatnonzero(caps <= self.now)
 
-    def _sides(self, code: IntArray) -> _Sides:
-        """Return both sides of the boundary.
+    def _least_observed(self) -> IntArray:
+        """Return the least observed items of the rows that are in their first round, shape `(M, rows)`."""
+        rows, some = self.rows, np.flatnonzero(self.rows.unseen) if self.begins else self.first[:0]
+        self.begins = len(some) > 0
+        if not self.begins:
+            return some
+        turn = rows.turn[some] & ~_LATER
+        going = turn.min(axis=1) >> self.bits == 0
+        rows.unseen[some] = going
+        if not going.all():
+            self._rank(some[~going])
+        return np.partition(turn[going], self.near - 1, axis=1)[:, : self.near].T >> 1 & self.low
 
-        Codes are negative outside `J`, so the two sides are the two ends of the sorted codes.
-        """
-        L, K, m = self.rule.L, self.rule.K, self.outside
-        if L < lucb_rows._LONG:
-            ordered = np.sort(code, axis=1)
-            outside, inside = ordered[:, :m], ordered[:, L - K :]
+    def _look_ahead(self) -> None:
+        """Read which places of a list are looked at in the next steps; the rows agree on whether all are."""
+        rows = self.rows
+        if rows.looks[0] is not None:
+            starts = zip(rows.looks, (rows.steps + self.now).tolist(), strict=True)
+            places = range(self.near)
+            rows.seen = np.array([[looks.peek(place, step, _STRIDE) for place in places] for looks, step in starts])
+
+    def _sides(self) -> _Sides:
+        """Return both sides of the boundary."""
+        code, K, m, n = self.rows.code, self.rule.K, self.outside, self.inside
+        if self.rule.L < _LONG:
+            self.ordered[:] = code
+            self.ordered.sort(axis=1)
+            outside, inside = self.ordered[:, :m], self.ordered[:, self.rule.L - K : self.rule.L - K + n]
         else:  # `partition` is fast for few small entries only; without a sign, the codes of `J` are the smallest
             outside = np.sort(np.partition(code, m - 1, axis=1)[:, :m], axis=1)
-            first = np.partition(code.view(np.uint64), K - 1, axis=1)[:, :K]
-            inside = np.sort(first.astype(np.int64), axis=1)
-        return _Sides(outside, inside, outside[:, :1] & ~self.low, inside[:, :1] & ~self.low)
-
-    def _may_stop(self, sides: _Sides, rows: IntArray | slice = slice(None)) -> BoolArray:
-        """Return in which rows the bounds are apart, or with `glr` at least the items at the boundary."""
-        rule = self.rule
-        if rule.stopping == "bounds":
-            return np.asarray(sides.weakest + sides.rival > self.stop_above)[:, 0]
-        a, b = (self.first[rows, 0] + ((side[:, 0] & self.low) >> 1) for side in (sides.inside, sides.outside))
-        T, mean = self.rows.T, np.abs(self.rows.mean)
-        return pairs_apart(T.take(a), mean.take(a), T.take(b), mean.take(b), rule.K * (rule.L - rule.K), rule.delta)
+            smallest = np.partition(code.view(np.uint64), n - 1, axis=1)[:, :n]
+            inside = np.sort(smallest, axis=1).view(np.int64)
+        return _Sides(outside, inside, outside[:, 0] & ~self.low, inside[:, 0] & ~self.low)
 
     def _nearest(self, sides: _Sides) -> IntArray:
-        """Return the `M` items nearest to the boundary (two for `M = 1`) as `item << 1 | skip`, shape `(rows, M)`."""
-        distance, m = self.distance, self.outside
-        np.add(sides.outside, sides.weakest, out=distance[:, :m])
-        np.add(sides.inside, sides.rival, out=distance[:, m:])
-        distance[:, 0] -= FAR
-        distance[:, m] -= FAR
-        distance.sort(axis=1)
-        nearest: IntArray = distance[:, : self.near] & self.low
+        """Return the `M` items nearest to the boundary (two for `M = 1`), shape `(M, rows)`.
+
+        They are the weakest item, its rival, and those whose bounds overlap most across the boundary. The `n` smallest
+        entries of two ordered lists of length `n` are the smaller of the first of one and the last of the other, the
+        smaller of the second and the last but one, and so on.
+        """
+        m, first = self.outside, self.near - self.inside
+        nearest = np.empty((self.near, len(self.rows)), np.int64)
+        np.add(sides.outside.T, sides.weakest, out=nearest[:m])
+        inside = sides.inside[:, ::-1].T + sides.rival
+        np.minimum(nearest[first:m], inside[: m - first], out=nearest[first:m])
+        nearest[m:] = inside[m - first :]
+        nearest &= self.low
         return nearest
 
-    def _unseen(self, n: int) -> BoolArray:
-        """Return which places of a list are not looked at in the next steps, shape `(n, rows, places)`; 0 if all are.
+    def _looked_at(self, nearest: IntArray, until: int) -> tuple[IntArray, IntArray, IntArray]:
+        """Return the places that are observed in this step, the items there, and their turns.
 
-        The rows of a block agree on whether all are.
+        An item is observed if its turn does not come after that of the first click.
         """
-        rows = self.rows
-        if rows.looks[0] is None:
-            return np.zeros((0, 0, 0), bool)
-        starts = zip(rows.looks, (rows.steps + self.now).tolist(), rows.job.tolist(), strict=True)
-        ahead = [looks_ahead(looks if job >= 0 else None, self.near, start, n) for looks, start, job in starts]
-        return np.asarray(~np.array(ahead).transpose(2, 0, 1))
+        places = nearest + self.first
+        later = self.rows.turn.take(places)
+        turn = later & ~_LATER
+        if self.rows.seen.size:  # where nobody looks, there is no click
+            turn.sort(axis=0)
+            turn &= np.where(self.rows.seen[:, :, self.now - until].T, -1, -2)
+            later = np.where(turn & (self.click < 0), turn, turn | _LATER)
+            nearest = turn >> 1 & self.low
+            places = nearest + self.first
+        last = turn.min(axis=0) if self.rule.M == 1 else later.min(axis=0)
+        seen = (turn <= last).ravel().nonzero()[0]
+        return places.take(seen), nearest.take(seen), turn.take(seen)
 
-    def _looked_at(self, nearest: IntArray, unseen: BoolArray | None) -> tuple[IntArray, IntArray, IntArray]:
-        """Return the places that are read in this step, for rows that go on, their counts afterwards, and lost clicks.
+    def _observe(self, places: IntArray, items: IntArray, turn: IntArray) -> None:
+        """Observe places once more, and find `J` anew if a mean reaches its level."""
+        rows, click, T = self.rows, turn & 1, (turn >> self.bits) + 1
+        S = rows.S.take(places)
+        S += click
+        rows.S.ravel()[places] = S
+        turn -= click
+        turn += (1 << self.bits) + _LATER
+        self._show_next(places, T, turn)
+        rows.code.ravel()[places] = self.bounds.of(T, S, rows.side.take(places)) | items
+        rows.mean.ravel()[places] = mean = S / T
+        mean *= rows.sign.take(places)
+        reached = mean >= rows.level.take(places)
+        if np.count_nonzero(reached):
+            self._rank(np.flatnonzero(np.bincount(places[reached] // self.rule.L)))
 
-        An item is read if its turn, by count and then by number, does not come after that of the first click, or
-        whenever lists are read on. At a place of the list that is `unseen`, no outcome is a click; if it would be one,
-        it is lost.
-        """
-        places = self.first + (nearest >> 1)
-        turn = (self.rows.T.take(places) << self.rows.bits) | nearest
-        skip = nearest & 1
-        if unseen is not None:
-            skip = skip | np.take_along_axis(unseen, turn.argsort(axis=1).argsort(axis=1), axis=1)
-        until = (turn | skip << 62).min(axis=1)
-        if self.rule.M == 1:
-            until = turn.min(axis=1)
-        elif self.reads_on:
-            until = turn.max(axis=1)
-        seen = (turn <= np.minimum(until, self.rows.latest)[:, None]).ravel().nonzero()[0]
-        lost = places.take(seen[(skip.take(seen) & ~nearest.take(seen)) != 0]) if unseen is not None else places[:0, 0]
-        return places.take(seen), (turn.take(seen) >> self.rows.bits) + 1, lost
+    def _show_next(self, places: IntArray, T: IntArray, turn: IntArray) -> None:
+        """Complete the turns of places after `T` observations by their next outcomes."""
+        bit = T & _WORD - 1
+        if np.count_nonzero(bit) < len(bit):
+            new = np.flatnonzero(bit == 0)
+            self._next_words(places.take(new), T.take(new))
+        click = self.rows.word.take(places)
+        click >>= bit
+        click &= 1
+        click *= self.click
+        click += turn
+        self.rows.turn.ravel()[places] = click
 
-    def _observe(self, places: IntArray, T: IntArray, lost: IntArray) -> None:
-        """Move places to `T` observations; find `J` anew if a mean reaches its level, refill windows at their end."""
-        rows = self.rows
-        at = rows.move(places, T)
-        if len(lost):
-            rows.take_back(lost)
-        touched = rows.mean.take(places) >= rows.level.take(places)
-        if np.count_nonzero(touched):
-            rows.rank(np.flatnonzero(np.bincount(places[touched] // self.rule.L)))
-        if np.count_nonzero(at & rows.last == rows.last):
-            rows.read_on()
+    def _next_words(self, places: IntArray, T: IntArray, fresh: bool = False) -> None:
+        """Go to the words of the outcomes after `T` observations."""
+        word, (rows, items) = T // _WORD, np.divmod(places, self.rule.L)
+        at = self.rows.words[rows] * self.rule.L + items
+        for some, n in ((word == 0, 1), ((word > 0) & (fresh | (word == 1) | (word % _WORDS == 0)), _WORDS)):
+            if np.count_nonzero(some):
+                starts = (word[some] - word[some] % n) * _WORD
+                asked = zip(self.rows.stack[rows[some]], items[some].tolist(), starts.tolist(), strict=True)
+                outcomes = np.concatenate([stack.peek(item, start, n * _WORD) for stack, item, start in asked])
+                self.words[at[some], :n] = np.packbits(outcomes, bitorder="little").view("<i8").reshape(-1, n)
+        self.rows.word.ravel()[places] = self.words[at, word % _WORDS]
+
+    def _rank(self, rows: IntArray) -> None:
+        """Find `J` of rows anew."""
+        inside, self.rows.level[rows] = ranked(self.rows.mean[rows], self.rule.K)
+        changed = np.flatnonzero(inside != (self.rows.side[rows] > 0))
+        if len(changed):
+            row, item = np.divmod(changed, self.rule.L)
+            places = self.first[rows[row]] + item
+            self.rows.side.ravel()[places] ^= _INSIDE
+            self.rows.sign.ravel()[places] *= -1
+            self._set_codes(places)
+
+    def _set_codes(self, places: IntArray) -> None:
+        T, S, side = self._count(places), self.rows.S.take(places), self.rows.side.take(places)
+        self.rows.code.ravel()[places] = self.bounds.of(T, S, side) | places % self.rule.L
+
+    def _count(self, places: IntArray) -> IntArray:
+        """Return the observations of places."""
+        return (self.rows.turn.take(places) & ~_LATER) >> self.bits
+
+    def _counts(self, row: int) -> tuple[IntArray, IntArray]:
+        """Return the observations and clicks of all items of a row."""
+        return (self.rows.turn[row] & ~_LATER) >> self.bits, self.rows.S[row]
 
     # The end of rows.
 
-    def _look_at(self, rows: IntArray) -> Iterator[tuple[int, Run]]:
-        """End rows that stop or have reached their cap."""
-        self.rows.looked[rows] = self.now
-        stopped = self._stops(rows)
-        for row in rows[stopped].tolist():
-            yield self._end(row, "stopped")
-        for row in rows[~stopped & (self.rows.steps[rows] + self.now >= self.rows.cap[rows])].tolist():
-            yield self._end(row, "capped")
+    def _ended(self, sides: _Sides) -> dict[int, Ending]:
+        """Return the rows that stop or have reached their cap."""
+        ended: dict[int, Ending] = {}
+        if self.now >= self.cap:
+            ended = dict.fromkeys(np.flatnonzero(self.rows.steps + self.now >= self.rows.cap).tolist(), "capped")
+        stops = self._may_stop(sides)
+        if np.count_nonzero(stops):
+            ended |= dict.fromkeys(filter(self._stops, np.flatnonzero(stops).tolist()), "stopped")
+        return ended
 
-    def _stops(self, rows: IntArray) -> BoolArray:
-        """Return which rows stop now.
+    def _may_stop(self, sides: _Sides) -> BoolArray:
+        """Return in which rows the bounds are apart, or with `glr` at least the items at the boundary."""
+        rule = self.rule
+        if rule.stopping == "bounds":
+            return np.asarray(sides.weakest + sides.rival > self.stop_above)
+        at = np.stack([self.first + (side[:, 0] & self.low) for side in (sides.inside, sides.outside)])
+        T, mean = self._count(at), self.rows.mean.take(at)
+        return pairs_apart(T[0], mean[0], T[1], mean[1], rule.K * (rule.L - rule.K), rule.delta)
 
-        With `glr`, all pairs are compared only in rows where the weakest item and its rival are told apart.
-        """
-        if not len(rows):
-            return np.zeros(0, bool)
-        stops = self._may_stop(self._sides(self.rows.code[rows]), rows)
-        if self.rule.stopping == "glr":
-            for i in np.flatnonzero(stops).tolist():
-                stops[i] = told_apart(*self.rows.counts(rows[i]), self.rule.K, self.rule.delta)
-        return stops
+    def _stops(self, row: int) -> bool:
+        return self.rule.stopping == "bounds" or told_apart(*self._counts(row), self.rule.K, self.rule.delta)
+
+    def _end(self, ended: dict[int, Ending]) -> Runs:
+        """Yield the runs of rows that have ended, and forget these rows."""
+        for row, status in ended.items():
+            T, _ = self._counts(row)
+            if status == "capped":
+                self._bring_up_to_date(row)
+            self.rows.stack[row].forget()
+            best = by_mean(self.rows.mean[row])[: self.rule.K]
+            steps = int(self.rows.steps[row] + self.now)
+            yield (
+                int(self.rows.job[row]),
+                Run(steps, status, int(T.sum()), tuple(best.tolist()), counts=tuple(T.tolist())),
+            )
+        self.rows.keep(np.setdiff1d(np.arange(len(self.rows)), list(ended)))
+        self._resize()
 
     def _paused(self) -> Runs:
         """Bring the learners of all running rows up to date, and yield their pauses."""
-        rows, going = self.rows, np.flatnonzero(self.rows.job >= 0)
-        for row in going.tolist():
+        for row in range(len(self.rows)):
             self._bring_up_to_date(row)
-            rows.stack[row].forget()
-            yield int(rows.job[row]), Paused(int(rows.steps[row] + self.now))
+            self.rows.stack[row].forget()
+            yield int(self.rows.job[row]), Paused(int(self.rows.steps[row] + self.now))
 
     def _bring_up_to_date(self, row: int) -> None:
-        self.jobs[self.rows.job[row]].learner.take_place(*self.rows.counts(row))
+        self.jobs[self.rows.job[row]].learner.take_place(*self._counts(row))
 
-    def _end(self, row: int, status: Ending) -> tuple[int, Run]:
-        rows = self.rows
-        if status == "capped":
-            self._bring_up_to_date(row)
-        job, rows.job[row], rows.latest[row] = int(rows.job[row]), -1, -1
-        rows.stack[row].forget()
-        mean = np.where(rows.inside[row], np.abs(rows.mean[row]), -np.inf)
-        return job, Run(
-            steps=int(rows.steps[row] + self.now),
-            status=status,
-            observations=int(rows.T[row].sum()),
-            recommendation=tuple(by_mean(mean)[: self.rule.K].tolist()),
-            counts=tuple(rows.T[row].tolist()),
-        )
+
+def ranked(mean: FloatArray, K: int) -> tuple[BoolArray, FloatArray]:
+    """Return the mask of the `K` largest means (ties by number) and the level of each item, shape `(rows, L)`.
+
+    The level is halfway between the means at the boundary. Where these are equal, an item with the same mean is inside
+    if its number is at most that of the last such item inside, and outside if it is larger; so the same mean again must
+    not reach the level of an item that is on its right side, whose level is the next larger number.
+    """
+    n = mean.shape[1] - K
+    part = np.partition(mean, n, axis=1)
+    rival, worst = part[:, :n].max(axis=1, keepdims=True), part[:, n, None]
+    inside, halfway = mean >= worst, (worst + rival) / 2
+    tied = np.flatnonzero(worst == rival)
+    if not len(tied):
+        return inside, np.where(inside, -halfway, halfway)
+    some, limit = mean[tied], worst[tied]
+    equal, above = some == limit, some > limit
+    room = K - above.sum(axis=1, keepdims=True)
+    later = np.arange(mean.shape[1]) > (equal.cumsum(axis=1) == room).argmax(axis=1)[:, None]
+    inside[tied] = above | equal & ~later
+    level = np.where(inside, -halfway, halfway)
+    level[tied] += (inside[tied] != later) * (np.nextafter(limit, np.inf) - limit)
+    return inside, level
+
+
+def may_end_early(rule: LucbRule) -> bool:
+    """Return whether a run may stop before all items were observed, which takes a tolerance close to 1.
+
+    An unobserved item reaches from 0 to 1, and no other was observed more than once.
+    """
+    return bool(rule.epsilon > min(1 - rule.lower(1.0, 1), rule.upper(0.0, 1)))

@@ -4,8 +4,9 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 from numpy.random import PCG64, PCG64DXSM, Generator, SeedSequence
@@ -169,10 +170,17 @@ _INIT_B, _MULT_B = 0x8B51F9DD, 0x58F38DED
 _MIX_L, _MIX_R = np.uint32(0xCA01F9DD), np.uint32(0x4973F715)
 _HALF = np.uint32(16)
 _POOL = 4
+_FACTOR = 0x2360ED051FC65DA44385DF649FCCF645
+"""Multiplier with which PCG64 and PCG64DXSM make their first state."""
+_DXSM = np.uint64(0xDA942042E4DD58B5)
+"""Multiplier of PCG64DXSM."""
+_ONE, _32, _LOWER = np.uint64(1), np.uint64(32), np.uint64(2**32 - 1)
 _WORDS = 8
 """Number of 32-bit words of the state of a generator."""
 
 _Words = NDArray[np.uint32]
+_Long = tuple[NDArray[np.uint64], NDArray[np.uint64]]
+"""Upper and lower half of numbers of 128 bits."""
 
 
 class _Known(ISeedSequence):
@@ -193,14 +201,71 @@ def spawned(rng: Generator, n: int) -> list[Generator]:
         rng: a generator of any kind; only for PCG64 and PCG64DXSM are all made at once.
         n: number of generators.
     """
-    made: Any = type(rng.bit_generator)
+    words, made = _seeds(rng, n), cast(Any, type(rng.bit_generator))
+    return rng.spawn(n) if words is None else [_generator(made, own) for own in words]
+
+
+def _generator(made: Any, words: NDArray[np.uint64], drawn: int = 0) -> Generator:
+    return Generator(made(_Known(words)).advance(drawn))
+
+
+def _seeds(rng: Generator, n: int) -> NDArray[np.uint64] | None:
+    """Return the words from which `spawned` makes its generators, shape `(n, 4)`; `None` if they are not known."""
     seed = rng.bit_generator.seed_seq
-    if made not in (PCG64, PCG64DXSM) or not isinstance(seed, SeedSequence) or seed.pool_size != _POOL:
-        return rng.spawn(n)
+    if type(rng.bit_generator) not in (PCG64, PCG64DXSM) or not isinstance(seed, SeedSequence):
+        return None
+    if seed.pool_size != _POOL:
+        return None
     child = np.arange(seed.n_children_spawned, seed.n_children_spawned + n, dtype=np.uint32)
     pool = [_mixed(seed.pool[i : i + 1], child, _hashed(seed) + i) for i in range(_POOL)]
     words = np.stack([_scrambled(pool[i % _POOL], _INIT_B, _MULT_B, i) for i in range(_WORDS)], axis=1)
-    return [Generator(made(_Known(own))) for own in words.view(np.uint64)]
+    return words.view(np.uint64)
+
+
+def _first_draws(words: NDArray[np.uint64], n: int) -> FloatArray:
+    """Return the first draws of generators of the kind PCG64DXSM from the words of each, shape `(len(words), n)`.
+
+    The `k`-th state is `A^k` times the first one, and `1 + A + ... + A^(k-1)` times the increment, modulo 2**128.
+    """
+    high, low, stream_high, stream = words.T[:, :, None]
+    increment = stream_high << _ONE | stream >> np.uint64(63), stream << _ONE | _ONE
+    first = _sum(_product(_sum((high, low), increment), *_halves([_FACTOR])), increment)
+    powers, sums = _jumps(n)
+    high, low = _sum(_product(first, *powers), _product(increment, *sums))
+    high ^= high >> _32
+    high *= _DXSM
+    high ^= high >> np.uint64(48)
+    high *= low | _ONE
+    return np.asarray((high >> np.uint64(11)) * 2.0**-53)
+
+
+@cache
+def _jumps(n: int) -> tuple[_Long, _Long]:
+    """Return the powers of `A` and their sums."""
+    powers, sums = [1], [0]
+    for _ in range(n - 1):
+        sums.append(sums[-1] + powers[-1])
+        powers.append(powers[-1] * int(_DXSM))
+    return _halves(powers), _halves(sums)
+
+
+def _halves(numbers: Sequence[int]) -> _Long:
+    """Return the upper and the lower 64 of the last 128 bits of numbers."""
+    upper, lower = ([number >> shift & 2**64 - 1 for number in numbers] for shift in (64, 0))
+    return np.array(upper, np.uint64), np.array(lower, np.uint64)
+
+
+def _sum(one: _Long, other: _Long) -> _Long:
+    low = one[1] + other[1]
+    return one[0] + other[0] + (low < one[1]), low
+
+
+def _product(one: _Long, high: NDArray[np.uint64], low: NDArray[np.uint64]) -> _Long:
+    """Return the last 128 bits, from the products of halves of the lower words."""
+    (a, b), (c, d) = ((word >> _32, word & _LOWER) for word in (one[1], low))
+    middle = a * d + (b * d >> _32)
+    carry = a * c + (middle >> _32) + (b * c + (middle & _LOWER) >> _32)
+    return one[0] * low + one[1] * high + carry, one[1] * low
 
 
 def _hashed(seed: SeedSequence) -> int:
@@ -234,8 +299,8 @@ def _folded(word: _Words) -> _Words:
 _KEPT = 1024
 """Number of outcomes before the largest `start` asked for that can still be read."""
 
-_AT_ONCE = 512
-"""Smallest number of outcomes drawn at once."""
+_FIRST, _AT_ONCE = 64, 512
+"""Number of outcomes of each item drawn at the first read, and smallest number of them drawn at once afterwards."""
 
 
 class Stack(Protocol):
@@ -255,7 +320,8 @@ class Stack(Protocol):
 class RandomStack:
     """Outcomes drawn from one generator per item, so that no outcome depends on when others were read.
 
-    Generators are made at the first read, and outcomes far before the first `start` are skipped without being drawn.
+    The first outcomes of all items are drawn at the first read. An item's own generator is made once more are needed,
+    and outcomes far before the first `start` are skipped without being drawn.
 
     Args:
         weights: click probability of each item, shape `(L,)`.
@@ -268,13 +334,27 @@ class RandomStack:
 
     def forget(self) -> None:
         """Give the memory back."""
-        self._streams: list[np.random.Generator] = []
+        self._streams: list[Generator | None] = []
         self._known: list[BoolArray] = []
         self._first: list[int] = []
 
     def _open(self) -> None:
         L = len(self.weights)
-        self._streams, self._known, self._first = spawned(self._rng, L), [np.zeros(0, bool)] * L, [0] * L
+        self._words = _seeds(self._rng, L) if isinstance(self._rng.bit_generator, PCG64DXSM) else None
+        self._streams, self._known, self._first = [None] * L, [np.zeros(0, bool)] * L, [0] * L
+        if self._words is None:
+            self._streams = list(spawned(self._rng, L))
+        else:
+            parts = np.array_split(self._words, -(-L // 128))  # so that arrays fit into the cache
+            draws = np.concatenate([_first_draws(part, _FIRST) for part in parts])
+            self._known = list(draws < self.weights[:, None])
+
+    def _stream(self, item: int) -> Generator:
+        """Return the generator of an item, which stands behind the outcomes that were drawn."""
+        stream = self._streams[item]
+        if stream is None and self._words is not None:
+            stream = self._streams[item] = _generator(PCG64DXSM, self._words[item], _FIRST)
+        return cast(Generator, stream)
 
     def peek(self, item: int, start: int, n: int) -> BoolArray:
         """Draw Bernoulli(w) outcomes as far as needed, and return those asked for."""
@@ -288,7 +368,7 @@ class RandomStack:
 
     def _read_on(self, item: int, drop: int, end: int) -> BoolArray:
         """Drop the outcomes before `drop`, and draw up to `end`."""
-        stream, known = self._streams[item], self._known[item]
+        stream, known = self._stream(item), self._known[item]
         if drop > len(known):
             stream.bit_generator.advance(drop - len(known))  # type: ignore[attr-defined]  # a draw is one step of it
         self._first[item] += drop

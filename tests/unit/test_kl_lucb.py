@@ -10,10 +10,9 @@ from given import BY_CLICK, TableOutcomes, TableStack
 from problems import patched
 from scipy import stats
 
-from cascadebai_cli.engines import lucb_rows
+from cascadebai_cli.engines import lucb
 from cascadebai_cli.engines.jobs import Job, Run, in_order
-from cascadebai_cli.engines.lucb import run_lucb
-from cascadebai_cli.engines.lucb_rows import first_round, may_end_early, ranked
+from cascadebai_cli.engines.lucb import may_end_early, ranked, run_lucb
 from cascadebai_cli.engines.outcomes import RandomStack, ShuffledLooks
 from cascadebai_cli.engines.simulate import ENGINES, Trial, new_job, run_reference, simulate_block
 from cascadebai_cli.learners.bounds import best_means, kl_lower, kl_upper
@@ -119,7 +118,7 @@ def test_equals_the_reference_in_a_long_run(K, long):
     w = np.array([0.5, 0.45, 0.40, 0.3, 0.3, 0.2, 0.2, 0.2, 0.2, 0.1, 0.1, 0.1])
     table = np.random.default_rng(8).random((12, 20_000)) < w[:, None]
     trial = ((12, K, 0.1, 0.02), table, True, 20_000)
-    with patched(lucb_rows, _LONG=long):
+    with patched(lucb, _LONG=long):
         run = in_order(run_lucb([job(trial)]))[0]
     assert run == by_reference(trial)
     assert (run.status, run.steps > 500) == ("stopped", True)
@@ -161,12 +160,12 @@ def looking_job(arguments, table, looks, cap, *, whole=False):
 
 
 @pytest.mark.parametrize("whole", [False, True])
-@pytest.mark.parametrize("depth", [4, 8])
+@pytest.mark.parametrize("words", [1, 8])
 @pytest.mark.parametrize(("L", "K", "M"), [(5, 2, 2), (9, 3, 3), (9, 1, 1), (12, 2, 6), (40, 5, 8)])
-def test_a_look_that_does_not_happen_is_a_skip_as_in_the_reference(L, K, M, depth, whole):
+def test_a_look_that_does_not_happen_is_a_skip_as_in_the_reference(L, K, M, words, whole):
     """Lists are read up to the first click, or as a whole; shuffling decides who looks, which the tables say here."""
     trials = [looking_trial(seed, L, K, M, 0.02, 3_000) for seed in range(6)]
-    with patched(lucb_rows, _DEEPEST=depth):
+    with patched(lucb, _WORDS=words):
         runs = in_order(run_lucb([looking_job(*trial, 3_000, whole=whole) for trial in trials]))
     page = by_place(L, whole=whole)
     expected = [
@@ -255,19 +254,22 @@ def test_a_run_with_looks_goes_on_where_it_was_paused(shuffled):
 
 @pytest.mark.parametrize("w", [0.0, 0.1, 0.5, 0.9, 1.0])
 @pytest.mark.parametrize("cascading", [True, False])
-@pytest.mark.parametrize("cap", [3, None])
 @pytest.mark.parametrize("epsilon", [0.0, 0.9995])
-def test_first_round_is_that_of_the_learner(w, cascading, cap, epsilon):
+def test_first_round_is_that_of_the_learner(w, cascading, epsilon):
+    """Step by step: a run that is capped after each of them has the learner's counts and clicks."""
     for seed in range(10):
         table = np.random.default_rng(seed).random((11, 2)) < w
         learner, outcomes, steps = KLLucb(11, 4, 0.1, epsilon), TableOutcomes(table), 0
-        while learner.T.min() == 0 and not learner.finished and steps != cap:
+        while learner.T.min() == 0 and not learner.finished:
             shown = learner.select()
             learner.observe(shown, BY_CLICK[cascading].reveal(shown, outcomes.next))
             steps += 1
-        found = first_round(job(((11, 4, 0.1, epsilon), table, cascading, cap)))
-        assert found.steps == steps
-        assert (found.T.tolist(), found.S.tolist()) == (learner.T.tolist(), learner.S.tolist())
+            found = job(((11, 4, 0.1, epsilon), table, cascading, steps))
+            (run,) = in_order(run_lucb([found]))
+            assert (run.steps, run.status == "stopped") == (steps, learner.finished)
+            assert run.counts == tuple(learner.T.tolist())
+            if run.status == "capped":
+                assert found.learner.S.tolist() == learner.S.tolist()
 
 
 def test_only_a_huge_tolerance_may_end_the_first_round():

@@ -8,7 +8,7 @@ from given import BY_CLICK, TableOutcomes, TableStack
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from cascadebai_cli.engines import lucb_rows
+from cascadebai_cli.engines import lucb
 from cascadebai_cli.engines.jobs import Job, in_order
 from cascadebai_cli.engines.lucb import run_lucb
 from cascadebai_cli.engines.simulate import run_reference
@@ -50,8 +50,9 @@ def by_reference(trial):
 def test_engine_equals_reference(block, short):
     with pytest.MonkeyPatch.context() as patch:
         if short:
-            patch.setattr(lucb_rows, "_DEEPEST", 2)
-            patch.setattr(lucb_rows, "_LONG", 0)
+            patch.setattr(lucb, "_WORDS", 1)
+            patch.setattr(lucb, "_KEPT", 8)
+            patch.setattr(lucb, "_LONG", 0)
         found = in_order(
             run_lucb([Job(learner(trial), TableStack(trial[0]), BY_CLICK[trial[3]], trial[4]) for trial in block])
         )

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from problems import patched
 
-from cascadebai_cli.engines import lucb_rows
-from cascadebai_cli.engines.lucb_rows import Bounds
+from cascadebai_cli.engines import lucb
+from cascadebai_cli.engines.lucb import Bounds
 from cascadebai_cli.learners.kl_lucb import UNIT, LucbRule
 
 RULE = LucbRule(7, 2, 0.1)
@@ -16,19 +16,20 @@ def states(most):
     return T[S <= T], S[S <= T]
 
 
-@pytest.mark.parametrize("known", [1, 20, 60])
-def test_are_those_of_the_rule(known):
-    """Asked for in any order, twice in one call, and for states that are kept or not."""
+@pytest.mark.parametrize(("kept", "filled"), [(1, 1), (64, 1), (64, 40), (2**15, 1), (2**15, 40)])
+def test_are_those_of_the_rule(kept, filled):
+    """Asked for in any order, twice in one call, on both sides, and for states that took the place of others."""
     T, S = states(60)
     mean = S / np.maximum(T, 1)
-    expected = {True: RULE.lower(mean, T) / UNIT, False: -RULE.upper(mean, T) / UNIT - 1}
+    codes = np.stack([-RULE.upper(mean, T) / UNIT - 1, RULE.lower(mean, T) / UNIT + 1]) * 8
     rng = np.random.default_rng(3)
-    with patched(lucb_rows, _KNOWN=known):
-        bounds = Bounds(RULE)
-        for inside in (True, False, True, False):
+    with patched(lucb, _KEPT=kept, _FILLED=filled):
+        bounds = Bounds(RULE, 3)
+        for _ in range(2):
             for some in np.array_split(rng.permutation(np.repeat(np.arange(len(T)), 2)), 9):
-                found = bounds.of(inside, T[some, None], S[some, None])
-                assert found[:, 0].tolist() == expected[inside][some].tolist()
+                inside = rng.integers(2, size=len(some))
+                found = bounds.of(T[some], S[some], inside * lucb._INSIDE)
+                assert found.tolist() == codes[inside, some].tolist()
 
 
 def test_are_computed_once():
@@ -40,7 +41,22 @@ def test_are_computed_once():
             return super().lower(mean, T)
 
     T, S = states(40)
-    bounds = Bounds(Counting(7, 2, 0.1))
-    for _ in range(3):
-        bounds.of(True, np.tile(T, (2, 1)), np.tile(S, (2, 1)))
-    assert Counting.asked == len(T)
+    with patched(lucb, _FILLED=1):
+        bounds = Bounds(Counting(7, 2, 0.1), 3)
+        bounds.of(T, S, np.full(len(T), lucb._INSIDE))
+        first = Counting.asked
+        for _ in range(3):
+            bounds.of(np.tile(T, 2), np.tile(S, 2), np.full(2 * len(T), lucb._INSIDE))
+    assert Counting.asked == first < 8 * len(T)
+
+
+def test_those_of_the_next_observations_are_computed_too():
+    bounds = Bounds(RULE, 3)
+    bounds.of(np.array([50]), np.array([20]), np.array([0]))
+    asked, computed = [], bounds._computed
+    bounds._computed = lambda T, S, side: asked.append(len(T)) or computed(T, S, side)
+    S = 20
+    for T in range(51, 81):
+        S += T % 5 < 2
+        bounds.of(np.array([T]), np.array([S]), np.array([0]))
+    assert not asked

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sweeps import call, refusal
 
-from cascadebai_cli.engines import lockstep, lucb_rows
+from cascadebai_cli.engines import lockstep, lucb
 from cascadebai_cli.engines.jobs import Job, largest_block
 from cascadebai_cli.engines.simulate import ENGINES
 from cascadebai_cli.learners.bounds import pairs_apart, told_apart
@@ -101,7 +101,7 @@ def test_trials_of_many_items_are_not_side_by_side(L):
     for engine in ENGINES.values():
         assert engine.block(L) == 1 or engine.block(L) * L <= 400_000
     jobs = [Job(CascadeBAI(L, 2, 0.1, order="-U"), None)] * 300
-    for entries in (lockstep.ENTRIES, lucb_rows.ENTRIES):
+    for entries in (lockstep.ENTRIES, lucb.ENTRIES):
         assert largest_block(jobs, 256, entries) == min(256, entries // L)
 
 

@@ -43,6 +43,20 @@ def test_it_can_be_read_from_anywhere_on(bits, start):
     assert (later.peek(1, start + 2 * _KEPT, 9) == whole[start + 2 * _KEPT :][:9]).all()
 
 
+@pytest.mark.parametrize("bits", [np.random.PCG64, np.random.PCG64DXSM, np.random.Philox])
+@pytest.mark.parametrize("children", [0, 3])
+def test_each_item_reads_a_child_of_the_generator_of_the_trial(bits, children):
+    rng, other = (np.random.Generator(bits(np.random.SeedSequence([2, 7], spawn_key=(1,)))) for _ in range(2))
+    w = np.linspace(0.1, 0.9, 40)
+    for one in (rng, other):
+        one.spawn(children) if children else None
+    stack = RandomStack(w, rng)
+    expected = [stream.random(1500) < own for stream, own in zip(other.spawn(40), w, strict=True)]
+    for start, n in ((0, 2), (0, 64), (60, 10), (500, 1000)):
+        for item in range(40):
+            assert (stack.peek(item, start, n) == expected[item][start : start + n]).all()
+
+
 def test_items_do_not_depend_on_each_other():
     one, other = random_stack(), random_stack()
     for item in (0, 2):
