@@ -13,7 +13,6 @@ are among the best `K` with a chance of 30 %, are 30 % among them?
 """
 
 import argparse
-import io
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ from cascadebai_cli.engines.simulate import Trial, simulate, simulate_block
 from cascadebai_cli.logs.read import Log, log_of
 from cascadebai_cli.model.problem import SEMI_BANDIT, FloatArray
 from cascadebai_cli.model.users import PositionBased, page_of
-from cascadebai_cli.planning.options import Wanted
+from cascadebai_cli.planning.options import Layout, Wanted
 from cascadebai_cli.planning.question import question_about
 from cascadebai_cli.planning.runs import CANDIDATES, tested
 from cascadebai_cli.running.runner import Backend
@@ -135,48 +134,50 @@ def reliability(done: list[Case]) -> str:
     return table(["chance", "items", "mean chance", "among the best"], rows)
 
 
-POSITION_K, TOLERANCE, RUNS = 3, 0.05, 8
-"""Plans from logs by position: items to find, tolerance, runs of each plan."""
+BEST, TOLERANCE, RUNS = 3, 0.05, 16
+"""Plans from logs by position: items to find, tolerance, runs with each log."""
+VIEWS, ITEMS, LOOKS = 60_000, 12, (1.0, 0.7, 0.45, 0.3)
 
 
-def positions(number: int, seed: int) -> str:
-    """Page views of KL-LUCB++ in plans from logs by position, over those of the users who made these logs."""
-    w, looks = np.linspace(0.3, 0.08, interval_calibration.ITEMS), interval_calibration.LOOKS
-    users = _steps(w, looks, 20 * RUNS, np.random.default_rng([seed, number]))
-    found = np.array([_of_log(w, looks, np.random.default_rng([seed, case])) for case in range(number)])
-    kinds = ["the plan", "expected rates", "expected rates, true looks"]
-    rows = [["true rates, true looks", count(round(float(users.mean()))), "1", "", ""]]
-    for kind, mine in zip(kinds, found.T, strict=True):
-        ratio = mean_interval(mine / users.mean())
-        span = f"{ratio.low:.2f} to {ratio.high:.2f}"
-        rows.append(
-            [kind, count(round(float(mine.mean()))), f"{ratio.value:.2f}", span, f"{np.std(mine / users.mean()):.2f}"]
-        )
-    return table(["simulated", "page views", "over the true ones", "95 % interval", "deviation of a log"], rows)
+def positions(number: int) -> str:
+    """Page views of KL-LUCB++ with the expected rates and looks of logs by position, over those of their users."""
+    found = np.array([_of_log(log) for log in range(number)])
+    rows = []
+    for kind, mine in zip(("expected, as in plans", "expected rates, true looks", "true"), found.T, strict=True):
+        ratio = mean_interval(mine / found[:, -1])
+        apart = f"{ratio.low:.2f} to {ratio.high:.2f}" if kind != "true" else ""
+        rows.append([kind, count(round(float(mine.mean()))), f"{ratio.value:.2f}", apart])
+    return table(["users", "page views", "over those of the true ones", "95 % interval"], rows)
 
 
-def _of_log(w: FloatArray, looks: tuple[float, ...], rng: np.random.Generator) -> tuple[float, float, float]:
-    """Mean page views in the plan of one log, and with its expected rates and estimated or true looks."""
-    made, layout = interval_calibration.positions(w, rng, ranked=True)
-    log = log_of(pd.read_csv(io.StringIO(made.to_csv(index=False))), layout, "made.csv")
-    wanted = Wanted(POSITION_K, epsilon=TOLERANCE, seed=int(rng.integers(2**31)))
-    question = question_about(log, Path("made.csv"), wanted)
-    test = tested(question, ["kl-lucb++"], RUNS, Backend("sequential"), SILENT)
-    assert test is not None
-    views = test.learners[0].views
-    of_plan = np.multiply.outer(question.planned.efforts, views.ratios).mean()
-    expected = question.rates.expected
-    return of_plan, _steps(expected, question.looks, RUNS, rng).mean(), _steps(expected, looks, RUNS, rng).mean()
+def _of_log(log: int) -> tuple[float, ...]:
+    """Mean page views with the estimates of one log, with its rates and the true looks, and with true users."""
+    rates, rows = _events(log)
+    read = log_of(rows, Layout("item", "click", event=True, position="slot"), "made.csv")
+    question = question_about(read, Path("made.csv"), Wanted(BEST, truth="mean", epsilon=TOLERANCE))
+    true = rates[[int(name) for name in read.names]]
+    kinds = [(question.truths[0], question.looks), (question.truths[0], LOOKS[:BEST]), (true, LOOKS[:BEST])]
+    return tuple(_mean_steps(*users, [log, kind]) for kind, users in enumerate(kinds, 1))
 
 
-def _steps(w: FloatArray, looks: tuple[float, ...], runs: int, rng: np.random.Generator) -> FloatArray:
-    """Page views of KL-LUCB++ with users who look at places like this, as a plan simulates it."""
-    looks = looks[:POSITION_K]
+def _events(log: int) -> tuple[FloatArray, pd.DataFrame]:
+    """The rates of the items, and a row for each view of a log in which better items are shown higher more often."""
+    rng, rates = np.random.default_rng(ITEMS + log), np.linspace(0.3, 0.08, ITEMS)
+    item = rng.integers(ITEMS, size=VIEWS)
+    own = item * len(LOOKS) // ITEMS
+    slot = np.where(rng.random(VIEWS) < 0.6, own, rng.integers(len(LOOKS), size=VIEWS))
+    click = rng.random(VIEWS) < np.array(LOOKS)[slot] * rates[item]
+    return rates, pd.DataFrame({"item": item.astype(str), "slot": slot + 1, "click": click.astype(int)})
+
+
+def _mean_steps(w: FloatArray, looks: tuple[float, ...], seed: list[int]) -> float:
+    """Mean page views of KL-LUCB++ with users who look at places like this, as a plan simulates it."""
     page = page_of(SEMI_BANDIT, PositionBased(looks), shuffled=True)
     spec, epsilon = CANDIDATES["kl-lucb++"].spec, TOLERANCE * float(np.mean(looks))
-    trials = [Trial(w[own.permutation(len(w))], own) for own in rng.spawn(runs)]
-    ran = simulate_block(lambda: spec.build(len(w), POSITION_K, Wanted(1).risk, epsilon), trials, feedback=page)
-    return np.array([run.steps for run in ran])
+    own = [np.random.default_rng([*seed, run]) for run in range(RUNS)]
+    trials = [Trial(w[rng.permutation(len(w))], rng) for rng in own]
+    ran = simulate_block(lambda: spec.build(len(w), BEST, Wanted(BEST).risk, epsilon), trials, feedback=page)
+    return float(np.mean([run.steps for run in ran]))
 
 
 def budgets(path: Path, file: str, number: int, seconds: float) -> str:
@@ -204,7 +205,7 @@ def main() -> None:
     parser.add_argument("--positions", type=int, metavar="N", help="number of logs by position for page views")
     given = parser.parse_args()
     if given.positions:
-        print(positions(given.positions, given.seed))
+        print(positions(given.positions))
         return
     if given.logs:
         print(interval_calibration.ranges(given.logs))

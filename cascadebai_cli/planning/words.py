@@ -50,7 +50,8 @@ def _order(done: "Plan") -> str:
         return ""
     return (
         f"show each list in a random order, and count every item of a page, clicked or not: {listed(done.shuffled)} "
-        "is simulated so, as its guarantee then holds for what is looked at\n"
+        "is simulated so, as its guarantee then holds for what is looked at; `cascadebai live` is for people who look "
+        "from the top, and cannot run such a test\n"
     )
 
 

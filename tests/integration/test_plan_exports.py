@@ -60,6 +60,7 @@ def test_a_plan_says_in_which_order_lists_are_to_be_shown_where_places_differ(tm
     result = call("plan", tmp_path / "log.csv", *words, "--out", tmp_path / "plan")
     assert result.code == 0, result.err
     assert said == ("show each list in a random order, and count every item of a page" in result.out)
+    assert said == ("`cascadebai live` is for people who look from the top, and cannot run such a test" in result.out)
     assert "live start" not in result.out + result.err
 
 
