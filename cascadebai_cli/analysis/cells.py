@@ -377,14 +377,14 @@ def cells_printed(cells: pd.DataFrame) -> Table:
     columns: list[str | Shown] = ["mean_steps", interval("ci_low", "ci_high")]
     columns += ["n_capped"] if (cells["n_capped"] > 0).any() else []
     columns += [Shown("wrong", _wrong), interval("error_low", "error_high")]
-    cells = cells.assign(wrong_too_often=wrong_too_often(cells))
     columns += ["aim_missed"] if "aim_missed" in cells and (cells["aim_missed"] == 1).any() else []
     if "mean_right" in cells:
         # no interval ends below 0 or above K items
         low, high = cells["right_low"].clip(lower=0), cells["right_high"].clip(upper=cells["K"])
         cells = cells.assign(right_low=low, right_high=high)
         columns += ["mean_right", interval("right_low", "right_high")]
-    table = printed(cells.assign(ci_low=cells["ci_low"].clip(lower=0)), [*PLACE, *options_apart(cells), "n"], columns)
+    shown = cells.assign(ci_low=cells["ci_low"].clip(lower=0), wrong_too_often=wrong_too_often(cells))
+    table = printed(shown, [*PLACE, *options_apart(cells), "n"], columns)
     return noted(table, _FEW_SAID) if cells["n"].between(2, _FEW - 1).any() else table
 
 

@@ -436,7 +436,7 @@ def _task_runner(backend: Backend, trials: int, follower: Follower) -> Iterator[
     workers = backend.processes()
     if workers == 1 and trials > 1 and backend.wants_several and _shared_memory_is_full():
         follower.watch.warn(f"{_FULL}, so that one process runs all trials; free some, or say --n-jobs 1")
-    elif trials > 1 and backend.name == "loky" and -backend.n_jobs > replace(backend, n_jobs=-1).processes():
+    elif workers == 1 < trials and backend.wants_several and -backend.n_jobs > replace(backend, n_jobs=-1).processes():
         said = f"--n-jobs {backend.n_jobs} leaves no core of this machine for trials"
         follower.watch.warn(f"{said}, so that one process runs all of them; -1 is one per core")
     if workers == 1 or trials == 1:

@@ -96,6 +96,9 @@ def test_an_error_rate_above_delta_is_marked_everywhere(wrong):
     assert said in done.err
     marked = [line.count("> delta") for line in call("summary", out).out.splitlines()[3:]]
     assert marked == [0, 1]
+    header = call("summary", out).out.splitlines()[1]
+    assert header.split("  ")[0] == "learner"
+    assert "too" not in header
     status = call("sweep", wrong, "--out", out, "--status").out.splitlines()
     assert [line.count("20 > delta") for line in status[3:5]] == [0, 1]
     ran = call("run", wrong, "--learner", "blind", "--n-jobs", 1).out
