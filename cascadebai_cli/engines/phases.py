@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from cascadebai_cli.engines.jobs import Ending, HasEnough, Job, Run, Runs, block_size, never, run_in_blocks, run_of
-from cascadebai_cli.engines.outcomes import Outcomes, RandomOutcomes, Stack
+from cascadebai_cli.engines.outcomes import Outcomes, RandomOutcomes
+from cascadebai_cli.engines.stacks import Stack
 from cascadebai_cli.learners.fixed_budget import Uniform, farthest
 from cascadebai_cli.learners.track_and_stop import TrackAndStop
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray

@@ -13,15 +13,13 @@ from cascadebai_cli.engines.jobs import Ending, HasEnough, Job, Paused, Run, Run
 from cascadebai_cli.engines.outcomes import (
     Outcomes,
     RandomOutcomes,
-    RandomStack,
     RandomTable,
     RewardTable,
-    ShuffledLooks,
     Stretch,
     TableShape,
 )
-from cascadebai_cli.engines.paired import PairedOutcomes
 from cascadebai_cli.engines.phases import run_phases, run_planned
+from cascadebai_cli.engines.stacks import PairedOutcomes, RandomStack, ShuffledLooks
 from cascadebai_cli.engines.walk import run_walk
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.kl_lucb import KLLucb
