@@ -64,8 +64,12 @@ def kl_lucb(
     M: int | None = None,
     cascading: bool = True,
     cap: float = math.inf,
+    batch: int = 1,
 ) -> Verdict:
-    """KL-LUCB++; `M` items are shown at once, `K` by default. Nothing is ever accepted or rejected before the end."""
+    """KL-LUCB++; `M` items are shown at once, `K` by default. Nothing is ever accepted or rejected before the end.
+
+    A list stays for `batch` steps, and a run goes on to the end of its batch; what it then sees changes nothing.
+    """
     items, M, t = Items(rewards, interval), K if M is None else M, 0
     everything = range(items.L)
     while True:
@@ -75,9 +79,11 @@ def kl_lucb(
         rival = max(others, key=lambda i: items.high[i])
         stopped = items.low[weakest] > items.high[rival] - epsilon
         if stopped or t >= cap:
-            return Verdict(t, stopped, tuple(J), (), (), tuple(items.T))
-        near = everything if 0 in items.T else nearest(items, J, weakest, rival, M)
-        items.observe(sorted(near, key=lambda i: items.T[i])[:M], cascading, t)
+            return Verdict(min(-(-t // batch) * batch, cap), stopped, tuple(J), (), (), tuple(items.T))
+        if t % batch == 0:
+            near = everything if 0 in items.T else nearest(items, J, weakest, rival, M)
+            shown = sorted(near, key=lambda i: items.T[i])[:M]
+        items.observe(shown, cascading, t)
         t += 1
 
 

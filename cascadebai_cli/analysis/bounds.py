@@ -13,7 +13,7 @@ from pydantic_core import PydanticCustomError
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.own import is_own
-from cascadebai_cli.learners.registry import LearnerSpec
+from cascadebai_cli.learners.registry import BATCH, LearnerSpec
 from cascadebai_cli.model.problem import CASCADING, Feedback, FloatArray, Instance
 from cascadebai_cli.model.users import Users
 from cascadebai_cli.store.columns import BOUNDS_CSV, CELL, PLACE, POINT, SUMMARY_CSV, TABLES, Shown, interval, printed
@@ -218,7 +218,8 @@ def _budget_bounds(cell: Cell) -> dict[str, float]:
     problem = Instance(cell.weights, cell.K, cell.epsilon)
     known = {"H": hardness(problem), "H2": hardness_of_the_worst(problem)}
     algorithm = cell.spec.algorithm
-    if cell.budget is None or algorithm not in ERRORS or not cell.feedback.has_theory:
+    proved = algorithm in ERRORS and BATCH not in cell.spec.options and cell.feedback.has_theory
+    if cell.budget is None or not proved:
         return {**known, "bound": np.nan, "enough": np.nan}
     needed = _enough(algorithm, tuple(cell.weights.tolist()), cell.K, cell.epsilon, cell.delta)
     return {**known, "bound": ERRORS[algorithm](problem, cell.budget), "enough": needed}

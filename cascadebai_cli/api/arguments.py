@@ -18,7 +18,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from cascadebai_cli.errors import CascadeError, ConfigError, of_removed_folder, suggest
 from cascadebai_cli.learners.own import enter, load_plugin
 from cascadebai_cli.learners.protocol import Learner
-from cascadebai_cli.learners.registry import ALGORITHMS, find_algorithm
+from cascadebai_cli.learners.registry import ALGORITHMS, BATCH, find_algorithm
 from cascadebai_cli.model.problem import Instance
 from cascadebai_cli.options import Option, record_options
 from cascadebai_cli.running.watch import Watch
@@ -396,7 +396,7 @@ def _refuse_unknown(algorithm: object, options: Mapping[str, Any], arguments: Se
         if name in _OF_THE_INSTANCE:
             raise ConfigError(f"{name}: belongs to the instance; write for example Instance(weights, K=2, epsilon=0.1)")
     if options and isinstance(algorithm, str) and find_algorithm(algorithm) is not None:
-        known = [*options_of(algorithm), *arguments]
+        known = [*options_of(algorithm), BATCH, *arguments]
         for name in options:
             if name not in known:
                 raise ConfigError(f"{name}: unknown option; {suggest(name, known)}")

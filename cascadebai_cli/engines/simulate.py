@@ -24,7 +24,7 @@ from cascadebai_cli.engines.walk import run_walk
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.kl_lucb import KLLucb
 from cascadebai_cli.learners.posterior import Posterior
-from cascadebai_cli.learners.protocol import Learner
+from cascadebai_cli.learners.protocol import Batched, Learner
 from cascadebai_cli.learners.racing import LeastObservedFirst, RacingLearner
 from cascadebai_cli.model.problem import CASCADING, SEMI_BANDIT, Draw, Feedback, FloatArray, IntArray, NextChance
 
@@ -40,7 +40,8 @@ def run_reference(
 ) -> Run:
     """Make steps until the learner stops, or until `max_steps` steps were made."""
     steps = observations = 0
-    race = learner.race if isinstance(learner, LeastObservedFirst) else None
+    inner = learner.learner if isinstance(learner, Batched) else learner
+    race = inner.race if isinstance(inner, LeastObservedFirst) else None
     while not learner.finished and (max_steps is None or steps < max_steps):
         shown = feedback.shown(learner.select(), chance)
         seen = feedback.seen(shown, _draw(outcomes, steps), chance)
@@ -49,7 +50,7 @@ def run_reference(
         observations += len(seen)
         if race is not None:
             race.stamp(steps)
-    return _result(learner, steps, observations)
+    return _result(inner, steps, observations)
 
 
 def _draw(outcomes: Outcomes | RewardTable, step: int) -> Draw:

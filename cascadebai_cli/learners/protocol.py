@@ -49,6 +49,75 @@ def can_answer(learner: Learner) -> bool:
     return getattr_static(learner, "answer", None) is not None
 
 
+# --- Lists that stay for many steps, as pages that are fixed for many views -----------------------------------------
+
+
+class Batched:
+    """A learner whose lists stay for many steps, and which is told what was seen on them only then, in its order.
+
+    A test that is over within a batch drops the rest of it. So whatever holds for the learner because what is shown
+    depends on the past alone, as its guarantee, holds here too.
+
+    Args:
+        learner: the learner.
+        name: its name in messages.
+        batch: number of steps for which a list stays.
+    """
+
+    def __init__(self, learner: Learner, name: str, batch: int) -> None:
+        self.learner, self.name, self._batch = learner, name, batch
+        self.any_order, self.endless, self.repeats = (
+            bool(getattr(learner, what, False)) for what in ("any_order", "endless", "repeats")
+        )
+        self._shown: Sequence[int] = ()
+        self._untold: list[tuple[Sequence[int], Sequence[int]]] = []
+
+    @property
+    def finished(self) -> bool:
+        """Whether the learner has stopped, by what it was told."""
+        return self.learner.finished
+
+    @property
+    def recommendation(self) -> tuple[int, ...]:
+        """The `K` items returned once `finished`."""
+        return self.learner.recommendation
+
+    def select(self) -> Sequence[int]:
+        """Return the list of this batch."""
+        if not self._untold:
+            self._shown = self.learner.select()
+        return self._shown
+
+    def observe(self, shown: Sequence[int], outcomes: Sequence[int]) -> None:
+        """Keep the outcomes, and tell them when the batch is over."""
+        self._untold.append((shown, outcomes))
+        if len(self._untold) == self._batch:
+            self._tell()
+
+    def _tell(self) -> None:
+        for shown, outcomes in self._untold:
+            if not self.learner.finished:
+                self.learner.observe(shown, outcomes)
+        self._untold = []
+
+
+class _BatchedAnswering(Batched):
+    """One that can be asked at any time, and is told before what was seen so far."""
+
+    learner: _Answering
+
+    @property
+    def answer(self) -> tuple[int, ...]:
+        """The `K` items that the learner would return now."""
+        self._tell()
+        return self.learner.answer
+
+
+def in_batches(learner: Learner, name: str, batch: int) -> Batched:
+    """Return a learner whose lists stay for `batch` steps each."""
+    return (_BatchedAnswering if can_answer(learner) else Batched)(learner, name, batch)
+
+
 # --- How many items a step shows: `M`, apart from the `K` items to find ---------------------------------------------
 #
 # An item's outcome is independent of everything before it, including what decides whether the item is observed. So

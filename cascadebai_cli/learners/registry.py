@@ -11,7 +11,7 @@ from cascadebai_cli.learners.fixed_budget import SuccessiveAcceptsRejects, Unifo
 from cascadebai_cli.learners.kl_lucb import KLLucb
 from cascadebai_cli.learners.own import MakeGenerator, build_learner, is_own, load_plugin, parameters, same_generator
 from cascadebai_cli.learners.posterior import Posterior
-from cascadebai_cli.learners.protocol import Learner
+from cascadebai_cli.learners.protocol import Learner, in_batches
 from cascadebai_cli.learners.track_and_stop import TrackAndStop
 
 ALGORITHMS: Mapping[str, Callable[..., Learner]] = MappingProxyType(
@@ -30,6 +30,8 @@ ALGORITHMS: Mapping[str, Callable[..., Learner]] = MappingProxyType(
 
 BUDGET = "budget"
 """Name of the parameter of a learner that must know when it will be asked."""
+BATCH = "batch"
+"""Name of the option of any learner, unless it has its own of that name: the number of steps for which a list stays."""
 
 
 def knows_budget(name: str) -> bool:
@@ -61,7 +63,7 @@ class LearnerSpec:
 
     def is_algorithm_1(self, K: int | None = None) -> bool:
         """Return whether it is Algorithm 1 of the paper, with any `sigma`; with lists of `K` items, if `K` is given."""
-        of_the_paper = {"order": ("T",), "confidence": ("lil",), "list_length": (None, K)}
+        of_the_paper = {"order": ("T",), "confidence": ("lil",), "list_length": (None, K), BATCH: (1,)}
         given = {name: value for name, value in self.options.items() if name in of_the_paper}
         return self.algorithm == "cascadebai" and all(value in of_the_paper[name] for name, value in given.items())
 
@@ -96,7 +98,9 @@ class LearnerSpec:
     ) -> Learner:
         """Return a fresh learner; `make_rng` makes the generator of one that draws, different for each trial."""
         arguments = {"L": L, "K": K, "delta": delta, "epsilon": epsilon, **self.options}
+        made = load_plugin(self.algorithm) if is_own(self.algorithm) else ALGORITHMS[self.algorithm]
+        batch = arguments.pop(BATCH) if BATCH in arguments and BATCH not in parameters(made) else 1
         if budget is not None and knows_budget(self.algorithm):
             arguments[BUDGET] = budget
-        made = load_plugin(self.algorithm) if is_own(self.algorithm) else ALGORITHMS[self.algorithm]
-        return build_learner(self.algorithm, made, make_rng, **arguments)
+        learner = build_learner(self.algorithm, made, make_rng, **arguments)
+        return learner if batch == 1 else in_batches(learner, f"{self.algorithm} with batch", batch)

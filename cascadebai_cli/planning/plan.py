@@ -147,6 +147,7 @@ def answered(
         backend,
         watch,
         lambda done: _so_far(learners(done)),
+        runs * sum(_seconds(candidate_of(question, key), question, lists[key]) for key in keys),
     )
     if done is None:
         return None

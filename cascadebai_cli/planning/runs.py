@@ -261,6 +261,7 @@ def run_cells(
     backend: Backend,
     watch: Watch,
     so_far: Callable[[CellRuns], str],
+    seconds: float,
 ) -> CellRuns | None:
     """Run each cell as often as `trials` says; return `None` if a run raised.
 
@@ -270,9 +271,10 @@ def run_cells(
         backend: where the runs are simulated.
         watch: follows the runs.
         so_far: says in a few words what the runs that have ended tell.
+        seconds: processor time that all take, by the estimates.
     """
     settings = Settings(seed, fail_fast=True, with_items=True)
-    with Follower(watch, cells, trials, so_far=so_far).shown() as follower:
+    with Follower(watch, cells, trials, so_far=so_far, seconds=seconds).shown() as follower:
         collect(cells, [np.arange(number) for number in trials], settings, backend, follower)
     return None if follower.failed else follower.rows
 
@@ -344,7 +346,8 @@ def tested(question: Question, keys: Sequence[str], trials: int | None, backend:
     """Run a test with each learner; return `None` if a run raised."""
     sizes = _sizes_of(question, keys, trials)
     keys, left_out = tuple(sizes), [key for key in keys if key not in sizes]
-    if sum(size.seconds for size in sizes.values()) <= _HERE:
+    seconds = sum(size.seconds for size in sizes.values())
+    if seconds <= _HERE:
         backend = Backend("sequential")
     places = [
         (key, tolerance, truth, times)
@@ -365,7 +368,7 @@ def tested(question: Question, keys: Sequence[str], trials: int | None, backend:
     def so_far(runs: CellRuns) -> str:
         return ", ".join(f"{one.views.learner} {one.views.in_words}" for one in learners(runs))
 
-    runs = run_cells(cells, [times for _, _, _, times in places], question.wanted.seed, backend, watch, so_far)
+    runs = run_cells(cells, [times for _, _, _, times in places], question.wanted.seed, backend, watch, so_far, seconds)
     if runs is None:
         return None
     ranked = tuple(sorted(learners(runs), key=lambda one: (not one.views.ended, one.views.median)))

@@ -77,6 +77,7 @@ class Follower:
         fail: receives each trial that raised; by default it is reported to `watch`.
         repeat: returns the command that runs a trial again, if there is one.
         log: file for the tracebacks; without it, the first one from a user's code is reported to `watch`.
+        seconds: processor time of all trials by an estimate, which is told while the time left is unknown.
 
     Attributes:
         trials, done, failed: numbers of trials in all, of ended trials, and of those that ended with an error.
@@ -93,7 +94,9 @@ class Follower:
         fail: "Callable[[Cell, Failed], None] | None" = None,
         repeat: "Callable[[Cell, int], str] | None" = None,
         log: Path | None = None,
+        seconds: float | None = None,
     ) -> None:
+        self._estimate = f"all of them take some {duration(seconds)} of processor time" if seconds else ""
         self.watch, self._cells, self._so_far = watch, cells, so_far
         self._fail, self._repeat, self._log = fail or self._tell, repeat, log
         self.rows: Rows = [[] for _ in cells]
@@ -209,11 +212,11 @@ class Follower:
     def _time_left(self) -> str:
         """Return the time left at the pace so far; it is unknown while long trials run, which have no known pace."""
         if not self.done:
-            return "unknown"
+            return f"unknown ({self._estimate})" if self._estimate else "unknown"
         now = time.monotonic()
         seconds, silent = now - self._start, now - self._latest
         if silent > max(LINE_SECONDS, seconds / 2):
-            return f"unknown (no trial ended for {duration(silent)})"
+            return f"unknown ({'; '.join(filter(None, [f'no trial ended for {duration(silent)}', self._estimate]))})"
         return duration(seconds * (self.trials - self.done) / self.done)
 
 

@@ -20,7 +20,7 @@ from pydantic import (
 
 from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.learners.own import parameters
-from cascadebai_cli.learners.registry import ALGORITHMS, BUDGET, LearnerSpec, find_algorithm
+from cascadebai_cli.learners.registry import ALGORITHMS, BATCH, BUDGET, LearnerSpec, find_algorithm
 from cascadebai_cli.model.problem import FEEDBACKS, SEMI_BANDIT
 from cascadebai_cli.study.document import mistake, sentence, show
 from cascadebai_cli.study.fields import Entry, Epsilons, FeedbackName, Risks, SizeList, Text, context_of, says
@@ -128,6 +128,10 @@ class LearnerEntry(Entry):
     ]
     feedback: Annotated[FeedbackName | None, says("In place of the feedback of the study.", SEMI_BANDIT.name)] = None
     shuffle: Annotated[bool | None, says("In place of the shuffle of the study.", "true")] = None
+    batch: Annotated[
+        Annotated[int, Field(ge=1)] | None,
+        says("Number of steps for which a list stays; the learner is told only then what was seen on it.", "1000"),
+    ] = None
     K: Annotated[SizeList | None, says("In place of the K of study and instance.", "4")] = None
     delta: Annotated[Risks | None, says("In place of the delta of study and instance.", "0.05")] = None
     epsilon: Annotated[Epsilons | None, says("In place of the epsilon of study and instance.", "0")] = None
@@ -150,7 +154,8 @@ class LearnerEntry(Entry):
     @property
     def spec(self) -> LearnerSpec:
         """The learner with its options."""
-        return LearnerSpec(self.algorithm, dict(self.model_extra or {}))
+        batch = {BATCH: self.batch} if (self.batch or 1) > 1 else {}
+        return LearnerSpec(self.algorithm, {**(self.model_extra or {}), **batch})
 
     @property
     def is_algorithm_1(self) -> bool:
@@ -170,7 +175,7 @@ def options_of(algorithm: str) -> Mapping[str, inspect.Parameter]:
 def non_default_options(algorithm: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options that differ from their default, which are those that change the id of a cell."""
     known = options_of(algorithm)
-    return {name: value for name, value in given.items() if not _equal(value, known[name].default)}
+    return {name: value for name, value in given.items() if name not in known or not _equal(value, known[name].default)}
 
 
 def default_options(algorithm: str) -> dict[str, Any]:

@@ -57,6 +57,19 @@ def test_what_trials_say_stands_before_what_matters_less() -> None:
     assert "so far" not in progress.line(30)
 
 
+def test_what_all_trials_take_is_said_while_the_time_left_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    monkeypatch.setattr("cascadebai_cli.running.watch.time.monotonic", lambda: now)
+    progress = Follower(SILENT, [None], [4], seconds=20.0)  # type: ignore[list-item]
+    takes = "all of them take some 20 s of processor time"
+    assert progress.line().endswith(f"time left unknown ({takes})")
+    now = 10.0
+    progress.update(done(0, 1))
+    assert progress.line().endswith("time left 30 s")
+    now = 50.0
+    assert progress.line().endswith(f"time left unknown (no trial ended for 40 s; {takes})")
+
+
 def test_nothing_is_said_of_the_time_left_while_trials_only_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 0.0
     monkeypatch.setattr("cascadebai_cli.running.watch.time.monotonic", lambda: now)
