@@ -194,10 +194,10 @@ def test_lists_that_are_read_as_a_whole_and_up_to_the_first_click_run_beside_eac
 
 
 def runs_of_users(engine, looks, seed, feedback=CASCADING, shuffled=False):
-    weights = np.array([0.6, 0.5, 0.4, 0.2, 0.2, 0.1])
-    trials = [Trial(weights, np.random.default_rng([seed, trial])) for trial in range(150)]
+    weights = np.array([0.9, 0.8, 0.7, 0.3, 0.2, 0.2])
+    trials = [Trial(weights, np.random.default_rng([seed, trial])) for trial in range(100)]
     read = page_of(feedback, PositionBased(looks), shuffled)
-    runs = simulate_block(lambda: KLLucb(6, 3, 0.1, 0.05), trials, feedback=read, engine=engine, max_steps=4_000)
+    runs = simulate_block(lambda: KLLucb(6, 3, 0.1, 0.05), trials, feedback=read, engine=engine, max_steps=600)
     return np.array([(run.steps, run.observations, min(run.counts), max(run.counts)) for run in runs]).T
 
 
