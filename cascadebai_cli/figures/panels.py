@@ -34,6 +34,7 @@ _MOST_PANELS = 240
 MOST_LINES = 12
 """Largest number of lines in one panel, as many as can be told apart."""
 
+_TELLING_APART = (*GRID, "directory")
 _KNOWN = "that the config gives or the manifest holds; older manifests hold no weights from files or code"
 """End of a sentence that says for which weights bounds are known."""
 
@@ -252,19 +253,27 @@ def _panel(
 def _refuse_twins(rows: pd.DataFrame, dealt: Deal, joined: bool) -> None:
     """Refuse two cells of a line at the same place, as a column then varies that is neither x, panels nor lines.
 
+    With shares of trials, a line is of one cell, since its points are the trials.
     Points of unrelated instances may be at the same place, as they have names.
     """
     if dealt.x == "steps":
+        _refuse_varying(varying(rows, _TELLING_APART), rows, "in a line of ecdf", "panels nor lines")
         return
     same = ["x"] if joined or dealt.x in NAMES else ["x", "instance"]
     twins = rows[rows.duplicated(same, keep=False)]
     if twins.empty:
         return
     pair = twins[twins["x"] == twins["x"].iloc[0]]
-    names = [name for name in varying(pair, [*GRID, "directory"]) if name != dealt.x]
-    choice = shlex.quote(f"{names[0]}={pair[names[0]].iloc[0]}" if names else "K=2")
+    names = [name for name in varying(pair, _TELLING_APART) if name != dealt.x]
+    _refuse_varying(names or [""], pair, f"at {dealt.x} = {pair[dealt.x].iloc[0]}", "x, panels nor lines")
+
+
+def _refuse_varying(names: Sequence[str], cells: pd.DataFrame, place: str, among: str) -> None:
+    if not names:
+        return
+    choice = shlex.quote(f"{names[0]}={cells[names[0]].iloc[0]}" if names[0] else "K=2")
     verbs = ("vary", "are", "them") if len(names) > 1 else ("varies", "is", "it")
     raise ConfigError(
-        f"{' and '.join(names)} {verbs[0]} at {dealt.x} = {pair[dealt.x].iloc[0]} and {verbs[1]} neither x, panels nor "
-        f"lines; add {verbs[2]} to --panels or --lines, or choose one value, as with --where {choice}"
+        f"{' and '.join(names)} {verbs[0]} {place} and {verbs[1]} neither {among}; add {verbs[2]} to --panels or "
+        f"--lines, or choose one value, as with --where {choice}"
     )

@@ -98,6 +98,29 @@ def test_other_numbers_make_panels_of_shares(tmp_path: Path) -> None:
     assert not chart.points["is_wrong"].any()
 
 
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (
+            ("--panels", "K"),
+            "instance varies in a line of ecdf and is neither panels nor lines; add it to --panels or ",
+        ),
+        (
+            ("--panels", "none", "--lines", "learner"),
+            "instance and K vary in a line of ecdf and are neither panels nor ",
+        ),
+    ],
+)
+def test_a_line_of_shares_is_of_one_cell(words: tuple[str, ...], sentence: str, tmp_path: Path) -> None:
+    two = [
+        {"name": name, "family": "two_level", "w_star": w_star, "w_prime": 0.1}
+        for name, w_star in (("a", 0.5), ("b", 0.6))
+    ]
+    results = study(tmp_path, instances=two)
+    lines = () if "--lines" in words else ("--lines", "learner")
+    assert refusal("plot", results.directory, "--kind", "ecdf", *words, *lines).startswith(sentence)
+
+
 def test_the_table_beside_the_figure_has_a_row_a_cell(tmp_path: Path) -> None:
     results = study(tmp_path)
     for kind in ("quantiles", "ecdf"):
