@@ -18,7 +18,7 @@ import pandas as pd
 
 from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.learners.posterior import PRIORS
-from cascadebai_cli.live.live import Live, Page, Placed, Status, rehearsal
+from cascadebai_cli.live.live import InFile, Live, Page, Placed, Status, rehearsal
 from cascadebai_cli.live.state import Terms
 from cascadebai_cli.logs.layout import Layout
 from cascadebai_cli.logs.read import read_rates
@@ -65,7 +65,7 @@ _NAMES = {"item", "items", "name", "names"}
 def _names(items: str) -> list[str]:
     path = Path(items)
     if "," in items and not path.is_file():
-        return [name.strip() for name in items.split(",")]
+        return values_of(items)
     if not path.is_file():
         raise ConfigError(f"--items {quoted(items)} is no file; give one with a name on each line, or names as a,b,c")
     text = read_any_text(path, shown(path))[0]
@@ -75,7 +75,12 @@ def _names(items: str) -> list[str]:
     if lines and lines[0].startswith("name,"):  # the items of a plan, in which a quote keeps formulas from running
         return [re.sub("^'(?=[=+@\t\r-])", "", name) for name in sheet_of(text, shown(path)).rows["name"]]
     _refuse_a_table(lines, path)
-    return lines[1:] if lines and lines[0].lower() in _NAMES else lines
+    names = lines[1:] if lines and lines[0].lower() in _NAMES else lines
+    return [next(csv.reader([name]))[0] if _IN_QUOTES.fullmatch(name) else name for name in names]
+
+
+_IN_QUOTES = re.compile(r"""(?=.*[,;\t]|.*."".*.)"(?:[^"]|"")*\"""")
+"""A name that a spreadsheet had to put in quotes, as it has a separator or a quote itself."""
 
 
 def _refuse_a_table(lines: Sequence[str], path: Path) -> None:
@@ -128,7 +133,8 @@ def show(directory: Path, n: int, out: Path | None = None) -> str:
     except OSError as error:
         raise ConfigError(f"{out} cannot be written ({error.strerror}); give --out another file") from error
     finally:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):  # where nothing can be written, nothing can be removed
+            part.unlink(missing_ok=True)
     return text
 
 
@@ -178,11 +184,11 @@ def take(
     live, name, line = Live.open(directory), shown(file), 0
     told = _clicks_in(file, name, live.terms, names or {}, separator)
 
-    def pages() -> Iterator[tuple[int, list[Any]]]:
+    def pages() -> Iterator[tuple[int, InFile]]:
         nonlocal line
-        for page, (at, clicks) in told.items():
+        for page, (at, said) in told.items():
             line = at
-            yield page, clicks
+            yield page, said
 
     try:
         return live.tell_many(pages()), len(told)
@@ -198,14 +204,15 @@ _COLUMNS = {"page": ["page"], "item": ["item"], "position": ["position"], "click
 
 def _clicks_in(
     file: Path, name: str, terms: Terms, names: Mapping[str, str], separator: str | None
-) -> dict[int, tuple[int, list[Any]]]:
-    """Return for each page its first line in the file and its clicks, items or positions."""
+) -> dict[int, tuple[int, InFile]]:
+    """Return for each page its first line in the file and what the file says of it."""
     if file != STDIN and not file.is_file():
         raise ConfigError(f"{name} is not a file; name a CSV file with the columns page and item, or page and position")
     rows = sheet_of(read_any_text(file, name)[0], name, separator=separator).rows
     rows = _named(rows.apply(lambda column: column.str.strip()), name, names, terms.items)
     wide = [column for column in rows if column in terms.items]
-    if not {"item", "position"} & set(rows) and "page" in rows and wide:
+    is_wide = not {"item", "position"} & set(rows) and "page" in rows and bool(wide)
+    if is_wide:
         rows = rows.melt("page", wide, "item", "clicked", ignore_index=False).sort_index(kind="stable")
         rows["clicked"] = rows["clicked"].replace("", "0")  # a page without any click is one that was looked at
     if "page" not in rows or not {"item", "position"} & set(rows):
@@ -213,23 +220,43 @@ def _clicks_in(
             f"{name} has the columns {', '.join(map(str, rows.columns))}; it needs page, and item or position of the "
             "click, or what show writes and a column clicked with 0 and 1, or a column for each item"
         )
-    both = {"item", "position"} <= set(rows)
+    both, has_marks = {"item", "position"} <= set(rows), "clicked" in rows
     rows = rows.assign(**{column: "" for column in ("item", "position") if column not in rows})
-    clicked = _marks(rows, name) if "clicked" in rows else _one_row_each(rows, name, both and terms.page_size == 1)
-    told: dict[int, tuple[int, list[Any]]] = {}
+    clicked = _marks(rows, name) if has_marks else _one_row_each(rows, name, both and terms.page_size == 1)
+    silent = frozenset(terms.items).difference(wide if is_wide else terms.items)
+    told: dict[int, tuple[int, InFile]] = {}
+    by_line: dict[int, dict[int, list[Any]]] = {}
     columns = (rows["page"], rows["item"], rows["position"])
-    for line, page, item, position, click in zip(rows.index, *columns, clicked, strict=True):
+    for line, page, item, position, click in zip(rows.index.tolist(), *columns, clicked, strict=True):
         try:
             number = terms.page_called(page)
         except ConfigError as error:
             raise ConfigError(f"{name}:{line}: {error}; nothing was taken") from error
-        clicks = told.setdefault(number, (int(line), []))[1]
+        at = _whole(position, f"{name}:{line}: position") if position else None
+        one = item if at is None else Placed(item, at) if item else at
+        said = told.setdefault(number, (line, InFile([], [], silent)))[1]
+        clicks_of_line = by_line.setdefault(number, {}).setdefault(line, [])
         if click:
-            at = _whole(position, f"{name}:{line}: position") if position else None
-            clicks.append(item if at is None else Placed(item, at) if item else at)
+            said.clicks.append(one)
+            clicks_of_line.append(one)
+        elif one and not is_wide:  # tables that were widened have a 0 for what was not shown
+            said.skips.append(one)
     if not told:
         raise ConfigError(f"{name} has no rows below the header; nothing was taken")
+    if is_wide or not has_marks:
+        _refuse_two_contents(by_line, name)
     return told
+
+
+def _refuse_two_contents(by_line: Mapping[int, Mapping[int, list[Any]]], name: str) -> None:
+    """Refuse a file where each line is all of a page, if two lines of a page differ."""
+    for number, lines in by_line.items():
+        (first, clicks), *others = lines.items()
+        for line, other in others:
+            if other != clicks:
+                raise ConfigError(
+                    f"{name}:{line}: page {number} is there twice, with other clicks on line {first}; nothing was taken"
+                )
 
 
 def _one_row_each(rows: pd.DataFrame, name: str, as_shown: bool) -> "pd.Series[bool]":

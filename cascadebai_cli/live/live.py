@@ -64,6 +64,20 @@ class Placed:
 
 
 @dataclass(frozen=True)
+class InFile:
+    """What a file says of a page; all of it must fit the page.
+
+    Attributes:
+        clicks, skips: what was clicked and what was not: names of items, positions from 1, or both.
+        silent: items of the test of which the file says nothing on any page, so that this page may not show them.
+    """
+
+    clicks: list[Any]
+    skips: list[Any]
+    silent: frozenset[str]
+
+
+@dataclass(frozen=True)
 class ItemStatus:
     """What is known of an item.
 
@@ -157,7 +171,7 @@ class Live:
         known = None if log is None else _counts_of(log)
         names = list(known) if items is None and known is not None else items
         terms = _checked(names, K, delta, page_size, epsilon, stopping, seed, prior, known)
-        self._make(None if path is None else Path(path), terms)
+        self._make(None if path is None else _directory(path), terms)
         self.notes = () if known is None else _differences(terms.items, known)
 
     def _make(self, directory: Path | None, terms: Terms) -> None:
@@ -172,7 +186,7 @@ class Live:
         Raises:
             ConfigError: if there is none, or it was written by another version.
         """
-        state, live = State(Path(path)), cls.__new__(cls)
+        state, live = State(_directory(path)), cls.__new__(cls)
         live._begin(state, state.terms())
         return live
 
@@ -231,7 +245,7 @@ class Live:
         new = 0
         with self._state.changing():
             learner = None if self._state.stop() else self._learner(*self._state.counts())
-            for page_id, clicked in pages:
+            for page_id, clicked in _pairs(pages):
                 if (seen := self._tell(page_id, clicked)) is None:
                     continue
                 new += 1
@@ -360,8 +374,18 @@ class Live:
         """Return the places of the clicks from 0, ascending."""
         if clicked is None:
             return []
+        if isinstance(clicked, InFile):
+            return self._places_in_file(page_id, items, clicked)
         several = clicked if isinstance(clicked, list | tuple | set) else [clicked]
         return sorted({self._place(page_id, items, one) for one in several})
+
+    def _places_in_file(self, page_id: int, items: Sequence[int], told: InFile) -> list[int]:
+        clicks = self._places(page_id, items, told.clicks)
+        for place in set(clicks).intersection(self._places(page_id, items, told.skips)):
+            raise ConfigError(f"page {page_id} has a click and no click on position {place + 1}; one of them is wrong")
+        for name in (name for item in items if (name := self.terms.items[item]) in told.silent):
+            raise ConfigError(f"page {page_id} shows {name}, of which the file has no column; give each item a column")
+        return clicks
 
     def _place(self, page_id: int, items: Sequence[int], one: Any) -> int:
         if isinstance(one, Placed):
@@ -374,7 +398,7 @@ class Live:
                 raise ConfigError(f"page {page_id} has no position {one}; give one from 1 to {len(items)}")
             return int(one) - 1
         shown = [self.terms.items[item] for item in items]
-        if one not in shown:
+        if not isinstance(one, str) or one not in shown:
             raise ConfigError(f"item {quoted(one)} is not on page {page_id}, which shows {', '.join(shown)}")
         return shown.index(one)
 
@@ -425,6 +449,19 @@ class Live:
         return tuple(self.terms.items[item] for item in items)
 
 
+def _pairs(pages: Any) -> Iterator[tuple[Any, Any]]:
+    for pair in pages if isinstance(pages, Iterable) else [pages]:
+        if not isinstance(pair, list | tuple) or len(pair) != 2:
+            raise ConfigError(f"tell_many takes pairs of a page and its clicks, but was given {quoted(pair)}")
+        yield pair[0], pair[1]
+
+
+def _directory(path: Any) -> Path:
+    if not isinstance(path, str | os.PathLike):
+        raise ConfigError(f"path is {quoted(path)}, but must be the directory of a test")
+    return Path(path)
+
+
 def rehearsal(terms: Terms) -> Live:
     """Return a test in memory with the terms of another one, and nothing told."""
     live = Live.__new__(Live)
@@ -469,8 +506,12 @@ def _counts_of(log: Any) -> _Counts:
     Raises:
         ConfigError: if it cannot be read, or its counts are not those of looks and clicks on items of one rate each.
     """
-    source, layout = log if isinstance(log, tuple) else (log, None)
+    source, layout = log if isinstance(log, tuple) and len(log) == 2 else (log, None)
     path = Path(source) if isinstance(source, str | os.PathLike) else None
+    if (path is None and not isinstance(source, pd.DataFrame)) or not isinstance(layout, Layout | None):
+        raise ConfigError(
+            f"log is {quoted(log)}, but must be a CSV file or a pandas table, or a pair of this and a Layout"
+        )
     if layout is None:
         there = source.columns if path is None else _header(path)
         layout = Layout("item", "clicks", "views", "position" if "position" in there else None)
@@ -530,6 +571,8 @@ def _checked(
     for name in names:
         if not isinstance(name, str) or not name.strip() or not name.isprintable():
             raise ConfigError(f"items: {quoted(name)} is no name of an item; give a text for each")
+        if name != name.strip():  # files are read without them
+            raise ConfigError(f"items: {quoted(name)} is no name of an item; give a text without spaces at its ends")
     often, times = next(iter(Counter(names).most_common(1)), ("", 0))
     if times > 1:
         raise ConfigError(f"items: {quoted(often)} is there twice; give each item a name of its own")

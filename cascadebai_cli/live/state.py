@@ -18,7 +18,7 @@ import numpy as np
 from cascadebai_cli.errors import CascadeError, ConfigError
 from cascadebai_cli.learners.posterior import BetaMixture
 from cascadebai_cli.model.problem import IntArray
-from cascadebai_cli.text import for_shell
+from cascadebai_cli.text import for_shell, quoted
 
 _FILE = "live.sqlite"
 _VERSION = 2
@@ -238,9 +238,12 @@ class State:
         Raises:
             ConfigError: if there is no such page.
         """
-        row = self._db.execute("SELECT items, clicks FROM pages WHERE id = ?", (number,)).fetchone()
+        held = -1 if abs(number) >= 2**63 else number  # SQLite has no such numbers
+        row = self._db.execute("SELECT items, clicks FROM pages WHERE id = ?", (held,)).fetchone()
         if row is None:
-            raise ConfigError(f"page {number} was never given out; {self.name} has pages 1 to {self.numbers()[0]:,}")
+            raise ConfigError(
+                f"page {quoted(number)} was never given out; {self.name} has pages 1 to {self.numbers()[0]:,}"
+            )
         return np.frombuffer(row[0], np.int32).tolist(), None if row[1] is None else json.loads(row[1])
 
     def tell(self, number: int, items: Sequence[int], clicks: Sequence[int]) -> None:

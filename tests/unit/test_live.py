@@ -1,5 +1,6 @@
 """A live test: it makes the run of its learner, takes clicks late or twice, and loses nothing that was acknowledged."""
 
+import errno
 import io
 import json
 import os
@@ -260,6 +261,10 @@ def test_items_of_a_plan_have_their_own_names_again(tmp_path):
     assert _names(str(tmp_path / "items.csv")) == ["=1+1", "'tis", "a, b"]
 
 
+def test_a_name_on_the_command_line_may_have_commas_if_it_stands_in_quotes():
+    assert _names('red, "a, b",green') == ["red", "a, b", "green"]
+
+
 @pytest.mark.parametrize(
     ("text", "names"),
     [
@@ -267,6 +272,7 @@ def test_items_of_a_plan_have_their_own_names_again(tmp_path):
         ("Name\na\nb\n", ["a", "b"]),
         ("Paris, France\nRome, Italy\n", ["Paris, France", "Rome, Italy"]),
         ("3 for 1,20\n4 for 1,40\n", ["3 for 1,20", "4 for 1,40"]),
+        ('item\n"a, b"\n"say ""hi"""\n"Hot" deals\n"x"\n', ["a, b", 'say "hi"', '"Hot" deals', '"x"']),
         ("item,clicks,views\na,3,9\nb,1,8\n", None),
         ("Banner;Clicks\na;3\nb;1\n", None),
         ("colour,item\nred,a\nblue,b\n", None),
@@ -330,6 +336,11 @@ def test_several_clicks_count_up_to_the_first_by_place_and_are_remembered():
         (2, True, "item True is not on page 2"),
         (3, None, "page 3 was never given out; this test has pages 1 to 2"),
         ("1", None, "page '1' is no number of a page"),
+        (10**30, None, "was never given out; this test has pages 1 to 2"),
+        (2, np.array([1, 2]), "item array([1, 2]) is not on page 2"),
+        (2, np.array(["a"]), "is not on page 2"),
+        (2, pd.Series([1]), "is not on page 2"),
+        (2, pd.NA, "item <NA> is not on page 2"),
     ],
 )
 def test_what_cannot_be_is_refused_and_nothing_of_it_is_taken(page, clicked, sentence):
@@ -342,6 +353,21 @@ def test_what_cannot_be_is_refused_and_nothing_of_it_is_taken(page, clicked, sen
     assert sentence in str(error.value)
     assert [live._state.counts()[i].tolist() for i in (0, 1)] == before
     assert live.status.open == 1
+
+
+@pytest.mark.parametrize("pages", [None, 5, "ab", [3], [(1, 2, 3)], {1: "a"}])
+def test_what_is_no_pairs_of_pages_and_clicks_is_refused(pages):
+    live = cb.Live(NAMES, 3)
+    live.ask(3)
+    with pytest.raises(ValueError, match="tell_many takes pairs of a page and its clicks"):
+        live.tell_many(pages)
+    assert live.status.told == 0
+
+
+@pytest.mark.parametrize("path", [None, 5])
+def test_what_is_no_directory_is_refused(path):
+    with pytest.raises(ValueError, match=rf"path is {path}, but must be the directory of a test"):
+        cb.Live.open(path)
 
 
 @pytest.mark.parametrize(
@@ -367,6 +393,11 @@ def test_what_cannot_be_is_refused_and_nothing_of_it_is_taken(page, clicked, sen
         ({"log": table("a", 0, 9), "prior": "log", "stopping": "posterior"}, "the log has no click"),
         ({"log": table("a", 4.5, 9)}, "whole numbers of clicks and views only"),
         ({"log": "none.csv"}, "none.csv is not a file"),
+        ({"log": 5}, "log is 5, but must be a CSV file or a pandas table"),
+        ({"log": {"a": (1, 2)}}, "log is {'a': (1, 2.}, but must be a CSV file"),
+        ({"log": ("log.csv", 5)}, "or a pair of this and a Layout"),
+        ({"path": 5}, "path is 5, but must be the directory of a test"),
+        ({"items": ["a", "b "], "K": 1}, "items: 'b ' is no name of an item; give a text without spaces at its ends"),
     ],
 )
 def test_terms_that_are_not_usable_are_refused_and_nothing_is_written(changed, sentence, tmp_path):
@@ -380,16 +411,18 @@ def test_terms_that_are_not_usable_are_refused_and_nothing_is_written(changed, s
     [
         ("page,item\n1,b\n2,\n", {}),
         ("PAGE;Position\n1;2\n2;\n", {}),
-        ("page\tposition\titem\tclicked\n1\t1\ta\t0\n1\t2\tb\t1\n2\t1\td\t0\n", {}),
+        ("page\tposition\titem\tclicked\n1\t1\ta\t0\n1\t2\tb\t1\n2\t3\td\t0\n", {}),
         ("page,a,b,c,d,e,f\n1,0,1,0,,,\n2,,,,0,0,0\n", {}),
         ("view|name|hit\n1|b|yes\n2|e|no\n", {"page": "view", "item": "name", "clicked": "hit"}),
         ("nr;Ort\n1;2\n2;\n", {"page": "nr", "position": "Ort"}),
         ("page,a,b,c,d,e,f\n1,,1,,,,\n2,,,,,,\n", {}),
-        ("page,position,item,Click\n1,1,a,0\n1,2,b,1\n2,1,d,0\n", {}),
+        ("page,position,item,Click\n1,1,a,0\n1,2,b,1\n2,3,d,0\n", {}),
         ("page,item,clicks\n1,a,0\n1,b,1\n2,d,0\n", {}),
         ("page,item,position\n1,b,2\n2,,\n", {}),
         ("page,item,position\n1,,2\n2,,\n", {}),
         ("page,position\n1.0,2.0\n2.0,\n", {}),
+        ("page,position\n1,2\n2,\n1,2\n2,\n", {}),
+        ("page,position,clicked\n1,2,1\n1,2,1\n1,,0\n2,,0\n", {}),
     ],
 )
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
@@ -406,13 +439,22 @@ def test_clicks_are_read_in_each_layout_that_plan_reads(text, names, encoding, t
     [
         ("page,clicked\n1,1\n", {}, "or a column for each item"),
         ("page,item\n1,b\n", {"page": "view"}, "has no column 'view'; it has page, item"),
-        ("page,a,f\n1,1,0\n1,0,1\n", {}, "clicks.csv:2: item 'f' is not on page 1"),
+        ("page,a,f\n1,0,1\n", {}, "clicks.csv:2: item 'f' is not on page 1"),
         ("page,a,b\n1,0,x\n", {}, "clicked 'x' is neither 0 nor 1"),
         ("page,item,position\n1,b,1\n", {}, "clicks.csv:2: page 1 shows b at position 2, not at 1"),
         ("page,position,item\n1,1,a\n1,2,b\n", {}, "has no column clicked: its rows are those of items"),
         ("page,position\n1,1\n1,2\n", {}, "name it with --clicks"),
         ("page,position,item,hit\n1,1,a,0\n1,2,b,0\n", {}, "name it with --clicks"),
         ("page,position\n1,1.5\n", {}, "position '1.5' is no whole number"),
+        ("page,position\n1,1\n1,\n", {}, "clicks.csv:3: page 1 is there twice, with other clicks on line 2"),
+        ("page,item\n1,\n2,\n1,b\n", {}, "clicks.csv:4: page 1 is there twice, with other clicks on line 2"),
+        ("page,a,b,c,d,e,f\n1,1,,,,,\n1,,1,,,,\n", {}, "clicks.csv:3: page 1 is there twice, with other clicks"),
+        ("page,position,clicked\n1,2,1\n1,2,0\n", {}, "page 1 has a click and no click on position 2"),
+        ("page,item,clicked\n1,zzz,0\n", {}, "clicks.csv:2: item 'zzz' is not on page 1, which shows a, b, c"),
+        ("page,item,clicked\n1,a,0\n1,f,0\n", {}, "item 'f' is not on page 1, which shows a, b, c"),
+        ("page,position,clicked\n1,4,0\n", {}, "page 1 has no position 4; give one from 1 to 3"),
+        ("page,position,item,clicked\n1,2,a,0\n", {}, "page 1 shows a at position 1, not at 2"),
+        ("page,a,c,B\n1,0,0,1\n", {}, "page 1 shows b, of which the file has no column"),
     ],
 )
 def test_a_file_of_clicks_that_cannot_be_is_refused_and_nothing_is_taken(text, names, sentence, tmp_path):
@@ -480,6 +522,19 @@ def test_show_writes_over_its_own_files_only(tmp_path):
     with pytest.raises(ValueError, match=r"out\.csv is there and was not written by show"):
         show(tmp_path / "t", 1, out)
     assert (live.status.asked, out.read_text()[-2:]) == (0, "1\n")
+
+
+def test_a_place_where_nothing_can_be_written_is_bad_usage(tmp_path, monkeypatch):
+    live = cb.Live(NAMES, 2, path=tmp_path / "t")
+
+    def refuse(*_, **__):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    for name in ("open", "unlink"):  # where nothing can be written, nothing can be removed either
+        monkeypatch.setattr(Path, name, refuse)
+    done = call("live", "show", tmp_path / "t", "--out", tmp_path / "out.csv")
+    assert (done.code, "out.csv cannot be written (Read-only file system)" in done.err) == (2, True)
+    assert (".part" in done.err, live.status.asked) == (False, 0)
 
 
 def _interrupt(*_, **__):
