@@ -26,8 +26,8 @@ from cascadebai_cli.logs.sheet import (
     read_any_text,
     sheet_of,
     shown,
-    without_totals,
 )
+from cascadebai_cli.logs.totals import without_totals
 from cascadebai_cli.text import listed
 
 # --- Logs -----------------------------------------------------------------------------------------------------------

@@ -14,16 +14,16 @@ import zlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain, dropwhile, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TextIO, TypeAlias
+from typing import TYPE_CHECKING, BinaryIO, TextIO, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.text import count, listed
+from cascadebai_cli.text import count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -427,96 +427,6 @@ def _fit(row: list[str], width: int) -> int:
     size = len(row)
     row += [""] * (width - size)
     return size
-
-
-# --- Rows that hold sums of others ----------------------------------------------------------------------------------
-
-
-_TOTAL = re.compile(
-    r"(grand |sub)?totals?( ?[:,-].*)?|--|(gesamt|end)?(summe|ergebnis|gesamt)( ?:.*)?"
-    r"|insgesamt|somme|sum|suma",
-    re.IGNORECASE,
-)
-_MEAN = re.compile(r"average|mean|durchschnitt|mittelwert|moyenne|media|promedio", re.IGNORECASE)
-"""Names of rows that reports have for sums."""
-_FEWEST_SUMMED = 3
-"""Number of rows whose sum a row must be to count as a total without having the name of one."""
-
-
-def without_totals(sheet: Sheet, items: str, counts: Sequence[str], decimal: str | None) -> tuple[Sheet, list[str]]:
-    """Return the sheet without rows that hold sums of others, and a note about them.
-
-    Such a row is named as totals are, or is the sum of others (`_sums`).
-
-    Args:
-        sheet: the rows.
-        items: the column of the items' names.
-        counts: the columns of clicks and views.
-        decimal: their decimal sign; detected if `None`.
-    """
-    if sheet.rows.empty:
-        return sheet, []
-    names = sheet.rows[items].str.strip()
-    means = names.map(lambda name: _MEAN.fullmatch(name) is not None).to_numpy()
-    named = means | names.map(lambda name: _TOTAL.fullmatch(name) is not None).to_numpy()
-    rest = replace(sheet, rows=sheet.rows[~named], sizes=sheet.sizes[~named])
-    summed = _sums(rest, names[~named].to_numpy(), counts, decimal)
-    left_out = named.copy()
-    left_out[np.flatnonzero(~named)[summed]] = True
-    if not left_out.any():
-        return sheet, []
-    lines = sheet.rows.index[left_out]
-    told = listed(
-        [f"{line} ({name or 'without a name'})" for line, name in zip(lines, names[left_out], strict=True)][:5]
-    )
-    kind = " or an average" if means.any() else ""
-    what = f"is a total{kind} and is" if len(lines) == 1 else f"are totals{kind and ' or averages'} and are"
-    note = f"line{'s' * (len(lines) > 1)} {told}{' and others' * (len(lines) > 5)} {what} left out"
-    return replace(sheet, rows=sheet.rows[~left_out], sizes=sheet.sizes[~left_out]), [note]
-
-
-def _sums(sheet: Sheet, names: NDArray[Any], counts: Sequence[str], decimal: str | None) -> list[int]:
-    """Return the numbers of the rows that are sums of others.
-
-    One is the sum of all others, and has no name or is the first or the last. Or all rows form groups, in which the
-    last row, or in all groups the first, is the sum of the others.
-    """
-    try:
-        values = np.stack([numbers_of(sheet.rows[column].str.strip(), decimal)[0] for column in counts])
-    except ConfigError:
-        return []
-    known = np.where(np.isfinite(values), values, 0.0)
-    whole = known.sum(axis=1, keepdims=True)
-    equal = (known[1] > 0) & np.isclose(2 * known, whole, rtol=1e-12).all(axis=0)
-    at_end = np.isin(np.arange(len(names)), (0, len(names) - 1)) & (len(names) > _FEWEST_SUMMED)
-    sums = list(np.flatnonzero(equal & ((names == "") | at_end))[:1])
-    rest = np.delete(np.arange(len(names)), sums)
-    below, above = _sums_of_groups(known[:, rest]), _sums_of_groups(known[:, rest[::-1]])
-    return sorted([*sums, *rest[below], *rest[::-1][above]])
-
-
-def _sums_of_groups(values: NDArray[np.float64]) -> list[int]:
-    """Return the rows that are the sums of the two and more just before them, if all rows form such groups.
-
-    A single row behind the groups may be the sum of all.
-    """
-    ends: list[int] = []
-    begin, rows, so_far = 0, values.shape[1], np.cumsum(values, axis=1)
-    while begin < rows:
-        if ends and begin == rows - 1 and np.isclose(values[:, begin], values[:, ends].sum(axis=1), rtol=1e-12).all():
-            return [*ends, begin]
-        these = slice(begin + 2, begin + _LARGEST_GROUP)
-        before = so_far[:, these] - values[:, these] - (so_far[:, begin, None] - values[:, begin, None])
-        fits = np.flatnonzero((values[1, these] > 0) & np.isclose(values[:, these], before, rtol=1e-12).all(axis=0))
-        if not len(fits):
-            return []
-        ends.append(begin + 2 + int(fits[0]))
-        begin = ends[-1] + 1
-    return ends if len(ends) > 1 else []
-
-
-_LARGEST_GROUP = 1000
-"""Number of rows in which the sum of a group is looked for."""
 
 
 # --- Faults of rows -------------------------------------------------------------------------------------------------

@@ -285,3 +285,95 @@ def test_an_item_that_is_the_sum_of_two_others_by_chance_stays(tmp_path: Path) -
     rows = ["a,1,10", "b,2,20", "c,3,30", "d,9,40"]
     (tmp_path / "log.csv").write_text("\n".join(["ad,clicks,views", *rows]) + "\n")
     assert read_log(tmp_path / "log.csv", Layout("ad", "clicks", "views")).names == ("a", "b", "c", "d")
+
+
+def _counts_in(folder: Path, rows: list[str], header: str = "ad,clicks,views") -> dict[str, tuple[float, float]]:
+    """Return clicks and views of the items of a log with the columns ad, clicks and views."""
+    (folder / "log.csv").write_text("\n".join([header, *rows]) + "\n", encoding="utf-8")
+    log = read_log(folder / "log.csv", Layout("ad", "clicks", "views"))
+    return dict(zip(log.names, zip(log.clicks, log.views, strict=True), strict=True))
+
+
+ADS = ["red,120,2000", "blue,45,1200", "green,30,900"]
+COUNTED = {"red": (120, 2000), "blue": (45, 1200), "green": (30, 900)}
+PIVOTS = {
+    "a group of one row": ["C1,165,3200", *ADS[:2], "C2,30,900", ADS[2], "Grand Total,195,4100"],
+    "a group of one row, without a total": ["C1,165,3200", *ADS[:2], "C2,30,900", ADS[2]],
+    "groups above their sums": [*ADS[:2], "C1 Total,165,3200", ADS[2], "C2 Total,30,900", "Grand Total,195,4100"],
+    "groups without names": [*ADS[:2], ",165,3200", ADS[2], ",30,900", ",195,4100"],
+    "groups of one row, without names": [f"{row}\n,{row.split(',', 1)[1]}" for row in ADS],
+}
+
+
+@pytest.mark.parametrize("case", PIVOTS)
+def test_sums_of_groups_of_one_row_are_no_items(tmp_path: Path, case: str) -> None:
+    """Before, such a group made all sums of the file items."""
+    assert _counts_in(tmp_path, PIVOTS[case]) == COUNTED
+
+
+def test_a_group_without_clicks_and_views_is_no_item(tmp_path: Path) -> None:
+    rows = ["C1,165,3200", *ADS[:2], "C2,0,0", "green,0,0", "grey,0,0", "Grand Total,165,3200"]
+    assert list(_counts_in(tmp_path, rows)) == ["red", "blue", "green", "grey"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "times"),
+    [
+        (["C1,120,2000", ADS[0], "C2,45,1200", ADS[1], "Total,165,3200"], 2),
+        (
+            [
+                "A,195,4100",
+                "C1,165,3200",
+                *ADS[:2],
+                "C2,30,900",
+                ADS[2],
+                "B,9,100",
+                "C3,9,100",
+                "x,9,100",
+                "Total,204,4200",
+            ],
+            3,
+        ),
+    ],
+)
+def test_sums_that_cannot_be_told_from_items_are_refused(tmp_path: Path, rows: list[str], times: int) -> None:
+    with pytest.raises(ConfigError, match=f"the rows add up to {times} times the total on line .* keep the rows of it"):
+        _counts_in(tmp_path, rows)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        ["a,1,10", "b,2,10", "c,3,10", "d,6,30"],
+        ["a,1,10", "b,1,10", "c,2,20", "d,1,5", "e,1,5", "f,2,10"],
+        ["a,0,100", "b,0,100", "c,0,200", "d,0,50", "e,0,50", "f,0,100"],
+        ["a,20,200", *(f"{name},10,100" for name in "bcdefgh")],
+        ["Total Care,20,200", "Total - new look,30,210", "Media,90,900", "Mean,15,90"],
+    ],
+)
+def test_items_that_look_like_sums_by_chance_or_by_name_stay(tmp_path: Path, rows: list[str]) -> None:
+    assert list(_counts_in(tmp_path, rows)) == [row.split(",")[0] for row in rows]
+
+
+TOTAL_NAMES = [
+    "合計",
+    "总计",
+    "Итого",
+    "Totale",
+    "Totaal",
+    "Razem",
+    "Total (3)",
+    "Total of 3 results",
+    "Results from 3 ads",
+]
+
+
+@pytest.mark.parametrize("name", [*TOTAL_NAMES, ""])
+@pytest.mark.parametrize("way", [1, -1])
+def test_totals_of_any_report_are_no_items_where_a_filter_hides_rows(tmp_path: Path, name: str, way: int) -> None:
+    assert _counts_in(tmp_path, [*ADS, f"{name},250,5000"][::way]) == COUNTED
+
+
+def test_totals_alike_on_every_day_are_no_sums_of_groups(tmp_path: Path) -> None:
+    rows = [*ADS, "Total,195,4100"] * 3
+    assert _counts_in(tmp_path, rows) == {name: (3 * k, 3 * n) for name, (k, n) in COUNTED.items()}
