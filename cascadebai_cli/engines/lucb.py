@@ -53,8 +53,8 @@ _STRIDE = 32
 """Largest number of steps between two questions whether it is enough."""
 _LONG = 1024
 """Number of items from which only the items that are needed are sorted."""
-_LATER = np.int64(1) << 62
-"""Later than any turn."""
+_LATER, _TURN = 1 << 62, (1 << 62) - 1
+"""What is later than any turn, and the digits of a turn."""
 _FIRST, _READ = 64, 512
 """Number of outcomes of an item that are read first, and number of them that are read at once afterwards."""
 _END, _MANY = np.int8(1), 2**15
@@ -132,7 +132,8 @@ class Bounds:
         likely = abs(_BESIDE) <= 1 + 2 * np.sqrt(steps * rate * (1 - rate))[:, :, None]
         likely &= (clicks >= 0) & (clicks <= steps[:, None])
         later = ((state[:, None] + steps * _SPREAD)[:, :, None] + clicks)[likely]
-        return np.asarray(np.unique(later[self._states.take(later & (_KEPT - 1)) != later]))
+        later = np.sort(later[self._states.take(later & (_KEPT - 1)) != later])
+        return np.asarray(later[np.diff(later, prepend=-1) > 0])  # much faster than `unique`
 
     def _computed(self, state: IntArray) -> tuple[IntArray, FloatArray]:
         (T, S), inside = counts_of(state), state >= _INSIDE
@@ -206,10 +207,10 @@ class _Lucb:
         self.jobs, self.rule = jobs, jobs[0].learner.rule
         T, S = (np.array([getattr(job.learner, name) for job in jobs]) for name in "TS")
         bits = (T.size - 1).bit_length()
-        self.bits, self.low = bits + 1, (1 << bits) - 1
+        self.bits, self.low, self.high = bits + 1, (1 << bits) - 1, -1 << bits
         self.bounds = Bounds(self.rule, bits)
         self.stop_above = -int(np.ceil(self.rule.epsilon / UNIT)) << bits
-        self.near = max(self.rule.M, 2)
+        self.near, self.single = max(self.rule.M, 2), self.rule.M == 1
         self.outside, self.inside = (min(n, self.near - 1) for n in (self.rule.L - self.rule.K, self.rule.K))
         self.now, self.begins = 0, True
         self.observed = np.array([_SPREAD, _SPREAD + 1])
@@ -279,7 +280,7 @@ class _Lucb:
         self.begins = len(some) > 0
         if not self.begins:
             return some
-        turn = rows.turn[some] & ~_LATER
+        turn = rows.turn[some] & _TURN
         going = turn.min(axis=1) >> self.bits == 0
         rows.unseen[some] = going
         if not going.all():
@@ -305,7 +306,7 @@ class _Lucb:
             outside = np.sort(np.partition(code, m - 1, axis=1)[:, :m], axis=1)
             smallest = np.partition(code.view(np.uint64), n - 1, axis=1)[:, :n]
             inside = np.sort(smallest, axis=1).view(np.int64)
-        return _Sides(outside, inside, outside[:, 0] & ~self.low, inside[:, 0] & ~self.low)
+        return _Sides(outside, inside, outside[:, 0] & self.high, inside[:, 0] & self.high)
 
     def _nearest(self, sides: _Sides) -> IntArray:
         """Return the places of the `M` items nearest to the boundary (two for `M = 1`), shape `(M, rows)`.
@@ -329,13 +330,13 @@ class _Lucb:
         An item is observed if its turn does not come after that of the first click.
         """
         later = self.rows.turn.take(places)
-        turn = later & ~_LATER
+        turn = later & _TURN
         if self.rows.seen.size:  # where nobody looks, there is no click
             turn.sort(axis=0)
             turn &= np.where(self.rows.seen[:, :, self.now - until].T, -1, -2)
             ends = (turn & 1 > 0) & (self.next_turn[2] < _LATER)
             later, places = np.where(ends, turn, turn | _LATER), turn >> 1 & self.low
-        last = turn.min(axis=0) if self.rule.M == 1 else later.min(axis=0)
+        last = np.minimum.reduce(turn if self.single else later)
         seen = (turn <= last).ravel().nonzero()[0]
         return places.take(seen), turn.take(seen)
 
