@@ -1,19 +1,23 @@
 """The engine of KL-LUCB++: many trials advance together, one array row per trial.
 
 Every row follows its own stack of rewards, so that its run does not depend on the other rows. An item of a row is a
-*place*, `row * L + item`. What a step has to know of a place stands in two whole numbers.
+*place*, `row * L + item`. What a step has to know of a place stands in three whole numbers.
 
-Its *code* is `bound << bits | item`, so that sorting codes sorts by bounds, with ties by item. The bound is in units:
+Its *code* is `bound << bits | place`, so that sorting codes sorts by bounds, with ties by item. The bound is in units:
 inside `J` it is 1 more than the lower bound; outside, where codes are negative, it is `-1` less the upper bound. So the
-two ends of the sorted codes are the two sides of the boundary, from the rival and from the weakest item on. The bounds
-themselves are computed once for all rows, as trials of one rule meet the same states again and again (`Bounds`).
+two ends of the sorted codes are the two sides of the boundary, from the rival and from the weakest item on.
 
-Its *turn* is `T << bits + 1 | item << 1 | click`: items are shown in this order, and the last bit is the next outcome.
+Its *turn* is `T << bits + 1 | place << 1 | click`: items are shown in this order, and the last bit is the next outcome.
 With `_LATER` added to turns whose outcome does not end the step, the smallest of a list is the last to be observed.
+
+Its *state* is the number of `(T, S)` on its side of the boundary. Bounds and means are computed once for all rows, as
+trials of one rule meet the same states again and again (`Bounds`).
 
 `J` stays as it is until the mean of an item that was observed reaches its *level*, between the means inside and
 outside. Means and levels have the opposite sign inside `J`, so that on either side an item may change sides once its
 mean is at least its level.
+
+A step of few rows takes as long as its calls of NumPy: a place in a table takes less than a sum with a constant.
 """
 
 from collections.abc import Sequence
@@ -49,12 +53,12 @@ _STRIDE = 32
 """Largest number of steps between two questions whether it is enough."""
 _LONG = 1024
 """Number of items from which only the items that are needed are sorted."""
-_LATER = np.int64(1) << 62
-"""Later than any turn."""
-_WORD = 64
-"""Number of outcomes in a word."""
-_WORDS = 8
-"""Number of words that are read at once, for an item that has used up its first."""
+_LATER, _TURN = 1 << 62, (1 << 62) - 1
+"""What is later than any turn, and the digits of a turn."""
+_FIRST, _READ = 64, 512
+"""Number of outcomes of an item that are read first, and number of them that are read at once afterwards."""
+_END, _MANY = np.int8(1), 2**15
+"""What is added to outcomes that were read, behind which 0 is the end; with more items than `_MANY` few are read."""
 
 
 def run_lucb(jobs: Sequence[Job[KLLucb]], enough: HasEnough = never) -> Runs:
@@ -76,9 +80,9 @@ def _ends_at_click(job: Job[KLLucb]) -> bool:
 # --- Bounds that are computed once ----------------------------------------------------------------------------------
 
 
-_KEPT = 2**22
+_KEPT = 2**20
 """Number of states whose bounds are kept."""
-_SPREAD = 2**32 + 1021
+_SPREAD = 2**32 + 61
 """Factor of `T` in the number of a state; larger than any number of clicks."""
 _INSIDE = 2**62 + _KEPT // 2
 """What is added to the number of a state inside `J`."""
@@ -89,7 +93,7 @@ _BESIDE = np.arange(-8, 9)
 
 
 class Bounds:
-    """The bounds of a rule by state, shifted as in codes.
+    """The bounds of a rule by state, shifted as in codes, and the means, with the opposite sign inside `J`.
 
     A state `(T, S)` on one side has the number `T * _SPREAD + S`, with `_INSIDE` added inside `J`, and is kept at this
     number modulo `_KEPT`, until another state takes the place. With a state that is missing, those that are likely to
@@ -98,48 +102,51 @@ class Bounds:
 
     def __init__(self, rule: LucbRule, bits: int) -> None:
         self.rule, self.bits = rule, bits
-        self._numbers, self._codes = np.zeros(_KEPT, np.int64), np.zeros(_KEPT, np.int64)
-        self._numbers[0] = -1
+        self._states, self._codes, self._means = np.zeros(_KEPT, np.int64), np.zeros(_KEPT, np.int64), np.zeros(_KEPT)
+        self._states[0] = -1
 
-    def of(self, T: IntArray, S: IntArray, side: IntArray) -> IntArray:
-        """Return the bounds of states; `side` is `_INSIDE` or 0, and all three have shape `(n,)`."""
-        number = T * _SPREAD
-        number += S
-        number += side
-        place = number & (_KEPT - 1)
-        found: IntArray = self._codes.take(place)
-        known = self._numbers.take(place) == number
+    def of(self, state: IntArray) -> tuple[IntArray, FloatArray]:
+        """Return the bounds and means of states, shape `(n,)`."""
+        place = state & (_KEPT - 1)
+        code, mean, known = self._codes.take(place), self._means.take(place), self._states.take(place) == state
         if np.count_nonzero(known) < len(known):
             new = np.flatnonzero(~known)
-            _, once, each = np.unique(number.take(new), return_index=True, return_inverse=True)
-            some = new.take(once)
-            found[new] = self._filled(T.take(some), S.take(some), side.take(some)).take(each)
-        return found
+            once, each = np.unique(state.take(new), return_inverse=True)
+            filled = self._filled(once)
+            code[new], mean[new] = filled[0].take(each), filled[1].take(each)
+        return code, mean
 
-    def _filled(self, T: IntArray, S: IntArray, side: IntArray) -> IntArray:
-        """Compute and keep the bounds of different states, which are returned, and of those ahead."""
-        states = np.concatenate([self._ahead(T, S, side), np.stack([T, S, side])], axis=1)
-        codes = self._computed(*states)
-        number = states[0] * _SPREAD + states[1] + states[2]
-        place = number & (_KEPT - 1)
-        self._numbers[place], self._codes[place] = number, codes
-        return codes[-len(T) :]
+    def _filled(self, state: IntArray) -> tuple[IntArray, FloatArray]:
+        """Compute and keep the bounds and means of different states, which are returned, and of those ahead."""
+        states = np.concatenate([self._ahead(state), state])
+        code, mean = self._computed(states)
+        place = states & (_KEPT - 1)
+        self._states[place], self._codes[place], self._means[place] = states, code, mean
+        return code[-len(state) :], mean[-len(state) :]
 
-    def _ahead(self, T: IntArray, S: IntArray, side: IntArray) -> IntArray:
-        """Return states that are likely to come next and are not kept yet, shape `(3, n)`."""
-        steps, rate = np.arange(1, max(2, min(_FARTHEST, _FILLED // len(T)))), (S / np.maximum(T, 1))[:, None]
+    def _ahead(self, state: IntArray) -> IntArray:
+        """Return states that are likely to come next and are not kept yet."""
+        (T, S), n = counts_of(state), max(2, min(_FARTHEST, _FILLED // len(state)))
+        steps, rate = np.arange(1, n), (S / np.maximum(T, 1))[:, None]
         clicks = np.rint(steps * rate).astype(np.int64)[:, :, None] + _BESIDE
         likely = abs(_BESIDE) <= 1 + 2 * np.sqrt(steps * rate * (1 - rate))[:, :, None]
-        row, step, _ = possible = np.nonzero(likely & (clicks >= 0) & (clicks <= steps[:, None]))
-        later = np.stack([T[row] + steps[step], S[row] + clicks[possible], side[row]])
-        number, once = np.unique(later[0] * _SPREAD + later[1] + later[2], return_index=True)
-        return later[:, once[self._numbers.take(number & (_KEPT - 1)) != number]]
+        likely &= (clicks >= 0) & (clicks <= steps[:, None])
+        later = ((state[:, None] + steps * _SPREAD)[:, :, None] + clicks)[likely]
+        later = np.sort(later[self._states.take(later & (_KEPT - 1)) != later])
+        return np.asarray(later[np.diff(later, prepend=-1) > 0])  # much faster than `unique`
 
-    def _computed(self, T: IntArray, S: IntArray, side: IntArray) -> IntArray:
-        codes, mean, inside = np.empty(len(T), np.int64), S / np.maximum(T, 1), side > 0
-        codes[inside] = 1 + (self.rule.lower(mean[inside], T[inside]) / UNIT).astype(np.int64)
-        codes[~inside] = -1 - (self.rule.upper(mean[~inside], T[~inside]) / UNIT).astype(np.int64)
-        return codes << self.bits
+    def _computed(self, state: IntArray) -> tuple[IntArray, FloatArray]:
+        (T, S), inside = counts_of(state), state >= _INSIDE
+        code, mean = np.empty(len(T), np.int64), S / np.maximum(T, 1)
+        code[inside] = 1 + (self.rule.lower(mean[inside], T[inside]) / UNIT).astype(np.int64)
+        code[~inside] = -1 - (self.rule.upper(mean[~inside], T[~inside]) / UNIT).astype(np.int64)
+        return code << self.bits, np.where(inside, -mean, mean)
+
+
+def counts_of(state: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the observations and clicks of states."""
+    T = (state & (1 << 62) - 1) // _SPREAD
+    return T, state - T * _SPREAD - np.where(state >= _INSIDE, _INSIDE, 0)
 
 
 # --- Rows of a block ------------------------------------------------------------------------------------------------
@@ -153,11 +160,10 @@ class _Rows(RowState):
         job: place of the row in the jobs; shape `(rows,)`, as for the following.
         stack, looks, cap: source, looks and cap of its job.
         steps: steps that it had made before the block began.
-        words: its row in the words that were read.
+        read: its place in the outcomes that were read.
         unseen: whether some item was never observed, so that lists begin with such items.
-        turn, S, mean, code, level: of each item, shape `(rows, L)`, as for the following; see above.
-        side, sign: `_INSIDE` and -1 in `J`, 0 and 1 outside.
-        word: the outcomes of each item from the last multiple of 64 observations on, the first in the last bit.
+        turn, state, mean, code, level: of each item, shape `(rows, L)`, as for the following; see above.
+        at: where its next outcome stands in those that were read.
         seen: which places of a list are looked at in the steps to come, shape `(rows, places, steps)`.
     """
 
@@ -166,16 +172,14 @@ class _Rows(RowState):
     looks: NDArray[Any]
     cap: IntArray
     steps: IntArray
-    words: IntArray
+    read: IntArray
     unseen: BoolArray
     turn: IntArray
-    S: IntArray
+    state: IntArray
     mean: FloatArray
     code: IntArray
     level: FloatArray
-    side: IntArray
-    sign: FloatArray
-    word: IntArray
+    at: IntArray
     seen: BoolArray
 
     def __len__(self) -> int:
@@ -201,39 +205,39 @@ class _Lucb:
 
     def __init__(self, jobs: Sequence[Job[KLLucb]]) -> None:
         self.jobs, self.rule = jobs, jobs[0].learner.rule
-        bits = (self.rule.L - 1).bit_length()
-        self.bits, self.low = bits + 1, (1 << bits) - 1
+        T, S = (np.array([getattr(job.learner, name) for job in jobs]) for name in "TS")
+        bits = (T.size - 1).bit_length()
+        self.bits, self.low, self.high = bits + 1, (1 << bits) - 1, -1 << bits
         self.bounds = Bounds(self.rule, bits)
         self.stop_above = -int(np.ceil(self.rule.epsilon / UNIT)) << bits
-        self.near = max(self.rule.M, 2)
+        self.near, self.single = max(self.rule.M, 2), self.rule.M == 1
         self.outside, self.inside = (min(n, self.near - 1) for n in (self.rule.L - self.rule.K, self.rule.K))
-        self.click = 1 - _LATER if _ends_at_click(jobs[0]) else np.int64(1)
         self.now, self.begins = 0, True
-        T = np.array([job.learner.T for job in jobs])
-        self.words = np.zeros((T.size, _WORDS), np.int64)
+        self.observed = np.array([_SPREAD, _SPREAD + 1])
+        next_turn = np.array([0, _LATER, 1 if _ends_at_click(jobs[0]) else _LATER + 1])
+        self.next_turn = next_turn + (1 << self.bits)
+        self.outcomes = np.zeros((T.size, 1 + (_READ if T.size <= _MANY else _FIRST)), np.int8)
+        places = np.arange(T.size).reshape(T.shape)
         self.rows = _Rows(
             job=np.arange(len(jobs)),
             stack=objects([job.stack for job in jobs]),
             looks=objects([job.looks for job in jobs]),
             cap=np.array([job.cap for job in jobs]),
             steps=np.array([job.steps for job in jobs]),
-            words=np.arange(len(jobs)),
+            read=np.arange(len(jobs)),
             unseen=T.min(axis=1) == 0,
-            turn=_LATER | T << self.bits | np.arange(self.rule.L) << 1,
-            S=np.array([job.learner.S for job in jobs]),
-            mean=np.array([job.learner.mean for job in jobs]),
+            turn=T - 1 << self.bits | places << 1,
+            state=T * _SPREAD + S,
+            mean=np.zeros(T.shape),
             code=np.zeros_like(T),
             level=np.full(T.shape, np.inf),
-            side=np.zeros_like(T),
-            sign=np.ones(T.shape),
-            word=np.zeros_like(T),
+            at=np.zeros_like(T),
             seen=np.zeros((len(jobs), 0, 0), bool),
         )
         self._resize()
-        places = np.arange(T.size)
-        self._next_words(places, T.ravel(), fresh=True)
-        self._show_next(places, T.ravel(), self.rows.turn.ravel())
-        self._set_codes(places)
+        self._read_on(places.ravel(), T.ravel())
+        self._show_next(places.ravel(), self.rows.at.ravel(), self.rows.turn.ravel())
+        self._set_codes(places.ravel(), self.rows.state.ravel())
         self._rank(np.flatnonzero(~self.rows.unseen | may_end_early(self.rule)))
 
     def _resize(self) -> None:
@@ -271,12 +275,12 @@ class _Lucb:
             self.now += 1
 
     def _least_observed(self) -> IntArray:
-        """Return the least observed items of the rows that are in their first round, shape `(M, rows)`."""
+        """Return the least observed places of the rows that are in their first round, shape `(M, rows)`."""
         rows, some = self.rows, np.flatnonzero(self.rows.unseen) if self.begins else self.first[:0]
         self.begins = len(some) > 0
         if not self.begins:
             return some
-        turn = rows.turn[some] & ~_LATER
+        turn = rows.turn[some] & _TURN
         going = turn.min(axis=1) >> self.bits == 0
         rows.unseen[some] = going
         if not going.all():
@@ -302,10 +306,10 @@ class _Lucb:
             outside = np.sort(np.partition(code, m - 1, axis=1)[:, :m], axis=1)
             smallest = np.partition(code.view(np.uint64), n - 1, axis=1)[:, :n]
             inside = np.sort(smallest, axis=1).view(np.int64)
-        return _Sides(outside, inside, outside[:, 0] & ~self.low, inside[:, 0] & ~self.low)
+        return _Sides(outside, inside, outside[:, 0] & self.high, inside[:, 0] & self.high)
 
     def _nearest(self, sides: _Sides) -> IntArray:
-        """Return the `M` items nearest to the boundary (two for `M = 1`), shape `(M, rows)`.
+        """Return the places of the `M` items nearest to the boundary (two for `M = 1`), shape `(M, rows)`.
 
         They are the weakest item, its rival, and those whose bounds overlap most across the boundary. The `n` smallest
         entries of two ordered lists of length `n` are the smaller of the first of one and the last of the other, the
@@ -320,87 +324,74 @@ class _Lucb:
         nearest &= self.low
         return nearest
 
-    def _looked_at(self, nearest: IntArray, until: int) -> tuple[IntArray, IntArray, IntArray]:
-        """Return the places that are observed in this step, the items there, and their turns.
+    def _looked_at(self, places: IntArray, until: int) -> tuple[IntArray, IntArray]:
+        """Return the places that are observed in this step, and their turns.
 
         An item is observed if its turn does not come after that of the first click.
         """
-        places = nearest + self.first
         later = self.rows.turn.take(places)
-        turn = later & ~_LATER
+        turn = later & _TURN
         if self.rows.seen.size:  # where nobody looks, there is no click
             turn.sort(axis=0)
             turn &= np.where(self.rows.seen[:, :, self.now - until].T, -1, -2)
-            later = np.where(turn & (self.click < 0), turn, turn | _LATER)
-            nearest = turn >> 1 & self.low
-            places = nearest + self.first
-        last = turn.min(axis=0) if self.rule.M == 1 else later.min(axis=0)
+            ends = (turn & 1 > 0) & (self.next_turn[2] < _LATER)
+            later, places = np.where(ends, turn, turn | _LATER), turn >> 1 & self.low
+        last = np.minimum.reduce(turn if self.single else later)
         seen = (turn <= last).ravel().nonzero()[0]
-        return places.take(seen), nearest.take(seen), turn.take(seen)
+        return places.take(seen), turn.take(seen)
 
-    def _observe(self, places: IntArray, items: IntArray, turn: IntArray) -> None:
+    def _observe(self, places: IntArray, turn: IntArray) -> None:
         """Observe places once more, and find `J` anew if a mean reaches its level."""
-        rows, click, T = self.rows, turn & 1, (turn >> self.bits) + 1
-        S = rows.S.take(places)
-        S += click
-        rows.S.ravel()[places] = S
+        rows, click = self.rows, turn & 1
         turn -= click
-        turn += (1 << self.bits) + _LATER
-        self._show_next(places, T, turn)
-        rows.code.ravel()[places] = self.bounds.of(T, S, rows.side.take(places)) | items
-        rows.mean.ravel()[places] = mean = S / T
-        mean *= rows.sign.take(places)
+        self._show_next(places, rows.at.take(places) + 1, turn)
+        state = rows.state.take(places)
+        state += self.observed.take(click)
+        mean = self._set_codes(places, state)
         reached = mean >= rows.level.take(places)
         if np.count_nonzero(reached):
             self._rank(np.flatnonzero(np.bincount(places[reached] // self.rule.L)))
 
-    def _show_next(self, places: IntArray, T: IntArray, turn: IntArray) -> None:
-        """Complete the turns of places after `T` observations by their next outcomes."""
-        bit = T & _WORD - 1
-        if np.count_nonzero(bit) < len(bit):
-            new = np.flatnonzero(bit == 0)
-            self._next_words(places.take(new), T.take(new))
-        click = self.rows.word.take(places)
-        click >>= bit
-        click &= 1
-        click *= self.click
-        click += turn
-        self.rows.turn.ravel()[places] = click
+    def _show_next(self, places: IntArray, at: IntArray, turn: IntArray) -> None:
+        """Move the turns of places, without outcomes, to the next observations, whose outcomes stand at `at`."""
+        rows, outcome = self.rows, self.outcomes.take(at)
+        rows.at.ravel()[places] = at
+        if np.count_nonzero(outcome) < len(outcome):
+            new = np.flatnonzero(outcome == 0)
+            self._read_on(places.take(new), (turn.take(new) >> self.bits) + 1)
+            outcome = self.outcomes.take(rows.at.take(places))
+        turn += self.next_turn.take(outcome)
+        rows.turn.ravel()[places] = turn
 
-    def _next_words(self, places: IntArray, T: IntArray, fresh: bool = False) -> None:
-        """Go to the words of the outcomes after `T` observations."""
-        word, (rows, items) = T // _WORD, np.divmod(places, self.rule.L)
-        at = self.rows.words[rows] * self.rule.L + items
-        for some, n in ((word == 0, 1), ((word > 0) & (fresh | (word == 1) | (word % _WORDS == 0)), _WORDS)):
+    def _read_on(self, places: IntArray, T: IntArray) -> None:
+        """Read the outcomes after `T` observations."""
+        width, (rows, items) = self.outcomes.shape[1], np.divmod(places, self.rule.L)
+        read = self.rows.read[rows] * self.rule.L + items
+        for some, n in ((T < _FIRST, _FIRST), (T >= _FIRST, width - 1)):
             if np.count_nonzero(some):
-                starts = (word[some] - word[some] % n) * _WORD
+                starts = T[some] - T[some] % n
                 asked = zip(self.rows.stack[rows[some]], items[some].tolist(), starts.tolist(), strict=True)
-                outcomes = np.concatenate([stack.peek(item, start, n * _WORD) for stack, item, start in asked])
-                self.words[at[some], :n] = np.packbits(outcomes, bitorder="little").view("<i8").reshape(-1, n)
-        self.rows.word.ravel()[places] = self.words[at, word % _WORDS]
+                outcomes = np.concatenate([stack.peek(item, start, n) for stack, item, start in asked])
+                self.outcomes[read[some], :n], self.outcomes[read[some], n] = outcomes.reshape(-1, n) + _END, 0
+                self.rows.at.ravel()[places[some]] = read[some] * width + T[some] % n
 
     def _rank(self, rows: IntArray) -> None:
         """Find `J` of rows anew."""
-        inside, self.rows.level[rows] = ranked(self.rows.mean[rows], self.rule.K)
-        changed = np.flatnonzero(inside != (self.rows.side[rows] > 0))
+        inside, self.rows.level[rows] = ranked(abs(self.rows.mean[rows]), self.rule.K)
+        changed = np.flatnonzero(inside != (self.rows.code[rows] > 0))
         if len(changed):
             row, item = np.divmod(changed, self.rule.L)
-            places = self.first[rows[row]] + item
-            self.rows.side.ravel()[places] ^= _INSIDE
-            self.rows.sign.ravel()[places] *= -1
-            self._set_codes(places)
+            places, inside = self.first[rows[row]] + item, inside.ravel()[changed]
+            self._set_codes(places, self.rows.state.take(places) + np.where(inside, _INSIDE, -_INSIDE))
 
-    def _set_codes(self, places: IntArray) -> None:
-        T, S, side = self._count(places), self.rows.S.take(places), self.rows.side.take(places)
-        self.rows.code.ravel()[places] = self.bounds.of(T, S, side) | places % self.rule.L
-
-    def _count(self, places: IntArray) -> IntArray:
-        """Return the observations of places."""
-        return (self.rows.turn.take(places) & ~_LATER) >> self.bits
-
-    def _counts(self, row: int) -> tuple[IntArray, IntArray]:
-        """Return the observations and clicks of all items of a row."""
-        return (self.rows.turn[row] & ~_LATER) >> self.bits, self.rows.S[row]
+    def _set_codes(self, places: IntArray, state: IntArray) -> FloatArray:
+        """Set the states of places and what follows from them; return the means."""
+        code, mean = self.bounds.of(state)
+        code |= places
+        self.rows.state.ravel()[places] = state
+        self.rows.code.ravel()[places] = code
+        self.rows.mean.ravel()[places] = mean
+        return mean
 
     # The end of rows.
 
@@ -419,27 +410,33 @@ class _Lucb:
         rule = self.rule
         if rule.stopping == "bounds":
             return np.asarray(sides.weakest + sides.rival > self.stop_above)
-        at = np.stack([self.first + (side[:, 0] & self.low) for side in (sides.inside, sides.outside)])
-        T, mean = self._count(at), self.rows.mean.take(at)
+        at = np.stack([side[:, 0] & self.low for side in (sides.inside, sides.outside)])
+        (T, _), mean = counts_of(self.rows.state.take(at)), abs(self.rows.mean.take(at))
         return pairs_apart(T[0], mean[0], T[1], mean[1], rule.K * (rule.L - rule.K), rule.delta)
 
     def _stops(self, row: int) -> bool:
-        return self.rule.stopping == "bounds" or told_apart(*self._counts(row), self.rule.K, self.rule.delta)
+        return self.rule.stopping == "bounds" or told_apart(
+            *counts_of(self.rows.state[row]), self.rule.K, self.rule.delta
+        )
 
     def _end(self, ended: dict[int, Ending]) -> Runs:
         """Yield the runs of rows that have ended, and forget these rows."""
         for row, status in ended.items():
-            T, _ = self._counts(row)
+            T, _ = counts_of(self.rows.state[row])
             if status == "capped":
                 self._bring_up_to_date(row)
             self.rows.stack[row].forget()
-            best = by_mean(self.rows.mean[row])[: self.rule.K]
+            best = by_mean(abs(self.rows.mean[row]))[: self.rule.K]
             steps = int(self.rows.steps[row] + self.now)
             yield (
                 int(self.rows.job[row]),
                 Run(steps, status, int(T.sum()), tuple(best.tolist()), counts=tuple(T.tolist())),
             )
-        self.rows.keep(np.setdiff1d(np.arange(len(self.rows)), list(ended)))
+        kept = np.setdiff1d(np.arange(len(self.rows)), list(ended))
+        moved = ((np.arange(len(kept)) - kept) * self.rule.L)[:, None]
+        self.rows.keep(kept)
+        self.rows.code += moved
+        self.rows.turn += moved << 1
         self._resize()
 
     def _paused(self) -> Runs:
@@ -450,30 +447,27 @@ class _Lucb:
             yield int(self.rows.job[row]), Paused(int(self.rows.steps[row] + self.now))
 
     def _bring_up_to_date(self, row: int) -> None:
-        self.jobs[self.rows.job[row]].learner.take_place(*self._counts(row))
+        self.jobs[self.rows.job[row]].learner.take_place(*counts_of(self.rows.state[row]))
 
 
 def ranked(mean: FloatArray, K: int) -> tuple[BoolArray, FloatArray]:
     """Return the mask of the `K` largest means (ties by number) and the level of each item, shape `(rows, L)`.
 
-    The level is halfway between the means at the boundary. Where these are equal, an item with the same mean is inside
-    if its number is at most that of the last such item inside, and outside if it is larger; so the same mean again must
-    not reach the level of an item that is on its right side, whose level is the next larger number.
+    The level is halfway between the means at the boundary. Where these are equal, items with this mean are inside up to
+    some number; an item up to there is inside from this mean on, and a later item from the next larger number on.
     """
     n = mean.shape[1] - K
-    part = np.partition(mean, n, axis=1)
-    rival, worst = part[:, :n].max(axis=1, keepdims=True), part[:, n, None]
+    part = np.partition(mean, (n - 1, n), axis=1)
+    rival, worst = part[:, n - 1, None], part[:, n, None]
     inside, halfway = mean >= worst, (worst + rival) / 2
-    tied = np.flatnonzero(worst == rival)
-    if not len(tied):
-        return inside, np.where(inside, -halfway, halfway)
-    some, limit = mean[tied], worst[tied]
-    equal, above = some == limit, some > limit
-    room = K - above.sum(axis=1, keepdims=True)
-    later = np.arange(mean.shape[1]) > (equal.cumsum(axis=1) == room).argmax(axis=1)[:, None]
-    inside[tied] = above | equal & ~later
     level = np.where(inside, -halfway, halfway)
-    level[tied] += (inside[tied] != later) * (np.nextafter(limit, np.inf) - limit)
+    tied = np.flatnonzero(worst == rival)
+    if len(tied):
+        some, limit = mean[tied], worst[tied]
+        room = K - (some > limit).sum(axis=1, keepdims=True)
+        least = np.where((some == limit).cumsum(axis=1) <= room, limit, np.nextafter(limit, 2))
+        inside[tied] = own = some >= least
+        level[tied] = np.where(own, -np.nextafter(least, -1), least)
     return inside, level
 
 

@@ -50,7 +50,7 @@ def by_reference(trial):
 def test_engine_equals_reference(block, short):
     with pytest.MonkeyPatch.context() as patch:
         if short:
-            patch.setattr(lucb, "_WORDS", 1)
+            patch.setattr(lucb, "_READ", 64)
             patch.setattr(lucb, "_KEPT", 8)
             patch.setattr(lucb, "_LONG", 0)
         found = in_order(
