@@ -116,7 +116,8 @@ def _known(cells: pd.DataFrame, name: str, option: str) -> str:
 
 
 def _refuse_pivot(cells: pd.DataFrame, pivot: str) -> None:
-    known = [str(name) for name in cells if name not in (*STATISTICS, *OF_QUANTILES, "cell_id", "study")]
+    other = {*STATISTICS, *OF_QUANTILES, "cell_id", "study"} - {*PLACE}
+    known = [str(name) for name in cells if name not in other]
     if pivot not in known:
         raise ConfigError(f"--pivot {pivot}: its values cannot stand side by side; {suggest(pivot, known)}")
 

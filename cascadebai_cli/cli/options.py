@@ -224,9 +224,13 @@ def as_key(one: Option, given: Any) -> Any:
 
 
 def _pairs(flag: str, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
+    seen = set[str]()
     for name, equals, value in (text.partition("=") for text in texts):
         if not (name and equals and value):
             raise ConfigError(f"{flag} {name}{equals}{value} is no NAME=VALUE; write for example {flag} K=2")
+        if name in seen:
+            raise ConfigError(f"{flag} {name}={value}: {name} is named twice; name it once")
+        seen.add(name)
         yield name, value
 
 

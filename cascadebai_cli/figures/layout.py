@@ -22,7 +22,7 @@ from matplotlib.ticker import (
 )
 
 from cascadebai_cli.figures.labels import Chart, Panel, carrier_of
-from cascadebai_cli.figures.style import COLUMN_WIDTH, TEXT_WIDTH, label_steps, new_figure, panel_letter
+from cascadebai_cli.figures.style import COLUMN_WIDTH, TEXT_WIDTH, arranged, label_steps, new_figure, panel_letter
 from cascadebai_cli.study.kinds import MEASURES
 from cascadebai_cli.study.plot import Plot
 from cascadebai_cli.text import count, parameter
@@ -352,13 +352,12 @@ def align(pages: Sequence[Figure], chart: Chart) -> None:
 
 def make_room(figure: Figure, page: Canvas) -> None:
     """Let a page grow if long names leave its panels too low, and put a label beside all panels in their middle."""
-    engine: Any = figure.get_layout_engine()
-    engine.execute(figure)
+    arranged(figure)
     least = _LOWEST * figure.dpi * (page.height - page.rest) / page.rows
     lacking = max(_lacking(axes, least) for axes in figure.axes if axes.axison) / figure.dpi
     if page.may_grow and lacking > 0:
         figure.set_figheight(figure.get_figheight() + page.rows * lacking)
-        engine.execute(figure)
+        arranged(figure)
     for label in figure.texts:
         label.set_y(sum(edge for axes in figure.axes for edge in axes.get_position().intervaly) / 2 / len(figure.axes))
 

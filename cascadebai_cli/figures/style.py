@@ -309,6 +309,9 @@ def render_pages(
         title: name of the study, kept in the metadata of each file.
         rows_sha256: hash of the rows that the figure shows, kept there too.
         own: settings of matplotlib that override the shared style.
+
+    Raises:
+        ConfigError: if a page is too small for its panels.
     """
     described = f"rows_sha256={rows_sha256}"
     for page in pages:
@@ -329,10 +332,26 @@ def page_mark(number: int) -> str:
 
 def _settle(page: Figure) -> None:
     """Arrange the panels for good: the same way in each format, and only once."""
-    engine = page.get_layout_engine()
-    if engine is not None and page.axes:
-        engine.execute(page)
+    if page.get_layout_engine() is not None and page.axes:
+        if not arranged(page):
+            width, height = page.get_size_inches()
+            raise ConfigError(
+                f"a page of {width:.3g} by {height:.3g} inches has no room for its panels and their labels; write a "
+                "larger --width or --height, or fewer panels with --per-page"
+            )
         page.set_layout_engine(None)
+
+
+def arranged(page: Figure) -> bool:
+    """Arrange the panels, and return whether there was room for them."""
+    engine: Any = page.get_layout_engine()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message="constrained_layout not applied")
+        try:
+            engine.execute(page)
+        except UserWarning:
+            return False
+    return True
 
 
 def _pdf(pages: Sequence[Figure], metadata: dict[str, Any]) -> bytes:

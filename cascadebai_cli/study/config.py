@@ -198,15 +198,18 @@ class Given:
         """The same as overrides for `load_study`; the values with options of their own come after `settings`.
 
         Raises:
-            ConfigError: if a text does not have its form.
+            ConfigError: if a text does not have its form, or two give the same key a value.
         """
         numbers = {"trials": self.trials, "seed": self.seed, "max_steps": self.max_steps}
         named = [(f"--{key.replace('_', '-')}", key, value) for key, value in numbers.items() if value is not None]
-        return [
+        values = [
             *map(setting, self.settings),
             *(Override(option, (key,), value) for option, key, value in named),
-            *map(own_learner, self.plugins),
         ]
+        for i, (option, path, _) in enumerate(values):
+            if any(path == earlier.path for earlier in values[:i]):
+                raise ConfigError(f"{option.rstrip(':')}: {'.'.join(map(str, path))} is given twice; leave one out")
+        return [*values, *map(own_learner, self.plugins)]
 
     @property
     def words(self) -> list[str]:

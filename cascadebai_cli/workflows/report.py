@@ -38,7 +38,7 @@ from cascadebai_cli.text import Head, Table, count
 from cascadebai_cli.version import __version__
 from cascadebai_cli.workflows.plot import Drawing, drawing
 from cascadebai_cli.workflows.sweep import once
-from cascadebai_cli.workflows.tables import condition, warn_of_gaps
+from cascadebai_cli.workflows.tables import conditions, warn_of_gaps
 
 if TYPE_CHECKING:
     from cascadebai_cli.figures.labels import Chart
@@ -119,7 +119,7 @@ def report(
 
 def _chosen(results: StudyResults, where: Sequence[str]) -> StudyResults:
     if where:
-        cells = set(cells_with(results.cells, dict(map(condition, where)))["cell_id"])
+        cells = set(cells_with(results.cells, conditions(where))["cell_id"])
         about = {cell_id: content for cell_id, content in results.manifest.cells.items() if cell_id in cells}
         results = results.of_cells(cells).derived(manifest=results.manifest.model_copy(update={"cells": about}))
     if len(results.summary) > _MOST_CELLS:

@@ -165,7 +165,7 @@ def summary(directory: Path, asked: Selection, *, on_a_page: bool = False, watch
         _check_option(results, asked.average)
     sort, columns = asked.sort or (), asked.columns or ()
     cells = with_quantiles_if(averaged(results, asked.average), [*sort, *columns])
-    rows = ordered(cells_with(cells, dict(map(condition, asked.where or ()))), sort)
+    rows = ordered(cells_with(cells, conditions(asked.where or ())), sort)
     shown = rows["cell_id"]
     if columns or asked.pivot or on_a_page:
         found = (for_a_page if on_a_page else compact)(rows, columns, asked.pivot)
@@ -187,12 +187,22 @@ def _check_option(results: StudyResults, option: str) -> None:
         raise ConfigError(f"--average: {error}") from None
 
 
-def condition(text: str) -> tuple[str, list[object]]:
-    """Return column and values of a condition `COLUMN=VALUE[,VALUE...]`; a value with a comma is in double quotes.
+def conditions(texts: Sequence[str]) -> dict[str, list[object]]:
+    """Return the values of each column of conditions `COLUMN=VALUE[,VALUE...]`; one with a comma is in double quotes.
 
     Raises:
-        ConfigError: if it is not of that form.
+        ConfigError: if one is not of that form, or two name the same column.
     """
+    found: dict[str, list[object]] = {}
+    for text in texts:
+        column, values = _condition(text)
+        if column in found:
+            raise ConfigError(f"--where {text}: {column} is named twice; write all its values after one =, with commas")
+        found[column] = values
+    return found
+
+
+def _condition(text: str) -> tuple[str, list[object]]:
     column, equals, values = text.partition("=")
     if not (column and equals and values):
         raise ConfigError(f"--where {text}: names no column and value; write COLUMN=VALUE, such as delta=0.1")

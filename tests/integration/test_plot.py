@@ -143,7 +143,12 @@ def test_figure_3_from_the_rows_of_table_1(tmp_path: Path) -> None:
         (("--x", "epsilo"), "--x 'epsilo' is not known; did you mean epsilon?"),
         (("--learners", "halv"), "--learners 'halv' is not known; did you mean half?"),
         (("--where", "sigma=2"), "sigma: 2 is in no cell; use one of 0.5, 1.0"),
+        (
+            ("--width", "1", "--height", "1"),
+            "a page of 1 by 1 inches has no room for its panels and their labels; write a",
+        ),
         (("--where", "sigma"), "--where sigma is no NAME=VALUE; write for example --where K=2"),
+        (("--where", "K=20", "--where", "K=30"), "--where K=30: K is named twice; name it once"),
         (("--width", "wide"), "--width 'wide' is no width; write column, text, or inches from 1 to 40"),
         (("--per-page", "0"), "--per-page 0 is too small; write 1 or more"),
         (("--format", "jpg"), "--format 'jpg' is not known; did you mean png?"),

@@ -27,6 +27,17 @@ def test_a_trial_has_a_number_that_a_cell_can_have(config):
     assert f"--trial {10**20} is too large" in told("run", config, "--trial", 10**20)
 
 
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--set", "K=2", "--set", "K=3"), "--set K: K is given twice; leave one out"),
+        (("--set", "trials=7", "--trials", 5), "--trials: trials is given twice; leave one out"),
+    ],
+)
+def test_a_key_has_one_value_on_the_command_line(config, words, sentence):
+    assert told("check", config, "--pilot", 0, *words) == sentence
+
+
 def test_a_list_is_no_longer_than_there_are_items(config):
     assert "list_length is 50, but there are only 6 items" in told(
         "check", config, "--set", "learners.0.list_length=50"

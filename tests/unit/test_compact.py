@@ -213,12 +213,19 @@ def test_columns_of_files_can_be_chosen_and_quantiles_sorted_by() -> None:
     assert pd.read_csv(io.StringIO(sorted_by))["mean_steps"].is_monotonic_decreasing
 
 
+def test_budgets_stand_side_by_side() -> None:
+    out = call("summary", FIGURE2.parent / "budget", "--pivot", "budget", "--where", "instance=ramp").out
+    heads = out.splitlines()[1].split("  ")
+    assert [head.strip() for head in heads if head][1:] == [f"budget = {600 * 2**i}" for i in range(5)]
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
         (("--columns", "medain"), "--columns medain: there is no such column; did you mean median?"),
         (("--pivot", "mean_steps"), "--pivot mean_steps: its values cannot stand side by side; use one of instance, "),
         (("--pivot", "learnr"), "--pivot learnr: its values cannot stand side by side; did you mean learner?"),
+        (("--where", "K=20", "--where", "K=30"), "--where K=30: K is named twice; write all its values after one ="),
         (("--label", "a}b"), "--label a}b is no name for LaTeX; use letters, digits and : . _ -, as in tab:steps"),
         (
             ("--caption", "x", "--format", "csv"),
