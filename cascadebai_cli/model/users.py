@@ -120,6 +120,13 @@ class PositionBased(Users):
     )
     most: Literal["one", "several"] = option("several", "Clicks on a page at most.", examples=("one",))
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not any(self._looks(_different(self.looks))):
+            raise ConfigError(
+                "looks is 0 at every place, so that nobody looks at an item and no run ends; write a chance above 0"
+            )
+
     def clicks(self, shown: Sequence[int], draw: Draw, chance: NextChance) -> list[int]:
         """Return the clicks on a page; with `most: one`, nothing below the first click is looked at."""
         clicks = [0] * len(shown)

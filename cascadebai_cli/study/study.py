@@ -242,7 +242,9 @@ class _Part:
         try:
             return self.study.feedback_of(learner, self.entry)
         except ConfigError as error:
-            raise mistake(f"'{learner.name}': {error}", "feedback") from None
+            own = ("learners", self.study.learners.index(learner)) if learner.feedback else ()
+            where = f" on '{self.entry.name}'" if self.entry and self.entry.users else ""
+            raise mistake(f"'{learner.name}'{where}: {error}", *own, "feedback") from None
 
 
 def _points(axes: Sequence[_Axis]) -> Iterator[_Point]:

@@ -364,6 +364,7 @@ def test_python_takes_users() -> None:
             "users: {kind: position-based, looks: []}",
             "users: looks is an empty list; write a probability for",
         ),
+        ("users: {kind: position-based, looks: [0, 0.0]}", "users: looks is 0 at every place, so that nobody looks"),
         ("users: 5", "users: 5 is not a mapping; write keys and values"),
         ("users: {leave: .5}", "kind: missing; write for example kind: cascade"),
         ("feedback: last-click", "feedback: 'ours': feedback last-click needs users; write for example users: "),
@@ -374,6 +375,16 @@ def test_python_takes_users() -> None:
 def test_what_cannot_be_is_refused_in_one_sentence(tmp_path, said: str, told: str) -> None:
     (tmp_path / "study.yaml").write_text(CONFIG.replace(", users: {kind: cascade, leave: 0.4}", "") + said + "\n")
     assert told in refusal("run", tmp_path / "study.yaml")
+
+
+def test_a_feedback_that_does_not_fit_names_the_learner_and_the_instance_whose_users_it_does_not_fit(tmp_path) -> None:
+    path = tmp_path / "two.yaml"
+    keys = "users: {kind: position-based, looks: [1, 0.9]}"
+    text = TWO.replace("KEYS", keys).replace("OTHER", "feedback: thinned")
+    path.write_text(text.replace("K: 2}", "K: 2, users: {kind: cascade, leave: 0.2}}"))
+    line = text.splitlines().index("  - {name: b, algorithm: kl-lucb++, feedback: thinned}") + 1
+    told = refusal("check", path)
+    assert f"two.yaml:{line}: feedback: 'b' on 'i': feedback thinned needs users of whom" in told
 
 
 def test_chances_that_fall_fast_are_chances() -> None:
