@@ -27,6 +27,7 @@ from cascadebai_cli.logs.sheet import (
     sheet_of,
     shown,
 )
+from cascadebai_cli.logs.times import missing_times, moments
 from cascadebai_cli.logs.totals import without_totals
 from cascadebai_cli.text import listed
 
@@ -64,7 +65,7 @@ def read_log(path: Path, layout: Layout) -> Log:
     """Read a log; rows of one item are summed.
 
     Raises:
-        ConfigError: if it is not usable; the message names the first ten faulty rows.
+        ConfigError: if it is not usable; the message names the first ten faults.
     """
     if path != STDIN and not path.is_file():
         raise ConfigError(f"{path} is not a file; name a CSV file, or - for what comes through a pipe")
@@ -267,46 +268,11 @@ def _with_position(faults: Faults, table: pd.DataFrame, layout: Layout) -> pd.Da
         table["page"] = pages
     if layout.time is not None:
         times = faults.texts(layout.time)
-        table["time"] = _moments(times)
-        wrong = "is neither a number nor a day such as 2026-04-01; correct or remove the row"
+        table["time"] = moments(times)
+        wrong = "is neither a number nor a day such as 2026-04-01; write all days in this way, or remove the row"
         faults.add(table["time"].isna(), lambda row: f"{layout.time} {times[row]!r} {wrong}")
     faults.answer("")
     return table
-
-
-_DATES = (
-    *("%Y%m%d", "%Y/%m/%d", "%Y.%m.%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%d.%m.%y", "%d/%m/%y"),
-    *("%m/%d/%y", "%G-W%V-%u", "%b %d, %Y", "%B %d, %Y", "%d %b %Y", "%d %B %Y", "%d-%b-%Y", "%a, %b %d, %Y"),
-)
-"""Ways to write a day besides 2026-04-01; a column is read in the one that fits the most of its cells."""
-
-
-def _moments(times: "pd.Series[str]") -> Floats:
-    """Return times as numbers, days counted from 1970; NaN for what is neither a number nor a day.
-
-    Raises:
-        ConfigError: if the days may be read in two ways, such as 01/02/2026.
-    """
-    numbers = floats_of(times)
-    days = pd.to_datetime(times, format="ISO8601", errors="coerce", utc=True)
-    if not times.str.fullmatch(r"(19|20)\d{6}").all():
-        if numbers.notna().any():
-            return numbers
-        if days.notna().any():
-            return _since_1970(days)
-    known = times.drop_duplicates()
-    weekly = known + "-1" if known.str.fullmatch(r"\d{4}-W\d\d").all() else known
-    read = [pd.to_datetime(weekly, format=date, errors="coerce", utc=True) for date in _DATES]
-    most = max(one.notna().sum() for one in read)
-    fitting = [one for one in read if one.notna().sum() == most > 0]
-    if len(fitting) > 1 and not fitting[0].equals(fitting[1]):
-        told = " or ".join(str(one.dropna().iloc[0].date()) for one in fitting[:2])
-        raise ConfigError(f"{times.name} {known.iloc[0]} may be {told}; write days as 2026-04-01")
-    return times.map(dict(zip(known, _since_1970(fitting[0]), strict=True))).astype(float) if fitting else numbers
-
-
-def _since_1970(days: "pd.Series[pd.Timestamp]") -> Floats:
-    return ((days - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(days=1)).astype(float)
 
 
 def _summed(sheet: Sheet, table: pd.DataFrame, notes: list[str], layout: Layout) -> Log:
@@ -326,7 +292,7 @@ def _summed(sheet: Sheet, table: pd.DataFrame, notes: list[str], layout: Layout)
             "in all of them; chances, ranges and p take that into account"
         )
     if layout.time is not None:
-        notes += [*_missing_times(table["time"], layout.time), _drift(table.assign(item=item), names, scatter, layout)]
+        notes += [*missing_times(table["time"], layout.time), _drift(table.assign(item=item), names, scatter, layout)]
     cells = None
     if corrects:
         places = table.assign(item=item)
@@ -362,33 +328,6 @@ def _looked_at(table: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
     told = f"{table['page'].nunique():,} pages: {int((~seen).sum()):,} rows below the last click of their page"
     notes.append(f"{told} are no looks and are left out")
     return table[seen].reset_index(drop=True)
-
-
-_MOST_MISSING = 3
-"""Largest number of missing times that are named."""
-
-
-def _missing_times(times: Floats, column: str) -> list[str]:
-    """Return a note if times are missing between others that follow each other at one distance."""
-    known = np.unique(times)
-    gaps = np.diff(known)
-    if len(gaps) < 2 or np.median(gaps) != gaps.min():
-        return []
-    begins, sizes = known[:-1][gaps > gaps.min()], np.rint(gaps[gaps > gaps.min()] / gaps.min()).astype(int)
-    missing = [begin + step * gaps.min() for begin, size in zip(begins, sizes, strict=True) for step in range(1, size)]
-    if not missing:
-        return []
-    told = ", ".join(_time_in_words(time) for time in missing[:_MOST_MISSING])
-    more = f" and {len(missing) - _MOST_MISSING:,} more" if len(missing) > _MOST_MISSING else ""
-    return [f"{column} has no rows at {told}{more}"]
-
-
-_DAYS = 10_000
-"""Numbers from here on are days since 1970, from 1997 on."""
-
-
-def _time_in_words(time: float) -> str:
-    return str(pd.Timestamp(time, unit="D").date()) if _DAYS < time < 10 * _DAYS else f"{time:g}"
 
 
 def _drift(table: pd.DataFrame, names: "pd.Index[str]", scatter: float, layout: Layout) -> str:

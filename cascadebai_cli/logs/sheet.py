@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.text import count
+from cascadebai_cli.text import count, listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -469,14 +469,29 @@ class Faults:
             remedy: the remedy, if the sentences do not give one.
 
         Raises:
-            ConfigError: if a row has one; the message names the first ten.
+            ConfigError: if a row has one; the message names the first ten faults, and for each the first lines.
         """
         if not self._found:
             return
         name, end = self._sheet.name, f"; {remedy}" if remedy else ""
-        told = [(int(self.lines[row]), self._found[row]) for row in sorted(self._found)[:_MOST_SHOWN]]
+        lines: dict[str, list[int]] = {}
+        for row in sorted(self._found):
+            lines.setdefault(self._found[row], []).append(int(self.lines[row]))
+        told = list(lines.items())[:_MOST_SHOWN]
         if len(self._found) == 1:
-            raise ConfigError(f"{name}:{told[0][0]}: {told[0][1]}{end}")
-        listed = ". ".join(f"Line {line}: {sentence}" for line, sentence in told)
-        more = f" (the first {_MOST_SHOWN})" if len(self._found) > _MOST_SHOWN else ""
-        raise ConfigError(f"{name}: {len(self._found):,} rows are not usable{more}. {listed}{end}")
+            raise ConfigError(f"{name}:{told[0][1][0]}: {told[0][0]}{end}")
+        sentences = ". ".join(f"{_lines(there)}: {sentence}" for sentence, there in told)
+        more = f" (the first {_MOST_SHOWN})" if len(lines) > _MOST_SHOWN else ""
+        raise ConfigError(f"{name}: {len(self._found):,} rows are not usable{more}. {sentences}{end}")
+
+
+def _lines(lines: list[int]) -> str:
+    """Return the numbers of lines with one fault in words, the first three."""
+    if len(lines) == 1:
+        return f"Line {lines[0]}"
+    more = [] if len(lines) <= _FEW else [f"{len(lines) - _FEW:,} more"]
+    return f"Lines {listed([*map(str, lines[:_FEW]), *more])}"
+
+
+_FEW = 3
+"""Number of lines that are named for one fault."""

@@ -34,7 +34,7 @@ _FEWEST_SUMMED = 3
 """Number of rows whose sum a row must be to count as a total without having the name of one."""
 _LARGEST_GROUP = 1000
 """Number of rows in which the sum of a group is looked for."""
-_MOST_ROWS = 50_000
+_MOST_ROWS = 10_000
 """Number of rows from which on no groups are looked for: nobody has a table with so many made."""
 _PROOF, _PROOF_IN_CLICKS = 100, 10
 """How many values the numbers of sums could have had instead, so that they are no coincidence; and clicks alone."""

@@ -377,3 +377,55 @@ def test_totals_of_any_report_are_no_items_where_a_filter_hides_rows(tmp_path: P
 def test_totals_alike_on_every_day_are_no_sums_of_groups(tmp_path: Path) -> None:
     rows = [*ADS, "Total,195,4100"] * 3
     assert _counts_in(tmp_path, rows) == {name: (3 * k, 3 * n) for name, (k, n) in COUNTED.items()}
+
+
+def _notes_of_days(folder: Path, days: list[str]) -> tuple[str, ...]:
+    rows = [f'"{day}",{ad},5,50' for day in days for ad in "abc"]
+    (folder / "log.csv").write_text("\n".join(["day,ad,clicks,views", *rows]) + "\n", encoding="utf-8")
+    return read_log(folder / "log.csv", Layout("ad", "clicks", "views", time="day")).notes
+
+
+GAPS = {
+    "days of a spreadsheet": (["46320", "46321", "46322", "46324"], "2026-10-28"),
+    "days of a spreadsheet, with hours": (["46320,25", "46321,25", "46322,25", "46324,25"], "2026-10-28 06:00"),
+    "seconds": (["1792886400", "1792972800", "1793059200", "1793232000"], "2026-10-28"),
+    "milliseconds": (["1792886400000", "1792972800000", "1793059200000", "1793232000000"], "2026-10-28"),
+    "hours without signs": (["2026102522", "2026102523", "2026102600", "2026102602"], "2026-10-26 01:00"),
+    "hours of a zone": ([f"2026-10-25 {hour}:00:00 UTC" for hour in (10, 11, 12, 14)], "2026-10-25 13:00"),
+    "months without signs": (["202610", "202611", "202612", "202702"], "2027-01"),
+    "months": (["2026-07", "2026-08", "2026-09", "2026-11"], "2026-10"),
+    "months by name": (["October 2026", "November 2026", "December 2026", "February 2027"], "2027-01"),
+    "weeks by name": (["KW 1", "KW 2", "KW 3", "KW 5"], "4"),
+    "weeks from day to day": (
+        ["2026-10-05 - 2026-10-11", "2026-10-12 - 2026-10-18", "2026-10-19 - 2026-10-25", "2026-11-02 - 2026-11-08"],
+        "2026-10-26",
+    ),
+    "days with a time": ([f"{day}.10.2026 10:00" for day in (25, 26, 27, 29)], "2026-10-28"),
+    "days with a time before noon": ([f"10/{day}/26, 1:00 AM" for day in (25, 26, 27, 29)], "2026-10-28"),
+    "days of the week": (["So, 25.10.2026", "Mo, 26.10.2026", "Di, 27.10.2026", "Do, 29.10.2026"], "2026-10-28"),
+    "days in Japanese": ([f"2026年10月{day}日" for day in (25, 26, 27, 29)], "2026-10-28"),
+}
+
+
+@pytest.mark.parametrize("case", GAPS)
+def test_times_of_any_report_are_read(tmp_path: Path, case: str) -> None:
+    """Before, some were refused, and a gap among others was told at a day of another year, or in no words at all."""
+    days, missing = GAPS[case]
+    assert f"day has no rows at {missing}" in _notes_of_days(tmp_path, days)
+
+
+@pytest.mark.parametrize(
+    "days",
+    [["202610", "202611", "202612", "202701"], ["202651", "202652", "202653", "202701"]],
+    ids=["months", "weeks"],
+)
+def test_no_month_and_no_week_is_missing_at_the_turn_of_the_year(tmp_path: Path, days: list[str]) -> None:
+    assert not any("has no rows" in note for note in _notes_of_days(tmp_path, days))
+
+
+def test_a_fault_of_many_rows_is_told_once(tmp_path: Path) -> None:
+    with pytest.raises(
+        ConfigError, match=r"12 rows are not usable\. Lines 2, 3, 4 and 9 more: day 'soon' is neither"
+    ) as told:
+        _notes_of_days(tmp_path, ["soon"] * 4)
+    assert str(told.value).count("soon") == 1

@@ -168,7 +168,7 @@ def test_refused_in_one_sentence(tmp_path: Path, case: str) -> None:
 
 
 def test_all_bad_rows_in_one_answer(tmp_path: Path) -> None:
-    rows = "".join(f"{i},many,5\n" for i in range(7)) + "x,9,5\n,1,5\ny,1\n" + "z,nan,2\n" * 30
+    rows = "".join(f"{i},many{i},5\n" for i in range(7)) + "x,9,5\n,1,5\ny,1\n" + "z,nan,2\n" * 30
     with pytest.raises(ConfigError) as error:
         read_log(write(tmp_path, HEAD + "ok,1,5\n" + rows), COUNTS)
     text = str(error.value)
