@@ -126,7 +126,8 @@ class Bounds:
 
     def _ahead(self, state: IntArray) -> IntArray:
         """Return states that are likely to come next and are not kept yet."""
-        (T, S), n = counts_of(state), max(2, min(_FARTHEST, _FILLED // len(state)))
+        T, S = counts_of(state)
+        n = max(2, min(32 + 4 * int(T.max()), _FARTHEST, _FILLED // len(state)))  # little is known of a young item
         steps, rate = np.arange(1, n), (S / np.maximum(T, 1))[:, None]
         clicks = np.rint(steps * rate).astype(np.int64)[:, :, None] + _BESIDE
         likely = abs(_BESIDE) <= 1 + 2 * np.sqrt(steps * rate * (1 - rate))[:, :, None]
@@ -138,8 +139,9 @@ class Bounds:
     def _computed(self, state: IntArray) -> tuple[IntArray, FloatArray]:
         (T, S), inside = counts_of(state), state >= _INSIDE
         code, mean = np.empty(len(T), np.int64), S / np.maximum(T, 1)
-        code[inside] = 1 + (self.rule.lower(mean[inside], T[inside]) / UNIT).astype(np.int64)
-        code[~inside] = -1 - (self.rule.upper(mean[~inside], T[~inside]) / UNIT).astype(np.int64)
+        for some, bound, sign in ((inside, self.rule.lower, 1), (~inside, self.rule.upper, -1)):
+            if np.count_nonzero(some):
+                code[some] = sign + sign * (bound(mean[some], T[some]) / UNIT).astype(np.int64)
         return code << self.bits, np.where(inside, -mean, mean)
 
 
