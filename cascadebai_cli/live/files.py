@@ -208,22 +208,11 @@ def _clicks_in(
     """Return for each page its first line in the file and what the file says of it."""
     if file != STDIN and not file.is_file():
         raise ConfigError(f"{name} is not a file; name a CSV file with the columns page and item, or page and position")
-    rows = sheet_of(read_any_text(file, name)[0], name, separator=separator).rows
-    rows = _named(rows.apply(lambda column: column.str.strip()), name, names, terms.items)
-    wide = [column for column in rows if column in terms.items]
-    is_wide = not {"item", "position"} & set(rows) and "page" in rows and bool(wide)
-    if is_wide:
-        rows = rows.melt("page", wide, "item", "clicked", ignore_index=False).sort_index(kind="stable")
-        rows["clicked"] = rows["clicked"].replace("", "0")  # a page without any click is one that was looked at
-    if "page" not in rows or not {"item", "position"} & set(rows):
-        raise ConfigError(
-            f"{name} has the columns {', '.join(map(str, rows.columns))}; it needs page, and item or position of the "
-            "click, or what show writes and a column clicked with 0 and 1, or a column for each item"
-        )
+    rows, wide = _one_row_an_item(file, name, terms, names, separator)
     both, has_marks = {"item", "position"} <= set(rows), "clicked" in rows
     rows = rows.assign(**{column: "" for column in ("item", "position") if column not in rows})
     clicked = _marks(rows, name) if has_marks else _one_row_each(rows, name, both and terms.page_size == 1)
-    silent = frozenset(terms.items).difference(wide if is_wide else terms.items)
+    silent = frozenset(terms.items).difference(wide or terms.items)
     told: dict[int, tuple[int, InFile]] = {}
     by_line: dict[int, dict[int, list[Any]]] = {}
     columns = (rows["page"], rows["item"], rows["position"])
@@ -239,13 +228,32 @@ def _clicks_in(
         if click:
             said.clicks.append(one)
             clicks_of_line.append(one)
-        elif one and not is_wide:  # tables that were widened have a 0 for what was not shown
+        elif one and not wide:  # tables that were widened have a 0 for what was not shown
             said.skips.append(one)
     if not told:
         raise ConfigError(f"{name} has no rows below the header; nothing was taken")
-    if is_wide or not has_marks:
+    if wide or not has_marks:
         _refuse_two_contents(by_line, name)
     return told
+
+
+def _one_row_an_item(
+    file: Path, name: str, terms: Terms, names: Mapping[str, str], separator: str | None
+) -> tuple[pd.DataFrame, list[str]]:
+    """Return the rows of a file, and the items that were its columns if each row was a page."""
+    rows = sheet_of(read_any_text(file, name)[0], name, separator=separator).rows
+    rows = _named(rows.apply(lambda column: column.str.strip()), name, names, terms.items)
+    tall = bool({"item", "position"} & set(rows)) or "page" not in rows
+    wide = [] if tall else [column for column in rows if column in terms.items]
+    if wide:
+        rows = rows.melt("page", wide, "item", "clicked", ignore_index=False).sort_index(kind="stable")
+        rows["clicked"] = rows["clicked"].replace("", "0")  # a page without any click is one that was looked at
+    if "page" not in rows or not {"item", "position"} & set(rows):
+        raise ConfigError(
+            f"{name} has the columns {', '.join(map(str, rows.columns))}; it needs page, and item or position of the "
+            "click, or what show writes and a column clicked with 0 and 1, or a column for each item"
+        )
+    return rows, wide
 
 
 def _refuse_two_contents(by_line: Mapping[int, Mapping[int, list[Any]]], name: str) -> None:

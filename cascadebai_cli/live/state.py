@@ -1,24 +1,32 @@
-"""The state of a test: a SQLite file with what was asked and what was told, and nothing else.
+"""The terms of a test, and its state: a SQLite file with what was asked and what was told, and nothing else.
 
 Each ask and each tell is one transaction, which several processes may make at once; what was acknowledged is on disk.
 """
 
 import json
+import os
 import re
+import secrets
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from cascadebai_cli.errors import CascadeError, ConfigError
-from cascadebai_cli.learners.posterior import BetaMixture
+from cascadebai_cli.errors import CascadeError, ConfigError, suggest
+from cascadebai_cli.learners.posterior import PRIORS, BetaMixture
+from cascadebai_cli.live.checks import of_all_places
+from cascadebai_cli.logs.layout import Layout
+from cascadebai_cli.logs.read import log_of, read_log
+from cascadebai_cli.logs.sheet import read_any_text, sheet_of, shown
 from cascadebai_cli.model.problem import IntArray
-from cascadebai_cli.text import for_shell, quoted
+from cascadebai_cli.text import count, for_shell, listed, p_value, quoted
 
 _FILE = "live.sqlite"
 _VERSION = 2
@@ -292,3 +300,142 @@ class State:
         if row is None:
             raise CascadeError(f"{self.name}: its {_FILE} lacks {key}; take a copy of it that is whole")
         return json.loads(row[0])
+
+
+# --- The terms of a test, from what a person gives -------------------------------------------------------------------
+
+
+_STOPPINGS = ("bounds", "posterior")
+_MOST_NAMED = 5
+"""Most items that a sentence names."""
+_SURE = 0.01
+"""Largest p-value by which the positions of a log speak against taking its views for looks."""
+
+
+Counts = dict[str, tuple[int, int]]
+"""Looks and clicks of each item of a log."""
+
+
+def counts_of(log: Any) -> Counts:
+    """Return the counts of a log.
+
+    Raises:
+        ConfigError: if it cannot be read, or its counts are not those of looks and clicks on items of one rate each.
+    """
+    source, layout = log if isinstance(log, tuple) and len(log) == 2 else (log, None)
+    path = Path(source) if isinstance(source, str | os.PathLike) else None
+    if (path is None and not isinstance(source, pd.DataFrame)) or not isinstance(layout, Layout | None):
+        raise ConfigError(
+            f"log is {quoted(log)}, but must be a CSV file or a pandas table, or a pair of this and a Layout"
+        )
+    if layout is None:
+        there = source.columns if path is None else _header(path)
+        layout = Layout("item", "clicks", "views", "position" if "position" in there else None)
+    read = log_of(source, layout) if path is None else read_log(path, layout)
+    if not (read.clicks % 1 == 0).all() or not (read.views % 1 == 0).all():
+        raise ConfigError(f"{read.name}: a test can start with whole numbers of clicks and views only")
+    if read.dispersion > 1:
+        raise ConfigError(f"{read.name}: {read.notes[-1]}; a test cannot start with such counts, so leave the log out")
+    if read.cells is not None:
+        _refuse_positions(read.name, read.cells, len(read.names))
+    counts = zip(read.views.astype(int).tolist(), read.clicks.astype(int).tolist(), strict=True)
+    return dict(zip(read.names, counts, strict=True))
+
+
+def differences(items: Sequence[str], known: Counts) -> tuple[str, ...]:
+    """Return sentences on the items that are in a log or in the test only."""
+    left_out, new = [name for name in known if name not in items], [name for name in items if name not in known]
+    return (
+        *([f"left out, as the test does not have them: {_some(left_out)} of the log"] if left_out else []),
+        *([f"not in the log, so that they begin with no views: {_some(new)}"] if new else []),
+    )
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMED
+    return listed([*map(quoted, names[:_MOST_NAMED]), *([f"{count(more)} more"] if more > 0 else [])])
+
+
+def _header(path: Path) -> Sequence[str]:
+    return sheet_of(read_any_text(path, shown(path))[0], shown(path)).header if path.is_file() else ()
+
+
+def _refuse_positions(name: str, cells: pd.DataFrame, L: int) -> None:
+    place = pd.to_numeric(cells["position"], errors="coerce")
+    if place.isna().any():
+        raise ConfigError(f"{name}: position {cells['position'][place.isna()].iloc[0]!r} is no number")
+    looks = np.column_stack([cells["item"], place.rank(method="dense"), 0 * place, cells["views"], cells["clicks"]])
+    worst = min((check.p for check in of_all_places(looks.astype(np.int64), L)), default=1.0)
+    if worst < _SURE:
+        raise ConfigError(
+            f"{name}: items are clicked less at lower positions (p {p_value(worst)}), so that not all of its views are "
+            "looks; start with the rows of the first position only, or leave the log out"
+        )
+
+
+def checked_terms(
+    items: Any, K: Any, delta: Any, page_size: Any, epsilon: Any, stopping: Any, seed: Any, prior: Any, known: Any
+) -> Terms:
+    """Return the terms of a test.
+
+    Raises:
+        ConfigError: naming the first value that is not usable.
+    """
+    if isinstance(items, str) or not isinstance(items, Iterable):
+        raise ConfigError(f"items is {quoted(items)}, but must be a list of names")
+    names = list(items)
+    for name in names:
+        if not isinstance(name, str) or not name.strip() or not name.isprintable():
+            raise ConfigError(f"items: {quoted(name)} is no name of an item; give a text for each")
+        if name != name.strip():  # files are read without them
+            raise ConfigError(f"items: {quoted(name)} is no name of an item; give a text without spaces at its ends")
+    often, times = next(iter(Counter(names).most_common(1)), ("", 0))
+    if times > 1:
+        raise ConfigError(f"items: {quoted(often)} is there twice; give each item a name of its own")
+    if len(names) < 2:
+        raise ConfigError(f"items: there are {len(names)}, but a test needs at least 2")
+    check_whole("K", K, 1, len(names) - 1)
+    size = K if page_size is None else page_size
+    check_whole("page_size", size, 1, len(names))
+    check_whole("seed", seed, 0, 2**63 - 1)
+    _check_number("delta", delta, "larger than 0 and smaller than 1", lambda value: 0 < value < 1)
+    _check_number("epsilon", epsilon, "from 0 to below 1", lambda value: 0 <= value < 1)
+    if stopping not in _STOPPINGS:
+        raise ConfigError(f"stopping is {quoted(stopping)}; {suggest(str(stopping), _STOPPINGS)}")
+    if prior not in (*PRIORS, "log"):
+        raise ConfigError(f"prior is {quoted(prior)}; {suggest(str(prior), [*PRIORS, 'log'])}")
+    if prior != "uniform" and stopping == "bounds":
+        raise ConfigError(f"prior is {prior!r}, but stopping by bounds has no prior; give stopping posterior")
+    if prior == "log" and known is None:
+        raise ConfigError("prior is 'log', but there is no log; name one, or take the prior uniform or jeffreys")
+    counts = [(known or {}).get(name, (0, 0)) for name in names]
+    start = tuple(looks for looks, _ in counts), tuple(clicks for _, clicks in counts)
+    if known is not None and not any(start[0]):
+        raise ConfigError("the log has no view of an item of the test; give the items the names that they have there")
+    if prior == "log" and not any(clicks for _, clicks in known.values()):
+        raise ConfigError("prior is 'log', but the log has no click, so that no law can be fitted; take uniform")
+    law = _fitted(known) if prior == "log" else PRIORS[prior]
+    numbers = int(K), float(delta), float(epsilon), int(size)
+    return Terms(tuple(names), *numbers, stopping, int(seed), law, start, _new_tag())
+
+
+def _new_tag() -> str:
+    """Return four letters, without vowels, so that no spreadsheet reads `mar-17` as a date."""
+    return "".join(secrets.choice("bcdfghjkmnpqrstvwxz") for _ in range(4))
+
+
+def _fitted(known: Counts) -> BetaMixture:
+    from cascadebai_cli.planning.rates import fitted_prior  # takes half a second, and few tests need it
+
+    return fitted_prior(*np.array(list(known.values())).T)
+
+
+def check_whole(name: str, value: Any, least: int, most: int) -> None:
+    """Refuse a value that is no whole number in a range."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= most:
+        raise ConfigError(f"{name} is {quoted(value)}, but must be a whole number from {least} to {count(most)}")
+
+
+def _check_number(name: str, value: Any, rule: str, fits: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not fits(value):
+        raise ConfigError(f"{name} is {quoted(value)}, but must be a number {rule}")
