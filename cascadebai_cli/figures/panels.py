@@ -142,6 +142,8 @@ def _with_y(cells: pd.DataFrame, plot: Plot) -> pd.DataFrame:
     known = np.isfinite(points["y"]) & (points["budget"].isna() | (not over))
     if plot.figure.beside == "bounds":
         known &= points["upper"].notna()
+    if measure == "stopped" and (cells["n_capped"] == cells["n"]).all():
+        known &= False
     if not known.any():
         raise ConfigError(f"y: no cell has a value of {measure}{_why(plot)}")
     return points.assign(y=points["y"].where(known))
@@ -172,6 +174,7 @@ def _why(plot: Plot) -> str:
         return f": a lower bound above 0 is known for epsilon = 0 and weights between 0 and 1 {_KNOWN}"
     return {
         "error_rate": ": no trial stopped before the cap",
+        "stopped": ": no trial stopped before the cap",
         "difference": ": it takes two pairs of trials, and none that reached the cap",
         "steps_per_sharp_bound": ": the sharp bound is known for epsilon = 0 only",
     }.get(plot.y, "")

@@ -121,6 +121,12 @@ def test_a_line_of_shares_is_of_one_cell(words: tuple[str, ...], sentence: str, 
     assert refusal("plot", results.directory, "--kind", "ecdf", *words, *lines).startswith(sentence)
 
 
+def test_no_trial_that_stopped_makes_no_figure_of_shares(tmp_path: Path) -> None:
+    directory = study(tmp_path, cap=10).directory
+    said = "y: no cell has a value of stopped: no trial stopped before the cap"
+    assert refusal("plot", directory, "--kind", "ecdf").rstrip() == said
+
+
 def test_the_table_beside_the_figure_has_a_row_a_cell(tmp_path: Path) -> None:
     results = study(tmp_path)
     for kind in ("quantiles", "ecdf"):
