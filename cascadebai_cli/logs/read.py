@@ -101,6 +101,7 @@ def log_of(table: pd.DataFrame, layout: Layout, name: str = "table") -> Log:
 def _log(sheet: Sheet, remarks: list[str], layout: Layout) -> Log:
     if layout.wide:
         return _wide(sheet, remarks)
+    sheet, remarked = _without_remarks(sheet, layout)
     sheet, left_out = _one_table(sheet, layout)
     if layout.event:
         table, notes = _events(sheet, layout)
@@ -108,7 +109,7 @@ def _log(sheet: Sheet, remarks: list[str], layout: Layout) -> Log:
         sheet, totals = without_totals(sheet, str(layout.items), layout.columns[1:3], layout.decimal)
         table, notes = _counts(sheet, layout)
         notes += totals
-    notes += [*left_out, *_rounded_names(sheet.name, table["name"])]
+    notes += [*remarked, *left_out, *_rounded_names(sheet.name, table["name"])]
     return _summed(sheet, table, [*remarks, *sheet.notes, *notes, *_hints(sheet, layout)], layout)
 
 
@@ -135,6 +136,19 @@ def _one_table(sheet: Sheet, layout: Layout) -> tuple[Sheet, list[str]]:
     return replace(sheet, rows=rows[~again], sizes=sheet.sizes[~again]), [f"{note} and is left out"]
 
 
+def _without_remarks(sheet: Sheet, layout: Layout) -> tuple[Sheet, list[str]]:
+    """Return the rows without lines such as `# end`, which have no numbers, and a note about these."""
+    counts = sheet.rows[list(layout.columns[1 : 2 if layout.event else 3])]
+    empty = (counts.apply(lambda column: column.str.strip()) == "").all(axis=1)
+    remarks = (empty & sheet.rows[str(layout.items)].str.match(r"\s*#")).to_numpy()
+    if not remarks.any():
+        return sheet, []
+    what = "is a remark and is" if remarks.sum() == 1 else "are remarks and are"
+    lines = listed([str(line) for line in sheet.rows.index[remarks]][:5])
+    note = f"line{'s' * int(remarks.sum() > 1)} {lines} {what} left out"
+    return replace(sheet, rows=sheet.rows[~remarks], sizes=sheet.sizes[~remarks]), [note]
+
+
 _ROUNDED = re.compile(r"\d[.,]\d+E\+\d\d", re.IGNORECASE)
 """A name of many digits after a spreadsheet has read it as a number."""
 
@@ -155,6 +169,12 @@ def _rounded_names(name: str, items: "pd.Series[str]") -> list[str]:
 
 
 def _wide(sheet: Sheet, remarks: list[str]) -> Log:
+    unnamed = np.array([column == "" for column in sheet.rows.columns])
+    if (sheet.rows.loc[:, unnamed].apply(lambda column: column.str.strip()) != "").any(axis=None):
+        raise ConfigError(
+            f"{sheet.name}: a column has no name; give each item its name, and keep only columns of items"
+        )
+    sheet = replace(sheet, rows=sheet.rows.loc[:, ~unnamed])
     faults = Faults(sheet)
     names = tuple(map(str, sheet.rows.columns))
     if len(set(names)) < len(names):
@@ -192,6 +212,11 @@ def _counts(sheet: Sheet, layout: Layout) -> tuple[pd.DataFrame, list[str]]:
     except ConfigError as doubt:
         raise ConfigError(f"{sheet.name}: {doubt}") from None
     table = pd.DataFrame({"name": faults.texts(str(layout.items)), "clicks": clicks, "views": views})
+    if clicks.between(0, 1).all() and (clicks % 1 > 0).any() and (views > 1).any():
+        raise ConfigError(
+            f"{sheet.name}: column {layout.clicks} has rates such as {said[clicks % 1 > 0].iloc[0]} and no counts; "
+            "name the column with the numbers of clicks"
+        )
     more, late = _more_clicks(faults, table, layout)
     _check_counts(faults, clicks, views, views < 0, "must be 0 or larger", more)
     return _with_position(faults, table, layout), [note for note in (of_clicks, of_views, empty, late) if note]

@@ -37,6 +37,8 @@ STDIN = Path("-")
 MOST_BYTES = 100 * 2**20
 _GZIP, _ZIP = b"\x1f\x8b", b"PK\x03\x04"
 _UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+_UTF_16_UNMARKED = {"utf-16-be": rb"(\0[\t -~]){3}", "utf-16-le": rb"([\t -~]\0){3}"}
+"""Encoding -> how a file begins that is UTF-16 and does not say so."""
 _BEFORE_UTF_8 = (
     ("cp1252", "Windows-1252"),
     ("gb18030", "GB 18030"),
@@ -118,7 +120,8 @@ def _bounded(file: BinaryIO | gzip.GzipFile) -> bytes:
 
 
 def _decoded(content: bytes, name: str, wanted: Sequence[str]) -> tuple[str, list[str]]:
-    encoding = "utf-16" if content.startswith(_UTF_16) else "utf-8-sig"
+    marked = "utf-16" if content.startswith(_UTF_16) else "utf-8-sig"
+    encoding = next((one for one, begin in _UTF_16_UNMARKED.items() if re.match(begin, content)), marked)
     try:
         return content.decode(encoding), []
     except UnicodeDecodeError:

@@ -429,3 +429,31 @@ def test_a_fault_of_many_rows_is_told_once(tmp_path: Path) -> None:
     ) as told:
         _notes_of_days(tmp_path, ["soon"] * 4)
     assert str(told.value).count("soon") == 1
+
+
+def test_remarks_below_the_rows_are_no_rows(tmp_path: Path) -> None:
+    assert _counts_in(tmp_path, [*ADS, "# ---", "# end"]) == COUNTED
+    rows = [*ADS, "", "# by day", "day,clicks,views", "1,2,3"]
+    with pytest.raises(ConfigError, match=r"log\.csv:7: a second table seems to begin here \(day, clicks, views\)"):
+        _counts_in(tmp_path, rows)
+
+
+def test_rates_are_no_counts(tmp_path: Path) -> None:
+    """Before, 6 % of 2,000 views were 0.06 clicks."""
+    with pytest.raises(ConfigError, match=r"column clicks has rates such as 0\.06 and no counts"):
+        _counts_in(tmp_path, ["red,0.06,2000", "blue,0.04,1200", "green,0,900"])
+    assert _counts_in(tmp_path, ["red,0.5,1", "blue,2,3"]) == {"red": (0.5, 1), "blue": (2, 3)}
+
+
+def test_a_column_without_a_name_is_no_item(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text("a,b,\n1,0,\n0,1,\n")
+    assert read_log(tmp_path / "log.csv", Layout(wide=True)).names == ("a", "b")
+    (tmp_path / "log.csv").write_text(",a,b\n0,1,0\n1,0,1\n")
+    with pytest.raises(ConfigError, match="a column has no name; give each item its name"):
+        read_log(tmp_path / "log.csv", Layout(wide=True))
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf_16_may_lack_its_mark(tmp_path: Path, encoding: str) -> None:
+    (tmp_path / "log.csv").write_bytes("ad\tclicks\tviews\n靴,20\t20\t200\nb\t10\t200\n".encode(encoding))
+    assert read_log(tmp_path / "log.csv", Layout("ad", "clicks", "views")).names == ("靴,20", "b")
