@@ -76,10 +76,11 @@ def measure(
     engine: EngineName,
     cap: int | None = None,
     algorithm: str = "cascadebai",
+    delta: float = DELTA,
     **options: object,
 ) -> tuple[float, list[Run]]:
     """Seconds of processor time for `count` trials, and their runs."""
-    make = partial(LearnerSpec(algorithm, options).build, len(weights), K, DELTA, 0.0)
+    make = partial(LearnerSpec(algorithm, options).build, len(weights), K, delta, 0.0)
     trials = trials_of(weights, count)
     start = time.process_time()
     runs = simulate_block(make, trials, engine=engine, max_steps=cap)
@@ -175,6 +176,21 @@ def kl_lucb_rows(cap: int, pairs: int) -> list[Row]:
     return rows
 
 
+def kl_lucb_growth_rows(series: Mapping[str, Sequence[float]], pairs: int) -> list[Row]:
+    """Whole runs of KL-LUCB++, side by side, where one size differs from the usual ones."""
+    usual, rows = {"gap": 0.2, "L": 128, "K": 20, "delta": DELTA, "rows": 20}, []
+    for name, values in series.items():
+        for value in values:
+            gap, L, K, delta, count = (usual | {name: value}).values()
+            weights, K = two_level(int(L), int(K), 0.1 + gap, 0.1), int(K)
+            run = partial(measure, weights, K, int(count), "lockstep", algorithm="kl-lucb++", delta=delta)
+            tries = [run() for _ in range(pairs)]
+            seconds, runs = min(tries, key=lambda tried: tried[0])
+            steps = sum(run.steps for run in runs) / len(runs)
+            rows.append({"series": name, "at": value, "mean_steps": steps, "seconds_per_trial": seconds / len(runs)})
+    return rows
+
+
 STARTS: Mapping[str, Sequence[str]] = {
     "pass": ("-c", "pass"),
     "import cascadebai_cli": ("-c", "import cascadebai_cli"),
@@ -211,12 +227,20 @@ def parts(quick: bool) -> Mapping[str, Callable[[], list[Row]]]:
     """Name of each part -> what measures it."""
     pairs = 1 if quick else 3
     sizes, gaps = ([128, 1024], [0.1, 0.05]) if quick else ([128, 1024, 8192], [0.1, 0.05, 0.025])
+    series: Mapping[str, Sequence[float]] = {
+        "gap": [0.2, 0.1, 0.05],
+        "L": [64, 256, 1024],
+        "K": [5, 20, 60],
+        "delta": [0.1, 0.01, 0.0001],
+        "rows": [1, 4, 20, 128],
+    }
     return {
         "skip_ahead": partial(skip_ahead_rows, [20] if quick else [20, 60], pairs),
         "growth": partial(growth_rows, sizes, gaps),
         "lockstep": partial(lockstep_rows, [20, 200] if quick else [20, 200, 2000], 2_000 if quick else 20_000, pairs),
         "leap": partial(leap_rows, 100_000 if quick else 3_000_000),
         "kl_lucb": partial(kl_lucb_rows, 300 if quick else 3_000, pairs),
+        "kl_lucb_growth": partial(kl_lucb_growth_rows, {"rows": [1, 20]} if quick else series, pairs),
         "start": partial(start_rows, 5 if quick else 15),
     }
 

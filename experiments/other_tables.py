@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -91,14 +92,14 @@ def lockstep_speed() -> str:
     return table(["rows", "steps a second", "times the reference"], rows, numbers=2)
 
 
-def growth() -> str:
-    """How steps and time grow when the gap halves and when there are more items."""
+def growth(part: str = "growth") -> str:
+    """How steps and time grow when the gap halves, when there are more items, and so on."""
     measured = _benchmark()
-    if measured is None:
+    if measured is None or part not in measured:
         return NOT_YET
     rows = [
         [f"{row['series']} = {row['at']}", number(row["mean_steps"]), number(row["seconds_per_trial"])]
-        for row in measured["growth"]
+        for row in measured[part]
     ]
     return table(["instance", "mean steps", "seconds a trial"], rows, numbers=2)
 
@@ -117,4 +118,5 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "speed-range": speed_range,
     "lockstep-speed": lockstep_speed,
     "growth": growth,
+    "kl-lucb-growth": partial(growth, "kl_lucb_growth"),
 }
