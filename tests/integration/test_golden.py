@@ -42,7 +42,7 @@ def _same_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "golden_learners", raising=False)
     monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setattr("cascadebai_cli.live.live._new_tag", lambda: "tst")
+    monkeypatch.setattr("cascadebai_cli.live.state._new_tag", lambda: "tst")
 
 
 @pytest.mark.parametrize("name", NAMES)
