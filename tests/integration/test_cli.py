@@ -59,7 +59,7 @@ def test_the_package_runs_as_a_module():
         (["sweep", "{config}", "--n-jobs", "0"], "--n-jobs must not be 0"),
         (
             ["sweep", "{config}", "--n-jobs", "-10000"],
-            "--n-jobs -10000: -1 is one process per core, -2 one less; write",
+            "--n-jobs -10000: -1 is one process per core, -2 one less; give a number nearer 0",
         ),
         (["sweep", "{config}", "--backend", "threads"], "threads"),
         (["sweep", "{config}", "--backend", "dask"], "--backend dask and --scheduler ADDRESS go together"),

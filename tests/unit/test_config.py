@@ -230,7 +230,7 @@ BAD_VALUES = [
     (
         "algorithm: cascadebai",
         "algorithm: batrac",
-        "16: sigma: unknown key; use one of name, algorithm, feedback, shuffle, K, delta, epsilon, b, r",
+        "16: sigma: unknown key; use one of name, algorithm, feedback, shuffle, batch, K, delta, epsilon, b, r",
     ),
     (
         "algorithm: cascadebai\n    sigma: 0.5",
