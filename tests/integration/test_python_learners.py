@@ -1,6 +1,7 @@
 """Learners that are written in a notebook or a script: the same rows here and in other processes."""
 
 import shutil
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -52,7 +53,9 @@ def run(text: str, folder: Path) -> list[str]:
     (folder / "script.py").write_text(CELL + text)
     words = [sys.executable, "script.py"]
     done = subprocess.run(words, cwd=folder, env=environment(), capture_output=True, text=True, timeout=100)
-    assert done.stderr == ""
+    # a pool of joblib that ends by an error may be unlucky, and its tracker of semaphores then says so at the very end
+    said = [line for line in done.stderr.splitlines() if not re.search(r"resource_tracker|^  warnings\.warn\(", line)]
+    assert said == []
     return done.stdout.splitlines()
 
 
