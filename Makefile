@@ -31,14 +31,14 @@ reproduce: $(STAMP) ## Reproduce the paper and write results/report.html; FAST=1
 test: $(STAMP) ## Run the tests but for the long and slow ones, in 3 minutes on two idle cores.
 	$(PYTEST) -m "not slow and not long"
 
-test-long: $(STAMP) ## Run the tests that take over a second each, as CI does after the others.
+test-long: $(STAMP) ## Run the tests that take over 0.8 seconds each, as CI does after the others.
 	$(PYTEST) -m "long and not slow"
 
 test-all: $(STAMP) ## Run all tests, and print what those that are not slow cover.
 	$(PYTEST) -m "not slow" --cov
 	$(PYTEST) -m slow
 
-long: $(STAMP) ## Find anew which tests take over a second of processor time, and list them in tests/long.txt.
+long: $(STAMP) ## Find anew which tests take over 0.8 seconds of processor time, and list them in tests/long.txt.
 	LONG=write $(PYTEST) -m "not slow"
 
 baseline: $(STAMP) ## Draw the pictures anew that the tests compare with; look at them before committing.

@@ -1,7 +1,7 @@
 """Learners that are written in a notebook or a script: the same rows here and in other processes."""
 
-import shutil
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
