@@ -160,21 +160,20 @@ def looking_job(arguments, table, looks, cap, *, whole=False):
 
 
 @pytest.mark.parametrize("whole", [False, True])
-@pytest.mark.parametrize("read", [64, 512])
 @pytest.mark.parametrize(("L", "K", "M"), [(5, 2, 2), (9, 3, 3), (9, 1, 1), (12, 2, 6), (40, 5, 8)])
-def test_a_look_that_does_not_happen_is_a_skip_as_in_the_reference(L, K, M, read, whole):
+def test_a_look_that_does_not_happen_is_a_skip_as_in_the_reference(L, K, M, whole):
     """Lists are read up to the first click, or as a whole; shuffling decides who looks, which the tables say here."""
     trials = [looking_trial(seed, L, K, M, 0.02, 3_000) for seed in range(6)]
-    with patched(lucb, _READ=read):
-        runs = in_order(run_lucb([looking_job(*trial, 3_000, whole=whole) for trial in trials]))
     page = by_place(L, whole=whole)
     expected = [
         run_reference(KLLucb(*arguments), TableOutcomes(np.concatenate([table, looks])), page, 3_000)
         for arguments, table, looks in trials
     ]
-    assert runs == expected
-    assert len({run.status for run in runs}) <= 2
-    assert max(run.steps for run in runs) > 100
+    for read in (64, 512):
+        with patched(lucb, _READ=read):
+            assert in_order(run_lucb([looking_job(*trial, 3_000, whole=whole) for trial in trials])) == expected
+    assert len({run.status for run in expected}) <= 2
+    assert max(run.steps for run in expected) > 100
 
 
 def test_a_learner_that_is_not_told_of_looks_is_noticed():
