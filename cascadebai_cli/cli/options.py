@@ -2,15 +2,17 @@
 
 import inspect
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 import typer
 
 from cascadebai_cli.errors import CascadeError, ConfigError
-from cascadebai_cli.options import Option, record_options
 from cascadebai_cli.text import FormatName, values_of
+
+if TYPE_CHECKING:
+    from cascadebai_cli.options import Option
 
 # --- Completion in a shell: configs, result directories, names of a config ------------------------------------------
 
@@ -181,19 +183,32 @@ ResultDirectories = Annotated[
 _Verb = TypeVar("_Verb", bound=Callable[..., None])
 
 
-def with_options(*records: type) -> Callable[[_Verb], _Verb]:
+_RECORDS: dict[Callable[..., None], Callable[[], Sequence[type]]] = {}
+"""Verb -> what returns the records of its options, which only the verb itself and its own help import."""
+
+
+def with_options(records: Callable[[], Sequence[type]]) -> Callable[[_Verb], _Verb]:
     """Return a decorator that gives a verb the options of records, behind its argument; it gets them as `**given`."""
 
     def give(verb: _Verb) -> _Verb:
-        argument, *own, _ = inspect.signature(verb).parameters.values()
-        made = [_parameter(one) for one in record_options(*records)]
-        verb.__signature__ = inspect.Signature([argument, *made, *own])  # type: ignore[attr-defined]
+        _RECORDS[verb] = records
         return verb
 
     return give
 
 
-def _parameter(one: Option) -> inspect.Parameter:
+def completed(verb: _Verb) -> _Verb:
+    """Return a verb with the options of its records in its signature."""
+    if verb in _RECORDS:
+        from cascadebai_cli.options import record_options
+
+        argument, *own, _ = inspect.signature(verb).parameters.values()
+        made = [_parameter(one) for one in record_options(*_RECORDS.pop(verb)())]
+        verb.__signature__ = inspect.Signature([argument, *made, *own])  # type: ignore[attr-defined]
+    return verb
+
+
+def _parameter(one: "Option") -> inspect.Parameter:
     kind = one.read_as or _TYPED.get(get_origin(one.kind), one.type)
     offered = one.offered and (lambda incomplete: [value for value in one.offered if value.startswith(incomplete)])
     complete = _columns(one.completed) if one.completed else offered or None
@@ -209,11 +224,14 @@ _TYPED: dict[Any, Any] = {tuple: list[str] | None, dict: list[str] | None, list:
 """How the command line reads a field of several values: as an option that is repeated, or as one with commas."""
 
 
-# --- Keys of `plot` as options --------------------------------------------------------------------------------------
+def keys_of(record: type, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a record that were given, as the values that a config would have."""
+    from cascadebai_cli.options import record_options
+
+    return {one.name: _as_key(one, value) for one in record_options(record) if (value := given[one.name]) is not None}
 
 
-def as_key(one: Option, given: Any) -> Any:
-    """Return what was typed as the value that a config would have."""
+def _as_key(one: "Option", given: Any) -> Any:
     kind = get_origin(one.kind) or one.kind
     if kind is list:
         return [] if given == "none" else values_of(given)

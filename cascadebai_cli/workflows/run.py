@@ -15,6 +15,7 @@ import pandas as pd
 
 from cascadebai_cli.analysis.cells import cells_printed
 from cascadebai_cli.errors import CascadeError, ConfigError
+from cascadebai_cli.options import MOST_TRIALS
 from cascadebai_cli.running.runner import Backend, collect, repeat_command
 from cascadebai_cli.running.watch import SILENT, Follower, Watch
 from cascadebai_cli.running.worker import Failed, Settings
@@ -159,6 +160,8 @@ def run(
         ConfigError: if the config is not usable, or the choice leaves no cell or too many.
         CascadeError: if the backend breaks.
     """
+    if trial is not None and trial >= MOST_TRIALS:
+        raise ConfigError(f"--trial {trial} is too large; a cell has trials from 0 to {MOST_TRIALS - 1}")
     study = read_study(config, given)
     cells = _chosen(study.cells, asdict(choice))
     numbers = np.arange(first_of(study.trials)) if trial is None else np.array([trial])

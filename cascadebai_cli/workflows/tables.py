@@ -1,9 +1,10 @@
 """The verbs `summary`, `fit` and `bounds`."""
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -27,6 +28,7 @@ from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.analysis.tables import StudyTable, tables_of
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.own import is_own
+from cascadebai_cli.options import filled
 from cascadebai_cli.running.watch import SILENT, Watch
 from cascadebai_cli.store.columns import BOUNDS_CSV, CELL, MANIFEST, SUMMARY_CSV, TABLES
 from cascadebai_cli.store.files import table_bytes, write_table
@@ -148,19 +150,19 @@ def fit(directory: Path, *, allow_capped: bool = False, watch: Watch = SILENT) -
 # --- The cells of a result directory as a table ---------------------------------------------------------------------
 
 
-def summary(directory: Path, asked: Selection, *, on_a_page: bool = False, watch: Watch = SILENT) -> Tables:
+def summary(directory: Path, given: Mapping[str, Any], *, on_a_page: bool = False, watch: Watch = SILENT) -> Tables:
     """Return the cells of a result directory with means, intervals and errors.
 
     Args:
         directory: directory of a sweep.
-        asked: which cells and columns, and how they are arranged.
+        given: options of `Selection`: which cells and columns, and how they are arranged.
         on_a_page: whether the table is for a printed page, which has room for a few columns.
         watch: takes the remarks.
 
     Raises:
         ConfigError: if the directory is not that of a sweep, or a column, a value or an option is not known.
     """
-    results = load_results(directory)
+    asked, results = filled(Selection, given), load_results(directory)
     if asked.average:
         _check_option(results, asked.average)
     sort, columns = asked.sort or (), asked.columns or ()
