@@ -232,7 +232,6 @@ class Head(NamedTuple):
     """The heading of a column.
 
     Attributes:
-        heading: what stands above it.
         words: whether it holds words, which are set flush left, or numbers.
         over: what stands above several columns beside each other.
     """
@@ -252,8 +251,6 @@ class Table:
     """Texts in rows and columns; `str` of it is the format `text`.
 
     Args:
-        columns: headings of one or more columns.
-        rows: rows with one text per column.
         above: a line above the table, empty for none.
         marked: row and column of each text that stands out: bold, or with a star.
         caption: text under which a paper shows it, empty for none; LaTeX reads it as it is.
@@ -319,7 +316,6 @@ def as_markdown(table: Table, *, special: re.Pattern[str] = _MARKDOWN) -> str:
     """Format a table as Markdown, in which tags, images, bars and backticks of names are escaped.
 
     Args:
-        table: a table.
         special: what is escaped; only bars if the cells are Markdown already.
     """
     rule = ["---" if column.words else "---:" for column in table.columns]

@@ -21,11 +21,9 @@ class Comparison(NamedTuple):
     """The comparison of a cell, or of several cells together.
 
     Attributes:
-        what: which cells.
         z: statistic that is standard normal, or nearer to 0, if nothing has changed; positive if fresh trials take
             more steps, or are wrong more often.
         change: mean relative change of the mean steps, or mean difference of the error rates.
-        measure: what was compared.
     """
 
     what: str

@@ -90,11 +90,6 @@ _WeightsAt = Callable[[str, int, int, str], FloatArray | None]
 def bounds_of(results: "StudyResults", cell: Mapping[Any, Any], weights_at: _WeightsAt) -> Row:
     """Return the bounds of a cell of some results; none where its weights or its learner are not known.
 
-    Args:
-        results: of a sweep.
-        cell: its row of `summary.csv`.
-        weights_at: `weights_of` for these results.
-
     Raises:
         ConfigError: if its weights make no instance.
     """
@@ -130,8 +125,6 @@ def weights_of(results: "StudyResults", name: str, L: int, K: int, key: str) -> 
     No file is opened and no code imported: `None` if the config only names the source of the weights.
 
     Args:
-        results: results of a sweep.
-        name, L, K: the instance and the point.
         key: hash of the weights in the manifest, empty in older ones.
     """
     if key in results.manifest.weights:
@@ -166,9 +159,6 @@ def learner_bounds(
     """Return bounds for a learner of a config; only Algorithm 1 on cascading feedback has upper ones.
 
     Args:
-        instance: the instance.
-        delta: largest probability of a wrong answer.
-        algorithm: name of the algorithm.
         options: its options; `sigma` sets the constant of `T-bar`.
         feedback: what is observed of a list; if it does not end at the first click, the whole list is assumed.
         printed: take the constant 216 as printed, instead of `256 sigma^2`.
@@ -197,12 +187,7 @@ _KEPT = 512
 
 
 def budget_bounds(cells: Sequence[Cell], summary: pd.DataFrame | None) -> pd.DataFrame:
-    """Return for each cell its hardness, the bound at its budget, the budget that is enough for `delta`, and errors.
-
-    Args:
-        cells: cells with a budget.
-        summary: as `summary.csv`, if there is one.
-    """
+    """Return for each cell its hardness, the bound at its budget, the budget that is enough for `delta`, and errors."""
     rows = pd.DataFrame(
         [{name: getattr(cell, name) for name in (*CELL, "budget")} | _budget_bounds(cell) for cell in cells]
     )

@@ -370,9 +370,6 @@ def cells_printed(cells: pd.DataFrame) -> Table:
 
     An option is printed if it varies and is not part of each learner's name. The mean of a cell with capped trials
     is a lower limit and has no interval. Intervals are cut to possible values, such as those from 0 on.
-
-    Args:
-        cells: as `StudyResults.cells`, or some of them.
     """
     columns: list[str | Shown] = ["mean_steps", interval("ci_low", "ci_high")]
     columns += ["n_capped"] if (cells["n_capped"] > 0).any() else []

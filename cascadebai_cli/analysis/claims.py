@@ -59,7 +59,6 @@ def ratio_ends(summary: pd.DataFrame, learner: str, main: str, learners: int = 1
     ratios there are. A capped mean is a lower limit only.
 
     Args:
-        summary: rows of `summary.csv`.
         learner, main: the learners in the numerator and in the denominator.
         learners: how many are compared with the main one in the same claim.
     """

@@ -76,7 +76,6 @@ def compact(cells: pd.DataFrame, columns: Sequence[str], pivot: str | None, *, p
     of a setting is marked if its interval lies apart from those of all others; one that is wrong too often is not.
 
     Args:
-        cells: as `StudyResults.cells`, perhaps with quantiles.
         columns: names of columns or of measures; the mean steps if there are none.
         pivot: column whose values stand beside each other, `None` for none.
         plain: columns of measures that are printed without their intervals.

@@ -43,11 +43,7 @@ MODELS = MappingProxyType(models_of("K"))
 
 
 def regressor(model: str, x: str = "K") -> _Regressor:
-    """Return the regressor of a model.
-
-    Args:
-        model: a usual one, or another formula in the axis.
-        x: name of the axis.
+    """Return the regressor of a model, a usual one or another formula in the axis.
 
     Raises:
         ConfigError: if it is no formula; the regressor raises it too, where the formula has no value.
@@ -78,15 +74,12 @@ class ScalingFit:
     """`mean steps = c1 * regressor(x) + c2`, fitted by ordinary least squares.
 
     Args:
-        model: the regressor as a formula in the axis.
         c1, c2: slope and constant, in steps.
         c1_se, c2_se: their standard errors.
         r2: coefficient of determination; NaN if all means are equal.
         p_value: F-test against the constant model; NaN if all means are equal.
-        n_points: number of values of the axis.
         aic: Akaike's criterion, comparable between models of the same points.
         covariance: of `(c1, c2)`, shape `(2, 2)`.
-        x: name of the axis.
     """
 
     model: str
@@ -131,8 +124,6 @@ def fit_scaling(values: ArrayLike, mean_steps: ArrayLike, model: str, x: str = "
     Args:
         values: values of the axis, shape `(n,)`, at least 3 different ones.
         mean_steps: shape `(n,)`.
-        model: the regressor, a formula in the axis.
-        x: name of the axis.
 
     Raises:
         ConfigError: if the model is not known, or the points do not determine it.
@@ -254,8 +245,6 @@ class _MeasuredFit(NamedTuple):
     The errors are those of an estimate of the curve that is nearest to the true means, even if these lie on none.
 
     Attributes:
-        model: the regressor.
-        c1, c2: the coefficients.
         lack_of_fit: squared residuals divided by what they are on average if the model is right.
         p_value: probability of at least this value if the model is right; small if noise cannot explain the residuals.
     """
@@ -273,10 +262,8 @@ class Means:
 
     Args:
         at: values of the axis, at least 3 different ones.
-        mean: mean steps.
         se: their standard errors, larger than 0.
         trials: number of trials of each mean, at least 2.
-        x: name of the axis.
     """
 
     at: FloatArray
@@ -405,9 +392,7 @@ class Curve:
 
     Attributes:
         key: the columns of `POINT` that are the same at all points, with their values.
-        x: name of the axis.
         points: rows of the table, sorted by the axis.
-        fit: what the config says about fitting it, if it does.
     """
 
     key: Mapping[str, Any]

@@ -48,7 +48,6 @@ def fits_table(results: StudyResults, *, allow_capped: bool = False) -> pd.DataF
     """Return `fits.csv`: for each curve with enough points, the fits of the models that the config names.
 
     Args:
-        results: results of a sweep.
         allow_capped: also fit curves with means that are lower limits; a column `n_capped` marks them.
 
     Raises:
@@ -142,11 +141,7 @@ def _tail(results: StudyResults, curve: Curve) -> Row:
 
 
 def fits_printed(fits: pd.DataFrame) -> Table:
-    """Return each fit as a line and, if the config has one, the published fit in the line below.
-
-    Args:
-        fits: as from `fits_table`.
-    """
+    """Return each fit as a line and, if the config has one, the published fit in the line below."""
     known = "published_c1" in fits and bool(fits["published_c1"].notna().any())
     columns: list[str | Shown] = ["model", *(["source"] if known else []), *_COEFFICIENTS, "r2", "p_value"]
     columns += [Shown("c1 diff.", itemgetter("difference"))] if known else []
@@ -165,11 +160,7 @@ def _lines(row: Mapping[Any, Any]) -> Iterator[Mapping[Any, Any]]:
 
 
 def weighted_fits_printed(fits: pd.DataFrame) -> Table:
-    """Return the weighted coefficients, the lack of fit of each model and of its rival, and the exponent, as a table.
-
-    Args:
-        fits: as from `weighted_fits_table`.
-    """
+    """Return the weighted coefficients, the lack of fit of each model and of its rival, and the exponent, as a table."""
     columns: list[str | Shown] = ["model", *_COEFFICIENTS, "lack_of_fit", "lack_of_fit_p", "rival", "rival_lack_of_fit"]
     columns += ["rival_lack_of_fit_p", "exponent", interval("exponent_low", "exponent_high")]
     note = "weighted by the errors of the trials; exponent b of c1 x^b + c2"
@@ -177,11 +168,7 @@ def weighted_fits_printed(fits: pd.DataFrame) -> Table:
 
 
 def models_printed(models: pd.DataFrame) -> Table:
-    """Return for each curve how far each model's AIC is above the smallest, and the log-log slope, as a table.
-
-    Args:
-        models: as from `models_table`.
-    """
+    """Return for each curve how far each model's AIC is above the smallest, and the log-log slope, as a table."""
     axes = list(models["x"].fillna("K").unique()) if "x" in models else ["K"]
     usual = [list(models_of(x)) for x in axes]
     groups = [name for name in _PLACE if name in models and name != "n_capped"]
@@ -217,8 +204,6 @@ def bound_slope(values: ArrayLike, upper: ArrayLike, model: str, x: str = "K") -
     Args:
         values: values of the axis, shape `(n,)`.
         upper: the bounds, shape `(n,)`.
-        model: the regressor, a formula in the axis.
-        x: name of the axis.
 
     The bound is a worst case, so its `c1` is larger than the one measured. If the bound is tight in `K`, as the paper
     concludes from its fits, the model fits it as well, and the two `c1` differ by the same factor as bound and means.
@@ -262,10 +247,6 @@ def _row(results: StudyResults, curve: Curve, measured: ScalingFit, promised: Sc
 
 
 def slopes_printed(slopes: pd.DataFrame) -> Table:
-    """Return the measured slope and that of the upper bound, with their ratio, as a table.
-
-    Args:
-        slopes: as from `slopes_table`.
-    """
+    """Return the measured slope and that of the upper bound, with their ratio, as a table."""
     columns = ["c1", "r2", "bound_c1", "bound_r2", "bound_over_measured"]
     return printed(slopes, (*_PLACE, "model"), columns, always=("instance", "model"))

@@ -145,11 +145,7 @@ def _mean(row: Mapping[Any, Any]) -> Mean:
 
 
 def ratios_printed(ratios: pd.DataFrame) -> Table:
-    """Return the ratios at the first, middle and last `K` of each curve, as a table.
-
-    Args:
-        ratios: as from `ratios_table`.
-    """
+    """Return the ratios at the first, middle and last `K` of each curve, as a table."""
     curves = ratios.groupby(["other", *(name for name in SETTING if name != "K")], sort=False)
     thinned = [row for _, curve in curves for row in _thinned(curve.sort_values("K").to_dict("records"))]
     columns: list[str | Shown] = [
@@ -226,11 +222,7 @@ def _row(results: StudyResults, name: str, rows: pd.DataFrame) -> dict[str, Any]
 
 
 def orders_printed(orders: pd.DataFrame) -> Table:
-    """Return a table with a line for each order that counts settings; "not known" are those that limits leave open.
-
-    Args:
-        orders: as from `orders_table`.
-    """
+    """Return a table with a line for each order that counts settings; "not known" are those that limits leave open."""
     close, unknown = f"{100 * CLOSE:g} %", orders["settings"] - orders[list(_KINDS)].sum(axis=1)
     header = [f"better by {close}", f"within {close}", f"worse up to {MUCH_WORSE:g}x", "worse than that"]
     columns: list[str | Shown] = [

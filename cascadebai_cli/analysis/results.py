@@ -34,10 +34,8 @@ class StudyResults:
     changed, load it again.
 
     Args:
-        directory: where the files are.
         study: the study, as the manifest holds it; it cannot be run.
         summary: `summary.csv`, one row for each cell.
-        manifest: `manifest.json`.
         rows_sha256: hash of the `trials.csv` that `summary` was made from.
         source: the results from which these were chosen or averaged; they keep the bounds of all cells.
     """

@@ -85,12 +85,7 @@ def _optimal_sets(L: int, K: int) -> NDArray[np.bool_]:
 
 @styled
 def _draw_schematic(L: int = 8, K: int = 4) -> Figure:
-    """Draw the optimal set of each instance shaded in green, the altered item marked with its new weight.
-
-    Args:
-        L: number of items.
-        K: size of the optimal set, `1 <= K < L`.
-    """
+    """Draw the optimal set of each instance shaded in green, the altered item marked with its new weight."""
     figure = new_figure(COLUMN_WIDTH, _ROW_HEIGHT * (L + 1) + _MARGIN)
     axes = figure.add_subplot()
     axes.pcolormesh(
@@ -527,9 +522,7 @@ def draw(plot: Plot, chart: Chart | None, own: Mapping[str, Any] = NO_OPTIONS) -
     """Draw a figure on one or more pages.
 
     Args:
-        plot: what is asked for.
         chart: what the figure shows; `None` if it shows no cells.
-        own: settings of matplotlib that override the shared style.
     """
     drawer = DRAWERS[plot.kind]
     if chart is None or drawer.form is None:

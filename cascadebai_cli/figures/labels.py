@@ -47,7 +47,6 @@ class Panel:
     Attributes:
         title: parts of the title.
         key: column -> value that all cells of the panel share.
-        series: one or more.
     """
 
     title: tuple[str, ...]
@@ -84,9 +83,6 @@ class Chart:
     """A figure as data.
 
     Attributes:
-        plot: what was asked for.
-        x, y: the axes.
-        panels: one or more, in their order.
         lines: labels of the series, by number.
         looks: numbers of their looks, by number; a line has the same one in all figures of a study.
         cap: number of steps at which trials were stopped; `None` if there is no common one.

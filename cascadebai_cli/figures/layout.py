@@ -66,9 +66,6 @@ class Canvas:
     """A page to be filled.
 
     Attributes:
-        width, height: size of the page in inches.
-        rows, columns: rows and columns of panels.
-        panels: number of panels.
         first: number of the first panel in the figure.
         rest: height for the legend below the panels, 0 if it stands among them.
         lettered: whether panels have letters.
@@ -283,8 +280,6 @@ def set_scales(axes: Axes, panel: Panel, chart: Chart, *, named: bool = True) ->
     """Scale and label both axes of a panel.
 
     Args:
-        axes: axes of the panel.
-        panel, chart: what the axes show.
         named: whether the vertical axis gets its name; a linear axis always does, as the name holds its unit.
     """
     points = chart.points if "y" in (chart.plot.share or ()) else panel.points

@@ -46,8 +46,6 @@ def chart_of(
 
     Args:
         cells: the cells that are drawn, as from `wide_table`, with the bound that `y` needs.
-        plot: what is asked for.
-        labels: labels of names and columns.
         cap: number of steps at which trials were stopped.
         among: all cells of the studies, in whose order lines get their looks; by default those that are drawn.
 
@@ -80,7 +78,6 @@ def with_fits(chart: Chart, fits: Mapping[frozenset[tuple[str, str]], pd.DataFra
     """Return the chart with fitted curves for those series whose points are the cells of one fit.
 
     Args:
-        chart: a figure.
         fits: directory and id of the cells of a curve over the same axis -> `x, fitted, low, high`, and `model` where
             it was chosen among several, which the title then names.
     """

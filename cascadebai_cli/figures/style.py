@@ -219,8 +219,6 @@ def restyled(look: Look, own: Mapping[str, Any], number: int = 0) -> Look:
     """Return a look with what a style of the user sets of it.
 
     Args:
-        look: look without the style.
-        own: settings of the style.
         number: number of the line, which takes this entry of the cycle of the style.
     """
     of_lines = {field: own[name] for name, field in _OF_LINES.items() if own.get(name, "None") != "None"}
@@ -304,7 +302,6 @@ def render_pages(
     Files drawn again from the same rows are equal byte for byte.
 
     Args:
-        pages: what to draw.
         format: `pdf`, `png` or `svg`.
         title: name of the study, kept in the metadata of each file.
         rows_sha256: hash of the rows that the figure shows, kept there too.
@@ -390,9 +387,6 @@ def label_steps(axes: Axes, largest: float, name: str = _STEPS_LABEL, unit: str 
     """Label a linear y axis, with thousands or millions taken out of the tick labels.
 
     Args:
-        axes: axes to label.
-        largest: largest value on the axis.
-        name: name of the measure.
         unit: its unit, empty for a bare number.
     """
     exponent = 3 * int(math.log10(largest) // 3) if largest >= 1e4 else 0

@@ -20,9 +20,7 @@ class BatchRacingRule(RadiusRule):
     """Which items BatchRacing pulls and identifies.
 
     Args:
-        L: number of items.
         K: number of items to find, `k` in the source.
-        delta: risk, in `(0, 1)`.
         b: number of pulls of a step.
         r: largest number of pulls of one item at a step.
     """

@@ -262,8 +262,6 @@ def told_apart(T: IntArray, S: IntArray, K: int, delta: float) -> bool:
 
     Args:
         T, S: observations and clicks of each item, shape `(L,)`.
-        K: number of items sought.
-        delta: risk.
     """
     if T.min() == 0:
         return False

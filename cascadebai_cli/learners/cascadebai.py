@@ -30,10 +30,6 @@ class Racing(RacingRule):
     """The items that Algorithm 1 shows, lines 5 to 9.
 
     Args:
-        L: number of items.
-        K: number of items to find.
-        delta: risk, in `(0, 1)`.
-        epsilon: tolerance, 0 or larger.
         list_length: `M`, the number of items shown at once; `K` if `None`.
     """
 

@@ -19,8 +19,6 @@ class Uniform(LeastObservedFirst):
     """A learner that observes all items equally and never stops by itself.
 
     Args:
-        L: number of items.
-        K: number of items to find.
         delta, epsilon: without effect.
         list_length: `M`, the number of items shown at once; `K` if `None`.
 

@@ -40,9 +40,6 @@ class LucbRule:
     """The part of KL-LUCB++ that does not change during a run.
 
     Args:
-        L: number of items.
-        K: number of items to find.
-        delta: risk, in `(0, 1)`.
         epsilon: tolerance, 0 or larger; 0 for `glr`.
         stopping: `bounds` to stop once the bounds part, `glr` once likelihood ratios tell all pairs apart.
         list_length: `M`, the number of items shown at once; `K` if `None`.

@@ -177,7 +177,6 @@ def build_learner(
 
     Args:
         name: the algorithm in a config.
-        made: its class.
         make_rng: makes its generator, if its constructor takes `rng`.
         L, K, others: further arguments of the constructor; a list has at most `list_length` items, which may be the
             default of the constructor, else `K`.
@@ -446,8 +445,6 @@ class _Checked:
     """A learner whose lists are checked: an empty list would be shown for ever, one that is too long would cheat.
 
     Args:
-        learner: the learner.
-        name: its name in messages.
         L, K, M: number of items, of items to find, and largest number of items in a list.
 
     Raises:

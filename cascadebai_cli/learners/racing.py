@@ -30,8 +30,6 @@ class RacingRule(ABC):
     """The part of a racing learner that does not change during a run; classes are frozen, with these attributes.
 
     Attributes:
-        L: number of items.
-        K: number of items to find.
         epsilon: tolerance used by `identify`.
     """
 
@@ -237,10 +235,6 @@ def pick(values: NDArray[_Picked], index: IntArray) -> NDArray[_Picked]:
 
 class LeastObservedFirst(ABC):
     """A learner that shows the least observed survivors, and keeps counts and sums of each item.
-
-    Args:
-        L: number of items.
-        K: number of items to find.
 
     Attributes:
         race: the race.

@@ -141,8 +141,6 @@ class There:
     """What the directory of a sweep holds.
 
     Attributes:
-        sweep: the study and its directory.
-        stored: the rows.
         manifest: manifest that the directory had when it was opened, if any.
     """
 

@@ -113,7 +113,6 @@ class Begun(NamedTuple):
     """A trial that was paused; it can go on in any process.
 
     Attributes:
-        trial: number of the trial.
         learner: the learner after `steps` steps.
         seconds: time that these steps took.
     """
@@ -130,7 +129,6 @@ class Block(NamedTuple):
     Attributes:
         cell: the cell, whose `items` (their names) may be left out.
         position: place of the cell in the grid.
-        trials: numbers of the trials.
         twice: whether the first of these trials is run twice, to check that it can be repeated.
         begun: those of these trials that were paused.
     """
@@ -147,7 +145,6 @@ class Settings:
     """Settings that are the same for all blocks of a sweep.
 
     Args:
-        seed: the root seed.
         fail_fast: whether a block ends at its first trial that raises.
         with_items: whether finished trials carry the items found and the clicks expected.
         wanted: what is recorded of each trial beyond its row.
@@ -166,12 +163,7 @@ class Settings:
 
 
 class NotRepeatable(CascadeError):
-    """A user-defined learner whose rows cannot be made again; the sweep ends.
-
-    Args:
-        text: the message.
-        algorithm: name of the learner.
-    """
+    """A user-defined learner whose rows cannot be made again; the sweep ends."""
 
     def __init__(self, text: str, algorithm: str) -> None:
         super().__init__(text, algorithm)
@@ -185,7 +177,6 @@ class Failed(NamedTuple):
     """A trial that raised.
 
     Attributes:
-        trial: its number.
         error: the error in one line.
         trace: its traceback, which begins with the first call of code outside this package if there is any.
         own: whether there is.
@@ -397,8 +388,6 @@ def _run_block(settings: Settings, block: Block, ready: _Ready) -> BlockResult:
     """Run the trials of a block; a trial that raises does not stop the others unless `fail_fast`.
 
     Args:
-        settings: settings of all blocks.
-        block: the trials.
         ready: trials that were run already, or were paused.
 
     Raises:

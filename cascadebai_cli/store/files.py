@@ -137,8 +137,6 @@ def write_atomically(path: Path, lines: Iterable[str], *, packed: bool = False) 
     """Write a file so that, even if the power fails, either the old one or the whole new one is there.
 
     Args:
-        path: the file.
-        lines: its text.
         packed: whether to compress it and write it under its packed name, in place of the plain file.
 
     Returns:
@@ -221,8 +219,6 @@ def write_bytes(path: Path, content: bytes, *, through: bool = True) -> None:
     """Write `content` to `path` as a whole, or leave what was there.
 
     Args:
-        path: the file.
-        content: its bytes.
         through: whether to write to a device or a pipe that the user has named; else a file replaces it.
 
     Raises:

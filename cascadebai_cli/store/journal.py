@@ -320,7 +320,6 @@ class Journal:
     """The journal opened for appending, by the one writer of the directory.
 
     Args:
-        directory: the result directory.
         stored: what it holds; an incomplete last line is cut off.
 
     Raises:

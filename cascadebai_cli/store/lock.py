@@ -96,7 +96,6 @@ class Held:
     """A directory that is held for writing.
 
     Args:
-        directory: the directory.
         handle: handle of its lock file; while that is open, no other file can have the same inode.
         predecessor: number of the process that held it before and was killed, if there was one.
     """

@@ -147,8 +147,6 @@ def new_manifest(config: dict[str, Any], seed: int, cells: Sequence[Cell]) -> Ma
 
     Args:
         config: the resolved study, as JSON.
-        seed: the root seed.
-        cells: cells of the grid.
     """
     return Manifest(
         config=config,
@@ -378,9 +376,6 @@ def refuse_mixing(directory: Path, old: Manifest | None, new: Manifest, cell_ids
     What rows do not depend on (names, trials, jobs, backend, paths) may differ.
 
     Args:
-        directory: the directory, named in the message.
-        old: manifest of the directory.
-        new: manifest of the sweep that is to run.
         cell_ids: cells with rows in the directory.
 
     Raises:

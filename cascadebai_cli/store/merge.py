@@ -41,9 +41,6 @@ _Config = Mapping[str, Any]
 def _merged_config(configs: Sequence[tuple[Path, _Config]]) -> dict[str, Any]:
     """Return a config with the axes, instances and learners of all configs, and the largest number of trials.
 
-    Args:
-        configs: directories with their resolved configs, one or more.
-
     Raises:
         ConfigError: if two of them differ in anything else.
     """
@@ -202,9 +199,6 @@ def _ranks(parts: Sequence[Sequence[Any]]) -> Mapping[Any, int]:
 
 def merged_rows(parts: Sequence[tuple[Path, Stored]]) -> Stored:
     """Return the rows of several directories together; the size is 0, as they are in no journal yet.
-
-    Args:
-        parts: directories with their rows, one or more.
 
     Raises:
         ConfigError: if a trial ended differently in two of them.

@@ -111,7 +111,6 @@ class Record:
     """Something that may be recorded of each trial.
 
     Attributes:
-        file: name of its table.
         made: type of its entries, whose fields are the columns behind those of the trial.
     """
 
@@ -180,9 +179,7 @@ def write_records(
     """Write a table for each record of which there is anything, and remove those of others.
 
     Args:
-        directory: the result directory.
         cells: cells in the order of the grid.
-        recorded: what was recorded.
         trials: id of a cell -> the trials that are written, ascending.
 
     Returns:

@@ -59,9 +59,6 @@ def summarise(trials: pd.DataFrame) -> pd.DataFrame:
     The steps of a capped trial are the cap; the error rate is that of the trials that gave an answer. Intervals are
     at 95 %: t for the mean, exact binomial for the error rate.
 
-    Args:
-        trials: as `trials.csv`.
-
     Returns:
         the columns of `summary.csv`.
     """
@@ -200,12 +197,8 @@ def write_tables(
     """Write the tables and close the manifest.
 
     Args:
-        held: the directory.
-        manifest: manifest of the sweep.
-        stored: the rows.
         limits: the number of trials of each cell.
         asked_only: whether trials beyond `limits` are left out of the tables.
-        packed: whether the rows are compressed.
 
     Returns:
         how many trials of the config are missing, and the summary.

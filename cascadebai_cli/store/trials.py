@@ -61,7 +61,6 @@ def binomial_interval(successes: float, n: int, level: float = 0.95) -> tuple[fl
     Args:
         successes: from 0 to `n`; no whole number if it comes from a mean of several shares.
         n: number of trials; if it is 0, both ends are nan.
-        level: confidence level.
     """
     if n == 0:
         return math.nan, math.nan
@@ -109,7 +108,6 @@ def quantiles_of(steps: FloatArray, level: float = 0.95) -> dict[str, float]:
 
     Args:
         steps: in ascending order.
-        level: confidence level.
     """
     n = len(steps)
     found = {name: float(steps[rank_of(share, n) - 1]) for name, share in QUANTILES.items()}
@@ -210,11 +208,7 @@ def row_of(cell: Cell, problem: Instance, trial: int, run: Run, items: Sequence[
     """Return the row of a trial.
 
     Args:
-        cell, trial: which trial.
-        problem: the instance of the cell.
-        run: what the engine returned.
         items: items found, as indices into the weights of the cell.
-        seconds: wall time.
 
     Raises:
         CascadeError: if the run has not ended after the largest number of steps that can be counted.
@@ -354,9 +348,7 @@ def write_trials(
     """Write `trials.csv`, with one row for each finished trial, sorted by cell of the grid and trial.
 
     Args:
-        directory: the result directory.
         cells: cells in the order of the grid; rows of other cells are left out.
-        stored: the rows.
         limits: number of trials of each cell that are written; all by default.
         packed: write `trials.csv.gz` instead, as is done anyway if the file is packed already.
 
@@ -398,12 +390,7 @@ def _fields(cell: InGrid) -> str:
 
 
 def trials_table(cells: Iterable[Cell], rows: Iterable[TrialRow]) -> pd.DataFrame:
-    """Return the table that `trials.csv` would hold for trials that are in memory.
-
-    Args:
-        cells: their cells.
-        rows: the trials, sorted by cell.
-    """
+    """Return the table that `trials.csv` would hold for trials in memory, sorted by cell."""
     known = {cell.cell_id: {**cell.content, "cell_id": cell.cell_id, "study": cell.study} for cell in cells}
     columns = TABLES[TRIALS_CSV].names(_further(known.values()))
     table = pd.DataFrame([{**known[row.cell_id], **row._asdict()} for row in rows], columns=columns)
@@ -519,10 +506,6 @@ def write_timings(directory: Path, cells: Sequence[InGrid], stored: Stored, limi
 
 def times_of(directory: Path, summary: pd.DataFrame) -> pd.DataFrame:
     """Return the time on one core for each instance and learner, from `timings.csv`, or else from `times.csv`.
-
-    Args:
-        directory: the result directory.
-        summary: its cells.
 
     Returns:
         the columns of `times.csv`; empty if neither file is there.

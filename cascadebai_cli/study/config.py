@@ -37,7 +37,6 @@ def plain_value(value: Any, *at: str | int) -> Any:
     becomes `None`.
 
     Args:
-        value: what was given.
         at: where it stands, for messages.
 
     Raises:
@@ -155,8 +154,6 @@ def stored_study(config: Mapping[str, Any], where: Path, folder: Path | None = N
     """Return the study of the resolved config of a manifest.
 
     Args:
-        config: the config, as from `Study.model_dump`.
-        where: the file that holds it, for the message.
         folder: folder to which its paths are relative. Without one the study cannot be run: it has no cells, users'
             algorithms are not checked, and no file or code that the config names is opened or imported.
 

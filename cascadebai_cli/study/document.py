@@ -50,7 +50,6 @@ class Document:
 
     Attributes:
         source: its path as the user gave it; empty if it is no file.
-        data: its content.
         lines: key path -> line of the key or list entry, from 1.
         options: key path -> option, for each value that came from the command line.
     """

@@ -242,10 +242,6 @@ KINDS: Mapping[str, FigureKind] = MappingProxyType(
 def of_each_kind(what: str, found: Mapping[str, _T]) -> Mapping[str, _T]:
     """Return a mapping after checking that it has a value for each kind of figure, and no other.
 
-    Args:
-        what: what the values are, for the message.
-        found: kind -> value.
-
     Raises:
         LookupError: if a kind has no value, or there is a value for something else.
     """

@@ -32,8 +32,6 @@ class LearnerOption(NamedTuple):
     """An option of one or more learners.
 
     Attributes:
-        meaning: its meaning in a sentence.
-        example: a value as it stands in a config.
         limits: limits of its values, for `Annotated`.
     """
 

@@ -210,8 +210,6 @@ def lower_bound(instance: Instance, delta: float, *, semi_bandit: bool = False, 
     The theorem is for lists of `K` items. In the same way, longer ones bring at most `mu~_M` observations in each step.
 
     Args:
-        instance: the instance.
-        delta: largest probability of a wrong answer.
         semi_bandit: whether all items of a step are observed, instead of at most `mu~_K` in expectation.
         M: number of items shown in a step, if more than `K`.
     """
@@ -240,8 +238,6 @@ class TwoLevelBounds:
     Every field may be an array with an entry for each cell of a grid; they broadcast.
 
     Args:
-        L: number of items.
-        K: number of items to find.
         w_star: weight of the `K` best.
         w_prime: weight of the others, `0 < w_prime < w_star`.
         delta: largest probability of a wrong answer.

@@ -66,13 +66,7 @@ class _Pace:
 
 
 class _Try:
-    """Trials of a cell that grow from time to time, in length until they end and then in number.
-
-    Args:
-        cell: the cell.
-        trials: number of its trials, or the rule for it.
-        seed: root seed.
-    """
+    """Trials of a cell that grow from time to time, in length until they end and then in number."""
 
     def __init__(self, cell: Cell, trials: int | Enough, seed: int) -> None:
         self.cell, self._trials, self._seed = cell, trials, seed
@@ -120,8 +114,6 @@ def _paces(parts: Sequence[Sequence[Cell]], trials: int | Enough, seed: int, sec
 
     Args:
         parts: cells of one instance and learner each.
-        trials: number of trials of a cell, or the rule for it.
-        seed: root seed.
         seconds: about how much processor time to spend; everything is tried once in any case.
 
     Raises:
@@ -238,7 +230,6 @@ class Checked:
 
     Attributes:
         table: a row for each instance and learner.
-        cells: number of cells of the grid.
         trials: smallest and largest number of trials over all cells.
         seconds: expected time on one core, `None` without a pilot.
         within: the time lies between these two in most studies, in seconds.
@@ -273,8 +264,6 @@ def check(config: Path, *, given: Given = NOTHING_GIVEN, pilot: float = 5.0) -> 
     """Validate a study and tell what it would run; nothing is written.
 
     Args:
-        config: the study.
-        given: values that replace those of the config.
         pilot: about how many seconds to run trials for an estimate of the time; 0 for none.
 
     Raises:

@@ -37,9 +37,6 @@ _MOST_GUESSED = 1_000
 def _guessed(sheet: Sheet) -> dict[str, str]:
     """Return the columns that fit best by their names and values, as keys of a config.
 
-    Args:
-        sheet: all columns of a file.
-
     Raises:
         ConfigError: if no column can hold clicks or rates.
     """

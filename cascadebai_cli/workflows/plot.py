@@ -62,10 +62,6 @@ def _page_files(file: Path) -> Iterator[Path]:
 def _remove_later_pages(file: Path, pages: int) -> list[Path]:
     """Remove further pages of an earlier figure of the same name that had more pages, and no other file.
 
-    Args:
-        file: the first page.
-        pages: number of pages that the figure has now.
-
     Returns:
         the files that were removed.
     """
@@ -162,7 +158,6 @@ class Drawing:
     """The pages of a figure.
 
     Attributes:
-        pages: one or more.
         chart: what they show; none if they show no cells.
         own: settings of the user's style.
     """
@@ -198,10 +193,6 @@ def drawing(studies: Sequence[StudyResults], plot: Plot) -> Drawing:
 
 def chart(studies: Sequence[StudyResults], plot: Plot) -> "Chart":
     """Return what a figure shows, as data.
-
-    Args:
-        studies: one or more.
-        plot: what to draw of them.
 
     Raises:
         ConfigError: if the words of the plot do not make a figure of these studies.
@@ -299,7 +290,6 @@ def plot(
             `directories` by default.
         config: a YAML file whose `plot` says what to draw; by default the `plot` of the first directory does.
         words: keys of `study.plot.Plot` that replace those of `plot`.
-        watch: takes the remarks.
 
     Raises:
         ConfigError: if a directory is not that of a sweep, or the words do not make a figure of it.
@@ -326,9 +316,7 @@ def figure(studies: Sequence[StudyResults], words: Mapping[str, Any], watch: Wat
     """Return a figure on one page, as an object of matplotlib.
 
     Args:
-        studies: all are drawn into the same panels.
         words: keys of `study.plot.Plot` that replace those of the first study.
-        watch: takes the remarks.
 
     Raises:
         ConfigError: if the words do not make a figure of the studies, or it needs several pages.

@@ -95,11 +95,8 @@ def report(
     """Write one page with claims, figures, their data, settings and run times.
 
     Args:
-        directories: directories of sweeps.
-        out: file of the page.
         title: its heading; by default made of the titles of the studies.
         where: conditions `COLUMN=VALUE[,VALUE...]`; the page is about the cells that meet all of them.
-        watch: takes the remarks.
 
     Raises:
         ConfigError: if a directory is not that of a sweep, or has too many cells for a page, or the folder of

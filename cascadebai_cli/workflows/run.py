@@ -39,8 +39,6 @@ def simulate(study: Study, *, backend: Backend | None = None, watch: Watch = SIL
 
     Args:
         study: the study, with a fixed number of trials.
-        backend: where trials run; all cores by default.
-        watch: follows the trials.
 
     Returns:
         the rows of the `trials.csv` that a sweep of the study would write, in the same order, with a column for each
@@ -91,14 +89,11 @@ class CellRun:
     """Statistics over the trials of a cell, capped ones included.
 
     Attributes:
-        cell: the cell.
         trials, capped: number of trials, and of those that reached the cap.
         mean_steps, sd_steps: mean and standard deviation of the steps, the latter `None` for a single trial.
         observations: observed items per step, over all trials.
         wrong: number of trials that stopped with a wrong set.
         wrong_interval: exact binomial 95 % interval for the probability of a wrong set; nan if no trial stopped.
-        seconds: wall time of all trials.
-        trial_seconds: mean time of a trial.
         found: names of the items of the set found most often, best first; empty if no trial stopped.
         found_in: number of trials that found this set.
     """
@@ -146,14 +141,11 @@ def run(
     """Run cells of a study, one after the other.
 
     Args:
-        config: the study.
         choice: which cells to run, at most `_MOST_CELLS`.
         given: values that replace those of the config; if it has a rule for the trials, only its smallest number runs.
         trial: run only the trial of this number, with the random numbers that it has in a sweep.
-        backend: where trials run; all cores by default.
         timeout: seconds after which a trial fails.
         debug: let the first error of a trial leave this function as it was raised; all runs in this process.
-        watch: follows the trials.
         each: called with each cell when it is done.
 
     Raises:

@@ -55,7 +55,6 @@ class Request:
     """What to sweep, and into which directory.
 
     Args:
-        config: the study.
         out: the directory; `results/NAME OF CONFIG` by default.
         given: values that replace those of the config.
         shard: the part of the trials that this directory is for; by default all.
@@ -140,10 +139,6 @@ def missing(request: Request) -> Missing:
 def only_tables(request: Request, *, watch: Watch = SILENT) -> Swept:
     """Write the tables from the finished trials; if a number of trials is given, only from those below it.
 
-    Args:
-        request: the study and the directory.
-        watch: takes warnings of damage.
-
     Raises:
         ConfigError: if the config is not usable, or the directory holds no trials of it.
         CascadeError: if another process writes to the directory, or it cannot be written to.
@@ -169,12 +164,9 @@ def sweep(
     """Run all trials that are missing, and write the tables.
 
     Args:
-        request: the study and the directory.
-        backend: where trials run; all cores by default.
         fresh: move an earlier result aside and start over.
         fail_fast: stop at the first trial that raises.
         timeout: seconds after which a trial fails.
-        watch: follows the trials.
 
     Raises:
         ConfigError: if the config is not usable, or the directory holds trials of another one.
@@ -200,7 +192,6 @@ def sweep_task(
     """Run `sweep` for a study that was read already.
 
     Args:
-        task: the study, and its directory.
         backend, fresh, fail_fast, timeout, watch: as for `sweep`.
         repeat: gives the command that runs a trial again, if there is one.
 
@@ -259,7 +250,6 @@ class SweepStatus:
     """How far a sweep is.
 
     Attributes:
-        table: the cells.
         cells, done: number of cells, and of those that need no more trials, as far as is known.
         missed: number of those among them that did not reach the aim of `trials`.
         seconds: time left on one core; `None` if no trial tells the pace.
@@ -350,7 +340,6 @@ def merge(directories: Sequence[Path], *, out: Path, watch: Watch = SILENT) -> M
     Args:
         directories: directories of sweeps, with their journals; where names of the same thing differ, the first counts.
         out: a directory that holds no sweep yet.
-        watch: takes the remarks.
 
     Raises:
         ConfigError: if something that rows depend on differs, a trial ended differently, or `out` is in use.

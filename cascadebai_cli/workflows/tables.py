@@ -50,8 +50,6 @@ def warn_of_gaps(results: StudyResults, watch: Watch, shown: Collection[str] | N
     """Warn of missing and of capped trials, in one line each.
 
     Args:
-        results: results of a sweep.
-        watch: takes the warnings.
         shown: ids of the cells that are shown, of which alone it warns; all cells by default, and an average of cells
             has their ids joined by `+`.
     """
@@ -121,9 +119,7 @@ def fit(directory: Path, *, allow_capped: bool = False, watch: Watch = SILENT) -
     """Fit the mean number of steps against K or another axis, and compare learners, as the config says.
 
     Args:
-        directory: directory of a sweep.
         allow_capped: also fit means with trials that reached the cap, which are lower limits, and mark such fits.
-        watch: takes the remarks.
 
     Raises:
         ConfigError: if the directory is not that of a sweep, or there is nothing to fit.
@@ -154,10 +150,8 @@ def summary(directory: Path, given: Mapping[str, Any], *, on_a_page: bool = Fals
     """Return the cells of a result directory with means, intervals and errors.
 
     Args:
-        directory: directory of a sweep.
         given: options of `Selection`: which cells and columns, and how they are arranged.
         on_a_page: whether the table is for a printed page, which has room for a few columns.
-        watch: takes the remarks.
 
     Raises:
         ConfigError: if the directory is not that of a sweep, or a column, a value or an option is not known.
@@ -249,7 +243,6 @@ def bounds(
         printed: whether to use the constant 216 in T-bar, as printed in the paper, instead of 256 sigma^2.
         sharp: add the sharp lower bound, `nan` where it is not known (`with_sharp`).
         factor: add the limit of steps over it for small `delta`, `nan` where it is not known (`with_factor`).
-        watch: takes the remarks.
 
     Raises:
         ConfigError: if the config or the result directory is not usable.

@@ -82,7 +82,6 @@ def load_baseline(directory: Path, folder: Path, plugins: Collection[str] = ()) 
     As somebody else may have made it, code that its manifest names is imported only if `plugins` allows it.
 
     Args:
-        directory: directory with `manifest.json` and `trials.csv`.
         folder: folder to which the paths of data files in its config are relative.
         plugins: names `module:object` that may be imported.
 
@@ -183,12 +182,6 @@ def _run_again(
 ) -> tuple[_TrialRows, list[str]]:
     """Run trials of some cells.
 
-    Args:
-        cells: cells of the grid.
-        trials: position of a cell -> numbers of its trials.
-        seed: root seed.
-        backend: where to run them.
-
     Returns:
         the trials, and one line for each trial that raised.
     """
@@ -247,8 +240,6 @@ def verify(
         seed: root seed of the fresh trials; a new one by default.
         trials: number of fresh trials of each cell.
         plugins: code `module:object` that may be imported; other code that a manifest names is skipped.
-        backend: where trials run; all cores by default.
-        watch: takes the remarks.
 
     Raises:
         ConfigError: if there is nothing to verify, or a file is missing or damaged.
