@@ -17,7 +17,7 @@ FALSE_ALARMS = 1e-3
 _Measure = Literal["mean steps", "error rate"]
 
 
-class Comparison(NamedTuple):
+class _Comparison(NamedTuple):
     """The comparison of a cell, or of several cells together.
 
     Attributes:
@@ -37,7 +37,9 @@ class Comparison(NamedTuple):
         return float(2 * stats.norm.sf(abs(self.z)))
 
 
-def compare_means(baseline: pd.DataFrame, fresh: pd.DataFrame, groups: Mapping[str, Sequence[str]]) -> list[Comparison]:
+def compare_means(
+    baseline: pd.DataFrame, fresh: pd.DataFrame, groups: Mapping[str, Sequence[str]]
+) -> list[_Comparison]:
     """Compare each cell, and groups of cells together, which reveals a small change that all of them share.
 
     Args:
@@ -47,12 +49,12 @@ def compare_means(baseline: pd.DataFrame, fresh: pd.DataFrame, groups: Mapping[s
     both = baseline.merge(fresh, on="cell_id", suffixes=("_old", "_new"))
     measure: _Measure = "error rate" if "budget_old" in both else "mean steps"
     compared = _errors if measure == "error rate" else _steps
-    cells = {row["cell_id"]: Comparison(row["cell_id"], *compared(row), measure) for row in both.to_dict("records")}
+    cells = {row["cell_id"]: _Comparison(row["cell_id"], *compared(row), measure) for row in both.to_dict("records")}
     there = {name: [cells[cell] for cell in members if cell in cells] for name, members in groups.items()}
     return [*cells.values(), *(_pooled(name, members, measure) for name, members in there.items() if members)]
 
 
-def moved(comparisons: Iterable[Comparison], tests: int) -> list[Comparison]:
+def moved(comparisons: Iterable[_Comparison], tests: int) -> list[_Comparison]:
     """Return the comparisons that give an alarm when `tests` of them share `FALSE_ALARMS` equally (Bonferroni)."""
     return [comparison for comparison in comparisons if comparison.p_value < FALSE_ALARMS / tests]
 
@@ -94,7 +96,7 @@ def _errors(row: Mapping[Any, Any]) -> tuple[float, float]:
     return float(z if more < fewer else -z), row["error_rate_new"] - row["error_rate_old"]
 
 
-def _pooled(name: str, members: Sequence[Comparison], measure: _Measure) -> Comparison:
+def _pooled(name: str, members: Sequence[_Comparison], measure: _Measure) -> _Comparison:
     """Return several cells as one comparison, by Stouffer's sum, which is standard normal again."""
     z = float(np.sum([one.z for one in members]) / np.sqrt(len(members)))
-    return Comparison(name, z, float(np.mean([one.change for one in members])), measure)
+    return _Comparison(name, z, float(np.mean([one.change for one in members])), measure)

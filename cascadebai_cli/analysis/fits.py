@@ -160,7 +160,7 @@ def _lines(row: Mapping[Any, Any]) -> Iterator[Mapping[Any, Any]]:
 
 
 def weighted_fits_printed(fits: pd.DataFrame) -> Table:
-    """Return the weighted coefficients, the lack of fit of each model and of its rival, and the exponent, as a table."""
+    """Return the weighted coefficients, the lack of fit of each model and its rival, and the exponent, as a table."""
     columns: list[str | Shown] = ["model", *_COEFFICIENTS, "lack_of_fit", "lack_of_fit_p", "rival", "rival_lack_of_fit"]
     columns += ["rival_lack_of_fit_p", "exponent", interval("exponent_low", "exponent_high")]
     note = "weighted by the errors of the trials; exponent b of c1 x^b + c2"
@@ -198,7 +198,7 @@ def _models_line(curve: pd.DataFrame, usual: Sequence[Sequence[str]]) -> Mapping
 # --- Fits to the upper bounds: the slope that Table 1 speaks of in words, as a number -------------------------------
 
 
-def bound_slope(values: ArrayLike, upper: ArrayLike, model: str, x: str = "K") -> ScalingFit | None:
+def _bound_slope(values: ArrayLike, upper: ArrayLike, model: str, x: str = "K") -> ScalingFit | None:
     """Return the fit of `model` to the upper bounds of cells; `None` if one has no finite upper bound.
 
     Args:
@@ -223,7 +223,7 @@ def slopes_table(results: StudyResults) -> pd.DataFrame:
 def _slopes(results: StudyResults) -> Iterator[Row]:
     for curve in results.curves():
         for model, fit in curve.named.items():
-            promised = bound_slope(
+            promised = _bound_slope(
                 curve.values, results.bounds.loc[curve.points.index, "upper"].to_numpy(float), model, curve.x
             )
             if promised:

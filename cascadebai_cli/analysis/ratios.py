@@ -64,7 +64,7 @@ def ratio_of_means(a: Mean, b: Mean, level: float = 0.95) -> Ratio:
     return Ratio(value, value / factor, value * factor)
 
 
-def paired_comparison(ours: FloatArray, theirs: FloatArray, level: float = 0.95) -> dict[str, float]:
+def _paired_comparison(ours: FloatArray, theirs: FloatArray, level: float = 0.95) -> dict[str, float]:
     """Return the number of pairs, and the ratio of their means and the difference, from trials with the same rewards.
 
     The interval of the ratio is that of `ratio_of_means` with the covariance of the pairs; `pairing` is the factor by
@@ -121,7 +121,7 @@ def _by_pairs(results: StudyResults, ours: Mapping[Any, Any], theirs: Mapping[An
     both = pd.concat([one for one in pair if one is not None], axis=1, join="inner").to_numpy(dtype=float)
     if ours["n_capped"] + theirs["n_capped"] > 0 or both.shape[1:] != (2,) or len(both) < 2:
         return {"pairs": 0} | dict.fromkeys(("difference", "difference_low", "difference_high", "pairing"), math.nan)
-    return paired_comparison(both[:, 0], both[:, 1])
+    return _paired_comparison(both[:, 0], both[:, 1])
 
 
 def _bounded(ratio: Ratio, ours_is_limit: bool, theirs_is_limit: bool) -> Ratio:

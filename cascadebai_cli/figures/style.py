@@ -53,7 +53,7 @@ def _families(letters: frozenset[int]) -> tuple[str, ...]:
     return (best, *_families(letters - found[best])) if found[best] else ()
 
 
-def set_fonts(figure: Figure) -> str:
+def _set_fonts(figure: Figure) -> str:
     """Give each text of a figure the fonts that its letters need.
 
     Returns:
@@ -72,7 +72,7 @@ def set_fonts(figure: Figure) -> str:
 
 def warn_of_letters(pages: Sequence[Figure], name: str, warn: Callable[[str], None]) -> None:
     """Warn of the letters of a figure that no installed font has."""
-    if letters := "".join(dict.fromkeys("".join(map(set_fonts, pages)))):
+    if letters := "".join(dict.fromkeys("".join(map(_set_fonts, pages)))):
         shown = letters[:_MOST_LETTERS] + ("..." if len(letters) > _MOST_LETTERS else "")
         warn(
             f"warning: {name}: no installed font has {shown}, so that boxes stand there; install a font for this "
@@ -312,7 +312,7 @@ def render_pages(
     """
     described = f"rows_sha256={rows_sha256}"
     for page in pages:
-        set_fonts(page)
+        _set_fonts(page)
     with style_of(own), no_warnings_of_glyphs():
         for page in pages:
             _settle(page)

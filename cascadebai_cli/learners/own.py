@@ -141,9 +141,9 @@ def in_words(error: BaseException) -> str:
 
 def enter(made: type) -> str:
     """Return the name of a class as an algorithm: `module:Class`, or one with its hash if it cannot be imported."""
-    if not is_live(made) and "." not in made.__qualname__:
+    if not _is_live(made) and "." not in made.__qualname__:
         return f"{made.__module__}:{made.__name__}"
-    algorithm = f"{_LIVE_PREFIX}{made.__name__}{_MARK}{live_hash(made)}"
+    algorithm = f"{_LIVE_PREFIX}{made.__name__}{_MARK}{_live_hash(made)}"
     LIVE[algorithm] = made
     return algorithm
 
@@ -184,7 +184,7 @@ def build_learner(
     Raises:
         ConfigError: if the learner cannot be made, or does not follow the protocol.
     """
-    M = others.get("list_length", default_of(made, "list_length"))
+    M = others.get("list_length", _default_of(made, "list_length"))
     check_list_length(M)
     try:
         if "rng" in parameters(made):
@@ -218,7 +218,7 @@ def _definer(made: type, part: str) -> type:
     return next(base for base in made.__mro__ if part in vars(base))
 
 
-def default_of(made: Callable[..., Learner], name: str) -> Any:
+def _default_of(made: Callable[..., Learner], name: str) -> Any:
     """Return the default of a parameter of a constructor; `None` if it has none or there is no such parameter."""
     found = parameters(made).get(name)
     return None if found is None or found.default is found.empty else found.default
@@ -326,12 +326,12 @@ def _imports(content: bytes, package: str) -> Iterator[str]:
                 yield from [name] if by in _BY_NAME else []
 
 
-def live_hash(made: type) -> str:
+def _live_hash(made: type) -> str:
     """Return 16 hexadecimal digits of a hash of what a class runs."""
     return _digest(_Reader().text(made).encode())[:16]
 
 
-def is_live(value: Any) -> bool:
+def _is_live(value: Any) -> bool:
     """Return whether other processes cannot import a function or class by its name from a module."""
     name = getattr(value, "__module__", None)
     if name in _SCRIPT:
@@ -362,7 +362,7 @@ class _Reader:
                 yield f"{value.__name__} {code_hash(value.__name__, own=False)}"
             case BuiltinFunctionType():
                 yield f"{value.__module__}.{value.__qualname__}"
-            case type() | FunctionType() if not is_live(value):
+            case type() | FunctionType() if not _is_live(value):
                 yield f"{value.__module__}.{value.__qualname__} {code_hash(value.__module__, own=False)}"
             case type():
                 yield from map(self.text, value.__bases__)
@@ -403,7 +403,7 @@ class _Reader:
         yield f"{module}.{made.__qualname__} {getattr(value, '__name__', '')}"
         held = next((names for kind, names in _HOLDERS.items() if isinstance(value, kind)), ("__wrapped__",))
         yield from (self.text(getattr(value, name)) for name in held if hasattr(value, name))
-        if is_live(made):
+        if _is_live(made):
             yield from map(self.text, (made, getattr(value, "__dict__", {})))
 
 

@@ -188,19 +188,19 @@ class Failed(NamedTuple):
     own: bool = False
 
 
-class TrialTimeout(BaseException):
+class _TrialTimeout(BaseException):
     """A trial that takes too long; no `except Exception` of a user-defined learner catches it."""
 
 
 @contextmanager
 def _at_most(seconds: float | None) -> Iterator[None]:
-    """Raise `TrialTimeout` in the block after some seconds, in the main thread of the process alone."""
+    """Raise `_TrialTimeout` in the block after some seconds, in the main thread of the process alone."""
     if seconds is None or threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def end(number: int, frame: FrameType | None) -> None:
-        raise TrialTimeout(_too_long(seconds))
+        raise _TrialTimeout(_too_long(seconds))
 
     before = signal.signal(signal.SIGALRM, end)
     signal.setitimer(signal.ITIMER_REAL, seconds)
@@ -223,7 +223,7 @@ def _failed(trial: int, error: BaseException) -> Failed:
     first = next((i for i, frame in enumerate(frames) if not frame.filename.startswith(ours)), None)
     if first is not None:
         told.stack = traceback.StackSummary.from_list(frames[first:])
-    said = str(error) if isinstance(error, TrialTimeout) else _said(error)
+    said = str(error) if isinstance(error, _TrialTimeout) else _said(error)
     return Failed(trial, said, "".join(told.format()), first is not None)
 
 
@@ -341,7 +341,7 @@ def _side_by_side(settings: Settings, blocks: Sequence[Block]) -> _Ready:
         try:
             with _at_most(settings.timeout):
                 ready |= _together(settings.seed, ENGINES[name], mine, lambda: time.monotonic() >= end)
-        except (Exception, TrialTimeout):
+        except (Exception, _TrialTimeout):
             continue
     return ready
 

@@ -20,7 +20,7 @@ from cascadebai_cli.study.fields import Context, most_of, spread_out
 from cascadebai_cli.study.study import DEFAULT_LEARNER, Study
 from cascadebai_cli.text import count, for_table, quoted, shortened
 
-__all__ = ["Override", "Study", "load_study", "own_learner", "setting", "stored_study", "study_of"]
+__all__ = ["Override", "Study", "load_study", "setting", "stored_study", "study_of"]
 
 
 # --- Values of Python, converted to those that YAML would give: arrays, fractions and paths may stand in a study ----
@@ -124,7 +124,7 @@ def _validated(document: Document, overrides: Sequence[Override], name: str, fol
         raise ConfigError(document.message(at, text)) from None
 
 
-def own_learner(name: str) -> Override:
+def _own_learner(name: str) -> Override:
     """Return the override that adds a learner `module:Class`, named after the class.
 
     Raises:
@@ -206,7 +206,7 @@ class Given:
         for i, (option, path, _) in enumerate(values):
             if any(path == earlier.path for earlier in values[:i]):
                 raise ConfigError(f"{option.rstrip(':')}: {'.'.join(map(str, path))} is given twice; leave one out")
-        return [*values, *map(own_learner, self.plugins)]
+        return [*values, *map(_own_learner, self.plugins)]
 
     @property
     def words(self) -> list[str]:

@@ -28,7 +28,7 @@ from cascadebai_cli.study.fields import Enough, first_of, most_of
 from cascadebai_cli.text import NO_NUMBER, Table, count, duration, is_missing, number, parameter
 from cascadebai_cli.workflows.tables import in_format
 
-__all__ = ["Checked", "Given", "check", "in_format"]
+__all__ = ["Given", "check", "in_format"]
 
 
 # --- The pilot: an estimate of how long trials take, from a few that are cut short ----------------------------------
@@ -225,7 +225,7 @@ _LONGEST = 20
 
 
 @dataclass(frozen=True, eq=False)
-class Checked:
+class _Checked:
     """What a sweep of a study would run.
 
     Attributes:
@@ -260,7 +260,7 @@ class Checked:
         return f"; about {duration(self.seconds)} ({low} to {high}) on one core"
 
 
-def check(config: Path, *, given: Given = NOTHING_GIVEN, pilot: float = 5.0) -> Checked:
+def check(config: Path, *, given: Given = NOTHING_GIVEN, pilot: float = 5.0) -> _Checked:
     """Validate a study and tell what it would run; nothing is written.
 
     Args:
@@ -281,7 +281,7 @@ def check(config: Path, *, given: Given = NOTHING_GIVEN, pilot: float = 5.0) -> 
     low, seconds, high = (float(rows[name].sum()) for name in ("seconds_low", "seconds", "seconds_high"))
     trials = cells * first_of(study.trials), cells * most_of(study.trials)
     table = StudyTable("check.csv", rows, _table(rows))
-    return Checked(table, cells, trials, seconds if pilot else None, (low, high), not rows["ended"].all())
+    return _Checked(table, cells, trials, seconds if pilot else None, (low, high), not rows["ended"].all())
 
 
 def _parts(cells: Sequence[Cell]) -> list[list[Cell]]:

@@ -77,7 +77,7 @@ _OF_THE_PAPER = "Best arm identification for cascading bandits: the paper and th
 
 
 @dataclass(frozen=True)
-class Reported:
+class _Reported:
     """The page, and whether no trial of its studies is missing."""
 
     file: Path
@@ -91,7 +91,7 @@ def report(
     title: str | None = None,
     where: Sequence[str] = (),
     watch: Watch = SILENT,
-) -> Reported:
+) -> _Reported:
     """Write one page with claims, figures, their data, settings and run times.
 
     Args:
@@ -111,7 +111,7 @@ def report(
         warn_of_gaps(results, watch)
     page = render_page(title or _title(studies), __version__, _claims(studies), list(_numbered(studies, watch)))
     write_bytes(out, page.encode())
-    return Reported(out, not any(results.missing for results in studies))
+    return _Reported(out, not any(results.missing for results in studies))
 
 
 def _chosen(results: StudyResults, where: Sequence[str]) -> StudyResults:

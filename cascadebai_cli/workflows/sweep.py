@@ -246,7 +246,7 @@ _CAPPED = STATUSES.index("capped")
 
 
 @dataclass(frozen=True)
-class SweepStatus:
+class _SweepStatus:
     """How far a sweep is.
 
     Attributes:
@@ -262,7 +262,7 @@ class SweepStatus:
     seconds: float | None
 
 
-def status(request: Request) -> SweepStatus:
+def status(request: Request) -> _SweepStatus:
     """Return how far the sweep of a request is; nothing is written.
 
     Raises:
@@ -283,7 +283,7 @@ def status(request: Request) -> SweepStatus:
     if missed.any():
         cells, columns = cells.assign(aim=missed), [*columns, Shown("aim", lambda row: "missed" * row["aim"])]
     seconds = seconds_of(int(left.sum()), there.stored.rows)
-    return SweepStatus(printed(cells, PLACE, columns), len(cells), int((left == 0).sum()), int(missed.sum()), seconds)
+    return _SweepStatus(printed(cells, PLACE, columns), len(cells), int((left == 0).sum()), int(missed.sum()), seconds)
 
 
 def _wrong(row: Mapping[Any, Any]) -> str:
@@ -324,7 +324,7 @@ def _time_left(row: Mapping[Any, Any]) -> str:
 
 
 @dataclass(frozen=True)
-class Merged:
+class _Merged:
     """The directory that holds all rows, their number, and the number of missing trials."""
 
     directory: Path
@@ -332,7 +332,7 @@ class Merged:
     missing: int
 
 
-def merge(directories: Sequence[Path], *, out: Path, watch: Watch = SILENT) -> Merged:
+def merge(directories: Sequence[Path], *, out: Path, watch: Watch = SILENT) -> _Merged:
     """Write the rows of several directories into a new one, with its tables.
 
     Code and files that the directories only name are not imported or opened.
@@ -359,7 +359,7 @@ def merge(directories: Sequence[Path], *, out: Path, watch: Watch = SILENT) -> M
         missing, summary = write_tables(held, manifest, stored, limits, asked_only=not isinstance(trials, int))
     for sentence in doubts(summary):
         watch.warn(f"warning: {sentence}")
-    return Merged(out, len(stored.rows), missing)
+    return _Merged(out, len(stored.rows), missing)
 
 
 def once(directories: Sequence[Path], watch: Watch) -> list[Path]:

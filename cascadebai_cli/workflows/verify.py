@@ -27,13 +27,13 @@ from cascadebai_cli.study.cells import RULE, Cell
 from cascadebai_cli.study.config import check_trials, stored_study
 from cascadebai_cli.text import change, count, for_shell
 
-__all__ = ["Backend", "Verified", "verify"]
+__all__ = ["Backend", "verify"]
 
 
 # --- A baseline: the rows of a finished sweep, a small fixed part of which is run again -----------------------------
 
 
-MOST_STEPS: Mapping[str, float] = MappingProxyType(
+_MOST_STEPS: Mapping[str, float] = MappingProxyType(
     {"skip-ahead": float("inf"), "walk": 2e6, "lockstep": 1e5, "planned": 1e3, "phases": 1e7, "reference": 2e4}
 )
 """Engine -> steps of the longest trials that are run again, as a few long ones could take as long as the sweep."""
@@ -45,7 +45,7 @@ _TrialRows = Mapping[int, Mapping[int, TrialRow]]
 
 
 @dataclass(frozen=True, eq=False)
-class Baseline:
+class _Baseline:
     """A result directory that this code is compared with.
 
     Args:
@@ -76,7 +76,7 @@ class Baseline:
         return self.results.manifest.seed
 
 
-def load_baseline(directory: Path, folder: Path, plugins: Collection[str] = ()) -> Baseline:
+def _load_baseline(directory: Path, folder: Path, plugins: Collection[str] = ()) -> _Baseline:
     """Read a baseline.
 
     As somebody else may have made it, code that its manifest names is imported only if `plugins` allows it.
@@ -111,7 +111,7 @@ def load_baseline(directory: Path, folder: Path, plugins: Collection[str] = ()) 
     if not (rows or strangers or skipped):
         raise ConfigError(f"{directory / TRIALS_CSV}: no trial; {AGAIN}")
     words = {f"{key[:-1]} '{name}'": code for (key, name), code in skipped.items()}
-    return Baseline(results, cells, rows, tuple(strangers), frozenset(own.values()), words)
+    return _Baseline(results, cells, rows, tuple(strangers), frozenset(own.values()), words)
 
 
 def _own_code(results: StudyResults) -> dict[tuple[str, str], str]:
@@ -145,10 +145,10 @@ def _outcome_text(row: TrialRow) -> str:
 
 def _most_steps(cell: Cell) -> float:
     """Return the steps of the longest trials of a cell that are run again."""
-    return MOST_STEPS[cell.runs_with]
+    return _MOST_STEPS[cell.runs_with]
 
 
-def watched(baseline: Baseline) -> list[int]:
+def watched(baseline: _Baseline) -> list[int]:
     """Return cells that stand for all: the smallest, middle and largest `K` of each curve with short enough trials."""
     curves: dict[object, list[int]] = {}
     for position, trials in baseline.rows.items():
@@ -167,7 +167,7 @@ def evenly(values: Sequence[int], most: int) -> list[int]:
     return [values[i] for i in np.linspace(0, len(values) - 1, most).round().astype(int)]
 
 
-def _fixed_trials(baseline: Baseline, positions: Iterable[int]) -> dict[int, list[int]]:
+def _fixed_trials(baseline: _Baseline, positions: Iterable[int]) -> dict[int, list[int]]:
     """Return the first short enough trials of each cell, which are always the same."""
     found: dict[int, list[int]] = {}
     for position in positions:
@@ -203,7 +203,7 @@ _MOST_SHOWN = 5
 
 
 @dataclass(frozen=True)
-class Verified:
+class _Verified:
     """Names of the artefacts that were checked, and one line for each difference."""
 
     artefacts: tuple[str, ...]
@@ -230,7 +230,7 @@ def verify(
     plugins: Sequence[str] = (),
     backend: Backend | None = None,
     watch: Watch = SILENT,
-) -> Verified:
+) -> _Verified:
     """Compare this code with committed results: their tables, some trials bit for bit, and means of fresh trials.
 
     Args:
@@ -245,13 +245,13 @@ def verify(
         ConfigError: if there is nothing to verify, or a file is missing or damaged.
     """
     check_trials(trials)
-    artefacts = [load_baseline(directory, configs, plugins) for directory in _directories(baseline, only)]
+    artefacts = [_load_baseline(directory, configs, plugins) for directory in _directories(baseline, only)]
     _tell_skipped(artefacts, plugins, baseline, watch)
     tests = sum(len(_groups(artefact)) + len(watched(artefact)) for artefact in artefacts)
     means = _Means(backend or Backend(), secrets.randbits(32) if seed is None else seed, trials, tests)
     watch.remark(f"fresh trials have the root seed {means.seed}")
     found = [line for artefact in artefacts for line in _check(artefact, means, watch)]
-    return Verified(tuple(artefact.name for artefact in artefacts if artefact.cells), tuple(found))
+    return _Verified(tuple(artefact.name for artefact in artefacts if artefact.cells), tuple(found))
 
 
 def _directories(baseline: Path, only: Sequence[str]) -> list[Path]:
@@ -267,7 +267,7 @@ def _directories(baseline: Path, only: Sequence[str]) -> list[Path]:
     return [path for path in found if not only or path.name in only]
 
 
-def _tell_skipped(artefacts: Sequence[Baseline], plugins: Sequence[str], baseline: Path, watch: Watch) -> None:
+def _tell_skipped(artefacts: Sequence[_Baseline], plugins: Sequence[str], baseline: Path, watch: Watch) -> None:
     for artefact in artefacts:
         for entry, name in artefact.skipped.items():
             watch.warn(
@@ -282,7 +282,7 @@ def _tell_skipped(artefacts: Sequence[Baseline], plugins: Sequence[str], baselin
         raise ConfigError(f"{baseline}: nothing is left to run; name what may be imported with --plugin")
 
 
-def _check(artefact: Baseline, means: _Means, watch: Watch) -> list[str]:
+def _check(artefact: _Baseline, means: _Means, watch: Watch) -> list[str]:
     """Return one line for each difference in an artefact."""
     _remark_on_versions(artefact, watch)
     lines = [*_check_tables(artefact)]
@@ -291,7 +291,7 @@ def _check(artefact: Baseline, means: _Means, watch: Watch) -> list[str]:
     return [f"{artefact.name}: {line}" for line in lines]
 
 
-def _remark_on_versions(artefact: Baseline, watch: Watch) -> None:
+def _remark_on_versions(artefact: _Baseline, watch: Watch) -> None:
     manifest = artefact.results.manifest
     pairs: list[tuple[str, object, object]] = [("numpy", manifest.versions.get("numpy"), version("numpy"))]
     for engine in sorted({cell.runs_with for cell in artefact.cells}):
@@ -306,7 +306,7 @@ def _remark_on_versions(artefact: Baseline, watch: Watch) -> None:
             )
 
 
-def _check_tables(artefact: Baseline) -> Iterator[str]:
+def _check_tables(artefact: _Baseline) -> Iterator[str]:
     """Yield differences of the tables: the summary must follow from the rows, the fits from the summary."""
     results = artefact.results
     if summary_text(results.directory).encode() != (results.directory / SUMMARY_CSV).read_bytes():
@@ -323,7 +323,7 @@ def _same_fits(results: StudyResults) -> bool:
     return same_numbers(read_table(results.directory / FITS_CSV, remedy), fits_table(results))
 
 
-def _check_rows(artefact: Baseline, means: _Means, watch: Watch) -> Iterator[str]:
+def _check_rows(artefact: _Baseline, means: _Means, watch: Watch) -> Iterator[str]:
     trials = _fixed_trials(artefact, watched(artefact))
     rows, raised = _run_again(artefact.cells, trials, artefact.seed, means.backend)
     again = sum(map(len, trials.values()))
@@ -339,7 +339,7 @@ def _check_rows(artefact: Baseline, means: _Means, watch: Watch) -> Iterator[str
     yield from _first("bit for bit", [*raised, *differing], "trials")
 
 
-def _check_means(artefact: Baseline, means: _Means, watch: Watch) -> Iterator[str]:
+def _check_means(artefact: _Baseline, means: _Means, watch: Watch) -> Iterator[str]:
     cells = watched(artefact)
     wanted = {position: range(means.trials) for position in cells if len(artefact.rows[position]) > 1}
     if len(wanted) < len(cells):
@@ -367,12 +367,12 @@ def _check_means(artefact: Baseline, means: _Means, watch: Watch) -> Iterator[st
     yield from _first("by statistics", [*raised, *lines[::-1]], "comparisons")
 
 
-def _place(artefact: Baseline, position: int) -> str:
+def _place(artefact: _Baseline, position: int) -> str:
     cell = artefact.cells[position]
     return f"{cell.label} (cell {cell.cell_id})"
 
 
-def _groups(artefact: Baseline) -> Mapping[str, list[str]]:
+def _groups(artefact: _Baseline) -> Mapping[str, list[str]]:
     """Return the watched cells as one group and, if there are several learners, by learner.
 
     Cells on the same path share their trials, so that only the last of them is taken.
@@ -385,7 +385,7 @@ def _groups(artefact: Baseline) -> Mapping[str, list[str]]:
     return {name: members for name, members in groups.items() if len(members) > 1}
 
 
-def _summary(artefact: Baseline, rows: _TrialRows) -> pd.DataFrame:
+def _summary(artefact: _Baseline, rows: _TrialRows) -> pd.DataFrame:
     return summarise(trials_table(artefact.cells, (row for trials in rows.values() for row in trials.values())))
 
 
