@@ -14,7 +14,6 @@ from unicodedata import category
 
 # --- Numbers: for each kind one way to print it ---------------------------------------------------------------------
 
-
 NO_NUMBER = "-"
 """Sign for a missing number, in a sentence or a column in which all others are known."""
 
@@ -157,7 +156,6 @@ def listed(words: Sequence[str], last: str = "and") -> str:
 
 # --- Text that others have written, such as names of items, is made safe for a terminal and a table -----------------
 
-
 _JOINERS = "\u200c\u200d"
 """Invisible characters that are part of words and emoji."""
 
@@ -204,7 +202,6 @@ def value_text(value: Any) -> str:
 
 # --- A table of texts, and the formats in which it can be printed ---------------------------------------------------
 
-
 _LATEX = MappingProxyType(
     {
         **{sign: f"\\{sign}" for sign in "&%$#_{}"},
@@ -222,7 +219,6 @@ _LATEX = MappingProxyType(
     }
 )
 """Character -> its LaTeX."""
-
 
 _MARKDOWN = re.compile(r"[`*\[<&|~]|\\(?=[!-/:-@\[-`{-~])|(?<!\w)_|_(?!\w)")
 """Signs that Markdown takes for more than themselves."""
@@ -328,11 +324,9 @@ def as_markdown(table: Table, *, special: re.Pattern[str] = _MARKDOWN) -> str:
 
 # --- LaTeX: a `tabular` with the rules of booktabs; numbers with errors are columns of siunitx -----------------------
 
-
 _PREAMBLE = r"% \usepackage{booktabs, siunitx} and \sisetup{detect-weight, mode=text} belong in the preamble"
 _NUMBER = r"[0-9][0-9,]*(?:\.[0-9]+)?"
 _WITH_ERROR = re.compile(f"(-?{_NUMBER}){_PLUS_MINUS}({_NUMBER})")
-
 
 _LETTER = 5.3
 """Width of a letter or digit in points."""

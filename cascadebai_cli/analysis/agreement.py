@@ -13,7 +13,6 @@ from scipy import stats
 FALSE_ALARMS = 1e-3
 """Largest probability that any comparison of one call gives an alarm although nothing has changed."""
 
-
 _Measure = Literal["mean steps", "error rate"]
 
 

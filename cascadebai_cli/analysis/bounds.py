@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 # --- Bounds and measured steps of many cells side by side -----------------------------------------------------------
 
-
 Row = dict[str, Any]
 
 _MEASURED = ("n", "mean_steps", "n_capped")
@@ -180,7 +179,6 @@ def bounds_printed(table: pd.DataFrame) -> Table:
 
 # --- Bounds on the probability of an error after a budget, beside what was measured ---------------------------------
 
-
 _MEASURED_ERRORS = ("n", "error_rate", "error_low", "error_high")
 _KEPT = 512
 """Number of instances and learners whose results are kept, as they take long to compute."""
@@ -232,7 +230,6 @@ def budget_bounds_printed(table: pd.DataFrame) -> Table:
 
 
 # --- The sharp lower bound beside what was measured -----------------------------------------------------------------
-
 
 _Tell = Callable[[str], None]
 _UNPROVED = "nothing is proved for their feedback"

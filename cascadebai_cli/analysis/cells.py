@@ -98,7 +98,6 @@ def _interval(
 
 # --- Several result directories in one figure: a name that means different things in them gets the directory --------
 
-
 _Column = Literal["instance", "learner"]
 
 
@@ -149,7 +148,6 @@ def _renamed(results: StudyResults, column: _Column, name: str, place: str) -> S
 
 
 # --- The cells of one or more studies as one table, with everything that a figure may show --------------------------
-
 
 _STUDY = "study_number"
 """Column with the number of the study that a cell comes from."""

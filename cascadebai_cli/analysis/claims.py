@@ -17,7 +17,6 @@ from cascadebai_cli.text import change, coefficient, count, digits, exponent, sh
 
 # --- A claim of the paper and its verdict ---------------------------------------------------------------------------
 
-
 _HOLDS, _NEARLY, _FAILS = "holds", "nearly", "fails"
 _AGREES, _LOWER, _HIGHER, _OPEN = "agrees", "lower", "higher", "open"
 _UNDECIDED = "not decided at this size"
@@ -94,7 +93,6 @@ def _verdict_within(ends: _Ends, least: float, most: float) -> str:
 
 # --- What the paper says of the display orders (Section 6.1 and its appendix), tested against a study ---------------
 
-
 _ALMOST = 1.2
 """Means up to this many times those of Algorithm 1 count as almost as good."""
 _MOST = 0.5
@@ -162,7 +160,6 @@ def _sentence(name: str, order: str, ratio: "pd.Series[float]", main: str, verdi
 
 
 # --- What the paper says of a study, what was measured, and the verdict ---------------------------------------------
-
 
 _STRAIGHT = 0.97
 """R^2 from which a model counts as explaining the means; the smallest one in Table 1 is 0.973."""

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 # --- The regressors of fits: formulas in the axis of a curve, such as `K^2` or `log(L)` -----------------------------
 
-
 _Regressor = Callable[[FloatArray], FloatArray]
 
 _USUAL: Mapping[str, _Regressor] = MappingProxyType(
@@ -59,7 +58,6 @@ def regressor(model: str, x: str = "K") -> _Regressor:
 #
 # There are ordinary least squares as in Tables 1 and 2, which take all means as equally exact and all residuals as
 # noise; and least squares that know from the trials how exact each mean is, and so tell a wrong model from noise.
-
 
 MIN_POINTS = 3
 """Fewest points of a fit: two always lie on a line, and only a third one leaves an error to estimate."""
@@ -378,7 +376,6 @@ def _pull(design: FloatArray, root: FloatArray) -> FloatArray:
 
 
 # --- The cells of one curve: they differ only in its axis, and in what varies together with the axis ----------------
-
 
 _GRID = 201
 """Number of points at which a fitted curve is drawn."""

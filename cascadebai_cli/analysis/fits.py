@@ -34,7 +34,6 @@ from cascadebai_cli.text import Table, difference
 
 # --- The scaling fits of a whole study, as tables for files and for print -------------------------------------------
 
-
 _COEFFICIENTS = ("c1", "c1_se", "c2", "c2_se")
 _ESTIMATES = (*_COEFFICIENTS, "r2", "p_value", "n_points")
 _PUBLISHED = ("c1", "c2", "r2", "p_value")

@@ -17,7 +17,6 @@ from cascadebai_cli.text import Table, digits, is_missing, percent
 
 # --- Ratios of the mean steps of CascadeBAI to those of each other learner (which Corollary 4.3 predicts) -----------
 
-
 _SHOWN = 3
 """Number of values of `K` in the printed table: the first, the middle and the last."""
 _LARGEST_LOG = 500.0
@@ -177,7 +176,6 @@ def _ratio_text(row: Mapping[str, Any]) -> str:
 
 
 # --- Which display orders do as well as Algorithm 1, and which do not (Figures 1 and 4) -----------------------------
-
 
 CLOSE = 0.05
 """Means whose ratio differs from 1 by no more than this count as equal."""

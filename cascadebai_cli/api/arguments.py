@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 # --- Checking arguments, with sentences like those about a config ---------------------------------------------------
 
-
 _OPTION = re.compile(r"(?<![\w'\"-])(?:--(?P<long>[a-z][a-z-]*)|-(?=K ))(?P<value> (?=-?\d|[A-Z]{2}))?")
 _COMMAND = re.compile(r"(`[^`]*`)")
 
@@ -121,7 +120,6 @@ def path_of(name: str, value: Any, what: str) -> Path:
 
 # --- Options of records as keywords ---------------------------------------------------------------------------------
 
-
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
@@ -176,7 +174,6 @@ def _with_keywords(meaning: str) -> str:
 
 
 # --- How a script or a notebook follows trials: by warnings, and by a line on stderr if somebody watches ------------
-
 
 _PACKAGE = __name__.partition(".")[0]
 _PATIENCE, _PAUSE = 2.0, 0.2
@@ -249,7 +246,6 @@ def _is_ours(module: str) -> bool:
 
 
 # --- Users' learners, from a notebook, a script or a module ---------------------------------------------------------
-
 
 _Made = TypeVar("_Made", bound=type)
 
@@ -345,7 +341,6 @@ def _refuse_no_class(value: Any) -> None:
 
 
 # --- The study of one instance and one learner ----------------------------------------------------------------------
-
 
 _UNSAID = ("budget", "max_steps", "rewards", "trace_at")
 _OF_THE_INSTANCE = ("K", "L", "epsilon")

@@ -174,7 +174,6 @@ def bounds(
 
 # --- The results of a sweep: its tables, fits and figures -----------------------------------------------------------
 
-
 _SHOWN = (*PLACE, "n", "mean_steps", "ci_low", "ci_high")
 """Columns of the summary that a notebook shows, followed by those of errors."""
 _ERRORS = ("n_capped", "error_rate")

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 # --- Completion in a shell: configs, result directories, names of a config ------------------------------------------
 
-
 _SUFFIXES = (".yaml", ".yml")
 
 
@@ -77,7 +76,6 @@ def _paths(incomplete: str) -> Iterator[tuple[str, Path]]:
 
 # --- Options that several verbs share -------------------------------------------------------------------------------
 
-
 Config = Annotated[Path, typer.Argument(metavar="CONFIG", autocompletion=configs, help="A study, as YAML.")]
 TrialCount = Annotated[
     int | None, typer.Option("--trials", min=1, help="Trials of each cell, instead of those of CONFIG.")
@@ -118,7 +116,6 @@ OneLearner = Annotated[
 BackendName = Literal["loky", "dask", "sequential"]
 Format = Annotated[FormatName, typer.Option("--format", help="How tables are printed; csv and json hold all columns.")]
 
-
 _LONGEST_PATH = 4095
 """Longest path in bytes; no system has a longer one."""
 
@@ -154,7 +151,6 @@ def path_option(flag: str, metavar: str, help: str) -> Any:
 _SHORT = {"--out": ("-o",), "--csv": ("-o",)}
 """Option that names what is written -> its short name."""
 
-
 Where = Annotated[
     list[str] | None,
     typer.Option(
@@ -179,9 +175,7 @@ ResultDirectories = Annotated[
 
 # --- Options of records ---------------------------------------------------------------------------------------------
 
-
 _Verb = TypeVar("_Verb", bound=Callable[..., None])
-
 
 _RECORDS: dict[Callable[..., None], Callable[[], Sequence[type]]] = {}
 """Verb -> what returns the records of its options, which only the verb itself and its own help import."""

@@ -122,7 +122,6 @@ def _label(axes: Axes, L: int, K: int) -> None:
 
 # --- Panels of points and lines: means against a number, their fit, and the bounds around them ----------------------
 
-
 _FIT, _BAND = "red", "cyan"
 _FIT_LABELS = ("fitted curve", "95 % confidence band of the fit")
 _FAINT = 0.5
@@ -292,7 +291,6 @@ def _legend_columns(chart: Chart, page: Canvas) -> int:
 
 
 # --- Mean steps as grouped bars on a log axis, as in Figures 1 and 4 ------------------------------------------------
-
 
 _GROUP_WIDTH = 0.84
 """Share of the width of a group that its bars take."""

@@ -112,7 +112,6 @@ class Chart:
 
 # --- Which columns of the cells become the horizontal axis, the panels and the lines of a figure --------------------
 
-
 _PANELS_OF_GROUPS = tuple(sorted(AXES, key=lambda name: name != "delta"))
 """Order of the columns that make panels of bars; it puts two values of epsilon side by side, as in the paper."""
 _CARRIER = {
@@ -236,14 +235,12 @@ def _panels(cells: pd.DataFrame, plot: Plot, taken: Collection[str]) -> tuple[st
 
 # --- Labels in the paper's letters, as LaTeX that matplotlib can set ------------------------------------------------
 
-
 _PRIME = "\N{PRIME}"
 """Prime: this character of STIX is well placed, while a superscript would float high above the letter."""
 _SYMBOLS = {
     **{"delta": r"\delta", "epsilon": r"\epsilon", "sigma": r"\sigma", "L": "L", "K": "K"},
     **{"w_star": "w^{*}", "w_prime": f"w{_PRIME}"},
 }
-
 
 _UNNAMED = re.compile(r"setting \d+")
 """What instances without a name of their own are called, as in the paper; the directory may follow."""
@@ -365,7 +362,6 @@ def _check(word: str, text: str) -> None:
 
 
 # --- A figure in words: its title, a description for readers who do not see it, and the points with a cross ---------
-
 
 MOST_NAMED = 12
 

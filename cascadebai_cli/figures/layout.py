@@ -29,7 +29,6 @@ from cascadebai_cli.text import count, parameter
 
 # --- Where panels, titles and the legend of a page go ---------------------------------------------------------------
 
-
 TITLE_SHARE = 0.86
 """Share of the width of a panel that its title may take."""
 _LOWEST = 0.5
@@ -237,7 +236,6 @@ def add_legend(
 
 
 # --- Scales, ticks and labels of axes -------------------------------------------------------------------------------
-
 
 _LEAST_LABELS = 2
 """Number of powers of ten on a logarithmic axis; if there are fewer, steps between them get labels."""

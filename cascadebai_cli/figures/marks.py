@@ -19,7 +19,6 @@ from cascadebai_cli.model.problem import FloatArray
 
 # --- Where lines meet, and what points are called -------------------------------------------------------------------
 
-
 _DODGE, _DODGE_OF_NAMES = 0.012, 0.12
 """Distance of lines at a place: as a share of the axis, and of the distance between two names."""
 _MOST_DODGED = 0.6
@@ -109,7 +108,6 @@ def _moved(name: Annotation, far: float, place: tuple[float, float, str, str]) -
 
 
 # --- Signs on a point: its value is a limit, or its recommendations were wrong too often ----------------------------
-
 
 _LEAST_OPEN = 3.2
 """Smallest size of a marker, in points, at which one can see that it is open."""

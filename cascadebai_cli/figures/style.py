@@ -28,7 +28,6 @@ from cascadebai_cli.text import listed
 
 # --- Letters that the font of the figures lacks are taken from an installed font that has them ----------------------
 
-
 _MOST_LETTERS = 10
 """Largest number of letters that a warning names."""
 _PLACEHOLDERS = ("Last Resort",)
@@ -108,7 +107,6 @@ def no_warnings_of_glyphs() -> Iterator[None]:
 
 # --- How lines (colour, marker, dash) and bars (colour, hatch) are told apart ---------------------------------------
 
-
 _Dash = str | tuple[float, tuple[float, ...]]
 
 
@@ -162,7 +160,6 @@ ORDER_LOOKS: Mapping[str, tuple[str, str]] = MappingProxyType(
 
 # --- The shared look of all figures, and their files, which depend on no clock, state or installed font -------------
 
-
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
@@ -204,7 +201,6 @@ STYLE: Mapping[Any, Any] = MappingProxyType(
         "svg.hashsalt": "cascadebai",
     }
 )
-
 
 _OF_CYCLE = {"linestyle": "dash", "linewidth": "width", "markersize": "size"}
 _OF_LINES = {
@@ -401,7 +397,6 @@ def label_steps(axes: Axes, largest: float, name: str = _STEPS_LABEL, unit: str 
 
 
 # --- Styles of the user: files that matplotlib reads, checked first, so that an error names the line; or names ------
-
 
 _REFUSED = ("backend", "text.usetex", "text.latex", "webagg", "tk.", "macosx")
 """Settings that do not change a look, or need programs that may not be there; a style by name goes without them."""

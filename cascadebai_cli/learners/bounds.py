@@ -12,7 +12,6 @@ from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray, diverg
 
 # --- Confidence radii from the law of the iterated logarithm --------------------------------------------------------
 
-
 _TABLE = 2**21
 """Radii of smaller counts are looked up, as evaluating the formula would take most of the time of a run."""
 
@@ -84,7 +83,6 @@ def batch_racing_radius(L: int, delta: float) -> IteratedLogRadius:
 # `p` solves an equation of a convex function, and Newton's steps from outside the interval never cross the solution.
 # Every entry of an array is solved by itself, so that a bound does not depend on the others: engines that compute
 # bounds one by one or in bulk get the same floats.
-
 
 _STEPS = 60
 """Largest number of Newton's steps; about five are taken."""
@@ -235,7 +233,6 @@ class KLRule(RacingRule):
 #
 # Equal means have `Z_ab = 0`, and so have items that were never observed: both only delay the stop. For `epsilon > 0`
 # the alternative would be `u_a <= u_b - epsilon`; this is not implemented, and refused.
-
 
 _AT_ONCE = 2**16
 """About the number of pairs that are looked at together."""

@@ -46,7 +46,6 @@ from cascadebai_cli.version import __version__
 # module's files. Another version of Python compiles to other bytecode and gives another hash. For an object whose class
 # comes from a module only the type counts.
 
-
 MakeGenerator = Callable[[], np.random.Generator]
 """Makes the generator of a trial for a learner that draws."""
 LIVE: dict[str, type] = {}
@@ -419,7 +418,6 @@ def _named_by(code: CodeType, *operations: str) -> set[str]:
 
 
 # --- A user-defined learner is checked against the protocol at every step -------------------------------------------
-
 
 _PARTS = ("select", "observe", "finished", "recommendation")
 _VALUES = ("finished", "recommendation")

@@ -19,7 +19,6 @@ from cascadebai_cli.theory.fluid import race
 # all that the fast engines need; `RacingLearner` adds the step-by-step bookkeeping of the reference engine, which it
 # shares with every learner that is `LeastObservedFirst`.
 
-
 _Picked = TypeVar("_Picked", np.float64, np.int64)
 
 _MANY = 512
@@ -325,7 +324,6 @@ class RacingLearner(LeastObservedFirst):
 # only for the order `T` is it proved that the best items are found with probability `1 - delta`. With other orders the
 # items at the end of a list may hardly ever be observed, so that counts are far apart, and the item of the (k+1)-th
 # largest mean may have a smaller upper bound than one of the best items that was observed less.
-
 
 OrderName = Literal["T", "mean", "-mean", "U", "-U", "L", "-L"]
 

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 # --- A problem instance: click probabilities, list length and tolerance (Section 2 of the paper) --------------------
 
-
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
@@ -183,7 +182,6 @@ def _are_no_numbers(values: NDArray[np.generic]) -> bool:
 
 # --- The Kullback-Leibler divergence of clicks, and what it says about two items ------------------------------------
 
-
 _APART = 1e-9
 """Smallest distance of a pooled mean from both weights, as a share of their difference; changes results by 1e-18."""
 _CLOSE = 1e-4
@@ -242,7 +240,6 @@ def evidence(n_a: FloatArray, w_a: FloatArray, n_b: FloatArray, w_b: FloatArray)
 
 
 # --- Click models: what the agent sees of a list that is shown (Section 2) ------------------------------------------
-
 
 Draw = Callable[[int], int]
 """`draw(item)` returns the next outcome of `item`: 1 a click, 0 a skip."""

@@ -13,7 +13,6 @@ from cascadebai_cli.text import Table
 
 # --- The parts of a page, as finished text --------------------------------------------------------------------------
 
-
 _Facts = Mapping[str, str]
 
 

@@ -57,7 +57,6 @@ def guessed_steps(cell: Cell) -> float:
 
 # --- Refusing trials for which this machine has too little memory ---------------------------------------------------
 
-
 _LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 """Where a container says how much of the machine it may have."""
 _GB = 10**9
@@ -109,7 +108,6 @@ def _gb(value: int) -> str:
 
 
 # --- Cutting a sweep into tasks: about a second of work each, or as many trials as run well side by side ------------
-
 
 _Place = tuple[int, int]
 """Position of a cell, and number of a trial."""
@@ -265,12 +263,10 @@ def _kind(cell: Cell) -> _Kind:
 
 # --- Running trials: in this process, on all cores, or on a dask cluster --------------------------------------------
 
-
 _BackendName = Literal["loky", "dask", "sequential"]
 
 _Work = Callable[[list[Block]], list[BlockResult]]
 _TaskRunner = Callable[[_Work, Iterator[list[Block]]], Generator[list[BlockResult], None, None]]
-
 
 _LISTEN_SECONDS = 1.0
 """Seconds between two checks whether no trial has ended for long."""

@@ -29,7 +29,6 @@ from cascadebai_cli.text import count
 
 # --- A shard: the part of a grid that one of several machines runs --------------------------------------------------
 
-
 _MOST_SHARDS = 100_000
 
 
@@ -74,7 +73,6 @@ def shard_of(text: str) -> Shard:
 
 
 # --- A study and its directory: what is there, and running what is missing under one lock ---------------------------
-
 
 _STAYS = ("start", "parts", "rows_sha256", "tables")
 """Keys of the manifest that a continued sweep leaves as they are until it writes the tables anew."""

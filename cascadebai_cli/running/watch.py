@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     Rows = list[list[TrialRow]]
     """Finished trials of each cell."""
 
-
 LINE_SECONDS = 10.0
 """Seconds between two lines of progress, where a line cannot be overwritten."""
 _SILENT_SECONDS = 60.0

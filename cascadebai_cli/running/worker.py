@@ -105,7 +105,6 @@ def _said(error: BaseException) -> str:
 
 # --- What a worker is given, and what it gives back -----------------------------------------------------------------
 
-
 _HAND_BACK_SECONDS = 20.0
 
 
@@ -237,7 +236,6 @@ class BlockResult(NamedTuple):
 
 
 # --- What runs in a worker: blocks of trials in, small rows out -----------------------------------------------------
-
 
 _WATCH_SECONDS = 0.2
 """Seconds between two checks of a worker that its parent still lives."""

@@ -50,7 +50,6 @@ _MOST_EXACT = 2**53
 
 # --- Columns: one record says everything about a column --------------------------------------------------------------
 
-
 _Check = tuple[str, Callable[["pd.Series[Any]", "pd.DataFrame"], "pd.Series[bool]"]]
 
 

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 # Only regular files are opened, as a device or a pipe may never end; and links are not followed when writing, so that
 # nothing is written elsewhere.
 
-
 _PIECE = 2**20
 """Number of compressed bytes that are handed on at once."""
 _OF_THE_KERNEL = ("/proc/", "/sys/")

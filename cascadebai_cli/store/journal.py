@@ -97,7 +97,6 @@ if TrialRow._fields[: 1 + len(CODES)] != ("cell_id", *CODES):
 
 # --- Lines and rows --------------------------------------------------------------------------------------------------
 
-
 _SYNC_SECONDS = 1.0
 """Written rows survive a killed process at once, and a power cut after this time."""
 

@@ -87,7 +87,6 @@ def _taken(path: Path) -> CascadeError:
 
 # --- One writer for a result directory, who notices if the directory is replaced ------------------------------------
 
-
 _NO_LOCKS = (EINVAL, ENOLCK, ENOSYS, EOPNOTSUPP)
 """Errors of a file system that has no locks."""
 

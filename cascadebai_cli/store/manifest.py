@@ -43,7 +43,6 @@ from cascadebai_cli.version import __version__
 
 # --- `manifest.json`: where the rows of a directory come from -------------------------------------------------------
 
-
 _ANEW = "run the sweep again with --fresh"
 """The remedy for a broken manifest: without --fresh, a sweep would not replace it."""
 _ELSEWHERE = "sweep into another directory"
@@ -270,7 +269,6 @@ def _fault(error: ErrorDetails) -> str:
 
 # --- What a directory holds before a sweep writes to it: files that no sweep made stay untouched --------------------
 
-
 WRITTEN = (
     *(MANIFEST, JOURNAL, TRIALS_CSV, f"{TRIALS_CSV}.gz", SUMMARY_CSV, TIMINGS_CSV, FAILURES),
     *(ANSWERS_CSV, DECISIONS_CSV, TRACES_CSV),
@@ -352,7 +350,6 @@ def _has_marks(content: bytes) -> bool:
 
 
 # --- Whether rows may join those of another sweep: all that they depend on must be the same -------------------------
-
 
 _Content = Mapping[str, Any]
 """A cell as a manifest has it (`Cell.content`)."""

@@ -29,7 +29,6 @@ from cascadebai_cli.study.document import show
 
 # --- Merging the configs of parts of a grid -------------------------------------------------------------------------
 
-
 _NAMED = ("instances", "learners")
 """Keys that hold entries with names."""
 _FREE = ("study", "title", "trials", "plot", "record", "trace_at")
@@ -91,7 +90,6 @@ def _axis(one: Sequence[Any], other: Sequence[Any]) -> list[Any]:
 
 
 # --- Merging manifests: rows must depend on the same things, and the new grid has the cells of all ------------------
-
 
 _Part = tuple[Path, Manifest]
 """A result directory with its manifest."""

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 # --- The entries of a record, and their text in the journal ---------------------------------------------------------
 
-
 DECISIONS = ("accepted", "rejected")
 
 

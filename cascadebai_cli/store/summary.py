@@ -34,7 +34,6 @@ from cascadebai_cli.text import count, percent
 
 # --- `summary.csv`, which has one row for each cell: computed, written, read and checked ----------------------------
 
-
 _CAPPED = STATUSES.index("capped")
 
 
@@ -149,7 +148,6 @@ def read_summary(path: Path) -> pd.DataFrame:
 
 
 # --- What a reader of a summary must know --------------------------------------------------------------------------
-
 
 _MOST_NAMED = 3
 """Largest number of cells that a sentence names."""

@@ -138,7 +138,6 @@ def relative_half_width(values: NDArray[Any], level: float = 0.95) -> float:
 # is the same whatever was run when and where. Measuring until an interval is narrow makes it a little too narrow; as
 # the stages are few, the effect is small.
 
-
 _SMALLEST_STAGE, _LARGEST_STAGE = 1.25, 4
 """Smallest and largest factor by which the next stage has more trials."""
 
@@ -233,11 +232,9 @@ def row_of(cell: Cell, problem: Instance, trial: int, run: Run, items: Sequence[
 
 # --- Reading the CSV tables of a result directory, with all digits and with the types of their columns --------------
 
-
 _PANDAS = tuple(int(part) for part in pd.__version__.split(".")[:2])
 _ALL_DIGITS: dict[str, Any] = {} if _PANDAS >= (3, 1) else {"float_precision": "round_trip"}
 """For `read_csv`: before pandas 3.1 the last digit may be wrong without this option; later versions warn of it."""
-
 
 _LONGEST_HEADER = 100_000
 """Largest header in bytes: a table that no sweep wrote may have a million columns, which takes long to read."""
@@ -293,7 +290,6 @@ def read_table(path: Path, remedy: str, needed: Collection[str] = ()) -> pd.Data
 
 # --- `trials.csv`: written from the journal, read back and checked; its bytes do not depend on interruptions --------
 
-
 CHUNK = 20_000
 """Number of rows that are in memory at once, unless a single cell has more."""
 
@@ -318,7 +314,6 @@ _READ: dict[str, Any] = {
     "index_col": False,
     **_ALL_DIGITS,
 }
-
 
 InGrid = Mapping[str, Any]
 """The columns of a cell of a grid, and its budget if it has one."""

@@ -25,7 +25,6 @@ __all__ = ["Override", "Study", "load_study", "setting", "stored_study", "study_
 
 # --- Values of Python, converted to those that YAML would give: arrays, fractions and paths may stand in a study ----
 
-
 _DEEPEST, _MOST_BITS = 20, 10_000
 """Largest depth of lists and mappings (a config has four levels), and largest size of whole numbers."""
 
@@ -79,7 +78,6 @@ def _no_value(at: KeyPath, text: str) -> ConfigError:
 
 
 # --- Reading a config: the result is a `Study` that is valid at every point of its grid, or one line of error -------
-
 
 _NO_CALLS: Mapping[KeyPath, str] = MappingProxyType({})
 
@@ -168,7 +166,6 @@ def stored_study(config: Mapping[str, Any], where: Path, folder: Path | None = N
 
 
 # --- A config with values that the caller has given in place of its own ---------------------------------------------
-
 
 _MOST_ROWS = 20_000_000
 """Largest number of rows of a result directory; a sweep keeps some ten bytes of each in memory, reading some fifty."""

@@ -20,7 +20,6 @@ from cascadebai_cli.text import for_table, shortened
 # Keys are text and unique, there are no aliases and no tags, `1e-3` is a number, `none` is null, and words such as
 # `on` or dates stay text.
 
-
 KeyPath = tuple[str | int, ...]
 """Keys and list positions from the top of a document to a value."""
 
@@ -274,7 +273,6 @@ _Loader.add_constructor(_PREFIX + "seq", _seq)
 
 
 # --- Mistakes in a config: what pydantic found, as plain sentences for a user ---------------------------------------
-
 
 _FLOAT = "float"
 NUMBER, CONDITION = "number", "rule"

@@ -30,7 +30,6 @@ from cascadebai_cli.study.document import CONDITION, NUMBER, Document, KeyPath, 
 
 # --- Types of the values in a config --------------------------------------------------------------------------------
 
-
 MOST_ITEMS = 1_000_000
 MOST_POINTS = 100_000
 """Largest number of points of one axis of a grid, and of cells of one instance."""
@@ -235,7 +234,6 @@ Filled = Field(strict=False, json_schema_extra={"minItems": 1})
 
 Size = Annotated[int, Field(ge=1, le=MOST_ITEMS)]
 
-
 _WHOLE = {"type": "integer", "minimum": 1}
 
 
@@ -294,7 +292,6 @@ Epsilons = Annotated[_Listed[Epsilon], BeforeValidator(_as_list, json_schema_inp
 
 # --- How many trials a cell gets: a number, or a rule that tells when there are enough ------------------------------
 
-
 FIRST = 20
 """Number of trials after which the aims of a cell are looked at for the first time."""
 
@@ -348,7 +345,6 @@ def first_of(trials: "int | Enough") -> int:
 
 
 # --- `fit` of an instance: the models that are fitted to its mean steps ---------------------------------------------
-
 
 _ANY = "x"
 """A name that a model may use for its axis, whichever that is."""
@@ -427,7 +423,6 @@ def _named(model: str, x: str) -> str:
 #
 # `{name: "sigma {sigma}", algorithm: cascadebai, sigma: [0.25, 0.5]}` are two learners, and an instance with
 # `replicate: {from: 1, to: 20}` and `{replicate}` in its name is twenty.
-
 
 _LISTS = ("instances", "learners")
 """Keys whose entries have names."""

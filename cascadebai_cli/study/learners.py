@@ -81,7 +81,6 @@ LEARNER_OPTIONS: Mapping[str, LearnerOption] = MappingProxyType(
 
 # --- Learner entries of a config, whose options are read from the algorithm's signature -----------------------------
 
-
 _OF_THE_GRID = ("L", "K", "delta", "epsilon", BUDGET, "rng")
 """Parameters of a constructor that the program sets; `rng` is the generator of the trial."""
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)

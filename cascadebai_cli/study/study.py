@@ -50,7 +50,6 @@ from cascadebai_cli.text import count
 
 # --- The grid of a study: the cells that its instances, learners and numbers make together --------------------------
 
-
 _Point = Mapping[str, Any]
 """Numbers of the grid by name; `L` is 0 for families that bring their own number of items."""
 
@@ -257,7 +256,6 @@ def _paths(axes: Sequence[_Axis]) -> dict[str, KeyPath]:
 
 
 # --- A study: the keys of a config, its checks, and its cells -------------------------------------------------------
-
 
 DEFAULT_LEARNER: dict[str, Any] = {"name": "CascadeBAI", "algorithm": "cascadebai"}
 """The learner of a config that names none."""
@@ -467,7 +465,6 @@ class Study(Entry):
 for _made in (Study, Cell):
     if _lost := [name for name in ALL_AXES if name not in _made.__annotations__]:
         raise LookupError(f"{', '.join(_lost)}: a number of the grid without a field of {_made.__name__}")
-
 
 _MOST_SHOWN = 20
 """Largest number of values that a message lists."""

@@ -34,7 +34,6 @@ def survival(weights: ArrayLike) -> FloatArray:
 #
 # Arrays over `k` hold `k = 1..K` at positions `0..K-1`; arrays over items follow the paper's order.
 
-
 Values = float | FloatArray | IntArray
 """A number or an array of numbers."""
 

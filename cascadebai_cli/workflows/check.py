@@ -33,7 +33,6 @@ __all__ = ["Given", "check", "in_format"]
 
 # --- The pilot: an estimate of how long trials take, from a few that are cut short ----------------------------------
 
-
 _FIRST_CAP, _GROWTH = 1000, 8
 """Cap of the first try in steps, and the factor by which it grows from try to try."""
 _SKIPPING, _SKIPPING_CAP = "skip-ahead", 64_000
@@ -217,7 +216,6 @@ def _run(cell: Cell, trials: int, seed: int) -> list[TrialRow]:
 
 
 # --- What a study would run: its grid, bounds on the steps, and an estimate of the time -----------------------------
-
 
 _NAMES = (*GRID, "engine")
 _LONGEST = 20

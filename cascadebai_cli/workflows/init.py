@@ -25,7 +25,6 @@ from cascadebai_cli.text import count, for_shell
 
 # --- Guessing which columns of a user's file are items, clicks and views, or rates ----------------------------------
 
-
 _CLICKS = re.compile(r"click|success|hit|conver|funny|like", re.IGNORECASE)
 _VIEWS = re.compile(r"view|impression|shown|serve|rating|trial|total", re.IGNORECASE)
 _RATE = re.compile(r"rate|ctr|prob|weight", re.IGNORECASE)
@@ -138,7 +137,6 @@ def _clearest_K(weights: np.ndarray, most: int = 10) -> int:
 
 # --- JSON schemas of what the program reads and writes, made from the models that validate it -----------------------
 
-
 SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = MappingProxyType(
     {
         "config": config_schema,
@@ -155,7 +153,6 @@ def schema_text(kind: str) -> str:
 
 
 # --- A config with comments, to begin with --------------------------------------------------------------------------
-
 
 _PLAIN = re.compile(r"[A-Za-z][\w .-]*\w|[A-Za-z]")
 """A name that needs no quotes, unless YAML reads something else from it."""

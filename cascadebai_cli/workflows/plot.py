@@ -47,7 +47,6 @@ if TYPE_CHECKING:
 
 # --- Files of the pages of a figure: `figure.png`, `figure-2.png` ... -----------------------------------------------
 
-
 _METADATA = 65_536
 """Number of bytes at the beginning of a file that hold its metadata."""
 

@@ -56,7 +56,6 @@ _CAPTIONS = {
 """Tables of `fit` that the page shows, with their captions."""
 _LEFT_OUT = ("study", "rows_sha256", "best_model", "loglog_low", "loglog_high", "published_r2")
 
-
 _MEANS = "Mean steps and error rates, each with its 95 % interval"
 _RATIOS = "Mean steps of each learner divided by those of another"
 _MOST_MEANS = 200

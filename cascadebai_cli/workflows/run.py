@@ -66,7 +66,6 @@ def _raise(cell: Cell, failed: Failed) -> None:
 
 # --- Running a few cells of a study, without writing anything -------------------------------------------------------
 
-
 _MOST_CELLS = 8
 
 
@@ -240,7 +239,6 @@ def _found(cell: Cell, stopped: Sequence[TrialRow]) -> tuple[tuple[str, ...], in
 
 
 # --- Printing a cell ------------------------------------------------------------------------------------------------
-
 
 _MOST_NAMED = 200
 """Largest number of items that are named."""

@@ -241,7 +241,6 @@ def _announce(opened: OpenSweep, to_run: int, watch: Watch) -> None:
 
 # --- How far a sweep is: the trials of each cell, the precision of its mean, and the time left ----------------------
 
-
 _CAPPED = STATUSES.index("capped")
 
 

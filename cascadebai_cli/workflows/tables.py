@@ -207,7 +207,6 @@ def _condition(text: str) -> tuple[str, list[object]]:
 
 # --- The bounds of each cell of a study, beside what was measured ---------------------------------------------------
 
-
 _OF_STEPS = (
     "lower",
     "upper",

@@ -32,7 +32,6 @@ __all__ = ["Backend", "verify"]
 
 # --- A baseline: the rows of a finished sweep, a small fixed part of which is run again -----------------------------
 
-
 _MOST_STEPS: Mapping[str, float] = MappingProxyType(
     {"skip-ahead": float("inf"), "walk": 2e6, "lockstep": 1e5, "planned": 1e3, "phases": 1e7, "reference": 2e4}
 )
@@ -197,7 +196,6 @@ def _run_again(
 
 
 # --- Whether this code still gives the numbers of the baseline ------------------------------------------------------
-
 
 _MOST_SHOWN = 5
 
