@@ -11,13 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from cascadebai_cli.analysis.bounds import Row
-from cascadebai_cli.analysis.curves import (
-    MIN_POINTS,
-    Curve,
-    ScalingFit,
-    fit_scaling,
-    models_of,
-)
+from cascadebai_cli.analysis.curves import MIN_POINTS, Curve, ScalingFit, fit_scaling, models_of
 from cascadebai_cli.analysis.results import StudyResults
 from cascadebai_cli.store.columns import (
     BOUND_FITS_CSV,

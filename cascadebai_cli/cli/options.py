@@ -89,8 +89,7 @@ Jobs = Annotated[
     typer.Option("--n-jobs", help="Number of processes; -1 is one per core, -2 one less, and so on, but at least one."),
 ]
 TrialTimeoutOption = Annotated[
-    float | None,
-    typer.Option("--trial-timeout", metavar="SECONDS", min=0.001, help="A trial that takes longer fails."),
+    float | None, typer.Option("--trial-timeout", metavar="SECONDS", min=0.001, help="A trial that takes longer fails.")
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no remarks.")]
 Plugins = Annotated[
@@ -100,9 +99,7 @@ Plugins = Annotated[
 SetValues = Annotated[
     list[str] | None,
     typer.Option(
-        "--set",
-        metavar="KEY=VALUE",
-        help="Replace a value of CONFIG, such as instances.0.w_star=0.4; repeatable.",
+        "--set", metavar="KEY=VALUE", help="Replace a value of CONFIG, such as instances.0.w_star=0.4; repeatable."
     ),
 ]
 OneInstance = Annotated[

@@ -152,8 +152,7 @@ def run(
 def sweep(
     config: Config,
     out: Annotated[
-        Path | None,
-        path_option("--out", "DIR", "Directory of the results; results/NAME OF CONFIG if not given."),
+        Path | None, path_option("--out", "DIR", "Directory of the results; results/NAME OF CONFIG if not given.")
     ] = None,
     trials: TrialCount = None,
     seed: Seed = None,
@@ -372,8 +371,7 @@ def plan(
         Path, typer.Argument(metavar="FILE", parser=path_parser("FILE"), help="The log, as CSV; - is stdin.")
     ],
     out: Annotated[
-        Path | None,
-        path_option("--out", "DIR", "Directory to write; results/plan_NAME_K5 if not given."),
+        Path | None, path_option("--out", "DIR", "Directory to write; results/plan_NAME_K5 if not given.")
     ] = None,
     form: Annotated[Literal["text", "json"], typer.Option("--format", help="How the plan is printed.")] = "text",
     n_jobs: Jobs = -1,
@@ -412,13 +410,9 @@ def plan(
 
 def bounds(
     config: Config,
-    csv: Annotated[
-        Path | None,
-        path_option("--csv", "FILE", "Write the table to this file as well."),
-    ] = None,
+    csv: Annotated[Path | None, path_option("--csv", "FILE", "Write the table to this file as well.")] = None,
     results: Annotated[
-        Path | None,
-        path_option("--results", "DIR", "Directory of a sweep; results/NAME OF CONFIG if it exists."),
+        Path | None, path_option("--results", "DIR", "Directory of a sweep; results/NAME OF CONFIG if it exists.")
     ] = None,
     printed: Annotated[
         bool,
@@ -427,12 +421,10 @@ def bounds(
         ),
     ] = False,
     sharp: Annotated[
-        bool,
-        typer.Option("--sharp", help="Add the sharp lower bound; takes seconds for an instance of many weights."),
+        bool, typer.Option("--sharp", help="Add the sharp lower bound; takes seconds for an instance of many weights.")
     ] = False,
     factor: Annotated[
-        bool,
-        typer.Option("--factor", help="Add what mean steps over the sharp bound come to as delta becomes small."),
+        bool, typer.Option("--factor", help="Add what mean steps over the sharp bound come to as delta becomes small.")
     ] = False,
     form: Format = "text",
 ) -> None:
@@ -474,12 +466,10 @@ def report(
 
 def verify(
     reference: Annotated[
-        Path,
-        path_option("--reference", "DIR", "Directory with a result directory for each artefact."),
+        Path, path_option("--reference", "DIR", "Directory with a result directory for each artefact.")
     ] = Path("results/reference"),
     configs: Annotated[
-        Path,
-        path_option("--configs", "DIR", "Folder to which the paths of data files in their configs are relative."),
+        Path, path_option("--configs", "DIR", "Folder to which the paths of data files in their configs are relative.")
     ] = Path("configs"),
     only: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this artefact; repeatable.")] = None,
     seed: Annotated[

@@ -103,8 +103,7 @@ class Manifest(BaseModel):
         Field(default_factory=list)
     )
     weights: Annotated[
-        dict[str, list[float]],
-        says("Weights by their hash, for instances whose file or code the config only names."),
+        dict[str, list[float]], says("Weights by their hash, for instances whose file or code the config only names.")
     ] = Field(default_factory=dict)
 
     @property

@@ -12,15 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
-from cascadebai_cli.store.columns import (
-    ANSWERS_CSV,
-    CELL,
-    COLUMNS,
-    DECISIONS_CSV,
-    MOST_COUNT,
-    TABLES,
-    TRACES_CSV,
-)
+from cascadebai_cli.store.columns import ANSWERS_CSV, CELL, COLUMNS, DECISIONS_CSV, MOST_COUNT, TABLES, TRACES_CSV
 from cascadebai_cli.store.files import write_atomically
 from cascadebai_cli.study.fields import RecordName
 

@@ -268,12 +268,7 @@ def read_table(path: Path, remedy: str, needed: Collection[str] = ()) -> pd.Data
     try:
         with reading(path) as file:
             table: pd.DataFrame = pd.read_csv(
-                file,
-                dtype=words,
-                keep_default_na=False,
-                na_values=[""],
-                low_memory=False,
-                **_ALL_DIGITS,
+                file, dtype=words, keep_default_na=False, na_values=[""], low_memory=False, **_ALL_DIGITS
             )
     except ConfigError:
         raise
@@ -333,12 +328,7 @@ def holds_rows(directory: Path) -> bool:
 
 
 def write_trials(
-    directory: Path,
-    cells: Sequence[InGrid],
-    stored: Stored,
-    limits: Limits | None = None,
-    *,
-    packed: bool = False,
+    directory: Path, cells: Sequence[InGrid], stored: Stored, limits: Limits | None = None, *, packed: bool = False
 ) -> str:
     """Write `trials.csv`, with one row for each finished trial, sorted by cell of the grid and trial.
 

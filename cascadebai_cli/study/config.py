@@ -196,10 +196,7 @@ class Given:
         """
         numbers = {"trials": self.trials, "seed": self.seed, "max_steps": self.max_steps}
         named = [(f"--{key.replace('_', '-')}", key, value) for key, value in numbers.items() if value is not None]
-        values = [
-            *map(setting, self.settings),
-            *(Override(option, (key,), value) for option, key, value in named),
-        ]
+        values = [*map(setting, self.settings), *(Override(option, (key,), value) for option, key, value in named)]
         for i, (option, path, _) in enumerate(values):
             if any(path == earlier.path for earlier in values[:i]):
                 raise ConfigError(f"{option.rstrip(':')}: {'.'.join(map(str, path))} is given twice; leave one out")

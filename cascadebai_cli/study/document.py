@@ -258,10 +258,7 @@ _SCALARS: dict[str, tuple[str, Any]] = {
     "null": (r"~|null|Null|NULL|none|None|NONE|", lambda *_: None),
     "bool": (r"true|True|TRUE|false|False|FALSE", lambda _, node: node.value.lower() == "true"),
     "int": (r"[-+]?[0-9][0-9_]*", lambda _, node: int(node.value.replace("_", ""))),
-    "float": (
-        r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)",
-        _float,
-    ),
+    "float": (r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)", _float),
 }
 
 for _name, (_pattern, _construct) in _SCALARS.items():

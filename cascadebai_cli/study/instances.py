@@ -211,10 +211,7 @@ class SizedEntry(InstanceEntry):
 
 
 def _weight_of(
-    formula: str | float,
-    names: Mapping[str, int],
-    *at: str | int,
-    rng: np.random.Generator | None = None,
+    formula: str | float, names: Mapping[str, int], *at: str | int, rng: np.random.Generator | None = None
 ) -> float:
     """Return the weight that a formula gives for values of its names, `K` and `L` first.
 

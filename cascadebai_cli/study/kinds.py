@@ -296,10 +296,7 @@ class Words:
         "Learners to draw; all if left out.", "NAME", "CascadeBAI", alias="--learner"
     )
     where: dict[str, list[Any]] | None = _word(
-        "Columns, each with the values to draw.",
-        "COLUMN=VALUE,...",
-        "{K: [20, 40], delta: 0.1}",
-        completed="condition",
+        "Columns, each with the values to draw.", "COLUMN=VALUE,...", "{K: [20, 40], delta: 0.1}", completed="condition"
     )
     average: str | None = _word(
         "Option of instances; instances that differ only in it are drawn as their mean, with its interval.",

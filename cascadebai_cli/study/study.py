@@ -297,11 +297,7 @@ class Study(Entry):
     seed: Annotated[int, Field(ge=0), says("Root seed of all trials.", "1")]
     trials: Annotated[
         Trials,
-        says(
-            "Number of trials of each cell, or the rule for it.",
-            "20",
-            "{relative_error: 0.01, at_most: 1000}",
-        ),
+        says("Number of trials of each cell, or the rule for it.", "20", "{relative_error: 0.01, at_most: 1000}"),
     ] = FIRST
     L: Annotated[SizeList | None, says("Number of items.", "64", "[64, 128]")] = None
     K: Annotated[SizeList | None, says("Number of items to find, less than L.", "4", "{from: 20, to: 60, step: 2}")] = (
@@ -309,8 +305,7 @@ class Study(Entry):
     )
     delta: Annotated[Risks, says("Largest probability of a wrong answer.", "0.05", "[0.1, 1e-3]")] = (0.1,)
     epsilon: Annotated[
-        Epsilons,
-        says("Tolerance: an item is good enough if its weight is at least w(K) - epsilon.", "0.05"),
+        Epsilons, says("Tolerance: an item is good enough if its weight is at least w(K) - epsilon.", "0.05")
     ] = (0.0,)
     budget: Annotated[
         Budgets | None,
@@ -353,8 +348,7 @@ class Study(Entry):
         bool, says("Whether each list is shown in a random order, for learners whose proof allows it.", "true")
     ] = False
     rewards: Annotated[
-        Rewards | None,
-        says("Table from which rewards are read; without it rewards are independent.", "{rows: 100000}"),
+        Rewards | None, says("Table from which rewards are read; without it rewards are independent.", "{rows: 100000}")
     ] = None
     paired: Annotated[
         bool,

@@ -392,11 +392,7 @@ def theorem_upper(q: Quantities) -> _UpperBound:
     last = first_full_lists(q) + N_3_by_phase(q) + (rounding / q.mu[m - 1]).sum()
     return _UpperBound(
         "theorem",
-        {
-            "N_1": float((c * np.log(2 * c.sum() / (c * q.delta))).sum()),
-            "N_2": 2 * N_2(q),
-            "N_3": float(2 * last),
-        },
+        {"N_1": float((c * np.log(2 * c.sum() / (c * q.delta))).sum()), "N_2": 2 * N_2(q), "N_3": float(2 * last)},
     )
 
 

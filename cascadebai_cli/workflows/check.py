@@ -325,10 +325,7 @@ def _bounds(cells: Sequence[Cell]) -> dict[str, float | None]:
         return {"lower": None, "upper": None}
     found = [learner_bounds(c.problem, c.delta, c.spec.algorithm, c.spec.options, c.feedback) for c in cells]
     uppers = [one.upper.steps for one in found if one.upper]
-    return {
-        "lower": _mean([one.lower for one in found]),
-        "upper": _mean(uppers) if len(uppers) == len(found) else None,
-    }
+    return {"lower": _mean([one.lower for one in found]), "upper": _mean(uppers) if len(uppers) == len(found) else None}
 
 
 def _mean(values: Sequence[float]) -> float | None:

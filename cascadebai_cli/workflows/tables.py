@@ -207,15 +207,7 @@ def _condition(text: str) -> tuple[str, list[object]]:
 
 # --- The bounds of each cell of a study, beside what was measured ---------------------------------------------------
 
-_OF_STEPS = (
-    "lower",
-    "upper",
-    "source",
-    "dominating",
-    "upper_general",
-    "dominating_general",
-    "upper_two_level",
-)
+_OF_STEPS = ("lower", "upper", "source", "dominating", "upper_general", "dominating_general", "upper_two_level")
 _OF_BUDGETS = ("H", "H2", "bound", "enough")
 _SHARP = ("T_star", "gap", "sharp")
 """Columns that do not depend on what was measured."""

@@ -167,13 +167,7 @@ class Own:
 
 @pytest.mark.parametrize(
     ("options", "returned"),
-    [
-        ("items: 0", "[]"),
-        ("items: 3", "[0, 1, 2]"),
-        ("times: 2", "[0, 0]"),
-        ("first: -1", "[-1]"),
-        ("first: 6", "[6]"),
-    ],
+    [("items: 0", "[]"), ("items: 3", "[0, 1, 2]"), ("times: 2", "[0, 0]"), ("first: -1", "[-1]"), ("first: 6", "[6]")],
 )
 def test_lists_that_are_none_fail(tmp_path, own, options, returned):
     (tmp_path / f"{own}_lists.py").write_text(LISTS)

@@ -117,10 +117,7 @@ def other_numbers(patch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_a_fault_is_caught_by_the_right_check(
-    fault: Callable[[pytest.MonkeyPatch], None],
-    caught_by: set[str],
-    verify: Verify,
-    monkeypatch: pytest.MonkeyPatch,
+    fault: Callable[[pytest.MonkeyPatch], None], caught_by: set[str], verify: Verify, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fault(monkeypatch)
     code, lines = verify()
@@ -206,10 +203,7 @@ def test_another_numpy_is_pointed_out(copy: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (
-            ("--reference", "nowhere"),
-            "nowhere holds no result directory; run verify in the folder of the project, or",
-        ),
+        (("--reference", "nowhere"), "nowhere holds no result directory; run verify in the folder of the project, or"),
         (("--only", "tiny"), "--only: tiny is not in"),
     ],
 )

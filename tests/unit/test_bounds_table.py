@@ -12,13 +12,7 @@ import yaml
 from sweeps import call
 from synthetic import scaling_config, write_results
 
-from cascadebai_cli.analysis.bounds import (
-    bounds_printed,
-    bounds_row,
-    learner_bounds,
-    outside,
-    with_measured,
-)
+from cascadebai_cli.analysis.bounds import bounds_printed, bounds_row, learner_bounds, outside, with_measured
 from cascadebai_cli.analysis.cells import averaged
 from cascadebai_cli.analysis.fits import slopes_printed, slopes_table
 from cascadebai_cli.analysis.results import load_results

@@ -6,15 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from printed_statements import (
-    K_1,
-    N_1,
-    M,
-    N_1_ceiling,
-    N_3_by_item,
-    printed_confidence_factor,
-    two_level_upper_by_case,
-)
+from printed_statements import K_1, N_1, M, N_1_ceiling, N_3_by_item, printed_confidence_factor, two_level_upper_by_case
 
 from cascadebai_cli.analysis.fits import _bound_slope
 from cascadebai_cli.learners.bounds import cascade_radius

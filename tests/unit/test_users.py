@@ -360,10 +360,7 @@ def test_python_takes_users() -> None:
         ("users: {kind: cascade, looks: .8}", "looks: unknown key; use one of kind, leave"),
         ("users: {kind: position-based, looks: 1.8}", "users: looks is 1.8, but must be a probability, from 0 to 1"),
         ("users: {kind: position-based, looks: [.5, x]}", "looks: 'x' is not a number; write one such as 0.5"),
-        (
-            "users: {kind: position-based, looks: []}",
-            "users: looks is an empty list; write a probability for",
-        ),
+        ("users: {kind: position-based, looks: []}", "users: looks is an empty list; write a probability for"),
         ("users: {kind: position-based, looks: [0, 0.0]}", "users: looks is 0 at every place, so that nobody looks"),
         ("users: 5", "users: 5 is not a mapping; write keys and values"),
         ("users: {leave: .5}", "kind: missing; write for example kind: cascade"),
