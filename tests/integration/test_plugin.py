@@ -1,11 +1,10 @@
 """A learner of one's own, imported by name in the workers."""
 
-import csv
 import sys
 
 import numpy as np
 import pytest
-from sweeps import ROOT, call, finished, sweep, write_config
+from sweeps import ROOT, call, finished, rows_in, sweep, write_config
 
 from cascadebai_cli.errors import CascadeError, ConfigError
 from cascadebai_cli.learners import own as own_code
@@ -47,11 +46,6 @@ def forget(*modules):
         sys.modules.pop(name, None)
 
 
-def rows(directory):
-    with (directory / "trials.csv").open() as file:
-        return list(csv.DictReader(file))
-
-
 @pytest.fixture
 def own(tmp_path, monkeypatch):
     """A module in a fresh directory; each test has its own, as a module is imported once."""
@@ -66,7 +60,7 @@ def test_runs_in_workers_beside_the_learners_of_the_config(tmp_path):
     config = write_config(tmp_path, trials=8)
     done = finished("sweep", config, "--out", tmp_path / "out", "--plugin", UNIFORM, "--n-jobs", 2, folder=ROOT)
     assert done.returncode == 0, done.stderr
-    found = rows(tmp_path / "out")
+    found = rows_in(tmp_path / "out")
     assert {row["learner"] for row in found} == {"CascadeBAI", "UniformKL"}
     uniform = [row for row in found if row["learner"] == "UniformKL"]
     assert len(uniform) == 32
@@ -79,7 +73,7 @@ def test_in_a_config_with_options(tmp_path, own):
         tmp_path, extra=f"learners:\n  - {{name: mine, algorithm: '{own}:Own', start: 2}}\norder: as_given\n"
     )
     assert sweep(config, tmp_path / "out").code == 0
-    assert {(row["steps"], row["correct"]) for row in rows(tmp_path / "out")} == {("0", "0")}
+    assert {(row["steps"], row["correct"]) for row in rows_in(tmp_path / "out")} == {("0", "0")}
 
 
 @pytest.mark.parametrize(
