@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -42,7 +43,7 @@ MODELS = MappingProxyType(models_of("K"))
 
 
 def regressor(model: str, x: str = "K") -> _Regressor:
-    """Return the regressor of a model, a usual one or another formula in the axis.
+    """Return the regressor of a model, a usual one or another formula in the axis `x`.
 
     Raises:
         ConfigError: if it is no formula; the regressor raises it too, where the formula has no value.
@@ -107,8 +108,7 @@ class ScalingFit:
         return fitted - spread, fitted + spread
 
 
-@dataclass(frozen=True)
-class _Slope:
+class _Slope(NamedTuple):
     """Slope of `log(mean steps)` over the log of the axis, the exponent of a power law, with its 95 % interval."""
 
     value: float
@@ -154,16 +154,10 @@ def fit_scaling(values: ArrayLike, mean_steps: ArrayLike, model: str, x: str = "
 
 def _fit_models(values: ArrayLike, mean_steps: ArrayLike, x: str = "K") -> list[ScalingFit]:
     """Return the fits of all usual models of an axis that have a value at every point, to the same points."""
-    return list(_fits(values, mean_steps, x))
-
-
-def _fits(values: ArrayLike, mean_steps: ArrayLike, x: str) -> Iterator[ScalingFit]:
     at, y = _checked(values, mean_steps, x)
-    for model, regressor_of in models_of(x).items():
-        with np.errstate(divide="ignore"):
-            finite = bool(np.isfinite(regressor_of(at)).all())  # epsilon may be 0
-        if finite:
-            yield fit_scaling(at, y, model, x)
+    with np.errstate(divide="ignore"):  # epsilon may be 0
+        finite = [model for model, regressor_of in models_of(x).items() if np.isfinite(regressor_of(at)).all()]
+    return [fit_scaling(at, y, model, x) for model in finite]
 
 
 def _log_log_slope(values: ArrayLike, mean_steps: ArrayLike, x: str = "K") -> _Slope:
@@ -348,13 +342,8 @@ def _power(at: FloatArray, y: FloatArray, root: FloatArray) -> float:
     nearest = int(np.argmin([_missed(at, y, root, b) for b in _POWERS]))
     if not 0 < nearest < len(_POWERS) - 1:
         return float("nan")
-    found = optimize.minimize_scalar(
-        lambda b: _missed(at, y, root, b),
-        bounds=(_POWERS[nearest - 1], _POWERS[nearest + 1]),
-        method="bounded",
-        options={"xatol": 1e-7},
-    )
-    return float(found.x)
+    ends, how = (_POWERS[nearest - 1], _POWERS[nearest + 1]), {"method": "bounded", "options": {"xatol": 1e-7}}
+    return float(optimize.minimize_scalar(lambda b: _missed(at, y, root, b), bounds=ends, **how).x)
 
 
 def _missed(at: FloatArray, y: FloatArray, root: FloatArray, b: float) -> float:
@@ -447,7 +436,7 @@ class Curve:
     @property
     def best(self) -> ScalingFit:
         """The usual model with the smallest AIC."""
-        return min(self.usual.values(), key=_aic)
+        return min(self.usual.values(), key=attrgetter("aic"))
 
     @cached_property
     def named(self) -> Mapping[str, ScalingFit]:
@@ -456,18 +445,16 @@ class Curve:
         Raises:
             ConfigError: if one cannot be fitted, naming the curve.
         """
+        at = self.values, self.steps
         try:
-            return {
-                model: self.usual.get(model) or fit_scaling(self.values, self.steps, model, self.x)
-                for model in self.models
-            }
+            return {model: self.usual.get(model) or fit_scaling(*at, model, self.x) for model in self.models}
         except ConfigError as error:
             raise ConfigError(f"{self.name}: {error}") from error
 
     @property
     def best_named(self) -> ScalingFit:
         """The named model with the smallest AIC; errors as for `named`."""
-        return min(self.named.values(), key=_aic)
+        return min(self.named.values(), key=attrgetter("aic"))
 
     @cached_property
     def drawn(self) -> pd.DataFrame:
@@ -495,20 +482,12 @@ class Curve:
 
     def rival(self, model: str) -> _MeasuredFit:
         """Return the weighted fit of the usual model with the smallest lack of fit, other than this model."""
-        return min((self.weighted[other] for other in self.usual if other != model), key=_lack)
+        return min((self.weighted[other] for other in self.usual if other != model), key=attrgetter("lack_of_fit"))
 
     @cached_property
     def exponent(self) -> _Estimate:
         """The best exponent `b` of `c1 x^b + c2`; nan if some mean has no standard error."""
         return self.means.exponent() if self.means else _Estimate(np.nan, np.nan, np.nan)
-
-
-def _aic(fit: ScalingFit) -> float:
-    return fit.aic
-
-
-def _lack(fit: _MeasuredFit) -> float:
-    return fit.lack_of_fit
 
 
 def curves_of(results: "StudyResults") -> Iterator[Curve]:

@@ -14,7 +14,7 @@ from pydantic_core import PydanticCustomError
 from cascadebai_cli.engines.outcomes import TableShape
 from cascadebai_cli.engines.simulate import EngineName
 from cascadebai_cli.errors import ConfigError, suggest
-from cascadebai_cli.learners.protocol import Learner, can_answer
+from cascadebai_cli.learners.protocol import can_answer
 from cascadebai_cli.model.problem import CASCADING, FEEDBACKS, SEMI_BANDIT, Feedback, Instance, Items
 from cascadebai_cli.model.users import page_of
 from cascadebai_cli.study.axes import ALL_AXES, AXES, GRID
@@ -93,12 +93,7 @@ def _hidden_by(study: "Study", name: str | int, used: Collection[KeyPath]) -> st
 
 @dataclass(frozen=True)
 class _Axis:
-    """Values that vary together.
-
-    Attributes:
-        rows: mappings with a value for each name.
-        at: name -> key path of its values.
-    """
+    """Values that vary together: rows with a value for each name, and where the values of each name stand."""
 
     rows: Sequence[Mapping[str, Any]]
     at: Mapping[str, KeyPath]
@@ -125,7 +120,10 @@ class _Part:
         self._check_number([axes for _, axes in parts])
         with self._located():
             items_at = self.entry.family_in(self.folder, self.study.seed)
-        points = [(learner, list(_points(axes)), _paths(axes)) for learner, axes in parts]
+        points = [
+            (learner, list(_points(axes)), {name: path for axis in axes for name, path in axis.at.items()})
+            for learner, axes in parts
+        ]
         for _, mine, at in points:
             self.used.update(at.values())
             for L, K in dict.fromkeys((point["L"], point["K"]) for point in mine):
@@ -249,10 +247,6 @@ class _Part:
 def _points(axes: Sequence[_Axis]) -> Iterator[_Point]:
     for rows in product(*(axis.rows for axis in axes)):
         yield {name: value for row in rows for name, value in row.items()}
-
-
-def _paths(axes: Sequence[_Axis]) -> dict[str, KeyPath]:
-    return {name: path for axis in axes for name, path in axis.at.items()}
 
 
 # --- A study: the keys of a config, its checks, and its cells -------------------------------------------------------
@@ -520,22 +514,11 @@ def _refuse_no_trace(study: Study) -> None:
         return
     for i, learner in enumerate(study.learners):
         cell = next(cell for cell in study.cells if cell.learner == learner.name)
-        if not can_answer(_built(study, cell)):
+        with _of_learner(study, cell):
+            able = can_answer(cell.build())
+        if not able:
             text = "a trace asks for the items before the learner has stopped; give the class a property answer"
             raise mistake(f"'{learner.name}': {text}, or leave trace out", "learners", i)
-
-
-def _built(study: Study, cell: Cell) -> Learner:
-    """Return a new learner of a cell.
-
-    Raises:
-        PydanticCustomError: if the learner refuses the values of the cell.
-    """
-    try:
-        return cell.build()
-    except ConfigError as error:
-        position = [entry.name for entry in study.learners].index(cell.learner)
-        raise mistake(f"'{cell.learner}': {error}", "learners", position) from None
 
 
 def _refuse_twins(study: Study, cells: Sequence[Cell]) -> None:
@@ -543,25 +526,24 @@ def _refuse_twins(study: Study, cells: Sequence[Cell]) -> None:
     for cell in cells:
         twin = first.setdefault(cell.cell_id, cell)
         if twin is not cell:
-            raise mistake(
-                f"{cell.names} at {cell.point} repeats {twin.names}; leave one of them out",
-                *_path_of(study, cell, twin),
-            )
-
-
-def _path_of(study: Study, cell: Cell, twin: Cell) -> KeyPath:
-    """Return the key path of the learner that repeats another one, or else of the instance."""
-    if cell.instance == twin.instance:
-        return ("learners", [entry.name for entry in study.learners].index(cell.learner))
-    return ("instances", [entry.name for entry in study.instances].index(cell.instance))
+            key, name = ("learners", cell.learner) if cell.instance == twin.instance else ("instances", cell.instance)
+            at = [entry.name for entry in getattr(study, key)].index(name)
+            raise mistake(f"{cell.names} at {cell.point} repeats {twin.names}; leave one of them out", key, at)
 
 
 def _check_learner(study: Study, cell: Cell) -> None:
     """Refuse a cell whose learner refuses its values, or whose engine refuses its learner."""
-    try:
+    with _of_learner(study, cell):
         _ = cell.runs_with
         if (length := cell.spec.options.get("list_length") or 0) > cell.L:
             raise ConfigError(f"list_length is {length}, but there are only {cell.L} items; make it smaller")
+
+
+@contextmanager
+def _of_learner(study: Study, cell: Cell) -> Iterator[None]:
+    """Add the key path of the learner of a cell to an error in the block."""
+    try:
+        yield
     except ConfigError as error:
         position = [entry.name for entry in study.learners].index(cell.learner)
         raise mistake(f"'{cell.learner}': {error}", "learners", position) from None
