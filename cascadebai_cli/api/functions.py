@@ -355,7 +355,7 @@ def sweep(
     check_rows(read)
 
     def into(directory: Path, *, passing: bool = False) -> Results:
-        work.sweep_task(work.Sweep(read, directory), backend=backend, fresh=fresh, watch=Onlooker(progress))
+        work.sweep(work.Sweep(read, directory), backend=backend, fresh=fresh, watch=Onlooker(progress))
         if not holds_rows(directory):
             raise CascadeError(f"no trial ended; {directory / FAILURES} says why")
         return Results(directory, passing=passing)

@@ -202,7 +202,8 @@ def sweep(
     elif collect:
         _print_tables(work.only_tables(request, watch=watch), quiet, shard, "a sweep without --collect runs them")
     else:
-        done = work.sweep(request, backend=place, fresh=fresh, fail_fast=fail_fast, timeout=trial_timeout, watch=watch)
+        how = {"fresh": fresh, "fail_fast": fail_fast}
+        done = work.sweep(request.sweep(), backend=place, **how, timeout=trial_timeout, watch=watch)
         _print_tables(done, quiet, shard, "the same command runs them again")
 
 

@@ -1,7 +1,7 @@
 """The directory of a sweep: what is there, what is missing, and the one process that writes."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -80,12 +80,16 @@ _STAYS = ("start", "parts", "rows_sha256", "tables")
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """A study, the directory for its rows, which of its trials are to be run there, and whether rows are packed."""
+    """A study, the directory for its rows, which of its trials are to be run there, and whether rows are packed.
+
+    `repeat` returns the command that runs a trial again, if there is one.
+    """
 
     study: Study
     directory: Path
     shard: Shard = WHOLE
     packed: bool = False
+    repeat: Callable[[Cell, int], str] | None = None
 
     @property
     def cells(self) -> Sequence[Cell]:

@@ -1,6 +1,6 @@
 """The verbs `sweep`, its `--status`, and `merge`."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -43,7 +43,6 @@ __all__ = [
     "only_tables",
     "shard_of",
     "sweep",
-    "sweep_task",
 ]
 
 
@@ -77,7 +76,8 @@ class Request:
         check_rows(study)
         if self.shard.of > 1 and not isinstance(study.trials, int):
             raise ConfigError(f"--shard {self.shard} needs a fixed number of trials; give --trials N")
-        return Sweep(study, self.out or self._default_out(), self.shard, self.packed)
+        repeat = partial(repeat_command, self.config, study.seed, self.given.words)
+        return Sweep(study, self.out or self._default_out(), self.shard, self.packed, repeat)
 
     def _default_out(self) -> Path:
         if self.config.stem in (".", ".."):
@@ -153,7 +153,7 @@ def only_tables(request: Request, *, watch: Watch = SILENT) -> Swept:
 
 
 def sweep(
-    request: Request,
+    task: Sweep,
     *,
     backend: Backend | None = None,
     fresh: bool = False,
@@ -169,34 +169,8 @@ def sweep(
         timeout: seconds after which a trial fails.
 
     Raises:
-        ConfigError: if the config is not usable, or the directory holds trials of another one.
+        ConfigError: if the directory holds trials of another config.
         CascadeError: if another process writes to the directory, it cannot be written to, or the backend breaks.
-    """
-    task = request.sweep()
-    repeat = partial(repeat_command, request.config, task.study.seed, request.given.words)
-    return sweep_task(
-        task, backend=backend, fresh=fresh, fail_fast=fail_fast, timeout=timeout, repeat=repeat, watch=watch
-    )
-
-
-def sweep_task(
-    task: Sweep,
-    *,
-    backend: Backend | None = None,
-    fresh: bool = False,
-    fail_fast: bool = False,
-    timeout: float | None = None,
-    repeat: Callable[[Cell, int], str] | None = None,
-    watch: Watch = SILENT,
-) -> Swept:
-    """Run `sweep` for a study that was read already.
-
-    Args:
-        backend, fresh, fail_fast, timeout, watch: as for `sweep`.
-        repeat: gives the command that runs a trial again, if there is one.
-
-    Raises:
-        ConfigError, CascadeError: as `sweep` does.
     """
     moved = move_aside(task.directory) if fresh else None
     if moved:
@@ -205,7 +179,8 @@ def sweep_task(
         with task.hold() as opened:
             counts = list(map(len, opened.missing))
             _announce(opened, sum(counts), watch)
-            with Follower(watch, task.cells, counts, repeat=repeat, log=task.directory / FAILURES).shown() as follower:
+            log = task.directory / FAILURES
+            with Follower(watch, task.cells, counts, repeat=task.repeat, log=log).shown() as follower:
                 opened.run(backend or Backend(), follower, fail_fast=fail_fast, timeout=timeout)
             return _swept(opened, watch, asked_only=True)
     except KeyboardInterrupt:
@@ -268,12 +243,12 @@ def status(request: Request) -> _SweepStatus:
         ConfigError: if the config is not usable, or the directory holds trials of another one.
     """
     there = request.sweep().there()
-    cells = pd.DataFrame([{**_place(cell), **numbers} for cell, numbers in _numbers(there)])
+    cells = pd.DataFrame(_numbers(there))
     columns: list[str | Shown] = [
         "done",
         "of",
         "capped",
-        Shown("wrong", _wrong),
+        Shown("wrong", lambda row: f"{row['wrong']}{ABOVE_DELTA * row['too_often']}"),
         Shown("half width", lambda row: percent(row["half_width"], 1)),
         Shown("time left", _time_left),
     ]
@@ -285,32 +260,19 @@ def status(request: Request) -> _SweepStatus:
     return _SweepStatus(printed(cells, PLACE, columns), len(cells), int((left == 0).sum()), int(missed.sum()), seconds)
 
 
-def _wrong(row: Mapping[Any, Any]) -> str:
-    return f"{row['wrong']}{ABOVE_DELTA * row['too_often']}"
-
-
-def _place(cell: object) -> dict[str, Any]:
-    return {name: getattr(cell, name) for name in PLACE}
-
-
-def _numbers(there: There) -> Iterator[tuple[object, dict[str, Any]]]:
+def _numbers(there: There) -> Iterator[dict[str, Any]]:
     for position, (cell, missing) in enumerate(zip(there.sweep.cells, there.missing, strict=True)):
         of = there.sweep.shard.share(position, there.limits[cell.cell_id])
         here = rows_below(there.stored, cell.cell_id, there.limits)
         capped, wrong = int((here["status"] == _CAPPED).sum()), int((here["correct"] == 0).sum())
-        yield (
-            cell,
-            {
-                "done": of - len(missing),
-                "of": of,
-                "capped": capped,
-                "wrong": wrong,
-                "too_often": not cell.answers and binomial_interval(wrong, len(here) - capped)[0] > cell.delta,
-                "missed": misses_aim(there.sweep.study.trials, here),
-                "half_width": relative_half_width(here["steps"]),
-                "seconds": seconds_of(len(missing), here),
-            },
-        )
+        yield {
+            **{name: getattr(cell, name) for name in PLACE},
+            **{"done": of - len(missing), "of": of, "capped": capped, "wrong": wrong},
+            "too_often": not cell.answers and binomial_interval(wrong, len(here) - capped)[0] > cell.delta,
+            "missed": misses_aim(there.sweep.study.trials, here),
+            "half_width": relative_half_width(here["steps"]),
+            "seconds": seconds_of(len(missing), here),
+        }
 
 
 def _time_left(row: Mapping[Any, Any]) -> str:
