@@ -115,18 +115,9 @@ def _page(
     has_room = form.legend_inside and rows > 1 and number < rows * columns
     rest = 0.0 if has_room else form.rest[panels == 1]
     panel_height = (plot.height - rest) / full if plot.height else form.panel_height
-    return Canvas(
-        width=width,
-        height=panel_height * rows + rest,
-        rows=rows,
-        columns=columns,
-        panels=number,
-        first=first,
-        rest=rest,
-        lettered=panels > 1,
-        may_grow=plot.height is None,
-        centred=form.centred,
-    )
+    height = panel_height * rows + rest
+    looks = {"lettered": panels > 1, "may_grow": plot.height is None, "centred": form.centred}
+    return Canvas(width, height, rows, columns, number, first, rest, **looks)
 
 
 def _columns(panels: int, plot: Plot, form: _Format) -> tuple[int, float]:
@@ -134,15 +125,10 @@ def _columns(panels: int, plot: Plot, form: _Format) -> tuple[int, float]:
     if plot.width is None and plot.columns is None:
         columns = min(panels, form.columns)
         return columns, TEXT_WIDTH * columns / form.columns
-    width = _inches(plot)
+    named = {"column": COLUMN_WIDTH, "text": TEXT_WIDTH, None: TEXT_WIDTH}
+    width = named[plot.width] if plot.width is None or isinstance(plot.width, str) else plot.width
     columns = plot.columns or max(1, round(form.columns * width / TEXT_WIDTH))
     return min(panels, columns), width
-
-
-def _inches(plot: Plot) -> float:
-    """Return the width of the page, by default that of the text."""
-    named = {"column": COLUMN_WIDTH, "text": TEXT_WIDTH, None: TEXT_WIDTH}
-    return named[plot.width] if plot.width is None or isinstance(plot.width, str) else plot.width
 
 
 def empty_page(page: Canvas) -> tuple[Figure, list[Axes]]:

@@ -37,7 +37,7 @@ def _owning(directory: Path) -> Iterator[None]:
         CascadeError: if another process owns it, or it cannot be written to.
     """
     path, mine = directory / OWNER, _this_process()
-    if _left(path):
+    if _gone(_owner(path)) is not None:  # a process of this machine that has ended
         path.unlink(missing_ok=True)
     try:
         with writing_to(path), os.fdopen(open_to_write(path, os.O_EXCL), "w", encoding="utf-8") as file:
@@ -50,11 +50,6 @@ def _owning(directory: Path) -> Iterator[None]:
         with suppress(OSError):
             if path.read_text(encoding="utf-8") == mine:
                 path.unlink()
-
-
-def _left(path: Path) -> bool:
-    """Return whether the owner was a process of this machine that has ended."""
-    return _gone(_owner(path)) is not None
 
 
 def _owner(path: Path) -> str:

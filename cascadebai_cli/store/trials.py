@@ -348,7 +348,7 @@ def _lines(cells: Sequence[InGrid], stored: Stored, limits: Limits | None) -> It
     further = _further(cells)
     yield ",".join(TABLES[TRIALS_CSV].names([*further, *LATER])) + "\n"
     for cell in cells:
-        start = _fields(cell)
+        start = as_csv([COLUMNS[name].type(cell[name]) for name in CELL])
         rows = rows_below(stored, cell["cell_id"], limits)
         texts = {name: CODES[name].texts(rows[name]) for name in OUTCOME}
         if further:
@@ -367,11 +367,6 @@ def rows_below(stored: Stored, cell_id: str, limits: Limits | None) -> NDArray[A
     """Return the rows of a cell, only those of trials below its limit if there is one."""
     rows = stored.of(cell_id)
     return rows if limits is None else rows[rows["trial"] < limits[cell_id]]
-
-
-def _fields(cell: InGrid) -> str:
-    """Return the columns of a cell as CSV; numbers in the shortest form that reads back the same."""
-    return as_csv([COLUMNS[name].type(cell[name]) for name in CELL])
 
 
 def trials_table(cells: Iterable[Cell], rows: Iterable[TrialRow]) -> pd.DataFrame:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import count, product, takewhile
 from math import prod
 from pathlib import Path
@@ -240,13 +241,8 @@ _WHOLE = {"type": "integer", "minimum": 1}
 def _span(title: str, further: str, values: dict[str, Any]) -> dict[str, Any]:
     """Return the JSON schema of a mapping with `from`, `to` and perhaps a further key."""
     properties = {"from": _WHOLE, "to": _WHOLE, further: values}
-    return {
-        "title": title,
-        "type": "object",
-        "properties": properties,
-        "required": ["from", "to"],
-        "additionalProperties": False,
-    }
+    schema = {"title": title, "type": "object", "properties": properties}
+    return {**schema, "required": ["from", "to"], "additionalProperties": False}
 
 
 RANGE = _span("{from, to, step}", "step", {**_WHOLE, "default": 1})
@@ -326,11 +322,10 @@ class Enough(Entry):
         return self
 
 
-def _kind(value: Any) -> str:
-    return CONDITION if isinstance(value, dict | Enough) else NUMBER
-
-
-Trials = Annotated[Annotated[_Number, Tag(NUMBER)] | Annotated[Enough, Tag(CONDITION)], Discriminator(_kind)]
+Trials = Annotated[
+    Annotated[_Number, Tag(NUMBER)] | Annotated[Enough, Tag(CONDITION)],
+    Discriminator(lambda value: CONDITION if isinstance(value, dict | Enough) else NUMBER),
+]
 """A number of trials, or the rule for it."""
 
 
@@ -424,8 +419,6 @@ def _named(model: str, x: str) -> str:
 # `{name: "sigma {sigma}", algorithm: cascadebai, sigma: [0.25, 0.5]}` are two learners, and an instance with
 # `replicate: {from: 1, to: 20}` and `{replicate}` in its name is twenty.
 
-_LISTS = ("instances", "learners")
-"""Keys whose entries have names."""
 _PLACE = re.compile(r"\{(\w+)\}")
 
 _Mark = TypeVar("_Mark")
@@ -437,9 +430,7 @@ def spread_out(document: Document) -> Document:
     Raises:
         ConfigError: if an option in a name has no value, or an entry makes too many.
     """
-    for key in _LISTS:
-        document = _spread(document, key)
-    return document
+    return reduce(_spread, ("instances", "learners"), document)
 
 
 def as_place(name: str, option: str, value: object) -> str:

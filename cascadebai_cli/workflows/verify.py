@@ -13,7 +13,7 @@ import pandas as pd
 from cascadebai_cli.analysis.agreement import compare_means, moved, same_numbers
 from cascadebai_cli.analysis.fits import fits_table
 from cascadebai_cli.analysis.results import StudyResults, load_results
-from cascadebai_cli.engines.simulate import ENGINES, EngineName
+from cascadebai_cli.engines.simulate import ENGINES
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.own import is_own
 from cascadebai_cli.running.runner import Backend, collect
@@ -48,9 +48,6 @@ class _Baseline:
     """A result directory that this code is compared with.
 
     Args:
-        results: the results in it.
-        cells: cells of its grid.
-        rows: its trials.
         strangers: cells of `trials.csv` that its config no longer makes.
         plugins: names `module:object` of the users' code in its config.
         skipped: learner or instance in words -> name of its code, for code that must not be imported; their cells and
@@ -127,13 +124,8 @@ def _cells(results: StudyResults, skipped: Collection[tuple[str, str]], folder: 
         config[key] = [entry for entry in config[key] if entry["name"] != name]
     nobody = any(not config[key] for key, _ in skipped)
     cells = () if nobody else stored_study(config, results.directory / MANIFEST, folder).cells
-    return [replace(cell, engine=_made_by(results, cell)) for cell in cells]
-
-
-def _made_by(results: StudyResults, cell: Cell) -> EngineName:
-    """Return the engine that made the rows of a cell; `auto` may take another one today, which draws other numbers."""
-    made: EngineName = results.manifest.cells.get(cell.cell_id, {}).get("engine", cell.engine)
-    return made
+    made = results.manifest.cells  # `auto` may take another engine today, which draws other numbers
+    return [replace(cell, engine=made.get(cell.cell_id, {}).get("engine", cell.engine)) for cell in cells]
 
 
 def _outcome_text(row: TrialRow) -> str:
@@ -142,17 +134,12 @@ def _outcome_text(row: TrialRow) -> str:
     return f"{row.status} after {count(row.steps)} steps, {count(row.observations)} observations{right}"
 
 
-def _most_steps(cell: Cell) -> float:
-    """Return the steps of the longest trials of a cell that are run again."""
-    return _MOST_STEPS[cell.runs_with]
-
-
 def watched(baseline: _Baseline) -> list[int]:
     """Return cells that stand for all: the smallest, middle and largest `K` of each curve with short enough trials."""
     curves: dict[object, list[int]] = {}
     for position, trials in baseline.rows.items():
         cell = baseline.cells[position]
-        if np.mean([row.steps for row in trials.values()]) <= _most_steps(cell):
+        if np.mean([row.steps for row in trials.values()]) <= _MOST_STEPS[cell.runs_with]:
             key = tuple(getattr(cell, name) for name in PLACE if name != "K")
             curves.setdefault(key, []).append(position)
     found = sorted({places[i] for places in curves.values() for i in (0, len(places) // 2, -1)})
@@ -170,7 +157,7 @@ def _fixed_trials(baseline: _Baseline, positions: Iterable[int]) -> dict[int, li
     """Return the first short enough trials of each cell, which are always the same."""
     found: dict[int, list[int]] = {}
     for position in positions:
-        limit = _most_steps(baseline.cells[position])
+        limit = _MOST_STEPS[baseline.cells[position].runs_with]
         short = [trial for trial, row in sorted(baseline.rows[position].items()) if row.steps <= limit]
         found[position] = short[:_TRIALS_A_CELL]
     return found
