@@ -26,6 +26,7 @@ import numpy as np
 from cascadebai_cli.errors import CascadeError, ConfigError
 from cascadebai_cli.learners.protocol import Learner, can_answer, check_list_length
 from cascadebai_cli.learners.racing import RacingLearner
+from cascadebai_cli.text import shortened
 from cascadebai_cli.version import __version__
 
 # --- User-defined code: learners and families that a config names `module:object`, and classes of a notebook --------
@@ -458,7 +459,7 @@ class _Checked:
         """Whether the learner has stopped."""
         answer: Any = self._learner.finished
         if not isinstance(answer, bool | np.bool_):
-            raise CascadeError(f"{self.name}: finished is {_shown(answer)}; give True or False")
+            raise CascadeError(f"{self.name}: finished is {_plain(answer)}; give True or False")
         return bool(answer)
 
     @property
@@ -499,7 +500,7 @@ class _Checked:
 
     def _refusal(self, part: str, answer: Any, what: str) -> CascadeError:
         return CascadeError(
-            f"{self.name}: {part} returned {_shown(answer)}; {what} different items, each from 0 to {self._L - 1}"
+            f"{self.name}: {part} returned {_plain(answer)}; {what} different items, each from 0 to {self._L - 1}"
         )
 
 
@@ -512,7 +513,5 @@ class _CheckedAnswering(_Checked):
         return self._best("answer")
 
 
-def _shown(answer: object) -> str:
-    """Return a value on one line, shortened."""
-    text = " ".join(str(answer).split())
-    return text if len(text) <= 60 else text[:57] + "..."
+def _plain(answer: object) -> str:
+    return shortened(" ".join(str(answer).split()))
