@@ -181,12 +181,12 @@ def _visible(sign: str) -> str:
 
 
 def shortened(text: str, most: int = 60) -> str:
-    """A text of others, as long as a sentence can quote it."""
+    """Return a text of others, cut to a length that a sentence can quote."""
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def quoted(value: object) -> str:
-    """A value of Python as it is written there, on one line and shortened, whatever it is."""
+    """Return a value as Python writes it, on one line and shortened; this works for any value."""
     try:
         return for_table(shortened(repr(value)))
     except (ValueError, RecursionError):  # a number of thousands of digits

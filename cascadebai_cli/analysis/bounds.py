@@ -12,7 +12,6 @@ import pandas as pd
 from pydantic_core import PydanticCustomError
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.learners.own import is_own
 from cascadebai_cli.learners.registry import BATCH, LearnerSpec
 from cascadebai_cli.model.problem import CASCADING, Feedback, FloatArray, Instance
 from cascadebai_cli.model.users import Users
@@ -283,7 +282,7 @@ def with_factor(table: pd.DataFrame, cells: Sequence[Cell], tell: _Tell | None =
 def _limit(cell: Cell) -> float:
     """Return what steps over `ln(1 / delta)` come to, `nan` if it is not known."""
     limit = getattr(cell.build(), "limit", None)
-    known = limit and cell.order == "random" and not is_own(cell.spec.algorithm)
+    known = limit and cell.order == "random" and not cell.is_own
     return float(limit(cell.problem, cell.feedback)) if limit and known else np.nan
 
 
@@ -329,7 +328,7 @@ def _problem(cell: Cell) -> _Problem:
 
 def _shown(cell: Cell) -> int | None:
     """Return how many items a step shows, for a user's learner at most; `None` if a step may observe an item twice."""
-    if is_own(cell.spec.algorithm):
+    if cell.is_own:
         options = {**default_options(cell.spec.algorithm), **cell.spec.options}
         return replace(cell.spec, options=options).most_shown(cell.K)
     learner = cell.build()

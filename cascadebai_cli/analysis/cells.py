@@ -25,7 +25,7 @@ from cascadebai_cli.store.columns import (
     printed,
 )
 from cascadebai_cli.store.files import AGAIN
-from cascadebai_cli.store.summary import wrong_too_often
+from cascadebai_cli.store.summary import ABOVE_DELTA, wrong_too_often
 from cascadebai_cli.store.trials import (
     MeanInterval,
     binomial_interval,
@@ -292,11 +292,7 @@ def chosen_cells(cells: pd.DataFrame, plot: Plot) -> pd.DataFrame:
 
 
 def _matching(cells: pd.DataFrame, column: str, values: Sequence[object]) -> "pd.Series[bool]":
-    """Return which cells have one of the values in a column.
-
-    Raises:
-        ConfigError: if a value is in no cell.
-    """
+    """Return which cells have one of the values in a column."""
     texts = cells[column].astype(str)
     found = pd.Series(False, index=cells.index)
     for value in values:
@@ -392,10 +388,6 @@ def options_apart(cells: pd.DataFrame) -> list[str]:
     known = (*TABLES[SUMMARY_CSV].names(cells), *OF_QUANTILES, *DERIVED)
     options = [str(name) for name in cells if name not in known and cells[name].map(pd.api.types.is_scalar).all()]
     return [name for name in options if not _in_names(cells, name) and cells[name].nunique() > 1]
-
-
-ABOVE_DELTA = " > delta"
-"""Behind an error rate whose interval lies above delta."""
 
 
 def _wrong(row: Mapping[Any, Any]) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cascadebai_cli.analysis.cells import ABOVE_DELTA, column_named, options_apart
+from cascadebai_cli.analysis.cells import column_named, options_apart
 from cascadebai_cli.analysis.results import StudyResults
 from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.store.columns import (
@@ -21,7 +21,7 @@ from cascadebai_cli.store.columns import (
     heading_of,
     names_of,
 )
-from cascadebai_cli.store.summary import wrong_too_often
+from cascadebai_cli.store.summary import ABOVE_DELTA, wrong_too_often
 from cascadebai_cli.store.trials import rank_of
 from cascadebai_cli.study.kinds import MEASURES, QUANTILES
 from cascadebai_cli.text import NO_NUMBER, Head, Table, is_missing, value_text, wider_than_a_page, with_error

@@ -161,11 +161,7 @@ def _fit_models(values: ArrayLike, mean_steps: ArrayLike, x: str = "K") -> list[
 
 
 def _log_log_slope(values: ArrayLike, mean_steps: ArrayLike, x: str = "K") -> _Slope:
-    """Return the exponent `b` of `mean steps ~ x^b` by least squares on logarithms; nan if the axis holds a 0.
-
-    Raises:
-        ConfigError: as `fit_scaling`, or if a mean is not positive.
-    """
+    """Return the exponent `b` of `mean steps ~ x^b` by least squares on logarithms; nan if the axis holds a 0."""
     at, y = _checked(values, mean_steps, x)
     if y.min() <= 0:
         raise ConfigError(f"a log-log slope needs positive means, not {y.min():g} steps")

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from cascadebai_cli.analysis.bounds import Row
 from cascadebai_cli.analysis.curves import MIN_POINTS, Curve, ScalingFit, fit_scaling, models_of
 from cascadebai_cli.analysis.results import StudyResults
 from cascadebai_cli.store.columns import (
@@ -27,6 +26,8 @@ from cascadebai_cli.study.axes import AXES
 from cascadebai_cli.text import Table, difference
 
 # --- The scaling fits of a whole study, as tables for files and for print -------------------------------------------
+
+_Row = dict[str, Any]
 
 _COEFFICIENTS = ("c1", "c1_se", "c2", "c2_se")
 _ESTIMATES = (*_COEFFICIENTS, "r2", "p_value", "n_points")
@@ -65,7 +66,7 @@ def weighted_fits_table(results: StudyResults, *, allow_capped: bool = False) ->
     return TABLES[WEIGHTED_FITS_CSV].frame(rows)
 
 
-def _weighted_row(results: StudyResults, curve: Curve, model: str) -> Row:
+def _weighted_row(results: StudyResults, curve: Curve, model: str) -> _Row:
     fit, rival, (low, high) = curve.weighted[model], curve.rival(model), curve.exponent.interval()
     return {
         **_names(results, curve, model),
@@ -94,7 +95,7 @@ def _why_not(curve: Curve, allow_capped: bool) -> str:
     return f"{curve.name}: no fit, since the means at {curve.limits} are lower limits; --allow-capped fits them too"
 
 
-def _fit_row(results: StudyResults, curve: Curve, fit: ScalingFit) -> Row:
+def _fit_row(results: StudyResults, curve: Curve, fit: ScalingFit) -> _Row:
     published = curve.fit.published if curve.fit else None
     return {
         **_head(results, curve, fit),
@@ -105,7 +106,7 @@ def _fit_row(results: StudyResults, curve: Curve, fit: ScalingFit) -> Row:
     }
 
 
-def _model_rows(results: StudyResults, curve: Curve) -> list[Row]:
+def _model_rows(results: StudyResults, curve: Curve) -> list[_Row]:
     shared = {**_slope(curve), **_tail(results, curve)}
     return [
         {**_head(results, curve, fit), "aic": fit.aic, "best": int(fit is curve.best), **shared}
@@ -113,19 +114,19 @@ def _model_rows(results: StudyResults, curve: Curve) -> list[Row]:
     ]
 
 
-def _slope(curve: Curve) -> Row:
+def _slope(curve: Curve) -> _Row:
     return {"loglog_slope": curve.slope.value, "loglog_low": curve.slope.low, "loglog_high": curve.slope.high}
 
 
-def _head(results: StudyResults, curve: Curve, fit: ScalingFit) -> Row:
+def _head(results: StudyResults, curve: Curve, fit: ScalingFit) -> _Row:
     return {**_names(results, curve, fit.model), **{name: getattr(fit, name) for name in _ESTIMATES}}
 
 
-def _names(results: StudyResults, curve: Curve, model: str) -> Row:
+def _names(results: StudyResults, curve: Curve, model: str) -> _Row:
     return {"study": results.name, **{name: curve.key[name] for name in ("instance", "learner")}, "model": model}
 
 
-def _tail(results: StudyResults, curve: Curve) -> Row:
+def _tail(results: StudyResults, curve: Curve) -> _Row:
     """Return where on the grid a curve lies; if its axis is not `K`, also the axis and `K`."""
     further = {} if curve.x == "K" else {"x": curve.x, "K": curve.key.get("K")}
     place = {name: curve.key.get(name) for name in AXES if name != "K"}
@@ -213,7 +214,7 @@ def slopes_table(results: StudyResults) -> pd.DataFrame:
     return TABLES[BOUND_FITS_CSV].frame(_slopes(results))
 
 
-def _slopes(results: StudyResults) -> Iterator[Row]:
+def _slopes(results: StudyResults) -> Iterator[_Row]:
     for curve in results.curves():
         for model, fit in curve.named.items():
             promised = _bound_slope(
@@ -223,7 +224,7 @@ def _slopes(results: StudyResults) -> Iterator[Row]:
                 yield _row(results, curve, fit, promised)
 
 
-def _row(results: StudyResults, curve: Curve, measured: ScalingFit, promised: ScalingFit) -> Row:
+def _row(results: StudyResults, curve: Curve, measured: ScalingFit, promised: ScalingFit) -> _Row:
     return {
         "study": results.name,
         "instance": curve.key["instance"],

@@ -71,11 +71,7 @@ def checked_flag(name: str, value: Any) -> bool:
 
 
 def _checked(name: str, kind: Any, value: Any) -> Any:
-    """Return a value after checking that a config would take it for this type.
-
-    Raises:
-        ConfigError: if it is of another type.
-    """
+    """Return a value after checking that a config would take it for this type."""
     try:
         return TypeAdapter(kind, config=ConfigDict(strict=True)).validate_python(plain_value(value, name))
     except ValidationError as error:
@@ -288,11 +284,7 @@ def learner(name: str) -> Callable[[_Made], _Made]:
 
 
 def _algorithm_of(given: Any) -> Any:
-    """Return what a config calls a learner that is given as a class, or by a name of this session; else the argument.
-
-    Raises:
-        ConfigError: if it is an object of a class instead of the class, or the class cannot be used.
-    """
+    """Return what a config calls a learner that is given as a class, or by a name of this session; else the argument."""
     made = _NAMED.get(given) if isinstance(given, str) else given
     if isinstance(made, type):
         return _entered(made)

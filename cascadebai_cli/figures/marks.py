@@ -131,17 +131,10 @@ def draw_marks(axes: Axes, points: pd.DataFrame, look: Look, zorder: float) -> N
     """Draw the markers; those of limits are open and have an arrow."""
     limits = points[points["is_limit"] | points["is_ceiling"]]
     if len(limits):
-        axes.plot(
-            limits["x"],
-            limits["y"],
-            look.marker,
-            linestyle="none",
-            markersize=max(look.size, _LEAST_OPEN),
-            markerfacecolor="white",
-            markeredgecolor=look.color,
-            markeredgewidth=0.7,
-            zorder=zorder + 0.01,
-        )
+        size = max(look.size, _LEAST_OPEN)
+        sign: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "white", "markeredgewidth": 0.7}
+        sign |= {"markersize": size, "markeredgecolor": look.color, "zorder": zorder + 0.01}
+        axes.plot(limits["x"], limits["y"], look.marker, **sign)
     draw_arrows(axes, points, look.color, zorder)
     _draw_down_arrows(axes, points, look.color, zorder)
     _draw_crosses(axes, points)

@@ -203,12 +203,7 @@ STYLE: Mapping[Any, Any] = MappingProxyType(
 )
 
 _OF_CYCLE = {"linestyle": "dash", "linewidth": "width", "markersize": "size"}
-_OF_LINES = {
-    "lines.linewidth": "width",
-    "lines.markersize": "size",
-    "lines.linestyle": "dash",
-    "lines.marker": "marker",
-}
+_OF_LINES = {**{f"lines.{name}": field for name, field in _OF_CYCLE.items()}, "lines.marker": "marker"}
 
 
 def restyled(look: Look, own: Mapping[str, Any], number: int = 0) -> Look:

@@ -426,11 +426,7 @@ _UNORDERED = (set, frozenset, dict)
 
 
 def _refuse_incomplete(learner: object, name: str) -> None:
-    """Refuse an object that lacks a part of the protocol, or has a method in place of a property.
-
-    Raises:
-        ConfigError: naming the parts.
-    """
+    """Refuse an object that lacks a part of the protocol, or has a method in place of a property."""
     # a mock has every attribute that it is asked for, so only attributes count that are there without asking
     missing = [part for part in _PARTS if getattr_static(learner, part, None) is None]
     if missing:

@@ -176,7 +176,7 @@ def _numbers(values: object) -> FloatArray:
 
 
 def _are_no_numbers(values: NDArray[np.generic]) -> bool:
-    """Whether NumPy would make numbers of dates, or drop imaginary parts."""
+    """Return whether NumPy would make numbers of dates, or drop imaginary parts."""
     return values.dtype.kind in "cMm" or (values.dtype.kind == "O" and any(map(np.iscomplexobj, values.flat)))
 
 
@@ -212,7 +212,7 @@ def divergence(p: ArrayLike, q: ArrayLike, rise: ArrayLike | None = None) -> Flo
 
 
 def _logarithm(s: FloatArray, q: FloatArray, p: FloatArray) -> FloatArray:
-    """`ln(1 + s)` where `1 + s = q / p`, which keeps the digits of a small `q`."""
+    """Return `ln(1 + s)` where `1 + s = q / p`, which keeps the digits of a small `q`."""
     lost = s < _LOST
     if not lost.any():
         return np.asarray(np.log1p(s))
@@ -220,7 +220,7 @@ def _logarithm(s: FloatArray, q: FloatArray, p: FloatArray) -> FloatArray:
 
 
 def _excess(s: FloatArray) -> FloatArray:
-    """`s - ln(1 + s)` for small `s`: what the logarithms leave, as the first powers of both sides cancel."""
+    """Return `s - ln(1 + s)` for small `s`: what the logarithms leave, as the first powers of both sides cancel."""
     return np.asarray(s * s * (1 / 2 - s * (1 / 3 - s * (1 / 4 - s / 5))))
 
 

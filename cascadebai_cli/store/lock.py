@@ -157,11 +157,7 @@ def _signed(handle: int, directory: Path) -> Iterator[None]:
 
 
 def _locked(handle: int, directory: Path) -> bool:
-    """Lock an open file, and return whether the file system can do that.
-
-    Raises:
-        CascadeError: if another process holds it.
-    """
+    """Lock an open file, and return whether the file system can do that."""
     try:
         import fcntl
     except ImportError:

@@ -151,6 +151,8 @@ def read_summary(path: Path) -> pd.DataFrame:
 
 _MOST_NAMED = 3
 """Largest number of cells that a sentence names."""
+ABOVE_DELTA = " > delta"
+"""Behind an error rate whose interval lies above delta."""
 
 
 def wrong_too_often(cells: pd.DataFrame) -> "pd.Series[bool]":

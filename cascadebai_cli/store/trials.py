@@ -241,11 +241,7 @@ _LONGEST_HEADER = 100_000
 
 
 def _refuse_long_header(path: Path, remedy: str) -> None:
-    """Refuse a table whose header is too long.
-
-    Raises:
-        ConfigError: if it is.
-    """
+    """Refuse a table whose header is too long."""
     with reading(path) as file:
         if len(file.readline(_LONGEST_HEADER)) == _LONGEST_HEADER:
             raise ConfigError(f"{path}: the header has {_LONGEST_HEADER} bytes or more, so no sweep wrote it; {remedy}")

@@ -123,11 +123,7 @@ def _validated(document: Document, overrides: Sequence[Override], name: str, fol
 
 
 def _own_learner(name: str) -> Override:
-    """Return the override that adds a learner `module:Class`, named after the class.
-
-    Raises:
-        ConfigError: if the name is not of that form.
-    """
+    """Return the override that adds a learner `module:Class`, named after the class."""
     if not is_own(name):
         raise ConfigError(f"--plugin {name} names no class; write module:Class, such as folder.file:Class")
     return Override("--plugin", ("learners", END), {"name": name.rpartition(":")[2], "algorithm": name})

@@ -134,11 +134,7 @@ def growth_as_list(value: object) -> object:
 
 
 def _growing(span: dict[str, Any]) -> list[int]:
-    """Return the points of a growth `{from: 500, to: 16000, times: 2}`, rounded to whole numbers, up to `to`.
-
-    Raises:
-        PydanticCustomError: as for `points`.
-    """
+    """Return the points of a growth `{from: 500, to: 16000, times: 2}`, rounded to whole numbers, up to `to`."""
     first, last = _ends(span, "times")
     times = span.get("times", 2)
     if type(times) not in (int, float) or not _SLOWEST_GROWTH <= times < float("inf"):

@@ -203,11 +203,7 @@ def _equal(one: Any, other: Any) -> bool:
 
 
 def _checked_options(algorithm: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options as the annotations of the algorithm want them (`1` becomes `1.0` for a float).
-
-    Raises:
-        PydanticCustomError: if a value has the wrong type or range, or a required option is missing.
-    """
+    """Return the options as the annotations of the algorithm want them (`1` becomes `1.0` for a float)."""
     known = options_of(algorithm)
     for name, parameter in known.items():
         if parameter.default is parameter.empty and name not in given:

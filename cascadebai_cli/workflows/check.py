@@ -114,9 +114,6 @@ def _paces(parts: Sequence[Sequence[Cell]], trials: int | Enough, seed: int, sec
     Args:
         parts: cells of one instance and learner each.
         seconds: about how much processor time to spend; everything is tried once in any case.
-
-    Raises:
-        CascadeError: if a trial raises.
     """
     ends = [[_Try(cell, trials, seed) for cell in _ends(cells)] for cells in parts]
     until, tries = time.process_time() + seconds, [one for pair in ends for one in pair]

@@ -8,7 +8,6 @@ from typing import Any
 
 import pandas as pd
 
-from cascadebai_cli.analysis.cells import ABOVE_DELTA
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.running.runner import Backend, repeat_command
 from cascadebai_cli.running.sweep import WHOLE, OpenSweep, Shard, Sweep, There, shard_of, warn_of_damage
@@ -19,7 +18,7 @@ from cascadebai_cli.store.journal import Stored, read_journal, seconds_of, write
 from cascadebai_cli.store.lock import move_aside, only_writer
 from cascadebai_cli.store.manifest import WRITTEN, Manifest, read_manifest, write_manifest
 from cascadebai_cli.store.merge import merged_manifest, merged_rows
-from cascadebai_cli.store.summary import doubts, write_tables
+from cascadebai_cli.store.summary import ABOVE_DELTA, doubts, write_tables
 from cascadebai_cli.store.trials import (
     binomial_interval,
     limits_of,

@@ -128,13 +128,9 @@ def fit(directory: Path, *, allow_capped: bool = False, watch: Watch = SILENT) -
     results = load_results(directory)
     tables = tuple(tables_of(results, allow_capped=allow_capped))
     refused = unfitted(results, allow_capped=allow_capped)
-    if not tables and refused:
-        raise ConfigError(f"{directory}: {refused[0]}")
     if not tables:
-        raise ConfigError(
-            f"{directory}: nothing to fit: no instance has 3 values of K, or of what varies instead; add some to the "
-            "config"
-        )
+        nothing = "nothing to fit: no instance has 3 values of K, or of what varies instead; add some to the config"
+        raise ConfigError(f"{directory}: {refused[0] if refused else nothing}")
     warn_of_gaps(results, watch)
     for sentence in refused:
         watch.warn(f"warning: {directory}: {sentence}")
@@ -266,11 +262,7 @@ def bounds(
 
 
 def _swept(directory: Path) -> Study:
-    """Return the study of a sweep with its cells.
-
-    Raises:
-        ConfigError: if the directory is not that of a sweep, or its config names files or code.
-    """
+    """Return the study of a sweep with its cells."""
     results = load_results(directory)
     named = {entry.algorithm for entry in results.study.learners} | {entry.family for entry in results.study.instances}
     try:
