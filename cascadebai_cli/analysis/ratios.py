@@ -19,6 +19,7 @@ from cascadebai_cli.text import Table, digits, is_missing, percent
 
 _SHOWN = 3
 """Number of values of `K` in the printed table: the first, the middle and the last."""
+_DIFFERENCE = ("difference", "difference_low", "difference_high")
 _LARGEST_LOG = 500.0
 """Largest logarithm of the factor between a ratio and an end of its interval, then as good as 0 or infinite."""
 
@@ -77,12 +78,8 @@ def _paired_comparison(ours: FloatArray, theirs: FloatArray, level: float = 0.95
     n, difference = len(ours), mean_interval(ours - theirs, level)
     cov = np.cov(ours, theirs) / n
     a, b = ours.mean(), theirs.mean()
-    found = {
-        "pairs": n,
-        "difference": difference.value,
-        "difference_low": difference.low,
-        "difference_high": difference.high,
-    }
+    ends = (difference.value, difference.low, difference.high)
+    found = {"pairs": n, **dict(zip(_DIFFERENCE, ends, strict=True))}
     found["pairing"] = float((cov[0, 0] + cov[1, 1]) / difference.se**2) if difference.se else math.nan
     if a > 0 and b > 0:
         variance = max(0.0, cov[0, 0] / a**2 + cov[1, 1] / b**2 - 2 * cov[0, 1] / (a * b))
@@ -119,24 +116,21 @@ def _by_pairs(results: StudyResults, ours: Mapping[Any, Any], theirs: Mapping[An
     pair = [steps.get(row["cell_id"]) for row in (ours, theirs)]
     both = pd.concat([one for one in pair if one is not None], axis=1, join="inner").to_numpy(dtype=float)
     if ours["n_capped"] + theirs["n_capped"] > 0 or both.shape[1:] != (2,) or len(both) < 2:
-        return {"pairs": 0} | dict.fromkeys(("difference", "difference_low", "difference_high", "pairing"), math.nan)
+        return {"pairs": 0} | dict.fromkeys((*_DIFFERENCE, "pairing"), math.nan)
     return _paired_comparison(both[:, 0], both[:, 1])
 
 
-def _bounded(ratio: Ratio, ours_is_limit: bool, theirs_is_limit: bool) -> Ratio:
-    """Return what is known of a ratio whose means may be lower limits: one bound of it, or nothing if both are."""
-    return Ratio(
-        math.nan if ours_is_limit and theirs_is_limit else ratio.value,
-        math.nan if theirs_is_limit else ratio.low,
-        math.nan if ours_is_limit else ratio.high,
-    )
-
-
 def _compared(ours: Mapping[Any, Any], theirs: Mapping[Any, Any]) -> dict[str, Any]:
-    ratio = _bounded(ratio_of_means(_mean(ours), _mean(theirs)), ours["n_capped"] > 0, theirs["n_capped"] > 0)
-    capped = int(ours["n_capped"] + theirs["n_capped"])
-    errors = {"error_rate": ours.get("error_rate"), "other_error_rate": theirs.get("error_rate")}
-    return {"ratio": ratio.value, "ratio_low": ratio.low, "ratio_high": ratio.high, "n_capped": capped, **errors}
+    """Return the ratio and the errors; if one mean is a lower limit, one bound of the ratio is known, if both none."""
+    ratio = ratio_of_means(_mean(ours), _mean(theirs))
+    above, below = ours["n_capped"] > 0, theirs["n_capped"] > 0
+    return {
+        "ratio": math.nan if above and below else ratio.value,
+        "ratio_low": math.nan if below else ratio.low,
+        "ratio_high": math.nan if above else ratio.high,
+        "n_capped": int(ours["n_capped"] + theirs["n_capped"]),
+        **{"error_rate": ours.get("error_rate"), "other_error_rate": theirs.get("error_rate")},
+    }
 
 
 def _mean(row: Mapping[Any, Any]) -> Mean:

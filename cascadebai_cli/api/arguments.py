@@ -284,7 +284,7 @@ def learner(name: str) -> Callable[[_Made], _Made]:
 
 
 def _algorithm_of(given: Any) -> Any:
-    """Return what a config calls a learner that is given as a class, or by a name of this session; else the argument."""
+    """Return what a config calls a learner that is given as a class, or by a name of this session; else `given`."""
     made = _NAMED.get(given) if isinstance(given, str) else given
     if isinstance(made, type):
         return _entered(made)

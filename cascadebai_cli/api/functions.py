@@ -26,7 +26,7 @@ from cascadebai_cli.errors import CascadeError, ConfigError
 from cascadebai_cli.model.problem import CASCADING, Instance
 from cascadebai_cli.store.columns import FAILURES, PLACE, TRIALS_CSV
 from cascadebai_cli.store.files import sha256_of
-from cascadebai_cli.store.trials import all_trials, holds_rows
+from cascadebai_cli.store.trials import holds_rows, read_trials
 from cascadebai_cli.study.config import Override, Study, check_rows, load_study, plain_value, study_of
 from cascadebai_cli.text import count
 from cascadebai_cli.workflows import sweep as work
@@ -216,7 +216,7 @@ class Results:
         path = self.directory / TRIALS_CSV
         if sha256_of(path) not in (None, self._stored.rows_sha256):
             raise ConfigError(f"{path} has been written anew since; load the directory again")
-        return all_trials(path)
+        return pd.concat(read_trials(path), ignore_index=True)
 
     @property
     def manifest(self) -> dict[str, Any]:

@@ -373,11 +373,6 @@ def trials_table(cells: Iterable[Cell], rows: Iterable[TrialRow]) -> pd.DataFram
     return table.astype({name: _READ["dtype"][name] for name in columns})
 
 
-def all_trials(path: Path) -> pd.DataFrame:
-    """Return the whole of `trials.csv`; errors as for `read_trials`."""
-    return pd.concat(read_trials(path), ignore_index=True)
-
-
 def read_rows(path: Path) -> Iterator[TrialRow]:
     """Yield the rows of `trials.csv`; errors as for `read_trials`."""
     for table in read_trials(path):

@@ -166,16 +166,10 @@ def _section(results: StudyResults, name: str, watch: Watch) -> Section:
 
 
 def _reuse(results: StudyResults) -> list[str]:
-    if not results.study.independent:
-        text = (
-            f"Rewards are {results.study.rewards}: claims and bounds, which are about independent ones, do not apply."
-        )
-        return [text]
-    if results.study.claims and results.study.has_users:
-        return [
-            "Users are named, or lists are shuffled: the paper's claims, which are about its own users, do not apply."
-        ]
-    return []
+    users = "Users are named, or lists are shuffled: the paper's claims, which are about its own users, do not apply."
+    if results.study.independent:
+        return [users] if results.study.claims and results.study.has_users else []
+    return [f"Rewards are {results.study.rewards}: claims and bounds, which are about independent ones, do not apply."]
 
 
 def _pictures(results: StudyResults, watch: Watch) -> tuple[list[PagePicture], list[str], list[str]]:
