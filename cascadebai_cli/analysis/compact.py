@@ -1,8 +1,7 @@
 """The table of cells as a paper prints it: the columns that are asked for, one of the names across, the best marked."""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -34,15 +33,11 @@ _MEANS = ("mean_steps", "mean_right")
 """Columns that are printed with half of their interval."""
 
 
-@dataclass(frozen=True, eq=False)
-class _Compact:
+class _Compact(NamedTuple):
     """A compact table: all digits as rows, and what is printed."""
 
     rows: pd.DataFrame
     printed: Table
-
-
-# --- Columns by the names that figures and files have for them ------------------------------------------------------
 
 
 def with_quantiles_if(results: StudyResults, names: Sequence[str]) -> pd.DataFrame:
@@ -50,9 +45,6 @@ def with_quantiles_if(results: StudyResults, names: Sequence[str]) -> pd.DataFra
     cells = results.cells
     wanted = {*OF_QUANTILES} & {column_named(name.removeprefix("-")) for name in names}
     return cells.join(results.quantiles.drop(columns="cell_id")) if wanted else cells
-
-
-# --- The table -------------------------------------------------------------------------------------------------------
 
 
 def for_a_page(cells: pd.DataFrame, columns: Sequence[str], pivot: str | None) -> _Compact:
@@ -64,7 +56,7 @@ def for_a_page(cells: pd.DataFrame, columns: Sequence[str], pivot: str | None) -
     """
     if not (columns or pivot):
         measured = ("mean_right",) if "mean_right" in cells else _USUAL
-        return replace(compact(cells, (*measured, *_RATES), None, plain=_RATES), rows=cells)
+        return compact(cells, (*measured, *_RATES), None, plain=_RATES)._replace(rows=cells)
     whole = compact(cells, columns, pivot)
     return compact(cells, columns, pivot, plain=_RATES) if wider_than_a_page(whole.printed) else whole
 

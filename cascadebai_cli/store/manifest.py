@@ -305,15 +305,9 @@ class Earlier:
                 self._content = file.read()
         found = [name for name in WRITTEN if (directory / name).exists()]
         if found and not _has_marks(self._content):
-            if self.is_there:
-                raise ConfigError(
-                    f"{self._path} is damaged, or is not the manifest of a sweep; nothing in {directory} is touched: "
-                    "name another directory with --out"
-                )
-            raise ConfigError(
-                f"{directory} holds a {found[0]}, but no {MANIFEST} that says that a sweep made it; nothing there is "
-                "touched: name another directory with --out"
-            )
+            broken = f"{self._path} is damaged, or is not the manifest of a sweep; nothing in {directory}"
+            none = f"{directory} holds a {found[0]}, but no {MANIFEST} that says that a sweep made it; nothing there"
+            raise ConfigError(f"{broken if self.is_there else none} is touched: name another directory with --out")
 
     @property
     def is_there(self) -> bool:
@@ -379,17 +373,10 @@ def refuse_mixing(directory: Path, old: Manifest | None, new: Manifest, cell_ids
     """
     if not cell_ids:
         return
-    if old is None:
-        raise ConfigError(
-            f"{directory} holds trials but no {MANIFEST}, so nobody knows their config; "
-            "use --fresh to move it aside and start over, or another --out"
-        )
-    found = dict.fromkeys(_differences(old, new, cell_ids))
-    if found:
-        raise ConfigError(
-            f"{directory} holds trials of another config: {'; '.join(found)}; "
-            "use --fresh to move it aside and start over, or another --out"
-        )
+    found = "; ".join(dict.fromkeys(_differences(old, new, cell_ids))) if old else ""
+    if found or old is None:
+        why = f"trials of another config: {found}" if old else f"trials but no {MANIFEST}, so nobody knows their config"
+        raise ConfigError(f"{directory} holds {why}; use --fresh to move it aside and start over, or another --out")
 
 
 def _differences(old: Manifest, new: Manifest, cell_ids: Sequence[str]) -> Iterator[str]:
