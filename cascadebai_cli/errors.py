@@ -8,7 +8,6 @@ from collections.abc import Iterable
 INTERRUPTED = 130
 """Exit code after Ctrl-C."""
 
-
 _MOST_SIGNS = 300
 """Longest word of a message; longer ones, which are no paths that anybody types, are cut."""
 

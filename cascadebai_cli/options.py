@@ -33,9 +33,6 @@ class Option:
         in_python: whether it is a keyword in Python too.
         allowed: test whether a value is in its range, words for one that is not, and the remedy.
         alias: another name of it on the command line.
-        name: name of the field.
-        type: type of the field.
-        default: value if none is given.
     """
 
     meaning: str

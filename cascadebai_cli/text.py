@@ -14,7 +14,6 @@ from unicodedata import category
 
 # --- Numbers: for each kind one way to print it ---------------------------------------------------------------------
 
-
 NO_NUMBER = "-"
 """Sign for a missing number, in a sentence or a column in which all others are known."""
 
@@ -157,7 +156,6 @@ def listed(words: Sequence[str], last: str = "and") -> str:
 
 # --- Text that others have written, such as names of items, is made safe for a terminal and a table -----------------
 
-
 _JOINERS = "\u200c\u200d"
 """Invisible characters that are part of words and emoji."""
 
@@ -183,12 +181,12 @@ def _visible(sign: str) -> str:
 
 
 def shortened(text: str, most: int = 60) -> str:
-    """A text of others, as long as a sentence can quote it."""
+    """Return a text of others, cut to a length that a sentence can quote."""
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 def quoted(value: object) -> str:
-    """A value of Python as it is written there, on one line and shortened, whatever it is."""
+    """Return a value as Python writes it, on one line and shortened; this works for any value."""
     try:
         return for_table(shortened(repr(value)))
     except (ValueError, RecursionError):  # a number of thousands of digits
@@ -203,7 +201,6 @@ def value_text(value: Any) -> str:
 
 
 # --- A table of texts, and the formats in which it can be printed ---------------------------------------------------
-
 
 _LATEX = MappingProxyType(
     {
@@ -223,7 +220,6 @@ _LATEX = MappingProxyType(
 )
 """Character -> its LaTeX."""
 
-
 _MARKDOWN = re.compile(r"[`*\[<&|~]|\\(?=[!-/:-@\[-`{-~])|(?<!\w)_|_(?!\w)")
 """Signs that Markdown takes for more than themselves."""
 
@@ -232,7 +228,6 @@ class Head(NamedTuple):
     """The heading of a column.
 
     Attributes:
-        heading: what stands above it.
         words: whether it holds words, which are set flush left, or numbers.
         over: what stands above several columns beside each other.
     """
@@ -252,8 +247,6 @@ class Table:
     """Texts in rows and columns; `str` of it is the format `text`.
 
     Args:
-        columns: headings of one or more columns.
-        rows: rows with one text per column.
         above: a line above the table, empty for none.
         marked: row and column of each text that stands out: bold, or with a star.
         caption: text under which a paper shows it, empty for none; LaTeX reads it as it is.
@@ -319,7 +312,6 @@ def as_markdown(table: Table, *, special: re.Pattern[str] = _MARKDOWN) -> str:
     """Format a table as Markdown, in which tags, images, bars and backticks of names are escaped.
 
     Args:
-        table: a table.
         special: what is escaped; only bars if the cells are Markdown already.
     """
     rule = ["---" if column.words else "---:" for column in table.columns]
@@ -332,11 +324,9 @@ def as_markdown(table: Table, *, special: re.Pattern[str] = _MARKDOWN) -> str:
 
 # --- LaTeX: a `tabular` with the rules of booktabs; numbers with errors are columns of siunitx -----------------------
 
-
 _PREAMBLE = r"% \usepackage{booktabs, siunitx} and \sisetup{detect-weight, mode=text} belong in the preamble"
 _NUMBER = r"[0-9][0-9,]*(?:\.[0-9]+)?"
 _WITH_ERROR = re.compile(f"(-?{_NUMBER}){_PLUS_MINUS}({_NUMBER})")
-
 
 _LETTER = 5.3
 """Width of a letter or digit in points."""

@@ -138,12 +138,7 @@ def _list(schema: Schema) -> str:
     return f"a list, each: {_words(items)}" if simple else "a list of entries, see below"
 
 
-_LIMITS = {
-    "minimum": "from {}",
-    "exclusiveMinimum": "above {}",
-    "maximum": "to {}",
-    "exclusiveMaximum": "to below {}",
-}
+_LIMITS = {"minimum": "from {}", "exclusiveMinimum": "above {}", "maximum": "to {}", "exclusiveMaximum": "to below {}"}
 _SIMPLE = ("integer", "number", "string")
 _PLAIN: Mapping[str, Callable[[Schema], str]] = {
     "integer": _number("whole number"),

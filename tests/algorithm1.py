@@ -145,14 +145,7 @@ def cascade_bai(
 
 
 def bat_rac(
-    rewards: Rewards,
-    K: int,
-    interval: Interval,
-    b: int,
-    r: int = 1,
-    *,
-    cascading: bool = False,
-    cap: float = math.inf,
+    rewards: Rewards, K: int, interval: Interval, b: int, r: int = 1, *, cascading: bool = False, cap: float = math.inf
 ) -> Verdict:
     """BatchRacing of Jun et al. for the `K` best: `b` pulls a step, at most `r` of one item."""
     items = Items(rewards, interval)

@@ -1,5 +1,6 @@
 """Small sweeps for tests, in this process or in one of their own."""
 
+import csv
 import os
 import subprocess
 import sys
@@ -61,6 +62,12 @@ def refusal(*arguments: object) -> str:
 
 def sweep(config: Path, out: Path, *more: object) -> Called:
     return call("sweep", config, "--out", out, "--backend", "sequential", "--quiet", *more)
+
+
+def rows_in(directory: Path, name: str = "trials.csv") -> list[dict[str, str]]:
+    """The rows of a table of a result directory, as texts."""
+    with (directory / name).open() as file:
+        return list(csv.DictReader(file))
 
 
 def command(*arguments: object) -> list[str]:

@@ -12,7 +12,6 @@ import pandas as pd
 from pydantic_core import PydanticCustomError
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.learners.own import is_own
 from cascadebai_cli.learners.registry import BATCH, LearnerSpec
 from cascadebai_cli.model.problem import CASCADING, Feedback, FloatArray, Instance
 from cascadebai_cli.model.users import Users
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from cascadebai_cli.analysis.results import StudyResults
 
 # --- Bounds and measured steps of many cells side by side -----------------------------------------------------------
-
 
 Row = dict[str, Any]
 
@@ -90,11 +88,6 @@ _WeightsAt = Callable[[str, int, int, str], FloatArray | None]
 def bounds_of(results: "StudyResults", cell: Mapping[Any, Any], weights_at: _WeightsAt) -> Row:
     """Return the bounds of a cell of some results; none where its weights or its learner are not known.
 
-    Args:
-        results: of a sweep.
-        cell: its row of `summary.csv`.
-        weights_at: `weights_of` for these results.
-
     Raises:
         ConfigError: if its weights make no instance.
     """
@@ -130,8 +123,6 @@ def weights_of(results: "StudyResults", name: str, L: int, K: int, key: str) -> 
     No file is opened and no code imported: `None` if the config only names the source of the weights.
 
     Args:
-        results: results of a sweep.
-        name, L, K: the instance and the point.
         key: hash of the weights in the manifest, empty in older ones.
     """
     if key in results.manifest.weights:
@@ -166,9 +157,6 @@ def learner_bounds(
     """Return bounds for a learner of a config; only Algorithm 1 on cascading feedback has upper ones.
 
     Args:
-        instance: the instance.
-        delta: largest probability of a wrong answer.
-        algorithm: name of the algorithm.
         options: its options; `sigma` sets the constant of `T-bar`.
         feedback: what is observed of a list; if it does not end at the first click, the whole list is assumed.
         printed: take the constant 216 as printed, instead of `256 sigma^2`.
@@ -190,19 +178,13 @@ def bounds_printed(table: pd.DataFrame) -> Table:
 
 # --- Bounds on the probability of an error after a budget, beside what was measured ---------------------------------
 
-
 _MEASURED_ERRORS = ("n", "error_rate", "error_low", "error_high")
 _KEPT = 512
 """Number of instances and learners whose results are kept, as they take long to compute."""
 
 
 def budget_bounds(cells: Sequence[Cell], summary: pd.DataFrame | None) -> pd.DataFrame:
-    """Return for each cell its hardness, the bound at its budget, the budget that is enough for `delta`, and errors.
-
-    Args:
-        cells: cells with a budget.
-        summary: as `summary.csv`, if there is one.
-    """
+    """Return for each cell its hardness, the bound at its budget, the budget that is enough for `delta`, and errors."""
     rows = pd.DataFrame(
         [{name: getattr(cell, name) for name in (*CELL, "budget")} | _budget_bounds(cell) for cell in cells]
     )
@@ -247,7 +229,6 @@ def budget_bounds_printed(table: pd.DataFrame) -> Table:
 
 
 # --- The sharp lower bound beside what was measured -----------------------------------------------------------------
-
 
 _Tell = Callable[[str], None]
 _UNPROVED = "nothing is proved for their feedback"
@@ -301,7 +282,7 @@ def with_factor(table: pd.DataFrame, cells: Sequence[Cell], tell: _Tell | None =
 def _limit(cell: Cell) -> float:
     """Return what steps over `ln(1 / delta)` come to, `nan` if it is not known."""
     limit = getattr(cell.build(), "limit", None)
-    known = limit and cell.order == "random" and not is_own(cell.spec.algorithm)
+    known = limit and cell.order == "random" and not cell.is_own
     return float(limit(cell.problem, cell.feedback)) if limit and known else np.nan
 
 
@@ -347,7 +328,7 @@ def _problem(cell: Cell) -> _Problem:
 
 def _shown(cell: Cell) -> int | None:
     """Return how many items a step shows, for a user's learner at most; `None` if a step may observe an item twice."""
-    if is_own(cell.spec.algorithm):
+    if cell.is_own:
         options = {**default_options(cell.spec.algorithm), **cell.spec.options}
         return replace(cell.spec, options=options).most_shown(cell.K)
     learner = cell.build()

@@ -25,7 +25,7 @@ from cascadebai_cli.store.columns import (
     printed,
 )
 from cascadebai_cli.store.files import AGAIN
-from cascadebai_cli.store.summary import wrong_too_often
+from cascadebai_cli.store.summary import ABOVE_DELTA, wrong_too_often
 from cascadebai_cli.store.trials import (
     MeanInterval,
     binomial_interval,
@@ -98,7 +98,6 @@ def _interval(
 
 # --- Several result directories in one figure: a name that means different things in them gets the directory --------
 
-
 _Column = Literal["instance", "learner"]
 
 
@@ -149,7 +148,6 @@ def _renamed(results: StudyResults, column: _Column, name: str, place: str) -> S
 
 
 # --- The cells of one or more studies as one table, with everything that a figure may show --------------------------
-
 
 _STUDY = "study_number"
 """Column with the number of the study that a cell comes from."""
@@ -294,11 +292,7 @@ def chosen_cells(cells: pd.DataFrame, plot: Plot) -> pd.DataFrame:
 
 
 def _matching(cells: pd.DataFrame, column: str, values: Sequence[object]) -> "pd.Series[bool]":
-    """Return which cells have one of the values in a column.
-
-    Raises:
-        ConfigError: if a value is in no cell.
-    """
+    """Return which cells have one of the values in a column."""
     texts = cells[column].astype(str)
     found = pd.Series(False, index=cells.index)
     for value in values:
@@ -370,9 +364,6 @@ def cells_printed(cells: pd.DataFrame) -> Table:
 
     An option is printed if it varies and is not part of each learner's name. The mean of a cell with capped trials
     is a lower limit and has no interval. Intervals are cut to possible values, such as those from 0 on.
-
-    Args:
-        cells: as `StudyResults.cells`, or some of them.
     """
     columns: list[str | Shown] = ["mean_steps", interval("ci_low", "ci_high")]
     columns += ["n_capped"] if (cells["n_capped"] > 0).any() else []
@@ -397,10 +388,6 @@ def options_apart(cells: pd.DataFrame) -> list[str]:
     known = (*TABLES[SUMMARY_CSV].names(cells), *OF_QUANTILES, *DERIVED)
     options = [str(name) for name in cells if name not in known and cells[name].map(pd.api.types.is_scalar).all()]
     return [name for name in options if not _in_names(cells, name) and cells[name].nunique() > 1]
-
-
-ABOVE_DELTA = " > delta"
-"""Behind an error rate whose interval lies above delta."""
 
 
 def _wrong(row: Mapping[Any, Any]) -> str:

@@ -1,13 +1,12 @@
 """The table of cells as a paper prints it: the columns that are asked for, one of the names across, the best marked."""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from cascadebai_cli.analysis.cells import ABOVE_DELTA, column_named, options_apart
+from cascadebai_cli.analysis.cells import column_named, options_apart
 from cascadebai_cli.analysis.results import StudyResults
 from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.store.columns import (
@@ -21,7 +20,7 @@ from cascadebai_cli.store.columns import (
     heading_of,
     names_of,
 )
-from cascadebai_cli.store.summary import wrong_too_often
+from cascadebai_cli.store.summary import ABOVE_DELTA, wrong_too_often
 from cascadebai_cli.store.trials import rank_of
 from cascadebai_cli.study.kinds import MEASURES, QUANTILES
 from cascadebai_cli.text import NO_NUMBER, Head, Table, is_missing, value_text, wider_than_a_page, with_error
@@ -34,15 +33,11 @@ _MEANS = ("mean_steps", "mean_right")
 """Columns that are printed with half of their interval."""
 
 
-@dataclass(frozen=True, eq=False)
-class Compact:
+class _Compact(NamedTuple):
     """A compact table: all digits as rows, and what is printed."""
 
     rows: pd.DataFrame
     printed: Table
-
-
-# --- Columns by the names that figures and files have for them ------------------------------------------------------
 
 
 def with_quantiles_if(results: StudyResults, names: Sequence[str]) -> pd.DataFrame:
@@ -52,10 +47,7 @@ def with_quantiles_if(results: StudyResults, names: Sequence[str]) -> pd.DataFra
     return cells.join(results.quantiles.drop(columns="cell_id")) if wanted else cells
 
 
-# --- The table -------------------------------------------------------------------------------------------------------
-
-
-def for_a_page(cells: pd.DataFrame, columns: Sequence[str], pivot: str | None) -> Compact:
+def for_a_page(cells: pd.DataFrame, columns: Sequence[str], pivot: str | None) -> _Compact:
     """Return a compact table for which a printed page has room: error rates are without intervals if it needs that.
 
     Args:
@@ -64,19 +56,18 @@ def for_a_page(cells: pd.DataFrame, columns: Sequence[str], pivot: str | None) -
     """
     if not (columns or pivot):
         measured = ("mean_right",) if "mean_right" in cells else _USUAL
-        return replace(compact(cells, (*measured, *_RATES), None, plain=_RATES), rows=cells)
+        return compact(cells, (*measured, *_RATES), None, plain=_RATES)._replace(rows=cells)
     whole = compact(cells, columns, pivot)
     return compact(cells, columns, pivot, plain=_RATES) if wider_than_a_page(whole.printed) else whole
 
 
-def compact(cells: pd.DataFrame, columns: Sequence[str], pivot: str | None, *, plain: Sequence[str] = ()) -> Compact:
+def compact(cells: pd.DataFrame, columns: Sequence[str], pivot: str | None, *, plain: Sequence[str] = ()) -> _Compact:
     """Return chosen columns of the cells.
 
     A number with an interval is printed with half of it if it is in the middle, else with both ends. The best learner
     of a setting is marked if its interval lies apart from those of all others; one that is wrong too often is not.
 
     Args:
-        cells: as `StudyResults.cells`, perhaps with quantiles.
         columns: names of columns or of measures; the mean steps if there are none.
         pivot: column whose values stand beside each other, `None` for none.
         plain: columns of measures that are printed without their intervals.
@@ -105,7 +96,7 @@ def compact(cells: pd.DataFrame, columns: Sequence[str], pivot: str | None, *, p
             (row, len(names) + i) for row, line in enumerate(filled) for i, (_, marked) in enumerate(line) if marked
         ),
     )
-    return Compact(_wide(cells, names, shown, pivot), table)
+    return _Compact(_wide(cells, names, shown, pivot), table)
 
 
 def _known(cells: pd.DataFrame, name: str, option: str) -> str:

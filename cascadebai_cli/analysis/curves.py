@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 # --- The regressors of fits: formulas in the axis of a curve, such as `K^2` or `log(L)` -----------------------------
 
-
 _Regressor = Callable[[FloatArray], FloatArray]
 
 _USUAL: Mapping[str, _Regressor] = MappingProxyType(
@@ -43,11 +43,7 @@ MODELS = MappingProxyType(models_of("K"))
 
 
 def regressor(model: str, x: str = "K") -> _Regressor:
-    """Return the regressor of a model.
-
-    Args:
-        model: a usual one, or another formula in the axis.
-        x: name of the axis.
+    """Return the regressor of a model, a usual one or another formula in the axis `x`.
 
     Raises:
         ConfigError: if it is no formula; the regressor raises it too, where the formula has no value.
@@ -64,7 +60,6 @@ def regressor(model: str, x: str = "K") -> _Regressor:
 # There are ordinary least squares as in Tables 1 and 2, which take all means as equally exact and all residuals as
 # noise; and least squares that know from the trials how exact each mean is, and so tell a wrong model from noise.
 
-
 MIN_POINTS = 3
 """Fewest points of a fit: two always lie on a line, and only a third one leaves an error to estimate."""
 _LEAST = {"K": 1, "L": 1}
@@ -78,15 +73,12 @@ class ScalingFit:
     """`mean steps = c1 * regressor(x) + c2`, fitted by ordinary least squares.
 
     Args:
-        model: the regressor as a formula in the axis.
         c1, c2: slope and constant, in steps.
         c1_se, c2_se: their standard errors.
         r2: coefficient of determination; NaN if all means are equal.
         p_value: F-test against the constant model; NaN if all means are equal.
-        n_points: number of values of the axis.
         aic: Akaike's criterion, comparable between models of the same points.
         covariance: of `(c1, c2)`, shape `(2, 2)`.
-        x: name of the axis.
     """
 
     model: str
@@ -116,8 +108,7 @@ class ScalingFit:
         return fitted - spread, fitted + spread
 
 
-@dataclass(frozen=True)
-class _Slope:
+class _Slope(NamedTuple):
     """Slope of `log(mean steps)` over the log of the axis, the exponent of a power law, with its 95 % interval."""
 
     value: float
@@ -131,8 +122,6 @@ def fit_scaling(values: ArrayLike, mean_steps: ArrayLike, model: str, x: str = "
     Args:
         values: values of the axis, shape `(n,)`, at least 3 different ones.
         mean_steps: shape `(n,)`.
-        model: the regressor, a formula in the axis.
-        x: name of the axis.
 
     Raises:
         ConfigError: if the model is not known, or the points do not determine it.
@@ -163,26 +152,16 @@ def fit_scaling(values: ArrayLike, mean_steps: ArrayLike, model: str, x: str = "
     )
 
 
-def fit_models(values: ArrayLike, mean_steps: ArrayLike, x: str = "K") -> list[ScalingFit]:
+def _fit_models(values: ArrayLike, mean_steps: ArrayLike, x: str = "K") -> list[ScalingFit]:
     """Return the fits of all usual models of an axis that have a value at every point, to the same points."""
-    return list(_fits(values, mean_steps, x))
-
-
-def _fits(values: ArrayLike, mean_steps: ArrayLike, x: str) -> Iterator[ScalingFit]:
     at, y = _checked(values, mean_steps, x)
-    for model, regressor_of in models_of(x).items():
-        with np.errstate(divide="ignore"):
-            finite = bool(np.isfinite(regressor_of(at)).all())  # epsilon may be 0
-        if finite:
-            yield fit_scaling(at, y, model, x)
+    with np.errstate(divide="ignore"):  # epsilon may be 0
+        finite = [model for model, regressor_of in models_of(x).items() if np.isfinite(regressor_of(at)).all()]
+    return [fit_scaling(at, y, model, x) for model in finite]
 
 
-def log_log_slope(values: ArrayLike, mean_steps: ArrayLike, x: str = "K") -> _Slope:
-    """Return the exponent `b` of `mean steps ~ x^b` by least squares on logarithms; nan if the axis holds a 0.
-
-    Raises:
-        ConfigError: as `fit_scaling`, or if a mean is not positive.
-    """
+def _log_log_slope(values: ArrayLike, mean_steps: ArrayLike, x: str = "K") -> _Slope:
+    """Return the exponent `b` of `mean steps ~ x^b` by least squares on logarithms; nan if the axis holds a 0."""
     at, y = _checked(values, mean_steps, x)
     if y.min() <= 0:
         raise ConfigError(f"a log-log slope needs positive means, not {y.min():g} steps")
@@ -254,8 +233,6 @@ class _MeasuredFit(NamedTuple):
     The errors are those of an estimate of the curve that is nearest to the true means, even if these lie on none.
 
     Attributes:
-        model: the regressor.
-        c1, c2: the coefficients.
         lack_of_fit: squared residuals divided by what they are on average if the model is right.
         p_value: probability of at least this value if the model is right; small if noise cannot explain the residuals.
     """
@@ -273,10 +250,8 @@ class Means:
 
     Args:
         at: values of the axis, at least 3 different ones.
-        mean: mean steps.
         se: their standard errors, larger than 0.
         trials: number of trials of each mean, at least 2.
-        x: name of the axis.
     """
 
     at: FloatArray
@@ -363,13 +338,8 @@ def _power(at: FloatArray, y: FloatArray, root: FloatArray) -> float:
     nearest = int(np.argmin([_missed(at, y, root, b) for b in _POWERS]))
     if not 0 < nearest < len(_POWERS) - 1:
         return float("nan")
-    found = optimize.minimize_scalar(
-        lambda b: _missed(at, y, root, b),
-        bounds=(_POWERS[nearest - 1], _POWERS[nearest + 1]),
-        method="bounded",
-        options={"xatol": 1e-7},
-    )
-    return float(found.x)
+    ends, how = (_POWERS[nearest - 1], _POWERS[nearest + 1]), {"method": "bounded", "options": {"xatol": 1e-7}}
+    return float(optimize.minimize_scalar(lambda b: _missed(at, y, root, b), bounds=ends, **how).x)
 
 
 def _missed(at: FloatArray, y: FloatArray, root: FloatArray, b: float) -> float:
@@ -392,7 +362,6 @@ def _pull(design: FloatArray, root: FloatArray) -> FloatArray:
 
 # --- The cells of one curve: they differ only in its axis, and in what varies together with the axis ----------------
 
-
 _GRID = 201
 """Number of points at which a fitted curve is drawn."""
 _FAMILY = "learner family"
@@ -405,9 +374,7 @@ class Curve:
 
     Attributes:
         key: the columns of `POINT` that are the same at all points, with their values.
-        x: name of the axis.
         points: rows of the table, sorted by the axis.
-        fit: what the config says about fitting it, if it does.
     """
 
     key: Mapping[str, Any]
@@ -460,12 +427,12 @@ class Curve:
     @cached_property
     def usual(self) -> Mapping[str, ScalingFit]:
         """The fits of the usual models by name; empty if the points are too few."""
-        return {fit.model: fit for fit in fit_models(self.values, self.steps, self.x)} if self.is_long_enough else {}
+        return {fit.model: fit for fit in _fit_models(self.values, self.steps, self.x)} if self.is_long_enough else {}
 
     @property
     def best(self) -> ScalingFit:
         """The usual model with the smallest AIC."""
-        return min(self.usual.values(), key=_aic)
+        return min(self.usual.values(), key=attrgetter("aic"))
 
     @cached_property
     def named(self) -> Mapping[str, ScalingFit]:
@@ -474,18 +441,16 @@ class Curve:
         Raises:
             ConfigError: if one cannot be fitted, naming the curve.
         """
+        at = self.values, self.steps
         try:
-            return {
-                model: self.usual.get(model) or fit_scaling(self.values, self.steps, model, self.x)
-                for model in self.models
-            }
+            return {model: self.usual.get(model) or fit_scaling(*at, model, self.x) for model in self.models}
         except ConfigError as error:
             raise ConfigError(f"{self.name}: {error}") from error
 
     @property
     def best_named(self) -> ScalingFit:
         """The named model with the smallest AIC; errors as for `named`."""
-        return min(self.named.values(), key=_aic)
+        return min(self.named.values(), key=attrgetter("aic"))
 
     @cached_property
     def drawn(self) -> pd.DataFrame:
@@ -504,7 +469,7 @@ class Curve:
     def slope(self) -> _Slope:
         """The slope on a log-log scale; nan if some mean is 0 steps."""
         known = self.steps.min() > 0
-        return log_log_slope(self.values, self.steps, self.x) if known else _Slope(np.nan, np.nan, np.nan)
+        return _log_log_slope(self.values, self.steps, self.x) if known else _Slope(np.nan, np.nan, np.nan)
 
     @cached_property
     def weighted(self) -> Mapping[str, _MeasuredFit]:
@@ -513,20 +478,12 @@ class Curve:
 
     def rival(self, model: str) -> _MeasuredFit:
         """Return the weighted fit of the usual model with the smallest lack of fit, other than this model."""
-        return min((self.weighted[other] for other in self.usual if other != model), key=_lack)
+        return min((self.weighted[other] for other in self.usual if other != model), key=attrgetter("lack_of_fit"))
 
     @cached_property
     def exponent(self) -> _Estimate:
         """The best exponent `b` of `c1 x^b + c2`; nan if some mean has no standard error."""
         return self.means.exponent() if self.means else _Estimate(np.nan, np.nan, np.nan)
-
-
-def _aic(fit: ScalingFit) -> float:
-    return fit.aic
-
-
-def _lack(fit: _MeasuredFit) -> float:
-    return fit.lack_of_fit
 
 
 def curves_of(results: "StudyResults") -> Iterator[Curve]:

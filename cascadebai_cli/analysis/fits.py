@@ -10,14 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from cascadebai_cli.analysis.bounds import Row
-from cascadebai_cli.analysis.curves import (
-    MIN_POINTS,
-    Curve,
-    ScalingFit,
-    fit_scaling,
-    models_of,
-)
+from cascadebai_cli.analysis.curves import MIN_POINTS, Curve, ScalingFit, fit_scaling, models_of
 from cascadebai_cli.analysis.results import StudyResults
 from cascadebai_cli.store.columns import (
     BOUND_FITS_CSV,
@@ -34,6 +27,7 @@ from cascadebai_cli.text import Table, difference
 
 # --- The scaling fits of a whole study, as tables for files and for print -------------------------------------------
 
+_Row = dict[str, Any]
 
 _COEFFICIENTS = ("c1", "c1_se", "c2", "c2_se")
 _ESTIMATES = (*_COEFFICIENTS, "r2", "p_value", "n_points")
@@ -48,7 +42,6 @@ def fits_table(results: StudyResults, *, allow_capped: bool = False) -> pd.DataF
     """Return `fits.csv`: for each curve with enough points, the fits of the models that the config names.
 
     Args:
-        results: results of a sweep.
         allow_capped: also fit curves with means that are lower limits; a column `n_capped` marks them.
 
     Raises:
@@ -73,7 +66,7 @@ def weighted_fits_table(results: StudyResults, *, allow_capped: bool = False) ->
     return TABLES[WEIGHTED_FITS_CSV].frame(rows)
 
 
-def _weighted_row(results: StudyResults, curve: Curve, model: str) -> Row:
+def _weighted_row(results: StudyResults, curve: Curve, model: str) -> _Row:
     fit, rival, (low, high) = curve.weighted[model], curve.rival(model), curve.exponent.interval()
     return {
         **_names(results, curve, model),
@@ -102,7 +95,7 @@ def _why_not(curve: Curve, allow_capped: bool) -> str:
     return f"{curve.name}: no fit, since the means at {curve.limits} are lower limits; --allow-capped fits them too"
 
 
-def _fit_row(results: StudyResults, curve: Curve, fit: ScalingFit) -> Row:
+def _fit_row(results: StudyResults, curve: Curve, fit: ScalingFit) -> _Row:
     published = curve.fit.published if curve.fit else None
     return {
         **_head(results, curve, fit),
@@ -113,7 +106,7 @@ def _fit_row(results: StudyResults, curve: Curve, fit: ScalingFit) -> Row:
     }
 
 
-def _model_rows(results: StudyResults, curve: Curve) -> list[Row]:
+def _model_rows(results: StudyResults, curve: Curve) -> list[_Row]:
     shared = {**_slope(curve), **_tail(results, curve)}
     return [
         {**_head(results, curve, fit), "aic": fit.aic, "best": int(fit is curve.best), **shared}
@@ -121,19 +114,19 @@ def _model_rows(results: StudyResults, curve: Curve) -> list[Row]:
     ]
 
 
-def _slope(curve: Curve) -> Row:
+def _slope(curve: Curve) -> _Row:
     return {"loglog_slope": curve.slope.value, "loglog_low": curve.slope.low, "loglog_high": curve.slope.high}
 
 
-def _head(results: StudyResults, curve: Curve, fit: ScalingFit) -> Row:
+def _head(results: StudyResults, curve: Curve, fit: ScalingFit) -> _Row:
     return {**_names(results, curve, fit.model), **{name: getattr(fit, name) for name in _ESTIMATES}}
 
 
-def _names(results: StudyResults, curve: Curve, model: str) -> Row:
+def _names(results: StudyResults, curve: Curve, model: str) -> _Row:
     return {"study": results.name, **{name: curve.key[name] for name in ("instance", "learner")}, "model": model}
 
 
-def _tail(results: StudyResults, curve: Curve) -> Row:
+def _tail(results: StudyResults, curve: Curve) -> _Row:
     """Return where on the grid a curve lies; if its axis is not `K`, also the axis and `K`."""
     further = {} if curve.x == "K" else {"x": curve.x, "K": curve.key.get("K")}
     place = {name: curve.key.get(name) for name in AXES if name != "K"}
@@ -142,11 +135,7 @@ def _tail(results: StudyResults, curve: Curve) -> Row:
 
 
 def fits_printed(fits: pd.DataFrame) -> Table:
-    """Return each fit as a line and, if the config has one, the published fit in the line below.
-
-    Args:
-        fits: as from `fits_table`.
-    """
+    """Return each fit as a line and, if the config has one, the published fit in the line below."""
     known = "published_c1" in fits and bool(fits["published_c1"].notna().any())
     columns: list[str | Shown] = ["model", *(["source"] if known else []), *_COEFFICIENTS, "r2", "p_value"]
     columns += [Shown("c1 diff.", itemgetter("difference"))] if known else []
@@ -165,11 +154,7 @@ def _lines(row: Mapping[Any, Any]) -> Iterator[Mapping[Any, Any]]:
 
 
 def weighted_fits_printed(fits: pd.DataFrame) -> Table:
-    """Return the weighted coefficients, the lack of fit of each model and of its rival, and the exponent, as a table.
-
-    Args:
-        fits: as from `weighted_fits_table`.
-    """
+    """Return the weighted coefficients, the lack of fit of each model and its rival, and the exponent, as a table."""
     columns: list[str | Shown] = ["model", *_COEFFICIENTS, "lack_of_fit", "lack_of_fit_p", "rival", "rival_lack_of_fit"]
     columns += ["rival_lack_of_fit_p", "exponent", interval("exponent_low", "exponent_high")]
     note = "weighted by the errors of the trials; exponent b of c1 x^b + c2"
@@ -177,11 +162,7 @@ def weighted_fits_printed(fits: pd.DataFrame) -> Table:
 
 
 def models_printed(models: pd.DataFrame) -> Table:
-    """Return for each curve how far each model's AIC is above the smallest, and the log-log slope, as a table.
-
-    Args:
-        models: as from `models_table`.
-    """
+    """Return for each curve how far each model's AIC is above the smallest, and the log-log slope, as a table."""
     axes = list(models["x"].fillna("K").unique()) if "x" in models else ["K"]
     usual = [list(models_of(x)) for x in axes]
     groups = [name for name in _PLACE if name in models and name != "n_capped"]
@@ -211,14 +192,12 @@ def _models_line(curve: pd.DataFrame, usual: Sequence[Sequence[str]]) -> Mapping
 # --- Fits to the upper bounds: the slope that Table 1 speaks of in words, as a number -------------------------------
 
 
-def bound_slope(values: ArrayLike, upper: ArrayLike, model: str, x: str = "K") -> ScalingFit | None:
+def _bound_slope(values: ArrayLike, upper: ArrayLike, model: str, x: str = "K") -> ScalingFit | None:
     """Return the fit of `model` to the upper bounds of cells; `None` if one has no finite upper bound.
 
     Args:
         values: values of the axis, shape `(n,)`.
         upper: the bounds, shape `(n,)`.
-        model: the regressor, a formula in the axis.
-        x: name of the axis.
 
     The bound is a worst case, so its `c1` is larger than the one measured. If the bound is tight in `K`, as the paper
     concludes from its fits, the model fits it as well, and the two `c1` differ by the same factor as bound and means.
@@ -235,17 +214,17 @@ def slopes_table(results: StudyResults) -> pd.DataFrame:
     return TABLES[BOUND_FITS_CSV].frame(_slopes(results))
 
 
-def _slopes(results: StudyResults) -> Iterator[Row]:
+def _slopes(results: StudyResults) -> Iterator[_Row]:
     for curve in results.curves():
         for model, fit in curve.named.items():
-            promised = bound_slope(
+            promised = _bound_slope(
                 curve.values, results.bounds.loc[curve.points.index, "upper"].to_numpy(float), model, curve.x
             )
             if promised:
                 yield _row(results, curve, fit, promised)
 
 
-def _row(results: StudyResults, curve: Curve, measured: ScalingFit, promised: ScalingFit) -> Row:
+def _row(results: StudyResults, curve: Curve, measured: ScalingFit, promised: ScalingFit) -> _Row:
     return {
         "study": results.name,
         "instance": curve.key["instance"],
@@ -262,10 +241,6 @@ def _row(results: StudyResults, curve: Curve, measured: ScalingFit, promised: Sc
 
 
 def slopes_printed(slopes: pd.DataFrame) -> Table:
-    """Return the measured slope and that of the upper bound, with their ratio, as a table.
-
-    Args:
-        slopes: as from `slopes_table`.
-    """
+    """Return the measured slope and that of the upper bound, with their ratio, as a table."""
     columns = ["c1", "r2", "bound_c1", "bound_r2", "bound_over_measured"]
     return printed(slopes, (*_PLACE, "model"), columns, always=("instance", "model"))

@@ -17,9 +17,9 @@ from cascadebai_cli.text import Table, digits, is_missing, percent
 
 # --- Ratios of the mean steps of CascadeBAI to those of each other learner (which Corollary 4.3 predicts) -----------
 
-
 _SHOWN = 3
 """Number of values of `K` in the printed table: the first, the middle and the last."""
+_DIFFERENCE = ("difference", "difference_low", "difference_high")
 _LARGEST_LOG = 500.0
 """Largest logarithm of the factor between a ratio and an end of its interval, then as good as 0 or infinite."""
 
@@ -64,7 +64,7 @@ def ratio_of_means(a: Mean, b: Mean, level: float = 0.95) -> Ratio:
     return Ratio(value, value / factor, value * factor)
 
 
-def paired_comparison(ours: FloatArray, theirs: FloatArray, level: float = 0.95) -> dict[str, float]:
+def _paired_comparison(ours: FloatArray, theirs: FloatArray, level: float = 0.95) -> dict[str, float]:
     """Return the number of pairs, and the ratio of their means and the difference, from trials with the same rewards.
 
     The interval of the ratio is that of `ratio_of_means` with the covariance of the pairs; `pairing` is the factor by
@@ -78,12 +78,8 @@ def paired_comparison(ours: FloatArray, theirs: FloatArray, level: float = 0.95)
     n, difference = len(ours), mean_interval(ours - theirs, level)
     cov = np.cov(ours, theirs) / n
     a, b = ours.mean(), theirs.mean()
-    found = {
-        "pairs": n,
-        "difference": difference.value,
-        "difference_low": difference.low,
-        "difference_high": difference.high,
-    }
+    ends = (difference.value, difference.low, difference.high)
+    found = {"pairs": n, **dict(zip(_DIFFERENCE, ends, strict=True))}
     found["pairing"] = float((cov[0, 0] + cov[1, 1]) / difference.se**2) if difference.se else math.nan
     if a > 0 and b > 0:
         variance = max(0.0, cov[0, 0] / a**2 + cov[1, 1] / b**2 - 2 * cov[0, 1] / (a * b))
@@ -120,24 +116,21 @@ def _by_pairs(results: StudyResults, ours: Mapping[Any, Any], theirs: Mapping[An
     pair = [steps.get(row["cell_id"]) for row in (ours, theirs)]
     both = pd.concat([one for one in pair if one is not None], axis=1, join="inner").to_numpy(dtype=float)
     if ours["n_capped"] + theirs["n_capped"] > 0 or both.shape[1:] != (2,) or len(both) < 2:
-        return {"pairs": 0} | dict.fromkeys(("difference", "difference_low", "difference_high", "pairing"), math.nan)
-    return paired_comparison(both[:, 0], both[:, 1])
-
-
-def _bounded(ratio: Ratio, ours_is_limit: bool, theirs_is_limit: bool) -> Ratio:
-    """Return what is known of a ratio whose means may be lower limits: one bound of it, or nothing if both are."""
-    return Ratio(
-        math.nan if ours_is_limit and theirs_is_limit else ratio.value,
-        math.nan if theirs_is_limit else ratio.low,
-        math.nan if ours_is_limit else ratio.high,
-    )
+        return {"pairs": 0} | dict.fromkeys((*_DIFFERENCE, "pairing"), math.nan)
+    return _paired_comparison(both[:, 0], both[:, 1])
 
 
 def _compared(ours: Mapping[Any, Any], theirs: Mapping[Any, Any]) -> dict[str, Any]:
-    ratio = _bounded(ratio_of_means(_mean(ours), _mean(theirs)), ours["n_capped"] > 0, theirs["n_capped"] > 0)
-    capped = int(ours["n_capped"] + theirs["n_capped"])
-    errors = {"error_rate": ours.get("error_rate"), "other_error_rate": theirs.get("error_rate")}
-    return {"ratio": ratio.value, "ratio_low": ratio.low, "ratio_high": ratio.high, "n_capped": capped, **errors}
+    """Return the ratio and the errors; if one mean is a lower limit, one bound of the ratio is known, if both none."""
+    ratio = ratio_of_means(_mean(ours), _mean(theirs))
+    above, below = ours["n_capped"] > 0, theirs["n_capped"] > 0
+    return {
+        "ratio": math.nan if above and below else ratio.value,
+        "ratio_low": math.nan if below else ratio.low,
+        "ratio_high": math.nan if above else ratio.high,
+        "n_capped": int(ours["n_capped"] + theirs["n_capped"]),
+        **{"error_rate": ours.get("error_rate"), "other_error_rate": theirs.get("error_rate")},
+    }
 
 
 def _mean(row: Mapping[Any, Any]) -> Mean:
@@ -145,11 +138,7 @@ def _mean(row: Mapping[Any, Any]) -> Mean:
 
 
 def ratios_printed(ratios: pd.DataFrame) -> Table:
-    """Return the ratios at the first, middle and last `K` of each curve, as a table.
-
-    Args:
-        ratios: as from `ratios_table`.
-    """
+    """Return the ratios at the first, middle and last `K` of each curve, as a table."""
     curves = ratios.groupby(["other", *(name for name in SETTING if name != "K")], sort=False)
     thinned = [row for _, curve in curves for row in _thinned(curve.sort_values("K").to_dict("records"))]
     columns: list[str | Shown] = [
@@ -181,7 +170,6 @@ def _ratio_text(row: Mapping[str, Any]) -> str:
 
 
 # --- Which display orders do as well as Algorithm 1, and which do not (Figures 1 and 4) -----------------------------
-
 
 CLOSE = 0.05
 """Means whose ratio differs from 1 by no more than this count as equal."""
@@ -226,11 +214,7 @@ def _row(results: StudyResults, name: str, rows: pd.DataFrame) -> dict[str, Any]
 
 
 def orders_printed(orders: pd.DataFrame) -> Table:
-    """Return a table with a line for each order that counts settings; "not known" are those that limits leave open.
-
-    Args:
-        orders: as from `orders_table`.
-    """
+    """Return a table with a line for each order that counts settings; "not known" are those that limits leave open."""
     close, unknown = f"{100 * CLOSE:g} %", orders["settings"] - orders[list(_KINDS)].sum(axis=1)
     header = [f"better by {close}", f"within {close}", f"worse up to {MUCH_WORSE:g}x", "worse than that"]
     columns: list[str | Shown] = [

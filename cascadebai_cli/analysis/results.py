@@ -34,10 +34,8 @@ class StudyResults:
     changed, load it again.
 
     Args:
-        directory: where the files are.
         study: the study, as the manifest holds it; it cannot be run.
         summary: `summary.csv`, one row for each cell.
-        manifest: `manifest.json`.
         rows_sha256: hash of the `trials.csv` that `summary` was made from.
         source: the results from which these were chosen or averaged; they keep the bounds of all cells.
     """
@@ -158,12 +156,8 @@ class StudyResults:
 
     @cached_property
     def _bounds_of(self) -> Callable[[str], Row]:
-        """A function from the id of a cell to its bounds; each is computed once, also for results made from these."""
-        if self.source:
-            return self.source._bounds_of
-        cells = {row["cell_id"]: row for row in self.summary.to_dict("records")}
-        weights_at = cache(partial(weights_of, self))
-        return cache(lambda cell_id: bounds_of(self, cells[cell_id], weights_at))
+        """A function from the id of a cell to its bounds, for results made from these too."""
+        return self.source._bounds_of if self.source else self._once(bounds_of)
 
     @property
     def hardness(self) -> "pd.Series[float]":
@@ -172,11 +166,13 @@ class StudyResults:
 
     @cached_property
     def _hardness_of(self) -> Callable[[str], float]:
-        if self.source:
-            return self.source._hardness_of
+        return self.source._hardness_of if self.source else self._once(hardness_of)
+
+    def _once(self, of: Callable[..., Any]) -> Callable[[str], Any]:
+        """Return a function from the id of a cell to what `of` tells of it, which is computed once for each."""
         cells = {row["cell_id"]: row for row in self.summary.to_dict("records")}
         weights_at = cache(partial(weights_of, self))
-        return cache(lambda cell_id: hardness_of(self, cells[cell_id], weights_at))
+        return cache(lambda cell_id: of(self, cells[cell_id], weights_at))
 
     @cached_property
     def quantiles(self) -> pd.DataFrame:

@@ -42,7 +42,6 @@ class StudyTable:
     """A table of a study.
 
     Attributes:
-        file: name of its file.
         rows: all its rows, one for each fit, model, ratio or order.
         printed: the part that a reader wants to see; `str` makes text of it.
     """
@@ -61,7 +60,6 @@ def tables_of(
     """Yield the tables of a study that have a row.
 
     Args:
-        results: results of a sweep.
         allow_capped: also fit curves with trials that reached the cap.
         files: names of the files that are asked for; all by default.
 

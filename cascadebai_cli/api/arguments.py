@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 # --- Checking arguments, with sentences like those about a config ---------------------------------------------------
 
-
 _OPTION = re.compile(r"(?<![\w'\"-])(?:--(?P<long>[a-z][a-z-]*)|-(?=K ))(?P<value> (?=-?\d|[A-Z]{2}))?")
 _COMMAND = re.compile(r"(`[^`]*`)")
 
@@ -72,11 +71,7 @@ def checked_flag(name: str, value: Any) -> bool:
 
 
 def _checked(name: str, kind: Any, value: Any) -> Any:
-    """Return a value after checking that a config would take it for this type.
-
-    Raises:
-        ConfigError: if it is of another type.
-    """
+    """Return a value after checking that a config would take it for this type."""
     try:
         return TypeAdapter(kind, config=ConfigDict(strict=True)).validate_python(plain_value(value, name))
     except ValidationError as error:
@@ -121,7 +116,6 @@ def path_of(name: str, value: Any, what: str) -> Path:
 
 # --- Options of records as keywords ---------------------------------------------------------------------------------
 
-
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
@@ -165,18 +159,14 @@ def _with_meanings(text: str, known: Sequence[Option]) -> str:
     lines = text.splitlines()
     place = next((i + 2 for i, line in enumerate(lines) if line.strip() == "Args:"), len(lines))
     told = [
-        fill(f"{one.name}: {_with_keywords(one.meaning)}", 119, initial_indent=" " * 8, subsequent_indent=" " * 12)
+        fill(f"{one.name}: {meaning}", 119, initial_indent=" " * 8, subsequent_indent=" " * 12)
         for one in known
+        for meaning in [re.sub(r"--([\w-]+)", r"`\1`", one.meaning).replace("repeatable", "one or several")]
     ]
     return "\n".join([*lines[:place], *told, *lines[place:]])
 
 
-def _with_keywords(meaning: str) -> str:
-    return re.sub(r"--([\w-]+)", r"`\1`", meaning).replace("repeatable", "one or several")
-
-
 # --- How a script or a notebook follows trials: by warnings, and by a line on stderr if somebody watches ------------
-
 
 _PACKAGE = __name__.partition(".")[0]
 _PATIENCE, _PAUSE = 2.0, 0.2
@@ -239,17 +229,13 @@ def _somebody_looks_on() -> bool:
 def _level_of_the_caller() -> int:
     """Return how many frames the code outside of this package is above the caller, for `warnings.warn`."""
     level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
+    ours = (_PACKAGE, "contextlib")
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ours:
         level, frame = level + 1, frame.f_back
     return level
 
 
-def _is_ours(module: str) -> bool:
-    return module.partition(".")[0] in (_PACKAGE, "contextlib")
-
-
 # --- Users' learners, from a notebook, a script or a module ---------------------------------------------------------
-
 
 _Made = TypeVar("_Made", bound=type)
 
@@ -298,11 +284,7 @@ def learner(name: str) -> Callable[[_Made], _Made]:
 
 
 def _algorithm_of(given: Any) -> Any:
-    """Return what a config calls a learner that is given as a class, or by a name of this session; else the argument.
-
-    Raises:
-        ConfigError: if it is an object of a class instead of the class, or the class cannot be used.
-    """
+    """Return what a config calls a learner that is given as a class, or by a name of this session; else `given`."""
     made = _NAMED.get(given) if isinstance(given, str) else given
     if isinstance(made, type):
         return _entered(made)
@@ -320,23 +302,16 @@ def _entered(made: type) -> str:
     return algorithm
 
 
-def _name_of(given: Any) -> Any:
-    """Return the name of a learner in the column `learner`."""
-    return given.__name__ if isinstance(given, type) else given
-
-
 def named_in_study(study: Mapping[str, Any]) -> dict[str, Any]:
     """Return the keys and values of a study, with its learners as a config calls them."""
+
+    def named(entry: Any) -> Any:
+        if not isinstance(entry, Mapping) or "algorithm" not in entry:
+            return entry
+        return {**entry, "algorithm": _algorithm_of(entry["algorithm"])}
+
     entries = study.get("learners")
-    if not isinstance(entries, list | tuple):
-        return dict(study)
-    return {**study, "learners": [_named_in_entry(entry) for entry in entries]}
-
-
-def _named_in_entry(entry: Any) -> Any:
-    if not isinstance(entry, Mapping) or "algorithm" not in entry:
-        return entry
-    return {**entry, "algorithm": _algorithm_of(entry["algorithm"])}
+    return {**study, "learners": list(map(named, entries))} if isinstance(entries, list | tuple) else dict(study)
 
 
 def _refuse_no_class(value: Any) -> None:
@@ -345,7 +320,6 @@ def _refuse_no_class(value: Any) -> None:
 
 
 # --- The study of one instance and one learner ----------------------------------------------------------------------
-
 
 _UNSAID = ("budget", "max_steps", "rewards", "trace_at")
 _OF_THE_INSTANCE = ("K", "L", "epsilon")
@@ -370,13 +344,14 @@ def single_study(name: str, instance: Instance, learner: object, options: Mappin
     algorithm = _algorithm_of(learner)
     _refuse_other(instance, learner)
     _refuse_unknown(algorithm, options, [*_ARGUMENTS, *keys])
+    column = learner.__name__ if isinstance(learner, type) else learner
     called = {"algorithm": "learner", "name": "learner", **{name: name for name in options}}
     given = {
         "seed": 0,
         "K": instance.K,
         "epsilon": instance.epsilon,
         "instances": [{"name": "instance", "family": "explicit", "weights": instance.weights}],
-        "learners": [{"name": _name_of(learner), "algorithm": algorithm, **options}],
+        "learners": [{"name": column, "algorithm": algorithm, **options}],
         **{key: value for key, value in keys.items() if value is not None or key not in _UNSAID},
     }
     return study_of(given, name=name, called={("learners", 0, key): f"{name}:" for key, name in called.items()})

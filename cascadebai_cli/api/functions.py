@@ -26,7 +26,7 @@ from cascadebai_cli.errors import CascadeError, ConfigError
 from cascadebai_cli.model.problem import CASCADING, Instance
 from cascadebai_cli.store.columns import FAILURES, PLACE, TRIALS_CSV
 from cascadebai_cli.store.files import sha256_of
-from cascadebai_cli.store.trials import all_trials, holds_rows
+from cascadebai_cli.store.trials import holds_rows, read_trials
 from cascadebai_cli.study.config import Override, Study, check_rows, load_study, plain_value, study_of
 from cascadebai_cli.text import count
 from cascadebai_cli.workflows import sweep as work
@@ -174,7 +174,6 @@ def bounds(
 
 # --- The results of a sweep: its tables, fits and figures -----------------------------------------------------------
 
-
 _SHOWN = (*PLACE, "n", "mean_steps", "ci_low", "ci_high")
 """Columns of the summary that a notebook shows, followed by those of errors."""
 _ERRORS = ("n_capped", "error_rate")
@@ -217,7 +216,7 @@ class Results:
         path = self.directory / TRIALS_CSV
         if sha256_of(path) not in (None, self._stored.rows_sha256):
             raise ConfigError(f"{path} has been written anew since; load the directory again")
-        return all_trials(path)
+        return pd.concat(read_trials(path), ignore_index=True)
 
     @property
     def manifest(self) -> dict[str, Any]:
@@ -356,7 +355,7 @@ def sweep(
     check_rows(read)
 
     def into(directory: Path, *, passing: bool = False) -> Results:
-        work.sweep_task(work.Sweep(read, directory), backend=backend, fresh=fresh, watch=Onlooker(progress))
+        work.sweep(work.Sweep(read, directory), backend=backend, fresh=fresh, watch=Onlooker(progress))
         if not holds_rows(directory):
             raise CascadeError(f"no trial ended; {directory / FAILURES} says why")
         return Results(directory, passing=passing)

@@ -8,10 +8,11 @@ from types import MappingProxyType
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from cascadebai_cli.cli.console import prepare_streams, tell
 from cascadebai_cli.cli.live import live
+from cascadebai_cli.cli.options import completed
 from cascadebai_cli.cli.verbs import (
     bounds,
     check,
@@ -50,11 +51,26 @@ EXAMPLES: Mapping[Callable[..., None], str] = MappingProxyType(
 )
 """Verb -> an example of it, in the order of the help."""
 
+_VERBS = {verb.__name__: verb for verb in EXAMPLES}
 _PATIENCE = 15.0
 """Seconds after Ctrl-C after which a process that cannot end its workers ends itself; the workers then end too."""
 _LONGEST_VALUE = 99
 """Largest number of letters of a value that a message echoes."""
 _LIMITS = (errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM)
+
+
+class _Verb(TyperCommand):
+    """A verb that the help of the program only names: its options are made when it is used or explained."""
+
+    def make_context(self, *words: Any, **more: Any) -> Any:
+        """Return the context of the verb with its options."""
+        return self.made().make_context(*words, **more)
+
+    def made(self) -> Any:
+        """Return the command with its options."""
+        alone = typer.Typer(rich_markup_mode=None, add_completion=False)
+        alone.command(self.name, epilog=self.epilog)(completed(_VERBS[str(self.name)]))
+        return typer.main.get_command(alone)
 
 
 class _Verbs(TyperGroup):
@@ -88,7 +104,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 for verb, example in EXAMPLES.items():
-    app.command(epilog=f"Example: cascadebai {example}")(verb)
+    app.command(verb.__name__, cls=_Verb, help=verb.__doc__, epilog=f"Example: cascadebai {example}")(lambda: None)
 
 app.add_typer(live, name="live")
 

@@ -80,7 +80,6 @@ def debugger(wanted: bool) -> Iterator[None]:
 
 # --- What a user sees while trials run, on stderr: a bar on a terminal, else a plain line now and then --------------
 
-
 _LONGEST_BAR = 20
 """Largest width of the bar in columns; on a narrow terminal it is a sixth of the width."""
 _NO_BARS = ("dumb", "unknown")

@@ -2,18 +2,19 @@
 
 import inspect
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args, get_origin
 
 import typer
 
 from cascadebai_cli.errors import CascadeError, ConfigError
-from cascadebai_cli.options import Option, record_options
 from cascadebai_cli.text import FormatName, values_of
 
-# --- Completion in a shell: configs, result directories, names of a config ------------------------------------------
+if TYPE_CHECKING:
+    from cascadebai_cli.options import Option
 
+# --- Completion in a shell: configs, result directories, names of a config ------------------------------------------
 
 _SUFFIXES = (".yaml", ".yml")
 
@@ -75,7 +76,6 @@ def _paths(incomplete: str) -> Iterator[tuple[str, Path]]:
 
 # --- Options that several verbs share -------------------------------------------------------------------------------
 
-
 Config = Annotated[Path, typer.Argument(metavar="CONFIG", autocompletion=configs, help="A study, as YAML.")]
 TrialCount = Annotated[
     int | None, typer.Option("--trials", min=1, help="Trials of each cell, instead of those of CONFIG.")
@@ -89,8 +89,7 @@ Jobs = Annotated[
     typer.Option("--n-jobs", help="Number of processes; -1 is one per core, -2 one less, and so on, but at least one."),
 ]
 TrialTimeoutOption = Annotated[
-    float | None,
-    typer.Option("--trial-timeout", metavar="SECONDS", min=0.001, help="A trial that takes longer fails."),
+    float | None, typer.Option("--trial-timeout", metavar="SECONDS", min=0.001, help="A trial that takes longer fails.")
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no remarks.")]
 Plugins = Annotated[
@@ -100,9 +99,7 @@ Plugins = Annotated[
 SetValues = Annotated[
     list[str] | None,
     typer.Option(
-        "--set",
-        metavar="KEY=VALUE",
-        help="Replace a value of CONFIG, such as instances.0.w_star=0.4; repeatable.",
+        "--set", metavar="KEY=VALUE", help="Replace a value of CONFIG, such as instances.0.w_star=0.4; repeatable."
     ),
 ]
 OneInstance = Annotated[
@@ -115,7 +112,6 @@ OneLearner = Annotated[
 ]
 BackendName = Literal["loky", "dask", "sequential"]
 Format = Annotated[FormatName, typer.Option("--format", help="How tables are printed; csv and json hold all columns.")]
-
 
 _LONGEST_PATH = 4095
 """Longest path in bytes; no system has a longer one."""
@@ -152,7 +148,6 @@ def path_option(flag: str, metavar: str, help: str) -> Any:
 _SHORT = {"--out": ("-o",), "--csv": ("-o",)}
 """Option that names what is written -> its short name."""
 
-
 Where = Annotated[
     list[str] | None,
     typer.Option(
@@ -177,23 +172,34 @@ ResultDirectories = Annotated[
 
 # --- Options of records ---------------------------------------------------------------------------------------------
 
-
 _Verb = TypeVar("_Verb", bound=Callable[..., None])
 
+_RECORDS: dict[Callable[..., None], Callable[[], Sequence[type]]] = {}
+"""Verb -> what returns the records of its options, which only the verb itself and its own help import."""
 
-def with_options(*records: type) -> Callable[[_Verb], _Verb]:
+
+def with_options(records: Callable[[], Sequence[type]]) -> Callable[[_Verb], _Verb]:
     """Return a decorator that gives a verb the options of records, behind its argument; it gets them as `**given`."""
 
     def give(verb: _Verb) -> _Verb:
-        argument, *own, _ = inspect.signature(verb).parameters.values()
-        made = [_parameter(one) for one in record_options(*records)]
-        verb.__signature__ = inspect.Signature([argument, *made, *own])  # type: ignore[attr-defined]
+        _RECORDS[verb] = records
         return verb
 
     return give
 
 
-def _parameter(one: Option) -> inspect.Parameter:
+def completed(verb: _Verb) -> _Verb:
+    """Return a verb with the options of its records in its signature."""
+    if verb in _RECORDS:
+        from cascadebai_cli.options import record_options
+
+        argument, *own, _ = inspect.signature(verb).parameters.values()
+        made = [_parameter(one) for one in record_options(*_RECORDS.pop(verb)())]
+        verb.__signature__ = inspect.Signature([argument, *made, *own])  # type: ignore[attr-defined]
+    return verb
+
+
+def _parameter(one: "Option") -> inspect.Parameter:
     kind = one.read_as or _TYPED.get(get_origin(one.kind), one.type)
     offered = one.offered and (lambda incomplete: [value for value in one.offered if value.startswith(incomplete)])
     complete = _columns(one.completed) if one.completed else offered or None
@@ -209,11 +215,14 @@ _TYPED: dict[Any, Any] = {tuple: list[str] | None, dict: list[str] | None, list:
 """How the command line reads a field of several values: as an option that is repeated, or as one with commas."""
 
 
-# --- Keys of `plot` as options --------------------------------------------------------------------------------------
+def keys_of(record: type, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a record that were given, as the values that a config would have."""
+    from cascadebai_cli.options import record_options
+
+    return {one.name: _as_key(one, value) for one in record_options(record) if (value := given[one.name]) is not None}
 
 
-def as_key(one: Option, given: Any) -> Any:
-    """Return what was typed as the value that a config would have."""
+def _as_key(one: "Option", given: Any) -> Any:
     kind = get_origin(one.kind) or one.kind
     if kind is list:
         return [] if given == "none" else values_of(given)

@@ -1,7 +1,7 @@
 """The verbs: each reads its options, makes one call and prints the result."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -25,19 +25,14 @@ from cascadebai_cli.cli.options import (
     TrialCount,
     TrialTimeoutOption,
     Where,
-    as_key,
     configs,
+    keys_of,
     path_option,
     path_parser,
     with_options,
 )
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.options import MOST_TRIALS, filled, record_options
-from cascadebai_cli.planning.options import OPTIONS, read_options
-from cascadebai_cli.planning.words import plan_in_words, question_in_words, start_of_test
-from cascadebai_cli.study.kinds import Words
 from cascadebai_cli.text import count, duration, for_shell
-from cascadebai_cli.workflows.asked import Selection
 
 if TYPE_CHECKING:
     from cascadebai_cli.workflows.sweep import Missing, Request, Swept
@@ -134,8 +129,6 @@ def run(
 
     if trial is not None and trials is not None:
         raise ConfigError("--trial and --trials exclude each other; --trial N runs only the trial with this number")
-    if trial is not None and trial >= MOST_TRIALS:
-        raise ConfigError(f"--trial {trial} is too large; a cell has trials from 0 to {MOST_TRIALS - 1}")
     with debugger(debug):
         done = work.run(
             config,
@@ -159,8 +152,7 @@ def run(
 def sweep(
     config: Config,
     out: Annotated[
-        Path | None,
-        path_option("--out", "DIR", "Directory of the results; results/NAME OF CONFIG if not given."),
+        Path | None, path_option("--out", "DIR", "Directory of the results; results/NAME OF CONFIG if not given.")
     ] = None,
     trials: TrialCount = None,
     seed: Seed = None,
@@ -210,7 +202,8 @@ def sweep(
     elif collect:
         _print_tables(work.only_tables(request, watch=watch), quiet, shard, "a sweep without --collect runs them")
     else:
-        done = work.sweep(request, backend=place, fresh=fresh, fail_fast=fail_fast, timeout=trial_timeout, watch=watch)
+        how = {"fresh": fresh, "fail_fast": fail_fast}
+        done = work.sweep(request.sweep(), backend=place, **how, timeout=trial_timeout, watch=watch)
         _print_tables(done, quiet, shard, "the same command runs them again")
 
 
@@ -276,7 +269,13 @@ def merge(
 # --- `cascadebai summary`: the cells of a result directory ----------------------------------------------------------
 
 
-@with_options(Selection)
+def _selection() -> Sequence[type]:
+    from cascadebai_cli.workflows.asked import Selection
+
+    return (Selection,)
+
+
+@with_options(_selection)
 def summary(directory: ResultDirectory, form: Format = "text", **given: Any) -> None:
     """Print the cells of a sweep: mean steps and error rate, each with its 95 % interval.
 
@@ -284,8 +283,7 @@ def summary(directory: ResultDirectory, form: Format = "text", **given: Any) -> 
     """
     from cascadebai_cli.workflows import tables as work
 
-    asked = filled(Selection, _keys(Selection, given))
-    done = work.summary(directory, asked, on_a_page=form == "latex", watch=Terminal())
+    done = work.summary(directory, keys_of(_selection()[0], given), on_a_page=form == "latex", watch=Terminal())
     say(work.in_format(done.tables, form))
     end_with(done.whole)
 
@@ -320,7 +318,13 @@ def fit(
 # --- `cascadebai plot`: a figure of one or more studies -------------------------------------------------------------
 
 
-@with_options(Words)
+def _words() -> Sequence[type]:
+    from cascadebai_cli.study.kinds import Words
+
+    return (Words,)
+
+
+@with_options(_words)
 def plot(
     directories: ResultDirectories,
     out: Annotated[
@@ -347,28 +351,28 @@ def plot(
     """
     from cascadebai_cli.workflows import plot as work
 
-    done = work.plot(directories, out=out, config=config, words=_keys(Words, given), watch=Terminal())
+    done = work.plot(directories, out=out, config=config, words=keys_of(_words()[0], given), watch=Terminal())
     for path in done.files:
         say(path)
     end_with(done.whole)
 
 
-def _keys(record: type, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options of a record that were given, as the values that a config would have."""
-    return {one.name: as_key(one, value) for one in record_options(record) if (value := given[one.name]) is not None}
-
-
 # --- `cascadebai plan`: from a log of clicks and views to the number of page views that a test takes ----------------
 
 
-@with_options(*OPTIONS)
+def _plan_options() -> Sequence[type]:
+    from cascadebai_cli.planning.options import OPTIONS
+
+    return OPTIONS
+
+
+@with_options(_plan_options)
 def plan(
     file: Annotated[
         Path, typer.Argument(metavar="FILE", parser=path_parser("FILE"), help="The log, as CSV; - is stdin.")
     ],
     out: Annotated[
-        Path | None,
-        path_option("--out", "DIR", "Directory to write; results/plan_NAME_K5 if not given."),
+        Path | None, path_option("--out", "DIR", "Directory to write; results/plan_NAME_K5 if not given.")
     ] = None,
     form: Annotated[Literal["text", "json"], typer.Option("--format", help="How the plan is printed.")] = "text",
     n_jobs: Jobs = -1,
@@ -389,16 +393,16 @@ def plan(
     def begin(asked: work.Plan) -> None:
         work.refuse_other(asked, out)
         if form == "text":
-            say(question_in_words(asked.question))
+            say(work.question_in_words(asked.question))
 
     work.refuse_unwritable(out)
-    layout, wanted = read_options(given)
+    layout, wanted = work.read_options(given)
     done = work.plan(file, layout, wanted, backend=work.Backend(n_jobs=n_jobs), watch=watch, begin=begin)
     end_with(not done.failed)
     written = work.write_plan(done, out, watch)
-    say(json.dumps(work.as_json(done), indent=2, ensure_ascii=False) if form == "json" else plan_in_words(done))
+    say(json.dumps(work.as_json(done), indent=2, ensure_ascii=False) if form == "json" else work.plan_in_words(done))
     watch.remark(f"written: {written}")
-    if command := start_of_test(done, written):
+    if command := work.start_of_test(done, written):
         watch.remark(f"the test begins with: {command}")
 
 
@@ -407,13 +411,9 @@ def plan(
 
 def bounds(
     config: Config,
-    csv: Annotated[
-        Path | None,
-        path_option("--csv", "FILE", "Write the table to this file as well."),
-    ] = None,
+    csv: Annotated[Path | None, path_option("--csv", "FILE", "Write the table to this file as well.")] = None,
     results: Annotated[
-        Path | None,
-        path_option("--results", "DIR", "Directory of a sweep; results/NAME OF CONFIG if it exists."),
+        Path | None, path_option("--results", "DIR", "Directory of a sweep; results/NAME OF CONFIG if it exists.")
     ] = None,
     printed: Annotated[
         bool,
@@ -422,12 +422,10 @@ def bounds(
         ),
     ] = False,
     sharp: Annotated[
-        bool,
-        typer.Option("--sharp", help="Add the sharp lower bound; takes seconds for an instance of many weights."),
+        bool, typer.Option("--sharp", help="Add the sharp lower bound; takes seconds for an instance of many weights.")
     ] = False,
     factor: Annotated[
-        bool,
-        typer.Option("--factor", help="Add what mean steps over the sharp bound come to as delta becomes small."),
+        bool, typer.Option("--factor", help="Add what mean steps over the sharp bound come to as delta becomes small.")
     ] = False,
     form: Format = "text",
 ) -> None:
@@ -469,12 +467,10 @@ def report(
 
 def verify(
     reference: Annotated[
-        Path,
-        path_option("--reference", "DIR", "Directory with a result directory for each artefact."),
+        Path, path_option("--reference", "DIR", "Directory with a result directory for each artefact.")
     ] = Path("results/reference"),
     configs: Annotated[
-        Path,
-        path_option("--configs", "DIR", "Folder to which the paths of data files in their configs are relative."),
+        Path, path_option("--configs", "DIR", "Folder to which the paths of data files in their configs are relative.")
     ] = Path("configs"),
     only: Annotated[list[str] | None, typer.Option(metavar="NAME", help="Only this artefact; repeatable.")] = None,
     seed: Annotated[

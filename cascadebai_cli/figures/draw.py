@@ -85,24 +85,12 @@ def _optimal_sets(L: int, K: int) -> NDArray[np.bool_]:
 
 @styled
 def _draw_schematic(L: int = 8, K: int = 4) -> Figure:
-    """Draw the optimal set of each instance shaded in green, the altered item marked with its new weight.
-
-    Args:
-        L: number of items.
-        K: size of the optimal set, `1 <= K < L`.
-    """
+    """Draw the optimal set of each instance shaded in green, the altered item marked with its new weight."""
     figure = new_figure(COLUMN_WIDTH, _ROW_HEIGHT * (L + 1) + _MARGIN)
     axes = figure.add_subplot()
-    axes.pcolormesh(
-        np.arange(L + 1) + 0.5,
-        np.arange(L + 2) - 0.5,
-        _optimal_sets(L, K),
-        cmap=ListedColormap([_OTHER, _OPTIMAL]),
-        vmin=0,
-        vmax=1,
-        edgecolors="black",
-        linewidth=0.4,
-    )
+    place = np.arange(L + 1) + 0.5, np.arange(L + 2) - 0.5
+    look: dict[str, Any] = {"vmin": 0, "vmax": 1, "edgecolors": "black", "linewidth": 0.4}
+    axes.pcolormesh(*place, _optimal_sets(L, K), cmap=ListedColormap([_OTHER, _OPTIMAL]), **look)
     for item in range(1, L + 1):
         axes.text(item, item, r"$w^{(\ell)}(\ell)$", ha="center", va="center", fontsize=6.5)
     _label(axes, L, K)
@@ -126,7 +114,6 @@ def _label(axes: Axes, L: int, K: int) -> None:
 
 
 # --- Panels of points and lines: means against a number, their fit, and the bounds around them ----------------------
-
 
 _FIT, _BAND = "red", "cyan"
 _FIT_LABELS = ("fitted curve", "95 % confidence band of the fit")
@@ -248,15 +235,8 @@ def _draw_between(axes: Axes, series: Series, chart: Chart) -> None:
         bounds = 2 * [{"linestyle": "none", "marker": "_", "markersize": width, "markeredgewidth": stroke(1.2)}]
     axes.plot(x, high, color=_color(_UPPER, chart, 1), label=_UPPER_LABEL, **bounds[0])
     solid = points[~points["is_limit"]]
-    axes.plot(
-        solid["x"],
-        solid["y"],
-        look.marker,
-        color=look.color,
-        markersize=look.size,
-        markeredgewidth=0,
-        label=_measured_label(chart),
-    )
+    dots: dict[str, Any] = {"markersize": look.size, "markeredgewidth": 0, "label": _measured_label(chart)}
+    axes.plot(solid["x"], solid["y"], look.marker, color=look.color, **dots)
     draw_marks(axes, points, look, zorder=2)
     axes.plot(x, low, color=_color(_LOWER, chart, 2), label=_LOWER_LABEL, **bounds[1])
 
@@ -269,15 +249,8 @@ def _measured_label(chart: Chart) -> str:
 def _draw_legend(figure: Figure, page: Canvas, chart: Chart) -> None:
     pairs = [pair for axes in figure.axes for pair in zip(*axes.get_legend_handles_labels(), strict=True)]
     found = {label: handle for handle, label in pairs}
-    order = [
-        *chart.lines,
-        _mean_label(chart),
-        _MEAN_LABEL,
-        *_FIT_LABELS,
-        _UPPER_LABEL,
-        _measured_label(chart),
-        _LOWER_LABEL,
-    ]
+    order = [*chart.lines, _mean_label(chart), _MEAN_LABEL, *_FIT_LABELS]
+    order += [_UPPER_LABEL, _measured_label(chart), _LOWER_LABEL]
     labels = [label for label in dict.fromkeys(order) if label in found]
     handles = [found[label] for label in labels]
     marks = mark_handles(chart.points)
@@ -297,7 +270,6 @@ def _legend_columns(chart: Chart, page: Canvas) -> int:
 
 
 # --- Mean steps as grouped bars on a log axis, as in Figures 1 and 4 ------------------------------------------------
-
 
 _GROUP_WIDTH = 0.84
 """Share of the width of a group that its bars take."""
@@ -527,9 +499,7 @@ def draw(plot: Plot, chart: Chart | None, own: Mapping[str, Any] = NO_OPTIONS) -
     """Draw a figure on one or more pages.
 
     Args:
-        plot: what is asked for.
         chart: what the figure shows; `None` if it shows no cells.
-        own: settings of matplotlib that override the shared style.
     """
     drawer = DRAWERS[plot.kind]
     if chart is None or drawer.form is None:

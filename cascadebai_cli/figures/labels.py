@@ -47,7 +47,6 @@ class Panel:
     Attributes:
         title: parts of the title.
         key: column -> value that all cells of the panel share.
-        series: one or more.
     """
 
     title: tuple[str, ...]
@@ -84,9 +83,6 @@ class Chart:
     """A figure as data.
 
     Attributes:
-        plot: what was asked for.
-        x, y: the axes.
-        panels: one or more, in their order.
         lines: labels of the series, by number.
         looks: numbers of their looks, by number; a line has the same one in all figures of a study.
         cap: number of steps at which trials were stopped; `None` if there is no common one.
@@ -116,17 +112,11 @@ class Chart:
 
 # --- Which columns of the cells become the horizontal axis, the panels and the lines of a figure --------------------
 
-
 _PANELS_OF_GROUPS = tuple(sorted(AXES, key=lambda name: name != "delta"))
 """Order of the columns that make panels of bars; it puts two values of epsilon side by side, as in the paper."""
 _CARRIER = {
-    "steps": "",
-    "step": "step",
-    "gap": "instance",
-    "hardness": "instance",
-    "w_star": "instance",
-    "w_prime": "instance",
-    "directory": "learner",
+    **{"steps": "", "step": "step", "directory": "learner"},
+    **dict.fromkeys(("gap", "hardness", "w_star", "w_prime"), "instance"),
 }
 """Derived column -> column that it varies with; an option varies with the learner."""
 
@@ -157,8 +147,9 @@ def deal(cells: pd.DataFrame, plot: Plot) -> Deal:
 
 
 def _deal(cells: pd.DataFrame, plot: Plot, x: str) -> Deal:
-    carried = {_carried(x), *_followers(cells, x)}
-    carried |= _of_instances(cells) if carrier_of(x) == "instance" else set()
+    carried = {x if x in GRID else carrier_of(x), *_followers(cells, x)}
+    if carrier_of(x) == "instance":  # each instance may have numbers of its own
+        carried |= {name for name in varying(cells, K_FIRST) if _follows(cells, name, ["instance"])}
     default_lines = tuple(name for name in plot.figure.lines if name not in carried)
     if plot.panels is None:
         lines = default_lines if plot.lines is None else plot.lines
@@ -183,11 +174,6 @@ def varying(cells: pd.DataFrame, names: Sequence[str]) -> list[str]:
 def _follows(cells: pd.DataFrame, name: str, others: Sequence[str]) -> bool:
     """Return whether a column has one value where the others agree, such as `K` if each instance has its own."""
     return bool(others) and cells.groupby(list(others), sort=False, dropna=False)[name].nunique(dropna=False).max() == 1
-
-
-def _of_instances(cells: pd.DataFrame) -> set[str]:
-    """Return numbers of the grid that vary between instances only, as each has its own."""
-    return {name for name in varying(cells, K_FIRST) if _follows(cells, name, ["instance"])}
 
 
 def _followers(cells: pd.DataFrame, x: str) -> set[str]:
@@ -220,11 +206,6 @@ def _candidates(cells: pd.DataFrame, plot: Plot) -> list[str]:
     return [name for name in found if name not in _followers(cells, found[0])] or ["K"]
 
 
-def _carried(x: str) -> str:
-    """Return the column of the grid that varies with `x` and so makes no panels or lines; `x` itself if it is one."""
-    return x if x in GRID else carrier_of(x)
-
-
 def carrier_of(x: str) -> str:
     """Return the column of names on which a column depends, or which it is; empty for a number of the grid."""
     return x if x in ("instance", "learner") else "" if x in GRID else _CARRIER.get(x, "learner")
@@ -240,14 +221,16 @@ def _panels(cells: pd.DataFrame, plot: Plot, taken: Collection[str]) -> tuple[st
 
 # --- Labels in the paper's letters, as LaTeX that matplotlib can set ------------------------------------------------
 
-
 _PRIME = "\N{PRIME}"
 """Prime: this character of STIX is well placed, while a superscript would float high above the letter."""
 _SYMBOLS = {
     **{"delta": r"\delta", "epsilon": r"\epsilon", "sigma": r"\sigma", "L": "L", "K": "K"},
     **{"w_star": "w^{*}", "w_prime": f"w{_PRIME}"},
 }
-
+_OWN_LABELS = {
+    **{"budget": "page views", "gap": "gap $w(K) - w(K+1)$"},
+    "hardness": r"hardness $\sum_i \Delta_i^{-2}$",
+}
 
 _UNNAMED = re.compile(r"setting \d+")
 """What instances without a name of their own are called, as in the paper; the directory may follow."""
@@ -296,12 +279,8 @@ class Labels:
         """Return the label of a column, for an axis."""
         if name in self.given:
             return self.given[name]
-        if name == "budget":
-            return "page views"
-        if name == "hardness":
-            return r"hardness $\sum_i \Delta_i^{-2}$"
-        if name == "gap":
-            return "gap $w(K) - w(K+1)$"
+        if name in _OWN_LABELS:
+            return _OWN_LABELS[name]
         return f"${_SYMBOLS[name]}$" if name in _SYMBOLS else literal(name.replace("_", " "))
 
     def measure(self, name: str) -> str:
@@ -370,7 +349,6 @@ def _check(word: str, text: str) -> None:
 
 # --- A figure in words: its title, a description for readers who do not see it, and the points with a cross ---------
 
-
 MOST_NAMED = 12
 
 
@@ -378,15 +356,11 @@ def title_of(plot: Plot, chart: Chart | None) -> str:
     """Return what a figure shows, as its title; `chart` is `None` for a figure without cells."""
     if chart is None:
         return plot.figure.title
-    average = plot.average
-    return _title(chart) + (f", averaged over {average}, with the intervals of these means" if average else "")
-
-
-def _title(chart: Chart) -> str:
     fitted = any(series.fit is not None for panel in chart.panels for series in panel.series)
     of = " of each learner" if len(chart.lines) > 1 and not fitted else ""
     title = chart.plot.figure.title.format(what=MEASURES[chart.y.column].title, of=of, x=chart.x.column)
-    return title + (" with the fitted curve and its 95 % confidence band" if fitted else "")
+    title += " with the fitted curve and its 95 % confidence band" if fitted else ""
+    return title + (f", averaged over {plot.average}, with the intervals of these means" if plot.average else "")
 
 
 def alternative(plot: Plot, chart: Chart | None) -> str:
@@ -400,11 +374,12 @@ def alternative(plot: Plot, chart: Chart | None) -> str:
 
 
 def _curves(chart: Chart) -> Iterator[str]:
-    varying = [name for name in POINT[2:] if chart.points[name].nunique() > 1 and name != chart.x.column]
+    x = chart.x.column
+    varying = [name for name in POINT[2:] if chart.points[name].nunique() > 1 and name != x]
     for panel in chart.panels:
         for series in panel.series:
             ends = series.points.iloc[[0, -1]].to_dict("records")
-            values = " to ".join(f"{_value(row, chart)} at {_place(row, chart)}" for row in ends)
+            values = " to ".join(f"{_value(row, chart)} at {x} = {value_text(row[x])}" for row in ends)
             yield f"{_name(series, varying)}: from {values}."
 
 
@@ -433,10 +408,6 @@ def _value(row: Mapping[Any, Any], chart: Chart) -> str:
     measure = MEASURES[chart.y.column]
     limit = "at least " if row["is_limit"] else "at most " if row["is_ceiling"] else ""
     return f"{limit}{measure.text(row['y'])} {measure.unit}"
-
-
-def _place(row: Mapping[Any, Any], chart: Chart) -> str:
-    return f"{chart.x.column} = {value_text(row[chart.x.column])}"
 
 
 def wrong_in_words(chart: Chart) -> str:

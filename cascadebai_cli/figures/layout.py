@@ -29,7 +29,6 @@ from cascadebai_cli.text import count, parameter
 
 # --- Where panels, titles and the legend of a page go ---------------------------------------------------------------
 
-
 TITLE_SHARE = 0.86
 """Share of the width of a panel that its title may take."""
 _LOWEST = 0.5
@@ -66,9 +65,6 @@ class Canvas:
     """A page to be filled.
 
     Attributes:
-        width, height: size of the page in inches.
-        rows, columns: rows and columns of panels.
-        panels: number of panels.
         first: number of the first panel in the figure.
         rest: height for the legend below the panels, 0 if it stands among them.
         lettered: whether panels have letters.
@@ -119,18 +115,9 @@ def _page(
     has_room = form.legend_inside and rows > 1 and number < rows * columns
     rest = 0.0 if has_room else form.rest[panels == 1]
     panel_height = (plot.height - rest) / full if plot.height else form.panel_height
-    return Canvas(
-        width=width,
-        height=panel_height * rows + rest,
-        rows=rows,
-        columns=columns,
-        panels=number,
-        first=first,
-        rest=rest,
-        lettered=panels > 1,
-        may_grow=plot.height is None,
-        centred=form.centred,
-    )
+    height = panel_height * rows + rest
+    looks = {"lettered": panels > 1, "may_grow": plot.height is None, "centred": form.centred}
+    return Canvas(width, height, rows, columns, number, first, rest, **looks)
 
 
 def _columns(panels: int, plot: Plot, form: _Format) -> tuple[int, float]:
@@ -138,15 +125,10 @@ def _columns(panels: int, plot: Plot, form: _Format) -> tuple[int, float]:
     if plot.width is None and plot.columns is None:
         columns = min(panels, form.columns)
         return columns, TEXT_WIDTH * columns / form.columns
-    width = _inches(plot)
+    named = {"column": COLUMN_WIDTH, "text": TEXT_WIDTH, None: TEXT_WIDTH}
+    width = named[plot.width] if plot.width is None or isinstance(plot.width, str) else plot.width
     columns = plot.columns or max(1, round(form.columns * width / TEXT_WIDTH))
     return min(panels, columns), width
-
-
-def _inches(plot: Plot) -> float:
-    """Return the width of the page, by default that of the text."""
-    named = {"column": COLUMN_WIDTH, "text": TEXT_WIDTH, None: TEXT_WIDTH}
-    return named[plot.width] if plot.width is None or isinstance(plot.width, str) else plot.width
 
 
 def empty_page(page: Canvas) -> tuple[Figure, list[Axes]]:
@@ -241,7 +223,6 @@ def add_legend(
 
 # --- Scales, ticks and labels of axes -------------------------------------------------------------------------------
 
-
 _LEAST_LABELS = 2
 """Number of powers of ten on a logarithmic axis; if there are fewer, steps between them get labels."""
 _FAR, _NEAR = ((3,), (2, 5), (2, 3, 5)), ((2, 3, 4, 6, 8), tuple(range(2, 10)))
@@ -283,8 +264,6 @@ def set_scales(axes: Axes, panel: Panel, chart: Chart, *, named: bool = True) ->
     """Scale and label both axes of a panel.
 
     Args:
-        axes: axes of the panel.
-        panel, chart: what the axes show.
         named: whether the vertical axis gets its name; a linear axis always does, as the name holds its unit.
     """
     points = chart.points if "y" in (chart.plot.share or ()) else panel.points

@@ -19,7 +19,6 @@ from cascadebai_cli.model.problem import FloatArray
 
 # --- Where lines meet, and what points are called -------------------------------------------------------------------
 
-
 _DODGE, _DODGE_OF_NAMES = 0.012, 0.12
 """Distance of lines at a place: as a share of the axis, and of the distance between two names."""
 _MOST_DODGED = 0.6
@@ -110,10 +109,9 @@ def _moved(name: Annotation, far: float, place: tuple[float, float, str, str]) -
 
 # --- Signs on a point: its value is a limit, or its recommendations were wrong too often ----------------------------
 
-
 _LEAST_OPEN = 3.2
 """Smallest size of a marker, in points, at which one can see that it is open."""
-ARROW = Path([(0, 0.25), (0, 1), (-0.22, 0.7), (0, 1), (0.22, 0.7)], [1, 2, 1, 2, 2])
+_ARROW = Path([(0, 0.25), (0, 1), (-0.22, 0.7), (0, 1), (0.22, 0.7)], [1, 2, 1, 2, 2])
 """Arrow that begins a bit above the point and goes up."""
 _CENTRED_ARROW = Path([(0, -1), (0, 1), (-0.6, 0.2), (0, 1), (0.6, 0.2)], [1, 2, 1, 2, 2])
 """Arrow for a legend."""
@@ -123,9 +121,9 @@ ARROW_POINTS = 7.0
 _ROOM = 0.12
 """Share of the height of a panel that stays free above and below its points, so that arrows stay inside."""
 CROSS = "\N{MULTIPLICATION SIGN}"
-CEILING_LABEL = "no error: upper end of the 95 % interval"
+_CEILING_LABEL = "no error: upper end of the 95 % interval"
 LIMIT_LABEL = "lower limit: trials reached the cap"
-WRONG_LABEL = r"wrong more often than $\delta$"
+_WRONG_LABEL = r"wrong more often than $\delta$"
 _INK = "black"
 
 
@@ -133,20 +131,13 @@ def draw_marks(axes: Axes, points: pd.DataFrame, look: Look, zorder: float) -> N
     """Draw the markers; those of limits are open and have an arrow."""
     limits = points[points["is_limit"] | points["is_ceiling"]]
     if len(limits):
-        axes.plot(
-            limits["x"],
-            limits["y"],
-            look.marker,
-            linestyle="none",
-            markersize=max(look.size, _LEAST_OPEN),
-            markerfacecolor="white",
-            markeredgecolor=look.color,
-            markeredgewidth=0.7,
-            zorder=zorder + 0.01,
-        )
+        size = max(look.size, _LEAST_OPEN)
+        sign: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "white", "markeredgewidth": 0.7}
+        sign |= {"markersize": size, "markeredgecolor": look.color, "zorder": zorder + 0.01}
+        axes.plot(limits["x"], limits["y"], look.marker, **sign)
     draw_arrows(axes, points, look.color, zorder)
-    draw_down_arrows(axes, points, look.color, zorder)
-    draw_crosses(axes, points)
+    _draw_down_arrows(axes, points, look.color, zorder)
+    _draw_crosses(axes, points)
 
 
 def draw_arrows(axes: Axes, points: pd.DataFrame, color: str = _INK, zorder: float = 5) -> None:
@@ -157,16 +148,16 @@ def draw_arrows(axes: Axes, points: pd.DataFrame, color: str = _INK, zorder: flo
         axes.plot(limits["x"], limits["y"], **_arrow(color), zorder=zorder, clip_on=False)
 
 
-def draw_down_arrows(axes: Axes, points: pd.DataFrame, color: str = _INK, zorder: float = 5) -> None:
+def _draw_down_arrows(axes: Axes, points: pd.DataFrame, color: str = _INK, zorder: float = 5) -> None:
     """Draw an arrow down from each upper limit."""
     ceilings = points[points["is_ceiling"]]
     if len(ceilings):
         axes.margins(y=_ROOM)
-        down = {**_arrow(color), "marker": _UPSIDE_DOWN.transform_path(ARROW)}
+        down = {**_arrow(color), "marker": _UPSIDE_DOWN.transform_path(_ARROW)}
         axes.plot(ceilings["x"], ceilings["y"], **down, zorder=zorder, clip_on=False)
 
 
-def draw_crosses(axes: Axes, points: pd.DataFrame, zorder: float = 6) -> None:
+def _draw_crosses(axes: Axes, points: pd.DataFrame, zorder: float = 6) -> None:
     """Draw a cross on each point that was wrong more often than delta beyond chance."""
     wrong = points[points["is_wrong"]]
     if len(wrong):
@@ -181,9 +172,9 @@ def mark_handles(points: pd.DataFrame) -> list[Line2D]:
         handles.append(Line2D([], [], label=LIMIT_LABEL, **arrow))
     if points["is_ceiling"].any():
         arrow = {**_arrow(_INK), "marker": _UPSIDE_DOWN.transform_path(_CENTRED_ARROW), "markersize": ARROW_POINTS}
-        handles.append(Line2D([], [], label=CEILING_LABEL, **arrow))
+        handles.append(Line2D([], [], label=_CEILING_LABEL, **arrow))
     if points["is_wrong"].any():
-        handles.append(Line2D([], [], label=WRONG_LABEL, **_cross()))
+        handles.append(Line2D([], [], label=_WRONG_LABEL, **_cross()))
     return handles
 
 
@@ -197,7 +188,7 @@ def error_lengths(points: pd.DataFrame) -> np.ndarray[Any, np.dtype[np.float64]]
 def _arrow(color: str) -> dict[str, Any]:
     return {
         "linestyle": "none",
-        "marker": ARROW,
+        "marker": _ARROW,
         "markersize": 2 * ARROW_POINTS,
         "markeredgecolor": color,
         "markerfacecolor": "none",

@@ -31,7 +31,7 @@ from cascadebai_cli.study.plot import NAMES, Plot
 from cascadebai_cli.text import count, is_missing, parameter
 
 _MOST_PANELS = 240
-MOST_LINES = 12
+_MOST_LINES = 12
 """Largest number of lines in one panel, as many as can be told apart."""
 
 _TELLING_APART = (*GRID, "directory")
@@ -46,8 +46,6 @@ def chart_of(
 
     Args:
         cells: the cells that are drawn, as from `wide_table`, with the bound that `y` needs.
-        plot: what is asked for.
-        labels: labels of names and columns.
         cap: number of steps at which trials were stopped.
         among: all cells of the studies, in whose order lines get their looks; by default those that are drawn.
 
@@ -73,14 +71,13 @@ def _looks(lines: Sequence[Mapping[str, Any]], among: pd.DataFrame, names: Seque
     """Return the numbers of the looks of lines: their places among all of the studies, if these are different looks."""
     places = {tuple(line.values()): place for place, line in enumerate(_lines(among, names))}
     found = [places[tuple(line.values())] for line in lines]
-    return found if max(found) < MOST_LINES else range(len(lines))
+    return found if max(found) < _MOST_LINES else range(len(lines))
 
 
 def with_fits(chart: Chart, fits: Mapping[frozenset[tuple[str, str]], pd.DataFrame]) -> Chart:
     """Return the chart with fitted curves for those series whose points are the cells of one fit.
 
     Args:
-        chart: a figure.
         fits: directory and id of the cells of a curve over the same axis -> `x, fitted, low, high`, and `model` where
             it was chosen among several, which the title then names.
     """
@@ -112,9 +109,9 @@ def refuse_too_many(cells: pd.DataFrame, plot: Plot) -> None:
             "--instances or --learners, or put more into a panel with --panels and --lines"
         )
     most = len(cells.drop_duplicates(list(dealt.lines))) if dealt.lines else 1
-    if most > MOST_LINES:
+    if most > _MOST_LINES:
         raise ConfigError(
-            f"{count(most)} different lines are more than the {MOST_LINES} that can be told apart; choose with "
+            f"{count(most)} different lines are more than the {_MOST_LINES} that can be told apart; choose with "
             "--where, --instances or --learners, or make panels of them with --panels"
         )
 

@@ -28,7 +28,6 @@ from cascadebai_cli.text import listed
 
 # --- Letters that the font of the figures lacks are taken from an installed font that has them ----------------------
 
-
 _MOST_LETTERS = 10
 """Largest number of letters that a warning names."""
 _PLACEHOLDERS = ("Last Resort",)
@@ -53,7 +52,7 @@ def _families(letters: frozenset[int]) -> tuple[str, ...]:
     return (best, *_families(letters - found[best])) if found[best] else ()
 
 
-def set_fonts(figure: Figure) -> str:
+def _set_fonts(figure: Figure) -> str:
     """Give each text of a figure the fonts that its letters need.
 
     Returns:
@@ -72,7 +71,7 @@ def set_fonts(figure: Figure) -> str:
 
 def warn_of_letters(pages: Sequence[Figure], name: str, warn: Callable[[str], None]) -> None:
     """Warn of the letters of a figure that no installed font has."""
-    if letters := "".join(dict.fromkeys("".join(map(set_fonts, pages)))):
+    if letters := "".join(dict.fromkeys("".join(map(_set_fonts, pages)))):
         shown = letters[:_MOST_LETTERS] + ("..." if len(letters) > _MOST_LETTERS else "")
         warn(
             f"warning: {name}: no installed font has {shown}, so that boxes stand there; install a font for this "
@@ -107,7 +106,6 @@ def no_warnings_of_glyphs() -> Iterator[None]:
 
 
 # --- How lines (colour, marker, dash) and bars (colour, hatch) are told apart ---------------------------------------
-
 
 _Dash = str | tuple[float, tuple[float, ...]]
 
@@ -162,7 +160,6 @@ ORDER_LOOKS: Mapping[str, tuple[str, str]] = MappingProxyType(
 
 # --- The shared look of all figures, and their files, which depend on no clock, state or installed font -------------
 
-
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
@@ -205,22 +202,14 @@ STYLE: Mapping[Any, Any] = MappingProxyType(
     }
 )
 
-
 _OF_CYCLE = {"linestyle": "dash", "linewidth": "width", "markersize": "size"}
-_OF_LINES = {
-    "lines.linewidth": "width",
-    "lines.markersize": "size",
-    "lines.linestyle": "dash",
-    "lines.marker": "marker",
-}
+_OF_LINES = {**{f"lines.{name}": field for name, field in _OF_CYCLE.items()}, "lines.marker": "marker"}
 
 
 def restyled(look: Look, own: Mapping[str, Any], number: int = 0) -> Look:
     """Return a look with what a style of the user sets of it.
 
     Args:
-        look: look without the style.
-        own: settings of the style.
         number: number of the line, which takes this entry of the cycle of the style.
     """
     of_lines = {field: own[name] for name, field in _OF_LINES.items() if own.get(name, "None") != "None"}
@@ -304,7 +293,6 @@ def render_pages(
     Files drawn again from the same rows are equal byte for byte.
 
     Args:
-        pages: what to draw.
         format: `pdf`, `png` or `svg`.
         title: name of the study, kept in the metadata of each file.
         rows_sha256: hash of the rows that the figure shows, kept there too.
@@ -315,7 +303,7 @@ def render_pages(
     """
     described = f"rows_sha256={rows_sha256}"
     for page in pages:
-        set_fonts(page)
+        _set_fonts(page)
     with style_of(own), no_warnings_of_glyphs():
         for page in pages:
             _settle(page)
@@ -390,9 +378,6 @@ def label_steps(axes: Axes, largest: float, name: str = _STEPS_LABEL, unit: str 
     """Label a linear y axis, with thousands or millions taken out of the tick labels.
 
     Args:
-        axes: axes to label.
-        largest: largest value on the axis.
-        name: name of the measure.
         unit: its unit, empty for a bare number.
     """
     exponent = 3 * int(math.log10(largest) // 3) if largest >= 1e4 else 0
@@ -407,7 +392,6 @@ def label_steps(axes: Axes, largest: float, name: str = _STEPS_LABEL, unit: str 
 
 
 # --- Styles of the user: files that matplotlib reads, checked first, so that an error names the line; or names ------
-
 
 _REFUSED = ("backend", "text.usetex", "text.latex", "webagg", "tk.", "macosx")
 """Settings that do not change a look, or need programs that may not be there; a style by name goes without them."""

@@ -12,7 +12,6 @@ from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray, diverg
 
 # --- Confidence radii from the law of the iterated logarithm --------------------------------------------------------
 
-
 _TABLE = 2**21
 """Radii of smaller counts are looked up, as evaluating the formula would take most of the time of a run."""
 
@@ -84,7 +83,6 @@ def batch_racing_radius(L: int, delta: float) -> IteratedLogRadius:
 # `p` solves an equation of a convex function, and Newton's steps from outside the interval never cross the solution.
 # Every entry of an array is solved by itself, so that a bound does not depend on the others: engines that compute
 # bounds one by one or in bulk get the same floats.
-
 
 _STEPS = 60
 """Largest number of Newton's steps; about five are taken."""
@@ -236,7 +234,6 @@ class KLRule(RacingRule):
 # Equal means have `Z_ab = 0`, and so have items that were never observed: both only delay the stop. For `epsilon > 0`
 # the alternative would be `u_a <= u_b - epsilon`; this is not implemented, and refused.
 
-
 _AT_ONCE = 2**16
 """About the number of pairs that are looked at together."""
 
@@ -251,7 +248,7 @@ def refuse_tolerance(name: str, epsilon: float) -> None:
         raise ConfigError(f"{name} stops by likelihood ratios, which need epsilon = 0, not {epsilon:g}")
 
 
-def pair_threshold(T_a: ArrayLike, T_b: ArrayLike, pairs: int, delta: float) -> FloatArray:
+def _pair_threshold(T_a: ArrayLike, T_b: ArrayLike, pairs: int, delta: float) -> FloatArray:
     """Return `ln(4 sqrt(T_a T_b) pairs / delta)`, inf where a count is 0."""
     both = np.multiply(T_a, T_b, dtype=np.float64)
     return np.where(both > 0, np.log(4 * pairs / delta) + 0.5 * np.log(np.maximum(both, 1)), np.inf)
@@ -262,8 +259,6 @@ def told_apart(T: IntArray, S: IntArray, K: int, delta: float) -> bool:
 
     Args:
         T, S: observations and clicks of each item, shape `(L,)`.
-        K: number of items sought.
-        delta: risk.
     """
     if T.min() == 0:
         return False
@@ -280,7 +275,7 @@ def pairs_apart(
 ) -> BoolArray:
     """Return whether the evidence of each pair, broadcast together, exceeds its threshold."""
     Z, _ = evidence(T_a.astype(np.float64), mean_a, T_b.astype(np.float64), mean_b)
-    return np.asarray(pair_threshold(T_a, T_b, pairs, delta) < Z)
+    return np.asarray(_pair_threshold(T_a, T_b, pairs, delta) < Z)
 
 
 def best_means(mean: FloatArray, K: int) -> BoolArray:

@@ -30,10 +30,6 @@ class Racing(RacingRule):
     """The items that Algorithm 1 shows, lines 5 to 9.
 
     Args:
-        L: number of items.
-        K: number of items to find.
-        delta: risk, in `(0, 1)`.
-        epsilon: tolerance, 0 or larger.
         list_length: `M`, the number of items shown at once; `K` if `None`.
     """
 
@@ -94,7 +90,7 @@ class CascadeRule(Racing, RadiusRule):
 
 
 @dataclass(frozen=True)
-class KLCascadeRule(KLRule, Racing):
+class _KLCascadeRule(KLRule, Racing):
     """Algorithm 1 with KL bounds at the risk `delta / L` per item: all hold with probability `1 - delta`.
 
     While they hold, `part_by_bounds` returns items that are good enough. Algorithm 1 compares with the items of the
@@ -134,7 +130,7 @@ class CascadeBAI(RacingLearner):
         sigma: as for `CascadeRule`, with its radius only.
         order: order of the least observed survivors in the list, a key of `racing.ORDERS`. Only with `T`, the order of
             Algorithm 1, do counts never differ by more than one; for the other orders nothing is proved.
-        confidence: `lil` for the radius of Algorithm 1, `kl` for the sharper bounds of `KLCascadeRule`.
+        confidence: `lil` for the radius of Algorithm 1, `kl` for the sharper bounds of `_KLCascadeRule`.
         list_length: as for `Racing`.
 
     Raises:
@@ -157,7 +153,7 @@ class CascadeBAI(RacingLearner):
             super().__init__(CascadeRule(L, K, delta, epsilon, sigma, list_length=list_length))
         else:
             _refuse_options(confidence, sigma, order)
-            super().__init__(KLCascadeRule(L, K, delta, epsilon, list_length=list_length))
+            super().__init__(_KLCascadeRule(L, K, delta, epsilon, list_length=list_length))
 
     @property
     def engines(self) -> tuple[str, ...]:

@@ -40,9 +40,6 @@ class LucbRule:
     """The part of KL-LUCB++ that does not change during a run.
 
     Args:
-        L: number of items.
-        K: number of items to find.
-        delta: risk, in `(0, 1)`.
         epsilon: tolerance, 0 or larger; 0 for `glr`.
         stopping: `bounds` to stop once the bounds part, `glr` once likelihood ratios tell all pairs apart.
         list_length: `M`, the number of items shown at once; `K` if `None`.
@@ -79,7 +76,7 @@ class LucbRule:
         return np.ceil(kl_upper(mean, T, self.delta / (2 * self.K)) / UNIT) * UNIT
 
 
-class Boundary(NamedTuple):
+class _Boundary(NamedTuple):
     """The boundary between the seemingly best items, `J`, and the others.
 
     Attributes:
@@ -153,12 +150,12 @@ class KLLucb:
         near = set(by_count) if self.T.min() == 0 else self._nearest()
         return [item for item in by_count if item in near][: self.rule.M]
 
-    def _boundary(self) -> Boundary:
+    def _boundary(self) -> _Boundary:
         inside = np.zeros(self.rule.L, bool)
         inside[by_mean(self.mean)[: self.rule.K]] = True
         weakest = int(np.where(inside, self.lower, np.inf).argmin())
         rival = int(np.where(inside, -np.inf, self.upper).argmax())
-        return Boundary(inside, weakest, rival)
+        return _Boundary(inside, weakest, rival)
 
     def _nearest(self) -> set[int]:
         """Return the weakest item, its rival and the `M - 2` items whose bounds overlap most across the boundary."""

@@ -26,6 +26,7 @@ import numpy as np
 from cascadebai_cli.errors import CascadeError, ConfigError
 from cascadebai_cli.learners.protocol import Learner, can_answer, check_list_length
 from cascadebai_cli.learners.racing import RacingLearner
+from cascadebai_cli.text import shortened
 from cascadebai_cli.version import __version__
 
 # --- User-defined code: learners and families that a config names `module:object`, and classes of a notebook --------
@@ -45,7 +46,6 @@ from cascadebai_cli.version import __version__
 # everything that they name (functions, classes, values), to any depth; for parts that come from a module it covers the
 # module's files. Another version of Python compiles to other bytecode and gives another hash. For an object whose class
 # comes from a module only the type counts.
-
 
 MakeGenerator = Callable[[], np.random.Generator]
 """Makes the generator of a trial for a learner that draws."""
@@ -141,9 +141,9 @@ def in_words(error: BaseException) -> str:
 
 def enter(made: type) -> str:
     """Return the name of a class as an algorithm: `module:Class`, or one with its hash if it cannot be imported."""
-    if not is_live(made) and "." not in made.__qualname__:
+    if not _is_live(made) and "." not in made.__qualname__:
         return f"{made.__module__}:{made.__name__}"
-    algorithm = f"{_LIVE_PREFIX}{made.__name__}{_MARK}{live_hash(made)}"
+    algorithm = f"{_LIVE_PREFIX}{made.__name__}{_MARK}{_live_hash(made)}"
     LIVE[algorithm] = made
     return algorithm
 
@@ -177,7 +177,6 @@ def build_learner(
 
     Args:
         name: the algorithm in a config.
-        made: its class.
         make_rng: makes its generator, if its constructor takes `rng`.
         L, K, others: further arguments of the constructor; a list has at most `list_length` items, which may be the
             default of the constructor, else `K`.
@@ -185,7 +184,7 @@ def build_learner(
     Raises:
         ConfigError: if the learner cannot be made, or does not follow the protocol.
     """
-    M = others.get("list_length", default_of(made, "list_length"))
+    M = others.get("list_length", _default_of(made, "list_length"))
     check_list_length(M)
     try:
         if "rng" in parameters(made):
@@ -219,7 +218,7 @@ def _definer(made: type, part: str) -> type:
     return next(base for base in made.__mro__ if part in vars(base))
 
 
-def default_of(made: Callable[..., Learner], name: str) -> Any:
+def _default_of(made: Callable[..., Learner], name: str) -> Any:
     """Return the default of a parameter of a constructor; `None` if it has none or there is no such parameter."""
     found = parameters(made).get(name)
     return None if found is None or found.default is found.empty else found.default
@@ -327,12 +326,12 @@ def _imports(content: bytes, package: str) -> Iterator[str]:
                 yield from [name] if by in _BY_NAME else []
 
 
-def live_hash(made: type) -> str:
+def _live_hash(made: type) -> str:
     """Return 16 hexadecimal digits of a hash of what a class runs."""
     return _digest(_Reader().text(made).encode())[:16]
 
 
-def is_live(value: Any) -> bool:
+def _is_live(value: Any) -> bool:
     """Return whether other processes cannot import a function or class by its name from a module."""
     name = getattr(value, "__module__", None)
     if name in _SCRIPT:
@@ -363,7 +362,7 @@ class _Reader:
                 yield f"{value.__name__} {code_hash(value.__name__, own=False)}"
             case BuiltinFunctionType():
                 yield f"{value.__module__}.{value.__qualname__}"
-            case type() | FunctionType() if not is_live(value):
+            case type() | FunctionType() if not _is_live(value):
                 yield f"{value.__module__}.{value.__qualname__} {code_hash(value.__module__, own=False)}"
             case type():
                 yield from map(self.text, value.__bases__)
@@ -404,7 +403,7 @@ class _Reader:
         yield f"{module}.{made.__qualname__} {getattr(value, '__name__', '')}"
         held = next((names for kind, names in _HOLDERS.items() if isinstance(value, kind)), ("__wrapped__",))
         yield from (self.text(getattr(value, name)) for name in held if hasattr(value, name))
-        if is_live(made):
+        if _is_live(made):
             yield from map(self.text, (made, getattr(value, "__dict__", {})))
 
 
@@ -421,18 +420,13 @@ def _named_by(code: CodeType, *operations: str) -> set[str]:
 
 # --- A user-defined learner is checked against the protocol at every step -------------------------------------------
 
-
 _PARTS = ("select", "observe", "finished", "recommendation")
 _VALUES = ("finished", "recommendation")
 _UNORDERED = (set, frozenset, dict)
 
 
 def _refuse_incomplete(learner: object, name: str) -> None:
-    """Refuse an object that lacks a part of the protocol, or has a method in place of a property.
-
-    Raises:
-        ConfigError: naming the parts.
-    """
+    """Refuse an object that lacks a part of the protocol, or has a method in place of a property."""
     # a mock has every attribute that it is asked for, so only attributes count that are there without asking
     missing = [part for part in _PARTS if getattr_static(learner, part, None) is None]
     if missing:
@@ -446,8 +440,6 @@ class _Checked:
     """A learner whose lists are checked: an empty list would be shown for ever, one that is too long would cheat.
 
     Args:
-        learner: the learner.
-        name: its name in messages.
         L, K, M: number of items, of items to find, and largest number of items in a list.
 
     Raises:
@@ -463,7 +455,7 @@ class _Checked:
         """Whether the learner has stopped."""
         answer: Any = self._learner.finished
         if not isinstance(answer, bool | np.bool_):
-            raise CascadeError(f"{self.name}: finished is {_shown(answer)}; give True or False")
+            raise CascadeError(f"{self.name}: finished is {_plain(answer)}; give True or False")
         return bool(answer)
 
     @property
@@ -504,7 +496,7 @@ class _Checked:
 
     def _refusal(self, part: str, answer: Any, what: str) -> CascadeError:
         return CascadeError(
-            f"{self.name}: {part} returned {_shown(answer)}; {what} different items, each from 0 to {self._L - 1}"
+            f"{self.name}: {part} returned {_plain(answer)}; {what} different items, each from 0 to {self._L - 1}"
         )
 
 
@@ -517,7 +509,5 @@ class _CheckedAnswering(_Checked):
         return self._best("answer")
 
 
-def _shown(answer: object) -> str:
-    """Return a value on one line, shortened."""
-    text = " ".join(str(answer).split())
-    return text if len(text) <= 60 else text[:57] + "..."
+def _plain(answer: object) -> str:
+    return shortened(" ".join(str(answer).split()))

@@ -59,7 +59,6 @@ class Batched:
     depends on the past alone, as its guarantee, holds here too.
 
     Args:
-        learner: the learner.
         name: its name in messages.
         batch: number of steps for which a list stays.
     """

@@ -19,7 +19,6 @@ from cascadebai_cli.theory.fluid import race
 # all that the fast engines need; `RacingLearner` adds the step-by-step bookkeeping of the reference engine, which it
 # shares with every learner that is `LeastObservedFirst`.
 
-
 _Picked = TypeVar("_Picked", np.float64, np.int64)
 
 _MANY = 512
@@ -30,8 +29,6 @@ class RacingRule(ABC):
     """The part of a racing learner that does not change during a run; classes are frozen, with these attributes.
 
     Attributes:
-        L: number of items.
-        K: number of items to find.
         epsilon: tolerance used by `identify`.
     """
 
@@ -238,10 +235,6 @@ def pick(values: NDArray[_Picked], index: IntArray) -> NDArray[_Picked]:
 class LeastObservedFirst(ABC):
     """A learner that shows the least observed survivors, and keeps counts and sums of each item.
 
-    Args:
-        L: number of items.
-        K: number of items to find.
-
     Attributes:
         race: the race.
         T, S: observations and clicks of each item.
@@ -332,10 +325,9 @@ class RacingLearner(LeastObservedFirst):
 # items at the end of a list may hardly ever be observed, so that counts are far apart, and the item of the (k+1)-th
 # largest mean may have a smaller upper bound than one of the best items that was observed less.
 
-
 OrderName = Literal["T", "mean", "-mean", "U", "-U", "L", "-L"]
 
-HUGE = 1e300
+_HUGE = 1e300
 """Value in place of an infinite radius: larger than any other value, yet finite."""
 
 
@@ -350,8 +342,8 @@ class DisplayOrder(NamedTuple):
     width: int
 
     def values(self, mean: FloatArray, radius: FloatArray) -> FloatArray:
-        """Return what items are sorted by; an unobserved one has mean 0, `U = inf`, `L = -inf`, written as `HUGE`."""
-        bound: FloatArray = mean + self.width * np.minimum(radius, HUGE) if self.width else mean
+        """Return what items are sorted by; an unobserved one has mean 0, `U = inf`, `L = -inf`, written as `_HUGE`."""
+        bound: FloatArray = mean + self.width * np.minimum(radius, _HUGE) if self.width else mean
         return bound if self.sign == 1 else self.sign * bound
 
 

@@ -27,7 +27,6 @@ ALGORITHMS: Mapping[str, Callable[..., Learner]] = MappingProxyType(
 )
 """Algorithm name -> class taking `(L, K, delta, epsilon, **options)`."""
 
-
 BUDGET = "budget"
 """Name of the parameter of a learner that must know when it will be asked."""
 BATCH = "batch"

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 # --- A problem instance: click probabilities, list length and tolerance (Section 2 of the paper) --------------------
 
-
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
@@ -177,12 +176,11 @@ def _numbers(values: object) -> FloatArray:
 
 
 def _are_no_numbers(values: NDArray[np.generic]) -> bool:
-    """Whether NumPy would make numbers of dates, or drop imaginary parts."""
+    """Return whether NumPy would make numbers of dates, or drop imaginary parts."""
     return values.dtype.kind in "cMm" or (values.dtype.kind == "O" and any(map(np.iscomplexobj, values.flat)))
 
 
 # --- The Kullback-Leibler divergence of clicks, and what it says about two items ------------------------------------
-
 
 _APART = 1e-9
 """Smallest distance of a pooled mean from both weights, as a share of their difference; changes results by 1e-18."""
@@ -214,7 +212,7 @@ def divergence(p: ArrayLike, q: ArrayLike, rise: ArrayLike | None = None) -> Flo
 
 
 def _logarithm(s: FloatArray, q: FloatArray, p: FloatArray) -> FloatArray:
-    """`ln(1 + s)` where `1 + s = q / p`, which keeps the digits of a small `q`."""
+    """Return `ln(1 + s)` where `1 + s = q / p`, which keeps the digits of a small `q`."""
     lost = s < _LOST
     if not lost.any():
         return np.asarray(np.log1p(s))
@@ -222,7 +220,7 @@ def _logarithm(s: FloatArray, q: FloatArray, p: FloatArray) -> FloatArray:
 
 
 def _excess(s: FloatArray) -> FloatArray:
-    """`s - ln(1 + s)` for small `s`: what the logarithms leave, as the first powers of both sides cancel."""
+    """Return `s - ln(1 + s)` for small `s`: what the logarithms leave, as the first powers of both sides cancel."""
     return np.asarray(s * s * (1 / 2 - s * (1 / 3 - s * (1 / 4 - s / 5))))
 
 
@@ -242,7 +240,6 @@ def evidence(n_a: FloatArray, w_a: FloatArray, n_b: FloatArray, w_b: FloatArray)
 
 
 # --- Click models: what the agent sees of a list that is shown (Section 2) ------------------------------------------
-
 
 Draw = Callable[[int], int]
 """`draw(item)` returns the next outcome of `item`: 1 a click, 0 a skip."""
@@ -346,7 +343,7 @@ SEMI_BANDIT = Feedback("semi-bandit", "all of it", _of_every_item, observes_all=
 LAST_CLICK = Feedback(
     "last-click", "with users, the list up to the last click", _up_to_the_last_click, needs_users=True
 )
-THINNED = Feedback(
+_THINNED = Feedback(
     "thinned",
     "with position-based users, all of it, with clicks thinned to those of the place least looked at",
     _of_every_item,
@@ -354,7 +351,7 @@ THINNED = Feedback(
     thins=True,
 )
 
-FEEDBACKS: Mapping[str, Feedback] = {each.name: each for each in (CASCADING, SEMI_BANDIT, LAST_CLICK, THINNED)}
+FEEDBACKS: Mapping[str, Feedback] = {each.name: each for each in (CASCADING, SEMI_BANDIT, LAST_CLICK, _THINNED)}
 """Name -> click model. A model that is added here can be named in configs, and is run by the reference engine."""
 
 

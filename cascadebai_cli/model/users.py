@@ -245,9 +245,7 @@ def page_of(feedback: Feedback, users: Users | None, shuffled: bool = False) -> 
     """Return what a learner takes of pages that some users have clicked.
 
     Args:
-        feedback: how a page is read.
         users: who clicks; `None` for the users to whom the reading is true (a cascade, or users who look at all).
-        shuffled: whether each list is shown in a random order.
 
     Raises:
         ConfigError: if the reading needs to know more of the users than can be known.

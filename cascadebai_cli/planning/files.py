@@ -14,11 +14,14 @@ import pandas as pd
 from cascadebai_cli.errors import ConfigError, of_removed_folder
 from cascadebai_cli.logs.sheet import file_name
 from cascadebai_cli.planning.answer import as_json, asked_json
+from cascadebai_cli.planning.options import read_options
 from cascadebai_cli.planning.plan import Backend, Plan, plan
+from cascadebai_cli.planning.words import plan_in_words, question_in_words, start_of_test
 from cascadebai_cli.running.watch import SILENT, Watch
 from cascadebai_cli.store.files import open_regular, write_bytes, write_table
 
-__all__ = ["Backend", "Plan", "as_json", "plan", "refuse_other", "refuse_unwritable", "write_plan"]
+__all__ = ["Backend", "Plan", "as_json", "plan", "plan_in_words", "question_in_words", "read_options", "refuse_other"]
+__all__ += ["refuse_unwritable", "start_of_test", "write_plan"]
 
 
 _RESULTS = Path("results")

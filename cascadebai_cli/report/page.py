@@ -13,7 +13,6 @@ from cascadebai_cli.text import Table
 
 # --- The parts of a page, as finished text --------------------------------------------------------------------------
 
-
 _Facts = Mapping[str, str]
 
 
@@ -43,9 +42,7 @@ class PagePicture:
     """A figure.
 
     Args:
-        title: what the figure shows, in a few words.
         alternative: description for readers who do not see it.
-        svg: the figure as SVG.
         data: its numbers; `None` for a drawing without numbers.
     """
 
@@ -71,13 +68,9 @@ class Section:
     """The section of a study.
 
     Args:
-        title: heading of the section.
         name: short name of the study, for links.
         remarks: what a reader must know before the numbers, such as missing trials.
-        pictures: figures with their data.
-        tables: further tables.
         settings, provenance: pairs of a name and a text.
-        times: run times.
     """
 
     title: str
@@ -107,10 +100,7 @@ def render_page(title: str, version: str, claims: PageTable, sections: Sequence[
     """Return the whole page, without scripts, clock times and anything that is loaded from elsewhere.
 
     Args:
-        title: heading of the page.
-        version: version of the program.
         claims: what the paper says, what was found, and the verdict.
-        sections: the sections of the studies.
     """
     style = files(__package__).joinpath("style.css").read_text(encoding="utf-8")
     return _template().render(title=title, version=version, claims=claims, sections=sections, style=style)

@@ -68,7 +68,6 @@ def run_tasks(
     """Yield the results of `work` on each task, in any order; closing this generator stops what is still running.
 
     Args:
-        client, address: the cluster.
         work: function that the workers import and call.
         tasks: iterator from which tasks are taken as there is room for them.
         tell: receives a sentence if all workers are gone.

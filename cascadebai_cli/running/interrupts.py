@@ -71,7 +71,6 @@ def _in_main_thread() -> bool:
 
 # --- What a killed sweep left in shared memory, under names that hold the number of its process ---------------------
 
-
 _NAMES = ("sem.loky-{}-*", "joblib_memmapping_folder_{}_*")
 
 

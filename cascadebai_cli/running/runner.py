@@ -57,7 +57,6 @@ def guessed_steps(cell: Cell) -> float:
 
 # --- Refusing trials for which this machine has too little memory ---------------------------------------------------
 
-
 _LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
 """Where a container says how much of the machine it may have."""
 _GB = 10**9
@@ -65,11 +64,6 @@ _GB = 10**9
 
 def refuse_too_large(cells: Sequence[Cell], missing: Sequence[IntArray], workers: int) -> None:
     """Refuse trials that take more memory than there is.
-
-    Args:
-        cells: the cells of the grid.
-        missing: trials to run of each cell.
-        workers: largest number of trials that run at once.
 
     Raises:
         ConfigError: if the largest trials, one per worker, take more than there is.
@@ -115,7 +109,6 @@ def _gb(value: int) -> str:
 
 # --- Cutting a sweep into tasks: about a second of work each, or as many trials as run well side by side ------------
 
-
 _Place = tuple[int, int]
 """Position of a cell, and number of a trial."""
 
@@ -133,11 +126,6 @@ class _BlockQueue:
     the time that the latest trials of the same instance and learner took; the first task of an instance and learner is
     a single trial. Towards the end tasks get smaller, so that all workers end together. Then come, in the same order,
     trials that run faster side by side; those that come back paused are dealt out again once all tasks are done.
-
-    Args:
-        cells: the cells of the grid.
-        missing: trials to run of each cell.
-        workers: number of workers.
     """
 
     def __init__(self, cells: Sequence[Cell], missing: Sequence[IntArray], workers: int) -> None:
@@ -275,12 +263,10 @@ def _kind(cell: Cell) -> _Kind:
 
 # --- Running trials: in this process, on all cores, or on a dask cluster --------------------------------------------
 
-
 _BackendName = Literal["loky", "dask", "sequential"]
 
 _Work = Callable[[list[Block]], list[BlockResult]]
 _TaskRunner = Callable[[_Work, Iterator[list[Block]]], Generator[list[BlockResult], None, None]]
-
 
 _LISTEN_SECONDS = 1.0
 """Seconds between two checks whether no trial has ended for long."""
@@ -362,10 +348,7 @@ def repeat_command(config: Path, seed: int, given: Sequence[str], cell: Cell, tr
     """Return the command that runs exactly this trial.
 
     Args:
-        config: file of the study.
-        seed: its root seed.
         given: options of the command line that change cells.
-        cell, trial: the cell, and the number of the trial.
     """
     words = ["cascadebai", "run", str(config), "--cell", cell.cell_id, *given]
     return shlex.join([*words, "--trial", str(trial), "--seed", str(seed)])
@@ -382,11 +365,8 @@ def collect(
     """Run trials; the results of each finished block go to the sink and then to the follower, in any order.
 
     Args:
-        cells: the cells of the grid.
         numbers: which trials of each cell are run.
         settings: the seed, and whether everything ends at the first block with a trial that raises.
-        backend: where the trials run.
-        follower: follows the trials.
         sink: keeps the results; without a sink the follower keeps them.
 
     Raises:

@@ -1,7 +1,7 @@
 """The directory of a sweep: what is there, what is missing, and the one process that writes."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -28,7 +28,6 @@ from cascadebai_cli.study.fields import most_of
 from cascadebai_cli.text import count
 
 # --- A shard: the part of a grid that one of several machines runs --------------------------------------------------
-
 
 _MOST_SHARDS = 100_000
 
@@ -75,19 +74,22 @@ def shard_of(text: str) -> Shard:
 
 # --- A study and its directory: what is there, and running what is missing under one lock ---------------------------
 
-
 _STAYS = ("start", "parts", "rows_sha256", "tables")
 """Keys of the manifest that a continued sweep leaves as they are until it writes the tables anew."""
 
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """A study, the directory for its rows, which of its trials are to be run there, and whether rows are packed."""
+    """A study, the directory for its rows, which of its trials are to be run there, and whether rows are packed.
+
+    `repeat` returns the command that runs a trial again, if there is one.
+    """
 
     study: Study
     directory: Path
     shard: Shard = WHOLE
     packed: bool = False
+    repeat: Callable[[Cell, int], str] | None = None
 
     @property
     def cells(self) -> Sequence[Cell]:
@@ -141,8 +143,6 @@ class There:
     """What the directory of a sweep holds.
 
     Attributes:
-        sweep: the study and its directory.
-        stored: the rows.
         manifest: manifest that the directory had when it was opened, if any.
     """
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     Rows = list[list[TrialRow]]
     """Finished trials of each cell."""
 
-
 LINE_SECONDS = 10.0
 """Seconds between two lines of progress, where a line cannot be overwritten."""
 _SILENT_SECONDS = 60.0
@@ -70,8 +69,6 @@ class Follower:
     """Follows the trials of a run: counts them, keeps their rows, and reports failures and long silences.
 
     Args:
-        watch: receives the messages.
-        cells: cells of the grid.
         counts: number of trials of each cell that are about to run.
         so_far: says in a few words what the rows so far tell; if it is given, no cells are named in a silence.
         fail: receives each trial that raised; by default it is reported to `watch`.

@@ -105,7 +105,6 @@ def _said(error: BaseException) -> str:
 
 # --- What a worker is given, and what it gives back -----------------------------------------------------------------
 
-
 _HAND_BACK_SECONDS = 20.0
 
 
@@ -113,7 +112,6 @@ class Begun(NamedTuple):
     """A trial that was paused; it can go on in any process.
 
     Attributes:
-        trial: number of the trial.
         learner: the learner after `steps` steps.
         seconds: time that these steps took.
     """
@@ -130,7 +128,6 @@ class Block(NamedTuple):
     Attributes:
         cell: the cell, whose `items` (their names) may be left out.
         position: place of the cell in the grid.
-        trials: numbers of the trials.
         twice: whether the first of these trials is run twice, to check that it can be repeated.
         begun: those of these trials that were paused.
     """
@@ -147,7 +144,6 @@ class Settings:
     """Settings that are the same for all blocks of a sweep.
 
     Args:
-        seed: the root seed.
         fail_fast: whether a block ends at its first trial that raises.
         with_items: whether finished trials carry the items found and the clicks expected.
         wanted: what is recorded of each trial beyond its row.
@@ -166,12 +162,7 @@ class Settings:
 
 
 class NotRepeatable(CascadeError):
-    """A user-defined learner whose rows cannot be made again; the sweep ends.
-
-    Args:
-        text: the message.
-        algorithm: name of the learner.
-    """
+    """A user-defined learner whose rows cannot be made again; the sweep ends."""
 
     def __init__(self, text: str, algorithm: str) -> None:
         super().__init__(text, algorithm)
@@ -185,7 +176,6 @@ class Failed(NamedTuple):
     """A trial that raised.
 
     Attributes:
-        trial: its number.
         error: the error in one line.
         trace: its traceback, which begins with the first call of code outside this package if there is any.
         own: whether there is.
@@ -197,19 +187,19 @@ class Failed(NamedTuple):
     own: bool = False
 
 
-class TrialTimeout(BaseException):
+class _TrialTimeout(BaseException):
     """A trial that takes too long; no `except Exception` of a user-defined learner catches it."""
 
 
 @contextmanager
 def _at_most(seconds: float | None) -> Iterator[None]:
-    """Raise `TrialTimeout` in the block after some seconds, in the main thread of the process alone."""
+    """Raise `_TrialTimeout` in the block after some seconds, in the main thread of the process alone."""
     if seconds is None or threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def end(number: int, frame: FrameType | None) -> None:
-        raise TrialTimeout(_too_long(seconds))
+        raise _TrialTimeout(_too_long(seconds))
 
     before = signal.signal(signal.SIGALRM, end)
     signal.setitimer(signal.ITIMER_REAL, seconds)
@@ -232,7 +222,7 @@ def _failed(trial: int, error: BaseException) -> Failed:
     first = next((i for i, frame in enumerate(frames) if not frame.filename.startswith(ours)), None)
     if first is not None:
         told.stack = traceback.StackSummary.from_list(frames[first:])
-    said = str(error) if isinstance(error, TrialTimeout) else _said(error)
+    said = str(error) if isinstance(error, _TrialTimeout) else _said(error)
     return Failed(trial, said, "".join(told.format()), first is not None)
 
 
@@ -246,7 +236,6 @@ class BlockResult(NamedTuple):
 
 
 # --- What runs in a worker: blocks of trials in, small rows out -----------------------------------------------------
-
 
 _WATCH_SECONDS = 0.2
 """Seconds between two checks of a worker that its parent still lives."""
@@ -350,7 +339,7 @@ def _side_by_side(settings: Settings, blocks: Sequence[Block]) -> _Ready:
         try:
             with _at_most(settings.timeout):
                 ready |= _together(settings.seed, ENGINES[name], mine, lambda: time.monotonic() >= end)
-        except (Exception, TrialTimeout):
+        except (Exception, _TrialTimeout):
             continue
     return ready
 
@@ -397,8 +386,6 @@ def _run_block(settings: Settings, block: Block, ready: _Ready) -> BlockResult:
     """Run the trials of a block; a trial that raises does not stop the others unless `fail_fast`.
 
     Args:
-        settings: settings of all blocks.
-        block: the trials.
         ready: trials that were run already, or were paused.
 
     Raises:

@@ -35,9 +35,8 @@ OWNER = ".owner"
 TRIALS_CSV, TIMINGS_CSV, SUMMARY_CSV = "trials.csv", "timings.csv", "summary.csv"
 TIMES_CSV = "times.csv"
 """What is kept of `timings.csv` in a reference."""
-FITS_CSV, MODELS_CSV, BOUND_FITS_CSV = "fits.csv", "models.csv", "bound_fits.csv"
-WEIGHTED_FITS_CSV = "weighted_fits.csv"
-BUDGETS_CSV = "budgets.csv"
+FITS_CSV, WEIGHTED_FITS_CSV, MODELS_CSV = "fits.csv", "weighted_fits.csv", "models.csv"
+BOUND_FITS_CSV, BUDGETS_CSV = "bound_fits.csv", "budgets.csv"
 ANSWERS_CSV, DECISIONS_CSV, TRACES_CSV = "answers.csv", "decisions.csv", "traces.csv"
 RATIOS_CSV, ORDERS_CSV, BOUNDS_CSV = "ratios.csv", "orders.csv", "bounds.csv"
 
@@ -49,7 +48,6 @@ _MOST_EXACT = 2**53
 
 
 # --- Columns: one record says everything about a column --------------------------------------------------------------
-
 
 _Check = tuple[str, Callable[["pd.Series[Any]", "pd.DataFrame"], "pd.Series[bool]"]]
 
@@ -127,15 +125,11 @@ _CELL = (
     Column("epsilon", float, "tolerance: how far below the K-th largest weight is good enough", "", parameter, _FROM_0),
 )
 """What `trials.csv` and `summary.csv` say of a cell: its id, its names, and some keys of its content."""
+_STATUS = "`stopped`, `capped` (it reached `max_steps`) or `answered` (its budget was spent)"
 _BUDGET = Column("budget", int, "steps after which the learner had to answer", check=_FROM_1, when="budget")
 _OUTCOME = (
     Column("trial", int, "number of the trial, from 0", check=_FROM_0),
-    Column(
-        "status",
-        str,
-        "`stopped`, `capped` (it reached `max_steps`) or `answered` (its budget was spent)",
-        check=_OF_STATUS,
-    ),
+    Column("status", str, _STATUS, check=_OF_STATUS),
     Column("steps", int, "number of lists shown", check=_FROM_0),
     Column("observations", int, "number of items observed in all steps", check=_FROM_0),
     Column("correct", bool, "1 if all items found are good enough, else 0; empty if capped", check=_OF_FLAG),
@@ -191,6 +185,8 @@ _QUANTILES = (
     ),
 )
 """Quantiles over the trials of a cell, which are in no file; `summary --columns` prints them."""
+_LACK = "squared residuals, relative to what the noise of the trials alone would give"
+_SAVED = "how many times more trials would be needed with independent rewards for as narrow an interval"
 _OTHERS = (
     Column("seconds", float, "time in seconds", format=digits),
     Column("trials", int, "number of trials"),
@@ -212,13 +208,7 @@ _OTHERS = (
     Column("loglog_slope", float, "slope of log steps against the log of the axis", "log-log slope", exponent),
     Column("loglog_low", float, "lower end of its 95 % interval", "slope 95 % from", exponent),
     Column("loglog_high", float, "upper end of that interval", "slope 95 % to", exponent),
-    Column(
-        "lack_of_fit",
-        float,
-        "squared residuals, relative to what the noise of the trials alone would give",
-        "lack of fit",
-        digits,
-    ),
+    Column("lack_of_fit", float, _LACK, "lack of fit", digits),
     Column("lack_of_fit_p", float, "chance of at least that value if the model is right", "its p-value", p_value),
     Column("rival", str, "the other usual model with the smallest lack of fit"),
     Column("rival_lack_of_fit", float, "lack of fit of the rival", "its lack of fit", digits),
@@ -245,13 +235,7 @@ _OTHERS = (
     Column("difference", float, "mean steps of `learner` less those of `other`, with the same rewards", "less"),
     Column("difference_low", float, "lower end of its 95 % interval, from pairs of trials"),
     Column("difference_high", float, "upper end of that interval"),
-    Column(
-        "pairing",
-        float,
-        "how many times more trials would be needed with independent rewards for as narrow an interval",
-        "trials saved",
-        "{:.2g}x".format,
-    ),
+    Column("pairing", float, _SAVED, "trials saved", "{:.2g}x".format),
     Column("other_error_rate", float, "error rate of `other`", format=_percent),
     Column("compared_with", str, "the learner that `learner` is compared with", "compared with"),
     Column("settings", int, "number of settings: each instance at each point of the grid"),
@@ -446,7 +430,7 @@ TABLES: Mapping[str, TableFile] = MappingProxyType(
 
 
 class Shown(NamedTuple):
-    """A column that only printed tables have: its heading, and the function that makes its text from a row."""
+    """A printed column: its heading, the function that makes its text from a row, and whether it is flush left."""
 
     heading: str
     text: Callable[[Mapping[Any, Any]], str]
@@ -456,11 +440,6 @@ class Shown(NamedTuple):
 def heading_of(name: str) -> str:
     """Return the heading of a column; a column that is in no file is called by its name."""
     return (name in COLUMNS and COLUMNS[name].heading) or name
-
-
-def _is_words(name: str) -> bool:
-    """Return whether a column holds words, which are set flush left."""
-    return name in COLUMNS and COLUMNS[name].type is str
 
 
 def cell_text(name: str, row: Mapping[Any, Any]) -> str:
@@ -512,15 +491,11 @@ def printed(
     Args:
         rows: the table.
         names, always: as for `names_of`.
-        columns: columns of a file, or made from several.
         note: text behind what stands above.
         lines: printed in place of the rows; they must have the columns in `names` too.
     """
     varying, above = names_of(rows, names, always)
-    shown = [
-        *(Shown(heading_of(name), partial(_name_text, name), _is_words(name)) for name in varying),
-        *(_shown(column) for column in columns),
-    ]
+    shown = [*(_shown(name, _name_text) for name in varying), *map(_shown, columns)]
     texts = [[column.text(row) for column in shown] for row in (rows.to_dict("records") if lines is None else lines)]
     heads = [Head(column.heading, column.words) for column in shown]
     return Table(heads, texts, above="; ".join(filter(None, [above, note])))
@@ -530,10 +505,10 @@ def _name_text(name: str, row: Mapping[Any, Any]) -> str:
     return value_text(row[name])
 
 
-def _shown(column: str | Shown) -> Shown:
-    return (
-        Shown(heading_of(column), partial(cell_text, column), _is_words(column)) if isinstance(column, str) else column
-    )
+def _shown(column: str | Shown, text: Callable[[str, Mapping[Any, Any]], str] = cell_text) -> Shown:
+    if not isinstance(column, str):
+        return column
+    return Shown(heading_of(column), partial(text, column), column in COLUMNS and COLUMNS[column].type is str)
 
 
 # --- A trial ---------------------------------------------------------------------------------------------------------

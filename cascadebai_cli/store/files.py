@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 # Only regular files are opened, as a device or a pipe may never end; and links are not followed when writing, so that
 # nothing is written elsewhere.
 
-
 _PIECE = 2**20
 """Number of compressed bytes that are handed on at once."""
 _OF_THE_KERNEL = ("/proc/", "/sys/")
@@ -137,8 +136,6 @@ def write_atomically(path: Path, lines: Iterable[str], *, packed: bool = False) 
     """Write a file so that, even if the power fails, either the old one or the whole new one is there.
 
     Args:
-        path: the file.
-        lines: its text.
         packed: whether to compress it and write it under its packed name, in place of the plain file.
 
     Returns:
@@ -221,8 +218,6 @@ def write_bytes(path: Path, content: bytes, *, through: bool = True) -> None:
     """Write `content` to `path` as a whole, or leave what was there.
 
     Args:
-        path: the file.
-        content: its bytes.
         through: whether to write to a device or a pipe that the user has named; else a file replaces it.
 
     Raises:

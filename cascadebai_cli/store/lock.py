@@ -37,7 +37,7 @@ def _owning(directory: Path) -> Iterator[None]:
         CascadeError: if another process owns it, or it cannot be written to.
     """
     path, mine = directory / OWNER, _this_process()
-    if _left(path):
+    if _gone(_owner(path)) is not None:  # a process of this machine that has ended
         path.unlink(missing_ok=True)
     try:
         with writing_to(path), os.fdopen(open_to_write(path, os.O_EXCL), "w", encoding="utf-8") as file:
@@ -50,11 +50,6 @@ def _owning(directory: Path) -> Iterator[None]:
         with suppress(OSError):
             if path.read_text(encoding="utf-8") == mine:
                 path.unlink()
-
-
-def _left(path: Path) -> bool:
-    """Return whether the owner was a process of this machine that has ended."""
-    return _gone(_owner(path)) is not None
 
 
 def _owner(path: Path) -> str:
@@ -87,7 +82,6 @@ def _taken(path: Path) -> CascadeError:
 
 # --- One writer for a result directory, who notices if the directory is replaced ------------------------------------
 
-
 _NO_LOCKS = (EINVAL, ENOLCK, ENOSYS, EOPNOTSUPP)
 """Errors of a file system that has no locks."""
 
@@ -96,7 +90,6 @@ class Held:
     """A directory that is held for writing.
 
     Args:
-        directory: the directory.
         handle: handle of its lock file; while that is open, no other file can have the same inode.
         predecessor: number of the process that held it before and was killed, if there was one.
     """
@@ -164,11 +157,7 @@ def _signed(handle: int, directory: Path) -> Iterator[None]:
 
 
 def _locked(handle: int, directory: Path) -> bool:
-    """Lock an open file, and return whether the file system can do that.
-
-    Raises:
-        CascadeError: if another process holds it.
-    """
+    """Lock an open file, and return whether the file system can do that."""
     try:
         import fcntl
     except ImportError:

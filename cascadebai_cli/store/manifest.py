@@ -43,7 +43,6 @@ from cascadebai_cli.version import __version__
 
 # --- `manifest.json`: where the rows of a directory come from -------------------------------------------------------
 
-
 _ANEW = "run the sweep again with --fresh"
 """The remedy for a broken manifest: without --fresh, a sweep would not replace it."""
 _ELSEWHERE = "sweep into another directory"
@@ -104,8 +103,7 @@ class Manifest(BaseModel):
         Field(default_factory=list)
     )
     weights: Annotated[
-        dict[str, list[float]],
-        says("Weights by their hash, for instances whose file or code the config only names."),
+        dict[str, list[float]], says("Weights by their hash, for instances whose file or code the config only names.")
     ] = Field(default_factory=dict)
 
     @property
@@ -147,8 +145,6 @@ def new_manifest(config: dict[str, Any], seed: int, cells: Sequence[Cell]) -> Ma
 
     Args:
         config: the resolved study, as JSON.
-        seed: the root seed.
-        cells: cells of the grid.
     """
     return Manifest(
         config=config,
@@ -272,7 +268,6 @@ def _fault(error: ErrorDetails) -> str:
 
 # --- What a directory holds before a sweep writes to it: files that no sweep made stay untouched --------------------
 
-
 WRITTEN = (
     *(MANIFEST, JOURNAL, TRIALS_CSV, f"{TRIALS_CSV}.gz", SUMMARY_CSV, TIMINGS_CSV, FAILURES),
     *(ANSWERS_CSV, DECISIONS_CSV, TRACES_CSV),
@@ -310,15 +305,9 @@ class Earlier:
                 self._content = file.read()
         found = [name for name in WRITTEN if (directory / name).exists()]
         if found and not _has_marks(self._content):
-            if self.is_there:
-                raise ConfigError(
-                    f"{self._path} is damaged, or is not the manifest of a sweep; nothing in {directory} is touched: "
-                    "name another directory with --out"
-                )
-            raise ConfigError(
-                f"{directory} holds a {found[0]}, but no {MANIFEST} that says that a sweep made it; nothing there is "
-                "touched: name another directory with --out"
-            )
+            broken = f"{self._path} is damaged, or is not the manifest of a sweep; nothing in {directory}"
+            none = f"{directory} holds a {found[0]}, but no {MANIFEST} that says that a sweep made it; nothing there"
+            raise ConfigError(f"{broken if self.is_there else none} is touched: name another directory with --out")
 
     @property
     def is_there(self) -> bool:
@@ -355,7 +344,6 @@ def _has_marks(content: bytes) -> bool:
 
 # --- Whether rows may join those of another sweep: all that they depend on must be the same -------------------------
 
-
 _Content = Mapping[str, Any]
 """A cell as a manifest has it (`Cell.content`)."""
 
@@ -378,9 +366,6 @@ def refuse_mixing(directory: Path, old: Manifest | None, new: Manifest, cell_ids
     What rows do not depend on (names, trials, jobs, backend, paths) may differ.
 
     Args:
-        directory: the directory, named in the message.
-        old: manifest of the directory.
-        new: manifest of the sweep that is to run.
         cell_ids: cells with rows in the directory.
 
     Raises:
@@ -388,17 +373,10 @@ def refuse_mixing(directory: Path, old: Manifest | None, new: Manifest, cell_ids
     """
     if not cell_ids:
         return
-    if old is None:
-        raise ConfigError(
-            f"{directory} holds trials but no {MANIFEST}, so nobody knows their config; "
-            "use --fresh to move it aside and start over, or another --out"
-        )
-    found = dict.fromkeys(_differences(old, new, cell_ids))
-    if found:
-        raise ConfigError(
-            f"{directory} holds trials of another config: {'; '.join(found)}; "
-            "use --fresh to move it aside and start over, or another --out"
-        )
+    found = "; ".join(dict.fromkeys(_differences(old, new, cell_ids))) if old else ""
+    if found or old is None:
+        why = f"trials of another config: {found}" if old else f"trials but no {MANIFEST}, so nobody knows their config"
+        raise ConfigError(f"{directory} holds {why}; use --fresh to move it aside and start over, or another --out")
 
 
 def _differences(old: Manifest, new: Manifest, cell_ids: Sequence[str]) -> Iterator[str]:

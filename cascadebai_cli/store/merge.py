@@ -21,14 +21,12 @@ from cascadebai_cli.store.manifest import (
     hash_of,
     maker_differences,
 )
-from cascadebai_cli.store.trials import InGrid
 from cascadebai_cli.study.axes import ALL_AXES
 from cascadebai_cli.study.cells import RULE
 from cascadebai_cli.study.config import stored_study
 from cascadebai_cli.study.document import show
 
 # --- Merging the configs of parts of a grid -------------------------------------------------------------------------
-
 
 _NAMED = ("instances", "learners")
 """Keys that hold entries with names."""
@@ -39,14 +37,7 @@ _Config = Mapping[str, Any]
 
 
 def _merged_config(configs: Sequence[tuple[Path, _Config]]) -> dict[str, Any]:
-    """Return a config with the axes, instances and learners of all configs, and the largest number of trials.
-
-    Args:
-        configs: directories with their resolved configs, one or more.
-
-    Raises:
-        ConfigError: if two of them differ in anything else.
-    """
+    """Return a config with the axes, instances and learners of all configs, and the largest number of trials."""
     first, config = configs[0][0], dict(configs[0][1])
     for path, other in configs[1:]:
         config = _joined(config, other, f"{path} cannot be merged: ", (first, path))
@@ -94,7 +85,6 @@ def _axis(one: Sequence[Any], other: Sequence[Any]) -> list[Any]:
 
 
 # --- Merging manifests: rows must depend on the same things, and the new grid has the cells of all ------------------
-
 
 _Part = tuple[Path, Manifest]
 """A result directory with its manifest."""
@@ -168,7 +158,7 @@ def _facts(manifest: Manifest) -> Iterator[tuple[tuple[Any, ...], Mapping[str, A
             yield ("file", instance, content.get("L")), {"instance": instance, "weights": content.get("weights")}
 
 
-def _ordered(grids: Sequence[Sequence[InGrid]]) -> Iterator[InGrid]:
+def _ordered(grids: Sequence[Sequence[_Config]]) -> Iterator[_Config]:
     """Yield all cells, each once, in the order in which the merged config has them."""
     number = len({cell["cell_id"] for cell in chain(*grids)})
     for grid in grids:
@@ -181,7 +171,7 @@ def _ordered(grids: Sequence[Sequence[InGrid]]) -> Iterator[InGrid]:
         yield from _sorted(parts)
 
 
-def _sorted(parts: Sequence[Sequence[InGrid]]) -> list[InGrid]:
+def _sorted(parts: Sequence[Sequence[_Config]]) -> list[_Config]:
     """Return the cells of one instance in the order of the grid."""
     cells = {cell["cell_id"]: cell for part in parts[::-1] for cell in part}
     ranks = [(key, _ranks([[cell[key] for cell in part] for part in parts])) for key in PLACE]
@@ -202,9 +192,6 @@ def _ranks(parts: Sequence[Sequence[Any]]) -> Mapping[Any, int]:
 
 def merged_rows(parts: Sequence[tuple[Path, Stored]]) -> Stored:
     """Return the rows of several directories together; the size is 0, as they are in no journal yet.
-
-    Args:
-        parts: directories with their rows, one or more.
 
     Raises:
         ConfigError: if a trial ended differently in two of them.

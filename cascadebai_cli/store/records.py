@@ -12,15 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
-from cascadebai_cli.store.columns import (
-    ANSWERS_CSV,
-    CELL,
-    COLUMNS,
-    DECISIONS_CSV,
-    MOST_COUNT,
-    TABLES,
-    TRACES_CSV,
-)
+from cascadebai_cli.store.columns import ANSWERS_CSV, CELL, COLUMNS, DECISIONS_CSV, MOST_COUNT, TABLES, TRACES_CSV
 from cascadebai_cli.store.files import write_atomically
 from cascadebai_cli.study.fields import RecordName
 
@@ -30,7 +22,6 @@ if TYPE_CHECKING:
     from cascadebai_cli.store.columns import TrialRow
 
 # --- The entries of a record, and their text in the journal ---------------------------------------------------------
-
 
 DECISIONS = ("accepted", "rejected")
 
@@ -111,7 +102,6 @@ class Record:
     """Something that may be recorded of each trial.
 
     Attributes:
-        file: name of its table.
         made: type of its entries, whose fields are the columns behind those of the trial.
     """
 
@@ -180,9 +170,7 @@ def write_records(
     """Write a table for each record of which there is anything, and remove those of others.
 
     Args:
-        directory: the result directory.
         cells: cells in the order of the grid.
-        recorded: what was recorded.
         trials: id of a cell -> the trials that are written, ascending.
 
     Returns:

@@ -34,16 +34,15 @@ from cascadebai_cli.text import count, percent
 
 # --- `summary.csv`, which has one row for each cell: computed, written, read and checked ----------------------------
 
-
 _CAPPED = STATUSES.index("capped")
 
 
 def summary_text(directory: Path) -> str:
-    """Return the `summary.csv` that follows from `trials.csv` and the manifest; errors as for `summarise_file`."""
-    return _text(summarise_file(directory / TRIALS_CSV, trials=trials_of(read_manifest(directory).config)))
+    """Return the `summary.csv` that follows from `trials.csv` and the manifest; errors as for `_summarise_file`."""
+    return _text(_summarise_file(directory / TRIALS_CSV, trials=trials_of(read_manifest(directory).config)))
 
 
-def summarise_file(path: Path, chunk: int = CHUNK, trials: int | Enough = 0) -> pd.DataFrame:
+def _summarise_file(path: Path, chunk: int = CHUNK, trials: int | Enough = 0) -> pd.DataFrame:
     """Return what `summarise` does for a `trials.csv` of any length; errors as for `read_trials`.
 
     Args:
@@ -58,9 +57,6 @@ def summarise(trials: pd.DataFrame) -> pd.DataFrame:
 
     The steps of a capped trial are the cap; the error rate is that of the trials that gave an answer. Intervals are
     at 95 %: t for the mean, exact binomial for the error rate.
-
-    Args:
-        trials: as `trials.csv`.
 
     Returns:
         the columns of `summary.csv`.
@@ -153,9 +149,10 @@ def read_summary(path: Path) -> pd.DataFrame:
 
 # --- What a reader of a summary must know --------------------------------------------------------------------------
 
-
 _MOST_NAMED = 3
 """Largest number of cells that a sentence names."""
+ABOVE_DELTA = " > delta"
+"""Behind an error rate whose interval lies above delta."""
 
 
 def wrong_too_often(cells: pd.DataFrame) -> "pd.Series[bool]":
@@ -200,12 +197,8 @@ def write_tables(
     """Write the tables and close the manifest.
 
     Args:
-        held: the directory.
-        manifest: manifest of the sweep.
-        stored: the rows.
         limits: the number of trials of each cell.
         asked_only: whether trials beyond `limits` are left out of the tables.
-        packed: whether the rows are compressed.
 
     Returns:
         how many trials of the config are missing, and the summary.

@@ -61,7 +61,6 @@ def binomial_interval(successes: float, n: int, level: float = 0.95) -> tuple[fl
     Args:
         successes: from 0 to `n`; no whole number if it comes from a mean of several shares.
         n: number of trials; if it is 0, both ends are nan.
-        level: confidence level.
     """
     if n == 0:
         return math.nan, math.nan
@@ -109,7 +108,6 @@ def quantiles_of(steps: FloatArray, level: float = 0.95) -> dict[str, float]:
 
     Args:
         steps: in ascending order.
-        level: confidence level.
     """
     n = len(steps)
     found = {name: float(steps[rank_of(share, n) - 1]) for name, share in QUANTILES.items()}
@@ -139,7 +137,6 @@ def relative_half_width(values: NDArray[Any], level: float = 0.95) -> float:
 # The answer depends only on the trials with the first numbers, looked at in stages that follow from them, so that it
 # is the same whatever was run when and where. Measuring until an interval is narrow makes it a little too narrow; as
 # the stages are few, the effect is small.
-
 
 _SMALLEST_STAGE, _LARGEST_STAGE = 1.25, 4
 """Smallest and largest factor by which the next stage has more trials."""
@@ -210,11 +207,7 @@ def row_of(cell: Cell, problem: Instance, trial: int, run: Run, items: Sequence[
     """Return the row of a trial.
 
     Args:
-        cell, trial: which trial.
-        problem: the instance of the cell.
-        run: what the engine returned.
         items: items found, as indices into the weights of the cell.
-        seconds: wall time.
 
     Raises:
         CascadeError: if the run has not ended after the largest number of steps that can be counted.
@@ -239,22 +232,16 @@ def row_of(cell: Cell, problem: Instance, trial: int, run: Run, items: Sequence[
 
 # --- Reading the CSV tables of a result directory, with all digits and with the types of their columns --------------
 
-
 _PANDAS = tuple(int(part) for part in pd.__version__.split(".")[:2])
 _ALL_DIGITS: dict[str, Any] = {} if _PANDAS >= (3, 1) else {"float_precision": "round_trip"}
 """For `read_csv`: before pandas 3.1 the last digit may be wrong without this option; later versions warn of it."""
-
 
 _LONGEST_HEADER = 100_000
 """Largest header in bytes: a table that no sweep wrote may have a million columns, which takes long to read."""
 
 
 def _refuse_long_header(path: Path, remedy: str) -> None:
-    """Refuse a table whose header is too long.
-
-    Raises:
-        ConfigError: if it is.
-    """
+    """Refuse a table whose header is too long."""
     with reading(path) as file:
         if len(file.readline(_LONGEST_HEADER)) == _LONGEST_HEADER:
             raise ConfigError(f"{path}: the header has {_LONGEST_HEADER} bytes or more, so no sweep wrote it; {remedy}")
@@ -277,12 +264,7 @@ def read_table(path: Path, remedy: str, needed: Collection[str] = ()) -> pd.Data
     try:
         with reading(path) as file:
             table: pd.DataFrame = pd.read_csv(
-                file,
-                dtype=words,
-                keep_default_na=False,
-                na_values=[""],
-                low_memory=False,
-                **_ALL_DIGITS,
+                file, dtype=words, keep_default_na=False, na_values=[""], low_memory=False, **_ALL_DIGITS
             )
     except ConfigError:
         raise
@@ -298,7 +280,6 @@ def read_table(path: Path, remedy: str, needed: Collection[str] = ()) -> pd.Data
 
 
 # --- `trials.csv`: written from the journal, read back and checked; its bytes do not depend on interruptions --------
-
 
 CHUNK = 20_000
 """Number of rows that are in memory at once, unless a single cell has more."""
@@ -325,7 +306,6 @@ _READ: dict[str, Any] = {
     **_ALL_DIGITS,
 }
 
-
 InGrid = Mapping[str, Any]
 """The columns of a cell of a grid, and its budget if it has one."""
 
@@ -344,19 +324,12 @@ def holds_rows(directory: Path) -> bool:
 
 
 def write_trials(
-    directory: Path,
-    cells: Sequence[InGrid],
-    stored: Stored,
-    limits: Limits | None = None,
-    *,
-    packed: bool = False,
+    directory: Path, cells: Sequence[InGrid], stored: Stored, limits: Limits | None = None, *, packed: bool = False
 ) -> str:
     """Write `trials.csv`, with one row for each finished trial, sorted by cell of the grid and trial.
 
     Args:
-        directory: the result directory.
         cells: cells in the order of the grid; rows of other cells are left out.
-        stored: the rows.
         limits: number of trials of each cell that are written; all by default.
         packed: write `trials.csv.gz` instead, as is done anyway if the file is packed already.
 
@@ -371,7 +344,7 @@ def _lines(cells: Sequence[InGrid], stored: Stored, limits: Limits | None) -> It
     further = _further(cells)
     yield ",".join(TABLES[TRIALS_CSV].names([*further, *LATER])) + "\n"
     for cell in cells:
-        start = _fields(cell)
+        start = as_csv([COLUMNS[name].type(cell[name]) for name in CELL])
         rows = rows_below(stored, cell["cell_id"], limits)
         texts = {name: CODES[name].texts(rows[name]) for name in OUTCOME}
         if further:
@@ -392,27 +365,12 @@ def rows_below(stored: Stored, cell_id: str, limits: Limits | None) -> NDArray[A
     return rows if limits is None else rows[rows["trial"] < limits[cell_id]]
 
 
-def _fields(cell: InGrid) -> str:
-    """Return the columns of a cell as CSV; numbers in the shortest form that reads back the same."""
-    return as_csv([COLUMNS[name].type(cell[name]) for name in CELL])
-
-
 def trials_table(cells: Iterable[Cell], rows: Iterable[TrialRow]) -> pd.DataFrame:
-    """Return the table that `trials.csv` would hold for trials that are in memory.
-
-    Args:
-        cells: their cells.
-        rows: the trials, sorted by cell.
-    """
+    """Return the table that `trials.csv` would hold for trials in memory, sorted by cell."""
     known = {cell.cell_id: {**cell.content, "cell_id": cell.cell_id, "study": cell.study} for cell in cells}
     columns = TABLES[TRIALS_CSV].names(_further(known.values()))
     table = pd.DataFrame([{**known[row.cell_id], **row._asdict()} for row in rows], columns=columns)
     return table.astype({name: _READ["dtype"][name] for name in columns})
-
-
-def all_trials(path: Path) -> pd.DataFrame:
-    """Return the whole of `trials.csv`; errors as for `read_trials`."""
-    return pd.concat(read_trials(path), ignore_index=True)
 
 
 def read_rows(path: Path) -> Iterator[TrialRow]:
@@ -519,10 +477,6 @@ def write_timings(directory: Path, cells: Sequence[InGrid], stored: Stored, limi
 
 def times_of(directory: Path, summary: pd.DataFrame) -> pd.DataFrame:
     """Return the time on one core for each instance and learner, from `timings.csv`, or else from `times.csv`.
-
-    Args:
-        directory: the result directory.
-        summary: its cells.
 
     Returns:
         the columns of `times.csv`; empty if neither file is there.

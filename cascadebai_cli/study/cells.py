@@ -37,7 +37,6 @@ class Cell:
     """One point of the grid: instance x learner x L x K x delta x epsilon x budget.
 
     Attributes:
-        study, instance, learner: names.
         L, K, delta, epsilon: as in the paper.
         weights: click probabilities in the order of the config or file, shape `(L,)`.
         items: names of the items, in the same order.

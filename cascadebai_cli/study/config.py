@@ -20,11 +20,10 @@ from cascadebai_cli.study.fields import Context, most_of, spread_out
 from cascadebai_cli.study.study import DEFAULT_LEARNER, Study
 from cascadebai_cli.text import count, for_table, quoted, shortened
 
-__all__ = ["Override", "Study", "load_study", "own_learner", "setting", "stored_study", "study_of"]
+__all__ = ["Override", "Study", "load_study", "setting", "stored_study", "study_of"]
 
 
 # --- Values of Python, converted to those that YAML would give: arrays, fractions and paths may stand in a study ----
-
 
 _DEEPEST, _MOST_BITS = 20, 10_000
 """Largest depth of lists and mappings (a config has four levels), and largest size of whole numbers."""
@@ -37,7 +36,6 @@ def plain_value(value: Any, *at: str | int) -> Any:
     becomes `None`.
 
     Args:
-        value: what was given.
         at: where it stands, for messages.
 
     Raises:
@@ -80,7 +78,6 @@ def _no_value(at: KeyPath, text: str) -> ConfigError:
 
 
 # --- Reading a config: the result is a `Study` that is valid at every point of its grid, or one line of error -------
-
 
 _NO_CALLS: Mapping[KeyPath, str] = MappingProxyType({})
 
@@ -125,12 +122,8 @@ def _validated(document: Document, overrides: Sequence[Override], name: str, fol
         raise ConfigError(document.message(at, text)) from None
 
 
-def own_learner(name: str) -> Override:
-    """Return the override that adds a learner `module:Class`, named after the class.
-
-    Raises:
-        ConfigError: if the name is not of that form.
-    """
+def _own_learner(name: str) -> Override:
+    """Return the override that adds a learner `module:Class`, named after the class."""
     if not is_own(name):
         raise ConfigError(f"--plugin {name} names no class; write module:Class, such as folder.file:Class")
     return Override("--plugin", ("learners", END), {"name": name.rpartition(":")[2], "algorithm": name})
@@ -155,8 +148,6 @@ def stored_study(config: Mapping[str, Any], where: Path, folder: Path | None = N
     """Return the study of the resolved config of a manifest.
 
     Args:
-        config: the config, as from `Study.model_dump`.
-        where: the file that holds it, for the message.
         folder: folder to which its paths are relative. Without one the study cannot be run: it has no cells, users'
             algorithms are not checked, and no file or code that the config names is opened or imported.
 
@@ -171,7 +162,6 @@ def stored_study(config: Mapping[str, Any], where: Path, folder: Path | None = N
 
 
 # --- A config with values that the caller has given in place of its own ---------------------------------------------
-
 
 _MOST_ROWS = 20_000_000
 """Largest number of rows of a result directory; a sweep keeps some ten bytes of each in memory, reading some fifty."""
@@ -202,14 +192,11 @@ class Given:
         """
         numbers = {"trials": self.trials, "seed": self.seed, "max_steps": self.max_steps}
         named = [(f"--{key.replace('_', '-')}", key, value) for key, value in numbers.items() if value is not None]
-        values = [
-            *map(setting, self.settings),
-            *(Override(option, (key,), value) for option, key, value in named),
-        ]
+        values = [*map(setting, self.settings), *(Override(option, (key,), value) for option, key, value in named)]
         for i, (option, path, _) in enumerate(values):
             if any(path == earlier.path for earlier in values[:i]):
                 raise ConfigError(f"{option.rstrip(':')}: {'.'.join(map(str, path))} is given twice; leave one out")
-        return [*values, *map(own_learner, self.plugins)]
+        return [*values, *map(_own_learner, self.plugins)]
 
     @property
     def words(self) -> list[str]:

@@ -20,7 +20,6 @@ from cascadebai_cli.text import for_table, shortened
 # Keys are text and unique, there are no aliases and no tags, `1e-3` is a number, `none` is null, and words such as
 # `on` or dates stay text.
 
-
 KeyPath = tuple[str | int, ...]
 """Keys and list positions from the top of a document to a value."""
 
@@ -50,7 +49,6 @@ class Document:
 
     Attributes:
         source: its path as the user gave it; empty if it is no file.
-        data: its content.
         lines: key path -> line of the key or list entry, from 1.
         options: key path -> option, for each value that came from the command line.
     """
@@ -260,10 +258,7 @@ _SCALARS: dict[str, tuple[str, Any]] = {
     "null": (r"~|null|Null|NULL|none|None|NONE|", lambda *_: None),
     "bool": (r"true|True|TRUE|false|False|FALSE", lambda _, node: node.value.lower() == "true"),
     "int": (r"[-+]?[0-9][0-9_]*", lambda _, node: int(node.value.replace("_", ""))),
-    "float": (
-        r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)",
-        _float,
-    ),
+    "float": (r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)", _float),
 }
 
 for _name, (_pattern, _construct) in _SCALARS.items():
@@ -275,7 +270,6 @@ _Loader.add_constructor(_PREFIX + "seq", _seq)
 
 
 # --- Mistakes in a config: what pydantic found, as plain sentences for a user ---------------------------------------
-
 
 _FLOAT = "float"
 NUMBER, CONDITION = "number", "rule"

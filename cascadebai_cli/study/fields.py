@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import count, product, takewhile
 from math import prod
 from pathlib import Path
@@ -29,7 +30,6 @@ from cascadebai_cli.options import MOST_TRIALS, SMALLEST_RISK
 from cascadebai_cli.study.document import CONDITION, NUMBER, Document, KeyPath, mistake, show
 
 # --- Types of the values in a config --------------------------------------------------------------------------------
-
 
 MOST_ITEMS = 1_000_000
 MOST_POINTS = 100_000
@@ -134,11 +134,7 @@ def growth_as_list(value: object) -> object:
 
 
 def _growing(span: dict[str, Any]) -> list[int]:
-    """Return the points of a growth `{from: 500, to: 16000, times: 2}`, rounded to whole numbers, up to `to`.
-
-    Raises:
-        PydanticCustomError: as for `points`.
-    """
+    """Return the points of a growth `{from: 500, to: 16000, times: 2}`, rounded to whole numbers, up to `to`."""
     first, last = _ends(span, "times")
     times = span.get("times", 2)
     if type(times) not in (int, float) or not _SLOWEST_GROWTH <= times < float("inf"):
@@ -235,20 +231,14 @@ Filled = Field(strict=False, json_schema_extra={"minItems": 1})
 
 Size = Annotated[int, Field(ge=1, le=MOST_ITEMS)]
 
-
 _WHOLE = {"type": "integer", "minimum": 1}
 
 
 def _span(title: str, further: str, values: dict[str, Any]) -> dict[str, Any]:
     """Return the JSON schema of a mapping with `from`, `to` and perhaps a further key."""
     properties = {"from": _WHOLE, "to": _WHOLE, further: values}
-    return {
-        "title": title,
-        "type": "object",
-        "properties": properties,
-        "required": ["from", "to"],
-        "additionalProperties": False,
-    }
+    schema = {"title": title, "type": "object", "properties": properties}
+    return {**schema, "required": ["from", "to"], "additionalProperties": False}
 
 
 RANGE = _span("{from, to, step}", "step", {**_WHOLE, "default": 1})
@@ -294,7 +284,6 @@ Epsilons = Annotated[_Listed[Epsilon], BeforeValidator(_as_list, json_schema_inp
 
 # --- How many trials a cell gets: a number, or a rule that tells when there are enough ------------------------------
 
-
 FIRST = 20
 """Number of trials after which the aims of a cell are looked at for the first time."""
 
@@ -329,11 +318,10 @@ class Enough(Entry):
         return self
 
 
-def _kind(value: Any) -> str:
-    return CONDITION if isinstance(value, dict | Enough) else NUMBER
-
-
-Trials = Annotated[Annotated[_Number, Tag(NUMBER)] | Annotated[Enough, Tag(CONDITION)], Discriminator(_kind)]
+Trials = Annotated[
+    Annotated[_Number, Tag(NUMBER)] | Annotated[Enough, Tag(CONDITION)],
+    Discriminator(lambda value: CONDITION if isinstance(value, dict | Enough) else NUMBER),
+]
 """A number of trials, or the rule for it."""
 
 
@@ -348,7 +336,6 @@ def first_of(trials: "int | Enough") -> int:
 
 
 # --- `fit` of an instance: the models that are fitted to its mean steps ---------------------------------------------
-
 
 _ANY = "x"
 """A name that a model may use for its axis, whichever that is."""
@@ -428,9 +415,6 @@ def _named(model: str, x: str) -> str:
 # `{name: "sigma {sigma}", algorithm: cascadebai, sigma: [0.25, 0.5]}` are two learners, and an instance with
 # `replicate: {from: 1, to: 20}` and `{replicate}` in its name is twenty.
 
-
-_LISTS = ("instances", "learners")
-"""Keys whose entries have names."""
 _PLACE = re.compile(r"\{(\w+)\}")
 
 _Mark = TypeVar("_Mark")
@@ -442,9 +426,7 @@ def spread_out(document: Document) -> Document:
     Raises:
         ConfigError: if an option in a name has no value, or an entry makes too many.
     """
-    for key in _LISTS:
-        document = _spread(document, key)
-    return document
+    return reduce(_spread, ("instances", "learners"), document)
 
 
 def as_place(name: str, option: str, value: object) -> str:

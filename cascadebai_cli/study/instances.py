@@ -56,7 +56,6 @@ from cascadebai_cli.text import listed, unrounded
 
 # --- Values of the grid that vary together: `zip: {K: [2, 4], delta: [0.1, 0.05]}` makes two points, not four -------
 
-
 _Sizes = Annotated[
     tuple[Size, ...], List, BeforeValidator(range_as_list, json_schema_input_type=Size | Several[Size] | Range)
 ]
@@ -162,10 +161,8 @@ UsersEntry = create_model("UsersEntry", __base__=_Users, __doc__=_Users.__doc__,
 
 # --- What all instance entries of a config have in common -----------------------------------------------------------
 
-
 ItemsAt = Callable[[int, int], Items]
 """`items_at(L, K)` returns the items at a point of the grid; `L` is 0 for families that bring their own number."""
-
 
 _FAMILY = says("How the weights are made.")
 
@@ -214,10 +211,7 @@ class SizedEntry(InstanceEntry):
 
 
 def _weight_of(
-    formula: str | float,
-    names: Mapping[str, int],
-    *at: str | int,
-    rng: np.random.Generator | None = None,
+    formula: str | float, names: Mapping[str, int], *at: str | int, rng: np.random.Generator | None = None
 ) -> float:
     """Return the weight that a formula gives for values of its names, `K` and `L` first.
 
@@ -236,7 +230,6 @@ def _weight_of(
 
 
 # --- Users' families: a function `module:function` of `L`, `K` and its options that returns the weights -------------
-
 
 _OWN = "module:function"
 """The form of such a name, and the tag of the class below."""

@@ -242,10 +242,6 @@ KINDS: Mapping[str, FigureKind] = MappingProxyType(
 def of_each_kind(what: str, found: Mapping[str, _T]) -> Mapping[str, _T]:
     """Return a mapping after checking that it has a value for each kind of figure, and no other.
 
-    Args:
-        what: what the values are, for the message.
-        found: kind -> value.
-
     Raises:
         LookupError: if a kind has no value, or there is a value for something else.
     """
@@ -300,10 +296,7 @@ class Words:
         "Learners to draw; all if left out.", "NAME", "CascadeBAI", alias="--learner"
     )
     where: dict[str, list[Any]] | None = _word(
-        "Columns, each with the values to draw.",
-        "COLUMN=VALUE,...",
-        "{K: [20, 40], delta: 0.1}",
-        completed="condition",
+        "Columns, each with the values to draw.", "COLUMN=VALUE,...", "{K: [20, 40], delta: 0.1}", completed="condition"
     )
     average: str | None = _word(
         "Option of instances; instances that differ only in it are drawn as their mean, with its interval.",

@@ -32,8 +32,6 @@ class LearnerOption(NamedTuple):
     """An option of one or more learners.
 
     Attributes:
-        meaning: its meaning in a sentence.
-        example: a value as it stands in a config.
         limits: limits of its values, for `Annotated`.
     """
 
@@ -82,7 +80,6 @@ LEARNER_OPTIONS: Mapping[str, LearnerOption] = MappingProxyType(
 
 
 # --- Learner entries of a config, whose options are read from the algorithm's signature -----------------------------
-
 
 _OF_THE_GRID = ("L", "K", "delta", "epsilon", BUDGET, "rng")
 """Parameters of a constructor that the program sets; `rng` is the generator of the trial."""
@@ -206,11 +203,7 @@ def _equal(one: Any, other: Any) -> bool:
 
 
 def _checked_options(algorithm: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options as the annotations of the algorithm want them (`1` becomes `1.0` for a float).
-
-    Raises:
-        PydanticCustomError: if a value has the wrong type or range, or a required option is missing.
-    """
+    """Return the options as the annotations of the algorithm want them (`1` becomes `1.0` for a float)."""
     known = options_of(algorithm)
     for name, parameter in known.items():
         if parameter.default is parameter.empty and name not in given:

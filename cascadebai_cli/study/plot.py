@@ -24,7 +24,6 @@ from cascadebai_cli.study.learners import LearnerEntry, option_values
 
 # --- Instances that differ in one option only, such as the number of a draw, so that a mean may be taken ------------
 
-
 _Alike = Mapping[str, tuple[AnyInstance, ...]]
 """Common name of instances -> the instances."""
 
@@ -77,7 +76,6 @@ def _name(entries: Sequence[AnyInstance], option: str, taken: set[str]) -> str:
 
 
 # --- `plot` of a config: its keys are the options of `cascadebai plot` ----------------------------------------------
-
 
 Kind = Annotated[str, one_of(KINDS)]
 _Format = Literal["pdf", "png", "svg"]

@@ -14,7 +14,7 @@ from pydantic_core import PydanticCustomError
 from cascadebai_cli.engines.outcomes import TableShape
 from cascadebai_cli.engines.simulate import EngineName
 from cascadebai_cli.errors import ConfigError, suggest
-from cascadebai_cli.learners.protocol import Learner, can_answer
+from cascadebai_cli.learners.protocol import can_answer
 from cascadebai_cli.model.problem import CASCADING, FEEDBACKS, SEMI_BANDIT, Feedback, Instance, Items
 from cascadebai_cli.model.users import page_of
 from cascadebai_cli.study.axes import ALL_AXES, AXES, GRID
@@ -49,7 +49,6 @@ from cascadebai_cli.study.plot import Plot, refuse_unknown_words
 from cascadebai_cli.text import count
 
 # --- The grid of a study: the cells that its instances, learners and numbers make together --------------------------
-
 
 _Point = Mapping[str, Any]
 """Numbers of the grid by name; `L` is 0 for families that bring their own number of items."""
@@ -94,12 +93,7 @@ def _hidden_by(study: "Study", name: str | int, used: Collection[KeyPath]) -> st
 
 @dataclass(frozen=True)
 class _Axis:
-    """Values that vary together.
-
-    Attributes:
-        rows: mappings with a value for each name.
-        at: name -> key path of its values.
-    """
+    """Values that vary together: rows with a value for each name, and where the values of each name stand."""
 
     rows: Sequence[Mapping[str, Any]]
     at: Mapping[str, KeyPath]
@@ -126,7 +120,10 @@ class _Part:
         self._check_number([axes for _, axes in parts])
         with self._located():
             items_at = self.entry.family_in(self.folder, self.study.seed)
-        points = [(learner, list(_points(axes)), _paths(axes)) for learner, axes in parts]
+        points = [
+            (learner, list(_points(axes)), {name: path for axis in axes for name, path in axis.at.items()})
+            for learner, axes in parts
+        ]
         for _, mine, at in points:
             self.used.update(at.values())
             for L, K in dict.fromkeys((point["L"], point["K"]) for point in mine):
@@ -252,12 +249,7 @@ def _points(axes: Sequence[_Axis]) -> Iterator[_Point]:
         yield {name: value for row in rows for name, value in row.items()}
 
 
-def _paths(axes: Sequence[_Axis]) -> dict[str, KeyPath]:
-    return {name: path for axis in axes for name, path in axis.at.items()}
-
-
 # --- A study: the keys of a config, its checks, and its cells -------------------------------------------------------
-
 
 DEFAULT_LEARNER: dict[str, Any] = {"name": "CascadeBAI", "algorithm": "cascadebai"}
 """The learner of a config that names none."""
@@ -299,11 +291,7 @@ class Study(Entry):
     seed: Annotated[int, Field(ge=0), says("Root seed of all trials.", "1")]
     trials: Annotated[
         Trials,
-        says(
-            "Number of trials of each cell, or the rule for it.",
-            "20",
-            "{relative_error: 0.01, at_most: 1000}",
-        ),
+        says("Number of trials of each cell, or the rule for it.", "20", "{relative_error: 0.01, at_most: 1000}"),
     ] = FIRST
     L: Annotated[SizeList | None, says("Number of items.", "64", "[64, 128]")] = None
     K: Annotated[SizeList | None, says("Number of items to find, less than L.", "4", "{from: 20, to: 60, step: 2}")] = (
@@ -311,8 +299,7 @@ class Study(Entry):
     )
     delta: Annotated[Risks, says("Largest probability of a wrong answer.", "0.05", "[0.1, 1e-3]")] = (0.1,)
     epsilon: Annotated[
-        Epsilons,
-        says("Tolerance: an item is good enough if its weight is at least w(K) - epsilon.", "0.05"),
+        Epsilons, says("Tolerance: an item is good enough if its weight is at least w(K) - epsilon.", "0.05")
     ] = (0.0,)
     budget: Annotated[
         Budgets | None,
@@ -355,8 +342,7 @@ class Study(Entry):
         bool, says("Whether each list is shown in a random order, for learners whose proof allows it.", "true")
     ] = False
     rewards: Annotated[
-        Rewards | None,
-        says("Table from which rewards are read; without it rewards are independent.", "{rows: 100000}"),
+        Rewards | None, says("Table from which rewards are read; without it rewards are independent.", "{rows: 100000}")
     ] = None
     paired: Annotated[
         bool,
@@ -468,7 +454,6 @@ for _made in (Study, Cell):
     if _lost := [name for name in ALL_AXES if name not in _made.__annotations__]:
         raise LookupError(f"{', '.join(_lost)}: a number of the grid without a field of {_made.__name__}")
 
-
 _MOST_SHOWN = 20
 """Largest number of values that a message lists."""
 
@@ -529,22 +514,11 @@ def _refuse_no_trace(study: Study) -> None:
         return
     for i, learner in enumerate(study.learners):
         cell = next(cell for cell in study.cells if cell.learner == learner.name)
-        if not can_answer(_built(study, cell)):
+        with _of_learner(study, cell):
+            able = can_answer(cell.build())
+        if not able:
             text = "a trace asks for the items before the learner has stopped; give the class a property answer"
             raise mistake(f"'{learner.name}': {text}, or leave trace out", "learners", i)
-
-
-def _built(study: Study, cell: Cell) -> Learner:
-    """Return a new learner of a cell.
-
-    Raises:
-        PydanticCustomError: if the learner refuses the values of the cell.
-    """
-    try:
-        return cell.build()
-    except ConfigError as error:
-        position = [entry.name for entry in study.learners].index(cell.learner)
-        raise mistake(f"'{cell.learner}': {error}", "learners", position) from None
 
 
 def _refuse_twins(study: Study, cells: Sequence[Cell]) -> None:
@@ -552,25 +526,24 @@ def _refuse_twins(study: Study, cells: Sequence[Cell]) -> None:
     for cell in cells:
         twin = first.setdefault(cell.cell_id, cell)
         if twin is not cell:
-            raise mistake(
-                f"{cell.names} at {cell.point} repeats {twin.names}; leave one of them out",
-                *_path_of(study, cell, twin),
-            )
-
-
-def _path_of(study: Study, cell: Cell, twin: Cell) -> KeyPath:
-    """Return the key path of the learner that repeats another one, or else of the instance."""
-    if cell.instance == twin.instance:
-        return ("learners", [entry.name for entry in study.learners].index(cell.learner))
-    return ("instances", [entry.name for entry in study.instances].index(cell.instance))
+            key, name = ("learners", cell.learner) if cell.instance == twin.instance else ("instances", cell.instance)
+            at = [entry.name for entry in getattr(study, key)].index(name)
+            raise mistake(f"{cell.names} at {cell.point} repeats {twin.names}; leave one of them out", key, at)
 
 
 def _check_learner(study: Study, cell: Cell) -> None:
     """Refuse a cell whose learner refuses its values, or whose engine refuses its learner."""
-    try:
+    with _of_learner(study, cell):
         _ = cell.runs_with
         if (length := cell.spec.options.get("list_length") or 0) > cell.L:
             raise ConfigError(f"list_length is {length}, but there are only {cell.L} items; make it smaller")
+
+
+@contextmanager
+def _of_learner(study: Study, cell: Cell) -> Iterator[None]:
+    """Add the key path of the learner of a cell to an error in the block."""
+    try:
+        yield
     except ConfigError as error:
         position = [entry.name for entry in study.learners].index(cell.learner)
         raise mistake(f"'{cell.learner}': {error}", "learners", position) from None

@@ -31,7 +31,7 @@ import numpy as np
 
 from cascadebai_cli.model.problem import FloatArray, Instance
 
-Parting = Callable[[FloatArray, FloatArray], FloatArray]
+_Parting = Callable[[FloatArray, FloatArray], FloatArray]
 """Observations of each of two items, for each unit of `ln(1 / delta)`, until intervals around two means part."""
 
 
@@ -70,7 +70,7 @@ def _moved(values: FloatArray) -> FloatArray:
     return np.concatenate([[0.0], values[:-1]])
 
 
-def race(instance: Instance, parting: Parting, batch: Callable[[int], int], *, observes_all: bool = False) -> float:
+def race(instance: Instance, parting: _Parting, batch: Callable[[int], int], *, observes_all: bool = False) -> float:
     """Return the limit of steps over `ln(1 / delta)` of a race, a mean over all orders of the items.
 
     Args:

@@ -28,11 +28,10 @@ from cascadebai_cli.study.fields import Enough, first_of, most_of
 from cascadebai_cli.text import NO_NUMBER, Table, count, duration, is_missing, number, parameter
 from cascadebai_cli.workflows.tables import in_format
 
-__all__ = ["Checked", "Given", "check", "in_format"]
+__all__ = ["Given", "check", "in_format"]
 
 
 # --- The pilot: an estimate of how long trials take, from a few that are cut short ----------------------------------
-
 
 _FIRST_CAP, _GROWTH = 1000, 8
 """Cap of the first try in steps, and the factor by which it grows from try to try."""
@@ -66,13 +65,7 @@ class _Pace:
 
 
 class _Try:
-    """Trials of a cell that grow from time to time, in length until they end and then in number.
-
-    Args:
-        cell: the cell.
-        trials: number of its trials, or the rule for it.
-        seed: root seed.
-    """
+    """Trials of a cell that grow from time to time, in length until they end and then in number."""
 
     def __init__(self, cell: Cell, trials: int | Enough, seed: int) -> None:
         self.cell, self._trials, self._seed = cell, trials, seed
@@ -120,12 +113,7 @@ def _paces(parts: Sequence[Sequence[Cell]], trials: int | Enough, seed: int, sec
 
     Args:
         parts: cells of one instance and learner each.
-        trials: number of trials of a cell, or the rule for it.
-        seed: root seed.
         seconds: about how much processor time to spend; everything is tried once in any case.
-
-    Raises:
-        CascadeError: if a trial raises.
     """
     ends = [[_Try(cell, trials, seed) for cell in _ends(cells)] for cells in parts]
     until, tries = time.process_time() + seconds, [one for pair in ends for one in pair]
@@ -226,19 +214,17 @@ def _run(cell: Cell, trials: int, seed: int) -> list[TrialRow]:
 
 # --- What a study would run: its grid, bounds on the steps, and an estimate of the time -----------------------------
 
-
 _NAMES = (*GRID, "engine")
 _LONGEST = 20
 """Largest number of characters for the values of an axis."""
 
 
 @dataclass(frozen=True, eq=False)
-class Checked:
+class _Checked:
     """What a sweep of a study would run.
 
     Attributes:
         table: a row for each instance and learner.
-        cells: number of cells of the grid.
         trials: smallest and largest number of trials over all cells.
         seconds: expected time on one core, `None` without a pilot.
         within: the time lies between these two in most studies, in seconds.
@@ -269,12 +255,10 @@ class Checked:
         return f"; about {duration(self.seconds)} ({low} to {high}) on one core"
 
 
-def check(config: Path, *, given: Given = NOTHING_GIVEN, pilot: float = 5.0) -> Checked:
+def check(config: Path, *, given: Given = NOTHING_GIVEN, pilot: float = 5.0) -> _Checked:
     """Validate a study and tell what it would run; nothing is written.
 
     Args:
-        config: the study.
-        given: values that replace those of the config.
         pilot: about how many seconds to run trials for an estimate of the time; 0 for none.
 
     Raises:
@@ -292,7 +276,7 @@ def check(config: Path, *, given: Given = NOTHING_GIVEN, pilot: float = 5.0) -> 
     low, seconds, high = (float(rows[name].sum()) for name in ("seconds_low", "seconds", "seconds_high"))
     trials = cells * first_of(study.trials), cells * most_of(study.trials)
     table = StudyTable("check.csv", rows, _table(rows))
-    return Checked(table, cells, trials, seconds if pilot else None, (low, high), not rows["ended"].all())
+    return _Checked(table, cells, trials, seconds if pilot else None, (low, high), not rows["ended"].all())
 
 
 def _parts(cells: Sequence[Cell]) -> list[list[Cell]]:
@@ -338,10 +322,7 @@ def _bounds(cells: Sequence[Cell]) -> dict[str, float | None]:
         return {"lower": None, "upper": None}
     found = [learner_bounds(c.problem, c.delta, c.spec.algorithm, c.spec.options, c.feedback) for c in cells]
     uppers = [one.upper.steps for one in found if one.upper]
-    return {
-        "lower": _mean([one.lower for one in found]),
-        "upper": _mean(uppers) if len(uppers) == len(found) else None,
-    }
+    return {"lower": _mean([one.lower for one in found]), "upper": _mean(uppers) if len(uppers) == len(found) else None}
 
 
 def _mean(values: Sequence[float]) -> float | None:

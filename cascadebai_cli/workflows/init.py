@@ -25,7 +25,6 @@ from cascadebai_cli.text import count, for_shell
 
 # --- Guessing which columns of a user's file are items, clicks and views, or rates ----------------------------------
 
-
 _CLICKS = re.compile(r"click|success|hit|conver|funny|like", re.IGNORECASE)
 _VIEWS = re.compile(r"view|impression|shown|serve|rating|trial|total", re.IGNORECASE)
 _RATE = re.compile(r"rate|ctr|prob|weight", re.IGNORECASE)
@@ -35,14 +34,7 @@ _MOST_GUESSED = 1_000
 
 
 def _guessed(sheet: Sheet) -> dict[str, str]:
-    """Return the columns that fit best by their names and values, as keys of a config.
-
-    Args:
-        sheet: all columns of a file.
-
-    Raises:
-        ConfigError: if no column can hold clicks or rates.
-    """
+    """Return the columns that fit best by their names and values, as keys of a config."""
     table = sheet.rows[[name for name in sheet.header if name and is_one_line(name) and sheet.header.count(name) == 1]]
     table = table.apply(lambda texts: texts.str.strip())
     numbers = table.apply(floats_of).dropna(axis=1)
@@ -71,11 +63,7 @@ def _guessed(sheet: Sheet) -> dict[str, str]:
 
 
 def _refuse_events(sheet: Sheet, marks: Sequence[str]) -> None:
-    """Refuse a log with one row for each event or page view, by its columns that hold a mark in each row.
-
-    Raises:
-        ConfigError: if there is such a column.
-    """
+    """Refuse a log with one row for each event or page view, by its columns that hold a mark in each row."""
     if marks:
         wide = len(marks) == len(sheet.header)
         raise ConfigError(
@@ -128,11 +116,7 @@ def _pair_by_name(columns: Sequence[str]) -> tuple[str, str] | None:
 
 
 def _clearest_K(weights: np.ndarray, most: int = 10) -> int:
-    """Return the number of best items, at most `most`, that the largest gap separates from the others.
-
-    Raises:
-        ConfigError: if all items are alike.
-    """
+    """Return the number of best items, at most `most`, that the largest gap separates from the others."""
     gaps = -np.diff(np.sort(weights)[::-1])[:most]
     if gaps.max() <= 0:
         raise ConfigError("the best items have the same rate; there is no set of them to find")
@@ -140,7 +124,6 @@ def _clearest_K(weights: np.ndarray, most: int = 10) -> int:
 
 
 # --- JSON schemas of what the program reads and writes, made from the models that validate it -----------------------
-
 
 SCHEMAS: Mapping[str, Callable[[], dict[str, Any]]] = MappingProxyType(
     {
@@ -158,7 +141,6 @@ def schema_text(kind: str) -> str:
 
 
 # --- A config with comments, to begin with --------------------------------------------------------------------------
-
 
 _PLAIN = re.compile(r"[A-Za-z][\w .-]*\w|[A-Za-z]")
 """A name that needs no quotes, unless YAML reads something else from it."""

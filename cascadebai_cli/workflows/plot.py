@@ -47,7 +47,6 @@ if TYPE_CHECKING:
 
 # --- Files of the pages of a figure: `figure.png`, `figure-2.png` ... -----------------------------------------------
 
-
 _METADATA = 65_536
 """Number of bytes at the beginning of a file that hold its metadata."""
 
@@ -61,10 +60,6 @@ def _page_files(file: Path) -> Iterator[Path]:
 
 def _remove_later_pages(file: Path, pages: int) -> list[Path]:
     """Remove further pages of an earlier figure of the same name that had more pages, and no other file.
-
-    Args:
-        file: the first page.
-        pages: number of pages that the figure has now.
 
     Returns:
         the files that were removed.
@@ -162,7 +157,6 @@ class Drawing:
     """The pages of a figure.
 
     Attributes:
-        pages: one or more.
         chart: what they show; none if they show no cells.
         own: settings of the user's style.
     """
@@ -198,10 +192,6 @@ def drawing(studies: Sequence[StudyResults], plot: Plot) -> Drawing:
 
 def chart(studies: Sequence[StudyResults], plot: Plot) -> "Chart":
     """Return what a figure shows, as data.
-
-    Args:
-        studies: one or more.
-        plot: what to draw of them.
 
     Raises:
         ConfigError: if the words of the plot do not make a figure of these studies.
@@ -276,7 +266,7 @@ def _bounded(cells: "pd.DataFrame", studies: Sequence[StudyResults], plot: Plot)
 
 
 @dataclass(frozen=True)
-class Plotted:
+class _Plotted:
     """The files of a figure, and whether no trial of its studies is missing."""
 
     files: tuple[Path, ...]
@@ -290,7 +280,7 @@ def plot(
     config: Path | None = None,
     words: Mapping[str, Any] | None = None,
     watch: Watch = SILENT,
-) -> Plotted:
+) -> _Plotted:
     """Draw a figure.
 
     Args:
@@ -299,7 +289,6 @@ def plot(
             `directories` by default.
         config: a YAML file whose `plot` says what to draw; by default the `plot` of the first directory does.
         words: keys of `study.plot.Plot` that replace those of `plot`.
-        watch: takes the remarks.
 
     Raises:
         ConfigError: if a directory is not that of a sweep, or the words do not make a figure of it.
@@ -319,16 +308,14 @@ def plot(
         if gone := _remove_later_pages(file, len(pages)):
             watch.remark(f"pages of an earlier figure are removed: {', '.join(map(str, gone))}")
         written += pages
-    return Plotted(tuple(written), not any(results.missing for results in studies))
+    return _Plotted(tuple(written), not any(results.missing for results in studies))
 
 
 def figure(studies: Sequence[StudyResults], words: Mapping[str, Any], watch: Watch = SILENT) -> "Figure":
     """Return a figure on one page, as an object of matplotlib.
 
     Args:
-        studies: all are drawn into the same panels.
         words: keys of `study.plot.Plot` that replace those of the first study.
-        watch: takes the remarks.
 
     Raises:
         ConfigError: if the words do not make a figure of the studies, or it needs several pages.

@@ -56,7 +56,6 @@ _CAPTIONS = {
 """Tables of `fit` that the page shows, with their captions."""
 _LEFT_OUT = ("study", "rows_sha256", "best_model", "loglog_low", "loglog_high", "published_r2")
 
-
 _MEANS = "Mean steps and error rates, each with its 95 % interval"
 _RATIOS = "Mean steps of each learner divided by those of another"
 _MOST_MEANS = 200
@@ -77,7 +76,7 @@ _OF_THE_PAPER = "Best arm identification for cascading bandits: the paper and th
 
 
 @dataclass(frozen=True)
-class Reported:
+class _Reported:
     """The page, and whether no trial of its studies is missing."""
 
     file: Path
@@ -91,15 +90,12 @@ def report(
     title: str | None = None,
     where: Sequence[str] = (),
     watch: Watch = SILENT,
-) -> Reported:
+) -> _Reported:
     """Write one page with claims, figures, their data, settings and run times.
 
     Args:
-        directories: directories of sweeps.
-        out: file of the page.
         title: its heading; by default made of the titles of the studies.
         where: conditions `COLUMN=VALUE[,VALUE...]`; the page is about the cells that meet all of them.
-        watch: takes the remarks.
 
     Raises:
         ConfigError: if a directory is not that of a sweep, or has too many cells for a page, or the folder of
@@ -114,7 +110,7 @@ def report(
         warn_of_gaps(results, watch)
     page = render_page(title or _title(studies), __version__, _claims(studies), list(_numbered(studies, watch)))
     write_bytes(out, page.encode())
-    return Reported(out, not any(results.missing for results in studies))
+    return _Reported(out, not any(results.missing for results in studies))
 
 
 def _chosen(results: StudyResults, where: Sequence[str]) -> StudyResults:
@@ -170,16 +166,10 @@ def _section(results: StudyResults, name: str, watch: Watch) -> Section:
 
 
 def _reuse(results: StudyResults) -> list[str]:
-    if not results.study.independent:
-        text = (
-            f"Rewards are {results.study.rewards}: claims and bounds, which are about independent ones, do not apply."
-        )
-        return [text]
-    if results.study.claims and results.study.has_users:
-        return [
-            "Users are named, or lists are shuffled: the paper's claims, which are about its own users, do not apply."
-        ]
-    return []
+    users = "Users are named, or lists are shuffled: the paper's claims, which are about its own users, do not apply."
+    if results.study.independent:
+        return [users] if results.study.claims and results.study.has_users else []
+    return [f"Rewards are {results.study.rewards}: claims and bounds, which are about independent ones, do not apply."]
 
 
 def _pictures(results: StudyResults, watch: Watch) -> tuple[list[PagePicture], list[str], list[str]]:

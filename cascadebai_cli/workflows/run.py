@@ -15,6 +15,7 @@ import pandas as pd
 
 from cascadebai_cli.analysis.cells import cells_printed
 from cascadebai_cli.errors import CascadeError, ConfigError
+from cascadebai_cli.options import MOST_TRIALS
 from cascadebai_cli.running.runner import Backend, collect, repeat_command
 from cascadebai_cli.running.watch import SILENT, Follower, Watch
 from cascadebai_cli.running.worker import Failed, Settings
@@ -27,7 +28,7 @@ from cascadebai_cli.study.config import NOTHING_GIVEN, Given, Study, check_rows,
 from cascadebai_cli.study.fields import first_of
 from cascadebai_cli.text import Table, count, duration, for_table, parameter, percent
 
-__all__ = ["Backend", "CellRun", "Choice", "Given", "Ran", "cell_in_words", "run", "simulate"]
+__all__ = ["Backend", "Choice", "Given", "cell_in_words", "run", "simulate"]
 
 
 # --- Running all cells of a study in memory -------------------------------------------------------------------------
@@ -38,8 +39,6 @@ def simulate(study: Study, *, backend: Backend | None = None, watch: Watch = SIL
 
     Args:
         study: the study, with a fixed number of trials.
-        backend: where trials run; all cores by default.
-        watch: follows the trials.
 
     Returns:
         the rows of the `trials.csv` that a sweep of the study would write, in the same order, with a column for each
@@ -67,7 +66,6 @@ def _raise(cell: Cell, failed: Failed) -> None:
 
 # --- Running a few cells of a study, without writing anything -------------------------------------------------------
 
-
 _MOST_CELLS = 8
 
 
@@ -86,18 +84,15 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class CellRun:
+class _CellRun:
     """Statistics over the trials of a cell, capped ones included.
 
     Attributes:
-        cell: the cell.
         trials, capped: number of trials, and of those that reached the cap.
         mean_steps, sd_steps: mean and standard deviation of the steps, the latter `None` for a single trial.
         observations: observed items per step, over all trials.
         wrong: number of trials that stopped with a wrong set.
         wrong_interval: exact binomial 95 % interval for the probability of a wrong set; nan if no trial stopped.
-        seconds: wall time of all trials.
-        trial_seconds: mean time of a trial.
         found: names of the items of the set found most often, best first; empty if no trial stopped.
         found_in: number of trials that found this set.
     """
@@ -122,10 +117,10 @@ class CellRun:
 
 
 @dataclass(frozen=True)
-class Ran:
+class _Ran:
     """The cells with finished trials, the same as a table (`None` if there are none), and the number of failures."""
 
-    cells: tuple[CellRun, ...]
+    cells: tuple[_CellRun, ...]
     table: Table | None
     failed: int
 
@@ -140,31 +135,30 @@ def run(
     timeout: float | None = None,
     debug: bool = False,
     watch: Watch = SILENT,
-    each: Callable[[CellRun], None] | None = None,
-) -> Ran:
+    each: Callable[[_CellRun], None] | None = None,
+) -> _Ran:
     """Run cells of a study, one after the other.
 
     Args:
-        config: the study.
         choice: which cells to run, at most `_MOST_CELLS`.
         given: values that replace those of the config; if it has a rule for the trials, only its smallest number runs.
         trial: run only the trial of this number, with the random numbers that it has in a sweep.
-        backend: where trials run; all cores by default.
         timeout: seconds after which a trial fails.
         debug: let the first error of a trial leave this function as it was raised; all runs in this process.
-        watch: follows the trials.
         each: called with each cell when it is done.
 
     Raises:
         ConfigError: if the config is not usable, or the choice leaves no cell or too many.
         CascadeError: if the backend breaks.
     """
+    if trial is not None and trial >= MOST_TRIALS:
+        raise ConfigError(f"--trial {trial} is too large; a cell has trials from 0 to {MOST_TRIALS - 1}")
     study = read_study(config, given)
     cells = _chosen(study.cells, asdict(choice))
     numbers = np.arange(first_of(study.trials)) if trial is None else np.array([trial])
     repeat = partial(repeat_command, config, study.seed, given.words)
     settings = Settings(study.seed, with_items=True, timeout=timeout, debug=debug)
-    backend, done = Backend("sequential") if debug else backend or Backend(), list[CellRun]()
+    backend, done = Backend("sequential") if debug else backend or Backend(), list[_CellRun]()
     with Follower(watch, cells, [len(numbers)] * len(cells), repeat=repeat).shown() as follower:
         for cell, rows in zip(cells, follower.rows, strict=True):
             start = time.monotonic()
@@ -175,7 +169,7 @@ def run(
                 if each:
                     each(done[-1])
     table = cells_printed(summarise(trials_table(cells, chain(*follower.rows)))) if done else None
-    return Ran(tuple(done), table, follower.failed)
+    return _Ran(tuple(done), table, follower.failed)
 
 
 def _chosen(cells: Sequence[Cell], wanted: dict[str, Any]) -> list[Cell]:
@@ -209,12 +203,12 @@ def _listed(values: Sequence[Any]) -> str:
     return ", ".join(names) if len(names) <= 6 else f"{', '.join(names[:3])}, ... {names[-1]}"
 
 
-def _cell_run(cell: Cell, rows: Sequence[TrialRow], seconds: float) -> CellRun:
+def _cell_run(cell: Cell, rows: Sequence[TrialRow], seconds: float) -> _CellRun:
     steps = [row.steps for row in rows]
     stopped = [row for row in rows if row.status != "capped"]
     wrong = sum(not row.correct for row in stopped)
     found, found_in = _found(cell, stopped)
-    return CellRun(
+    return _CellRun(
         cell=cell,
         trials=len(rows),
         capped=len(rows) - len(stopped),
@@ -246,12 +240,11 @@ def _found(cell: Cell, stopped: Sequence[TrialRow]) -> tuple[tuple[str, ...], in
 
 # --- Printing a cell ------------------------------------------------------------------------------------------------
 
-
 _MOST_NAMED = 200
 """Largest number of items that are named."""
 
 
-def cell_in_words(done: CellRun) -> str:
+def cell_in_words(done: _CellRun) -> str:
     """Return some lines of text about the trials of a cell."""
     lines = {
         "steps (page views)": _steps(done),
@@ -271,18 +264,18 @@ def _names(items: Sequence[str]) -> str:
     return ", ".join(map(for_table, items[:_MOST_NAMED])) + (f" and {count(more)} more" if more > 0 else "")
 
 
-def _trials(done: CellRun) -> str:
+def _trials(done: _CellRun) -> str:
     return f"{done.trials} trial{'s' * (done.trials != 1)}"
 
 
-def _steps(done: CellRun) -> str:
+def _steps(done: _CellRun) -> str:
     text = f"mean {count(done.mean_steps, 1)}"
     if done.sd_steps is not None:
         text += f", sd {count(done.sd_steps, 1)}"
     return text + f", {_trials(done)}" + (f", {done.capped} of them capped" if done.capped else "")
 
 
-def _errors(done: CellRun) -> str:
+def _errors(done: _CellRun) -> str:
     if not done.stopped:
         return "unknown, no trial stopped before the cap"
     low, high = done.wrong_interval

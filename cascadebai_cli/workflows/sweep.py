@@ -1,6 +1,6 @@
 """The verbs `sweep`, its `--status`, and `merge`."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -8,7 +8,6 @@ from typing import Any
 
 import pandas as pd
 
-from cascadebai_cli.analysis.cells import ABOVE_DELTA
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.running.runner import Backend, repeat_command
 from cascadebai_cli.running.sweep import WHOLE, OpenSweep, Shard, Sweep, There, shard_of, warn_of_damage
@@ -19,7 +18,7 @@ from cascadebai_cli.store.journal import Stored, read_journal, seconds_of, write
 from cascadebai_cli.store.lock import move_aside, only_writer
 from cascadebai_cli.store.manifest import WRITTEN, Manifest, read_manifest, write_manifest
 from cascadebai_cli.store.merge import merged_manifest, merged_rows
-from cascadebai_cli.store.summary import doubts, write_tables
+from cascadebai_cli.store.summary import ABOVE_DELTA, doubts, write_tables
 from cascadebai_cli.store.trials import (
     binomial_interval,
     limits_of,
@@ -43,7 +42,6 @@ __all__ = [
     "only_tables",
     "shard_of",
     "sweep",
-    "sweep_task",
 ]
 
 
@@ -55,7 +53,6 @@ class Request:
     """What to sweep, and into which directory.
 
     Args:
-        config: the study.
         out: the directory; `results/NAME OF CONFIG` by default.
         given: values that replace those of the config.
         shard: the part of the trials that this directory is for; by default all.
@@ -78,7 +75,8 @@ class Request:
         check_rows(study)
         if self.shard.of > 1 and not isinstance(study.trials, int):
             raise ConfigError(f"--shard {self.shard} needs a fixed number of trials; give --trials N")
-        return Sweep(study, self.out or self._default_out(), self.shard, self.packed)
+        repeat = partial(repeat_command, self.config, study.seed, self.given.words)
+        return Sweep(study, self.out or self._default_out(), self.shard, self.packed, repeat)
 
     def _default_out(self) -> Path:
         if self.config.stem in (".", ".."):
@@ -140,10 +138,6 @@ def missing(request: Request) -> Missing:
 def only_tables(request: Request, *, watch: Watch = SILENT) -> Swept:
     """Write the tables from the finished trials; if a number of trials is given, only from those below it.
 
-    Args:
-        request: the study and the directory.
-        watch: takes warnings of damage.
-
     Raises:
         ConfigError: if the config is not usable, or the directory holds no trials of it.
         CascadeError: if another process writes to the directory, or it cannot be written to.
@@ -158,7 +152,7 @@ def only_tables(request: Request, *, watch: Watch = SILENT) -> Swept:
 
 
 def sweep(
-    request: Request,
+    task: Sweep,
     *,
     backend: Backend | None = None,
     fresh: bool = False,
@@ -169,43 +163,13 @@ def sweep(
     """Run all trials that are missing, and write the tables.
 
     Args:
-        request: the study and the directory.
-        backend: where trials run; all cores by default.
         fresh: move an earlier result aside and start over.
         fail_fast: stop at the first trial that raises.
         timeout: seconds after which a trial fails.
-        watch: follows the trials.
 
     Raises:
-        ConfigError: if the config is not usable, or the directory holds trials of another one.
+        ConfigError: if the directory holds trials of another config.
         CascadeError: if another process writes to the directory, it cannot be written to, or the backend breaks.
-    """
-    task = request.sweep()
-    repeat = partial(repeat_command, request.config, task.study.seed, request.given.words)
-    return sweep_task(
-        task, backend=backend, fresh=fresh, fail_fast=fail_fast, timeout=timeout, repeat=repeat, watch=watch
-    )
-
-
-def sweep_task(
-    task: Sweep,
-    *,
-    backend: Backend | None = None,
-    fresh: bool = False,
-    fail_fast: bool = False,
-    timeout: float | None = None,
-    repeat: Callable[[Cell, int], str] | None = None,
-    watch: Watch = SILENT,
-) -> Swept:
-    """Run `sweep` for a study that was read already.
-
-    Args:
-        task: the study, and its directory.
-        backend, fresh, fail_fast, timeout, watch: as for `sweep`.
-        repeat: gives the command that runs a trial again, if there is one.
-
-    Raises:
-        ConfigError, CascadeError: as `sweep` does.
     """
     moved = move_aside(task.directory) if fresh else None
     if moved:
@@ -214,7 +178,8 @@ def sweep_task(
         with task.hold() as opened:
             counts = list(map(len, opened.missing))
             _announce(opened, sum(counts), watch)
-            with Follower(watch, task.cells, counts, repeat=repeat, log=task.directory / FAILURES).shown() as follower:
+            log = task.directory / FAILURES
+            with Follower(watch, task.cells, counts, repeat=task.repeat, log=log).shown() as follower:
                 opened.run(backend or Backend(), follower, fail_fast=fail_fast, timeout=timeout)
             return _swept(opened, watch, asked_only=True)
     except KeyboardInterrupt:
@@ -250,16 +215,14 @@ def _announce(opened: OpenSweep, to_run: int, watch: Watch) -> None:
 
 # --- How far a sweep is: the trials of each cell, the precision of its mean, and the time left ----------------------
 
-
 _CAPPED = STATUSES.index("capped")
 
 
 @dataclass(frozen=True)
-class SweepStatus:
+class _SweepStatus:
     """How far a sweep is.
 
     Attributes:
-        table: the cells.
         cells, done: number of cells, and of those that need no more trials, as far as is known.
         missed: number of those among them that did not reach the aim of `trials`.
         seconds: time left on one core; `None` if no trial tells the pace.
@@ -272,19 +235,19 @@ class SweepStatus:
     seconds: float | None
 
 
-def status(request: Request) -> SweepStatus:
+def status(request: Request) -> _SweepStatus:
     """Return how far the sweep of a request is; nothing is written.
 
     Raises:
         ConfigError: if the config is not usable, or the directory holds trials of another one.
     """
     there = request.sweep().there()
-    cells = pd.DataFrame([{**_place(cell), **numbers} for cell, numbers in _numbers(there)])
+    cells = pd.DataFrame(_numbers(there))
     columns: list[str | Shown] = [
         "done",
         "of",
         "capped",
-        Shown("wrong", _wrong),
+        Shown("wrong", lambda row: f"{row['wrong']}{ABOVE_DELTA * row['too_often']}"),
         Shown("half width", lambda row: percent(row["half_width"], 1)),
         Shown("time left", _time_left),
     ]
@@ -293,35 +256,22 @@ def status(request: Request) -> SweepStatus:
     if missed.any():
         cells, columns = cells.assign(aim=missed), [*columns, Shown("aim", lambda row: "missed" * row["aim"])]
     seconds = seconds_of(int(left.sum()), there.stored.rows)
-    return SweepStatus(printed(cells, PLACE, columns), len(cells), int((left == 0).sum()), int(missed.sum()), seconds)
+    return _SweepStatus(printed(cells, PLACE, columns), len(cells), int((left == 0).sum()), int(missed.sum()), seconds)
 
 
-def _wrong(row: Mapping[Any, Any]) -> str:
-    return f"{row['wrong']}{ABOVE_DELTA * row['too_often']}"
-
-
-def _place(cell: object) -> dict[str, Any]:
-    return {name: getattr(cell, name) for name in PLACE}
-
-
-def _numbers(there: There) -> Iterator[tuple[object, dict[str, Any]]]:
+def _numbers(there: There) -> Iterator[dict[str, Any]]:
     for position, (cell, missing) in enumerate(zip(there.sweep.cells, there.missing, strict=True)):
         of = there.sweep.shard.share(position, there.limits[cell.cell_id])
         here = rows_below(there.stored, cell.cell_id, there.limits)
         capped, wrong = int((here["status"] == _CAPPED).sum()), int((here["correct"] == 0).sum())
-        yield (
-            cell,
-            {
-                "done": of - len(missing),
-                "of": of,
-                "capped": capped,
-                "wrong": wrong,
-                "too_often": not cell.answers and binomial_interval(wrong, len(here) - capped)[0] > cell.delta,
-                "missed": misses_aim(there.sweep.study.trials, here),
-                "half_width": relative_half_width(here["steps"]),
-                "seconds": seconds_of(len(missing), here),
-            },
-        )
+        yield {
+            **{name: getattr(cell, name) for name in PLACE},
+            **{"done": of - len(missing), "of": of, "capped": capped, "wrong": wrong},
+            "too_often": not cell.answers and binomial_interval(wrong, len(here) - capped)[0] > cell.delta,
+            "missed": misses_aim(there.sweep.study.trials, here),
+            "half_width": relative_half_width(here["steps"]),
+            "seconds": seconds_of(len(missing), here),
+        }
 
 
 def _time_left(row: Mapping[Any, Any]) -> str:
@@ -334,7 +284,7 @@ def _time_left(row: Mapping[Any, Any]) -> str:
 
 
 @dataclass(frozen=True)
-class Merged:
+class _Merged:
     """The directory that holds all rows, their number, and the number of missing trials."""
 
     directory: Path
@@ -342,7 +292,7 @@ class Merged:
     missing: int
 
 
-def merge(directories: Sequence[Path], *, out: Path, watch: Watch = SILENT) -> Merged:
+def merge(directories: Sequence[Path], *, out: Path, watch: Watch = SILENT) -> _Merged:
     """Write the rows of several directories into a new one, with its tables.
 
     Code and files that the directories only name are not imported or opened.
@@ -350,7 +300,6 @@ def merge(directories: Sequence[Path], *, out: Path, watch: Watch = SILENT) -> M
     Args:
         directories: directories of sweeps, with their journals; where names of the same thing differ, the first counts.
         out: a directory that holds no sweep yet.
-        watch: takes the remarks.
 
     Raises:
         ConfigError: if something that rows depend on differs, a trial ended differently, or `out` is in use.
@@ -370,7 +319,7 @@ def merge(directories: Sequence[Path], *, out: Path, watch: Watch = SILENT) -> M
         missing, summary = write_tables(held, manifest, stored, limits, asked_only=not isinstance(trials, int))
     for sentence in doubts(summary):
         watch.warn(f"warning: {sentence}")
-    return Merged(out, len(stored.rows), missing)
+    return _Merged(out, len(stored.rows), missing)
 
 
 def once(directories: Sequence[Path], watch: Watch) -> list[Path]:

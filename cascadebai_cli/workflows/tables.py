@@ -1,9 +1,10 @@
 """The verbs `summary`, `fit` and `bounds`."""
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -27,6 +28,7 @@ from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.analysis.tables import StudyTable, tables_of
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.own import is_own
+from cascadebai_cli.options import filled
 from cascadebai_cli.running.watch import SILENT, Watch
 from cascadebai_cli.store.columns import BOUNDS_CSV, CELL, MANIFEST, SUMMARY_CSV, TABLES
 from cascadebai_cli.store.files import table_bytes, write_table
@@ -48,8 +50,6 @@ def warn_of_gaps(results: StudyResults, watch: Watch, shown: Collection[str] | N
     """Warn of missing and of capped trials, in one line each.
 
     Args:
-        results: results of a sweep.
-        watch: takes the warnings.
         shown: ids of the cells that are shown, of which alone it warns; all cells by default, and an average of cells
             has their ids joined by `+`.
     """
@@ -119,9 +119,7 @@ def fit(directory: Path, *, allow_capped: bool = False, watch: Watch = SILENT) -
     """Fit the mean number of steps against K or another axis, and compare learners, as the config says.
 
     Args:
-        directory: directory of a sweep.
         allow_capped: also fit means with trials that reached the cap, which are lower limits, and mark such fits.
-        watch: takes the remarks.
 
     Raises:
         ConfigError: if the directory is not that of a sweep, or there is nothing to fit.
@@ -130,13 +128,9 @@ def fit(directory: Path, *, allow_capped: bool = False, watch: Watch = SILENT) -
     results = load_results(directory)
     tables = tuple(tables_of(results, allow_capped=allow_capped))
     refused = unfitted(results, allow_capped=allow_capped)
-    if not tables and refused:
-        raise ConfigError(f"{directory}: {refused[0]}")
     if not tables:
-        raise ConfigError(
-            f"{directory}: nothing to fit: no instance has 3 values of K, or of what varies instead; add some to the "
-            "config"
-        )
+        nothing = "nothing to fit: no instance has 3 values of K, or of what varies instead; add some to the config"
+        raise ConfigError(f"{directory}: {refused[0] if refused else nothing}")
     warn_of_gaps(results, watch)
     for sentence in refused:
         watch.warn(f"warning: {directory}: {sentence}")
@@ -148,19 +142,17 @@ def fit(directory: Path, *, allow_capped: bool = False, watch: Watch = SILENT) -
 # --- The cells of a result directory as a table ---------------------------------------------------------------------
 
 
-def summary(directory: Path, asked: Selection, *, on_a_page: bool = False, watch: Watch = SILENT) -> Tables:
+def summary(directory: Path, given: Mapping[str, Any], *, on_a_page: bool = False, watch: Watch = SILENT) -> Tables:
     """Return the cells of a result directory with means, intervals and errors.
 
     Args:
-        directory: directory of a sweep.
-        asked: which cells and columns, and how they are arranged.
+        given: options of `Selection`: which cells and columns, and how they are arranged.
         on_a_page: whether the table is for a printed page, which has room for a few columns.
-        watch: takes the remarks.
 
     Raises:
         ConfigError: if the directory is not that of a sweep, or a column, a value or an option is not known.
     """
-    results = load_results(directory)
+    asked, results = filled(Selection, given), load_results(directory)
     if asked.average:
         _check_option(results, asked.average)
     sort, columns = asked.sort or (), asked.columns or ()
@@ -211,16 +203,7 @@ def _condition(text: str) -> tuple[str, list[object]]:
 
 # --- The bounds of each cell of a study, beside what was measured ---------------------------------------------------
 
-
-_OF_STEPS = (
-    "lower",
-    "upper",
-    "source",
-    "dominating",
-    "upper_general",
-    "dominating_general",
-    "upper_two_level",
-)
+_OF_STEPS = ("lower", "upper", "source", "dominating", "upper_general", "dominating_general", "upper_two_level")
 _OF_BUDGETS = ("H", "H2", "bound", "enough")
 _SHARP = ("T_star", "gap", "sharp")
 """Columns that do not depend on what was measured."""
@@ -247,7 +230,6 @@ def bounds(
         printed: whether to use the constant 216 in T-bar, as printed in the paper, instead of 256 sigma^2.
         sharp: add the sharp lower bound, `nan` where it is not known (`with_sharp`).
         factor: add the limit of steps over it for small `delta`, `nan` where it is not known (`with_factor`).
-        watch: takes the remarks.
 
     Raises:
         ConfigError: if the config or the result directory is not usable.
@@ -280,11 +262,7 @@ def bounds(
 
 
 def _swept(directory: Path) -> Study:
-    """Return the study of a sweep with its cells.
-
-    Raises:
-        ConfigError: if the directory is not that of a sweep, or its config names files or code.
-    """
+    """Return the study of a sweep with its cells."""
     results = load_results(directory)
     named = {entry.algorithm for entry in results.study.learners} | {entry.family for entry in results.study.instances}
     try:

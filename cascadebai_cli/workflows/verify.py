@@ -6,14 +6,15 @@ from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
-from cascadebai_cli.analysis.agreement import compare_means, moved, same_numbers
 from cascadebai_cli.analysis.fits import fits_table
 from cascadebai_cli.analysis.results import StudyResults, load_results
-from cascadebai_cli.engines.simulate import ENGINES, EngineName
+from cascadebai_cli.engines.simulate import ENGINES
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.own import is_own
 from cascadebai_cli.running.runner import Backend, collect
@@ -27,13 +28,12 @@ from cascadebai_cli.study.cells import RULE, Cell
 from cascadebai_cli.study.config import check_trials, stored_study
 from cascadebai_cli.text import change, count, for_shell
 
-__all__ = ["Backend", "Verified", "verify"]
+__all__ = ["Backend", "verify"]
 
 
 # --- A baseline: the rows of a finished sweep, a small fixed part of which is run again -----------------------------
 
-
-MOST_STEPS: Mapping[str, float] = MappingProxyType(
+_MOST_STEPS: Mapping[str, float] = MappingProxyType(
     {"skip-ahead": float("inf"), "walk": 2e6, "lockstep": 1e5, "planned": 1e3, "phases": 1e7, "reference": 2e4}
 )
 """Engine -> steps of the longest trials that are run again, as a few long ones could take as long as the sweep."""
@@ -45,13 +45,10 @@ _TrialRows = Mapping[int, Mapping[int, TrialRow]]
 
 
 @dataclass(frozen=True, eq=False)
-class Baseline:
+class _Baseline:
     """A result directory that this code is compared with.
 
     Args:
-        results: the results in it.
-        cells: cells of its grid.
-        rows: its trials.
         strangers: cells of `trials.csv` that its config no longer makes.
         plugins: names `module:object` of the users' code in its config.
         skipped: learner or instance in words -> name of its code, for code that must not be imported; their cells and
@@ -76,13 +73,12 @@ class Baseline:
         return self.results.manifest.seed
 
 
-def load_baseline(directory: Path, folder: Path, plugins: Collection[str] = ()) -> Baseline:
+def _load_baseline(directory: Path, folder: Path, plugins: Collection[str] = ()) -> _Baseline:
     """Read a baseline.
 
     As somebody else may have made it, code that its manifest names is imported only if `plugins` allows it.
 
     Args:
-        directory: directory with `manifest.json` and `trials.csv`.
         folder: folder to which the paths of data files in its config are relative.
         plugins: names `module:object` that may be imported.
 
@@ -112,7 +108,7 @@ def load_baseline(directory: Path, folder: Path, plugins: Collection[str] = ()) 
     if not (rows or strangers or skipped):
         raise ConfigError(f"{directory / TRIALS_CSV}: no trial; {AGAIN}")
     words = {f"{key[:-1]} '{name}'": code for (key, name), code in skipped.items()}
-    return Baseline(results, cells, rows, tuple(strangers), frozenset(own.values()), words)
+    return _Baseline(results, cells, rows, tuple(strangers), frozenset(own.values()), words)
 
 
 def _own_code(results: StudyResults) -> dict[tuple[str, str], str]:
@@ -129,13 +125,8 @@ def _cells(results: StudyResults, skipped: Collection[tuple[str, str]], folder: 
         config[key] = [entry for entry in config[key] if entry["name"] != name]
     nobody = any(not config[key] for key, _ in skipped)
     cells = () if nobody else stored_study(config, results.directory / MANIFEST, folder).cells
-    return [replace(cell, engine=_made_by(results, cell)) for cell in cells]
-
-
-def _made_by(results: StudyResults, cell: Cell) -> EngineName:
-    """Return the engine that made the rows of a cell; `auto` may take another one today, which draws other numbers."""
-    made: EngineName = results.manifest.cells.get(cell.cell_id, {}).get("engine", cell.engine)
-    return made
+    made = results.manifest.cells  # `auto` may take another engine today, which draws other numbers
+    return [replace(cell, engine=made.get(cell.cell_id, {}).get("engine", cell.engine)) for cell in cells]
 
 
 def _outcome_text(row: TrialRow) -> str:
@@ -144,17 +135,12 @@ def _outcome_text(row: TrialRow) -> str:
     return f"{row.status} after {count(row.steps)} steps, {count(row.observations)} observations{right}"
 
 
-def _most_steps(cell: Cell) -> float:
-    """Return the steps of the longest trials of a cell that are run again."""
-    return MOST_STEPS[cell.runs_with]
-
-
-def watched(baseline: Baseline) -> list[int]:
+def watched(baseline: _Baseline) -> list[int]:
     """Return cells that stand for all: the smallest, middle and largest `K` of each curve with short enough trials."""
     curves: dict[object, list[int]] = {}
     for position, trials in baseline.rows.items():
         cell = baseline.cells[position]
-        if np.mean([row.steps for row in trials.values()]) <= _most_steps(cell):
+        if np.mean([row.steps for row in trials.values()]) <= _MOST_STEPS[cell.runs_with]:
             key = tuple(getattr(cell, name) for name in PLACE if name != "K")
             curves.setdefault(key, []).append(position)
     found = sorted({places[i] for places in curves.values() for i in (0, len(places) // 2, -1)})
@@ -168,11 +154,11 @@ def evenly(values: Sequence[int], most: int) -> list[int]:
     return [values[i] for i in np.linspace(0, len(values) - 1, most).round().astype(int)]
 
 
-def _fixed_trials(baseline: Baseline, positions: Iterable[int]) -> dict[int, list[int]]:
+def _fixed_trials(baseline: _Baseline, positions: Iterable[int]) -> dict[int, list[int]]:
     """Return the first short enough trials of each cell, which are always the same."""
     found: dict[int, list[int]] = {}
     for position in positions:
-        limit = _most_steps(baseline.cells[position])
+        limit = _MOST_STEPS[baseline.cells[position].runs_with]
         short = [trial for trial, row in sorted(baseline.rows[position].items()) if row.steps <= limit]
         found[position] = short[:_TRIALS_A_CELL]
     return found
@@ -182,12 +168,6 @@ def _run_again(
     cells: Sequence[Cell], trials: Mapping[int, Sequence[int]], seed: int, backend: Backend
 ) -> tuple[_TrialRows, list[str]]:
     """Run trials of some cells.
-
-    Args:
-        cells: cells of the grid.
-        trials: position of a cell -> numbers of its trials.
-        seed: root seed.
-        backend: where to run them.
 
     Returns:
         the trials, and one line for each trial that raised.
@@ -203,14 +183,108 @@ def _run_again(
     return {position: {row.trial: row for row in follower.rows[position]} for position in trials}, raised
 
 
-# --- Whether this code still gives the numbers of the baseline ------------------------------------------------------
+# --- Whether fresh trials agree with those of a baseline, at a stated rate of false alarms ---------------------------
+#
+# Mean steps are compared; in studies with budgets, which all but fix the steps, error rates are.
 
+_FALSE_ALARMS = 1e-3
+"""Largest probability that any comparison of one call gives an alarm although nothing has changed."""
+
+_Measure = Literal["mean steps", "error rate"]
+
+
+class _Comparison(NamedTuple):
+    """The comparison of a cell, or of several cells together.
+
+    Attributes:
+        z: statistic that is standard normal, or nearer to 0, if nothing has changed; positive if fresh trials take
+            more steps, or are wrong more often.
+        change: mean relative change of the mean steps, or mean difference of the error rates.
+    """
+
+    what: str
+    z: float
+    change: float
+    measure: _Measure
+
+    @property
+    def p_value(self) -> float:
+        """Probability of a `z` at least this far from 0, if nothing has changed."""
+        return float(2 * stats.norm.sf(abs(self.z)))
+
+
+def _compare_means(
+    baseline: pd.DataFrame, fresh: pd.DataFrame, groups: Mapping[str, Sequence[str]]
+) -> list[_Comparison]:
+    """Compare each cell, and groups of cells together, which reveals a small change that all of them share.
+
+    Args:
+        baseline, fresh: rows of `summary.csv` of independent trials, with the same cells; all with budgets, or none.
+        groups: name -> cells.
+    """
+    both = baseline.merge(fresh, on="cell_id", suffixes=("_old", "_new"))
+    measure: _Measure = "error rate" if "budget_old" in both else "mean steps"
+    compared = _errors if measure == "error rate" else _steps
+    cells = {row["cell_id"]: _Comparison(row["cell_id"], *compared(row), measure) for row in both.to_dict("records")}
+    there = {name: [cells[cell] for cell in members if cell in cells] for name, members in groups.items()}
+    return [*cells.values(), *(_pooled(name, members, measure) for name, members in there.items() if members)]
+
+
+def _moved(comparisons: Iterable[_Comparison], tests: int) -> list[_Comparison]:
+    """Return the comparisons that give an alarm when `tests` of them share `_FALSE_ALARMS` equally (Bonferroni)."""
+    return [comparison for comparison in comparisons if comparison.p_value < _FALSE_ALARMS / tests]
+
+
+def _same_numbers(one: pd.DataFrame, other: pd.DataFrame, tolerance: float = 1e-6) -> bool:
+    """Return whether two tables have the same columns and words, and numbers that differ by rounding only."""
+    if list(one) != list(other) or len(one) != len(other):
+        return False
+    numbers = [name for name in one if pd.api.types.is_numeric_dtype(one[name])]
+    words = [name for name in one if name not in numbers]
+    if not (one[words].astype(str).to_numpy() == other[words].astype(str).to_numpy()).all():
+        return False
+    try:
+        ours, theirs = (table[numbers].to_numpy(dtype=float) for table in (one, other))
+    except ValueError:  # words in `other` where `one` has numbers
+        return False
+    return bool(np.allclose(ours, theirs, rtol=tolerance, atol=0, equal_nan=True))
+
+
+def _steps(row: Mapping[Any, Any]) -> tuple[float, float]:
+    """Return Welch's t of two means, as the standard normal value with the same p-value, and the relative change."""
+    parts = [row["sd_steps_old"] ** 2 / row["n_old"], row["sd_steps_new"] ** 2 / row["n_new"]]
+    difference, variance = row["mean_steps_new"] - row["mean_steps_old"], sum(parts)
+    change = difference / row["mean_steps_old"]
+    if variance == 0:
+        return 0.0 if difference == 0 else float(np.copysign(np.inf, difference)), change
+    sizes = [row["n_old"], row["n_new"]]
+    freedom = variance**2 / sum(part**2 / (n - 1) for part, n in zip(parts, sizes, strict=True))
+    t = difference / np.sqrt(variance)
+    return float(np.copysign(stats.norm.isf(stats.t.sf(abs(t), freedom)), t)), change
+
+
+def _errors(row: Mapping[Any, Any]) -> tuple[float, float]:
+    """Return Fisher's exact test of two error rates as a standard normal value, 0 if p > 1/2, and their difference."""
+    new, old = (round(row[f"error_rate_{end}"] * row[f"n_{end}"]) for end in ("new", "old"))
+    drawn = (row["n_new"] + row["n_old"], new + old, row["n_new"])  # a frozen distribution would take most of the time
+    more, fewer = stats.hypergeom.sf(new - 1, *drawn), stats.hypergeom.cdf(new, *drawn)
+    z = max(0.0, stats.norm.isf(min(more, fewer)))
+    return float(z if more < fewer else -z), row["error_rate_new"] - row["error_rate_old"]
+
+
+def _pooled(name: str, members: Sequence[_Comparison], measure: _Measure) -> _Comparison:
+    """Return several cells as one comparison, by Stouffer's sum, which is standard normal again."""
+    z = float(np.sum([one.z for one in members]) / np.sqrt(len(members)))
+    return _Comparison(name, z, float(np.mean([one.change for one in members])), measure)
+
+
+# --- Whether this code still gives the numbers of the baseline ------------------------------------------------------
 
 _MOST_SHOWN = 5
 
 
 @dataclass(frozen=True)
-class Verified:
+class _Verified:
     """Names of the artefacts that were checked, and one line for each difference."""
 
     artefacts: tuple[str, ...]
@@ -237,7 +311,7 @@ def verify(
     plugins: Sequence[str] = (),
     backend: Backend | None = None,
     watch: Watch = SILENT,
-) -> Verified:
+) -> _Verified:
     """Compare this code with committed results: their tables, some trials bit for bit, and means of fresh trials.
 
     Args:
@@ -247,20 +321,18 @@ def verify(
         seed: root seed of the fresh trials; a new one by default.
         trials: number of fresh trials of each cell.
         plugins: code `module:object` that may be imported; other code that a manifest names is skipped.
-        backend: where trials run; all cores by default.
-        watch: takes the remarks.
 
     Raises:
         ConfigError: if there is nothing to verify, or a file is missing or damaged.
     """
     check_trials(trials)
-    artefacts = [load_baseline(directory, configs, plugins) for directory in _directories(baseline, only)]
+    artefacts = [_load_baseline(directory, configs, plugins) for directory in _directories(baseline, only)]
     _tell_skipped(artefacts, plugins, baseline, watch)
     tests = sum(len(_groups(artefact)) + len(watched(artefact)) for artefact in artefacts)
     means = _Means(backend or Backend(), secrets.randbits(32) if seed is None else seed, trials, tests)
     watch.remark(f"fresh trials have the root seed {means.seed}")
     found = [line for artefact in artefacts for line in _check(artefact, means, watch)]
-    return Verified(tuple(artefact.name for artefact in artefacts if artefact.cells), tuple(found))
+    return _Verified(tuple(artefact.name for artefact in artefacts if artefact.cells), tuple(found))
 
 
 def _directories(baseline: Path, only: Sequence[str]) -> list[Path]:
@@ -276,7 +348,7 @@ def _directories(baseline: Path, only: Sequence[str]) -> list[Path]:
     return [path for path in found if not only or path.name in only]
 
 
-def _tell_skipped(artefacts: Sequence[Baseline], plugins: Sequence[str], baseline: Path, watch: Watch) -> None:
+def _tell_skipped(artefacts: Sequence[_Baseline], plugins: Sequence[str], baseline: Path, watch: Watch) -> None:
     for artefact in artefacts:
         for entry, name in artefact.skipped.items():
             watch.warn(
@@ -291,7 +363,7 @@ def _tell_skipped(artefacts: Sequence[Baseline], plugins: Sequence[str], baselin
         raise ConfigError(f"{baseline}: nothing is left to run; name what may be imported with --plugin")
 
 
-def _check(artefact: Baseline, means: _Means, watch: Watch) -> list[str]:
+def _check(artefact: _Baseline, means: _Means, watch: Watch) -> list[str]:
     """Return one line for each difference in an artefact."""
     _remark_on_versions(artefact, watch)
     lines = [*_check_tables(artefact)]
@@ -300,7 +372,7 @@ def _check(artefact: Baseline, means: _Means, watch: Watch) -> list[str]:
     return [f"{artefact.name}: {line}" for line in lines]
 
 
-def _remark_on_versions(artefact: Baseline, watch: Watch) -> None:
+def _remark_on_versions(artefact: _Baseline, watch: Watch) -> None:
     manifest = artefact.results.manifest
     pairs: list[tuple[str, object, object]] = [("numpy", manifest.versions.get("numpy"), version("numpy"))]
     for engine in sorted({cell.runs_with for cell in artefact.cells}):
@@ -315,7 +387,7 @@ def _remark_on_versions(artefact: Baseline, watch: Watch) -> None:
             )
 
 
-def _check_tables(artefact: Baseline) -> Iterator[str]:
+def _check_tables(artefact: _Baseline) -> Iterator[str]:
     """Yield differences of the tables: the summary must follow from the rows, the fits from the summary."""
     results = artefact.results
     if summary_text(results.directory).encode() != (results.directory / SUMMARY_CSV).read_bytes():
@@ -329,10 +401,10 @@ def _check_tables(artefact: Baseline) -> Iterator[str]:
 def _same_fits(results: StudyResults) -> bool:
     """Return whether `fits.csv` is what the fits give, apart from rounding, which depends on the machine."""
     remedy = f"`cascadebai fit {for_shell(results.directory)}` writes it"
-    return same_numbers(read_table(results.directory / FITS_CSV, remedy), fits_table(results))
+    return _same_numbers(read_table(results.directory / FITS_CSV, remedy), fits_table(results))
 
 
-def _check_rows(artefact: Baseline, means: _Means, watch: Watch) -> Iterator[str]:
+def _check_rows(artefact: _Baseline, means: _Means, watch: Watch) -> Iterator[str]:
     trials = _fixed_trials(artefact, watched(artefact))
     rows, raised = _run_again(artefact.cells, trials, artefact.seed, means.backend)
     again = sum(map(len, trials.values()))
@@ -348,7 +420,7 @@ def _check_rows(artefact: Baseline, means: _Means, watch: Watch) -> Iterator[str
     yield from _first("bit for bit", [*raised, *differing], "trials")
 
 
-def _check_means(artefact: Baseline, means: _Means, watch: Watch) -> Iterator[str]:
+def _check_means(artefact: _Baseline, means: _Means, watch: Watch) -> Iterator[str]:
     cells = watched(artefact)
     wanted = {position: range(means.trials) for position in cells if len(artefact.rows[position]) > 1}
     if len(wanted) < len(cells):
@@ -360,7 +432,7 @@ def _check_means(artefact: Baseline, means: _Means, watch: Watch) -> Iterator[st
     positions = [position for position, trials in rows.items() if len(trials) > 1]
     old = _summary(artefact, {position: artefact.rows[position] for position in positions})
     fresh = _summary(artefact, {position: rows[position] for position in positions})
-    found = compare_means(old, fresh, _groups(artefact))
+    found = _compare_means(old, fresh, _groups(artefact))
     largest = max((abs(comparison.z) for comparison in found), default=0)
     watch.remark(
         f"{artefact.name}: by statistics: {len(positions)} of {len(artefact.cells)} cells, {means.trials} fresh trials "
@@ -370,18 +442,18 @@ def _check_means(artefact: Baseline, means: _Means, watch: Watch) -> Iterator[st
     lines = [
         f"{names.get(one.what, one.what)}: {one.measure} {change(one.change, 2)}, z = {one.z:.1f}, "
         f"p = {one.p_value:.1g}"
-        for one in moved(found, means.tests)
+        for one in _moved(found, means.tests)
     ]
     # Groups stand behind the cells; they come first, as they tell what is wrong everywhere.
     yield from _first("by statistics", [*raised, *lines[::-1]], "comparisons")
 
 
-def _place(artefact: Baseline, position: int) -> str:
+def _place(artefact: _Baseline, position: int) -> str:
     cell = artefact.cells[position]
     return f"{cell.label} (cell {cell.cell_id})"
 
 
-def _groups(artefact: Baseline) -> Mapping[str, list[str]]:
+def _groups(artefact: _Baseline) -> Mapping[str, list[str]]:
     """Return the watched cells as one group and, if there are several learners, by learner.
 
     Cells on the same path share their trials, so that only the last of them is taken.
@@ -394,7 +466,7 @@ def _groups(artefact: Baseline) -> Mapping[str, list[str]]:
     return {name: members for name, members in groups.items() if len(members) > 1}
 
 
-def _summary(artefact: Baseline, rows: _TrialRows) -> pd.DataFrame:
+def _summary(artefact: _Baseline, rows: _TrialRows) -> pd.DataFrame:
     return summarise(trials_table(artefact.cells, (row for trials in rows.values() for row in trials.values())))
 
 

@@ -50,10 +50,7 @@ def test_two_panels_with_a_curve_a_learner(figure: Figure, results: StudyResults
 
 def test_log_axis_only_where_the_curves_are_far_apart(figure: Figure) -> None:
     assert [axes.get_yscale() for axes in figure.axes] == ["log", "linear"]
-    assert [axes.get_ylabel() for axes in figure.axes] == [
-        "time complexity (steps)",
-        "time complexity ($10^6$ steps)",
-    ]
+    assert [axes.get_ylabel() for axes in figure.axes] == ["time complexity (steps)", "time complexity ($10^6$ steps)"]
 
 
 def test_one_legend_in_the_order_of_the_config(figure: Figure) -> None:

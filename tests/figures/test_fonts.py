@@ -30,7 +30,7 @@ def figure_with(text: str) -> Figure:
 @pytest.mark.parametrize("text", [ARABIC, f"{ARABIC}, $K = 3$"])
 def test_another_font_has_the_letters(text: str) -> None:
     figure = figure_with(text)
-    assert style.set_fonts(figure) == ""
+    assert style._set_fonts(figure) == ""
     assert "DejaVu Sans" in figure.texts[0].get_fontfamily()
     plain = render(figure_with(text.replace(ARABIC, CHINESE)), "svg", title="x", rows_sha256="0")
     assert render(figure, "svg", title="x", rows_sha256="0") != plain
@@ -42,14 +42,14 @@ def test_letters_that_no_font_has_are_named_and_nothing_else_is_said(
 ) -> None:
     """A warning would be an error here."""
     figure = figure_with(text)
-    assert style.set_fonts(figure) == "字漢"
+    assert style._set_fonts(figure) == "字漢"
     assert render(figure, "png", title="x", rows_sha256="0")
     assert caplog.records == []
 
 
 def test_plain_letters_are_left_to_the_font_of_the_paper() -> None:
     figure = figure_with("α < β, Größe, $K$")
-    assert style.set_fonts(figure) == ""
+    assert style._set_fonts(figure) == ""
     assert figure.texts[0].get_fontfamily() == ["STIXGeneral"]
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import drawn
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.container import ErrorbarContainer
 from scipy import stats
@@ -13,7 +14,7 @@ from synthetic import scaling_config, write_results
 from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.analysis.tables import figure_data
 from cascadebai_cli.figures.labels import alternative
-from cascadebai_cli.store.trials import all_trials, quantiles_of
+from cascadebai_cli.store.trials import quantiles_of, read_trials
 from cascadebai_cli.study.plot import Plot
 
 TWO = [{"name": name, "algorithm": "cascadebai", "sigma": sigma} for name, sigma in (("half", 0.5), ("one", 1.0))]
@@ -25,7 +26,7 @@ def study(folder: Path, cap: int | None = None, **changes: object) -> StudyResul
 
 
 def steps(results: StudyResults, cell_id: str) -> np.ndarray:
-    trials = all_trials(results.directory / "trials.csv")
+    trials = pd.concat(read_trials(results.directory / "trials.csv"))
     return np.sort(trials.loc[trials["cell_id"] == cell_id, "steps"].to_numpy(float))
 
 

@@ -1,10 +1,9 @@
 """A study with a budget: its rows, its refusals, and what a study without one does not see of it."""
 
-import csv
 import json
 
 import pytest
-from sweeps import call, refusal, sweep, tables
+from sweeps import call, refusal, rows_in, sweep, tables
 
 from cascadebai_cli.model.problem import Instance
 from cascadebai_cli.running.worker import run_trial
@@ -31,15 +30,10 @@ def write(folder, top=f"budget: {BUDGETS}", instance=""):
     return path
 
 
-def rows(directory, name="trials.csv"):
-    with (directory / name).open() as file:
-        return list(csv.DictReader(file))
-
-
 def test_rows_say_budget_status_steps_and_how_many_are_right(tmp_path):
     config = write(tmp_path)
     assert sweep(config, tmp_path / "out").code == 0
-    found, study = rows(tmp_path / "out"), load_study(config)
+    found, study = rows_in(tmp_path / "out"), load_study(config)
     cells = {cell.cell_id: cell for cell in study.cells}
     assert list(found[0]) == [*TABLES[TRIALS_CSV].names(), "budget", "right"]
     assert {(row["learner"], row["budget"]) for row in found} == {
@@ -61,7 +55,7 @@ def test_rows_say_budget_status_steps_and_how_many_are_right(tmp_path):
 
 def test_a_summary_has_the_mean_of_right_items_and_counts_errors(tmp_path):
     assert sweep(write(tmp_path), tmp_path / "out").code == 0
-    trials, cells = rows(tmp_path / "out"), rows(tmp_path / "out", "summary.csv")
+    trials, cells = rows_in(tmp_path / "out"), rows_in(tmp_path / "out", "summary.csv")
     for cell in cells:
         mine = [row for row in trials if row["cell_id"] == cell["cell_id"]]
         assert float(cell["mean_right"]) == pytest.approx(sum(int(row["right"]) for row in mine) / 6)
@@ -194,7 +188,7 @@ def test_a_learner_of_ones_own_is_asked_if_it_has_an_answer(tmp_path, monkeypatc
     done = sweep(config, tmp_path / "out", "--plugin", f"{name}:Mine")
     assert (done.code, text in done.err) == (code, True)
     if code == 0:
-        mine = [row for row in rows(tmp_path / "out") if row["learner"] == "Mine"]
+        mine = [row for row in rows_in(tmp_path / "out") if row["learner"] == "Mine"]
         assert {(row["steps"], row["status"]) for row in mine} == {("20", "answered")}
         assert len({row["right"] for row in mine}) > 1
 

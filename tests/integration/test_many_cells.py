@@ -35,13 +35,7 @@ class Counter:
 
 @pytest.mark.parametrize(
     ("module", "name"),
-    [
-        (inspect, "signature"),
-        (np, "searchsorted"),
-        (np, "setdiff1d"),
-        (trials, "stdtrit"),
-        (trials, "betaincinv"),
-    ],
+    [(inspect, "signature"), (np, "searchsorted"), (np, "setdiff1d"), (trials, "stdtrit"), (trials, "betaincinv")],
 )
 def test_a_finished_sweep_again(tmp_path, monkeypatch, module, name):
     calls = []

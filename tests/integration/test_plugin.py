@@ -1,16 +1,15 @@
 """A learner of one's own, imported by name in the workers."""
 
-import csv
 import sys
 
 import numpy as np
 import pytest
-from sweeps import ROOT, call, finished, sweep, write_config
+from sweeps import ROOT, call, finished, rows_in, sweep, write_config
 
 from cascadebai_cli.errors import CascadeError, ConfigError
 from cascadebai_cli.learners import own as own_code
 from cascadebai_cli.learners import registry
-from cascadebai_cli.study.config import load_study, own_learner
+from cascadebai_cli.study.config import _own_learner, load_study
 
 UNIFORM = "experiments.uniform_kl:UniformKL"
 
@@ -47,11 +46,6 @@ def forget(*modules):
         sys.modules.pop(name, None)
 
 
-def rows(directory):
-    with (directory / "trials.csv").open() as file:
-        return list(csv.DictReader(file))
-
-
 @pytest.fixture
 def own(tmp_path, monkeypatch):
     """A module in a fresh directory; each test has its own, as a module is imported once."""
@@ -66,7 +60,7 @@ def test_runs_in_workers_beside_the_learners_of_the_config(tmp_path):
     config = write_config(tmp_path, trials=8)
     done = finished("sweep", config, "--out", tmp_path / "out", "--plugin", UNIFORM, "--n-jobs", 2, folder=ROOT)
     assert done.returncode == 0, done.stderr
-    found = rows(tmp_path / "out")
+    found = rows_in(tmp_path / "out")
     assert {row["learner"] for row in found} == {"CascadeBAI", "UniformKL"}
     uniform = [row for row in found if row["learner"] == "UniformKL"]
     assert len(uniform) == 32
@@ -79,7 +73,7 @@ def test_in_a_config_with_options(tmp_path, own):
         tmp_path, extra=f"learners:\n  - {{name: mine, algorithm: '{own}:Own', start: 2}}\norder: as_given\n"
     )
     assert sweep(config, tmp_path / "out").code == 0
-    assert {(row["steps"], row["correct"]) for row in rows(tmp_path / "out")} == {("0", "0")}
+    assert {(row["steps"], row["correct"]) for row in rows_in(tmp_path / "out")} == {("0", "0")}
 
 
 @pytest.mark.parametrize(
@@ -120,12 +114,12 @@ def test_mistakes_on_the_command_line(tmp_path, name, sentence):
 def test_a_broken_module_says_why(tmp_path, own):
     (tmp_path / f"{own}_broken.py").write_text("1 / 0\n")
     with pytest.raises(ConfigError, match="fails with ZeroDivisionError: division by zero; correct the module"):
-        load_study(write_config(tmp_path), [own_learner(f"{own}_broken:Own")])
+        load_study(write_config(tmp_path), [_own_learner(f"{own}_broken:Own")])
 
 
 def test_the_same_name_twice(tmp_path, own):
     with pytest.raises(ConfigError, match=r"^--plugin name: 'Own' is used twice; give each entry its own name$"):
-        load_study(write_config(tmp_path), [own_learner(f"{own}:Own")] * 2)
+        load_study(write_config(tmp_path), [_own_learner(f"{own}:Own")] * 2)
 
 
 def test_changed_code_is_another_cell(tmp_path, own, monkeypatch):
@@ -133,7 +127,7 @@ def test_changed_code_is_another_cell(tmp_path, own, monkeypatch):
 
     def cell_ids():
         forget(own)
-        return [cell.cell_id for cell in load_study(config, [own_learner(f"{own}:Own")]).cells]
+        return [cell.cell_id for cell in load_study(config, [_own_learner(f"{own}:Own")]).cells]
 
     config = write_config(tmp_path)
     before = cell_ids()
@@ -167,13 +161,7 @@ class Own:
 
 @pytest.mark.parametrize(
     ("options", "returned"),
-    [
-        ("items: 0", "[]"),
-        ("items: 3", "[0, 1, 2]"),
-        ("times: 2", "[0, 0]"),
-        ("first: -1", "[-1]"),
-        ("first: 6", "[6]"),
-    ],
+    [("items: 0", "[]"), ("items: 3", "[0, 1, 2]"), ("times: 2", "[0, 0]"), ("first: -1", "[-1]"), ("first: 6", "[6]")],
 )
 def test_lists_that_are_none_fail(tmp_path, own, options, returned):
     (tmp_path / f"{own}_lists.py").write_text(LISTS)

@@ -177,12 +177,7 @@ def test_a_trial_that_raises_is_an_error_with_the_traceback_of_the_learner() -> 
 @pytest.mark.filterwarnings("default::UserWarning")
 def test_a_sweep_goes_on_beside_trials_that_raise_and_ends_if_all_do(tmp_path: Path) -> None:
     entries = [{"name": "own", "algorithm": local(Failing)}, {"name": "paper", "algorithm": "cascadebai"}]
-    study = {
-        "seed": 1,
-        "trials": 2,
-        "K": 1,
-        "instances": [{"name": "i", "family": "explicit", "weights": [0.9, 0.1]}],
-    }
+    study = {"seed": 1, "trials": 2, "K": 1, "instances": [{"name": "i", "family": "explicit", "weights": [0.9, 0.1]}]}
     with pytest.warns(UserWarning, match=r"trial 0 of i, own: .* failed: RuntimeError: never$"):
         results = cb.sweep({**study, "learners": entries}, tmp_path / "some", n_jobs=1)
     assert results.trials["learner"].unique().tolist() == ["paper"]

@@ -56,9 +56,7 @@ def test_the_file_of_a_module_is_no_module(config):
 
 @pytest.mark.parametrize(
     ("arguments", "text"),
-    [
-        (("init", "new.yaml", "--from"), "(line 2: clicks '1.200,0' is not a number such as 1200 or 0.5)"),
-    ],
+    [(("init", "new.yaml", "--from"), "(line 2: clicks '1.200,0' is not a number such as 1200 or 0.5)")],
 )
 def test_decimal_commas_are_named_with_their_line(arguments, text, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -236,14 +236,7 @@ def test_a_table_of_very_many_columns_is_refused_by_its_header(config: Path, tmp
     assert f"{out / name}: the header has 100000 bytes or more, so no sweep wrote it" in refusal(*verb)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "{key}: 1",
-        "instances: [{{name: x, family: '{key}:x'}}]",
-        "seed: !{key} 1",
-    ],
-)
+@pytest.mark.parametrize("text", ["{key}: 1", "instances: [{{name: x, family: '{key}:x'}}]", "seed: !{key} 1"])
 def test_a_name_of_thousands_of_letters_is_not_echoed(tmp_path: Path, text: str) -> None:
     (tmp_path / "long.yaml").write_text(f"seed: 1\n{text.format(key='k' * 1000)}\n")
     sentence = refusal("check", tmp_path / "long.yaml")

@@ -61,7 +61,7 @@ def test_a_sweep_tells_what_is_missing_and_then_that_nothing_is(request_: Reques
     assert [trials for _, trials, _ in before.cells] == [6] * 7
     assert (before.of_cells, before.wanted, before.seconds) == (7, 42, None)
     notes = Notes()
-    done = sweep(request_, backend=HERE, watch=notes)
+    done = sweep(request_.sweep(), backend=HERE, watch=notes)
     assert (done.directory, done.missing) == (request_.out, 0)
     assert (notes.lines[0], notes.lines[-1]) == ("0 of 42", "42 of 42")
     assert (notes.warnings, notes.remarks) == ([], [])
@@ -70,19 +70,19 @@ def test_a_sweep_tells_what_is_missing_and_then_that_nothing_is(request_: Reques
 
 
 def test_a_sweep_remarks_on_what_is_there(request_: Request) -> None:
-    sweep(request_, backend=HERE)
+    sweep(request_.sweep(), backend=HERE)
     more, notes = Request(request_.config, request_.out, given=Given(trials=8)), Notes()
     seconds = missing(more).seconds
     assert seconds is not None
     assert seconds > 0
-    sweep(more, backend=HERE, watch=notes)
+    sweep(more.sweep(), backend=HERE, watch=notes)
     assert notes.remarks == ["42 of 56 trials are there already, 14 to run"]
-    sweep(more, backend=HERE, fresh=True, watch=notes)
+    sweep(more.sweep(), backend=HERE, fresh=True, watch=notes)
     assert notes.remarks[1:] == [f"the earlier result is now in {request_.out}.old1"]
 
 
 def test_tables_figure_page_and_bounds_of_a_sweep(request_: Request, tmp_path: Path) -> None:
-    directory = sweep(request_, backend=HERE).directory
+    directory = sweep(request_.sweep(), backend=HERE).directory
     fitted = fit(directory)
     assert [table.file for table in fitted.tables] == ["fits.csv", "weighted_fits.csv", "models.csv", "bound_fits.csv"]
     assert all((directory / table.file).exists() for table in fitted.tables)
@@ -125,7 +125,7 @@ def test_a_plan_asks_before_it_answers(tmp_path: Path) -> None:
 
 
 def test_a_sweep_is_its_own_baseline(request_: Request) -> None:
-    directory, notes = sweep(request_, backend=HERE).directory, Notes()
+    directory, notes = sweep(request_.sweep(), backend=HERE).directory, Notes()
     found = verify(directory.parent, seed=3, trials=3, backend=HERE, watch=notes)
     assert (found.artefacts, found.moved, notes.warnings) == (("study",), (), [])
     assert notes.remarks[0] == "fresh trials have the root seed 3"

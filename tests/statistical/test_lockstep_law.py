@@ -53,9 +53,7 @@ def by_lockstep(case, seed, twin=lambda made: made):
 
 def statistics(runs):
     """Statistics of the runs, shape `(TRIALS, 5)`."""
-    return np.array(
-        [(r.steps, r.observations, [*r.accepted, -1][0], min(r.counts), max(r.counts)) for r in runs],
-    )
+    return np.array([(r.steps, r.observations, [*r.accepted, -1][0], min(r.counts), max(r.counts)) for r in runs])
 
 
 def p_values(one, other):

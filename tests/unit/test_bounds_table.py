@@ -12,13 +12,7 @@ import yaml
 from sweeps import call
 from synthetic import scaling_config, write_results
 
-from cascadebai_cli.analysis.bounds import (
-    bounds_printed,
-    bounds_row,
-    learner_bounds,
-    outside,
-    with_measured,
-)
+from cascadebai_cli.analysis.bounds import bounds_printed, bounds_row, learner_bounds, outside, with_measured
 from cascadebai_cli.analysis.cells import averaged
 from cascadebai_cli.analysis.fits import slopes_printed, slopes_table
 from cascadebai_cli.analysis.results import load_results
@@ -28,8 +22,8 @@ from cascadebai_cli.study.config import load_study
 from cascadebai_cli.theory.paper import (
     PRINTED_CONSTANT,
     TwoLevelBounds,
+    _is_two_level,
     cell_bounds,
-    is_two_level,
     lower_bound,
     two_level_instance,
 )
@@ -55,7 +49,7 @@ def results(tmp_path):
     ],
 )
 def test_two_level_means_two_positive_weights_and_no_tolerance(instance, expected):
-    assert is_two_level(instance) is expected
+    assert _is_two_level(instance) is expected
     assert (cell_bounds(instance, 0.1).two_level is not None) is expected
 
 

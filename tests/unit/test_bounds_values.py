@@ -6,17 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from printed_statements import (
-    K_1,
-    N_1,
-    M,
-    N_1_ceiling,
-    N_3_by_item,
-    printed_confidence_factor,
-    two_level_upper_by_case,
-)
+from printed_statements import K_1, N_1, M, N_1_ceiling, N_3_by_item, printed_confidence_factor, two_level_upper_by_case
 
-from cascadebai_cli.analysis.fits import bound_slope
+from cascadebai_cli.analysis.fits import _bound_slope
 from cascadebai_cli.learners.bounds import cascade_radius
 from cascadebai_cli.model.problem import Instance, divergence
 from cascadebai_cli.theory import paper
@@ -247,11 +239,11 @@ def test_quantities_obey_what_the_proof_uses(q):
     assert (M(q) >= -TIGHT).all()
     k = np.arange(1, K_1(q) + 1)[max(q.K_prime - q.K, 0) :]
     assert (k / q.mu[k - 1] <= 2 + TIGHT).all()
-    assert (paper.spread_ratios(q) >= 1 - TIGHT).all()
+    assert (paper._spread_ratios(q) >= 1 - TIGHT).all()
     bound = paper.theorem_upper(q)
     assert bound.terms["N_2"] == 2 * paper.N_2(q)
     # c_k ln(1 / c_k) <= 1 / e: the step from the sum over phases to N_1.
-    r = paper.spread_ratios(q)
+    r = paper._spread_ratios(q)
     assert bound.terms["N_1"] <= 2 * N_1(q) + 2 * log(4) * r.sum() + len(r) / np.e + TIGHT
 
 
@@ -370,7 +362,7 @@ def test_closed_form_of_a_huge_two_level_instance():
 def test_slope_of_the_bound_is_the_fit_of_its_values():
     K = np.arange(20, 61, 10)
     upper = TwoLevelBounds(128, K, 1 / K, 1 / K**2, DELTA).upper()
-    fit = bound_slope(K, upper, "K")
+    fit = _bound_slope(K, upper, "K")
     slope, constant = np.polyfit(K, upper, 1)
     assert (fit.c1, fit.c2) == pytest.approx((slope, constant))
     assert fit.r2 > 0.99
@@ -378,4 +370,4 @@ def test_slope_of_the_bound_is_the_fit_of_its_values():
 
 @pytest.mark.parametrize("missing", [np.nan, np.inf])
 def test_no_slope_without_a_bound(missing):
-    assert bound_slope([1, 2, 3], [5.0, 6.0, missing], "K") is None
+    assert _bound_slope([1, 2, 3], [5.0, 6.0, missing], "K") is None

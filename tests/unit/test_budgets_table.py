@@ -1,11 +1,10 @@
 """At which budget errors are seldom enough."""
 
-import csv
 import math
 
 import numpy as np
 import pytest
-from sweeps import call, sweep
+from sweeps import call, rows_in, sweep
 
 from cascadebai_cli.analysis.budgets import budgets_table, falls_below
 from cascadebai_cli.analysis.results import load_results
@@ -58,8 +57,7 @@ def test_fit_writes_and_prints_the_budgets_of_each_learner_and_no_fit_of_steps(d
     said = call("fit", directory)
     assert said.code == 0
     assert "below 10 %" in said.out
-    with (directory / "budgets.csv").open() as file:
-        rows = list(csv.DictReader(file))
+    rows = rows_in(directory, "budgets.csv")
     assert [row["learner"] for row in rows] == ["uniform", "sar"]
     for row in rows:
         assert (row["smallest"], row["largest"]) == ("10", "640")

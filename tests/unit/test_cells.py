@@ -21,10 +21,7 @@ def cell(**changes):
 
 
 def test_grid_in_the_order_instance_learner_L_K_delta_epsilon():
-    learners = [
-        {"name": "one", "algorithm": "cascadebai"},
-        {"name": "printed", "algorithm": "cascadebai", "sigma": 1},
-    ]
+    learners = [{"name": "one", "algorithm": "cascadebai"}, {"name": "printed", "algorithm": "cascadebai", "sigma": 1}]
     grid = study(L=[8, 9], delta=[0.1, 0.05], instances=[TWO_LEVEL, LINEAR], learners=learners).cells
     points = [(c.instance, c.learner, c.L, c.K, c.delta, c.epsilon) for c in grid]
     two = [

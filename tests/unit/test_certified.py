@@ -7,17 +7,7 @@ the box make an item that it returns too bad, a wrong item was accepted while ev
 import numpy as np
 import pytest
 from hypothesis import given, settings
-from problems import (
-    WEIGHTS,
-    Problem,
-    by_reference,
-    by_skip_ahead,
-    by_walk,
-    judge,
-    learner,
-    of_algorithm1,
-    of_batrac,
-)
+from problems import WEIGHTS, Problem, by_reference, by_skip_ahead, by_walk, judge, learner, of_algorithm1, of_batrac
 
 from cascadebai_cli.learners.batrac import BatRac
 from cascadebai_cli.learners.cascadebai import CascadeBAI

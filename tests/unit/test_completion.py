@@ -31,7 +31,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def offered(verb: str, parameter: str, incomplete: str, **given: str) -> list[str]:
-    command = VERBS[verb]
+    command = VERBS[verb].made()
     context = click.Context(command)
     context.params.update(given)
     (found,) = [one for one in command.params if one.name == parameter]

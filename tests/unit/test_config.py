@@ -1,5 +1,5 @@
 """Every mistake in a config is refused with one line: file, line, key, value, remedy."""
-# ruff: noqa: E501 - the messages stand here as the user sees them
+# ruff: noqa: E501 - a case a line, and the messages stand here as the user sees them
 
 from pathlib import Path
 
@@ -36,15 +36,12 @@ learners:
 LAST = "    w_prime: 1/K**2"
 """Last line of the only instance: further keys and instances follow it."""
 
+# fmt: off
 BAD_VALUES = [
     ("trials: 2", "trails: 2", "3: trails: unknown key; did you mean trials?"),
     ("trials: 2", "trials: 0", "3: trials: 0 is too small; write 1 or more"),
     ("study: small", "study: a/b", "1: study: 'a/b' has a slash, but figures are named after it; leave the slash out"),
-    (
-        "study: small",
-        f"study: {'x' * 201}",
-        f"1: study: '{'x' * 56}... is longer than 200 bytes, but figures are named after it; shorten it",
-    ),
+    ("study: small", f"study: {'x' * 201}", f"1: study: '{'x' * 56}... is longer than 200 bytes, but figures are named after it; shorten it"),
     ("w_star: 1/K", "w_star: .nan", "11: w_star: NaN is not finite; write a number such as 0.1"),
     ("trials: 2", "trials: true", "3: trials: true is not a whole number; write one without quotes or decimals"),
     ("trials: 2", "trials: 2.5", "3: trials: 2.5 is not a whole number; write one without quotes or decimals"),
@@ -55,16 +52,8 @@ BAD_VALUES = [
     ("seed: 1", "seed: 1\nrewards: {rows: 9, reuse: 1}", "3: reuse: 1 is not true or false; write one of them"),
     ("seed: 1", "seed: 1\nrewards: {row: 9}", "3: row: unknown key; did you mean rows?"),
     ("seed: 1", "seed: 1\nrewards: 9", "3: rewards: 9 is not a mapping; write keys and values"),
-    (
-        "seed: 1",
-        "seed: 1\nrewards: {rows: 9}\nengine: skip-ahead",
-        "16: learners: 'CascadeBAI': engine skip-ahead cannot read rewards from a table, which ties them to steps; use engine: auto",
-    ),
-    (
-        "seed: 1",
-        "seed: 1\nengine: walk",
-        "15: learners: 'CascadeBAI': engine walk needs rewards from a table, such as rewards: {rows: 100000}; use engine: auto",
-    ),
+    ("seed: 1", "seed: 1\nrewards: {rows: 9}\nengine: skip-ahead", "16: learners: 'CascadeBAI': engine skip-ahead cannot read rewards from a table, which ties them to steps; use engine: auto"),
+    ("seed: 1", "seed: 1\nengine: walk", "15: learners: 'CascadeBAI': engine walk needs rewards from a table, such as rewards: {rows: 100000}; use engine: auto"),
     ("seed: 1\n", "", "1: seed: missing; write for example seed: 1"),
     ("seed: 1", "seed: -1", "2: seed: -1 is too small; write 0 or more"),
     ("seed: 1", "seed: 1\nseed: 2", "3: seed: the key is already on line 2; leave one out"),
@@ -77,16 +66,8 @@ BAD_VALUES = [
     ("K: [2, 3]", "K: {from: 3}", "5: to: missing; write for example {from: 20, to: 60}"),
     ("K: [2, 3]", "K: 20..60", "5: K: '20..60' is not a whole number; write one without quotes or decimals"),
     ("K: [2, 3]\n", "", "8: instances: 'two' has no K; write K in the instance or at the top"),
-    (
-        "algorithm: cascadebai\n    sigma: 0.5",
-        "algorithm: batrac\n    r: 2\n    feedback: cascading",
-        "14: learners: 'CascadeBAI': BatRac with r > 1 shows an item more than once in a list, which cascading feedback does not define; use r: 1 or feedback: semi-bandit",
-    ),
-    (
-        "K: [2, 3]",
-        "K: [2, 3",
-        "6: not valid YAML (while parsing a flow sequence, expected ',' or ']', but got ':'); check indentation, colons, quotes and brackets",
-    ),
+    ("algorithm: cascadebai\n    sigma: 0.5", "algorithm: batrac\n    r: 2\n    feedback: cascading", "14: learners: 'CascadeBAI': BatRac with r > 1 shows an item more than once in a list, which cascading feedback does not define; use r: 1 or feedback: semi-bandit"),
+    ("K: [2, 3]", "K: [2, 3", "6: not valid YAML (while parsing a flow sequence, expected ',' or ']', but got ':'); check indentation, colons, quotes and brackets"),
     ("L: 8\n", "", "8: instances: 'two' has no L; write L in the instance or at the top"),
     ("L: 8", "L: many", "4: L: 'many' is not a whole number; write one without quotes or decimals"),
     ("delta: 0.1", "delta: 1", "6: delta: 1 is too large; write a value less than 1"),
@@ -96,218 +77,85 @@ BAD_VALUES = [
     ("delta: 0.1", "delta: .nan", "6: delta: NaN is not finite; write a number such as 0.1"),
     ("epsilon: 0", "epsilon: -0.1", "7: epsilon: -0.1 is too small; write 0 or more"),
     ("epsilon: 0", "epsilon: none", "7: epsilon: none is not a number; write one such as 0.1"),
-    (
-        "epsilon: 0",
-        "epsilon: {from: 1, to: 2}",
-        '7: epsilon: {"from": 1, "to": 2} is not a number; write one such as 0.1',
-    ),
+    ("epsilon: 0", "epsilon: {from: 1, to: 2}", '7: epsilon: {"from": 1, "to": 2} is not a number; write one such as 0.1'),
     ("epsilon: 0", "max_steps: 0", "7: max_steps: 0 is too small; write 1 or more"),
     ("epsilon: 0", "max_steps: 1e7", "7: max_steps: 10000000.0 is not a whole number; write 10000000"),
     ("epsilon: 0", "order: shuffled", "7: order: 'shuffled' is not known; use one of random, as_given"),
     ("epsilon: 0", "order: as given", "7: order: 'as given' is not known; did you mean as_given?"),
     ("epsilon: 0", "engine: skip_ahead", "7: engine: 'skip_ahead' is not known; did you mean skip-ahead?"),
-    (
-        "epsilon: 0",
-        "feedback: semi",
-        "7: feedback: 'semi' is not known; use one of cascading, semi-bandit, last-click, thinned",
-    ),
-    (
-        "epsilon: 0",
-        "plot: {kind: line}",
-        "7: kind: 'line' is not known; use one of scaling, curves, bars, bounds, error, quantiles, ecdf, trace, schematic",
-    ),
+    ("epsilon: 0", "feedback: semi", "7: feedback: 'semi' is not known; use one of cascading, semi-bandit, last-click, thinned"),
+    ("epsilon: 0", "plot: {kind: line}", "7: kind: 'line' is not known; use one of scaling, curves, bars, bounds, error, quantiles, ecdf, trace, schematic"),
     ("epsilon: 0", "plot: bars", "7: plot: 'bars' is not a mapping; write keys and values"),
     ("family: two_level", "family: two-level", "10: family: 'two-level' is not known; did you mean two_level?"),
-    (
-        "family: two_level",
-        "family: beta",
-        "10: family: 'beta' is not known; use one of two_level, linear, explicit, csv, formula, random, module:function",
-    ),
-    (
-        "    family: two_level\n",
-        "",
-        "9: family: missing; write family: two_level, linear, explicit, csv, formula, random or module:function",
-    ),
+    ("family: two_level", "family: beta", "10: family: 'beta' is not known; use one of two_level, linear, explicit, csv, formula, random, module:function"),
+    ("    family: two_level\n", "", "9: family: missing; write family: two_level, linear, explicit, csv, formula, random or module:function"),
     ("    w_prime: 1/K**2\n", "", "9: w_prime: missing; write for example w_prime: 1/K**2"),
     ("w_prime: 1/K**2", "w_prime: 1/k", "12: w_prime: 1/k uses k, which is not known; did you mean K?"),
     ("w_prime: 1/K**2", "w_prime: 1/K^2", "12: w_prime: '1/K^2' is not a formula; write ** for a power"),
-    (
-        "w_prime: 1/K**2",
-        "w_prime: 1/(K - 2)",
-        "12: w_prime: 1/(K - 2) has no value at K = 2, L = 8; change the formula",
-    ),
+    ("w_prime: 1/K**2", "w_prime: 1/(K - 2)", "12: w_prime: 1/(K - 2) has no value at K = 2, L = 8; change the formula"),
     ("w_prime: 1/K**2", "w_prime: 9**9**9", "12: w_prime: 9**9**9 is too large at K = 2, L = 8; change the formula"),
-    (
-        "w_prime: 1/K**2",
-        "w_prime: __import__('os')",
-        "12: w_prime: __import__('os') uses __import__, which is not known; use one of K, L, sqrt, log, exp, min, max",
-    ),
-    (
-        "w_prime: 1/K**2",
-        "w_prime: 2/K",
-        "9: instances: 'two': w_star = 0.5 is smaller than w_prime = 1; exchange them or change a formula",
-    ),
-    (
-        "w_prime: 1/K**2",
-        "w_prime: 1/K",
-        "9: instances: 'two': w(K) = w(K+1) = 0.5 at K = 2: with epsilon = 0 the best K items are not unique; change K or the weights, or allow an epsilon > 0",
-    ),
+    ("w_prime: 1/K**2", "w_prime: __import__('os')", "12: w_prime: __import__('os') uses __import__, which is not known; use one of K, L, sqrt, log, exp, min, max"),
+    ("w_prime: 1/K**2", "w_prime: 2/K", "9: instances: 'two': w_star = 0.5 is smaller than w_prime = 1; exchange them or change a formula"),
+    ("w_prime: 1/K**2", "w_prime: 1/K", "9: instances: 'two': w(K) = w(K+1) = 0.5 at K = 2: with epsilon = 0 the best K items are not unique; change K or the weights, or allow an epsilon > 0"),
     ("w_prime: 1/K**2", "w_prime: -0.1", "12: w_prime: -0.1 is outside [0, 1]; a weight is the probability of a click"),
-    (
-        "w_prime: 1/K**2",
-        "w_prime: true",
-        "12: w_prime: true is neither a number nor a formula; write for example 0.5 or 1/K",
-    ),
-    (
-        "w_star: 1/K\n",
-        "w_star: 3/K\n",
-        "11: w_star: 3/K = 1.5 at K = 2, L = 8 is outside [0, 1]; a weight is the probability of a click",
-    ),
+    ("w_prime: 1/K**2", "w_prime: true", "12: w_prime: true is neither a number nor a formula; write for example 0.5 or 1/K"),
+    ("w_star: 1/K\n", "w_star: 3/K\n", "11: w_star: 3/K = 1.5 at K = 2, L = 8 is outside [0, 1]; a weight is the probability of a click"),
     (LAST, LAST + "\n    fit: {model: k^2}", "13: model: k**2 uses k, which is not known; did you mean K?"),
     (LAST, LAST + "\n    fit: {model: K, publisched: {c1: 3}}", "13: publisched: unknown key; did you mean published?"),
-    (
-        LAST,
-        LAST + "\n    fit: {x: epsilon, model: [x, log(x)]}",
-        "13: model: log(epsilon) has no value at epsilon = 0.0; change the formula",
-    ),
+    (LAST, LAST + "\n    fit: {x: epsilon, model: [x, log(x)]}", "13: model: log(epsilon) has no value at epsilon = 0.0; change the formula"),
     (LAST, LAST + "\n    fit: K", "13: fit: 'K' is not a mapping; write keys and values"),
     (LAST, LAST + "\n    K: 9", "13: K: 9 is not less than L = 8 of 'two'; choose a smaller K or more items"),
-    (
-        LAST,
-        LAST + "\n  - {name: two, family: linear, w_max: 0.5, w_min: 0.1}",
-        "13: name: 'two' is used twice; give each entry its own name",
-    ),
-    (
-        LAST,
-        LAST + "\n  - {name: same, family: two_level, w_star: 1/K, w_prime: K**-2}",
-        "13: instances: instance 'same' with learner 'CascadeBAI' at L = 8, K = 2, delta = 0.1, epsilon = 0 repeats instance 'two' with learner 'CascadeBAI'; leave one of them out",
-    ),
-    (
-        LAST,
-        LAST + "\n  - {name: e, family: explicit, weights: [0.5, 1.5, 0.1], K: 1}",
-        "13: weights: 1.5 is outside [0, 1]; a weight is the probability of a click",
-    ),
-    (
-        LAST,
-        LAST + "\n  - {name: e, family: explicit, weights: [0.5, 0.5, 0.1], K: 1}",
-        "13: instances: 'e': w(K) = w(K+1) = 0.5 at K = 1: with epsilon = 0 the best K items are not unique; change K or the weights, or allow an epsilon > 0",
-    ),
-    (
-        LAST,
-        LAST + "\n  - {name: e, family: explicit, weights: [0.5], K: 1}",
-        "13: weights: 1 weights are listed; write 2 to 1000000",
-    ),
-    (
-        LAST,
-        LAST + "\n  - {name: e, family: explicit, weights: [0.5, high], K: 1}",
-        "13: weights: high uses high, which is not known; use one of K, L, sqrt, log, exp, min, max",
-    ),
-    (
-        LAST,
-        LAST + "\n  - {name: c, family: csv, path: none.csv, rate: r}",
-        "13: path: none.csv does not exist; a path in a config counts from its folder",
-    ),
+    (LAST, LAST + "\n  - {name: two, family: linear, w_max: 0.5, w_min: 0.1}", "13: name: 'two' is used twice; give each entry its own name"),
+    (LAST, LAST + "\n  - {name: same, family: two_level, w_star: 1/K, w_prime: K**-2}", "13: instances: instance 'same' with learner 'CascadeBAI' at L = 8, K = 2, delta = 0.1, epsilon = 0 repeats instance 'two' with learner 'CascadeBAI'; leave one of them out"),
+    (LAST, LAST + "\n  - {name: e, family: explicit, weights: [0.5, 1.5, 0.1], K: 1}", "13: weights: 1.5 is outside [0, 1]; a weight is the probability of a click"),
+    (LAST, LAST + "\n  - {name: e, family: explicit, weights: [0.5, 0.5, 0.1], K: 1}", "13: instances: 'e': w(K) = w(K+1) = 0.5 at K = 1: with epsilon = 0 the best K items are not unique; change K or the weights, or allow an epsilon > 0"),
+    (LAST, LAST + "\n  - {name: e, family: explicit, weights: [0.5], K: 1}", "13: weights: 1 weights are listed; write 2 to 1000000"),
+    (LAST, LAST + "\n  - {name: e, family: explicit, weights: [0.5, high], K: 1}", "13: weights: high uses high, which is not known; use one of K, L, sqrt, log, exp, min, max"),
+    (LAST, LAST + "\n  - {name: c, family: csv, path: none.csv, rate: r}", "13: path: none.csv does not exist; a path in a config counts from its folder"),
     (LAST, LAST + "\n  - {name: c, family: csv, path: none, rate: r}", "13: path: none is not text; put it in quotes"),
-    (
-        LAST,
-        LAST + "\n  - {name: c, family: csv, path: x.csv, clicks: r}",
-        "13: instances: 'c' has only clicks; name the columns of clicks and views, or the one of rate",
-    ),
-    (
-        LAST,
-        LAST + "\n  - {name: c, family: csv, path: x.csv, clicks: r, views: v, rate: q}",
-        "13: instances: 'c' has clicks and views and rate; name the columns of clicks and views, or the one of rate",
-    ),
-    (
-        LAST,
-        LAST + "\n  - {name: c, family: csv, path: x.csv}",
-        "13: instances: 'c' has none of clicks, views, rate; name the columns of clicks and views, or the one of rate",
-    ),
+    (LAST, LAST + "\n  - {name: c, family: csv, path: x.csv, clicks: r}", "13: instances: 'c' has only clicks; name the columns of clicks and views, or the one of rate"),
+    (LAST, LAST + "\n  - {name: c, family: csv, path: x.csv, clicks: r, views: v, rate: q}", "13: instances: 'c' has clicks and views and rate; name the columns of clicks and views, or the one of rate"),
+    (LAST, LAST + "\n  - {name: c, family: csv, path: x.csv}", "13: instances: 'c' has none of clicks, views, rate; name the columns of clicks and views, or the one of rate"),
     ("algorithm: cascadebai", "algorithm: cascade", "15: algorithm: 'cascade' is not known; did you mean cascadebai?"),
     ("algorithm: cascadebai", "algorithm: 3", "15: algorithm: 3 is not text; put it in quotes"),
     ("algorithm: cascadebai", "algorithm: [a]", '15: algorithm: ["a"] is not text; put it in quotes'),
     ("    algorithm: cascadebai\n", "", "14: algorithm: missing; write for example algorithm: kl-lucb++"),
-    (
-        "algorithm: cascadebai",
-        "algorithm: batrac",
-        "16: sigma: unknown key; use one of name, algorithm, feedback, shuffle, batch, K, delta, epsilon, b, r",
-    ),
-    (
-        "algorithm: cascadebai\n    sigma: 0.5",
-        "algorithm: batrac\n    r: true",
-        "16: r: true is not a whole number; write one without quotes or decimals",
-    ),
-    (
-        "algorithm: cascadebai\n    sigma: 0.5",
-        "algorithm: batrac\n    b: 0",
-        "14: learners: 'CascadeBAI': b is 0, but must be K or a whole number, at least 1",
-    ),
+    ("algorithm: cascadebai", "algorithm: batrac", "16: sigma: unknown key; use one of name, algorithm, feedback, shuffle, batch, K, delta, epsilon, b, r"),
+    ("algorithm: cascadebai\n    sigma: 0.5", "algorithm: batrac\n    r: true", "16: r: true is not a whole number; write one without quotes or decimals"),
+    ("algorithm: cascadebai\n    sigma: 0.5", "algorithm: batrac\n    b: 0", "14: learners: 'CascadeBAI': b is 0, but must be K or a whole number, at least 1"),
     ("sigma: 0.5", "sgima: 0.5", "16: sgima: unknown key; did you mean sigma?"),
     ("sigma: 0.5", "sigma: 0", "16: sigma: 0 is too small; write a value larger than 0"),
     ("sigma: 0.5", "sigma: 1e308", "16: sigma: 1e+308 is too large; write 1000 or less"),
     ("sigma: 0.5", "sigma: half", "16: sigma: 'half' is not a number; write one such as 0.1"),
     ("sigma: 0.5", "sigma: true", "16: sigma: true is not a number; write one such as 0.1"),
-    (
-        "    sigma: 0.5",
-        "    sigma: 0.5\n  - {name: again, algorithm: cascadebai}",
-        "17: learners: instance 'two' with learner 'again' at L = 8, K = 2, delta = 0.1, epsilon = 0 repeats instance 'two' with learner 'CascadeBAI'; leave one of them out",
-    ),
-    (
-        "    sigma: 0.5",
-        "    sigma: 0.5\n  - {name: CascadeBAI, algorithm: cascadebai, sigma: 1}",
-        "17: name: 'CascadeBAI' is used twice; give each entry its own name",
-    ),
+    ("    sigma: 0.5", "    sigma: 0.5\n  - {name: again, algorithm: cascadebai}", "17: learners: instance 'two' with learner 'again' at L = 8, K = 2, delta = 0.1, epsilon = 0 repeats instance 'two' with learner 'CascadeBAI'; leave one of them out"),
+    ("    sigma: 0.5", "    sigma: 0.5\n  - {name: CascadeBAI, algorithm: cascadebai, sigma: 1}", "17: name: 'CascadeBAI' is used twice; give each entry its own name"),
     ("name: CascadeBAI", "name: 3", "14: name: 3 is not text; put it in quotes"),
     ("name: CascadeBAI", "name: ''", "14: name: the text is empty; write some"),
-    (
-        "name: CascadeBAI",
-        'name: "a\\nb"',
-        "14: name: 'a\\nb' has blanks around it or a line break; write it as one plain line",
-    ),
+    ("name: CascadeBAI", 'name: "a\\nb"', "14: name: 'a\\nb' has blanks around it or a line break; write it as one plain line"),
 ]
+# fmt: on
 """What is replaced in GOOD, by what, and the message behind `bad.yaml:`."""
 
+# fmt: off
 BAD_FILES = [
     ("", "1: no keys at the top; write lines such as seed: 1"),
     ("- a\n", "1: no keys at the top; write lines such as seed: 1"),
     ("just text", "1: no keys at the top; write lines such as seed: 1"),
-    (
-        "a: [b: *c",
-        "1: not valid YAML (aliases are not read, write the value out); check indentation, colons, quotes and brackets",
-    ),
-    (
-        "seed: *x",
-        "1: not valid YAML (aliases are not read, write the value out); check indentation, colons, quotes and brackets",
-    ),
-    (
-        "seed: 1\n\tK: 3",
-        "2: not valid YAML (while scanning for the next token, found character '\\t' that cannot start any token); check indentation, colons, quotes and brackets",
-    ),
+    ("a: [b: *c", "1: not valid YAML (aliases are not read, write the value out); check indentation, colons, quotes and brackets"),
+    ("seed: *x", "1: not valid YAML (aliases are not read, write the value out); check indentation, colons, quotes and brackets"),
+    ("seed: 1\n\tK: 3", "2: not valid YAML (while scanning for the next token, found character '\\t' that cannot start any token); check indentation, colons, quotes and brackets"),
     ("? [a]\n: 3", "1: a key is a list or a mapping; write plain text before the colon"),
-    (
-        "seed: !!python/object:os.system 1",
-        "1: not valid YAML (tags are not read, remove tag:yaml.org,2002:python/object:os.system); check indentation, colons, quotes and brackets",
-    ),
-    (
-        "seed: 1\n---\nseed: 2\n",
-        "2: not valid YAML (expected a single document in the stream, but found another document); check indentation, colons, quotes and brackets",
-    ),
+    ("seed: !!python/object:os.system 1", "1: not valid YAML (tags are not read, remove tag:yaml.org,2002:python/object:os.system); check indentation, colons, quotes and brackets"),
+    ("seed: 1\n---\nseed: 2\n", "2: not valid YAML (expected a single document in the stream, but found another document); check indentation, colons, quotes and brackets"),
     ("seed: \x07", "1: has a character that YAML does not allow; remove it"),
     ("seed: 1\ninstances: []\nK: 1", "2: instances: the list is empty; give at least one entry"),
-    (
-        "seed: 1\ninstances: {name: a}\nK: 1",
-        '2: instances: {"name": "a"} is not a list; write [...] or lines that start with a dash',
-    ),
+    ("seed: 1\ninstances: {name: a}\nK: 1", '2: instances: {"name": "a"} is not a list; write [...] or lines that start with a dash'),
     ("seed: 1\ninstances: [a]\nK: 1", "2: instances: 'a' is not a mapping; write keys and values"),
-    (
-        "seed: 1\nK: 1",
-        "1: instances: missing; write for example instances: [{name: ramp, family: linear, w_max: 0.5, w_min: 0.1}]",
-    ),
-    (
-        "seed: 1\nlearners:\n  CascadeBAI: {}\nK: 1",
-        "1: instances: missing; write for example instances: [{name: ramp, family: linear, w_max: 0.5, w_min: 0.1}]",
-    ),
+    ("seed: 1\nK: 1", "1: instances: missing; write for example instances: [{name: ramp, family: linear, w_max: 0.5, w_min: 0.1}]"),
+    ("seed: 1\nlearners:\n  CascadeBAI: {}\nK: 1", "1: instances: missing; write for example instances: [{name: ramp, family: linear, w_max: 0.5, w_min: 0.1}]"),
 ]
+# fmt: on
 """The whole file, and the message behind `bad.yaml:`."""
 
 

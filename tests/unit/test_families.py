@@ -133,11 +133,7 @@ BY_RATE = {"rate": "r"}
         (COUNTS + "b,1,4\n", BY_COUNTS, "x.csv:5: item 'b' is already on line 3; give each item one row"),
         (COUNTS + ",1,4\n", BY_COUNTS, "x.csv:5: item is empty; give the item a name"),
         (b"r\n\xff\xfe\n", BY_RATE, "x.csv is not UTF-8 text; save it as CSV in UTF-8"),
-        (
-            'r\n"0.5\n',
-            BY_RATE,
-            "x.csv:2: not separated text (a quote is not closed); check the quotes of this row",
-        ),
+        ('r\n"0.5\n', BY_RATE, "x.csv:2: not separated text (a quote is not closed); check the quotes of this row"),
     ],
 )
 def test_what_is_wrong_with_a_csv_is_one_sentence(read, content, columns, message):

@@ -21,7 +21,7 @@ from cascadebai_cli.learners.kl_lucb import KLLucb
 from cascadebai_cli.learners.track_and_stop import TrackAndStop
 from cascadebai_cli.model.problem import CASCADING, FEEDBACKS, Instance
 from cascadebai_cli.running import worker
-from cascadebai_cli.store.trials import all_trials
+from cascadebai_cli.store.trials import read_trials
 from cascadebai_cli.study.config import read_study
 from cascadebai_cli.theory.paper import lower_bound
 
@@ -87,7 +87,7 @@ def test_leaving_at_the_second_place_makes_the_run_of_lists_of_two(kind: str) ->
 
 def test_a_sweep_simulates_it(config: Path, tmp_path: Path, steps: list[int]) -> None:
     assert sweep(config, tmp_path / "out").code == 0
-    assert all_trials(tmp_path / "out" / "trials.csv")["steps"].tolist() == steps
+    assert [step for part in read_trials(tmp_path / "out" / "trials.csv") for step in part["steps"]] == steps
     (cell,) = json.loads((tmp_path / "out" / "manifest.json").read_text())["cells"].values()
     assert (cell["feedback"], cell["engine"]) == ("leaves-early", "reference")
 

@@ -8,14 +8,7 @@ from sweeps import CONFIG
 
 from cascadebai_cli.engines.simulate import ENGINES
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.store.manifest import (
-    Earlier,
-    Manifest,
-    new_manifest,
-    read_manifest,
-    refuse_mixing,
-    write_manifest,
-)
+from cascadebai_cli.store.manifest import Earlier, Manifest, new_manifest, read_manifest, refuse_mixing, write_manifest
 from cascadebai_cli.study.config import load_study
 
 

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import cascadebai_cli as cb
 from cascadebai_cli.api.arguments import with_keywords
-from cascadebai_cli.cli.options import with_options
+from cascadebai_cli.cli.options import completed, with_options
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.options import filled, option, record_options, refuse_outside
 from cascadebai_cli.planning.options import OPTIONS
@@ -40,7 +40,8 @@ def typed(*words: str) -> Any:
     given: dict[str, Any] = {}
 
     @app.command()
-    @with_options(Dinner)
+    @completed
+    @with_options(lambda: [Dinner])
     def dine(table: str, quiet: bool = False, **options: Any) -> None:
         """Dine."""
         given.update(table=table, quiet=quiet, **options)

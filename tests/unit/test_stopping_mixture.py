@@ -34,10 +34,7 @@ def certified(T, S, K, places):
     """What the program is certain of with these places from 0 to 1, and the least at the places themselves."""
     inside = best_of_counts(T, S, K)
     terms = log_terms(T, S, inside, np.array(places))
-    return (
-        least(*log_sides(terms[inside, 1:], terms[~inside, :-1])),
-        least(*log_sides(terms[inside], terms[~inside])),
-    )
+    return (least(*log_sides(terms[inside, 1:], terms[~inside, :-1])), least(*log_sides(terms[inside], terms[~inside])))
 
 
 def hunting(T, S):

@@ -6,14 +6,7 @@ import numpy as np
 import pytest
 from synthetic import SETTINGS, scaling_config, write_results
 
-from cascadebai_cli.analysis.fits import (
-    fits_printed,
-    fits_table,
-    models_printed,
-    models_table,
-    slopes_table,
-    unfitted,
-)
+from cascadebai_cli.analysis.fits import fits_printed, fits_table, models_printed, models_table, slopes_table, unfitted
 from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.text import coefficient, difference, table_of
 
