@@ -35,7 +35,7 @@ from cascadebai_cli.engines.simulate import run_reference
 from cascadebai_cli.engines.skip_ahead import run_skip_ahead
 from cascadebai_cli.engines.skip_rows import Sizes
 from cascadebai_cli.engines.walk import run_walk
-from cascadebai_cli.learners.batrac import BatRac, _BatchRacingRule
+from cascadebai_cli.learners.batrac import BatchRacingRule, BatRac
 from cascadebai_cli.learners.cascadebai import CascadeBAI, CascadeRule
 from cascadebai_cli.learners.kl_lucb import UNIT, KLLucb, LucbRule
 from cascadebai_cli.learners.racing import ORDERS
@@ -85,7 +85,7 @@ class ExactCascadeRule(ExactRadius, CascadeRule):
 
 
 @dataclass(frozen=True)
-class ExactBatchRacingRule(ExactRadius, _BatchRacingRule):
+class ExactBatchRacingRule(ExactRadius, BatchRacingRule):
     scale: float = 1.0
 
 
@@ -102,7 +102,7 @@ class ExactLucbRule(ExactRadius, LucbRule):
         return np.ceil(np.minimum(mean + self.radius(T), 1.0) / UNIT) * UNIT
 
 
-EXACT = {CascadeRule: ExactCascadeRule, _BatchRacingRule: ExactBatchRacingRule, LucbRule: ExactLucbRule}
+EXACT = {CascadeRule: ExactCascadeRule, BatchRacingRule: ExactBatchRacingRule, LucbRule: ExactLucbRule}
 
 
 def learner(kind, problem, rule=None):

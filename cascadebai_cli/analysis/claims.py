@@ -17,12 +17,12 @@ from cascadebai_cli.text import change, coefficient, count, digits, exponent, sh
 
 # --- A claim of the paper and its verdict ---------------------------------------------------------------------------
 
-_HOLDS, _NEARLY, _FAILS = "holds", "nearly", "fails"
-_AGREES, _LOWER, _HIGHER, _OPEN = "agrees", "lower", "higher", "open"
-_UNDECIDED = "not decided at this size"
+HOLDS, _NEARLY, FAILS = "holds", "nearly", "fails"
+_AGREES, _LOWER, _HIGHER, OPEN = "agrees", "lower", "higher", "open"
+UNDECIDED = "not decided at this size"
 
 
-class _Claim(NamedTuple):
+class Claim(NamedTuple):
     """One line of the table of claims, as text.
 
     Attributes:
@@ -31,7 +31,7 @@ class _Claim(NamedTuple):
         published: the value in the paper, empty if it only has words.
         ours: the value here.
         verdict: `holds`, `nearly` or `fails` for a sentence, `agrees`, `lower` or `higher` for a number, `open`
-            without data; `_UNDECIDED` where more trials, or a higher cap, could still decide it either way.
+            without data; `UNDECIDED` where more trials, or a higher cap, could still decide it either way.
     """
 
     where: str
@@ -44,14 +44,14 @@ class _Claim(NamedTuple):
 # --- Whether the cells of a study can decide a claim, or are too few, too noisy or too often capped -----------------
 
 
-class _Ends(NamedTuple):
+class Ends(NamedTuple):
     """Limits of the ratios of two learners, one pair for each setting."""
 
     low: "pd.Series[float]"
     high: "pd.Series[float]"
 
 
-def _ratio_ends(summary: pd.DataFrame, learner: str, main: str, learners: int = 1) -> _Ends:
+def ratio_ends(summary: pd.DataFrame, learner: str, main: str, learners: int = 1) -> Ends:
     """Return intervals of the ratios of mean steps that hold together at 95 % (Bonferroni).
 
     So a claim about any, most or all ratios that is true at both ends is false in at most 5 % of cases, however many
@@ -65,7 +65,7 @@ def _ratio_ends(summary: pd.DataFrame, learner: str, main: str, learners: int = 
     joined = ours.merge(theirs, on=list(SETTING), suffixes=("_ours", "_main"))
     level = 1 - 0.05 / max(1, learners * len(joined))
     ends = [_ends(row, level) for row in joined.to_dict("records")]
-    return _Ends(*(pd.Series([end[i] for end in ends], dtype=float) for i in (0, 1)))
+    return Ends(*(pd.Series([end[i] for end in ends], dtype=float) for i in (0, 1)))
 
 
 def _ends(row: Mapping[Any, Any], level: float) -> tuple[float, float]:
@@ -78,17 +78,17 @@ def _ends(row: Mapping[Any, Any], level: float) -> tuple[float, float]:
     return low, np.inf if row["n_capped_ours"] or np.isnan(ratio.high) else ratio.high
 
 
-def _verdict_between(ends: _Ends, holds: Callable[["pd.Series[float]"], bool]) -> str:
+def verdict_between(ends: Ends, holds: Callable[["pd.Series[float]"], bool]) -> str:
     """Return the verdict on a sentence whose truth is monotone in the ratios, by its truth at both ends."""
     found = {holds(end) for end in ends}
-    return _UNDECIDED if len(found) > 1 else _HOLDS if True in found else _FAILS
+    return UNDECIDED if len(found) > 1 else HOLDS if True in found else FAILS
 
 
-def _verdict_within(ends: _Ends, least: float, most: float) -> str:
+def verdict_within(ends: Ends, least: float, most: float) -> str:
     """Return the verdict on the sentence that all ratios lie within a range."""
     if ((ends.low >= least) & (ends.high <= most)).all():
-        return _HOLDS
-    return _FAILS if ((ends.high < least) | (ends.low > most)).any() else _UNDECIDED
+        return HOLDS
+    return FAILS if ((ends.high < least) | (ends.low > most)).any() else UNDECIDED
 
 
 # --- What the paper says of the display orders (Section 6.1 and its appendix), tested against a study ---------------
@@ -108,7 +108,7 @@ _SENTENCES: Mapping[str, tuple[str, Callable[["pd.Series[float]"], bool]]] = {
 """Display order -> what the paper says of it, and when that holds; it says nothing of the descending `L`."""
 
 
-def _order_claims(results: StudyResults) -> Iterator[_Claim]:
+def _order_claims(results: StudyResults) -> Iterator[Claim]:
     """Yield the claims on all orders; nothing is decided if most settings have all orders at the cap."""
     main, by_learner = results.main_learner, results.summary.set_index([*SETTING, "learner"])
     means, capped = by_learner["mean_steps"].unstack(sort=False), by_learner["n_capped"].unstack(sort=False) > 0
@@ -120,43 +120,43 @@ def _order_claims(results: StudyResults) -> Iterator[_Claim]:
     settings = pd.MultiIndex.from_frame(results.summary[list(SETTING)])
     cells = results.summary[settings.isin(known.index)]
     others = [str(name) for name in known if name != main]
-    best = [_ratio_ends(cells, name, main, len(others)) for name in others]
+    best = [ratio_ends(cells, name, main, len(others)) for name in others]
     decidable = len(known) >= _MOST * len(whole)
-    yield _best(known, main, silent, _best_verdict(best) if decidable else _UNDECIDED)
+    yield _best(known, main, silent, _best_verdict(best) if decidable else UNDECIDED)
     for name, entry in results.learners.items():
         order = str(entry.spec.options.get("order"))
         if name in others and order in _SENTENCES and len(known):
-            ends = _ratio_ends(cells, name, main)
-            verdict = _verdict_between(ends, _SENTENCES[order][1]) if decidable else _UNDECIDED
+            ends = ratio_ends(cells, name, main)
+            verdict = verdict_between(ends, _SENTENCES[order][1]) if decidable else UNDECIDED
             yield _sentence(name, order, known[name] / known[main], main, verdict)
 
 
-def _best(means: pd.DataFrame, main: str, silent: str, verdict: str) -> _Claim:
+def _best(means: pd.DataFrame, main: str, silent: str, verdict: str) -> Claim:
     claim = f"{main} needs no more steps than the best of the other orders"
     if means.empty:
-        return _Claim("all settings", claim, "", f"nothing known{silent}", _OPEN)
+        return Claim("all settings", claim, "", f"nothing known{silent}", OPEN)
     ratio = means[main] / means.drop(columns=main).min(axis=1)
     close = int((ratio <= 1 + CLOSE).sum())
     most = f"at most {digits(ratio.max())} times the best other; within {100 * CLOSE:g} % in {close} of {len(ratio)}"
-    return _Claim("all settings", claim, "", f"{most} settings{silent}", verdict)
+    return Claim("all settings", claim, "", f"{most} settings{silent}", verdict)
 
 
-def _best_verdict(ends: Sequence[_Ends]) -> str:
+def _best_verdict(ends: Sequence[Ends]) -> str:
     """Return the verdict on the claim that no other order needs fewer steps by more than `CLOSE`."""
     least = 1 / (1 + CLOSE)
     if any((one.high < least).any() for one in ends):
-        return _FAILS
-    return _HOLDS if all((one.low >= least).all() for one in ends) else _UNDECIDED
+        return FAILS
+    return HOLDS if all((one.low >= least).all() for one in ends) else UNDECIDED
 
 
-def _sentence(name: str, order: str, ratio: "pd.Series[float]", main: str, verdict: str) -> _Claim:
+def _sentence(name: str, order: str, ratio: "pd.Series[float]", main: str, verdict: str) -> Claim:
     text, _ = _SENTENCES[order]
     worse, far = int((ratio > 1 + CLOSE).sum()), int((ratio > MUCH_WORSE).sum())
     ours = (
         f"{digits(ratio.min())} to {digits(ratio.max())} times as many; more than {100 * CLOSE:g} % more in {worse}, "
         f"more than {MUCH_WORSE:g} times in {far} of {len(ratio)} settings"
     )
-    return _Claim("all settings", f"{name} {text.format(main)}", "", ours, verdict)
+    return Claim("all settings", f"{name} {text.format(main)}", "", ours, verdict)
 
 
 # --- What the paper says of a study, what was measured, and the verdict ---------------------------------------------
@@ -177,7 +177,7 @@ _SIMILAR = 1.5
 """Means within this factor of each other count as similar; those of other kinds of learners differ by a factor of K."""
 
 
-def claims_of_config(results: StudyResults) -> list[_Claim]:
+def claims_of_config(results: StudyResults) -> list[Claim]:
     """Return the claims of a config: those of the paper if it asks for them, else those on its published values.
 
     There are none if rewards are drawn again from a table, as the claims are about independent rewards, or for users
@@ -188,19 +188,19 @@ def claims_of_config(results: StudyResults) -> list[_Claim]:
     return claims_of(results) if results.study.claims == "paper" else list(_scaling(results))
 
 
-def claims_of(results: StudyResults) -> list[_Claim]:
+def claims_of(results: StudyResults) -> list[Claim]:
     """Return all claims that can be tested on a study, those of its figure first."""
     about = results.study.plot.figure.about
     found = {"growth": _scaling, "learners": _curves, "orders": _order_claims}[about](results) if about else ()
     return [*found, *_bounds(results), *_errors(results)]
 
 
-def _scaling(results: StudyResults) -> Iterator[_Claim]:
+def _scaling(results: StudyResults) -> Iterator[Claim]:
     """Yield for each curve the paper's criterion for a fit, a test of the model, and a comparison of the slopes."""
     for curve in results.curves(allow_capped=True):
         if curve.n_capped and curve.fit and curve.fit.published:
             claim = f"mean steps grow as c1 {curve.fit.models[0]} + c2"
-            yield _Claim(curve.name, claim, "", f"not known: the means at {curve.limits} are lower limits", _OPEN)
+            yield Claim(curve.name, claim, "", f"not known: the means at {curve.limits} are lower limits", OPEN)
     fitted = [(curve, curve.fit.published) for curve in results.curves() if curve.models and curve.fit]
     known = [(curve, published, published.c1) for curve, published in fitted if published and published.c1]
     for curve, published, c1 in known:
@@ -222,19 +222,19 @@ def _noise(curve: Curve) -> float:
     return float(variance / steps.var()) if steps.var() > 0 else 0.0
 
 
-def _straight(curve: Curve, published: Coefficients) -> _Claim:
+def _straight(curve: Curve, published: Coefficients) -> Claim:
     """Return the claim on the paper's criterion, R^2.
 
     It cannot tell powers apart: for K = 20 to 60, all of log K to K^2 are nearly straight lines in K.
     """
     model, r2 = curve.models[0], curve.named[curve.models[0]].r2
-    straight = _UNDECIDED if r2 + _noise(curve) >= _STRAIGHT else _NEARLY if r2 >= _NEARLY_STRAIGHT else _FAILS
+    straight = UNDECIDED if r2 + _noise(curve) >= _STRAIGHT else _NEARLY if r2 >= _NEARLY_STRAIGHT else FAILS
     theirs = "" if published.r2 is None else f"R² {share(published.r2)}"
     claim = f"R² as in Table 1: c1 {model} + c2 explains the means"
-    return _Claim("", claim, theirs, f"R² {share(r2)}", _HOLDS if r2 >= _STRAIGHT else straight)
+    return Claim("", claim, theirs, f"R² {share(r2)}", HOLDS if r2 >= _STRAIGHT else straight)
 
 
-def _growth(curve: Curve, claims: int) -> _Claim:
+def _growth(curve: Curve, claims: int) -> Claim:
     """Return the claim that the model is right up to noise and has the exponent of the means, and its rival is wrong.
 
     Each test has level 5 % over all such claims of a study. A model that is no power has no exponent to compare. The
@@ -243,7 +243,7 @@ def _growth(curve: Curve, claims: int) -> _Claim:
     model = curve.models[0]
     claim = f"mean steps grow as c1 {model} + c2, like the upper bound"
     if curve.means is None:
-        return _Claim("", claim, "", "not known: some mean has no error", _UNDECIDED)
+        return Claim("", claim, "", "not known: some mean has no error", UNDECIDED)
     fit, rival, b = curve.weighted[model], curve.rival(model), curve.exponent
     lacks = ", ".join(f"of {one.model} {digits(one.lack_of_fit)} ({_chance(one.p_value)})" for one in (fit, rival))
     interval = "{} ({} to {})".format(*map(exponent, (b.value, *b.interval())))
@@ -251,49 +251,43 @@ def _growth(curve: Curve, claims: int) -> _Claim:
     off = [end - power_of(model, curve.values, curve.x) for end in b.interval(1 - 2 * _RISK / claims)]
     wrong, rival_wrong = (one.p_value < _RISK / claims for one in (fit, rival))
     straight = curve.named[model].r2 >= _STRAIGHT
-    return _Claim("", claim, "", ours, _wrong(off, straight) if wrong else _right_so_far(off, rival_wrong))
+    return Claim("", claim, "", ours, _wrong(off, straight) if wrong else _right_so_far(off, rival_wrong))
 
 
 def _wrong(off: Sequence[float], straight: bool) -> str:
     """Return the verdict on a model that is wrong, from the limits of how far its exponent is off."""
     if straight and off[0] > -_POWER and off[1] < _POWER:
         return _NEARLY
-    return _FAILS if not straight or np.isnan(off[0]) or off[0] > _POWER or off[1] < -_POWER else _UNDECIDED
+    return FAILS if not straight or np.isnan(off[0]) or off[0] > _POWER or off[1] < -_POWER else UNDECIDED
 
 
 def _right_so_far(off: Sequence[float], rival_wrong: bool) -> str:
     """Return the verdict on a model that may be right, from the limits of how far its exponent is off."""
     if off[0] > _POWER or off[1] < -_POWER:
-        return _FAILS
-    return _HOLDS if rival_wrong and not (off[0] <= -_POWER or off[1] >= _POWER) else _UNDECIDED
+        return FAILS
+    return HOLDS if rival_wrong and not (off[0] <= -_POWER or off[1] >= _POWER) else UNDECIDED
 
 
 def _chance(p: float) -> str:
     return f"p = {p:.2g}" if p >= _LEAST else f"p < {_LEAST:g}"
 
 
-def _slope(curve: Curve, theirs: float) -> _Claim:
+def _slope(curve: Curve, theirs: float) -> Claim:
     """Return the claim on the slope, decided by two one-sided tests at 5 % each, with the errors of the trials."""
     model = curve.models[0]
     c1 = curve.named[model].c1
     claim, ours = f"slope c1 on {model}", f"{coefficient(c1)} ({change(c1 / theirs - 1)}"
     if curve.means is None:
-        return _Claim("", claim, coefficient(theirs), f"{ours})", _UNDECIDED)
+        return Claim("", claim, coefficient(theirs), f"{ours})", UNDECIDED)
     ends = curve.means.fit(model, weighted=False).c1.interval(1 - 2 * _RISK)
     low, high = sorted(end / theirs - 1 for end in ends)
     verdict = (
-        _AGREES
-        if low > -_SAME and high < _SAME
-        else _LOWER
-        if high < -_SAME
-        else _HIGHER
-        if low > _SAME
-        else _UNDECIDED
+        _AGREES if low > -_SAME and high < _SAME else _LOWER if high < -_SAME else _HIGHER if low > _SAME else UNDECIDED
     )
-    return _Claim("", claim, coefficient(theirs), f"{ours}, 90 % interval {change(low)} to {change(high)})", verdict)
+    return Claim("", claim, coefficient(theirs), f"{ours}, 90 % interval {change(low)} to {change(high)})", verdict)
 
 
-def _curves(results: StudyResults) -> Iterator[_Claim]:
+def _curves(results: StudyResults) -> Iterator[Claim]:
     """Yield claims that the main learner needs as many steps as the one that observes about as many items a step."""
     summary, main = results.summary, results.main_learner
     if "mean_observations" not in summary:
@@ -308,14 +302,14 @@ def _observations_a_step(rows: pd.DataFrame) -> float:
     return float(np.exp(np.log(rows["mean_observations"] / rows["mean_steps"]).mean()))
 
 
-def _similar(instance: str, part: pd.DataFrame, main: str, seen: "pd.Series[float]") -> _Claim:
+def _similar(instance: str, part: pd.DataFrame, main: str, seen: "pd.Series[float]") -> Claim:
     others = seen.drop(main)
     nearest = min(map(str, others.index), key=lambda name: abs(np.log(others[name] / seen[main])))
     ratio = _ratios(part, main, nearest)
     observed = f"{digits(float(seen[main]))} and {digits(float(others[nearest]))}"
     claim = f"about as many steps as {nearest}, which sees about as many items a step ({observed})"
     ours = f"{digits(ratio.min())} to {digits(ratio.max())} times as many"
-    return _Claim(instance, claim, "", ours, _verdict_within(_ratio_ends(part, main, nearest), 1 / _SIMILAR, _SIMILAR))
+    return Claim(instance, claim, "", ours, verdict_within(ratio_ends(part, main, nearest), 1 / _SIMILAR, _SIMILAR))
 
 
 def _ratios(part: pd.DataFrame, main: str, other: str) -> "pd.Series[float]":
@@ -323,7 +317,7 @@ def _ratios(part: pd.DataFrame, main: str, other: str) -> "pd.Series[float]":
     return (ours / theirs).dropna()
 
 
-def _bounds(results: StudyResults) -> Iterator[_Claim]:
+def _bounds(results: StudyResults) -> Iterator[Claim]:
     table = results.bounds
     if table["upper"].isna().all():
         return
@@ -333,8 +327,8 @@ def _bounds(results: StudyResults) -> Iterator[_Claim]:
     ours = f"in {inside} of {len(bounded)} cells; upper bound {digits(lowest)} to {digits(highest)} times the mean"
     claim = "the mean lies between the lower and the upper bound"
     known = inside == len(bounded) and (bounded["n_capped"] > 0).mean() <= _MOST
-    verdict = _FAILS if _refuted(bounded) else _HOLDS if known else _UNDECIDED
-    yield _Claim("all instances", claim, "", ours, verdict)
+    verdict = FAILS if _refuted(bounded) else HOLDS if known else UNDECIDED
+    yield Claim("all instances", claim, "", ours, verdict)
 
 
 def _refuted(bounded: pd.DataFrame) -> bool:
@@ -344,7 +338,7 @@ def _refuted(bounded: pd.DataFrame) -> bool:
     return bool((((high < bounded["lower"]) & (bounded["n_capped"] == 0)) | (low > bounded["upper"])).any())
 
 
-def _errors(results: StudyResults) -> Iterator[_Claim]:
+def _errors(results: StudyResults) -> Iterator[Claim]:
     """Yield claims on the guarantee; other orders than Algorithm 1's, for which nothing is proved, are judged apart."""
     if "error_rate" not in results.summary:
         return
@@ -362,7 +356,7 @@ def _per_cent(share: float) -> str:
     return f"{100 * share:.2g}" if share < 0.995 else "100"
 
 
-def _right(summary: pd.DataFrame, words: str) -> _Claim:
+def _right(summary: pd.DataFrame, words: str) -> Claim:
     """Return the claim that the answers are right; it fails if some cell errs significantly more often than its delta.
 
     The tests have level 5 % over all cells. The claim holds if it could have failed, most trials stopped, and all cells
@@ -371,7 +365,7 @@ def _right(summary: pd.DataFrame, words: str) -> _Claim:
     claim = f"{words} 1 - delta = {1 - float(summary['delta'].min()):g}"
     cells = summary[summary["stopped"] > 0]
     if cells.empty:
-        return _Claim("all instances", claim, "", "no trial stopped before the cap", _OPEN)
+        return Claim("all instances", claim, "", "no trial stopped before the cap", OPEN)
     stopped = cells["stopped"].to_numpy()
     wrong = (cells["error_rate"] * cells["stopped"]).round().astype(int).to_numpy()
     low, high = binomial_interval(int(wrong.sum()), int(stopped.sum()))
@@ -385,8 +379,8 @@ def _right(summary: pd.DataFrame, words: str) -> _Claim:
         worst = lowest.argmax()
         ours += f", {wrong[worst]} of {stopped[worst]} in the worst cell"
     if (lowest > cells["delta"]).any():
-        return _Claim("all instances", claim, "", ours, _FAILS)
+        return Claim("all instances", claim, "", ours, FAILS)
     # a test that could not fail even if all trials were wrong says nothing
     could_fail = max(binomial_interval(int(n), int(n), level)[0] for n in stopped) > cells["delta"].min()
     known = could_fail and high <= cells["delta"].max() and summary["n_capped"].sum() <= _MOST * summary["n"].sum()
-    return _Claim("all instances", claim, "", ours, _HOLDS if known else _UNDECIDED)
+    return Claim("all instances", claim, "", ours, HOLDS if known else UNDECIDED)

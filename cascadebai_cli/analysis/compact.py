@@ -33,7 +33,7 @@ _MEANS = ("mean_steps", "mean_right")
 """Columns that are printed with half of their interval."""
 
 
-class _Compact(NamedTuple):
+class Compact(NamedTuple):
     """A compact table: all digits as rows, and what is printed."""
 
     rows: pd.DataFrame
@@ -47,7 +47,7 @@ def with_quantiles_if(results: StudyResults, names: Sequence[str]) -> pd.DataFra
     return cells.join(results.quantiles.drop(columns="cell_id")) if wanted else cells
 
 
-def for_a_page(cells: pd.DataFrame, columns: Sequence[str], pivot: str | None) -> _Compact:
+def for_a_page(cells: pd.DataFrame, columns: Sequence[str], pivot: str | None) -> Compact:
     """Return a compact table for which a printed page has room: error rates are without intervals if it needs that.
 
     Args:
@@ -61,7 +61,7 @@ def for_a_page(cells: pd.DataFrame, columns: Sequence[str], pivot: str | None) -
     return compact(cells, columns, pivot, plain=_RATES) if wider_than_a_page(whole.printed) else whole
 
 
-def compact(cells: pd.DataFrame, columns: Sequence[str], pivot: str | None, *, plain: Sequence[str] = ()) -> _Compact:
+def compact(cells: pd.DataFrame, columns: Sequence[str], pivot: str | None, *, plain: Sequence[str] = ()) -> Compact:
     """Return chosen columns of the cells.
 
     A number with an interval is printed with half of it if it is in the middle, else with both ends. The best learner
@@ -96,7 +96,7 @@ def compact(cells: pd.DataFrame, columns: Sequence[str], pivot: str | None, *, p
             (row, len(names) + i) for row, line in enumerate(filled) for i, (_, marked) in enumerate(line) if marked
         ),
     )
-    return _Compact(_wide(cells, names, shown, pivot), table)
+    return Compact(_wide(cells, names, shown, pivot), table)
 
 
 def _known(cells: pd.DataFrame, name: str, option: str) -> str:

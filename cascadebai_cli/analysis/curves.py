@@ -152,7 +152,7 @@ def fit_scaling(values: ArrayLike, mean_steps: ArrayLike, model: str, x: str = "
     )
 
 
-def _fit_models(values: ArrayLike, mean_steps: ArrayLike, x: str = "K") -> list[ScalingFit]:
+def fit_models(values: ArrayLike, mean_steps: ArrayLike, x: str = "K") -> list[ScalingFit]:
     """Return the fits of all usual models of an axis that have a value at every point, to the same points."""
     at, y = _checked(values, mean_steps, x)
     with np.errstate(divide="ignore"):  # epsilon may be 0
@@ -160,7 +160,7 @@ def _fit_models(values: ArrayLike, mean_steps: ArrayLike, x: str = "K") -> list[
     return [fit_scaling(at, y, model, x) for model in finite]
 
 
-def _log_log_slope(values: ArrayLike, mean_steps: ArrayLike, x: str = "K") -> _Slope:
+def log_log_slope(values: ArrayLike, mean_steps: ArrayLike, x: str = "K") -> _Slope:
     """Return the exponent `b` of `mean steps ~ x^b` by least squares on logarithms; nan if the axis holds a 0."""
     at, y = _checked(values, mean_steps, x)
     if y.min() <= 0:
@@ -427,7 +427,7 @@ class Curve:
     @cached_property
     def usual(self) -> Mapping[str, ScalingFit]:
         """The fits of the usual models by name; empty if the points are too few."""
-        return {fit.model: fit for fit in _fit_models(self.values, self.steps, self.x)} if self.is_long_enough else {}
+        return {fit.model: fit for fit in fit_models(self.values, self.steps, self.x)} if self.is_long_enough else {}
 
     @property
     def best(self) -> ScalingFit:
@@ -469,7 +469,7 @@ class Curve:
     def slope(self) -> _Slope:
         """The slope on a log-log scale; nan if some mean is 0 steps."""
         known = self.steps.min() > 0
-        return _log_log_slope(self.values, self.steps, self.x) if known else _Slope(np.nan, np.nan, np.nan)
+        return log_log_slope(self.values, self.steps, self.x) if known else _Slope(np.nan, np.nan, np.nan)
 
     @cached_property
     def weighted(self) -> Mapping[str, _MeasuredFit]:

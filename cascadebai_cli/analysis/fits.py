@@ -192,7 +192,7 @@ def _models_line(curve: pd.DataFrame, usual: Sequence[Sequence[str]]) -> Mapping
 # --- Fits to the upper bounds: the slope that Table 1 speaks of in words, as a number -------------------------------
 
 
-def _bound_slope(values: ArrayLike, upper: ArrayLike, model: str, x: str = "K") -> ScalingFit | None:
+def bound_slope(values: ArrayLike, upper: ArrayLike, model: str, x: str = "K") -> ScalingFit | None:
     """Return the fit of `model` to the upper bounds of cells; `None` if one has no finite upper bound.
 
     Args:
@@ -217,7 +217,7 @@ def slopes_table(results: StudyResults) -> pd.DataFrame:
 def _slopes(results: StudyResults) -> Iterator[_Row]:
     for curve in results.curves():
         for model, fit in curve.named.items():
-            promised = _bound_slope(
+            promised = bound_slope(
                 curve.values, results.bounds.loc[curve.points.index, "upper"].to_numpy(float), model, curve.x
             )
             if promised:

@@ -111,7 +111,7 @@ def _moved(name: Annotation, far: float, place: tuple[float, float, str, str]) -
 
 _LEAST_OPEN = 3.2
 """Smallest size of a marker, in points, at which one can see that it is open."""
-_ARROW = Path([(0, 0.25), (0, 1), (-0.22, 0.7), (0, 1), (0.22, 0.7)], [1, 2, 1, 2, 2])
+ARROW = Path([(0, 0.25), (0, 1), (-0.22, 0.7), (0, 1), (0.22, 0.7)], [1, 2, 1, 2, 2])
 """Arrow that begins a bit above the point and goes up."""
 _CENTRED_ARROW = Path([(0, -1), (0, 1), (-0.6, 0.2), (0, 1), (0.6, 0.2)], [1, 2, 1, 2, 2])
 """Arrow for a legend."""
@@ -121,9 +121,9 @@ ARROW_POINTS = 7.0
 _ROOM = 0.12
 """Share of the height of a panel that stays free above and below its points, so that arrows stay inside."""
 CROSS = "\N{MULTIPLICATION SIGN}"
-_CEILING_LABEL = "no error: upper end of the 95 % interval"
+CEILING_LABEL = "no error: upper end of the 95 % interval"
 LIMIT_LABEL = "lower limit: trials reached the cap"
-_WRONG_LABEL = r"wrong more often than $\delta$"
+WRONG_LABEL = r"wrong more often than $\delta$"
 _INK = "black"
 
 
@@ -153,7 +153,7 @@ def _draw_down_arrows(axes: Axes, points: pd.DataFrame, color: str = _INK, zorde
     ceilings = points[points["is_ceiling"]]
     if len(ceilings):
         axes.margins(y=_ROOM)
-        down = {**_arrow(color), "marker": _UPSIDE_DOWN.transform_path(_ARROW)}
+        down = {**_arrow(color), "marker": _UPSIDE_DOWN.transform_path(ARROW)}
         axes.plot(ceilings["x"], ceilings["y"], **down, zorder=zorder, clip_on=False)
 
 
@@ -172,9 +172,9 @@ def mark_handles(points: pd.DataFrame) -> list[Line2D]:
         handles.append(Line2D([], [], label=LIMIT_LABEL, **arrow))
     if points["is_ceiling"].any():
         arrow = {**_arrow(_INK), "marker": _UPSIDE_DOWN.transform_path(_CENTRED_ARROW), "markersize": ARROW_POINTS}
-        handles.append(Line2D([], [], label=_CEILING_LABEL, **arrow))
+        handles.append(Line2D([], [], label=CEILING_LABEL, **arrow))
     if points["is_wrong"].any():
-        handles.append(Line2D([], [], label=_WRONG_LABEL, **_cross()))
+        handles.append(Line2D([], [], label=WRONG_LABEL, **_cross()))
     return handles
 
 
@@ -188,7 +188,7 @@ def error_lengths(points: pd.DataFrame) -> np.ndarray[Any, np.dtype[np.float64]]
 def _arrow(color: str) -> dict[str, Any]:
     return {
         "linestyle": "none",
-        "marker": _ARROW,
+        "marker": ARROW,
         "markersize": 2 * ARROW_POINTS,
         "markeredgecolor": color,
         "markerfacecolor": "none",

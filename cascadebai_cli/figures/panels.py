@@ -31,7 +31,7 @@ from cascadebai_cli.study.plot import NAMES, Plot
 from cascadebai_cli.text import count, is_missing, parameter
 
 _MOST_PANELS = 240
-_MOST_LINES = 12
+MOST_LINES = 12
 """Largest number of lines in one panel, as many as can be told apart."""
 
 _TELLING_APART = (*GRID, "directory")
@@ -71,7 +71,7 @@ def _looks(lines: Sequence[Mapping[str, Any]], among: pd.DataFrame, names: Seque
     """Return the numbers of the looks of lines: their places among all of the studies, if these are different looks."""
     places = {tuple(line.values()): place for place, line in enumerate(_lines(among, names))}
     found = [places[tuple(line.values())] for line in lines]
-    return found if max(found) < _MOST_LINES else range(len(lines))
+    return found if max(found) < MOST_LINES else range(len(lines))
 
 
 def with_fits(chart: Chart, fits: Mapping[frozenset[tuple[str, str]], pd.DataFrame]) -> Chart:
@@ -109,9 +109,9 @@ def refuse_too_many(cells: pd.DataFrame, plot: Plot) -> None:
             "--instances or --learners, or put more into a panel with --panels and --lines"
         )
     most = len(cells.drop_duplicates(list(dealt.lines))) if dealt.lines else 1
-    if most > _MOST_LINES:
+    if most > MOST_LINES:
         raise ConfigError(
-            f"{count(most)} different lines are more than the {_MOST_LINES} that can be told apart; choose with "
+            f"{count(most)} different lines are more than the {MOST_LINES} that can be told apart; choose with "
             "--where, --instances or --learners, or make panels of them with --panels"
         )
 

@@ -16,7 +16,7 @@ from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True)
-class _BatchRacingRule(RadiusRule):
+class BatchRacingRule(RadiusRule):
     """Which items BatchRacing pulls and identifies.
 
     Args:
@@ -71,7 +71,7 @@ class BatRac(RacingLearner):
     """BatchRacing step by step.
 
     Args:
-        L, K, delta: as for `_BatchRacingRule`.
+        L, K, delta: as for `BatchRacingRule`.
         epsilon: must be 0, as the algorithm has no tolerance.
         b: number of pulls of a step; `"K"` for the number of items to find.
         r: largest number of pulls of one item at a step.
@@ -89,5 +89,5 @@ class BatRac(RacingLearner):
             if (name, value) != ("b", "K") and (type(value) is not int or value < 1):
                 allowed = "K or a whole number" if name == "b" else "a whole number"
                 raise ConfigError(f"{name} is {value!r}, but must be {allowed}, at least 1")
-        super().__init__(_BatchRacingRule(L, K, delta, K if b == "K" else b, r))
+        super().__init__(BatchRacingRule(L, K, delta, K if b == "K" else b, r))
         self.repeats = r > 1

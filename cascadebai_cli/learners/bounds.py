@@ -248,7 +248,7 @@ def refuse_tolerance(name: str, epsilon: float) -> None:
         raise ConfigError(f"{name} stops by likelihood ratios, which need epsilon = 0, not {epsilon:g}")
 
 
-def _pair_threshold(T_a: ArrayLike, T_b: ArrayLike, pairs: int, delta: float) -> FloatArray:
+def pair_threshold(T_a: ArrayLike, T_b: ArrayLike, pairs: int, delta: float) -> FloatArray:
     """Return `ln(4 sqrt(T_a T_b) pairs / delta)`, inf where a count is 0."""
     both = np.multiply(T_a, T_b, dtype=np.float64)
     return np.where(both > 0, np.log(4 * pairs / delta) + 0.5 * np.log(np.maximum(both, 1)), np.inf)
@@ -275,7 +275,7 @@ def pairs_apart(
 ) -> BoolArray:
     """Return whether the evidence of each pair, broadcast together, exceeds its threshold."""
     Z, _ = evidence(T_a.astype(np.float64), mean_a, T_b.astype(np.float64), mean_b)
-    return np.asarray(_pair_threshold(T_a, T_b, pairs, delta) < Z)
+    return np.asarray(pair_threshold(T_a, T_b, pairs, delta) < Z)
 
 
 def best_means(mean: FloatArray, K: int) -> BoolArray:

@@ -90,7 +90,7 @@ class CascadeRule(Racing, RadiusRule):
 
 
 @dataclass(frozen=True)
-class _KLCascadeRule(KLRule, Racing):
+class KLCascadeRule(KLRule, Racing):
     """Algorithm 1 with KL bounds at the risk `delta / L` per item: all hold with probability `1 - delta`.
 
     While they hold, `part_by_bounds` returns items that are good enough. Algorithm 1 compares with the items of the
@@ -130,7 +130,7 @@ class CascadeBAI(RacingLearner):
         sigma: as for `CascadeRule`, with its radius only.
         order: order of the least observed survivors in the list, a key of `racing.ORDERS`. Only with `T`, the order of
             Algorithm 1, do counts never differ by more than one; for the other orders nothing is proved.
-        confidence: `lil` for the radius of Algorithm 1, `kl` for the sharper bounds of `_KLCascadeRule`.
+        confidence: `lil` for the radius of Algorithm 1, `kl` for the sharper bounds of `KLCascadeRule`.
         list_length: as for `Racing`.
 
     Raises:
@@ -153,7 +153,7 @@ class CascadeBAI(RacingLearner):
             super().__init__(CascadeRule(L, K, delta, epsilon, sigma, list_length=list_length))
         else:
             _refuse_options(confidence, sigma, order)
-            super().__init__(_KLCascadeRule(L, K, delta, epsilon, list_length=list_length))
+            super().__init__(KLCascadeRule(L, K, delta, epsilon, list_length=list_length))
 
     @property
     def engines(self) -> tuple[str, ...]:

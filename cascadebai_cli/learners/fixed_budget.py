@@ -128,9 +128,9 @@ class SuccessiveAcceptsRejects(Uniform):
             raise ConfigError("sar needs to know when it is asked; write for example budget: 20000")
         if budget <= L:
             raise ConfigError(f"budget is {budget}, but sar needs more steps than there are items, L = {L}")
-        self.ends = _phase_ends(L, budget)
+        self.ends = phase_ends(L, budget)
 
 
-def _phase_ends(L: int, budget: int) -> tuple[int, ...]:
+def phase_ends(L: int, budget: int) -> tuple[int, ...]:
     """Return the steps after which the phases `1, ..., L - 1` of `SuccessiveAcceptsRejects` end, ascending."""
     return tuple(np.cumsum(np.diff(least_observations(L, budget), prepend=0) * np.arange(L, 1, -1)).tolist())

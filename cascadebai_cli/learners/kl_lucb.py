@@ -76,7 +76,7 @@ class LucbRule:
         return np.ceil(kl_upper(mean, T, self.delta / (2 * self.K)) / UNIT) * UNIT
 
 
-class _Boundary(NamedTuple):
+class Boundary(NamedTuple):
     """The boundary between the seemingly best items, `J`, and the others.
 
     Attributes:
@@ -150,12 +150,12 @@ class KLLucb:
         near = set(by_count) if self.T.min() == 0 else self._nearest()
         return [item for item in by_count if item in near][: self.rule.M]
 
-    def _boundary(self) -> _Boundary:
+    def _boundary(self) -> Boundary:
         inside = np.zeros(self.rule.L, bool)
         inside[by_mean(self.mean)[: self.rule.K]] = True
         weakest = int(np.where(inside, self.lower, np.inf).argmin())
         rival = int(np.where(inside, -np.inf, self.upper).argmax())
-        return _Boundary(inside, weakest, rival)
+        return Boundary(inside, weakest, rival)
 
     def _nearest(self) -> set[int]:
         """Return the weakest item, its rival and the `M - 2` items whose bounds overlap most across the boundary."""

@@ -141,9 +141,9 @@ def in_words(error: BaseException) -> str:
 
 def enter(made: type) -> str:
     """Return the name of a class as an algorithm: `module:Class`, or one with its hash if it cannot be imported."""
-    if not _is_live(made) and "." not in made.__qualname__:
+    if not is_live(made) and "." not in made.__qualname__:
         return f"{made.__module__}:{made.__name__}"
-    algorithm = f"{_LIVE_PREFIX}{made.__name__}{_MARK}{_live_hash(made)}"
+    algorithm = f"{_LIVE_PREFIX}{made.__name__}{_MARK}{live_hash(made)}"
     LIVE[algorithm] = made
     return algorithm
 
@@ -326,12 +326,12 @@ def _imports(content: bytes, package: str) -> Iterator[str]:
                 yield from [name] if by in _BY_NAME else []
 
 
-def _live_hash(made: type) -> str:
+def live_hash(made: type) -> str:
     """Return 16 hexadecimal digits of a hash of what a class runs."""
     return _digest(_Reader().text(made).encode())[:16]
 
 
-def _is_live(value: Any) -> bool:
+def is_live(value: Any) -> bool:
     """Return whether other processes cannot import a function or class by its name from a module."""
     name = getattr(value, "__module__", None)
     if name in _SCRIPT:
@@ -362,7 +362,7 @@ class _Reader:
                 yield f"{value.__name__} {code_hash(value.__name__, own=False)}"
             case BuiltinFunctionType():
                 yield f"{value.__module__}.{value.__qualname__}"
-            case type() | FunctionType() if not _is_live(value):
+            case type() | FunctionType() if not is_live(value):
                 yield f"{value.__module__}.{value.__qualname__} {code_hash(value.__module__, own=False)}"
             case type():
                 yield from map(self.text, value.__bases__)
@@ -403,7 +403,7 @@ class _Reader:
         yield f"{module}.{made.__qualname__} {getattr(value, '__name__', '')}"
         held = next((names for kind, names in _HOLDERS.items() if isinstance(value, kind)), ("__wrapped__",))
         yield from (self.text(getattr(value, name)) for name in held if hasattr(value, name))
-        if _is_live(made):
+        if is_live(made):
             yield from map(self.text, (made, getattr(value, "__dict__", {})))
 
 

@@ -327,7 +327,7 @@ class RacingLearner(LeastObservedFirst):
 
 OrderName = Literal["T", "mean", "-mean", "U", "-U", "L", "-L"]
 
-_HUGE = 1e300
+HUGE = 1e300
 """Value in place of an infinite radius: larger than any other value, yet finite."""
 
 
@@ -342,8 +342,8 @@ class DisplayOrder(NamedTuple):
     width: int
 
     def values(self, mean: FloatArray, radius: FloatArray) -> FloatArray:
-        """Return what items are sorted by; an unobserved one has mean 0, `U = inf`, `L = -inf`, written as `_HUGE`."""
-        bound: FloatArray = mean + self.width * np.minimum(radius, _HUGE) if self.width else mean
+        """Return what items are sorted by; an unobserved one has mean 0, `U = inf`, `L = -inf`, written as `HUGE`."""
+        bound: FloatArray = mean + self.width * np.minimum(radius, HUGE) if self.width else mean
         return bound if self.sign == 1 else self.sign * bound
 
 

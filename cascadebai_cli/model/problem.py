@@ -343,7 +343,7 @@ SEMI_BANDIT = Feedback("semi-bandit", "all of it", _of_every_item, observes_all=
 LAST_CLICK = Feedback(
     "last-click", "with users, the list up to the last click", _up_to_the_last_click, needs_users=True
 )
-_THINNED = Feedback(
+THINNED = Feedback(
     "thinned",
     "with position-based users, all of it, with clicks thinned to those of the place least looked at",
     _of_every_item,
@@ -351,7 +351,7 @@ _THINNED = Feedback(
     thins=True,
 )
 
-FEEDBACKS: Mapping[str, Feedback] = {each.name: each for each in (CASCADING, SEMI_BANDIT, LAST_CLICK, _THINNED)}
+FEEDBACKS: Mapping[str, Feedback] = {each.name: each for each in (CASCADING, SEMI_BANDIT, LAST_CLICK, THINNED)}
 """Name -> click model. A model that is added here can be named in configs, and is run by the reference engine."""
 
 

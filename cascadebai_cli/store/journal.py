@@ -100,7 +100,7 @@ if TrialRow._fields[: 1 + len(CODES)] != ("cell_id", *CODES):
 _SYNC_SECONDS = 1.0
 """Written rows survive a killed process at once, and a power cut after this time."""
 
-_ROW = np.dtype([("cell", np.int32), *((name, code.dtype) for name, code in CODES.items())])
+ROW = np.dtype([("cell", np.int32), *((name, code.dtype) for name, code in CODES.items())])
 """A row in memory; `cell` is an index into `Stored.cell_ids`, the other fields are packed as `CODES` says."""
 _READ = tuple(CODES[name].read for name in _IN_PLACE)
 _TEXT = tuple((place, CODES[name].text) for place, name in enumerate(_IN_PLACE, start=1))
@@ -159,7 +159,7 @@ class Stored:
 
     Attributes:
         cell_ids: cells with at least one row.
-        rows: array of `_ROW`, sorted by cell and trial, each trial once.
+        rows: array of `ROW`, sorted by cell and trial, each trial once.
         damaged: number of complete lines that could not be read; their trials are missing.
         size: bytes up to the end of the last complete line.
         recorded: what was recorded of trials beyond their rows.
@@ -229,10 +229,10 @@ def read_journal(directory: Path) -> Stored:
     path = directory / JOURNAL
     if path.exists():
         with reading(path) as file:
-            rows = np.fromiter(reader.rows(file), dtype=_ROW)
+            rows = np.fromiter(reader.rows(file), dtype=ROW)
         _refuse_unknown_columns(path, reader.unknown)
     else:
-        rows = np.empty(0, _ROW)
+        rows = np.empty(0, ROW)
     return Stored(tuple(reader.cells), each_once(rows), reader.damaged, reader.size, reader.recorded)
 
 
@@ -354,7 +354,7 @@ class Journal:
                 os.ftruncate(self._handle, self.size)
                 raise
         self.size += len(data)
-        self._rows.append(np.fromiter(map(self._reader.packed, rows), dtype=_ROW))
+        self._rows.append(np.fromiter(map(self._reader.packed, rows), dtype=ROW))
         if time.monotonic() - self._synced > _SYNC_SECONDS:
             self.sync()
 

@@ -38,11 +38,11 @@ _CAPPED = STATUSES.index("capped")
 
 
 def summary_text(directory: Path) -> str:
-    """Return the `summary.csv` that follows from `trials.csv` and the manifest; errors as for `_summarise_file`."""
-    return _text(_summarise_file(directory / TRIALS_CSV, trials=trials_of(read_manifest(directory).config)))
+    """Return the `summary.csv` that follows from `trials.csv` and the manifest; errors as for `summarise_file`."""
+    return _text(summarise_file(directory / TRIALS_CSV, trials=trials_of(read_manifest(directory).config)))
 
 
-def _summarise_file(path: Path, chunk: int = CHUNK, trials: int | Enough = 0) -> pd.DataFrame:
+def summarise_file(path: Path, chunk: int = CHUNK, trials: int | Enough = 0) -> pd.DataFrame:
     """Return what `summarise` does for a `trials.csv` of any length; errors as for `read_trials`.
 
     Args:

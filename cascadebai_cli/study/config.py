@@ -122,7 +122,7 @@ def _validated(document: Document, overrides: Sequence[Override], name: str, fol
         raise ConfigError(document.message(at, text)) from None
 
 
-def _own_learner(name: str) -> Override:
+def own_learner(name: str) -> Override:
     """Return the override that adds a learner `module:Class`, named after the class."""
     if not is_own(name):
         raise ConfigError(f"--plugin {name} names no class; write module:Class, such as folder.file:Class")
@@ -196,7 +196,7 @@ class Given:
         for i, (option, path, _) in enumerate(values):
             if any(path == earlier.path for earlier in values[:i]):
                 raise ConfigError(f"{option.rstrip(':')}: {'.'.join(map(str, path))} is given twice; leave one out")
-        return [*values, *map(_own_learner, self.plugins)]
+        return [*values, *map(own_learner, self.plugins)]
 
     @property
     def words(self) -> list[str]:

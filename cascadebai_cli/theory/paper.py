@@ -312,7 +312,7 @@ def two_level_instance(L: int, K: int, w_star: float, w_prime: float, epsilon: f
 
 
 @dataclass(frozen=True)
-class _UpperBound:
+class UpperBound:
     """A number of steps that with probability `1 - delta` is not exceeded.
 
     Args:
@@ -339,7 +339,7 @@ def _has_theorem(q: Quantities) -> bool:
     return q.K_prime < 2 * q.K - 1
 
 
-def _spread_ratios(q: Quantities) -> FloatArray:
+def spread_ratios(q: Quantities) -> FloatArray:
     """Return `v_m^2 / mu_m^2` of the phases `k = 1..K-K_2`, where `m = K-k+1` survivors are shown; each at least 1."""
     m = _list_lengths(q)
     return (q.v[m - 1] / q.mu[m - 1]) ** 2
@@ -369,7 +369,7 @@ def first_full_lists(q: Quantities) -> float:
     return float(q.K * q.T_bar[q.L - q.K] / q.mu[-1])
 
 
-def theorem_upper(q: Quantities) -> _UpperBound:
+def theorem_upper(q: Quantities) -> UpperBound:
     """Return the bound of [thm:fix_conf_up_bd] in steps, with the constants of its proof; needs `K' < 2K - 1`.
 
     `sum of c_k ln(2 sum(c) / (c_k delta)) + 2 sum of T~_k / mu_(K-k+1)` over the phases `k = 1..K-K_2`, with
@@ -387,16 +387,16 @@ def theorem_upper(q: Quantities) -> _UpperBound:
     if not _has_theorem(q):
         raise ValueError(f"K' = {q.K_prime} is not below 2K - 1 = {2 * q.K - 1}")
     m = _list_lengths(q)
-    c = 2 * _spread_ratios(q)
+    c = 2 * spread_ratios(q)
     rounding = np.concatenate([[q.K - 1], 2 * m[1:] - 1])
     last = first_full_lists(q) + N_3_by_phase(q) + (rounding / q.mu[m - 1]).sum()
-    return _UpperBound(
+    return UpperBound(
         "theorem",
         {"N_1": float((c * np.log(2 * c.sum() / (c * q.delta))).sum()), "N_2": 2 * N_2(q), "N_3": float(2 * last)},
     )
 
 
-def many_optimal_upper(q: Quantities) -> _UpperBound:
+def many_optimal_upper(q: Quantities) -> UpperBound:
     """Return the bound of [prop:fix_conf_up_bd_many_eps_opt] in steps, for lists full to the end; `K' >= 2K - 1`.
 
     Raises:
@@ -408,10 +408,10 @@ def many_optimal_upper(q: Quantities) -> _UpperBound:
     last = q.L - left - 1
     observations = q.T_bar[:last].sum() + (left + 1) * q.T_bar[last] + left
     spread = 2 * (q.v[-1] / q.mu[-1]) ** 2 * np.log(2 / q.delta)
-    return _UpperBound("many optimal", {"N_1'": float(spread), "N_2'": float(2 * observations / q.mu[-1])})
+    return UpperBound("many optimal", {"N_1'": float(spread), "N_2'": float(2 * observations / q.mu[-1])})
 
 
-def general_upper(q: Quantities) -> _UpperBound:
+def general_upper(q: Quantities) -> UpperBound:
     """Return the bound for any instance, of the theorem, or of the proposition where that does not apply."""
     return theorem_upper(q) if _has_theorem(q) else many_optimal_upper(q)
 
@@ -443,11 +443,11 @@ class CellBounds:
     """
 
     lower: float
-    general: _UpperBound | None = None
-    two_level: _UpperBound | None = None
+    general: UpperBound | None = None
+    two_level: UpperBound | None = None
 
     @property
-    def upper(self) -> _UpperBound | None:
+    def upper(self) -> UpperBound | None:
         """The smaller of the upper bounds that apply, `None` if none does."""
         found = [bound for bound in (self.general, self.two_level) if bound]
         return min(found, key=lambda bound: bound.steps, default=None)
@@ -458,17 +458,17 @@ def cell_bounds(instance: Instance, delta: float, constant: float = _CLICK_CONST
     return CellBounds(
         lower=lower_bound(instance, delta),
         general=general_upper(Quantities(instance, delta, constant)),
-        two_level=_two_level(instance, delta, constant) if _is_two_level(instance) else None,
+        two_level=_two_level(instance, delta, constant) if is_two_level(instance) else None,
     )
 
 
-def _is_two_level(instance: Instance) -> bool:
+def is_two_level(instance: Instance) -> bool:
     """Return whether [assump:two_prob_cond] holds: weights `w*` and `L-K` times `w'`, `0 < w' < w*`, `epsilon = 0`."""
     w, K = instance.sorted_weights, instance.K
     return bool(instance.epsilon == 0 and w[0] == w[K - 1] and w[K] == w[-1] > 0)
 
 
-def _two_level(instance: Instance, delta: float, constant: float) -> _UpperBound:
+def _two_level(instance: Instance, delta: float, constant: float) -> UpperBound:
     forms = TwoLevelBounds(instance.L, instance.K, instance.w_star, instance.w_prime, delta, constant)
     names = ("observing", "spread", "identifying")
-    return _UpperBound("two-level", {n: float(t) for n, t in zip(names, forms.upper_terms(), strict=True)})
+    return UpperBound("two-level", {n: float(t) for n, t in zip(names, forms.upper_terms(), strict=True)})

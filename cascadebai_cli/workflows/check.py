@@ -220,7 +220,7 @@ _LONGEST = 20
 
 
 @dataclass(frozen=True, eq=False)
-class _Checked:
+class Checked:
     """What a sweep of a study would run.
 
     Attributes:
@@ -255,7 +255,7 @@ class _Checked:
         return f"; about {duration(self.seconds)} ({low} to {high}) on one core"
 
 
-def check(config: Path, *, given: Given = NOTHING_GIVEN, pilot: float = 5.0) -> _Checked:
+def check(config: Path, *, given: Given = NOTHING_GIVEN, pilot: float = 5.0) -> Checked:
     """Validate a study and tell what it would run; nothing is written.
 
     Args:
@@ -276,7 +276,7 @@ def check(config: Path, *, given: Given = NOTHING_GIVEN, pilot: float = 5.0) -> 
     low, seconds, high = (float(rows[name].sum()) for name in ("seconds_low", "seconds", "seconds_high"))
     trials = cells * first_of(study.trials), cells * most_of(study.trials)
     table = StudyTable("check.csv", rows, _table(rows))
-    return _Checked(table, cells, trials, seconds if pilot else None, (low, high), not rows["ended"].all())
+    return Checked(table, cells, trials, seconds if pilot else None, (low, high), not rows["ended"].all())
 
 
 def _parts(cells: Sequence[Cell]) -> list[list[Cell]]:

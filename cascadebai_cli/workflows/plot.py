@@ -266,7 +266,7 @@ def _bounded(cells: "pd.DataFrame", studies: Sequence[StudyResults], plot: Plot)
 
 
 @dataclass(frozen=True)
-class _Plotted:
+class Plotted:
     """The files of a figure, and whether no trial of its studies is missing."""
 
     files: tuple[Path, ...]
@@ -280,7 +280,7 @@ def plot(
     config: Path | None = None,
     words: Mapping[str, Any] | None = None,
     watch: Watch = SILENT,
-) -> _Plotted:
+) -> Plotted:
     """Draw a figure.
 
     Args:
@@ -308,7 +308,7 @@ def plot(
         if gone := _remove_later_pages(file, len(pages)):
             watch.remark(f"pages of an earlier figure are removed: {', '.join(map(str, gone))}")
         written += pages
-    return _Plotted(tuple(written), not any(results.missing for results in studies))
+    return Plotted(tuple(written), not any(results.missing for results in studies))
 
 
 def figure(studies: Sequence[StudyResults], words: Mapping[str, Any], watch: Watch = SILENT) -> "Figure":

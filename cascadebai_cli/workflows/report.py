@@ -76,7 +76,7 @@ _OF_THE_PAPER = "Best arm identification for cascading bandits: the paper and th
 
 
 @dataclass(frozen=True)
-class _Reported:
+class Reported:
     """The page, and whether no trial of its studies is missing."""
 
     file: Path
@@ -90,7 +90,7 @@ def report(
     title: str | None = None,
     where: Sequence[str] = (),
     watch: Watch = SILENT,
-) -> _Reported:
+) -> Reported:
     """Write one page with claims, figures, their data, settings and run times.
 
     Args:
@@ -110,7 +110,7 @@ def report(
         warn_of_gaps(results, watch)
     page = render_page(title or _title(studies), __version__, _claims(studies), list(_numbered(studies, watch)))
     write_bytes(out, page.encode())
-    return _Reported(out, not any(results.missing for results in studies))
+    return Reported(out, not any(results.missing for results in studies))
 
 
 def _chosen(results: StudyResults, where: Sequence[str]) -> StudyResults:

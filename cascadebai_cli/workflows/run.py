@@ -84,7 +84,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class _CellRun:
+class CellRun:
     """Statistics over the trials of a cell, capped ones included.
 
     Attributes:
@@ -117,10 +117,10 @@ class _CellRun:
 
 
 @dataclass(frozen=True)
-class _Ran:
+class Ran:
     """The cells with finished trials, the same as a table (`None` if there are none), and the number of failures."""
 
-    cells: tuple[_CellRun, ...]
+    cells: tuple[CellRun, ...]
     table: Table | None
     failed: int
 
@@ -135,8 +135,8 @@ def run(
     timeout: float | None = None,
     debug: bool = False,
     watch: Watch = SILENT,
-    each: Callable[[_CellRun], None] | None = None,
-) -> _Ran:
+    each: Callable[[CellRun], None] | None = None,
+) -> Ran:
     """Run cells of a study, one after the other.
 
     Args:
@@ -158,7 +158,7 @@ def run(
     numbers = np.arange(first_of(study.trials)) if trial is None else np.array([trial])
     repeat = partial(repeat_command, config, study.seed, given.words)
     settings = Settings(study.seed, with_items=True, timeout=timeout, debug=debug)
-    backend, done = Backend("sequential") if debug else backend or Backend(), list[_CellRun]()
+    backend, done = Backend("sequential") if debug else backend or Backend(), list[CellRun]()
     with Follower(watch, cells, [len(numbers)] * len(cells), repeat=repeat).shown() as follower:
         for cell, rows in zip(cells, follower.rows, strict=True):
             start = time.monotonic()
@@ -169,7 +169,7 @@ def run(
                 if each:
                     each(done[-1])
     table = cells_printed(summarise(trials_table(cells, chain(*follower.rows)))) if done else None
-    return _Ran(tuple(done), table, follower.failed)
+    return Ran(tuple(done), table, follower.failed)
 
 
 def _chosen(cells: Sequence[Cell], wanted: dict[str, Any]) -> list[Cell]:
@@ -203,12 +203,12 @@ def _listed(values: Sequence[Any]) -> str:
     return ", ".join(names) if len(names) <= 6 else f"{', '.join(names[:3])}, ... {names[-1]}"
 
 
-def _cell_run(cell: Cell, rows: Sequence[TrialRow], seconds: float) -> _CellRun:
+def _cell_run(cell: Cell, rows: Sequence[TrialRow], seconds: float) -> CellRun:
     steps = [row.steps for row in rows]
     stopped = [row for row in rows if row.status != "capped"]
     wrong = sum(not row.correct for row in stopped)
     found, found_in = _found(cell, stopped)
-    return _CellRun(
+    return CellRun(
         cell=cell,
         trials=len(rows),
         capped=len(rows) - len(stopped),
@@ -244,7 +244,7 @@ _MOST_NAMED = 200
 """Largest number of items that are named."""
 
 
-def cell_in_words(done: _CellRun) -> str:
+def cell_in_words(done: CellRun) -> str:
     """Return some lines of text about the trials of a cell."""
     lines = {
         "steps (page views)": _steps(done),
@@ -264,18 +264,18 @@ def _names(items: Sequence[str]) -> str:
     return ", ".join(map(for_table, items[:_MOST_NAMED])) + (f" and {count(more)} more" if more > 0 else "")
 
 
-def _trials(done: _CellRun) -> str:
+def _trials(done: CellRun) -> str:
     return f"{done.trials} trial{'s' * (done.trials != 1)}"
 
 
-def _steps(done: _CellRun) -> str:
+def _steps(done: CellRun) -> str:
     text = f"mean {count(done.mean_steps, 1)}"
     if done.sd_steps is not None:
         text += f", sd {count(done.sd_steps, 1)}"
     return text + f", {_trials(done)}" + (f", {done.capped} of them capped" if done.capped else "")
 
 
-def _errors(done: _CellRun) -> str:
+def _errors(done: CellRun) -> str:
     if not done.stopped:
         return "unknown, no trial stopped before the cap"
     low, high = done.wrong_interval

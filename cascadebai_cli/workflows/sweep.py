@@ -219,7 +219,7 @@ _CAPPED = STATUSES.index("capped")
 
 
 @dataclass(frozen=True)
-class _SweepStatus:
+class SweepStatus:
     """How far a sweep is.
 
     Attributes:
@@ -235,7 +235,7 @@ class _SweepStatus:
     seconds: float | None
 
 
-def status(request: Request) -> _SweepStatus:
+def status(request: Request) -> SweepStatus:
     """Return how far the sweep of a request is; nothing is written.
 
     Raises:
@@ -256,7 +256,7 @@ def status(request: Request) -> _SweepStatus:
     if missed.any():
         cells, columns = cells.assign(aim=missed), [*columns, Shown("aim", lambda row: "missed" * row["aim"])]
     seconds = seconds_of(int(left.sum()), there.stored.rows)
-    return _SweepStatus(printed(cells, PLACE, columns), len(cells), int((left == 0).sum()), int(missed.sum()), seconds)
+    return SweepStatus(printed(cells, PLACE, columns), len(cells), int((left == 0).sum()), int(missed.sum()), seconds)
 
 
 def _numbers(there: There) -> Iterator[dict[str, Any]]:
@@ -284,7 +284,7 @@ def _time_left(row: Mapping[Any, Any]) -> str:
 
 
 @dataclass(frozen=True)
-class _Merged:
+class Merged:
     """The directory that holds all rows, their number, and the number of missing trials."""
 
     directory: Path
@@ -292,7 +292,7 @@ class _Merged:
     missing: int
 
 
-def merge(directories: Sequence[Path], *, out: Path, watch: Watch = SILENT) -> _Merged:
+def merge(directories: Sequence[Path], *, out: Path, watch: Watch = SILENT) -> Merged:
     """Write the rows of several directories into a new one, with its tables.
 
     Code and files that the directories only name are not imported or opened.
@@ -319,7 +319,7 @@ def merge(directories: Sequence[Path], *, out: Path, watch: Watch = SILENT) -> _
         missing, summary = write_tables(held, manifest, stored, limits, asked_only=not isinstance(trials, int))
     for sentence in doubts(summary):
         watch.warn(f"warning: {sentence}")
-    return _Merged(out, len(stored.rows), missing)
+    return Merged(out, len(stored.rows), missing)
 
 
 def once(directories: Sequence[Path], watch: Watch) -> list[Path]:

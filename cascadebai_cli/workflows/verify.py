@@ -33,7 +33,7 @@ __all__ = ["Backend", "verify"]
 
 # --- A baseline: the rows of a finished sweep, a small fixed part of which is run again -----------------------------
 
-_MOST_STEPS: Mapping[str, float] = MappingProxyType(
+MOST_STEPS: Mapping[str, float] = MappingProxyType(
     {"skip-ahead": float("inf"), "walk": 2e6, "lockstep": 1e5, "planned": 1e3, "phases": 1e7, "reference": 2e4}
 )
 """Engine -> steps of the longest trials that are run again, as a few long ones could take as long as the sweep."""
@@ -45,7 +45,7 @@ _TrialRows = Mapping[int, Mapping[int, TrialRow]]
 
 
 @dataclass(frozen=True, eq=False)
-class _Baseline:
+class Baseline:
     """A result directory that this code is compared with.
 
     Args:
@@ -73,7 +73,7 @@ class _Baseline:
         return self.results.manifest.seed
 
 
-def _load_baseline(directory: Path, folder: Path, plugins: Collection[str] = ()) -> _Baseline:
+def load_baseline(directory: Path, folder: Path, plugins: Collection[str] = ()) -> Baseline:
     """Read a baseline.
 
     As somebody else may have made it, code that its manifest names is imported only if `plugins` allows it.
@@ -108,7 +108,7 @@ def _load_baseline(directory: Path, folder: Path, plugins: Collection[str] = ())
     if not (rows or strangers or skipped):
         raise ConfigError(f"{directory / TRIALS_CSV}: no trial; {AGAIN}")
     words = {f"{key[:-1]} '{name}'": code for (key, name), code in skipped.items()}
-    return _Baseline(results, cells, rows, tuple(strangers), frozenset(own.values()), words)
+    return Baseline(results, cells, rows, tuple(strangers), frozenset(own.values()), words)
 
 
 def _own_code(results: StudyResults) -> dict[tuple[str, str], str]:
@@ -135,12 +135,12 @@ def _outcome_text(row: TrialRow) -> str:
     return f"{row.status} after {count(row.steps)} steps, {count(row.observations)} observations{right}"
 
 
-def watched(baseline: _Baseline) -> list[int]:
+def watched(baseline: Baseline) -> list[int]:
     """Return cells that stand for all: the smallest, middle and largest `K` of each curve with short enough trials."""
     curves: dict[object, list[int]] = {}
     for position, trials in baseline.rows.items():
         cell = baseline.cells[position]
-        if np.mean([row.steps for row in trials.values()]) <= _MOST_STEPS[cell.runs_with]:
+        if np.mean([row.steps for row in trials.values()]) <= MOST_STEPS[cell.runs_with]:
             key = tuple(getattr(cell, name) for name in PLACE if name != "K")
             curves.setdefault(key, []).append(position)
     found = sorted({places[i] for places in curves.values() for i in (0, len(places) // 2, -1)})
@@ -154,11 +154,11 @@ def evenly(values: Sequence[int], most: int) -> list[int]:
     return [values[i] for i in np.linspace(0, len(values) - 1, most).round().astype(int)]
 
 
-def _fixed_trials(baseline: _Baseline, positions: Iterable[int]) -> dict[int, list[int]]:
+def _fixed_trials(baseline: Baseline, positions: Iterable[int]) -> dict[int, list[int]]:
     """Return the first short enough trials of each cell, which are always the same."""
     found: dict[int, list[int]] = {}
     for position in positions:
-        limit = _MOST_STEPS[baseline.cells[position].runs_with]
+        limit = MOST_STEPS[baseline.cells[position].runs_with]
         short = [trial for trial, row in sorted(baseline.rows[position].items()) if row.steps <= limit]
         found[position] = short[:_TRIALS_A_CELL]
     return found
@@ -187,13 +187,13 @@ def _run_again(
 #
 # Mean steps are compared; in studies with budgets, which all but fix the steps, error rates are.
 
-_FALSE_ALARMS = 1e-3
+FALSE_ALARMS = 1e-3
 """Largest probability that any comparison of one call gives an alarm although nothing has changed."""
 
 _Measure = Literal["mean steps", "error rate"]
 
 
-class _Comparison(NamedTuple):
+class Comparison(NamedTuple):
     """The comparison of a cell, or of several cells together.
 
     Attributes:
@@ -213,9 +213,7 @@ class _Comparison(NamedTuple):
         return float(2 * stats.norm.sf(abs(self.z)))
 
 
-def _compare_means(
-    baseline: pd.DataFrame, fresh: pd.DataFrame, groups: Mapping[str, Sequence[str]]
-) -> list[_Comparison]:
+def compare_means(baseline: pd.DataFrame, fresh: pd.DataFrame, groups: Mapping[str, Sequence[str]]) -> list[Comparison]:
     """Compare each cell, and groups of cells together, which reveals a small change that all of them share.
 
     Args:
@@ -225,17 +223,17 @@ def _compare_means(
     both = baseline.merge(fresh, on="cell_id", suffixes=("_old", "_new"))
     measure: _Measure = "error rate" if "budget_old" in both else "mean steps"
     compared = _errors if measure == "error rate" else _steps
-    cells = {row["cell_id"]: _Comparison(row["cell_id"], *compared(row), measure) for row in both.to_dict("records")}
+    cells = {row["cell_id"]: Comparison(row["cell_id"], *compared(row), measure) for row in both.to_dict("records")}
     there = {name: [cells[cell] for cell in members if cell in cells] for name, members in groups.items()}
     return [*cells.values(), *(_pooled(name, members, measure) for name, members in there.items() if members)]
 
 
-def _moved(comparisons: Iterable[_Comparison], tests: int) -> list[_Comparison]:
-    """Return the comparisons that give an alarm when `tests` of them share `_FALSE_ALARMS` equally (Bonferroni)."""
-    return [comparison for comparison in comparisons if comparison.p_value < _FALSE_ALARMS / tests]
+def moved(comparisons: Iterable[Comparison], tests: int) -> list[Comparison]:
+    """Return the comparisons that give an alarm when `tests` of them share `FALSE_ALARMS` equally (Bonferroni)."""
+    return [comparison for comparison in comparisons if comparison.p_value < FALSE_ALARMS / tests]
 
 
-def _same_numbers(one: pd.DataFrame, other: pd.DataFrame, tolerance: float = 1e-6) -> bool:
+def same_numbers(one: pd.DataFrame, other: pd.DataFrame, tolerance: float = 1e-6) -> bool:
     """Return whether two tables have the same columns and words, and numbers that differ by rounding only."""
     if list(one) != list(other) or len(one) != len(other):
         return False
@@ -272,10 +270,10 @@ def _errors(row: Mapping[Any, Any]) -> tuple[float, float]:
     return float(z if more < fewer else -z), row["error_rate_new"] - row["error_rate_old"]
 
 
-def _pooled(name: str, members: Sequence[_Comparison], measure: _Measure) -> _Comparison:
+def _pooled(name: str, members: Sequence[Comparison], measure: _Measure) -> Comparison:
     """Return several cells as one comparison, by Stouffer's sum, which is standard normal again."""
     z = float(np.sum([one.z for one in members]) / np.sqrt(len(members)))
-    return _Comparison(name, z, float(np.mean([one.change for one in members])), measure)
+    return Comparison(name, z, float(np.mean([one.change for one in members])), measure)
 
 
 # --- Whether this code still gives the numbers of the baseline ------------------------------------------------------
@@ -284,7 +282,7 @@ _MOST_SHOWN = 5
 
 
 @dataclass(frozen=True)
-class _Verified:
+class Verified:
     """Names of the artefacts that were checked, and one line for each difference."""
 
     artefacts: tuple[str, ...]
@@ -311,7 +309,7 @@ def verify(
     plugins: Sequence[str] = (),
     backend: Backend | None = None,
     watch: Watch = SILENT,
-) -> _Verified:
+) -> Verified:
     """Compare this code with committed results: their tables, some trials bit for bit, and means of fresh trials.
 
     Args:
@@ -326,13 +324,13 @@ def verify(
         ConfigError: if there is nothing to verify, or a file is missing or damaged.
     """
     check_trials(trials)
-    artefacts = [_load_baseline(directory, configs, plugins) for directory in _directories(baseline, only)]
+    artefacts = [load_baseline(directory, configs, plugins) for directory in _directories(baseline, only)]
     _tell_skipped(artefacts, plugins, baseline, watch)
     tests = sum(len(_groups(artefact)) + len(watched(artefact)) for artefact in artefacts)
     means = _Means(backend or Backend(), secrets.randbits(32) if seed is None else seed, trials, tests)
     watch.remark(f"fresh trials have the root seed {means.seed}")
     found = [line for artefact in artefacts for line in _check(artefact, means, watch)]
-    return _Verified(tuple(artefact.name for artefact in artefacts if artefact.cells), tuple(found))
+    return Verified(tuple(artefact.name for artefact in artefacts if artefact.cells), tuple(found))
 
 
 def _directories(baseline: Path, only: Sequence[str]) -> list[Path]:
@@ -348,7 +346,7 @@ def _directories(baseline: Path, only: Sequence[str]) -> list[Path]:
     return [path for path in found if not only or path.name in only]
 
 
-def _tell_skipped(artefacts: Sequence[_Baseline], plugins: Sequence[str], baseline: Path, watch: Watch) -> None:
+def _tell_skipped(artefacts: Sequence[Baseline], plugins: Sequence[str], baseline: Path, watch: Watch) -> None:
     for artefact in artefacts:
         for entry, name in artefact.skipped.items():
             watch.warn(
@@ -363,7 +361,7 @@ def _tell_skipped(artefacts: Sequence[_Baseline], plugins: Sequence[str], baseli
         raise ConfigError(f"{baseline}: nothing is left to run; name what may be imported with --plugin")
 
 
-def _check(artefact: _Baseline, means: _Means, watch: Watch) -> list[str]:
+def _check(artefact: Baseline, means: _Means, watch: Watch) -> list[str]:
     """Return one line for each difference in an artefact."""
     _remark_on_versions(artefact, watch)
     lines = [*_check_tables(artefact)]
@@ -372,7 +370,7 @@ def _check(artefact: _Baseline, means: _Means, watch: Watch) -> list[str]:
     return [f"{artefact.name}: {line}" for line in lines]
 
 
-def _remark_on_versions(artefact: _Baseline, watch: Watch) -> None:
+def _remark_on_versions(artefact: Baseline, watch: Watch) -> None:
     manifest = artefact.results.manifest
     pairs: list[tuple[str, object, object]] = [("numpy", manifest.versions.get("numpy"), version("numpy"))]
     for engine in sorted({cell.runs_with for cell in artefact.cells}):
@@ -387,7 +385,7 @@ def _remark_on_versions(artefact: _Baseline, watch: Watch) -> None:
             )
 
 
-def _check_tables(artefact: _Baseline) -> Iterator[str]:
+def _check_tables(artefact: Baseline) -> Iterator[str]:
     """Yield differences of the tables: the summary must follow from the rows, the fits from the summary."""
     results = artefact.results
     if summary_text(results.directory).encode() != (results.directory / SUMMARY_CSV).read_bytes():
@@ -401,10 +399,10 @@ def _check_tables(artefact: _Baseline) -> Iterator[str]:
 def _same_fits(results: StudyResults) -> bool:
     """Return whether `fits.csv` is what the fits give, apart from rounding, which depends on the machine."""
     remedy = f"`cascadebai fit {for_shell(results.directory)}` writes it"
-    return _same_numbers(read_table(results.directory / FITS_CSV, remedy), fits_table(results))
+    return same_numbers(read_table(results.directory / FITS_CSV, remedy), fits_table(results))
 
 
-def _check_rows(artefact: _Baseline, means: _Means, watch: Watch) -> Iterator[str]:
+def _check_rows(artefact: Baseline, means: _Means, watch: Watch) -> Iterator[str]:
     trials = _fixed_trials(artefact, watched(artefact))
     rows, raised = _run_again(artefact.cells, trials, artefact.seed, means.backend)
     again = sum(map(len, trials.values()))
@@ -420,7 +418,7 @@ def _check_rows(artefact: _Baseline, means: _Means, watch: Watch) -> Iterator[st
     yield from _first("bit for bit", [*raised, *differing], "trials")
 
 
-def _check_means(artefact: _Baseline, means: _Means, watch: Watch) -> Iterator[str]:
+def _check_means(artefact: Baseline, means: _Means, watch: Watch) -> Iterator[str]:
     cells = watched(artefact)
     wanted = {position: range(means.trials) for position in cells if len(artefact.rows[position]) > 1}
     if len(wanted) < len(cells):
@@ -432,7 +430,7 @@ def _check_means(artefact: _Baseline, means: _Means, watch: Watch) -> Iterator[s
     positions = [position for position, trials in rows.items() if len(trials) > 1]
     old = _summary(artefact, {position: artefact.rows[position] for position in positions})
     fresh = _summary(artefact, {position: rows[position] for position in positions})
-    found = _compare_means(old, fresh, _groups(artefact))
+    found = compare_means(old, fresh, _groups(artefact))
     largest = max((abs(comparison.z) for comparison in found), default=0)
     watch.remark(
         f"{artefact.name}: by statistics: {len(positions)} of {len(artefact.cells)} cells, {means.trials} fresh trials "
@@ -442,18 +440,18 @@ def _check_means(artefact: _Baseline, means: _Means, watch: Watch) -> Iterator[s
     lines = [
         f"{names.get(one.what, one.what)}: {one.measure} {change(one.change, 2)}, z = {one.z:.1f}, "
         f"p = {one.p_value:.1g}"
-        for one in _moved(found, means.tests)
+        for one in moved(found, means.tests)
     ]
     # Groups stand behind the cells; they come first, as they tell what is wrong everywhere.
     yield from _first("by statistics", [*raised, *lines[::-1]], "comparisons")
 
 
-def _place(artefact: _Baseline, position: int) -> str:
+def _place(artefact: Baseline, position: int) -> str:
     cell = artefact.cells[position]
     return f"{cell.label} (cell {cell.cell_id})"
 
 
-def _groups(artefact: _Baseline) -> Mapping[str, list[str]]:
+def _groups(artefact: Baseline) -> Mapping[str, list[str]]:
     """Return the watched cells as one group and, if there are several learners, by learner.
 
     Cells on the same path share their trials, so that only the last of them is taken.
@@ -466,7 +464,7 @@ def _groups(artefact: _Baseline) -> Mapping[str, list[str]]:
     return {name: members for name, members in groups.items() if len(members) > 1}
 
 
-def _summary(artefact: _Baseline, rows: _TrialRows) -> pd.DataFrame:
+def _summary(artefact: Baseline, rows: _TrialRows) -> pd.DataFrame:
     return summarise(trials_table(artefact.cells, (row for trials in rows.values() for row in trials.values())))
 
 

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from synthetic import Cell, scaling_config, write_results
 
 from cascadebai_cli.analysis.results import StudyResults, load_results
-from cascadebai_cli.figures.marks import _ARROW
+from cascadebai_cli.figures.marks import ARROW
 from cascadebai_cli.figures.style import ORDER_LOOKS, render
 
 CAP = 10**7
@@ -82,7 +82,7 @@ def test_capped_bars_are_hatched_and_numbered(results: StudyResults) -> None:
     }
     assert hatched == STUCK
     assert [text.get_text() for text in axes.texts] == ["5", "5", "5"]
-    arrows = [line for line in axes.get_lines() if line.get_marker() is _ARROW]
+    arrows = [line for line in axes.get_lines() if line.get_marker() is ARROW]
     assert sum(len(line.get_xdata()) for line in arrows) == 3
 
 

@@ -13,7 +13,7 @@ from sweeps import call, refusal
 from cascadebai_cli.analysis.cells import cells_printed
 from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.figures.labels import alternative, title_of
-from cascadebai_cli.figures.marks import _CEILING_LABEL
+from cascadebai_cli.figures.marks import CEILING_LABEL
 from cascadebai_cli.study.plot import Plot
 
 DATA = Path(__file__).parent / "data"
@@ -56,7 +56,7 @@ def test_cells_without_an_error_are_upper_limits_at_the_end_of_their_interval(re
     assert not points["is_ceiling"][points["error_rate"] > 0].any()
     assert list(zero["y"]) == list(zero["error_high"])
     (legend,) = drawn.figure(results).legends
-    assert _CEILING_LABEL in [text.get_text() for text in legend.get_texts()]
+    assert CEILING_LABEL in [text.get_text() for text in legend.get_texts()]
 
 
 def test_nothing_is_marked_as_wrong_more_often_than_delta(results: StudyResults) -> None:

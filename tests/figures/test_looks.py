@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from cascadebai_cli.figures.panels import _MOST_LINES
+from cascadebai_cli.figures.panels import MOST_LINES
 from cascadebai_cli.figures.style import LOOKS
 
 Array = NDArray[np.float64]
@@ -46,7 +46,7 @@ def test_lab_is_that_of_the_literature() -> None:
 
 
 def test_all_eyes_tell_the_colours_apart() -> None:
-    assert len(LOOKS) == _MOST_LINES == 12
+    assert len(LOOKS) == MOST_LINES == 12
     for eyes in (np.eye(3), DEUTERANOPIA, PROTANOPIA):
         assert min(distances(eyes).values()) > SEEN
 

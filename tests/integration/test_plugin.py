@@ -9,7 +9,7 @@ from sweeps import ROOT, call, finished, rows_in, sweep, write_config
 from cascadebai_cli.errors import CascadeError, ConfigError
 from cascadebai_cli.learners import own as own_code
 from cascadebai_cli.learners import registry
-from cascadebai_cli.study.config import _own_learner, load_study
+from cascadebai_cli.study.config import load_study, own_learner
 
 UNIFORM = "experiments.uniform_kl:UniformKL"
 
@@ -114,12 +114,12 @@ def test_mistakes_on_the_command_line(tmp_path, name, sentence):
 def test_a_broken_module_says_why(tmp_path, own):
     (tmp_path / f"{own}_broken.py").write_text("1 / 0\n")
     with pytest.raises(ConfigError, match="fails with ZeroDivisionError: division by zero; correct the module"):
-        load_study(write_config(tmp_path), [_own_learner(f"{own}_broken:Own")])
+        load_study(write_config(tmp_path), [own_learner(f"{own}_broken:Own")])
 
 
 def test_the_same_name_twice(tmp_path, own):
     with pytest.raises(ConfigError, match=r"^--plugin name: 'Own' is used twice; give each entry its own name$"):
-        load_study(write_config(tmp_path), [_own_learner(f"{own}:Own")] * 2)
+        load_study(write_config(tmp_path), [own_learner(f"{own}:Own")] * 2)
 
 
 def test_changed_code_is_another_cell(tmp_path, own, monkeypatch):
@@ -127,7 +127,7 @@ def test_changed_code_is_another_cell(tmp_path, own, monkeypatch):
 
     def cell_ids():
         forget(own)
-        return [cell.cell_id for cell in load_study(config, [_own_learner(f"{own}:Own")]).cells]
+        return [cell.cell_id for cell in load_study(config, [own_learner(f"{own}:Own")]).cells]
 
     config = write_config(tmp_path)
     before = cell_ids()

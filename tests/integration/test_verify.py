@@ -18,7 +18,7 @@ import cascadebai_cli.running.worker as worker
 from cascadebai_cli.engines.simulate import EngineName
 from cascadebai_cli.learners.own import own_hash, own_object
 from cascadebai_cli.running.worker import trial_seed
-from cascadebai_cli.workflows.verify import _MOST_STEPS, _load_baseline, evenly, watched
+from cascadebai_cli.workflows.verify import MOST_STEPS, evenly, load_baseline, watched
 
 CONFIG = """\
 study: small
@@ -410,20 +410,20 @@ def test_nobody_is_left_to_run(more: tuple[str, ...], told: str, stranger: Path)
 
 
 def test_first_middle_and_last_K_of_each_curve_are_watched(reference: Path) -> None:
-    found = _load_baseline(reference / "small", Path())
+    found = load_baseline(reference / "small", Path())
     assert watched(found) == [0, 1, 2, 3, 4, 5]
     less = replace(found, rows={position: found.rows[position] for position in (0, 2, 3)})
     assert watched(less) == [0, 2, 3]
 
 
 def test_long_trials_of_slow_engines_are_not_watched(reference: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = _load_baseline(reference / "small", Path())
+    found = load_baseline(reference / "small", Path())
     monkeypatch.setattr("cascadebai_cli.workflows.verify._MOST_STEPS", {"skip-ahead": 4_000})
     assert watched(found) == [1, 2]
 
 
 def test_every_engine_says_which_trials_are_too_long_to_be_watched() -> None:
-    assert _MOST_STEPS.keys() == set(get_args(EngineName)) - {"auto"}
+    assert MOST_STEPS.keys() == set(get_args(EngineName)) - {"auto"}
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 7, 40])

@@ -13,7 +13,7 @@ from scipy import stats
 
 from cascadebai_cli.engines.simulate import Trial, simulate_block
 from cascadebai_cli.learners.batrac import BatRac
-from cascadebai_cli.learners.cascadebai import CascadeBAI, _KLCascadeRule
+from cascadebai_cli.learners.cascadebai import CascadeBAI, KLCascadeRule
 from cascadebai_cli.learners.kl_lucb import KLLucb, LucbRule
 from cascadebai_cli.learners.racing import RacingLearner, RacingRule
 from cascadebai_cli.model.problem import Instance
@@ -63,7 +63,7 @@ class Narrow:
         return super().upper(mean, 10 * np.asarray(T))
 
 
-class NarrowRacing(Narrow, _KLCascadeRule):
+class NarrowRacing(Narrow, KLCascadeRule):
     above, below = RacingRule.above, RacingRule.below
 
 

@@ -9,7 +9,7 @@ from scipy import stats
 
 from cascadebai_cli.engines.simulate import Trial, simulate_block
 from cascadebai_cli.learners import mixture, track_and_stop
-from cascadebai_cli.learners.bounds import _pair_threshold, pairs_apart
+from cascadebai_cli.learners.bounds import pair_threshold, pairs_apart
 from cascadebai_cli.model.problem import evidence
 
 TRIALS, ROUNDS = 2000, 400
@@ -40,7 +40,7 @@ TIGHT = [(2, 1, 0.5, None), (2, 1, 0.05, None), (5, 2, 0.3, None), (4, 1, 0.1, [
 
 @pytest.mark.parametrize(("L", "K", "weight", "shares"), TIGHT)
 def test_errs_at_most_delta(L, K, weight, shares):
-    failures = wrong_stops(L, K, weight, 0.3, _pair_threshold, shares)
+    failures = wrong_stops(L, K, weight, 0.3, pair_threshold, shares)
     assert stats.binomtest(failures, TRIALS, 0.3, alternative="greater").pvalue > 1e-3
 
 

@@ -7,19 +7,19 @@ from given import TableOutcomes
 
 from cascadebai_cli.engines.simulate import Trial, resolve_engine, run_reference, simulate
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.learners.batrac import BatRac, _BatchRacingRule
+from cascadebai_cli.learners.batrac import BatchRacingRule, BatRac
 from cascadebai_cli.model.problem import CASCADING, SEMI_BANDIT
 
 
 def test_radius():
-    radius = _BatchRacingRule(L=6, K=2, delta=0.36, b=1).radius([0, 1, 8])
+    radius = BatchRacingRule(L=6, K=2, delta=0.36, b=1).radius([0, 1, 8])
     assert radius[0] == np.inf
     assert radius[1] == pytest.approx(2 * np.sqrt(np.log(1 / 0.1)))
     assert radius[2] == pytest.approx(2 * np.sqrt(np.log(4 / 0.1) / 8))
 
 
 def test_identify_compares_with_order_statistics_of_the_bounds():
-    rule = _BatchRacingRule(L=4, K=2, delta=0.1, b=1)
+    rule = BatchRacingRule(L=4, K=2, delta=0.1, b=1)
     mean = np.array([0.9, 0.6, 0.5, 0.2])
     radius = np.array([0.05, 0.2, 0.05, 0.05])
     accept, reject = rule.identify(mean, mean - radius, mean + radius, 2)

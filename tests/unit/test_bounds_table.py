@@ -22,8 +22,8 @@ from cascadebai_cli.study.config import load_study
 from cascadebai_cli.theory.paper import (
     PRINTED_CONSTANT,
     TwoLevelBounds,
-    _is_two_level,
     cell_bounds,
+    is_two_level,
     lower_bound,
     two_level_instance,
 )
@@ -49,7 +49,7 @@ def results(tmp_path):
     ],
 )
 def test_two_level_means_two_positive_weights_and_no_tolerance(instance, expected):
-    assert _is_two_level(instance) is expected
+    assert is_two_level(instance) is expected
     assert (cell_bounds(instance, 0.1).two_level is not None) is expected
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from printed_statements import K_1, N_1, M, N_1_ceiling, N_3_by_item, printed_confidence_factor, two_level_upper_by_case
 
-from cascadebai_cli.analysis.fits import _bound_slope
+from cascadebai_cli.analysis.fits import bound_slope
 from cascadebai_cli.learners.bounds import cascade_radius
 from cascadebai_cli.model.problem import Instance, divergence
 from cascadebai_cli.theory import paper
@@ -362,7 +362,7 @@ def test_closed_form_of_a_huge_two_level_instance():
 def test_slope_of_the_bound_is_the_fit_of_its_values():
     K = np.arange(20, 61, 10)
     upper = TwoLevelBounds(128, K, 1 / K, 1 / K**2, DELTA).upper()
-    fit = _bound_slope(K, upper, "K")
+    fit = bound_slope(K, upper, "K")
     slope, constant = np.polyfit(K, upper, 1)
     assert (fit.c1, fit.c2) == pytest.approx((slope, constant))
     assert fit.r2 > 0.99
@@ -370,4 +370,4 @@ def test_slope_of_the_bound_is_the_fit_of_its_values():
 
 @pytest.mark.parametrize("missing", [np.nan, np.inf])
 def test_no_slope_without_a_bound(missing):
-    assert _bound_slope([1, 2, 3], [5.0, 6.0, missing], "K") is None
+    assert bound_slope([1, 2, 3], [5.0, 6.0, missing], "K") is None

@@ -12,12 +12,12 @@ from cascadebai_cli.analysis.bounds import too_often_wrong
 from cascadebai_cli.model.problem import Instance
 from cascadebai_cli.theory.budget import (
     ERRORS,
-    _sar_error,
-    _uniform_error,
     enough,
     hardness,
     hardness_of_the_worst,
     least_observations,
+    sar_error,
+    uniform_error,
 )
 
 RAMP = Instance(np.array([0.9, 0.7, 0.4, 0.3, 0.1]), 2)
@@ -38,7 +38,7 @@ def divergence(p, q):
 def test_the_bound_of_uniform_looking_is_that_of_the_best_level(N):
     levels = [0.4 + 0.3 * i / 1000 for i in range(1, 1000)]
     best = min(sum(math.exp(-(N // 5) * divergence(c, w)) for w in RAMP.weights) for c in levels)
-    assert _uniform_error(RAMP, N) == pytest.approx(min(1, best), rel=1e-3)
+    assert uniform_error(RAMP, N) == pytest.approx(min(1, best), rel=1e-3)
 
 
 @pytest.mark.parametrize("N", [6, 2_000, 20_000])
@@ -47,21 +47,21 @@ def test_the_bound_of_sar_is_the_union_over_items_and_phases(N):
     n = np.cumsum([length // survivors for length, survivors in zip(lengths, (5, 4, 3, 2), strict=True)])
     assert n.tolist() == least_observations(5, N).tolist()
     union = sum(2 * 5 * math.exp(-n[j] * sorted(GAPS)[4 - j] ** 2 / 8) for j in range(4))
-    assert _sar_error(RAMP, N) == pytest.approx(min(1, union), rel=1e-9, abs=0)
+    assert sar_error(RAMP, N) == pytest.approx(min(1, union), rel=1e-9, abs=0)
     log_bar = 0.5 + sum(1 / i for i in range(2, 6))
-    assert _sar_error(RAMP, N) <= 2 * 25 * math.exp(-(N - 5) / (8 * log_bar * hardness_of_the_worst(RAMP)))
+    assert sar_error(RAMP, N) <= 2 * 25 * math.exp(-(N - 5) / (8 * log_bar * hardness_of_the_worst(RAMP)))
 
 
 def test_items_that_never_or_always_bring_a_click_never_err_once_they_were_seen():
     certain = Instance(np.array([1.0, 1.0, 0.0]), 2)
-    assert (_uniform_error(certain, 2), _uniform_error(certain, 3)) == (1.0, 0.0)
+    assert (uniform_error(certain, 2), uniform_error(certain, 3)) == (1.0, 0.0)
 
 
 def test_a_tolerance_counts_items_that_are_good_enough_for_uniform_looking_and_has_no_bound_for_sar():
     tolerant = Instance(np.array([0.9, 0.7, 0.65, 0.3, 0.1]), 2, 0.1)
-    assert _uniform_error(tolerant, 200) < _uniform_error(Instance(tolerant.weights, 2), 200)
-    assert _uniform_error(Instance(np.array([0.5, 0.5, 0.5]), 1, 0.1), 0) == 0
-    assert math.isnan(_sar_error(tolerant, 200))
+    assert uniform_error(tolerant, 200) < uniform_error(Instance(tolerant.weights, 2), 200)
+    assert uniform_error(Instance(np.array([0.5, 0.5, 0.5]), 1, 0.1), 0) == 0
+    assert math.isnan(sar_error(tolerant, 200))
     assert math.isnan(enough("sar", tolerant, 0.1))
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from synthetic import Cell, planted_steps, scaling_config, write_results
 
-from cascadebai_cli.analysis.claims import _SENTENCES, _Claim, _noise, claims_of
+from cascadebai_cli.analysis.claims import _SENTENCES, Claim, _noise, claims_of
 from cascadebai_cli.analysis.ratios import CLOSE
 from cascadebai_cli.analysis.results import load_results
 
@@ -20,11 +20,11 @@ CAP = 10**6
 
 def claims(
     folder: Path, config: dict[str, Any], mean: Callable[[Cell], float] = planted_steps, **more: Any
-) -> list[_Claim]:
+) -> list[Claim]:
     return claims_of(load_results(write_results(folder / "r", config, mean, **more)))
 
 
-def one(found: list[_Claim], part: str) -> _Claim:
+def one(found: list[Claim], part: str) -> Claim:
     (claim,) = (claim for claim in found if part in claim.claim)
     return claim
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from synthetic import scaling_config, write_results
 
-from cascadebai_cli.analysis.curves import _fit_models, _log_log_slope, fit_scaling
+from cascadebai_cli.analysis.curves import fit_models, fit_scaling, log_log_slope
 from cascadebai_cli.analysis.fits import fits_printed, fits_table, models_printed, models_table
 from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.analysis.tables import figure_data
@@ -127,10 +127,10 @@ def test_a_model_of_ones_own_is_a_formula() -> None:
 
 def test_the_models_of_an_axis_are_those_of_K_with_its_name() -> None:
     x = np.array([2.0, 3.0, 5.0])
-    ours, K = _fit_models(x, x**2, "L"), _fit_models(x, x**2)
+    ours, K = fit_models(x, x**2, "L"), fit_models(x, x**2)
     assert [fit.model for fit in ours] == [fit.model.replace("K", "L") for fit in K]
     assert [fit.c1 for fit in ours] == [fit.c1 for fit in K]
-    assert _log_log_slope(x, x**2, "L").value == pytest.approx(2)
+    assert log_log_slope(x, x**2, "L").value == pytest.approx(2)
 
 
 def test_the_band_ends_at_0_and_may_be_below_1(tmp_path: Path) -> None:

@@ -9,15 +9,15 @@ import pytest
 from sweeps import ROOT
 
 from cascadebai_cli.analysis.claims import (
-    _FAILS,
-    _HOLDS,
-    _OPEN,
-    _UNDECIDED,
-    _Ends,
-    _ratio_ends,
-    _verdict_between,
-    _verdict_within,
+    FAILS,
+    HOLDS,
+    OPEN,
+    UNDECIDED,
+    Ends,
     claims_of,
+    ratio_ends,
+    verdict_between,
+    verdict_within,
 )
 from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.store.summary import summarise
@@ -50,11 +50,11 @@ def test_no_verdict_of_a_reduced_run_contradicts_that_of_the_full_one(artefact: 
     results = load_results(ROOT / REFERENCE / artefact.name)
     full, small = claims_of(results), claims_of(reduced(results, artefact))
     assert [claim.where for claim in small] == [claim.where for claim in full]
-    assert not [claim for claim in full if claim.verdict in (_OPEN, _UNDECIDED)]
+    assert not [claim for claim in full if claim.verdict in (OPEN, UNDECIDED)]
     for ours, theirs in zip(full, small, strict=True):
-        assert theirs.verdict in (ours.verdict, _UNDECIDED), (ours, theirs)
+        assert theirs.verdict in (ours.verdict, UNDECIDED), (ours, theirs)
     least = {"table1": 10, "figure2": 4, "figure1": 0, "figure4": 1}
-    assert sum(claim.verdict != _UNDECIDED for claim in small) >= least[artefact.name]
+    assert sum(claim.verdict != UNDECIDED for claim in small) >= least[artefact.name]
 
 
 def cells(**changes: Any) -> pd.DataFrame:
@@ -65,28 +65,28 @@ def cells(**changes: Any) -> pd.DataFrame:
 
 
 def test_a_capped_mean_bounds_a_ratio_on_one_side() -> None:
-    low, high = (end[0] for end in _ratio_ends(cells(), "other", "main"))
+    low, high = (end[0] for end in ratio_ends(cells(), "other", "main"))
     assert 1.15 < low < 1.2 < high < 1.25
-    assert _ratio_ends(cells(other={"n_capped": 1}), "other", "main").high[0] == np.inf
-    assert _ratio_ends(cells(other={"n_capped": 1}), "other", "main").low[0] == low
-    assert _ratio_ends(cells(main={"n_capped": 1}), "other", "main").low[0] == 0
-    single = _ratio_ends(cells(main={"n": 1, "se_steps": np.nan}), "other", "main")
+    assert ratio_ends(cells(other={"n_capped": 1}), "other", "main").high[0] == np.inf
+    assert ratio_ends(cells(other={"n_capped": 1}), "other", "main").low[0] == low
+    assert ratio_ends(cells(main={"n_capped": 1}), "other", "main").low[0] == 0
+    single = ratio_ends(cells(main={"n": 1, "se_steps": np.nan}), "other", "main")
     assert (single.low[0], single.high[0]) == (0, np.inf)
 
 
 def test_with_many_settings_each_interval_is_wider_so_that_all_hold_at_once() -> None:
     many = pd.concat([cells().assign(K=K) for K in range(2, 82)])
-    one, all_of_80 = (_ratio_ends(table, "other", "main") for table in (cells(), many))
+    one, all_of_80 = (ratio_ends(table, "other", "main") for table in (cells(), many))
     assert all_of_80.low[0] < one.low[0]
     assert all_of_80.high[0] > one.high[0]
-    assert _ratio_ends(cells(), "other", "main", learners=80).low[0] == pytest.approx(all_of_80.low[0])
+    assert ratio_ends(cells(), "other", "main", learners=80).low[0] == pytest.approx(all_of_80.low[0])
 
 
 def test_a_verdict_stands_where_it_is_the_same_at_both_ends() -> None:
-    ends = _Ends(pd.Series([1.0, 2.0]), pd.Series([1.2, np.inf]))
-    assert _verdict_between(ends, lambda ratio: bool((ratio > 1.5).any())) == _HOLDS
-    assert _verdict_between(ends, lambda ratio: bool((ratio > 1.5).all())) == _FAILS
-    assert _verdict_between(ends, lambda ratio: bool((ratio > 1.1).all())) == _UNDECIDED
-    assert _verdict_within(ends, 0.5, 3) == _UNDECIDED
-    assert _verdict_within(ends, 0.5, np.inf) == _HOLDS
-    assert _verdict_within(ends, 2.5, np.inf) == _FAILS
+    ends = Ends(pd.Series([1.0, 2.0]), pd.Series([1.2, np.inf]))
+    assert verdict_between(ends, lambda ratio: bool((ratio > 1.5).any())) == HOLDS
+    assert verdict_between(ends, lambda ratio: bool((ratio > 1.5).all())) == FAILS
+    assert verdict_between(ends, lambda ratio: bool((ratio > 1.1).all())) == UNDECIDED
+    assert verdict_within(ends, 0.5, 3) == UNDECIDED
+    assert verdict_within(ends, 0.5, np.inf) == HOLDS
+    assert verdict_within(ends, 2.5, np.inf) == FAILS

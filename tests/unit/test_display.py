@@ -5,7 +5,7 @@ import pytest
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.cascadebai import CascadeBAI
-from cascadebai_cli.learners.racing import _HUGE, ORDERS, RacingLearner, display_order
+from cascadebai_cli.learners.racing import HUGE, ORDERS, RacingLearner, display_order
 
 T = [2, 50, 10, 0, 400, 10, 9000, 0]
 S = [1, 40, 2, 0, 300, 2, 1000, 0]
@@ -71,10 +71,10 @@ def test_values_of_unobserved_items():
         "T": 0,
         "mean": 0,
         "-mean": 0,
-        "U": _HUGE,
-        "-U": -_HUGE,
-        "L": -_HUGE,
-        "-L": _HUGE,
+        "U": HUGE,
+        "-U": -HUGE,
+        "L": -HUGE,
+        "-L": HUGE,
     }
 
 

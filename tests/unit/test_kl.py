@@ -11,7 +11,7 @@ from scipy import stats
 from scipy.special import rel_entr
 
 from cascadebai_cli.learners.bounds import kl, kl_lower, kl_upper, threshold
-from cascadebai_cli.learners.cascadebai import _KLCascadeRule
+from cascadebai_cli.learners.cascadebai import KLCascadeRule
 from cascadebai_cli.model.problem import divergence
 
 ALPHAS = st.sampled_from([1e-9, 1e-3, 0.1, 0.9])
@@ -98,7 +98,7 @@ def test_a_bound_does_not_depend_on_its_neighbours():
 @given(observations(), ALPHAS, st.floats(-0.5, 1.5), st.sampled_from([0.0, 1e-11, -1e-11, 1e-6, -1e-6]))
 def test_comparing_with_a_level_needs_no_bound(observed, alpha, level, shift):
     """`above` and `below` decide as the bounds do, unless the level is within rounding of the bound."""
-    rule = _KLCascadeRule(1, 1, alpha)
+    rule = KLCascadeRule(1, 1, alpha)
     mean, T = observed[0] / observed[1], observed[1]
     for bound, test in ((rule.lower(mean, T), rule.above), (rule.upper(mean, T), rule.below)):
         for q in (level, float(bound) + shift):

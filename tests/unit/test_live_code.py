@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sweeps import environment
 
-from cascadebai_cli.learners.own import _is_live, _live_hash, enter, load_plugin, plugin_code
+from cascadebai_cli.learners.own import enter, is_live, live_hash, load_plugin, plugin_code
 from cascadebai_cli.learners.racing import RacingLearner
 
 CELL = """\
@@ -72,11 +72,11 @@ def classes(cell: str, module: str = "__main__") -> dict[str, Any]:
 
 
 def hash_of(cell: str = CELL) -> str:
-    return _live_hash(classes(cell)["Mine"])
+    return live_hash(classes(cell)["Mine"])
 
 
 def test_a_script_has_the_same_hash_in_a_process_that_it_has_spawned() -> None:
-    assert _live_hash(classes(CELL, "__mp_main__")["Mine"]) == hash_of()
+    assert live_hash(classes(CELL, "__mp_main__")["Mine"]) == hash_of()
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_everything_that_runs_counts(old: str, new: str) -> None:
 
 
 def test_it_is_the_same_in_another_process() -> None:
-    words = f"{CELL}\nfrom cascadebai_cli.learners.own import _live_hash\nprint(_live_hash(Mine))"
+    words = f"{CELL}\nfrom cascadebai_cli.learners.own import live_hash\nprint(live_hash(Mine))"
     for seed in "12":
         done = subprocess.run(
             [sys.executable, "-c", words],
@@ -165,9 +165,9 @@ def test_circles_have_an_end() -> None:
 
 
 def test_what_stands_in_a_module_is_called_by_its_name() -> None:
-    assert not _is_live(RacingLearner)
+    assert not is_live(RacingLearner)
     assert enter(RacingLearner) == "cascadebai_cli.learners.racing:RacingLearner"
     mine = classes(CELL)["Mine"]
     algorithm = enter(mine)
-    assert algorithm == f"__main__:Mine#{_live_hash(mine)}"
-    assert (load_plugin(algorithm), plugin_code(algorithm)) == (mine, _live_hash(mine))
+    assert algorithm == f"__main__:Mine#{live_hash(mine)}"
+    assert (load_plugin(algorithm), plugin_code(algorithm)) == (mine, live_hash(mine))

@@ -24,7 +24,7 @@ from problems import (
 
 from cascadebai_cli.learners.batrac import BatRac
 from cascadebai_cli.learners.cascadebai import CascadeBAI
-from cascadebai_cli.learners.kl_lucb import KLLucb, _Boundary
+from cascadebai_cli.learners.kl_lucb import Boundary, KLLucb
 from cascadebai_cli.learners.racing import boundary, pick
 
 TABLES = 200
@@ -231,7 +231,7 @@ class LucbLastOfEquals(KLLucb):
         inside, weakest, rival = super()._boundary()
         low, high = np.where(inside, self.lower, np.inf), np.where(inside, -np.inf, self.upper)
         last = [int(np.flatnonzero(bounds == bounds[item])[-1]) for bounds, item in ((low, weakest), (high, rival))]
-        return _Boundary(inside, *last)
+        return Boundary(inside, *last)
 
 
 @pytest.mark.parametrize("made", [OrderOfDReversed, LucbTwiceEpsilon, WeakLucb, LucbLastOfEquals])

@@ -6,7 +6,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from cascadebai_cli.engines.proofs import levels, levels_of_boundary, mean_bounds
-from cascadebai_cli.learners.cascadebai import CascadeRule, _KLCascadeRule
+from cascadebai_cli.learners.cascadebai import CascadeRule, KLCascadeRule
 
 
 @st.composite
@@ -19,9 +19,7 @@ def windows(draw):
     alive = np.array([True, True, *draw(st.lists(st.booleans(), min_size=d - 2, max_size=d - 2))])
     epsilon = draw(st.sampled_from([0.0, 0.05, 0.3]))
     rule = draw(
-        st.sampled_from(
-            [_KLCascadeRule(d, 1, 0.5, epsilon), *(CascadeRule(d, 1, 0.5, epsilon, s) for s in (0.03, 0.1))]
-        )
+        st.sampled_from([KLCascadeRule(d, 1, 0.5, epsilon), *(CascadeRule(d, 1, 0.5, epsilon, s) for s in (0.03, 0.1))])
     )
     return T, S, news, alive, draw(st.integers(1, int(alive.sum()) - 1)), rule, draw(st.integers(0, 2**32))
 

@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from cascadebai_cli.analysis.curves import MODELS, _fit_models, _log_log_slope, fit_scaling
+from cascadebai_cli.analysis.curves import MODELS, fit_models, fit_scaling, log_log_slope
 from cascadebai_cli.errors import ConfigError
 
 K = np.arange(20, 61)
@@ -54,7 +54,7 @@ def test_tiny_p_values_do_not_become_zero() -> None:
 
 def test_aic_is_that_of_the_normal_likelihood() -> None:
     y = noisy("K")
-    for fit in _fit_models(K, y):
+    for fit in fit_models(K, y):
         residual = np.sum((y - fit.predict(K)) ** 2)
         expected = len(K) * (np.log(2 * np.pi * residual / len(K)) + 1) + 2 * 2
         assert fit.aic == pytest.approx(expected, rel=1e-9)
@@ -62,7 +62,7 @@ def test_aic_is_that_of_the_normal_likelihood() -> None:
 
 @pytest.mark.parametrize(("model", "c1"), [("K", 900.0), ("K^2", 20.0), ("sqrt(K)", 9000.0), ("log(K)", 30000.0)])
 def test_the_planted_model_has_the_smallest_aic(model: str, c1: float) -> None:
-    assert min(_fit_models(K, noisy(model, c1=c1)), key=lambda fit: fit.aic).model == model
+    assert min(fit_models(K, noisy(model, c1=c1)), key=lambda fit: fit.aic).model == model
 
 
 def test_band_is_the_textbook_interval_of_the_mean() -> None:
@@ -90,7 +90,7 @@ def test_band_covers_the_true_mean_as_often_as_it_says() -> None:
 @pytest.mark.parametrize("exponent", [0.5, 1.0, 2.0])
 def test_log_log_slope_is_the_exponent(exponent: float) -> None:
     noise = np.exp(np.random.default_rng(5).normal(0, 0.01, len(K)))
-    slope = _log_log_slope(K, 30 * K**exponent * noise)
+    slope = log_log_slope(K, 30 * K**exponent * noise)
     expected = stats.linregress(np.log(K), np.log(30 * K**exponent * noise))
     assert slope.value == pytest.approx(expected.slope, rel=1e-9)
     assert slope.low < exponent < slope.high
@@ -105,7 +105,7 @@ def test_equal_means_have_no_explained_variance() -> None:
     assert np.isnan(fit.p_value)
     low, high = fit.band(K)
     assert np.array_equal(low, high)
-    assert _log_log_slope(K, np.full(len(K), 0.1)).value == 0.0
+    assert log_log_slope(K, np.full(len(K), 0.1)).value == 0.0
 
 
 def test_points_on_a_line_without_rounding_are_a_perfect_fit() -> None:
@@ -144,4 +144,4 @@ def test_a_model_without_a_value_at_a_point_is_refused() -> None:
 
 def test_log_log_slope_needs_positive_means() -> None:
     with pytest.raises(ConfigError, match="a log-log slope needs positive means, not 0 steps"):
-        _log_log_slope([1, 2, 3], [0, 1, 2])
+        log_log_slope([1, 2, 3], [0, 1, 2])

@@ -14,7 +14,7 @@ from cascadebai_cli.engines.outcomes import RandomOutcomes
 from cascadebai_cli.engines.simulate import run_reference
 from cascadebai_cli.engines.skip_ahead import run_skip_ahead
 from cascadebai_cli.engines.skip_rows import Sizes
-from cascadebai_cli.learners.cascadebai import CascadeBAI, _KLCascadeRule
+from cascadebai_cli.learners.cascadebai import CascadeBAI, KLCascadeRule
 from cascadebai_cli.learners.racing import RacingLearner
 from cascadebai_cli.model.problem import CASCADING, SEMI_BANDIT
 
@@ -69,7 +69,7 @@ def test_several_are_identified_in_one_round_at_ends_of_different_steps():
 def test_bounds_of_the_wrong_count_are_noticed():
     """The comparison can fail, with the sharper bounds too."""
 
-    class Twin(_KLCascadeRule):
+    class Twin(KLCascadeRule):
         def upper(self, mean, T):
             return super().upper(mean, 1.1 * np.asarray(T))
 

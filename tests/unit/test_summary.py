@@ -9,7 +9,7 @@ from scipy import stats
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.store.columns import SUMMARY_CSV, TABLES, TRIALS_CSV
-from cascadebai_cli.store.summary import _summarise_file, summarise
+from cascadebai_cli.store.summary import summarise, summarise_file
 from cascadebai_cli.store.trials import binomial_interval, t_quantile
 
 
@@ -89,7 +89,7 @@ def test_a_table_read_back_gives_the_same_summary_and_names_stay_text(tmp_path, 
     table = pd.concat([*cells, trials_of("x", [2])])
     path = tmp_path / "trials.csv"
     table.to_csv(path, index=False)
-    again = _summarise_file(path, chunk)
+    again = summarise_file(path, chunk)
     assert again["cell_id"].tolist() == ["0012e45678901234", "1234567890123456", "x"]
     assert again["learner"].tolist() == ["NA", "NA", "NA"]
     pd.testing.assert_frame_equal(again, summarise(table), check_dtype=False)
@@ -98,8 +98,8 @@ def test_a_table_read_back_gives_the_same_summary_and_names_stay_text(tmp_path, 
 def test_a_table_without_rows_has_no_cells(tmp_path):
     path = tmp_path / "trials.csv"
     trials_of("c", [1]).iloc[:0].to_csv(path, index=False)
-    assert list(_summarise_file(path).columns) == TABLES[SUMMARY_CSV].names()
-    assert len(_summarise_file(path)) == 0
+    assert list(summarise_file(path).columns) == TABLES[SUMMARY_CSV].names()
+    assert len(summarise_file(path)) == 0
 
 
 @pytest.mark.parametrize(("wrong", "n"), [(0, 1), (0, 20), (1, 20), (7, 20), (20, 20), (3, 1000)])
@@ -141,7 +141,7 @@ def test_a_damaged_file(tmp_path, content, told):
     row = content if isinstance(content, bytes) else f"{','.join(TABLES[TRIALS_CSV].names())}\n{content}\n".encode()
     (tmp_path / "trials.csv").write_bytes(row)
     with pytest.raises(ConfigError, match=re.escape(f"trials.csv{told}")):
-        _summarise_file(tmp_path / "trials.csv")
+        summarise_file(tmp_path / "trials.csv")
 
 
 def test_two_trials_have_an_interval():

@@ -150,9 +150,7 @@ def test_a_threshold_without_the_pairs_is_noticed(monkeypatch):
     """The comparison can fail."""
     from cascadebai_cli.learners import bounds
 
-    monkeypatch.setattr(
-        bounds, "_pair_threshold", lambda T_a, T_b, pairs, delta: np.log(4 * np.sqrt(T_a * T_b) / delta)
-    )
+    monkeypatch.setattr(bounds, "pair_threshold", lambda T_a, T_b, pairs, delta: np.log(4 * np.sqrt(T_a * T_b) / delta))
     trial = long_trial([0.9, 0.7, 0.3, 0.1], 2)
     table, K, delta, *_ = trial
     assert by_reference(trial)[0].steps < judge.track_and_stop(table.tolist(), K, delta, mixture)[0]

@@ -7,13 +7,13 @@ import pytest
 from pydantic import ValidationError
 from scipy import stats
 
-from cascadebai_cli.store.journal import _ROW
+from cascadebai_cli.store.journal import ROW
 from cascadebai_cli.store.trials import relative_half_width, wanted
 from cascadebai_cli.study.fields import Enough
 
 
 def rows_of(steps: Any, correct: Any = None) -> np.ndarray[Any, Any]:
-    rows = np.zeros(len(steps), _ROW)
+    rows = np.zeros(len(steps), ROW)
     rows["trial"], rows["steps"] = np.arange(len(steps)), steps
     rows["correct"] = 1 if correct is None else correct
     return rows
