@@ -80,11 +80,7 @@ def filled(record: type[_Record], given: Mapping[str, Any]) -> _Record:
 
 
 def refuse_outside(record: Any) -> None:
-    """Refuse values of a record that are outside their ranges.
-
-    Raises:
-        ConfigError: for the first of them.
-    """
+    """Raise `ConfigError` for the first value of a record that is outside its range."""
     for one in record_options(type(record)):
         value = getattr(record, one.name)
         if value is not None and one.allowed and not one.allowed[0](value):

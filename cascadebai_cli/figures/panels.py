@@ -96,11 +96,7 @@ def _fitted(panel: Panel, fits: Mapping[frozenset[tuple[str, str]], pd.DataFrame
 
 
 def refuse_too_many(cells: pd.DataFrame, plot: Plot) -> None:
-    """Refuse more panels or lines than can be looked at, before they cost time.
-
-    Raises:
-        ConfigError: naming the options that reduce them.
-    """
+    """Raise `ConfigError` for more panels or lines than can be looked at, before they cost time."""
     dealt = deal(cells, plot)
     panels = len(cells.drop_duplicates(list(dealt.panels))) if dealt.panels else 1
     if panels > _MOST_PANELS:

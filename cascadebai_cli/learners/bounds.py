@@ -239,11 +239,7 @@ _AT_ONCE = 2**16
 
 
 def refuse_tolerance(name: str, epsilon: float) -> None:
-    """Refuse `epsilon > 0`.
-
-    Raises:
-        ConfigError: if `epsilon` is larger than 0.
-    """
+    """Raise `ConfigError` for `epsilon > 0`."""
     if epsilon > 0:
         raise ConfigError(f"{name} stops by likelihood ratios, which need epsilon = 0, not {epsilon:g}")
 

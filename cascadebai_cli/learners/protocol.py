@@ -124,10 +124,6 @@ def in_batches(learner: Learner, name: str, batch: int) -> Batched:
 
 
 def check_list_length(M: int | None) -> None:
-    """Refuse a value that is not the length of a list.
-
-    Raises:
-        ConfigError: naming the value.
-    """
+    """Raise `ConfigError` for a value that is not the length of a list."""
     if M is not None and (type(M) is not int or M < 1):
         raise ConfigError(f"list_length is {M!r}, but must be a whole number of at least 1")

@@ -63,11 +63,7 @@ _GB = 10**9
 
 
 def refuse_too_large(cells: Sequence[Cell], missing: Sequence[IntArray], workers: int) -> None:
-    """Refuse trials that take more memory than there is.
-
-    Raises:
-        ConfigError: if the largest trials, one per worker, take more than there is.
-    """
+    """Raise `ConfigError` if the largest trials, one per worker, take more memory than there is."""
     trials = [min(len(some), workers) for some in missing]
     each = [_trial_memory(cell) if number else 0 for cell, number in zip(cells, trials, strict=True)]
     at_once = -np.sort(-np.repeat(np.array(each, np.int64), trials))[:workers]
@@ -322,11 +318,7 @@ class Backend:
             )
 
     def refuse_too_large(self, cells: Sequence[Cell], numbers: Sequence[IntArray]) -> None:
-        """Refuse trials that take more memory than this machine has, unless a cluster runs them.
-
-        Raises:
-            ConfigError: if they do.
-        """
+        """Raise `ConfigError` for trials that take more memory than this machine has, unless a cluster runs them."""
         if self.name != "dask":
             refuse_too_large(cells, numbers, self.processes())
 

@@ -112,11 +112,7 @@ class Held:
         )
 
     def check(self) -> None:
-        """Refuse to go on if this name no longer leads to the directory that was locked.
-
-        Raises:
-            CascadeError: if it does not.
-        """
+        """Raise `CascadeError` if this name no longer leads to the directory that was locked."""
         if lost := self.lost:
             raise CascadeError(lost)
 

@@ -278,11 +278,7 @@ _MARKS = {"config", "config_hash", "engine_version"}
 
 
 def refuse_to_replace(path: Path, read: Iterable[Path] = ()) -> None:
-    """Refuse an output that would take the place of what was read for it, or of what a sweep has written.
-
-    Raises:
-        ConfigError: if it would.
-    """
+    """Raise `ConfigError` for an output that would replace what was read for it, or what a sweep has written."""
     place = os.path.realpath(path)
     folder, name = os.path.split(place)
     swept = name in WRITTEN and os.path.exists(os.path.join(folder, MANIFEST))

@@ -219,21 +219,13 @@ def read_study(config: Path, given: Given = NOTHING_GIVEN) -> Study:
 
 
 def check_trials(trials: int | None) -> None:
-    """Refuse a number of trials that is too large.
-
-    Raises:
-        ConfigError: if it is.
-    """
+    """Raise `ConfigError` for a number of trials that is too large."""
     if trials is not None and trials > MOST_TRIALS:
         raise ConfigError(f"--trials {trials} is too large; give {MOST_TRIALS} or less")
 
 
 def check_rows(study: Study) -> None:
-    """Refuse a study with more rows than fit into memory.
-
-    Raises:
-        ConfigError: if there are.
-    """
+    """Raise `ConfigError` for a study with more rows than fit into memory."""
     most = most_of(study.trials)
     if most * len(study.cells) > _MOST_ROWS:
         raise ConfigError(

@@ -23,6 +23,10 @@ def test_help_names_the_verbs():
         assert re.search(rf"^  {verb} ", out, re.MULTILINE)
 
 
+OPTIONS = {"plot": "study.kinds", "plan": "planning.options", "summary": "workflows.asked"}
+"""Verb -> module with the record of its options."""
+
+
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], *([verb, "--help"] for verb in VERBS)])
 def test_help_imports_nothing_heavy(arguments):
     program = (
@@ -34,6 +38,8 @@ def test_help_imports_nothing_heavy(arguments):
     modules = set(done.stderr.split())
     assert "cascadebai_cli.cli.app" in modules
     assert modules.isdisjoint(HEAVY)
+    others = {f"cascadebai_cli.{name}" for verb, name in OPTIONS.items() if verb not in arguments}
+    assert modules.isdisjoint(others)  # only a verb itself makes its options
 
 
 def test_version():

@@ -194,7 +194,10 @@ def test_a_bad_file_is_one_sentence(tmp_path, case):
         (("--sure", 95), "--sure 95 is no chance that can be reached; give one between 0 and 1, such as 0.95"),
         (("--sure", "nan"), "--sure nan is no chance that can be reached"),
         (("--learner", "sar"), "--learner sar does not stop by itself; give the page views with --budget"),
-        (("--out", "/dev/null/plan"), "/dev/null/plan cannot be written (Not a directory); choose another directory"),
+        (
+            ("--out", "/dev/null/plan"),
+            "/dev/null/plan cannot be written (Not a directory); choose another directory",
+        ),
         (("--views", "clicks"), "--clicks clicks and --views clicks are one column; name another one"),
         (("--position", "ad"), "--items ad and --position ad are one column; name another one"),
         (("--sep", ""), "--sep '' is not one character; give one such as ';', or tab"),

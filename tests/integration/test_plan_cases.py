@@ -44,7 +44,11 @@ def test_a_slot_without_views_refuses_nothing() -> None:
 
 AD = Layout("ad", "clicks", "views")
 ADS = Layout("Ad group", "Clicks", "Impressions")
-TOTALS = [("totals_first", AD, 320, 3), ("totals_two", AD, 320, 3), ("totals_of_two_items", AD, 230, 2)]
+TOTALS = [
+    ("totals_first", AD, 320, 3),
+    ("totals_two", AD, 320, 3),
+    ("totals_of_two_items", AD, 230, 2),
+]
 
 
 @pytest.mark.parametrize(("name", "layout", "clicks", "items"), TOTALS)
@@ -151,7 +155,10 @@ GOOD = "ad,clicks,views\nred,120,1000\nblue,110,1000\n"
 REFUSED = {
     "no header": ("red,120,1000\nblue,110,1000\n", "this looks like a row of values: write a line with the names of"),
     "a second table": (GOOD + "\nland,Klicks,Views\nDE,5,50\n", "log.csv:5: a second table seems to begin here (land"),
-    "rounded ids": ("ad,clicks,views\n1.23E+17,1,9\n1.23E+17,2,9\nb,1,9\n", "1.23E+17 is a number that a"),
+    "rounded ids": (
+        "ad,clicks,views\n1.23E+17,1,9\n1.23E+17,2,9\nb,1,9\n",
+        "1.23E+17 is a number that a",
+    ),
     "one empty cell": (GOOD + "green,,90\n", "log.csv:4: clicks is empty; write a number"),
 }
 

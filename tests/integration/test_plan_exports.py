@@ -37,7 +37,8 @@ def answer(folder, content, *words):
 
 
 @pytest.mark.parametrize(
-    ("row", "views", "said"), [("i0,9,2,2\n", 2, "position 9 (2 views)"), ("i0,9,0,0\n", 0, "position 9 (0 views)")]
+    ("row", "views", "said"),
+    [("i0,9,2,2\n", 2, "position 9 (2 views)"), ("i0,9,0,0\n", 0, "position 9 (0 views)")],
 )
 def test_a_position_of_few_views_or_none_rules_nothing(tmp_path, monkeypatch, row, views, said):
     monkeypatch.setattr("cascadebai_cli.planning.runs.SECONDS", 0.1)
@@ -127,7 +128,7 @@ REFUSED = {
         "item,slot,clicks,views\na,1.0,5,50\nb,2.8,3,50\n",
         (*BY_SLOT[:-1], 1),
         "log.csv:3: slot 2.8 is an average of positions, from which nothing can be corrected; leave out --position",
-    )
+    ),
 }
 
 

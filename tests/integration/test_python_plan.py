@@ -126,7 +126,11 @@ def test_what_is_no_log_is_a_value_error(log: object, options: dict[str, object]
     assert str(error.value).startswith(sentence)
 
 
-CONFIG = {"seed": 1, "K": 2, "instances": [{"name": "i", "family": "explicit", "weights": [0.8, 0.7, 0.2, 0.1]}]}
+CONFIG = {
+    "seed": 1,
+    "K": 2,
+    "instances": [{"name": "i", "family": "explicit", "weights": [0.8, 0.7, 0.2, 0.1]}],
+}
 
 
 @pytest.mark.parametrize(
