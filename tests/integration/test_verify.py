@@ -418,7 +418,7 @@ def test_first_middle_and_last_K_of_each_curve_are_watched(reference: Path) -> N
 
 def test_long_trials_of_slow_engines_are_not_watched(reference: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = load_baseline(reference / "small", Path())
-    monkeypatch.setattr("cascadebai_cli.workflows.verify._MOST_STEPS", {"skip-ahead": 4_000})
+    monkeypatch.setattr("cascadebai_cli.workflows.verify.MOST_STEPS", {"skip-ahead": 4_000})
     assert watched(found) == [1, 2]
 
 

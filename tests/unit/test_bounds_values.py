@@ -239,11 +239,11 @@ def test_quantities_obey_what_the_proof_uses(q):
     assert (M(q) >= -TIGHT).all()
     k = np.arange(1, K_1(q) + 1)[max(q.K_prime - q.K, 0) :]
     assert (k / q.mu[k - 1] <= 2 + TIGHT).all()
-    assert (paper._spread_ratios(q) >= 1 - TIGHT).all()
+    assert (paper.spread_ratios(q) >= 1 - TIGHT).all()
     bound = paper.theorem_upper(q)
     assert bound.terms["N_2"] == 2 * paper.N_2(q)
     # c_k ln(1 / c_k) <= 1 / e: the step from the sum over phases to N_1.
-    r = paper._spread_ratios(q)
+    r = paper.spread_ratios(q)
     assert bound.terms["N_1"] <= 2 * N_1(q) + 2 * log(4) * r.sum() + len(r) / np.e + TIGHT
 
 
