@@ -194,10 +194,11 @@ class PosteriorRule:
         np.put_along_axis(mask, by_mean(mean)[..., : self.K], True, axis=-1)
         return mask
 
-    def chance_of_error(self, T: IntArray, S: IntArray) -> float:
-        """Return the posterior probability that the answer is wrong."""
+    def chance_of_error(self, T: IntArray, S: IntArray, answer: BoolArray | None = None) -> float:
+        """Return the posterior probability that an answer is wrong, by default that of the largest means."""
         chances, a, b = self.laws(T, S)
-        return chance_of_error(a, b, self.inside(self.mean(T, S)), self.epsilon, chances)
+        inside = self.inside(self.mean(T, S)) if answer is None else answer
+        return chance_of_error(a, b, inside, self.epsilon, chances)
 
     def may_be_over(self, T: IntArray, S: IntArray) -> BoolArray:
         """Return whether the answer is wrong with twice the risk at most, by a rough sum with normal laws."""

@@ -36,16 +36,18 @@ class Check(NamedTuple):
     sentence: str
 
 
-def findings(looks: IntArray, items: Sequence[str], several: int) -> list[Check]:
+def findings(looks: IntArray, items: Sequence[str], several: int, in_order: bool = True) -> list[Check]:
     """Return what speaks against the assumptions, the strongest first; empty if nothing does.
 
     Args:
         looks: rows of item, place, block, looks and clicks.
         items: names of the items.
         several: number of pages with two clicks or more.
+        in_order: whether users are to look from the top; else places may differ, as lists have a random order.
     """
     tests = [test for item, name in enumerate(items) for test in _of_item(looks[looks[:, 0] == item], name)]
-    places = of_all_places(looks, len(items))
+    tests = tests if in_order else [test for test in tests if test.about != "place"]
+    places = of_all_places(looks, len(items)) if in_order else []
     corrected = _holm([*tests, *places])
     found = [one for one in sorted(corrected, key=lambda one: one.p) if one.p < _LEVEL]
     if several:
