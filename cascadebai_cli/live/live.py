@@ -254,8 +254,7 @@ class Live:
         with self._state.reading():
             T, S = self._state.counts()
             asked, told = self._state.numbers()
-            in_order = self.terms.reads == "click"
-            several = self._state.pages_with_several_clicks() if in_order else 0
+            several, in_order = self._state.pages_with_several_clicks(), self.terms.reads == "click"
             found = findings(self._state.looks(), self.terms.items, several, in_order)
             best, stop = self._best(), self._state.stop()
         inside = np.isin(np.arange(len(T)), best)

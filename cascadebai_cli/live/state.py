@@ -149,8 +149,6 @@ class State:
             ConfigError: if the directory cannot be written to, or holds a test.
         """
         if directory is not None:
-            if (directory / _FILE).exists() and cls(directory)._begun():
-                raise ConfigError(f"{directory} holds a test already; name another directory, or go on with that one")
             try:
                 directory.mkdir(parents=True, exist_ok=True)
                 (directory / _FILE).touch()
@@ -245,8 +243,8 @@ class State:
 
     def counts(self) -> tuple[IntArray, IntArray]:
         """Return looks and clicks of each item on pages that were told, shape `(L,)` each."""
-        T, S = zip(*self._db.execute("SELECT T, S FROM counts ORDER BY item"), strict=True)
-        return np.array(T, np.int64), np.array(S, np.int64)
+        T, S = np.array(self._db.execute("SELECT T, S FROM counts ORDER BY item").fetchall(), np.int64).T
+        return T, S
 
     def numbers(self) -> tuple[int, int]:
         """Return how many pages were asked for, and how many were told."""
@@ -274,9 +272,9 @@ class State:
         held = -1 if abs(number) >= 2**63 else number  # SQLite has no such numbers
         row = self._db.execute("SELECT items, clicks FROM pages WHERE id = ?", (held,)).fetchone()
         if row is None:
-            raise ConfigError(
-                f"page {quoted(number)} was never given out; {self.name} has pages 1 to {self.numbers()[0]:,}"
-            )
+            asked = self.numbers()[0]
+            given = f"has pages 1 to {asked:,}" if asked else "has no pages yet"
+            raise ConfigError(f"page {quoted(number)} was never given out; {self.name} {given}")
         return np.frombuffer(row[0], np.int32).tolist(), None if row[1] is None else json.loads(row[1])
 
     def tell(self, number: int, clicks: Sequence[int], seen: Sequence[int]) -> None:
@@ -291,12 +289,12 @@ class State:
 
     def stop(self) -> tuple[int, list[int]] | None:
         """Return after how many pages that were told the test was over, and its answer; `None` if it is not."""
-        held = self._meta("stop")
-        return held and (held[0], held[1])
+        held: tuple[int, list[int]] | None = self._meta("stop")
+        return held
 
     def end(self, answer: Sequence[int]) -> None:
         """Keep this answer, and that the test is over by what was told up to now."""
-        held = json.dumps((self.numbers()[1], list(answer)))
+        held = json.dumps((self.numbers()[1], answer))
         self._db.execute("UPDATE meta SET value = ? WHERE key = 'stop'", (held,))
 
     def looks(self) -> IntArray:

@@ -357,6 +357,11 @@ def test_what_cannot_be_is_refused_and_nothing_of_it_is_taken(page, clicked, sen
     assert live.status.open == 1
 
 
+def test_no_page_is_told_before_one_was_asked_for():
+    with pytest.raises(ValueError, match="page 1 was never given out; this test has no pages yet"):
+        cb.Live(NAMES, 3).tell(1)
+
+
 @pytest.mark.parametrize("pages", [None, 5, "ab", [3], [(1, 2, 3)], {1: "a"}])
 def test_what_is_no_pairs_of_pages_and_clicks_is_refused(pages):
     live = cb.Live(NAMES, 3)
