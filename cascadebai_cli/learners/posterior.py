@@ -348,22 +348,16 @@ class Posterior:
         """
         if not self.over and self.steps >= self.next_look:
             self.next_look = self.steps + self.rule.pause(self.steps)
-            self.over = bool(self.rule.may_be_over(*self._all)) and self.is_sure()
+            may_be = bool(self.rule.may_be_over(*self._all))  # exact chances take longer
+            self.over = may_be and self.rule.chance_of_error(*self._all) <= self.rule.delta
         return self.over
-
-    def is_sure(self) -> bool:
-        """Return whether the answer is right with posterior probability `1 - delta` now."""
-        return self.rule.chance_of_error(*self._all) <= self.rule.delta
 
     @property
     def recommendation(self) -> tuple[int, ...]:
         """The items of the largest posterior means, in descending order."""
         return tuple(by_mean(self.mean)[: self.rule.K].tolist())
 
-    @property
-    def answer(self) -> tuple[int, ...]:
-        """The items to name now."""
-        return self.recommendation
+    answer = recommendation
 
     def select(self) -> list[int]:
         """Return the items that tell two draws from the posterior apart, and others near the boundary, by looks.
