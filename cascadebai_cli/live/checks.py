@@ -53,7 +53,7 @@ def findings(looks: IntArray, items: Sequence[str], several: int, in_order: bool
     if several and in_order:
         sentence = (
             f"{count(several)} {'page has' if several == 1 else 'pages have'} two clicks or more: users go on after a "
-            "click, and what they look at below the first one is not used"
+            "click, and what they look at below the first one is not used; a test that reads whole pages uses it"
         )
         found.insert(0, Check("clicks", "", 0.0, sentence))
     return found
