@@ -157,7 +157,8 @@ class Live:
     ) -> None:
         known = None if log is None else counts_of(log)
         names = list(known) if items is None and known is not None else items
-        terms = checked_terms(names, K, delta, page_size, epsilon, stopping, seed, prior, known, reads)
+        chosen = {"stopping": stopping, "prior": prior, "reads": reads}
+        terms = checked_terms(names, K, delta, page_size, epsilon, seed, known, **chosen)
         self._go_on(State.made(None if path is None else _directory(path), terms))
         self.notes = () if known is None else differences(terms.items, known)
         with self._state.changing():

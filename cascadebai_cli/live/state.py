@@ -331,7 +331,7 @@ class State:
 # --- The terms of a test, from what a person gives -------------------------------------------------------------------
 
 
-_STOPPINGS, _PRIORS, _READS = ("bounds", "posterior"), (*PRIORS, "log"), ("click", "page")
+_CHOICES = {"stopping": ("bounds", "posterior"), "prior": (*PRIORS, "log"), "reads": ("click", "page")}
 _MOST_NAMED = 5
 """Most items that a sentence names."""
 _SURE = 0.01
@@ -400,22 +400,33 @@ def _refuse_positions(name: str, cells: pd.DataFrame, L: int) -> None:
 
 
 def checked_terms(
-    items: Any,
-    K: Any,
-    delta: Any,
-    page_size: Any,
-    epsilon: Any,
-    stopping: Any,
-    seed: Any,
-    prior: Any,
-    known: Any,
-    reads: Any,
+    items: Any, K: Any, delta: Any, page_size: Any, epsilon: Any, seed: Any, known: Counts | None, **chosen: Any
 ) -> Terms:
-    """Return the terms of a test.
+    """Return the terms of a test; `chosen` are those of which there are a few to choose from.
 
     Raises:
         ConfigError: naming the first value that is not usable.
     """
+    names = _checked_names(items)
+    size = K if page_size is None else page_size
+    check_whole("K", K, 1, len(names) - 1)
+    check_whole("page_size", size, 1, len(names))
+    check_whole("seed", seed, 0, 2**63 - 1)
+    _check_number("delta", delta, "larger than 0 and smaller than 1", lambda value: 0 < value < 1)
+    _check_number("epsilon", epsilon, "from 0 to below 1", lambda value: 0 <= value < 1)
+    for what, value in chosen.items():
+        if value not in _CHOICES[what]:
+            raise ConfigError(f"{what} is {quoted(value)}; {suggest(str(value), _CHOICES[what])}")
+    prior = _law_of(chosen["prior"], chosen["stopping"], known)
+    counts = [(known or {}).get(name, (0, 0)) for name in names]
+    start = tuple(looks for looks, _ in counts), tuple(clicks for _, clicks in counts)
+    if known is not None and not any(start[0]):
+        raise ConfigError("the log has no view of an item of the test; give the items the names that they have there")
+    numbers = int(K), float(delta), float(epsilon), int(size)
+    return Terms(tuple(names), *numbers, chosen["stopping"], int(seed), prior, start, _new_tag(), chosen["reads"])
+
+
+def _checked_names(items: Any) -> list[str]:
     if isinstance(items, str) or not isinstance(items, Iterable):
         raise ConfigError(f"items is {quoted(items)}, but must be a list of names")
     names = list(items)
@@ -429,39 +440,26 @@ def checked_terms(
         raise ConfigError(f"items: {quoted(often)} is there twice; give each item a name of its own")
     if len(names) < 2:
         raise ConfigError(f"items: there are {len(names)}, but a test needs at least 2")
-    check_whole("K", K, 1, len(names) - 1)
-    size = K if page_size is None else page_size
-    check_whole("page_size", size, 1, len(names))
-    check_whole("seed", seed, 0, 2**63 - 1)
-    _check_number("delta", delta, "larger than 0 and smaller than 1", lambda value: 0 < value < 1)
-    _check_number("epsilon", epsilon, "from 0 to below 1", lambda value: 0 <= value < 1)
-    for what, value, valid in (("stopping", stopping, _STOPPINGS), ("prior", prior, _PRIORS), ("reads", reads, _READS)):
-        if value not in valid:
-            raise ConfigError(f"{what} is {quoted(value)}; {suggest(str(value), valid)}")
+    return names
+
+
+def _law_of(prior: str, stopping: str, known: Counts | None) -> BetaMixture:
     if prior != "uniform" and stopping == "bounds":
         raise ConfigError(f"prior is {prior!r}, but stopping by bounds has no prior; give stopping posterior")
-    if prior == "log" and known is None:
+    if prior != "log":
+        return PRIORS[prior]
+    if known is None:
         raise ConfigError("prior is 'log', but there is no log; name one, or take the prior uniform or jeffreys")
-    counts = [(known or {}).get(name, (0, 0)) for name in names]
-    start = tuple(looks for looks, _ in counts), tuple(clicks for _, clicks in counts)
-    if known is not None and not any(start[0]):
-        raise ConfigError("the log has no view of an item of the test; give the items the names that they have there")
-    if prior == "log" and not any(clicks for _, clicks in known.values()):
+    if not any(clicks for _, clicks in known.values()):
         raise ConfigError("prior is 'log', but the log has no click, so that no law can be fitted; take uniform")
-    law = _fitted(known) if prior == "log" else PRIORS[prior]
-    numbers = int(K), float(delta), float(epsilon), int(size)
-    return Terms(tuple(names), *numbers, stopping, int(seed), law, start, _new_tag(), reads)
+    from cascadebai_cli.planning.rates import fitted_prior  # takes half a second, and few tests need it
+
+    return fitted_prior(*np.array(list(known.values())).T)
 
 
 def _new_tag() -> str:
     """Return four letters, without vowels, so that no spreadsheet reads `mar-17` as a date."""
     return "".join(secrets.choice("bcdfghjkmnpqrstvwxz") for _ in range(4))
-
-
-def _fitted(known: Counts) -> BetaMixture:
-    from cascadebai_cli.planning.rates import fitted_prior  # takes half a second, and few tests need it
-
-    return fitted_prior(*np.array(list(known.values())).T)
 
 
 def check_whole(name: str, value: Any, least: int, most: int) -> None:
