@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections import Counter, deque
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -786,7 +787,8 @@ def test_a_test_of_the_format_before_goes_on(tmp_path):
             "UPDATE meta SET value = '2' WHERE key = 'version'",
         ):
             db.execute(change)
-    assert cb.Live.open(tmp_path).status == status
+    upgraded = cb.Live.open(tmp_path).status
+    assert replace(upgraded, more=status.more) == status  # how long it may still take is simulated while there is time
     again = cb.Live.open(tmp_path)
     again.tell(2, None)
     assert (again.status.told, len(books(tmp_path))) == (21, 40)
