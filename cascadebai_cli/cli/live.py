@@ -3,13 +3,16 @@
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from cascadebai_cli.cli.console import say, tell
 from cascadebai_cli.cli.options import path_option, path_parser
 from cascadebai_cli.text import count, for_shell
+
+if TYPE_CHECKING:
+    from cascadebai_cli.live.live import Live
 
 _Directory = Annotated[
     Path, typer.Argument(metavar="DIR", parser=path_parser("DIR"), help="Directory that keeps the test.")
@@ -42,17 +45,30 @@ def _start(
     columns: Annotated[
         str | None, typer.Option(metavar="NAMES", help="Its columns, if they are not item,clicks,views,position.")
     ] = None,
+    reads: Annotated[
+        Literal["click", "page"],
+        typer.Option(
+            help="What counts: the items down to the first click, if people look from the top; or all items of a page, "
+            "clicked or not, which then have a random order."
+        ),
+    ] = "click",
     seed: Annotated[int, typer.Option(min=0, help="Seed of what is drawn.")] = 0,
 ) -> None:
     """Make a new test in a new directory."""
     from cascadebai_cli.live import files as work
 
     terms = {"K": K, "delta": delta, "epsilon": epsilon, "page_size": page_size}
-    made = work.start(directory, items, log, columns, **terms, stopping=stopping, prior=prior, seed=seed)
+    made = work.start(directory, items, log, columns, **terms, stopping=stopping, prior=prior, reads=reads, seed=seed)
     for note in made.notes:
         tell(note)
     say(f"a test of {count(len(made.terms.items))} items: {directory}")
     say(f"next: cascadebai live show {for_shell(directory)} -n 100")
+
+
+def _opened(directory: Path) -> "Live":
+    from cascadebai_cli.live.live import Live
+
+    return Live.open(directory)
 
 
 def _show(
@@ -63,15 +79,14 @@ def _show(
     """Give out the next pages, as CSV with the columns page, position and item."""
     from cascadebai_cli.live import files as work
 
-    text = work.show(directory, n, out)
+    live = _opened(directory)
+    text = work.show(live, n, out)
     say(text.rstrip("\n") if out is None else f"written: {out}")
-    _tell_if_over(directory)
+    _tell_if_over(live, directory)
 
 
-def _tell_if_over(directory: Path) -> None:
-    from cascadebai_cli.live import files as work
-
-    if work.is_done(directory):
+def _tell_if_over(live: "Live", directory: Path) -> None:
+    if live.done:
         tell(f"the test is over; `cascadebai live stop {for_shell(directory)}` prints the answer")
 
 
@@ -95,12 +110,13 @@ def _take(
     from cascadebai_cli.live import files as work
 
     given = {"page": page, "item": items, "position": position, "clicked": clicks}
-    new, pages = work.take(directory, file, {name: column for name, column in given.items() if column}, separator)
+    live = _opened(directory)
+    new, pages = work.take(live, file, {name: column for name, column in given.items() if column}, separator)
     say(
         f"{count(new)} {'page' if new == 1 else 'pages'} taken"
         + (f"; {count(pages - new)} known before" if pages > new else "")
     )
-    _tell_if_over(directory)
+    _tell_if_over(live, directory)
 
 
 def _status(
@@ -113,19 +129,17 @@ def _status(
     """Print how far the test is: items, page views, how many more it takes, and whether the page is as assumed."""
     from cascadebai_cli.live import files as work
 
-    live, found = work.status_of(directory)
+    live = _opened(directory)
     if picture is not None:
         work.draw_to(live, picture)
-    say(work.status_in_json(found) if form == "json" else work.status_in_words(live, found))
+    say(work.status_of(live, form))
 
 
 def _stop(directory: _Directory) -> None:
     """Print the answer, a name on each line, the best first; the test may go on all the same."""
-    from cascadebai_cli.live import files as work
-
-    answer, done = work.answer_in_words(directory)
-    say(answer)
-    if not done:
+    live = _opened(directory)
+    say("\n".join(live.answer))
+    if not live.done:
         tell("warning: the test is not done, so that the risk of this answer is not known to be as small as asked for")
 
 
@@ -144,8 +158,7 @@ def _rehearse(
     """Try the test of DIR with simulated users and print its status at the end; DIR itself stays as it is."""
     from cascadebai_cli.live import files as work
 
-    live, found = work.rehearse(directory, rates, pages, delay, lost, users, seed)
-    say(work.status_in_json(found) if form == "json" else work.status_in_words(live, found))
+    say(work.status_of(work.rehearse(_opened(directory), rates, pages, delay, lost, users, seed), form))
 
 
 _EXAMPLES: Mapping[Callable[..., None], str] = MappingProxyType(

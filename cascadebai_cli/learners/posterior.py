@@ -194,10 +194,11 @@ class PosteriorRule:
         np.put_along_axis(mask, by_mean(mean)[..., : self.K], True, axis=-1)
         return mask
 
-    def chance_of_error(self, T: IntArray, S: IntArray) -> float:
-        """Return the posterior probability that the answer is wrong."""
+    def chance_of_error(self, T: IntArray, S: IntArray, answer: BoolArray | None = None) -> float:
+        """Return the posterior probability that an answer is wrong, by default that of the largest means."""
         chances, a, b = self.laws(T, S)
-        return chance_of_error(a, b, self.inside(self.mean(T, S)), self.epsilon, chances)
+        inside = self.inside(self.mean(T, S)) if answer is None else answer
+        return chance_of_error(a, b, inside, self.epsilon, chances)
 
     def may_be_over(self, T: IntArray, S: IntArray) -> BoolArray:
         """Return whether the answer is wrong with twice the risk at most, by a rough sum with normal laws."""
@@ -347,22 +348,16 @@ class Posterior:
         """
         if not self.over and self.steps >= self.next_look:
             self.next_look = self.steps + self.rule.pause(self.steps)
-            self.over = bool(self.rule.may_be_over(*self._all)) and self.is_sure()
+            may_be = bool(self.rule.may_be_over(*self._all))  # exact chances take longer
+            self.over = may_be and self.rule.chance_of_error(*self._all) <= self.rule.delta
         return self.over
-
-    def is_sure(self) -> bool:
-        """Return whether the answer is right with posterior probability `1 - delta` now."""
-        return self.rule.chance_of_error(*self._all) <= self.rule.delta
 
     @property
     def recommendation(self) -> tuple[int, ...]:
         """The items of the largest posterior means, in descending order."""
         return tuple(by_mean(self.mean)[: self.rule.K].tolist())
 
-    @property
-    def answer(self) -> tuple[int, ...]:
-        """The items to name now."""
-        return self.recommendation
+    answer = recommendation
 
     def select(self) -> list[int]:
         """Return the items that tell two draws from the posterior apart, and others near the boundary, by looks.

@@ -36,22 +36,24 @@ class Check(NamedTuple):
     sentence: str
 
 
-def findings(looks: IntArray, items: Sequence[str], several: int) -> list[Check]:
+def findings(looks: IntArray, items: Sequence[str], several: int, in_order: bool = True) -> list[Check]:
     """Return what speaks against the assumptions, the strongest first; empty if nothing does.
 
     Args:
         looks: rows of item, place, block, looks and clicks.
         items: names of the items.
         several: number of pages with two clicks or more.
+        in_order: whether users are to look from the top; else places may differ, as lists have a random order.
     """
     tests = [test for item, name in enumerate(items) for test in _of_item(looks[looks[:, 0] == item], name)]
-    places = of_all_places(looks, len(items))
+    tests = tests if in_order else [test for test in tests if test.about != "place"]
+    places = of_all_places(looks, len(items)) if in_order else []
     corrected = _holm([*tests, *places])
     found = [one for one in sorted(corrected, key=lambda one: one.p) if one.p < _LEVEL]
-    if several:
+    if several and in_order:
         sentence = (
             f"{count(several)} {'page has' if several == 1 else 'pages have'} two clicks or more: users go on after a "
-            "click, and what they look at below the first one is not used"
+            "click, and what they look at below the first one is not used; a test that reads whole pages uses it"
         )
         found.insert(0, Check("clicks", "", 0.0, sentence))
     return found
@@ -70,33 +72,18 @@ def _holm(tests: list[Check]) -> list[Check]:
 
 def _of_item(rows: IntArray, name: str) -> list[Check]:
     drift, place = _drift(rows), _z(rows)
-    found = []
-    if drift is not None:
-        found.append(
-            Check(
-                "drift",
-                name,
-                drift,
-                f"the click rate of {name} drifts over time: the answer is about a rate that does not stay",
-            )
-        )
-    if place is not None:
-        found.append(
-            Check(
-                "place",
-                name,
-                float(ndtr(place)),
-                f"{name} is clicked less at lower places than a cascade explains: some users do not look that far",
-            )
-        )
-    return found
+    drifts = f"the click rate of {name} drifts over time: the answer is about a rate that does not stay"
+    found = [] if drift is None else [Check("drift", name, drift, drifts)]
+    return found if place is None else [*found, Check("place", name, float(ndtr(place)), f"{name} is {_LOWER}")]
+
+
+_LOWER = "clicked less at lower places than a cascade explains: some users do not look that far"
 
 
 def of_all_places(looks: IntArray, L: int) -> list[Check]:
     """Return the same test of places for all items together, which sees what is small for each."""
     z = [value for item in range(L) if (value := _z(looks[looks[:, 0] == item])) is not None]
-    sentence = "items are clicked less at lower places than a cascade explains: some users do not look that far"
-    return [Check("place", "", float(ndtr(sum(z) / np.sqrt(len(z)))), sentence)] if z else []
+    return [Check("place", "", float(ndtr(sum(z) / np.sqrt(len(z)))), f"items are {_LOWER}")] if z else []
 
 
 def _drift(rows: IntArray) -> float | None:

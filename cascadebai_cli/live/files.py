@@ -11,14 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
 from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.learners.posterior import PRIORS
-from cascadebai_cli.live.live import InFile, Live, Page, Placed, Status, rehearsal
+from cascadebai_cli.live.live import Live, Page, Status, Told, rehearsal
 from cascadebai_cli.live.state import Terms
 from cascadebai_cli.logs.layout import Layout
 from cascadebai_cli.logs.read import read_rates
@@ -111,13 +111,12 @@ _SHOWN = "page,position,item"
 """Header of the file that `show` writes."""
 
 
-def show(directory: Path, n: int, out: Path | None = None) -> str:
+def show(live: Live, n: int, out: Path | None = None) -> str:
     """Return the next pages as CSV, a row for each place; with `out` they are given out only if they are written to it.
 
     Raises:
-        ConfigError: if the file cannot be written or is another one than `show` wrote, or there is no test.
+        ConfigError: if the file cannot be written or is another one than `show` wrote.
     """
-    live = Live.open(directory)
     if out is None:
         return _as_csv(live.ask(n), live.terms)
     _refuse_another(out)
@@ -138,11 +137,6 @@ def show(directory: Path, n: int, out: Path | None = None) -> str:
     return text
 
 
-def is_done(directory: Path) -> bool:
-    """Return whether the test in a directory is over."""
-    return Live.open(directory).done
-
-
 def _refuse_another(out: Path) -> None:
     """Refuse to write over a file that `show` did not write."""
     if out.is_file() and out.stat().st_size:
@@ -161,7 +155,7 @@ def _as_csv(pages: Sequence[Page], terms: Terms) -> str:
 
 
 def take(
-    directory: Path, file: Path, names: Mapping[str, str] | None = None, separator: str | None = None
+    live: Live, file: Path, names: Mapping[str, str] | None = None, separator: str | None = None
 ) -> tuple[int, int]:
     """Take the clicks of a file: all of its pages or, if one is wrong, none.
 
@@ -170,7 +164,7 @@ def take(
     for each item with 0, 1 or nothing.
 
     Args:
-        directory: the test.
+        live: the test.
         file: CSV with any separator and encoding that `plan` reads; `-` is stdin.
         names: name of one of these columns -> what it is called in the file.
         separator: separator of values, found out if `None`.
@@ -181,14 +175,13 @@ def take(
     Raises:
         ConfigError: naming the line that is wrong.
     """
-    live, name, line = Live.open(directory), shown(file), 0
-    told = _clicks_in(file, name, live.terms, names or {}, separator)
+    name, line = shown(file), 0
+    told = _told_in(file, name, live.terms, names or {}, separator)
 
-    def pages() -> Iterator[tuple[int, InFile]]:
+    def pages() -> Iterator[Told]:
         nonlocal line
-        for page, (at, said) in told.items():
-            line = at
-            yield page, said
+        for line, said in told:  # noqa: B007
+            yield said
 
     try:
         return live.tell_many(pages()), len(told)
@@ -202,10 +195,10 @@ _COLUMNS = {"page": ["page"], "item": ["item"], "position": ["position"], "click
 """Columns, and what they are called in a file if nothing else is said."""
 
 
-def _clicks_in(
+def _told_in(
     file: Path, name: str, terms: Terms, names: Mapping[str, str], separator: str | None
-) -> dict[int, tuple[int, InFile]]:
-    """Return for each page its first line in the file and what the file says of it."""
+) -> list[tuple[int, Told]]:
+    """Return what the file says of each page, and its first line there."""
     if file != STDIN and not file.is_file():
         raise ConfigError(f"{name} is not a file; name a CSV file with the columns page and item, or page and position")
     rows, wide = _one_row_an_item(file, name, terms, names, separator)
@@ -213,28 +206,36 @@ def _clicks_in(
     rows = rows.assign(**{column: "" for column in ("item", "position") if column not in rows})
     clicked = _marks(rows, name) if has_marks else _one_row_each(rows, name, both and terms.page_size == 1)
     silent = frozenset(terms.items).difference(wide or terms.items)
-    told: dict[int, tuple[int, InFile]] = {}
-    by_line: dict[int, dict[int, list[Any]]] = {}
+    told: dict[int, tuple[int, list[Any], list[Any]]] = {}
+    clicks: dict[tuple[int, int], list[Any]] = {}
     columns = (rows["page"], rows["item"], rows["position"])
     for line, page, item, position, click in zip(rows.index.tolist(), *columns, clicked, strict=True):
-        try:
-            number = terms.page_called(page)
-        except ConfigError as error:
-            raise ConfigError(f"{name}:{line}: {error}; nothing was taken") from error
-        at = _whole(position, f"{name}:{line}: position") if position else None
-        one = item if at is None else Placed(item, at) if item else at
-        said = told.setdefault(number, (line, InFile([], [], silent)))[1]
-        clicks_of_line = by_line.setdefault(number, {}).setdefault(line, [])
+        number, one = _row(f"{name}:{line}", terms, page, item, position)
+        _, clicks_of_page, skips = told.setdefault(number, (line, [], []))
+        clicks_of_line = clicks.setdefault((number, line), [])
         if click:
-            said.clicks.append(one)
+            clicks_of_page.append(one)
             clicks_of_line.append(one)
         elif one and not wide:  # tables that were widened have a 0 for what was not shown
-            said.skips.append(one)
+            skips.append(one)
     if not told:
         raise ConfigError(f"{name} has no rows below the header; nothing was taken")
     if wide or not has_marks:
-        _refuse_two_contents(by_line, name)
-    return told
+        _refuse_two_contents(clicks, name)
+    return [(line, Told(page, said, skips, silent)) for page, (line, said, skips) in told.items()]
+
+
+def _row(where: str, terms: Terms, page: str, item: str, position: str) -> tuple[int, Any]:
+    """Return the number of a page, and the item, the position, or a pair of both; `None` if there is neither."""
+    try:
+        number = terms.page_called(page)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: {error}; nothing was taken") from error
+    whole = re.fullmatch(r"([0-9]{1,18})(\.0*)?", position)  # tables with gaps are often written with 1.0 for 1
+    if position and whole is None:
+        raise ConfigError(f"{where}: position {position!r} is no whole number; nothing was taken")
+    at = int(whole[1]) if whole else None
+    return number, (item or None) if at is None else (item, at) if item else at
 
 
 def _one_row_an_item(
@@ -256,15 +257,15 @@ def _one_row_an_item(
     return rows, wide
 
 
-def _refuse_two_contents(by_line: Mapping[int, Mapping[int, list[Any]]], name: str) -> None:
-    """Refuse a file where each line is all of a page, if two lines of a page differ."""
-    for number, lines in by_line.items():
-        (first, clicks), *others = lines.items()
-        for line, other in others:
-            if other != clicks:
-                raise ConfigError(
-                    f"{name}:{line}: page {number} is there twice, with other clicks on line {first}; nothing was taken"
-                )
+def _refuse_two_contents(clicks: Mapping[tuple[int, int], list[Any]], name: str) -> None:
+    """Refuse a file where each line is all of a page, if two lines of a page differ; given the clicks of both."""
+    first: dict[int, tuple[int, list[Any]]] = {}
+    for (page, line), said in clicks.items():
+        at, other = first.setdefault(page, (line, said))
+        if other != said:
+            raise ConfigError(
+                f"{name}:{line}: page {page} is there twice, with other clicks on line {at}; nothing was taken"
+            )
 
 
 def _one_row_each(rows: pd.DataFrame, name: str, as_shown: bool) -> "pd.Series[bool]":
@@ -311,20 +312,7 @@ def _marks(rows: pd.DataFrame, name: str) -> "pd.Series[bool]":
     return marks == 1
 
 
-def _whole(text: str, what: str) -> int:
-    whole = re.fullmatch(r"([0-9]{1,18})(\.0*)?", text)  # tables with gaps are often written with 1.0 for 1
-    if whole is None:
-        raise ConfigError(f"{what} {text!r} is no whole number; nothing was taken")
-    return int(whole[1])
-
-
 # --- status ---------------------------------------------------------------------------------------------------------
-
-
-def status_of(directory: Path) -> tuple[Live, Status]:
-    """Return the test in a directory, and how far it is."""
-    live = Live.open(directory)
-    return live, live.status
 
 
 def draw_to(live: Live, file: Path) -> None:
@@ -345,44 +333,39 @@ def draw_to(live: Live, file: Path) -> None:
         raise ConfigError(f"{file} cannot be written ({error.strerror}); give --picture another file") from error
 
 
-def status_in_json(status: Status) -> str:
-    """Return a status as JSON."""
-    told = {**asdict(status), "findings": [one._asdict() for one in status.findings]}
-    return json.dumps(told, indent=2, ensure_ascii=False)
+_MOST_FINDINGS = 5
 
 
-def status_in_words(live: Live, status: Status) -> str:
-    """Return a status as one screen."""
+def status_of(live: Live, form: Literal["text", "json"] = "text") -> str:
+    """Return the status of a test as one screen, or all of it as JSON."""
+    status = live.status
+    if form == "json":
+        told = {**asdict(status), "findings": [one._asdict() for one in status.findings]}
+        return json.dumps(told, indent=2, ensure_ascii=False)
     rows = [
         (one.item, one.place, count(one.clicks), count(one.looks), *map(_number, (one.rate, one.low, one.high)))
         for one in status.items
     ]
+    uniform, more = live.terms.prior == PRIORS["uniform"], len(status.findings) - _MOST_FINDINGS
+    belief = "if all rates were equally likely at first" if uniform else "by the prior of this test"
     parts = [
         as_text(table_of(("item", "", "clicks", "looks", "rate", "low", "high"), rows, words=2)),
         "",
         f"page views told {count(status.told)}, given out and not told {count(status.open)}",
-        f"chance that the answer is right, {_belief(live)}: {percent(status.chance, 1)}",
-        _end_in_words(live, status),
+        f"chance that the answer is right, {belief}: {percent(status.chance, 1)}",
+        _end_in_words(status),
         *(f"look out: {one.sentence}" for one in status.findings[:_MOST_FINDINGS]),
+        *([f"look out: {count(more)} more findings, see --format json"] if more > 0 else []),
     ]
-    more = len(status.findings) - _MOST_FINDINGS
-    return "\n".join([*parts, *([f"look out: {count(more)} more findings, see --format json"] if more > 0 else [])])
+    return "\n".join(parts)
 
 
 def _number(value: float | None) -> str:
     return "" if value is None else quantity(value)
 
 
-_MOST_FINDINGS = 5
-
-
-def _belief(live: Live) -> str:
-    uniform = live.terms.prior == PRIORS["uniform"]
-    return "if all rates were equally likely at first" if uniform else "by the prior of this test"
-
-
-def _end_in_words(live: Live, status: Status) -> str:
-    best = f"the best {live.terms.K}: {', '.join(status.answer)}"
+def _end_in_words(status: Status) -> str:
+    best = f"the best {len(status.answer)}: {', '.join(status.answer)}"
     if status.done:
         after = f" after {count(status.told - status.late)} page views"
         late = f" ({count(status.late)} told later do not change it)" if status.late else ""
@@ -394,33 +377,22 @@ def _end_in_words(live: Live, status: Status) -> str:
     return f"not done; about {middle} more page views ({end}). So far {best}"
 
 
-def answer_in_words(directory: Path) -> tuple[str, bool]:
-    """Return the answer, a name on each line, and whether the test is over."""
-    live = Live.open(directory)
-    return "\n".join(live.answer), live.done
-
-
 # --- rehearse -------------------------------------------------------------------------------------------------------
 
 
-def rehearse(
-    directory: Path, rates: Path, pages: int, delay: int, lost: float, users: str, seed: int
-) -> tuple[Live, Status]:
-    """Run simulated users through the same ask and tell as the test of a directory, which stays as it is.
+def rehearse(live: Live, rates: Path, pages: int, delay: int, lost: float, users: str, seed: int) -> Live:
+    """Return a test in memory with the terms of another one, after simulated users went through its ask and tell.
 
     Args:
-        directory: the test, whose terms are taken.
+        live: the other test, which stays as it is.
         rates: CSV file with the columns `item` and `rate`.
         pages: most page views.
         delay: page views until the clicks of a page are told.
         lost: share of pages that are never told.
         users: kind of users, with its first number if one is given, such as `position-based=0.7`.
         seed: seed of users and losses.
-
-    Returns:
-        the rehearsed test, in memory, and its status.
     """
-    live, rng = rehearsal(Live.open(directory).terms), np.random.default_rng(seed)
+    live, rng = rehearsal(live), np.random.default_rng(seed)
     rate, who = _rates_of(live.terms.items, rates), _users_of(users)
     if not 0 <= lost < 1:
         raise ConfigError(f"--lost is {lost:g}, but must be a share from 0 to below 1")
@@ -432,7 +404,7 @@ def rehearse(
             if rng.random() >= lost:
                 waiting.append((asked + delay, (page.id, _clicks(page, rate, who, rng))))
         live.tell_many(waiting.popleft()[1] for _ in range(sum(due <= asked for due, _ in waiting)))
-    return live, live.status
+    return live
 
 
 def _clicks(page: Page, rate: Mapping[str, float], users: Users, rng: np.random.Generator) -> list[int]:

@@ -15,10 +15,10 @@ from cascadebai_cli.engines.jobs import Run
 from cascadebai_cli.engines.simulate import Trial, new_job
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.kl_lucb import KLLucb, LucbRule
-from cascadebai_cli.learners.posterior import Posterior, chance_of_error
+from cascadebai_cli.learners.posterior import Posterior, PosteriorRule
 from cascadebai_cli.live.checks import Check, findings
-from cascadebai_cli.live.state import State, Terms, check_whole, checked_terms, counts_of, differences
-from cascadebai_cli.model.problem import CASCADING, FloatArray, IntArray
+from cascadebai_cli.live.state import State, check_whole, checked_terms, counts_of, differences
+from cascadebai_cli.model.problem import CASCADING, SEMI_BANDIT, BoolArray, FloatArray, IntArray
 from cascadebai_cli.text import count, quoted
 
 if TYPE_CHECKING:
@@ -44,26 +44,20 @@ class Page(NamedTuple):
     items: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Placed:
-    """A click that is told twice: by the name of the item, and by its position from 1. They must fit."""
-
-    item: str
-    position: int
-
-
-@dataclass(frozen=True)
-class InFile:
-    """What a file says of a page; all of it must fit the page.
+class Told(NamedTuple):
+    """What is said of a page; all of it must fit the page.
 
     Attributes:
-        clicks, skips: what was clicked and what was not: names of items, positions from 1, or both.
-        silent: items of the test of which the file says nothing on any page, so that this page may not show them.
+        page: its number, or its name in files.
+        clicked, skipped: what was clicked, and of what it is said that it was not: names of items, positions from 1, or
+            pairs of both.
+        silent: items of the test of which a file says nothing on any page, so that this page may not show them.
     """
 
-    clicks: list[Any]
-    skips: list[Any]
-    silent: frozenset[str]
+    page: Any
+    clicked: Any
+    skipped: Sequence[Any] = ()
+    silent: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -72,7 +66,7 @@ class ItemStatus:
 
     Attributes:
         item: its name.
-        looks, clicks: on pages that were told, down to the first click of each.
+        looks, clicks: on pages that were told, down to the first click of each, or on all of it (`reads`).
         rate: clicks for each look, `None` without looks.
         low, high: interval of the click rate; with `bounds` the bounds by which the test stops, with `posterior` the
             central 95 % of the posterior.
@@ -98,7 +92,7 @@ class Status:
         items: one entry for each item, in descending order of rate.
         asked, told, open: number of pages that were given out, that were told, and the difference.
         late: number of pages that were told after the test was over; they do not change the answer.
-        chance: posterior probability that the answer is right, for a uniform prior and all that was told.
+        chance: posterior probability that the answer is right, by the prior of the test and all that was told.
         more: how many more page views it takes: 5 %, median and 95 % of simulated runs; `None` where a run did not end.
         findings: what speaks against the assumptions of the test.
     """
@@ -133,6 +127,9 @@ class Live:
             if its items are clicked less at lower positions, or if their rates are not the same in all rows.
         path: a new directory that keeps the test; `None` keeps it in memory.
         seed: seed of what is drawn.
+        reads: what counts of a page: `click`, the items down to the first click, as people look from the top and
+            leave; or `page`, every item, clicked or not, for people who look as they like. Then lists have a random
+            order, and the click rate of an item is that on all places together.
 
     Attributes:
         terms: what the test is about.
@@ -156,15 +153,14 @@ class Live:
         seed: int = 0,
         prior: Literal["uniform", "jeffreys", "log"] = "uniform",
         log: Any = None,
+        reads: Literal["click", "page"] = "click",
     ) -> None:
         known = None if log is None else counts_of(log)
         names = list(known) if items is None and known is not None else items
-        terms = checked_terms(names, K, delta, page_size, epsilon, stopping, seed, prior, known)
-        self._make(None if path is None else _directory(path), terms)
+        chosen = {"stopping": stopping, "prior": prior, "reads": reads}
+        terms = checked_terms(names, K, delta, page_size, epsilon, seed, known, **chosen)
+        self._go_on(State.made(None if path is None else _directory(path), terms))
         self.notes = () if known is None else differences(terms.items, known)
-
-    def _make(self, directory: Path | None, terms: Terms) -> None:
-        self._begin(State.made(directory, terms), terms)
         with self._state.changing():
             self._going_on(self._learner(*self._state.counts()))
 
@@ -175,12 +171,11 @@ class Live:
         Raises:
             ConfigError: if there is none, or it was written by another version.
         """
-        state, live = State(_directory(path)), cls.__new__(cls)
-        live._begin(state, state.terms())
-        return live
+        return cls.__new__(cls)._go_on(State(_directory(path)))
 
-    def _begin(self, state: State, terms: Terms) -> None:
-        self._state, self.terms = state, terms
+    def _go_on(self, state: State) -> "Live":
+        self._state, self.terms = state, state.terms()
+        return self
 
     def close(self) -> None:
         """Close the file; what was told is there already."""
@@ -209,8 +204,7 @@ class Live:
             asked, _ = self._state.numbers()
             lists = self._next(T, S, self._state.untold(self.terms.page_size), int(n), seed=asked)
             self._state.add(asked + 1, lists)
-            names = self.terms.items
-            yield [Page(asked + 1 + i, tuple(map(names.__getitem__, shown))) for i, shown in enumerate(lists)]
+            yield [Page(number, self._names(shown)) for number, shown in enumerate(lists, asked + 1)]
 
     def tell(self, page_id: int, clicked: Any = None) -> None:
         """Take the clicks on a page; a page may be told late, and again with the same content.
@@ -218,14 +212,14 @@ class Live:
         Args:
             page_id: its number, or its name in files.
             clicked: `None` for no click, the name of an item, its place from 1 as a whole number, or a list of several
-                of these; the first by place is what counts.
+                of these, of which the first by place is what counts, or all (`reads`).
 
         Raises:
             ConfigError: if the page or the item is unknown, or the page was told with another content.
         """
         self.tell_many([(page_id, clicked)])
 
-    def tell_many(self, pages: Iterable[tuple[int, Any]]) -> int:
+    def tell_many(self, pages: Iterable[tuple[int, Any] | Told]) -> int:
         """Take the clicks on several pages, pairs as for `tell`; all are taken or, if one is wrong, none.
 
         Returns:
@@ -234,8 +228,8 @@ class Live:
         new = 0
         with self._state.changing():
             learner = None if self._state.stop() else self._learner(*self._state.counts())
-            for page_id, clicked in _pairs(pages):
-                if (seen := self._tell(page_id, clicked)) is None:
+            for told in _told(pages):
+                if (seen := self._tell(told)) is None:
                     continue
                 new += 1
                 if learner is not None:
@@ -261,9 +255,9 @@ class Live:
         with self._state.reading():
             T, S = self._state.counts()
             asked, told = self._state.numbers()
-            found = findings(self._state.looks(), self.terms.items, self._state.pages_with_several_clicks())
+            several, in_order = self._state.pages_with_several_clicks(), self.terms.reads == "click"
+            found = findings(self._state.looks(), self.terms.items, several, in_order)
             best, stop = self._best(), self._state.stop()
-        _, a, b = self._posterior(T, S, 0).rule.laws(T, S)
         inside = np.isin(np.arange(len(T)), best)
         return Status(
             stop is not None,
@@ -273,61 +267,68 @@ class Live:
             told,
             asked - told,
             told - stop[0] if stop else 0,
-            1 - chance_of_error(a, b, inside, self.terms.epsilon),
+            1 - self._belief.chance_of_error(T, S, inside),
             (0, 0, 0) if stop else self._more(T, S),
             tuple(found),
         )
 
     def picture(self) -> "Figure":
-        """Return a matplotlib figure of the intervals of the items, as more and more pages were told."""
+        """Return a matplotlib figure of the intervals of the items, by pages in the order in which they were told."""
         from cascadebai_cli.figures.live import draw_intervals
 
         with self._state.reading():
-            items, first = self._state.history(self.terms.page_size)
+            items, clicked = self._state.history(self.terms.page_size)
             best, stop = self._names(self._best()), self._state.stop()
         if not len(items):
             raise ConfigError(f"{self._state.name} has no page that was told, so that there is nothing to draw")
-        views = np.unique(np.linspace(1, len(items), _POINTS).astype(np.int64))
-        counts = [self._with_start(*_counted(items[:n], first[:n], len(self.terms.items))) for n in views.tolist()]
+        looked, over = self.terms.looked(clicked), stop[0] if stop else None
+        views = np.unique([*np.linspace(1, len(items), _POINTS).astype(np.int64), *([over] if over else [])])
+        counts = [self._counted(items[:n], looked[:n], clicked[:n]) for n in views.tolist()]
         curves = np.array([(np.where(T, S / np.maximum(T, 1), np.nan), *self._intervals(T, S)) for T, S in counts])
         now = self._items(*counts[-1])
         order = [self.terms.items.index(one.item) for one in now]
         title = f"the best {self.terms.K} of {count(len(now))} items"
         names, places = [one.item for one in now], [str(one.place) for one in now]
-        over = stop[0] if stop else None
         return draw_intervals(names, places, best, views, curves.transpose(1, 2, 0)[:, order], title, over)
+
+    def _counted(self, items: IntArray, looked: BoolArray, clicked: BoolArray) -> tuple[IntArray, IntArray]:
+        """Return looks and clicks of each item with those of the start, given some pages, shape `(n, M)` each."""
+        seen = (np.bincount(items[of], minlength=len(self.terms.items)) for of in (looked, looked & clicked))
+        looks, clicks = (known + np.array(start) for known, start in zip(seen, self.terms.start, strict=True))
+        return looks, clicks
 
     # --- parts -----------------------------------------------------------------------------------------------------
 
     def _learner(self, T: IntArray, S: IntArray, seed: int = 0) -> KLLucb | Posterior:
         """Return the learner that has seen these counts."""
-        terms = self.terms
-        if terms.stopping == "posterior":
-            return self._posterior(T, S, seed)
-        learner = KLLucb(len(terms.items), terms.K, terms.delta, terms.epsilon, list_length=terms.page_size)
+        of, L, M = self.terms, len(self.terms.items), self.terms.page_size
+        learner = (
+            Posterior(L, of.K, of.delta, of.epsilon, of.prior, M, rng=np.random.default_rng([of.seed, seed]))
+            if of.stopping == "posterior"
+            else KLLucb(L, of.K, of.delta, of.epsilon, list_length=M)
+        )
         learner.take_place(T, S)
         return learner
 
-    def _posterior(self, T: IntArray, S: IntArray, seed: int) -> Posterior:
-        terms, rng = self.terms, np.random.default_rng([self.terms.seed, seed])
-        L, M = len(terms.items), terms.page_size
-        learner = Posterior(L, terms.K, terms.delta, terms.epsilon, terms.prior, M, rng=rng)
-        learner.take_place(T, S)
-        return learner
+    @property
+    def _belief(self) -> PosteriorRule:
+        of = self.terms
+        return PosteriorRule(len(of.items), of.K, of.delta, of.epsilon, of.prior, of.page_size)
 
     def _next(self, T: IntArray, S: IntArray, untold: IntArray, n: int, seed: int) -> list[list[int]]:
         """Return lists for the next pages, where what is expected of open pages counts as seen."""
         learner = self._learner(T, S, seed)
-        rate = (S + 0.5) / (T + 1)
-        looks, lists = _expected_looks(untold, rate), list[list[int]]()
+        rate, reads_all = (S + 0.5) / (T + 1), self.terms.reads == "page"
+        ends, mixed = (0 * rate if reads_all else rate), np.random.default_rng([self.terms.seed, seed, 1])
+        looks, lists = _expected_looks(untold, ends), list[list[int]]()
         while len(lists) < n:
             out = len(untold) + len(lists)
             if out:
                 more = np.rint(looks).astype(np.int64)
                 learner.take_place(T + more, S + np.minimum(np.rint(looks * rate).astype(np.int64), more))
             made = [list(learner.select()) for _ in range(min(n - len(lists), max(1, out // 100)))]
-            looks += _expected_looks(np.array(made), rate)
-            lists += made
+            looks += _expected_looks(np.array(made), ends)
+            lists += [mixed.permutation(one).tolist() for one in made] if reads_all else made
         return lists
 
     def _going_on(self, learner: KLLucb | Posterior) -> KLLucb | Posterior | None:
@@ -341,55 +342,35 @@ class Live:
         stop = self._state.stop()
         return stop[1] if stop else self._learner(*self._state.counts()).recommendation
 
-    def _tell(self, page_id: int, clicked: Any) -> tuple[list[int], list[int]] | None:
-        """Take the clicks on a page; return the items looked at with their outcomes, `None` if it was told before."""
-        page_id = self.terms.page_called(page_id) if isinstance(page_id, str) and "-" in page_id else page_id
-        if isinstance(page_id, bool) or not isinstance(page_id, int | np.integer):
-            raise ConfigError(f"page {quoted(page_id)} is no number of a page; give the id that ask returned")
-        items, known = self._state.page(int(page_id))
-        places = self._places(int(page_id), items, clicked)
+    def _tell(self, told: Told) -> tuple[list[int], list[int]] | None:
+        """Take what is said of a page; return the items that count with their outcomes, `None` if it was told before.
+
+        Raises:
+            ConfigError: if it does not fit the page, or what was told before.
+        """
+        page = told.page
+        page = self.terms.page_called(page) if isinstance(page, str) and "-" in page else page
+        if isinstance(page, bool) or not isinstance(page, int | np.integer):
+            raise ConfigError(f"page {quoted(page)} is no number of a page; give the id that ask returned")
+        items, known = self._state.page(int(page))
+        shown = self._names(items)
+        clicks, skips = (_places(int(page), shown, said) for said in (told.clicked, told.skipped))
+        for place in set(clicks).intersection(skips):
+            raise ConfigError(f"page {page} has a click and no click on position {place + 1}; one of them is wrong")
+        for name in (name for name in shown if name in told.silent):
+            raise ConfigError(f"page {page} shows {name}, of which the file has no column; give each item a column")
         if known is None:
-            self._state.tell(int(page_id), items, places)
-            seen = items[: places[0] + 1] if places else items
-            return seen, [int(place in places) for place in range(len(seen))]
-        if known != places:
+            outcomes = np.isin(np.arange(len(items)), clicks)
+            looked = self.terms.looked(outcomes[None])[0]
+            seen = [item for item, is_seen in zip(items, looked, strict=True) if is_seen]
+            self._state.tell(int(page), clicks, seen)
+            return seen, outcomes[: len(seen)].astype(int).tolist()
+        if known != clicks:
             raise ConfigError(
-                f"page {page_id} was told before with {_clicks_in_words(known)}, and now with "
-                f"{_clicks_in_words(places)}; the first is kept, so leave this page out"
+                f"page {page} was told before with {_clicks_in_words(known)}, and now with {_clicks_in_words(clicks)}; "
+                "the first is kept, so leave this page out"
             )
         return None
-
-    def _places(self, page_id: int, items: Sequence[int], clicked: Any) -> list[int]:
-        """Return the places of the clicks from 0, ascending."""
-        if clicked is None:
-            return []
-        if isinstance(clicked, InFile):
-            return self._places_in_file(page_id, items, clicked)
-        several = clicked if isinstance(clicked, list | tuple | set) else [clicked]
-        return sorted({self._place(page_id, items, one) for one in several})
-
-    def _places_in_file(self, page_id: int, items: Sequence[int], told: InFile) -> list[int]:
-        clicks = self._places(page_id, items, told.clicks)
-        for place in set(clicks).intersection(self._places(page_id, items, told.skips)):
-            raise ConfigError(f"page {page_id} has a click and no click on position {place + 1}; one of them is wrong")
-        for name in (name for item in items if (name := self.terms.items[item]) in told.silent):
-            raise ConfigError(f"page {page_id} shows {name}, of which the file has no column; give each item a column")
-        return clicks
-
-    def _place(self, page_id: int, items: Sequence[int], one: Any) -> int:
-        if isinstance(one, Placed):
-            place = self._place(page_id, items, one.item)
-            if place + 1 != one.position:
-                raise ConfigError(f"page {page_id} shows {one.item} at position {place + 1}, not at {one.position}")
-            return place
-        if isinstance(one, int | np.integer) and not isinstance(one, bool):
-            if not 1 <= one <= len(items):
-                raise ConfigError(f"page {page_id} has no position {one}; give one from 1 to {len(items)}")
-            return int(one) - 1
-        shown = [self.terms.items[item] for item in items]
-        if not isinstance(one, str) or one not in shown:
-            raise ConfigError(f"item {quoted(one)} is not on page {page_id}, which shows {', '.join(shown)}")
-        return shown.index(one)
 
     def _items(self, T: IntArray, S: IntArray) -> tuple[ItemStatus, ...]:
         rate = S / np.maximum(T, 1)
@@ -405,24 +386,23 @@ class Live:
         if terms.stopping == "bounds":
             rule, mean = LucbRule(len(T), terms.K, terms.delta, terms.epsilon), S / np.maximum(T, 1)
             return np.maximum(rule.lower(mean, T), 0), np.minimum(rule.upper(mean, T), 1)
-        rule_of_stop = self._posterior(T, S, 0).rule
         if len(terms.prior) == 1:
-            _, (a,), (b,) = rule_of_stop.laws(T, S)
+            _, (a,), (b,) = self._belief.laws(T, S)
             return betaincinv(a, b, 0.025), betaincinv(a, b, 0.975)
-        centre, spread = rule_of_stop.normal(T, S)
+        centre, spread = self._belief.normal(T, S)
         low, high = (np.sin(np.clip(centre + side * spread, 0, np.pi / 2)) ** 2 for side in (-1.96, 1.96))
         return low, high
 
     def _more(self, T: IntArray, S: IntArray) -> tuple[int | None, int | None, int | None]:
         """Return quantiles of the page views of runs from here, with rates drawn from the posterior."""
         rng, until = np.random.default_rng(self.terms.seed), time.monotonic() + _SECONDS
-        chances, a, b = self._posterior(T, S, 0).rule.laws(T, S)
+        chances, a, b = self._belief.laws(T, S)
         component = (rng.random((_RUNS, 1, len(T))) > chances.cumsum(axis=0)[:-1]).sum(axis=1)
         a, b = (np.take_along_axis(of, component, axis=0) for of in (a, b))
-        jobs = []
+        feedback, jobs = CASCADING if self.terms.reads == "click" else SEMI_BANDIT, []
         for i, weights in enumerate(rng.beta(a, b)):
             trial = Trial(weights, np.random.default_rng([self.terms.seed, i]))
-            engine, job = new_job(self._learner(T, S, i), trial, CASCADING, "auto", None)
+            engine, job = new_job(self._learner(T, S, i), trial, feedback, "auto", None)
             jobs.append(job)
         ended = (run for _, run in engine.run(jobs, lambda: time.monotonic() > until))
         steps = [run.steps if isinstance(run, Run) else None for run in ended]
@@ -430,19 +410,23 @@ class Live:
         low, middle, high = (steps[round(share * (len(steps) - 1))] for share in (0.05, 0.5, 0.95))
         return low, middle, high
 
-    def _with_start(self, T: IntArray, S: IntArray) -> tuple[IntArray, IntArray]:
-        looks, clicks = self.terms.start
-        return T + np.array(looks), S + np.array(clicks)
-
     def _names(self, items: Iterable[int]) -> tuple[str, ...]:
         return tuple(self.terms.items[item] for item in items)
 
 
-def _pairs(pages: Any) -> Iterator[tuple[Any, Any]]:
+def rehearsal(live: Live) -> Live:
+    """Return a test in memory with the terms of another one, and nothing told."""
+    return Live.__new__(Live)._go_on(State.made(None, live.terms))
+
+
+def _told(pages: Any) -> Iterator[Told]:
     for pair in pages if isinstance(pages, Iterable) else [pages]:
+        if isinstance(pair, Told):
+            yield pair
+            continue
         if not isinstance(pair, list | tuple) or len(pair) != 2:
             raise ConfigError(f"tell_many takes pairs of a page and its clicks, but was given {quoted(pair)}")
-        yield pair[0], pair[1]
+        yield Told(*pair)
 
 
 def _directory(path: Any) -> Path:
@@ -451,27 +435,34 @@ def _directory(path: Any) -> Path:
     return Path(path)
 
 
-def rehearsal(terms: Terms) -> Live:
-    """Return a test in memory with the terms of another one, and nothing told."""
-    live = Live.__new__(Live)
-    live._make(None, terms)
-    return live
+def _places(page: int, shown: Sequence[str], said: Any) -> list[int]:
+    """Return the places of some items of a page from 0, ascending."""
+    several = said if isinstance(said, list | tuple | set) else [] if said is None else [said]
+    return sorted({_place(page, shown, one) for one in several})
 
 
-def _expected_looks(lists: IntArray, rate: FloatArray) -> FloatArray:
-    """Return how many looks the items of some pages will get if users are as the rates say, shape `(L,)`."""
+def _place(page: int, shown: Sequence[str], one: Any) -> int:
+    if isinstance(one, tuple) and len(one) == 2:
+        place = _place(page, shown, one[0])
+        if place + 1 != one[1]:
+            raise ConfigError(f"page {page} shows {one[0]} at position {place + 1}, not at {one[1]}")
+        return place
+    if isinstance(one, int | np.integer) and not isinstance(one, bool):
+        if not 1 <= one <= len(shown):
+            raise ConfigError(f"page {page} has no position {one}; give one from 1 to {len(shown)}")
+        return int(one) - 1
+    if not isinstance(one, str) or one not in shown:
+        raise ConfigError(f"item {quoted(one)} is not on page {page}, which shows {', '.join(shown)}")
+    return shown.index(one)
+
+
+def _expected_looks(lists: IntArray, ends: FloatArray) -> FloatArray:
+    """Return how many looks the items of some pages will get, shape `(L,)`, if looks at them end a page so often."""
     if not len(lists):
-        return np.zeros(len(rate))
-    skips = np.cumprod(1 - rate[lists], axis=1)
-    looks = np.column_stack([np.ones(len(lists)), skips[:, :-1]])
-    return np.bincount(lists.ravel(), looks.ravel(), len(rate)).astype(np.float64)
-
-
-def _counted(items: IntArray, first: IntArray, L: int) -> tuple[IntArray, IntArray]:
-    """Return looks and clicks of some pages, given the places of their first clicks, -1 for none."""
-    seen = (np.arange(items.shape[1]) <= first[:, None]) | (first < 0)[:, None]
-    clicked = items[first >= 0, first[first >= 0]]
-    return np.bincount(items[seen], minlength=L), np.bincount(clicked, minlength=L)
+        return np.zeros(len(ends))
+    goes_on = np.cumprod(1 - ends[lists], axis=1)
+    looks = np.column_stack([np.ones(len(lists)), goes_on[:, :-1]])
+    return np.bincount(lists.ravel(), looks.ravel(), len(ends)).astype(np.float64)
 
 
 def _decided(low: FloatArray, high: FloatArray, K: int, epsilon: float) -> list[Literal["in", "out", "open"]]:

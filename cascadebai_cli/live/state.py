@@ -25,22 +25,31 @@ from cascadebai_cli.live.checks import of_all_places
 from cascadebai_cli.logs.layout import Layout
 from cascadebai_cli.logs.read import log_of, read_log
 from cascadebai_cli.logs.sheet import read_any_text, sheet_of, shown
-from cascadebai_cli.model.problem import IntArray
+from cascadebai_cli.model.problem import BoolArray, IntArray
 from cascadebai_cli.text import count, for_shell, listed, p_value, quoted
 
 _FILE = "live.sqlite"
-_VERSION = 2
+_VERSION, _BEFORE = 3, 2
+"""The format of the file, and the one that is brought to it when it is opened."""
 _BLOCK = 500
 """Pages of a block: looks are summed by block, to see whether click rates drift."""
 _PATIENCE = 60.0
 """Seconds to wait for another process that writes."""
 _TABLES = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
-    "CREATE TABLE pages (id INTEGER PRIMARY KEY, items BLOB NOT NULL, clicks TEXT)",
-    "CREATE INDEX untold ON pages (id) WHERE clicks IS NULL",
+    "CREATE TABLE pages (id INTEGER PRIMARY KEY, items BLOB NOT NULL, clicks TEXT, told INTEGER)",
+    "CREATE UNIQUE INDEX told ON pages (told)",
     "CREATE TABLE counts (item INTEGER PRIMARY KEY, T INTEGER NOT NULL, S INTEGER NOT NULL)",
     "CREATE TABLE looks (item INTEGER, place INTEGER, block INTEGER, T INTEGER NOT NULL, S INTEGER NOT NULL, "
     "PRIMARY KEY (item, place, block)) WITHOUT ROWID",
+)
+_UPGRADE = (
+    "ALTER TABLE pages ADD COLUMN told INTEGER",
+    "UPDATE pages SET told = place FROM (SELECT id AS page, ROW_NUMBER() OVER (ORDER BY id) AS place FROM pages "
+    "WHERE clicks IS NOT NULL) WHERE id = page",  # the order in which they were told is not known
+    "CREATE UNIQUE INDEX told ON pages (told)",
+    "DROP INDEX untold",
+    f"UPDATE meta SET value = '{_VERSION}' WHERE key = 'version'",
 )
 _ADD = (
     "INSERT INTO looks VALUES (?, ?, ?, 1, ?) "
@@ -61,6 +70,7 @@ class Terms:
         seed: seed of what is drawn.
         prior: what is believed of each click rate at first.
         start: looks and clicks of each item before the first page, from a log.
+        reads: what counts of a page: `click`, the items down to the first click, or `page`, all of it.
         tag: letters before the numbers of its pages in files, so that pages of another test are not taken for its own;
             none in tests that were begun before there were such letters.
     """
@@ -75,6 +85,12 @@ class Terms:
     prior: BetaMixture
     start: tuple[tuple[int, ...], tuple[int, ...]]
     tag: str = ""
+    reads: str = "click"
+
+    def looked(self, clicked: BoolArray) -> BoolArray:
+        """Return which places of pages count, given where there are clicks, shape `(n, page_size)` both."""
+        above = clicked.cumsum(axis=1) - clicked
+        return np.asarray((above == 0) | (self.reads == "page"))
 
     def name_of(self, page: int) -> str:
         """Return what a page is called in files."""
@@ -133,8 +149,6 @@ class State:
             ConfigError: if the directory cannot be written to, or holds a test.
         """
         if directory is not None:
-            if (directory / _FILE).exists() and cls(directory)._begun():
-                raise ConfigError(f"{directory} holds a test already; name another directory, or go on with that one")
             try:
                 directory.mkdir(parents=True, exist_ok=True)
                 (directory / _FILE).touch()
@@ -149,7 +163,7 @@ class State:
             for table in _TABLES:
                 state._db.execute(table)
             start = zip(*terms.start, strict=True)
-            held = {"version": _VERSION, "told": 0, "stop": None, "terms": asdict(terms)}
+            held = {"version": _VERSION, "stop": None, "terms": asdict(terms)}
             state._db.executemany("INSERT INTO meta VALUES (?, ?)", [(k, json.dumps(v)) for k, v in held.items()])
             state._db.executemany("INSERT INTO counts VALUES (?, ?, ?)", [(i, *row) for i, row in enumerate(start)])
         return state
@@ -171,13 +185,20 @@ class State:
                     "take a copy of it; if not, its start was interrupted; start it again"
                 )
             version = self._meta("version")
-            if version != _VERSION:
+            if version not in (_BEFORE, _VERSION):
                 raise ConfigError(
                     f"{self.name} was written by another version of this program (format {version}, this one reads "
                     f"{_VERSION}); take that version, or start a new test"
                 )
             held = self._meta("terms")
+        if version == _BEFORE:
+            self._upgrade()
         return Terms(**{name: _as_tuple(value) for name, value in held.items()})
+
+    def _upgrade(self) -> None:
+        with self.changing():
+            for change in _UPGRADE if self._meta("version") == _BEFORE else ():
+                self._db.execute(change)
 
     @contextmanager
     def changing(self) -> Iterator[None]:
@@ -222,23 +243,25 @@ class State:
 
     def counts(self) -> tuple[IntArray, IntArray]:
         """Return looks and clicks of each item on pages that were told, shape `(L,)` each."""
-        T, S = zip(*self._db.execute("SELECT T, S FROM counts ORDER BY item"), strict=True)
-        return np.array(T, np.int64), np.array(S, np.int64)
+        T, S = np.array(self._db.execute("SELECT T, S FROM counts ORDER BY item").fetchall(), np.int64).T
+        return T, S
 
     def numbers(self) -> tuple[int, int]:
         """Return how many pages were asked for, and how many were told."""
-        (asked,) = self._db.execute("SELECT COALESCE(MAX(id), 0) FROM pages").fetchone()
-        return asked, self._meta("told")
+        ((asked, told),) = self._db.execute(
+            "SELECT COALESCE((SELECT MAX(id) FROM pages), 0), COALESCE((SELECT MAX(told) FROM pages), 0)"
+        )
+        return asked, told
 
     def untold(self, page_size: int) -> IntArray:
         """Return the items of the pages that were not told, shape `(n, page_size)`."""
-        found = [blob for (blob,) in self._db.execute("SELECT items FROM pages WHERE clicks IS NULL")]
+        found = [blob for (blob,) in self._db.execute("SELECT items FROM pages WHERE told IS NULL")]
         return np.frombuffer(b"".join(found), np.int32).reshape(-1, page_size).astype(np.int64)
 
     def add(self, first: int, lists: Sequence[Sequence[int]]) -> None:
         """Add pages with the numbers from `first` on."""
         rows = ((first + i, np.array(shown, np.int32).tobytes()) for i, shown in enumerate(lists))
-        self._db.executemany("INSERT INTO pages VALUES (?, ?, NULL)", rows)
+        self._db.executemany("INSERT INTO pages VALUES (?, ?, NULL, NULL)", rows)
 
     def page(self, number: int) -> tuple[list[int], list[int] | None]:
         """Return the items of a page, and the places of its clicks from 0; `None` if it was not told.
@@ -249,42 +272,45 @@ class State:
         held = -1 if abs(number) >= 2**63 else number  # SQLite has no such numbers
         row = self._db.execute("SELECT items, clicks FROM pages WHERE id = ?", (held,)).fetchone()
         if row is None:
-            raise ConfigError(
-                f"page {quoted(number)} was never given out; {self.name} has pages 1 to {self.numbers()[0]:,}"
-            )
+            asked = self.numbers()[0]
+            given = f"has pages 1 to {asked:,}" if asked else "has no pages yet"
+            raise ConfigError(f"page {quoted(number)} was never given out; {self.name} {given}")
         return np.frombuffer(row[0], np.int32).tolist(), None if row[1] is None else json.loads(row[1])
 
-    def tell(self, number: int, items: Sequence[int], clicks: Sequence[int]) -> None:
-        """Write down the clicks on a page, and count its items down to the first click."""
-        self._db.execute("UPDATE pages SET clicks = ? WHERE id = ?", (json.dumps(list(clicks)), number))
-        seen = items[: clicks[0] + 1] if clicks else items
+    def tell(self, number: int, clicks: Sequence[int], seen: Sequence[int]) -> None:
+        """Write down the places of the clicks on a page, and count the items that were seen, from the top."""
+        change = "UPDATE pages SET clicks = ?, told = (SELECT COALESCE(MAX(told), 0) + 1 FROM pages) WHERE id = ?"
+        self._db.execute(change, (json.dumps(clicks), number))
         looks = [(item, place, number // _BLOCK, int(place in clicks)) for place, item in enumerate(seen)]
         self._db.executemany(_ADD, looks)
         self._db.executemany(
             "UPDATE counts SET T = T + 1, S = S + ? WHERE item = ?", [(click, item) for item, _, _, click in looks]
         )
-        self._db.execute("UPDATE meta SET value = value + 1 WHERE key = 'told'")
 
     def stop(self) -> tuple[int, list[int]] | None:
         """Return after how many pages that were told the test was over, and its answer; `None` if it is not."""
-        held = self._meta("stop")
-        return held and (held[0], held[1])
+        held: tuple[int, list[int]] | None = self._meta("stop")
+        return held
 
     def end(self, answer: Sequence[int]) -> None:
         """Keep this answer, and that the test is over by what was told up to now."""
-        held = json.dumps((self._meta("told"), list(answer)))
+        held = json.dumps((self.numbers()[1], answer))
         self._db.execute("UPDATE meta SET value = ? WHERE key = 'stop'", (held,))
 
     def looks(self) -> IntArray:
         """Return rows of item, place, block, looks and clicks, shape `(n, 5)`."""
         return np.array(self._db.execute("SELECT * FROM looks").fetchall(), np.int64).reshape(-1, 5)
 
-    def history(self, page_size: int) -> tuple[IntArray, IntArray]:
-        """Return items of the pages that were told, shape `(n, page_size)`, and places of first clicks, -1 for none."""
-        rows = self._db.execute("SELECT items, clicks FROM pages WHERE clicks IS NOT NULL ORDER BY id").fetchall()
+    def history(self, page_size: int) -> tuple[IntArray, BoolArray]:
+        """Return the items of the pages in the order in which they were told, and whether each was clicked.
+
+        Both have the shape `(n, page_size)`.
+        """
+        rows = self._db.execute("SELECT items, clicks FROM pages WHERE told IS NOT NULL ORDER BY told").fetchall()
         items = np.frombuffer(b"".join(blob for blob, _ in rows), np.int32).reshape(-1, page_size)
-        first = [-1 if text == "[]" else int(text.strip("[]").partition(",")[0]) for _, text in rows]
-        return items.astype(np.int64), np.array(first, np.int64)
+        marks = {text: np.isin(np.arange(page_size), json.loads(text)) for text in {text for _, text in rows}}
+        clicked = np.array([marks[text] for _, text in rows], bool).reshape(-1, page_size)
+        return items.astype(np.int64), clicked
 
     def pages_with_several_clicks(self) -> int:
         """Return how many pages have two clicks or more."""
@@ -305,7 +331,7 @@ class State:
 # --- The terms of a test, from what a person gives -------------------------------------------------------------------
 
 
-_STOPPINGS = ("bounds", "posterior")
+_CHOICES = {"stopping": ("bounds", "posterior"), "prior": (*PRIORS, "log"), "reads": ("click", "page")}
 _MOST_NAMED = 5
 """Most items that a sentence names."""
 _SURE = 0.01
@@ -374,13 +400,33 @@ def _refuse_positions(name: str, cells: pd.DataFrame, L: int) -> None:
 
 
 def checked_terms(
-    items: Any, K: Any, delta: Any, page_size: Any, epsilon: Any, stopping: Any, seed: Any, prior: Any, known: Any
+    items: Any, K: Any, delta: Any, page_size: Any, epsilon: Any, seed: Any, known: Counts | None, **chosen: Any
 ) -> Terms:
-    """Return the terms of a test.
+    """Return the terms of a test; `chosen` are those of which there are a few to choose from.
 
     Raises:
         ConfigError: naming the first value that is not usable.
     """
+    names = _checked_names(items)
+    size = K if page_size is None else page_size
+    check_whole("K", K, 1, len(names) - 1)
+    check_whole("page_size", size, 1, len(names))
+    check_whole("seed", seed, 0, 2**63 - 1)
+    _check_number("delta", delta, "larger than 0 and smaller than 1", lambda value: 0 < value < 1)
+    _check_number("epsilon", epsilon, "from 0 to below 1", lambda value: 0 <= value < 1)
+    for what, value in chosen.items():
+        if value not in _CHOICES[what]:
+            raise ConfigError(f"{what} is {quoted(value)}; {suggest(str(value), _CHOICES[what])}")
+    prior = _law_of(chosen["prior"], chosen["stopping"], known)
+    counts = [(known or {}).get(name, (0, 0)) for name in names]
+    start = tuple(looks for looks, _ in counts), tuple(clicks for _, clicks in counts)
+    if known is not None and not any(start[0]):
+        raise ConfigError("the log has no view of an item of the test; give the items the names that they have there")
+    numbers = int(K), float(delta), float(epsilon), int(size)
+    return Terms(tuple(names), *numbers, chosen["stopping"], int(seed), prior, start, _new_tag(), chosen["reads"])
+
+
+def _checked_names(items: Any) -> list[str]:
     if isinstance(items, str) or not isinstance(items, Iterable):
         raise ConfigError(f"items is {quoted(items)}, but must be a list of names")
     names = list(items)
@@ -394,40 +440,26 @@ def checked_terms(
         raise ConfigError(f"items: {quoted(often)} is there twice; give each item a name of its own")
     if len(names) < 2:
         raise ConfigError(f"items: there are {len(names)}, but a test needs at least 2")
-    check_whole("K", K, 1, len(names) - 1)
-    size = K if page_size is None else page_size
-    check_whole("page_size", size, 1, len(names))
-    check_whole("seed", seed, 0, 2**63 - 1)
-    _check_number("delta", delta, "larger than 0 and smaller than 1", lambda value: 0 < value < 1)
-    _check_number("epsilon", epsilon, "from 0 to below 1", lambda value: 0 <= value < 1)
-    if stopping not in _STOPPINGS:
-        raise ConfigError(f"stopping is {quoted(stopping)}; {suggest(str(stopping), _STOPPINGS)}")
-    if prior not in (*PRIORS, "log"):
-        raise ConfigError(f"prior is {quoted(prior)}; {suggest(str(prior), [*PRIORS, 'log'])}")
+    return names
+
+
+def _law_of(prior: str, stopping: str, known: Counts | None) -> BetaMixture:
     if prior != "uniform" and stopping == "bounds":
         raise ConfigError(f"prior is {prior!r}, but stopping by bounds has no prior; give stopping posterior")
-    if prior == "log" and known is None:
+    if prior != "log":
+        return PRIORS[prior]
+    if known is None:
         raise ConfigError("prior is 'log', but there is no log; name one, or take the prior uniform or jeffreys")
-    counts = [(known or {}).get(name, (0, 0)) for name in names]
-    start = tuple(looks for looks, _ in counts), tuple(clicks for _, clicks in counts)
-    if known is not None and not any(start[0]):
-        raise ConfigError("the log has no view of an item of the test; give the items the names that they have there")
-    if prior == "log" and not any(clicks for _, clicks in known.values()):
+    if not any(clicks for _, clicks in known.values()):
         raise ConfigError("prior is 'log', but the log has no click, so that no law can be fitted; take uniform")
-    law = _fitted(known) if prior == "log" else PRIORS[prior]
-    numbers = int(K), float(delta), float(epsilon), int(size)
-    return Terms(tuple(names), *numbers, stopping, int(seed), law, start, _new_tag())
+    from cascadebai_cli.planning.rates import fitted_prior  # takes half a second, and few tests need it
+
+    return fitted_prior(*np.array(list(known.values())).T)
 
 
 def _new_tag() -> str:
     """Return four letters, without vowels, so that no spreadsheet reads `mar-17` as a date."""
     return "".join(secrets.choice("bcdfghjkmnpqrstvwxz") for _ in range(4))
-
-
-def _fitted(known: Counts) -> BetaMixture:
-    from cascadebai_cli.planning.rates import fitted_prior  # takes half a second, and few tests need it
-
-    return fitted_prior(*np.array(list(known.values())).T)
 
 
 def check_whole(name: str, value: Any, least: int, most: int) -> None:

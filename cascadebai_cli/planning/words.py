@@ -50,8 +50,8 @@ def _order(done: "Plan") -> str:
         return ""
     return (
         f"show each list in a random order, and count every item of a page, clicked or not: {listed(done.shuffled)} "
-        "is simulated so, as its guarantee then holds for what is looked at; `cascadebai live` is for people who look "
-        "from the top, and cannot run such a test\n"
+        "is simulated so, as its guarantee then holds for what is looked at; `cascadebai live start --reads page` runs "
+        "such a test\n"
     )
 
 
@@ -245,11 +245,13 @@ def _is_long(question: "Question", test: "Test") -> bool:
 def start_of_test(done: "Plan", directory: Path) -> str | None:
     """Return the command that starts the planned test, whose items are in this directory.
 
-    It is `None` if none is planned, or if places differ: a live test is for people who look from the top.
+    It is `None` if none is planned, or none that a live test is. Where places differ, it reads whole pages in a random
+    order; then its rates, and so its tolerance, are those of an item that is looked at on a share of the pages only.
     """
     question = done.question
-    if done.test is None or not question.needs_test or question.places_differ:
+    if done.test is None or not question.needs_test or (question.places_differ and not done.shuffled):
         return None
+    reads = " --reads page" if question.places_differ else ""
     page = f" --page-size {question.M}" if question.M != question.K else ""
     items, log = for_shell(directory / "items.csv"), ""
     if _KEEPING in (question.wanted.learner or ()):
@@ -257,7 +259,7 @@ def start_of_test(done: "Plan", directory: Path) -> str | None:
     return (
         f"cascadebai live start {for_shell(Path(directory.name.replace('plan', 'live', 1)))} "
         f"{'--log' if log else '--items'} {items} -K {question.K} --delta {question.wanted.risk:g} "
-        f"--epsilon {question.planned.epsilon:.6g}{page}{log}"
+        f"--epsilon {question.looked * question.planned.epsilon:.6g}{page}{reads}{log}"
     )
 
 

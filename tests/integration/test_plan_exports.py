@@ -1,6 +1,7 @@
 """`cascadebai plan` on exports as they are: one small file of each kind, and what is to be said of it."""
 
 import json
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from sweeps import call
 
 from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.live.live import Live
 from cascadebai_cli.logs.read import read_log
 from cascadebai_cli.planning.options import Layout, Wanted
 from cascadebai_cli.planning.question import question_of
@@ -60,8 +62,25 @@ def test_a_plan_says_in_which_order_lists_are_to_be_shown_where_places_differ(tm
     result = call("plan", tmp_path / "log.csv", *words, "--out", tmp_path / "plan")
     assert result.code == 0, result.err
     assert said == ("show each list in a random order, and count every item of a page" in result.out)
-    assert said == ("`cascadebai live` is for people who look from the top, and cannot run such a test" in result.out)
-    assert "live start" not in result.out + result.err
+    assert said == ("`cascadebai live start --reads page` runs such a test" in result.out)
+    assert "the test begins with" not in result.err
+
+
+@pytest.mark.parametrize("learner", ["kl-lucb++", "cascadebai-kl"])
+def test_the_test_that_a_plan_begins_reads_whole_pages_where_places_differ(tmp_path, learner):
+    rows = [line.split(",") for line in SLOTS.splitlines()[1:]]
+    few = "".join(f"{item},{slot},{int(clicks) // 20},250\n" for item, slot, clicks, _ in rows)
+    (tmp_path / "log.csv").write_text("item,slot,clicks,views\n" + few)
+    words = (*BY_SLOT, "--epsilon", 0.015, "--trials", 2, "--learner", learner, "--n-jobs", 1)
+    result = call("plan", tmp_path / "log.csv", *words, "--out", tmp_path / "plan")
+    begins = [line for line in result.err.splitlines() if line.startswith("the test begins with: cascadebai ")]
+    assert len(begins) == (learner == "kl-lucb++")
+    for line in begins:
+        words = shlex.split(line.partition("cascadebai ")[2])
+        looks = json.loads((tmp_path / "plan" / "plan.json").read_text())["examination"]
+        assert float(words[words.index("--epsilon") + 1]) == pytest.approx(0.015 * (1 + looks["2"] * 2) / 3, rel=1e-3)
+        assert call("live", "start", tmp_path / "test", *words[3:]).code == 0
+        assert Live.open(tmp_path / "test").terms.reads == "page"
 
 
 HEADER = "ad,clicks,views\n"

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections import Counter, deque
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +22,7 @@ from sweeps import call, environment
 import cascadebai_cli as cb
 from cascadebai_cli.learners.kl_lucb import KLLucb
 from cascadebai_cli.live.checks import findings
-from cascadebai_cli.live.files import _names, show, start, status_in_json, status_in_words, take
+from cascadebai_cli.live.files import _names, rehearse, show, start, status_of, take
 from cascadebai_cli.live.live import _decided, rehearsal
 from cascadebai_cli.live.state import State
 
@@ -42,7 +43,7 @@ def books(directory):
         items = dict(db.execute("SELECT id, items FROM pages"))
         counts = {item: (T, S) for item, T, S in db.execute("SELECT item, T, S FROM counts")}
         sums = {item: (T, S) for item, T, S in db.execute("SELECT item, SUM(T), SUM(S) FROM looks GROUP BY item")}
-        (told,) = db.execute("SELECT value FROM meta WHERE key = 'told'").fetchone()
+        order = [place for (place,) in db.execute("SELECT told FROM pages WHERE clicks IS NOT NULL ORDER BY told")]
     clicks = {
         page: None if text is None else [int(one) for one in text.strip("[]").split(",") if one]
         for page, text in pages.items()
@@ -55,7 +56,7 @@ def books(directory):
             clicked.update(shown[places[0]] for _ in places[:1])
     assert counts == {item: (looks[item], clicked[item]) for item in counts}
     assert sums == {item: count for item, count in counts.items() if count[0]}
-    assert int(told) == sum(places is not None for places in clicks.values())
+    assert order == list(range(1, sum(places is not None for places in clicks.values()) + 1))
     assert sorted(pages) == list(range(1, len(pages) + 1))
     return clicks
 
@@ -221,7 +222,9 @@ def test_the_prior_that_is_fitted_to_a_log_is_nearer_to_its_rates():
     high = {live: {one.item: one.high for one in live.status.items} for live in (fitted, flat)}
     assert np.mean([high[fitted][name] < high[flat][name] for name in names]) > 0.6
     assert fitted.ask(3)
-    assert rehearsal(fitted.terms).terms == fitted.terms
+    rule = fitted._learner(*fitted._state.counts()).rule
+    assert fitted.status.chance == pytest.approx(1 - rule.chance_of_error(*fitted._state.counts()))
+    assert rehearsal(fitted).terms == fitted.terms
 
 
 @pytest.mark.parametrize("falls", [True, False])
@@ -355,6 +358,11 @@ def test_what_cannot_be_is_refused_and_nothing_of_it_is_taken(page, clicked, sen
     assert live.status.open == 1
 
 
+def test_no_page_is_told_before_one_was_asked_for():
+    with pytest.raises(ValueError, match="page 1 was never given out; this test has no pages yet"):
+        cb.Live(NAMES, 3).tell(1)
+
+
 @pytest.mark.parametrize("pages", [None, 5, "ab", [3], [(1, 2, 3)], {1: "a"}])
 def test_what_is_no_pairs_of_pages_and_clicks_is_refused(pages):
     live = cb.Live(NAMES, 3)
@@ -385,6 +393,7 @@ def test_what_is_no_directory_is_refused(path):
         ({"page_size": 7}, "page_size is 7"),
         ({"stopping": "bound"}, "stopping is 'bound'; did you mean bounds"),
         ({"seed": -1}, "seed is -1"),
+        ({"reads": "pages"}, "reads is 'pages'; did you mean page"),
         ({"prior": "uniforme", "stopping": "posterior"}, "prior is 'uniforme'; did you mean uniform"),
         ({"prior": "jeffreys"}, "stopping by bounds has no prior"),
         ({"prior": "log", "stopping": "posterior"}, "prior is 'log', but there is no log"),
@@ -430,7 +439,7 @@ def test_clicks_are_read_in_each_layout_that_plan_reads(text, names, encoding, t
     live = cb.Live(NAMES, 3, page_size=6, path=tmp_path / "t")
     assert live.ask(2)[0].items == tuple(NAMES)
     (tmp_path / "clicks.csv").write_bytes(text.encode(encoding))
-    assert take(tmp_path / "t", tmp_path / "clicks.csv", names) == (2, 2)
+    assert take(cb.Live.open(tmp_path / "t"), tmp_path / "clicks.csv", names) == (2, 2)
     assert books(tmp_path / "t") == {1: [1], 2: []}
 
 
@@ -462,16 +471,16 @@ def test_a_file_of_clicks_that_cannot_be_is_refused_and_nothing_is_taken(text, n
     live.ask(2)
     (tmp_path / "clicks.csv").write_text(text)
     with pytest.raises(ValueError, match=r"clicks\.csv") as error:
-        take(tmp_path / "t", tmp_path / "clicks.csv", names)
+        take(cb.Live.open(tmp_path / "t"), tmp_path / "clicks.csv", names)
     assert sentence in str(error.value)
     assert live.status.told == 0
 
 
 def test_what_show_wrote_is_no_file_of_clicks_with_pages_of_one_item_either(tmp_path):
     live = cb.Live(NAMES, 1, path=tmp_path / "t")
-    (tmp_path / "shown.csv").write_text(show(tmp_path / "t", 3))
+    (tmp_path / "shown.csv").write_text(show(cb.Live.open(tmp_path / "t"), 3))
     with pytest.raises(ValueError, match="has no column clicked"):
-        take(tmp_path / "t", tmp_path / "shown.csv")
+        take(cb.Live.open(tmp_path / "t"), tmp_path / "shown.csv")
     assert live.status.told == 0
 
 
@@ -484,7 +493,7 @@ def test_pages_of_another_test_are_not_taken(tmp_path):
     with pytest.raises(
         ValueError, match=rf"clicks\.csv:3: page {pages[1]} is one of another test; .* {pages[0]} and so"
     ):
-        take(tmp_path / "t", tmp_path / "clicks.csv")
+        take(cb.Live.open(tmp_path / "t"), tmp_path / "clicks.csv")
     with pytest.raises(ValueError, match="is one of another test"):
         mine.tell(pages[1], None)
     assert mine.status.told == 0
@@ -498,7 +507,7 @@ def test_a_test_that_was_begun_before_pages_had_names_goes_on(tmp_path):
         ((held,),) = db.execute("SELECT value FROM meta WHERE key = 'terms'")
         old = {name: value for name, value in json.loads(held).items() if name != "tag"}
         db.execute("UPDATE meta SET value = ? WHERE key = 'terms'", (json.dumps(old),))
-    assert show(tmp_path / "t", 1).splitlines()[1].startswith("1,1,")
+    assert show(cb.Live.open(tmp_path / "t"), 1).splitlines()[1].startswith("1,1,")
     with pytest.raises(ValueError, match=r"page bcdf-1 is one of another test; the pages of this one are called 1 and"):
         cb.Live.open(tmp_path / "t").tell("bcdf-1", None)
 
@@ -520,7 +529,7 @@ def test_show_writes_over_its_own_files_only(tmp_path):
     live, out = cb.Live(NAMES, 2, path=tmp_path / "t"), tmp_path / "out.csv"
     out.write_text("page,position,item,clicked\n1,1,a,1\n")
     with pytest.raises(ValueError, match=r"out\.csv is there and was not written by show"):
-        show(tmp_path / "t", 1, out)
+        show(cb.Live.open(tmp_path / "t"), 1, out)
     assert (live.status.asked, out.read_text()[-2:]) == (0, "1\n")
 
 
@@ -548,17 +557,59 @@ def test_pages_are_given_out_only_if_they_are_in_the_file(interrupted, tmp_path,
     out.write_text(earlier)
     monkeypatch.setattr(*interrupted, _interrupt)  # no signal, which a background job would ignore
     with pytest.raises(KeyboardInterrupt):
-        show(tmp_path / "t", 3, out)
+        show(cb.Live.open(tmp_path / "t"), 3, out)
     monkeypatch.undo()
     assert (out.read_text(), live.status.asked) == (earlier, 0)
     with pytest.raises(ValueError, match="cannot be written"):
-        show(tmp_path / "t", 3, tmp_path)
+        show(cb.Live.open(tmp_path / "t"), 3, tmp_path)
     assert live.status.asked == 0
     (tmp_path / "link").symlink_to(out)
-    assert show(tmp_path / "t", 2, tmp_path / "link") == out.read_text()
+    assert show(cb.Live.open(tmp_path / "t"), 2, tmp_path / "link") == out.read_text()
     (tmp_path / "link").unlink()
-    assert show(tmp_path / "t", 1, out) == out.read_text()
+    assert show(cb.Live.open(tmp_path / "t"), 1, out) == out.read_text()
     assert (live.status.asked, sorted(path.name for path in tmp_path.iterdir())) == (3, ["out.csv", "t"])
+
+
+# --- pages that are read as a whole -----------------------------------------------------------------------------------
+
+
+def test_a_page_that_is_read_as_a_whole_counts_all_its_items_in_a_random_order(tmp_path):
+    live = cb.Live(NAMES, 3, reads="page", path=tmp_path)
+    pages = live.ask(400)
+    first = Counter(page.items[0] for page in pages if {"a", "b", "c"} == set(page.items))
+    assert all(count > 0.2 * sum(first.values()) for count in first.values())
+    assert cb.Live.open(tmp_path).terms.reads == "page"
+    [one, other] = live.ask(2)
+    live.tell_many([(one.id, [1, 3]), (other.id, None)])
+    known = {item.item: (item.looks, item.clicks) for item in live.status.items}
+    for i, item in enumerate(one.items):
+        assert known[item] == (1 + (item in other.items), int(i != 1))
+    assert live.status.findings == ()  # two clicks on a page are innocent
+    rates = [line.get_ydata()[-1] for line in live.picture().axes[0].lines if len(line.get_ydata())]
+    assert np.array_equal(rates, [item.rate if item.looks else np.nan for item in live.status.items], equal_nan=True)
+
+
+def test_read_as_a_whole_it_makes_the_run_of_the_learner_on_whole_pages():
+    live, learner, rng = cb.Live(NAMES, 2, reads="page"), KLLucb(6, 2, 0.1), np.random.default_rng(0)
+    while not learner.finished:
+        [page] = live.ask()
+        shown = [NAMES.index(item) for item in page.items]
+        assert set(shown) == set(learner.select())
+        clicks = [int(rng.random() < WEIGHTS[item]) for item in page.items]
+        learner.observe(shown, clicks)
+        live.tell(page.id, [i for i, click in enumerate(clicks, 1) if click])
+    assert (live.done, live.answer) == (True, tuple(NAMES[item] for item in learner.recommendation))
+    assert live.status.told == learner.T.sum() / 2
+
+
+@pytest.mark.parametrize(("reads", "blamed"), [("click", True), ("page", False)])
+def test_users_who_look_at_places_by_chance_are_blamed_only_if_they_are_to_look_from_the_top(reads, blamed, tmp_path):
+    live = cb.Live(NAMES, 2, page_size=3, delta=1e-9, reads=reads)
+    (tmp_path / "rates.csv").write_text("item,rate\n" + "".join(f"{name},{w}\n" for name, w in WEIGHTS.items()))
+    tried = rehearse(live, tmp_path / "rates.csv", 3_000, 0, 0.1, "position-based=0.6", 0)
+    about = {one.about for one in tried.status.findings}
+    assert about == ({"clicks", "place"} if blamed else set())
+    assert set(tried.answer) == {"a", "b"}
 
 
 # --- status -----------------------------------------------------------------------------------------------------------
@@ -583,8 +634,8 @@ def test_status_tells_how_many_pages_are_still_to_come():
 def test_an_item_without_looks_has_no_rate():
     live = cb.Live(NAMES, 2)
     assert {one.rate for one in live.status.items} == {None}
-    assert {line.split()[4] for line in status_in_words(live, live.status).splitlines()[2:8]} == {"0"}
-    assert '"rate": null' in status_in_json(live.status)
+    assert {line.split()[4] for line in status_of(live).splitlines()[2:8]} == {"0"}
+    assert '"rate": null' in status_of(live, "json")
 
 
 def test_who_shows_or_takes_after_the_end_is_told_so(tmp_path):
@@ -620,6 +671,25 @@ def test_the_picture_of_many_items_names_the_best_and_their_rivals_and_marks_the
     assert {text.get_text() for text in axes.texts} > set(live.answer)
     assert [line.get_xdata()[0] for line in axes.lines if line.get_label().startswith("over")] == [told]
     assert len(axes.collections) == 5
+
+
+def test_the_picture_goes_by_the_order_in_which_pages_were_told_with_late_and_lost_pages():
+    live, rng = cb.Live(NAMES, 2, stopping="posterior", seed=1), np.random.default_rng(3)
+    early = live.ask(30)
+    while not live.done:
+        for page in live.ask(20):
+            if rng.random() < 0.9 and not live.done:
+                live.tell(page.id, first_click(page, rng))
+    ended = live.status.told
+    at_the_end = {one.item: one.rate for one in live.status.items}
+    live.tell_many([(page.id, page.items[0]) for page in early])  # after the end, though they were asked for first
+    assert live.status.told > ended
+    axes = live.picture().axes[0]
+    over = next(line for line in axes.lines if line.get_label().startswith("over"))
+    assert (over.get_xdata()[0], axes.get_xlim()) == (ended, (0, live.status.told))
+    curves = [line for line in axes.lines if len(line.get_xdata()) > 2]
+    shown = [line.get_ydata()[list(line.get_xdata()).index(ended)] for line in curves]
+    assert shown == [at_the_end[one.item] for one in live.status.items]
 
 
 def test_nothing_to_draw_is_said():
@@ -703,11 +773,32 @@ def test_an_interrupted_start_can_be_started_again(tmp_path):
     assert cb.Live(NAMES, 2, path=tmp_path).ask()[0].id == 1
 
 
+def test_a_test_of_the_format_before_goes_on(tmp_path):
+    live, rng = cb.Live(NAMES, 2, path=tmp_path), np.random.default_rng(0)
+    live.tell_many((page.id, first_click(page, rng)) for page in live.ask(40)[::2])
+    status = live.status
+    live.close()
+    with sqlite3.connect(tmp_path / "live.sqlite") as db:
+        for change in (
+            "DROP INDEX told",
+            "ALTER TABLE pages DROP COLUMN told",
+            "CREATE INDEX untold ON pages (id) WHERE clicks IS NULL",
+            "INSERT INTO meta VALUES ('told', '20')",
+            "UPDATE meta SET value = '2' WHERE key = 'version'",
+        ):
+            db.execute(change)
+    upgraded = cb.Live.open(tmp_path).status
+    assert replace(upgraded, more=status.more) == status  # how long it may still take is simulated while there is time
+    again = cb.Live.open(tmp_path)
+    again.tell(2, None)
+    assert (again.status.told, len(books(tmp_path))) == (21, 40)
+
+
 def test_another_version_is_refused(tmp_path):
     cb.Live(NAMES, 2, path=tmp_path).close()
     with sqlite3.connect(tmp_path / "live.sqlite") as db:
-        db.execute("UPDATE meta SET value = '3' WHERE key = 'version'")
-    with pytest.raises(ValueError, match="another version of this program \\(format 3, this one reads 2\\)"):
+        db.execute("UPDATE meta SET value = '4' WHERE key = 'version'")
+    with pytest.raises(ValueError, match="another version of this program \\(format 4, this one reads 3\\)"):
         cb.Live.open(tmp_path)
 
 
@@ -746,7 +837,7 @@ def test_a_process_that_may_write_no_more_says_so_in_one_sentence_and_all_is_tak
         assert done.stderr.count("\n") == 1
         assert "its live.sqlite cannot be used" in done.stderr
         assert set(books(tmp_path / "t").values()) == {None}
-    assert take(tmp_path / "t", tmp_path / "clicks.csv") == (400, 400)
+    assert take(cb.Live.open(tmp_path / "t"), tmp_path / "clicks.csv") == (400, 400)
     assert list(books(tmp_path / "t").values()) == [[0]] * 400
 
 
@@ -802,8 +893,7 @@ def test_a_million_pages_are_opened_in_less_than_five_seconds(tmp_path):
         looks = [(item, place, block, 12, 3) for item in range(40) for place in range(5) for block in range(2000)]
         state._db.executemany("INSERT INTO looks VALUES (?, ?, ?, ?, ?)", looks)
         for change in (
-            "UPDATE pages SET clicks = '[1]' WHERE id <= 999000",
-            "UPDATE meta SET value = '999000' WHERE key = 'told'",
+            "UPDATE pages SET clicks = '[1]', told = id WHERE id <= 999000",
             "UPDATE counts SET T = 120000, S = 30000 + 10 * item",
         ):
             state._db.execute(change)
