@@ -10,7 +10,7 @@ from math import floor, inf, isfinite, log10
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
-from unicodedata import category
+from unicodedata import category, combining, east_asian_width
 
 # --- Numbers: for each kind one way to print it ---------------------------------------------------------------------
 
@@ -286,7 +286,7 @@ def as_text(table: Table) -> str:
         [f"{text}{'*' if (row, i) in table.marked else ' ' * (i in starred)}" for i, text in enumerate(line)]
         for row, line in enumerate(_cleaned(table), -1)
     ]
-    widths = [max(map(len, texts)) for texts in zip(*lines, strict=True)]
+    widths = [max(map(_places, texts)) for texts in zip(*lines, strict=True)]
     lines.insert(1, ["-" * width for width in widths])
     return "\n".join([*_said_above(table), *(_aligned(line, table.columns, widths) for line in lines)])
 
@@ -301,11 +301,17 @@ def _said_above(table: Table) -> list[str]:
 
 
 def _aligned(line: Sequence[str], columns: Sequence[Head], widths: Sequence[int]) -> str:
+    blanks = [" " * (width - _places(text)) for text, width in zip(line, widths, strict=True)]
     placed = [
-        text.ljust(width) if column.words else text.rjust(width)
-        for text, column, width in zip(line, columns, widths, strict=True)
+        text + blank if column.words else blank + text
+        for text, column, blank in zip(line, columns, blanks, strict=True)
     ]
     return "  ".join(placed).rstrip()
+
+
+def _places(text: str) -> int:
+    """Return how many places of a terminal a text takes: two for a wide sign, none for an accent on the one before."""
+    return sum(0 if combining(sign) else 2 if east_asian_width(sign) in "WF" else 1 for sign in text)
 
 
 def as_markdown(table: Table, *, special: re.Pattern[str] = _MARKDOWN) -> str:

@@ -20,6 +20,11 @@ def test_words_are_flush_left_and_numbers_flush_right():
     assert str(table_of(HEADER, ROWS, words=2)).splitlines()[2] == "a|b     1.5"
 
 
+def test_wide_signs_take_two_places_of_a_line_and_accents_none():
+    lines = str(table_of(["item", "clicks"], [["\u7ea2\u8272", "12"], ["cafe\u0301", "7"]])).splitlines()
+    assert lines[2:] == ["\u7ea2\u8272      12", "cafe\u0301       7"]
+
+
 def test_a_bar_in_markdown_is_a_bar():
     lines = ["| name | x |", "| --- | ---: |", "| a\\|b | 1.5 |", "| longer | 10.0 |"]
     assert as_markdown(table_of(HEADER, ROWS)).splitlines() == lines
