@@ -396,25 +396,25 @@ def run_planned(job: Job[TrackAndStop]) -> Run:
     """Run one trial from where the learner stands; for the same outcomes the result is that of the reference engine."""
     learner, steps = job.learner, job.steps
     while not learner.finished and steps < job.cap:
-        end = learner.steps
+        end, T, S = learner.steps, learner.T.tolist(), learner.S.tolist()
         for items, repeats in learner.blocks:
             end += repeats
             shown = max(0, min(end, job.cap) - steps)
-            _show(learner, job.stack, items, shown, job.feedback.ends_at_click)
+            _show(T, S, job.stack, items, shown, job.feedback.ends_at_click)
             steps += shown
+        learner.T[:], learner.S[:] = T, S
         if steps == end:
             learner.end_stretch()
     status: Ending = "stopped" if learner.finished else "capped"
     return Run(steps, status, int(learner.T.sum()), learner.recommendation)
 
 
-def _show(learner: TrackAndStop, stack: Stack, items: Sequence[int], steps: int, cascading: bool) -> None:
+def _show(T: list[int], S: list[int], stack: Stack, items: Sequence[int], steps: int, cascading: bool) -> None:
     """Show one list `steps` times; an item is observed in the steps in which all items before it were skipped."""
     for item in items:
         if steps == 0:
             return
-        outcomes = stack.peek(item, int(learner.T[item]), steps)
-        clicks = int(np.count_nonzero(outcomes))
-        learner.T[item] += steps
-        learner.S[item] += clicks
+        clicks = int(np.count_nonzero(stack.peek(item, T[item], steps)))
+        T[item] += steps
+        S[item] += clicks
         steps -= clicks if cascading else 0
