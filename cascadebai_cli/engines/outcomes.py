@@ -336,9 +336,9 @@ class RandomOutcomes:
     def stretch(self, items: IntArray, start: int, rounds: int, shift: int) -> Stretch:
         """Draw fresh outcomes; those drawn before and not used are forgotten, which does not change the law."""
         w = self.weights[items]
-        clicks = bool(w.mean() <= 0.5)
+        clicks = bool(np.add.reduce(w) / len(w) <= 0.5)
         rate = w if clicks else 1 - w
-        if rate.mean() > _DENSE_RATE:
+        if np.add.reduce(rate) / len(w) > _DENSE_RATE:
             at, place = true_places(self._dense(rate, rounds))
             return Stretch(((at << shift) | items[place]).astype(key_type(rounds, shift)), clicks)
         return Stretch(self._sparse(rate, items, rounds, shift), clicks)

@@ -1,11 +1,11 @@
 """Engines of learners that know ahead which lists they will show: uniform and SAR, and track-and-stop."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from cascadebai_cli.engines.jobs import Ending, HasEnough, Job, Run, Runs, block_size, never, run_in_blocks, run_of
-from cascadebai_cli.engines.outcomes import Outcomes, RandomOutcomes
+from cascadebai_cli.engines.outcomes import RandomOutcomes
 from cascadebai_cli.engines.stacks import Stack
 from cascadebai_cli.learners.fixed_budget import Uniform, farthest
 from cascadebai_cli.learners.track_and_stop import TrackAndStop
@@ -20,15 +20,17 @@ from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
 
 _FEWEST = 64
-"""Smallest number of rounds drawn at once; later draws add half of those drawn so far. No run depends on the cap."""
-_MOST = 2**22
+"""Smallest number of rounds drawn at once; later draws add as many as were drawn so far. No run depends on the cap."""
+_MOST = 2**19
 """Largest number of outcomes drawn at once."""
 _COUNTED = 10**7
 """Steps of a phase from which their numbers are drawn in place of their outcomes (`leap_phases`)."""
-ROWS, ENTRIES = 64, 2**17
+ROWS, ENTRIES = 128, 2**17
 """Largest number of trials of a block, and of items of all its trials together, which bounds its memory."""
+_ROW = 55
+"""Bits of a key below its row; they hold the round and the item."""
 _AT_ONCE = 2**18
-"""Outcomes of several trials that are counted at once, about, so that their arrays fit into the cache."""
+"""Outcomes of several trials that are passed at once, about, so that their arrays fit into the cache."""
 _SPARE = 1.2
 """Outcomes that are looked at, as a multiple of what the phase takes at the pace of the one before."""
 
@@ -53,22 +55,32 @@ class _Rows:
     """Trials whose phases end at the same steps, a row each.
 
     Attributes:
-        jobs, sweeps: the trials that go on, and their sweeps; `place`, where they are among all jobs.
-        steps: steps that each of them has made.
-        D: their survivors, shape `(rows, d)`, as for the following.
+        jobs: the trials that go on; `place`, where they are among all jobs.
+        steps: steps that each of them has made; `ends`, those after which an item was decided.
+        decided: items in the order in which they were decided, twice their number, and 1 more for those accepted.
+        counts, clicks: observations and clicks of decided items, shape `(rows, L)`.
+        k: number of items still to be accepted, shape `(rows,)`.
+        D: the survivors, shape `(rows, d)`, as for the following.
         T, S: observations and clicks of the survivors.
+        survivor: index of each item among the survivors, negative for others, shape `(rows, L)`.
         column: index of the survivor to be observed next, shape `(rows,)`; `d` at the end of a round.
+        ahead: rarer outcomes of the rounds that were drawn, as keys `row << _ROW | round << shift | item`, ascending.
+        rare: whether these are clicks, of each row; else skips.
+        over, drawn: rounds that are over, and those that were drawn, of each row.
         pace: observations of a step in the last phase.
     """
 
     def __init__(self, jobs: Sequence[Job[Uniform]]) -> None:
-        L = jobs[0].learner.race.L
-        self.jobs, self.place = list(jobs), np.arange(len(jobs))
-        self.sweeps = [_Sweep(job.stack, L) for job in jobs]
+        self.jobs, self.place, L = list(jobs), np.arange(len(jobs)), jobs[0].learner.race.L
         self.steps, self.cap, self.cascading = 0, jobs[0].cap, jobs[0].feedback.ends_at_click
+        self.ends: list[int] = []
         self.D: IntArray = np.tile(np.arange(L), (len(jobs), 1))
-        self.T, self.S = np.zeros_like(self.D), np.zeros_like(self.D)
-        self.column: IntArray = np.zeros(len(jobs), np.int64)
+        self.T, self.S, self.decided, self.counts, self.clicks = (np.zeros_like(self.D) for _ in range(5))
+        self.survivor, self.shift = self.D.copy(), (L - 1).bit_length()
+        self.k = np.full(len(jobs), jobs[0].learner.race.K)
+        self.column, self.over, self.drawn = (np.zeros(len(jobs), np.int64) for _ in range(3))
+        self.ahead = _none(np.arange(len(jobs)))
+        self.rare: BoolArray = np.ones(len(jobs), bool)
         self.pace = float(self.batch)
 
     @property
@@ -85,9 +97,9 @@ class _Rows:
             for _ in range(learner.phases_at(end)):
                 if self.jobs:
                     self._decide()
-                    yield from self._leave()
-            if self.steps >= self.cap:
-                yield from self._leave(all_of_them=True)
+                    yield from self._leave((self.k == 0) | (self.k == self.D.shape[1]))
+            if self.jobs and self.steps >= self.cap:
+                yield from self._leave(np.ones(len(self.jobs), bool))
 
     # The steps of a phase.
 
@@ -98,8 +110,11 @@ class _Rows:
             left -= [self._count(row, steps) for row in range(len(self.jobs))]
         seen = int(self.T.sum())
         while len(rows := np.flatnonzero(left)):
-            for part in self._parts(rows, left):
-                self._pass(part, left)
+            wanted, there = self._rounds(left), self.drawn - self.over
+            for part in self._parts(rows, np.minimum(wanted, there)):
+                self._pass(part, np.minimum(wanted, there)[part], left)
+            for row in np.flatnonzero((left > 0) & (wanted >= there)).tolist():
+                self._draw(row)
         self.pace = (int(self.T.sum()) - seen) / (steps * len(self.jobs))
         self.steps += steps
         for job in self.jobs:
@@ -110,40 +125,55 @@ class _Rows:
         each = min(float(self.batch), _SPARE * self.pace)
         return np.asarray((steps * each).astype(np.int64) // self.D.shape[1] + 2)
 
-    def _parts(self, rows: IntArray, left: IntArray) -> list[IntArray]:
-        """Return the rows in parts of which the next outcomes are few enough."""
-        drawn = [len(self.sweeps[row].ahead) for row in rows.tolist()]
-        parts = np.cumsum(np.minimum(self._rounds(left[rows]), drawn) * self.D.shape[1]) // _AT_ONCE
-        return np.split(rows, np.flatnonzero(np.diff(parts)) + 1)
+    def _parts(self, rows: IntArray, rounds: IntArray) -> Iterator[IntArray]:
+        """Yield the rows in parts whose outcomes are of one kind, and few enough."""
+        for kind in (True, False):
+            some = rows[self.rare[rows] == kind]
+            parts = np.cumsum(rounds[some]) * self.D.shape[1] // _AT_ONCE
+            yield from np.split(some, np.flatnonzero(np.diff(parts)) + 1) if len(some) else []
 
-    def _pass(self, rows: IntArray, left: IntArray) -> None:
-        """Pass the outcomes that are drawn, as far as the steps need them; draw further ones where they do not last."""
-        rounds = self._rounds(left[rows]).tolist()
-        windows = [
-            self.sweeps[row].window(self.D[row], some)[self.column[row] :]
-            for row, some in zip(rows.tolist(), rounds, strict=True)
-        ]
-        clicks, length = np.concatenate(windows), np.array([len(window) for window in windows])
-        made, seen = cut(clicks if self.cascading else np.zeros_like(clicks), length, self.batch, left[rows])
+    def _pass(self, rows: IntArray, rounds: IntArray, left: IntArray) -> None:
+        """Pass the next rounds of rows, as far as the steps need them."""
+        d, begun, clicks = self.D.shape[1], self.column[rows], bool(self.rare[rows[0]])
+        row, key = self._keys(rows, rounds)
+        survivor = self.survivor.take(rows[row] * self.survivor.shape[1] + (key & ((1 << self.shift) - 1)))
+        at = (key >> self.shift) * d + survivor - begun[row]
+        met = np.flatnonzero((survivor >= 0) & (at >= 0))
+        row, survivor, at = row[met], survivor[met], at[met]
+        ends = (row, at, clicks) if self.cascading else (row[:0], at[:0], True)
+        made, seen = cut(*ends, np.maximum(rounds * d - begun, 0), batch=self.batch, steps=left[rows])
         left[rows] -= made
-        passed = self._observe(rows, clicks, length, seen)
-        for row, some, over in zip(rows.tolist(), rounds, passed.tolist(), strict=True):
-            self.sweeps[row].go_on(over, draws=bool(left[row]) and some >= len(self.sweeps[row].ahead))
-
-    def _observe(self, rows: IntArray, clicks: BoolArray, length: IntArray, seen: IntArray) -> IntArray:
-        """Count the first outcomes of each row, and return how many rounds are over."""
-        d, begun = self.D.shape[1], self.column[rows]
-        over, passed = np.divmod(begun + seen, d)
-        survivor = np.arange(d)
-        self.T[rows] += over[:, None] + (survivor < passed[:, None]) - (survivor < begun[:, None])
-        at, start = np.flatnonzero(clicks).astype(np.int32), (np.cumsum(length) - length).astype(np.int32)
-        row = np.repeat(np.arange(len(rows)), np.diff(np.searchsorted(at, np.append(start, len(clicks)))))
-        at -= start[row]
         counted = at < seen[row]
-        row, at = row[counted], at[counted]
-        self.S[rows] += np.bincount(row * d + (at + begun[row]) % d, minlength=len(rows) * d).reshape(-1, d)
-        self.column[rows] = passed
-        return over
+        rare = np.bincount((row * d + survivor)[counted], minlength=len(rows) * d).reshape(-1, d)
+        over, self.column[rows] = np.divmod(begun + seen, d)
+        new = over[:, None] + np.less(np.arange(d), self.column[rows, None]) - np.less(np.arange(d), begun[:, None])
+        self.over[rows] += over
+        self.T[rows] += new
+        self.S[rows] += rare if clicks else new - rare
+
+    def _keys(self, rows: IntArray, rounds: IntArray) -> tuple[IntArray, IntArray]:
+        """Return the keys of the next rounds of rows, each as `round << shift | item`, and to which row they belong."""
+        start = rows << _ROW | self.over[rows] << self.shift
+        first, last = np.searchsorted(self.ahead.ravel(), [start, start + (rounds << self.shift)])
+        row = np.repeat(np.arange(len(rows)), last - first)
+        place = np.arange(len(row)) + (last - np.cumsum(last - first))[row]
+        return row, self.ahead.take(place) - start[row]
+
+    def _draw(self, row: int) -> None:
+        """Draw further rounds of the survivors of a row."""
+        D, over, drawn = self.D[row], int(self.over[row]), int(self.drawn[row])
+        rounds = min(max(_FEWEST, drawn), max(1, _MOST // len(D)))
+        keys, clicks = self.jobs[row].stack.stretch(D, drawn, rounds, self.shift)
+        _, left = self._keys(np.array([row]), np.array([drawn - over]))
+        if clicks != self.rare[row]:
+            left = np.setdiff1d(np.arange(drawn - over)[:, None] << self.shift | D, left, assume_unique=True)
+        self.rare[row], self.drawn[row] = clicks, drawn + rounds
+        ahead = np.concatenate([left, keys + np.int64(drawn - over << self.shift)])
+        if len(ahead) > self.ahead.shape[1]:
+            more = np.repeat(_none(np.arange(len(self.jobs))), len(ahead), axis=1)  # other rows need about as many
+            self.ahead = np.hstack([self.ahead, more])
+        self.ahead[row] = _none(np.array([row]))
+        self.ahead[row, : len(ahead)] = ahead + (row << _ROW | over << self.shift)
 
     def _count(self, row: int, steps: int) -> int:
         """Draw the numbers of most of the steps, and return how many these are; outcomes drawn ahead are not met."""
@@ -155,96 +185,101 @@ class _Rows:
         self.T[row] += sweep.T
         self.S[row] += sweep.S
         if made:
-            self.sweeps[row].ahead, self.column[row] = self.sweeps[row].ahead[:0], sweep.start
+            self.over[row], self.column[row] = self.drawn[row], sweep.start
         return made
 
     # The end of a phase.
 
     def _decide(self) -> None:
         """Accept or reject an item of each row."""
-        k = np.array([job.learner.race.k for job in self.jobs])
-        decided, accepts = farthest(self.S / np.maximum(self.T, 1), k)
-        for row, (at, accepted) in enumerate(zip(decided.ravel().tolist(), accepts.ravel().tolist(), strict=True)):
-            self._settle(row, at, accepted)
-        stays = np.arange(self.D.shape[1]) != decided
-        self.D, self.T, self.S = (of[stays].reshape(len(k), -1) for of in (self.D, self.T, self.S))
-        self.column -= decided[:, 0] < self.column
+        at, accepts = farthest(self.S / np.maximum(self.T, 1), self.k)
+        item = np.take_along_axis(self.D, at, axis=1)
+        for kept, of in ((self.counts, self.T), (self.clicks, self.S)):
+            np.put_along_axis(kept, item, np.take_along_axis(of, at, axis=1), axis=1)
+        self.decided[:, len(self.ends)] = (2 * item + accepts)[:, 0]
+        self.ends.append(self.steps)
+        self.k -= accepts[:, 0]
+        self.survivor -= self.survivor > at
+        np.put_along_axis(self.survivor, item, -1, axis=1)
+        stays = np.arange(self.D.shape[1]) != at
+        self.D, self.T, self.S = (of[stays].reshape(len(item), -1) for of in (self.D, self.T, self.S))
+        self.column -= at[:, 0] < self.column
 
-    def _settle(self, row: int, at: int, accepted: bool) -> None:
-        learner, item = self.jobs[row].learner, int(self.D[row, at])
-        (learner.race.accepted if accepted else learner.race.rejected).append(item)
-        learner.race.stamp(self.steps)
-        learner.T[item], learner.S[item] = self.T[row, at], self.S[row, at]
-
-    def _leave(self, *, all_of_them: bool = False) -> Runs:
+    def _leave(self, ends: BoolArray) -> Runs:
         """Bring the learners of rows that end up to date, yield their runs, and go on with the others."""
-        ends = np.array([all_of_them or job.learner.finished for job in self.jobs])
         for row in np.flatnonzero(ends).tolist():
-            learner, D = self.jobs[row].learner, self.D[row]
-            learner.race.survivors, learner.T[D], learner.S[D] = D, self.T[row], self.S[row]
+            self._bring_up_to_date(row)
+            learner = self.jobs[row].learner
             yield int(self.place[row]), run_of(learner.race, self.steps, learner.T)
         if ends.any():
             going = np.flatnonzero(~ends)
-            self.jobs, self.sweeps = [self.jobs[row] for row in going], [self.sweeps[row] for row in going]
-            self.place, self.D, self.T, self.S, self.column = (
-                of[going] for of in (self.place, self.D, self.T, self.S, self.column)
-            )
+            self.ahead = self.ahead[going] - ((going - np.arange(len(going))) << _ROW)[:, None]
+            self.jobs = [self.jobs[row] for row in going]
+            for name in (
+                "place",
+                "D",
+                "T",
+                "S",
+                "decided",
+                "counts",
+                "clicks",
+                "survivor",
+                "k",
+                "column",
+                "rare",
+                "over",
+                "drawn",
+            ):
+                setattr(self, name, getattr(self, name)[going])
+
+    def _bring_up_to_date(self, row: int) -> None:
+        learner, D = self.jobs[row].learner, self.D[row]
+        item, accepted = np.divmod(self.decided[row, : len(self.ends)], 2)
+        for kind, items, at in (
+            (0, learner.race.rejected, learner.race.rejected_at),
+            (1, learner.race.accepted, learner.race.accepted_at),
+        ):
+            items += item[accepted == kind].tolist()
+            at += np.array(self.ends, np.int64)[accepted == kind].tolist()
+        learner.T[:], learner.S[:], learner.race.survivors = self.counts[row], self.clicks[row], D
+        learner.T[D], learner.S[D] = self.T[row], self.S[row]
 
 
-class _Sweep:
-    """The outcomes of the sweep of a trial.
-
-    Attributes:
-        drawn: rounds drawn so far.
-        ahead: outcomes of the rounds that are not over, shape `(rounds, L)`.
-    """
-
-    def __init__(self, outcomes: Outcomes, L: int) -> None:
-        self.outcomes, self.L, self.drawn = outcomes, L, 0
-        self.ahead: BoolArray = np.zeros((0, L), bool)
-
-    def window(self, D: IntArray, rounds: int) -> BoolArray:
-        """Return the outcomes of survivors in the next rounds, as many as there are, one round after the other."""
-        if not len(self.ahead):
-            self._draw()
-        return self.ahead[:rounds, D].ravel()
-
-    def go_on(self, rounds: int, *, draws: bool) -> None:
-        """Leave rounds behind, and draw further ones if asked to."""
-        self.ahead = self.ahead[rounds:]
-        if draws:
-            self._draw()
-
-    def _draw(self) -> None:
-        """Draw further rounds."""
-        rounds, shift = min(max(_FEWEST, self.drawn // 2), max(1, _MOST // self.L)), (self.L - 1).bit_length()
-        keys, are_clicks = self.outcomes.stretch(np.arange(self.L), self.drawn, rounds, shift)
-        fresh = np.full((rounds, self.L), not are_clicks)
-        fresh[keys >> shift, keys & ((1 << shift) - 1)] = are_clicks
-        self.ahead, self.drawn = np.concatenate([self.ahead, fresh]), self.drawn + rounds
+def _none(rows: IntArray) -> IntArray:
+    """Return a key of each row that comes after all others, shape `(rows, 1)`."""
+    return (rows[:, None] + 1 << _ROW) - 1
 
 
-def cut(clicks: BoolArray, length: IntArray, batch: int, steps: IntArray) -> tuple[IntArray, IntArray]:
+def cut(
+    row: IntArray, at: IntArray, clicks: bool, length: IntArray, batch: int, steps: IntArray
+) -> tuple[IntArray, IntArray]:
     """Return how many steps of each row end in its next outcomes, and how many outcomes these steps have.
 
     Args:
-        clicks: outcomes of the survivors in the order in which they are observed, from the beginning of a step on; one
-            row after the other.
+        row, at: row and place of each click (or each skip, unless `clicks`) among the outcomes of the survivors in the
+            order in which they are observed, from the beginning of a step on; ascending.
+        clicks: whether these are the clicks.
         length: number of outcomes of each row, shape `(rows,)`.
         batch: most observations of a step.
         steps: steps to make, one or more; shape `(rows,)`.
     """
-    at, stop = np.flatnonzero(clicks), np.cumsum(length)
-    start = stop - length
-    first, last = np.searchsorted(at, start), np.searchsorted(at, stop)
-    gap = np.diff(at, prepend=-1)
-    some = first < last
-    gap[first[some]] = at[first[some]] - start[some] + 1
-    ended = np.append(0, np.cumsum((gap - 1) // batch + 1))
-    used = np.minimum(np.searchsorted(ended, ended[first] + steps, side="right") - 1, last)
-    made, behind = ended[used] - ended[first], np.where(used > first, np.append(-1, at)[used] + 1, start)
-    full = np.minimum(steps - made, (stop - behind) // batch)
-    return made + full, behind - start + full * batch
+    first, last = np.searchsorted(row, np.arange(len(length))), np.searchsorted(row, np.arange(len(length)), "right")
+    some, gap = first < last, np.diff(at, prepend=-1)
+    gap[first[some]] = at[first[some]] + 1
+    if clicks:
+        ended = np.append(0, np.cumsum((gap - 1) // batch + 1))
+        used = np.minimum(np.searchsorted(ended, ended[first] + steps, side="right") - 1, last)
+        made, behind = ended[used] - ended[first], np.where(used > first, np.append(-1, at)[used] + 1, 0)
+        full = np.minimum(steps - made, (length - behind) // batch)
+        return made + full, behind + full * batch
+    gap[first[some]] = 0
+    place = np.arange(len(at))
+    goes_on = (place - np.maximum.accumulate(np.where(gap == 1, 0, place)) + 1) % batch > 0
+    row, at = row[goes_on], at[goes_on]
+    first, last = np.searchsorted(row, np.arange(len(length))), np.searchsorted(row, np.arange(len(length)), "right")
+    made, wide = np.minimum(steps, length - (last - first)), int(length.max()) + 1
+    ended = row * wide + at - (np.arange(len(at)) - first[row])
+    return made, made + np.searchsorted(ended, np.arange(len(length)) * wide + made - 1, "right") - first
 
 
 # --- Phases of very many steps: their numbers are drawn, not their outcomes ----------------------------------------
@@ -396,25 +431,25 @@ def run_planned(job: Job[TrackAndStop]) -> Run:
     """Run one trial from where the learner stands; for the same outcomes the result is that of the reference engine."""
     learner, steps = job.learner, job.steps
     while not learner.finished and steps < job.cap:
-        end = learner.steps
+        end, T, S = learner.steps, learner.T.tolist(), learner.S.tolist()
         for items, repeats in learner.blocks:
             end += repeats
             shown = max(0, min(end, job.cap) - steps)
-            _show(learner, job.stack, items, shown, job.feedback.ends_at_click)
+            _show(T, S, job.stack, items, shown, job.feedback.ends_at_click)
             steps += shown
+        learner.T[:], learner.S[:] = T, S
         if steps == end:
             learner.end_stretch()
     status: Ending = "stopped" if learner.finished else "capped"
     return Run(steps, status, int(learner.T.sum()), learner.recommendation)
 
 
-def _show(learner: TrackAndStop, stack: Stack, items: Sequence[int], steps: int, cascading: bool) -> None:
+def _show(T: list[int], S: list[int], stack: Stack, items: Sequence[int], steps: int, cascading: bool) -> None:
     """Show one list `steps` times; an item is observed in the steps in which all items before it were skipped."""
     for item in items:
         if steps == 0:
             return
-        outcomes = stack.peek(item, int(learner.T[item]), steps)
-        clicks = int(np.count_nonzero(outcomes))
-        learner.T[item] += steps
-        learner.S[item] += clicks
+        clicks = int(np.count_nonzero(stack.peek(item, T[item], steps)))
+        T[item] += steps
+        S[item] += clicks
         steps -= clicks if cascading else 0

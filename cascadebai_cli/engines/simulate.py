@@ -343,7 +343,7 @@ ENGINES: Mapping[str, Engine] = MappingProxyType(
         ),
         "planned": Engine(3, _stack, 20_000, _one_by_one(run_planned), _BY_CLICKS, shares_paths=True),
         "phases": Engine(
-            1, _outcomes, 500, _answering(run_phases, ask), _BY_CLICKS, rows=phases.ROWS, entries=phases.ENTRIES
+            2, _outcomes, 500, _answering(run_phases, ask), _BY_CLICKS, rows=phases.ROWS, entries=phases.ENTRIES
         ),
     }
 )

@@ -35,7 +35,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cascadebai_cli.engines.jobs import Job, Run, Runs, largest_block, run_in_blocks
+from cascadebai_cli.engines.jobs import NO_CAP, Job, Run, Runs, largest_block, run_in_blocks
 from cascadebai_cli.engines.outcomes import cumulated, joined, positions, true_places
 from cascadebai_cli.engines.proofs import WindowBounds, first_suspect_round, mean_bounds, suspects
 from cascadebai_cli.engines.skip_rows import (
@@ -419,17 +419,19 @@ def run_skip_ahead(jobs: Sequence[Job[RacingLearner]], sizes: Sizes | None = Non
 def _run(block: RowBlock) -> Runs:
     """Serve the mode in which most rows wait, until all rows are over."""
     rows = block.rows
-    serve: dict[Mode, Callable[[RowBlock, IntArray], None]] = {
+    serve: dict[int, Callable[[RowBlock, IntArray], None]] = {
         Mode.STRETCH: partial(next_stretch, quiet_until=first_suspect_round(block.rule) - 1),
         Mode.GROUPS: _look_at_groups,
         Mode.GROUP: partial(_in_parts, _look_at_group, rows.group),
         Mode.WINDOW: partial(_in_parts, _look_at_window, rows.focus),
         Mode.STEPS: partial(_in_parts, _step_through, rows.focus),
     }
+    capped = bool((rows.cap < NO_CAP).any())
     while len(rows):
-        mode = Mode(int(np.bincount(rows.mode).argmax()))
+        mode = int(np.bincount(rows.mode).argmax())
         serve[mode](block, np.flatnonzero(rows.mode == mode))
-        rows.mode[_behind_cap(rows)] = Mode.STRETCH
+        if capped:
+            rows.mode[_behind_cap(rows)] = Mode.STRETCH
         over = rows.mode == Mode.OVER
         if over.any():
             for row in np.flatnonzero(over).tolist():

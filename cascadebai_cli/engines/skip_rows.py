@@ -5,7 +5,6 @@ Where no item is identified, steps are counted, and further stretches of rounds 
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from enum import IntEnum
 from typing import Any, TypeVar
 
 import numpy as np
@@ -28,8 +27,8 @@ _OF_ITEM = {"of_item": True}
 _AnyRecord = TypeVar("_AnyRecord", bound="_Record")
 
 
-class Mode(IntEnum):
-    """What a row waits for (`skip_ahead`)."""
+class Mode:
+    """What a row waits for (`skip_ahead`); an `Enum` would take as long as a small call of NumPy."""
 
     STRETCH = 0
     GROUPS = 1

@@ -258,11 +258,10 @@ def told_apart(T: IntArray, S: IntArray, K: int, delta: float) -> bool:
     """
     if T.min() == 0:
         return False
-    mean, inside = S / T, best_means(S / np.maximum(T, 1), K)
-    b, pairs = ~inside, K * (len(T) - K)
-    # the weakest items come first, as they decide soonest, and never all pairs at once
-    weakest_first, step = by_mean(mean)[:K][::-1], max(1, _AT_ONCE // (len(T) - K))
-    parts = (weakest_first[first : first + step] for first in range(0, K, step))
+    mean, step, pairs = S / T, max(1, _AT_ONCE // (len(T) - K)), K * (len(T) - K)
+    best, b = np.split(by_mean(mean), [K])
+    # the weakest item comes first and alone, as it decides soonest, and never all pairs at once
+    parts = np.split(best[::-1], range(1, K, step))
     return all(bool(pairs_apart(T[a, None], mean[a, None], T[b], mean[b], pairs, delta).all()) for a in parts)
 
 

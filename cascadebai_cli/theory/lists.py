@@ -145,13 +145,9 @@ def _chosen(V: FloatArray, items: IntArray) -> IntArray:
 
     `V` is smaller before the item that attains it and stays the same from there on along `k`.
     """
-    length, rows = len(V) - 1, np.arange(len(items))
-    shown = np.full((len(items), length), -1)
-    at = np.full(len(items), items.shape[1])
-    for j in range(length, 0, -1):
-        value = V[j, rows, at]
-        first = (V[j] >= value[:, None]).argmax(axis=1)
-        on = value > 0
-        shown[on, length - j] = items[rows[on], first[on] - 1]
-        at = np.where(on, first - 1, at)
-    return shown
+    rows, at = np.arange(len(items)), np.full(len(items), items.shape[1])
+    first = np.empty((len(V) - 1, len(items)), np.int64)
+    for V_j, found in zip(V[:0:-1], first, strict=True):
+        np.argmax(V_j >= V_j[rows, at, None], axis=1, out=found)
+        at = np.maximum(found - 1, 0)
+    return np.where(first > 0, items[rows, first - 1], -1).T

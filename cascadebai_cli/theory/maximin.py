@@ -289,8 +289,10 @@ class _Search:
             near = np.abs(np.append(self.places, new) - place).min() <= _NEAR * np.sqrt(gap) * min(place, 1 - place)
             if not near and len(new) < _MORE_POINTS:
                 new.append(place)
+        if not new:
+            return
         added = self.contest.divergences(np.array(new)) * (self.unit[:, None] / self.scale)
-        if not new or not np.isfinite(added).all():
+        if not np.isfinite(added).all():
             return
         self.places, self.d = np.append(self.places, new), np.append(self.d, added, axis=1)
         self.multipliers, self.safest = (

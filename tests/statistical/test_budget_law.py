@@ -101,13 +101,15 @@ def test_more_steps_whose_numbers_are_drawn_have_the_law_of_those_that_are_made(
 @pytest.mark.parametrize("judged", mostly_slow(["uniform, low", "sar, mixture"], ["uniform, low"]), indirect=True)
 def test_lists_that_are_an_item_too_long_are_caught(judged, monkeypatch):
     case, expected = judged
-    monkeypatch.setattr(phases, "cut", lambda clicks, length, batch, steps: cut(clicks, length, batch + 1, steps))
+    monkeypatch.setattr(phases, "cut", lambda *places, batch, steps: cut(*places, batch=batch + 1, steps=steps))
     assert p_values(expected, statistics(case, by_phases)).min() < THRESHOLD
 
 
 def test_a_click_that_does_not_end_its_step_is_caught(judged, monkeypatch):
     case, expected = judged
-    monkeypatch.setattr(phases, "cut", lambda clicks, *others: cut(np.zeros_like(clicks), *others))
+    monkeypatch.setattr(
+        phases, "cut", lambda row, at, _, *length, **others: cut(row[:0], at[:0], True, *length, **others)
+    )
     assert p_values(expected, statistics(case, by_phases)).min() < THRESHOLD
 
 

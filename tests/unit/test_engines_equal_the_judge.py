@@ -148,6 +148,6 @@ def test_display_orders(part):
 
 @MANY
 def test_kl_lucb(part):
-    short = partial(by_lucb, _KEPT=4, _FILLED=1, _LONG=0, _STRIDE=2, _FIRST=2, _READ=3)
+    short = partial(by_lucb, _KEPT=4, _FILLED=1, _SHORT=4, _STRIDE=2, _FIRST=2, _READ=3)
     small = partial(by_lucb, _KEPT=64, _FILLED=50, _READ=128, _ROWS=2)
     side_by_side(part, KLLucb, of_kl_lucb, 16, by_lucb, short, small)

@@ -269,8 +269,8 @@ def test_lists_that_no_click_ends_are_counted_as_they_are_shown(M, cascading, mo
 def test_a_billion_steps_are_counted(make, monkeypatch):
     """They took a minute, draw by draw."""
     draws = []
-    drawn = phases._Sweep._draw
-    monkeypatch.setattr(phases._Sweep, "_draw", lambda sweep: draws.append(1) or drawn(sweep))
+    drawn = phases._Rows._draw
+    monkeypatch.setattr(phases._Rows, "_draw", lambda rows, row: draws.append(1) or drawn(rows, row))
     learner = make(8, 3)
     run = simulate(
         lambda: learner, Trial(np.linspace(0.9, 0.1, 8), np.random.default_rng(1)), max_steps=10**9, answers=True

@@ -52,7 +52,7 @@ def test_engine_equals_reference(block, short):
         if short:
             patch.setattr(lucb, "_READ", 64)
             patch.setattr(lucb, "_KEPT", 8)
-            patch.setattr(lucb, "_LONG", 0)
+            patch.setattr(lucb, "_SHORT", 4)
         found = in_order(
             run_lucb([Job(learner(trial), TableStack(trial[0]), BY_CLICK[trial[3]], trial[4]) for trial in block])
         )
