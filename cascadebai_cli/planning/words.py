@@ -183,7 +183,8 @@ def _advice(question: "Question") -> list[str]:
     enough = f"good enough with a chance of {precise_percent(question.own_good)}{sure}"
     chance = f"{own}, which the log ranks first, {'are all' if question.K > 1 else 'is'} {enough}"
     if question.planned.epsilon:
-        chance += f" (at most {question.planned.epsilon:.3g} below w({question.K}))"
+        best = f"the rates of the best {question.K}" if question.K > 1 else "the best rate"
+        chance += f" (at most {question.planned.epsilon:.3g} below {best})"
     if question.needs_test:
         start = f"a test is needed: {chance}, and {100 * (1 - question.wanted.risk):.12g}% is wanted"
     else:
