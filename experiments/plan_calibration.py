@@ -1,6 +1,6 @@
 """Is `plan` calibrated? Logs are made from known rates, and a test is run with the rates that made them.
 
-    python -m experiments.plan_calibration --cases 300
+    python -m experiments.plan_calibration --cases 300 --learner kl-lucb++
     python -m experiments.plan_calibration --budget rows.csv --file 508 --cases 300
     python -m experiments.plan_calibration --logs 300
     python -m experiments.plan_calibration --positions 20
@@ -40,7 +40,7 @@ SIZES = (50, 50, 50, 200, 200, 1000)
 """Numbers of items, in turn; and now and then `LARGEST`."""
 LARGEST, EVERY = 5000, 40
 EDGES = (0.0, 0.01, 0.05, 0.2, 0.4, 0.6, 0.8, 0.95, 0.99, 1.0)
-LEARNER, TRIALS = "cascadebai-kl", 6
+LEARNER = "cascadebai-kl"
 
 
 def two_level(L: int, rng: np.random.Generator) -> FloatArray:
@@ -78,7 +78,7 @@ class Case:
     among: FloatArray
 
 
-def cases(number: int, seconds: float, seed: int) -> Iterator[Case]:
+def cases(number: int, seconds: float, seed: int, learner: str) -> Iterator[Case]:
     """So many cases, or as many as begin within so many seconds."""
     start = time.monotonic()
     for case in range(number):
@@ -86,21 +86,21 @@ def cases(number: int, seconds: float, seed: int) -> Iterator[Case]:
             return
         family = list(FAMILIES)[case % len(FAMILIES)]
         L = LARGEST if case % EVERY == EVERY - 1 else SIZES[(case // len(FAMILIES)) % len(SIZES)]
-        yield one_case(family, L, np.random.default_rng([seed, case]))
+        yield one_case(family, L, np.random.default_rng([seed, case]), learner)
 
 
-def one_case(family: str, L: int, rng: np.random.Generator) -> Case:
+def one_case(family: str, L: int, rng: np.random.Generator, learner: str) -> Case:
     """Make a log, plan from it, and run the test."""
     w = FAMILIES[family](L, rng)
     views = np.floor(10 ** rng.uniform(1, 6, L))
     clicks = rng.binomial(views.astype(int), w).astype(float)
     log = Log("made", tuple(map(str, range(L))), clicks, views, ())
     question = question_about(log, Path("made.csv"), Wanted(K, seed=int(rng.integers(2**31))))
-    found = tested(question, [LEARNER], TRIALS, Backend("sequential"), SILENT)
+    found = tested(question, [learner], None, Backend("sequential"), SILENT)
     assert found is not None
     views_of = found.learners[0].views
     real = simulate(
-        lambda: CANDIDATES[LEARNER].spec.build(L, K, question.wanted.risk, question.planned.epsilon),
+        lambda: CANDIDATES[learner].of(question).build(L, K, question.wanted.risk, question.planned.epsilon),
         Trial(w[rng.permutation(L)], rng),
         max_steps=views_of.cap,
     )
@@ -197,6 +197,7 @@ def main() -> None:
     """Print the tables as Markdown."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", type=int, default=300)
+    parser.add_argument("--learner", choices=sorted(CANDIDATES), default=LEARNER)
     parser.add_argument("--seconds", type=float, default=3600, help="time after which no new case begins")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--budget", type=Path, metavar="ROWS", help="a CSV file of cases for plan --budget")
@@ -213,7 +214,7 @@ def main() -> None:
     if given.budget:
         print(budgets(given.budget, given.file, given.cases, given.seconds))
         return
-    done = list(cases(given.cases, given.seconds, given.seed))
+    done = list(cases(given.cases, given.seconds, given.seed, given.learner))
     print(coverage(done), reliability(done), sep="\n\n")
 
 

@@ -65,6 +65,10 @@ class TableStack:
         part = self.table[item, start : start + n]
         return part if len(part) == n else np.pad(part, (0, n - len(part)))
 
+    def clicks(self, item: int, start: int, n: int) -> int:
+        """Clicks among entries of the item's row."""
+        return int(self.table[item, start : start + n].sum())
+
     def forget(self) -> None:
         """The table belongs to others."""
 

@@ -68,7 +68,7 @@ def kl_lucb(
 ) -> Verdict:
     """KL-LUCB++; `M` items are shown at once, `K` by default. Nothing is ever accepted or rejected before the end.
 
-    A list stays for `batch` steps, and a run goes on to the end of its batch; what it then sees changes nothing.
+    A list stays for `batch` steps, and only then bounds are looked at; what is seen before is not counted until then.
     """
     items, M, t = Items(rewards, interval), K if M is None else M, 0
     everything = range(items.L)
@@ -79,12 +79,12 @@ def kl_lucb(
         rival = max(others, key=lambda i: items.high[i])
         stopped = items.low[weakest] > items.high[rival] - epsilon
         if stopped or t >= cap:
-            return Verdict(min(-(-t // batch) * batch, cap), stopped, tuple(J), (), (), tuple(items.T))
-        if t % batch == 0:
-            near = everything if 0 in items.T else nearest(items, J, weakest, rival, M)
-            shown = sorted(near, key=lambda i: items.T[i])[:M]
-        items.observe(shown, cascading, t)
-        t += 1
+            return Verdict(t, stopped, tuple(J), (), (), tuple(items.T))
+        near = everything if 0 in items.T else nearest(items, J, weakest, rival, M)
+        shown = sorted(near, key=lambda i: items.T[i])[:M]
+        for _ in range(int(min(batch, cap - t))):
+            items.observe(shown, cascading, t)
+            t += 1
 
 
 def nearest(items: Items, J: list[int], weakest: int, rival: int, M: int) -> list[int]:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from cascadebai_cli.engines import lockstep, lucb, phases, posterior, skip_ahead
+from cascadebai_cli.engines import batches, lockstep, lucb, phases, posterior, skip_ahead
 from cascadebai_cli.engines.jobs import Ending, HasEnough, Job, Paused, Run, Runs, block_size, in_order, never, run_of
 from cascadebai_cli.engines.outcomes import (
     Outcomes,
@@ -24,7 +24,7 @@ from cascadebai_cli.engines.walk import run_walk
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.kl_lucb import KLLucb
 from cascadebai_cli.learners.posterior import Posterior
-from cascadebai_cli.learners.protocol import Batched, Learner
+from cascadebai_cli.learners.protocol import Batched, BatchedAnswering, Learner
 from cascadebai_cli.learners.racing import LeastObservedFirst, RacingLearner
 from cascadebai_cli.model.problem import CASCADING, SEMI_BANDIT, Draw, Feedback, FloatArray, IntArray, NextChance
 
@@ -185,7 +185,8 @@ def _paths(jobs: Sequence[Job[Any]]) -> list[list[int]]:
     """Return the places of the jobs of each path, in ascending order of their caps."""
     paths: dict[tuple[Hashable, int | None], list[int]] = {}
     for place, job in enumerate(jobs):
-        paths.setdefault((job.path, place if job.path is None else None), []).append(place)
+        alone = job.path is None or isinstance(job.learner, Batched)  # whose batch a question would cut short
+        paths.setdefault((job.path, place if alone else None), []).append(place)
     return [sorted(places, key=lambda place: jobs[place].cap) for places in paths.values()]
 
 
@@ -303,7 +304,12 @@ def _skipping_ahead(jobs: Sequence[Job[Any]], enough: HasEnough) -> Runs:
 
 def _in_lockstep(jobs: Sequence[Job[Any]], enough: HasEnough) -> Runs:
     """Run each learner with the engine that is made for it."""
-    made: dict[type, _RunAll] = {KLLucb: lucb.run_lucb, Posterior: _answering(posterior.run_posterior, ask)}
+    made: dict[type, _RunAll] = {
+        KLLucb: lucb.run_lucb,
+        Posterior: _answering(posterior.run_posterior, ask),
+        Batched: _answering(batches.run_batches, ask),
+        BatchedAnswering: _answering(batches.run_batches, ask),
+    }
     others = _answering(lockstep.run_lockstep, ask)
     kinds = [type(job.learner) if type(job.learner) in made else object for job in jobs]
     for kind in dict.fromkeys(kinds):
@@ -335,7 +341,7 @@ ENGINES: Mapping[str, Engine] = MappingProxyType(
             5_000,
             _in_lockstep,
             _BY_CLICKS,
-            (KLLucb,),
+            (KLLucb, Batched),
             lockstep.ROWS,
             lockstep.ENTRIES,
             by_steps=True,

@@ -221,6 +221,12 @@ class RandomStack:
         begin = start - self._first[item]
         return known[begin : begin + n]
 
+    def clicks(self, item: int, start: int, n: int) -> int:
+        """Draw the clicks among `n` outcomes, for those who read sums alone, each behind the other."""
+        if not self._streams:
+            self._open()
+        return int(self._stream(item).binomial(n, self.weights[item]))
+
     def _read_on(self, item: int, drop: int, end: int) -> BoolArray:
         """Drop the outcomes before `drop`, and draw up to `end`."""
         stream, known = self._stream(item), self._known[item]
@@ -255,6 +261,21 @@ class ShuffledLooks:
             self._read_on(max(0, start - _KEPT - self._first), start + n)
         begin = start - self._first
         return self._known[begin : begin + n, item]
+
+    def sums(self, n: int) -> list[int]:
+        """Draw in how many of `n` steps each item is looked at, for those who read sums alone.
+
+        Steps are told apart by how many places are looked at in them; the items share these places evenly.
+        """
+        M, found, shares = len(self.chances), [], np.ones(1)
+        for look in self.chances:
+            shares = np.convolve(shares, [1 - look, look])
+        left = self._rng.multinomial(n, shares)
+        for items in range(M, 0, -1):
+            own = self._rng.binomial(left, np.arange(items + 1) / items)
+            found.append(int(own.sum()))
+            left = (left - own)[:items] + own[1:]
+        return found
 
     def _read_on(self, drop: int, end: int) -> None:
         """Drop the steps before `drop`, and draw up to `end`."""

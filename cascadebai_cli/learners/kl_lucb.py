@@ -119,6 +119,15 @@ class KLLucb:
         return ("lockstep",) if type(self) is KLLucb and self.rule.L <= _MOST_ITEMS else ()
 
     @property
+    def engines_in_batches(self) -> tuple[str, ...]:
+        """Fast engine for lists that stay; then the learner takes in sums, which the bounds allow at any time."""
+        return self.engines if self.rule.stopping == "bounds" else ()
+
+    def take_in(self, looks: IntArray, clicks: IntArray) -> None:
+        """Take in further looks and clicks of each item, shape `(L,)`."""
+        self.take_place(self.T + looks, self.S + clicks)
+
+    @property
     def mean(self) -> FloatArray:
         """Empirical means, 0 for items that were not observed."""
         return np.asarray(self.S / np.maximum(self.T, 1))

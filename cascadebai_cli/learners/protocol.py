@@ -2,9 +2,12 @@
 
 from collections.abc import Sequence
 from inspect import getattr_static
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
 
 from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.model.problem import IntArray
 
 # --- The protocol ---------------------------------------------------------------------------------------------------
 
@@ -53,54 +56,75 @@ def can_answer(learner: Learner) -> bool:
 
 
 class Batched:
-    """A learner whose lists stay for many steps, and which is told what was seen on them only then, in its order.
+    """A learner whose lists stay for many steps, and which is told what was seen on them only then.
 
-    A test that is over within a batch drops the rest of it. So whatever holds for the learner because what is shown
-    depends on the past alone, as its guarantee, holds here too.
+    One that can take in sums of looks and clicks (`take_in`) is told these; another is told all in its order, and drops
+    the rest of a batch within which it has stopped. So whatever holds for the learner because what is shown depends on
+    the past alone, as its guarantee, holds here too.
 
     Args:
         name: its name in messages.
-        batch: number of steps for which a list stays.
+        batch: number of steps for which a list stays; or, below 1, by which share more often than so far the least
+            observed item of a list is shown before the next list, for a learner with counts `T`.
     """
 
-    def __init__(self, learner: Learner, name: str, batch: int) -> None:
-        self.learner, self.name, self._batch = learner, name, batch
+    def __init__(self, learner: Any, name: str, batch: float) -> None:
+        self.learner, self.name, self.batch = learner, name, batch
+        self.engines: Sequence[str] = getattr(learner, "engines_in_batches", ())
         self.any_order, self.endless, self.repeats = (
             bool(getattr(learner, what, False)) for what in ("any_order", "endless", "repeats")
         )
         self._shown: Sequence[int] = ()
+        self._steps = 0
         self._untold: list[tuple[Sequence[int], Sequence[int]]] = []
 
     @property
     def finished(self) -> bool:
         """Whether the learner has stopped, by what it was told."""
-        return self.learner.finished
+        return bool(self.learner.finished)
 
     @property
     def recommendation(self) -> tuple[int, ...]:
         """The `K` items returned once `finished`."""
-        return self.learner.recommendation
+        return tuple(self.learner.recommendation)
 
     def select(self) -> Sequence[int]:
         """Return the list of this batch."""
         if not self._untold:
             self._shown = self.learner.select()
+            self._steps = int(self.steps(np.min(self.learner.T[list(self._shown)])) if self.batch < 1 else self.batch)
         return self._shown
+
+    @property
+    def rule(self) -> Any:
+        """The part of the learner that does not change."""
+        return self.learner.rule
+
+    def steps(self, T: IntArray) -> IntArray:
+        """Return for how many steps lists stay whose least observed item was observed `T` times."""
+        grown = (self.batch * T).astype(np.int64) if self.batch < 1 else np.full(T.shape, self.batch, np.int64)
+        return np.maximum(1, grown)
 
     def observe(self, shown: Sequence[int], outcomes: Sequence[int]) -> None:
         """Keep the outcomes, and tell them when the batch is over."""
         self._untold.append((shown, outcomes))
-        if len(self._untold) == self._batch:
+        if len(self._untold) == self._steps:
             self._tell()
 
     def _tell(self) -> None:
-        for shown, outcomes in self._untold:
+        if self.engines and self._untold:
+            looks, clicks = np.zeros((2, self.rule.L), np.int64)
+            for shown, outcomes in self._untold:
+                looks[list(shown[: len(outcomes)])] += 1
+                clicks[list(shown[: len(outcomes)])] += np.asarray(outcomes)
+            self.learner.take_in(looks, clicks)
+        for shown, outcomes in [] if self.engines else self._untold:
             if not self.learner.finished:
                 self.learner.observe(shown, outcomes)
         self._untold = []
 
 
-class _BatchedAnswering(Batched):
+class BatchedAnswering(Batched):
     """One that can be asked at any time, and is told before what was seen so far."""
 
     learner: _Answering
@@ -112,9 +136,9 @@ class _BatchedAnswering(Batched):
         return self.learner.answer
 
 
-def in_batches(learner: Learner, name: str, batch: int) -> Batched:
+def in_batches(learner: Learner, name: str, batch: float) -> Batched:
     """Return a learner whose lists stay for `batch` steps each."""
-    return (_BatchedAnswering if can_answer(learner) else Batched)(learner, name, batch)
+    return (BatchedAnswering if can_answer(learner) else Batched)(learner, name, batch)
 
 
 # --- How many items a step shows: `M`, apart from the `K` items to find ---------------------------------------------

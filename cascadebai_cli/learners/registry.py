@@ -71,10 +71,12 @@ class LearnerSpec:
         """Version of the decisions, raised when they change for the same outcomes; rows of two versions do not mix.
 
         With KL bounds, version 1 compared with the upper bound of the item of the (k+1)-th largest mean; version 1 of
-        `posterior` took its draws from the posterior itself.
+        `posterior` took its draws from the posterior itself; with lists that stay, version 1 of KL-LUCB++ could stop
+        within a batch.
         """
         bounds_of_means = self.algorithm == "cascadebai" and self.options.get("confidence") == "kl"
-        return 2 if bounds_of_means or self.algorithm == "posterior" else 1
+        in_batches = self.algorithm == "kl-lucb++" and BATCH in self.options
+        return 2 if bounds_of_means or in_batches or self.algorithm == "posterior" else 1
 
     def most_shown(self, K: int) -> int:
         """Return the largest number of items of a list: `b` of BatRac, else `list_length`, else `K`."""

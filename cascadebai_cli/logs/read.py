@@ -137,10 +137,17 @@ def _one_table(sheet: Sheet, layout: Layout) -> tuple[Sheet, list[str]]:
 
 
 def _without_remarks(sheet: Sheet, layout: Layout) -> tuple[Sheet, list[str]]:
-    """Return the rows without lines such as `# end`, which have no numbers, and a note about these."""
+    """Return the rows without lines that have no numbers, and a note about these: `# end`, or a sentence at the end.
+
+    A sentence below the table stands alone on its line or behind an empty line.
+    """
     counts = sheet.rows[list(layout.columns[1 : 2 if layout.event else 3])]
-    empty = (counts.apply(lambda column: column.str.strip()) == "").all(axis=1)
-    remarks = (empty & sheet.rows[str(layout.items)].str.match(r"\s*#")).to_numpy()
+    empty = (counts.apply(lambda column: column.str.strip()) == "").all(axis=1).to_numpy()
+    below = np.cumsum(~empty[::-1])[::-1] == 0
+    apart = np.cumsum(below & (np.diff(sheet.rows.index, prepend=sheet.rows.index[:1]) > 1)) > 0
+    names = sheet.rows[str(layout.items)].str.strip()
+    alone = (sheet.sizes == 1) & ((names == "") | names.str.contains(" ")).to_numpy()  # a row cut short is a name
+    remarks = empty & names.str.startswith("#").to_numpy() | below & (apart | alone)
     if not remarks.any():
         return sheet, []
     what = "is a remark and is" if remarks.sum() == 1 else "are remarks and are"
@@ -293,7 +300,10 @@ def _with_position(faults: Faults, table: pd.DataFrame, layout: Layout) -> pd.Da
         table["page"] = pages
     if layout.time is not None:
         times = faults.texts(layout.time)
-        table["time"] = moments(times)
+        try:
+            table["time"] = moments(times)
+        except ConfigError as doubt:
+            raise ConfigError(f"{faults.name}: {doubt}") from None
         wrong = "is neither a number nor a day such as 2026-04-01; write all days in this way, or remove the row"
         faults.add(table["time"].isna(), lambda row: f"{layout.time} {times[row]!r} {wrong}")
     faults.answer("")
@@ -399,7 +409,7 @@ rows the items must have on average."""
 
 def _dispersion(table: pd.DataFrame, item: NDArray[np.int64]) -> float:
     """Return Pearson's chi-square of rows with the rate of their item over its degrees of freedom, at least 1."""
-    from scipy.stats import chi2
+    from scipy.special import chdtrc  # `scipy.stats` takes half a second to load
 
     sums = table[["clicks", "views"]].groupby(item).transform("sum")
     rate = (sums["clicks"] / sums["views"].where(sums["views"] > 0)).fillna(0.0)
@@ -410,7 +420,7 @@ def _dispersion(table: pd.DataFrame, item: NDArray[np.int64]) -> float:
         return 1.0
     freedom = rows - items
     found = float((((table["clicks"] - expected) ** 2) / (expected * (1 - rate)))[told].sum())
-    return found / freedom if found > freedom and chi2.sf(found, freedom) < _CLEAR else 1.0
+    return found / freedom if found > freedom and chdtrc(freedom, found) < _CLEAR else 1.0
 
 
 def _refuse_few(name: str, items: int) -> None:

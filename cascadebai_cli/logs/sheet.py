@@ -50,6 +50,12 @@ _BEFORE_UTF_8 = (
 """Encodings in which a file is read if the columns asked for have their names in it; else it is Windows-1252."""
 
 
+_FOREIGN = re.compile(rb"[\x80-\xff]{2,}|[\x81-\x83]")
+"""Bytes of other alphabets, which stand together, and of Japanese, which no letter of Western Europe has."""
+_ACCENT = re.compile(rb"(?<![\x80-\xff])[\x80\x84-\xff](?![\x80-\xff])")
+"""Letters with accents, and signs, which stand alone."""
+
+
 def shown(path: Path) -> str:
     """Return the name of a file in messages."""
     return "stdin" if path == STDIN else str(path)
@@ -128,8 +134,13 @@ def _decoded(content: bytes, name: str, wanted: Sequence[str]) -> tuple[str, lis
         pass
     if b"\0" in content:
         raise ConfigError(f"{name} is not text; save it as CSV in UTF-8")
-    fitting = (one for one in _BEFORE_UTF_8 if _has(content, one[0], wanted))
-    encoding, title = next(fitting, _BEFORE_UTF_8[0])
+    fitting = [one for one in _BEFORE_UTF_8 if _has(content, one[0], wanted)]
+    if len(fitting) > 1 and len(b"".join(_FOREIGN.findall(content))) > len(_ACCENT.findall(content)):
+        raise ConfigError(
+            f"{name} is not UTF-8 text, and not in a language of Western Europe, so that its names are in doubt; "
+            "save it as CSV in UTF-8"
+        )
+    encoding, title = (fitting or _BEFORE_UTF_8)[0]
     note = f"{name} is not UTF-8 text and is read as {title}; save it in UTF-8 if names look wrong"
     return content.decode(encoding, errors="replace"), [note]
 
@@ -191,6 +202,7 @@ def numbers_of(texts: "pd.Series[str]", decimal: str | None = None) -> tuple[Flo
         if having.empty:
             continue
         grouped = having.str.match(pattern) | having.str.match(r"[-+]?[1-9]\d{0,2}(,\d{3})+\.\d+$")
+        grouped |= having.str.match(r"[-+]?[1-9]\d?(,\d\d)+,\d{3}(\.\d+)?$")  # as in India
         if grouped.all():
             _refuse_doubt(texts.name, sign, plain[plain != ""])
             plain = plain.str.replace(sign, "", regex=False)
@@ -447,7 +459,7 @@ class Faults:
     """
 
     def __init__(self, sheet: Sheet, *, whole: bool = False) -> None:
-        self._sheet, width = sheet, len(sheet.header)
+        self._sheet, self.name, width = sheet, sheet.name, len(sheet.header)
         self.lines = sheet.rows.index.to_numpy()
         self._found: dict[int, str] = {}
         self._rows = sheet.rows.reset_index(drop=True)
@@ -476,7 +488,7 @@ class Faults:
         """
         if not self._found:
             return
-        name, end = self._sheet.name, f"; {remedy}" if remedy else ""
+        name, end = self.name, f"; {remedy}" if remedy else ""
         lines: dict[str, list[int]] = {}
         for row in sorted(self._found):
             lines.setdefault(self._found[row], []).append(int(self.lines[row]))

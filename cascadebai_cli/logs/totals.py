@@ -143,7 +143,7 @@ def _sums(names: NDArray[Any], values: _Values, *, proven: bool) -> NDArray[np.i
         whole = whole[:0]
     everything, rest = np.arange(rows), np.delete(np.arange(rows), whole)
     for way in (everything, everything[::-1], rest, rest[::-1])[: 4 if len(whole) else 2]:
-        groups = _groups(values[:, way])
+        groups = _groups(values[:, way]) or _nested(values[:, way])
         ends = way[[group[-1] for group in groups]] if groups else whole
         if groups and (not any(names[ends]) or _tell(values[:, way], groups, proven or len(way) < rows)):
             return np.union1d(ends, np.setdiff1d(everything, way))
@@ -191,6 +191,30 @@ def _groups(values: _Values) -> list[NDArray[np.int64]]:
         seen.update(after)
         open_ends += sorted(after, key=lambda one: (one != begin + 2, -one))
     return _chain(before, rows) if rows in seen else []
+
+
+def _nested(values: _Values) -> list[NDArray[np.int64]]:
+    """Return groups, the last row of each the sum of those that are in no group yet, if some are groups of groups.
+
+    In the end there are only rows that are sums. A group of one row is the last choice.
+    """
+    groups: list[NDArray[np.int64]] = []
+    ends: set[int] = set()
+    single: list[int] = []
+    for row in range(values.shape[1] if values.shape[1] <= _MOST_ROWS else 0):
+        whole, size = np.zeros(2), 0
+        for number, other in enumerate(reversed(single[-_LARGEST_GROUP:]), 1):
+            whole += values[:, other]
+            if (whole > values[:, row] * (1 + 1e-12)).any():
+                break
+            size = number if np.allclose(whole, values[:, row], rtol=1e-12) and size < 2 else size
+        if size:
+            groups.append(np.array([*single[len(single) - size :], row]))
+            ends.add(row)
+            del single[len(single) - size :]
+        single.append(row)
+    deep = any(one in ends for group in groups for one in group[:-1].tolist())
+    return groups if deep and ends.issuperset(single) else []
 
 
 def _chain(before: dict[int, int], rows: int) -> list[NDArray[np.int64]]:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from cascadebai_cli.model.problem import ROUNDING, FloatArray, divergence
 from cascadebai_cli.store.columns import TrialRow
 from cascadebai_cli.store.trials import binomial_interval, mean_interval
-from cascadebai_cli.text import count, spread_in_words
+from cascadebai_cli.text import count, percent, spread_in_words
 from cascadebai_cli.theory.paper import confidence_factor
 
 # --- How hard an instance is: a scale for the steps of sharp learners, not a bound ----------------------------------
@@ -87,6 +87,19 @@ class PageViews:
     def in_words(self) -> str:
         """Median and 5 to 95 % quantiles, in words."""
         return spread_in_words(self.low, self.median, self.high) if self.ended else f"more than {count(self.cap)}"
+
+    @property
+    def error(self) -> float:
+        """Standard error of the mean ratio as a share of it; infinite if runs were given up or stand for themselves."""
+        if self.capped or self.truths or self.n < 2:
+            return np.inf
+        return float(np.std(self.ratios, ddof=1) / np.mean(self.ratios) / np.sqrt(self.n))
+
+    @property
+    def so_far(self) -> str:
+        """Learner and page views while further runs go on, and how well the ratios are known."""
+        error = f", known to {percent(self.error)}" if self.error < np.inf else ""
+        return f"{self.learner} {self.in_words}{error}"
 
     def expected(self, efforts: FloatArray) -> tuple[float, float, float]:
         """Return 5, 50 and 95 % quantiles of page views for truths of these efforts, shape `(D,)`."""

@@ -66,9 +66,15 @@ class Wanted:
     )
     trials: int | None = option(
         None,
-        "Simulated runs of each learner; as many as half a minute allows if not given.",
+        "Simulated runs of each learner; until the answer is known to 5 %, in half a minute at most, if not given.",
         least=2,
         allowed=(lambda trials: trials <= MOST_TRIALS, "too large", f"{MOST_TRIALS} or less"),
+    )
+    batch: int | None = option(
+        None,
+        "Page views for which a list stays, as pages that are fixed for a while; simulated for kl-lucb++ alone.",
+        metavar="N",
+        least=1,
     )
     per_day: float | None = option(None, "Page views a day, to know the days.", metavar="N", allowed=_PACES)
     horizon: float | None = option(

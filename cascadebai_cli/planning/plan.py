@@ -23,6 +23,9 @@ from cascadebai_cli.planning.runs import (
     candidate_of,
     cell_of,
     chosen_learners,
+    in_turn,
+    missing_runs,
+    next_round,
     run_cells,
     tested,
     truths_of_trials,
@@ -35,6 +38,10 @@ from cascadebai_cli.text import count, percent, spread_in_words
 # --- With a budget: how sure the answer is after it, or which budget makes the answer sure enough ---------------------
 
 _MOST_RUNS, _FEWEST_RUNS = 400, 20
+_ROUND = 80
+"""Number of runs of the first round."""
+_KNOWN = 0.025
+"""Standard error of a chance from which on no round follows: its 95 % interval is then 5 points to each side."""
 _HALVES = 8
 """Number of budgets up to the one that is asked about, each half of the next."""
 _FURTHER = 4
@@ -85,6 +92,14 @@ class Asked:
         return needed(self.curve, self.sure) if self.curve and self.sure is not None else None
 
     @property
+    def error(self) -> float:
+        """Largest standard error of the chances that are asked about; no chance counts as 1 for sure."""
+        reached = next((point for point in self.curve if point.all_right >= (self.sure or 2)), None)
+        asked = [point for point in (self.then, reached) if point] or self.curve[-1:]
+        chances = [(point.n, (point.all_right * point.n + 1) / (point.n + 2)) for point in asked]
+        return max((math.sqrt(p * (1 - p) / n) for n, p in chances), default=0.0)
+
+    @property
     def last(self) -> int:
         """The largest budget that was simulated, 0 if none was."""
         return self.curve[-1].budget if self.curve else 0
@@ -128,8 +143,10 @@ def answered(
     wanted, budgets = question.wanted, _budgets(question)
     runs, lists = _sizes(question, keys, budgets, trials)
     _refuse_nothing(question, lists)
-    truths = Counter(truths_of_trials(question.planned.efforts, runs).tolist())
-    places = [(key, budget, truth) for key in keys for budget in lists[key] for truth in truths]
+    truths = truths_of_trials(question.planned.efforts, runs)
+    turns = {key: in_turn(truths, _ROUND) for key in keys}
+    different = sorted(set(truths.tolist()))
+    places = [(key, budget, truth) for key in keys for budget in lists[key] for truth in different]
     cells = [
         cell_of(question, CANDIDATES[key], truth, question.planned, budget=budget) for key, budget, truth in places
     ]
@@ -140,9 +157,16 @@ def answered(
             rows[key][budget] += mine
         return [Asked(key, rows[key], wanted.K, wanted.budget, wanted.sure) for key in keys]
 
+    def further(done: CellRuns) -> list[int]:
+        wanted = dict.fromkeys(keys, trials or _ROUND)
+        for one in learners(done):
+            if one.curve:
+                wanted[one.key] = missing_runs(one.curve[-1].n, one.error, _KNOWN)
+        return next_round(turns, [(key, truth) for key, _, truth in places], wanted)
+
     done = run_cells(
         cells,
-        [truths[truth] for _, _, truth in places],
+        further,
         wanted.seed,
         backend,
         watch,
@@ -328,7 +352,7 @@ def plan(
         ConfigError: if the file or a value is not usable.
         CascadeError: if the backend breaks.
     """
-    learners = chosen_learners(wanted.learner or (), at_budget=wanted.at_budget)
+    learners = chosen_learners(wanted.learner or (), at_budget=wanted.at_budget, batch=wanted.batch)
     question = question_of(
         file, layout, replace(wanted, learner=learners), lambda guess: watch.remark(_first_guess(guess))
     )

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 
 import numpy as np
 
@@ -32,8 +31,11 @@ from cascadebai_cli.text import for_table
 
 SECONDS = 20.0
 """Processor time of all runs by the estimates below, which were measured; a plan then takes 15 s on two cores."""
-_HERE = 2.0
+_HERE = 4.0
 """Processor time of all runs up to which this process makes them, as others take longer to begin."""
+_STAYS = 0.05
+"""By which share more often the least observed item of a list of KL-LUCB++ is shown before the next list, in a test; it
+takes some 3 % more page views so, and a small part of the time."""
 _SKIPPED, _SKIPPED_ITEMS = 0.5, 1250
 """Seconds that a skipping engine takes for a run to its end, and the number of items that doubles this time."""
 _STILL = 5e-17
@@ -99,6 +101,7 @@ class Candidate:
         beyond_items: whether its budget must be larger than the number of items.
         slow: processor time of a page view, in seconds, with users that only the reference engine can run.
         looking: processor time of a run with users who look by place, if a fast engine can run them.
+        staying: processor time of a run whose lists stay, for each list in place of each page view, if it has such.
         keeps_log: whether it begins with the counts of the log and expects rates as those of the log are.
     """
 
@@ -110,6 +113,7 @@ class Candidate:
     beyond_items: bool = False
     slow: float = 4e-4
     looking: Pace | None = None
+    staying: Pace | None = None
     keeps_log: bool = False
 
     @property
@@ -124,6 +128,8 @@ class Candidate:
             ConfigError: if it begins with the counts of the log, but these are no looks.
         """
         options = dict(self.spec.options)
+        if question.wanted.batch or (self.staying and not question.wanted.at_budget):
+            options["batch"] = question.wanted.batch or _STAYS
         if question.M != question.K:
             options["list_length"] = question.M
         if self.keeps_log:
@@ -160,6 +166,7 @@ CANDIDATES: Mapping[str, Candidate] = {
         8,
         by_steps=True,
         looking=Pace(0.0, 3e-4, 3e-5, 1e-7, 3e-4, 2e-7, along=True),
+        staying=Pace(0.0, 3e-4, 3e-5, 3.5e-8, 3e-4),
     ),
     "cascadebai-kl": Candidate(
         "CascadeBAI, KL bounds",
@@ -187,24 +194,30 @@ _DEFAULT_AT_BUDGET = (*_DEFAULT, "sar", "uniform")
 
 def candidate_of(question: Question, key: str) -> Candidate:
     """Return a learner with the time that its runs take with the users of the question."""
-    found = CANDIDATES[key]
+    found, batch = CANDIDATES[key], question.wanted.batch
+    if found.staying and batch:
+        times = {name: getattr(found.staying, name) / batch for name in ("step", "step_item", "turn")}
+        return replace(found, pace=replace(found.staying, **times), by_steps=False)
     if not question.places_differ:
         return found
     return replace(found, pace=found.looking or Pace(1e-3, 0.0, found.slow), by_steps=True)
 
 
-def chosen_learners(keys: Sequence[str], *, at_budget: bool) -> tuple[str, ...]:
+def chosen_learners(keys: Sequence[str], *, at_budget: bool, batch: int | None = None) -> tuple[str, ...]:
     """Return the learners asked for, or by default the best ones.
 
     Raises:
-        ConfigError: if one is not known, or does not stop by itself and has no budget.
+        ConfigError: if one is not known, does not stop by itself and has no budget, or cannot have lists that stay.
     """
     for key in keys:
+        if batch and key in CANDIDATES and not CANDIDATES[key].staying:
+            raise ConfigError(f"--batch {batch} is simulated for kl-lucb++ alone; leave --learner {key} out")
         if key not in CANDIDATES:
             raise ConfigError(f"--learner {for_table(key)} is not known; {suggest(key, CANDIDATES)}")
         if CANDIDATES[key].factor is None and not at_budget:
             raise ConfigError(f"--learner {key} does not stop by itself; give the page views with --budget")
-    return tuple(dict.fromkeys(keys)) or (_DEFAULT_AT_BUDGET if at_budget else _DEFAULT)
+    default = _DEFAULT[:1] if batch else _DEFAULT_AT_BUDGET if at_budget else _DEFAULT
+    return tuple(dict.fromkeys(keys)) or default
 
 
 # --- Runs: a learner and a truth that the log leaves open make a cell, as in a sweep --------------------------------
@@ -220,6 +233,35 @@ def truths_of_trials(efforts: FloatArray, trials: int) -> IntArray:
     """Return which truths are simulated: evenly spread from the easiest to the hardest, shape `(trials,)`."""
     order = np.argsort(efforts, kind="stable")
     return np.asarray(order[((np.arange(trials) + 0.5) / trials * len(order)).astype(int)])
+
+
+def in_turn(truths: IntArray, size: int) -> list[int]:
+    """Return the truths of runs in another order, in which about every `size` of them are spread as all are."""
+    number = max(1, -(-len(truths) // size))
+    first = number // 2
+    starts = (first, *(one for one in range(number) if one != first))
+    return [truth for start in starts for truth in truths[start::number].tolist()]
+
+
+def next_round(
+    turns: Mapping[str, list[int]], places: Sequence[tuple[str, int]], wanted: Mapping[str, int]
+) -> list[int]:
+    """Return how many further runs there are of each cell, so many of each learner, and take them out of `turns`.
+
+    Args:
+        turns: the truths of the runs of each learner that have not begun.
+        places: learner and truth of each cell.
+        wanted: how many further runs of each learner there shall be.
+    """
+    ask = {key: Counter(mine[: wanted.get(key, 0)]) for key, mine in turns.items()}
+    for key, mine in turns.items():
+        del mine[: wanted.get(key, 0)]
+    return [ask[key][truth] for key, truth in places]
+
+
+def missing_runs(n: int, error: float, known: float) -> int:
+    """Return how many runs are missing, after `n` with this standard error, until it is about as small as `known`."""
+    return 0 if error <= known else int(min(n * (error / known) ** 2, 1e6)) - n + 1
 
 
 def cell_of(
@@ -256,17 +298,18 @@ def cell_of(
 
 def run_cells(
     cells: Sequence[Cell],
-    trials: Sequence[int],
+    rounds: Callable[[CellRuns], Sequence[int]],
     seed: int,
     backend: Backend,
     watch: Watch,
     so_far: Callable[[CellRuns], str],
     seconds: float,
 ) -> CellRuns | None:
-    """Run each cell as often as `trials` says; return `None` if a run raised.
+    """Run cells in rounds, until no further run is asked for; return `None` if a run raised.
 
     Args:
-        cells, trials: the cells, and the number of runs of each.
+        cells: the cells.
+        rounds: says from the runs so far, and from nothing else, how many further runs there are of each cell.
         seed: root seed.
         backend: where the runs are simulated.
         watch: follows the runs.
@@ -274,8 +317,11 @@ def run_cells(
         seconds: processor time that all take, by the estimates.
     """
     settings = Settings(seed, fail_fast=True, with_items=True)
-    with Follower(watch, cells, trials, so_far=so_far, seconds=seconds).shown() as follower:
-        collect(cells, [np.arange(number) for number in trials], settings, backend, follower)
+    with Follower(watch, cells, [0] * len(cells), so_far=so_far, seconds=seconds).shown() as follower:
+        while not follower.failed and any(further := rounds(follower.rows)):
+            follower.expect(further)
+            numbers = [len(rows) + np.arange(more) for rows, more in zip(follower.rows, further, strict=True)]
+            collect(cells, numbers, settings, backend, follower)
     return None if follower.failed else follower.rows
 
 
@@ -283,8 +329,10 @@ def run_cells(
 
 
 _MOST_TRIALS, _FEWEST_TRIALS = 40, 4
-_ENOUGH = (16, 8)
-"""Numbers of runs side by side, for which a larger tolerance is taken if those with the planned one are too long."""
+_ENOUGH = 8
+"""Number of runs of a learner without which it is left out, and of those of the first round."""
+_KNOWN = 0.05
+"""Standard error of the mean ratio of page views to efforts, as a share of it, from which on no round follows."""
 _NEARLY_ALL = 0.9
 """Share of the truths with which a run shall end."""
 _SKIPPED_STEPS = 10**10
@@ -300,14 +348,12 @@ class Simulated:
         views: page views of the learner.
         rows: rows of the runs.
         truths: which truth each run had, shape `(n,)`.
-        tolerance: the tolerance of the runs, larger than the planned one if its runs take too long.
     """
 
     key: str
     views: PageViews
     rows: tuple[TrialRow, ...]
     truths: IntArray
-    tolerance: Tolerance
 
 
 @dataclass(frozen=True, eq=False)
@@ -349,59 +395,46 @@ def tested(question: Question, keys: Sequence[str], trials: int | None, backend:
     seconds = sum(size.seconds for size in sizes.values())
     if seconds <= _HERE:
         backend = Backend("sequential")
-    places = [
-        (key, tolerance, truth, times)
-        for key in keys
-        for tolerance in sizes[key].tolerances
-        for truth, times in Counter(truths_of_trials(tolerance.efforts, sizes[key].trials).tolist()).items()
-    ]
-    cells = [
-        cell_of(question, CANDIDATES[key], truth, tolerance, cap=sizes[key].cap) for key, tolerance, truth, _ in places
-    ]
+    truths = {key: truths_of_trials(question.planned.efforts, size.trials) for key, size in sizes.items()}
+    turns = {key: in_turn(mine, _ENOUGH) for key, mine in truths.items()}
+    places = [(key, truth) for key in keys for truth in sorted(set(truths[key].tolist()))]
+    cells = [cell_of(question, CANDIDATES[key], truth, question.planned, cap=sizes[key].cap) for key, truth in places]
 
     def learners(runs: CellRuns) -> list[Simulated]:
-        mine: dict[str, _Ran] = {key: ([], []) for key in keys}
-        for (key, tolerance, truth, _), rows in zip(places, runs, strict=True):
-            mine[key][tolerance is not sizes[key].tolerance].extend((truth, row) for row in rows)
-        return [_simulated(question, key, ran, sizes[key]) for key, ran in mine.items() if ran[0]]
+        mine: dict[str, list[tuple[int, TrialRow]]] = {key: [] for key in keys}
+        for (key, truth), rows in zip(places, runs, strict=True):
+            mine[key] += [(truth, row) for row in rows]
+        return [_simulated(question, key, ran, sizes[key].cap) for key, ran in mine.items() if ran]
+
+    def further(runs: CellRuns) -> list[int]:
+        wanted = dict.fromkeys(keys, trials or _ENOUGH)
+        wanted |= {one.key: missing_runs(one.views.n, one.views.error, _KNOWN) for one in learners(runs)}
+        return next_round(turns, places, wanted)
 
     def so_far(runs: CellRuns) -> str:
-        return ", ".join(f"{one.views.learner} {one.views.in_words}" for one in learners(runs))
+        return ", ".join(one.views.so_far for one in learners(runs))
 
-    runs = run_cells(cells, [times for _, _, _, times in places], question.wanted.seed, backend, watch, so_far, seconds)
+    runs = run_cells(cells, further, question.wanted.seed, backend, watch, so_far, seconds)
     if runs is None:
         return None
     ranked = tuple(sorted(learners(runs), key=lambda one: (not one.views.ended, one.views.median)))
     return Test(ranked, _cost(question, ranked[0]), tuple(CANDIDATES[key].name for key in left_out))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class _Size:
     """Size of the runs of a learner.
 
     Attributes:
-        trials, cap: how many there are, and after how many page views they are given up.
-        tolerance: the tolerance they have.
+        trials, cap: how many there are at most, and after how many page views they are given up.
         seconds: their processor time.
         fits: whether they shall end in time.
-        wider: twice this tolerance, with which there are as many runs again, if it is larger than the planned one.
     """
 
     trials: int
     cap: int
-    tolerance: Tolerance
     seconds: float
     fits: bool = True
-    wider: Tolerance | None = None
-
-    @property
-    def tolerances(self) -> tuple[Tolerance, ...]:
-        """All tolerances of runs."""
-        return (self.tolerance, *([self.wider] if self.wider else []))
-
-
-_Ran = tuple[list[tuple[int, TrialRow]], list[tuple[int, TrialRow]]]
-"""Truths and rows of the runs of a learner, and of those with the wider tolerance."""
 
 
 def _sizes_of(question: Question, keys: Sequence[str], trials: int | None) -> dict[str, _Size]:
@@ -416,38 +449,45 @@ def _sizes_of(question: Question, keys: Sequence[str], trials: int | None) -> di
 
 
 def _size(candidate: Candidate, question: Question, seconds: float, trials: int | None) -> _Size:
-    """Return the runs that fit into `seconds`.
-
-    If runs with the planned tolerance are too long, they have the smallest one of the table with which they are not.
-    Page views over effort then grow a little from there to the planned one (`_grown`).
-    """
+    """Return the runs that fit into `seconds`."""
     L, planned, factor = question.L, question.planned, candidate.factor
     assert factor is not None
     pace = candidate.paced(question.w_K)
     if candidate.keeps_log:
         return _size_as_planned(pace, factor, question, seconds, trials)
+    longest = factor * float(np.quantile(planned.efforts, _NEARLY_ALL, method="inverted_cdf"))
+    if candidate.staying:
+        return _size_of_lists(candidate.staying, longest, question, seconds, trials)
     if candidate.by_steps:
-        return _size_by_steps(pace, factor, question, seconds, trials)
+        return _size_by_steps(pace, longest, L, seconds, trials)
     cap = int(min(seconds / _FEWEST_TRIALS / max(pace.still, 1e-300), _SKIPPED_STEPS))
     still = pace.still * float(np.minimum(factor * planned.efforts, cap).mean())
     crowded = _CROWDED_SKIPS if question.w_K < _RARE else 1.0
     each = crowded * (0.03 + 4e-4 * L) + 0.5 * (planned.epsilon == 0) + still
     n = trials or int(np.clip(seconds / each, _FEWEST_TRIALS, _MOST_TRIALS))
-    return _Size(n, cap, planned, n * each)
+    return _Size(n, cap, n * each)
 
 
-def _size_by_steps(pace: Pace, factor: float, question: Question, seconds: float, trials: int | None) -> _Size:
-    L, planned = question.L, question.planned
-    choices = (planned, *(one for one in question.table if one.epsilon > planned.epsilon))
-    for enough, one in product(_ENOUGH, choices):
-        longest = factor * float(np.quantile(one.efforts, _NEARLY_ALL, method="inverted_cdf"))
-        n = pace.runs(seconds, longest, L) if np.isfinite(longest) else 0
-        if n >= (trials or enough):
-            n = trials or min(n, _MOST_TRIALS)
-            wider = question.tolerance(2 * one.epsilon) if one is not planned else None
-            return _Size(n, pace.within(seconds / n, L, n), one, n * pace.seconds(longest, L, n), wider=wider)
+def _size_by_steps(pace: Pace, longest: float, L: int, seconds: float, trials: int | None) -> _Size:
+    fitting = pace.runs(seconds, longest, L) if np.isfinite(longest) else 0
+    if fitting >= (trials or _ENOUGH):
+        n = trials or min(fitting, _MOST_TRIALS)
+        return _Size(n, pace.within(seconds / n, L, n), n * pace.seconds(longest, L, n))
     n = trials or _FEWEST_TRIALS
-    return _Size(n, pace.within(seconds / n, L, n), choices[-1], seconds, fits=False)
+    return _Size(n, pace.within(seconds / n, L, n), seconds, fits=False)
+
+
+def _size_of_lists(pace: Pace, longest: float, question: Question, seconds: float, trials: int | None) -> _Size:
+    """Return runs whose lists stay: some page views each, or until they have grown by a share with the looks of items.
+
+    The least observed items of `L / M` lists are then shown once, and from `1 / _STAYS` looks on more often each time.
+    """
+    if question.wanted.batch:
+        size = _size_by_steps(pace, longest / question.wanted.batch, question.L, seconds, trials)
+        return replace(size, cap=min(size.cap * question.wanted.batch, _SKIPPED_STEPS))
+    grown = _STAYS * question.M / question.L
+    size = _size_by_steps(pace, (1 + np.log(max(1.0, grown * longest))) / grown, question.L, seconds, trials)
+    return replace(size, cap=int(min(np.exp(min(size.cap * grown - 1, 100.0)) / grown, _SKIPPED_STEPS)))
 
 
 def _size_as_planned(pace: Pace, factor: float, question: Question, seconds: float, trials: int | None) -> _Size:
@@ -457,47 +497,23 @@ def _size_as_planned(pace: Pace, factor: float, question: Question, seconds: flo
     """
     L, planned = question.L, question.planned
     usual = min(factor * float(np.median(planned.efforts)), _SKIPPED_STEPS)
-    n = trials or int(np.clip(pace.runs(seconds, usual, L), _ENOUGH[-1], _MOST_TRIALS))
-    return _Size(n, pace.within(seconds / n, L, n), planned, min(seconds, n * pace.seconds(usual, L, n)))
+    n = trials or int(np.clip(pace.runs(seconds, usual, L), _ENOUGH, _MOST_TRIALS))
+    return _Size(n, pace.within(seconds / n, L, n), min(seconds, n * pace.seconds(usual, L, n)))
 
 
-_STEEPEST = 0.5
-"""Largest power of the effort with which page views over effort are taken to grow."""
-
-
-def _grown(question: Question, ran: _Ran, size: _Size) -> float:
-    """Return how many times more page views over effort the runs had with the planned tolerance; 1 if they have it.
-
-    The logarithm of page views over effort is a line in the logarithm of the effort, through the medians of the runs
-    with both tolerances: from 20 to 2 % of `w(K)`, for example, page views over effort become twice as many.
-    """
-    if size.wider is None or not all(ran):
-        return 1.0
-    places = []
-    for runs, one in zip(ran, size.tolerances, strict=True):
-        efforts = one.efforts[[truth for truth, _ in runs]]
-        ratio = float(np.median(np.array([row.steps for _, row in runs]) / efforts))
-        places.append(np.log([float(np.median(efforts)), ratio]))
-    (effort, ratio), (smaller, less) = places
-    power = np.clip((ratio - less) / max(effort - smaller, 1e-9), 0, _STEEPEST)
-    return float(np.exp(power * max(np.log(np.median(question.planned.efforts)) - effort, 0)))
-
-
-def _simulated(question: Question, key: str, ran: _Ran, size: _Size) -> Simulated:
-    runs = ran[0]
-    truths = np.array([truth for truth, _ in runs])
-    rows = tuple(row for _, row in runs)
-    good = question.good(size.tolerance.epsilon)
+def _simulated(question: Question, key: str, ran: Sequence[tuple[int, TrialRow]], cap: int) -> Simulated:
+    truths, rows = np.array([truth for truth, _ in ran]), tuple(row for _, row in ran)
+    good = question.good(question.planned.epsilon)
     views = page_views(
         CANDIDATES[key].name,
         [row.steps for row in rows],
-        [None if row.correct is None else bool(good[truth, list(row.items)].all()) for truth, row in runs],
-        size.cap,
-        size.tolerance.efforts[truths] / _grown(question, ran, size),
+        [None if row.correct is None else bool(good[truth, list(row.items)].all()) for truth, row in ran],
+        cap,
+        question.planned.efforts[truths],
         question.planned.efforts,
         truths.tolist() if CANDIDATES[key].keeps_log else (),
     )
-    return Simulated(key, views, rows, truths, size.tolerance)
+    return Simulated(key, views, rows, truths)
 
 
 def _cost(question: Question, first: Simulated) -> ClickCost | None:

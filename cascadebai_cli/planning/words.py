@@ -104,8 +104,11 @@ def _spread(one: "Asked", needed: Sequence[float] | None, unit: float, text: Cal
 
 def _budgets_left_out(done: "Plan", answers: "Answers") -> str:
     question = done.question
-    runs = max((point.n for one in answers.learners for point in one.curve), default=0)
-    told = [f"simulated runs: {count(runs)} of each learner, {_truths_in_words(question)}"]
+    numbers = {one.name: one.curve[-1].n for one in answers.learners if one.curve}
+    runs = min(numbers.values(), default=0)
+    each = [f"{count(n)} of {name}" for name, n in numbers.items()]
+    told = [f"{count(runs)} of each learner" if len(set(numbers.values())) < 2 else ", ".join(each)]
+    told = [f"simulated runs: {told[0]}, {_truths_in_words(question)}"]
     short = [one for one in answers.learners if one.budget and one.then is None]
     if runs * (1 - (question.wanted.sure or 0)) < 1:
         told += ["too few to tell such a chance from certainty; look at the interval"]
@@ -180,7 +183,8 @@ def _advice(question: "Question") -> list[str]:
     enough = f"good enough with a chance of {precise_percent(question.own_good)}{sure}"
     chance = f"{own}, which the log ranks first, {'are all' if question.K > 1 else 'is'} {enough}"
     if question.planned.epsilon:
-        chance += f" (at most {question.planned.epsilon:.3g} below w({question.K}))"
+        best = f"the rates of the best {question.K}" if question.K > 1 else "the best rate"
+        chance += f" (at most {question.planned.epsilon:.3g} below {best})"
     if question.needs_test:
         start = f"a test is needed: {chance}, and {100 * (1 - question.wanted.risk):.12g}% is wanted"
     else:
@@ -297,12 +301,6 @@ def _left_out(done: "Plan", test: "Test") -> str:
         + (", too early to say anything of it" if one not in test.told else "")
         for one in test.learners
         if one.views.capped
-    ]
-    capped += [
-        f"those of {one.views.learner} have a tolerance of {percent(one.tolerance.relative)} of w({done.question.K}), "
-        "as longer ones take too much time, and are put on the planned one by the growth that twice of it shows"
-        for one in test.learners
-        if one.tolerance is not done.question.planned and one in test.told
     ]
     capped += [
         f"{one.views.learner} is wrong more often than delta, as its lists do not have a random order and places differ"

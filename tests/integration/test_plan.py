@@ -131,7 +131,7 @@ def test_a_learner_that_does_not_end_is_left_out_and_names_no_items(tmp_path, mo
     assert [row.startswith("CascadeBAI") for row in rows] == [True]
     assert "; KL-LUCB++ is left out, as its runs take too long to simulate" in result.out
     assert "of KL-LUCB++" not in result.out
-    result = plan(tmp_path, GOOD, "--trials", 3, "--learner", "kl-lucb++", "--out", tmp_path / "alone")
+    result = plan(tmp_path, GOOD, "--trials", 3, "--batch", 1, "--out", tmp_path / "alone")
     assert "no learner ended" in result.out
     assert " of 0" not in result.out
     assert json.loads((tmp_path / "alone" / "plan.json").read_text())["learners"][0]["page_views"]["median"] is None

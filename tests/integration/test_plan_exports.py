@@ -258,7 +258,9 @@ def test_weeks_of_the_year_are_times(tmp_path: Path) -> None:
 def test_days_that_may_be_read_in_two_ways_are_refused(tmp_path: Path) -> None:
     rows = [f"0{day}/02/2026,{ad},5,50\n" for day in (1, 2, 3) for ad in "abc"]
     (tmp_path / "log.csv").write_text("day,ad,clicks,views\n" + "".join(rows))
-    with pytest.raises(ConfigError, match="01/02/2026 may be 2026-02-01 or 2026-01-02; write days as 2026-04-01"):
+    with pytest.raises(
+        ConfigError, match=r"log\.csv: day 01/02/2026 may be 2026-02-01 or 2026-01-02; write days as 2026-04-01"
+    ):
         read_log(tmp_path / "log.csv", Layout("ad", "clicks", "views", time="day"))
 
 
@@ -284,6 +286,55 @@ def test_an_encoding_from_before_utf_8_is_told_by_the_columns(tmp_path: Path, en
     log = read_log(tmp_path / "log.csv", Layout(*columns))
     assert log.names == (f"{columns[0]} 1", "b")
     assert any(f"is read as {title}" in note for note in log.notes)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "names"),
+    [
+        ("gb18030", "红色横幅"),
+        ("cp932", "赤いバナー"),
+        ("big5", "紅色橫幅"),
+        ("cp949", "빨간배너"),
+        ("cp1251", "красный"),
+    ],
+)
+def test_names_of_another_alphabet_under_plain_columns_are_refused(tmp_path: Path, encoding, names) -> None:
+    """Before, they were read as Windows-1252."""
+    (tmp_path / "log.csv").write_bytes(f"ad,clicks,views\n{names},20,200\nb,10,200\n".encode(encoding))
+    with pytest.raises(ConfigError, match=r"log\.csv is not UTF-8 text.*; save it as CSV in UTF-8"):
+        read_log(tmp_path / "log.csv", Layout("ad", "clicks", "views"))
+
+
+NESTED = [
+    "All Search,505,8500",
+    "Brand,360,4500",
+    "red,200,2500",
+    "blue,160,2000",
+    "Generic,145,4000",
+    "green,105,2500",
+]
+NESTED += ["grey,40,1500", "All Display,123,3700", "Banners,75,2600", "a,52,1500", "b,23,1100", "Films,48,1100"]
+NESTED += ["c,31,600", "d,17,500"]
+
+
+@pytest.mark.parametrize("grand", [[], ["Everything,628,12200"]])
+@pytest.mark.parametrize("way", [1, -1])
+def test_groups_of_groups_are_no_items(tmp_path: Path, grand: list[str], way: int) -> None:
+    """Before, all sums of a pivot of two levels without a total were items."""
+    counts = _counts_in(tmp_path, [*grand, *NESTED][::way])
+    assert sorted(counts) == ["a", "b", "blue", "c", "d", "green", "grey", "red"]
+    assert counts["red"] == (200, 2500)
+
+
+def test_groups_of_groups_may_have_one_row(tmp_path: Path) -> None:
+    rows = ["A,195,4100", "C1,165,3200", *ADS[:2], "C2,30,900", ADS[2], "B,9,100", "C3,9,100", "x,9,100"]
+    for total in ([], ["Total,204,4200"]):
+        assert _counts_in(tmp_path, [*rows, *total]) == {**COUNTED, "x": (9, 100)}
+
+
+def test_items_that_form_groups_of_groups_by_chance_stay(tmp_path: Path) -> None:
+    rows = ["a,1,10", "b,1,10", "c,2,20", "d,1,10", "e,1,10", "f,2,20", "g,4,40"]
+    assert len(_counts_in(tmp_path, rows)) == 7
 
 
 GROUPS = [["red,200,2000", "blue,160,2000", "Search,360,4000"], ["green,100,2000", "grey,80,1500", "Display,180,3500"]]
@@ -341,9 +392,10 @@ def test_a_group_without_clicks_and_views_is_no_item(tmp_path: Path) -> None:
         (["C1,120,2000", ADS[0], "C2,45,1200", ADS[1], "Total,165,3200"], 2),
         (
             [
+                ADS[0],
                 "A,195,4100",
                 "C1,165,3200",
-                *ADS[:2],
+                ADS[1],
                 "C2,30,900",
                 ADS[2],
                 "B,9,100",

@@ -1,16 +1,27 @@
 """Lists that stay for many steps: what a learner is told, when, and what comes of it."""
 
+import re
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
-from given import BY_CLICK, TableOutcomes
+from given import BY_CLICK, TableOutcomes, TableStack
 from kl_lucb_judge import kl_lucb, kl_lucb_interval
+from scipy.stats import ks_2samp
 
 import cascadebai_cli as cb
-from cascadebai_cli.engines.simulate import resolve_engine, run_reference
+from cascadebai_cli.engines.batches import run_batches
+from cascadebai_cli.engines.jobs import Job, Run, in_order, never
+from cascadebai_cli.engines.simulate import ENGINES, Trial, resolve_engine, run_reference, simulate_block
+from cascadebai_cli.engines.stacks import ShuffledLooks
 from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.learners.kl_lucb import KLLucb
+from cascadebai_cli.learners.protocol import in_batches
 from cascadebai_cli.learners.registry import LearnerSpec
+from cascadebai_cli.model.problem import CASCADING, SEMI_BANDIT
+from cascadebai_cli.model.users import PositionBased, page_of
 from cascadebai_cli.study.config import load_study
 
 CAP = 900
@@ -30,6 +41,7 @@ def problem(case):
 
 @pytest.mark.parametrize("batch", [2, 7, 100, 2_000])
 def test_kl_lucb_in_batches_is_what_the_judge_says(batch):
+    """A cap within a batch is one for the judge's counts, who knows no such thing as what was seen and not told."""
     ended = 0
     for case in range(25):
         K, table, M, cascading = problem(case)
@@ -46,6 +58,87 @@ def test_kl_lucb_in_batches_is_what_the_judge_says(batch):
         )
         ended += run.steps < CAP
     assert ended > 5 or batch > CAP
+
+
+@pytest.mark.parametrize("batch", [2, 7, 100, 2_000, 0.1, 0.5])
+@pytest.mark.parametrize("answers", [False, True])
+def test_the_fast_engine_runs_batches_as_the_reference_engine_does(batch, answers):
+    """Rows side by side, some of which reach their cap within a batch, on the same rewards."""
+    for kind in range(2):
+        jobs, expected = [], []
+        for case in range(kind, 40, 2):
+            K, table, M, cascading = problem(case)
+            cap, learners = (
+                CAP - 31 * (case % 3),
+                [made("kl-lucb++", len(table), K, list_length=M, batch=batch) for _ in range(2)],
+            )
+            run = run_reference(learners[0], TableOutcomes(table), BY_CLICK[cascading], cap)
+            if answers and run.status == "capped":
+                run = replace(run, recommendation=learners[0].answer)
+            expected.append(run)
+            jobs.append(Job(learners[1], TableStack(table), BY_CLICK[cascading], cap, answers=answers))
+        assert in_order(ENGINES["lockstep"].together(jobs, never)) == expected
+        assert {run.status for run in expected} == {"stopped", "capped"} or batch > CAP
+
+
+def test_a_paused_run_goes_on_where_it_was():
+    K, table, M, cascading = problem(4)
+    whole, parts = (made("kl-lucb++", len(table), K, list_length=M, batch=2) for _ in range(2))
+    (expected,) = in_order(run_batches([Job(whole, TableStack(table), BY_CLICK[cascading], CAP)]))
+    steps, asked = 0, 0
+    while True:
+        turns = iter([False, False, False, True])
+        job = Job(parts, TableStack(table), BY_CLICK[cascading], CAP, steps=steps)
+        ((_, done),) = run_batches([job], lambda turns=turns: next(turns))
+        asked += 1
+        if isinstance(done, Run):
+            break
+        steps = done.steps
+        assert steps == 6 * asked
+    assert done == expected
+    assert asked > 2
+
+
+def steps_of(engine, batch, feedback, w, K=2, n=400, **options):
+    trials = [Trial(np.array(w), np.random.default_rng([17, batch, run])) for run in range(n)]
+    learner = partial(made, "kl-lucb++", len(w), K, batch=batch, **options)
+    runs = simulate_block(learner, trials, feedback=feedback, engine=engine, max_steps=20_000)
+    return np.array([(run.steps, run.observations) for run in runs])
+
+
+USERS = PositionBased(looks=(1.0, 0.5, 0.25))
+PAGES = {
+    "cascade": CASCADING,
+    "whole page": SEMI_BANDIT,
+    "places": page_of(CASCADING, USERS),
+    "shuffled": page_of(SEMI_BANDIT, USERS, shuffled=True),
+}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_sums_have_the_law_of_single_outcomes(page):
+    """The shuffled places of a step are shared by its items, so that their looks are not independent."""
+    w, M = [0.9, 0.7, 0.3, 0.2], {"list_length": 3}
+    fast, slow = (
+        steps_of(engine, 5, PAGES[page], w, n=n, **M) for engine, n in (("lockstep", 2_000), ("reference", 200))
+    )
+    for mine, theirs in zip(fast.T, slow.T, strict=True):
+        assert ks_2samp(mine, theirs).pvalue > 1e-3
+    wrong = steps_of("lockstep", 5, PAGES["cascade" if page == "whole page" else "whole page"], w, n=2_000, **M)
+    assert min(ks_2samp(mine, theirs).pvalue for mine, theirs in zip(wrong.T, slow.T, strict=True)) < 1e-6
+
+
+def test_looks_of_shuffled_places_are_shared():
+    """With looks 1 and 0 exactly one of two items is looked at in each step; the variance is that of one coin."""
+    looks = ShuffledLooks(np.array([1.0, 0.0]), np.random.default_rng(1))
+    drawn = np.array([looks.sums(100) for _ in range(400)])
+    assert (drawn.sum(axis=1) == 100).all()
+    assert drawn[:, 0].mean() == pytest.approx(50, abs=1)
+    assert drawn[:, 0].var() == pytest.approx(25, rel=0.25)
+    three = ShuffledLooks(np.array([1.0, 0.5, 0.2]), np.random.default_rng(2))
+    drawn = np.array([three.sums(60) for _ in range(2000)])
+    assert drawn.mean(axis=0) == pytest.approx(np.full(3, 60 * 1.7 / 3), abs=0.4)
+    assert drawn.sum(axis=1).var() == pytest.approx(60 * (0.25 + 0.16), rel=0.15)
 
 
 class Told:
@@ -71,7 +164,7 @@ class Told:
         ("cascadebai", {"confidence": "kl"}),
         ("cascadebai", {"order": "U", "sigma": 0.05}),
         ("batrac", {"b": 2}),
-        ("kl-lucb++", {}),
+        ("kl-lucb++", {"stopping": "glr"}),
         ("posterior", {}),
         ("track-and-stop", {}),
         ("uniform", {}),
@@ -106,7 +199,7 @@ def test_a_config_names_the_batch_of_a_learner(tmp_path: Path):
         "learners:\n  - {name: 'by {batch}', algorithm: kl-lucb++, batch: [1, 40]}\n"
     )
     one, forty = load_study(config).cells
-    assert (one.runs_with, forty.runs_with) == ("lockstep", "reference")
+    assert (one.runs_with, forty.runs_with) == ("lockstep", "lockstep")
     config.write_text(config.read_text().replace(", batch: [1, 40]", "").replace(" {batch}", " 1"))
     assert [cell.cell_id for cell in load_study(config).cells] == [one.cell_id] != [forty.cell_id]
     assert "batch" not in one.content
@@ -119,6 +212,17 @@ def test_algorithm_1_in_batches_has_no_upper_bound():
     assert not LearnerSpec("cascadebai", {"batch": 10}).is_algorithm_1(2)
 
 
-def test_a_fast_engine_is_refused():
-    with pytest.raises(ConfigError, match=r"engine lockstep cannot run kl-lucb\+\+ with batch: it is made for"):
-        resolve_engine("lockstep", made("kl-lucb++", 3, 1, batch=5))
+@pytest.mark.parametrize(("algorithm", "options"), [("kl-lucb++", {"stopping": "glr"}), ("posterior", {})])
+def test_a_fast_engine_is_refused(algorithm, options):
+    with pytest.raises(
+        ConfigError, match=rf"engine lockstep cannot run {re.escape(algorithm)} with batch: it is made for"
+    ):
+        resolve_engine("lockstep", made(algorithm, 3, 1, batch=5, **options))
+
+
+def test_a_derived_class_is_told_step_by_step():
+    class Own(KLLucb):
+        pass
+
+    assert not in_batches(Own(3, 1, 0.1), "own", 5).engines
+    assert in_batches(KLLucb(3, 1, 0.1), "ours", 5).engines

@@ -45,6 +45,19 @@ READ = {
         "Windows-1252",
     ),
     "thousands with commas": (COUNTS, HEAD + 'a,1,5\nb,20,"1,200"\n', AB, "1,200 in column views is read as 1200"),
+    "thousands of India": (
+        COUNTS,
+        HEAD + 'a,"1,23,456","12,34,567"\nb,20,"1,200"\n',
+        {"a": (123456, 1234567), "b": (20, 1200)},
+        "1,23,456 in column clicks is read as 123456",
+    ),
+    "a sentence below": (COUNTS, HEAD + ROWS + "Report generated on 2026-11-03\n", AB, "line 4 is a remark"),
+    "sentences below an empty line": (
+        COUNTS,
+        HEAD + ROWS + "\nReport generated on 2026-11-03,,\nAll rights reserved,,\n",
+        AB,
+        "lines 5 and 6 are remarks and are left out",
+    ),
     "thousands with points": (
         COUNTS,
         "ad;clicks;views\na;1;5\nb;20;1.200\n",
@@ -108,6 +121,7 @@ READ = {
 }
 
 REFUSED = {
+    "a last row that is cut short": (COUNTS, HEAD + ROWS + "banner\n", "log.csv:4: clicks is empty; write a number"),
     "JSON": (COUNTS, '[{"ad": "a", "clicks": 1, "views": 5}]', "log.csv is JSON; give a CSV file"),
     "a spreadsheet": (COUNTS, b"PK\x03\x04\x00", "log.csv is a spreadsheet or an archive; save the sheet as CSV"),
     "no text": (COUNTS, b"\x89\x00\xff\x81", "log.csv is not text; save it as CSV in UTF-8"),

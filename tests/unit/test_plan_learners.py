@@ -1,13 +1,24 @@
 """How long simulated runs take, by estimates: which budgets are left out hangs on them."""
 
-from types import SimpleNamespace
+import time
+from contextlib import nullcontext
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from cascadebai_cli.engines.simulate import Trial, simulate_block
+from cascadebai_cli.learners.registry import LearnerSpec
+from cascadebai_cli.logs.read import Log
 from cascadebai_cli.planning import runs
-from cascadebai_cli.planning.numbers import Tolerance
+from cascadebai_cli.planning.options import Wanted
+from cascadebai_cli.planning.plan import answered
+from cascadebai_cli.planning.question import question_about
 from cascadebai_cli.planning.runs import CANDIDATES, Pace
+from cascadebai_cli.running.runner import Backend
+from cascadebai_cli.running.watch import SILENT, Watch
+from cascadebai_cli.store.trials import mean_interval
 
 HARD = np.array([1e12])
 
@@ -58,25 +69,96 @@ def test_runs_side_by_side_share_the_time_of_a_turn():
     assert pace.within(2.0, 10, runs=40) == pytest.approx(10**6, abs=1)
 
 
-# --- Runs with a larger tolerance than the planned one --------------------------------------------------------------
+# --- Rounds ---------------------------------------------------------------------------------------------------------
 
 
-def ran(tolerance, power):
-    """Runs whose page views over effort are a power of the effort."""
-    return [(i, SimpleNamespace(steps=7 * effort ** (1 + power))) for i, effort in enumerate(tolerance.efforts)]
+@pytest.mark.parametrize("n", [1, 7, 8, 24, 40])
+def test_the_first_runs_are_spread_as_all_are(n):
+    turn = runs.in_turn(np.arange(n), 8)
+    assert sorted(turn) == list(range(n))
+    assert abs(np.mean(turn[:8]) - np.mean(turn)) <= n / 16
+    assert np.ptp(turn[:8]) >= 0.75 * (n - 1)
 
 
-@pytest.mark.parametrize(("power", "taken"), [(0.0, 0.0), (0.2, 0.2), (-0.1, 0.0), (0.9, 0.5)])
-def test_page_views_over_effort_grow_as_two_tolerances_show(power, taken):
-    planned, one, wider = (
-        Tolerance(float("nan"), 0.01, np.ones(3), size * np.array([1.0, 2.0, 4.0])) for size in (1e4, 1e3, 4e2)
+def test_as_many_runs_follow_as_are_missing():
+    assert runs.missing_runs(8, 0.05, 0.05) == 0
+    assert runs.missing_runs(8, 0.1, 0.05) == 25
+    assert runs.missing_runs(8, np.inf, 0.05) > 40
+    turns, places = {"a": [3, 5, 3, 4], "b": [3, 3]}, [("a", 3), ("a", 4), ("a", 5), ("b", 3)]
+    assert runs.next_round(turns, places, {"a": 3, "b": 0}) == [2, 0, 1, 0]
+    assert turns == {"a": [4], "b": [3, 3]}
+    assert runs.next_round(turns, places, {"a": 9, "b": 9}) == [0, 1, 0, 2]
+    assert runs.next_round(turns, places, {"a": 9, "b": 9}) == [0, 0, 0, 0]
+
+
+def question(L, views, **wanted):
+    """A log whose page views over effort scatter less the more items it has."""
+    rates = np.concatenate([[0.5, 0.45], np.full(L - 2, 0.1)])
+    counts = np.full(L, float(views))
+    return question_about(
+        Log("log", tuple(map(str, range(L))), rates * views, counts, ()), Path("log.csv"), Wanted(2, **wanted)
     )
-    size = runs._Size(3, 10**9, one, 1.0, wider=wider)
-    question = SimpleNamespace(planned=planned)
-    assert runs._grown(question, (ran(one, power), ran(wider, power)), size) == pytest.approx(10**taken)
 
 
-def test_runs_with_the_planned_tolerance_do_not_grow():
-    planned = Tolerance(float("nan"), 0.01, np.ones(1), np.array([1e4]))
-    size = runs._Size(3, 10**9, planned, 1.0)
-    assert runs._grown(SimpleNamespace(planned=planned), (ran(planned, 0.2), []), size) == 1
+class Slow(Watch):
+    """A watch that makes all take longer; what it says must not matter."""
+
+    def progress(self, run):
+        self.lines = []
+        return nullcontext(lambda: (time.sleep(0.002), self.lines.append(run.line())))
+
+
+def numbers(question, keys, trials=None, watch=SILENT):
+    test = runs.tested(question, keys, trials, Backend("sequential"), watch)
+    return {one.key: [row.steps for row in one.rows] for one in test.learners}, test
+
+
+def test_each_learner_ends_once_its_answer_is_known():
+    keys = ["kl-lucb++", "cascadebai-kl"]
+    _, test = numbers(question(3, 10_000), keys[:1])
+    assert test.learners[0].views.n == 40
+    many, test = numbers(question(60, 10_000), keys)
+    for one in test.learners:
+        assert 8 <= one.views.n < 40
+        assert one.views.error <= 0.05
+    slow = Slow()
+    again, _ = numbers(question(60, 10_000), keys, watch=slow)
+    assert again == many
+    assert any(", known to " in line for line in slow.lines)
+
+
+def test_a_number_of_trials_is_fixed():
+    found, _ = numbers(question(60, 10_000), ["kl-lucb++"], trials=13)
+    assert len(found["kl-lucb++"]) == 13
+
+
+def test_a_budget_ends_once_its_chances_are_known():
+    sure, doubtful = (
+        answered(question(12, 1000, budget=budget), ["uniform"], None, Backend("sequential"), SILENT).learners[0]
+        for budget in (400, 40)
+    )
+    assert (sure.then.n, sure.error <= 0.025) == (80, True)
+    assert doubtful.then.n > 80
+    assert doubtful.error <= 0.026 or doubtful.then.n == 400
+
+
+# --- Lists that stay ------------------------------------------------------------------------------------------------
+
+
+def test_lists_that_stay_for_a_share_take_hardly_more_page_views():
+    """With lists that stay for all the page views of a list, they take clearly more."""
+    w, taken = np.array([0.5, 0.4, 0.2, 0.1]), {}
+    for batch in (1, runs._STAYS, 0.9):
+        trials = [Trial(w, np.random.default_rng([3, run])) for run in range(400)]
+        learner = partial(LearnerSpec("kl-lucb++", {"batch": batch}).build, 4, 2, 0.1, 0.0)
+        taken[batch] = mean_interval(np.array([run.steps for run in simulate_block(learner, trials)]))
+    assert taken[runs._STAYS].low < 1.08 * taken[1].high
+    assert taken[0.9].low > 1.1 * taken[1].high
+
+
+def test_a_batch_of_page_views_makes_a_test_longer():
+    one, hundred, thousand = (
+        numbers(question(4, 500, batch=batch), ["kl-lucb++"], 12)[0]["kl-lucb++"] for batch in (1, 100, 1000)
+    )
+    assert all(steps % 1000 == 0 for steps in thousand)
+    assert np.mean(one) < np.mean(hundred) < np.mean(thousand)
