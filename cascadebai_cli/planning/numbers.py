@@ -293,8 +293,11 @@ def _on_all(pages: FloatArray, lost: FloatArray) -> FloatArray:
 
 
 def click_chance(shown: FloatArray) -> FloatArray:
-    """Return the chance that a page of items with these click probabilities (last axis) is clicked."""
-    return np.asarray(1 - np.prod(1 - shown, axis=-1))
+    """Return the chance that a page of items with these click probabilities (last axis) is clicked.
+
+    Pages of the same items have the same chance to the last bit, so that one does not seem to gain on the other.
+    """
+    return np.asarray(1 - np.prod(np.sort(1 - shown, axis=-1), axis=-1))
 
 
 # --- How likely it is that all items are right after a budget of page views -----------------------------------------

@@ -103,6 +103,11 @@ def test_cost_by_hand():
     assert found.against_own == pytest.approx((15, 15, 20))
 
 
+def test_a_page_of_the_same_items_in_another_order_gains_nothing():
+    shown = np.random.default_rng(3).random((200, 7))
+    assert np.array_equal(click_chance(shown), click_chance(-np.sort(-shown, axis=1)))
+
+
 def test_clicks_lost_go_with_the_page_views_on_all_truths():
     truths = np.array([[0.5, 0.2, 0.1], [0.2, 0.5, 0.1]])
     found = cost(np.array([1 / 3]), truths, [0, 2], np.array([[100.0], [1000.0]]))
