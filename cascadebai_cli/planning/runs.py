@@ -407,7 +407,8 @@ def tested(question: Question, keys: Sequence[str], trials: int | None, backend:
         return [_simulated(question, key, ran, sizes[key].cap) for key, ran in mine.items() if ran]
 
     def further(runs: CellRuns) -> list[int]:
-        wanted = dict.fromkeys(keys, trials or _ENOUGH)
+        # a few runs alone take as long as many side by side
+        wanted = {key: _ENOUGH if not trials and len(truths[key]) >= 2 * _ENOUGH else len(truths[key]) for key in keys}
         wanted |= {one.key: missing_runs(one.views.n, one.views.error, _KNOWN) for one in learners(runs)}
         return next_round(turns, places, wanted)
 

@@ -16,7 +16,7 @@ from cascadebai_cli.planning.options import Wanted
 from cascadebai_cli.planning.plan import answered
 from cascadebai_cli.planning.question import question_about
 from cascadebai_cli.planning.runs import CANDIDATES, Pace
-from cascadebai_cli.running.runner import Backend
+from cascadebai_cli.running.runner import Backend, collect
 from cascadebai_cli.running.watch import SILENT, Watch
 from cascadebai_cli.store.trials import mean_interval
 
@@ -125,6 +125,14 @@ def test_each_learner_ends_once_its_answer_is_known():
     again, _ = numbers(question(60, 10_000), keys, watch=slow)
     assert again == many
     assert any(", known to " in line for line in slow.lines)
+
+
+def test_fewer_than_two_rounds_run_at_once(monkeypatch):
+    monkeypatch.setattr(runs, "_MOST_TRIALS", 15)
+    asked = []
+    monkeypatch.setattr(runs, "collect", lambda *given: (asked.append(sum(map(len, given[1]))), collect(*given)))
+    numbers(question(60, 10_000), ["kl-lucb++"])
+    assert asked == [15]
 
 
 def test_a_number_of_trials_is_fixed():
