@@ -34,8 +34,10 @@ SECONDS = 20.0
 _HERE = 4.0
 """Processor time of all runs up to which this process makes them, as others take longer to begin."""
 _STAYS = 0.05
-"""By which share more often the least observed item of a list of KL-LUCB++ is shown before the next list, in a test; it
-takes some 3 % more page views so, and a small part of the time."""
+"""By which share more often the least observed item of a list of KL-LUCB++ is shown before the next list, where a list
+for each page view would take too long; it takes 1 to 8 % more page views so, and a small part of the time."""
+_EXACTLY = 2.0
+"""Processor time of the runs of the first round up to which KL-LUCB++ has a new list for each page view."""
 _SKIPPED, _SKIPPED_ITEMS = 0.5, 1250
 """Seconds that a skipping engine takes for a run to its end, and the number of items that doubles this time."""
 _STILL = 5e-17
@@ -121,15 +123,15 @@ class Candidate:
         """Whether its lists may be shown in a random order."""
         return bool(getattr(find_algorithm(self.spec.algorithm), "any_order", False))
 
-    def of(self, question: Question) -> LearnerSpec:
-        """Return what runs for a question.
+    def of(self, question: Question, batch: float | None = None) -> LearnerSpec:
+        """Return what runs for a question, with lists that stay for so many page views or by such a share of looks.
 
         Raises:
             ConfigError: if it begins with the counts of the log, but these are no looks.
         """
         options = dict(self.spec.options)
-        if question.wanted.batch or (self.staying and not question.wanted.at_budget):
-            options["batch"] = question.wanted.batch or _STAYS
+        if batch:
+            options["batch"] = batch
         if question.M != question.K:
             options["list_length"] = question.M
         if self.keeps_log:
@@ -272,6 +274,7 @@ def cell_of(
     *,
     cap: int | None = None,
     budget: int | None = None,
+    batch: float | None = None,
 ) -> Cell:
     """Return the cell of a learner on a truth, given up after `cap` page views or asked after `budget`."""
     epsilon = question.looked * tolerance.epsilon
@@ -287,7 +290,7 @@ def cell_of(
         epsilon=epsilon,
         weights=question.truths[truth],
         items=question.log.names,
-        spec=candidate.of(question),
+        spec=candidate.of(question, batch),
         feedback=question.feedback(any_order=candidate.any_order),
         order="random",
         max_steps=cap,
@@ -348,12 +351,14 @@ class Simulated:
         views: page views of the learner.
         rows: rows of the runs.
         truths: which truth each run had, shape `(n,)`.
+        stays: by which share of their looks lists grew before the next one; 0 if each page view had a list of its own.
     """
 
     key: str
     views: PageViews
     rows: tuple[TrialRow, ...]
     truths: IntArray
+    stays: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -398,13 +403,16 @@ def tested(question: Question, keys: Sequence[str], trials: int | None, backend:
     truths = {key: truths_of_trials(question.planned.efforts, size.trials) for key, size in sizes.items()}
     turns = {key: in_turn(mine, _ENOUGH) for key, mine in truths.items()}
     places = [(key, truth) for key in keys for truth in sorted(set(truths[key].tolist()))]
-    cells = [cell_of(question, CANDIDATES[key], truth, question.planned, cap=sizes[key].cap) for key, truth in places]
+    cells = [
+        cell_of(question, CANDIDATES[key], truth, question.planned, cap=sizes[key].cap, batch=sizes[key].batch)
+        for key, truth in places
+    ]
 
     def learners(runs: CellRuns) -> list[Simulated]:
         mine: dict[str, list[tuple[int, TrialRow]]] = {key: [] for key in keys}
         for (key, truth), rows in zip(places, runs, strict=True):
             mine[key] += [(truth, row) for row in rows]
-        return [_simulated(question, key, ran, sizes[key].cap) for key, ran in mine.items() if ran]
+        return [_simulated(question, key, ran, sizes[key]) for key, ran in mine.items() if ran]
 
     def further(runs: CellRuns) -> list[int]:
         # a few runs alone take as long as many side by side
@@ -430,12 +438,14 @@ class _Size:
         trials, cap: how many there are at most, and after how many page views they are given up.
         seconds: their processor time.
         fits: whether they shall end in time.
+        batch: for how many page views a list stays, or by which share of looks; `None` if for one.
     """
 
     trials: int
     cap: int
     seconds: float
     fits: bool = True
+    batch: float | None = None
 
 
 def _sizes_of(question: Question, keys: Sequence[str], trials: int | None) -> dict[str, _Size]:
@@ -458,6 +468,9 @@ def _size(candidate: Candidate, question: Question, seconds: float, trials: int 
         return _size_as_planned(pace, factor, question, seconds, trials)
     longest = factor * float(np.quantile(planned.efforts, _NEARLY_ALL, method="inverted_cdf"))
     if candidate.staying:
+        n = trials or _ENOUGH
+        if not question.wanted.batch and n * pace.seconds(longest, L, n) <= _EXACTLY:
+            return _size_by_steps(pace, longest, L, seconds, trials)
         return _size_of_lists(candidate.staying, longest, question, seconds, trials)
     if candidate.by_steps:
         return _size_by_steps(pace, longest, L, seconds, trials)
@@ -485,10 +498,10 @@ def _size_of_lists(pace: Pace, longest: float, question: Question, seconds: floa
     """
     if question.wanted.batch:
         size = _size_by_steps(pace, longest / question.wanted.batch, question.L, seconds, trials)
-        return replace(size, cap=min(size.cap * question.wanted.batch, _SKIPPED_STEPS))
+        return replace(size, cap=min(size.cap * question.wanted.batch, _SKIPPED_STEPS), batch=question.wanted.batch)
     grown = _STAYS * question.M / question.L
     size = _size_by_steps(pace, (1 + np.log(max(1.0, grown * longest))) / grown, question.L, seconds, trials)
-    return replace(size, cap=int(min(np.exp(min(size.cap * grown - 1, 100.0)) / grown, _SKIPPED_STEPS)))
+    return replace(size, cap=int(min(np.exp(min(size.cap * grown - 1, 100.0)) / grown, _SKIPPED_STEPS)), batch=_STAYS)
 
 
 def _size_as_planned(pace: Pace, factor: float, question: Question, seconds: float, trials: int | None) -> _Size:
@@ -502,19 +515,19 @@ def _size_as_planned(pace: Pace, factor: float, question: Question, seconds: flo
     return _Size(n, pace.within(seconds / n, L, n), min(seconds, n * pace.seconds(usual, L, n)))
 
 
-def _simulated(question: Question, key: str, ran: Sequence[tuple[int, TrialRow]], cap: int) -> Simulated:
+def _simulated(question: Question, key: str, ran: Sequence[tuple[int, TrialRow]], size: _Size) -> Simulated:
     truths, rows = np.array([truth for truth, _ in ran]), tuple(row for _, row in ran)
     good = question.good(question.planned.epsilon)
     views = page_views(
         CANDIDATES[key].name,
         [row.steps for row in rows],
         [None if row.correct is None else bool(good[truth, list(row.items)].all()) for truth, row in ran],
-        cap,
+        size.cap,
         question.planned.efforts[truths],
         question.planned.efforts,
         truths.tolist() if CANDIDATES[key].keeps_log else (),
     )
-    return Simulated(key, views, rows, truths)
+    return Simulated(key, views, rows, truths, _STAYS if size.batch == _STAYS else 0.0)
 
 
 def _cost(question: Question, first: Simulated) -> ClickCost | None:

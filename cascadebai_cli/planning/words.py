@@ -309,6 +309,12 @@ def _left_out(done: "Plan", test: "Test") -> str:
         and done.question.places_differ
         and one.views.learner not in done.shuffled
     ]
+    capped += [
+        f"{one.views.learner} has lists that stay until they were looked at {one.stays:.0%} more often, "
+        "which takes 1 to 8% more page views"
+        for one in test.learners
+        if one.stays
+    ]
     capped += [f"{name} is left out, as its runs take too long to simulate" for name in test.too_long]
     return f"simulated runs: {runs}, {_truths_in_words(done.question)}" + "".join(f"; {text}" for text in capped)
 
