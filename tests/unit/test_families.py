@@ -132,7 +132,12 @@ BY_RATE = {"rate": "r"}
         (COUNTS + "d,-1,4\n", BY_COUNTS, "x.csv:5: funny -1 must be 0 or larger; correct or remove the row"),
         (COUNTS + "b,1,4\n", BY_COUNTS, "x.csv:5: item 'b' is already on line 3; give each item one row"),
         (COUNTS + ",1,4\n", BY_COUNTS, "x.csv:5: item is empty; give the item a name"),
-        (b"r\n\xff\xfe\n", BY_RATE, "x.csv is not UTF-8 text; save it as CSV in UTF-8"),
+        (
+            b"r\n\xff\xfe\n",
+            BY_RATE,
+            "x.csv is not UTF-8 text, and not in a language of Western Europe, so that its names are in doubt; "
+            "save it as CSV in UTF-8",
+        ),
         ('r\n"0.5\n', BY_RATE, "x.csv:2: not separated text (a quote is not closed); check the quotes of this row"),
     ],
 )
