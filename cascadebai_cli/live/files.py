@@ -22,7 +22,7 @@ from cascadebai_cli.live.live import Live, Page, Status, Told, rehearsal
 from cascadebai_cli.live.state import Terms
 from cascadebai_cli.logs.layout import Layout
 from cascadebai_cli.logs.read import read_rates
-from cascadebai_cli.logs.sheet import STDIN, marks_of, read_any_text, sheet_of, shown
+from cascadebai_cli.logs.sheet import STDIN, Faults, marks_of, read_any_text, sheet_of, shown
 from cascadebai_cli.model.users import USERS, Users
 from cascadebai_cli.text import as_text, count, listed, percent, quantity, quoted, table_of, values_of
 
@@ -64,9 +64,9 @@ _NAMES = {"item", "items", "name", "names"}
 
 def _names(items: str) -> list[str]:
     path = Path(items)
-    if "," in items and not path.is_file():
-        return values_of(items)
-    if not path.is_file():
+    if not os.path.isfile(path):  # a Path raises an error for what is too long
+        if "," in items:
+            return values_of(items)
         raise ConfigError(f"--items {quoted(items)} is no file; give one with a name on each line, or names as a,b,c")
     text = read_any_text(path, shown(path))[0]
     lines = [line.strip() for line in text.splitlines() if line.strip()]
@@ -120,7 +120,7 @@ def show(live: Live, n: int, out: Path | None = None) -> str:
     if out is None:
         return _as_csv(live.ask(n), live.terms)
     _refuse_another(out)
-    part = out.with_name(f".{out.name}.{os.getpid()}.part")
+    part = out.parent / f".{out.name}.{os.getpid()}.part"
     special = out.is_symlink() or (out.exists() and not out.is_file())  # /dev/stdout or a pipe must stay what it is
     try:
         with live.asking(n) as pages:
@@ -214,6 +214,8 @@ def _told_in(
         _, clicks_of_page, skips = told.setdefault(number, (line, [], []))
         clicks_of_line = clicks.setdefault((number, line), [])
         if click:
+            if one is None:
+                raise ConfigError(f"{name}:{line}: the click has neither an item nor a position; nothing was taken")
             clicks_of_page.append(one)
             clicks_of_line.append(one)
         elif one and not wide:  # tables that were widened have a 0 for what was not shown
@@ -242,16 +244,17 @@ def _one_row_an_item(
     file: Path, name: str, terms: Terms, names: Mapping[str, str], separator: str | None
 ) -> tuple[pd.DataFrame, list[str]]:
     """Return the rows of a file, and the items that were its columns if each row was a page."""
-    rows = sheet_of(read_any_text(file, name)[0], name, separator=separator).rows
-    rows = _named(rows.apply(lambda column: column.str.strip()), name, names, terms.items)
+    sheet = sheet_of(read_any_text(file, name)[0], name, separator=separator)
+    Faults(sheet).answer("nothing was taken")  # a name with a comma that is in no quotes
+    rows = _named(sheet.rows.apply(lambda column: column.str.strip()), name, names, terms.items)
     tall = bool({"item", "position"} & set(rows)) or "page" not in rows
-    wide = [] if tall else [column for column in rows if column in terms.items]
+    wide = [] if tall else [column for column in rows if column in terms.items and column not in _COLUMNS]
     if wide:
-        rows = rows.melt("page", wide, "item", "clicked", ignore_index=False).sort_index(kind="stable")
+        rows = rows[["page", *wide]].melt("page", wide, "item", "clicked", ignore_index=False).sort_index(kind="stable")
         rows["clicked"] = rows["clicked"].replace("", "0")  # a page without any click is one that was looked at
     if "page" not in rows or not {"item", "position"} & set(rows):
         raise ConfigError(
-            f"{name} has the columns {', '.join(map(str, rows.columns))}; it needs page, and item or position of the "
+            f"{name} has the columns {', '.join(sheet.header)}; it needs page, and item or position of the "
             "click, or what show writes and a column clicked with 0 and 1, or a column for each item"
         )
     return rows, wide
@@ -290,13 +293,16 @@ def _one_row_each(rows: pd.DataFrame, name: str, as_shown: bool) -> "pd.Series[b
 
 
 def _named(rows: pd.DataFrame, name: str, names: Mapping[str, str], items: Sequence[str]) -> pd.DataFrame:
-    """Return the rows with columns called as here, those of the file in any case."""
+    """Return the rows with columns called as here, those of the file in any case; none is there twice."""
     for given in names.values():
         if given not in rows:
             raise ConfigError(f"{name} has no column {quoted(given)}; it has {', '.join(map(str, rows.columns))}")
-    low = {str(column).strip().lower(): str(column) for column in rows}
+    low = {column.strip().lower(): column for column in sorted(map(str, rows))}  # of Page and page, the second
     found = {names.get(column) or _first(low, called, items): column for column, called in _COLUMNS.items()}
-    return rows.rename(columns={given: column for given, column in found.items() if given is not None})
+    kept = rows.loc[:, [column in found or column not in _COLUMNS for column in rows]].rename(columns=found)
+    for column in kept.columns[kept.columns.duplicated()].intersection([*_COLUMNS, *items]):
+        raise ConfigError(f"{name} has more than one column {column}; rename all but one; nothing was taken")
+    return kept
 
 
 def _first(low: Mapping[str, str], called: Sequence[str], items: Sequence[str]) -> str | None:
@@ -355,7 +361,7 @@ def status_of(live: Live, form: Literal["text", "json"] = "text") -> str:
         f"chance that the answer is right, {belief}: {percent(status.chance, 1)}",
         _end_in_words(status),
         *(f"look out: {one.sentence}" for one in status.findings[:_MOST_FINDINGS]),
-        *([f"look out: {count(more)} more findings, see --format json"] if more > 0 else []),
+        *([f"look out: {count(more)} more, see --format json"] if more > 0 else []),
     ]
     return "\n".join(parts)
 

@@ -359,6 +359,9 @@ class Live:
             raise ConfigError(f"page {page} has a click and no click on position {place + 1}; one of them is wrong")
         for name in (name for name in shown if name in told.silent):
             raise ConfigError(f"page {page} shows {name}, of which the file has no column; give each item a column")
+        missing = set(range(len(shown))).difference(clicks, skips) if skips and self.terms.reads == "page" else ()
+        for name in (shown[place] for place in sorted(missing)):
+            raise ConfigError(f"page {page} has rows, but none of {name}, which it shows; give each of its items a row")
         if known is None:
             outcomes = np.isin(np.arange(len(items)), clicks)
             looked = self.terms.looked(outcomes[None])[0]

@@ -342,6 +342,10 @@ Counts = dict[str, tuple[int, int]]
 """Looks and clicks of each item of a log."""
 
 
+_MOST_VIEWS = 1e9
+"""Numbers of looks of a state that the simulated runs of `status` can count."""
+
+
 def counts_of(log: Any) -> Counts:
     """Return the counts of a log.
 
@@ -360,6 +364,9 @@ def counts_of(log: Any) -> Counts:
     read = log_of(source, layout) if path is None else read_log(path, layout)
     if not (read.clicks % 1 == 0).all() or not (read.views % 1 == 0).all():
         raise ConfigError(f"{read.name}: a test can start with whole numbers of clicks and views only")
+    if (most := read.views.max()) > _MOST_VIEWS:
+        of = f"{read.name}: item {read.names[int(read.views.argmax())]} has {most:g} views"
+        raise ConfigError(f"{of}, {_MOST_VIEWS:g} is the most; leave the log out, or start with a part of it")
     if read.dispersion > 1:
         raise ConfigError(f"{read.name}: {read.notes[-1]}; a test cannot start with such counts, so leave the log out")
     if read.cells is not None:

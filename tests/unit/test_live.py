@@ -266,6 +266,7 @@ def test_items_of_a_plan_have_their_own_names_again(tmp_path):
 
 def test_a_name_on_the_command_line_may_have_commas_if_it_stands_in_quotes():
     assert _names('red, "a, b",green') == ["red", "a, b", "green"]
+    assert len(_names(",".join(map(str, range(1000, 1200))))) == 200  # longer than the name of a file may be
 
 
 @pytest.mark.parametrize(
@@ -401,6 +402,7 @@ def test_what_is_no_directory_is_refused(path):
         ({"log": table("z", 5, 9)}, "the log has no view of an item of the test"),
         ({"log": table("a", 0, 9), "prior": "log", "stopping": "posterior"}, "the log has no click"),
         ({"log": table("a", 4.5, 9)}, "whole numbers of clicks and views only"),
+        ({"log": table("a", 10**9, 10**10)}, "table: item a has 1e.10 views, 1e.09 is the most"),
         ({"log": "none.csv"}, "none.csv is not a file"),
         ({"log": 5}, "log is 5, but must be a CSV file or a pandas table"),
         ({"log": {"a": (1, 2)}}, "log is {'a': (1, 2.}, but must be a CSV file"),
@@ -432,6 +434,9 @@ def test_terms_that_are_not_usable_are_refused_and_nothing_is_written(changed, s
         ("page,position\n1.0,2.0\n2.0,\n", {}),
         ("page,position\n1,2\n2,\n1,2\n2,\n", {}),
         ("page,position,clicked\n1,2,1\n1,2,1\n1,,0\n2,,0\n", {}),
+        ("page,a,b,c,d,e,f,clicks\n1,0,1,0,0,0,0,1\n2,0,0,0,0,0,0,0\n", {}),
+        ("page,view,position\n/home,1,2\n/home,2,\n", {"page": "view"}),
+        ("Page,page,position,note,note\n/home,1,2,,\n/home,2,,,\n", {}),
     ],
 )
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
@@ -464,6 +469,12 @@ def test_clicks_are_read_in_each_layout_that_plan_reads(text, names, encoding, t
         ("page,position,clicked\n1,4,0\n", {}, "page 1 has no position 4; give one from 1 to 3"),
         ("page,position,item,clicked\n1,2,a,0\n", {}, "page 1 shows a at position 1, not at 2"),
         ("page,a,c,B\n1,0,0,1\n", {}, "page 1 shows b, of which the file has no column"),
+        ("page,position,position\n1,1,2\n", {}, "clicks.csv has more than one column position"),
+        ("page,position,clicked,clicked\n1,1,0,1\n", {}, "more than one column clicked"),
+        ("page,a,a,b,c\n1,0,1,0,0\n", {}, "more than one column a"),
+        ("page,item\n1,a, large\n", {}, "clicks.csv:2: 3 values for 2 columns"),
+        ("page,click\n1,1\n", {}, "clicks.csv has the columns page, click; it needs page, and item or position"),
+        ("page,item,clicked\n1,a,0\n2,,1\n", {}, "clicks.csv:3: the click has neither an item nor a position"),
     ],
 )
 def test_a_file_of_clicks_that_cannot_be_is_refused_and_nothing_is_taken(text, names, sentence, tmp_path):
@@ -474,6 +485,18 @@ def test_a_file_of_clicks_that_cannot_be_is_refused_and_nothing_is_taken(text, n
         take(cb.Live.open(tmp_path / "t"), tmp_path / "clicks.csv", names)
     assert sentence in str(error.value)
     assert live.status.told == 0
+
+
+def test_items_may_be_called_as_columns_are(tmp_path):
+    items = ["page", "item", "position", "clicked"]
+    live = cb.Live(items, 2, page_size=4, path=tmp_path / "t")
+    live.ask(2)
+    for text in ("page,clicked\n1,1\n", "page,clicked,x\n1,1,0\n", "page,page,clicked\n1,1,0\n"):
+        (tmp_path / "clicks.csv").write_text(text)
+        with pytest.raises(ValueError, match=r"clicks\.csv has (more than one column page|the columns page, clicked)"):
+            take(cb.Live.open(tmp_path / "t"), tmp_path / "clicks.csv")
+    (tmp_path / "clicks.csv").write_text("page,item\n1,page\n2,clicked\n")
+    assert take(cb.Live.open(tmp_path / "t"), tmp_path / "clicks.csv") == (2, 2)
 
 
 def test_what_show_wrote_is_no_file_of_clicks_with_pages_of_one_item_either(tmp_path):
@@ -533,6 +556,15 @@ def test_show_writes_over_its_own_files_only(tmp_path):
     assert (live.status.asked, out.read_text()[-2:]) == (0, "1\n")
 
 
+@pytest.mark.parametrize("out", [".", "/", "t"])
+def test_a_directory_is_no_file_to_show_pages_in(out, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    live = cb.Live(NAMES, 2, path=tmp_path / "t")
+    with pytest.raises(ValueError, match="cannot be written"):
+        show(cb.Live.open(tmp_path / "t"), 1, Path(out))
+    assert (live.status.asked, [path.name for path in tmp_path.iterdir()]) == (0, ["t"])
+
+
 def test_a_place_where_nothing_can_be_written_is_bad_usage(tmp_path, monkeypatch):
     live = cb.Live(NAMES, 2, path=tmp_path / "t")
 
@@ -587,6 +619,22 @@ def test_a_page_that_is_read_as_a_whole_counts_all_its_items_in_a_random_order(t
     assert live.status.findings == ()  # two clicks on a page are innocent
     rates = [line.get_ydata()[-1] for line in live.picture().axes[0].lines if len(line.get_ydata())]
     assert np.array_equal(rates, [item.rate if item.looks else np.nan for item in live.status.items], equal_nan=True)
+
+
+def test_a_page_that_is_read_as_a_whole_is_refused_if_some_of_its_rows_are_missing(tmp_path):
+    live = cb.Live(NAMES, 3, reads="page", path=tmp_path / "t")
+    one, other = live.ask(2)
+    rows = [f"{page.id},{item},{int(i == 1)}\n" for page in (one, other) for i, item in enumerate(page.items)]
+    for left_out, said in (([5], other), ([4, 5], other), ([0, 2], None)):  # at last, only what was clicked is told
+        kept = "".join(row for i, row in enumerate(rows) if i not in left_out)
+        (tmp_path / "clicks.csv").write_text("page,item,clicked\n" + kept)
+        if said is None:
+            assert take(cb.Live.open(tmp_path / "t"), tmp_path / "clicks.csv") == (2, 2)
+            continue
+        missing = said.items[min(left_out) - 3]
+        with pytest.raises(ValueError, match=rf"csv:5: page 2 has rows, but none of {missing}, which it shows; give"):
+            take(cb.Live.open(tmp_path / "t"), tmp_path / "clicks.csv")
+        assert live.status.told == 0
 
 
 def test_read_as_a_whole_it_makes_the_run_of_the_learner_on_whole_pages():
