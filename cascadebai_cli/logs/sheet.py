@@ -244,7 +244,7 @@ def _refuse_doubt(name: object, sign: str, numbers: "pd.Series[str]") -> None:
 def fault_of_number(text: str) -> str:
     """Return what is wrong with a text that is no usable number, and the remedy."""
     if not text:
-        return "is empty; write a number"
+        return "is empty; write a number, or remove the row if it is no item"
     if re.fullmatch(r"[-+]?(nan|inf|infinity)", text.lower()) or re.fullmatch(r"[-+]?[\d.]+e\+?\d+", text.lower()):
         return f"{text} is not a finite number; correct or remove the row"
     if re.fullmatch(r"[-+]?[\d.]*\d,\d+", text):

@@ -70,7 +70,10 @@ class Rates(_Part):
     p_value: Annotated[Maybe, says("P-value of the statistic, from up to 9,999 tables drawn with equal rates.")]
     own_top_right: Annotated[Maybe, says("Chance that the first K of the log are the best.")]
     own_top_good: Annotated[
-        Maybe, says("Chance that they are good enough at `epsilon`; from `1 - delta` on no test is needed.")
+        Maybe,
+        says(
+            "Chance that they are good enough at `epsilon`; from `--sure`, or else `1 - delta`, on no test is needed."
+        ),
     ]
     own_top_good_error: Annotated[
         Maybe, says("Standard error of this chance, as it comes from up to 400 draws of the rates.")

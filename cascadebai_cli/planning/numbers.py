@@ -63,8 +63,9 @@ class PageViews:
         n: number of runs.
         right: number of the runs that ended with `K` items that are good enough.
         capped: number of runs that were given up.
-        ratios: page views of each run over its effort; the ratio of a run that was given up is a lower limit.
+        ratios: page views of each run beyond `least`, over its effort; a lower limit for a run that was given up.
         truths: which truth each run had, where the ratios of other truths are others; empty where they are the same.
+        least: page views that a run takes however easy its truth is, as each item is in a list that stays so long.
     """
 
     learner: str
@@ -77,6 +78,7 @@ class PageViews:
     capped: int
     ratios: tuple[float, ...]
     truths: tuple[int, ...] = ()
+    least: int = 0
 
     @property
     def ended(self) -> bool:
@@ -93,7 +95,8 @@ class PageViews:
         """Standard error of the mean ratio as a share of it; infinite if runs were given up or stand for themselves."""
         if self.capped or self.truths or self.n < 2:
             return np.inf
-        return float(np.std(self.ratios, ddof=1) / np.mean(self.ratios) / np.sqrt(self.n))
+        mean = np.mean(self.ratios)
+        return float(np.std(self.ratios, ddof=1) / mean / np.sqrt(self.n)) if mean else 0.0
 
     @property
     def so_far(self) -> str:
@@ -108,9 +111,14 @@ class PageViews:
     def pages(self, efforts: FloatArray) -> FloatArray:
         """Return the page views of `n` runs on all truths, shape `(D, n)`, or of each on its own, shape `(n, 1)`."""
         if not self.truths:
-            return np.asarray(np.multiply.outer(efforts, self.ratios))
-        own, ratios = efforts[list(self.truths)], np.array(self.ratios)
-        return np.asarray(np.multiply(own, ratios, out=np.zeros(len(ratios)), where=ratios > 0)[:, None])
+            return self.least + _products(efforts[:, None], np.array(self.ratios))
+        return self.least + _products(efforts[list(self.truths)], np.array(self.ratios))[:, None]
+
+
+def _products(efforts: FloatArray, ratios: FloatArray) -> FloatArray:
+    """Return efforts times ratios, 0 for a ratio of 0 even where the effort is infinite."""
+    shape = np.broadcast_shapes(efforts.shape, ratios.shape)
+    return np.asarray(np.multiply(efforts, ratios, out=np.zeros(shape), where=ratios > 0))
 
 
 def quantiles(values: FloatArray) -> tuple[float, float, float]:
@@ -127,12 +135,13 @@ def page_views(
     efforts: FloatArray,
     all_efforts: FloatArray,
     truths: Sequence[int] = (),
+    least: int = 0,
 ) -> PageViews:
     """Return the page views over all possible truths, of which a few were simulated.
 
-    A run takes its effort times a ratio that varies little. So the page views over all truths are estimated by the
-    products of all efforts and all ratios. A run that was given up gets the median ratio of the other runs, or its own
-    ratio if that is larger.
+    A run takes `least` page views and its effort times a ratio that varies little. So the page views over all truths
+    are estimated by `least` and the products of all efforts and all ratios. A run that was given up gets the median
+    ratio of the other runs, or its own ratio if that is larger.
 
     Args:
         learner: its name.
@@ -142,14 +151,15 @@ def page_views(
         efforts: effort of the truth of each run.
         all_efforts: efforts of all truths, shape `(D,)`.
         truths: which truth each run had, if page views do not grow with the effort: then each run stands for its own.
+        least: page views that a run takes however easy its truth is.
     """
     capped = np.array([right is None for right in correct])
-    ratios = np.asarray(steps, dtype=np.float64) / efforts
+    ratios = np.maximum(np.asarray(steps, dtype=np.float64) - least, 0) / efforts
     if capped.any() and not capped.all():
         ratios = np.where(capped, np.maximum(ratios, np.median(ratios[~capped])), ratios)
     right, given_up = sum(map(bool, correct)), int(capped.sum())
     known = PageViews(
-        learner, 0, 0, 0, cap, len(steps), right, given_up, tuple(map(float, ratios)), tuple(map(int, truths))
+        learner, 0, 0, 0, cap, len(steps), right, given_up, tuple(map(float, ratios)), tuple(map(int, truths)), least
     )
     low, median, high = known.expected(all_efforts)
     return replace(known, low=low, median=median, high=high)

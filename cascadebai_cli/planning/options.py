@@ -75,6 +75,7 @@ class Wanted:
         "Page views for which a list stays, as pages that are fixed for a while; simulated for kl-lucb++ alone.",
         metavar="N",
         least=1,
+        allowed=(lambda batch: batch <= MOST_BUDGET, "too large", f"{MOST_BUDGET:g} or less"),
     )
     per_day: float | None = option(None, "Page views a day, to know the days.", metavar="N", allowed=_PACES)
     horizon: float | None = option(
@@ -102,6 +103,11 @@ class Wanted:
     def risk(self) -> float:
         """The largest probability of a wrong answer, `delta`."""
         return self.delta if self.delta is not None else _RISK_AT_BUDGET if self.at_budget else _RISK
+
+    @property
+    def enough(self) -> float:
+        """The chance of good items from which on no test is needed: the one that is asked for, or `1 - delta`."""
+        return self.sure if self.sure is not None else 1 - self.risk
 
     @property
     def pages(self) -> float | None:

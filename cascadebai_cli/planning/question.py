@@ -226,8 +226,8 @@ class Question:
 
     @property
     def needs_test(self) -> bool:
-        """Whether the log alone is less sure than a test would be."""
-        return self.own_good < 1 - self.wanted.risk
+        """Whether the log alone is less sure than a test shall be."""
+        return self.own_good < self.wanted.enough
 
     @property
     def own_right(self) -> float:

@@ -526,6 +526,7 @@ def _simulated(question: Question, key: str, ran: Sequence[tuple[int, TrialRow]]
         question.planned.efforts[truths],
         question.planned.efforts,
         truths.tolist() if CANDIDATES[key].keeps_log else (),
+        -(-question.L // question.M) * (question.wanted.batch or 0),
     )
     return Simulated(key, views, rows, truths, _STAYS if size.batch == _STAYS else 0.0)
 

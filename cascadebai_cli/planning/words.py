@@ -186,7 +186,7 @@ def _advice(question: "Question") -> list[str]:
         best = f"the rates of the best {question.K}" if question.K > 1 else "the best rate"
         chance += f" (at most {question.planned.epsilon:.3g} below {best})"
     if question.needs_test:
-        start = f"a test is needed: {chance}, and {100 * (1 - question.wanted.risk):.12g}% is wanted"
+        start = f"a test is needed: {chance}, and {100 * question.wanted.enough:.12g}% is wanted"
     else:
         start = f"no test is needed: {chance}"
     pages = question.wanted.per_day or 1_000

@@ -126,7 +126,7 @@ class LearnerEntry(Entry):
     feedback: Annotated[FeedbackName | None, says("In place of the feedback of the study.", SEMI_BANDIT.name)] = None
     shuffle: Annotated[bool | None, says("In place of the shuffle of the study.", "true")] = None
     batch: Annotated[
-        Annotated[int, Field(ge=1)] | None,
+        Annotated[int, Field(ge=1, le=10**15)] | None,
         says("Number of steps for which a list stays; the learner is told only then what was seen on it.", "1000"),
     ] = None
     K: Annotated[SizeList | None, says("In place of the K of study and instance.", "4")] = None

@@ -177,6 +177,7 @@ def test_a_bad_file_is_one_sentence(tmp_path, case):
         (("--delta", 1), "--delta 1 is out of range; give 1e-30 or more and less than 1, such as 0.05"),
         (("--delta", 1e-300), "--delta 1e-300 is out of range; give 1e-30 or more"),
         (("--trials", 10**21), f"--trials {10**21} is too large; give 10000000 or less"),
+        (("--batch", 10**24), f"--batch {10**24} is too large; give 1e+15 or less"),
         (("--epsilon", -0.1), "--epsilon -0.1 is no tolerance; give 0 or more"),
         (("--learner", "kl-lucb"), "--learner kl-lucb is not known; did you mean kl-lucb++?"),
         (("--per-day", 0), "--per-day 0: no test would end; give the page views of a day"),

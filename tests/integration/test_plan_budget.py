@@ -61,6 +61,14 @@ def test_how_many_page_views_to_be_so_sure(tmp_path):
     assert "no test, the log's own  " in result.out
 
 
+@pytest.mark.parametrize(("sure", "says"), [(0.1, "no test is needed: "), (0.9, ", and 90% is wanted\n")])
+def test_the_chance_that_is_asked_for_says_whether_a_test_is_needed(tmp_path, sure, says):
+    """So that the first line and the row `no test` say the same."""
+    tied = CLEAR + "ad 7,55,100\n"
+    result = plan(tmp_path, "--sure", sure, "--trials", 4, "--learner", "uniform", content=tied)
+    assert says in result.out.splitlines(keepends=True)[0]
+
+
 def test_more_than_what_was_simulated(tmp_path, monkeypatch):
     monkeypatch.setattr("cascadebai_cli.planning.runs.SECONDS", 0.05)
     tied = CLEAR + "ad 7,55,100\n"

@@ -160,6 +160,10 @@ REFUSED = {
         "1.23E+17 is a number that a",
     ),
     "one empty cell": (GOOD + "green,,90\n", "log.csv:4: clicks is empty; write a number"),
+    "a footer": (
+        GOOD + "Exported on 2025-03-01,,\n",
+        "log.csv:4: clicks is empty; write a number, or remove the row if it",
+    ),
 }
 
 

@@ -208,6 +208,11 @@ def test_a_config_names_the_batch_of_a_learner(tmp_path: Path):
     assert (rows["steps"] % 40 == 0).all()
 
 
+def test_a_batch_that_no_counter_holds_is_refused():
+    with pytest.raises(ConfigError, match=r"batch: .* is too large; write 1000000000000000 or less"):
+        cb.simulate(cb.Instance([0.9, 0.5, 0.1], 1), "kl-lucb++", trials=2, batch=10**24)
+
+
 def test_algorithm_1_in_batches_has_no_upper_bound():
     assert not LearnerSpec("cascadebai", {"batch": 10}).is_algorithm_1(2)
 

@@ -87,6 +87,14 @@ def test_where_page_views_do_not_grow_with_the_effort_each_run_stands_for_its_ow
     assert found.expected(2 * efforts) == pytest.approx((0, 100, 120))
 
 
+def test_page_views_of_lists_that_stay_begin_with_a_list_of_each_item():
+    efforts = np.array([10.0, 100.0, 1000.0])
+    found = page_views("x", [300, 300], [True] * 2, 900, efforts[:2], efforts, least=300)
+    assert (found.low, found.median, found.high, found.error) == (300, 300, 300, 0)
+    found = page_views("x", [320, 500], [True] * 2, 900, efforts[:2], efforts, least=300)
+    assert (found.low, found.median, found.high) == pytest.approx((320, 500, 2300))
+
+
 def test_cost_with_one_run_a_truth():
     truths = np.array([[0.5, 0.2, 0.1], [0.2, 0.5, 0.1]])
     found = cost(np.array([[1 / 3], [0.0]]), truths, [0, 2], np.array([[100.0], [1000.0]]))

@@ -170,3 +170,9 @@ def test_a_batch_of_page_views_makes_a_test_longer():
     )
     assert all(steps % 1000 == 0 for steps in thousand)
     assert np.mean(one) < np.mean(hundred) < np.mean(thousand)
+
+
+def test_lists_that_stay_longer_than_a_test_takes_leave_nothing_open():
+    """Two lists hold all items, and all truths are decided after them."""
+    views = numbers(question(4, 500, batch=100_000), ["kl-lucb++"])[1].learners[0].views
+    assert (views.low, views.median, views.high) == (200_000, 200_000, 200_000)
