@@ -119,7 +119,7 @@ BY_RATE = {"rate": "r"}
         ("a,r\n1,0,5\n", BY_RATE, "x.csv:2: 3 values for 2 columns; give one value a column"),
         ("r\n0.5\nhigh\n", BY_RATE, "x.csv:3: r 'high' is not a number; write one such as 12 or 0.5"),
         ("r\n1_0\n", BY_RATE, "x.csv:2: r '1_0' is not a number; write one such as 12 or 0.5"),
-        ("r,a\n,1\n", BY_RATE, "x.csv:2: r is empty; write a number"),
+        ("r,a\n,1\n", BY_RATE, "x.csv:2: r is empty; write a number, or remove the row if it is no item"),
         ("r\nNaN\n", BY_RATE, "x.csv:2: r NaN is not a finite number; correct or remove the row"),
         ("r\ninf\n", BY_RATE, "x.csv:2: r inf is not a finite number; correct or remove the row"),
         ("r\n1.5\n", BY_RATE, "x.csv:2: r 1.5 must lie between 0 and 1; correct or remove the row"),
