@@ -57,8 +57,8 @@ tables: $(STAMP) ## Write the numbers and tables of the documents, and the JSON 
 tour: $(STAMP) ## Make the notebook experiments/tour.ipynb anew, and run it; look at it before committing.
 	$(BIN)/python -m experiments.tour
 
-verify: $(STAMP) ## Compare this code with results/reference: bit for bit, and by statistics.
-	$(CASCADEBAI) verify --n-jobs $(JOBS)
+verify: $(STAMP) ## Compare this code with results/reference: bit for bit, and by statistics with TRIALS fresh trials a cell.
+	$(CASCADEBAI) verify --n-jobs $(JOBS) $(if $(TRIALS),--trials $(TRIALS))
 
 bench: $(STAMP) ## Measure the engines; JSON goes to results/benchmark.json; AGAINST=commit for its numbers beside these.
 	$(BIN)/python experiments/benchmark.py --json results/benchmark.json $(if $(AGAINST),--against $(AGAINST))
