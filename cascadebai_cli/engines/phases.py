@@ -1,10 +1,22 @@
 """Engines of learners that know ahead which lists they will show: uniform and SAR, and track-and-stop."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from cascadebai_cli.engines.jobs import Ending, HasEnough, Job, Run, Runs, block_size, never, run_in_blocks, run_of
+from cascadebai_cli.engines.jobs import (
+    Ending,
+    HasEnough,
+    Job,
+    RowState,
+    Run,
+    Runs,
+    block_size,
+    never,
+    run_in_blocks,
+    run_of,
+)
 from cascadebai_cli.engines.outcomes import RandomOutcomes
 from cascadebai_cli.engines.stacks import Stack
 from cascadebai_cli.learners.fixed_budget import Uniform, farthest
@@ -51,7 +63,8 @@ def _kind(job: Job[Uniform]) -> tuple[object, ...]:
     return learner.race.L, learner.race.K, learner.M, learner.ends, job.cap, job.feedback.ends_at_click
 
 
-class _Rows:
+@dataclass(init=False)
+class _Rows(RowState):
     """Trials whose phases end at the same steps, a row each.
 
     Attributes:
@@ -70,17 +83,32 @@ class _Rows:
         pace: observations of a step in the last phase.
     """
 
+    place: IntArray
+    decided: IntArray
+    counts: IntArray
+    clicks: IntArray
+    k: IntArray
+    D: IntArray
+    T: IntArray
+    S: IntArray
+    survivor: IntArray
+    column: IntArray
+    ahead: IntArray
+    rare: BoolArray
+    over: IntArray
+    drawn: IntArray
+
     def __init__(self, jobs: Sequence[Job[Uniform]]) -> None:
         self.jobs, self.place, L = list(jobs), np.arange(len(jobs)), jobs[0].learner.race.L
         self.steps, self.cap, self.cascading = 0, jobs[0].cap, jobs[0].feedback.ends_at_click
         self.ends: list[int] = []
-        self.D: IntArray = np.tile(np.arange(L), (len(jobs), 1))
+        self.D = np.tile(np.arange(L), (len(jobs), 1))
         self.T, self.S, self.decided, self.counts, self.clicks = (np.zeros_like(self.D) for _ in range(5))
         self.survivor, self.shift = self.D.copy(), (L - 1).bit_length()
         self.k = np.full(len(jobs), jobs[0].learner.race.K)
         self.column, self.over, self.drawn = (np.zeros(len(jobs), np.int64) for _ in range(3))
         self.ahead = _none(np.arange(len(jobs)))
-        self.rare: BoolArray = np.ones(len(jobs), bool)
+        self.rare = np.ones(len(jobs), bool)
         self.pace = float(self.batch)
 
     @property
@@ -213,24 +241,9 @@ class _Rows:
             yield int(self.place[row]), run_of(learner.race, self.steps, learner.T)
         if ends.any():
             going = np.flatnonzero(~ends)
-            self.ahead = self.ahead[going] - ((going - np.arange(len(going))) << _ROW)[:, None]
             self.jobs = [self.jobs[row] for row in going]
-            for name in (
-                "place",
-                "D",
-                "T",
-                "S",
-                "decided",
-                "counts",
-                "clicks",
-                "survivor",
-                "k",
-                "column",
-                "rare",
-                "over",
-                "drawn",
-            ):
-                setattr(self, name, getattr(self, name)[going])
+            self.keep(going)
+            self.ahead -= (going - np.arange(len(going)) << _ROW)[:, None]
 
     def _bring_up_to_date(self, row: int) -> None:
         learner, D = self.jobs[row].learner, self.D[row]
