@@ -95,7 +95,8 @@ class _Batches:
         overlap = np.where(inside, high - rows.lower, rows.upper - low)
         overlap[row, weakest] = overlap[row, rival] = np.inf
         overlap = np.where(rows.T.min(axis=1, keepdims=True) == 0, -rows.T, overlap)
-        near = _largest(overlap, max(rule.M, 2))
+        among, _ = ranked(overlap, max(rule.M, 2))  # no more than two are infinite, and all others at most 1
+        near = np.nonzero(among)[1].reshape(len(row), -1)
         order = np.take_along_axis(rows.T, near, axis=1).argsort(axis=1, kind="stable")
         return np.take_along_axis(near, order, axis=1)[:, : rule.M], (high - low < rule.epsilon)[:, 0]
 
@@ -159,11 +160,3 @@ class _Clicks:
             clicks.append(self.stack.clicks(item, start, seen))
             left -= clicks[-1] * self.ends_at_click
         return looks, clicks
-
-
-def _largest(values: FloatArray, n: int) -> IntArray:
-    """Return the columns of the `n` largest values of each row in ascending order, ties by number."""
-    least = -np.partition(-values, n - 1, axis=1)[:, n - 1, None]
-    above, tied = values > least, values == least
-    chosen = above | tied & (tied.cumsum(axis=1) <= n - above.sum(axis=1, keepdims=True))
-    return np.nonzero(chosen)[1].reshape(len(values), n)

@@ -307,7 +307,6 @@ def _in_lockstep(jobs: Sequence[Job[Any]], enough: HasEnough) -> Runs:
     made: dict[type, _RunAll] = {
         KLLucb: lucb.run_lucb,
         Posterior: _answering(posterior.run_posterior, ask),
-        Batched: _answering(batches.run_batches, ask),
         BatchedAnswering: _answering(batches.run_batches, ask),
     }
     others = _answering(lockstep.run_lockstep, ask)
