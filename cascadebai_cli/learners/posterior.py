@@ -22,8 +22,8 @@ from functools import cached_property
 from typing import Any, Literal, TypeVar
 
 import numpy as np
+import scipy  # its `special` is loaded at its first use: a worker without posteriors does not need it
 from numpy.typing import NDArray
-from scipy.special import betainc, betaln, ndtr
 
 from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.learners.protocol import check_list_length
@@ -78,7 +78,9 @@ def chance_of_error(
     t = (edges[:-1, None] + half[:, None] * (1 + _NODES)).ravel()
     x = np.sin(t) ** 2
     rest = ~inside
-    below = sum(q * betainc(p, r, np.minimum(x + epsilon, 1)[:, None]) for q, p, r in _each(chances, a, b, rest))
+    below = sum(
+        q * scipy.special.betainc(p, r, np.minimum(x + epsilon, 1)[:, None]) for q, p, r in _each(chances, a, b, rest)
+    )
     with np.errstate(divide="ignore"):
         wrong = -np.expm1(np.log(below).sum(axis=1))
     mass = np.outer(half, _WEIGHTS).ravel() * _density_of_smallest(_each(chances, a, b, inside), t, x)
@@ -96,8 +98,12 @@ def _density_of_smallest(components: _Components, t: FloatArray, x: FloatArray) 
     """Return the density of the smallest click probability at `x = sin(t)^2`, with respect to `t`."""
     with np.errstate(divide="ignore", invalid="ignore"):
         sine, cosine = np.log(np.sin(t))[:, None], np.log(np.cos(t))[:, None]
-    density = sum(2 * q * np.exp((2 * a - 1) * sine + (2 * b - 1) * cosine - betaln(a, b)) for q, a, b in components)
-    above = np.maximum(1 - sum(q * betainc(a, b, x[:, None]) for q, a, b in components), 1e-300)  # `betaincc` is slow
+    density = sum(
+        2 * q * np.exp((2 * a - 1) * sine + (2 * b - 1) * cosine - scipy.special.betaln(a, b)) for q, a, b in components
+    )
+    above = np.maximum(
+        1 - sum(q * scipy.special.betainc(a, b, x[:, None]) for q, a, b in components), 1e-300
+    )  # `betaincc` is slow
     return np.asarray(above.prod(axis=1) * (density / above).sum(axis=1))
 
 
@@ -165,7 +171,7 @@ class PosteriorRule:
         a, b = a0 + S[..., None, :], b0 + (T - S)[..., None, :]
         if len(self.prior) == 1:
             return np.ones(a.shape), a, b
-        heights = np.log(chances) + betaln(a, b) - betaln(a0, b0)
+        heights = np.log(chances) + scipy.special.betaln(a, b) - scipy.special.betaln(a0, b0)
         weights = np.exp(heights - heights.max(axis=-2, keepdims=True))
         return weights / weights.sum(axis=-2, keepdims=True), a, b
 
@@ -208,11 +214,11 @@ class PosteriorRule:
         (m, s), (n, r) = ([np.take_along_axis(of, at, -1) for of in (centre, spread)] for at in (best, rest))
         low, high = (m - 4 * s).min(-1)[..., None], (m + 4 * s).min(-1)[..., None]
         t = low + (high - low) * np.linspace(0, 1, _CELLS + 1)
-        above = ndtr((m[..., None, :] - t[..., None]) / s[..., None, :]).prod(axis=-1)
+        above = scipy.special.ndtr((m[..., None, :] - t[..., None]) / s[..., None, :]).prod(axis=-1)
         middle = (t[..., 1:] + t[..., :-1]) / 2
         if self.epsilon:
             middle = np.arcsin(np.sqrt(np.minimum(np.sin(np.clip(middle, 0, np.pi / 2)) ** 2 + self.epsilon, 1)))
-        below = ndtr((middle[..., None] - n[..., None, :]) / r[..., None, :]).prod(axis=-1)
+        below = scipy.special.ndtr((middle[..., None] - n[..., None, :]) / r[..., None, :]).prod(axis=-1)
         return np.asarray(((above[..., :-1] - above[..., 1:]) * (1 - below)).sum(axis=-1) <= 2 * self.delta)
 
     def pause(self, steps: _Whole) -> _Whole:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
+from math import nan
 from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
@@ -34,7 +35,6 @@ from cascadebai_cli.store.records import (
     Recording,
     text_of,
 )
-from cascadebai_cli.store.trials import row_of
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.version import __version__
 
@@ -437,10 +437,25 @@ def _timed(seed: int, cell: Cell, trial: int) -> _Done:
 
 def _row(settings: Settings, cell: Cell, problem: Instance, trial: int, done: _Done) -> TrialRow:
     run, items, seconds = done
-    found = row_of(cell, problem, trial, run, items, seconds)
-    if settings.wanted.names:
-        found = found._replace(record=_record(settings, cell, problem, trial, done))
-    return found._replace(items=items, clicks=_clicks(settings, cell, trial, run)) if settings.with_items else found
+    if run.status == "capped" and run.steps not in (cell.max_steps, cell.budget):
+        raise CascadeError(
+            f"no end after {run.steps:,} steps, and more cannot be counted; choose a larger gap or epsilon, or a "
+            "max_steps"
+        )
+    status = "answered" if cell.answers else run.status
+    return TrialRow(
+        cell_id=cell.cell_id,
+        trial=trial,
+        status=status,
+        steps=run.steps,
+        observations=run.observations,
+        correct=None if status == "capped" else problem.is_correct(items),
+        seconds=seconds,
+        right=problem.right(items) if cell.answers else None,
+        record=_record(settings, cell, problem, trial, done) if settings.wanted.names else (),
+        items=items if settings.with_items else (),
+        clicks=_clicks(settings, cell, trial, run) if settings.with_items else nan,
+    )
 
 
 def _record(settings: Settings, cell: Cell, problem: Instance, trial: int, done: _Done) -> tuple[tuple[str, str], ...]:

@@ -16,9 +16,8 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtr, betaincinv, stdtrit
 
-from cascadebai_cli.engines.jobs import Run
-from cascadebai_cli.errors import CascadeError, ConfigError
-from cascadebai_cli.model.problem import FloatArray, Instance, IntArray
+from cascadebai_cli.errors import ConfigError
+from cascadebai_cli.model.problem import FloatArray, IntArray
 from cascadebai_cli.store.columns import (
     CELL,
     COLUMNS,
@@ -198,36 +197,6 @@ def _needed(aims: Enough, rows: Any) -> Iterator[float]:
     if aims.max_errors is not None:
         errors = int((rows["correct"] == 0).sum())
         yield n * max(1.0, aims.max_errors / errors if errors else inf)
-
-
-# --- The row of a trial: the value of each column of `trials.csv`, from its run -------------------------------------
-
-
-def row_of(cell: Cell, problem: Instance, trial: int, run: Run, items: Sequence[int], seconds: float) -> TrialRow:
-    """Return the row of a trial.
-
-    Args:
-        items: items found, as indices into the weights of the cell.
-
-    Raises:
-        CascadeError: if the run has not ended after the largest number of steps that can be counted.
-    """
-    if run.status == "capped" and run.steps not in (cell.max_steps, cell.budget):
-        raise CascadeError(
-            f"no end after {run.steps:,} steps, and more cannot be counted; choose a larger gap or epsilon, or a "
-            "max_steps"
-        )
-    status = "answered" if cell.answers else run.status
-    return TrialRow(
-        cell_id=cell.cell_id,
-        trial=trial,
-        status=status,
-        steps=run.steps,
-        observations=run.observations,
-        correct=None if status == "capped" else problem.is_correct(items),
-        seconds=seconds,
-        right=problem.right(items) if cell.answers else None,
-    )
 
 
 # --- Reading the CSV tables of a result directory, with all digits and with the types of their columns --------------
