@@ -186,8 +186,8 @@ CANDIDATES: Mapping[str, Candidate] = {
         slow=1e-3,
         keeps_log=True,
     ),
-    "sar": Candidate("SAR", LearnerSpec("sar"), Pace(1e-3, 4.5e-5, 1.5e-7, 2e-10), beyond_items=True, slow=3e-5),
-    "uniform": Candidate("uniform", LearnerSpec("uniform"), Pace(1e-3, 2e-7, 6e-8), slow=3e-5),
+    "sar": Candidate("SAR", LearnerSpec("sar"), Pace(1e-3, 4.5e-5, 3e-8, 6e-11), beyond_items=True, slow=3e-5),
+    "uniform": Candidate("uniform", LearnerSpec("uniform"), Pace(1e-3, 3e-7, 3e-8), slow=3e-5),
 }
 """Value of `--learner` -> learner: those that stop by themselves, the sharpest first, then those for a budget."""
 _DEFAULT = ("kl-lucb++", "cascadebai-kl")
