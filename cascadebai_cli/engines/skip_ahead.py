@@ -292,20 +292,20 @@ def _moments(block: RowBlock, at: IntArray) -> _Moments:
     border = np.full((len(at), 1 + m + seen.shape[1]), block.width)
     border[:, 0], border[:, 1 : m + 1] = 0, np.where(valid, items, block.width)
     clicks = _clicks_before(block, at, focus, rows.look[at][:, None] + np.arange(2))
-    before, new = clicks[:, :1], (clicks[:, 1] - clicks[:, 0])[:, None]
+    count = (rows.T[at] + rows.look[at])[:, None, None] + np.arange(2)[:, None]
+    mean = clicks / np.maximum(count, 1)
     observed = np.arange(m) < seen[:, :, None]
-    count = (rows.T[at] + rows.look[at])[:, None, None] + observed
-    mean = (before + new * observed) / np.maximum(count, 1)
-    accept, reject = _judge(block, mean, count, rows.k[at] - focus.above[at], alive)
+    bounds = (mean, block.rule.lower(mean, count), block.rule.upper(mean, count))
+    mean, lower, upper = (np.where(observed, part[:, 1:], part[:, :1]) for part in bounds)
+    accept, reject = _judge(block, mean, lower, upper, rows.k[at] - focus.above[at], alive[:, None])
     return _Moments(items, np.maximum(border[n, seen], since), border[n, seen + 1], mean, accept, reject)
 
 
 def _judge(
-    block: RowBlock, mean: FloatArray, count: IntArray, k: IntArray, alive: BoolArray
+    block: RowBlock, mean: FloatArray, lower: FloatArray, upper: FloatArray, k: IntArray, alive: BoolArray
 ) -> tuple[BoolArray, BoolArray]:
     """Return which items are accepted and rejected in states of the items that matter."""
-    alive, bounds = alive[:, None], (mean, block.rule.lower(mean, count), block.rule.upper(mean, count))
-    mean, lower, upper = (np.where(alive, part, -np.inf) for part in bounds)
+    mean, lower, upper = (np.where(alive, part, -np.inf) for part in (mean, lower, upper))
     accept, reject = block.rule.identify(mean, lower, upper, np.repeat(k, mean.shape[1]).reshape(mean.shape[:2]))
     return accept & alive, reject & alive
 
