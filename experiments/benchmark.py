@@ -19,10 +19,12 @@ import tarfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 
@@ -40,6 +42,7 @@ SETTINGS: dict[int, Callable[[int], tuple[float, float]]] = {
     5: lambda K: (1 - 1 / K, 1 / K),
 }
 DELTA = 0.1
+PAPER = LearnerSpec("cascadebai")
 REFERENCE_STEPS = 3_000
 """Steps of the stretch that the reference engine runs."""
 TOGETHER = 200
@@ -75,15 +78,16 @@ def measure(
     count: int,
     engine: EngineName,
     cap: int | None = None,
-    algorithm: str = "cascadebai",
+    learner: LearnerSpec = PAPER,
     delta: float = DELTA,
-    **options: object,
+    *,
+    answers: bool = False,
 ) -> tuple[float, list[Run]]:
-    """Seconds of processor time for `count` trials, and their runs."""
-    make = partial(LearnerSpec(algorithm, options).build, len(weights), K, delta, 0.0)
+    """Seconds of processor time for `count` trials, and their runs; with `answers` the cap is a budget."""
+    make = partial(learner.build, len(weights), K, delta, 0.0, budget=cap if answers else None)
     trials = trials_of(weights, count)
     start = time.process_time()
-    runs = simulate_block(make, trials, engine=engine, max_steps=cap)
+    runs = simulate_block(make, trials, engine=engine, max_steps=cap, answers=answers)
     return time.process_time() - start, runs
 
 
@@ -119,9 +123,10 @@ def skip_ahead_rows(Ks: Sequence[int], pairs: int) -> list[Row]:
 def lockstep_rows(counts: Sequence[int], cap: int, pairs: int) -> list[Row]:
     """Lockstep with more and more rows, display order -U, beside the reference; L = 64, K = 16, setting 1."""
     weights, rows = two_level(64, 16, *SETTINGS[1](16)), []
+    learner = LearnerSpec("cascadebai", {"order": "-U"})
     for count in counts:
-        fast = [measure(weights, 16, count, "lockstep", cap, order="-U") for _ in range(pairs)]
-        slow = [measure(weights, 16, 1, "reference", REFERENCE_STEPS, order="-U") for _ in range(pairs)]
+        fast = [measure(weights, 16, count, "lockstep", cap, learner) for _ in range(pairs)]
+        slow = [measure(weights, 16, 1, "reference", REFERENCE_STEPS, learner) for _ in range(pairs)]
         ratios = [rate(*a) / rate(*b) for a, b in zip(fast, slow, strict=True)]
         seconds, runs = sorted(fast, key=lambda pair: pair[0])[pairs // 2]
         rows.append(
@@ -136,27 +141,10 @@ def lockstep_rows(counts: Sequence[int], cap: int, pairs: int) -> list[Row]:
     return rows
 
 
-def growth(name: str, instances: Sequence[tuple[object, FloatArray, int]]) -> list[Row]:
-    """Steps and time of skip-ahead over a series of instances `(label, weights, K)`."""
-    rows = []
-    for label, weights, K in instances:
-        seconds, runs = measure(weights, K, 4, "skip-ahead")
-        steps = sum(run.steps for run in runs) / len(runs)
-        rows.append({"series": name, "at": label, "mean_steps": steps, "seconds_per_trial": seconds / len(runs)})
-    return rows
-
-
-def growth_rows(sizes: Sequence[int], gaps: Sequence[float]) -> list[Row]:
-    """A halved gap means four times the steps; more items mean more decisions."""
-    halved = [(gap, two_level(128, 20, 0.1 + gap, 0.1), 20) for gap in gaps]
-    longer = [(L, two_level(L, 20, 0.3, 0.1), 20) for L in sizes]
-    return growth("gap", halved) + growth("L", longer)
-
-
 def leap_rows(cap: int) -> list[Row]:
     """Nine runs that never see some item until the cap: display order U; L = 64, K = 16, setting 2."""
     weights = two_level(64, 16, *SETTINGS[2](16))
-    seconds, runs = measure(weights, 16, 9, "lockstep", cap, order="U")
+    seconds, runs = measure(weights, 16, 9, "lockstep", cap, LearnerSpec("cascadebai", {"order": "U"}))
     return [{"engine": "lockstep", "rows": len(runs), "cap": cap, "steps_per_second": rate(seconds, runs)}]
 
 
@@ -165,7 +153,7 @@ def kl_lucb_rows(cap: int, pairs: int) -> list[Row]:
     rows: list[Row] = []
     for setting, weights_of in SETTINGS.items():
         weights = two_level(128, 20, *weights_of(20))
-        tries = [measure(weights, 20, 20, "lockstep", cap, algorithm="kl-lucb++") for _ in range(pairs)]
+        tries = [measure(weights, 20, 20, "lockstep", cap, LearnerSpec("kl-lucb++")) for _ in range(pairs)]
         rows.append(
             {
                 "learner": "KL-LUCB++",
@@ -176,19 +164,80 @@ def kl_lucb_rows(cap: int, pairs: int) -> list[Row]:
     return rows
 
 
-def kl_lucb_growth_rows(series: Mapping[str, Sequence[float]], pairs: int) -> list[Row]:
-    """Whole runs of KL-LUCB++, side by side, where one size differs from the usual ones."""
-    usual, rows = {"gap": 0.2, "L": 128, "K": 20, "delta": DELTA, "rows": 20}, []
-    for name, values in series.items():
-        for value in values:
-            gap, L, K, delta, count = (usual | {name: value}).values()
-            weights, K = two_level(int(L), int(K), 0.1 + gap, 0.1), int(K)
-            run = partial(measure, weights, K, int(count), "lockstep", algorithm="kl-lucb++", delta=delta)
-            tries = [run() for _ in range(pairs)]
-            seconds, runs = min(tries, key=lambda tried: tried[0])
-            steps = sum(run.steps for run in runs) / len(runs)
-            rows.append({"series": name, "at": value, "mean_steps": steps, "seconds_per_trial": seconds / len(runs)})
-    return rows
+@dataclass(frozen=True)
+class Grown:
+    """A learner whose time is measured while one size of the instance grows.
+
+    Attributes:
+        name: what tables call it.
+        learner, engine: what runs.
+        rows: number of trials side by side, where nothing else is said.
+        budget: steps after which it answers; `None` if it stops by itself.
+        leaves_out: sizes at which it takes minutes.
+    """
+
+    name: str
+    learner: LearnerSpec
+    engine: EngineName
+    rows: int = 20
+    budget: int | None = None
+    leaves_out: Mapping[str, Sequence[float]] = field(default_factory=dict)
+
+
+GROWN = (
+    Grown("CascadeBAI", LearnerSpec("cascadebai"), "skip-ahead"),
+    Grown("CascadeBAI, KL bounds", LearnerSpec("cascadebai", {"confidence": "kl"}), "skip-ahead"),
+    Grown(
+        "CascadeBAI, order -U",
+        LearnerSpec("cascadebai", {"order": "-U"}),
+        "lockstep",
+        leaves_out={"gap": [0.025], "L": [1024, 4096]},
+    ),
+    Grown("KL-LUCB++", LearnerSpec("kl-lucb++"), "lockstep", leaves_out={"gap": [0.025], "L": [4096]}),
+    Grown("posterior", LearnerSpec("posterior"), "lockstep", leaves_out={"gap": [0.025], "L": [4096]}),
+    Grown(
+        "track-and-stop", LearnerSpec("track-and-stop"), "planned", 2, leaves_out={"L": [1024, 4096], "rows": [20, 128]}
+    ),
+    Grown("SAR", LearnerSpec("sar"), "phases", 128, 50_000),
+    Grown("uniform", LearnerSpec("uniform"), "phases", 128, 50_000),
+)
+USUAL = {"gap": 0.2, "L": 128, "K": 20, "delta": DELTA}
+
+
+def growth_rows(series: Mapping[str, Sequence[float]], pairs: int) -> list[Row]:
+    """Steps and time of whole runs of each learner, where one size differs from the usual ones."""
+    return [
+        _growth_row(grown, name, value, pairs)
+        for name, values in series.items()
+        for value in values
+        for grown in GROWN
+        if value not in grown.leaves_out.get(name, ()) and _grows(grown, name)
+    ]
+
+
+def _grows(grown: Grown, name: str) -> bool:
+    return name not in (("budget",) if grown.budget is None else ("gap", "delta"))
+
+
+def _growth_row(grown: Grown, name: str, value: float, pairs: int) -> Row:
+    usual: dict[str, Any] = {**USUAL, "rows": grown.rows, "budget": grown.budget}
+    gap, L, K, delta, count, budget = (usual | {name: value}).values()
+    weights = two_level(int(L), int(K), 0.1 + gap, 0.1)
+    run = partial(
+        measure,
+        weights,
+        int(K),
+        int(count),
+        grown.engine,
+        budget,
+        grown.learner,
+        delta,
+        answers=grown.budget is not None,
+    )
+    seconds, runs = min((run() for _ in range(pairs)), key=lambda tried: tried[0])
+    steps = sum(run.steps for run in runs) / len(runs)
+    size = {"series": name, "at": value, "learner": grown.name}
+    return {**size, "mean_steps": steps, "seconds_per_trial": seconds / len(runs)}
 
 
 STARTS: Mapping[str, Sequence[str]] = {
@@ -226,21 +275,20 @@ def peak_memory() -> float:
 def parts(quick: bool) -> Mapping[str, Callable[[], list[Row]]]:
     """Name of each part -> what measures it."""
     pairs = 1 if quick else 3
-    sizes, gaps = ([128, 1024], [0.1, 0.05]) if quick else ([128, 1024, 8192], [0.1, 0.05, 0.025])
     series: Mapping[str, Sequence[float]] = {
-        "gap": [0.2, 0.1, 0.05],
-        "L": [64, 256, 1024],
+        "gap": [0.2, 0.1, 0.05, 0.025],
+        "L": [64, 256, 1024, 4096],
         "K": [5, 20, 60],
         "delta": [0.1, 0.01, 0.0001],
         "rows": [1, 4, 20, 128],
+        "budget": [5_000, 50_000, 500_000],
     }
     return {
         "skip_ahead": partial(skip_ahead_rows, [20] if quick else [20, 60], pairs),
-        "growth": partial(growth_rows, sizes, gaps),
+        "growth": partial(growth_rows, {"K": [20], "rows": [1]} if quick else series, pairs),
         "lockstep": partial(lockstep_rows, [20, 200] if quick else [20, 200, 2000], 2_000 if quick else 20_000, pairs),
         "leap": partial(leap_rows, 100_000 if quick else 3_000_000),
         "kl_lucb": partial(kl_lucb_rows, 300 if quick else 3_000, pairs),
-        "kl_lucb_growth": partial(kl_lucb_growth_rows, {"rows": [1, 20]} if quick else series, pairs),
         "start": partial(start_rows, 5 if quick else 15),
     }
 

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -92,16 +91,20 @@ def lockstep_speed() -> str:
     return table(["rows", "steps a second", "times the reference"], rows, numbers=2)
 
 
-def growth(part: str = "growth") -> str:
-    """How steps and time grow when the gap halves, when there are more items, and so on."""
+def growth() -> str:
+    """How steps and time of each learner grow when the gap halves, when there are more items, and so on."""
     measured = _benchmark()
-    if measured is None or part not in measured:
+    if measured is None:
         return NOT_YET
-    rows = [
-        [f"{row['series']} = {row['at']}", number(row["mean_steps"]), number(row["seconds_per_trial"])]
-        for row in measured[part]
-    ]
-    return table(["instance", "mean steps", "seconds a trial"], rows, numbers=2)
+    rows = pd.DataFrame(measured["growth"])
+    both = zip(rows["mean_steps"], 1000 * rows["seconds_per_trial"], strict=True)
+    each = [f"{number(steps)} in {number(taken)} ms" for steps, taken in both]
+    grown = rows.assign(each=each, instance=rows["series"] + " = " + rows["at"].map("{:,g}".format))
+    wide = grown.pivot(index="instance", columns="learner", values="each").fillna("")
+    wide = wide.loc[grown["instance"].unique(), grown["learner"].unique()]
+    return table(
+        ["instance", *wide.columns], [[name, *cells] for name, *cells in wide.itertuples()], numbers=len(wide.columns)
+    )
 
 
 def _benchmark() -> dict[str, Any] | None:
@@ -118,5 +121,4 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "speed-range": speed_range,
     "lockstep-speed": lockstep_speed,
     "growth": growth,
-    "kl-lucb-growth": partial(growth, "kl_lucb_growth"),
 }

@@ -198,8 +198,9 @@ class _Rows(RowState):
         self.rare[row], self.drawn[row] = clicks, drawn + rounds
         ahead = np.concatenate([left, keys + np.int64(drawn - over << self.shift)])
         if len(ahead) > self.ahead.shape[1]:
-            more = np.repeat(_none(np.arange(len(self.jobs))), len(ahead), axis=1)  # other rows need about as many
-            self.ahead = np.hstack([self.ahead, more])
+            here, shape = self.ahead, (len(self.jobs), len(ahead) * 9 // 8)
+            self.ahead = np.full(shape, _none(np.arange(len(self.jobs))))
+            self.ahead[:, : here.shape[1]] = here  # other rows will need about as many as this one
         self.ahead[row] = _none(np.array([row]))
         self.ahead[row, : len(ahead)] = ahead + (row << _ROW | over << self.shift)
 
