@@ -45,6 +45,8 @@ DELTA = 0.1
 PAPER = LearnerSpec("cascadebai")
 REFERENCE_STEPS = 3_000
 """Steps of the stretch that the reference engine runs."""
+ONCE = 2.0
+"""Seconds of a measurement of growth from which it is made once."""
 TOGETHER = 200
 """Trials of one measurement of skip-ahead, which runs them side by side: half a block of a large sweep."""
 MEASURED = (
@@ -191,7 +193,7 @@ GROWN = (
         "CascadeBAI, order -U",
         LearnerSpec("cascadebai", {"order": "-U"}),
         "lockstep",
-        leaves_out={"gap": [0.025], "L": [1024, 4096]},
+        leaves_out={"gap": [0.05, 0.025], "L": [1024, 4096], "rows": [128]},
     ),
     Grown("KL-LUCB++", LearnerSpec("kl-lucb++"), "lockstep", leaves_out={"gap": [0.025], "L": [4096]}),
     Grown("posterior", LearnerSpec("posterior"), "lockstep", leaves_out={"gap": [0.025], "L": [4096]}),
@@ -234,7 +236,10 @@ def _growth_row(grown: Grown, name: str, value: float, pairs: int) -> Row:
         delta,
         answers=grown.budget is not None,
     )
-    seconds, runs = min((run() for _ in range(pairs)), key=lambda tried: tried[0])
+    tries = [run()]
+    while len(tries) < pairs and tries[0][0] < ONCE:
+        tries.append(run())
+    seconds, runs = min(tries, key=lambda tried: tried[0])
     steps = sum(run.steps for run in runs) / len(runs)
     size = {"series": name, "at": value, "learner": grown.name}
     return {**size, "mean_steps": steps, "seconds_per_trial": seconds / len(runs)}
@@ -249,12 +254,12 @@ STARTS: Mapping[str, Sequence[str]] = {
 
 
 def start_rows(rounds: int) -> list[Row]:
-    """Processor time until a process has started, and over that of one that does nothing."""
+    """Processor time until a process has started, and over that of one that does nothing; -P leaves out this folder."""
     seconds: dict[str, list[float]] = {name: [] for name in STARTS}
     for _ in range(rounds):
         for name, words in STARTS.items():
             before = seconds_of_children()
-            subprocess.run([sys.executable, *words], check=True, stdout=subprocess.DEVNULL)
+            subprocess.run([sys.executable, "-P", *words], check=True, stdout=subprocess.DEVNULL)
             seconds[name].append(seconds_of_children() - before)
     middle = {name: median(taken) for name, taken in seconds.items()}
     return [{"start": name, "seconds": middle[name], "ratio_to_pass": middle[name] / middle["pass"]} for name in STARTS]
@@ -278,14 +283,14 @@ def parts(quick: bool) -> Mapping[str, Callable[[], list[Row]]]:
     series: Mapping[str, Sequence[float]] = {
         "gap": [0.2, 0.1, 0.05, 0.025],
         "L": [64, 256, 1024, 4096],
-        "K": [5, 20, 60],
-        "delta": [0.1, 0.01, 0.0001],
+        "K": [5, 60],
+        "delta": [0.01, 0.0001],
         "rows": [1, 4, 20, 128],
         "budget": [5_000, 50_000, 500_000],
     }
     return {
         "skip_ahead": partial(skip_ahead_rows, [20] if quick else [20, 60], pairs),
-        "growth": partial(growth_rows, {"K": [20], "rows": [1]} if quick else series, pairs),
+        "growth": partial(growth_rows, {"K": [5], "rows": [1]} if quick else series, pairs),
         "lockstep": partial(lockstep_rows, [20, 200] if quick else [20, 200, 2000], 2_000 if quick else 20_000, pairs),
         "leap": partial(leap_rows, 100_000 if quick else 3_000_000),
         "kl_lucb": partial(kl_lucb_rows, 300 if quick else 3_000, pairs),
