@@ -8,8 +8,8 @@ from cascadebai_cli.learners.registry import ALGORITHMS
 from cascadebai_cli.model.users import USERS, users_options
 from cascadebai_cli.options import Option
 from cascadebai_cli.study.instances import SizedEntry
-from cascadebai_cli.study.schema import Schema, learner_options, schema_of
 from cascadebai_cli.study.study import Study
+from cascadebai_cli.workflows.init import Schema, learner_options, schema_of
 from experiments.markdown import table
 
 HEADER = ["key", "what it may be", "if left out", "meaning", "example"]

@@ -18,12 +18,12 @@ import pandas as pd
 from cascadebai_cli.analysis.claims import claims_of
 from cascadebai_cli.analysis.curves import MODELS
 from cascadebai_cli.analysis.fits import fits_table, weighted_fits_table
-from cascadebai_cli.analysis.provenance import commit_text, spans
 from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.store.columns import MANIFEST
 from cascadebai_cli.store.trials import times_of
-from cascadebai_cli.text import change, coefficient, count, difference, p_value, share
+from cascadebai_cli.text import change, coefficient, count, difference, p_value, share, spans
 from cascadebai_cli.workflows import init
+from cascadebai_cli.workflows.report import commit_text
 from experiments import (
     budget_calibration,
     budget_tables,

@@ -24,9 +24,8 @@ from cascadebai_cli.figures.labels import (
 )
 from cascadebai_cli.store.summary import wrong_too_often
 from cascadebai_cli.store.trials import rank_of
-from cascadebai_cli.study.axes import GRID
 from cascadebai_cli.study.instances import AnyInstance
-from cascadebai_cli.study.kinds import MEASURES
+from cascadebai_cli.study.kinds import GRID, MEASURES
 from cascadebai_cli.study.plot import NAMES, Plot
 from cascadebai_cli.text import count, is_missing, parameter
 

@@ -8,8 +8,8 @@ import pandas as pd
 
 from cascadebai_cli.figures.draw import draw
 from cascadebai_cli.figures.labels import Labels
+from cascadebai_cli.figures.page_views import draw_page_views
 from cascadebai_cli.figures.panels import chart_of
-from cascadebai_cli.figures.plan import draw_page_views
 from cascadebai_cli.figures.style import render, warn_of_letters
 from cascadebai_cli.logs.sheet import file_name
 from cascadebai_cli.planning.numbers import as_cells, quantiles

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from cascadebai_cli.engines.jobs import Ending
-from cascadebai_cli.study.axes import AXES, GRID
+from cascadebai_cli.study.kinds import AXES, GRID
 from cascadebai_cli.text import (
     NO_NUMBER,
     Head,

@@ -16,8 +16,8 @@ from cascadebai_cli.learners.own import MakeGenerator, is_own, plugin_code, same
 from cascadebai_cli.learners.protocol import Learner, can_answer
 from cascadebai_cli.learners.registry import LearnerSpec, knows_budget
 from cascadebai_cli.model.problem import Feedback, FloatArray, Instance
-from cascadebai_cli.study.axes import ALL_AXES, AXES
 from cascadebai_cli.study.fields import PermutationName
+from cascadebai_cli.study.kinds import ALL_AXES, AXES
 from cascadebai_cli.study.learners import default_options, non_default_options
 
 _COUNTABLE = 10**17
