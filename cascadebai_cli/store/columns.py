@@ -29,9 +29,7 @@ from cascadebai_cli.text import (
 if TYPE_CHECKING:
     import pandas as pd
 
-MANIFEST, JOURNAL, LOCK, FAILURES = "manifest.json", "trials.journal", ".lock", "failures.log"
-OWNER = ".owner"
-"""Takes the place of the lock on file systems without locks."""
+MANIFEST, JOURNAL, FAILURES = "manifest.json", "trials.journal", "failures.log"
 TRIALS_CSV, TIMINGS_CSV, SUMMARY_CSV = "trials.csv", "timings.csv", "summary.csv"
 TIMES_CSV = "times.csv"
 """What is kept of `timings.csv` in a reference."""

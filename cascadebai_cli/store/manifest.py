@@ -6,7 +6,7 @@ import os
 import platform
 import re
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
@@ -22,20 +22,12 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.own import is_own
 from cascadebai_cli.model.problem import FloatArray
 from cascadebai_cli.store.columns import (
-    ANSWERS_CSV,
     CELL,
     COLUMNS,
-    DECISIONS_CSV,
-    FAILURES,
-    JOURNAL,
     MANIFEST,
     PLACE,
-    SUMMARY_CSV,
-    TIMINGS_CSV,
-    TRACES_CSV,
-    TRIALS_CSV,
 )
-from cascadebai_cli.store.files import reading, write_atomically
+from cascadebai_cli.store.files import WRITTEN, reading, write_atomically
 from cascadebai_cli.study.cells import OF_THE_LEARNER, RULE, WEIGHTS_DIGITS, Cell, weights_hash
 from cascadebai_cli.study.document import show
 from cascadebai_cli.study.fields import FileName, Text, as_written, says
@@ -268,23 +260,8 @@ def _fault(error: ErrorDetails) -> str:
 
 # --- What a directory holds before a sweep writes to it: files that no sweep made stay untouched --------------------
 
-WRITTEN = (
-    *(MANIFEST, JOURNAL, TRIALS_CSV, f"{TRIALS_CSV}.gz", SUMMARY_CSV, TIMINGS_CSV, FAILURES),
-    *(ANSWERS_CSV, DECISIONS_CSV, TRACES_CSV),
-)
-"""Names of the files that a sweep writes; files of these names that somebody else made would be lost."""
 _MARKS = {"config", "config_hash", "engine_version"}
 """Keys that every manifest of a sweep has, and other files of this name do not."""
-
-
-def refuse_to_replace(path: Path, read: Iterable[Path] = ()) -> None:
-    """Raise `ConfigError` for an output that would replace what was read for it, or what a sweep has written."""
-    place = os.path.realpath(path)
-    folder, name = os.path.split(place)
-    swept = name in WRITTEN and os.path.exists(os.path.join(folder, MANIFEST))
-    if swept or place in map(os.path.realpath, read):
-        whose = "a file of a sweep" if swept else "what this command reads"
-        raise ConfigError(f"{path} is {whose} and stays as it is; name another file")
 
 
 class Earlier:

@@ -35,9 +35,7 @@ from cascadebai_cli.store.columns import (
     names_of,
     printed,
 )
-from cascadebai_cli.store.files import table_bytes, write_bytes
-from cascadebai_cli.store.manifest import refuse_to_replace
-from cascadebai_cli.store.trials import times_of
+from cascadebai_cli.store.files import refuse_to_replace, table_bytes, write_bytes
 from cascadebai_cli.study.fields import Enough, Entry, as_written
 from cascadebai_cli.study.kinds import AXES
 from cascadebai_cli.study.plot import Kind, Plot
@@ -277,7 +275,7 @@ def _section(results: StudyResults, name: str, watch: Watch) -> _Section:
             *_tables(results),
         ],
         settings=settings(results),
-        provenance=provenance(results),
+        provenance=_provenance(results),
         times=_times(results),
     )
 
@@ -349,7 +347,7 @@ def _of_ones_own(results: StudyResults) -> Iterator[_PageTable]:
         yield _as_printed(_MEANS, cells_printed(results.cells), results.summary, f"{results.name}_{SUMMARY_CSV}")
         for table in tables_of(results, files=[RATIOS_CSV]):
             yield _as_printed(_RATIOS, table.printed, table.rows, f"{results.name}_{RATIOS_CSV}")
-    if weights := list(islice(weights_in_words(results), _MOST_MEANS)):
+    if weights := list(islice(_weights_in_words(results), _MOST_MEANS)):
         heads = [Head("instance", True), Head("L"), Head("K"), Head("weights", True)]
         yield _PageTable(heads, weights, "Weights, the largest first")
 
@@ -365,8 +363,7 @@ def _published(rows: pd.DataFrame) -> dict[str, bool]:
 
 
 def _times(results: StudyResults) -> _PageTable | None:
-    table = times_of(results.directory, results.summary)
-    return None if table.empty else _table("Seconds on one core", table)
+    return None if results.times.empty else _table("Seconds on one core", results.times)
 
 
 def _table(caption: str, rows: pd.DataFrame, file: str = "", left_out: Collection[str] = ()) -> _PageTable:
@@ -398,7 +395,7 @@ def settings(results: StudyResults) -> dict[str, str]:
     return facts | {f"learner {name}": _words(entry) for name, entry in results.learners.items()}
 
 
-def weights_in_words(results: StudyResults) -> Iterator[tuple[str, str, str, str]]:
+def _weights_in_words(results: StudyResults) -> Iterator[tuple[str, str, str, str]]:
     """Yield instance, `L`, `K` and the weights in descending order, once for each; nothing where they are not known."""
     seen = set()
     for cell in results.summary.to_dict("records"):
@@ -428,7 +425,7 @@ def _trials(trials: int | Enough) -> str:
     return ", ".join(f"{name.replace('_', ' ')} {parameter(value)}" for name, value in aims.items())
 
 
-def provenance(results: StudyResults) -> dict[str, str]:
+def _provenance(results: StudyResults) -> dict[str, str]:
     """Return hashes, seed, versions, commit, machine and dates of a sweep."""
     manifest = results.manifest
     return {

@@ -30,8 +30,7 @@ from cascadebai_cli.learners.own import is_own
 from cascadebai_cli.options import filled
 from cascadebai_cli.running.watch import SILENT, Watch
 from cascadebai_cli.store.columns import BOUNDS_CSV, CELL, MANIFEST, SUMMARY_CSV, TABLES
-from cascadebai_cli.store.files import table_bytes, write_table
-from cascadebai_cli.store.manifest import refuse_to_replace
+from cascadebai_cli.store.files import refuse_to_replace, table_bytes, write_table
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.config import Study, read_study, stored_study
 from cascadebai_cli.study.document import read_value
