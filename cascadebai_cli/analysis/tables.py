@@ -48,8 +48,7 @@ from cascadebai_cli.store.columns import (
     heading_of,
     names_of,
 )
-from cascadebai_cli.store.summary import ABOVE_DELTA, wrong_too_often
-from cascadebai_cli.store.trials import rank_of
+from cascadebai_cli.store.summary import ABOVE_DELTA, is_limit_of_quantile, wrong_too_often
 from cascadebai_cli.study.kinds import KINDS, MEASURES, QUANTILES
 from cascadebai_cli.text import NO_NUMBER, Head, Table, is_missing, value_text, wider_than_a_page, with_error
 
@@ -320,7 +319,7 @@ def _is_even(cells: pd.DataFrame, name: str) -> "pd.Series[bool]":
 def _limits(cells: pd.DataFrame, name: str) -> "pd.Series[bool]":
     """Return where a number is a lower limit, since trials reached the cap."""
     if name in QUANTILES:
-        return cells["n"] - cells["n_capped"] < rank_of(QUANTILES[name], cells["n"])
+        return is_limit_of_quantile(cells, QUANTILES[name])
     return (cells["n_capped"] > 0) & (name == "mean_steps")
 
 

@@ -19,8 +19,6 @@ from pydantic_core import ErrorDetails
 
 from cascadebai_cli.engines.simulate import ENGINES
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.learners.own import is_own
-from cascadebai_cli.model.problem import FloatArray
 from cascadebai_cli.store.columns import (
     CELL,
     COLUMNS,
@@ -28,9 +26,10 @@ from cascadebai_cli.store.columns import (
     PLACE,
 )
 from cascadebai_cli.store.files import WRITTEN, reading, write_atomically
-from cascadebai_cli.study.cells import OF_THE_LEARNER, RULE, WEIGHTS_DIGITS, Cell, weights_hash
+from cascadebai_cli.study.cells import OF_THE_LEARNER, RULE, Cell, weights_key
 from cascadebai_cli.study.document import show
 from cascadebai_cli.study.fields import FileName, Text, as_written, says
+from cascadebai_cli.study.instances import is_named_only
 from cascadebai_cli.version import __version__
 
 # --- `manifest.json`: where the rows of a directory come from -------------------------------------------------------
@@ -153,16 +152,6 @@ def new_manifest(config: dict[str, Any], seed: int, cells: Sequence[Cell]) -> Ma
         cells={cell.cell_id: cell.content for cell in cells},
         weights=_weights(config, cells),
     )
-
-
-def weights_key(weights: FloatArray) -> str:
-    """Return the name that manifests give to weights: the first digits of their hash."""
-    return weights_hash(weights)[:WEIGHTS_DIGITS]
-
-
-def is_named_only(instance: Mapping[str, Any]) -> bool:
-    """Return whether an instance of a config only names the source of its weights: a file, or code of one's own."""
-    return bool(instance.get("path")) or is_own(str(instance.get("family")))
 
 
 def _weights(config: Mapping[str, Any], cells: Sequence[Cell]) -> dict[str, list[float]]:

@@ -462,3 +462,8 @@ AnyInstance = Annotated[
     Discriminator(_family),
 ]
 """An instance of any family; `family` chooses the class."""
+
+
+def is_named_only(instance: Mapping[str, Any]) -> bool:
+    """Return whether an instance of a config only names the source of its weights: a file, or code of one's own."""
+    return bool(instance.get("path")) or is_own(str(instance.get("family")))
