@@ -239,6 +239,31 @@ def _budget_bound(row: Mapping[Any, Any], measured: Mapping[Any, Any]) -> list[s
     return [row["instance"], row["learner"], *numbers, _budget(seldom, measured), times]
 
 
+# --- docs/users.md: learners at each departure from the cascade -----------------------------------------------------
+
+USERS = REFERENCE / "users"
+
+
+def users() -> str:
+    """Mean page views and wrong answers of each learner at each departure from the cascade."""
+    if not USERS.exists():
+        return NOT_YET
+    cells = read_summary(USERS / columns.SUMMARY_CSV)
+    learners = list(dict.fromkeys(cells["learner"]))
+    rows = [
+        [str(name), *(_users_cell(part[part["learner"] == learner].iloc[0]) for learner in learners)]
+        for name, part in cells.groupby("instance", sort=False)
+    ]
+    return table(["users", *learners], rows, numbers=len(learners))
+
+
+def _users_cell(row: "pd.Series[Any]") -> str:
+    steps = f"{'> ' if row['n_capped'] else ''}{count(round(row['mean_steps']))}"
+    if pd.isna(row["error_rate"]):
+        return f"{steps}, no answer"
+    return steps if row["error_rate"] == 0 else f"{steps}, {percent(row['error_rate'], 0)} wrong"
+
+
 BLOCKS: Mapping[str, Callable[[], str]] = {
     "bound-ratios": bound_ratios,
     "beyond": beyond,
@@ -253,4 +278,5 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "budget-levels": levels,
     "budget-first-look": first_look,
     "budget-bounds": budget_bounds,
+    "users-means": users,
 }

@@ -24,7 +24,7 @@ from cascadebai_cli.store.trials import times_of
 from cascadebai_cli.text import change, coefficient, count, difference, p_value, share, spans
 from cascadebai_cli.workflows import init
 from cascadebai_cli.workflows.report import commit_text
-from experiments import budget_calibration, key_tables, published_tables, reference_tables, users_page
+from experiments import budget_calibration, key_tables, published_tables, reference_tables
 from experiments.artefacts import ARTEFACTS, REFERENCE, Artefact
 from experiments.markdown import NOT_YET, plain, table
 
@@ -176,7 +176,6 @@ BLOCKS: Mapping[str, Callable[[], str | None]] = {
     **reference_tables.BLOCKS,
     **budget_calibration.BLOCKS,
     **key_tables.BLOCKS,
-    **users_page.BLOCKS,
 }
 """Name of a marked place -> what is written there, `None` to leave what is there.
 
