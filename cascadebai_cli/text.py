@@ -5,7 +5,7 @@ import re
 import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
+from itertools import groupby, pairwise
 from math import floor, inf, isfinite, log10
 from pathlib import Path
 from types import MappingProxyType
@@ -147,6 +147,16 @@ def values_of(text: str) -> list[str]:
 def with_quotes(value: str) -> str:
     """Return a value as `values_of` reads it back."""
     return f'"{value}"' if "," in value else value
+
+
+def spans(values: Sequence[int]) -> str:
+    """Return whole numbers in short: `20 to 60`, `20 to 60 in steps of 10`, or a list."""
+    ordered = sorted(values)
+    steps = {b - a for a, b in pairwise(ordered)}
+    if len(ordered) > 2 and len(steps) == 1:
+        step = steps.pop()
+        return f"{ordered[0]} to {ordered[-1]}" + (f" in steps of {step}" if step > 1 else "")
+    return ", ".join(map(str, values))
 
 
 def listed(words: Sequence[str], last: str = "and") -> str:

@@ -17,8 +17,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from cascadebai_cli.engines.simulate import Trial, simulate_block
-from cascadebai_cli.learners.bounds import told_apart
-from cascadebai_cli.learners.mixture import all_refuted
+from cascadebai_cli.learners.bounds import all_refuted, told_apart
 from cascadebai_cli.learners.track_and_stop import TrackAndStop
 from cascadebai_cli.model.problem import FloatArray
 from cascadebai_cli.study.config import read_study

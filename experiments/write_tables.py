@@ -18,24 +18,13 @@ import pandas as pd
 from cascadebai_cli.analysis.claims import claims_of
 from cascadebai_cli.analysis.curves import MODELS
 from cascadebai_cli.analysis.fits import fits_table, weighted_fits_table
-from cascadebai_cli.analysis.provenance import commit_text, spans
 from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.store.columns import MANIFEST
 from cascadebai_cli.store.trials import times_of
-from cascadebai_cli.text import change, coefficient, count, difference, p_value, share
+from cascadebai_cli.text import change, coefficient, count, difference, p_value, share, spans
 from cascadebai_cli.workflows import init
-from experiments import (
-    budget_calibration,
-    budget_tables,
-    config_page,
-    other_tables,
-    plan_page,
-    results_page,
-    reward_tables,
-    sharp_tables,
-    users_page,
-    weight_tables,
-)
+from cascadebai_cli.workflows.report import commit_text
+from experiments import budget_calibration, key_tables, published_tables, reference_tables
 from experiments.artefacts import ARTEFACTS, REFERENCE, Artefact
 from experiments.markdown import NOT_YET, plain, table
 
@@ -183,16 +172,10 @@ BLOCKS: Mapping[str, Callable[[], str | None]] = {
     "means": means,
     "lower": lower,
     "runs": runs,
-    **weight_tables.BLOCKS,
-    **reward_tables.BLOCKS,
-    **sharp_tables.BLOCKS,
-    **other_tables.BLOCKS,
-    **budget_tables.BLOCKS,
+    **published_tables.BLOCKS,
+    **reference_tables.BLOCKS,
     **budget_calibration.BLOCKS,
-    **config_page.BLOCKS,
-    **plan_page.BLOCKS,
-    **results_page.BLOCKS,
-    **users_page.BLOCKS,
+    **key_tables.BLOCKS,
 }
 """Name of a marked place -> what is written there, `None` to leave what is there.
 

@@ -1,4 +1,4 @@
-"""The martingale of `stopping: mixture`, term by term in plain Python: the judge of `learners/mixture.py`.
+"""The martingale of `stopping: mixture`, term by term in plain Python: the judge of `learners/bounds.py`.
 
 Shares nothing with the package.
 """

@@ -16,9 +16,8 @@ from cascadebai_cli.learners.registry import BATCH, LearnerSpec
 from cascadebai_cli.model.problem import CASCADING, Feedback, FloatArray, Instance
 from cascadebai_cli.model.users import Users
 from cascadebai_cli.store.columns import BOUNDS_CSV, CELL, PLACE, POINT, SUMMARY_CSV, TABLES, Shown, interval, printed
-from cascadebai_cli.store.manifest import is_named_only, weights_key
-from cascadebai_cli.study.cells import Cell
-from cascadebai_cli.study.instances import TwoLevel
+from cascadebai_cli.study.cells import Cell, weights_key
+from cascadebai_cli.study.instances import TwoLevel, is_named_only
 from cascadebai_cli.study.learners import default_options
 from cascadebai_cli.text import Table, count, number, percent
 from cascadebai_cli.theory.budget import ERRORS, enough, hardness, hardness_of_the_worst

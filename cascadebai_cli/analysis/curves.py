@@ -15,8 +15,8 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.formula import evaluate
 from cascadebai_cli.model.problem import FloatArray
 from cascadebai_cli.store.columns import POINT
-from cascadebai_cli.study.axes import AXES
 from cascadebai_cli.study.fields import Fit, as_place, formula_of
+from cascadebai_cli.study.kinds import AXES
 from cascadebai_cli.study.learners import LearnerEntry, option_values
 from cascadebai_cli.text import value_text
 
@@ -42,7 +42,7 @@ MODELS = MappingProxyType(models_of("K"))
 """The models of the paper: `c1 * regressor(K) + c2`."""
 
 
-def regressor(model: str, x: str = "K") -> _Regressor:
+def _regressor(model: str, x: str = "K") -> _Regressor:
     """Return the regressor of a model, a usual one or another formula in the axis `x`.
 
     Raises:
@@ -192,7 +192,7 @@ def _checked(values: ArrayLike, mean_steps: ArrayLike, x: str) -> tuple[FloatArr
 
 
 def _design(values: FloatArray, model: str, x: str) -> FloatArray:
-    return np.column_stack([regressor(model, x)(values), np.ones_like(values)])
+    return np.column_stack([_regressor(model, x)(values), np.ones_like(values)])
 
 
 def _ols(y: FloatArray, design: FloatArray) -> Any:
@@ -323,7 +323,7 @@ def power_of(model: str, values: ArrayLike, x: str = "K") -> float:
     """Return the `b` for which a model is `c1 x^b + c2` on the range of the values, 0 for a logarithm; nan if none."""
     at = np.linspace(np.min(values), np.max(values), 25)
     try:
-        y = regressor(model, x)(at) if at[0] > 0 else np.full(25, np.nan)
+        y = _regressor(model, x)(at) if at[0] > 0 else np.full(25, np.nan)
     except ConfigError:  # the model may have values at all points, and none somewhere between them
         return float("nan")
     if not np.isfinite(y).all() or np.isnan(b := _power(at, y, np.ones(25))):

@@ -22,7 +22,7 @@ from cascadebai_cli.store.columns import (
     interval,
     printed,
 )
-from cascadebai_cli.study.axes import AXES
+from cascadebai_cli.study.kinds import AXES
 from cascadebai_cli.text import Table, difference
 
 # --- The scaling fits of a whole study, as tables for files and for print -------------------------------------------

@@ -17,7 +17,7 @@ from cascadebai_cli.store.columns import MANIFEST, PLACE, POINT, SUMMARY_CSV, TR
 from cascadebai_cli.store.files import sha256_of
 from cascadebai_cli.store.manifest import GAP, Manifest, read_manifest
 from cascadebai_cli.store.summary import doubts, read_summary
-from cascadebai_cli.store.trials import quantiles_of, read_trials
+from cascadebai_cli.store.trials import quantiles_of, read_trials, times_of
 from cascadebai_cli.study.config import Study, stored_study
 from cascadebai_cli.study.fields import first_of
 from cascadebai_cli.study.instances import AnyInstance, TwoLevel
@@ -98,6 +98,11 @@ class StudyResults:
             f"at K = {_listed(part['K'])} reached the cap and count with it"
             for (instance, learner), part in capped.groupby(["instance", "learner"], sort=False)
         ]
+
+    @cached_property
+    def times(self) -> pd.DataFrame:
+        """The time on one core for each instance and learner, as `times.csv` has it; empty if it is not known."""
+        return times_of(self.directory, self.summary)
 
     @cached_property
     def steps_of_trials(self) -> "Mapping[str, pd.Series[int]]":

@@ -1,14 +1,14 @@
-"""The tables that go with a study, and the data of figures."""
+"""The tables that go with a study, the data of figures, and the cells as a table for a paper."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from cascadebai_cli.analysis.budgets import budgets_printed, budgets_table
-from cascadebai_cli.analysis.cells import wide_table, with_moments
+from cascadebai_cli.analysis.cells import column_named, options_apart, wide_table, with_moments
 from cascadebai_cli.analysis.fits import (
     fits_printed,
     fits_table,
@@ -19,20 +19,38 @@ from cascadebai_cli.analysis.fits import (
     weighted_fits_printed,
     weighted_fits_table,
 )
-from cascadebai_cli.analysis.ratios import orders_printed, orders_table, ratios_printed, ratios_table
+from cascadebai_cli.analysis.ratios import (
+    budgets_printed,
+    budgets_table,
+    orders_printed,
+    orders_table,
+    ratios_printed,
+    ratios_table,
+)
 from cascadebai_cli.analysis.results import StudyResults
+from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.store.columns import (
     BOUND_FITS_CSV,
     BUDGETS_CSV,
+    CELL,
+    COLUMNS,
     FITS_CSV,
     MODELS_CSV,
+    OF_QUANTILES,
     ORDERS_CSV,
+    PLACE,
     POINT,
     RATIOS_CSV,
+    SETTING,
+    STATISTICS,
     WEIGHTED_FITS_CSV,
+    cell_text,
+    heading_of,
+    names_of,
 )
-from cascadebai_cli.study.kinds import KINDS, QUANTILES
-from cascadebai_cli.text import Table
+from cascadebai_cli.store.summary import ABOVE_DELTA, is_limit_of_quantile, wrong_too_often
+from cascadebai_cli.study.kinds import KINDS, MEASURES, QUANTILES
+from cascadebai_cli.text import NO_NUMBER, Head, Table, is_missing, value_text, wider_than_a_page, with_error
 
 # --- The tables that go with a study --------------------------------------------------------------------------------
 
@@ -126,3 +144,242 @@ def _with_fit(results: StudyResults) -> pd.DataFrame:
         if curve.models:
             table.loc[curve.points.index, "fitted"] = curve.best_named.predict(curve.values)
     return table
+
+
+# --- The cells as a paper prints them: columns that are asked for, one name across, the best marked -----------------
+
+_USUAL = ("mean_steps",)
+"""Columns that are printed if none are asked for."""
+_RATES = ("error_rate",)
+"""Columns that a printed page may show without their intervals."""
+_MEANS = ("mean_steps", "mean_right")
+"""Columns that are printed with half of their interval."""
+
+
+class Compact(NamedTuple):
+    """A compact table: all digits as rows, and what is printed."""
+
+    rows: pd.DataFrame
+    printed: Table
+
+
+def with_quantiles_if(results: StudyResults, names: Sequence[str]) -> pd.DataFrame:
+    """Return the cells of results, with the quantiles of their steps if one of these is named."""
+    cells = results.cells
+    wanted = {*OF_QUANTILES} & {column_named(name.removeprefix("-")) for name in names}
+    return cells.join(results.quantiles.drop(columns="cell_id")) if wanted else cells
+
+
+def for_a_page(cells: pd.DataFrame, columns: Sequence[str], pivot: str | None) -> Compact:
+    """Return a compact table for which a printed page has room: error rates are without intervals if it needs that.
+
+    Args:
+        cells, columns, pivot: as for `compact`; without columns and pivot it shows the mean steps (the right items if
+            steps are a budget) and the error rate.
+    """
+    if not (columns or pivot):
+        measured = ("mean_right",) if "mean_right" in cells else _USUAL
+        return compact(cells, (*measured, *_RATES), None, plain=_RATES)._replace(rows=cells)
+    whole = compact(cells, columns, pivot)
+    return compact(cells, columns, pivot, plain=_RATES) if wider_than_a_page(whole.printed) else whole
+
+
+def compact(cells: pd.DataFrame, columns: Sequence[str], pivot: str | None, *, plain: Sequence[str] = ()) -> Compact:
+    """Return chosen columns of the cells.
+
+    A number with an interval is printed with half of it if it is in the middle, else with both ends. The best learner
+    of a setting is marked if its interval lies apart from those of all others; one that is wrong too often is not.
+
+    Args:
+        columns: names of columns or of measures; the mean steps if there are none.
+        pivot: column whose values stand beside each other, `None` for none.
+        plain: columns of measures that are printed without their intervals.
+
+    Raises:
+        ConfigError: if there is no such column.
+    """
+    wanted = list(dict.fromkeys(_known(cells, name, "--columns") for name in columns)) or list(_USUAL)
+    if pivot is not None:
+        _refuse_pivot(cells, pivot)
+    names, above = _names(cells, wanted, pivot, only=bool(columns))
+    shown = [name for name in wanted if name not in names]
+    marks = {(i, name) for name in shown for i in _best(cells, name)}
+    texts = {name: _texts(cells, name, () if name in plain else _ends(cells, name)) for name in shown}
+    place = {i: (row, across) for row, across, i in _placed(cells, names, pivot)}
+    across = list(dict.fromkeys(one for _, one in place.values()))
+    lines = list(dict.fromkeys(row for row, _ in place.values()))
+    at = {(row, one, name): (texts[name][i], (i, name) in marks) for i, (row, one) in place.items() for name in shown}
+    heads = [(one, name) for one in across for name in shown]
+    filled = [[at.get((row, *head), (NO_NUMBER, False)) for head in heads] for row in lines]
+    table = Table(
+        [*(Head(heading_of(name), _holds_words(cells, name)) for name in names), *_heads(heads, shown, pivot)],
+        [[*map(value_text, row), *(text for text, _ in line)] for row, line in zip(lines, filled, strict=True)],
+        above="; ".join(filter(None, [above, *_explained(cells, [n for n in shown if n not in plain], bool(marks))])),
+        marked=frozenset(
+            (row, len(names) + i) for row, line in enumerate(filled) for i, (_, marked) in enumerate(line) if marked
+        ),
+    )
+    return Compact(_wide(cells, names, shown, pivot), table)
+
+
+def _known(cells: pd.DataFrame, name: str, option: str) -> str:
+    column = column_named(name)
+    if column not in cells:
+        raise ConfigError(f"{option} {name}: there is no such column; {suggest(name, [*map(str, cells), *MEASURES])}")
+    return column
+
+
+def _refuse_pivot(cells: pd.DataFrame, pivot: str) -> None:
+    other = {*STATISTICS, *OF_QUANTILES, "cell_id", "study"} - {*PLACE}
+    known = [str(name) for name in cells if name not in other]
+    if pivot not in known:
+        raise ConfigError(f"--pivot {pivot}: its values cannot stand side by side; {suggest(pivot, known)}")
+
+
+def _names(cells: pd.DataFrame, wanted: Sequence[str], pivot: str | None, *, only: bool) -> tuple[list[str], str]:
+    """Return the columns that tell the rows apart, and what all cells share, in words.
+
+    If `only` some columns are wanted, numbers and options that follow from the names before them are left out.
+    """
+    options = [] if pivot == "learner" else options_apart(cells)
+    names, above = names_of(cells, [name for name in (*PLACE, *options) if name != pivot], wanted)
+    if only:
+        said = [name for name in ("instance", "learner") if name in (*names, pivot)]
+        names = [name for name in names if name in (*said, *wanted) or not _follow(cells, name, said)]
+    found = ", ".join(filter(None, [above, "" if "n" in wanted else _trials(cells)]))
+    return names or [name for name in ("instance",) if name != pivot], found
+
+
+def _follow(cells: pd.DataFrame, name: str, others: Sequence[str]) -> bool:
+    """Return whether a column has one value where the others agree."""
+    return bool(others) and cells.groupby(list(others), sort=False)[name].nunique(dropna=False).max() == 1
+
+
+def _trials(cells: pd.DataFrame) -> str:
+    least, most = (value_text(value) for value in (cells["n"].min(), cells["n"].max()))
+    return f"{heading_of('n')} = {least}" + (f" to {most}" if least != most else "")
+
+
+def _placed(
+    cells: pd.DataFrame, names: Sequence[str], pivot: str | None
+) -> Iterator[tuple[tuple[Any, ...], Any, Hashable]]:
+    """Yield the row and the column of each cell, and its index."""
+    for i, row in cells.iterrows():
+        yield tuple(None if is_missing(row[name]) else row[name] for name in names), pivot and row[pivot], i
+
+
+def _heads(heads: Sequence[tuple[Any, str]], shown: Sequence[str], pivot: str | None) -> Iterator[Head]:
+    for value, name in heads:
+        if pivot is None:
+            yield Head(heading_of(name), name in COLUMNS and COLUMNS[name].type is str)
+            continue
+        over = value if isinstance(value, str) else f"{heading_of(pivot)} = {value_text(value)}"
+        yield Head(heading_of(name), over=over) if len(shown) > 1 else Head(over)
+
+
+def _holds_words(cells: pd.DataFrame, name: str) -> bool:
+    return not pd.api.types.is_numeric_dtype(cells[name])
+
+
+def _wide(cells: pd.DataFrame, names: Sequence[str], shown: Sequence[str], pivot: str | None) -> pd.DataFrame:
+    """Return the same with all digits, and with the ends of all intervals."""
+    known = [name for name in (*CELL, *PLACE) if name in cells and name not in ("study", "w_star", "w_prime")]
+    values = list(dict.fromkeys(column for name in shown for column in (name, *_ends(cells, name))))
+    if pivot is None:
+        return cells[list(dict.fromkeys([*known, *names, *values]))]
+    apart = [name for name in dict.fromkeys([*known, *names]) if name not in ("cell_id", pivot)]
+    apart = [name for name in apart if name in names or cells[name].nunique(dropna=False) == 1]
+    parts = [
+        part.set_index(apart)[values].add_prefix(f"{_across(pivot, value)} ")
+        for value, part in cells.groupby(pivot, sort=False, dropna=False)
+    ]
+    return pd.concat(parts, axis=1).reset_index()
+
+
+def _across(pivot: str, value: object) -> str:
+    return value if isinstance(value, str) else f"{pivot}={value_text(value)}"
+
+
+# --- The text of a number with its interval -------------------------------------------------------------------------
+
+
+def _ends(cells: pd.DataFrame, name: str) -> tuple[str, ...]:
+    ends = name in COLUMNS and COLUMNS[name].ends
+    return ends if ends and ends[0] in cells else ()
+
+
+def _is_even(cells: pd.DataFrame, name: str) -> "pd.Series[bool]":
+    """Return where a mean is in the middle of its interval, which holds no value that steps cannot have."""
+    if name not in _MEANS or not _ends(cells, name):
+        return pd.Series(False, index=cells.index)
+    low, high = (cells[end] for end in _ends(cells, name))
+    return (((low + high) / 2 - cells[name]).abs() <= 1e-9 * cells[name].abs() + 1e-12) & (low >= 0)
+
+
+def _limits(cells: pd.DataFrame, name: str) -> "pd.Series[bool]":
+    """Return where a number is a lower limit, since trials reached the cap."""
+    if name in QUANTILES:
+        return is_limit_of_quantile(cells, QUANTILES[name])
+    return (cells["n_capped"] > 0) & (name == "mean_steps")
+
+
+def _texts(cells: pd.DataFrame, name: str, ends: Sequence[str]) -> dict[Hashable, str]:
+    even, limits, wrong = _is_even(cells, name), _limits(cells, name), wrong_too_often(cells) & (name == "error_rate")
+    return {
+        i: f">= {_plain(name, row)}"
+        if limits[i]
+        else _text(name, row, ends, bool(even[i])) + ABOVE_DELTA * bool(wrong[i])
+        for i, row in zip(cells.index, cells.to_dict("records"), strict=True)
+    }
+
+
+def _plain(name: str, row: Mapping[Any, Any]) -> str:
+    return cell_text(name, {**row, "n_capped": 0})
+
+
+def _text(name: str, row: Mapping[Any, Any], ends: Sequence[str], even: bool) -> str:
+    if not ends or any(is_missing(row[end]) for end in ends):
+        return _plain(name, row)
+    if even:
+        return with_error(row[name], (row[ends[1]] - row[ends[0]]) / 2)
+    low, high = (_plain(end, {**row, end: max(0, row[end])}) for end in ends)
+    return f"{_plain(name, row)} ({low} to {high})"
+
+
+def _explained(cells: pd.DataFrame, shown: Sequence[str], marked: bool) -> Iterator[str]:
+    with_ends = [name for name in shown if _ends(cells, name)]
+    uneven = [
+        (~_is_even(cells, name) & cells[_ends(cells, name)[0]].notna() & ~_limits(cells, name)).any()
+        for name in with_ends
+    ]
+    if any(_is_even(cells, name).any() for name in with_ends):
+        yield "with each mean half of its 95 % interval"
+    if any(uneven):
+        yield "from ... to: the 95 % interval"
+    if marked:
+        yield "marked: the best learner, where its interval lies apart"
+
+
+# --- The best learner of a setting ----------------------------------------------------------------------------------
+
+
+def _best(cells: pd.DataFrame, name: str) -> Iterator[Hashable]:
+    """Yield the cell of each setting whose interval lies apart from those of the other learners, on the better side."""
+    best = name in COLUMNS and COLUMNS[name].best
+    # With a budget fewer steps are no merit.
+    if not best or not (ends := _ends(cells, name)) or ("budget" in cells and name not in ("error_rate", "mean_right")):
+        return
+    side = 1 if best == "least" else -1
+    low, high = ends[::side]
+    for _, group in _compared(cells, name).groupby([*SETTING, *(["budget"] if "budget" in cells else [])], sort=False):
+        values, firsts, lasts = (side * group[column].to_numpy() for column in (name, low, high))
+        nearest = int(np.argmin(values))
+        others = np.delete(firsts, nearest)
+        if len(others) and (lasts[nearest] < others).all() and not group["limit"].iloc[nearest]:
+            yield group.index[nearest]
+
+
+def _compared(cells: pd.DataFrame, name: str) -> pd.DataFrame:
+    """Return the cells that are not wrong too often, with the ends of limits, and where a number is one."""
+    found = cells.assign(limit=_limits(cells, name))
+    return found[~wrong_too_often(cells) & cells[name].notna()]

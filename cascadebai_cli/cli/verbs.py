@@ -270,7 +270,7 @@ def merge(
 
 
 def _selection() -> Sequence[type]:
-    from cascadebai_cli.workflows.asked import Selection
+    from cascadebai_cli.study.kinds import Selection
 
     return (Selection,)
 

@@ -68,7 +68,7 @@ def run_of(race: Race, steps: int, counts: IntArray) -> Run:
 # --- Trials for the engines that run many of them side by side ------------------------------------------------------
 
 
-AnyLearner = TypeVar("AnyLearner", bound=Learner, covariant=True)
+_AnyLearner = TypeVar("_AnyLearner", bound=Learner, covariant=True)
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ NO_CAP = (2**63 - 1) // 2
 
 
 @dataclass(frozen=True)
-class Job(Generic[AnyLearner]):
+class Job(Generic[_AnyLearner]):
     """One trial.
 
     Attributes:
@@ -109,7 +109,7 @@ class Job(Generic[AnyLearner]):
         looks: stack whose items are the places of a list: whether each is looked at in each step; `None` if all are.
     """
 
-    learner: AnyLearner
+    learner: _AnyLearner
     stack: Any
     feedback: Feedback = CASCADING
     max_steps: int | None = None
@@ -136,10 +136,10 @@ def largest_block(jobs: Sequence[Job[Any]], rows: int, entries: int) -> int:
 
 
 def run_in_blocks(
-    jobs: Sequence[Job[AnyLearner]],
-    kind: Callable[[Job[AnyLearner]], tuple[object, ...]],
+    jobs: Sequence[Job[_AnyLearner]],
+    kind: Callable[[Job[_AnyLearner]], tuple[object, ...]],
     most: int,
-    run: Callable[[Sequence[Job[AnyLearner]]], Runs],
+    run: Callable[[Sequence[Job[_AnyLearner]]], Runs],
     enough: HasEnough = never,
 ) -> Runs:
     """Run jobs of equal `kind` side by side, at most `most` at a time; those whose turn has not come are paused."""

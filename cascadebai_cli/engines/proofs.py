@@ -49,7 +49,7 @@ _SLACK = 1e-11
 _LEAST_SLACK = 1e-14
 """Margin of comparisons of bounds that are nearly 0 or 1, whose rounding is that much smaller."""
 
-OfMean = Callable[[FloatArray], FloatArray]
+_OfMean = Callable[[FloatArray], FloatArray]
 """A confidence bound as a function of means."""
 
 
@@ -126,7 +126,7 @@ def _slack(level: FloatArray) -> FloatArray:
     return np.maximum(2 * _SLACK * np.sqrt(np.maximum(level * (1 - level), 0)), _LEAST_SLACK)
 
 
-def levels_of_boundary(means: WindowBounds, upper: OfMean, lower: OfMean) -> tuple[FloatArray, FloatArray]:
+def levels_of_boundary(means: WindowBounds, upper: _OfMean, lower: _OfMean) -> tuple[FloatArray, FloatArray]:
     """Return the accept and the reject level with slack, shape `(rows, 1)`, for bounds at the final counts."""
     floor, ceiling = upper(np.maximum(means.low, means.next_best)), lower(np.minimum(means.high, means.last_good))
     accept: FloatArray = np.where(means.boundary, floor, np.inf).min(axis=1, keepdims=True) - _SLACK

@@ -230,6 +230,7 @@ class Engine:
         forgets: whether it forgets clicks, so that they must be `Counted` if a learner is to be asked at its cap.
         shares_paths: whether it leaves a learner where its run ends and can go on from there, so that jobs of one
             path make their steps once.
+        made_for: learners for which alone it is exact, behind "it", if it reads outcomes ahead; empty if it does not.
     """
 
     version: int
@@ -243,6 +244,7 @@ class Engine:
     by_steps: bool = False
     forgets: bool = False
     shares_paths: bool = False
+    made_for: str = ""
 
     def knows(self, feedback: Feedback, learner: Learner | None = None) -> bool:
         """Return whether it is exact for a click model: the very record, or users of whom a learner sees the same."""
@@ -333,6 +335,7 @@ ENGINES: Mapping[str, Engine] = MappingProxyType(
             rows=skip_ahead.ROWS,
             entries=skip_ahead.ENTRIES,
             forgets=True,
+            made_for="needs a racing learner that shows the least observed survivors",
         ),
         "lockstep": Engine(
             1,
@@ -345,25 +348,30 @@ ENGINES: Mapping[str, Engine] = MappingProxyType(
             lockstep.ENTRIES,
             by_steps=True,
             shares_paths=True,
+            made_for="is made for CascadeBAI, its display orders, KL-LUCB++ and posterior",
         ),
-        "planned": Engine(3, _stack, 20_000, _one_by_one(run_planned), _BY_CLICKS, shares_paths=True),
+        "planned": Engine(
+            3,
+            _stack,
+            20_000,
+            _one_by_one(run_planned),
+            _BY_CLICKS,
+            shares_paths=True,
+            made_for="is made for track-and-stop",
+        ),
         "phases": Engine(
-            2, _outcomes, 500, _answering(run_phases, ask), _BY_CLICKS, rows=phases.ROWS, entries=phases.ENTRIES
+            2,
+            _outcomes,
+            500,
+            _answering(run_phases, ask),
+            _BY_CLICKS,
+            rows=phases.ROWS,
+            entries=phases.ENTRIES,
+            made_for="is made for uniform and sar",
         ),
     }
 )
 """Name of each engine, as it is written in a config, -> engine; `auto` is not among them."""
-
-
-_MADE_FOR: Mapping[str, str] = MappingProxyType(
-    {
-        "planned": "is made for track-and-stop",
-        "phases": "is made for uniform and sar",
-        "lockstep": "is made for CascadeBAI, its display orders, KL-LUCB++ and posterior",
-        "skip-ahead": "needs a racing learner that shows the least observed survivors",
-    }
-)
-"""Name of an engine that is exact for some learners only and reads outcomes ahead -> these learners, in words."""
 
 
 def resolve_engine(
@@ -396,8 +404,8 @@ def resolve_engine(
     if engine == "auto":
         best: EngineName = exact[0] if exact else "reference"
         return best
-    if engine in _MADE_FOR and engine not in exact:
-        raise ConfigError(f"engine {engine} cannot run {name}: it {_MADE_FOR[engine]}; use engine: auto")
+    if (made_for := ENGINES[engine].made_for) and engine not in exact:
+        raise ConfigError(f"engine {engine} cannot run {name}: it {made_for}; use engine: auto")
     return engine
 
 
@@ -420,7 +428,9 @@ def _engine_for_table(engine: EngineName, learner: Learner, name: str, walks: bo
     """
     if getattr(learner, "repeats", False):
         raise ConfigError(f"{name} with r > 1 asks an item twice in a step, for which a table has one reward; use r: 1")
-    if engine in _MADE_FOR:
+    if engine == "auto":
+        return "walk" if walks else "reference"
+    if ENGINES[engine].made_for:
         raise ConfigError(
             f"engine {engine} cannot read rewards from a table, which ties them to steps; use engine: auto"
         )
@@ -429,8 +439,6 @@ def _engine_for_table(engine: EngineName, learner: Learner, name: str, walks: bo
             f"engine walk cannot run {name}: it needs a racing learner that shows the least observed survivors; "
             "use engine: auto"
         )
-    if engine == "auto":
-        return "walk" if walks else "reference"
     return engine
 
 

@@ -135,7 +135,7 @@ _TOGETHER = 16
 """Number of steps at whose ends one call evaluates the rule."""
 
 
-class Firing(NamedTuple):
+class _Firing(NamedTuple):
     """A step at whose end items are identified: its index, and masks of the survivors."""
 
     step: int
@@ -153,7 +153,7 @@ def _counts_of(seen: IntArray | int, d: int) -> IntArray:
     return counts
 
 
-class Suspects(NamedTuple):
+class _Suspects(NamedTuple):
     """Items that could be identified in each group of steps (`proofs`).
 
     Attributes:
@@ -165,9 +165,9 @@ class Suspects(NamedTuple):
     accept_level: FloatArray
     reject_level: FloatArray
 
-    def of(self, group: int) -> "Suspects":
+    def of(self, group: int) -> "_Suspects":
         """Return the suspects of one group."""
-        return Suspects(*(part[group] for part in self))
+        return _Suspects(*(part[group] for part in self))
 
 
 class _Steps:
@@ -200,12 +200,12 @@ class _Steps:
         clicks: IntArray = self._sums(np.array([0, made]), self.S)[1]
         return clicks
 
-    def first_firing(self) -> Firing | None:
+    def first_firing(self) -> _Firing | None:
         """Return the first step at which an item is identified, or `None`."""
         whole = self._suspects(np.array([0, self.all]), np.stack([self.S, self.S + self.path.clicks]))
         return self._search(0, self.all, self.S) if whole.mask.any() else None
 
-    def _search(self, start: int, stop: int, S: IntArray) -> Firing | None:
+    def _search(self, start: int, stop: int, S: IntArray) -> _Firing | None:
         """Search the steps from `start` to `stop` for the first firing; `S` are the clicks before `start`."""
         size = max(_FEW, -(-(stop - start) // _DIVIDE))
         borders = np.append(np.arange(start, stop, size), stop)
@@ -218,16 +218,16 @@ class _Steps:
                 return found
         return None
 
-    def _suspects(self, borders: IntArray, sums: IntArray) -> Suspects:
+    def _suspects(self, borders: IntArray, sums: IntArray) -> _Suspects:
         """Return the suspects of the groups of steps between the borders; `sums` are the clicks there."""
         T = _counts_of(self.seen(borders), self.d)
         means = mean_bounds(T[:-1], sums[:-1], T[1:], sums[1:], self.k)
         most = T[1:, :1]  # no count is larger
         accept, reject = levels(self.rule, means, most)
         mask = self.rule.above(means.high, most, accept) | self.rule.below(means.low, most, reject)
-        return Suspects(mask, accept, reject)
+        return _Suspects(mask, accept, reject)
 
-    def _look(self, start: int, stop: int, S: IntArray, suspects: Suspects) -> Firing | None:
+    def _look(self, start: int, stop: int, S: IntArray, suspects: _Suspects) -> _Firing | None:
         """Evaluate the rule in a few steps, one by one where a suspect passes a level."""
         sums = self._sums(np.arange(start, stop + 1), S)[1:]
         T = _counts_of(self.seen(np.arange(start, stop) + 1), self.d)
@@ -239,7 +239,7 @@ class _Steps:
             accept, reject = self._identify(mean[tried], T[tried])
             firing = np.flatnonzero((accept | reject).any(axis=1))
             if len(firing):
-                return Firing(start + int(tried[firing[0]]), accept[firing[0]], reject[firing[0]])
+                return _Firing(start + int(tried[firing[0]]), accept[firing[0]], reject[firing[0]])
         return None
 
     def _identify(self, mean: FloatArray, T: IntArray) -> tuple[BoolArray, BoolArray]:
@@ -312,7 +312,7 @@ class _State:
         if firing is not None:
             self._identify(firing)
 
-    def _identify(self, firing: Firing) -> None:
+    def _identify(self, firing: _Firing) -> None:
         """Remove items; the next item observed stays the first of the least observed ones."""
         D = self.race.survivors
         T = self.counts[D]

@@ -12,9 +12,8 @@ from matplotlib.mathtext import MathTextParser
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.formula import latex
 from cascadebai_cli.store.columns import POINT
-from cascadebai_cli.study.axes import AXES, GRID, K_FIRST
 from cascadebai_cli.study.instances import AnyInstance, TwoLevel
-from cascadebai_cli.study.kinds import MEASURES
+from cascadebai_cli.study.kinds import AXES, GRID, K_FIRST, MEASURES
 from cascadebai_cli.study.plot import Plot
 from cascadebai_cli.text import count, is_missing, listed, number, percent, value_text
 

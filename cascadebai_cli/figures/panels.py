@@ -22,11 +22,9 @@ from cascadebai_cli.figures.labels import (
     deal,
     varying,
 )
-from cascadebai_cli.store.summary import wrong_too_often
-from cascadebai_cli.store.trials import rank_of
-from cascadebai_cli.study.axes import GRID
+from cascadebai_cli.store.summary import is_limit_of_quantile, wrong_too_often
 from cascadebai_cli.study.instances import AnyInstance
-from cascadebai_cli.study.kinds import MEASURES
+from cascadebai_cli.study.kinds import GRID, MEASURES
 from cascadebai_cli.study.plot import NAMES, Plot
 from cascadebai_cli.text import count, is_missing, parameter
 
@@ -145,7 +143,7 @@ def _with_y(cells: pd.DataFrame, plot: Plot) -> pd.DataFrame:
 def _is_limit(cells: pd.DataFrame, measure: str) -> "pd.Series[bool]":
     """Return whether values are lower limits: means with capped trials, and quantiles that a capped trial has."""
     if level := MEASURES[measure].level:
-        return cells["n"] - cells["n_capped"] < rank_of(level, cells["n"])
+        return is_limit_of_quantile(cells, level)
     return (cells["n_capped"] > 0) & (measure not in ("error_rate", "stopped", "present"))
 
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
-from cascadebai_cli.learners.batrac import BatRac
-from cascadebai_cli.learners.cascadebai import CascadeBAI
+from cascadebai_cli.learners.cascadebai import BatRac, CascadeBAI
 from cascadebai_cli.learners.fixed_budget import SuccessiveAcceptsRejects, Uniform
 from cascadebai_cli.learners.kl_lucb import KLLucb
 from cascadebai_cli.learners.own import MakeGenerator, build_learner, is_own, load_plugin, parameters, same_generator

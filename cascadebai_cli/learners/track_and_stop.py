@@ -8,8 +8,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.learners.bounds import best_means, refuse_tolerance, told_apart
-from cascadebai_cli.learners.mixture import all_refuted
+from cascadebai_cli.learners.bounds import all_refuted, best_means, refuse_tolerance, told_apart
 from cascadebai_cli.learners.protocol import check_list_length
 from cascadebai_cli.learners.racing import by_mean
 from cascadebai_cli.model.problem import BoolArray, Feedback, FloatArray, Instance, IntArray, divergence, evidence
@@ -43,7 +42,7 @@ _INSIDE = 1e-3
 """The weight of a level stays away from 0 and 1 by this part of the boundary's distance from them."""
 
 
-class RepeatedList(NamedTuple):
+class _RepeatedList(NamedTuple):
     """One list and how often it is shown in a row."""
 
     items: tuple[int, ...]
@@ -143,7 +142,7 @@ def _weights(theta: float, inside: BoolArray, distance: FloatArray) -> FloatArra
     return np.where(inside, above, np.maximum(theta - distance, _INSIDE * theta))
 
 
-def _blocks(plan: Plan, shown: IntArray, T: IntArray, reading: Reading, steps: int, most: int) -> list[RepeatedList]:
+def _blocks(plan: Plan, shown: IntArray, T: IntArray, reading: Reading, steps: int, most: int) -> list[_RepeatedList]:
     """Return lists of items for the next steps, in the proportions of the mixture.
 
     The list that was shown least for its share is next, so that each has its turn before one has a second: a far item
@@ -165,7 +164,7 @@ def _blocks(plan: Plan, shown: IntArray, T: IntArray, reading: Reading, steps: i
         size = min(steps, most, int(plan.due[chosen]))
         items = _standing(plan, plan.lists[chosen], expected * per_look)
         expected[items] += size * np.concatenate([[1.0], np.cumprod(1 - reading.mean[items])[:-1]])
-        made.append(RepeatedList(tuple(items), size))
+        made.append(_RepeatedList(tuple(items), size))
         shown[chosen] += size
         steps -= size
     return made
@@ -306,10 +305,10 @@ class TrackAndStop:
                 ratios.append(known.steps / _least_evidence(known.T, instance))
         return float(np.mean(ratios))
 
-    def _next_blocks(self) -> list[RepeatedList]:
+    def _next_blocks(self) -> list[_RepeatedList]:
         if self.T.min() < max(1, np.sqrt(self.T.mean())):
             least = np.argsort(self.T, kind="stable")[: self.M]
-            return [RepeatedList(tuple(least.tolist()), 1)]
+            return [_RepeatedList(tuple(least.tolist()), 1)]
         reading = read(self.T, self.S, self.K, self._plan.theta if self._plan else np.nan)
         if self._plan is None or self.steps >= self._renewal:
             self._plan, self._renewal = plan(self.T, reading, self.steps, self.M), _RENEWAL * self.steps

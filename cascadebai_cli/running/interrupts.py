@@ -1,17 +1,13 @@
-"""Interrupts: Ctrl-C does no harm, and what a killed process left behind is removed."""
+"""Ctrl-C at a moment when it does no harm."""
 
 import os
-import shutil
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from pathlib import Path
+from contextlib import contextmanager
 from types import FrameType
 
 from cascadebai_cli.errors import INTERRUPTED
-
-# --- Ctrl-C at a moment when it does no harm ------------------------------------------------------------------------
 
 
 @contextmanager
@@ -67,26 +63,3 @@ def interrupts_held() -> Iterator[None]:
 
 def _in_main_thread() -> bool:
     return threading.current_thread() is threading.main_thread()
-
-
-# --- What a killed sweep left in shared memory, under names that hold the number of its process ---------------------
-
-_NAMES = ("sem.loky-{}-*", "joblib_memmapping_folder_{}_*")
-
-
-def remove_leftovers(process: int) -> None:
-    """Remove the semaphores and folders of a process that is gone, and those of no other process."""
-    import tempfile
-
-    for place in {"/dev/shm", tempfile.gettempdir(), os.environ.get("JOBLIB_TEMP_FOLDER", "/dev/shm")}:
-        for name in _NAMES:
-            for path in Path(place).glob(name.format(process)):
-                with suppress(OSError):
-                    _remove(path)
-
-
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink()

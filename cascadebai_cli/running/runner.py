@@ -34,8 +34,8 @@ from cascadebai_cli.running.worker import (
     runs_side_by_side,
     serve,
 )
-from cascadebai_cli.study.axes import AXES
 from cascadebai_cli.study.cells import Cell
+from cascadebai_cli.study.kinds import AXES
 
 # --- Which cells are likely to take long: they are dealt out first, so that the time left becomes known early -------
 

@@ -1,8 +1,11 @@
 """The directory of a sweep: what is there, what is missing, and the one process that writes."""
 
+import os
 import re
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -11,7 +14,6 @@ import numpy as np
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.problem import IntArray
-from cascadebai_cli.running.interrupts import remove_leftovers
 from cascadebai_cli.running.runner import Backend, collect
 from cascadebai_cli.running.watch import Follower, Watch
 from cascadebai_cli.running.worker import BlockResult, NotRepeatable, Settings
@@ -134,7 +136,7 @@ class Sweep:
         earlier = Earlier(self.directory)
         with only_writer(self.directory) as held:
             if held.predecessor is not None:
-                remove_leftovers(held.predecessor)
+                _remove_leftovers(held.predecessor)
             yield OpenSweep(self.there(earlier), held)
 
 
@@ -289,3 +291,24 @@ def _continued(new: Manifest, old: Manifest | None, grows: bool) -> Manifest:
         return new
     kept = _STAYS if grows else (*_STAYS, *MAKERS)
     return new.model_copy(update={key: getattr(old, key) for key in kept})
+
+
+# --- What a killed sweep left in shared memory, under names that hold the number of its process ---------------------
+
+_LEFTOVERS = ("sem.loky-{}-*", "joblib_memmapping_folder_{}_*")
+
+
+def _remove_leftovers(process: int) -> None:
+    """Remove the semaphores and folders of a process that is gone, and those of no other process."""
+    for place in {"/dev/shm", tempfile.gettempdir(), os.environ.get("JOBLIB_TEMP_FOLDER", "/dev/shm")}:
+        for name in _LEFTOVERS:
+            for path in Path(place).glob(name.format(process)):
+                with suppress(OSError):
+                    _remove(path)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()

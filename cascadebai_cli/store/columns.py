@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from cascadebai_cli.engines.jobs import Ending
-from cascadebai_cli.study.axes import AXES, GRID
+from cascadebai_cli.study.kinds import AXES, GRID
 from cascadebai_cli.text import (
     NO_NUMBER,
     Head,
@@ -29,9 +29,7 @@ from cascadebai_cli.text import (
 if TYPE_CHECKING:
     import pandas as pd
 
-MANIFEST, JOURNAL, LOCK, FAILURES = "manifest.json", "trials.journal", ".lock", "failures.log"
-OWNER = ".owner"
-"""Takes the place of the lock on file systems without locks."""
+MANIFEST, JOURNAL, FAILURES = "manifest.json", "trials.journal", "failures.log"
 TRIALS_CSV, TIMINGS_CSV, SUMMARY_CSV = "trials.csv", "timings.csv", "summary.csv"
 TIMES_CSV = "times.csv"
 """What is kept of `timings.csv` in a reference."""

@@ -1,5 +1,6 @@
 """Reading and writing files: each is written whole or not at all, and each error is told in one sentence."""
 
+import csv
 import errno
 import gzip
 import hashlib
@@ -7,15 +8,25 @@ import io
 import os
 import stat
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from errno import EEXIST, EINVAL, EISDIR, ELOOP, ENOTDIR
 from io import BufferedReader
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cascadebai_cli.errors import CascadeError, ConfigError, of_removed_folder
-from cascadebai_cli.store.columns import TRIALS_CSV
+from cascadebai_cli.store.columns import (
+    ANSWERS_CSV,
+    DECISIONS_CSV,
+    FAILURES,
+    JOURNAL,
+    MANIFEST,
+    SUMMARY_CSV,
+    TIMINGS_CSV,
+    TRACES_CSV,
+    TRIALS_CSV,
+)
 from cascadebai_cli.text import for_shell
 
 if TYPE_CHECKING:
@@ -263,3 +274,29 @@ def write_table(path: Path, table: "pd.DataFrame", *, through: bool = True) -> N
 def table_bytes(table: "pd.DataFrame") -> bytes:
     """Return `table` as CSV, with ten digits: more than a fit has, and few enough to hide how a machine rounds."""
     return table.to_csv(index=False, float_format="%.10g", lineterminator="\n").encode()
+
+
+def as_csv(values: Sequence[Any]) -> str:
+    """Return values as a line of CSV without its end; numbers in the shortest form that reads back the same."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="").writerow(values)
+    return text.getvalue()
+
+
+# --- The files of a sweep: no other output replaces them ------------------------------------------------------------
+
+WRITTEN = (
+    *(MANIFEST, JOURNAL, TRIALS_CSV, f"{TRIALS_CSV}.gz", SUMMARY_CSV, TIMINGS_CSV, FAILURES),
+    *(ANSWERS_CSV, DECISIONS_CSV, TRACES_CSV),
+)
+"""Names of the files that a sweep writes; files of these names that somebody else made would be lost."""
+
+
+def refuse_to_replace(path: Path, read: Iterable[Path] = ()) -> None:
+    """Raise `ConfigError` for an output that would replace what was read for it, or what a sweep has written."""
+    place = os.path.realpath(path)
+    folder, name = os.path.split(place)
+    swept = name in WRITTEN and os.path.exists(os.path.join(folder, MANIFEST))
+    if swept or place in map(os.path.realpath, read):
+        whose = "a file of a sweep" if swept else "what this command reads"
+        raise ConfigError(f"{path} is {whose} and stays as it is; name another file")

@@ -9,9 +9,11 @@ from itertools import count
 from pathlib import Path
 
 from cascadebai_cli.errors import CascadeError, ConfigError
-from cascadebai_cli.store.columns import LOCK, OWNER
 from cascadebai_cli.store.files import make_directory, open_to_write, reading, writing_to
 from cascadebai_cli.store.manifest import Earlier
+
+_LOCK, _OWNER = ".lock", ".owner"
+"""The second takes the place of the first on file systems without locks."""
 
 # --- File systems without locks: a file says which process writes ---------------------------------------------------
 
@@ -36,7 +38,7 @@ def _owning(directory: Path) -> Iterator[None]:
     Raises:
         CascadeError: if another process owns it, or it cannot be written to.
     """
-    path, mine = directory / OWNER, _this_process()
+    path, mine = directory / _OWNER, _this_process()
     if _gone(_owner(path)) is not None:  # a process of this machine that has ended
         path.unlink(missing_ok=True)
     try:
@@ -101,12 +103,12 @@ class Held:
     def lost(self) -> str | None:
         """What has happened, if this name no longer leads to the directory that was locked; else `None`."""
         try:
-            if os.path.samestat(os.lstat(self.directory / LOCK), self._lock):
+            if os.path.samestat(os.lstat(self.directory / _LOCK), self._lock):
                 return None
         except (FileNotFoundError, NotADirectoryError):
             pass
         return (
-            f"{self.directory} is not the directory any more that this sweep wrote to: it, or the file {LOCK} in it, "
+            f"{self.directory} is not the directory any more that this sweep wrote to: it, or the file {_LOCK} in it, "
             "was removed, moved or replaced; what the sweep had written is gone with it. Run the same command again, "
             "or name another directory with --out"
         )
@@ -126,10 +128,10 @@ def only_writer(directory: Path) -> Iterator[Held]:
     """
     make_directory(directory.resolve())
     with writing_to(directory):
-        handle = open_to_write(directory / LOCK)
+        handle = open_to_write(directory / _LOCK)
     try:
         with _owning(directory) if not _locked(handle, directory) else nullcontext():
-            with reading(directory / LOCK) as file:
+            with reading(directory / _LOCK) as file:
                 predecessor = _gone(file.read(1000).decode(errors="replace"))
             held = Held(directory, handle, predecessor)
             held.check()
@@ -142,7 +144,7 @@ def only_writer(directory: Path) -> Iterator[Held]:
 @contextmanager
 def _signed(handle: int, directory: Path) -> Iterator[None]:
     """Keep the number of this process in the lock file during the block, so that the next one sees if it was killed."""
-    with writing_to(directory / LOCK):
+    with writing_to(directory / _LOCK):
         os.ftruncate(handle, 0)
         os.write(handle, _this_process().encode())
     try:
@@ -165,7 +167,7 @@ def _locked(handle: int, directory: Path) -> bool:
             return False
         if error.errno not in (EACCES, EAGAIN):
             raise CascadeError(
-                f"{directory / LOCK} cannot be locked ({error.strerror}); choose another --out"
+                f"{directory / _LOCK} cannot be locked ({error.strerror}); choose another --out"
             ) from error
         raise CascadeError(
             f"another sweep is writing to {directory}; wait until it has ended (the same command then "

@@ -6,7 +6,7 @@ import os
 import platform
 import re
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
@@ -19,26 +19,17 @@ from pydantic_core import ErrorDetails
 
 from cascadebai_cli.engines.simulate import ENGINES
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.learners.own import is_own
-from cascadebai_cli.model.problem import FloatArray
 from cascadebai_cli.store.columns import (
-    ANSWERS_CSV,
     CELL,
     COLUMNS,
-    DECISIONS_CSV,
-    FAILURES,
-    JOURNAL,
     MANIFEST,
     PLACE,
-    SUMMARY_CSV,
-    TIMINGS_CSV,
-    TRACES_CSV,
-    TRIALS_CSV,
 )
-from cascadebai_cli.store.files import reading, write_atomically
-from cascadebai_cli.study.cells import OF_THE_LEARNER, RULE, WEIGHTS_DIGITS, Cell, weights_hash
+from cascadebai_cli.store.files import WRITTEN, reading, write_atomically
+from cascadebai_cli.study.cells import OF_THE_LEARNER, RULE, Cell, weights_key
 from cascadebai_cli.study.document import show
 from cascadebai_cli.study.fields import FileName, Text, as_written, says
+from cascadebai_cli.study.instances import is_named_only
 from cascadebai_cli.version import __version__
 
 # --- `manifest.json`: where the rows of a directory come from -------------------------------------------------------
@@ -163,16 +154,6 @@ def new_manifest(config: dict[str, Any], seed: int, cells: Sequence[Cell]) -> Ma
     )
 
 
-def weights_key(weights: FloatArray) -> str:
-    """Return the name that manifests give to weights: the first digits of their hash."""
-    return weights_hash(weights)[:WEIGHTS_DIGITS]
-
-
-def is_named_only(instance: Mapping[str, Any]) -> bool:
-    """Return whether an instance of a config only names the source of its weights: a file, or code of one's own."""
-    return bool(instance.get("path")) or is_own(str(instance.get("family")))
-
-
 def _weights(config: Mapping[str, Any], cells: Sequence[Cell]) -> dict[str, list[float]]:
     """Return the weights that do not follow from the config, up to the number that a manifest holds."""
     named = {entry["name"] for entry in config["instances"] if is_named_only(entry)}
@@ -268,23 +249,8 @@ def _fault(error: ErrorDetails) -> str:
 
 # --- What a directory holds before a sweep writes to it: files that no sweep made stay untouched --------------------
 
-WRITTEN = (
-    *(MANIFEST, JOURNAL, TRIALS_CSV, f"{TRIALS_CSV}.gz", SUMMARY_CSV, TIMINGS_CSV, FAILURES),
-    *(ANSWERS_CSV, DECISIONS_CSV, TRACES_CSV),
-)
-"""Names of the files that a sweep writes; files of these names that somebody else made would be lost."""
 _MARKS = {"config", "config_hash", "engine_version"}
 """Keys that every manifest of a sweep has, and other files of this name do not."""
-
-
-def refuse_to_replace(path: Path, read: Iterable[Path] = ()) -> None:
-    """Raise `ConfigError` for an output that would replace what was read for it, or what a sweep has written."""
-    place = os.path.realpath(path)
-    folder, name = os.path.split(place)
-    swept = name in WRITTEN and os.path.exists(os.path.join(folder, MANIFEST))
-    if swept or place in map(os.path.realpath, read):
-        whose = "a file of a sweep" if swept else "what this command reads"
-        raise ConfigError(f"{path} is {whose} and stays as it is; name another file")
 
 
 class Earlier:

@@ -21,10 +21,10 @@ from cascadebai_cli.store.manifest import (
     hash_of,
     maker_differences,
 )
-from cascadebai_cli.study.axes import ALL_AXES
 from cascadebai_cli.study.cells import RULE
 from cascadebai_cli.study.config import stored_study
 from cascadebai_cli.study.document import show
+from cascadebai_cli.study.kinds import ALL_AXES
 
 # --- Merging the configs of parts of a grid -------------------------------------------------------------------------
 

@@ -4,8 +4,6 @@ Each record is a sequence of entries, such as the decisions of a trial. In the j
 with blanks between the entries and colons between their parts.
 """
 
-import csv
-import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from cascadebai_cli.store.columns import ANSWERS_CSV, CELL, COLUMNS, DECISIONS_CSV, MOST_COUNT, TABLES, TRACES_CSV
-from cascadebai_cli.store.files import write_atomically
+from cascadebai_cli.store.files import as_csv, write_atomically
 from cascadebai_cli.study.fields import RecordName
 
 if TYPE_CHECKING:
@@ -217,10 +215,3 @@ def _told(name: str, text: str) -> tuple[Any, ...]:
     """Return the entries of a record; of an answer, the items alone."""
     entries = entries_of(name, text)
     return tuple(entry.item if isinstance(entry, Placed) else entry for entry in entries)
-
-
-def as_csv(values: Sequence[Any]) -> str:
-    """Return values as a line of CSV without its end; numbers in the shortest form that reads back the same."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="").writerow(values)
-    return text.getvalue()

@@ -22,6 +22,7 @@ from cascadebai_cli.store.trials import (
     binomial_interval,
     mean_interval,
     misses_aim,
+    rank_of,
     read_table,
     read_trials,
     rows_below,
@@ -153,6 +154,11 @@ _MOST_NAMED = 3
 """Largest number of cells that a sentence names."""
 ABOVE_DELTA = " > delta"
 """Behind an error rate whose interval lies above delta."""
+
+
+def is_limit_of_quantile(cells: pd.DataFrame, level: float) -> "pd.Series[bool]":
+    """Return for which cells a quantile of the steps is a lower limit, since a trial that reached the cap has it."""
+    return cells["n"] - cells["n_capped"] < rank_of(level, cells["n"])
 
 
 def wrong_too_often(cells: pd.DataFrame) -> "pd.Series[bool]":

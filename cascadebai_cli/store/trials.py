@@ -32,9 +32,8 @@ from cascadebai_cli.store.columns import (
     TableFile,
     TrialRow,
 )
-from cascadebai_cli.store.files import AGAIN, is_packed, reading, write_atomically
+from cascadebai_cli.store.files import AGAIN, as_csv, is_packed, reading, write_atomically
 from cascadebai_cli.store.journal import CODES, Stored
-from cascadebai_cli.store.records import as_csv
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.document import show
 from cascadebai_cli.study.fields import Enough, first_of

@@ -16,8 +16,8 @@ from cascadebai_cli.learners.own import MakeGenerator, is_own, plugin_code, same
 from cascadebai_cli.learners.protocol import Learner, can_answer
 from cascadebai_cli.learners.registry import LearnerSpec, knows_budget
 from cascadebai_cli.model.problem import Feedback, FloatArray, Instance
-from cascadebai_cli.study.axes import ALL_AXES, AXES
 from cascadebai_cli.study.fields import PermutationName
+from cascadebai_cli.study.kinds import ALL_AXES, AXES
 from cascadebai_cli.study.learners import default_options, non_default_options
 
 _COUNTABLE = 10**17
@@ -26,7 +26,7 @@ OF_THE_LEARNER = " of the learner"
 """Appended to the name of an option that another key of a cell also has, such as `order`."""
 _OF_THE_LEARNER_ALONE = ("algorithm", "options", "code", "feedback", "budget", "shuffle")
 """Keys of the content of a cell that paired rewards do not depend on."""
-WEIGHTS_DIGITS = 16
+_WEIGHTS_DIGITS = 16
 """Number of digits of the hash of weights that manifests hold."""
 RULE = "rule_version"
 """Key of the version of a learner's rule, which changes with its decisions; if the key is missing, it is 1."""
@@ -104,7 +104,7 @@ class Cell:
             "epsilon": self.epsilon + 0.0,
             "algorithm": self.spec.algorithm,
             "options": non_default_options(self.spec.algorithm, self.spec.options),
-            "weights": weights_hash(self.weights),
+            "weights": _weights_hash(self.weights),
             "feedback": self.feedback.name,
             "order": self.order,
             "max_steps": self.max_steps,
@@ -129,7 +129,7 @@ class Cell:
             "w_prime": self.w_prime,
             "gap": self.gap,
             **{key: value for key, value in hashed.items() if key != "options"},
-            "weights": hashed["weights"][:WEIGHTS_DIGITS],
+            "weights": hashed["weights"][:_WEIGHTS_DIGITS],
             "engine": self.runs_with,
             **({RULE: self.spec.rule_version} if self.spec.rule_version > 1 else {}),
         }
@@ -233,6 +233,11 @@ def _hash(content: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
-def weights_hash(weights: FloatArray) -> str:
+def _weights_hash(weights: FloatArray) -> str:
     """Return the SHA-256 of click probabilities in hexadecimal; -0.0 counts as 0.0, though its bytes differ."""
     return hashlib.sha256((weights + 0.0).astype("<f8").tobytes()).hexdigest()
+
+
+def weights_key(weights: FloatArray) -> str:
+    """Return the name that manifests give to weights: the first digits of their hash."""
+    return _weights_hash(weights)[:_WEIGHTS_DIGITS]

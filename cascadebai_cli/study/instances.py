@@ -167,7 +167,7 @@ ItemsAt = Callable[[int, int], Items]
 _FAMILY = says("How the weights are made.")
 
 
-class InstanceEntry(Entry):
+class _InstanceEntry(Entry):
     """Keys of all families; `K`, `L`, `delta`, `epsilon`, `budget` and `zip` replace those of the study."""
 
     needs_L: ClassVar[bool] = False
@@ -202,7 +202,7 @@ class InstanceEntry(Entry):
         return _weight_of(getattr(self, key), {"K": K, "L": L}, key)
 
 
-class SizedEntry(InstanceEntry):
+class SizedEntry(_InstanceEntry):
     """Keys of the families whose number of items can be chosen."""
 
     needs_L: ClassVar[bool] = True
@@ -391,7 +391,7 @@ def _enough(weights: tuple[str | float, ...]) -> tuple[str | float, ...]:
     return weights
 
 
-class Explicit(InstanceEntry):
+class Explicit(_InstanceEntry):
     """A list of weights."""
 
     family: Annotated[Literal["explicit"], _FAMILY]
@@ -408,7 +408,7 @@ class Explicit(InstanceEntry):
         return lambda _, K: problem.explicit([_weight_of(w, {"K": K, "L": L}, "weights", i) for i, w in formulas])
 
 
-class Csv(InstanceEntry):
+class Csv(_InstanceEntry):
     """Click rates from a file with one row for each item and columns `clicks` and `views`, or `rate`."""
 
     family: Annotated[Literal["csv"], _FAMILY]
@@ -462,3 +462,8 @@ AnyInstance = Annotated[
     Discriminator(_family),
 ]
 """An instance of any family; `family` chooses the class."""
+
+
+def is_named_only(instance: Mapping[str, Any]) -> bool:
+    """Return whether an instance of a config only names the source of its weights: a file, or code of one's own."""
+    return bool(instance.get("path")) or is_own(str(instance.get("family")))

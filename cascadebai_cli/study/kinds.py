@@ -1,18 +1,33 @@
-"""Kinds of figures, what each shows and how its axes and lines are chosen by default, and what figures measure.
+"""The axes of a grid, the kinds of figures and what they measure, and the options of `plot` and of `summary`.
 
 A new measure is an entry of `MEASURES`; a new kind is one of `KINDS` and one of `DRAWERS` in `figures/draw.py`, which
-checks on import that each kind has one. Nothing heavy is imported here, since the help of `plot` needs this module.
+checks on import that each kind has one. Nothing heavy is imported here, as the help of these verbs needs this module.
 """
 
 import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal, TypeVar
 
+from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.options import option
-from cascadebai_cli.study.axes import K_FIRST
 from cascadebai_cli.text import digits, listed, number, percent
+
+# --- The numbers that span a grid: the one list of their names ------------------------------------------------------
+
+AXES = ("L", "K", "delta", "epsilon")
+"""Numbers that span every grid, the last one varying fastest; the key of each in `Study` has its default."""
+ALL_AXES = (*AXES, "budget")
+"""All that may, in the same order."""
+GRID = ("instance", "learner", *ALL_AXES)
+"""Columns that span the grid of a study."""
+K_FIRST = tuple(sorted(AXES, key=lambda name: name != "K"))
+"""Those of them that a figure tries for its x, in this order."""
+
+
+# --- Figures: what they measure, and their kinds --------------------------------------------------------------------
 
 _AGAINST = "{what}{of} against {x}"
 _MEASURED = ("n", "mean_steps", "sd_steps", "ci_low", "ci_high", "n_capped")
@@ -332,3 +347,51 @@ class Words:
         "[science, ieee]",
     )
     format: list[str] | None = _word("Formats of the files: pdf, png or svg.", "FORMATS", "[pdf, svg]")
+
+
+# --- The options of `summary` ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which cells `summary` prints, in which order, and as which table.
+
+    Raises:
+        ConfigError: if the label is none.
+    """
+
+    where: tuple[str, ...] | None = option(
+        None, "Only cells with one of these values; repeatable.", metavar="COLUMN=VALUE,...", completed="condition"
+    )
+    sort: tuple[str, ...] | None = option(
+        None,
+        "Sort by this column or measure, such as steps; -COLUMN for the largest first; repeatable.",
+        metavar="COLUMN",
+        completed="column",
+    )
+    average: str | None = option(
+        None, "Take means over instances that differ only in this option, such as replicate.", metavar="OPTION"
+    )
+    columns: list[str] | None = option(
+        None,
+        "Print only these columns or measures, such as steps,median,q90,error_rate: a number with its interval in one "
+        "place, and the best learner marked where its interval lies apart.",
+        metavar="COLUMNS",
+        completed="column",
+    )
+    pivot: str | None = option(
+        None,
+        "Print the values of this column side by side, such as learner; mean steps without --columns.",
+        metavar="COLUMN",
+        completed="column",
+    )
+    caption: str | None = option(
+        None, "Text above the table, or its caption in LaTeX, which reads it as it is.", metavar="TEXT"
+    )
+    label: str | None = option(None, "Name by which LaTeX refers to the table.", metavar="NAME")
+
+    def __post_init__(self) -> None:
+        if self.label is not None and not re.fullmatch(r"[\w:.+-]+", self.label):
+            raise ConfigError(
+                f"--label {self.label} is no name for LaTeX; use letters, digits and : . _ -, as in tab:steps"
+            )

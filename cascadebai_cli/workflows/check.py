@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 
 from cascadebai_cli.analysis.bounds import learner_bounds
-from cascadebai_cli.analysis.provenance import spans
 from cascadebai_cli.analysis.tables import StudyTable
 from cascadebai_cli.engines.simulate import ENGINES
 from cascadebai_cli.errors import CascadeError
@@ -21,11 +20,11 @@ from cascadebai_cli.running.runner import guessed_steps, refuse_too_large
 from cascadebai_cli.running.worker import Block, Settings, run_blocks
 from cascadebai_cli.store.columns import Shown, TrialRow, printed
 from cascadebai_cli.store.trials import likely_number
-from cascadebai_cli.study.axes import ALL_AXES, GRID
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.config import NOTHING_GIVEN, Given, Study, check_rows, read_study
 from cascadebai_cli.study.fields import Enough, first_of, most_of
-from cascadebai_cli.text import NO_NUMBER, Table, count, duration, is_missing, number, parameter
+from cascadebai_cli.study.kinds import ALL_AXES, GRID
+from cascadebai_cli.text import NO_NUMBER, Table, count, duration, is_missing, number, parameter, spans
 from cascadebai_cli.workflows.tables import in_format
 
 __all__ = ["Given", "check", "in_format"]

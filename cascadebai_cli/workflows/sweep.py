@@ -13,10 +13,10 @@ from cascadebai_cli.running.runner import Backend, repeat_command
 from cascadebai_cli.running.sweep import WHOLE, OpenSweep, Shard, Sweep, There, shard_of, warn_of_damage
 from cascadebai_cli.running.watch import SILENT, Follower, Watch
 from cascadebai_cli.store.columns import FAILURES, JOURNAL, PLACE, STATUSES, TRIALS_CSV, Shown, printed
-from cascadebai_cli.store.files import is_packed, packed_path
+from cascadebai_cli.store.files import WRITTEN, is_packed, packed_path
 from cascadebai_cli.store.journal import Stored, read_journal, seconds_of, write_journal
 from cascadebai_cli.store.lock import move_aside, only_writer
-from cascadebai_cli.store.manifest import WRITTEN, Manifest, read_manifest, write_manifest
+from cascadebai_cli.store.manifest import Manifest, read_manifest, write_manifest
 from cascadebai_cli.store.merge import merged_manifest, merged_rows
 from cascadebai_cli.store.summary import ABOVE_DELTA, doubts, write_tables
 from cascadebai_cli.store.trials import (

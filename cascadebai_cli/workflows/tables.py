@@ -22,23 +22,21 @@ from cascadebai_cli.analysis.bounds import (
     with_sharp,
 )
 from cascadebai_cli.analysis.cells import averaged, cells_printed, cells_with, few_averaged, ordered
-from cascadebai_cli.analysis.compact import compact, for_a_page, with_quantiles_if
 from cascadebai_cli.analysis.fits import fits_table, unfitted
 from cascadebai_cli.analysis.results import StudyResults, load_results
-from cascadebai_cli.analysis.tables import StudyTable, tables_of
+from cascadebai_cli.analysis.tables import StudyTable, compact, for_a_page, tables_of, with_quantiles_if
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.own import is_own
 from cascadebai_cli.options import filled
 from cascadebai_cli.running.watch import SILENT, Watch
 from cascadebai_cli.store.columns import BOUNDS_CSV, CELL, MANIFEST, SUMMARY_CSV, TABLES
-from cascadebai_cli.store.files import table_bytes, write_table
-from cascadebai_cli.store.manifest import refuse_to_replace
+from cascadebai_cli.store.files import refuse_to_replace, table_bytes, write_table
 from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.config import Study, read_study, stored_study
 from cascadebai_cli.study.document import read_value
+from cascadebai_cli.study.kinds import Selection
 from cascadebai_cli.study.plot import refuse_unknown_option
 from cascadebai_cli.text import FORMATS, FormatName, Table, count, for_shell, noted, values_of
-from cascadebai_cli.workflows.asked import Selection
 
 __all__ = ["Tables", "bounds", "fit", "fits_table", "in_format", "promised", "summary"]
 

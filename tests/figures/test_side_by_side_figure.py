@@ -3,7 +3,7 @@
 import pandas as pd
 
 from cascadebai_cli.figures.style import render
-from experiments.published_figure import COLOURS, draw_side_by_side
+from experiments.figures import COLOURS, draw_side_by_side
 
 
 def summary(factor: float) -> pd.DataFrame:

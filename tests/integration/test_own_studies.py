@@ -274,7 +274,7 @@ def test_a_trial_that_fails_does_not_keep_a_sweep_for_ever(tmp_path: Path, monke
     monkeypatch.syspath_prepend(tmp_path)
     name = f"failing_{tmp_path.name}"
     (tmp_path / f"{name}.py").write_text(
-        "from cascadebai_cli.learners.batrac import BatRac\n\n\nclass Failing(BatRac):\n"
+        "from cascadebai_cli.learners.cascadebai import BatRac\n\n\nclass Failing(BatRac):\n"
         "    def observe(self, shown, outcomes):\n        raise ValueError('no')\n"
     )
     (tmp_path / "s.yaml").write_text(

@@ -10,7 +10,7 @@ from cascadebai_cli.store.columns import SUMMARY_CSV
 from cascadebai_cli.store.summary import read_summary
 from cascadebai_cli.store.trials import read_table
 from cascadebai_cli.study.config import read_study
-from experiments.sharp_tables import SHARP
+from experiments.reference_tables import SHARP
 
 LIMITS = ("CascadeBAI", "CascadeBAI, KL bounds", "track-and-stop")
 """Columns of the table of limits."""

@@ -311,7 +311,7 @@ def test_means_need_two_trials_in_the_reference(tmp_path: Path) -> None:
 OWN = """\
 from pathlib import Path
 
-from cascadebai_cli.learners.batrac import BatRac
+from cascadebai_cli.learners.cascadebai import BatRac
 
 Path(__file__).with_suffix(".imported").touch()
 

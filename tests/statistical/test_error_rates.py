@@ -12,8 +12,7 @@ from cases import mostly_slow
 from scipy import stats
 
 from cascadebai_cli.engines.simulate import Trial, simulate_block
-from cascadebai_cli.learners.batrac import BatRac
-from cascadebai_cli.learners.cascadebai import CascadeBAI, KLCascadeRule
+from cascadebai_cli.learners.cascadebai import BatRac, CascadeBAI, KLCascadeRule
 from cascadebai_cli.learners.kl_lucb import KLLucb, LucbRule
 from cascadebai_cli.learners.racing import RacingLearner, RacingRule
 from cascadebai_cli.model.problem import Instance

@@ -8,7 +8,7 @@ from cases import mostly_slow
 from scipy import stats
 
 from cascadebai_cli.engines.simulate import Trial, simulate_block
-from cascadebai_cli.learners import mixture, track_and_stop
+from cascadebai_cli.learners import bounds, track_and_stop
 from cascadebai_cli.learners.bounds import pair_threshold, pairs_apart
 from cascadebai_cli.model.problem import evidence
 
@@ -49,7 +49,7 @@ def wrong_by_one_martingale(L, K, weight, delta, trials=150, seed=3):
     rng = np.random.default_rng(seed)
     times = np.unique((1.125 ** np.arange(55)).astype(int))
     looks = rng.binomial(np.diff(times, prepend=0)[None, :, None], weight, (trials, len(times), L)).cumsum(axis=1)
-    asked = partial(mixture.all_refuted, K=K, delta=delta)
+    asked = partial(bounds.all_refuted, K=K, delta=delta)
     return sum(any(asked(np.full(L, t), S) for t, S in zip(times, trial, strict=True)) for trial in looks)
 
 
@@ -60,8 +60,8 @@ def test_one_martingale_errs_at_most_delta(L, K, weight):
 
 
 def test_the_best_shift_in_place_of_a_mixture_is_noticed(monkeypatch):
-    monkeypatch.setattr(mixture, "_OF_SHIFTS", np.ones(20))
-    monkeypatch.setattr(mixture, "reduce", lambda _, terms: reduce(np.maximum, terms))
+    monkeypatch.setattr(bounds, "_OF_SHIFTS", np.ones(20))
+    monkeypatch.setattr(bounds, "reduce", lambda _, terms: reduce(np.maximum, terms))
     failures = wrong_by_one_martingale(2, 1, 0.5, 0.3)
     assert stats.binomtest(failures, 150, 0.3, alternative="greater").pvalue < 1e-3
 
@@ -130,12 +130,12 @@ def wrong_hunts_of_one_martingale(delta, seed=5):
     t = np.tile(np.arange(1, FIRST + 1), ITEMS)
     for _ in range(HUNTS):
         clicks = (rng.random((ITEMS, FIRST)) < WEIGHT).cumsum(axis=1)
-        up = mixture.log_terms(t, clicks.ravel(), np.ones(len(t), bool), np.array([high])).reshape(clicks.shape)
+        up = bounds.log_terms(t, clicks.ravel(), np.ones(len(t), bool), np.array([high])).reshape(clicks.shape)
         up[0] = -np.inf
         item, time = np.unravel_index(up.argmax(), up.shape)
         T, S = np.full(ITEMS, LAST), clicks[:, -1] + rng.binomial(LAST - FIRST, WEIGHT, ITEMS)
         T[item], S[item] = time + 1, clicks[item, time]
-        wrong += S[item] / T[item] > np.delete(S / T, item).max() and mixture.all_refuted(T, S, 1, delta)
+        wrong += S[item] / T[item] > np.delete(S / T, item).max() and bounds.all_refuted(T, S, 1, delta)
     return int(wrong)
 
 
@@ -144,5 +144,5 @@ def test_one_martingale_pays_for_all_items(monkeypatch):
     """A martingale that gives each rank all of its share in place of a part errs too often."""
     delta = 0.3
     assert stats.binomtest(wrong_hunts_of_one_martingale(delta), HUNTS, delta, alternative="greater").pvalue > 1e-3
-    monkeypatch.setattr(mixture, "ranks", np.ones)
+    monkeypatch.setattr(bounds, "ranks", np.ones)
     assert stats.binomtest(wrong_hunts_of_one_martingale(delta), HUNTS, delta, alternative="greater").pvalue < 1e-3

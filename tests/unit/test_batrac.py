@@ -7,7 +7,7 @@ from given import TableOutcomes
 
 from cascadebai_cli.engines.simulate import Trial, resolve_engine, run_reference, simulate
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.learners.batrac import BatchRacingRule, BatRac
+from cascadebai_cli.learners.cascadebai import BatchRacingRule, BatRac
 from cascadebai_cli.model.problem import CASCADING, SEMI_BANDIT
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sweeps import call, rows_in, sweep
 
-from cascadebai_cli.analysis.budgets import budgets_table, falls_below
+from cascadebai_cli.analysis.ratios import budgets_table, falls_below
 from cascadebai_cli.analysis.results import load_results
 from cascadebai_cli.study.config import load_study
 

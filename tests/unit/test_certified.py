@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from problems import WEIGHTS, Problem, by_reference, by_skip_ahead, by_walk, judge, learner, of_algorithm1, of_batrac
 
-from cascadebai_cli.learners.batrac import BatRac
-from cascadebai_cli.learners.cascadebai import CascadeBAI
+from cascadebai_cli.learners.cascadebai import BatRac, CascadeBAI
 
 CLOSE = 1e-9
 """Rounding: far less than the width of an interval."""

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 from sweeps import ROOT, call, refusal
 
-from cascadebai_cli.analysis.compact import compact
 from cascadebai_cli.analysis.results import load_results
+from cascadebai_cli.analysis.tables import compact
 from cascadebai_cli.text import Table, table_of, with_error
 
 FIGURE2, FIGURE4 = ROOT / "results/reference/figure2", ROOT / "results/reference/figure4"

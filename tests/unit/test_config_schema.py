@@ -16,8 +16,8 @@ from cascadebai_cli.store.manifest import Manifest
 from cascadebai_cli.study.config import load_study
 from cascadebai_cli.study.document import load_yaml, read_value
 from cascadebai_cli.study.learners import LEARNER_OPTIONS, options_of
-from cascadebai_cli.study.schema import config_schema
 from cascadebai_cli.study.study import Study
+from cascadebai_cli.workflows.init import config_schema
 
 EDITOR = "# yaml-language-server: $schema=../docs/config.schema.json\n"
 CONFIGS = sorted(path for path in (ROOT / "configs").glob("*.yaml") if path.stem != "figure3")

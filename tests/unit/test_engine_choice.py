@@ -7,8 +7,7 @@ from given import BY_CLICK
 from cascadebai_cli.engines.outcomes import TableShape
 from cascadebai_cli.engines.simulate import Trial, resolve_engine, simulate
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.learners.batrac import BatRac
-from cascadebai_cli.learners.cascadebai import CascadeBAI
+from cascadebai_cli.learners.cascadebai import BatRac, CascadeBAI
 from cascadebai_cli.learners.kl_lucb import KLLucb
 from cascadebai_cli.model.problem import CASCADING, SEMI_BANDIT
 

@@ -33,8 +33,7 @@ from rounding import Undecided
 
 from cascadebai_cli.engines.lookahead import leap
 from cascadebai_cli.engines.skip_rows import Sizes
-from cascadebai_cli.learners.batrac import BatRac
-from cascadebai_cli.learners.cascadebai import CascadeBAI
+from cascadebai_cli.learners.cascadebai import BatRac, CascadeBAI
 from cascadebai_cli.learners.kl_lucb import KLLucb
 
 MANY = pytest.mark.parametrize("part", mostly_slow(range(1, 6), [1]))

@@ -14,8 +14,7 @@ import cascadebai_cli as cb
 from cascadebai_cli.engines.outcomes import TableShape
 from cascadebai_cli.engines.simulate import ENGINES, Trial, resolve_engine, simulate
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.learners.batrac import BatRac
-from cascadebai_cli.learners.cascadebai import CascadeBAI
+from cascadebai_cli.learners.cascadebai import BatRac, CascadeBAI
 from cascadebai_cli.learners.fixed_budget import Uniform
 from cascadebai_cli.learners.kl_lucb import KLLucb
 from cascadebai_cli.learners.track_and_stop import TrackAndStop

@@ -16,8 +16,7 @@ from cascadebai_cli.engines.outcomes import RandomOutcomes
 from cascadebai_cli.engines.phases import run_phases
 from cascadebai_cli.engines.simulate import ENGINES, Counted, Trial, run_reference, simulate
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.learners.batrac import BatRac
-from cascadebai_cli.learners.cascadebai import CascadeBAI
+from cascadebai_cli.learners.cascadebai import BatRac, CascadeBAI
 from cascadebai_cli.learners.fixed_budget import SuccessiveAcceptsRejects, Uniform, phase_ends
 from cascadebai_cli.learners.kl_lucb import KLLucb
 from cascadebai_cli.learners.track_and_stop import TrackAndStop

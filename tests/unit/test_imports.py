@@ -1,6 +1,6 @@
 """Imports point one way, and never in a circle.
 
-{cli, api} -> {workflows, planning, live} -> {report, analysis, figures, running} -> store -> study -> engines ->
+{cli, api} -> {workflows, planning, live} -> {analysis, figures, running} -> store -> study -> engines ->
 learners -> theory -> model; errors, options, text and version are open to all. A room may be allowed one module of
 another.
 """
@@ -30,16 +30,15 @@ ALLOWED = {
     "running": {"store", *_STUDY},
     "analysis": {"store", "theory", *_STUDY},
     "figures": {"store", "theory", *_STUDY},
-    "report": set(),
     "planning": {"analysis", "figures", "running", "store", "theory", "logs", *_STUDY},
     "live": {"planning.rates", "figures", "logs", "engines", "learners", "model"},
-    "workflows": {"planning.answer", "report", "analysis", "figures", "running", "store", "theory", "logs", *_STUDY},
+    "workflows": {"planning.answer", "analysis", "figures", "running", "store", "theory", "logs", *_STUDY},
     "api": {"workflows", "planning", "running.watch", "analysis.results", "store", "study", "learners", "model"},
     "cli": {"workflows", "planning", "live", "running.interrupts", "running.watch", "study.kinds"},
 }
 FOR_TYPES = {"cli": {"running"}, "api": {"running"}}
 """What a room may name beyond that where only a type checker reads it."""
-OWNERS = {"typer": "cli", "matplotlib": "figures", "statsmodels": "analysis", "jinja2": "report"}
+OWNERS = {"typer": "cli", "matplotlib": "figures", "statsmodels": "analysis", "jinja2": "workflows"}
 EVERYWHERE = {"errors", "options", "text", "version"}
 
 

@@ -12,8 +12,7 @@ from problems import EPSILONS, LENGTHS, SEEDS, WEIGHTS
 from cascadebai_cli.engines import lucb
 from cascadebai_cli.engines.jobs import Job, Run, in_order, never
 from cascadebai_cli.engines.simulate import ENGINES, Counted, Trial, new_job
-from cascadebai_cli.learners.batrac import BatRac
-from cascadebai_cli.learners.cascadebai import CascadeBAI
+from cascadebai_cli.learners.cascadebai import BatRac, CascadeBAI
 from cascadebai_cli.learners.fixed_budget import SuccessiveAcceptsRejects, Uniform
 from cascadebai_cli.learners.kl_lucb import KLLucb
 from cascadebai_cli.learners.posterior import Posterior

@@ -22,8 +22,7 @@ from problems import (
     learner,
 )
 
-from cascadebai_cli.learners.batrac import BatRac
-from cascadebai_cli.learners.cascadebai import CascadeBAI
+from cascadebai_cli.learners.cascadebai import BatRac, CascadeBAI
 from cascadebai_cli.learners.kl_lucb import Boundary, KLLucb
 from cascadebai_cli.learners.racing import boundary, pick
 

@@ -3,8 +3,9 @@
 import pytest
 from synthetic import scaling_config, write_results
 
-from cascadebai_cli.analysis.provenance import commit_text, settings, spans
 from cascadebai_cli.analysis.results import load_results
+from cascadebai_cli.text import spans
+from cascadebai_cli.workflows.report import commit_text, settings
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import yaml
 from sweeps import ROOT
 
 from cascadebai_cli.model.formula import evaluate
-from experiments import published_weights, weight_tables
+from experiments import published_tables, published_weights
 from experiments.published_weights import FAR, Means, measure, pairs_of, published_lines, solve
 
 CONFIG = yaml.safe_load((ROOT / published_weights.CONFIG).read_text(encoding="utf-8"))
@@ -80,7 +80,7 @@ def test_tables_say_none_where_there_is_none() -> None:
         {"row": "setting 1", "name": "w* = K^-x", "K": [20, 30, 40, 50], "printed": 1, "printed_over_published": 0.8}
         | {"exponent": [1.0, 1.1, float("nan"), 1.2], "error": 0.01}
     )
-    text = weight_tables.exponents(solved)
+    text = published_tables.exponents(solved)
     assert "| 1.000 | 1.100 | none | 1.200 | none | 0.0100 |" in text
     assert "w\\* = K^-x" in text
-    assert "| setting 1 | 0.800 | 0.800 | 0.800 | 0.800 |" in weight_tables.deviations(solved)
+    assert "| setting 1 | 0.800 | 0.800 | 0.800 | 0.800 |" in published_tables.deviations(solved)

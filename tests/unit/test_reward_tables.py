@@ -5,26 +5,26 @@ import pandas as pd
 import pytest
 import statsmodels.api as sm
 
-from experiments import reward_tables
-from experiments.reward_tables import CAPPED, changes, lesson, quoted, sizes
+from experiments import published_tables
+from experiments.published_tables import CAPPED, changes, lesson, quoted, sizes
 
 
 def test_the_error_of_a_line_anywhere_follows_from_that_of_its_slope() -> None:
     rng = np.random.default_rng(1)
     x = np.arange(20.0, 61.0)
     fit = sm.OLS(3 * x + rng.normal(0, 5, 41), sm.add_constant(x)).fit()
-    assert reward_tables._error_at(0.0, x, fit.bse[1]) == pytest.approx(fit.bse[0])
+    assert published_tables._error_at(0.0, x, fit.bse[1]) == pytest.approx(fit.bse[0])
     middle = fit.get_prediction([[1, x.mean()]]).se_mean[0]
-    assert reward_tables._error_at(x.mean(), x, fit.bse[1]) == pytest.approx(middle)
+    assert published_tables._error_at(x.mean(), x, fit.bse[1]) == pytest.approx(middle)
 
 
 def test_a_fit_equal_to_the_published_one_is_no_error_apart() -> None:
     published = {"published_c1": 23343.29, "published_c2": 8823.27, "published_r2": 0.9995}
     fit = {"model": "K", "c1": 23343.29, "c1_se": 100.0, "c2": 8823.27, **published}
     grid = np.arange(20.0, 61.0)
-    assert list(reward_tables._apart(fit, grid)) == ["+0.0 %", "+0.0", "+0", "+0.0", "+0.0 %", "+0.0"]
+    assert list(published_tables._apart(fit, grid)) == ["+0.0 %", "+0.0", "+0", "+0.0", "+0.0 %", "+0.0"]
     higher = {**fit, "c2": 8823.27 + 5000}
-    c1, _, c2, errors, level, more_errors = reward_tables._apart(higher, grid)
+    c1, _, c2, errors, level, more_errors = published_tables._apart(higher, grid)
     assert (c1, c2, level) == ("+0.0 %", "+5,000", "+0.5 %")
     assert float(more_errors) > float(errors) > 0
 

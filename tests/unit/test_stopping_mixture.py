@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from cascadebai_cli.engines.simulate import Trial, simulate_block
-from cascadebai_cli.learners.bounds import best_means, told_apart
-from cascadebai_cli.learners.mixture import all_refuted, least, log_sides, log_terms
+from cascadebai_cli.learners.bounds import all_refuted, best_means, least, log_sides, log_terms, told_apart
 from cascadebai_cli.learners.track_and_stop import TrackAndStop
 from experiments.stopping import stops_of
 

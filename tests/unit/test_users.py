@@ -16,8 +16,7 @@ from sweeps import call, refusal, sweep
 import cascadebai_cli as cb
 from cascadebai_cli.engines.simulate import ENGINES, Trial, resolve_engine, run_reference, simulate
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.learners.batrac import BatRac
-from cascadebai_cli.learners.cascadebai import CascadeBAI
+from cascadebai_cli.learners.cascadebai import BatRac, CascadeBAI
 from cascadebai_cli.learners.fixed_budget import SuccessiveAcceptsRejects, Uniform
 from cascadebai_cli.learners.kl_lucb import KLLucb
 from cascadebai_cli.learners.posterior import Posterior

@@ -1,16 +1,25 @@
-"""The tables of docs/configs.md: every key of a config with type, default, meaning and example, from the models."""
+"""Tables of the documents that are made from the models: keys of configs, columns of results, keys of `plan.json`."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from functools import partial
+from typing import Any, get_args
+
+from pydantic import BaseModel
 
 from cascadebai_cli.learners.registry import ALGORITHMS
 from cascadebai_cli.model.users import USERS, users_options
 from cascadebai_cli.options import Option
+from cascadebai_cli.planning import answer
+from cascadebai_cli.planning.answer import PlanFile
+from cascadebai_cli.store.columns import TABLES, TIMES_CSV
+from cascadebai_cli.store.manifest import Manifest
 from cascadebai_cli.study.instances import SizedEntry
-from cascadebai_cli.study.schema import Schema, learner_options, schema_of
 from cascadebai_cli.study.study import Study
+from cascadebai_cli.workflows.init import Schema, learner_options, schema_of
 from experiments.markdown import table
+
+# --- docs/configs.md: every key of a config with type, default, meaning and example ---------------------------------
 
 HEADER = ["key", "what it may be", "if left out", "meaning", "example"]
 FAMILIES = ("TwoLevel", "Linear", "Explicit", "Csv", "ByFormula", "Random", "Own")
@@ -150,6 +159,73 @@ _PLAIN: Mapping[str, Callable[[Schema], str]] = {
     "": lambda _: "anything",
 }
 
+
+# --- docs/results.md: every column of every file --------------------------------------------------------------------
+
+TYPES = {str: "text", int: "whole number", float: "number", bool: "1 or 0"}
+WHEN = {
+    "budget": "with a budget",
+    "steps": "without a budget",
+    "sharp": "with `--sharp`",
+    "factor": "with `--factor`",
+    "published": "if the config has published values",
+    "axis": "if the axis is not `K`",
+    "capped": "with `--allow-capped`",
+    "aim": "if `trials` is a rule",
+    "paired": "with `paired: true`",
+}
+"""Word for when a table has a column -> the same for readers."""
+FILES = [name for name in TABLES if name != TIMES_CSV]
+"""Tables of a sweep; `times.csv` is in references only."""
+
+
+def files() -> str:
+    """What one row of each table is."""
+    return table(["file", "one row"], [[f"`{name}`", TABLES[name].row] for name in FILES])
+
+
+def columns_of(file: str) -> str:
+    """The columns of a table."""
+    columns = TABLES[file].columns
+    header, rows = ["column", "type", "what it holds"], [[f"`{c.name}`", TYPES[c.type], c.meaning] for c in columns]
+    if not any(column.when for column in columns):
+        return table(header, rows)
+    only = [WHEN.get(column.when, "") for column in columns]
+    return table([*header, "only"], [[*row, when] for row, when in zip(rows, only, strict=True)])
+
+
+def manifest() -> str:
+    """The keys of `manifest.json`."""
+    rows = [[f"`{name}`", str(key.description)] for name, key in Manifest.model_fields.items()]
+    return table(["key", "what it holds"], rows)
+
+
+# --- docs/calibration.md: every key of `plan.json` ------------------------------------------------------------------
+
+
+def plan_keys() -> str:
+    """Keys, those inside of one after a dot."""
+    return table(["key", "what it holds"], list(_plan_rows(PlanFile, "")))
+
+
+def _plan_rows(model: type[BaseModel], above: str) -> Iterator[list[str]]:
+    for name, field in model.model_fields.items():
+        key = f"{above}{field.alias or name}"
+        yield [f"`{key}`", str(field.description)]
+        for part in _plan_parts(field.annotation):
+            yield from _plan_rows(part, f"{key}.")
+
+
+def _plan_parts(annotation: Any) -> Iterator[type[BaseModel]]:
+    """Models of ours with descriptions in an annotation; ranges and intervals explain themselves."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        if annotation not in (answer.Range, answer.Interval):
+            yield annotation
+        return
+    for part in get_args(annotation):
+        yield from _plan_parts(part)
+
+
 BLOCKS: Mapping[str, Callable[[], str]] = {
     "config-study": lambda: keys_of("Study"),
     "config-trials": lambda: keys_of("Enough"),
@@ -163,4 +239,8 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "config-fit": lambda: keys_of("Fit"),
     "config-coefficients": lambda: keys_of("Coefficients"),
     "config-plot": lambda: keys_of("Plot"),
+    "results-files": files,
+    "results-manifest": manifest,
+    **{f"results-{name.removesuffix('.csv')}": partial(columns_of, name) for name in FILES},
+    "plan-keys": plan_keys,
 }
