@@ -389,21 +389,18 @@ class Live:
         if terms.stopping == "bounds":
             rule, mean = LucbRule(len(T), terms.K, terms.delta, terms.epsilon), S / np.maximum(T, 1)
             return np.maximum(rule.lower(mean, T), 0), np.minimum(rule.upper(mean, T), 1)
-        if len(terms.prior) == 1:
-            _, (a,), (b,) = self._belief.laws(T, S)
-            return betaincinv(a, b, 0.025), betaincinv(a, b, 0.975)
-        centre, spread = self._belief.normal(T, S)
+        _, a, b = self._belief.components(T, S)
+        if len(a) == 1:
+            return betaincinv(a[0], b[0], 0.025), betaincinv(a[0], b[0], 0.975)
+        _, centre, spread = self._belief.moments(T, S)
         low, high = (np.sin(np.clip(centre + side * spread, 0, np.pi / 2)) ** 2 for side in (-1.96, 1.96))
         return low, high
 
     def _more(self, T: IntArray, S: IntArray) -> tuple[int | None, int | None, int | None]:
         """Return quantiles of the page views of runs from here, with rates drawn from the posterior."""
         rng, until = np.random.default_rng(self.terms.seed), time.monotonic() + _SECONDS
-        chances, a, b = self._belief.laws(T, S)
-        component = (rng.random((_RUNS, 1, len(T))) > chances.cumsum(axis=0)[:-1]).sum(axis=1)
-        a, b = (np.take_along_axis(of, component, axis=0) for of in (a, b))
         feedback, jobs = CASCADING if self.terms.reads == "click" else SEMI_BANDIT, []
-        for i, weights in enumerate(rng.beta(a, b)):
+        for i, weights in enumerate(self._belief.drawn(T, S, _RUNS, rng)):
             trial = Trial(weights, np.random.default_rng([self.terms.seed, i]))
             engine, job = new_job(self._learner(T, S, i), trial, feedback, "auto", None)
             jobs.append(job)

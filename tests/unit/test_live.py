@@ -216,9 +216,10 @@ def test_the_prior_that_is_fitted_to_a_log_is_nearer_to_its_rates():
     names = [f"i{i}" for i in range(60)]
     log = pd.DataFrame({"item": names, "views": 400, "clicks": rng.binomial(400, rates)})
     fitted, flat = (cb.Live(None, 5, log=log, stopping="posterior", prior=prior) for prior in ("log", "uniform"))
-    chance, a, b = np.array(fitted.terms.prior).T
-    assert chance.sum() == pytest.approx(1, abs=1e-4)
-    assert 0.04 < chance[:-1] @ (a / (a + b))[:-1] / 0.9 < 0.1
+    for _, law in fitted.terms.prior:
+        chance, a, b = np.array(law).T
+        assert chance.sum() == pytest.approx(1, abs=1e-4)
+        assert 0.03 < chance[:-1] @ (a / (a + b))[:-1] / 0.9 < 0.1
     high = {live: {one.item: one.high for one in live.status.items} for live in (fitted, flat)}
     assert np.mean([high[fitted][name] < high[flat][name] for name in names]) > 0.6
     assert fitted.ask(3)
@@ -832,6 +833,7 @@ def test_a_test_of_the_format_before_goes_on(tmp_path):
             "ALTER TABLE pages DROP COLUMN told",
             "CREATE INDEX untold ON pages (id) WHERE clicks IS NULL",
             "INSERT INTO meta VALUES ('told', '20')",
+            "UPDATE meta SET value = json_set(value, '$.prior', json('[[1.0, 1.0, 1.0]]')) WHERE key = 'terms'",
             "UPDATE meta SET value = '2' WHERE key = 'version'",
         ):
             db.execute(change)
@@ -842,11 +844,26 @@ def test_a_test_of_the_format_before_goes_on(tmp_path):
     assert (again.status.told, len(books(tmp_path))) == (21, 40)
 
 
+@pytest.mark.parametrize("prior", [((1.0, 0.5, 0.5),), ((0.25, 1.5, 20.25), (0.75, 1.0, 1.0))])
+def test_a_test_whose_prior_was_one_law_goes_on_with_this_law(prior, tmp_path):
+    live, rng = cb.Live(NAMES, 2, stopping="posterior", path=tmp_path, prior="jeffreys"), np.random.default_rng(0)
+    live.tell_many((page.id, first_click(page, rng)) for page in live.ask(30))
+    with sqlite3.connect(tmp_path / "live.sqlite") as db:
+        db.execute(
+            "UPDATE meta SET value = json_set(value, '$.prior', json(?)) WHERE key = 'terms'", [json.dumps(prior)]
+        )
+        db.execute("UPDATE meta SET value = '3' WHERE key = 'version'")
+    again = cb.Live.open(tmp_path)
+    assert again.terms == replace(live.terms, prior=((0.0, prior),))
+    assert again.status.chance == pytest.approx(1 - again._belief.chance_of_error(*again._state.counts()))
+    assert cb.Live.open(tmp_path).terms == again.terms
+
+
 def test_another_version_is_refused(tmp_path):
     cb.Live(NAMES, 2, path=tmp_path).close()
     with sqlite3.connect(tmp_path / "live.sqlite") as db:
-        db.execute("UPDATE meta SET value = '4' WHERE key = 'version'")
-    with pytest.raises(ValueError, match="another version of this program \\(format 4, this one reads 3\\)"):
+        db.execute("UPDATE meta SET value = '5' WHERE key = 'version'")
+    with pytest.raises(ValueError, match="another version of this program \\(format 5, this one reads 4\\)"):
         cb.Live.open(tmp_path)
 
 
