@@ -16,7 +16,7 @@ from cascadebai_cli.engines.simulate import Trial, new_job
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.kl_lucb import KLLucb, LucbRule
 from cascadebai_cli.learners.posterior import Posterior, PosteriorRule
-from cascadebai_cli.live.checks import Check, findings
+from cascadebai_cli.live.checks import Check, expected_pairs, findings
 from cascadebai_cli.live.state import State, check_whole, checked_terms, counts_of, differences
 from cascadebai_cli.model.problem import CASCADING, SEMI_BANDIT, BoolArray, FloatArray, IntArray
 from cascadebai_cli.text import count, quoted
@@ -256,7 +256,8 @@ class Live:
             T, S = self._state.counts()
             asked, told = self._state.numbers()
             several, in_order = self._state.pages_with_several_clicks(), self.terms.reads == "click"
-            found = findings(self._state.looks(), self.terms.items, several, in_order)
+            pairs = 0.0 if in_order or several else expected_pairs(*self._state.history(self.terms.page_size))
+            found = findings(self._state.looks(), self.terms.items, several, in_order, pairs)
             best, stop = self._best(), self._state.stop()
         inside = np.isin(np.arange(len(T)), best)
         return Status(
@@ -359,12 +360,12 @@ class Live:
             raise ConfigError(f"page {page} has a click and no click on position {place + 1}; one of them is wrong")
         for name in (name for name in shown if name in told.silent):
             raise ConfigError(f"page {page} shows {name}, of which the file has no column; give each item a column")
-        missing = set(range(len(shown))).difference(clicks, skips) if skips and self.terms.reads == "page" else ()
+        outcomes = np.isin(np.arange(len(items)), clicks)
+        looked = self.terms.looked(outcomes[None])[0]
+        missing = set(np.flatnonzero(looked).tolist()).difference(clicks, skips) if skips else ()
         for name in (shown[place] for place in sorted(missing)):
             raise ConfigError(f"page {page} has rows, but none of {name}, which it shows; give each of its items a row")
         if known is None:
-            outcomes = np.isin(np.arange(len(items)), clicks)
-            looked = self.terms.looked(outcomes[None])[0]
             seen = [item for item, is_seen in zip(items, looked, strict=True) if is_seen]
             self._state.tell(int(page), clicks, seen)
             return seen, outcomes[: len(seen)].astype(int).tolist()

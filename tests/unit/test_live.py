@@ -418,18 +418,23 @@ def test_terms_that_are_not_usable_are_refused_and_nothing_is_written(changed, s
     assert list(tmp_path.iterdir()) == []
 
 
+def no_click(row):
+    """A row for each item of a second page, of its position and name."""
+    return "".join(map(row.format, range(1, 7), "bcdefa"))
+
+
 @pytest.mark.parametrize(
     ("text", "names"),
     [
         ("page,item\n1,b\n2,\n", {}),
         ("PAGE;Position\n1;2\n2;\n", {}),
-        ("page\tposition\titem\tclicked\n1\t1\ta\t0\n1\t2\tb\t1\n2\t3\td\t0\n", {}),
+        ("page\tposition\titem\tclicked\n1\t1\ta\t0\n1\t2\tb\t1\n" + no_click("2\t{}\t{}\t0\n"), {}),
         ("page,a,b,c,d,e,f\n1,0,1,0,,,\n2,,,,0,0,0\n", {}),
-        ("view|name|hit\n1|b|yes\n2|e|no\n", {"page": "view", "item": "name", "clicked": "hit"}),
+        ("view|name|hit\n1|b|yes\n" + no_click("2|{1}|no\n"), {"page": "view", "item": "name", "clicked": "hit"}),
         ("nr;Ort\n1;2\n2;\n", {"page": "nr", "position": "Ort"}),
         ("page,a,b,c,d,e,f\n1,,1,,,,\n2,,,,,,\n", {}),
-        ("page,position,item,Click\n1,1,a,0\n1,2,b,1\n2,3,d,0\n", {}),
-        ("page,item,clicks\n1,a,0\n1,b,1\n2,d,0\n", {}),
+        ("page,position,item,Click\n1,1,a,0\n1,2,b,1\n" + no_click("2,{},{},0\n"), {}),
+        ("page,item,clicks\n1,a,0\n1,b,1\n" + no_click("2,{1},0\n"), {}),
         ("page,item,position\n1,b,2\n2,,\n", {}),
         ("page,item,position\n1,,2\n2,,\n", {}),
         ("page,position\n1.0,2.0\n2.0,\n", {}),
@@ -857,6 +862,54 @@ def test_a_test_whose_prior_was_one_law_goes_on_with_this_law(prior, tmp_path):
     assert again.terms == replace(live.terms, prior=((0.0, prior),))
     assert again.status.chance == pytest.approx(1 - again._belief.chance_of_error(*again._state.counts()))
     assert cb.Live.open(tmp_path).terms == again.terms
+
+
+@pytest.mark.parametrize(
+    ("rows", "missing"),
+    [
+        ("1,c,1\n1,b,0\n", "a"),
+        ("1,a,0\n1,c,0\n", "b"),
+        ("1,a,0\n1,b,1\n", None),
+        ("1,c,1\n1,a,0\n1,b,0\n", None),
+        ("1,b,1\n", None),  # the click alone
+    ],
+)
+def test_a_page_with_rows_for_some_items_has_one_for_each_that_was_looked_at(rows, missing, tmp_path):
+    live = cb.Live(NAMES, 3)
+    assert live.ask()[0].items == ("a", "b", "c")
+    (tmp_path / "f.csv").write_text(f"page,item,clicked\n{rows}")
+    if missing:
+        with pytest.raises(
+            ValueError, match=f"f.csv:2: page 1 has rows, but none of {missing}, .*nothing of this file"
+        ):
+            take(live, tmp_path / "f.csv")
+    else:
+        assert take(live, tmp_path / "f.csv") == (1, 1)
+
+
+@pytest.mark.parametrize("text", ["page,item\n1,a\n2", "page,position\n1,2\n2", "page,a,b,c\n1,0,1,0\n2,0,0"])
+def test_a_file_that_was_cut_off_in_its_last_line_is_refused(text, tmp_path):
+    live = cb.Live(list("abc"), 2, page_size=3)
+    live.ask(2)
+    (tmp_path / "f.csv").write_text(text)
+    with pytest.raises(ValueError, match=r"f\.csv:3: the last line has fewer values than columns, and no end"):
+        take(live, tmp_path / "f.csv")
+    assert live.status.told == 0
+    (tmp_path / "f.csv").write_text(f"{text}\n")
+    assert take(live, tmp_path / "f.csv") == (2, 2)
+
+
+def test_whole_pages_that_never_have_two_clicks_are_a_finding():
+    def found(stops, n=300, rate=0.3):
+        live, rng = cb.Live(NAMES, 2, page_size=3, reads="page"), np.random.default_rng(0)
+        for page in live.ask(n):
+            clicks = [place for place in (1, 2, 3) if rng.random() < rate]
+            live.tell(page.id, clicks[:1] if stops else clicks)
+        return [one.sentence for one in live.status.findings]
+
+    (sentence,) = found(stops=True)
+    assert "no page has two clicks" in sentence
+    assert found(stops=False) == found(stops=True, n=15) == found(stops=False, n=40, rate=0.05) == []
 
 
 def test_another_version_is_refused(tmp_path):

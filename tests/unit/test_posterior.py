@@ -1,5 +1,6 @@
 """The learner that stops by the posterior: its chance of error, its promise on average over the prior, its lists."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -203,6 +204,37 @@ def test_does_not_stick():
     instance = cb.Instance([0.9] * 4 + [0.8] * 16, 4)
     rows = cb.simulate(instance, "posterior", trials=3, max_steps=15_000)
     assert (rows["status"] == "stopped").all()
+
+
+# --- laws of which one is that of all items ---------------------------------------------------------------------------
+
+ALIKE_OR_NOT = (0.0, ((1.0, 200.0, 200.0),)), (0.0, ((0.5, 20.0, 80.0), (0.5, 80.0, 20.0)))
+"""All items are nearly alike, or half of them are much better; both are equally likely."""
+
+
+def wrong_under_laws(trials, only_likeliest):
+    """Wrong answers, and all, on rates from one of two laws; by both, or by that which first looks make likelier."""
+    wrong = []
+    for trial in range(trials):
+        rng = np.random.default_rng([7, trial])
+        chances, a, b = np.array(ALIKE_OR_NOT[rng.integers(2)][1]).T
+        component, T = rng.choice(len(a), 4, p=chances), np.full(4, 2)
+        w = rng.beta(a[component], b[component])
+        S = rng.binomial(T, w)
+        rule = PosteriorRule(4, 1, DELTA, 0.0, ALIKE_OR_NOT, 1)
+        if only_likeliest:
+            rule = replace(rule, prior=(ALIKE_OR_NOT[rule.laws(T, S)[0].argmax()],))
+        for _ in range(15):
+            if rule.may_be_over(T, S) and rule.is_sure(T, S):
+                wrong.append(rule.mean(T, S).argmax() != w.argmax())
+                break
+            T, S = T + 1, S + rng.binomial(1, w)
+    return int(sum(wrong)), len(wrong)
+
+
+def test_errs_at_most_delta_if_the_law_is_unknown_and_more_often_by_the_likeliest_law_alone():
+    assert too_many(*wrong_under_laws(1_200, only_likeliest=False)) > 1e-3
+    assert too_many(*wrong_under_laws(1_200, only_likeliest=True)) < 1e-3
 
 
 # --- lists ----------------------------------------------------------------------------------------------------------
