@@ -20,7 +20,7 @@ from scipy import stats
 from cascadebai_cli.engines.jobs import Run, in_order, never
 from cascadebai_cli.engines.simulate import Trial, new_job
 from cascadebai_cli.learners.kl_lucb import KLLucb
-from cascadebai_cli.learners.posterior import PRIORS, BetaMixture, Posterior
+from cascadebai_cli.learners.posterior import PRIORS, Laws, Posterior
 from cascadebai_cli.model.problem import CASCADING, FloatArray, IntArray
 from cascadebai_cli.planning.rates import fitted_prior
 from cascadebai_cli.text import count, percent
@@ -99,7 +99,7 @@ class Case:
 
 
 @cache
-def _fitted(views: int, clicks: tuple[int, ...]) -> BetaMixture:
+def _fitted(views: int, clicks: tuple[int, ...]) -> Laws:
     return fitted_prior(np.full(len(clicks), views), np.array(clicks))
 
 

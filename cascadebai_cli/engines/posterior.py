@@ -174,8 +174,8 @@ class _Block:
         state = self.rows
         state.next_look[rows] = state.steps[rows] + self.rule.pause(state.steps[rows])
         maybe = rows[self.rule.may_be_over(*state.counts(rows))] if len(rows) else rows
-        chances = np.array([self.rule.chance_of_error(*state.counts(row)) for row in maybe.tolist()])
-        yield from self._end(maybe[chances <= self.rule.delta], "stopped")
+        over = [row for row in maybe.tolist() if self.rule.is_sure(*state.counts(row))]
+        yield from self._end(np.array(over, np.int64), "stopped")
 
     def _end(self, rows: IntArray, status: Ending) -> Iterator[tuple[int, Run]]:
         if not len(rows):

@@ -16,13 +16,15 @@ that is greedy on its posterior can stick to a wrong belief; draws come back to 
 is shown needs no exact law: draws are normal on the scale of `arcsin(sqrt(w))`.
 """
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, TypeVar
 
 import numpy as np
 import scipy  # its `special` is loaded at its first use: a worker without posteriors does not need it
+from numpy.polynomial import legendre
 from numpy.typing import NDArray
 
 from cascadebai_cli.errors import ConfigError, suggest
@@ -34,8 +36,10 @@ _Whole = TypeVar("_Whole", int, IntArray)
 Prior = Literal["uniform", "jeffreys"]
 BetaMixture = tuple[tuple[float, float, float], ...]
 """A mixture of beta laws: the chance and both parameters of each component."""
-PRIORS: dict[str, BetaMixture] = {"uniform": ((1.0, 1.0, 1.0),), "jeffreys": ((1.0, 0.5, 0.5),)}
-"""Name of a prior -> the law of each item."""
+Laws = tuple[tuple[float, BetaMixture], ...]
+"""Laws of which one, unknown which, is that of all items: the log of the weight of each at first, and the law."""
+PRIORS: dict[str, Laws] = {"uniform": ((0.0, ((1.0, 1.0, 1.0),)),), "jeffreys": ((0.0, ((1.0, 0.5, 0.5),)),)}
+"""Name of a prior -> its only law."""
 
 # --- The chance that an answer is wrong -----------------------------------------------------------------------------
 #
@@ -53,11 +57,15 @@ PRIORS: dict[str, BetaMixture] = {"uniform": ((1.0, 1.0, 1.0),), "jeffreys": ((1
 
 _TAIL = 7.0
 """Standard deviations of `t` beyond which no item has a mass that matters: less than 1e-8 for the priors here."""
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(10)
+_NODES, _WEIGHTS = legendre.leggauss(10)
+_INTEGRALS = legendre.legint(np.eye(len(_NODES)))
+_REST = legendre.legval(1, _INTEGRALS) - legendre.legval(_NODES, _INTEGRALS).T
+_REST = _REST @ np.linalg.inv(legendre.legvander(_NODES, len(_NODES) - 1))
+"""Weights by which values at the nodes of a panel give the integral from each node to the end of the panel."""
 _WIDTH = 3.0
 """Width of a panel in standard deviations of the narrowest law there."""
 _RARE = 1e-9
-"""Components of a mixture with smaller chances have no panels of their own."""
+"""Components of a mixture with smaller chances have no panels of their own, and laws with smaller ones do not count."""
 
 
 def chance_of_error(
@@ -77,14 +85,21 @@ def chance_of_error(
     half = np.diff(edges) / 2
     t = (edges[:-1, None] + half[:, None] * (1 + _NODES)).ravel()
     x = np.sin(t) ** 2
-    rest = ~inside
-    below = sum(
-        q * scipy.special.betainc(p, r, np.minimum(x + epsilon, 1)[:, None]) for q, p, r in _each(chances, a, b, rest)
-    )
+    best, rest = (_each(chances, a, b, items) for items in (inside, ~inside))
+    density, u = _density(best, t), np.arcsin(np.sqrt(np.minimum(x + epsilon, 1)))
+    if len(a) == 1:
+        law, below = _law(best, x), _law(rest, np.minimum(x + epsilon, 1))
+    else:  # components are many, and their laws slow to compute one by one
+        top = np.sin(edges[-1:]) ** 2
+        size = np.repeat(half, len(_NODES))[:, None]
+        slope = size * (np.sin(2 * t) / np.maximum(np.sin(2 * u), 1e-300))[:, None]
+        law = _law(best, top) - _to_the_end(size * density)
+        below = _law(rest, np.minimum(top + epsilon, 1)) - _to_the_end(slope * _density(rest, u))
     with np.errstate(divide="ignore"):
-        wrong = -np.expm1(np.log(below).sum(axis=1))
-    mass = np.outer(half, _WEIGHTS).ravel() * _density_of_smallest(_each(chances, a, b, inside), t, x)
-    return float(np.clip(mass @ wrong, 0, 1))
+        wrong = -np.expm1(np.log(np.maximum(below, 0)).sum(axis=1))
+    above = np.maximum(1 - law, 1e-300)  # `betaincc` is slow
+    smallest = above.prod(axis=1) * (density / above).sum(axis=1)
+    return float(np.clip((np.outer(half, _WEIGHTS).ravel() * smallest) @ wrong, 0, 1))
 
 
 _Components = list[tuple[FloatArray, FloatArray, FloatArray]]
@@ -94,17 +109,25 @@ def _each(chances: FloatArray, a: FloatArray, b: FloatArray, items: BoolArray) -
     return list(zip(chances[:, items], a[:, items], b[:, items], strict=True))
 
 
-def _density_of_smallest(components: _Components, t: FloatArray, x: FloatArray) -> FloatArray:
-    """Return the density of the smallest click probability at `x = sin(t)^2`, with respect to `t`."""
+def _density(components: _Components, t: FloatArray) -> FloatArray:
+    """Return the density of each item at `w = sin(t)^2`, with respect to `t`, shape `(n, L)`."""
     with np.errstate(divide="ignore", invalid="ignore"):
         sine, cosine = np.log(np.sin(t))[:, None], np.log(np.cos(t))[:, None]
-    density = sum(
-        2 * q * np.exp((2 * a - 1) * sine + (2 * b - 1) * cosine - scipy.special.betaln(a, b)) for q, a, b in components
-    )
-    above = np.maximum(
-        1 - sum(q * scipy.special.betainc(a, b, x[:, None]) for q, a, b in components), 1e-300
-    )  # `betaincc` is slow
-    return np.asarray(above.prod(axis=1) * (density / above).sum(axis=1))
+    logs = ((q, (2 * a - 1) * sine + (2 * b - 1) * cosine - scipy.special.betaln(a, b)) for q, a, b in components)
+    return np.asarray(sum(2 * q * np.exp(log) for q, log in logs))
+
+
+def _law(components: _Components, x: FloatArray) -> FloatArray:
+    """Return the chance of each item that its click probability is at most `x`, shape `(n, L)`."""
+    return np.asarray(sum(q * scipy.special.betainc(a, b, x[:, None]) for q, a, b in components))
+
+
+def _to_the_end(values: FloatArray) -> FloatArray:
+    """Return integrals from each node to the end of the last panel; shape `(n, L)`, as the values at the nodes."""
+    panels = values.reshape(-1, len(_NODES), values.shape[1])
+    sums = _WEIGHTS @ panels
+    after = sums[::-1].cumsum(axis=0)[::-1] - sums
+    return np.asarray((_REST @ panels + after[:, None]).reshape(values.shape))
 
 
 def _edges(a: FloatArray, b: FloatArray, known: FloatArray, inside: BoolArray, epsilon: float) -> FloatArray:
@@ -149,7 +172,7 @@ class PosteriorRule:
         K: number of items to find.
         delta: risk on average over the prior, in `(0, 1)`.
         epsilon: tolerance, 0 or larger.
-        prior: the law of each item before anything was seen.
+        prior: the laws that items may have before anything was seen; all have the same.
         M: number of items of a list.
     """
 
@@ -157,42 +180,76 @@ class PosteriorRule:
     K: int
     delta: float
     epsilon: float
-    prior: BetaMixture
+    prior: Laws
     M: int
 
     @cached_property
     def _start(self) -> FloatArray:
-        """Chances and parameters of the prior, shape `(3, C, 1)`: the components have an axis before that of items."""
-        return np.array(self.prior).T[:, :, None]
+        """Chances and parameters of the components of all laws, shape `(3, C, 1)`, with an axis for the items."""
+        return np.array([component for _, law in self.prior for component in law]).T[:, :, None]
 
-    def laws(self, T: IntArray, S: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return chances and parameters of the components of each item's law, shape `(..., C, L)`."""
+    @cached_property
+    def _parts(self) -> list[slice]:
+        """Where the components of each law stand."""
+        ends = np.cumsum([len(law) for _, law in self.prior]).tolist()
+        return [slice(first, end) for first, end in itertools.pairwise([0, *ends])]
+
+    @cached_property
+    def _law(self) -> IntArray:
+        """Place of the law of each component, shape `(C,)`."""
+        return np.repeat(np.arange(len(self.prior)), [len(law) for _, law in self.prior])
+
+    def laws(self, T: IntArray, S: IntArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return what is believed after these counts, of the laws and of each item under each law.
+
+        Returns:
+            the chance of each law, shape `(..., D)`; and the chance of each component given its law, and both of its
+            parameters, shape `(..., C, L)` each, where the components of all laws stand one after another.
+        """
         chances, a0, b0 = self._start
         a, b = a0 + S[..., None, :], b0 + (T - S)[..., None, :]
-        if len(self.prior) == 1:
-            return np.ones(a.shape), a, b
+        if len(chances) == 1:
+            return np.ones((*a.shape[:-2], 1)), np.ones(a.shape), a, b
         heights = np.log(chances) + scipy.special.betaln(a, b) - scipy.special.betaln(a0, b0)
-        weights = np.exp(heights - heights.max(axis=-2, keepdims=True))
-        return weights / weights.sum(axis=-2, keepdims=True), a, b
+        found, logs = [], []
+        for (log, _), part in zip(self.prior, self._parts, strict=True):
+            most = heights[..., part, :].max(axis=-2, keepdims=True)
+            weights = np.exp(heights[..., part, :] - most)
+            sums = weights.sum(axis=-2, keepdims=True)
+            found.append(weights / sums)
+            logs.append(log + (most + np.log(sums)).sum(axis=(-2, -1)))
+        return scipy.special.softmax(np.stack(logs, axis=-1), axis=-1), np.concatenate(found, axis=-2), a, b
+
+    def components(self, T: IntArray, S: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return chances and parameters of the components of each item's own law, shape `(..., C, L)`."""
+        of_law, chances, a, b = self.laws(T, S)
+        return chances * of_law[..., self._law, None], a, b
+
+    def drawn(self, T: IntArray, S: IntArray, n: int, rng: np.random.Generator) -> FloatArray:
+        """Draw the click probabilities of all items `n` times from the posterior, shape `(n, L)`.
+
+        Each draw has one law for all items, and each law its share of the draws.
+        """
+        of_law, chances, a, b = self.laws(T, S)
+        law = np.searchsorted(of_law.cumsum()[:-1], (np.arange(n) + 0.5) / n)
+        sums = ((self._law == law[:, None])[:, :, None] * chances).cumsum(axis=1)
+        component = (rng.random((n, 1, self.L)) > sums[:, :-1]).sum(axis=1)
+        return rng.beta(*(np.take_along_axis(of, component, axis=0) for of in (a, b)))
 
     def mean(self, T: IntArray, S: IntArray) -> FloatArray:
         """Return the posterior means."""
-        if len(self.prior) == 1:
-            _, one, other = self.prior[0]
-            return np.asarray((S + one) / (T + (one + other)))
-        chances, a, b = self.laws(T, S)
-        return np.asarray((chances * a / (a + b)).sum(axis=-2))
+        return self.moments(T, S)[0]
 
-    def normal(self, T: IntArray, S: IntArray) -> tuple[FloatArray, FloatArray]:
-        """Return mean and standard deviation of the normal law that `arcsin(sqrt(w))` nearly has."""
-        if len(self.prior) == 1:
-            _, one, other = self.prior[0]
-            return _normal(S + one, T - S + other)
-        chances, a, b = self.laws(T, S)
+    def moments(self, T: IntArray, S: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return posterior means, and centres and spreads of the normal laws that `arcsin(sqrt(w))` nearly has."""
+        if len(self._law) == 1:
+            _, one, other = self._start[:, 0, 0].tolist()
+            return np.asarray((S + one) / (T + (one + other))), *_normal(S + one, T - S + other)
+        chances, a, b = self.components(T, S)
         centre, spread = _normal(a, b)
         middle = (chances * centre).sum(axis=-2)
         away = centre - middle[..., None, :]
-        return middle, np.sqrt((chances * (spread**2 + away**2)).sum(axis=-2))
+        return (chances * a / (a + b)).sum(axis=-2), middle, np.sqrt((chances * (spread**2 + away**2)).sum(axis=-2))
 
     def inside(self, mean: FloatArray) -> BoolArray:
         """Return the mask of the answer."""
@@ -202,15 +259,26 @@ class PosteriorRule:
 
     def chance_of_error(self, T: IntArray, S: IntArray, answer: BoolArray | None = None) -> float:
         """Return the posterior probability that an answer is wrong, by default that of the largest means."""
-        chances, a, b = self.laws(T, S)
-        inside = self.inside(self.mean(T, S)) if answer is None else answer
-        return chance_of_error(a, b, inside, self.epsilon, chances)
+        return sum(self._shares_of_error(T, S, self.inside(self.mean(T, S)) if answer is None else answer))
+
+    def is_sure(self, T: IntArray, S: IntArray) -> bool:
+        """Return whether the answer is wrong with at most the risk, as soon as laws enough are asked to say so."""
+        shares = self._shares_of_error(T, S, self.inside(self.mean(T, S)))
+        return not any(known > self.delta for known in itertools.accumulate(shares))
+
+    def _shares_of_error(self, T: IntArray, S: IntArray, inside: BoolArray) -> Iterator[float]:
+        """Yield the probability that a law is the true one and an answer is wrong, by laws from the likeliest on."""
+        of_law, chances, a, b = self.laws(T, S)
+        for law in np.argsort(-of_law, kind="stable").tolist():
+            if of_law[law] > _RARE:
+                part = self._parts[law]
+                yield of_law[law] * chance_of_error(a[part], b[part], inside, self.epsilon, chances[part])
 
     def may_be_over(self, T: IntArray, S: IntArray) -> BoolArray:
         """Return whether the answer is wrong with twice the risk at most, by a rough sum with normal laws."""
-        order = by_mean(self.mean(T, S))
+        mean, centre, spread = self.moments(T, S)
+        order = by_mean(mean)
         best, rest = order[..., : self.K], order[..., self.K :]
-        centre, spread = self.normal(T, S)
         (m, s), (n, r) = ([np.take_along_axis(of, at, -1) for of in (centre, spread)] for at in (best, rest))
         low, high = (m - 4 * s).min(-1)[..., None], (m + 4 * s).min(-1)[..., None]
         t = low + (high - low) * np.linspace(0, 1, _CELLS + 1)
@@ -239,10 +307,9 @@ class PosteriorRule:
         Returns:
             a mask, shape `(..., draws, L)`, and the items in descending order of doubt, shape `(..., L)`.
         """
-        centre, spread = self.normal(T, S)
+        mean, centre, spread = self.moments(T, S)
         drawn = centre[..., None, :] + spread[..., None, :] * noise
         tops = drawn >= np.partition(drawn, self.L - self.K, axis=-1)[..., self.L - self.K, None]
-        mean = self.mean(T, S)
         border = np.partition(mean, (self.L - self.K - 1, self.L - self.K), axis=-1)
         border = border[..., self.L - self.K - 1 : self.L - self.K + 1].sum(axis=-1, keepdims=True) / 2
         near = 1 / (1 + np.abs(np.arcsin(np.sqrt(border)) - centre) / spread)
@@ -289,7 +356,8 @@ class Posterior:
         K: number of items to find.
         delta: risk on average over the prior, in `(0, 1)`.
         epsilon: tolerance, 0 or larger.
-        prior: `uniform`, which is Beta(1, 1), or `jeffreys`, Beta(1/2, 1/2), for each item; or a mixture of beta laws.
+        prior: `uniform`, which is Beta(1, 1), or `jeffreys`, Beta(1/2, 1/2), for each item; or laws of
+            which one, unknown which, is that of all items.
         list_length: `M`, the number of items shown at once; `K` if `None`.
         known: looks and clicks of each item before the first step, such as those of a log; none if `None`.
         rng: generator of the draws.
@@ -310,7 +378,7 @@ class Posterior:
         K: int,
         delta: float,
         epsilon: float = 0.0,
-        prior: Prior | BetaMixture = "uniform",
+        prior: Prior | Laws = "uniform",
         list_length: int | None = None,
         known: list[list[int]] | None = None,
         *,
@@ -355,7 +423,7 @@ class Posterior:
         if not self.over and self.steps >= self.next_look:
             self.next_look = self.steps + self.rule.pause(self.steps)
             may_be = bool(self.rule.may_be_over(*self._all))  # exact chances take longer
-            self.over = may_be and self.rule.chance_of_error(*self._all) <= self.rule.delta
+            self.over = may_be and self.rule.is_sure(*self._all)
         return self.over
 
     @property

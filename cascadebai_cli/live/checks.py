@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import chdtrc, ndtr
 
-from cascadebai_cli.model.problem import IntArray
+from cascadebai_cli.model.problem import BoolArray, IntArray
 from cascadebai_cli.text import count, p_value
 
 _LEVEL = 0.01
@@ -36,7 +36,9 @@ class Check(NamedTuple):
     sentence: str
 
 
-def findings(looks: IntArray, items: Sequence[str], several: int, in_order: bool = True) -> list[Check]:
+def findings(
+    looks: IntArray, items: Sequence[str], several: int, in_order: bool = True, pairs: float = 0.0
+) -> list[Check]:
     """Return what speaks against the assumptions, the strongest first; empty if nothing does.
 
     Args:
@@ -44,11 +46,13 @@ def findings(looks: IntArray, items: Sequence[str], several: int, in_order: bool
         items: names of the items.
         several: number of pages with two clicks or more.
         in_order: whether users are to look from the top; else places may differ, as lists have a random order.
+        pairs: number of pairs of clicks on a page that are expected, if no page has two.
     """
     tests = [test for item, name in enumerate(items) for test in _of_item(looks[looks[:, 0] == item], name)]
     tests = tests if in_order else [test for test in tests if test.about != "place"]
     places = of_all_places(looks, len(items)) if in_order else []
-    corrected = _holm([*tests, *places])
+    only_one = [Check("clicks", "", float(np.exp(-pairs)), _ONLY_ONE)] if pairs else []
+    corrected = _holm([*tests, *places, *only_one])
     found = [one for one in sorted(corrected, key=lambda one: one.p) if one.p < _LEVEL]
     if several and in_order:
         sentence = (
@@ -84,6 +88,27 @@ def of_all_places(looks: IntArray, L: int) -> list[Check]:
     """Return the same test of places for all items together, which sees what is small for each."""
     z = [value for item in range(L) if (value := _z(looks[looks[:, 0] == item])) is not None]
     return [Check("place", "", float(ndtr(sum(z) / np.sqrt(len(z)))), f"items are {_LOWER}")] if z else []
+
+
+_ONLY_ONE = (
+    "no page has two clicks, though the click rates make some likely: if the page reports only the first click, or "
+    "users leave with it, items that they did not look at count as not clicked; a test that reads down to the click "
+    "leaves them out"
+)
+
+
+def expected_pairs(items: IntArray, clicked: BoolArray) -> float:
+    """Return how many pairs of clicks on one page are expected if items are clicked independently of each other.
+
+    None at all have then, by the law of Poisson, a chance of `exp` of minus this number. One look more than there was
+    keeps the rates of items with few looks from being too large.
+
+    Args:
+        items, clicked: items of each page, and whether they were clicked, shape `(n, M)` each.
+    """
+    looks, clicks = np.bincount(items.ravel()), np.bincount(items.ravel(), clicked.ravel())
+    rates = (clicks / (looks + 1))[items]
+    return float((rates.sum(axis=1) ** 2 - (rates**2).sum(axis=1)).sum() / 2)
 
 
 def _drift(rows: IntArray) -> float | None:

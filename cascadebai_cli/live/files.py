@@ -244,8 +244,14 @@ def _one_row_an_item(
     file: Path, name: str, terms: Terms, names: Mapping[str, str], separator: str | None
 ) -> tuple[pd.DataFrame, list[str]]:
     """Return the rows of a file, and the items that were its columns if each row was a page."""
-    sheet = sheet_of(read_any_text(file, name)[0], name, separator=separator)
+    text = read_any_text(file, name)[0]
+    sheet = sheet_of(text, name, separator=separator)
     Faults(sheet).answer("nothing was taken")  # a name with a comma that is in no quotes
+    if len(sheet.rows) and not text.endswith(("\n", "\r")) and sheet.sizes[-1] < len(sheet.header):
+        raise ConfigError(
+            f"{name}:{sheet.rows.index[-1]}: the last line has fewer values than columns, and no end, as if the file "
+            "was cut off there; take a whole copy, or end this line; nothing was taken"
+        )
     rows = _named(sheet.rows.apply(lambda column: column.str.strip()), name, names, terms.items)
     tall = bool({"item", "position"} & set(rows)) or "page" not in rows
     wide = [] if tall else [column for column in rows if column in terms.items and column not in _COLUMNS]

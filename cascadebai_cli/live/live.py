@@ -16,7 +16,7 @@ from cascadebai_cli.engines.simulate import Trial, new_job
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.kl_lucb import KLLucb, LucbRule
 from cascadebai_cli.learners.posterior import Posterior, PosteriorRule
-from cascadebai_cli.live.checks import Check, findings
+from cascadebai_cli.live.checks import Check, expected_pairs, findings
 from cascadebai_cli.live.state import State, check_whole, checked_terms, counts_of, differences
 from cascadebai_cli.model.problem import CASCADING, SEMI_BANDIT, BoolArray, FloatArray, IntArray
 from cascadebai_cli.text import count, quoted
@@ -256,7 +256,8 @@ class Live:
             T, S = self._state.counts()
             asked, told = self._state.numbers()
             several, in_order = self._state.pages_with_several_clicks(), self.terms.reads == "click"
-            found = findings(self._state.looks(), self.terms.items, several, in_order)
+            pairs = 0.0 if in_order or several else expected_pairs(*self._state.history(self.terms.page_size))
+            found = findings(self._state.looks(), self.terms.items, several, in_order, pairs)
             best, stop = self._best(), self._state.stop()
         inside = np.isin(np.arange(len(T)), best)
         return Status(
@@ -359,12 +360,12 @@ class Live:
             raise ConfigError(f"page {page} has a click and no click on position {place + 1}; one of them is wrong")
         for name in (name for name in shown if name in told.silent):
             raise ConfigError(f"page {page} shows {name}, of which the file has no column; give each item a column")
-        missing = set(range(len(shown))).difference(clicks, skips) if skips and self.terms.reads == "page" else ()
+        outcomes = np.isin(np.arange(len(items)), clicks)
+        looked = self.terms.looked(outcomes[None])[0]
+        missing = set(np.flatnonzero(looked).tolist()).difference(clicks, skips) if skips else ()
         for name in (shown[place] for place in sorted(missing)):
             raise ConfigError(f"page {page} has rows, but none of {name}, which it shows; give each of its items a row")
         if known is None:
-            outcomes = np.isin(np.arange(len(items)), clicks)
-            looked = self.terms.looked(outcomes[None])[0]
             seen = [item for item, is_seen in zip(items, looked, strict=True) if is_seen]
             self._state.tell(int(page), clicks, seen)
             return seen, outcomes[: len(seen)].astype(int).tolist()
@@ -389,21 +390,18 @@ class Live:
         if terms.stopping == "bounds":
             rule, mean = LucbRule(len(T), terms.K, terms.delta, terms.epsilon), S / np.maximum(T, 1)
             return np.maximum(rule.lower(mean, T), 0), np.minimum(rule.upper(mean, T), 1)
-        if len(terms.prior) == 1:
-            _, (a,), (b,) = self._belief.laws(T, S)
-            return betaincinv(a, b, 0.025), betaincinv(a, b, 0.975)
-        centre, spread = self._belief.normal(T, S)
+        _, a, b = self._belief.components(T, S)
+        if len(a) == 1:
+            return betaincinv(a[0], b[0], 0.025), betaincinv(a[0], b[0], 0.975)
+        _, centre, spread = self._belief.moments(T, S)
         low, high = (np.sin(np.clip(centre + side * spread, 0, np.pi / 2)) ** 2 for side in (-1.96, 1.96))
         return low, high
 
     def _more(self, T: IntArray, S: IntArray) -> tuple[int | None, int | None, int | None]:
         """Return quantiles of the page views of runs from here, with rates drawn from the posterior."""
         rng, until = np.random.default_rng(self.terms.seed), time.monotonic() + _SECONDS
-        chances, a, b = self._belief.laws(T, S)
-        component = (rng.random((_RUNS, 1, len(T))) > chances.cumsum(axis=0)[:-1]).sum(axis=1)
-        a, b = (np.take_along_axis(of, component, axis=0) for of in (a, b))
         feedback, jobs = CASCADING if self.terms.reads == "click" else SEMI_BANDIT, []
-        for i, weights in enumerate(rng.beta(a, b)):
+        for i, weights in enumerate(self._belief.drawn(T, S, _RUNS, rng)):
             trial = Trial(weights, np.random.default_rng([self.terms.seed, i]))
             engine, job = new_job(self._learner(T, S, i), trial, feedback, "auto", None)
             jobs.append(job)

@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from cascadebai_cli.errors import CascadeError, ConfigError, suggest
-from cascadebai_cli.learners.posterior import PRIORS, BetaMixture
+from cascadebai_cli.learners.posterior import PRIORS, Laws
 from cascadebai_cli.live.checks import of_all_places
 from cascadebai_cli.logs.layout import Layout
 from cascadebai_cli.logs.read import log_of, read_log
@@ -29,8 +29,8 @@ from cascadebai_cli.model.problem import BoolArray, IntArray
 from cascadebai_cli.text import count, for_shell, listed, p_value, quoted
 
 _FILE = "live.sqlite"
-_VERSION, _BEFORE = 3, 2
-"""The format of the file, and the one that is brought to it when it is opened."""
+_VERSION = 4
+"""The format of the file."""
 _BLOCK = 500
 """Pages of a block: looks are summed by block, to see whether click rates drift."""
 _PATIENCE = 60.0
@@ -43,14 +43,20 @@ _TABLES = (
     "CREATE TABLE looks (item INTEGER, place INTEGER, block INTEGER, T INTEGER NOT NULL, S INTEGER NOT NULL, "
     "PRIMARY KEY (item, place, block)) WITHOUT ROWID",
 )
-_UPGRADE = (
-    "ALTER TABLE pages ADD COLUMN told INTEGER",
-    "UPDATE pages SET told = place FROM (SELECT id AS page, ROW_NUMBER() OVER (ORDER BY id) AS place FROM pages "
-    "WHERE clicks IS NOT NULL) WHERE id = page",  # the order in which they were told is not known
-    "CREATE UNIQUE INDEX told ON pages (told)",
-    "DROP INDEX untold",
-    f"UPDATE meta SET value = '{_VERSION}' WHERE key = 'version'",
-)
+_UPGRADES = {
+    2: (
+        "ALTER TABLE pages ADD COLUMN told INTEGER",
+        "UPDATE pages SET told = place FROM (SELECT id AS page, ROW_NUMBER() OVER (ORDER BY id) AS place FROM pages "
+        "WHERE clicks IS NOT NULL) WHERE id = page",  # the order in which they were told is not known
+        "CREATE UNIQUE INDEX told ON pages (told)",
+        "DROP INDEX untold",
+    ),
+    3: (  # a prior was a single law
+        "UPDATE meta SET value = json_set(value, '$.prior', "
+        "json_array(json_array(0.0, json_extract(value, '$.prior')))) WHERE key = 'terms'",
+    ),
+}
+"""What brings a file of a format to the next one when it is opened."""
 _ADD = (
     "INSERT INTO looks VALUES (?, ?, ?, 1, ?) "
     "ON CONFLICT (item, place, block) DO UPDATE SET T = T + 1, S = S + excluded.S"
@@ -68,7 +74,7 @@ class Terms:
         page_size: number of items on a page.
         stopping: `bounds` or `posterior`.
         seed: seed of what is drawn.
-        prior: what is believed of each click rate at first.
+        prior: the laws that the click rates may have, before any click and the log.
         start: looks and clicks of each item before the first page, from a log.
         reads: what counts of a page: `click`, the items down to the first click, or `page`, all of it.
         tag: letters before the numbers of its pages in files, so that pages of another test are not taken for its own;
@@ -82,7 +88,7 @@ class Terms:
     page_size: int
     stopping: str
     seed: int
-    prior: BetaMixture
+    prior: Laws
     start: tuple[tuple[int, ...], tuple[int, ...]]
     tag: str = ""
     reads: str = "click"
@@ -185,20 +191,22 @@ class State:
                     "take a copy of it; if not, its start was interrupted; start it again"
                 )
             version = self._meta("version")
-            if version not in (_BEFORE, _VERSION):
+            if version not in (*_UPGRADES, _VERSION):
                 raise ConfigError(
                     f"{self.name} was written by another version of this program (format {version}, this one reads "
                     f"{_VERSION}); take that version, or start a new test"
                 )
-            held = self._meta("terms")
-        if version == _BEFORE:
+        if version != _VERSION:
             self._upgrade()
-        return Terms(**{name: _as_tuple(value) for name, value in held.items()})
+        with self.reading():
+            return Terms(**{name: _as_tuple(value) for name, value in self._meta("terms").items()})
 
     def _upgrade(self) -> None:
         with self.changing():
-            for change in _UPGRADE if self._meta("version") == _BEFORE else ():
-                self._db.execute(change)
+            for version in range(self._meta("version"), _VERSION):
+                for change in _UPGRADES[version]:
+                    self._db.execute(change)
+            self._db.execute(f"UPDATE meta SET value = '{_VERSION}' WHERE key = 'version'")
 
     @contextmanager
     def changing(self) -> Iterator[None]:
@@ -424,7 +432,7 @@ def checked_terms(
     for what, value in chosen.items():
         if value not in _CHOICES[what]:
             raise ConfigError(f"{what} is {quoted(value)}; {suggest(str(value), _CHOICES[what])}")
-    prior = _law_of(chosen["prior"], chosen["stopping"], known)
+    prior = _prior_of(chosen["prior"], chosen["stopping"], names, known)
     counts = [(known or {}).get(name, (0, 0)) for name in names]
     start = tuple(looks for looks, _ in counts), tuple(clicks for _, clicks in counts)
     if known is not None and not any(start[0]):
@@ -450,7 +458,7 @@ def _checked_names(items: Any) -> list[str]:
     return names
 
 
-def _law_of(prior: str, stopping: str, known: Counts | None) -> BetaMixture:
+def _prior_of(prior: str, stopping: str, names: Sequence[str], known: Counts | None) -> Laws:
     if prior != "uniform" and stopping == "bounds":
         raise ConfigError(f"prior is {prior!r}, but stopping by bounds has no prior; give stopping posterior")
     if prior != "log":
@@ -461,7 +469,8 @@ def _law_of(prior: str, stopping: str, known: Counts | None) -> BetaMixture:
         raise ConfigError("prior is 'log', but the log has no click, so that no law can be fitted; take uniform")
     from cascadebai_cli.planning.rates import fitted_prior  # takes half a second, and few tests need it
 
-    return fitted_prior(*np.array(list(known.values())).T)
+    looks, clicks = np.array(list(known.values())).T
+    return fitted_prior(looks, clicks, [place for place, name in enumerate(known) if name in names])
 
 
 def _new_tag() -> str:

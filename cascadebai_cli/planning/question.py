@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.learners.posterior import BetaMixture
+from cascadebai_cli.learners.posterior import Laws
 from cascadebai_cli.logs.read import Log, log_of, read_log
 from cascadebai_cli.model.problem import CASCADING, ROUNDING, SEMI_BANDIT, BoolArray, Feedback, FloatArray, Instance
 from cascadebai_cli.model.users import PositionBased, page_of
@@ -192,8 +192,8 @@ class Question:
         return counts
 
     @cached_property
-    def prior(self) -> BetaMixture:
-        """The law of the rates that a test that begins with the counts of the log expects."""
+    def prior(self) -> Laws:
+        """The laws that a test that begins with the counts of the log takes for possible."""
         looks, clicks = np.array(self.known).T
         return fitted_prior(looks, clicks)
 

@@ -1,6 +1,6 @@
 """What clicks and views say about click probabilities."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import betaln, expit, logit, logsumexp
 
-from cascadebai_cli.learners.posterior import BetaMixture
+from cascadebai_cli.learners.posterior import BetaMixture, Laws
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
 # --- Laws of click probabilities that a log leaves possible: mixtures of beta laws, drawn by Gibbs sampling ---------
@@ -167,8 +167,8 @@ _TABLES = 9_999
 """Largest number of tables drawn for that test."""
 _AT_ONCE = 1_000_000
 """Number of values drawn at once."""
-_FITTED = 200
-"""Number of laws drawn from those that a log leaves possible; the likeliest becomes the prior of a test."""
+_FITTED, _APART = 16, 10
+"""Number of laws of a prior, and how many draws of those that a log leaves possible lie from one to the next."""
 _UNIFORM_SHARE = 0.1
 """Share of that prior that is left to the uniform law, for items that are unlike those of the log."""
 _RAREST, _DIGITS = 1e-6, 12
@@ -265,20 +265,32 @@ def _sample(views: FloatArray | IntArray, rng: np.random.Generator) -> IntArray:
     return np.sort(rng.choice(seen, _SAMPLE, replace=False)) if len(seen) > _SAMPLE else seen
 
 
-def fitted_prior(looks: IntArray, clicks: IntArray) -> BetaMixture:
-    """Return the likeliest of the laws that the counts of a log leave possible, mixed with the uniform law."""
+def fitted_prior(looks: IntArray, clicks: IntArray, start: Sequence[int] | slice = slice(None)) -> Laws:
+    """Return laws drawn from those that the counts of a log leave possible, each mixed with the uniform law.
+
+    Args:
+        looks, clicks: counts of each item of the log, shape `(L,)`.
+        start: which of these counts a test begins with. After them all laws have the same chance, so that the weight of
+            each before is smaller by what they say for it.
+    """
     rng = np.random.default_rng(int((looks > 0).sum()))
     seen = _sample(looks, rng)
-    n, c = looks[seen].astype(np.float64), clicks[seen].astype(np.float64)
+    drawn_laws = laws(clicks[seen].astype(np.float64), looks[seen].astype(np.float64), rng)
+    found = [_with_uniform(law) for law in islice(drawn_laws, 0, _FITTED * _APART, _APART)]
+    return tuple((_rounded(-_height(law, clicks[start], looks[start])), law) for law in found)
 
-    def height(law: Law) -> float:
-        of_item = _log_likelihood(c[:, None], n[:, None], law.a, law.b)
-        return float(logsumexp(of_item, b=law.chances, axis=1).sum())
 
-    law = max(islice(laws(c, n, rng), _FITTED), key=height)
+def _with_uniform(law: Law) -> BetaMixture:
     kept = (1 - _UNIFORM_SHARE) * law.chances
     components = [one for one in zip(kept, law.a, law.b, strict=True) if one[0] > _RAREST]
     return (*((_rounded(q), _rounded(a), _rounded(b)) for q, a, b in components), (_UNIFORM_SHARE, 1.0, 1.0))
+
+
+def _height(law: BetaMixture, clicks: IntArray, looks: IntArray) -> float:
+    """Return the log likelihood of the counts of all items, up to binomial coefficients."""
+    chances, a, b = np.array(law).T
+    of_item = _log_likelihood(clicks[:, None].astype(np.float64), looks[:, None].astype(np.float64), a, b)
+    return float(logsumexp(of_item, b=chances, axis=1).sum())
 
 
 def _rounded(number: float) -> float:

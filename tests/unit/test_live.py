@@ -216,9 +216,10 @@ def test_the_prior_that_is_fitted_to_a_log_is_nearer_to_its_rates():
     names = [f"i{i}" for i in range(60)]
     log = pd.DataFrame({"item": names, "views": 400, "clicks": rng.binomial(400, rates)})
     fitted, flat = (cb.Live(None, 5, log=log, stopping="posterior", prior=prior) for prior in ("log", "uniform"))
-    chance, a, b = np.array(fitted.terms.prior).T
-    assert chance.sum() == pytest.approx(1, abs=1e-4)
-    assert 0.04 < chance[:-1] @ (a / (a + b))[:-1] / 0.9 < 0.1
+    for _, law in fitted.terms.prior:
+        chance, a, b = np.array(law).T
+        assert chance.sum() == pytest.approx(1, abs=1e-4)
+        assert 0.03 < chance[:-1] @ (a / (a + b))[:-1] / 0.9 < 0.1
     high = {live: {one.item: one.high for one in live.status.items} for live in (fitted, flat)}
     assert np.mean([high[fitted][name] < high[flat][name] for name in names]) > 0.6
     assert fitted.ask(3)
@@ -417,18 +418,23 @@ def test_terms_that_are_not_usable_are_refused_and_nothing_is_written(changed, s
     assert list(tmp_path.iterdir()) == []
 
 
+def no_click(row):
+    """A row for each item of a second page, of its position and name."""
+    return "".join(map(row.format, range(1, 7), "bcdefa"))
+
+
 @pytest.mark.parametrize(
     ("text", "names"),
     [
         ("page,item\n1,b\n2,\n", {}),
         ("PAGE;Position\n1;2\n2;\n", {}),
-        ("page\tposition\titem\tclicked\n1\t1\ta\t0\n1\t2\tb\t1\n2\t3\td\t0\n", {}),
+        ("page\tposition\titem\tclicked\n1\t1\ta\t0\n1\t2\tb\t1\n" + no_click("2\t{}\t{}\t0\n"), {}),
         ("page,a,b,c,d,e,f\n1,0,1,0,,,\n2,,,,0,0,0\n", {}),
-        ("view|name|hit\n1|b|yes\n2|e|no\n", {"page": "view", "item": "name", "clicked": "hit"}),
+        ("view|name|hit\n1|b|yes\n" + no_click("2|{1}|no\n"), {"page": "view", "item": "name", "clicked": "hit"}),
         ("nr;Ort\n1;2\n2;\n", {"page": "nr", "position": "Ort"}),
         ("page,a,b,c,d,e,f\n1,,1,,,,\n2,,,,,,\n", {}),
-        ("page,position,item,Click\n1,1,a,0\n1,2,b,1\n2,3,d,0\n", {}),
-        ("page,item,clicks\n1,a,0\n1,b,1\n2,d,0\n", {}),
+        ("page,position,item,Click\n1,1,a,0\n1,2,b,1\n" + no_click("2,{},{},0\n"), {}),
+        ("page,item,clicks\n1,a,0\n1,b,1\n" + no_click("2,{1},0\n"), {}),
         ("page,item,position\n1,b,2\n2,,\n", {}),
         ("page,item,position\n1,,2\n2,,\n", {}),
         ("page,position\n1.0,2.0\n2.0,\n", {}),
@@ -832,6 +838,7 @@ def test_a_test_of_the_format_before_goes_on(tmp_path):
             "ALTER TABLE pages DROP COLUMN told",
             "CREATE INDEX untold ON pages (id) WHERE clicks IS NULL",
             "INSERT INTO meta VALUES ('told', '20')",
+            "UPDATE meta SET value = json_set(value, '$.prior', json('[[1.0, 1.0, 1.0]]')) WHERE key = 'terms'",
             "UPDATE meta SET value = '2' WHERE key = 'version'",
         ):
             db.execute(change)
@@ -842,11 +849,74 @@ def test_a_test_of_the_format_before_goes_on(tmp_path):
     assert (again.status.told, len(books(tmp_path))) == (21, 40)
 
 
+@pytest.mark.parametrize("prior", [((1.0, 0.5, 0.5),), ((0.25, 1.5, 20.25), (0.75, 1.0, 1.0))])
+def test_a_test_whose_prior_was_one_law_goes_on_with_this_law(prior, tmp_path):
+    live, rng = cb.Live(NAMES, 2, stopping="posterior", path=tmp_path, prior="jeffreys"), np.random.default_rng(0)
+    live.tell_many((page.id, first_click(page, rng)) for page in live.ask(30))
+    with sqlite3.connect(tmp_path / "live.sqlite") as db:
+        db.execute(
+            "UPDATE meta SET value = json_set(value, '$.prior', json(?)) WHERE key = 'terms'", [json.dumps(prior)]
+        )
+        db.execute("UPDATE meta SET value = '3' WHERE key = 'version'")
+    again = cb.Live.open(tmp_path)
+    assert again.terms == replace(live.terms, prior=((0.0, prior),))
+    assert again.status.chance == pytest.approx(1 - again._belief.chance_of_error(*again._state.counts()))
+    assert cb.Live.open(tmp_path).terms == again.terms
+
+
+@pytest.mark.parametrize(
+    ("rows", "missing"),
+    [
+        ("1,c,1\n1,b,0\n", "a"),
+        ("1,a,0\n1,c,0\n", "b"),
+        ("1,a,0\n1,b,1\n", None),
+        ("1,c,1\n1,a,0\n1,b,0\n", None),
+        ("1,b,1\n", None),  # the click alone
+    ],
+)
+def test_a_page_with_rows_for_some_items_has_one_for_each_that_was_looked_at(rows, missing, tmp_path):
+    live = cb.Live(NAMES, 3)
+    assert live.ask()[0].items == ("a", "b", "c")
+    (tmp_path / "f.csv").write_text(f"page,item,clicked\n{rows}")
+    if missing:
+        with pytest.raises(
+            ValueError, match=f"f.csv:2: page 1 has rows, but none of {missing}, .*nothing of this file"
+        ):
+            take(live, tmp_path / "f.csv")
+    else:
+        assert take(live, tmp_path / "f.csv") == (1, 1)
+
+
+@pytest.mark.parametrize("text", ["page,item\n1,a\n2", "page,position\n1,2\n2", "page,a,b,c\n1,0,1,0\n2,0,0"])
+def test_a_file_that_was_cut_off_in_its_last_line_is_refused(text, tmp_path):
+    live = cb.Live(list("abc"), 2, page_size=3)
+    live.ask(2)
+    (tmp_path / "f.csv").write_text(text)
+    with pytest.raises(ValueError, match=r"f\.csv:3: the last line has fewer values than columns, and no end"):
+        take(live, tmp_path / "f.csv")
+    assert live.status.told == 0
+    (tmp_path / "f.csv").write_text(f"{text}\n")
+    assert take(live, tmp_path / "f.csv") == (2, 2)
+
+
+def test_whole_pages_that_never_have_two_clicks_are_a_finding():
+    def found(stops, n=300, rate=0.3):
+        live, rng = cb.Live(NAMES, 2, page_size=3, reads="page"), np.random.default_rng(0)
+        for page in live.ask(n):
+            clicks = [place for place in (1, 2, 3) if rng.random() < rate]
+            live.tell(page.id, clicks[:1] if stops else clicks)
+        return [one.sentence for one in live.status.findings]
+
+    (sentence,) = found(stops=True)
+    assert "no page has two clicks" in sentence
+    assert found(stops=False) == found(stops=True, n=15) == found(stops=False, n=40, rate=0.05) == []
+
+
 def test_another_version_is_refused(tmp_path):
     cb.Live(NAMES, 2, path=tmp_path).close()
     with sqlite3.connect(tmp_path / "live.sqlite") as db:
-        db.execute("UPDATE meta SET value = '4' WHERE key = 'version'")
-    with pytest.raises(ValueError, match="another version of this program \\(format 4, this one reads 3\\)"):
+        db.execute("UPDATE meta SET value = '5' WHERE key = 'version'")
+    with pytest.raises(ValueError, match="another version of this program \\(format 5, this one reads 4\\)"):
         cb.Live.open(tmp_path)
 
 

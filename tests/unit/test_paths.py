@@ -104,7 +104,8 @@ def test_a_job_that_is_paused_on_the_path_of_another_begins_anew(name):
     assert pauses
 
 
-MIXTURE = ((0.7, 1.0, 9.0), (0.3, 40.0, 10.0))
+MIXTURE = ((0.0, ((0.7, 1.0, 9.0), (0.3, 40.0, 10.0))),)
+TWO_LAWS = (*MIXTURE, (1.0, ((1.0, 2.0, 5.0),)))
 
 
 def posterior(*args, **options):
@@ -122,6 +123,7 @@ ALL = {
     "KL-LUCB++, glr": lambda L, K, M, epsilon: KLLucb(L, K, 0.6, stopping="glr", list_length=M),
     "posterior": lambda L, K, M, epsilon: posterior(L, K, 0.2, epsilon, list_length=M),
     "posterior, mixture": lambda L, K, M, epsilon: posterior(L, K, 0.4, epsilon, prior=MIXTURE, list_length=M),
+    "posterior, two laws": lambda L, K, M, epsilon: posterior(L, K, 0.4, epsilon, prior=TWO_LAWS, list_length=M),
     "posterior, known": lambda L, K, M, epsilon: posterior(
         L, K, 0.2, epsilon, list_length=M, known=[[9 * i, 4 * i] for i in range(L)]
     ),

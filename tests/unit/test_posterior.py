@@ -1,5 +1,6 @@
 """The learner that stops by the posterior: its chance of error, its promise on average over the prior, its lists."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -13,6 +14,7 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.posterior import PRIORS, Posterior, PosteriorRule, chance_of_error
 from cascadebai_cli.learners.registry import LearnerSpec
 from cascadebai_cli.model.problem import Instance
+from cascadebai_cli.planning.rates import fitted_prior
 from experiments import posterior_stopping
 
 DELTA = 0.2
@@ -20,6 +22,11 @@ DELTA = 0.2
 
 def made(L, K, delta=DELTA, seed=0, **options):
     return Posterior(L, K, delta, **options, rng=np.random.default_rng(seed))
+
+
+def one_law(*components):
+    """The prior of which this mixture of beta laws is the only law."""
+    return ((0.0, components),)
 
 
 def laws(case):
@@ -75,10 +82,10 @@ def test_an_answer_that_counts_as_right_is_good_up_to_epsilon():
 def test_chance_of_error_with_mixtures_is_exact_to_a_millionth():
     for case in range(8):
         rng = np.random.default_rng(case)
-        rule = PosteriorRule(7, 3, 0.1, (0.0, 0.05)[case % 2], ((0.6, 1, 5), (0.3, 60, 40), (0.1, 0.5, 0.5)), 3)
+        rule = PosteriorRule(7, 3, 0.1, (0.0, 0.05)[case % 2], one_law((0.6, 1, 5), (0.3, 60, 40), (0.1, 0.5, 0.5)), 3)
         T = rng.integers(0, 300, 7)
         S = rng.binomial(T, rng.choice([0.1, 0.6], 7))
-        chances, a, b = rule.laws(T, S)
+        chances, a, b = rule.components(T, S)
         inside, x = rule.inside(rule.mean(T, S)), np.sin(np.linspace(0, np.pi / 2, 20_001)) ** 2
         law = (chances * betainc(a, b, x[:, None, None])).sum(axis=1)
         shifted = (chances * betainc(a, b, np.minimum(x + rule.epsilon, 1)[:, None, None])).sum(axis=1)
@@ -89,9 +96,55 @@ def test_chance_of_error_with_mixtures_is_exact_to_a_millionth():
 
 def test_a_mixture_of_one_law_twice_is_this_law():
     T, S = np.array([30, 20, 9, 0]), np.array([12, 3, 0, 0])
-    one, twice = (PosteriorRule(4, 2, 0.1, 0.0, prior, 2) for prior in (((1, 2, 5),), ((0.4, 2, 5), (0.6, 2, 5))))
-    assert twice.chance_of_error(T, S) == pytest.approx(one.chance_of_error(T, S), abs=1e-12)
-    assert np.allclose([twice.mean(T, S), *twice.normal(T, S)], [one.mean(T, S), *one.normal(T, S)])
+    priors = one_law((1, 2, 5)), one_law((0.4, 2, 5), (0.6, 2, 5)), ((3.0, ((1, 2, 5),)), (1.0, ((1, 2, 5),)))
+    one, *others = (PosteriorRule(4, 2, 0.1, 0.0, prior, 2) for prior in priors)
+    for twice in others:
+        assert twice.chance_of_error(T, S) == pytest.approx(one.chance_of_error(T, S), abs=1e-12)
+        assert np.allclose(twice.moments(T, S), one.moments(T, S))
+
+
+TWO = ((np.log(0.3), ((0.5, 2.0, 18.0), (0.5, 9.0, 9.0))), (np.log(0.7), ((1.0, 30.0, 90.0),)))
+
+
+def seen_under_two_laws(draws=400_000):
+    """Counts, and draws from what `TWO` leaves possible after them: those that bring the very same clicks."""
+    rng, T, S = np.random.default_rng(3), np.array([12, 10, 8]), np.array([4, 2, 1])
+    first, mild = rng.random(draws) < 0.3, rng.random((draws, 3)) < 0.5
+    one, other = np.where(mild, 2, 9), np.where(mild, 18, 9)
+    w = rng.beta(np.where(first[:, None], one, 30), np.where(first[:, None], other, 90))
+    same = (rng.binomial(T, w) == S).all(axis=1)
+    return T, S, first[same], w[same]
+
+
+def test_what_is_believed_under_laws_that_all_items_share_is_what_draws_with_these_counts_have():
+    T, S, first, w = seen_under_two_laws()
+    rule = PosteriorRule(3, 1, 0.1, 0.0, TWO, 1)
+    assert len(w) > 1_000
+    wrong = int((w[:, 0] < w[:, 1:].max(axis=1)).sum())
+    assert stats.binomtest(wrong, len(w), rule.chance_of_error(T, S)).pvalue > 1e-3
+    assert stats.binomtest(int(first.sum()), len(w), rule.laws(T, S)[0][0]).pvalue > 1e-3
+    assert rule.mean(T, S) == pytest.approx(w.mean(axis=0), abs=5 * w.std() / len(w) ** 0.5)
+    drawn = rule.drawn(T, S, 20_000, np.random.default_rng(1))
+    assert np.cov(drawn.T) == pytest.approx(np.cov(w.T), abs=8e-4)
+
+
+def test_laws_drawn_from_a_log_have_the_same_chance_after_it_and_other_items_change_nothing():
+    rng = np.random.default_rng(0)
+    looks = rng.integers(10, 60, 30)
+    clicks = rng.binomial(looks, rng.beta(2, 30, 30))
+    tested = [2, 4, 5, 20]
+    rule = PosteriorRule(5, 2, 0.1, 0.0, fitted_prior(looks, clicks, tested), 2)
+    T, S = np.append(looks[tested], 0), np.append(clicks[tested], 0)  # and an item that the log lacks
+    assert rule.laws(T, S)[0] == pytest.approx(1 / len(rule.prior))
+    assert np.ptp(rule.laws(T + 100, S + 90)[0]) > 0.01
+
+
+def test_a_run_ends_by_the_chance_of_error_of_all_laws_together():
+    rng, rule = np.random.default_rng(4), PosteriorRule(3, 1, 0.1, 0.0, TWO, 1)
+    states = [(T, rng.binomial(T, rng.random(3))) for T in rng.integers(0, 60, (200, 3))]
+    sure = [rule.is_sure(T, S) for T, S in states]
+    assert sure == [rule.chance_of_error(T, S) <= 0.1 for T, S in states]
+    assert 20 < sum(sure) < 180
 
 
 @pytest.mark.parametrize("delta", [0.01, 0.1])
@@ -116,7 +169,7 @@ def wrong_answers(prior, trials, delta=DELTA):
     wrong = 0
     for trial in range(trials):
         rng = np.random.default_rng([5, trial])
-        weights = rng.beta(*PRIORS[prior][0][1:], 4)
+        weights = rng.beta(*PRIORS[prior][0][1][0][1:], 4)
         run = simulate(
             partial(made, 4, 2, delta, trial, prior=prior), Trial(weights, rng), max_steps=1_500, answers=True
         )
@@ -151,6 +204,37 @@ def test_does_not_stick():
     instance = cb.Instance([0.9] * 4 + [0.8] * 16, 4)
     rows = cb.simulate(instance, "posterior", trials=3, max_steps=15_000)
     assert (rows["status"] == "stopped").all()
+
+
+# --- laws of which one is that of all items ---------------------------------------------------------------------------
+
+ALIKE_OR_NOT = (0.0, ((1.0, 200.0, 200.0),)), (0.0, ((0.5, 20.0, 80.0), (0.5, 80.0, 20.0)))
+"""All items are nearly alike, or half of them are much better; both are equally likely."""
+
+
+def wrong_under_laws(trials, only_likeliest):
+    """Wrong answers, and all, on rates from one of two laws; by both, or by that which first looks make likelier."""
+    wrong = []
+    for trial in range(trials):
+        rng = np.random.default_rng([7, trial])
+        chances, a, b = np.array(ALIKE_OR_NOT[rng.integers(2)][1]).T
+        component, T = rng.choice(len(a), 4, p=chances), np.full(4, 2)
+        w = rng.beta(a[component], b[component])
+        S = rng.binomial(T, w)
+        rule = PosteriorRule(4, 1, DELTA, 0.0, ALIKE_OR_NOT, 1)
+        if only_likeliest:
+            rule = replace(rule, prior=(ALIKE_OR_NOT[rule.laws(T, S)[0].argmax()],))
+        for _ in range(15):
+            if rule.may_be_over(T, S) and rule.is_sure(T, S):
+                wrong.append(rule.mean(T, S).argmax() != w.argmax())
+                break
+            T, S = T + 1, S + rng.binomial(1, w)
+    return int(sum(wrong)), len(wrong)
+
+
+def test_errs_at_most_delta_if_the_law_is_unknown_and_more_often_by_the_likeliest_law_alone():
+    assert too_many(*wrong_under_laws(1_200, only_likeliest=False)) > 1e-3
+    assert too_many(*wrong_under_laws(1_200, only_likeliest=True)) < 1e-3
 
 
 # --- lists ----------------------------------------------------------------------------------------------------------
