@@ -1,4 +1,4 @@
-"""Drawing charts: the schematic of instances, lines, bars, and pages of panels."""
+"""Drawing charts: points and lines with names beside them, bars, and pages of panels."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -8,113 +8,57 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.colors import ListedColormap, to_rgb
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from numpy.typing import NDArray
+from matplotlib.text import Annotation, Text
+from matplotlib.transforms import Bbox
 
 from cascadebai_cli.figures.labels import Chart, Panel, Series, literal
 from cascadebai_cli.figures.layout import (
+    ARROW_POINTS,
+    CROSS,
+    LIMIT_LABEL,
     TITLE_SHARE,
     Canvas,
     _Format,
     add_legend,
     align,
     bottom_of_bars,
+    draw_arrows,
+    draw_marks,
     empty_page,
+    error_lengths,
     fitted_names,
     fitted_title,
     is_log,
     make_room,
+    mark_handles,
     pages_of,
     set_scales,
     sized,
 )
-from cascadebai_cli.figures.marks import (
-    ARROW_POINTS,
-    CROSS,
-    LIMIT_LABEL,
-    dodged,
-    draw_arrows,
-    draw_marks,
-    error_lengths,
-    mark_handles,
-    name_points,
-)
+from cascadebai_cli.figures.pictures import draw_schematic
 from cascadebai_cli.figures.style import (
-    COLUMN_WIDTH,
     LOOKS,
-    MEASURED,
-    NO_OPTIONS,
     ORDER_LOOKS,
-    POINTS,
     Look,
     new_figure,
     no_warnings_of_glyphs,
     restyled,
     stroke,
     style_of,
-    styled,
     text_size,
 )
 from cascadebai_cli.study.kinds import MEASURES, of_each_kind
 from cascadebai_cli.study.plot import NAMES, Plot
 from cascadebai_cli.text import count, is_missing, listed
 
-_OPTIMAL, _OTHER = "#8fce8f", "white"
-_ROW_HEIGHT = 0.24
-_MARGIN = 0.65
-
-
-def _optimal_sets(L: int, K: int) -> NDArray[np.bool_]:
-    """Return a mask whose row `l` marks the optimal items of instance `l = 0..L`, shape `(L+1, L)`.
-
-    Instance 0 has the items in descending order of weight. In instance `l <= K` item `l` is made worse than item `K+1`,
-    which replaces it in the optimal set; in instance `l > K` item `l` is made better than item `K` and replaces it.
-    """
-    optimal = np.zeros((L + 1, L), dtype=np.bool_)
-    optimal[:, :K] = True
-    made_bad, made_good = np.arange(1, K + 1), np.arange(K + 1, L + 1)
-    optimal[made_bad, made_bad - 1] = False
-    optimal[made_bad, K] = True
-    optimal[made_good, made_good - 1] = True
-    optimal[made_good, K - 1] = False
-    return optimal
-
-
-@styled
-def _draw_schematic(L: int = 8, K: int = 4) -> Figure:
-    """Draw the optimal set of each instance shaded in green, the altered item marked with its new weight."""
-    figure = new_figure(COLUMN_WIDTH, _ROW_HEIGHT * (L + 1) + _MARGIN)
-    axes = figure.add_subplot()
-    place = np.arange(L + 1) + 0.5, np.arange(L + 2) - 0.5
-    look: dict[str, Any] = {"vmin": 0, "vmax": 1, "edgecolors": "black", "linewidth": 0.4}
-    axes.pcolormesh(*place, _optimal_sets(L, K), cmap=ListedColormap([_OTHER, _OPTIMAL]), **look)
-    for item in range(1, L + 1):
-        axes.text(item, item, r"$w^{(\ell)}(\ell)$", ha="center", va="center", fontsize=6.5)
-    _label(axes, L, K)
-    return figure
-
-
-def _label(axes: Axes, L: int, K: int) -> None:
-    axes.axhline(0.5, color="black", linewidth=1.2)
-    axes.axhline(K + 0.5, color="black", linewidth=1.2)
-    axes.axvline(K + 0.5, color="black", linewidth=1.2)
-    axes.invert_yaxis()
-    axes.xaxis.tick_top()
-    axes.xaxis.set_label_position("top")
-    names = {1: "1", K: "$K$", K + 1: "$K+1$", L: "$L$"}
-    axes.set_xticks(range(1, L + 1), [names.get(i, r"$\cdots$") for i in range(1, L + 1)])
-    axes.set_yticks(range(L + 1), [{0: "0", **names}.get(i, r"$\vdots$") for i in range(L + 1)])
-    axes.tick_params(length=0)
-    axes.spines[:].set_visible(False)
-    axes.set_xlabel("item")
-    axes.set_ylabel(r"instance $\ell$")
-
-
 # --- Panels of points and lines: means against a number, their fit, and the bounds around them ----------------------
 
+_POINTS, _MEASURED = Look("blue", dash="none"), Look("blue", size=2.5, dash="none")
+"""Looks of means beside a fit and between bounds."""
 _FIT, _BAND = "red", "cyan"
 _FIT_LABELS = ("fitted curve", "95 % confidence band of the fit")
 _FAINT = 0.5
@@ -155,7 +99,7 @@ def _draw_lines_of(axes: Axes, panel: Panel, chart: Chart) -> None:
 def _look_of(chart: Chart, series: Series) -> Look:
     """Return how a series is drawn; a single series beside a fit or between bounds has a colour of its own."""
     if chart.plot.figure.beside == "fit" and len(chart.lines) == 1:
-        return restyled(POINTS, chart.own)
+        return restyled(_POINTS, chart.own)
     number = chart.looks[series.number]
     look = restyled(LOOKS[number], chart.own, number)
     return look if chart.plot.figure.beside != "fit" and chart.x.joined else look._replace(dash="none")
@@ -171,13 +115,11 @@ def _mean_label(chart: Chart) -> str:
 def _draw_steps(axes: Axes, series: Series, chart: Chart) -> None:
     points, look = series.points, _look_of(chart, series)
     label = series.label or _mean_label(chart)
-    axes.step(
-        points["x"], points["y"], where="post", color=look.color, ls=look.dash, linewidth=stroke(1.2), label=label
-    )
+    axes.step(points["x"], points["y"], where="post", color=look.color, ls=look.dash, lw=stroke(1.2), label=label)
 
 
 def _draw_series(axes: Axes, series: Series, chart: Chart, zorder: float) -> None:
-    points, look = dodged(series.points, chart, series.number), _look_of(chart, series)
+    points, look = _dodged(series.points, chart, series.number), _look_of(chart, series)
     measured = [int(i) for i in np.flatnonzero(~points["is_limit"])]
     drawn = axes.errorbar(
         points["x"],
@@ -224,7 +166,7 @@ def _draw_fit(axes: Axes, series: Series, curve: pd.DataFrame, chart: Chart) -> 
 
 
 def _draw_between(axes: Axes, series: Series, chart: Chart) -> None:
-    points, look = series.points, restyled(MEASURED, chart.own)
+    points, look = series.points, restyled(_MEASURED, chart.own)
     x, low, high = points["x"], points["lower"], points["upper"]
     bounds: list[dict[str, Any]] = [{"linestyle": "-"}, {"linestyle": "--"}]
     if chart.x.joined:
@@ -267,6 +209,96 @@ def _legend_columns(chart: Chart, page: Canvas) -> int:
     if chart.plot.figure.beside == "bounds":
         return page.columns
     return 99 if chart.plot.figure.beside != "fit" else 3 if page.lettered else 1
+
+
+# --- Where lines meet, and what points are called -------------------------------------------------------------------
+
+_DODGE, _DODGE_OF_NAMES = 0.012, 0.12
+"""Distance of lines at a place: as a share of the axis, and of the distance between two names."""
+_MOST_DODGED = 0.6
+"""Largest share of the distance between two names that the points at one name take."""
+_ROUND_A_POINT = (
+    (0, 1, "center", "bottom"),
+    (1, 0, "left", "center"),
+    (-1, 0, "right", "center"),
+    (0, -1, "center", "top"),
+    (0.7, 0.7, "left", "bottom"),
+    (-0.7, 0.7, "right", "bottom"),
+    (0.7, -0.7, "left", "top"),
+    (-0.7, -0.7, "right", "top"),
+)
+"""Places of a name beside a point: direction, and alignments, the best first."""
+_NEAR_A_POINT, *_FAR_FROM_IT = 5, 11, 18, 26
+"""Points between a point and its name; a name that is not near it has a line to it."""
+_POINT_SIZE = 3.0
+"""Points around a point in which no name stands."""
+_NAME_SIZE = 6.5
+
+
+def _dodged(points: pd.DataFrame, chart: Chart, number: int) -> pd.DataFrame:
+    """Return the points of a line beside those of the other lines, where they would cover each other."""
+    covers = chart.y.column == "spread" or (
+        chart.y.column == "error_rate" and not is_log(chart, "y", chart.points["y"])
+    )
+    lines, all_x = len(chart.lines), chart.points["x"]
+    if lines == 1 or not (covers or chart.x.groups):
+        return points
+    scale, back = (np.log, np.exp) if is_log(chart, "x", all_x) else (np.asarray, np.asarray)
+    places = np.unique(scale(all_x))
+    nearest = np.diff(places).min() if len(places) > 1 else 1.0
+    widest = _DODGE_OF_NAMES if chart.x.groups else _DODGE * (places[-1] - places[0])
+    step = min(widest, _MOST_DODGED * nearest / lines)
+    return points.assign(x=back(scale(points["x"]) + (number - (lines - 1) / 2) * step))
+
+
+def _name_points(figure: Figure, panels: Mapping[Axes, Panel], chart: Chart) -> None:
+    """Write the name of each instance beside its highest point, where there is neither another name nor a point."""
+    figure.draw_without_rendering()
+    below, above = ("lower", "upper") if chart.plot.figure.beside == "bounds" else ("low", "high")
+    for axes, panel in panels.items():
+        ends = panel.points[[below, "y", above]].to_numpy(dtype=float)
+        taken = [_round(axes, x, of_point) for x, of_point in zip(panel.points["x"], ends, strict=True)]
+        for instance, own in panel.points.groupby("instance", sort=False):
+            row = own.sort_values("y").iloc[-1]
+            name = axes.annotate(
+                chart.instances[str(instance)],
+                (row["x"], row["upper"] if above == "upper" else row["y"]),
+                (0, 0),
+                textcoords="offset points",
+                fontsize=text_size(_NAME_SIZE),
+                arrowprops={"arrowstyle": "-", "linewidth": 0.4, "color": "0.5", "shrinkA": 0, "shrinkB": _POINT_SIZE},
+            )
+            taken.append(_put(name, axes.get_window_extent(), taken))
+
+
+def _round(axes: Axes, x: float, ends: "np.ndarray[Any, Any]") -> Bbox:
+    """Return what a point and its interval take of the page."""
+    bottom = axes.get_ylim()[0]
+    low, high = (max(end, bottom) for end in (np.nanmin(ends), np.nanmax(ends)))
+    figure: Any = axes.figure
+    return Bbox(axes.transData.transform([(x, low), (x, high)])).padded(_POINT_SIZE * figure.dpi / 72)
+
+
+def _put(name: Annotation, frame: Bbox, taken: Sequence[Bbox]) -> Bbox:
+    """Put a name where it meets the fewest others, as near to its point as it can be, and return what it takes."""
+
+    def met(place: tuple[float, tuple[float, float, str, str]]) -> int:
+        box = _moved(name, *place)
+        inside = frame.x0 <= box.x0 and box.x1 <= frame.x1 and frame.y0 <= box.y0 and box.y1 <= frame.y1
+        return sum(box.overlaps(other) for other in taken) + len(taken) * (not inside)
+
+    places = [(far, place) for far in (_NEAR_A_POINT, *_FAR_FROM_IT) for place in _ROUND_A_POINT]
+    best = min(places, key=met)
+    if name.arrow_patch:
+        name.arrow_patch.set_visible(best[0] != _NEAR_A_POINT)
+    return _moved(name, *best)
+
+
+def _moved(name: Annotation, far: float, place: tuple[float, float, str, str]) -> Bbox:
+    x, y, ha, va = place
+    name.set(position=(far * x, far * y), ha=ha, va=va)
+    name.get_window_extent()  # moves the text, of which the extent without its line is taken
+    return Text.get_window_extent(name)
 
 
 # --- Mean steps as grouped bars on a log axis, as in Figures 1 and 4 ------------------------------------------------
@@ -415,7 +447,6 @@ def _label_groups(figure: Figure, frames: Sequence[Axes], chart: Chart, page: Ca
 
 
 def _label_y(figure: Figure, panels: Mapping[Axes, Panel], chart: Chart) -> None:
-    frames = list(panels)
     if is_log(chart, "y", chart.points["y"]):
         for axes, panel in panels.items():
             points = chart.points if _shares_y(chart) else panel.points
@@ -423,7 +454,7 @@ def _label_y(figure: Figure, panels: Mapping[Axes, Panel], chart: Chart) -> None
             axes.set_ylim(bottom_of_bars(chart, points), _top_of_bars(chart, points))
     label = f"{chart.y.label} (steps)" if chart.y.column == "steps" else chart.y.label
     if len(chart.panels) == 1:
-        frames[0].set_ylabel(label)
+        next(iter(panels)).set_ylabel(label)
     else:
         figure.supylabel(label, fontsize=mpl.rcParams["axes.labelsize"])
 
@@ -490,16 +521,17 @@ DRAWERS = of_each_kind(
             _Format(columns=2, panel_height=1.05, rest=(1.0, 1.0), per_page=16),
             alone=_Format(columns=1, panel_height=2.2, rest=(1.0, 1.0)),
         ),
-        "schematic": _Drawer(_draw_schematic),
+        "schematic": _Drawer(draw_schematic),
     },
 )
 
 
-def draw(plot: Plot, chart: Chart | None, own: Mapping[str, Any] = NO_OPTIONS) -> list[Figure]:
+def draw(plot: Plot, chart: Chart | None, own: Mapping[str, Any]) -> list[Figure]:
     """Draw a figure on one or more pages.
 
     Args:
         chart: what the figure shows; `None` if it shows no cells.
+        own: settings of a style of the user.
     """
     drawer = DRAWERS[plot.kind]
     if chart is None or drawer.form is None:
@@ -510,10 +542,9 @@ def draw(plot: Plot, chart: Chart | None, own: Mapping[str, Any] = NO_OPTIONS) -
         parts = [chart.panels[page.first : page.first + page.panels] for page in pages]
         figures = [drawer.page(replace(chart, own=own), page, part) for page, part in zip(pages, parts, strict=True)]
         align(figures, chart)
-        for figure, page in zip(figures, pages, strict=True):
+        for figure, page, part in zip(figures, pages, parts, strict=True):
             if chart.x.groups:
                 make_room(figure, page)
-        if not chart.x.joined and not chart.x.groups:
-            for figure, part in zip(figures, parts, strict=True):
-                name_points(figure, dict(zip(figure.axes, part, strict=False)), chart)
+            elif not chart.x.joined:
+                _name_points(figure, dict(zip(figure.axes, part, strict=False)), chart)
         return figures

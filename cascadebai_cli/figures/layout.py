@@ -1,4 +1,4 @@
-"""The layout of a figure: sizes, axes and marks."""
+"""The layout of a figure: sizes, axes, and the signs on points."""
 
 import math
 import textwrap
@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.axis import XAxis, YAxis
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.path import Path
 from matplotlib.ticker import (
     FixedLocator,
     Formatter,
@@ -20,9 +23,10 @@ from matplotlib.ticker import (
     NullFormatter,
     NullLocator,
 )
+from matplotlib.transforms import Affine2D
 
 from cascadebai_cli.figures.labels import Chart, Panel, carrier_of
-from cascadebai_cli.figures.style import COLUMN_WIDTH, TEXT_WIDTH, arranged, label_steps, new_figure, panel_letter
+from cascadebai_cli.figures.style import COLUMN_WIDTH, TEXT_WIDTH, Look, arranged, label_steps, new_figure, panel_letter
 from cascadebai_cli.study.kinds import MEASURES
 from cascadebai_cli.study.plot import Plot
 from cascadebai_cli.text import count, parameter
@@ -398,3 +402,96 @@ def bottom_of_bars(chart: Chart, points: pd.DataFrame) -> float:
     """
     below = 10.0 ** math.floor(math.log10(points["y"].min() / 1.5))
     return min(MEASURES[chart.y.column].least or below, below)
+
+
+# --- Signs on a point: its value is a limit, or its recommendations were wrong too often ----------------------------
+
+_LEAST_OPEN = 3.2
+"""Smallest size of a marker, in points, at which one can see that it is open."""
+ARROW = Path([(0, 0.25), (0, 1), (-0.22, 0.7), (0, 1), (0.22, 0.7)], [1, 2, 1, 2, 2])
+"""Arrow that begins a bit above the point and goes up."""
+_CENTRED_ARROW = Path([(0, -1), (0, 1), (-0.6, 0.2), (0, 1), (0.6, 0.2)], [1, 2, 1, 2, 2])
+"""Arrow for a legend."""
+_UPSIDE_DOWN = Affine2D().scale(1, -1)
+ARROW_POINTS = 7.0
+"""Length of the arrow in points, from the marked point to the tip."""
+_ROOM = 0.12
+"""Share of the height of a panel that stays free above and below its points, so that arrows stay inside."""
+CROSS = "\N{MULTIPLICATION SIGN}"
+CEILING_LABEL = "no error: upper end of the 95 % interval"
+LIMIT_LABEL = "lower limit: trials reached the cap"
+WRONG_LABEL = r"wrong more often than $\delta$"
+_INK = "black"
+
+
+def draw_marks(axes: Axes, points: pd.DataFrame, look: Look, zorder: float) -> None:
+    """Draw the markers; those of limits are open and have an arrow."""
+    limits = points[points["is_limit"] | points["is_ceiling"]]
+    if len(limits):
+        size = max(look.size, _LEAST_OPEN)
+        sign: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "white", "markeredgewidth": 0.7}
+        sign |= {"markersize": size, "markeredgecolor": look.color, "zorder": zorder + 0.01}
+        axes.plot(limits["x"], limits["y"], look.marker, **sign)
+    draw_arrows(axes, points, look.color, zorder)
+    _draw_down_arrows(axes, points, look.color, zorder)
+    _draw_crosses(axes, points)
+
+
+def draw_arrows(axes: Axes, points: pd.DataFrame, color: str = _INK, zorder: float = 5) -> None:
+    """Draw an arrow up from each lower limit."""
+    limits = points[points["is_limit"]]
+    if len(limits):
+        axes.margins(y=_ROOM)
+        axes.plot(limits["x"], limits["y"], **_arrow(color), zorder=zorder, clip_on=False)
+
+
+def _draw_down_arrows(axes: Axes, points: pd.DataFrame, color: str = _INK, zorder: float = 5) -> None:
+    """Draw an arrow down from each upper limit."""
+    ceilings = points[points["is_ceiling"]]
+    if len(ceilings):
+        axes.margins(y=_ROOM)
+        down = {**_arrow(color), "marker": _UPSIDE_DOWN.transform_path(ARROW)}
+        axes.plot(ceilings["x"], ceilings["y"], **down, zorder=zorder, clip_on=False)
+
+
+def _draw_crosses(axes: Axes, points: pd.DataFrame, zorder: float = 6) -> None:
+    """Draw a cross on each point that was wrong more often than delta beyond chance."""
+    wrong = points[points["is_wrong"]]
+    if len(wrong):
+        axes.plot(wrong["x"], wrong["y"], **_cross(), zorder=zorder, clip_on=False)
+
+
+def mark_handles(points: pd.DataFrame) -> list[Line2D]:
+    """Return entries of the legend for the signs that the points have."""
+    handles = []
+    if points["is_limit"].any():
+        arrow = {**_arrow(_INK), "marker": _CENTRED_ARROW, "markersize": ARROW_POINTS}
+        handles.append(Line2D([], [], label=LIMIT_LABEL, **arrow))
+    if points["is_ceiling"].any():
+        arrow = {**_arrow(_INK), "marker": _UPSIDE_DOWN.transform_path(_CENTRED_ARROW), "markersize": ARROW_POINTS}
+        handles.append(Line2D([], [], label=CEILING_LABEL, **arrow))
+    if points["is_wrong"].any():
+        handles.append(Line2D([], [], label=WRONG_LABEL, **_cross()))
+    return handles
+
+
+def error_lengths(points: pd.DataFrame) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Return the lengths of the interval below and above each point; 0 for a point without interval and for a limit."""
+    below, above = points["y"] - points["low"], points["high"] - points["y"]
+    known = ~(points["is_limit"] | points["is_ceiling"])
+    return np.array([part.where(known, 0).fillna(0) for part in (below, above)], dtype=float)
+
+
+def _arrow(color: str) -> dict[str, Any]:
+    return {
+        "linestyle": "none",
+        "marker": ARROW,
+        "markersize": 2 * ARROW_POINTS,
+        "markeredgecolor": color,
+        "markerfacecolor": "none",
+        "markeredgewidth": 0.8,
+    }
+
+
+def _cross() -> dict[str, Any]:
+    return {"linestyle": "none", "marker": "x", "markersize": 6, "markeredgecolor": _INK, "markeredgewidth": 1.0}

@@ -139,11 +139,6 @@ LOOKS = (
 colour-blind eyes also differ in the dash (a test computes it). No marker is open, as an open one is a limit. The first
 colours are those of Okabe and Ito."""
 
-POINTS = Look("blue", dash="none")
-"""Look of means beside a fit."""
-MEASURED = Look("blue", size=2.5, dash="none")
-"""Look of means between bounds."""
-
 ORDER_LOOKS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "T": (r"ascending $T_t(i)$ (Algorithm 1)", "#0072B2"),
@@ -169,7 +164,7 @@ COLUMN_WIDTH = 3.25
 """Width in inches of one of its columns."""
 
 _STEPS_LABEL = "time complexity"
-NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
+_NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 
 STYLE: Mapping[Any, Any] = MappingProxyType(
     {
@@ -231,7 +226,7 @@ def stroke(width: float) -> float:
 
 
 @contextmanager
-def style_of(own: Mapping[str, Any] = NO_OPTIONS) -> Iterator[None]:
+def style_of(own: Mapping[str, Any] = _NO_OPTIONS) -> Iterator[None]:
     """Apply the shared style with the settings `own` over it, and restore matplotlib's settings at the end."""
     with mpl.rc_context():
         mpl.rcdefaults()
@@ -280,13 +275,13 @@ def new_figure(width: float, height: float) -> Picture:
     return figure
 
 
-def render(figure: Figure, format: str, *, title: str, rows_sha256: str, own: Mapping[str, Any] = NO_OPTIONS) -> bytes:
+def render(figure: Figure, format: str, *, title: str, rows_sha256: str, own: Mapping[str, Any] = _NO_OPTIONS) -> bytes:
     """Render one page as a file; arguments as for `render_pages`."""
     return render_pages([figure], format, title=title, rows_sha256=rows_sha256, own=own)[0]
 
 
 def render_pages(
-    pages: Sequence[Figure], format: str, *, title: str, rows_sha256: str, own: Mapping[str, Any] = NO_OPTIONS
+    pages: Sequence[Figure], format: str, *, title: str, rows_sha256: str, own: Mapping[str, Any] = _NO_OPTIONS
 ) -> list[bytes]:
     """Render a figure as files: one PDF, or one file per page.
 

@@ -168,7 +168,7 @@ def _learners(done: Plan) -> tuple[Simulated, ...]:
 
 
 def _page_views(done: Plan) -> "Figure":
-    from cascadebai_cli.figures.page_views import draw_page_views
+    from cascadebai_cli.figures.pictures import draw_page_views
 
     planned = done.question.planned
     bound = quantiles(planned.efforts)[1] if planned.epsilon == 0 else math.nan
@@ -197,4 +197,4 @@ def _errors(done: Plan, answers: Answers) -> "Figure":
         directory="",
     )
     plot = Plot.model_validate({"kind": "error"})
-    return draw(plot, chart_of(cells, plot, Labels()))[0]
+    return draw(plot, chart_of(cells, plot, Labels()), {})[0]

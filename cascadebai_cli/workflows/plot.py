@@ -184,7 +184,7 @@ def drawing(studies: Sequence[StudyResults], plot: Plot) -> Drawing:
         ConfigError: as for `chart`, or if the file of the style is not usable.
     """
     if not plot.figure.data:
-        return Drawing(draw(plot, None), None, {})
+        return Drawing(draw(plot, None, {}), None, {})
     own = read_style(plot.style)
     shown = chart(studies, plot)
     return Drawing(draw(plot, shown, own), shown, own)
