@@ -169,7 +169,10 @@ def learner_bounds(
 
 
 def bounds_printed(table: pd.DataFrame) -> Table:
-    """Return the table to print, with `K` and those names and numbers that tell the cells apart."""
+    """Return the table to print, with those names and numbers that tell the cells apart, and `K` or the budget."""
+    if "enough" in table:
+        columns: list[str | Shown] = ["H", "H2", "error_rate", interval("error_low", "error_high"), "bound", "enough"]
+        return printed(table, PLACE, columns, always=("budget",))
     sharp = [name for name in ("sharp", "measured_over_sharp", "factor") if name in table]
     steps = ["lower", "mean_steps", "upper", "measured_over_lower", "upper_over_measured", "dominating", "source"]
     return printed(table, POINT, [*sharp, *steps], always=("K",))
@@ -219,12 +222,6 @@ def too_often_wrong(table: pd.DataFrame) -> list[str]:
         f"above the bound {percent(row['bound'], 1)}"
         for row in over.to_dict("records")
     ]
-
-
-def budget_bounds_printed(table: pd.DataFrame) -> Table:
-    """Return the table to print."""
-    columns: list[str | Shown] = ["H", "H2", "error_rate", interval("error_low", "error_high"), "bound", "enough"]
-    return printed(table, PLACE, columns, always=("budget",))
 
 
 # --- The sharp lower bound beside what was measured -----------------------------------------------------------------
