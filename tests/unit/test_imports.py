@@ -32,7 +32,7 @@ ALLOWED = {
     "figures": {"store", "theory", *_STUDY},
     "planning": {"analysis", "figures", "running", "store", "theory", "logs", *_STUDY},
     "live": {"planning.rates", "figures", "logs", "engines", "learners", "model"},
-    "workflows": {"planning.answer", "analysis", "figures", "running", "store", "theory", "logs", *_STUDY},
+    "workflows": {"planning.files", "analysis", "figures", "running", "store", "theory", "logs", *_STUDY},
     "api": {"workflows", "planning", "running.watch", "analysis.results", "store", "study", "learners", "model"},
     "cli": {"workflows", "planning", "live", "running.interrupts", "running.watch", "study.kinds"},
 }
