@@ -1,8 +1,8 @@
 """The tables that go with a study, the data of figures, and the cells as a table for a paper."""
 
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,6 +23,7 @@ from cascadebai_cli.store.columns import (
     RATIOS_CSV,
     SETTING,
     STATISTICS,
+    SUMMARY_CSV,
     cell_text,
     heading_of,
     names_of,
@@ -128,13 +129,6 @@ _MEANS = ("mean_steps", "mean_right")
 """Columns that are printed with half of their interval."""
 
 
-class Compact(NamedTuple):
-    """A compact table: all digits as rows, and what is printed."""
-
-    rows: pd.DataFrame
-    printed: Table
-
-
 def with_quantiles_if(results: StudyResults, names: Sequence[str]) -> pd.DataFrame:
     """Return the cells of results, with the quantiles of their steps if one of these is named."""
     cells = results.cells
@@ -142,7 +136,7 @@ def with_quantiles_if(results: StudyResults, names: Sequence[str]) -> pd.DataFra
     return cells.join(results.quantiles.drop(columns="cell_id")) if wanted else cells
 
 
-def for_a_page(cells: pd.DataFrame, columns: Sequence[str], pivot: str | None) -> Compact:
+def for_a_page(cells: pd.DataFrame, columns: Sequence[str], pivot: str | None) -> StudyTable:
     """Return a compact table for which a printed page has room: error rates are without intervals if it needs that.
 
     Args:
@@ -151,12 +145,12 @@ def for_a_page(cells: pd.DataFrame, columns: Sequence[str], pivot: str | None) -
     """
     if not (columns or pivot):
         measured = ("mean_right",) if "mean_right" in cells else _USUAL
-        return compact(cells, (*measured, *_RATES), None, plain=_RATES)._replace(rows=cells)
+        return replace(compact(cells, (*measured, *_RATES), None, plain=_RATES), rows=cells)
     whole = compact(cells, columns, pivot)
     return compact(cells, columns, pivot, plain=_RATES) if wider_than_a_page(whole.printed) else whole
 
 
-def compact(cells: pd.DataFrame, columns: Sequence[str], pivot: str | None, *, plain: Sequence[str] = ()) -> Compact:
+def compact(cells: pd.DataFrame, columns: Sequence[str], pivot: str | None, *, plain: Sequence[str] = ()) -> StudyTable:
     """Return chosen columns of the cells.
 
     A number with an interval is printed with half of it if it is in the middle, else with both ends. The best learner
@@ -191,7 +185,7 @@ def compact(cells: pd.DataFrame, columns: Sequence[str], pivot: str | None, *, p
             (row, len(names) + i) for row, line in enumerate(filled) for i, (_, marked) in enumerate(line) if marked
         ),
     )
-    return Compact(_wide(cells, names, shown, pivot), table)
+    return StudyTable(SUMMARY_CSV, _wide(cells, names, shown, pivot), table)
 
 
 def _known(cells: pd.DataFrame, name: str, option: str) -> str:

@@ -119,7 +119,7 @@ def test_all_sub_packages_are_known():
         ("cli", "from cascadebai_cli.running.runner import Backend"),
         ("api", "from cascadebai_cli.cli.console import Progress"),
         ("workflows", "from cascadebai_cli.api.functions import Results"),
-        ("cli", "if TYPE_CHECKING:\n    from cascadebai_cli.analysis.bounds import Row"),
+        ("cli", "if TYPE_CHECKING:\n    from cascadebai_cli.analysis.bounds import learner_bounds"),
         ("workflows", "from cascadebai_cli.cli.console import tell"),
         ("figures", "import statsmodels.api as sm"),
     ],
