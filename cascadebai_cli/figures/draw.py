@@ -1,5 +1,6 @@
 """Drawing charts: points and lines with names beside them, bars, and pages of panels."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -20,24 +21,17 @@ from cascadebai_cli.figures.layout import (
     ARROW_POINTS,
     CROSS,
     LIMIT_LABEL,
-    TITLE_SHARE,
     Canvas,
     _Format,
-    add_legend,
     align,
-    bottom_of_bars,
     draw_arrows,
     draw_marks,
-    empty_page,
     error_lengths,
     fitted_names,
-    fitted_title,
     is_log,
-    make_room,
     mark_handles,
     pages_of,
     set_scales,
-    sized,
 )
 from cascadebai_cli.figures.pictures import draw_schematic
 from cascadebai_cli.figures.style import (
@@ -45,7 +39,6 @@ from cascadebai_cli.figures.style import (
     ORDER_LOOKS,
     Look,
     new_figure,
-    no_warnings_of_glyphs,
     restyled,
     stroke,
     style_of,
@@ -73,11 +66,11 @@ _LOWER_LABEL = "lower bound (any algorithm, mean)"
 
 def _draw_lines(chart: Chart, page: Canvas, panels: Sequence[Panel]) -> Figure:
     """Draw a page of panels of points and lines, with what stands beside them."""
-    figure, places = empty_page(page)
+    figure, places = page.empty()
     for i, (axes, panel) in enumerate(zip(places, panels, strict=True)):
         _draw_lines_of(axes, panel, chart)
         set_scales(axes, panel, chart, named=chart.plot.figure.beside != "bounds" or i % page.columns == 0)
-        axes.set_title(page.title(figure, i, panel.title), y=1.0)
+        axes.set_title(page.title(figure, panel.title, i), y=1.0)
     _draw_legend(figure, page, chart)
     return figure
 
@@ -202,7 +195,7 @@ def _draw_legend(figure: Figure, page: Canvas, chart: Chart) -> None:
         place.axis("off")
         place.legend(handles, labels, loc=chart.own.get("legend.loc", "center"))
         return
-    add_legend(figure, page, handles, labels, _legend_columns(chart, page), chart.own.get("legend.loc"))
+    page.add_legend(figure, handles, labels, _legend_columns(chart, page), chart.own.get("legend.loc"))
 
 
 def _legend_columns(chart: Chart, page: Canvas) -> int:
@@ -347,13 +340,11 @@ class _BarLook:
 
 def _draw_bars(chart: Chart, page: Canvas, panels: Sequence[Panel]) -> Figure:
     """Draw a page of panels, in which each group has one bar per line."""
-    sizes = _GRID if page.lettered else _SINGLE
-    looks = _bar_looks(chart)
+    sizes, looks = _GRID if page.lettered else _SINGLE, _bar_looks(chart)
     figure, frames = _grid(page, _shares_y(chart))
     for axes, panel in zip(frames, panels, strict=True):
         _draw_bars_of(axes, panel, looks, sizes, _rotation(chart, page))
-        title = fitted_title(figure, "", panel.title, TITLE_SHARE * page.width / page.columns)
-        axes.set_title(title, pad=3, fontsize=text_size(sizes.title), y=1.0)
+        axes.set_title(page.title(figure, panel.title), pad=3, fontsize=text_size(sizes.title), y=1.0)
         if _has_cap(chart):
             axes.axhline(chart.cap or 0, color="black", linewidth=0.6, linestyle=":", zorder=1)
     _label_groups(figure, frames, chart, page, sizes)
@@ -451,7 +442,7 @@ def _label_y(figure: Figure, panels: Mapping[Axes, Panel], chart: Chart) -> None
         for axes, panel in panels.items():
             points = chart.points if _shares_y(chart) else panel.points
             axes.set_yscale("log")
-            axes.set_ylim(bottom_of_bars(chart, points), _top_of_bars(chart, points))
+            axes.set_ylim(_bottom_of_bars(chart, points), _top_of_bars(chart, points))
     label = f"{chart.y.label} (steps)" if chart.y.column == "steps" else chart.y.label
     if len(chart.panels) == 1:
         next(iter(panels)).set_ylabel(label)
@@ -459,9 +450,18 @@ def _label_y(figure: Figure, panels: Mapping[Axes, Panel], chart: Chart) -> None
         figure.supylabel(label, fontsize=mpl.rcParams["axes.labelsize"])
 
 
+def _bottom_of_bars(chart: Chart, points: pd.DataFrame) -> float:
+    """Return where bars on a log axis start: at the least that the measure can be, if it has such a value above 0.
+
+    Otherwise it is a power of ten below the smallest value, so that its bar can be seen.
+    """
+    below = 10.0 ** math.floor(math.log10(points["y"].min() / 1.5))
+    return min(MEASURES[chart.y.column].least or below, below)
+
+
 def _top_of_bars(chart: Chart, points: pd.DataFrame) -> float:
     """Return the end of a logarithmic axis of bars."""
-    bottom = bottom_of_bars(chart, points)
+    bottom = _bottom_of_bars(chart, points)
     room = _WITH_CROSSES if points["is_wrong"].any() else _WITH_ARROWS if points["is_limit"].any() else _PLAIN
     return float(bottom * (points["y"].max() / bottom) ** (1 / (1 - room)))
 
@@ -479,7 +479,7 @@ def _add_legend(figure: Figure, page: Canvas, chart: Chart, looks: Sequence[_Bar
         label = f"cap, {_steps(chart.cap)} steps"
         handles.append(Line2D([], [], color="black", linewidth=0.6, linestyle=":", label=label))
     labels = [str(handle.get_label()) for handle in handles]
-    add_legend(figure, page, handles, labels, 3, chart.own.get("legend.loc"), columnspacing=1.5)
+    page.add_legend(figure, handles, labels, 3, chart.own.get("legend.loc"), columnspacing=1.5)
 
 
 def _steps(cap: int) -> str:
@@ -537,14 +537,14 @@ def draw(plot: Plot, chart: Chart | None, own: Mapping[str, Any]) -> list[Figure
     if chart is None or drawer.form is None:
         return [drawer.page()]
     form = drawer.alone or drawer.form if len(chart.panels) == 1 else drawer.form
-    pages = pages_of(len(chart.panels), sized(plot, own, len(chart.panels)), form)
-    with style_of(own), no_warnings_of_glyphs():
+    pages = pages_of(len(chart.panels), plot, own, form)
+    with style_of(own):
         parts = [chart.panels[page.first : page.first + page.panels] for page in pages]
         figures = [drawer.page(replace(chart, own=own), page, part) for page, part in zip(pages, parts, strict=True)]
         align(figures, chart)
         for figure, page, part in zip(figures, pages, parts, strict=True):
             if chart.x.groups:
-                make_room(figure, page)
+                page.make_room(figure)
             elif not chart.x.joined:
                 _name_points(figure, dict(zip(figure.axes, part, strict=False)), chart)
         return figures

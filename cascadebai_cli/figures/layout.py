@@ -33,7 +33,7 @@ from cascadebai_cli.text import count, parameter
 
 # --- Where panels, titles and the legend of a page go ---------------------------------------------------------------
 
-TITLE_SHARE = 0.86
+_TITLE_SHARE = 0.86
 """Share of the width of a panel that its title may take."""
 _LOWEST = 0.5
 """Share of the height of a panel, with title and labels, that its frame has at least."""
@@ -87,13 +87,57 @@ class Canvas:
     may_grow: bool
     centred: bool
 
-    def title(self, figure: Figure, position: int, parts: Sequence[str]) -> str:
-        """Return the title of a panel, in as many lines as it needs."""
-        letter = panel_letter(self.first + position) if self.lettered else ""
-        return fitted_title(figure, letter, parts, TITLE_SHARE * self.width / self.columns)
+    def title(self, figure: Figure, parts: Sequence[str], position: int | None = None) -> str:
+        """Return the title of a panel, in as many lines as it needs; with its position it may begin with a letter."""
+        letter = panel_letter(self.first + position) if self.lettered and position is not None else ""
+        return _fitted_title(figure, letter, parts, _TITLE_SHARE * self.width / self.columns)
+
+    def empty(self) -> tuple[Figure, list[Axes]]:
+        """Return the figure of the page, and the axes of its panels."""
+        figure = new_figure(self.width, self.height)
+        if not self.centred or self.columns == 1:
+            places: list[Any] = [(self.rows, self.columns, i + 1) for i in range(self.panels)]
+            return figure, [figure.add_subplot(*place) for place in places]
+        cells = figure.add_gridspec(self.rows, 2 * self.columns)
+        return figure, [figure.add_subplot(cells[_place(self, i)]) for i in range(self.panels)]
+
+    def add_legend(
+        self, figure: Figure, handles: Sequence[Any], labels: Sequence[str], columns: int, loc: Any, **options: Any
+    ) -> None:
+        """Put a legend below the panels, in as many columns as fit, at most `columns`; let the page grow if necessary.
+
+        If a style of the user names a place, `loc`, the legend stands there in the first panel.
+        """
+        size: float = mpl.rcParams["legend.fontsize"]
+        if loc is not None:
+            figure.axes[0].legend(handles, labels, loc=loc)
+            return
+        texts = ["\n".join(_fitted(figure, label, size, self.width - _HANDLE_WIDTH)) for label in labels]
+        for most in range(min(columns, len(texts)), 0, -1):
+            # take as few columns as possible without a further row: 8 entries stand as 4 and 4, not as 7 and 1
+            number = math.ceil(len(texts) / math.ceil(len(texts) / most))
+            legend = figure.legend(handles, texts, loc="outside lower center", ncols=number, **options)
+            if legend.get_window_extent().width <= figure.bbox.width or number == 1:
+                break
+            legend.remove()
+        beyond = legend.get_window_extent().height / figure.dpi - self.rest - _SPARE
+        if self.may_grow and beyond > 0:
+            figure.set_figheight(self.height + beyond)
+
+    def make_room(self, figure: Figure) -> None:
+        """Let the page grow if long names leave its panels too low, and put a label beside all panels in the middle."""
+        arranged(figure)
+        least = _LOWEST * figure.dpi * (self.height - self.rest) / self.rows
+        lacking = max(_lacking(axes, least) for axes in figure.axes if axes.axison) / figure.dpi
+        if self.may_grow and lacking > 0:
+            figure.set_figheight(figure.get_figheight() + self.rows * lacking)
+            arranged(figure)
+        edges = [edge for axes in figure.axes for edge in axes.get_position().intervaly]
+        for label in figure.texts:
+            label.set_y(sum(edges) / 2 / len(figure.axes))
 
 
-def sized(plot: Plot, own: Mapping[str, Any], panels: int) -> Plot:
+def _sized(plot: Plot, own: Mapping[str, Any], panels: int) -> Plot:
     """Return the plot with the width of a figure that a style sets, and with its height if there is one panel."""
     if "figure.figsize" not in own:
         return plot
@@ -103,8 +147,9 @@ def sized(plot: Plot, own: Mapping[str, Any], panels: int) -> Plot:
     )
 
 
-def pages_of(panels: int, plot: Plot, form: _Format) -> list[Canvas]:
-    """Return the pages for a number of panels."""
+def pages_of(panels: int, plot: Plot, own: Mapping[str, Any], form: _Format) -> list[Canvas]:
+    """Return the pages for a number of panels, given the settings of a style of the user."""
+    plot = _sized(plot, own, panels)
     most = min(plot.per_page or form.per_page, panels)
     columns, width = _columns(most, plot, form)
     full = math.ceil(most / columns)
@@ -135,16 +180,6 @@ def _columns(panels: int, plot: Plot, form: _Format) -> tuple[int, float]:
     return min(panels, columns), width
 
 
-def empty_page(page: Canvas) -> tuple[Figure, list[Axes]]:
-    """Return the figure of a page, and the axes of its panels."""
-    figure = new_figure(page.width, page.height)
-    if not page.centred or page.columns == 1:
-        places: list[Any] = [(page.rows, page.columns, i + 1) for i in range(page.panels)]
-        return figure, [figure.add_subplot(*place) for place in places]
-    cells = figure.add_gridspec(page.rows, 2 * page.columns)
-    return figure, [figure.add_subplot(cells[_place(page, i)]) for i in range(page.panels)]
-
-
 def _place(page: Canvas, i: int) -> tuple[int, slice]:
     row, column = divmod(i, page.columns)
     in_row = min(page.columns, page.panels - row * page.columns)
@@ -160,13 +195,13 @@ def _text_width(figure: Figure, text: str, size: float) -> float:
     return float(width)
 
 
-def fitted_title(figure: Figure, letter: str, parts: Sequence[str], width: float) -> str:
+def _fitted_title(figure: Figure, letter: str, parts: Sequence[str], width: float) -> str:
     """Return `(a) one, other`, broken to fit the width: between two parts, or inside a part that is too long."""
     size: float = mpl.rcParams["axes.titlesize"]
     lines = [letter]
     for part in parts:
         glue = " " if lines == [letter] else ", "
-        for piece in fitted(figure, part, size, width - _text_width(figure, f"{letter} ", size)):
+        for piece in _fitted(figure, part, size, width - _text_width(figure, f"{letter} ", size)):
             longer = f"{lines[-1]}{glue}{piece}" if lines[-1] else piece
             if lines == [letter] or _text_width(figure, longer, size) <= width:
                 lines[-1] = longer
@@ -176,7 +211,7 @@ def fitted_title(figure: Figure, letter: str, parts: Sequence[str], width: float
     return "\n".join(lines)
 
 
-def fitted(figure: Figure, text: str, size: float, width: float, *, whole: bool = False) -> list[str]:
+def _fitted(figure: Figure, text: str, size: float, width: float, *, whole: bool = False) -> list[str]:
     """Break a text into lines of at most `width` inches, but no mathematics, and no words that are to stay `whole`."""
     if "$" in text.replace(r"\$", "") or _text_width(figure, text, size) <= width:
         return [text]
@@ -192,37 +227,13 @@ _MOST_LINES = 3
 def fitted_names(figure: Figure, names: Sequence[str], size: float, width: float) -> tuple[list[str], dict[str, Any]]:
     """Return the labels of places on an axis, and how they are turned so that they neither overlap nor break words."""
     parts = [
-        [line for part in name.split("\n") for line in fitted(figure, part, size, width, whole=True)] for name in names
+        [line for part in name.split("\n") for line in _fitted(figure, part, size, width, whole=True)] for name in names
     ]
     widest = max(_text_width(figure, line, size) for lines in parts for line in lines)
     if widest <= width and max(map(len, parts)) <= _MOST_LINES:
         return ["\n".join(lines) for lines in parts], {}
     upright = [name.replace("\n", ", ") for name in names]
     return upright, {"rotation": 35, "ha": "right", "rotation_mode": "anchor"}
-
-
-def add_legend(
-    figure: Figure, page: Canvas, handles: Sequence[Any], labels: Sequence[str], columns: int, loc: Any, **options: Any
-) -> None:
-    """Put a legend below the panels, in as many columns as fit, at most `columns`; let the page grow if necessary.
-
-    If a style of the user names a place, `loc`, the legend stands there in the first panel.
-    """
-    size: float = mpl.rcParams["legend.fontsize"]
-    if loc is not None:
-        figure.axes[0].legend(handles, labels, loc=loc)
-        return
-    texts = ["\n".join(fitted(figure, label, size, page.width - _HANDLE_WIDTH)) for label in labels]
-    for most in range(min(columns, len(texts)), 0, -1):
-        # take as few columns as possible without a further row: 8 entries stand as 4 and 4, not as 7 and 1
-        number = math.ceil(len(texts) / math.ceil(len(texts) / most))
-        legend = figure.legend(handles, texts, loc="outside lower center", ncols=number, **options)
-        if legend.get_window_extent().width <= figure.bbox.width or number == 1:
-            break
-        legend.remove()
-    beyond = legend.get_window_extent().height / figure.dpi - page.rest - _SPARE
-    if page.may_grow and beyond > 0:
-        figure.set_figheight(page.height + beyond)
 
 
 # --- Scales, ticks and labels of axes -------------------------------------------------------------------------------
@@ -333,18 +344,6 @@ def align(pages: Sequence[Figure], chart: Chart) -> None:
                 _label_powers(axis, *ends_of)
 
 
-def make_room(figure: Figure, page: Canvas) -> None:
-    """Let a page grow if long names leave its panels too low, and put a label beside all panels in their middle."""
-    arranged(figure)
-    least = _LOWEST * figure.dpi * (page.height - page.rest) / page.rows
-    lacking = max(_lacking(axes, least) for axes in figure.axes if axes.axison) / figure.dpi
-    if page.may_grow and lacking > 0:
-        figure.set_figheight(figure.get_figheight() + page.rows * lacking)
-        arranged(figure)
-    for label in figure.texts:
-        label.set_y(sum(edge for axes in figure.axes for edge in axes.get_position().intervaly) / 2 / len(figure.axes))
-
-
 def _lacking(axes: Axes, least: float) -> float:
     """Return how many dots a frame is lower than it should be, or than the label beside it."""
     return max(least, axes.yaxis.label.get_window_extent().height) - axes.get_window_extent().height
@@ -393,15 +392,6 @@ def _set_budgets(axes: Axes, values: "pd.Series[float]") -> None:
     budgets = sorted(set(values))
     axes.set_xticks(budgets, [count(value) if i % 2 == 0 else "" for i, value in enumerate(budgets[::-1])][::-1])
     axes.xaxis.set_minor_locator(NullLocator())
-
-
-def bottom_of_bars(chart: Chart, points: pd.DataFrame) -> float:
-    """Return where bars on a log axis start: at the least that the measure can be, if it has such a value above 0.
-
-    Otherwise it is a power of ten below the smallest value, so that its bar can be seen.
-    """
-    below = 10.0 ** math.floor(math.log10(points["y"].min() / 1.5))
-    return min(MEASURES[chart.y.column].least or below, below)
 
 
 # --- Signs on a point: its value is a limit, or its recommendations were wrong too often ----------------------------

@@ -91,7 +91,7 @@ def _has(families: tuple[str, ...], letter: int) -> bool:
 
 
 @contextmanager
-def no_warnings_of_glyphs() -> Iterator[None]:
+def _no_warnings_of_glyphs() -> Iterator[None]:
     """Suppress matplotlib's warnings of missing letters, repeated at each drawing; `warn_of_letters` warns once."""
     logger = logging.getLogger("matplotlib.mathtext")
     level = logger.level
@@ -227,8 +227,8 @@ def stroke(width: float) -> float:
 
 @contextmanager
 def style_of(own: Mapping[str, Any] = _NO_OPTIONS) -> Iterator[None]:
-    """Apply the shared style with the settings `own` over it, and restore matplotlib's settings at the end."""
-    with mpl.rc_context():
+    """Apply the shared style with the settings `own` over it, without warnings of glyphs; restore all at the end."""
+    with mpl.rc_context(), _no_warnings_of_glyphs():
         mpl.rcdefaults()
         larger = own.get("font.size", STYLE["font.size"]) / STYLE["font.size"]
         sizes = {name: larger * STYLE[name] for name in STYLE if name.endswith(("labelsize", "titlesize", "fontsize"))}
@@ -258,7 +258,7 @@ class Picture(Figure):
 
     def savefig(self, fname: Any, **options: Any) -> None:
         """Write the figure to a file; arguments as for `matplotlib.figure.Figure.savefig`."""
-        with mpl.rc_context(self._settings), no_warnings_of_glyphs():
+        with mpl.rc_context(self._settings), _no_warnings_of_glyphs():
             super().savefig(fname, **options)
 
     def _repr_png_(self) -> bytes:
@@ -299,7 +299,7 @@ def render_pages(
     described = f"rows_sha256={rows_sha256}"
     for page in pages:
         _set_fonts(page)
-    with style_of(own), no_warnings_of_glyphs():
+    with style_of(own):
         for page in pages:
             _settle(page)
         if format == "pdf":
