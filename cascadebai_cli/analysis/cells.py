@@ -5,11 +5,11 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from cascadebai_cli.analysis.ratios import ratios_table
 from cascadebai_cli.analysis.results import StudyResults
 from cascadebai_cli.errors import ConfigError, suggest
-from cascadebai_cli.model.problem import FloatArray
 from cascadebai_cli.store.columns import (
     BOUNDS_CSV,
     COLUMNS,
@@ -89,7 +89,7 @@ def _mean(cells: pd.DataFrame) -> dict[Any, Any]:
 
 
 def _interval(
-    of: Callable[[FloatArray], MeanInterval], values: "pd.Series[float]", name: str, ends: str
+    of: Callable[[NDArray[np.float64]], MeanInterval], values: "pd.Series[float]", name: str, ends: str
 ) -> dict[str, float]:
     """Return the mean of some values under `name`, and the ends of its interval."""
     mean = of(np.asarray(values, dtype=np.float64))

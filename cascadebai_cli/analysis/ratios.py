@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from cascadebai_cli.analysis.results import StudyResults
-from cascadebai_cli.model.problem import FloatArray
 from cascadebai_cli.store.columns import (
     BUDGETS_CSV,
     ORDERS_CSV,
@@ -30,6 +30,7 @@ from cascadebai_cli.text import NO_NUMBER, Table, count, digits, is_missing, per
 
 _SHOWN = 3
 """Number of values of `K` in the printed table: the first, the middle and the last."""
+_Values = NDArray[np.float64]
 _DIFFERENCE = ("difference", "difference_low", "difference_high")
 _LARGEST_LOG = 500.0
 """Largest logarithm of the factor between a ratio and an end of its interval, then as good as 0 or infinite."""
@@ -75,7 +76,7 @@ def ratio_of_means(a: Mean, b: Mean, level: float = 0.95) -> Ratio:
     return Ratio(value, value / factor, value * factor)
 
 
-def _paired_comparison(ours: FloatArray, theirs: FloatArray, level: float = 0.95) -> dict[str, float]:
+def _paired_comparison(ours: _Values, theirs: _Values, level: float = 0.95) -> dict[str, float]:
     """Return the number of pairs, and the ratio of their means and the difference, from trials with the same rewards.
 
     The interval of the ratio is that of `ratio_of_means` with the covariance of the pairs; `pairing` is the factor by
@@ -273,7 +274,7 @@ def _rows_of_budgets(results: StudyResults) -> Iterator[dict[str, Any]]:
         }
 
 
-def falls_below(budgets: FloatArray, rates: FloatArray, level: float, least: float) -> float:
+def falls_below(budgets: _Values, rates: _Values, level: float, least: float) -> float:
     """Return the budget from which on rates are below a level, with log rates interpolated between budgets.
 
     Args:

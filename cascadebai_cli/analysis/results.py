@@ -109,6 +109,18 @@ class StudyResults:
         return times_of(self.directory, self.summary)
 
     @cached_property
+    def trials(self) -> pd.DataFrame:
+        """`trials.csv`, one row for each trial.
+
+        Raises:
+            ConfigError: if a later sweep has replaced it.
+        """
+        path = self.directory / TRIALS_CSV
+        if sha256_of(path) not in (None, self.rows_sha256):
+            raise ConfigError(f"{path} has been written anew since; load the directory again")
+        return pd.concat(read_trials(path), ignore_index=True)
+
+    @cached_property
     def steps_of_trials(self) -> "Mapping[str, pd.Series[int]]":
         """Id of each cell -> the steps of its trials by their numbers."""
         tables = read_trials(self.directory / TRIALS_CSV)

@@ -7,7 +7,6 @@ import tempfile
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -28,9 +27,8 @@ from cascadebai_cli.errors import CascadeError, ConfigError
 from cascadebai_cli.model.problem import CASCADING, Instance
 from cascadebai_cli.planning import files as planned
 from cascadebai_cli.planning.options import OPTIONS, read_options
-from cascadebai_cli.store.columns import FAILURES, PLACE, TRIALS_CSV
-from cascadebai_cli.store.files import sha256_of
-from cascadebai_cli.store.trials import holds_rows, read_trials
+from cascadebai_cli.store.columns import FAILURES, PLACE
+from cascadebai_cli.store.trials import holds_rows
 from cascadebai_cli.study.config import Override, Study, check_rows, load_study, plain_value, study_of
 from cascadebai_cli.text import count
 from cascadebai_cli.workflows import sweep as work
@@ -213,14 +211,7 @@ class Results:
         Raises:
             ValueError: if a later sweep has replaced it.
         """
-        return self._trials.copy()
-
-    @cached_property
-    def _trials(self) -> pd.DataFrame:
-        path = self.directory / TRIALS_CSV
-        if sha256_of(path) not in (None, self._stored.rows_sha256):
-            raise ConfigError(f"{path} has been written anew since; load the directory again")
-        return pd.concat(read_trials(path), ignore_index=True)
+        return self._stored.trials.copy()
 
     @property
     def manifest(self) -> dict[str, Any]:
