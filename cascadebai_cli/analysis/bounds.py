@@ -17,13 +17,7 @@ from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.learners import default_options
 from cascadebai_cli.text import Table, count, number, percent
 from cascadebai_cli.theory.budget import ERRORS, enough, hardness, hardness_of_the_worst
-from cascadebai_cli.theory.paper import (
-    PRINTED_CONSTANT,
-    CellBounds,
-    cell_bounds,
-    exact_constant,
-    lower_bound,
-)
+from cascadebai_cli.theory.paper import PRINTED_CONSTANT, CellBounds, cell_bounds, exact_constant, lower_bound
 from cascadebai_cli.theory.sharp import SharpBound, known_to_look, sharp_bound
 
 # --- Bounds and measured steps of many cells side by side -----------------------------------------------------------

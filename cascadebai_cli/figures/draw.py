@@ -34,16 +34,7 @@ from cascadebai_cli.figures.layout import (
     set_scales,
 )
 from cascadebai_cli.figures.pictures import draw_schematic
-from cascadebai_cli.figures.style import (
-    LOOKS,
-    ORDER_LOOKS,
-    Look,
-    new_figure,
-    restyled,
-    stroke,
-    style_of,
-    text_size,
-)
+from cascadebai_cli.figures.style import LOOKS, ORDER_LOOKS, Look, new_figure, restyled, stroke, style_of, text_size
 from cascadebai_cli.study.kinds import MEASURES, of_each_kind
 from cascadebai_cli.study.plot import NAMES, Plot
 from cascadebai_cli.text import count, is_missing, listed

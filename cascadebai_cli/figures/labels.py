@@ -251,7 +251,8 @@ def _check(word: str, text: str) -> None:
 
 # --- A figure in words: its title, a description for readers who do not see it, and the points with a cross ---------
 
-MOST_NAMED = 12
+_MOST_NAMED = 12
+"""Largest number of lines, groups or points that a description names."""
 
 
 def title_of(plot: Plot, chart: Chart | None) -> str:
@@ -271,8 +272,8 @@ def alternative(plot: Plot, chart: Chart | None) -> str:
         return f"{plot.figure.title}. {plot.figure.words}"
     describe = _groups if plot.figure.grouped else _curves
     sentences = list(describe(chart))
-    more = [f"And {count(len(sentences) - MOST_NAMED)} more."] if len(sentences) > MOST_NAMED else []
-    return " ".join([f"{title_of(plot, chart)}.", *sentences[:MOST_NAMED], *more])
+    more = [f"And {count(len(sentences) - _MOST_NAMED)} more."] if len(sentences) > _MOST_NAMED else []
+    return " ".join([f"{title_of(plot, chart)}.", *sentences[:_MOST_NAMED], *more])
 
 
 def _curves(chart: Chart) -> Iterator[str]:
@@ -319,8 +320,8 @@ def wrong_in_words(chart: Chart) -> str:
     if not wrong:
         return ""
     varying = [name for name in POINT if points[name].nunique() > 1]
-    named = "; ".join(_wrong(row, varying) for row in wrong[:MOST_NAMED])
-    more = f"; and {count(len(wrong) - MOST_NAMED)} more" if len(wrong) > MOST_NAMED else ""
+    named = "; ".join(_wrong(row, varying) for row in wrong[:_MOST_NAMED])
+    more = f"; and {count(len(wrong) - _MOST_NAMED)} more" if len(wrong) > _MOST_NAMED else ""
     return f"a cross marks recommendations that were wrong more often than delta beyond chance: {named}{more}"
 
 

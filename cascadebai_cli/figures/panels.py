@@ -10,22 +10,15 @@ import numpy as np
 import pandas as pd
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.figures.labels import (
-    MOST_NAMED,
-    Axis,
-    Chart,
-    Labels,
-    Panel,
-    Series,
-    carrier_of,
-)
+from cascadebai_cli.figures.labels import Axis, Chart, Labels, Panel, Series, carrier_of
 from cascadebai_cli.store.summary import is_limit_of_quantile, wrong_too_often
 from cascadebai_cli.study.instances import AnyInstance
 from cascadebai_cli.study.kinds import AXES, GRID, K_FIRST, MEASURES
 from cascadebai_cli.study.plot import NAMES, Plot
 from cascadebai_cli.text import count, is_missing, listed, parameter
 
-_MOST_PANELS = 240
+_MOST_PANELS, _MOST_NAMED = 240, 12
+"""Largest number of panels, and of instances without a value that a sentence names."""
 MOST_LINES = 12
 """Largest number of lines in one panel, as many as can be told apart."""
 
@@ -251,8 +244,8 @@ def _left_out(measured: pd.DataFrame, plot: Plot) -> str:
     if gone.empty:
         return ""
     names = list(dict.fromkeys(gone["instance"]))
-    more = [f"{count(len(names) - MOST_NAMED)} more"] if len(names) > MOST_NAMED else []
-    cells = f"{count(len(gone))} of {count(len(measured))} cells ({', '.join([*names[:MOST_NAMED], *more])})"
+    more = [f"{count(len(names) - _MOST_NAMED)} more"] if len(names) > _MOST_NAMED else []
+    cells = f"{count(len(gone))} of {count(len(measured))} cells ({', '.join([*names[:_MOST_NAMED], *more])})"
     return f"{cells} cannot be drawn{_why(plot)}"
 
 

@@ -9,14 +9,7 @@ import numpy as np
 from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.learners.registry import LearnerSpec, find_algorithm
 from cascadebai_cli.model.problem import FloatArray, IntArray
-from cascadebai_cli.planning.numbers import (
-    ClickCost,
-    PageViews,
-    click_chance,
-    cost,
-    lost_share,
-    page_views,
-)
+from cascadebai_cli.planning.numbers import ClickCost, PageViews, click_chance, cost, lost_share, page_views
 from cascadebai_cli.planning.question import Question
 from cascadebai_cli.running.runner import Backend, collect
 from cascadebai_cli.running.watch import Follower, Watch
