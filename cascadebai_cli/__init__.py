@@ -29,8 +29,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from cascadebai_cli.api.arguments import learner
-    from cascadebai_cli.api.functions import Results, bounds, load, simulate, sweep
-    from cascadebai_cli.api.planning import Plan, plan
+    from cascadebai_cli.api.functions import Plan, Results, bounds, load, plan, simulate, sweep
     from cascadebai_cli.learners.cascadebai import CascadeBAI, CascadeRule
     from cascadebai_cli.learners.protocol import Learner
     from cascadebai_cli.live.live import Live
@@ -42,12 +41,12 @@ else:
         "Instance": "model.problem",
         "Learner": "learners.protocol",
         "Live": "live.live",
-        "Plan": "api.planning",
+        "Plan": "api.functions",
         "Results": "api.functions",
         "bounds": "api.functions",
         "learner": "api.arguments",
         "load": "api.functions",
-        "plan": "api.planning",
+        "plan": "api.functions",
         "simulate": "api.functions",
         "sweep": "api.functions",
     }

@@ -93,12 +93,6 @@ def percent(value: float, decimals: int = 0) -> str:
     return NO_NUMBER if is_missing(value) else f"{value:.{decimals}%}"
 
 
-def precise_percent(chance: float) -> str:
-    """Format a share in per cent, with more digits near 0 and 1: 62%, 95.2%, 99.93%."""
-    rest = min(chance, 1 - chance)
-    return percent(chance, 0 if rest >= 0.1 or rest <= 0 else 1 if rest >= 0.01 else 2)
-
-
 def quantity(value: float) -> str:
     """Format a number as a whole one from 10 on, else with two digits."""
     return count(round(value)) if value >= 10 else f"{value:.2g}"

@@ -17,9 +17,9 @@ import pandas as pd
 
 from cascadebai_cli.analysis.claims import claims_of
 from cascadebai_cli.analysis.curves import MODELS
-from cascadebai_cli.analysis.fits import fits_table, weighted_fits_table
 from cascadebai_cli.analysis.results import StudyResults, load_results
-from cascadebai_cli.store.columns import MANIFEST
+from cascadebai_cli.analysis.tables import study_table
+from cascadebai_cli.store.columns import FITS_CSV, MANIFEST, WEIGHTED_FITS_CSV
 from cascadebai_cli.store.trials import times_of
 from cascadebai_cli.text import change, coefficient, count, difference, p_value, share, spans
 from cascadebai_cli.workflows import init
@@ -98,7 +98,7 @@ def table2() -> str:
     if results is None:
         return NOT_YET
     header = ["instance", "model", "", "c1", "c2", "R²", "p-value", "c1 differs by"]
-    fits, weighted = (found(results).to_dict("records") for found in (fits_table, weighted_fits_table))
+    fits, weighted = (study_table(results, file).rows.to_dict("records") for file in (FITS_CSV, WEIGHTED_FITS_CSV))
     rows = [line for pair in zip(fits, weighted, strict=True) for line in _fit_lines(*pair)]
     return table(header, rows, numbers=5)
 
@@ -127,7 +127,7 @@ def means() -> str:
 
 def _over_published(results: StudyResults, name: str) -> "pd.Series[float]":
     """Relative difference of each mean of an instance from its published line."""
-    fits = fits_table(results).set_index("instance").loc[name]
+    fits = study_table(results, FITS_CSV).rows.set_index("instance").loc[name]
     cells = results.summary[results.summary["instance"] == name]
     line = fits["published_c1"] * MODELS[str(fits["model"])](cells["K"].to_numpy(dtype=float)) + fits["published_c2"]
     return pd.Series(cells["mean_steps"].to_numpy(dtype=float) / line - 1)

@@ -4,44 +4,30 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from pydantic_core import PydanticCustomError
 
-from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.registry import BATCH, LearnerSpec
-from cascadebai_cli.model.problem import CASCADING, Feedback, FloatArray, Instance
+from cascadebai_cli.model.problem import CASCADING, Feedback, Instance
 from cascadebai_cli.model.users import Users
-from cascadebai_cli.store.columns import BOUNDS_CSV, CELL, PLACE, POINT, SUMMARY_CSV, TABLES, Shown, interval, printed
-from cascadebai_cli.study.cells import Cell, weights_key
-from cascadebai_cli.study.instances import TwoLevel, is_named_only
+from cascadebai_cli.store.columns import BOUNDS_CSV, CELL, PLACE, POINT, TABLES, Shown, interval, printed
+from cascadebai_cli.study.cells import Cell
 from cascadebai_cli.study.learners import default_options
 from cascadebai_cli.text import Table, count, number, percent
 from cascadebai_cli.theory.budget import ERRORS, enough, hardness, hardness_of_the_worst
-from cascadebai_cli.theory.paper import (
-    PRINTED_CONSTANT,
-    CellBounds,
-    cell_bounds,
-    exact_constant,
-    lower_bound,
-    two_level_instance,
-)
+from cascadebai_cli.theory.paper import PRINTED_CONSTANT, CellBounds, cell_bounds, exact_constant, lower_bound
 from cascadebai_cli.theory.sharp import SharpBound, known_to_look, sharp_bound
-
-if TYPE_CHECKING:
-    from cascadebai_cli.analysis.results import StudyResults
 
 # --- Bounds and measured steps of many cells side by side -----------------------------------------------------------
 
-Row = dict[str, Any]
+_Row = dict[str, Any]
 
 _MEASURED = ("n", "mean_steps", "n_capped")
 
 
-def bounds_row(bounds: CellBounds) -> Row:
+def bounds_row(bounds: CellBounds) -> _Row:
     """Return the bounds of a cell as columns; `None` where there is no bound."""
     best = bounds.upper
     return {
@@ -81,69 +67,6 @@ def outside(table: pd.DataFrame) -> list[str]:
     ]
 
 
-_WeightsAt = Callable[[str, int, int, str], FloatArray | None]
-
-
-def bounds_of(results: "StudyResults", cell: Mapping[Any, Any], weights_at: _WeightsAt) -> Row:
-    """Return the bounds of a cell of some results; none where its weights or its learner are not known.
-
-    Raises:
-        ConfigError: if its weights make no instance.
-    """
-    learner = results.learners.get(cell["learner"])
-    try:
-        instance = _instance(results, cell, weights_at) if learner else None
-    except ConfigError as error:
-        raise ConfigError(f"{results.directory / SUMMARY_CSV}: {cell['instance']}: {error}") from error
-    if not learner or not instance:
-        return bounds_row(CellBounds(np.nan))
-    feedback = results.study.feedback_of(learner, results.instances.get(cell["instance"]))
-    return bounds_row(learner_bounds(instance, cell["delta"], learner.algorithm, learner.spec.options, feedback))
-
-
-def hardness_of(results: "StudyResults", cell: Mapping[Any, Any], weights_at: _WeightsAt) -> float:
-    """Return the sum over items of `1 / gap^2` of a cell of some results; NaN where its weights are not known."""
-    instance = _instance(results, cell, weights_at)
-    return hardness(instance) if instance else np.nan
-
-
-def _instance(results: "StudyResults", cell: Mapping[Any, Any], weights_at: _WeightsAt) -> Instance | None:
-    """Return the instance of a cell; for one of two levels, the largest and smallest weights in the summary suffice."""
-    name, L, K = cell["instance"], cell["L"], cell["K"]
-    if isinstance(results.instances.get(name), TwoLevel):
-        return two_level_instance(L, K, cell["w_star"], cell["w_prime"], cell["epsilon"])
-    weights = weights_at(name, L, K, str(results.manifest.cells.get(cell["cell_id"], {}).get("weights", "")))
-    return None if weights is None else Instance(weights, K, cell["epsilon"])
-
-
-def weights_of(results: "StudyResults", name: str, L: int, K: int, key: str) -> FloatArray | None:
-    """Return the weights of an instance at a point of the grid, from the manifest or as they follow from the config.
-
-    No file is opened and no code imported: `None` if the config only names the source of the weights.
-
-    Args:
-        key: hash of the weights in the manifest, empty in older ones.
-    """
-    if key in results.manifest.weights:
-        return np.array(results.manifest.weights[key])
-    entry = results.instances.get(name)
-    if entry is None or is_named_only(entry.model_dump()):
-        return None
-    try:
-        made = entry.family_in(Path(), results.study.seed)(L, K).weights
-    except (ConfigError, PydanticCustomError):
-        return None
-    return made if key in ("", weights_key(made)) else None
-
-
-def mean_of_bounds(rows: Sequence[Row]) -> Row:
-    """Return the means of the lower and upper bounds of cells, as from `bounds_of`; for a single cell its own row."""
-    if len(rows) == 1:
-        return rows[0]
-    means = {name: np.mean([np.nan if row[name] is None else row[name] for row in rows]) for name in ("lower", "upper")}
-    return dict.fromkeys(rows[0]) | means
-
-
 def learner_bounds(
     instance: Instance,
     delta: float,
@@ -169,7 +92,10 @@ def learner_bounds(
 
 
 def bounds_printed(table: pd.DataFrame) -> Table:
-    """Return the table to print, with `K` and those names and numbers that tell the cells apart."""
+    """Return the table to print, with those names and numbers that tell the cells apart, and `K` or the budget."""
+    if "enough" in table:
+        columns: list[str | Shown] = ["H", "H2", "error_rate", interval("error_low", "error_high"), "bound", "enough"]
+        return printed(table, PLACE, columns, always=("budget",))
     sharp = [name for name in ("sharp", "measured_over_sharp", "factor") if name in table]
     steps = ["lower", "mean_steps", "upper", "measured_over_lower", "upper_over_measured", "dominating", "source"]
     return printed(table, POINT, [*sharp, *steps], always=("K",))
@@ -219,12 +145,6 @@ def too_often_wrong(table: pd.DataFrame) -> list[str]:
         f"above the bound {percent(row['bound'], 1)}"
         for row in over.to_dict("records")
     ]
-
-
-def budget_bounds_printed(table: pd.DataFrame) -> Table:
-    """Return the table to print."""
-    columns: list[str | Shown] = ["H", "H2", "error_rate", interval("error_low", "error_high"), "bound", "enough"]
-    return printed(table, PLACE, columns, always=("budget",))
 
 
 # --- The sharp lower bound beside what was measured -----------------------------------------------------------------

@@ -5,11 +5,11 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from cascadebai_cli.analysis.ratios import ratios_table
 from cascadebai_cli.analysis.results import StudyResults
 from cascadebai_cli.errors import ConfigError, suggest
-from cascadebai_cli.model.problem import FloatArray
 from cascadebai_cli.store.columns import (
     BOUNDS_CSV,
     COLUMNS,
@@ -89,7 +89,7 @@ def _mean(cells: pd.DataFrame) -> dict[Any, Any]:
 
 
 def _interval(
-    of: Callable[[FloatArray], MeanInterval], values: "pd.Series[float]", name: str, ends: str
+    of: Callable[[NDArray[np.float64]], MeanInterval], values: "pd.Series[float]", name: str, ends: str
 ) -> dict[str, float]:
     """Return the mean of some values under `name`, and the ends of its interval."""
     mean = of(np.asarray(values, dtype=np.float64))
@@ -177,13 +177,32 @@ def chosen_results(studies: Sequence[StudyResults], cells: pd.DataFrame) -> tupl
     )
 
 
-def with_quantiles(cells: pd.DataFrame, studies: Sequence[StudyResults]) -> pd.DataFrame:
+def measured(cells: pd.DataFrame, studies: Sequence[StudyResults], plot: Plot) -> pd.DataFrame:
+    """Return the cells with what a plot draws of them beyond `wide_table`: bounds, quantiles, differences, shares.
+
+    Raises:
+        ConfigError: if a study does not have it.
+    """
+    if plot.figure.beside == "bounds":
+        return _between_bounds(cells, studies, plot)
+    if plot.y == "steps_per_lower_bound":
+        return _with_bounds(cells, studies)
+    if plot.y == "steps_per_sharp_bound":
+        return _with_sharp_bounds(cells, studies)
+    if plot.y == "difference":
+        return _with_differences(cells, studies)
+    if plot.figure.points == "trials":
+        return _with_trials(cells, studies)
+    return _with_quantiles(cells, studies) if MEASURES[plot.y].level else cells
+
+
+def _with_quantiles(cells: pd.DataFrame, studies: Sequence[StudyResults]) -> pd.DataFrame:
     """Return the cells with quantiles of the steps of their trials, as in `StudyResults.quantiles`."""
     found = pd.concat([results.quantiles.assign(**{_STUDY: number}) for number, results in enumerate(studies)])
     return cells.merge(found, on=["cell_id", _STUDY], how="left")
 
 
-def with_differences(cells: pd.DataFrame, studies: Sequence[StudyResults]) -> pd.DataFrame:
+def _with_differences(cells: pd.DataFrame, studies: Sequence[StudyResults]) -> pd.DataFrame:
     """Return the cells of all learners but the main one, with how many steps fewer each takes, as in `ratios.csv`.
 
     Raises:
@@ -199,7 +218,7 @@ def with_differences(cells: pd.DataFrame, studies: Sequence[StudyResults]) -> pd
     return cells.merge(found[[*keys, *MEASURES["difference"].columns]], on=keys)
 
 
-def with_trials(cells: pd.DataFrame, studies: Sequence[StudyResults]) -> pd.DataFrame:
+def _with_trials(cells: pd.DataFrame, studies: Sequence[StudyResults]) -> pd.DataFrame:
     """Return a row for each number of `steps` after which a trial of a cell stopped, and the share `stopped` by then.
 
     The first row of a cell has no step less than its first trial, and the last one the cap, if trials reached it.
@@ -216,10 +235,24 @@ def _stops(row: "pd.Series[Any]", results: StudyResults) -> pd.DataFrame:
     return pd.DataFrame({**row.to_dict(), "steps": ends, "stopped": [*shares, *(shares[-1:] if capped else [])]})
 
 
-def with_bounds(cells: pd.DataFrame, studies: Sequence[StudyResults]) -> pd.DataFrame:
+def _with_bounds(cells: pd.DataFrame, studies: Sequence[StudyResults]) -> pd.DataFrame:
     """Return the cells with their `lower` and `upper` bounds, NaN where none is known."""
-    found = pd.concat([results.bounds.assign(**{_STUDY: number}) for number, results in enumerate(studies)])
+    chosen = enumerate(chosen_results(studies, cells))
+    found = pd.concat([results.bounds.assign(**{_STUDY: number}) for number, results in chosen])
     return cells.merge(found[["cell_id", _STUDY, "lower", "upper"]], on=["cell_id", _STUDY], how="left")
+
+
+def _between_bounds(cells: pd.DataFrame, studies: Sequence[StudyResults], plot: Plot) -> pd.DataFrame:
+    """Return the cells of the main learners with their bounds; without any upper bound raise `ConfigError`."""
+    chosen = [results for results in chosen_results(studies, cells) if len(results.summary)]
+    table = _with_bounds(cells, studies)
+    main = table[table["learner"].isin([results.main_learner for results in chosen])]
+    if main["upper"].isna().all():
+        raise ConfigError(
+            f"--kind: {plot.kind} needs cells with an upper bound, which is proved of CascadeBAI alone, and "
+            f"{studies[0].directory} has none; `cascadebai bounds CONFIG` prints the bounds that there are"
+        )
+    return main
 
 
 def with_moments(cells: pd.DataFrame, studies: Sequence[StudyResults]) -> pd.DataFrame:
@@ -255,7 +288,7 @@ def _shares(traces: pd.DataFrame) -> Iterator[dict[str, float]]:
         yield {"step": step, "n": n, "present_rate": number / n, "present_low": low, "present_high": high}
 
 
-def with_sharp_bounds(cells: pd.DataFrame, studies: Sequence[StudyResults]) -> pd.DataFrame:
+def _with_sharp_bounds(cells: pd.DataFrame, studies: Sequence[StudyResults]) -> pd.DataFrame:
     """Return the cells with the column `sharp` of the file that `bounds --sharp --csv` writes beside the results.
 
     Raises:

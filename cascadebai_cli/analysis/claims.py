@@ -1,6 +1,7 @@
 """The claims of the paper, tested against the results of a study."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import StrEnum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,9 +18,20 @@ from cascadebai_cli.text import change, coefficient, count, digits, exponent, sh
 
 # --- A claim of the paper and its verdict ---------------------------------------------------------------------------
 
-HOLDS, _NEARLY, FAILS = "holds", "nearly", "fails"
-_AGREES, _LOWER, _HIGHER, OPEN = "agrees", "lower", "higher", "open"
-UNDECIDED = "not decided at this size"
+
+class Verdict(StrEnum):
+    """What is found of a claim: of a sentence (the first three), of a number (the next three), or of either."""
+
+    HOLDS = "holds"
+    NEARLY = "nearly"
+    FAILS = "fails"
+    AGREES = "agrees"
+    LOWER = "lower"
+    HIGHER = "higher"
+    OPEN = "open"
+    """There is no data."""
+    UNDECIDED = "not decided at this size"
+    """More trials, or a higher cap, could still decide it either way."""
 
 
 class Claim(NamedTuple):
@@ -30,15 +42,13 @@ class Claim(NamedTuple):
         claim: the sentence.
         published: the value in the paper, empty if it only has words.
         ours: the value here.
-        verdict: `holds`, `nearly` or `fails` for a sentence, `agrees`, `lower` or `higher` for a number, `open`
-            without data; `UNDECIDED` where more trials, or a higher cap, could still decide it either way.
     """
 
     where: str
     claim: str
     published: str
     ours: str
-    verdict: str
+    verdict: Verdict
 
 
 # --- Whether the cells of a study can decide a claim, or are too few, too noisy or too often capped -----------------
@@ -78,17 +88,17 @@ def _ends(row: Mapping[Any, Any], level: float) -> tuple[float, float]:
     return low, np.inf if row["n_capped_ours"] or np.isnan(ratio.high) else ratio.high
 
 
-def verdict_between(ends: Ends, holds: Callable[["pd.Series[float]"], bool]) -> str:
+def verdict_between(ends: Ends, holds: Callable[["pd.Series[float]"], bool]) -> Verdict:
     """Return the verdict on a sentence whose truth is monotone in the ratios, by its truth at both ends."""
     found = {holds(end) for end in ends}
-    return UNDECIDED if len(found) > 1 else HOLDS if True in found else FAILS
+    return Verdict.UNDECIDED if len(found) > 1 else Verdict.HOLDS if True in found else Verdict.FAILS
 
 
-def verdict_within(ends: Ends, least: float, most: float) -> str:
+def verdict_within(ends: Ends, least: float, most: float) -> Verdict:
     """Return the verdict on the sentence that all ratios lie within a range."""
     if ((ends.low >= least) & (ends.high <= most)).all():
-        return HOLDS
-    return FAILS if ((ends.high < least) | (ends.low > most)).any() else UNDECIDED
+        return Verdict.HOLDS
+    return Verdict.FAILS if ((ends.high < least) | (ends.low > most)).any() else Verdict.UNDECIDED
 
 
 # --- What the paper says of the display orders (Section 6.1 and its appendix), tested against a study ---------------
@@ -122,34 +132,34 @@ def _order_claims(results: StudyResults) -> Iterator[Claim]:
     others = [str(name) for name in known if name != main]
     best = [ratio_ends(cells, name, main, len(others)) for name in others]
     decidable = len(known) >= _MOST * len(whole)
-    yield _best(known, main, silent, _best_verdict(best) if decidable else UNDECIDED)
+    yield _best(known, main, silent, _best_verdict(best) if decidable else Verdict.UNDECIDED)
     for name, entry in results.learners.items():
         order = str(entry.spec.options.get("order"))
         if name in others and order in _SENTENCES and len(known):
             ends = ratio_ends(cells, name, main)
-            verdict = verdict_between(ends, _SENTENCES[order][1]) if decidable else UNDECIDED
+            verdict = verdict_between(ends, _SENTENCES[order][1]) if decidable else Verdict.UNDECIDED
             yield _sentence(name, order, known[name] / known[main], main, verdict)
 
 
-def _best(means: pd.DataFrame, main: str, silent: str, verdict: str) -> Claim:
+def _best(means: pd.DataFrame, main: str, silent: str, verdict: Verdict) -> Claim:
     claim = f"{main} needs no more steps than the best of the other orders"
     if means.empty:
-        return Claim("all settings", claim, "", f"nothing known{silent}", OPEN)
+        return Claim("all settings", claim, "", f"nothing known{silent}", Verdict.OPEN)
     ratio = means[main] / means.drop(columns=main).min(axis=1)
     close = int((ratio <= 1 + CLOSE).sum())
     most = f"at most {digits(ratio.max())} times the best other; within {100 * CLOSE:g} % in {close} of {len(ratio)}"
     return Claim("all settings", claim, "", f"{most} settings{silent}", verdict)
 
 
-def _best_verdict(ends: Sequence[Ends]) -> str:
+def _best_verdict(ends: Sequence[Ends]) -> Verdict:
     """Return the verdict on the claim that no other order needs fewer steps by more than `CLOSE`."""
     least = 1 / (1 + CLOSE)
     if any((one.high < least).any() for one in ends):
-        return FAILS
-    return HOLDS if all((one.low >= least).all() for one in ends) else UNDECIDED
+        return Verdict.FAILS
+    return Verdict.HOLDS if all((one.low >= least).all() for one in ends) else Verdict.UNDECIDED
 
 
-def _sentence(name: str, order: str, ratio: "pd.Series[float]", main: str, verdict: str) -> Claim:
+def _sentence(name: str, order: str, ratio: "pd.Series[float]", main: str, verdict: Verdict) -> Claim:
     text, _ = _SENTENCES[order]
     worse, far = int((ratio > 1 + CLOSE).sum()), int((ratio > MUCH_WORSE).sum())
     ours = (
@@ -200,7 +210,7 @@ def _scaling(results: StudyResults) -> Iterator[Claim]:
     for curve in results.curves(allow_capped=True):
         if curve.n_capped and curve.fit and curve.fit.published:
             claim = f"mean steps grow as c1 {curve.fit.models[0]} + c2"
-            yield Claim(curve.name, claim, "", f"not known: the means at {curve.limits} are lower limits", OPEN)
+            yield Claim(curve.name, claim, "", f"not known: the means at {curve.limits} are lower limits", Verdict.OPEN)
     fitted = [(curve, curve.fit.published) for curve in results.curves() if curve.models and curve.fit]
     known = [(curve, published, published.c1) for curve, published in fitted if published and published.c1]
     for curve, published, c1 in known:
@@ -228,10 +238,13 @@ def _straight(curve: Curve, published: Coefficients) -> Claim:
     It cannot tell powers apart: for K = 20 to 60, all of log K to K^2 are nearly straight lines in K.
     """
     model, r2 = curve.models[0], curve.named[curve.models[0]].r2
-    straight = UNDECIDED if r2 + _noise(curve) >= _STRAIGHT else _NEARLY if r2 >= _NEARLY_STRAIGHT else FAILS
+    if r2 + _noise(curve) >= _STRAIGHT:
+        verdict = Verdict.HOLDS if r2 >= _STRAIGHT else Verdict.UNDECIDED
+    else:
+        verdict = Verdict.NEARLY if r2 >= _NEARLY_STRAIGHT else Verdict.FAILS
     theirs = "" if published.r2 is None else f"R² {share(published.r2)}"
     claim = f"R² as in Table 1: c1 {model} + c2 explains the means"
-    return Claim("", claim, theirs, f"R² {share(r2)}", HOLDS if r2 >= _STRAIGHT else straight)
+    return Claim("", claim, theirs, f"R² {share(r2)}", verdict)
 
 
 def _growth(curve: Curve, claims: int) -> Claim:
@@ -243,7 +256,7 @@ def _growth(curve: Curve, claims: int) -> Claim:
     model = curve.models[0]
     claim = f"mean steps grow as c1 {model} + c2, like the upper bound"
     if curve.means is None:
-        return Claim("", claim, "", "not known: some mean has no error", UNDECIDED)
+        return Claim("", claim, "", "not known: some mean has no error", Verdict.UNDECIDED)
     fit, rival, b = curve.weighted[model], curve.rival(model), curve.exponent
     lacks = ", ".join(f"of {one.model} {digits(one.lack_of_fit)} ({_chance(one.p_value)})" for one in (fit, rival))
     interval = "{} ({} to {})".format(*map(exponent, (b.value, *b.interval())))
@@ -254,18 +267,19 @@ def _growth(curve: Curve, claims: int) -> Claim:
     return Claim("", claim, "", ours, _wrong(off, straight) if wrong else _right_so_far(off, rival_wrong))
 
 
-def _wrong(off: Sequence[float], straight: bool) -> str:
+def _wrong(off: Sequence[float], straight: bool) -> Verdict:
     """Return the verdict on a model that is wrong, from the limits of how far its exponent is off."""
     if straight and off[0] > -_POWER and off[1] < _POWER:
-        return _NEARLY
-    return FAILS if not straight or np.isnan(off[0]) or off[0] > _POWER or off[1] < -_POWER else UNDECIDED
+        return Verdict.NEARLY
+    fails = not straight or np.isnan(off[0]) or off[0] > _POWER or off[1] < -_POWER
+    return Verdict.FAILS if fails else Verdict.UNDECIDED
 
 
-def _right_so_far(off: Sequence[float], rival_wrong: bool) -> str:
+def _right_so_far(off: Sequence[float], rival_wrong: bool) -> Verdict:
     """Return the verdict on a model that may be right, from the limits of how far its exponent is off."""
     if off[0] > _POWER or off[1] < -_POWER:
-        return FAILS
-    return HOLDS if rival_wrong and not (off[0] <= -_POWER or off[1] >= _POWER) else UNDECIDED
+        return Verdict.FAILS
+    return Verdict.HOLDS if rival_wrong and not (off[0] <= -_POWER or off[1] >= _POWER) else Verdict.UNDECIDED
 
 
 def _chance(p: float) -> str:
@@ -278,12 +292,13 @@ def _slope(curve: Curve, theirs: float) -> Claim:
     c1 = curve.named[model].c1
     claim, ours = f"slope c1 on {model}", f"{coefficient(c1)} ({change(c1 / theirs - 1)}"
     if curve.means is None:
-        return Claim("", claim, coefficient(theirs), f"{ours})", UNDECIDED)
+        return Claim("", claim, coefficient(theirs), f"{ours})", Verdict.UNDECIDED)
     ends = curve.means.fit(model, weighted=False).c1.interval(1 - 2 * _RISK)
     low, high = sorted(end / theirs - 1 for end in ends)
-    verdict = (
-        _AGREES if low > -_SAME and high < _SAME else _LOWER if high < -_SAME else _HIGHER if low > _SAME else UNDECIDED
-    )
+    if low > -_SAME and high < _SAME:
+        verdict = Verdict.AGREES
+    else:
+        verdict = Verdict.LOWER if high < -_SAME else Verdict.HIGHER if low > _SAME else Verdict.UNDECIDED
     return Claim("", claim, coefficient(theirs), f"{ours}, 90 % interval {change(low)} to {change(high)})", verdict)
 
 
@@ -327,7 +342,7 @@ def _bounds(results: StudyResults) -> Iterator[Claim]:
     ours = f"in {inside} of {len(bounded)} cells; upper bound {digits(lowest)} to {digits(highest)} times the mean"
     claim = "the mean lies between the lower and the upper bound"
     known = inside == len(bounded) and (bounded["n_capped"] > 0).mean() <= _MOST
-    verdict = FAILS if _refuted(bounded) else HOLDS if known else UNDECIDED
+    verdict = Verdict.FAILS if _refuted(bounded) else Verdict.HOLDS if known else Verdict.UNDECIDED
     yield Claim("all instances", claim, "", ours, verdict)
 
 
@@ -365,7 +380,7 @@ def _right(summary: pd.DataFrame, words: str) -> Claim:
     claim = f"{words} 1 - delta = {1 - float(summary['delta'].min()):g}"
     cells = summary[summary["stopped"] > 0]
     if cells.empty:
-        return Claim("all instances", claim, "", "no trial stopped before the cap", OPEN)
+        return Claim("all instances", claim, "", "no trial stopped before the cap", Verdict.OPEN)
     stopped = cells["stopped"].to_numpy()
     wrong = (cells["error_rate"] * cells["stopped"]).round().astype(int).to_numpy()
     low, high = binomial_interval(int(wrong.sum()), int(stopped.sum()))
@@ -379,8 +394,8 @@ def _right(summary: pd.DataFrame, words: str) -> Claim:
         worst = lowest.argmax()
         ours += f", {wrong[worst]} of {stopped[worst]} in the worst cell"
     if (lowest > cells["delta"]).any():
-        return Claim("all instances", claim, "", ours, FAILS)
+        return Claim("all instances", claim, "", ours, Verdict.FAILS)
     # a test that could not fail even if all trials were wrong says nothing
     could_fail = max(binomial_interval(int(n), int(n), level)[0] for n in stopped) > cells["delta"].min()
     known = could_fail and high <= cells["delta"].max() and summary["n_capped"].sum() <= _MOST * summary["n"].sum()
-    return Claim("all instances", claim, "", ours, HOLDS if known else UNDECIDED)
+    return Claim("all instances", claim, "", ours, Verdict.HOLDS if known else Verdict.UNDECIDED)

@@ -1,6 +1,6 @@
 """The tables of fits: `fits.csv`, `weighted_fits.csv`, `models.csv` and `bound_fits.csv`."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from math import nan
 from operator import itemgetter
@@ -28,6 +28,7 @@ from cascadebai_cli.text import Table, difference
 # --- The scaling fits of a whole study, as tables for files and for print -------------------------------------------
 
 _Row = dict[str, Any]
+_Makers = Mapping[str, tuple[Callable[[StudyResults], pd.DataFrame], Callable[[pd.DataFrame], Table]]]
 
 _COEFFICIENTS = ("c1", "c1_se", "c2", "c2_se")
 _ESTIMATES = (*_COEFFICIENTS, "r2", "p_value", "n_points")
@@ -38,11 +39,25 @@ _PLACE = ("instance", "learner", "x", *AXES, "n_capped")
 _ALWAYS = ("instance", "n_capped")
 
 
-def fits_table(results: StudyResults, *, allow_capped: bool = False) -> pd.DataFrame:
-    """Return `fits.csv`: for each curve with enough points, the fits of the models that the config names.
+def fit_tables(*, allow_capped: bool = False) -> _Makers:
+    """Return for the file of each table of fits how its rows are made of results, and how they are printed.
 
     Args:
         allow_capped: also fit curves with means that are lower limits; a column `n_capped` marks them.
+    """
+    fits, weighted, models = (
+        partial(table, allow_capped=allow_capped) for table in (fits_table, _weighted_fits, _models)
+    )
+    return {
+        FITS_CSV: (fits, _fits_printed),
+        WEIGHTED_FITS_CSV: (weighted, _weighted_fits_printed),
+        MODELS_CSV: (models, _models_printed),
+        BOUND_FITS_CSV: (_slopes_table, _slopes_printed),
+    }
+
+
+def fits_table(results: StudyResults, *, allow_capped: bool = False) -> pd.DataFrame:
+    """Return `fits.csv`: for each curve with enough points, the fits of the models that the config names.
 
     Raises:
         ConfigError: if a named model cannot be fitted; the message names the instance.
@@ -52,14 +67,14 @@ def fits_table(results: StudyResults, *, allow_capped: bool = False) -> pd.DataF
     return TABLES[FITS_CSV].frame(rows)
 
 
-def models_table(results: StudyResults, *, allow_capped: bool = False) -> pd.DataFrame:
+def _models(results: StudyResults, *, allow_capped: bool) -> pd.DataFrame:
     """Return `models.csv`: for each curve with enough points, every usual model, the best by AIC flagged."""
     curves = [curve for curve in results.curves(allow_capped=allow_capped) if curve.is_long_enough]
     rows = [row for curve in curves for row in _model_rows(results, curve)]
     return TABLES[MODELS_CSV].frame(rows)
 
 
-def weighted_fits_table(results: StudyResults, *, allow_capped: bool = False) -> pd.DataFrame:
+def _weighted_fits(results: StudyResults, *, allow_capped: bool) -> pd.DataFrame:
     """Return `weighted_fits.csv`: the fits of `fits.csv` with weights, if each mean has a standard error."""
     curves = [curve for curve in results.curves(allow_capped=allow_capped) if curve.means]
     rows = [_weighted_row(results, curve, model) for curve in curves for model in curve.named]
@@ -134,7 +149,7 @@ def _tail(results: StudyResults, curve: Curve) -> _Row:
     return {**place, "rows_sha256": results.rows_sha256, **further, **capped}
 
 
-def fits_printed(fits: pd.DataFrame) -> Table:
+def _fits_printed(fits: pd.DataFrame) -> Table:
     """Return each fit as a line and, if the config has one, the published fit in the line below."""
     known = "published_c1" in fits and bool(fits["published_c1"].notna().any())
     columns: list[str | Shown] = ["model", *(["source"] if known else []), *_COEFFICIENTS, "r2", "p_value"]
@@ -153,7 +168,7 @@ def _lines(row: Mapping[Any, Any]) -> Iterator[Mapping[Any, Any]]:
         yield {**dict.fromkeys(row, ""), "source": "published", **published, "difference": ""}
 
 
-def weighted_fits_printed(fits: pd.DataFrame) -> Table:
+def _weighted_fits_printed(fits: pd.DataFrame) -> Table:
     """Return the weighted coefficients, the lack of fit of each model and its rival, and the exponent, as a table."""
     columns: list[str | Shown] = ["model", *_COEFFICIENTS, "lack_of_fit", "lack_of_fit_p", "rival", "rival_lack_of_fit"]
     columns += ["rival_lack_of_fit_p", "exponent", interval("exponent_low", "exponent_high")]
@@ -161,7 +176,7 @@ def weighted_fits_printed(fits: pd.DataFrame) -> Table:
     return printed(fits, (*_PLACE, "n_points"), columns, always=_ALWAYS, note=note)
 
 
-def models_printed(models: pd.DataFrame) -> Table:
+def _models_printed(models: pd.DataFrame) -> Table:
     """Return for each curve how far each model's AIC is above the smallest, and the log-log slope, as a table."""
     axes = list(models["x"].fillna("K").unique()) if "x" in models else ["K"]
     usual = [list(models_of(x)) for x in axes]
@@ -205,12 +220,8 @@ def bound_slope(values: ArrayLike, upper: ArrayLike, model: str, x: str = "K") -
     return fit_scaling(values, upper, model, x) if np.isfinite(upper).all() else None
 
 
-def slopes_table(results: StudyResults) -> pd.DataFrame:
-    """Return the slopes of the means and of the bound, for each fitted curve with an upper bound at every point.
-
-    Raises:
-        ConfigError: if a named model cannot be fitted.
-    """
+def _slopes_table(results: StudyResults) -> pd.DataFrame:
+    """Return the slopes of the means and of the bound, for each fitted curve with an upper bound at every point."""
     return TABLES[BOUND_FITS_CSV].frame(_slopes(results))
 
 
@@ -240,7 +251,7 @@ def _row(results: StudyResults, curve: Curve, measured: ScalingFit, promised: Sc
     }
 
 
-def slopes_printed(slopes: pd.DataFrame) -> Table:
+def _slopes_printed(slopes: pd.DataFrame) -> Table:
     """Return the measured slope and that of the upper bound, with their ratio, as a table."""
     columns = ["c1", "r2", "bound_c1", "bound_r2", "bound_over_measured"]
     return printed(slopes, (*_PLACE, "model"), columns, always=("instance", "model"))

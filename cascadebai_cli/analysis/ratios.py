@@ -1,16 +1,16 @@
 """Comparing learners: ratios of mean steps, display orders over all settings, and the budgets that each one needs."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from cascadebai_cli.analysis.results import StudyResults
-from cascadebai_cli.model.problem import FloatArray
 from cascadebai_cli.store.columns import (
     BUDGETS_CSV,
     ORDERS_CSV,
@@ -30,6 +30,7 @@ from cascadebai_cli.text import NO_NUMBER, Table, count, digits, is_missing, per
 
 _SHOWN = 3
 """Number of values of `K` in the printed table: the first, the middle and the last."""
+_Values = NDArray[np.float64]
 _DIFFERENCE = ("difference", "difference_low", "difference_high")
 _LARGEST_LOG = 500.0
 """Largest logarithm of the factor between a ratio and an end of its interval, then as good as 0 or infinite."""
@@ -75,7 +76,7 @@ def ratio_of_means(a: Mean, b: Mean, level: float = 0.95) -> Ratio:
     return Ratio(value, value / factor, value * factor)
 
 
-def _paired_comparison(ours: FloatArray, theirs: FloatArray, level: float = 0.95) -> dict[str, float]:
+def _paired_comparison(ours: _Values, theirs: _Values, level: float = 0.95) -> dict[str, float]:
     """Return the number of pairs, and the ratio of their means and the difference, from trials with the same rewards.
 
     The interval of the ratio is that of `ratio_of_means` with the covariance of the pairs; `pairing` is the factor by
@@ -148,7 +149,7 @@ def _mean(row: Mapping[Any, Any]) -> Mean:
     return Mean(float(row["mean_steps"]), float(row["se_steps"]), int(row["n"]))
 
 
-def ratios_printed(ratios: pd.DataFrame) -> Table:
+def _ratios_printed(ratios: pd.DataFrame) -> Table:
     """Return the ratios at the first, middle and last `K` of each curve, as a table."""
     curves = ratios.groupby(["other", *(name for name in SETTING if name != "K")], sort=False)
     thinned = [row for _, curve in curves for row in _thinned(curve.sort_values("K").to_dict("records"))]
@@ -190,7 +191,7 @@ _KINDS = ("better", "within", "worse", "much_worse")
 """Columns that count settings by how the mean steps compare."""
 
 
-def orders_table(results: StudyResults) -> pd.DataFrame:
+def _orders_table(results: StudyResults) -> pd.DataFrame:
     """Return `orders.csv`: for each other learner, in how many settings it is better or worse than the main one.
 
     A setting is an instance at one `L, K, delta, epsilon`. A mean with trials that reached the cap is a lower limit:
@@ -224,7 +225,7 @@ def _row(results: StudyResults, name: str, rows: pd.DataFrame) -> dict[str, Any]
     }
 
 
-def orders_printed(orders: pd.DataFrame) -> Table:
+def _orders_printed(orders: pd.DataFrame) -> Table:
     """Return a table with a line for each order that counts settings; "not known" are those that limits leave open."""
     close, unknown = f"{100 * CLOSE:g} %", orders["settings"] - orders[list(_KINDS)].sum(axis=1)
     header = [f"better by {close}", f"within {close}", f"worse up to {MUCH_WORSE:g}x", "worse than that"]
@@ -245,7 +246,7 @@ ENDS = {"budget": "error_rate", "low": "error_low", "high": "error_high"}
 """Column of a budget -> the column that falls below the level there."""
 
 
-def budgets_table(results: StudyResults) -> pd.DataFrame:
+def _budgets_table(results: StudyResults) -> pd.DataFrame:
     """Return the table of `budgets.csv`, with one row for each learner on each instance.
 
     `budget` is where the error rate falls below the level and stays there; `low` and `high` are where the lower and
@@ -273,7 +274,7 @@ def _rows_of_budgets(results: StudyResults) -> Iterator[dict[str, Any]]:
         }
 
 
-def falls_below(budgets: FloatArray, rates: FloatArray, level: float, least: float) -> float:
+def falls_below(budgets: _Values, rates: _Values, level: float, least: float) -> float:
     """Return the budget from which on rates are below a level, with log rates interpolated between budgets.
 
     Args:
@@ -293,7 +294,7 @@ def falls_below(budgets: FloatArray, rates: FloatArray, level: float, least: flo
     return float(budgets[last] + share * (budgets[last + 1] - budgets[last]))
 
 
-def budgets_printed(table: pd.DataFrame) -> Table:
+def _budgets_printed(table: pd.DataFrame) -> Table:
     """Return the table to print."""
     columns = [
         Shown(heading, partial(text, level))
@@ -316,3 +317,11 @@ def _text(budget: float, row: Mapping[Any, Any]) -> str:
     if np.isinf(budget):
         return f"> {count(row['largest'])}"
     return count(budget) if budget else f"< {count(row['smallest'])}"
+
+
+COMPARISONS: Mapping[str, tuple[Callable[[StudyResults], pd.DataFrame], Callable[[pd.DataFrame], Table]]] = {
+    RATIOS_CSV: (ratios_table, _ratios_printed),
+    ORDERS_CSV: (_orders_table, _orders_printed),
+    BUDGETS_CSV: (_budgets_table, _budgets_printed),
+}
+"""File of a table that compares learners -> how its rows are made of results, and how they are printed."""

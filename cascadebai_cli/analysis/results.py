@@ -1,6 +1,6 @@
 """The results of a sweep: its directory, read and checked, and everything that is computed from it."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from pathlib import Path
@@ -8,22 +8,26 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
+from pydantic_core import PydanticCustomError
 
-from cascadebai_cli.analysis.bounds import Row, bounds_of, hardness_of, mean_of_bounds, weights_of, with_measured
+from cascadebai_cli.analysis.bounds import bounds_row, learner_bounds, with_measured
 from cascadebai_cli.analysis.curves import Curve, curves_of
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.model.problem import FloatArray
+from cascadebai_cli.model.problem import FloatArray, Instance
 from cascadebai_cli.store.columns import MANIFEST, PLACE, POINT, SUMMARY_CSV, TRIALS_CSV
 from cascadebai_cli.store.files import sha256_of
 from cascadebai_cli.store.manifest import GAP, Manifest, read_manifest
 from cascadebai_cli.store.summary import doubts, read_summary
 from cascadebai_cli.store.trials import quantiles_of, read_trials, times_of
+from cascadebai_cli.study.cells import weights_key
 from cascadebai_cli.study.config import Study, stored_study
 from cascadebai_cli.study.fields import first_of
-from cascadebai_cli.study.instances import AnyInstance, TwoLevel
+from cascadebai_cli.study.instances import AnyInstance, TwoLevel, is_named_only
 from cascadebai_cli.study.learners import LearnerEntry, option_values
 from cascadebai_cli.study.plot import DERIVED
 from cascadebai_cli.text import for_shell
+from cascadebai_cli.theory.budget import hardness
+from cascadebai_cli.theory.paper import CellBounds, two_level_instance
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +109,18 @@ class StudyResults:
         return times_of(self.directory, self.summary)
 
     @cached_property
+    def trials(self) -> pd.DataFrame:
+        """`trials.csv`, one row for each trial.
+
+        Raises:
+            ConfigError: if a later sweep has replaced it.
+        """
+        path = self.directory / TRIALS_CSV
+        if sha256_of(path) not in (None, self.rows_sha256):
+            raise ConfigError(f"{path} has been written anew since; load the directory again")
+        return pd.concat(read_trials(path), ignore_index=True)
+
+    @cached_property
     def steps_of_trials(self) -> "Mapping[str, pd.Series[int]]":
         """Id of each cell -> the steps of its trials by their numbers."""
         tables = read_trials(self.directory / TRIALS_CSV)
@@ -154,15 +170,15 @@ class StudyResults:
         """
         rows = [
             {name: cell[name] for name in ("cell_id", *POINT)}
-            | mean_of_bounds([self._bounds_of(cell_id) for cell_id in cell["cell_id"].split("+")])
+            | _mean_of_bounds([self._bounds_of(cell_id) for cell_id in cell["cell_id"].split("+")])
             for cell in self.summary.to_dict("records")
         ]
         return with_measured(pd.DataFrame(rows), self.summary).set_index(self.summary.index)
 
     @cached_property
-    def _bounds_of(self) -> Callable[[str], Row]:
+    def _bounds_of(self) -> Callable[[str], dict[str, Any]]:
         """A function from the id of a cell to its bounds, for results made from these too."""
-        return self.source._bounds_of if self.source else self._once(bounds_of)
+        return self.source._bounds_of if self.source else self._once(_bounds_of_cell)
 
     @property
     def hardness(self) -> "pd.Series[float]":
@@ -171,7 +187,7 @@ class StudyResults:
 
     @cached_property
     def _hardness_of(self) -> Callable[[str], float]:
-        return self.source._hardness_of if self.source else self._once(hardness_of)
+        return self.source._hardness_of if self.source else self._once(_hardness_of_cell)
 
     def _once(self, of: Callable[..., Any]) -> Callable[[str], Any]:
         """Return a function from the id of a cell to what `of` tells of it, which is computed once for each."""
@@ -250,3 +266,68 @@ def _refuse_changed(directory: Path, manifest: Manifest) -> None:
 def _listed(values: "pd.Series[Any]", most: int = 6) -> str:
     distinct = [str(value) for value in dict.fromkeys(values)]
     return ", ".join(distinct[:most]) + (", ..." if len(distinct) > most else "")
+
+
+# --- The bounds of a cell of some results ---------------------------------------------------------------------------
+
+_WeightsAt = Callable[[str, int, int, str], FloatArray | None]
+
+
+def _bounds_of_cell(results: StudyResults, cell: Mapping[Any, Any], weights_at: _WeightsAt) -> dict[str, Any]:
+    """Return the bounds of a cell of some results; none where its weights or its learner are not known.
+
+    Raises:
+        ConfigError: if its weights make no instance.
+    """
+    learner = results.learners.get(cell["learner"])
+    try:
+        instance = _instance(results, cell, weights_at) if learner else None
+    except ConfigError as error:
+        raise ConfigError(f"{results.directory / SUMMARY_CSV}: {cell['instance']}: {error}") from error
+    if not learner or not instance:
+        return bounds_row(CellBounds(np.nan))
+    feedback = results.study.feedback_of(learner, results.instances.get(cell["instance"]))
+    return bounds_row(learner_bounds(instance, cell["delta"], learner.algorithm, learner.spec.options, feedback))
+
+
+def _hardness_of_cell(results: StudyResults, cell: Mapping[Any, Any], weights_at: _WeightsAt) -> float:
+    """Return the sum over items of `1 / gap^2` of a cell of some results; NaN where its weights are not known."""
+    instance = _instance(results, cell, weights_at)
+    return hardness(instance) if instance else np.nan
+
+
+def _instance(results: StudyResults, cell: Mapping[Any, Any], weights_at: _WeightsAt) -> Instance | None:
+    """Return the instance of a cell; for one of two levels, the largest and smallest weights in the summary suffice."""
+    name, L, K = cell["instance"], cell["L"], cell["K"]
+    if isinstance(results.instances.get(name), TwoLevel):
+        return two_level_instance(L, K, cell["w_star"], cell["w_prime"], cell["epsilon"])
+    weights = weights_at(name, L, K, str(results.manifest.cells.get(cell["cell_id"], {}).get("weights", "")))
+    return None if weights is None else Instance(weights, K, cell["epsilon"])
+
+
+def weights_of(results: StudyResults, name: str, L: int, K: int, key: str) -> FloatArray | None:
+    """Return the weights of an instance at a point of the grid, from the manifest or as they follow from the config.
+
+    No file is opened and no code imported: `None` if the config only names the source of the weights.
+
+    Args:
+        key: hash of the weights in the manifest, empty in older ones.
+    """
+    if key in results.manifest.weights:
+        return np.array(results.manifest.weights[key])
+    entry = results.instances.get(name)
+    if entry is None or is_named_only(entry.model_dump()):
+        return None
+    try:
+        made = entry.family_in(Path(), results.study.seed)(L, K).weights
+    except (ConfigError, PydanticCustomError):
+        return None
+    return made if key in ("", weights_key(made)) else None
+
+
+def _mean_of_bounds(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the means of the lower and upper bounds of cells; for a single cell its own row."""
+    if len(rows) == 1:
+        return rows[0]
+    means = {name: np.mean([np.nan if row[name] is None else row[name] for row in rows]) for name in ("lower", "upper")}
+    return dict.fromkeys(rows[0]) | means

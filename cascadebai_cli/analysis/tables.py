@@ -1,41 +1,21 @@
 """The tables that go with a study, the data of figures, and the cells as a table for a paper."""
 
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import Any, NamedTuple
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from cascadebai_cli.analysis.cells import column_named, options_apart, wide_table, with_moments
-from cascadebai_cli.analysis.fits import (
-    fits_printed,
-    fits_table,
-    models_printed,
-    models_table,
-    slopes_printed,
-    slopes_table,
-    weighted_fits_printed,
-    weighted_fits_table,
-)
-from cascadebai_cli.analysis.ratios import (
-    budgets_printed,
-    budgets_table,
-    orders_printed,
-    orders_table,
-    ratios_printed,
-    ratios_table,
-)
+from cascadebai_cli.analysis.fits import fit_tables
+from cascadebai_cli.analysis.ratios import COMPARISONS
 from cascadebai_cli.analysis.results import StudyResults
 from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.store.columns import (
-    BOUND_FITS_CSV,
     BUDGETS_CSV,
     CELL,
     COLUMNS,
-    FITS_CSV,
-    MODELS_CSV,
     OF_QUANTILES,
     ORDERS_CSV,
     PLACE,
@@ -43,7 +23,7 @@ from cascadebai_cli.store.columns import (
     RATIOS_CSV,
     SETTING,
     STATISTICS,
-    WEIGHTED_FITS_CSV,
+    SUMMARY_CSV,
     cell_text,
     heading_of,
     names_of,
@@ -69,42 +49,35 @@ class StudyTable:
     printed: Table
 
 
-_Printer = Callable[[pd.DataFrame], Table]
+def study_table(results: StudyResults, file: str, *, allow_capped: bool = False) -> StudyTable:
+    """Return a table of a study, with or without rows.
+
+    Args:
+        file: name of its file, such as `fits.csv`.
+        allow_capped: also fit curves with trials that reached the cap.
+
+    Raises:
+        ConfigError: if a named model cannot be fitted.
+    """
+    table, printer = {**fit_tables(allow_capped=allow_capped), **COMPARISONS}[file]
+    rows = table(results)
+    return StudyTable(file, rows, Table((), ()) if rows.empty else printer(rows))
 
 
 def tables_of(
     results: StudyResults, *, allow_capped: bool = False, files: Collection[str] | None = None
 ) -> Iterator[StudyTable]:
-    """Yield the tables of a study that have a row.
+    """Yield the tables of a study that have a row; arguments as for `study_table`.
 
     Args:
-        allow_capped: also fit curves with trials that reached the cap.
         files: names of the files that are asked for; all by default.
-
-    Raises:
-        ConfigError: if a named model cannot be fitted.
     """
-    for file, table, printer in _all_of(results, allow_capped):
-        rows = table(results) if files is None or file in files else pd.DataFrame()
-        if not rows.empty:
-            yield StudyTable(file, rows, printer(rows))
-
-
-def _all_of(
-    results: StudyResults, allow_capped: bool
-) -> Iterator[tuple[str, Callable[[StudyResults], pd.DataFrame], _Printer]]:
-    if results.has_budget:
-        yield BUDGETS_CSV, budgets_table, budgets_printed
-        return
-    yield FITS_CSV, partial(fits_table, allow_capped=allow_capped), fits_printed
-    yield WEIGHTED_FITS_CSV, partial(weighted_fits_table, allow_capped=allow_capped), weighted_fits_printed
-    yield MODELS_CSV, partial(models_table, allow_capped=allow_capped), models_printed
-    yield BOUND_FITS_CSV, slopes_table, slopes_printed
-    about = results.study.plot.figure.about
-    if about == "learners":
-        yield RATIOS_CSV, ratios_table, ratios_printed
-    if about == "orders":
-        yield ORDERS_CSV, orders_table, orders_printed
+    compared = {"learners": RATIOS_CSV, "orders": ORDERS_CSV}.get(results.study.plot.figure.about or "")
+    for file in [BUDGETS_CSV] if results.has_budget else filter(None, [*fit_tables(), compared]):
+        if files is None or file in files:
+            table = study_table(results, file, allow_capped=allow_capped)
+            if not table.rows.empty:
+                yield table
 
 
 # --- The numbers that a figure shows, as a table for readers --------------------------------------------------------
@@ -156,13 +129,6 @@ _MEANS = ("mean_steps", "mean_right")
 """Columns that are printed with half of their interval."""
 
 
-class Compact(NamedTuple):
-    """A compact table: all digits as rows, and what is printed."""
-
-    rows: pd.DataFrame
-    printed: Table
-
-
 def with_quantiles_if(results: StudyResults, names: Sequence[str]) -> pd.DataFrame:
     """Return the cells of results, with the quantiles of their steps if one of these is named."""
     cells = results.cells
@@ -170,7 +136,7 @@ def with_quantiles_if(results: StudyResults, names: Sequence[str]) -> pd.DataFra
     return cells.join(results.quantiles.drop(columns="cell_id")) if wanted else cells
 
 
-def for_a_page(cells: pd.DataFrame, columns: Sequence[str], pivot: str | None) -> Compact:
+def for_a_page(cells: pd.DataFrame, columns: Sequence[str], pivot: str | None) -> StudyTable:
     """Return a compact table for which a printed page has room: error rates are without intervals if it needs that.
 
     Args:
@@ -179,12 +145,12 @@ def for_a_page(cells: pd.DataFrame, columns: Sequence[str], pivot: str | None) -
     """
     if not (columns or pivot):
         measured = ("mean_right",) if "mean_right" in cells else _USUAL
-        return compact(cells, (*measured, *_RATES), None, plain=_RATES)._replace(rows=cells)
+        return replace(compact(cells, (*measured, *_RATES), None, plain=_RATES), rows=cells)
     whole = compact(cells, columns, pivot)
     return compact(cells, columns, pivot, plain=_RATES) if wider_than_a_page(whole.printed) else whole
 
 
-def compact(cells: pd.DataFrame, columns: Sequence[str], pivot: str | None, *, plain: Sequence[str] = ()) -> Compact:
+def compact(cells: pd.DataFrame, columns: Sequence[str], pivot: str | None, *, plain: Sequence[str] = ()) -> StudyTable:
     """Return chosen columns of the cells.
 
     A number with an interval is printed with half of it if it is in the middle, else with both ends. The best learner
@@ -219,7 +185,7 @@ def compact(cells: pd.DataFrame, columns: Sequence[str], pivot: str | None, *, p
             (row, len(names) + i) for row, line in enumerate(filled) for i, (_, marked) in enumerate(line) if marked
         ),
     )
-    return Compact(_wide(cells, names, shown, pivot), table)
+    return StudyTable(SUMMARY_CSV, _wide(cells, names, shown, pivot), table)
 
 
 def _known(cells: pd.DataFrame, name: str, option: str) -> str:

@@ -1,5 +1,6 @@
-"""Drawing charts: the schematic of instances, lines, bars, and pages of panels."""
+"""Drawing charts: points and lines with names beside them, bars, and pages of panels."""
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -8,113 +9,40 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.colors import ListedColormap, to_rgb
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from numpy.typing import NDArray
+from matplotlib.text import Annotation, Text
+from matplotlib.transforms import Bbox
 
 from cascadebai_cli.figures.labels import Chart, Panel, Series, literal
 from cascadebai_cli.figures.layout import (
-    TITLE_SHARE,
-    Canvas,
-    _Format,
-    add_legend,
-    align,
-    bottom_of_bars,
-    empty_page,
-    fitted_names,
-    fitted_title,
-    is_log,
-    make_room,
-    pages_of,
-    set_scales,
-    sized,
-)
-from cascadebai_cli.figures.marks import (
     ARROW_POINTS,
     CROSS,
     LIMIT_LABEL,
-    dodged,
+    Canvas,
+    _Format,
+    align,
     draw_arrows,
     draw_marks,
     error_lengths,
+    fitted_names,
+    is_log,
     mark_handles,
-    name_points,
+    pages_of,
+    set_scales,
 )
-from cascadebai_cli.figures.style import (
-    COLUMN_WIDTH,
-    LOOKS,
-    MEASURED,
-    NO_OPTIONS,
-    ORDER_LOOKS,
-    POINTS,
-    Look,
-    new_figure,
-    no_warnings_of_glyphs,
-    restyled,
-    stroke,
-    style_of,
-    styled,
-    text_size,
-)
+from cascadebai_cli.figures.pictures import draw_schematic
+from cascadebai_cli.figures.style import LOOKS, ORDER_LOOKS, Look, new_figure, restyled, stroke, style_of, text_size
 from cascadebai_cli.study.kinds import MEASURES, of_each_kind
 from cascadebai_cli.study.plot import NAMES, Plot
 from cascadebai_cli.text import count, is_missing, listed
 
-_OPTIMAL, _OTHER = "#8fce8f", "white"
-_ROW_HEIGHT = 0.24
-_MARGIN = 0.65
-
-
-def _optimal_sets(L: int, K: int) -> NDArray[np.bool_]:
-    """Return a mask whose row `l` marks the optimal items of instance `l = 0..L`, shape `(L+1, L)`.
-
-    Instance 0 has the items in descending order of weight. In instance `l <= K` item `l` is made worse than item `K+1`,
-    which replaces it in the optimal set; in instance `l > K` item `l` is made better than item `K` and replaces it.
-    """
-    optimal = np.zeros((L + 1, L), dtype=np.bool_)
-    optimal[:, :K] = True
-    made_bad, made_good = np.arange(1, K + 1), np.arange(K + 1, L + 1)
-    optimal[made_bad, made_bad - 1] = False
-    optimal[made_bad, K] = True
-    optimal[made_good, made_good - 1] = True
-    optimal[made_good, K - 1] = False
-    return optimal
-
-
-@styled
-def _draw_schematic(L: int = 8, K: int = 4) -> Figure:
-    """Draw the optimal set of each instance shaded in green, the altered item marked with its new weight."""
-    figure = new_figure(COLUMN_WIDTH, _ROW_HEIGHT * (L + 1) + _MARGIN)
-    axes = figure.add_subplot()
-    place = np.arange(L + 1) + 0.5, np.arange(L + 2) - 0.5
-    look: dict[str, Any] = {"vmin": 0, "vmax": 1, "edgecolors": "black", "linewidth": 0.4}
-    axes.pcolormesh(*place, _optimal_sets(L, K), cmap=ListedColormap([_OTHER, _OPTIMAL]), **look)
-    for item in range(1, L + 1):
-        axes.text(item, item, r"$w^{(\ell)}(\ell)$", ha="center", va="center", fontsize=6.5)
-    _label(axes, L, K)
-    return figure
-
-
-def _label(axes: Axes, L: int, K: int) -> None:
-    axes.axhline(0.5, color="black", linewidth=1.2)
-    axes.axhline(K + 0.5, color="black", linewidth=1.2)
-    axes.axvline(K + 0.5, color="black", linewidth=1.2)
-    axes.invert_yaxis()
-    axes.xaxis.tick_top()
-    axes.xaxis.set_label_position("top")
-    names = {1: "1", K: "$K$", K + 1: "$K+1$", L: "$L$"}
-    axes.set_xticks(range(1, L + 1), [names.get(i, r"$\cdots$") for i in range(1, L + 1)])
-    axes.set_yticks(range(L + 1), [{0: "0", **names}.get(i, r"$\vdots$") for i in range(L + 1)])
-    axes.tick_params(length=0)
-    axes.spines[:].set_visible(False)
-    axes.set_xlabel("item")
-    axes.set_ylabel(r"instance $\ell$")
-
-
 # --- Panels of points and lines: means against a number, their fit, and the bounds around them ----------------------
 
+_POINTS, _MEASURED = Look("blue", dash="none"), Look("blue", size=2.5, dash="none")
+"""Looks of means beside a fit and between bounds."""
 _FIT, _BAND = "red", "cyan"
 _FIT_LABELS = ("fitted curve", "95 % confidence band of the fit")
 _FAINT = 0.5
@@ -129,11 +57,11 @@ _LOWER_LABEL = "lower bound (any algorithm, mean)"
 
 def _draw_lines(chart: Chart, page: Canvas, panels: Sequence[Panel]) -> Figure:
     """Draw a page of panels of points and lines, with what stands beside them."""
-    figure, places = empty_page(page)
+    figure, places = page.empty()
     for i, (axes, panel) in enumerate(zip(places, panels, strict=True)):
         _draw_lines_of(axes, panel, chart)
         set_scales(axes, panel, chart, named=chart.plot.figure.beside != "bounds" or i % page.columns == 0)
-        axes.set_title(page.title(figure, i, panel.title), y=1.0)
+        axes.set_title(page.title(figure, panel.title, i), y=1.0)
     _draw_legend(figure, page, chart)
     return figure
 
@@ -155,7 +83,7 @@ def _draw_lines_of(axes: Axes, panel: Panel, chart: Chart) -> None:
 def _look_of(chart: Chart, series: Series) -> Look:
     """Return how a series is drawn; a single series beside a fit or between bounds has a colour of its own."""
     if chart.plot.figure.beside == "fit" and len(chart.lines) == 1:
-        return restyled(POINTS, chart.own)
+        return restyled(_POINTS, chart.own)
     number = chart.looks[series.number]
     look = restyled(LOOKS[number], chart.own, number)
     return look if chart.plot.figure.beside != "fit" and chart.x.joined else look._replace(dash="none")
@@ -171,13 +99,11 @@ def _mean_label(chart: Chart) -> str:
 def _draw_steps(axes: Axes, series: Series, chart: Chart) -> None:
     points, look = series.points, _look_of(chart, series)
     label = series.label or _mean_label(chart)
-    axes.step(
-        points["x"], points["y"], where="post", color=look.color, ls=look.dash, linewidth=stroke(1.2), label=label
-    )
+    axes.step(points["x"], points["y"], where="post", color=look.color, ls=look.dash, lw=stroke(1.2), label=label)
 
 
 def _draw_series(axes: Axes, series: Series, chart: Chart, zorder: float) -> None:
-    points, look = dodged(series.points, chart, series.number), _look_of(chart, series)
+    points, look = _dodged(series.points, chart, series.number), _look_of(chart, series)
     measured = [int(i) for i in np.flatnonzero(~points["is_limit"])]
     drawn = axes.errorbar(
         points["x"],
@@ -224,7 +150,7 @@ def _draw_fit(axes: Axes, series: Series, curve: pd.DataFrame, chart: Chart) -> 
 
 
 def _draw_between(axes: Axes, series: Series, chart: Chart) -> None:
-    points, look = series.points, restyled(MEASURED, chart.own)
+    points, look = series.points, restyled(_MEASURED, chart.own)
     x, low, high = points["x"], points["lower"], points["upper"]
     bounds: list[dict[str, Any]] = [{"linestyle": "-"}, {"linestyle": "--"}]
     if chart.x.joined:
@@ -260,13 +186,103 @@ def _draw_legend(figure: Figure, page: Canvas, chart: Chart) -> None:
         place.axis("off")
         place.legend(handles, labels, loc=chart.own.get("legend.loc", "center"))
         return
-    add_legend(figure, page, handles, labels, _legend_columns(chart, page), chart.own.get("legend.loc"))
+    page.add_legend(figure, handles, labels, _legend_columns(chart, page), chart.own.get("legend.loc"))
 
 
 def _legend_columns(chart: Chart, page: Canvas) -> int:
     if chart.plot.figure.beside == "bounds":
         return page.columns
     return 99 if chart.plot.figure.beside != "fit" else 3 if page.lettered else 1
+
+
+# --- Where lines meet, and what points are called -------------------------------------------------------------------
+
+_DODGE, _DODGE_OF_NAMES = 0.012, 0.12
+"""Distance of lines at a place: as a share of the axis, and of the distance between two names."""
+_MOST_DODGED = 0.6
+"""Largest share of the distance between two names that the points at one name take."""
+_ROUND_A_POINT = (
+    (0, 1, "center", "bottom"),
+    (1, 0, "left", "center"),
+    (-1, 0, "right", "center"),
+    (0, -1, "center", "top"),
+    (0.7, 0.7, "left", "bottom"),
+    (-0.7, 0.7, "right", "bottom"),
+    (0.7, -0.7, "left", "top"),
+    (-0.7, -0.7, "right", "top"),
+)
+"""Places of a name beside a point: direction, and alignments, the best first."""
+_NEAR_A_POINT, *_FAR_FROM_IT = 5, 11, 18, 26
+"""Points between a point and its name; a name that is not near it has a line to it."""
+_POINT_SIZE = 3.0
+"""Points around a point in which no name stands."""
+_NAME_SIZE = 6.5
+
+
+def _dodged(points: pd.DataFrame, chart: Chart, number: int) -> pd.DataFrame:
+    """Return the points of a line beside those of the other lines, where they would cover each other."""
+    covers = chart.y.column == "spread" or (
+        chart.y.column == "error_rate" and not is_log(chart, "y", chart.points["y"])
+    )
+    lines, all_x = len(chart.lines), chart.points["x"]
+    if lines == 1 or not (covers or chart.x.groups):
+        return points
+    scale, back = (np.log, np.exp) if is_log(chart, "x", all_x) else (np.asarray, np.asarray)
+    places = np.unique(scale(all_x))
+    nearest = np.diff(places).min() if len(places) > 1 else 1.0
+    widest = _DODGE_OF_NAMES if chart.x.groups else _DODGE * (places[-1] - places[0])
+    step = min(widest, _MOST_DODGED * nearest / lines)
+    return points.assign(x=back(scale(points["x"]) + (number - (lines - 1) / 2) * step))
+
+
+def _name_points(figure: Figure, panels: Mapping[Axes, Panel], chart: Chart) -> None:
+    """Write the name of each instance beside its highest point, where there is neither another name nor a point."""
+    figure.draw_without_rendering()
+    below, above = ("lower", "upper") if chart.plot.figure.beside == "bounds" else ("low", "high")
+    for axes, panel in panels.items():
+        ends = panel.points[[below, "y", above]].to_numpy(dtype=float)
+        taken = [_round(axes, x, of_point) for x, of_point in zip(panel.points["x"], ends, strict=True)]
+        for instance, own in panel.points.groupby("instance", sort=False):
+            row = own.sort_values("y").iloc[-1]
+            name = axes.annotate(
+                chart.instances[str(instance)],
+                (row["x"], row["upper"] if above == "upper" else row["y"]),
+                (0, 0),
+                textcoords="offset points",
+                fontsize=text_size(_NAME_SIZE),
+                arrowprops={"arrowstyle": "-", "linewidth": 0.4, "color": "0.5", "shrinkA": 0, "shrinkB": _POINT_SIZE},
+            )
+            taken.append(_put(name, axes.get_window_extent(), taken))
+
+
+def _round(axes: Axes, x: float, ends: "np.ndarray[Any, Any]") -> Bbox:
+    """Return what a point and its interval take of the page."""
+    bottom = axes.get_ylim()[0]
+    low, high = (max(end, bottom) for end in (np.nanmin(ends), np.nanmax(ends)))
+    figure: Any = axes.figure
+    return Bbox(axes.transData.transform([(x, low), (x, high)])).padded(_POINT_SIZE * figure.dpi / 72)
+
+
+def _put(name: Annotation, frame: Bbox, taken: Sequence[Bbox]) -> Bbox:
+    """Put a name where it meets the fewest others, as near to its point as it can be, and return what it takes."""
+
+    def met(place: tuple[float, tuple[float, float, str, str]]) -> int:
+        box = _moved(name, *place)
+        inside = frame.x0 <= box.x0 and box.x1 <= frame.x1 and frame.y0 <= box.y0 and box.y1 <= frame.y1
+        return sum(box.overlaps(other) for other in taken) + len(taken) * (not inside)
+
+    places = [(far, place) for far in (_NEAR_A_POINT, *_FAR_FROM_IT) for place in _ROUND_A_POINT]
+    best = min(places, key=met)
+    if name.arrow_patch:
+        name.arrow_patch.set_visible(best[0] != _NEAR_A_POINT)
+    return _moved(name, *best)
+
+
+def _moved(name: Annotation, far: float, place: tuple[float, float, str, str]) -> Bbox:
+    x, y, ha, va = place
+    name.set(position=(far * x, far * y), ha=ha, va=va)
+    name.get_window_extent()  # moves the text, of which the extent without its line is taken
+    return Text.get_window_extent(name)
 
 
 # --- Mean steps as grouped bars on a log axis, as in Figures 1 and 4 ------------------------------------------------
@@ -315,13 +331,11 @@ class _BarLook:
 
 def _draw_bars(chart: Chart, page: Canvas, panels: Sequence[Panel]) -> Figure:
     """Draw a page of panels, in which each group has one bar per line."""
-    sizes = _GRID if page.lettered else _SINGLE
-    looks = _bar_looks(chart)
+    sizes, looks = _GRID if page.lettered else _SINGLE, _bar_looks(chart)
     figure, frames = _grid(page, _shares_y(chart))
     for axes, panel in zip(frames, panels, strict=True):
         _draw_bars_of(axes, panel, looks, sizes, _rotation(chart, page))
-        title = fitted_title(figure, "", panel.title, TITLE_SHARE * page.width / page.columns)
-        axes.set_title(title, pad=3, fontsize=text_size(sizes.title), y=1.0)
+        axes.set_title(page.title(figure, panel.title), pad=3, fontsize=text_size(sizes.title), y=1.0)
         if _has_cap(chart):
             axes.axhline(chart.cap or 0, color="black", linewidth=0.6, linestyle=":", zorder=1)
     _label_groups(figure, frames, chart, page, sizes)
@@ -415,22 +429,30 @@ def _label_groups(figure: Figure, frames: Sequence[Axes], chart: Chart, page: Ca
 
 
 def _label_y(figure: Figure, panels: Mapping[Axes, Panel], chart: Chart) -> None:
-    frames = list(panels)
     if is_log(chart, "y", chart.points["y"]):
         for axes, panel in panels.items():
             points = chart.points if _shares_y(chart) else panel.points
             axes.set_yscale("log")
-            axes.set_ylim(bottom_of_bars(chart, points), _top_of_bars(chart, points))
+            axes.set_ylim(_bottom_of_bars(chart, points), _top_of_bars(chart, points))
     label = f"{chart.y.label} (steps)" if chart.y.column == "steps" else chart.y.label
     if len(chart.panels) == 1:
-        frames[0].set_ylabel(label)
+        next(iter(panels)).set_ylabel(label)
     else:
         figure.supylabel(label, fontsize=mpl.rcParams["axes.labelsize"])
 
 
+def _bottom_of_bars(chart: Chart, points: pd.DataFrame) -> float:
+    """Return where bars on a log axis start: at the least that the measure can be, if it has such a value above 0.
+
+    Otherwise it is a power of ten below the smallest value, so that its bar can be seen.
+    """
+    below = 10.0 ** math.floor(math.log10(points["y"].min() / 1.5))
+    return min(MEASURES[chart.y.column].least or below, below)
+
+
 def _top_of_bars(chart: Chart, points: pd.DataFrame) -> float:
     """Return the end of a logarithmic axis of bars."""
-    bottom = bottom_of_bars(chart, points)
+    bottom = _bottom_of_bars(chart, points)
     room = _WITH_CROSSES if points["is_wrong"].any() else _WITH_ARROWS if points["is_limit"].any() else _PLAIN
     return float(bottom * (points["y"].max() / bottom) ** (1 / (1 - room)))
 
@@ -448,7 +470,7 @@ def _add_legend(figure: Figure, page: Canvas, chart: Chart, looks: Sequence[_Bar
         label = f"cap, {_steps(chart.cap)} steps"
         handles.append(Line2D([], [], color="black", linewidth=0.6, linestyle=":", label=label))
     labels = [str(handle.get_label()) for handle in handles]
-    add_legend(figure, page, handles, labels, 3, chart.own.get("legend.loc"), columnspacing=1.5)
+    page.add_legend(figure, handles, labels, 3, chart.own.get("legend.loc"), columnspacing=1.5)
 
 
 def _steps(cap: int) -> str:
@@ -490,30 +512,30 @@ DRAWERS = of_each_kind(
             _Format(columns=2, panel_height=1.05, rest=(1.0, 1.0), per_page=16),
             alone=_Format(columns=1, panel_height=2.2, rest=(1.0, 1.0)),
         ),
-        "schematic": _Drawer(_draw_schematic),
+        "schematic": _Drawer(draw_schematic),
     },
 )
 
 
-def draw(plot: Plot, chart: Chart | None, own: Mapping[str, Any] = NO_OPTIONS) -> list[Figure]:
+def draw(plot: Plot, chart: Chart | None, own: Mapping[str, Any]) -> list[Figure]:
     """Draw a figure on one or more pages.
 
     Args:
         chart: what the figure shows; `None` if it shows no cells.
+        own: settings of a style of the user.
     """
     drawer = DRAWERS[plot.kind]
     if chart is None or drawer.form is None:
         return [drawer.page()]
     form = drawer.alone or drawer.form if len(chart.panels) == 1 else drawer.form
-    pages = pages_of(len(chart.panels), sized(plot, own, len(chart.panels)), form)
-    with style_of(own), no_warnings_of_glyphs():
+    pages = pages_of(len(chart.panels), plot, own, form)
+    with style_of(own):
         parts = [chart.panels[page.first : page.first + page.panels] for page in pages]
         figures = [drawer.page(replace(chart, own=own), page, part) for page, part in zip(pages, parts, strict=True)]
         align(figures, chart)
-        for figure, page in zip(figures, pages, strict=True):
+        for figure, page, part in zip(figures, pages, parts, strict=True):
             if chart.x.groups:
-                make_room(figure, page)
-        if not chart.x.joined and not chart.x.groups:
-            for figure, part in zip(figures, parts, strict=True):
-                name_points(figure, dict(zip(figure.axes, part, strict=False)), chart)
+                page.make_room(figure)
+            elif not chart.x.joined:
+                _name_points(figure, dict(zip(figure.axes, part, strict=False)), chart)
         return figures

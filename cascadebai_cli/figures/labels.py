@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -13,9 +13,9 @@ from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.formula import latex
 from cascadebai_cli.store.columns import POINT
 from cascadebai_cli.study.instances import AnyInstance, TwoLevel
-from cascadebai_cli.study.kinds import AXES, GRID, K_FIRST, MEASURES
+from cascadebai_cli.study.kinds import AXES, GRID, MEASURES
 from cascadebai_cli.study.plot import Plot
-from cascadebai_cli.text import count, is_missing, listed, number, percent, value_text
+from cascadebai_cli.text import count, is_missing, number, percent, value_text
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +77,18 @@ class Axis:
     joined: bool = True
 
 
+_CARRIER = {
+    **{"steps": "", "step": "step", "directory": "learner"},
+    **dict.fromkeys(("gap", "hardness", "w_star", "w_prime"), "instance"),
+}
+"""Derived column -> column that it varies with; an option varies with the learner."""
+
+
+def carrier_of(x: str) -> str:
+    """Return the column of names on which a column depends, or which it is; empty for a number of the grid."""
+    return x if x in ("instance", "learner") else "" if x in GRID else _CARRIER.get(x, "learner")
+
+
 @dataclass(frozen=True, eq=False)
 class Chart:
     """A figure as data.
@@ -107,115 +119,6 @@ class Chart:
     def points(self) -> pd.DataFrame:
         """The points of all panels, in the order in which they are drawn."""
         return pd.concat([panel.points for panel in self.panels], ignore_index=True)
-
-
-# --- Which columns of the cells become the horizontal axis, the panels and the lines of a figure --------------------
-
-_PANELS_OF_GROUPS = tuple(sorted(AXES, key=lambda name: name != "delta"))
-"""Order of the columns that make panels of bars; it puts two values of epsilon side by side, as in the paper."""
-_CARRIER = {
-    **{"steps": "", "step": "step", "directory": "learner"},
-    **dict.fromkeys(("gap", "hardness", "w_star", "w_prime"), "instance"),
-}
-"""Derived column -> column that it varies with; an option varies with the learner."""
-
-
-@dataclass(frozen=True)
-class Deal:
-    """Columns by their role: one is `x`, and cells that agree in `panels` or `lines` belong together.
-
-    `remark` says which column was chosen if several might have been `x` and the plot names none; else it is empty.
-    """
-
-    x: str
-    panels: tuple[str, ...]
-    lines: tuple[str, ...]
-    remark: str = ""
-
-
-def deal(cells: pd.DataFrame, plot: Plot) -> Deal:
-    """Return the columns that the plot names; where it names none, those that fit its kind.
-
-    If the plot names no `panels`, every column that varies and is neither `x` nor one of `lines` makes panels; if it
-    names `panels` but no `lines`, such a column makes lines, unless it is a number that follows from the others. If
-    several columns could be `x`, the first of `K_FIRST` is.
-    """
-    found = [plot.x] if plot.x else _candidates(cells, plot)
-    dealt = _deal(cells, plot, found[0])
-    return replace(dealt, remark=_remark(cells, dealt, found[1:])) if found[1:] else dealt
-
-
-def _deal(cells: pd.DataFrame, plot: Plot, x: str) -> Deal:
-    carried = {x if x in GRID else carrier_of(x), *_followers(cells, x)}
-    if carrier_of(x) == "instance":  # each instance may have numbers of its own
-        carried |= {name for name in varying(cells, K_FIRST) if _follows(cells, name, ["instance"])}
-    default_lines = tuple(name for name in plot.figure.lines if name not in carried)
-    if plot.panels is None:
-        lines = default_lines if plot.lines is None else plot.lines
-        lines = tuple(name for name in lines if name != x)
-        return Deal(x, _panels(cells, plot, {x, *carried, *lines}), lines)
-    panels = tuple(name for name in plot.panels if name != x)
-    if plot.lines is None:
-        lines = tuple(name for name in default_lines if name not in (x, *panels))
-        for name in varying(cells, GRID):
-            follows = name in K_FIRST and _follows(cells, name, (*panels, *lines))
-            if name not in (x, *carried, *panels, *lines) and not follows:
-                lines = (*lines, name)
-        return Deal(x, panels, lines)
-    return Deal(x, panels, tuple(name for name in plot.lines if name != x))
-
-
-def varying(cells: pd.DataFrame, names: Sequence[str]) -> list[str]:
-    """Return the columns with more than one value."""
-    return [name for name in names if cells[name].nunique(dropna=False) > 1]
-
-
-def _follows(cells: pd.DataFrame, name: str, others: Sequence[str]) -> bool:
-    """Return whether a column has one value where the others agree, such as `K` if each instance has its own."""
-    return bool(others) and cells.groupby(list(others), sort=False, dropna=False)[name].nunique(dropna=False).max() == 1
-
-
-def _followers(cells: pd.DataFrame, x: str) -> set[str]:
-    """Return numbers of the grid that vary with `x` only, in pairs as a `zip` makes them."""
-    if x not in cells or x == "steps":
-        return set()
-    names = [name for name in K_FIRST if name != x]
-    curves = cells.groupby(["instance", "learner"], sort=False)[names].nunique().max()
-    points = cells.groupby(["instance", "learner", x], sort=False)[names].nunique().max()
-    return {name for name in names if curves[name] > 1 and points[name] == 1}
-
-
-def _remark(cells: pd.DataFrame, dealt: Deal, others: Sequence[str]) -> str:
-    varying = listed([f"{name} ({cells[name].nunique()} values)" for name in (dealt.x, *others)])
-    made = "panels" if set(others) <= {*dealt.panels} else "lines"
-    makes = "makes" if len(others) == 1 else "make"
-    return (
-        f"{varying} vary: {dealt.x} is x, and {listed(others)} {makes} {made}; --x {others[0]}, or "
-        f"plot: {{x: {others[0]}}} in the config, changes that"
-    )
-
-
-def _candidates(cells: pd.DataFrame, plot: Plot) -> list[str]:
-    """Return the columns that may be `x`, of which the first is chosen; `K` where nothing varies."""
-    if usual := plot.figure.x:
-        return [usual]
-    said = {*(plot.panels or ()), *(plot.lines or ())}
-    within = cells.groupby(["instance", "learner"], sort=False)[list(K_FIRST)].nunique().max()
-    found = [name for name in K_FIRST if name not in said and within[name] > 1]
-    return [name for name in found if name not in _followers(cells, found[0])] or ["K"]
-
-
-def carrier_of(x: str) -> str:
-    """Return the column of names on which a column depends, or which it is; empty for a number of the grid."""
-    return x if x in ("instance", "learner") else "" if x in GRID else _CARRIER.get(x, "learner")
-
-
-def _panels(cells: pd.DataFrame, plot: Plot, taken: Collection[str]) -> tuple[str, ...]:
-    if plot.figure.grouped:
-        further = [name for name in varying(cells, ("instance", "learner")) if name not in taken]
-        return (*further, *(name for name in _PANELS_OF_GROUPS if name not in taken))
-    wanted = ["instance", *varying(cells, GRID[1:])]
-    return tuple(name for name in wanted if name not in taken)
 
 
 # --- Labels in the paper's letters, as LaTeX that matplotlib can set ------------------------------------------------
@@ -324,10 +227,10 @@ class Labels:
         """Return the label of a line."""
         return ", ".join(self._parts(key, names))
 
-    def title(self, key: Mapping[str, Any], dealt: Deal) -> tuple[str, ...]:
-        """Return the parts of the title of a panel."""
-        of_the_point = [name for name in POINT if name in dealt.panels]
-        others = [name for name in dealt.panels if name not in POINT]
+    def title(self, key: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the parts of the title of a panel, given the values that its cells share."""
+        of_the_point = [name for name in POINT if name in key]
+        others = [name for name in key if name not in POINT]
         return (*self._parts(key, of_the_point), *self._parts(key, others))
 
     def _parts(self, key: Mapping[str, Any], names: Sequence[str]) -> list[str]:
@@ -348,7 +251,8 @@ def _check(word: str, text: str) -> None:
 
 # --- A figure in words: its title, a description for readers who do not see it, and the points with a cross ---------
 
-MOST_NAMED = 12
+_MOST_NAMED = 12
+"""Largest number of lines, groups or points that a description names."""
 
 
 def title_of(plot: Plot, chart: Chart | None) -> str:
@@ -368,8 +272,8 @@ def alternative(plot: Plot, chart: Chart | None) -> str:
         return f"{plot.figure.title}. {plot.figure.words}"
     describe = _groups if plot.figure.grouped else _curves
     sentences = list(describe(chart))
-    more = [f"And {count(len(sentences) - MOST_NAMED)} more."] if len(sentences) > MOST_NAMED else []
-    return " ".join([f"{title_of(plot, chart)}.", *sentences[:MOST_NAMED], *more])
+    more = [f"And {count(len(sentences) - _MOST_NAMED)} more."] if len(sentences) > _MOST_NAMED else []
+    return " ".join([f"{title_of(plot, chart)}.", *sentences[:_MOST_NAMED], *more])
 
 
 def _curves(chart: Chart) -> Iterator[str]:
@@ -416,8 +320,8 @@ def wrong_in_words(chart: Chart) -> str:
     if not wrong:
         return ""
     varying = [name for name in POINT if points[name].nunique() > 1]
-    named = "; ".join(_wrong(row, varying) for row in wrong[:MOST_NAMED])
-    more = f"; and {count(len(wrong) - MOST_NAMED)} more" if len(wrong) > MOST_NAMED else ""
+    named = "; ".join(_wrong(row, varying) for row in wrong[:_MOST_NAMED])
+    more = f"; and {count(len(wrong) - _MOST_NAMED)} more" if len(wrong) > _MOST_NAMED else ""
     return f"a cross marks recommendations that were wrong more often than delta beyond chance: {named}{more}"
 
 

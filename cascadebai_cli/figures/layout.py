@@ -1,4 +1,4 @@
-"""The layout of a figure: sizes, axes and marks."""
+"""The layout of a figure: sizes, axes, and the signs on points."""
 
 import math
 import textwrap
@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import matplotlib as mpl
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.axis import XAxis, YAxis
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.path import Path
 from matplotlib.ticker import (
     FixedLocator,
     Formatter,
@@ -20,16 +23,17 @@ from matplotlib.ticker import (
     NullFormatter,
     NullLocator,
 )
+from matplotlib.transforms import Affine2D
 
 from cascadebai_cli.figures.labels import Chart, Panel, carrier_of
-from cascadebai_cli.figures.style import COLUMN_WIDTH, TEXT_WIDTH, arranged, label_steps, new_figure, panel_letter
+from cascadebai_cli.figures.style import COLUMN_WIDTH, TEXT_WIDTH, Look, arranged, label_steps, new_figure, panel_letter
 from cascadebai_cli.study.kinds import MEASURES
 from cascadebai_cli.study.plot import Plot
 from cascadebai_cli.text import count, parameter
 
 # --- Where panels, titles and the legend of a page go ---------------------------------------------------------------
 
-TITLE_SHARE = 0.86
+_TITLE_SHARE = 0.86
 """Share of the width of a panel that its title may take."""
 _LOWEST = 0.5
 """Share of the height of a panel, with title and labels, that its frame has at least."""
@@ -83,13 +87,57 @@ class Canvas:
     may_grow: bool
     centred: bool
 
-    def title(self, figure: Figure, position: int, parts: Sequence[str]) -> str:
-        """Return the title of a panel, in as many lines as it needs."""
-        letter = panel_letter(self.first + position) if self.lettered else ""
-        return fitted_title(figure, letter, parts, TITLE_SHARE * self.width / self.columns)
+    def title(self, figure: Figure, parts: Sequence[str], position: int | None = None) -> str:
+        """Return the title of a panel, in as many lines as it needs; with its position it may begin with a letter."""
+        letter = panel_letter(self.first + position) if self.lettered and position is not None else ""
+        return _fitted_title(figure, letter, parts, _TITLE_SHARE * self.width / self.columns)
+
+    def empty(self) -> tuple[Figure, list[Axes]]:
+        """Return the figure of the page, and the axes of its panels."""
+        figure = new_figure(self.width, self.height)
+        if not self.centred or self.columns == 1:
+            places: list[Any] = [(self.rows, self.columns, i + 1) for i in range(self.panels)]
+            return figure, [figure.add_subplot(*place) for place in places]
+        cells = figure.add_gridspec(self.rows, 2 * self.columns)
+        return figure, [figure.add_subplot(cells[_place(self, i)]) for i in range(self.panels)]
+
+    def add_legend(
+        self, figure: Figure, handles: Sequence[Any], labels: Sequence[str], columns: int, loc: Any, **options: Any
+    ) -> None:
+        """Put a legend below the panels, in as many columns as fit, at most `columns`; let the page grow if necessary.
+
+        If a style of the user names a place, `loc`, the legend stands there in the first panel.
+        """
+        size: float = mpl.rcParams["legend.fontsize"]
+        if loc is not None:
+            figure.axes[0].legend(handles, labels, loc=loc)
+            return
+        texts = ["\n".join(_fitted(figure, label, size, self.width - _HANDLE_WIDTH)) for label in labels]
+        for most in range(min(columns, len(texts)), 0, -1):
+            # take as few columns as possible without a further row: 8 entries stand as 4 and 4, not as 7 and 1
+            number = math.ceil(len(texts) / math.ceil(len(texts) / most))
+            legend = figure.legend(handles, texts, loc="outside lower center", ncols=number, **options)
+            if legend.get_window_extent().width <= figure.bbox.width or number == 1:
+                break
+            legend.remove()
+        beyond = legend.get_window_extent().height / figure.dpi - self.rest - _SPARE
+        if self.may_grow and beyond > 0:
+            figure.set_figheight(self.height + beyond)
+
+    def make_room(self, figure: Figure) -> None:
+        """Let the page grow if long names leave its panels too low, and put a label beside all panels in the middle."""
+        arranged(figure)
+        least = _LOWEST * figure.dpi * (self.height - self.rest) / self.rows
+        lacking = max(_lacking(axes, least) for axes in figure.axes if axes.axison) / figure.dpi
+        if self.may_grow and lacking > 0:
+            figure.set_figheight(figure.get_figheight() + self.rows * lacking)
+            arranged(figure)
+        edges = [edge for axes in figure.axes for edge in axes.get_position().intervaly]
+        for label in figure.texts:
+            label.set_y(sum(edges) / 2 / len(figure.axes))
 
 
-def sized(plot: Plot, own: Mapping[str, Any], panels: int) -> Plot:
+def _sized(plot: Plot, own: Mapping[str, Any], panels: int) -> Plot:
     """Return the plot with the width of a figure that a style sets, and with its height if there is one panel."""
     if "figure.figsize" not in own:
         return plot
@@ -99,8 +147,9 @@ def sized(plot: Plot, own: Mapping[str, Any], panels: int) -> Plot:
     )
 
 
-def pages_of(panels: int, plot: Plot, form: _Format) -> list[Canvas]:
-    """Return the pages for a number of panels."""
+def pages_of(panels: int, plot: Plot, own: Mapping[str, Any], form: _Format) -> list[Canvas]:
+    """Return the pages for a number of panels, given the settings of a style of the user."""
+    plot = _sized(plot, own, panels)
     most = min(plot.per_page or form.per_page, panels)
     columns, width = _columns(most, plot, form)
     full = math.ceil(most / columns)
@@ -131,16 +180,6 @@ def _columns(panels: int, plot: Plot, form: _Format) -> tuple[int, float]:
     return min(panels, columns), width
 
 
-def empty_page(page: Canvas) -> tuple[Figure, list[Axes]]:
-    """Return the figure of a page, and the axes of its panels."""
-    figure = new_figure(page.width, page.height)
-    if not page.centred or page.columns == 1:
-        places: list[Any] = [(page.rows, page.columns, i + 1) for i in range(page.panels)]
-        return figure, [figure.add_subplot(*place) for place in places]
-    cells = figure.add_gridspec(page.rows, 2 * page.columns)
-    return figure, [figure.add_subplot(cells[_place(page, i)]) for i in range(page.panels)]
-
-
 def _place(page: Canvas, i: int) -> tuple[int, slice]:
     row, column = divmod(i, page.columns)
     in_row = min(page.columns, page.panels - row * page.columns)
@@ -156,13 +195,13 @@ def _text_width(figure: Figure, text: str, size: float) -> float:
     return float(width)
 
 
-def fitted_title(figure: Figure, letter: str, parts: Sequence[str], width: float) -> str:
+def _fitted_title(figure: Figure, letter: str, parts: Sequence[str], width: float) -> str:
     """Return `(a) one, other`, broken to fit the width: between two parts, or inside a part that is too long."""
     size: float = mpl.rcParams["axes.titlesize"]
     lines = [letter]
     for part in parts:
         glue = " " if lines == [letter] else ", "
-        for piece in fitted(figure, part, size, width - _text_width(figure, f"{letter} ", size)):
+        for piece in _fitted(figure, part, size, width - _text_width(figure, f"{letter} ", size)):
             longer = f"{lines[-1]}{glue}{piece}" if lines[-1] else piece
             if lines == [letter] or _text_width(figure, longer, size) <= width:
                 lines[-1] = longer
@@ -172,7 +211,7 @@ def fitted_title(figure: Figure, letter: str, parts: Sequence[str], width: float
     return "\n".join(lines)
 
 
-def fitted(figure: Figure, text: str, size: float, width: float, *, whole: bool = False) -> list[str]:
+def _fitted(figure: Figure, text: str, size: float, width: float, *, whole: bool = False) -> list[str]:
     """Break a text into lines of at most `width` inches, but no mathematics, and no words that are to stay `whole`."""
     if "$" in text.replace(r"\$", "") or _text_width(figure, text, size) <= width:
         return [text]
@@ -188,37 +227,13 @@ _MOST_LINES = 3
 def fitted_names(figure: Figure, names: Sequence[str], size: float, width: float) -> tuple[list[str], dict[str, Any]]:
     """Return the labels of places on an axis, and how they are turned so that they neither overlap nor break words."""
     parts = [
-        [line for part in name.split("\n") for line in fitted(figure, part, size, width, whole=True)] for name in names
+        [line for part in name.split("\n") for line in _fitted(figure, part, size, width, whole=True)] for name in names
     ]
     widest = max(_text_width(figure, line, size) for lines in parts for line in lines)
     if widest <= width and max(map(len, parts)) <= _MOST_LINES:
         return ["\n".join(lines) for lines in parts], {}
     upright = [name.replace("\n", ", ") for name in names]
     return upright, {"rotation": 35, "ha": "right", "rotation_mode": "anchor"}
-
-
-def add_legend(
-    figure: Figure, page: Canvas, handles: Sequence[Any], labels: Sequence[str], columns: int, loc: Any, **options: Any
-) -> None:
-    """Put a legend below the panels, in as many columns as fit, at most `columns`; let the page grow if necessary.
-
-    If a style of the user names a place, `loc`, the legend stands there in the first panel.
-    """
-    size: float = mpl.rcParams["legend.fontsize"]
-    if loc is not None:
-        figure.axes[0].legend(handles, labels, loc=loc)
-        return
-    texts = ["\n".join(fitted(figure, label, size, page.width - _HANDLE_WIDTH)) for label in labels]
-    for most in range(min(columns, len(texts)), 0, -1):
-        # take as few columns as possible without a further row: 8 entries stand as 4 and 4, not as 7 and 1
-        number = math.ceil(len(texts) / math.ceil(len(texts) / most))
-        legend = figure.legend(handles, texts, loc="outside lower center", ncols=number, **options)
-        if legend.get_window_extent().width <= figure.bbox.width or number == 1:
-            break
-        legend.remove()
-    beyond = legend.get_window_extent().height / figure.dpi - page.rest - _SPARE
-    if page.may_grow and beyond > 0:
-        figure.set_figheight(page.height + beyond)
 
 
 # --- Scales, ticks and labels of axes -------------------------------------------------------------------------------
@@ -329,18 +344,6 @@ def align(pages: Sequence[Figure], chart: Chart) -> None:
                 _label_powers(axis, *ends_of)
 
 
-def make_room(figure: Figure, page: Canvas) -> None:
-    """Let a page grow if long names leave its panels too low, and put a label beside all panels in their middle."""
-    arranged(figure)
-    least = _LOWEST * figure.dpi * (page.height - page.rest) / page.rows
-    lacking = max(_lacking(axes, least) for axes in figure.axes if axes.axison) / figure.dpi
-    if page.may_grow and lacking > 0:
-        figure.set_figheight(figure.get_figheight() + page.rows * lacking)
-        arranged(figure)
-    for label in figure.texts:
-        label.set_y(sum(edge for axes in figure.axes for edge in axes.get_position().intervaly) / 2 / len(figure.axes))
-
-
 def _lacking(axes: Axes, least: float) -> float:
     """Return how many dots a frame is lower than it should be, or than the label beside it."""
     return max(least, axes.yaxis.label.get_window_extent().height) - axes.get_window_extent().height
@@ -391,10 +394,94 @@ def _set_budgets(axes: Axes, values: "pd.Series[float]") -> None:
     axes.xaxis.set_minor_locator(NullLocator())
 
 
-def bottom_of_bars(chart: Chart, points: pd.DataFrame) -> float:
-    """Return where bars on a log axis start: at the least that the measure can be, if it has such a value above 0.
+# --- Signs on a point: its value is a limit, or its recommendations were wrong too often ----------------------------
 
-    Otherwise it is a power of ten below the smallest value, so that its bar can be seen.
-    """
-    below = 10.0 ** math.floor(math.log10(points["y"].min() / 1.5))
-    return min(MEASURES[chart.y.column].least or below, below)
+_LEAST_OPEN = 3.2
+"""Smallest size of a marker, in points, at which one can see that it is open."""
+ARROW = Path([(0, 0.25), (0, 1), (-0.22, 0.7), (0, 1), (0.22, 0.7)], [1, 2, 1, 2, 2])
+"""Arrow that begins a bit above the point and goes up."""
+_CENTRED_ARROW = Path([(0, -1), (0, 1), (-0.6, 0.2), (0, 1), (0.6, 0.2)], [1, 2, 1, 2, 2])
+"""Arrow for a legend."""
+_UPSIDE_DOWN = Affine2D().scale(1, -1)
+ARROW_POINTS = 7.0
+"""Length of the arrow in points, from the marked point to the tip."""
+_ROOM = 0.12
+"""Share of the height of a panel that stays free above and below its points, so that arrows stay inside."""
+CROSS = "\N{MULTIPLICATION SIGN}"
+CEILING_LABEL = "no error: upper end of the 95 % interval"
+LIMIT_LABEL = "lower limit: trials reached the cap"
+WRONG_LABEL = r"wrong more often than $\delta$"
+_INK = "black"
+
+
+def draw_marks(axes: Axes, points: pd.DataFrame, look: Look, zorder: float) -> None:
+    """Draw the markers; those of limits are open and have an arrow."""
+    limits = points[points["is_limit"] | points["is_ceiling"]]
+    if len(limits):
+        size = max(look.size, _LEAST_OPEN)
+        sign: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "white", "markeredgewidth": 0.7}
+        sign |= {"markersize": size, "markeredgecolor": look.color, "zorder": zorder + 0.01}
+        axes.plot(limits["x"], limits["y"], look.marker, **sign)
+    draw_arrows(axes, points, look.color, zorder)
+    _draw_down_arrows(axes, points, look.color, zorder)
+    _draw_crosses(axes, points)
+
+
+def draw_arrows(axes: Axes, points: pd.DataFrame, color: str = _INK, zorder: float = 5) -> None:
+    """Draw an arrow up from each lower limit."""
+    limits = points[points["is_limit"]]
+    if len(limits):
+        axes.margins(y=_ROOM)
+        axes.plot(limits["x"], limits["y"], **_arrow(color), zorder=zorder, clip_on=False)
+
+
+def _draw_down_arrows(axes: Axes, points: pd.DataFrame, color: str = _INK, zorder: float = 5) -> None:
+    """Draw an arrow down from each upper limit."""
+    ceilings = points[points["is_ceiling"]]
+    if len(ceilings):
+        axes.margins(y=_ROOM)
+        down = {**_arrow(color), "marker": _UPSIDE_DOWN.transform_path(ARROW)}
+        axes.plot(ceilings["x"], ceilings["y"], **down, zorder=zorder, clip_on=False)
+
+
+def _draw_crosses(axes: Axes, points: pd.DataFrame, zorder: float = 6) -> None:
+    """Draw a cross on each point that was wrong more often than delta beyond chance."""
+    wrong = points[points["is_wrong"]]
+    if len(wrong):
+        axes.plot(wrong["x"], wrong["y"], **_cross(), zorder=zorder, clip_on=False)
+
+
+def mark_handles(points: pd.DataFrame) -> list[Line2D]:
+    """Return entries of the legend for the signs that the points have."""
+    handles = []
+    if points["is_limit"].any():
+        arrow = {**_arrow(_INK), "marker": _CENTRED_ARROW, "markersize": ARROW_POINTS}
+        handles.append(Line2D([], [], label=LIMIT_LABEL, **arrow))
+    if points["is_ceiling"].any():
+        arrow = {**_arrow(_INK), "marker": _UPSIDE_DOWN.transform_path(_CENTRED_ARROW), "markersize": ARROW_POINTS}
+        handles.append(Line2D([], [], label=CEILING_LABEL, **arrow))
+    if points["is_wrong"].any():
+        handles.append(Line2D([], [], label=WRONG_LABEL, **_cross()))
+    return handles
+
+
+def error_lengths(points: pd.DataFrame) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Return the lengths of the interval below and above each point; 0 for a point without interval and for a limit."""
+    below, above = points["y"] - points["low"], points["high"] - points["y"]
+    known = ~(points["is_limit"] | points["is_ceiling"])
+    return np.array([part.where(known, 0).fillna(0) for part in (below, above)], dtype=float)
+
+
+def _arrow(color: str) -> dict[str, Any]:
+    return {
+        "linestyle": "none",
+        "marker": ARROW,
+        "markersize": 2 * ARROW_POINTS,
+        "markeredgecolor": color,
+        "markerfacecolor": "none",
+        "markeredgewidth": 0.8,
+    }
+
+
+def _cross() -> dict[str, Any]:
+    return {"linestyle": "none", "marker": "x", "markersize": 6, "markeredgecolor": _INK, "markeredgewidth": 1.0}

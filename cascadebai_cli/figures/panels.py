@@ -1,8 +1,8 @@
 """Making a chart from rows of `summary.csv` and the words of a plot; nothing is drawn here."""
 
 import shlex
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -10,31 +10,122 @@ import numpy as np
 import pandas as pd
 
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.figures.labels import (
-    MOST_NAMED,
-    Axis,
-    Chart,
-    Deal,
-    Labels,
-    Panel,
-    Series,
-    carrier_of,
-    deal,
-    varying,
-)
+from cascadebai_cli.figures.labels import Axis, Chart, Labels, Panel, Series, carrier_of
 from cascadebai_cli.store.summary import is_limit_of_quantile, wrong_too_often
 from cascadebai_cli.study.instances import AnyInstance
-from cascadebai_cli.study.kinds import GRID, MEASURES
+from cascadebai_cli.study.kinds import AXES, GRID, K_FIRST, MEASURES
 from cascadebai_cli.study.plot import NAMES, Plot
-from cascadebai_cli.text import count, is_missing, parameter
+from cascadebai_cli.text import count, is_missing, listed, parameter
 
-_MOST_PANELS = 240
+_MOST_PANELS, _MOST_NAMED = 240, 12
+"""Largest number of panels, and of instances without a value that a sentence names."""
 MOST_LINES = 12
 """Largest number of lines in one panel, as many as can be told apart."""
 
 _TELLING_APART = (*GRID, "directory")
 _KNOWN = "that the config gives or the manifest holds; older manifests hold no weights from files or code"
 """End of a sentence that says for which weights bounds are known."""
+
+# --- Which columns of the cells become the horizontal axis, the panels and the lines of a figure --------------------
+
+_PANELS_OF_GROUPS = tuple(sorted(AXES, key=lambda name: name != "delta"))
+"""Order of the columns that make panels of bars; it puts two values of epsilon side by side, as in the paper."""
+
+
+@dataclass(frozen=True)
+class _Deal:
+    """Columns by their role: one is `x`, and cells that agree in `panels` or `lines` belong together.
+
+    `remark` says which column was chosen if several might have been `x` and the plot names none; else it is empty.
+    """
+
+    x: str
+    panels: tuple[str, ...]
+    lines: tuple[str, ...]
+    remark: str = ""
+
+
+def _deal(cells: pd.DataFrame, plot: Plot) -> _Deal:
+    """Return the columns that the plot names; where it names none, those that fit its kind.
+
+    If the plot names no `panels`, every column that varies and is neither `x` nor one of `lines` makes panels; if it
+    names `panels` but no `lines`, such a column makes lines, unless it is a number that follows from the others. If
+    several columns could be `x`, the first of `K_FIRST` is.
+    """
+    found = [plot.x] if plot.x else _candidates(cells, plot)
+    dealt = _by_role(cells, plot, found[0])
+    return replace(dealt, remark=_remark(cells, dealt, found[1:])) if found[1:] else dealt
+
+
+def _by_role(cells: pd.DataFrame, plot: Plot, x: str) -> _Deal:
+    carried = {x if x in GRID else carrier_of(x), *_followers(cells, x)}
+    if carrier_of(x) == "instance":  # each instance may have numbers of its own
+        carried |= {name for name in _varying(cells, K_FIRST) if _follows(cells, name, ["instance"])}
+    default_lines = tuple(name for name in plot.figure.lines if name not in carried)
+    if plot.panels is None:
+        lines = default_lines if plot.lines is None else plot.lines
+        lines = tuple(name for name in lines if name != x)
+        return _Deal(x, _panels(cells, plot, {x, *carried, *lines}), lines)
+    panels = tuple(name for name in plot.panels if name != x)
+    if plot.lines is None:
+        lines = tuple(name for name in default_lines if name not in (x, *panels))
+        for name in _varying(cells, GRID):
+            follows = name in K_FIRST and _follows(cells, name, (*panels, *lines))
+            if name not in (x, *carried, *panels, *lines) and not follows:
+                lines = (*lines, name)
+        return _Deal(x, panels, lines)
+    return _Deal(x, panels, tuple(name for name in plot.lines if name != x))
+
+
+def _varying(cells: pd.DataFrame, names: Sequence[str]) -> list[str]:
+    """Return the columns with more than one value."""
+    return [name for name in names if cells[name].nunique(dropna=False) > 1]
+
+
+def _follows(cells: pd.DataFrame, name: str, others: Sequence[str]) -> bool:
+    """Return whether a column has one value where the others agree, such as `K` if each instance has its own."""
+    return bool(others) and cells.groupby(list(others), sort=False, dropna=False)[name].nunique(dropna=False).max() == 1
+
+
+def _followers(cells: pd.DataFrame, x: str) -> set[str]:
+    """Return numbers of the grid that vary with `x` only, in pairs as a `zip` makes them."""
+    if x not in cells or x == "steps":
+        return set()
+    names = [name for name in K_FIRST if name != x]
+    curves = cells.groupby(["instance", "learner"], sort=False)[names].nunique().max()
+    points = cells.groupby(["instance", "learner", x], sort=False)[names].nunique().max()
+    return {name for name in names if curves[name] > 1 and points[name] == 1}
+
+
+def _remark(cells: pd.DataFrame, dealt: _Deal, others: Sequence[str]) -> str:
+    said = listed([f"{name} ({cells[name].nunique()} values)" for name in (dealt.x, *others)])
+    made = "panels" if set(others) <= {*dealt.panels} else "lines"
+    makes = "makes" if len(others) == 1 else "make"
+    return (
+        f"{said} vary: {dealt.x} is x, and {listed(others)} {makes} {made}; --x {others[0]}, or "
+        f"plot: {{x: {others[0]}}} in the config, changes that"
+    )
+
+
+def _candidates(cells: pd.DataFrame, plot: Plot) -> list[str]:
+    """Return the columns that may be `x`, of which the first is chosen; `K` where nothing varies."""
+    if usual := plot.figure.x:
+        return [usual]
+    said = {*(plot.panels or ()), *(plot.lines or ())}
+    within = cells.groupby(["instance", "learner"], sort=False)[list(K_FIRST)].nunique().max()
+    found = [name for name in K_FIRST if name not in said and within[name] > 1]
+    return [name for name in found if name not in _followers(cells, found[0])] or ["K"]
+
+
+def _panels(cells: pd.DataFrame, plot: Plot, taken: Collection[str]) -> tuple[str, ...]:
+    if plot.figure.grouped:
+        further = [name for name in _varying(cells, ("instance", "learner")) if name not in taken]
+        return (*further, *(name for name in _PANELS_OF_GROUPS if name not in taken))
+    wanted = ["instance", *_varying(cells, GRID[1:])]
+    return tuple(name for name in wanted if name not in taken)
+
+
+# --- From cells to a chart ------------------------------------------------------------------------------------------
 
 
 def chart_of(
@@ -50,7 +141,7 @@ def chart_of(
     Raises:
         ConfigError: if the words do not make a figure of these cells.
     """
-    dealt = deal(cells, plot)
+    dealt = _deal(cells, plot)
     measured = _with_y(cells, plot)
     axis, points = _with_x(measured[measured["y"].notna()], dealt.x, labels)
     if plot.figure.grouped and not axis.groups:
@@ -95,7 +186,7 @@ def _fitted(panel: Panel, fits: Mapping[frozenset[tuple[str, str]], pd.DataFrame
 
 def refuse_too_many(cells: pd.DataFrame, plot: Plot) -> None:
     """Raise `ConfigError` for more panels or lines than can be looked at, before they cost time."""
-    dealt = deal(cells, plot)
+    dealt = _deal(cells, plot)
     panels = len(cells.drop_duplicates(list(dealt.panels))) if dealt.panels else 1
     if panels > _MOST_PANELS:
         raise ConfigError(
@@ -153,8 +244,8 @@ def _left_out(measured: pd.DataFrame, plot: Plot) -> str:
     if gone.empty:
         return ""
     names = list(dict.fromkeys(gone["instance"]))
-    more = [f"{count(len(names) - MOST_NAMED)} more"] if len(names) > MOST_NAMED else []
-    cells = f"{count(len(gone))} of {count(len(measured))} cells ({', '.join([*names[:MOST_NAMED], *more])})"
+    more = [f"{count(len(names) - _MOST_NAMED)} more"] if len(names) > _MOST_NAMED else []
+    cells = f"{count(len(gone))} of {count(len(measured))} cells ({', '.join([*names[:_MOST_NAMED], *more])})"
     return f"{cells} cannot be drawn{_why(plot)}"
 
 
@@ -228,7 +319,7 @@ def _parts(points: pd.DataFrame, names: Sequence[str]) -> list[tuple[tuple[Any, 
 def _panel(
     part: pd.DataFrame,
     values: Sequence[Any],
-    dealt: Deal,
+    dealt: _Deal,
     lines: Sequence[Mapping[str, Any]],
     labels: Labels,
     joined: bool,
@@ -241,24 +332,24 @@ def _panel(
         found = rows.sort_values("x", kind="stable").reset_index(drop=True)
         label = labels.line(dict(zip(dealt.lines, own, strict=True)), dealt.lines)
         series.append(Series(label, numbers[tuple(own)], found))
-    return Panel(labels.title(key, dealt), key, tuple(sorted(series, key=lambda one: one.number)))
+    return Panel(labels.title(key), key, tuple(sorted(series, key=lambda one: one.number)))
 
 
-def _refuse_twins(rows: pd.DataFrame, dealt: Deal, joined: bool) -> None:
+def _refuse_twins(rows: pd.DataFrame, dealt: _Deal, joined: bool) -> None:
     """Refuse two cells of a line at the same place, as a column then varies that is neither x, panels nor lines.
 
     With shares of trials, a line is of one cell, since its points are the trials.
     Points of unrelated instances may be at the same place, as they have names.
     """
     if dealt.x == "steps":
-        _refuse_varying(varying(rows, _TELLING_APART), rows, "in a line of ecdf", "panels nor lines")
+        _refuse_varying(_varying(rows, _TELLING_APART), rows, "in a line of ecdf", "panels nor lines")
         return
     same = ["x"] if joined or dealt.x in NAMES else ["x", "instance"]
     twins = rows[rows.duplicated(same, keep=False)]
     if twins.empty:
         return
     pair = twins[twins["x"] == twins["x"].iloc[0]]
-    names = [name for name in varying(pair, _TELLING_APART) if name != dealt.x]
+    names = [name for name in _varying(pair, _TELLING_APART) if name != dealt.x]
     _refuse_varying(names or [""], pair, f"at {dealt.x} = {pair[dealt.x].iloc[0]}", "x, panels nor lines")
 
 

@@ -91,7 +91,7 @@ def _has(families: tuple[str, ...], letter: int) -> bool:
 
 
 @contextmanager
-def no_warnings_of_glyphs() -> Iterator[None]:
+def _no_warnings_of_glyphs() -> Iterator[None]:
     """Suppress matplotlib's warnings of missing letters, repeated at each drawing; `warn_of_letters` warns once."""
     logger = logging.getLogger("matplotlib.mathtext")
     level = logger.level
@@ -139,11 +139,6 @@ LOOKS = (
 colour-blind eyes also differ in the dash (a test computes it). No marker is open, as an open one is a limit. The first
 colours are those of Okabe and Ito."""
 
-POINTS = Look("blue", dash="none")
-"""Look of means beside a fit."""
-MEASURED = Look("blue", size=2.5, dash="none")
-"""Look of means between bounds."""
-
 ORDER_LOOKS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "T": (r"ascending $T_t(i)$ (Algorithm 1)", "#0072B2"),
@@ -169,7 +164,7 @@ COLUMN_WIDTH = 3.25
 """Width in inches of one of its columns."""
 
 _STEPS_LABEL = "time complexity"
-NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
+_NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 
 STYLE: Mapping[Any, Any] = MappingProxyType(
     {
@@ -231,9 +226,9 @@ def stroke(width: float) -> float:
 
 
 @contextmanager
-def style_of(own: Mapping[str, Any] = NO_OPTIONS) -> Iterator[None]:
-    """Apply the shared style with the settings `own` over it, and restore matplotlib's settings at the end."""
-    with mpl.rc_context():
+def style_of(own: Mapping[str, Any] = _NO_OPTIONS) -> Iterator[None]:
+    """Apply the shared style with the settings `own` over it, without warnings of glyphs; restore all at the end."""
+    with mpl.rc_context(), _no_warnings_of_glyphs():
         mpl.rcdefaults()
         larger = own.get("font.size", STYLE["font.size"]) / STYLE["font.size"]
         sizes = {name: larger * STYLE[name] for name in STYLE if name.endswith(("labelsize", "titlesize", "fontsize"))}
@@ -263,7 +258,7 @@ class Picture(Figure):
 
     def savefig(self, fname: Any, **options: Any) -> None:
         """Write the figure to a file; arguments as for `matplotlib.figure.Figure.savefig`."""
-        with mpl.rc_context(self._settings), no_warnings_of_glyphs():
+        with mpl.rc_context(self._settings), _no_warnings_of_glyphs():
             super().savefig(fname, **options)
 
     def _repr_png_(self) -> bytes:
@@ -280,13 +275,13 @@ def new_figure(width: float, height: float) -> Picture:
     return figure
 
 
-def render(figure: Figure, format: str, *, title: str, rows_sha256: str, own: Mapping[str, Any] = NO_OPTIONS) -> bytes:
+def render(figure: Figure, format: str, *, title: str, rows_sha256: str, own: Mapping[str, Any] = _NO_OPTIONS) -> bytes:
     """Render one page as a file; arguments as for `render_pages`."""
     return render_pages([figure], format, title=title, rows_sha256=rows_sha256, own=own)[0]
 
 
 def render_pages(
-    pages: Sequence[Figure], format: str, *, title: str, rows_sha256: str, own: Mapping[str, Any] = NO_OPTIONS
+    pages: Sequence[Figure], format: str, *, title: str, rows_sha256: str, own: Mapping[str, Any] = _NO_OPTIONS
 ) -> list[bytes]:
     """Render a figure as files: one PDF, or one file per page.
 
@@ -304,7 +299,7 @@ def render_pages(
     described = f"rows_sha256={rows_sha256}"
     for page in pages:
         _set_fonts(page)
-    with style_of(own), no_warnings_of_glyphs():
+    with style_of(own):
         for page in pages:
             _settle(page)
         if format == "pdf":

@@ -275,7 +275,7 @@ class Live:
 
     def picture(self) -> "Figure":
         """Return a matplotlib figure of the intervals of the items, by pages in the order in which they were told."""
-        from cascadebai_cli.figures.page_views import draw_intervals
+        from cascadebai_cli.figures.pictures import draw_intervals
 
         with self._state.reading():
             items, clicked = self._state.history(self.terms.page_size)

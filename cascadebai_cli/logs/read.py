@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.logs.layout import Layout, MissingColumn
+from cascadebai_cli.logs.reports import missing_times, moments, without_totals
 from cascadebai_cli.logs.sheet import (
     STDIN,
     Faults,
@@ -27,8 +28,6 @@ from cascadebai_cli.logs.sheet import (
     sheet_of,
     shown,
 )
-from cascadebai_cli.logs.times import missing_times, moments
-from cascadebai_cli.logs.totals import without_totals
 from cascadebai_cli.text import listed
 
 # --- Logs -----------------------------------------------------------------------------------------------------------

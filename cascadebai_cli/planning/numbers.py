@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
 
 from cascadebai_cli.model.problem import ROUNDING, FloatArray, divergence
@@ -364,28 +363,3 @@ def needed(curve: Sequence[Chance], sure: float) -> Quantiles:
         for end in ("high", "all_right", "low")
     )
     return low, value, high
-
-
-def as_cells(curves: Sequence[tuple[str, Sequence[Chance]]], **same: object) -> pd.DataFrame:
-    """Return the curves of learners as the cells of a figure, one row per budget.
-
-    Args:
-        curves: name and results of each learner.
-        same: further columns, which have one value for all rows.
-    """
-    return pd.DataFrame(
-        [
-            {
-                **same,
-                "learner": name,
-                "budget": point.budget,
-                "n": point.n,
-                "n_capped": 0,
-                "error_rate": 1 - point.all_right,
-                "error_low": 1 - point.high,
-                "error_high": 1 - point.low,
-            }
-            for name, curve in curves
-            for point in curve
-        ]
-    )

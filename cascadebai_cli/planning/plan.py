@@ -148,8 +148,7 @@ def answered(
     different = sorted(set(truths.tolist()))
     places = [(key, budget, truth) for key in keys for budget in lists[key] for truth in different]
     cells = [
-        cell_of(question, CANDIDATES[key], truth, question.planned, budget=budget, batch=wanted.batch)
-        for key, budget, truth in places
+        cell_of(question, CANDIDATES[key], truth, budget=budget, batch=wanted.batch) for key, budget, truth in places
     ]
 
     def learners(done: CellRuns) -> list[Asked]:

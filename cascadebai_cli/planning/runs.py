@@ -9,15 +9,7 @@ import numpy as np
 from cascadebai_cli.errors import ConfigError, suggest
 from cascadebai_cli.learners.registry import LearnerSpec, find_algorithm
 from cascadebai_cli.model.problem import FloatArray, IntArray
-from cascadebai_cli.planning.numbers import (
-    ClickCost,
-    PageViews,
-    Tolerance,
-    click_chance,
-    cost,
-    lost_share,
-    page_views,
-)
+from cascadebai_cli.planning.numbers import ClickCost, PageViews, click_chance, cost, lost_share, page_views
 from cascadebai_cli.planning.question import Question
 from cascadebai_cli.running.runner import Backend, collect
 from cascadebai_cli.running.watch import Follower, Watch
@@ -170,12 +162,7 @@ CANDIDATES: Mapping[str, Candidate] = {
         looking=Pace(0.0, 3e-4, 3e-5, 1e-7, 3e-4, 2e-7, along=True),
         staying=Pace(0.0, 3e-4, 3e-5, 3.5e-8, 3e-4),
     ),
-    "cascadebai-kl": Candidate(
-        "CascadeBAI, KL bounds",
-        LearnerSpec("cascadebai", {"confidence": "kl"}),
-        _RACING,
-        25,
-    ),
+    "cascadebai-kl": Candidate("CascadeBAI, KL bounds", LearnerSpec("cascadebai", {"confidence": "kl"}), _RACING, 25),
     "cascadebai": Candidate("CascadeBAI", LearnerSpec("cascadebai"), _RACING, 200, slow=8e-5),
     "posterior": Candidate(
         "posterior with the log",
@@ -270,15 +257,14 @@ def cell_of(
     question: Question,
     candidate: Candidate,
     truth: int,
-    tolerance: Tolerance,
     *,
     cap: int | None = None,
     budget: int | None = None,
     batch: float | None = None,
 ) -> Cell:
     """Return the cell of a learner on a truth, given up after `cap` page views or asked after `budget`."""
-    epsilon = question.looked * tolerance.epsilon
-    if not np.isfinite(tolerance.efforts[truth]):
+    epsilon = question.looked * question.planned.epsilon
+    if not np.isfinite(question.planned.efforts[truth]):
         epsilon = max(epsilon, _TIE)
     return Cell(
         study="plan",
@@ -404,8 +390,7 @@ def tested(question: Question, keys: Sequence[str], trials: int | None, backend:
     turns = {key: in_turn(mine, _ENOUGH) for key, mine in truths.items()}
     places = [(key, truth) for key in keys for truth in sorted(set(truths[key].tolist()))]
     cells = [
-        cell_of(question, CANDIDATES[key], truth, question.planned, cap=sizes[key].cap, batch=sizes[key].batch)
-        for key, truth in places
+        cell_of(question, CANDIDATES[key], truth, cap=sizes[key].cap, batch=sizes[key].batch) for key, truth in places
     ]
 
     def learners(runs: CellRuns) -> list[Simulated]:

@@ -16,7 +16,6 @@ from cascadebai_cli.text import (
     listed,
     number,
     percent,
-    precise_percent,
     quantity,
     share,
     spread_in_words,
@@ -69,10 +68,10 @@ def _then(done: "Plan", answers: "Answers") -> Table:
         if (then := one.then) is None:
             rows.append([one.name, NO_NUMBER, "", NO_NUMBER, ""])
         else:
-            chance = f"{precise_percent(then.low)} to {precise_percent(then.high)}"
+            chance = f"{_precise_percent(then.low)} to {_precise_percent(then.high)}"
             number = f"{then.right_low:.2f} to {then.right_high:.2f}"
-            rows.append([one.name, precise_percent(then.all_right), chance, f"{then.right:.2f}", number])
-    rows.append(["no test, the log's own", precise_percent(answers.own_right), "", f"{answers.own_number:.2f}", ""])
+            rows.append([one.name, _precise_percent(then.all_right), chance, f"{then.right:.2f}", number])
+    rows.append(["no test, the log's own", _precise_percent(answers.own_right), "", f"{answers.own_number:.2f}", ""])
     return table_of(["learner", f"all {K} right", "95 % interval", f"right of {K}", "95 % interval"], rows)
 
 
@@ -86,6 +85,12 @@ def _needed(done: "Plan", answers: "Answers") -> Table:
     rows.append(["no test, the log's own", none, "", *(["", ""] if per_day else [])])
     days = ["days", "95 % interval"] if per_day else []
     return table_of(["learner", "page views", "95 % interval", *days], rows)
+
+
+def _precise_percent(chance: float) -> str:
+    """Format a share in per cent, with more digits near 0 and 1: 62%, 95.2%, 99.93%."""
+    rest = min(chance, 1 - chance)
+    return percent(chance, 0 if rest >= 0.1 or rest <= 0 else 1 if rest >= 0.01 else 2)
 
 
 def _spread(one: "Asked", needed: Sequence[float] | None, unit: float, text: Callable[[float], str]) -> list[str]:
@@ -134,7 +139,7 @@ def _known(one: "Asked") -> str:
     """Return the name of a learner, with its chance at the largest budget that was simulated."""
     if not one.curve:
         return one.name
-    return f"{one.name} ({precise_percent(one.curve[-1].all_right)} after {count(one.last)})"
+    return f"{one.name} ({_precise_percent(one.curve[-1].all_right)} after {count(one.last)})"
 
 
 # --- A plan in words ------------------------------------------------------------------------------------------------
@@ -180,7 +185,7 @@ def _advice(question: "Question") -> list[str]:
     own = f"{', '.join(named)} and {count(more)} more" if more else listed(named)
     error = percent(1.96 * question.own_good_error)
     sure = "" if error == "0%" else f", give or take {error}"
-    enough = f"good enough with a chance of {precise_percent(question.own_good)}{sure}"
+    enough = f"good enough with a chance of {_precise_percent(question.own_good)}{sure}"
     chance = f"{own}, which the log ranks first, {'are all' if question.K > 1 else 'is'} {enough}"
     if question.planned.epsilon:
         best = f"the rates of the best {question.K}" if question.K > 1 else "the best rate"

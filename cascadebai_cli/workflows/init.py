@@ -17,7 +17,7 @@ from cascadebai_cli.errors import CascadeError, ConfigError, of_removed_folder
 from cascadebai_cli.learners.registry import ALGORITHMS
 from cascadebai_cli.logs.read import rates_in, read_sheet
 from cascadebai_cli.logs.sheet import Sheet, floats_of, marks_of
-from cascadebai_cli.planning.answer import PlanFile
+from cascadebai_cli.planning.files import PlanFile
 from cascadebai_cli.store.manifest import Manifest
 from cascadebai_cli.study.document import read_value, show
 from cascadebai_cli.study.fields import RANGE, is_one_line

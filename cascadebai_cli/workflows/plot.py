@@ -14,14 +14,10 @@ from cascadebai_cli.analysis.cells import (
     averaged,
     chosen_cells,
     chosen_results,
+    measured,
     wide_table,
-    with_bounds,
-    with_differences,
     with_moments,
     with_names_apart,
-    with_quantiles,
-    with_sharp_bounds,
-    with_trials,
 )
 from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.errors import ConfigError
@@ -33,7 +29,6 @@ from cascadebai_cli.running.watch import SILENT, Watch
 from cascadebai_cli.store.columns import MANIFEST
 from cascadebai_cli.store.files import write_bytes
 from cascadebai_cli.study.document import Document, Override, load_yaml, mistakes, show
-from cascadebai_cli.study.kinds import MEASURES
 from cascadebai_cli.study.plot import FILE_FORMATS, MOST_ON_A_PAGE, Plot, axes_of_the_kind, refuse_unknown_words
 from cascadebai_cli.text import listed
 from cascadebai_cli.workflows.tables import warn_of_gaps
@@ -184,7 +179,7 @@ def drawing(studies: Sequence[StudyResults], plot: Plot) -> Drawing:
         ConfigError: as for `chart`, or if the file of the style is not usable.
     """
     if not plot.figure.data:
-        return Drawing(draw(plot, None), None, {})
+        return Drawing(draw(plot, None, {}), None, {})
     own = read_style(plot.style)
     shown = chart(studies, plot)
     return Drawing(draw(plot, shown, own), shown, own)
@@ -203,18 +198,8 @@ def chart(studies: Sequence[StudyResults], plot: Plot) -> "Chart":
         cells = with_moments(cells, together)
     refuse_too_many(cells, plot)
     asked = cells["learner"]
-    chosen = chosen_results(together, cells)
-    if plot.figure.beside == "bounds" or plot.y == "steps_per_lower_bound":
-        cells = _bounded(cells, chosen, plot)
-    elif plot.y == "steps_per_sharp_bound":
-        cells = with_sharp_bounds(cells, together)
-    elif plot.y == "difference":
-        cells = with_differences(cells, together)
-    elif plot.figure.points == "trials":
-        cells = with_trials(cells, together)
-    elif MEASURES[plot.y].level:
-        cells = with_quantiles(cells, together)
-    chosen = tuple(results for results in chosen if len(results.summary))
+    chosen = tuple(results for results in chosen_results(together, cells) if len(results.summary))
+    cells = measured(cells, together, plot)
     instances = {name: entry for results in chosen for name, entry in results.instances.items()}
     drawn = {name: entry for name, entry in instances.items() if name in set(cells["instance"])}
     caps = {results.study.max_steps for results in chosen}
@@ -247,19 +232,6 @@ def _fits(studies: Sequence[StudyResults], x: str) -> Iterator[tuple[frozenset[t
                 chosen = {"model": curve.best_named.model} if len(curve.models) > 1 else {}
                 cells = frozenset((str(results.directory), cell_id) for cell_id in curve.points["cell_id"])
                 yield cells, curve.drawn.assign(**chosen)
-
-
-def _bounded(cells: "pd.DataFrame", studies: Sequence[StudyResults], plot: Plot) -> "pd.DataFrame":
-    table = with_bounds(cells, studies)
-    if plot.figure.beside != "bounds":
-        return table
-    main = table[table["learner"].isin([results.main_learner for results in studies if len(results.summary)])]
-    if main["upper"].isna().all():
-        raise ConfigError(
-            f"--kind: {plot.kind} needs cells with an upper bound, which is proved of CascadeBAI alone, and "
-            f"{studies[0].directory} has none; `cascadebai bounds CONFIG` prints the bounds that there are"
-        )
-    return main
 
 
 # --- Drawing a figure of one or more result directories -------------------------------------------------------------

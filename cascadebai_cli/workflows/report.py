@@ -14,10 +14,9 @@ import numpy as np
 import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
-from cascadebai_cli.analysis.bounds import weights_of
 from cascadebai_cli.analysis.cells import averaged, cells_printed, cells_with
 from cascadebai_cli.analysis.claims import claims_of_config
-from cascadebai_cli.analysis.results import StudyResults, load_results
+from cascadebai_cli.analysis.results import StudyResults, load_results, weights_of
 from cascadebai_cli.analysis.tables import figure_data, tables_of
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.figures.labels import alternative, title_of

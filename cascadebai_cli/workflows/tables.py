@@ -12,7 +12,6 @@ from cascadebai_cli.analysis.bounds import (
     bounds_printed,
     bounds_row,
     budget_bounds,
-    budget_bounds_printed,
     learner_bounds,
     no_sharp,
     outside,
@@ -242,21 +241,21 @@ def bounds(
     cells, measured = study.cells, _measured(results, config, watch)
     if cells[0].answers:
         table = budget_bounds(cells, measured)
-        remarks, printer = too_often_wrong(table), budget_bounds_printed
+        remarks = too_often_wrong(table)
     else:
         table = with_measured(_promised(cells, printed), measured)
         table = table[TABLES[BOUNDS_CSV].names(table)]
         table = with_sharp(table, cells, watch.remark) if sharp else table
         table = with_factor(table, cells, watch.remark) if factor else table
         reused = [f"rewards are {study.rewards}; the bounds are about independent ones"]
-        remarks, printer = outside(table) if study.independent else reused, bounds_printed
+        remarks = outside(table) if study.independent else reused
     for sentence in remarks:
         watch.warn(f"warning: {sentence}")
     for sentence in no_sharp(cells) if sharp or factor else []:
         watch.warn(sentence)
     if csv:
         write_table(csv, table)
-    return Tables((StudyTable(BOUNDS_CSV, table, printer(table)),))
+    return Tables((StudyTable(BOUNDS_CSV, table, bounds_printed(table)),))
 
 
 def _swept(directory: Path) -> Study:

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from synthetic import Cell, scaling_config, write_results
 
 from cascadebai_cli.analysis.results import StudyResults, load_results
-from cascadebai_cli.figures.marks import ARROW
+from cascadebai_cli.figures.layout import ARROW
 from cascadebai_cli.figures.style import ORDER_LOOKS, render
 
 CAP = 10**7

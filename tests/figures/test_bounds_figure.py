@@ -6,7 +6,7 @@ import pytest
 from synthetic import scaling_config, write_results
 
 from cascadebai_cli.analysis.results import load_results
-from cascadebai_cli.figures.draw import _draw_schematic, _optimal_sets
+from cascadebai_cli.figures.pictures import _optimal_sets, draw_schematic
 from cascadebai_cli.figures.style import render
 
 
@@ -92,7 +92,7 @@ def test_optimal_sets_are_those_of_the_altered_instances():
 
 @pytest.mark.parametrize(("L", "K"), [(8, 4), (2, 1), (5, 4)])
 def test_schematic_names_its_rows_and_columns(L, K):
-    figure = _draw_schematic(L, K)
+    figure = draw_schematic(L, K)
     (axes,) = figure.axes
     assert len(axes.get_yticks()) == L + 1
     assert axes.get_yticklabels()[0].get_text() == "0"

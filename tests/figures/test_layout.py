@@ -15,7 +15,7 @@ from synthetic import planted_steps, scaling_config, write_results
 
 from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.figures.marks import ARROW, ARROW_POINTS, LIMIT_LABEL, WRONG_LABEL
+from cascadebai_cli.figures.layout import ARROW, ARROW_POINTS, LIMIT_LABEL, WRONG_LABEL
 from cascadebai_cli.figures.style import panel_letter
 
 LONG = "An instance with a name as long as a sentence, which no title of a panel can hold in one line of its own 1"

@@ -14,6 +14,7 @@ from matplotlib.testing.compare import compare_images
 import cascadebai_cli
 from cascadebai_cli.analysis.results import load_results
 from cascadebai_cli.figures import draw as drawers
+from cascadebai_cli.figures import pictures as others
 from cascadebai_cli.figures import style
 from cascadebai_cli.figures.style import STYLE, styled
 from cascadebai_cli.study.plot import Plot
@@ -79,8 +80,8 @@ def test_the_comparison_is_silent_without_a_fault(name: str, tmp_path: Path) -> 
 COLOURS = [
     ("bars", drawers, "ORDER_LOOKS", {**drawers.ORDER_LOOKS, "-U": (drawers.ORDER_LOOKS["-U"][0], "#F0B490")}),
     ("bounds", drawers, "_LOWER", "#2e7d40"),
-    ("schematic", drawers, "_OPTIMAL", "#8fce93"),
-    ("scaling", drawers, "POINTS", drawers.POINTS._replace(color="navy")),
+    ("schematic", others, "_OPTIMAL", "#8fce93"),
+    ("scaling", drawers, "_POINTS", drawers._POINTS._replace(color="navy")),
     ("scaling", drawers, "_FIT", "darkred"),
     ("scaling", drawers, "_BAND", "darkcyan"),
     ("curves", drawers, "LOOKS", tuple(look._replace(color="#0072B3") for look in style.LOOKS)),

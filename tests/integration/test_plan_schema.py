@@ -8,7 +8,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from sweeps import call
 
-from cascadebai_cli.planning.answer import PlanFile
+from cascadebai_cli.planning.files import PlanFile
 
 LOG = "ad,clicks,views\na,500,1000\nb,450,1000\nc,60,1000\nd,50,1000\ne,5,10\n"
 FEW = ("-K", "2", "--learner", "cascadebai-kl", "--trials", "2", "--n-jobs", "1", "--quiet")

@@ -14,8 +14,8 @@ from synthetic import scaling_config, write_results
 
 from cascadebai_cli.analysis.bounds import bounds_printed, bounds_row, learner_bounds, outside, with_measured
 from cascadebai_cli.analysis.cells import averaged
-from cascadebai_cli.analysis.fits import slopes_printed, slopes_table
 from cascadebai_cli.analysis.results import load_results
+from cascadebai_cli.analysis.tables import study_table
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.model.problem import CASCADING, SEMI_BANDIT, Instance
 from cascadebai_cli.study.config import load_study
@@ -236,16 +236,16 @@ def test_cells_without_a_bound_or_a_mean_show_a_dash():
 
 
 def test_slopes_stand_beside_the_measured_ones(results):
-    slopes = slopes_table(results)
+    slopes = study_table(results, "bound_fits.csv").rows
     assert list(slopes["model"]) == ["K", "K^2"]
     assert slopes["c1"].to_numpy() == pytest.approx([21881.8, 16839.0], rel=1e-4)
     upper = results.bounds["upper"][:3]
     assert slopes["bound_c1"][0] == pytest.approx(np.polyfit(K, upper, 1)[0])
     assert slopes["bound_over_measured"][0] == pytest.approx(slopes["bound_c1"][0] / slopes["c1"][0])
-    assert "21881.8" in str(slopes_printed(slopes))
+    assert "21881.8" in str(study_table(results, "bound_fits.csv").printed)
 
 
 def test_no_slopes_where_the_config_fits_nothing(tmp_path):
     config = scaling_config(1, K=K)
     del config["instances"][0]["fit"]
-    assert slopes_table(load_results(write_results(tmp_path / "r", config))).empty
+    assert study_table(load_results(write_results(tmp_path / "r", config)), "bound_fits.csv").rows.empty

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from sweeps import call, rows_in, sweep
 
-from cascadebai_cli.analysis.ratios import budgets_table, falls_below
+from cascadebai_cli.analysis.ratios import falls_below
 from cascadebai_cli.analysis.results import load_results
+from cascadebai_cli.analysis.tables import study_table
 from cascadebai_cli.study.config import load_study
 
 BUDGETS = np.array([100.0, 200.0, 400.0, 800.0])
@@ -84,7 +85,7 @@ def test_no_error_counts_as_half_an_error_among_the_trials_with_the_fewest(direc
     summary["n"], summary["error_rate"] = 50, 0.0
     summary.iloc[0, summary.columns.get_loc("error_rate")] = 0.4
     summary.iloc[-1, summary.columns.get_loc("n")] = 60
-    table = budgets_table(results.derived(study=results.study, summary=summary))
+    table = study_table(results.derived(study=results.study, summary=summary), "budgets.csv").rows
     first, second = sorted(summary["budget"])[:2]
     share = math.log(0.4 / 0.05) / math.log(0.4 / 0.01)
     assert table["budget_5"].tolist() == [pytest.approx(first + (second - first) * share)]

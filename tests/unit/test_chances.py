@@ -4,7 +4,8 @@ import math
 
 import pytest
 
-from cascadebai_cli.planning.numbers import Chance, as_cells, chance, needed
+from cascadebai_cli.planning.files import _as_cells
+from cascadebai_cli.planning.numbers import Chance, chance, needed
 from cascadebai_cli.store.columns import TrialRow
 
 
@@ -33,6 +34,6 @@ def test_page_views_for_a_chance_lie_between_two_budgets():
 
 
 def test_the_cells_of_a_figure_show_errors():
-    cells = as_cells([("a", [at(100, 0.6, 0.5, 0.7)])], K=2)
+    cells = _as_cells([("a", [at(100, 0.6, 0.5, 0.7)])], K=2)
     assert cells[["learner", "budget", "K", "n_capped"]].to_numpy().tolist() == [["a", 100, 2, 0]]
     assert cells[["error_low", "error_rate", "error_high"]].to_numpy()[0] == pytest.approx([0.3, 0.4, 0.5])

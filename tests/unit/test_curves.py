@@ -9,9 +9,8 @@ import pytest
 from synthetic import scaling_config, write_results
 
 from cascadebai_cli.analysis.curves import fit_models, fit_scaling, log_log_slope
-from cascadebai_cli.analysis.fits import fits_printed, fits_table, models_printed, models_table
 from cascadebai_cli.analysis.results import StudyResults, load_results
-from cascadebai_cli.analysis.tables import figure_data
+from cascadebai_cli.analysis.tables import figure_data, study_table
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.study.instances import Zip
 
@@ -26,13 +25,13 @@ def test_a_fit_over_delta(tmp_path: Path) -> None:
     fit = {"x": "delta", "model": ["log(x)", "x^2", "log(1/delta)"]}
     deltas = [0.2, 0.1, 0.05, 0.01]
     results = results_of(tmp_path, fit, lambda cell: 1000 - 300 * np.log(cell["delta"]), delta=deltas)
-    fits = fits_table(results)
+    fits = study_table(results, "fits.csv").rows
     assert list(fits["model"]) == ["log(delta)", "delta^2", "log(1/delta)"]
     assert fits["c1"].to_numpy()[[0, 2]] == pytest.approx([-300, 300], rel=0.02)
     assert fits["best_model"].tolist() == ["log(delta)"] * 3
     assert fits["delta"].isna().all()
     assert fits[["x", "K", "L"]].to_numpy().tolist() == [["delta", 20, 128]] * 3
-    lines = str(fits_printed(fits)).splitlines()
+    lines = str(study_table(results, "fits.csv").printed).splitlines()
     assert lines[0].startswith("learner = CascadeBAI, x = delta, L = 128, K = 20, epsilon = 0, points = 4;")
     assert lines[3].split()[:3] == ["setting", "1", "log(delta)"]
 
@@ -49,16 +48,16 @@ def test_the_curve_and_the_data_of_the_figure_follow_the_axis_and_the_best_of_th
 def test_without_a_fit_the_axis_is_what_varies(tmp_path: Path) -> None:
     results = results_of(tmp_path, None, lambda cell: 100 / cell["delta"], delta=[0.2, 0.1, 0.05])
     assert [curve.x for curve in results.curves()] == ["delta"]
-    lines = str(models_printed(models_table(results))).splitlines()
+    lines = str(study_table(results, "models.csv").printed).splitlines()
     assert lines[1].split()[:5] == ["instance", "delta", "delta^2", "sqrt(delta)", "log(delta)"]
 
 
 def test_an_axis_that_holds_zero_has_no_logarithm(tmp_path: Path) -> None:
     results = results_of(tmp_path, None, lambda cell: 500 - 900 * cell["epsilon"], epsilon=[0, 0.1, 0.2])
-    models = models_table(results)
+    models = study_table(results, "models.csv").rows
     assert list(models["model"]) == ["epsilon", "epsilon^2", "sqrt(epsilon)"]
     assert models["loglog_slope"].isna().all()
-    assert str(models_printed(models)).splitlines()[3].split()[:3] == ["setting", "1", "best"]
+    assert str(study_table(results, "models.csv").printed).splitlines()[3].split()[:3] == ["setting", "1", "best"]
 
 
 def test_what_is_zipped_with_the_axis_makes_no_curve_of_its_own(tmp_path: Path) -> None:
@@ -71,7 +70,7 @@ def test_what_is_zipped_with_the_axis_makes_no_curve_of_its_own(tmp_path: Path) 
     (curve,) = results.curves()
     assert curve.values.tolist() == [16, 20, 24]
     assert "delta" not in curve.key
-    fits = fits_table(results)
+    fits = study_table(results, "fits.csv").rows
     assert fits["c1"][0] == pytest.approx(100, rel=0.05)
     assert fits["delta"].isna().all()
     assert "x" not in fits
@@ -88,7 +87,7 @@ def test_learners_that_differ_in_an_option_make_a_curve_over_it(tmp_path: Path) 
         return 1e4 * float(cell["learner"].split()[1]) ** 2
 
     results = results_of(tmp_path, {"x": "sigma", "model": "x^2"}, steps, learners=learners)
-    fits = fits_table(results)
+    fits = study_table(results, "fits.csv").rows
     assert list(fits["learner"]) == ["lil {sigma}", "kl {sigma}"]
     assert fits["c1"].to_numpy() == pytest.approx([1e4, 1e4], rel=0.02)
     assert list(fits["model"]) == ["sigma^2"] * 2
@@ -97,7 +96,7 @@ def test_learners_that_differ_in_an_option_make_a_curve_over_it(tmp_path: Path) 
 def test_words_are_no_axis(tmp_path: Path) -> None:
     results = results_of(tmp_path, {"x": "order", "model": "x"}, lambda cell: 100.0)
     with pytest.raises(ConfigError, match=r"^fit: x: order has values that are no numbers"):
-        fits_table(results)
+        study_table(results, "fits.csv")
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,8 @@ import pytest
 from sweeps import ROOT
 
 from cascadebai_cli.analysis.claims import (
-    FAILS,
-    HOLDS,
-    OPEN,
-    UNDECIDED,
     Ends,
+    Verdict,
     claims_of,
     ratio_ends,
     verdict_between,
@@ -50,11 +47,11 @@ def test_no_verdict_of_a_reduced_run_contradicts_that_of_the_full_one(artefact: 
     results = load_results(ROOT / REFERENCE / artefact.name)
     full, small = claims_of(results), claims_of(reduced(results, artefact))
     assert [claim.where for claim in small] == [claim.where for claim in full]
-    assert not [claim for claim in full if claim.verdict in (OPEN, UNDECIDED)]
+    assert not [claim for claim in full if claim.verdict in (Verdict.OPEN, Verdict.UNDECIDED)]
     for ours, theirs in zip(full, small, strict=True):
-        assert theirs.verdict in (ours.verdict, UNDECIDED), (ours, theirs)
+        assert theirs.verdict in (ours.verdict, Verdict.UNDECIDED), (ours, theirs)
     least = {"table1": 10, "figure2": 4, "figure1": 0, "figure4": 1}
-    assert sum(claim.verdict != UNDECIDED for claim in small) >= least[artefact.name]
+    assert sum(claim.verdict != Verdict.UNDECIDED for claim in small) >= least[artefact.name]
 
 
 def cells(**changes: Any) -> pd.DataFrame:
@@ -84,9 +81,9 @@ def test_with_many_settings_each_interval_is_wider_so_that_all_hold_at_once() ->
 
 def test_a_verdict_stands_where_it_is_the_same_at_both_ends() -> None:
     ends = Ends(pd.Series([1.0, 2.0]), pd.Series([1.2, np.inf]))
-    assert verdict_between(ends, lambda ratio: bool((ratio > 1.5).any())) == HOLDS
-    assert verdict_between(ends, lambda ratio: bool((ratio > 1.5).all())) == FAILS
-    assert verdict_between(ends, lambda ratio: bool((ratio > 1.1).all())) == UNDECIDED
-    assert verdict_within(ends, 0.5, 3) == UNDECIDED
-    assert verdict_within(ends, 0.5, np.inf) == HOLDS
-    assert verdict_within(ends, 2.5, np.inf) == FAILS
+    assert verdict_between(ends, lambda ratio: bool((ratio > 1.5).any())) == Verdict.HOLDS
+    assert verdict_between(ends, lambda ratio: bool((ratio > 1.5).all())) == Verdict.FAILS
+    assert verdict_between(ends, lambda ratio: bool((ratio > 1.1).all())) == Verdict.UNDECIDED
+    assert verdict_within(ends, 0.5, 3) == Verdict.UNDECIDED
+    assert verdict_within(ends, 0.5, np.inf) == Verdict.HOLDS
+    assert verdict_within(ends, 2.5, np.inf) == Verdict.FAILS

@@ -32,7 +32,7 @@ ALLOWED = {
     "figures": {"store", "theory", *_STUDY},
     "planning": {"analysis", "figures", "running", "store", "theory", "logs", *_STUDY},
     "live": {"planning.rates", "figures", "logs", "engines", "learners", "model"},
-    "workflows": {"planning.answer", "analysis", "figures", "running", "store", "theory", "logs", *_STUDY},
+    "workflows": {"planning.files", "analysis", "figures", "running", "store", "theory", "logs", *_STUDY},
     "api": {"workflows", "planning", "running.watch", "analysis.results", "store", "study", "learners", "model"},
     "cli": {"workflows", "planning", "live", "running.interrupts", "running.watch", "study.kinds"},
 }
@@ -119,7 +119,7 @@ def test_all_sub_packages_are_known():
         ("cli", "from cascadebai_cli.running.runner import Backend"),
         ("api", "from cascadebai_cli.cli.console import Progress"),
         ("workflows", "from cascadebai_cli.api.functions import Results"),
-        ("cli", "if TYPE_CHECKING:\n    from cascadebai_cli.analysis.bounds import Row"),
+        ("cli", "if TYPE_CHECKING:\n    from cascadebai_cli.analysis.bounds import learner_bounds"),
         ("workflows", "from cascadebai_cli.cli.console import tell"),
         ("figures", "import statsmodels.api as sm"),
     ],

@@ -136,12 +136,12 @@ def test_looks_say_less_than_as_many_views():
 def test_the_simulated_users_look_as_those_of_the_log():
     _, log = made(0.1, 0.3, 2)
     question = question_about(log, Path("log.csv"), Wanted(3, truth="mean", epsilon=0.05))
-    cell = cell_of(question, CANDIDATES["kl-lucb++"], 0, question.planned)
+    cell = cell_of(question, CANDIDATES["kl-lucb++"], 0)
     assert isinstance(cell.feedback.users, PositionBased)
     assert cell.feedback.users.looks == pytest.approx(tuple(question.corrected.seen.values())[:3])
     assert (cell.feedback.shuffled, cell.feedback.reveal) == (True, SEMI_BANDIT.reveal)
     assert cell.runs_with == "lockstep"
-    racing = cell_of(question, CANDIDATES["cascadebai-kl"], 0, question.planned)
+    racing = cell_of(question, CANDIDATES["cascadebai-kl"], 0)
     assert (racing.feedback.shuffled, racing.feedback.users) == (False, cell.feedback.users)
     assert cell.epsilon == pytest.approx(0.05 * np.mean(question.looks))
     assert question.least is None

@@ -9,8 +9,9 @@ import pytest
 from scipy import stats
 from synthetic import Cell, scaling_config, write_results
 
-from cascadebai_cli.analysis.ratios import Mean, ratio_of_means, ratios_printed, ratios_table
+from cascadebai_cli.analysis.ratios import Mean, ratio_of_means, ratios_table
 from cascadebai_cli.analysis.results import StudyResults, load_results
+from cascadebai_cli.analysis.tables import study_table
 
 LEARNERS = [{"name": "BatRac(K)", "algorithm": "batrac"}, {"name": "CascadeBAI", "algorithm": "cascadebai"}]
 LEARNERS.append({"name": "BatRac(1)", "algorithm": "batrac"})
@@ -96,7 +97,7 @@ def test_cascadebai_is_compared_with_each_other_learner(results: StudyResults) -
 
 def test_printed_at_the_first_middle_and_last_K(results: StudyResults) -> None:
     ratios = ratios_table(results)
-    lines = str(ratios_printed(ratios)).splitlines()
+    lines = str(study_table(results, "ratios.csv").printed).splitlines()
     assert lines[0] == "L = 128, delta = 0.1, epsilon = 0"
     assert len(lines) == 1 + 2 + 2 * 2 * 3
     first = ratios.iloc[0]

@@ -18,6 +18,7 @@ from sweeps import call
 from synthetic import scaling_config, write_results
 
 from cascadebai_cli.analysis import bounds, curves, fits
+from cascadebai_cli.analysis import results as results_module
 from cascadebai_cli.analysis.results import load_results
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.store.trials import times_of
@@ -349,14 +350,15 @@ def test_each_curve_is_made_fitted_and_bounded_once(verb: str, tmp_path: Path, m
         )[1],
     )
     learner_bounds = bounds.learner_bounds
-    monkeypatch.setattr(
-        bounds,
-        "learner_bounds",
-        lambda problem, *rest, **more: (
-            bounded.update([(problem.K, problem.w_prime)]),
-            learner_bounds(problem, *rest, **more),
-        )[1],
-    )
+    for module in (bounds, results_module):
+        monkeypatch.setattr(
+            module,
+            "learner_bounds",
+            lambda problem, *rest, **more: (
+                bounded.update([(problem.K, problem.w_prime)]),
+                learner_bounds(problem, *rest, **more),
+            )[1],
+        )
     config = scaling_config(2, K=[20, 30, 40], claims="paper")
     out = ("-o", tmp_path / "page.html") if verb == "report" else ()
     assert call(verb, write_results(tmp_path / "r", config), *out).code == 0

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from synthetic import SETTINGS, scaling_config, write_results
 
-from cascadebai_cli.analysis.fits import fits_printed, fits_table, models_printed, models_table, slopes_table, unfitted
+from cascadebai_cli.analysis.fits import unfitted
 from cascadebai_cli.analysis.results import StudyResults, load_results
+from cascadebai_cli.analysis.tables import study_table
 from cascadebai_cli.text import coefficient, difference, table_of
 
 COLUMNS = ["study", "instance", "learner", "model", "c1", "c1_se", "c2", "c2_se", "r2", "p_value", "n_points"]
@@ -20,7 +21,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> StudyResults:
 
 
 def test_one_row_an_instance_with_the_model_of_the_config(results: StudyResults) -> None:
-    fits = fits_table(results)
+    fits = study_table(results, "fits.csv").rows
     assert list(fits.columns[:15]) == COLUMNS + PUBLISHED
     assert list(fits["instance"]) == [f"setting {i}" for i in range(1, 6)]
     assert list(fits["model"]) == [s["model"] for s in SETTINGS]
@@ -30,7 +31,7 @@ def test_one_row_an_instance_with_the_model_of_the_config(results: StudyResults)
 
 
 def test_every_model_with_the_best_flagged(results: StudyResults) -> None:
-    models = models_table(results)
+    models = study_table(results, "models.csv").rows
     assert len(models) == 20
     assert list(models.columns[:13]) == [*COLUMNS, "aic", "best"]
     for _, group in models.groupby("instance"):
@@ -51,8 +52,8 @@ def test_instances_without_a_model_have_no_fit(tmp_path: Path) -> None:
     config = scaling_config(2, K=[20, 30, 40])
     del config["instances"][0]["fit"]
     results = load_results(write_results(tmp_path / "r", config))
-    assert list(fits_table(results)["instance"]) == ["setting 2"]
-    assert len(models_table(results)) == 8
+    assert list(study_table(results, "fits.csv").rows["instance"]) == ["setting 2"]
+    assert len(study_table(results, "models.csv").rows) == 8
     assert [curve.name for curve in results.curves() if curve.models] == ["setting 2, CascadeBAI"]
 
 
@@ -61,7 +62,7 @@ def test_each_tolerance_has_a_fit_of_its_own(tmp_path: Path) -> None:
     results = load_results(
         write_results(tmp_path / "r", config, lambda cell: cell["K"] * (100 + 1e4 * cell["epsilon"]))
     )
-    fits = fits_table(results)
+    fits = study_table(results, "fits.csv").rows
     assert list(fits["epsilon"]) == [0.0, 0.05]
     assert fits["c1"].to_numpy() == pytest.approx([100, 600], rel=0.1)
 
@@ -72,13 +73,13 @@ def test_too_few_values_of_K_name_the_instance(tmp_path: Path) -> None:
         "setting 1, CascadeBAI: no fit: it takes 3 values of K, not 2; add some to the config, "
         "or run its sweep to the end"
     ]
-    assert fits_table(results).empty
-    assert slopes_table(results).empty
-    assert models_table(results).empty
+    assert study_table(results, "fits.csv").rows.empty
+    assert study_table(results, "bound_fits.csv").rows.empty
+    assert study_table(results, "models.csv").rows.empty
 
 
 def test_printed_table_sets_published_below_ours(results: StudyResults) -> None:
-    lines = str(fits_printed(fits_table(results))).splitlines()
+    lines = str(study_table(results, "fits.csv").printed).splitlines()
     assert (
         lines[0] == "learner = CascadeBAI, L = 128, delta = 0.1, epsilon = 0, points = 41; mean steps = c1 model + c2"
     )
@@ -94,21 +95,21 @@ def test_printed_table_sets_published_below_ours(results: StudyResults) -> None:
 def test_without_published_values_nothing_is_compared(tmp_path: Path) -> None:
     config = scaling_config(1, K=[20, 30, 40])
     config["instances"][0]["fit"]["published"] = None
-    text = str(fits_printed(fits_table(load_results(write_results(tmp_path / "r", config)))))
+    text = str(study_table(load_results(write_results(tmp_path / "r", config)), "fits.csv").printed)
     assert len(text.splitlines()) == 1 + 3
     assert "diff" not in text
     assert "published" not in text
 
 
 def test_printed_difference_is_that_of_c1(results: StudyResults) -> None:
-    fits = fits_table(results)
+    fits = study_table(results, "fits.csv").rows
     expected = f"{100 * (fits['c1'][0] / 23802.95 - 1):+.1f} %"
-    assert str(fits_printed(fits)).splitlines()[3].endswith(expected)
+    assert str(study_table(results, "fits.csv").printed).splitlines()[3].endswith(expected)
 
 
 def test_printed_models_name_the_smallest_aic(results: StudyResults) -> None:
-    models = models_table(results)
-    lines = str(models_printed(models)).splitlines()
+    models = study_table(results, "models.csv").rows
+    lines = str(study_table(results, "models.csv").printed).splitlines()
     assert len(lines) == 1 + 2 + 5
     assert lines[0].endswith("AIC of each model above the smallest AIC; slope on a log-log scale")
     first = models[models["instance"] == "setting 1"].set_index("model")
@@ -122,11 +123,11 @@ def test_printed_models_name_the_smallest_aic(results: StudyResults) -> None:
 
 def test_equal_means_are_printed(tmp_path: Path) -> None:
     results = load_results(write_results(tmp_path / "r", scaling_config(1, K=[20, 30, 40]), lambda _: 1000.0, spread=0))
-    fits = fits_table(results)
+    fits = study_table(results, "fits.csv").rows
     assert fits[["c1", "c2"]].to_numpy().tolist() == [[0.0, 1000.0]]
     assert fits[["r2", "p_value"]].isna().all(axis=None)
-    assert "1000.00" in str(fits_printed(fits))
-    assert "0.000 to 0.000" in str(models_printed(models_table(results)))
+    assert "1000.00" in str(study_table(results, "fits.csv").printed)
+    assert "0.000 to 0.000" in str(study_table(results, "models.csv").printed)
 
 
 def test_alignment() -> None:
