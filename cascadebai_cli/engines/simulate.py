@@ -270,7 +270,7 @@ class Engine:
 
 
 def _stack(trial: Trial) -> RandomStack:
-    return RandomStack(trial.weights, trial.rng)
+    return RandomStack(trial.weights, trial.rng, paired=trial.paired)
 
 
 def _outcomes(trial: Trial) -> Outcomes | RewardTable:

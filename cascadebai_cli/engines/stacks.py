@@ -181,10 +181,11 @@ class RandomStack:
     Args:
         weights: click probability of each item, shape `(L,)`.
         rng: the trial's generator; the items' generators are its children.
+        paired: whether sums too are those of the outcomes that other learners and engines meet.
     """
 
-    def __init__(self, weights: FloatArray, rng: np.random.Generator) -> None:
-        self.weights, self._rng = weights, rng
+    def __init__(self, weights: FloatArray, rng: np.random.Generator, *, paired: bool = False) -> None:
+        self.weights, self._rng, self._paired = weights, rng, paired
         self.forget()
 
     def forget(self) -> None:
@@ -222,7 +223,9 @@ class RandomStack:
         return known[begin : begin + n]
 
     def clicks(self, item: int, start: int, n: int) -> int:
-        """Draw the clicks among `n` outcomes, for those who read sums alone, each behind the other."""
+        """Return the clicks among `n` outcomes, for those who read sums alone, each behind the other."""
+        if self._paired:
+            return int(np.count_nonzero(self.peek(item, start, n)))
         if not self._streams:
             self._open()
         return int(self._stream(item).binomial(n, self.weights[item]))

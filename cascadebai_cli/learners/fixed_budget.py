@@ -127,7 +127,10 @@ class SuccessiveAcceptsRejects(Uniform):
         if budget is None:
             raise ConfigError("sar needs to know when it is asked; write for example budget: 20000")
         if budget <= L:
-            raise ConfigError(f"budget is {budget}, but sar needs more steps than there are items, L = {L}")
+            raise ConfigError(
+                f"budget is {budget}, but sar needs more steps than there are items, L = {L}; write budgets "
+                f"from {L + 1} on, or leave sar out"
+            )
         self.ends = phase_ends(L, budget)
 
 

@@ -180,10 +180,11 @@ def answered(
     return Answers(tuple(ranked), float(good.all(axis=1).mean()), float(good.sum(axis=1).mean()))
 
 
-def _rank(asked: Asked) -> tuple[float, float, float]:
-    """Return a key that sorts by fewest page views needed, then best chance at the budget, then largest budget."""
+def _rank(asked: Asked) -> tuple[float, float, float, float]:
+    """Return a key that sorts by fewest page views needed, then best at the budget, then largest budget."""
     needed = asked.needed[1] if asked.needed else math.inf
-    return needed, -asked.then.all_right if asked.then else 1.0, -asked.last
+    all_right, right = (asked.then.all_right, asked.then.right) if asked.then else (-1.0, -1.0)
+    return needed, -all_right, -right, -asked.last
 
 
 def _so_far(learners: Sequence[Asked]) -> str:

@@ -168,6 +168,7 @@ def _told(cell: Cell, tried: _Pace, times: Mapping[str, float]) -> _Pace:
     if times:
         own = cell.learner in times
         steps = (times[cell.learner] if own else float(np.median([*times.values()]))) * _hardness(cell)
+        steps = max(steps, 2 * tried.steps)  # where others tell less than its own trials made without an end
         return _stretched(tried, min(steps, cell.most_steps), _TOLD if own else _GUESSED)
     if cell.max_steps is None:
         return tried

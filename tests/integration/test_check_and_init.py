@@ -121,6 +121,8 @@ def test_trials_that_do_not_end_are_judged_by_those_of_other_learners_and_by_the
     assert slow["ended"]
     assert quick["ended"]
     assert slow["steps"] > quick["steps"] / 2
+    slow, _ = rows_of(path, "--pilot", "0.01", "--set", "max_steps=2500")
+    assert 2000 <= slow["steps"] <= 2500, "its own trials made 1,000 steps without an end, whatever others tell"
     path.write_text(study + "max_steps: 100_000\n")
     (slow,) = rows_of(path, "--pilot", "0.01")
     assert slow["ended"]

@@ -131,3 +131,16 @@ def test_events_and_wide_logs(tmp_path):
     assert plan(tmp_path, *words, content=events, columns=columns).code == 0
     wide = "a,b,c\n" + "1,0,0\n1,1,0\n0,1,0\n" * 5
     assert plan(tmp_path, *words, content=wide, columns=("--wide",), out="wide").code == 0
+
+
+def test_of_equal_chances_the_learner_with_more_right_items_comes_first(tmp_path):
+    """With so few page views no learner finds all, and the log alone knows most of the best items."""
+    rates = [0.05 + 0.002 * item for item in range(40)]
+    content = "ad,clicks,views\n" + "".join(f"a{n},{round(2000 * rate)},2000\n" for n, rate in enumerate(rates))
+    learners = [word for name in ("uniform", "kl-lucb++", "posterior") for word in ("--learner", name)]
+    columns = ("--items", "ad", "--clicks", "clicks", "--views", "views")
+    plan(tmp_path, "-K", "8", "--budget", "60", "--trials", "4", *learners, content=content, columns=columns)
+    asked = json.loads((tmp_path / "plan" / "plan.json").read_text())["at_budget"]
+    keys = [(one["then"]["all_right"]["value"], one["then"]["right"]["value"]) for one in asked]
+    assert keys == sorted(keys, reverse=True)
+    assert len({all_right for all_right, _ in keys}) == 1 < len({right for _, right in keys})

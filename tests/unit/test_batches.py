@@ -115,6 +115,22 @@ PAGES = {
 }
 
 
+@pytest.mark.parametrize("feedback", [CASCADING, SEMI_BANDIT])
+@pytest.mark.parametrize("batch", [3, 40, 3_000])
+def test_paired_trials_have_the_same_outcomes_in_batches_whichever_engine_runs_them(feedback, batch):
+    weights, K = np.array([0.6, 0.5, 0.2, 0.1, 0.05]), 2
+
+    def steps(engine):
+        trials = [Trial(weights, np.random.Generator(np.random.PCG64DXSM([7, n])), paired=True) for n in range(4)]
+        make = partial(made, "kl-lucb++", len(weights), K, batch=batch)
+        return [
+            (run.steps, run.counts, run.recommendation)
+            for run in simulate_block(make, trials, feedback=feedback, engine=engine, max_steps=20_000)
+        ]
+
+    assert steps("lockstep") == steps("reference")
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_sums_have_the_law_of_single_outcomes(page):
     """The shuffled places of a step are shared by its items, so that their looks are not independent."""
