@@ -122,7 +122,8 @@ def cases() -> Iterator[Case]:
     yield Case("rare clicks, Beta(1, 9)", 3, partial(_beta, 1, 9, 10), 5_000)
     yield Case("nearly alike, Beta(20, 20)", 3, partial(_beta, 20, 20, 10), 5_000)
     yield Case("7 of 0.5 and 3 of 0.55", 3, partial(_fixed, np.repeat([0.55, 0.5], [3, 7])), 20_000)
-    yield Case("Beta(2, 30), with a log", 3, partial(_beta, 2, 30, 20), 5_000, views=50, each=5)
+    for views in (50, 500):
+        yield Case(f"Beta(2, 30), log of {views} views", 3, partial(_beta, 2, 30, 20), 5_000, views=views, each=5)
 
 
 def row(case: Case, delta: float, learner: str, trials: int) -> list[str]:
