@@ -13,7 +13,7 @@ from cascadebai_cli.analysis.fits import fits_printed, fits_table, models_printe
 from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.analysis.tables import figure_data
 from cascadebai_cli.errors import ConfigError
-from cascadebai_cli.study.instances import Zip
+from cascadebai_cli.study.fields import Zip
 
 
 def results_of(folder: Path, fit: dict[str, Any] | None, steps: Any, **changes: Any) -> StudyResults:
