@@ -20,7 +20,6 @@ from cascadebai_cli.engines.jobs import (
     RowState,
     Run,
     Runs,
-    largest_block,
     never,
     objects,
     run_in_blocks,
@@ -38,8 +37,9 @@ def run_batches(jobs: Sequence[Job[Batched]], enough: HasEnough = never) -> Runs
     """Run trials, those of one rule and one length of batches side by side."""
     return run_in_blocks(
         jobs,
-        lambda job: (job.learner.rule, job.learner.batch),
-        largest_block(jobs, _ROWS, ENTRIES),
+        lambda job: (job.learner.rule.L, job.learner.rule, job.learner.batch),
+        _ROWS,
+        ENTRIES,
         lambda part: _Batches(part).run(enough),
         enough,
     )

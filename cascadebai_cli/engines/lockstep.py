@@ -15,7 +15,6 @@ from cascadebai_cli.engines.jobs import (
     RowState,
     Run,
     Runs,
-    largest_block,
     never,
     objects,
     run_in_blocks,
@@ -182,7 +181,8 @@ def run_lockstep(jobs: Sequence[Job[CascadeBAI]], enough: HasEnough = never) -> 
     return run_in_blocks(
         jobs,
         lambda job: (job.learner.rule.L, _list_length(job)),
-        largest_block(jobs, ROWS, ENTRIES),
+        ROWS,
+        ENTRIES,
         lambda part: _Lockstep(part).run(enough),
         enough,
     )

@@ -35,7 +35,6 @@ from cascadebai_cli.engines.jobs import (
     RowState,
     Run,
     Runs,
-    largest_block,
     never,
     objects,
     run_in_blocks,
@@ -65,8 +64,9 @@ def run_lucb(jobs: Sequence[Job[KLLucb]], enough: HasEnough = never) -> Runs:
     """Run trials, those of equal rules and equal feedback side by side."""
     return run_in_blocks(
         jobs,
-        lambda job: (*astuple(job.learner.rule), job.looks is None, ends_at_click(job)),
-        largest_block(jobs, _ROWS, ENTRIES),
+        lambda job: (job.learner.rule.L, *astuple(job.learner.rule), job.looks is None, ends_at_click(job)),
+        _ROWS,
+        ENTRIES,
         lambda part: _Lucb(part).run(enough),
         enough,
     )

@@ -35,7 +35,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cascadebai_cli.engines.jobs import NO_CAP, Job, Run, Runs, largest_block, run_in_blocks
+from cascadebai_cli.engines.jobs import NO_CAP, Job, Run, Runs, run_in_blocks
 from cascadebai_cli.engines.outcomes import cumulated, joined, positions, true_places
 from cascadebai_cli.engines.proofs import WindowBounds, first_suspect_round, mean_bounds, suspects
 from cascadebai_cli.engines.skip_rows import (
@@ -412,8 +412,13 @@ _PADDING = 600
 def run_skip_ahead(jobs: Sequence[Job[RacingLearner]], sizes: Sizes | None = None, rows: int = ROWS) -> Runs:
     """Run trials of any cells, those with rules of one kind side by side; no run depends on the others."""
     sizes = sizes or Sizes()
-    most = largest_block(jobs, rows, ENTRIES)
-    return run_in_blocks(jobs, lambda job: job.learner.rule.kind, most, lambda part: _run(new_block(part, sizes)))
+    return run_in_blocks(
+        jobs,
+        lambda job: (job.learner.rule.L, *job.learner.rule.kind),
+        rows,
+        ENTRIES,
+        lambda part: _run(new_block(part, sizes)),
+    )
 
 
 def _run(block: RowBlock) -> Runs:

@@ -18,7 +18,6 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from cascadebai_cli.engines.simulate import ENGINES
 from cascadebai_cli.errors import CascadeError, ConfigError
 from cascadebai_cli.model.problem import IntArray
 from cascadebai_cli.running.cluster import connected, cores, run_tasks
@@ -31,7 +30,6 @@ from cascadebai_cli.running.worker import (
     Settings,
     code_of,
     run_checked,
-    runs_side_by_side,
     serve,
 )
 from cascadebai_cli.study.cells import Cell
@@ -65,7 +63,10 @@ _GB = 10**9
 def refuse_too_large(cells: Sequence[Cell], missing: Sequence[IntArray], workers: int) -> None:
     """Raise `ConfigError` if the largest trials, one per worker, take more memory than there is."""
     trials = [min(len(some), workers) for some in missing]
-    each = [_trial_memory(cell) if number else 0 for cell, number in zip(cells, trials, strict=True)]
+    each = [
+        cell.ran_by.memory(cell.L, cell.rewards, cell.most_steps) if number else 0
+        for cell, number in zip(cells, trials, strict=True)
+    ]
     at_once = -np.sort(-np.repeat(np.array(each, np.int64), trials))[:workers]
     there = _machine_memory()
     if there is None or int(at_once.sum()) <= there:
@@ -76,11 +77,6 @@ def refuse_too_large(cells: Sequence[Cell], missing: Sequence[IntArray], workers
         f"{cells[int(np.argmax(each))].label}: a trial takes about {_gb(max(each))} of memory{together}, but this "
         f"machine has {_gb(there)}; choose fewer items{fewer}"
     )
-
-
-def _trial_memory(cell: Cell) -> int:
-    """Return about how many bytes a trial takes."""
-    return ENGINES[cell.runs_with].memory(cell.L, cell.rewards, cell.most_steps)
 
 
 def _machine_memory() -> int | None:
@@ -130,7 +126,7 @@ class _BlockQueue:
         self._cells, self._missing = cells, missing
         to_run = [index for index, trials in enumerate(missing) if len(trials)]
         to_run.sort(key=lambda index: -guessed_steps(cells[index]))
-        together = [index for index in to_run if runs_side_by_side(cells[index])]
+        together = [index for index in to_run if cells[index].side_by_side]
         known = set(together)
         self._open = [index for index in to_run if index not in known][::-1]
         self.left = sum(len(missing[index]) for index in self._open)
@@ -209,7 +205,7 @@ def _dealt(
         groups.setdefault(_kind(cells[index]), []).append(index)
     for kind, group in groups.items():
         paths = _paths(cells, missing, group)
-        most = ENGINES[kind.engine].block(kind.L)
+        most = cells[group[0]].ran_by.block(kind.L)
         rounds = -(-len(paths) // (most * workers))
         size = -(-len(paths) // rounds)
         rank = {index: i for i, index in enumerate(group)}

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from cascadebai_cli.engines.jobs import HasEnough, Job, Paused, Run, in_order, never
-from cascadebai_cli.engines.simulate import ENGINES, Engine, Trial, new_job, simulate
+from cascadebai_cli.engines.simulate import Engine, Trial, new_job, simulate
 from cascadebai_cli.errors import CascadeError
 from cascadebai_cli.learners.own import LIVE, plugin_code
 from cascadebai_cli.learners.protocol import Learner
@@ -321,12 +321,6 @@ def run_blocks(settings: Settings, blocks: list[Block]) -> list[BlockResult]:
         return [_run_block(settings, block, ready) for block in blocks]
 
 
-def runs_side_by_side(cell: Cell) -> bool:
-    """Return whether trials of the cell run faster together, or with those at other budgets, than one by one."""
-    engine = ENGINES[cell.runs_with]
-    return engine.block(cell.L) > 1 or (cell.answers and engine.shares_paths)
-
-
 def _side_by_side(settings: Settings, blocks: Sequence[Block]) -> _Ready:
     """Run the trials of all blocks that gain by it side by side.
 
@@ -334,11 +328,11 @@ def _side_by_side(settings: Settings, blocks: Sequence[Block]) -> _Ready:
     """
     end = time.monotonic() + settings.seconds
     ready: dict[tuple[int, int], _Done | Begun] = {}
-    for name in {block.cell.runs_with for block in blocks if runs_side_by_side(block.cell)}:
+    for name in {block.cell.runs_with for block in blocks if block.cell.side_by_side}:
         mine = [block for block in blocks if block.cell.runs_with == name]
         try:
             with _at_most(settings.timeout):
-                ready |= _together(settings.seed, ENGINES[name], mine, lambda: time.monotonic() >= end)
+                ready |= _together(settings.seed, mine[0].cell.ran_by, mine, lambda: time.monotonic() >= end)
         except (Exception, _TrialTimeout):
             continue
     return ready

@@ -9,7 +9,6 @@ import pytest
 from sweeps import ROOT
 
 from cascadebai_cli.engines.simulate import ENGINES
-from cascadebai_cli.running import runner as blocks_module
 from cascadebai_cli.running.runner import _TASK_SECONDS, _BlockQueue, guessed_steps
 from cascadebai_cli.running.worker import BlockResult
 from cascadebai_cli.study.config import load_study
@@ -113,7 +112,8 @@ learners:
 @pytest.mark.parametrize("workers", [1, 2, 3])
 @pytest.mark.parametrize("rows", [4, 7, 1000])
 def test_trials_side_by_side_are_dealt_out_evenly(tmp_path, monkeypatch, workers, rows):
-    monkeypatch.setattr(blocks_module, "ENGINES", {name: replace(each, rows=rows) for name, each in ENGINES.items()})
+    engines = {name: replace(each, rows=rows) if each.rows > 1 else each for name, each in ENGINES.items()}
+    monkeypatch.setattr("cascadebai_cli.study.cells.ENGINES", engines)
     path = tmp_path / "study.yaml"
     path.write_text(SIDE_BY_SIDE)
     cells = load_study(path).cells
