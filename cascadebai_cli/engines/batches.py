@@ -24,7 +24,7 @@ from cascadebai_cli.engines.jobs import (
     objects,
     run_in_blocks,
 )
-from cascadebai_cli.engines.lucb import ENTRIES, ends_at_click, ranked
+from cascadebai_cli.engines.lucb import ENTRIES, ranked
 from cascadebai_cli.learners.protocol import Batched
 from cascadebai_cli.learners.racing import by_mean
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
@@ -145,7 +145,7 @@ class _Clicks:
     """Where the looks and clicks of a row come from."""
 
     def __init__(self, job: Job[Batched]) -> None:
-        self.stack, self.looks, self.ends_at_click = job.stack, job.looks, ends_at_click(job)
+        self.stack, self.looks, self.ends_at_click = job.stack, job.looks, job.ends_at_click
         self.shuffled = job.feedback.shuffled
 
     def drawn(self, items: IntArray, T: IntArray, steps: int) -> tuple[list[int], list[int]]:

@@ -124,6 +124,11 @@ class Job(Generic[_AnyLearner]):
         """The cap as a number, `NO_CAP` if there is none."""
         return NO_CAP if self.max_steps is None else self.max_steps
 
+    @property
+    def ends_at_click(self) -> bool:
+        """Whether a click ends the step; lists whose places are looked at by chance may be read as a whole."""
+        return self.feedback.ends_at_click if self.looks is None else self.feedback.name == CASCADING.name
+
 
 def block_size(L: int, rows: int, entries: int) -> int:
     """Return how many trials of `L` items make a block: at most `rows`, with at most `entries` items together."""

@@ -26,8 +26,7 @@ import scipy  # its `special` is loaded at its first use: a worker without poste
 from numpy.typing import NDArray
 
 from cascadebai_cli.errors import ConfigError, suggest
-from cascadebai_cli.learners.protocol import check_list_length
-from cascadebai_cli.learners.racing import by_mean
+from cascadebai_cli.learners.racing import by_mean, check_list_length
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
 _Whole = TypeVar("_Whole", int, IntArray)
