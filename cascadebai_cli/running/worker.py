@@ -5,7 +5,7 @@ import signal
 import threading
 import time
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -284,18 +284,17 @@ class _Code:
     package: str = _PACKAGE
 
 
-def code_of(cells: Sequence[Cell]) -> _Code:
-    """Return the code that runs these cells in this process."""
-    own = {cell.spec.algorithm: plugin_code(cell.spec.algorithm) for cell in cells if cell.is_own}
-    return _Code(own, {name: LIVE[name] for name in own if name in LIVE})
+def work_on(cells: Sequence[Cell], settings: Settings) -> Callable[[list[Block]], list[BlockResult]]:
+    """Return what a worker calls with blocks of these cells: `run_blocks`, if it has the code of this process.
 
-
-def run_checked(code: _Code, settings: Settings, blocks: list[Block]) -> list[BlockResult]:
-    """Call `run_blocks` in a worker, after checking that it has the code of its parent.
-
-    Raises:
-        CascadeError: if it has other code.
+    The function that is returned raises:
+        CascadeError: if the worker has other code.
     """
+    own = {cell.spec.algorithm: plugin_code(cell.spec.algorithm) for cell in cells if cell.is_own}
+    return partial(_run_checked, _Code(own, {name: LIVE[name] for name in own if name in LIVE}), settings)
+
+
+def _run_checked(code: _Code, settings: Settings, blocks: list[Block]) -> list[BlockResult]:
     if code.package != _PACKAGE:
         raise CascadeError(
             f"a worker holds other sources of cascadebai (version {__version__}) than the sweep "

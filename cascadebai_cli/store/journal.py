@@ -259,11 +259,6 @@ def write_journal(directory: Path, rows: Iterable[TrialRow]) -> int:
         return path.stat().st_size
 
 
-def seconds_of(trials: int, rows: NDArray[Any]) -> float | None:
-    """Return the seconds that one core needs for `trials` trials, at the pace of these rows; `None` without rows."""
-    return float(rows["seconds"].mean()) * trials if len(rows) else None
-
-
 def each_once(rows: NDArray[Any]) -> NDArray[Any]:
     """Return rows sorted by cell and trial; of several rows of the same trial only the one written first."""
     rows = rows[np.lexsort((rows["trial"], rows["cell"]))]

@@ -15,7 +15,7 @@ from cascadebai_cli.analysis.tables import StudyTable
 from cascadebai_cli.errors import CascadeError
 from cascadebai_cli.learners.registry import knows_budget
 from cascadebai_cli.running.interrupts import one_interrupt
-from cascadebai_cli.running.runner import guessed_steps, refuse_too_large
+from cascadebai_cli.running.runner import Backend
 from cascadebai_cli.running.worker import Block, Settings, run_blocks
 from cascadebai_cli.store.columns import Shown, TrialRow, printed
 from cascadebai_cli.store.trials import likely_number
@@ -127,7 +127,7 @@ def _ends(cells: Sequence[Cell]) -> list[Cell]:
 
 def _hardness(cell: Cell) -> float:
     """Return a number to which the steps of a trial are roughly proportional."""
-    return guessed_steps(cell) if cell.budget is None else float(cell.budget)
+    return cell.guessed_steps if cell.budget is None else float(cell.budget)
 
 
 def _interpolated(cells: Sequence[Cell], ends: Sequence[_Try]) -> list[_Pace]:
@@ -261,7 +261,7 @@ def check(config: Path, *, given: Given = NOTHING_GIVEN, pilot: float = 5.0) -> 
     """
     study = read_study(config, given)
     check_rows(study)
-    refuse_too_large(study.cells, [np.zeros(1, np.int64)] * len(study.cells), 1)
+    Backend("sequential").refuse_too_large(study.cells, [np.zeros(1, np.int64)] * len(study.cells))
     parts = _parts(study.cells)
     with one_interrupt():
         paces = _paces(parts, study.trials, study.seed, pilot) if pilot else [[] for _ in parts]

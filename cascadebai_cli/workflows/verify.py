@@ -15,6 +15,7 @@ from cascadebai_cli.analysis.fits import fits_table
 from cascadebai_cli.analysis.results import StudyResults, load_results
 from cascadebai_cli.errors import ConfigError
 from cascadebai_cli.learners.own import is_own
+from cascadebai_cli.options import MOST_TRIALS
 from cascadebai_cli.running.runner import Backend, collect
 from cascadebai_cli.running.watch import SILENT, Follower, Watch
 from cascadebai_cli.running.worker import Failed, Settings
@@ -23,7 +24,7 @@ from cascadebai_cli.store.files import AGAIN, is_packed
 from cascadebai_cli.store.summary import summarise, summary_text
 from cascadebai_cli.store.trials import read_rows, read_table, trials_table
 from cascadebai_cli.study.cells import RULE, Cell
-from cascadebai_cli.study.config import check_trials, stored_study
+from cascadebai_cli.study.config import stored_study
 from cascadebai_cli.text import change, count, for_shell
 
 __all__ = ["Backend", "verify"]
@@ -317,7 +318,8 @@ def verify(
     Raises:
         ConfigError: if there is nothing to verify, or a file is missing or damaged.
     """
-    check_trials(trials)
+    if trials > MOST_TRIALS:
+        raise ConfigError(f"--trials {trials} is too large; give {MOST_TRIALS} or less")
     artefacts = [load_baseline(directory, configs, plugins) for directory in _directories(baseline, only)]
     _tell_skipped(artefacts, plugins, baseline, watch)
     tests = sum(len(_groups(artefact)) + len(watched(artefact)) for artefact in artefacts)
