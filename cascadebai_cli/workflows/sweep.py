@@ -15,10 +15,10 @@ from cascadebai_cli.running.sweep import OpenSweep, Shard, Sweep, There
 from cascadebai_cli.running.watch import SILENT, Follower, Watch
 from cascadebai_cli.store.columns import FAILURES, JOURNAL, PLACE, STATUSES, TRIALS_CSV, Shown, printed
 from cascadebai_cli.store.files import WRITTEN, is_packed
-from cascadebai_cli.store.journal import Stored, read_journal, write_journal
+from cascadebai_cli.store.journal import Stored, merged_rows, read_journal, write_journal
 from cascadebai_cli.store.lock import move_aside, only_writer
 from cascadebai_cli.store.manifest import Manifest, read_manifest, write_manifest
-from cascadebai_cli.store.merge import merged_manifest, merged_rows
+from cascadebai_cli.store.merge import merged_manifest
 from cascadebai_cli.store.summary import ABOVE_DELTA, doubts, write_tables
 from cascadebai_cli.store.trials import (
     binomial_interval,
