@@ -317,7 +317,7 @@ _MOST_SURVIVORS = 128
 _SLOW = 1000.0
 """Spread of the expected numbers from which it takes longer to bring steps to where they are missing."""
 
-Take = Callable[[IntArray], tuple[IntArray, IntArray]]
+_Take = Callable[[IntArray], tuple[IntArray, IntArray]]
 """Takes further outcomes of each stack: how many are each, shape `(d, batch + 1)`, and the last, shape `(d,)`."""
 
 
@@ -401,7 +401,7 @@ def visits(chain: FloatArray, steps: int) -> FloatArray:
     return visited
 
 
-def leap_phases(take: Take, after: IntArray, start: int, least: IntArray) -> tuple[IntArray, int]:
+def leap_phases(take: _Take, after: IntArray, start: int, least: IntArray) -> tuple[IntArray, int]:
     """Take outcomes of stacks until they are those of the first steps of the chain, and return how many and its end.
 
     Args:

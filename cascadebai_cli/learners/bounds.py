@@ -285,14 +285,14 @@ def log_sides(up: FloatArray, down: FloatArray) -> tuple[FloatArray, FloatArray]
 
 def _log_side(wrong: FloatArray, between: FloatArray) -> FloatArray:
     """Return one factor: the least over `n` of the wrong item at rank `n + 1` and the `n` least of those in between."""
-    of_rank = np.log(ranks(len(between)))[:, None]
+    of_rank = np.log(_ranks(len(between)))[:, None]
     total = of_rank + wrong
     passed = np.logaddexp.accumulate(of_rank[:-1] + np.sort(between, axis=0)[:-1], axis=0)
     total[1:] = np.logaddexp(total[1:], passed)
     return np.asarray(np.logaddexp(np.log(_BASE), np.log1p(-_BASE) + total.min(axis=0)))
 
 
-def ranks(n: int) -> FloatArray:
+def _ranks(n: int) -> FloatArray:
     """Return `pi_1, ..., pi_n`."""
     return np.append(_FIRST_RANK, np.full(n - 1, (1 - _FIRST_RANK) / (n - 1))) if n > 1 else np.ones(1)
 

@@ -30,7 +30,7 @@ from cascadebai_cli.learners.racing import by_mean, check_list_length
 from cascadebai_cli.model.problem import BoolArray, FloatArray, IntArray
 
 _Whole = TypeVar("_Whole", int, IntArray)
-Prior = Literal["uniform", "jeffreys"]
+_Prior = Literal["uniform", "jeffreys"]
 BetaMixture = tuple[tuple[float, float, float], ...]
 """A mixture of beta laws: the chance and both parameters of each component."""
 PRIORS: dict[str, BetaMixture] = {"uniform": ((1.0, 1.0, 1.0),), "jeffreys": ((1.0, 0.5, 0.5),)}
@@ -309,7 +309,7 @@ class Posterior:
         K: int,
         delta: float,
         epsilon: float = 0.0,
-        prior: Prior | BetaMixture = "uniform",
+        prior: _Prior | BetaMixture = "uniform",
         list_length: int | None = None,
         known: list[list[int]] | None = None,
         *,
